@@ -41,6 +41,8 @@
 #   webui               LightRAG's own web pages in a browser, with LightRAG and with Graphloom: are the responses alike?
 #   communities         communities by Graphloom, igraph, leidenalg and graspologic-native on the same graphs; needs no harness
 #   trees               RAPTOR's clustering by umap-learn and scikit-learn, and Graphloom's, on the same vectors
+#   derive              kill -9 while layers are derived, 20 times each, and 1% of the documents changed; needs no harness
+#   tree-modes          modes tree and tree_descent with both clusterings, beside naive and contextual, offline, on all question sets; needs no harness
 #   embedders           built-in, static and MiniLM's vectors on all question sets: recall, CPU time, memory; needs no harness   (slow)
 #   minilm              all-MiniLM-L6-v2 in Graphloom and in onnxruntime: equal vectors? CPU time, memory; needs no harness
 #   table               the comparison, in Markdown
@@ -281,6 +283,18 @@ for step in $steps; do
         python=$(python_with trees umap-learn scikit-learn onnxruntime onnx safetensors tokenizers)
         with_minilm "$python"
         "$python" "$root/bench/trees.py" --program "$bin/graphloom-bench-trees" --questions "$questions" --harness "$harness"
+        continue
+        ;;
+    derive)
+        has_questions
+        build
+        python3 "$root/bench/derive.py" --graphloom "$bin/graphloom" --questions "$questions"
+        continue
+        ;;
+    tree-modes)
+        has_questions
+        build
+        python3 "$root/bench/tree_modes.py" --graphloom "$bin/graphloom" --questions "$questions"
         continue
         ;;
     embedders)

@@ -1,0 +1,59 @@
+"""Recall of the tree's modes with both clusterings, beside naive and contextual, on question sets, offline.
+
+    tree_modes.py --graphloom graphloom --questions DIR [--set NAME]... [--work DIR]
+
+Passages are indexed once a set with the built-in embedder, and the tree is derived with summaries by rules. Prints the recall of
+each mode, the number of nodes and the seconds that the tree took, in Markdown.
+"""
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+import time
+
+CLUSTERINGS = ("agglomerative", "soft")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--graphloom", required=True)
+    parser.add_argument("--questions", required=True, type=pathlib.Path)
+    parser.add_argument("--set", action="append")
+    parser.add_argument("--work", type=pathlib.Path)
+    arguments = parser.parse_args()
+    names = arguments.set or sorted(
+        folder.name for folder in arguments.questions.iterdir() if (folder / "questions.jsonl").exists()
+    )
+    work = arguments.work or pathlib.Path(tempfile.mkdtemp(prefix="tree-modes-"))
+    work.mkdir(parents=True, exist_ok=True)
+    environment = os.environ | {"GRAPHLOOM_DATA_DIR": str(work / "data")}
+
+    def run(*command):
+        return subprocess.run(
+            [arguments.graphloom, *command], check=True, env=environment, cwd=work, stdout=subprocess.PIPE, text=True
+        ).stdout
+
+    def recall(name, modes, *more):
+        out = work / "run.json"
+        run("eval", "retrieval", "--data", str(arguments.questions / name), "--modes", modes, "--k", "5,10", "--out", str(out), *more)
+        groups = json.loads(out.read_text())["groups"]
+        return {group["arm"]: [group["metrics"][f"recall@{k}"]["mean"] for k in (5, 10)] for group in groups}
+
+    print("| set | mode | clustering | recall@5 | recall@10 | nodes | seconds |")
+    print("|---|---|---|---|---|---|---|")
+    for name in names:
+        for mode, (five, ten) in recall(name, "naive,contextual,auto").items():
+            print(f"| {name} | {mode} | | {five:.3f} | {ten:.3f} | | |", flush=True)
+        for clustering in CLUSTERINGS:
+            option = ("--set", f"tree_clustering={clustering}")
+            begin = time.time()
+            summary = json.loads(run("--json", "--workspace", f"eval-{name}", "derive", "tree", *option).splitlines()[-1])
+            seconds = time.time() - begin
+            for mode, (five, ten) in recall(name, "tree,tree_descent", *option).items():
+                print(f"| {name} | {mode} | {clustering} | {five:.3f} | {ten:.3f} | {summary['nodes']} | {seconds:.1f} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -39,6 +39,8 @@
 #   schemathesis        every operation of the API with unusual and ordinary requests: does each response match its description? needs no harness
 #   serve               a server: throughput compared with LightRAG (needs the harness), latency at a rate, overload, kill -9  (slow the first time)
 #   webui               LightRAG's own web pages in a browser, with LightRAG and with Graphloom: are the responses alike?
+#   intents             questions that mode auto takes for questions about everything; needs no harness
+#   reports             prompt tokens of reports and of a question about everything, by Graphloom and GraphRAG; needs no harness
 #   communities         communities by Graphloom, igraph, leidenalg and graspologic-native on the same graphs; needs no harness
 #   trees               RAPTOR's clustering by umap-learn and scikit-learn, and Graphloom's, on the same vectors
 #   derive              kill -9 while layers are derived, 20 times each, and 1% of the documents changed; needs no harness
@@ -267,6 +269,12 @@ for step in $steps; do
         "$python" "$root/bench/webui.py" "$bin/graphloom" --harness "$harness" ${BENCH_SHOTS:+--shots "$BENCH_SHOTS"}
         continue
         ;;
+    intents)
+        has_questions
+        build
+        "$bin/graphloom-bench-intents" "$questions"/*/questions.jsonl
+        continue
+        ;;
     communities)
         build
         python=$(python_with communities igraph leidenalg graspologic-native numpy pandas pyarrow)
@@ -274,6 +282,13 @@ for step in $steps; do
         [ ! -d "$graphrag" ] || set -- "$@" --data "$graphrag"
         [ ! -f "$questions/musique_train100/openie.jsonl" ] || set -- "$@" --questions "$questions"
         "$python" "$root/bench/communities.py" --program "$bin/graphloom-bench-communities" "$@"
+        continue
+        ;;
+    reports)
+        build
+        [ -d "$graphrag" ] || { echo "bench: no tables at $graphrag; set GRAPHLOOM_BENCH_GRAPHRAG" >&2; exit 2; }
+        python=$(python_with reports 'graphrag==3.3.0' pandas pyarrow tiktoken)
+        "$python" "$root/bench/reports.py" "$bin/graphloom" --data "$graphrag"
         continue
         ;;
     trees)

@@ -16,7 +16,7 @@ use graphloom_core::TrackId;
 use graphloom_engine::index::DocumentSort;
 use graphloom_engine::money::Limit;
 
-pub(crate) use ask::{AskArgs, SearchArgs, mode_parser};
+pub(crate) use ask::{AskArgs, SearchArgs, SuggestArgs, mode_parser};
 pub(crate) use derive::{CommunitiesArgs, DeriveArgs, TreeArgs};
 pub(crate) use eval::{
     AnswersArgs, AskedArgs, CompareArgs, EvalCommand, OWN_WORKSPACE, PairwiseArgs, RagcheckerArgs,
@@ -112,6 +112,8 @@ pub(crate) enum Command {
     /// Find passages, entities and relations without an LLM
     #[command(visible_alias = "find")]
     Search(SearchArgs),
+    /// Suggest questions that the documents answer
+    Suggest(SuggestArgs),
     /// Show documents, failures, costs and indexes, or the progress of one run
     #[command(visible_aliases = ["ls", "list"])]
     Status(StatusArgs),

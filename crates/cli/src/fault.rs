@@ -73,7 +73,7 @@ fn print(message: &str, help: Option<&str>, exit: Exit, json: bool) {
 }
 
 fn exit_of(cause: &(dyn std::error::Error + 'static)) -> Option<Exit> {
-    if let Some(QueryError::NothingAllowed) = cause.downcast_ref() {
+    if let Some(QueryError::NothingAllowed | QueryError::NothingNamed { .. }) = cause.downcast_ref() {
         return Some(Exit::NothingFound);
     }
     if let Some(IndexError::OtherSettings(_)) = cause.downcast_ref() {

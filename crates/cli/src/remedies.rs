@@ -6,7 +6,7 @@ use std::io;
 use graphloom_core::{FilterError, ModelError, StoreError};
 use graphloom_engine::edit::EditError;
 use graphloom_engine::index::{IndexError, ReadyGraphError};
-use graphloom_engine::query::QueryError;
+use graphloom_engine::query::{QueryError, QueryNote};
 use graphloom_eval::journal::JournalError;
 use graphloom_eval::judge::JudgeError;
 use graphloom_eval::set::{CORPUS_FILE, SetError};
@@ -224,9 +224,26 @@ pub(crate) fn of_query(error: &QueryError) -> Option<String> {
             "`graphloom status` with the same conditions lists what matches; loosen one of them".to_owned(),
         ),
         QueryError::Filter(error) => Some(of_filter(error)),
+        QueryError::NoLayer { layer } => Some(format!("`graphloom derive {layer}` derives them")),
+        QueryError::NothingNamed { .. } => Some("`graphloom graph labels TEXT` finds names".to_owned()),
+        QueryError::NoAnswerModel { .. } => {
+            Some("configure an LLM with --llm PROVIDER:MODEL, or choose another --mode".to_owned())
+        }
         QueryError::Store(error) => of_store(error),
         QueryError::Model { source, .. } => of_model(source),
         _ => error.remedy(),
+    }
+}
+
+/// What to do about something that did not go as asked for, if known.
+pub(crate) fn of_note(note: &QueryNote) -> Option<String> {
+    match note {
+        QueryNote::NoLayer { layer } => Some(format!("`graphloom derive {layer}` derives them")),
+        QueryNote::LayerMissing { layer } => Some(format!("`graphloom derive {layer}` derives it")),
+        QueryNote::LayerOutdated { layer } => Some(format!("`graphloom derive {layer}` updates it")),
+        QueryNote::ReportsLeftOut { .. } => Some("a larger --max-calls, or a smaller --level".to_owned()),
+        QueryNote::FollowUpsLeftOut { .. } => Some("a larger --max-calls".to_owned()),
+        note => note.remedy().map(str::to_owned),
     }
 }
 

@@ -51,7 +51,7 @@ async fn what_a_client_adds_is_indexed_answered_and_there_for_the_command_line()
     let client = start(&graphloom, &[], newest()).await;
     let server = client.peer_info().expect("a server");
     assert_eq!(server.protocol_version, ProtocolVersion::V_2026_07_28);
-    assert_eq!(names(&client).await.len(), 6);
+    assert_eq!(names(&client).await.len(), 8);
     call(&client, "add_document", json!({ "name": "station.md", "text": STATION })).await;
     let until = Instant::now() + PATIENCE;
     while call(&client, "get_source", json!({ "document": "station.md" })).await["status"] != "ready" {
@@ -68,7 +68,7 @@ async fn what_a_client_adds_is_indexed_answered_and_there_for_the_command_line()
 }
 
 #[tokio::test]
-async fn a_read_only_client_is_offered_four_tools_and_changes_and_indexes_nothing() {
+async fn a_read_only_client_is_offered_tools_that_read_and_changes_and_indexes_nothing() {
     let graphloom = Graphloom::new();
     graphloom.write("station.md", STATION);
     graphloom.write("later.md", "Ada Quill directs Weir Station.");
@@ -78,7 +78,8 @@ async fn a_read_only_client_is_offered_four_tools_and_changes_and_indexes_nothin
     let client = start(&graphloom, &["--read-only"], ClientLifecycleMode::Initialize).await;
     let server = client.peer_info().expect("a server");
     assert_eq!(server.protocol_version, ProtocolVersion::V_2025_11_25);
-    assert_eq!(names(&client).await, ["search", "ask", "get_source", "graph_neighbors"]);
+    let reads = ["search", "ask", "suggest_questions", "get_source", "graph_neighbors", "corpus_overview"];
+    assert_eq!(names(&client).await, reads);
     let found = call(&client, "search", json!({ "query": "director" })).await;
     assert_eq!(found["passages"][0]["file_path"], "station.md");
     let waits = call(&client, "get_source", json!({ "document": "later.md" })).await;

@@ -33,6 +33,8 @@ prompts! {
     ANSWER = "answer",
     /// Answers from passages alone.
     ANSWER_NAIVE = "answer_naive",
+    /// Answers from points that were drawn from reports and passages.
+    ANSWER_POINTS = "answer_points",
     /// Carries the user's own instructions into an answer.
     ANSWER_USER_PROMPT = "answer_user_prompt",
     /// Writes the report of a community.
@@ -43,6 +45,8 @@ prompts! {
     CONTEXT_PASSAGE = "context_passage",
     /// Takes a question apart.
     DECOMPOSE = "decompose",
+    /// Draws points from reports or passages, and asks what to look for next.
+    DRIFT_POINTS = "drift_points",
     /// Goes on with an extraction that was cut.
     EXTRACT_CONTINUE = "extract_continue",
     /// Asks for what an extraction left out.
@@ -67,6 +71,12 @@ prompts! {
     KEYWORDS = "keywords",
     /// Finds the keywords of a question that follows a conversation.
     KEYWORDS_FOLLOW_UP = "keywords_follow_up",
+    /// Draws points from reports.
+    MAP_POINTS = "map_points",
+    /// Rates how relevant reports are.
+    RATE_REPORTS = "rate_reports",
+    /// Proposes questions.
+    SUGGEST_QUESTIONS = "suggest_questions",
     /// Makes one description of many.
     SUMMARIZE = "summarize",
     /// Summarizes passages that are alike.

@@ -64,7 +64,9 @@ impl Row for RetrievalRow {
     const PROMPTS: &[Prompt] = &[DECOMPOSE, FILTER_FACTS, KEYWORDS, KEYWORDS_FOLLOW_UP];
 
     async fn ask(engine: &Engine, task: &Task<'_>, options: &AskOptions) -> Result<Self, QueryError> {
-        let question = task.arm.ask(&task.question.text, options.most);
+        let mut question = task.arm.ask(&task.question.text, options.most);
+        // Passages are measured, so no points are drawn from reports.
+        question.only_need_context = true;
         let began = Instant::now();
         let retrieval = query::retrieve(engine, &question).await?;
         let mut latency_ms = elapsed_ms(began);

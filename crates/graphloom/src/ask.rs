@@ -4,7 +4,7 @@ use std::future::IntoFuture;
 
 use futures::future::BoxFuture;
 use graphloom_core::DocumentFilter;
-use graphloom_engine::query::{self, Answer, Mode, Question, Retrieval, SearchHits};
+use graphloom_engine::query::{self, Answer, Mode, Question, Retrieval, SearchHits, Suggestions};
 
 use crate::Graphloom;
 use crate::error::Result;
@@ -33,6 +33,13 @@ impl Graphloom {
         Ask { graph: self, question }
     }
 
+    /// At most `count` questions that the documents answer, each with the sentence that answers it.
+    ///
+    /// - `about`: a name, or a text such as the last answer; the questions are then about the entities that it names.
+    pub async fn suggest(&self, about: Option<&str>, count: usize) -> Result<Suggestions> {
+        Ok(query::suggest(self.engine(), about, count).await?)
+    }
+
     /// Searches for passages, entities and relations. No LLM is asked.
     pub fn search(&self, words: impl Into<String>) -> Search<'_> {
         Search { graph: self, words: words.into(), limit: 10, filter: None }
@@ -59,7 +66,10 @@ impl<'a> Ask<'a> {
     }
 
     /// What is found, without an answer.
-    pub async fn retrieve(self) -> Result<Retrieval> {
+    ///
+    /// Modes `community_global` and `drift` then return the reports that they would read, without calling an LLM for them.
+    pub async fn retrieve(mut self) -> Result<Retrieval> {
+        self.question.only_need_context |= !self.question.only_need_prompt;
         let engine = self.graph.engine();
         Ok(query::retrieve(engine, &self.question).await?)
     }

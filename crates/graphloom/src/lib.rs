@@ -40,5 +40,6 @@ pub use graphloom_engine::edit::{Edit, Edited};
 pub use graphloom_engine::index::{Removal, RunReport};
 pub use graphloom_engine::money::Limit;
 pub use graphloom_engine::query::{
-    Answer, AnswerKind, Citation, EntityHit, Mode, PassageHit, Question, RelationHit, Retrieval, SearchHits,
+    Answer, AnswerKind, Citation, EntityHit, Mode, PassageHit, Question, RelationHit, ReportOptions,
+    Retrieval, SearchHits, Suggestion, Suggestions,
 };

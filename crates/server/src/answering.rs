@@ -173,7 +173,7 @@ pub(crate) async fn answer_from(
 pub(crate) fn check_answerable(engine: &Engine, question: &Question) -> Result<(), Problem> {
     let needs_model = question.mode.needs_answer_model() && question.wanted() == Wanted::Answer;
     match needs_model && engine.models.answer.is_none() {
-        true => Err(QueryError::NoAnswerModel.into()),
+        true => Err(QueryError::NoAnswerModel { mode: question.mode }.into()),
         false => Ok(()),
     }
 }

@@ -360,10 +360,14 @@ impl From<QueryError> for Problem {
             | QueryError::SystemInHistory
             | QueryError::NoNumber { .. }
             | QueryError::OutOfRange { .. }
-            | QueryError::NoAnswerModel
+            | QueryError::NoAnswerModel { .. }
+            | QueryError::ReportsOfAll { .. }
+            | QueryError::NothingNamed { .. }
             | QueryError::NothingAllowed => Self::invalid(error.to_string()).remedy(remedy),
             QueryError::Filter(error) => Self::invalid(error.to_string()).remedy(remedy),
-            QueryError::OtherEmbedder { .. } => Self::conflict(error.to_string()).remedy(remedy),
+            QueryError::OtherEmbedder { .. } | QueryError::NoLayer { .. } => {
+                Self::conflict(error.to_string()).remedy(remedy)
+            }
             QueryError::Store(error) => error.into(),
             QueryError::Model { role, source } => failed_model(role, &source),
         }

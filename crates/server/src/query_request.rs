@@ -2,9 +2,9 @@
 
 use graphloom_core::{ChatMessage, ChatRole, DocumentFilter, MAX_FILTER_CONDITIONS, MAX_FILTER_DOCUMENTS};
 use graphloom_engine::query::{
-    MAX_BUDGET_TOKENS, MAX_GIVEN_KEYWORDS, MAX_HISTORY_MESSAGES, MAX_KEYWORD_CHARS, MAX_MESSAGE_CHARS,
-    MAX_QUESTION_CHARS, MAX_RESPONSE_TYPE_CHARS, MAX_TOP_K, MAX_USER_PROMPT_CHARS, Mode, Question,
-    WalkOptions,
+    MAX_BUDGET_TOKENS, MAX_DRIFT_STEPS, MAX_GIVEN_KEYWORDS, MAX_HISTORY_MESSAGES, MAX_KEYWORD_CHARS,
+    MAX_MESSAGE_CHARS, MAX_QUESTION_CHARS, MAX_REPORT_CALLS, MAX_RESPONSE_TYPE_CHARS, MAX_TOP_K,
+    MAX_USER_PROMPT_CHARS, Mode, Question, ReportOptions, WalkOptions,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -21,8 +21,8 @@ pub(crate) struct QueryRequest {
     /// The question.
     #[schemars(length(min = 1, max = MAX_QUESTION_CHARS))]
     pub(crate) query: String,
-    /// `local`, `global`, `hybrid`, `naive`, `mix` or `bypass` as in LightRAG, or Graphloom's `auto`, `ppr`,
-    /// `contextual`.
+    /// `local`, `global`, `hybrid`, `naive`, `mix` or `bypass` as in LightRAG, Graphloom's `auto`, `ppr`,
+    /// `contextual`, or `community_global`, `community_local`, `drift` as in GraphRAG.
     #[serde(default = "mix")]
     #[schemars(schema_with = "mode_schema", default = "mix")]
     pub(crate) mode: Mode,
@@ -84,6 +84,34 @@ pub(crate) struct QueryRequest {
     /// Graphloom only.
     #[schemars(with = "Option<Value>")]
     walk: Option<WalkOptions>,
+    /// How modes `community_global`, `community_local` and `drift` read reports of communities. Graphloom only.
+    #[schemars(with = "Option<ReportsItem>")]
+    reports: Option<ReportOptions>,
+}
+
+/// How reports of communities are read; options left out keep their defaults: the schema of [`ReportOptions`].
+#[derive(JsonSchema)]
+#[allow(dead_code, reason = "describes what is read as the type of the engine")]
+#[schemars(rename = "ReportOptions", deny_unknown_fields)]
+struct ReportsItem {
+    /// The level of communities whose reports are read, 0 for the coarsest; `null` descends from level 0 into what is
+    /// relevant to the question.
+    level: Option<u32>,
+    /// Who says on the way down which reports are relevant: `search` (vectors and words) or `model`.
+    #[schemars(default)]
+    rate: Option<String>,
+    /// Tokens of data that one call reads; in `community_local`, tokens of the whole context.
+    #[schemars(range(min = 500, max = 200_000))]
+    call_tokens: Option<u32>,
+    /// Maximum LLM calls of the question.
+    #[schemars(range(min = 2, max = MAX_REPORT_CALLS))]
+    max_calls: Option<usize>,
+    /// Rounds of follow-up questions in `drift`.
+    #[schemars(range(min = 0, max = MAX_DRIFT_STEPS))]
+    depth: Option<usize>,
+    /// Follow-up questions of a round.
+    #[schemars(range(min = 1, max = MAX_DRIFT_STEPS))]
+    follow_ups: Option<usize>,
 }
 
 /// Conditions on documents, all of which must hold: the schema of [`DocumentFilter`].
@@ -160,6 +188,7 @@ impl QueryRequest {
             include_chunk_content: self.include_chunk_content.unwrap_or(false),
             filter: self.filter,
             walk: self.walk.unwrap_or_default(),
+            reports: self.reports.unwrap_or_default(),
             ..base
         };
         question.check()?;

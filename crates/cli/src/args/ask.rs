@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
-use graphloom_engine::query::{ChunkPick, Mode, Question};
+use graphloom_engine::query::{ChunkPick, MAX_SUGGESTIONS, Mode, Question, ReportOptions};
 
 use super::FilterArgs;
 
@@ -96,6 +96,12 @@ pub(crate) struct AskArgs {
     /// Print the whole prompt that the LLM would get, without calling it
     #[arg(long, alias = "only-need-prompt")]
     pub(crate) prompt_only: bool,
+    /// Level of the communities whose reports are read, 0 for the coarsest; only in modes that read reports
+    #[arg(long, value_name = "N")]
+    pub(crate) level: Option<u32>,
+    /// Maximum LLM calls of the question; only in modes community_global and drift
+    #[arg(long, value_name = "N")]
+    pub(crate) max_calls: Option<usize>,
     #[command(flatten)]
     pub(crate) filter: FilterArgs,
 }
@@ -128,6 +134,11 @@ impl AskArgs {
             include_references: base.include_references || self.references,
             include_chunk_content: base.include_chunk_content || self.chunk_content,
             cache: base.cache && !self.no_cache,
+            reports: ReportOptions {
+                level: self.level.or(base.reports.level),
+                max_calls: self.max_calls.unwrap_or(base.reports.max_calls),
+                ..base.reports
+            },
             ..base
         }
     }
@@ -143,6 +154,17 @@ pub(crate) struct SearchArgs {
     pub(crate) top_k: usize,
     #[command(flatten)]
     pub(crate) filter: FilterArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SuggestArgs {
+    /// A name, or a text such as the last answer; the questions are about the entities that it names
+    #[arg(long, value_name = "NAME")]
+    pub(crate) about: Option<String>,
+    /// Maximum number of questions
+    #[arg(long, value_name = "N", default_value_t = 5,
+        value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=MAX_SUGGESTIONS as u64))]
+    pub(crate) limit: usize,
 }
 
 /// Parses a mode by its name; help and shell completion list all modes.

@@ -26,7 +26,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
             "situate",
         ],
     ),
-    ("Ask", &["ask", "search"]),
+    ("Ask", &["ask", "search", "suggest"]),
     ("Graph", &["graph", "communities", "tree", "derive", "export"]),
     ("Serve", &["serve", "mcp", "key", "user"]),
     ("Evaluate", &["eval"]),

@@ -11,7 +11,7 @@ use graphloom_core::{CacheKind, Call, ChatMessage, DocumentId, Span};
 use graphloom_engine::Engine;
 use graphloom_engine::query::{
     self, Answer, AnswerKind, Citation, ListedDocument, Mode, QueryNote, Question, Reference, Retrieval,
-    Wanted,
+    Route, Wanted,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -43,6 +43,9 @@ struct AnswerOutput<'a> {
     /// The question as it was searched for, if rewritten.
     standalone_question: Option<&'a str>,
     mode: Mode,
+    /// How mode auto went about it, and why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    route: Option<&'a Route>,
     answer: &'a str,
     kind: AnswerKind,
     /// Whether the documents held anything to answer from.
@@ -98,7 +101,7 @@ pub(crate) async fn run(app: &App, args: &AskArgs) -> anyhow::Result<Exit> {
     let retrieval = query::retrieve(&engine, &question).await?;
     for note in &retrieval.notes {
         app.output.warn(format_args!("warning: {note}"));
-        if let Some(remedy) = note.remedy() {
+        if let Some(remedy) = remedies::of_note(note) {
             app.output.warn(format_args!("help: {remedy}"));
         }
     }
@@ -236,6 +239,7 @@ fn print_json(
         question: &question.text,
         standalone_question: retrieval.standalone_question.as_deref(),
         mode: question.mode,
+        route: retrieval.route.as_ref(),
         answer: &answer.text,
         kind: answer.kind,
         found: answer.found,

@@ -32,6 +32,7 @@ mod serve;
 mod show;
 mod situate;
 mod status;
+mod suggest;
 mod track;
 mod tree;
 mod watch;
@@ -177,6 +178,7 @@ async fn dispatch(app: &App, command: &Command) -> anyhow::Result<Exit> {
         Command::Add(args) => add::run(app, args).await,
         Command::Ask(args) => ask::run(app, args).await,
         Command::Search(args) => search::run(app, args).await,
+        Command::Suggest(args) => suggest::run(app, args).await,
         Command::Status(args) => match &args.track {
             Some(track) => track::run(app, track).await,
             None => status::run(app, args).await,
@@ -261,6 +263,7 @@ fn building(command: &Command) -> Option<&Building> {
         Command::Situate(args) => Some(&args.building),
         Command::Ask(_)
         | Command::Search(_)
+        | Command::Suggest(_)
         | Command::Status(_)
         | Command::Cancel(_)
         | Command::Pause

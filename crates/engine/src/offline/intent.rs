@@ -30,8 +30,8 @@ const FILLERS: &str = "\
 const OVERVIEW: &str = "\
     summarize, summarise, summary, overview, tldr, tl dr, gist, synopsis, themes, theme, topics, topic, main \
     ideas, main idea, main points, key points, takeaways, about, outline, what is in, what are in, whats in, \
-    what do i have here, deal with, deals with, what do these, what does this, what happens, main subjects, \
-    fasse, fass, zusammenfassung, zusammenfassen, überblick, übersicht, hauptthemen, themen, thema, worum geht \
+    what do i have here, deal with, deals with, what do these, what does this, what happens, main subjects, main \
+    findings, key findings, major trends, main trends, in common, fasse, fass, zusammenfassung, zusammenfassen, überblick, übersicht, hauptthemen, themen, thema, worum geht \
     es, worum gehts, wovon handelt, wovon handeln, worüber, was steht, was enthalten, résume, résumé, resumen, \
     temas, thèmes, de quoi parle, de quoi parlent, de qué trata, de qué tratan";
 /// Phrases that may stand beside those of [`OVERVIEW`], and name nothing either.
@@ -48,7 +48,9 @@ const DOCUMENTS: &str = "\
     paper, papers, notes, folder, content, contents, material, everything, page, pages, pdf, website, whole, \
     entire, all, main, major, key, central, important, most, general, brief, short, briefly, quick, these, this, \
     those, here, it, them, they, the, a, an, of, in, is, are, what, which, whats, do, does, and, for, me, my, \
-    our, us, your, to, some, there, kind, sort, with, on, by, ideas, points, information, plot, dokument, \
+    our, us, your, to, some, there, kind, sort, with, on, by, ideas, points, information, plot, across, throughout, \
+    overall, overarching, top, common, recurring, recur, have, can, you, tell, high, level, findings, trends, \
+    insgesamt, überall, über, behandeln, behandelt, zentral, zentrale, zentralen, hauptsächlich, gemeinsam, dokument, \
     dokumente, dokumenten, texte, texten, datei, dateien, buch, geschichte, roman, sammlung, daten, bericht, \
     berichte, handbuch, artikel, unterlagen, inhalt, inhalte, ganze, ganzen, gesamte, alle, alles, wichtigsten, \
     wichtigste, wesentliche, wesentlichen, hier, diesem, diesen, dieser, dieses, diese, das, die, der, den, dem, \
@@ -57,11 +59,11 @@ const DOCUMENTS: &str = "\
     principales, cuáles, son, moi, un, una";
 /// The same as [`OVERVIEW`], in Chinese.
 const OVERVIEW_CHINESE: &str = "\
-    总结, 總結, 概括, 摘要, 概述, 综述, 概览, 主要内容, 主要內容, 主题, 主題, 讲的是什么, 讲什么, \
+    核心内容, 核心內容, 总结, 總結, 概括, 摘要, 概述, 综述, 概览, 主要内容, 主要內容, 主题, 主題, 讲的是什么, 讲什么, \
     讲了什么, 講什麼, 说什么, 说了什么, 关于什么, 關於什麼, 写了什么, 有什么内容, 讲些什么, 大意";
 /// The same as [`ASKING`] and [`DOCUMENTS`], in Chinese.
 const REST_CHINESE: &str = "\
-    请, 請, 帮我, 给我, 一下, 这些, 這些, 这个, 这本, 这篇, 这份, 这, 那些, 全部, 所有, 整个, \
+    总体上, 总体, 整体, 總體, 请, 請, 帮我, 给我, 一下, 这些, 這些, 这个, 这本, 这篇, 这份, 这, 那些, 全部, 所有, 整个, \
     文件, 文档, 文檔, 文章, 资料, 材料, 文本, 书, 故事, 小说, 手册, 报告, 内容, 內容, 主要, \
     核心, 重点, 里面, 里, 中, 的, 是, 了, 什么, 什麼, 哪些, 有, 讲, 说, 写, 吗, 呢, 要点, \
     全文, 本, 都, 一个, 个, 和, 我, 想, 知道, 吧, 它, 它们, 在, 大概, 简单, 简要, 做, 及, \
@@ -200,6 +202,15 @@ mod tests {
                 "这些文件讲的是什么？",
                 "总结一下主要内容。",
                 "请概括全文",
+                "What are the key themes across all documents?",
+                "What do these documents have in common?",
+                "Which themes recur across the documents?",
+                "What are the overarching themes?",
+                "What are the major trends in the data?",
+                "Give me a high-level summary of everything",
+                "Welche Themen behandeln die Dokumente?",
+                "Was sind die zentralen Themen?",
+                "总体上讲了什么？",
             ],
             Intent::Overview,
         );

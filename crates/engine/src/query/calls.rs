@@ -31,6 +31,13 @@ impl QueryCost {
         }
     }
 
+    /// Takes over what a part of the question cost.
+    pub(super) fn absorb(&mut self, part: Self) {
+        self.calls.extend(part.calls);
+        self.entries.extend(part.entries);
+        part.cached.into_iter().for_each(|kind| self.hit(kind));
+    }
+
     /// Keeps a value for [`QueryCost::store`].
     pub(super) fn keep(&mut self, kind: CacheKind, key: ContentHash, value: Vec<u8>) {
         self.entries.push(CacheEntry { kind, key, value });

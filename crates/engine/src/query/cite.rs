@@ -7,7 +7,7 @@ use graphloom_core::{Chunk, DocumentId, Span};
 use rust_stemmers::{Algorithm, Stemmer};
 use unicode_segmentation::UnicodeSegmentation;
 
-use super::{Citation, QueryError, Retrieval};
+use super::{Citation, FoundChunk, QueryError, Retrieval, reports};
 use crate::{Engine, text};
 
 /// A chunk that an answer may cite.
@@ -79,7 +79,7 @@ pub fn without_references(answer: &str) -> &str {
 ///
 /// A number points to the sentence, among those of its document in the context, that shares most words with the
 /// sentence of the answer it stands in. It points to nothing where there is no such document in the context, or where
-/// no word is shared.
+/// no word is shared. If a passage is there for certain sentences, which findings rest on, it is one of these.
 pub(super) fn resolve(answer: &str, retrieval: &Retrieval) -> Vec<Option<Pick>> {
     let mut resolver = Resolver::new(retrieval);
     claims(answer).iter().flat_map(|claim| resolver.picks(claim)).collect()
@@ -107,7 +107,7 @@ impl<'a> Resolver<'a> {
         let chunks = self.retrieval.chunks.iter().enumerate();
         for (chunk, found) in chunks.filter(|(_, found)| found.reference == number) {
             let words = &self.words;
-            let said = self.sentences.entry(chunk).or_insert_with(|| words.of_sentences(&found.chunk.text));
+            let said = self.sentences.entry(chunk).or_insert_with(|| words.of_chunk(found));
             for sentence in said.iter() {
                 let score = likeness(claimed, &sentence.words);
                 if score > best.as_ref().map_or(0.0, |(score, _)| *score) {
@@ -325,6 +325,21 @@ const STOP_WORDS: &[&str] = &[
 impl ContentWords {
     pub(crate) fn new() -> Self {
         Self { stemmer: Stemmer::create(Algorithm::English) }
+    }
+
+    /// The sentences of a chunk; if it is there for some of them, these alone, with the words of what rests on them.
+    fn of_chunk(&self, found: &FoundChunk) -> Vec<Sentence> {
+        if found.evidence.is_empty() {
+            return self.of_sentences(&found.chunk.text);
+        }
+        let text = &found.chunk.text;
+        let sentences = found.evidence.iter().filter_map(|evidence| {
+            let range = reports::within(found.chunk.span, evidence.span, text)?;
+            let mut words = self.of(&evidence.said);
+            words.extend(self.of(&text[range.clone()]));
+            Some(Sentence { range, words })
+        });
+        sentences.collect()
     }
 
     fn of_sentences(&self, text: &str) -> Vec<Sentence> {

@@ -13,6 +13,9 @@ const SUMMARIES: &str = "## Summaries\n\nWhat groups of passages say together, o
                          cited; the passages behind them are.\n\n```json\n";
 const PASSAGES: &str = "## Passages\n\nThe documents' own words, one JSON object a line. `reference_id` is the number \
                         of the document in the list below.\n\n```json\n";
+const REPORTS: &str = "## Reports\n\nAbout groups of these entities, one JSON object a line.\n\n```json\n";
+const POINTS: &str = "## Points\n\nDrawn from reports and passages of the documents, the most important first, one JSON \
+                      object a line. `reference_ids` are the numbers of the documents in the list below.\n\n```json\n";
 const DOCUMENTS: &str = "## Documents\n\n";
 const SECTION_END: &str = "```\n\n";
 
@@ -58,6 +61,29 @@ pub(super) fn passage_line(reference: u32, text: &str) -> String {
     line(&Line { reference_id: reference.to_string(), content: text })
 }
 
+/// The line of a report.
+pub(super) fn report_line(title: &str, rating: f64, text: &str) -> String {
+    #[derive(Serialize)]
+    struct Line<'a> {
+        report: &'a str,
+        rating: f64,
+        content: &'a str,
+    }
+    line(&Line { report: title, rating, content: text })
+}
+
+/// The line of a point that was drawn from reports or passages.
+pub(super) fn point_line(point: &str, importance: f64, references: &[u32]) -> String {
+    #[derive(Serialize)]
+    struct Line<'a> {
+        importance: f64,
+        point: &'a str,
+        reference_ids: Vec<String>,
+    }
+    let reference_ids = references.iter().map(u32::to_string).collect();
+    line(&Line { importance, point, reference_ids })
+}
+
 /// The line of a document.
 pub(super) fn reference_line(number: u32, source: &str) -> String {
     format!("[{number}] {}\n", source.split_whitespace().collect::<Vec<_>>().join(" "))
@@ -69,16 +95,37 @@ fn line(value: &impl Serialize) -> String {
     line
 }
 
+/// The context of points: empty if there are none.
+pub(super) fn of_points(points: &[String], references: &[Reference]) -> String {
+    let context = section(POINTS, points);
+    if context.is_empty() { context } else { with_documents(context, references) }
+}
+
+/// The whole context with reports before it; sections without lines are left out.
+pub(super) fn with_reports(
+    report_lines: &[String],
+    graph: &Truncated,
+    chunks: &[FoundChunk],
+    references: &[Reference],
+) -> String {
+    section(REPORTS, report_lines) + &build(graph, chunks, references)
+}
+
 /// The whole context; sections without lines are left out, so it is empty where nothing was found.
 pub(super) fn build(graph: &Truncated, chunks: &[FoundChunk], references: &[Reference]) -> String {
     let passages: Vec<String> =
         chunks.iter().map(|found| passage_line(found.reference, &found.chunk.text)).collect();
-    let documents: Vec<String> =
-        references.iter().map(|reference| reference_line(reference.number, &reference.source)).collect();
-    let mut context = section(ENTITIES, &graph.entity_lines)
+    let context = section(ENTITIES, &graph.entity_lines)
         + &section(RELATIONS, &graph.relation_lines)
         + &section(SUMMARIES, &graph.node_lines)
         + &section(PASSAGES, &passages);
+    with_documents(context, references)
+}
+
+/// The context with the list of documents at its end.
+fn with_documents(mut context: String, references: &[Reference]) -> String {
+    let documents: Vec<String> =
+        references.iter().map(|reference| reference_line(reference.number, &reference.source)).collect();
     if !documents.is_empty() {
         context.push_str(DOCUMENTS);
         context.extend(documents);

@@ -37,17 +37,31 @@ pub enum QuestionForm {
     Compared,
     /// It goes from one thing to another; its parts are what is to be known on the way.
     Steps,
+    /// It asks about the documents as a whole.
+    Documents,
 }
 
 impl Route {
+    /// The route of a question about the documents as a whole.
+    pub(super) fn of_documents() -> Self {
+        Self::new(QuestionForm::Documents, Vec::new(), None)
+    }
+
     fn new(form: QuestionForm, parts: Vec<String>, model: Option<String>) -> Self {
-        let form = if parts.is_empty() { QuestionForm::Whole } else { form };
+        let form = match form {
+            QuestionForm::Documents => form,
+            _ if parts.is_empty() => QuestionForm::Whole,
+            form => form,
+        };
         let reason = match form {
             QuestionForm::Whole => {
                 "the question asks for one thing: the walk begins at what is near to it and what it names"
             }
             QuestionForm::Compared => {
                 "the question compares: half of the walk begins at what is near to each thing compared"
+            }
+            QuestionForm::Documents => {
+                "the question asks about the documents as a whole: it is answered from the reports of communities"
             }
             QuestionForm::Steps => {
                 "the question takes several steps: half of the walk begins at what is near to each step"

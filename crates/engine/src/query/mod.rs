@@ -26,11 +26,13 @@ mod plan;
 mod prompts;
 mod question;
 mod references;
+mod reports;
 mod rerank;
 mod respond;
 mod search;
 mod seen;
 mod stops;
+mod suggest;
 #[cfg(test)]
 mod tests;
 mod think;
@@ -63,6 +65,8 @@ pub use question::{
     MAX_STOPS, MAX_TOP_K, MAX_USER_PROMPT_CHARS, Question, Wanted,
 };
 pub use references::{ListedDocument, references};
+pub use reports::{FoundReport, MAX_DRIFT_STEPS, MAX_REPORT_CALLS, Point, RateReports, ReportOptions};
+pub use suggest::{MAX_ABOUT_CHARS, MAX_SUGGESTIONS, Suggestion, Suggestions, suggest};
 pub use trust::WalkTrust;
 pub use verbatim::AnswerKind;
 pub use walk_options::{Decompose, MAX_WALK_SEEDS, WalkOptions};
@@ -91,6 +95,9 @@ pub async fn retrieve(engine: &Engine, question: &Question) -> Result<Retrieval,
 
 async fn find(engine: &Engine, question: &Question, cost: &mut QueryCost) -> Result<Retrieval, QueryError> {
     let plan = Plan::of(question.mode);
+    if plan.reads_reports() && question.filter.is_some() {
+        return Err(QueryError::ReportsOfAll { mode: question.mode });
+    }
     let filter = question.filter.as_ref().filter(|_| plan.searches());
     let Workspace { revision, space, mut seen } =
         Workspace::look(engine, filter, plan.searches_graph()).await?;
@@ -104,6 +111,10 @@ async fn find(engine: &Engine, question: &Question, cost: &mut QueryCost) -> Res
     if !options.is_empty() {
         retrieval.notes.push(QueryNote::WalkOptionsUnused { options });
     }
+    let options = question.reports.unused(plan, engine.models.keywords.is_some());
+    if !options.is_empty() {
+        retrieval.notes.push(QueryNote::ReportOptionsUnused { options });
+    }
     let Some(space) = space.filter(|_| plan.searches()) else { return Ok(retrieval) };
     embed::check_space(engine, &space)?;
 
@@ -115,6 +126,18 @@ async fn find(engine: &Engine, question: &Question, cost: &mut QueryCost) -> Res
         None => Cow::Borrowed(question),
     };
     retrieval.route = understood.route;
+    let is_auto = question.mode == Mode::Auto;
+    let plan = match is_auto && reports::answers(engine, question, &asked.text, &mut retrieval.notes).await? {
+        true => {
+            retrieval.mode = Mode::CommunityGlobal;
+            retrieval.route = Some(Route::of_documents());
+            Plan::of(retrieval.mode)
+        }
+        false => plan,
+    };
+    if plan.reads_reports() {
+        return reports::find(engine, &asked, plan, &space, retrieval, cost).await;
+    }
     let parts = retrieval.route.as_ref().map_or(&[][..], |route| &route.parts);
     let vectors = embed::embed(engine, &asked, plan, &retrieval.keywords, parts, &space, cost).await?;
     let facts = facts::chosen(engine, &asked, plan, &vectors, &mut seen, cost, &mut retrieval.notes).await?;
@@ -199,7 +222,7 @@ async fn make_answer(
     let asks_documents = Plan::of(retrieval.mode).searches();
     let Some(model) = engine.models.answer.as_deref() else {
         if !asks_documents {
-            return Err(QueryError::NoAnswerModel);
+            return Err(QueryError::NoAnswerModel { mode: retrieval.mode });
         }
         return verbatim::answer(engine, question, retrieval, on_delta).await;
     };
@@ -265,6 +288,15 @@ pub struct Retrieval {
     pub paths: Vec<ChunkPath>,
     /// Documents of the chunks, by number.
     pub references: Vec<Reference>,
+    /// Reports of communities that were read, the most relevant first; empty in modes that read none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub reports: Vec<FoundReport>,
+    /// What an LLM drew from reports and passages, the most important first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub points: Vec<Point>,
+    /// The follow-up questions that mode drift looked up.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub follow_ups: Vec<String>,
     /// The context as the model sees it; empty where nothing was found.
     pub context: String,
     /// What did not go as asked for and has to be shown with the answer.
@@ -313,6 +345,46 @@ pub enum QueryNote {
         /// The layer.
         layer: LayerName,
     },
+    /// Options of reading reports were given that change nothing: the mode does without them.
+    ReportOptionsUnused {
+        /// Their names.
+        options: Vec<&'static str>,
+    },
+    /// The question asks about the documents as a whole, and the layer that would answer it is not there.
+    NoLayer {
+        /// The layer.
+        layer: LayerName,
+    },
+    /// Some of the calls that draw points from reports and passages failed; the answer is made without them.
+    MapCallsFailed {
+        /// How many.
+        failed: usize,
+        /// Of how many.
+        calls: usize,
+        /// Why the last of them failed.
+        reason: String,
+    },
+    /// Some of the calls that rate reports failed; these reports are read.
+    RatingCallsFailed {
+        /// How many.
+        failed: usize,
+        /// Of how many.
+        calls: usize,
+        /// Why the first of them failed.
+        reason: String,
+    },
+    /// Reports are beyond the budget of calls.
+    ReportsLeftOut {
+        /// How many.
+        left_out: usize,
+        /// Of how many.
+        reports: usize,
+    },
+    /// Follow-up questions were proposed, and not looked up: the budget of calls or of rounds was used up.
+    FollowUpsLeftOut {
+        /// How many.
+        left_out: usize,
+    },
     /// Passages were found, and not one fits into the budget of the prompt beside everything else.
     NoneFits {
         /// How many.
@@ -350,6 +422,35 @@ impl std::fmt::Display for QueryNote {
                 "the layer {layer} was written from all documents, so the filter leaves it out; passages are found by their \
                  vectors alone"
             ),
+            Self::ReportOptionsUnused { options } => {
+                let options = options.join(", ");
+                write!(f, "these options change nothing in this mode and with these models: {options}")
+            }
+            Self::NoLayer { layer } => {
+                write!(
+                    f,
+                    "the question asks about the documents as a whole, and there are no {layer} to answer it from"
+                )
+            }
+            Self::MapCallsFailed { failed, calls, reason } => {
+                write!(f, "{failed} of {calls} map calls failed, the answer is made without them: {reason}")
+            }
+            Self::RatingCallsFailed { failed, calls, reason } => {
+                write!(
+                    f,
+                    "{failed} of {calls} calls that rate reports failed, these reports are read: {reason}"
+                )
+            }
+            Self::ReportsLeftOut { left_out, reports } => {
+                write!(f, "{left_out} of {reports} reports are not read: reports.max_calls is used up")
+            }
+            Self::FollowUpsLeftOut { left_out } => {
+                write!(
+                    f,
+                    "follow-up questions that were not looked up: {left_out}; reports.max_calls or reports.depth is \
+                     used up"
+                )
+            }
             Self::NoneFits { passages } => {
                 write!(f, "passages were found ({passages}), and none of them fits into max_total_tokens")
             }
@@ -413,6 +514,8 @@ pub enum Arm {
     Walk,
     /// Its own vector, or a summary that it is behind.
     Tree,
+    /// A finding of a report rests on it.
+    Report,
 }
 
 /// A chunk in the context.
@@ -429,6 +532,20 @@ pub struct FoundChunk {
     pub score: Option<f32>,
     /// What the reranker gave it; `None` where none was asked.
     pub rerank_score: Option<f32>,
+    /// The sentences that it is there for, in modes that read reports; citations lead to these alone.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub evidence: Vec<Evidence>,
+}
+
+/// A sentence of a chunk, and what rests on it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Evidence {
+    /// Where in the document's text.
+    pub span: Span,
+    /// What a finding or point says.
+    pub said: String,
+    /// The community whose report has the finding; `None` for points from passages.
+    pub report: Option<NodeKey>,
 }
 
 /// Why a walk came to a chunk.
@@ -552,8 +669,29 @@ pub enum QueryError {
         most: f64,
     },
     /// A mode needs a model that is not configured.
-    #[error("mode bypass needs an answer model and none is configured")]
-    NoAnswerModel,
+    #[error("mode {} needs an answer model and none is configured", mode.name())]
+    NoAnswerModel {
+        /// The mode.
+        mode: Mode,
+    },
+    /// A mode needs a layer that was not derived.
+    #[error("there are no {layer} to answer from")]
+    NoLayer {
+        /// The layer.
+        layer: LayerName,
+    },
+    /// A text that questions are wanted about names nothing that the graph knows.
+    #[error("{about:?} names no entity of the graph")]
+    NothingNamed {
+        /// The text, cut.
+        about: String,
+    },
+    /// A filter was given with a mode that reads reports.
+    #[error("mode {} cannot be filtered: reports are written from all documents", mode.name())]
+    ReportsOfAll {
+        /// The mode.
+        mode: Mode,
+    },
     /// The workspace's vectors are from another embedder.
     #[error("the workspace was embedded with {workspace}, the question with {question}")]
     OtherEmbedder {
@@ -609,6 +747,9 @@ impl Retrieval {
             chunks: Vec::new(),
             paths: Vec::new(),
             references: Vec::new(),
+            reports: Vec::new(),
+            points: Vec::new(),
+            follow_ups: Vec::new(),
             context: String::new(),
             notes: Vec::new(),
             cost: QueryCost::default(),
@@ -632,6 +773,15 @@ impl QueryNote {
             }
             Self::LayerMissing { .. } | Self::LayerOutdated { .. } => Some("derive the layer"),
             Self::LayerUnfiltered { .. } => Some("another mode, or no filter"),
+            Self::ReportOptionsUnused { .. } => {
+                Some("leave them out, or see which mode takes them in docs/explanation/communities.md")
+            }
+            Self::NoLayer { .. } => Some("derive them"),
+            Self::MapCallsFailed { .. } | Self::RatingCallsFailed { .. } => {
+                Some("ask again; what succeeded is cached and not paid for again")
+            }
+            Self::ReportsLeftOut { .. } => Some("a larger reports.max_calls, or a coarser reports.level"),
+            Self::FollowUpsLeftOut { .. } => Some("a larger reports.max_calls or reports.depth"),
             Self::NoneFits { .. } => Some("a larger max_total_tokens, or a shorter conversation"),
             Self::HistoryCut { .. } => {
                 Some("a larger max_total_tokens leaves more room for the conversation")
@@ -661,7 +811,10 @@ impl QueryError {
             | Self::SystemInHistory
             | Self::NoNumber { .. }
             | Self::OutOfRange { .. }
-            | Self::NoAnswerModel
+            | Self::NoAnswerModel { .. }
+            | Self::NoLayer { .. }
+            | Self::NothingNamed { .. }
+            | Self::ReportsOfAll { .. }
             | Self::NothingAllowed
             | Self::Filter(_) => true,
             Self::OtherEmbedder { .. } | Self::Store(_) | Self::Model { .. } => false,
@@ -684,7 +837,12 @@ impl QueryError {
             Self::SystemInHistory => Some(
                 "give instructions as user_prompt; the history is what user and assistant said".to_owned(),
             ),
-            Self::NoAnswerModel => Some("configure an answer model, or choose another mode".to_owned()),
+            Self::NoLayer { .. } => Some("derive them".to_owned()),
+            Self::NothingNamed { .. } => Some("look for names in the graph".to_owned()),
+            Self::ReportsOfAll { .. } => Some("remove the filter, or choose another mode".to_owned()),
+            Self::NoAnswerModel { .. } => {
+                Some("configure an answer model, or choose another mode".to_owned())
+            }
             Self::OtherEmbedder { .. } => {
                 Some("use the embedder the workspace was built with, or another workspace".to_owned())
             }

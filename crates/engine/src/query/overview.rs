@@ -106,7 +106,7 @@ pub(super) async fn overview(
 }
 
 /// Whether an entity is something that documents are about: no number, no date, no lone letter.
-fn is_topic(entity: &Entity) -> bool {
+pub(super) fn is_topic(entity: &Entity) -> bool {
     let letters = entity.name.chars().filter(|c| c.is_alphabetic()).count();
     let least = if entity.name.is_ascii() { MIN_NAME_CHARS } else { MIN_NAME_CHARS - 1 };
     let contracts = entity.name.contains(['\'', '’', '_', '|', '<', '>', '{', '`']) && entity.name.len() < 12;

@@ -28,6 +28,12 @@ pub(super) enum Operator {
     PageRank(Prior),
     /// The question to summaries of chunks by vector, and down to chunks.
     Tree(TreeOrder),
+    /// Reports of communities, of a level or by descending into what is relevant.
+    Reports,
+    /// The question to entities, and on to the reports of their communities, their relations and their chunks.
+    Community,
+    /// The nearest reports, then what follow-up questions find.
+    Drift,
 }
 
 /// How the tree is searched.
@@ -44,6 +50,8 @@ pub(super) enum TreeOrder {
 pub(super) enum Fusion {
     /// They take turns [LightRAG]; what one operator found stays as it is.
     TakeTurns,
+    /// Each gets a share of the context's tokens [GraphRAG].
+    Shares,
 }
 
 /// How an answer is made from what was found.
@@ -51,6 +59,8 @@ pub(super) enum Fusion {
 pub(super) enum AnswerStrategy {
     /// One call reads the whole context.
     Single,
+    /// Several calls draw points from parts of what was found, and one call answers from the points.
+    MapReduce,
     /// The documents are not asked: the LLM answers on its own.
     None,
 }
@@ -125,6 +135,12 @@ modes! {
         [Operator::Tree(TreeOrder::Collapsed)] TakeTurns Single;
     TreeDescent "tree_descent" "Summaries by vector from the top of the tree down to passages (RAPTOR's tree traversal)."
         [Operator::Tree(TreeOrder::Descent)] TakeTurns Single;
+    CommunityGlobal "community_global" "Reports of communities, for questions about the documents as a whole (GraphRAG)."
+        [Operator::Reports] TakeTurns MapReduce;
+    CommunityLocal "community_local" "Entities near the question, with the reports of their communities, relations and chunks (GraphRAG)."
+        [Operator::Community] Shares Single;
+    Drift "drift" "Reports, then local searches for follow-up questions; needs an LLM (GraphRAG)."
+        [Operator::Drift] TakeTurns MapReduce;
     Bypass "bypass" "No search; the LLM answers on its own."
         [] TakeTurns None;
 }
@@ -147,7 +163,13 @@ impl Mode {
 
     /// Whether it cannot answer without an answer model.
     pub fn needs_answer_model(self) -> bool {
-        Plan::of(self).answer == AnswerStrategy::None
+        let plan = Plan::of(self);
+        plan.answer == AnswerStrategy::None || plan.has(Operator::Drift)
+    }
+
+    /// Whether it reads reports of communities, which are written from all documents.
+    pub fn reads_reports(self) -> bool {
+        Plan::of(self).reads_reports()
     }
 }
 
@@ -156,6 +178,7 @@ impl Operator {
     pub(super) fn reads_question(self) -> bool {
         match self {
             Self::Dense | Self::Fused | Self::PageRank(_) | Self::Tree(_) => true,
+            Self::Reports | Self::Community | Self::Drift => true,
             Self::Entities | Self::Relations => false,
         }
     }
@@ -164,6 +187,7 @@ impl Operator {
     fn reads_graph(self) -> bool {
         match self {
             Self::Entities | Self::Relations | Self::PageRank(_) => true,
+            Self::Reports | Self::Community | Self::Drift => true,
             Self::Dense | Self::Fused | Self::Tree(_) => false,
         }
     }
@@ -177,14 +201,7 @@ impl Plan {
 
     /// What PageRank starts from, if it runs.
     pub(super) fn page_rank(self) -> Option<Prior> {
-        self.operators.iter().find_map(|operator| match operator {
-            Operator::PageRank(prior) => Some(*prior),
-            Operator::Dense
-            | Operator::Fused
-            | Operator::Entities
-            | Operator::Relations
-            | Operator::Tree(_) => None,
-        })
+        [Prior::Vector, Prior::VectorAndWords].into_iter().find(|prior| self.has(Operator::PageRank(*prior)))
     }
 
     /// Whether the tree is searched.
@@ -195,6 +212,13 @@ impl Plan {
     /// Whether keywords are needed, for entities and relations and the chunks behind them.
     pub(super) fn needs_keywords(self) -> bool {
         self.has(Operator::Entities) || self.has(Operator::Relations)
+    }
+
+    /// Whether reports of communities are read.
+    pub(super) fn reads_reports(self) -> bool {
+        [Operator::Reports, Operator::Community, Operator::Drift]
+            .into_iter()
+            .any(|operator| self.has(operator))
     }
 
     /// Whether the question is taken apart into what can be looked for on its own.

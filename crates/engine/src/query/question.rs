@@ -3,7 +3,7 @@
 use graphloom_core::{ChatMessage, ChatRole, DocumentFilter};
 use serde::{Deserialize, Serialize};
 
-use super::{Mode, QueryError, WalkOptions};
+use super::{Mode, QueryError, ReportOptions, WalkOptions};
 
 /// Longest question, in characters.
 pub const MAX_QUESTION_CHARS: usize = 65_536;
@@ -139,6 +139,8 @@ pub struct Question {
     pub cache: bool,
     /// How modes auto and ppr walk the graph.
     pub walk: WalkOptions,
+    /// How modes community_global, community_local and drift read reports.
+    pub reports: ReportOptions,
 }
 
 impl Default for Question {
@@ -172,6 +174,7 @@ impl Default for Question {
             include_chunk_content: false,
             cache: true,
             walk: WalkOptions::default(),
+            reports: ReportOptions::default(),
         }
     }
 }
@@ -249,7 +252,8 @@ impl Question {
                 return Err(QueryError::NoNumber { what });
             }
         }
-        self.walk.check()
+        self.walk.check()?;
+        self.reports.check()
     }
 }
 

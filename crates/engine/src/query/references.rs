@@ -73,6 +73,7 @@ pub(super) fn number(passages: Vec<Passage>) -> (Vec<Reference>, Vec<FoundChunk>
             arm: passage.arm,
             score: passage.score,
             rerank_score: passage.rerank_score,
+            evidence: Vec::new(),
         })
         .collect();
     (references, chunks)

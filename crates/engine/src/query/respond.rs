@@ -8,17 +8,19 @@ use graphloom_core::{
 
 use super::cache::{self, Fresh};
 use super::calls::{QueryCost, Timer};
-use super::plan::Plan;
+use super::plan::{AnswerStrategy, Plan};
 use super::stops::{StopFilter, Written};
 use super::think::{ThinkFilter, without_thinking};
-use super::{QueryError, Question, Retrieval, history, prompts};
+use super::{QueryError, Question, Retrieval, Wanted, history, prompts, reports};
 use crate::Engine;
 use crate::prompt::Prompts;
 
 /// The instructions of a plan with `context` at their end; those of the user alone where the model answers alone.
 pub(super) fn instructions(prompts: &Prompts, question: &Question, plan: Plan, context: &str) -> String {
     let user_prompt = question.user_prompt.as_deref().unwrap_or_default().trim();
-    if plan.searches_graph() {
+    if plan.answer == AnswerStrategy::MapReduce {
+        prompts::answer_points(prompts, &question.response_type, user_prompt, context)
+    } else if plan.searches_graph() {
         prompts::answer(prompts, &question.response_type, user_prompt, context)
     } else if plan.searches() {
         prompts::answer_naive(prompts, &question.response_type, user_prompt, context)
@@ -29,7 +31,12 @@ pub(super) fn instructions(prompts: &Prompts, question: &Question, plan: Plan, c
 
 /// The messages that the answer model gets: instructions with the context, the conversation so far, the question.
 pub(super) fn messages(prompts: &Prompts, question: &Question, retrieval: &Retrieval) -> Vec<ChatMessage> {
-    let instructions = instructions(prompts, question, Plan::of(retrieval.mode), &retrieval.context);
+    let plan = Plan::of(retrieval.mode);
+    // Without an answer no points were drawn: the prompt is that of the calls that would draw them.
+    if plan.answer == AnswerStrategy::MapReduce && question.wanted() != Wanted::Answer {
+        return reports::map_messages(prompts, question, &retrieval.context);
+    }
+    let instructions = instructions(prompts, question, plan, &retrieval.context);
     let system = (!instructions.is_empty()).then(|| ChatMessage::new(ChatRole::System, instructions));
     let history = history::latest(question, retrieval.history_messages).iter().cloned();
     let asked = ChatMessage::new(ChatRole::User, question.text.trim());

@@ -5,6 +5,7 @@ mod conformance;
 mod following_up;
 mod prompting;
 mod remembering;
+mod reporting;
 mod reranking;
 mod retrieving;
 mod walking;

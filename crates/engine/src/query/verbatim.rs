@@ -7,10 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use super::calls::QueryCost;
 use super::cite::{self, Cited, Pick};
+use super::plan::{AnswerStrategy, Plan};
 use super::seen::Workspace;
 use super::stops::{self, Written};
 use super::wording::Tongue;
-use super::{Answer, QueryError, QueryNote, Question, Retrieval, overview};
+use super::{Answer, QueryError, QueryNote, Question, Retrieval, overview, reports};
 use crate::Engine;
 use crate::offline::{self, Intent, Passage, Quote, Reply};
 
@@ -55,6 +56,11 @@ pub(super) async fn answer(
 ) -> Result<Answer, QueryError> {
     let asked = retrieval.searched(question);
     let tongue = Tongue::of(asked);
+    if Plan::of(retrieval.mode).answer == AnswerStrategy::MapReduce
+        && let Some(answer) = reports::answer(engine, question, retrieval, on_delta).await?
+    {
+        return Ok(answer);
+    }
     match offline::intent(asked) {
         Intent::Greeting => {
             return Ok(plain(engine, question, AnswerKind::Greeting, tongue.greeting(), on_delta));
@@ -154,7 +160,7 @@ fn plain(
 }
 
 /// The draft under the limits of the question, with the citations that are left.
-async fn written(
+pub(super) async fn written(
     engine: &Engine,
     question: &Question,
     kind: AnswerKind,

@@ -87,6 +87,36 @@ impl Tongue {
         }
     }
 
+    /// The words before `shown` of `all` reports about documents as a whole.
+    pub(super) fn overview_of_reports(self, documents: u64, shown: usize, all: usize) -> String {
+        match self {
+            Self::English => format!(
+                "Overview of {}: {shown} of {all} communities, the best rated first.",
+                english_documents(documents)
+            ),
+            Self::German => match documents {
+                1 => format!(
+                    "Überblick über 1 Dokument: {shown} von {all} Gemeinschaften, die wichtigsten zuerst."
+                ),
+                _ => format!(
+                    "Überblick über {documents} Dokumente: {shown} von {all} Gemeinschaften, die wichtigsten zuerst."
+                ),
+            },
+            Self::Chinese => format!("{documents}个文档的概览：{all}个社区中的{shown}个，最重要的在前。"),
+        }
+    }
+
+    /// The words before `shown` of `all` reports that are relevant to a question.
+    pub(super) fn nearest_reports(self, shown: usize, all: usize) -> String {
+        match self {
+            Self::English => {
+                format!("{shown} of {all} relevant communities, the most relevant first:")
+            }
+            Self::German => format!("{shown} von {all} passenden Gemeinschaften, die passendsten zuerst:"),
+            Self::Chinese => format!("{all}个相关社区中的{shown}个，最相关的在前："),
+        }
+    }
+
     /// Where passages were found, and none fits into the prompt.
     pub(super) fn none_fits(self) -> &'static str {
         match self {

@@ -22,7 +22,7 @@ use crate::place::CitationItem;
 use crate::problem::Problem;
 use crate::query_request::mode_schema;
 use crate::route::Load;
-use crate::routes::citations;
+use crate::routes::{Suggested, citations, suggested};
 
 /// Maximum hits of each kind.
 const MAX_HITS: usize = 50;
@@ -63,6 +63,18 @@ pub(super) const ROWS: &[Row] = &[
         takes: schema_of::<AskInput>,
         gives: schema_of::<AskOutput>,
         call: |calling, arguments| calling.answer(arguments, ask),
+    },
+    Row {
+        name: "suggest_questions",
+        title: "Suggest questions",
+        about: "Questions that the documents answer, each with the sentence that answers it. Use it to find out what can \
+                be asked, about everything or about one name.",
+        right: Right::Read,
+        load: Load::Question,
+        destroys: false,
+        takes: schema_of::<SuggestInput>,
+        gives: schema_of::<Suggested>,
+        call: |calling, arguments| calling.answer(arguments, suggest_questions),
     },
     Row {
         name: "get_source",
@@ -271,6 +283,31 @@ async fn ask(
         answer_kind: answered.kind_name(),
         answer: answered.text,
     })
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct SuggestInput {
+    /// A name, or a text such as the last answer; the questions are about the entities that it names [default: the
+    /// documents as a whole].
+    about: Option<String>,
+    /// Maximum questions, 1 to 50.
+    #[serde(default = "five")]
+    #[schemars(range(min = 1, max = MAX_HITS))]
+    limit: usize,
+}
+
+fn five() -> usize {
+    5
+}
+
+async fn suggest_questions(
+    calling: Arc<Calling>,
+    SuggestInput { about, limit }: SuggestInput,
+) -> Result<Suggested, Problem> {
+    within("limit", limit, MAX_HITS)?;
+    let space = calling.space(Missing::Leave).await?;
+    suggested(&space.asking, about.as_deref(), limit).await
 }
 
 #[derive(Deserialize, JsonSchema)]

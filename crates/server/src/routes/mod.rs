@@ -14,11 +14,13 @@ mod query;
 mod query_data;
 mod query_events;
 mod search;
+mod suggestions;
 mod ui;
 mod workspace;
 
 pub(crate) use documents::{InsertResponse, add_texts, source_of};
 pub(crate) use query::citations;
+pub(crate) use suggestions::{Suggested, suggested};
 
 use std::sync::LazyLock;
 
@@ -47,6 +49,7 @@ pub(crate) static ROUTES: LazyLock<Vec<&'static Route>> = LazyLock::new(|| {
         query_data::ROUTES,
         query_events::ROUTES,
         search::ROUTES,
+        suggestions::ROUTES,
         workspace::ROUTES,
         jobs::ROUTES,
         jobs::layers::ROUTES,

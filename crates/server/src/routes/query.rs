@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
 
+use super::query_data::RouteItem;
 use crate::answering::{Answered, answer_from, check_answerable};
 use crate::apart::asked_apart;
 use crate::guard::Admitted;
@@ -60,6 +61,9 @@ struct QueryResponse {
     /// What could not be done as requested.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     notes: Vec<String>,
+    /// How mode `auto` searched, and why. Graphloom only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    route: Option<RouteItem>,
 }
 
 /// A document of the context of a whole answer, where LightRAG always includes `content`.
@@ -138,6 +142,7 @@ async fn answer(
             answer_kind: answered.kind_name(),
             matches: answered.matches.iter().map(|span| (span.start, span.end)).collect(),
             notes: notes(&retrieval),
+            route: retrieval.route.as_ref().map(RouteItem::from),
         }))
     })
     .await
@@ -253,7 +258,17 @@ pub(super) fn notes(retrieval: &Retrieval) -> Vec<String> {
         QueryNote::NotReranked { reranker, .. } => {
             format!("passages are not reranked: {reranker} failed")
         }
+        QueryNote::MapCallsFailed { failed, calls, .. } => {
+            format!("{failed} of {calls} map calls failed; the answer is made without them")
+        }
+        QueryNote::RatingCallsFailed { failed, calls, .. } => {
+            format!("{failed} of {calls} calls that rate reports failed; these reports are read")
+        }
         QueryNote::FactsNotFiltered { .. }
+        | QueryNote::ReportOptionsUnused { .. }
+        | QueryNote::NoLayer { .. }
+        | QueryNote::ReportsLeftOut { .. }
+        | QueryNote::FollowUpsLeftOut { .. }
         | QueryNote::WalkOptionsUnused { .. }
         | QueryNote::LayerMissing { .. }
         | QueryNote::LayerOutdated { .. }

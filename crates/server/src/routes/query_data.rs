@@ -95,7 +95,7 @@ struct RetrievedChunk {
     document: String,
     /// First byte and end byte (exclusive) in the document's text. Graphloom only.
     span: [u64; 2],
-    /// The search that found it first: `vector`, `fused`, `entity`, `relation`, `walk` or `tree`. Graphloom only.
+    /// The search that found it first: `vector`, `fused`, `entity`, `relation`, `walk`, `tree` or `report`. Graphloom only.
     #[schemars(with = "String")]
     found_by: query::Arm,
     /// Comparable only within one retrieval; `null` if its search has no scores. Graphloom only.
@@ -163,9 +163,9 @@ struct ProcessingInfo {
 }
 
 /// How mode `auto` searched, and why.
-#[derive(Serialize, JsonSchema)]
-struct RouteItem {
-    /// `whole`, `compared` or `steps`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct RouteItem {
+    /// `whole`, `compared`, `steps`, or `documents` if it asks about the documents as a whole.
     #[schemars(with = "String")]
     form: QuestionForm,
     /// What was searched for besides the whole question.
@@ -179,7 +179,7 @@ struct RouteItem {
 }
 
 /// How much the graph search counted.
-#[derive(Serialize, JsonSchema)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct WalkItem {
     /// Its share of the ranking, 0 to 1; the rest is vectors and words.
     share: f64,
@@ -227,6 +227,8 @@ async fn data(
         let Json(request) = request?;
         let mut question = request.question(&space.user_prompt_prefix, false)?;
         question.include_references = true;
+        // Without an answer, no points are drawn from reports.
+        question.only_need_context = true;
         asked_apart(async move || find(&space.asking, &question).await).await
     };
     found.await.map(|found| axum::Json(found).into_response()).map_err(Problem::bad_where_invalid)
@@ -326,18 +328,7 @@ fn chunks(retrieval: &Retrieval) -> Vec<RetrievedChunk> {
 
 fn metadata(question: &Question, retrieval: &Retrieval) -> RetrievalMetadata {
     let keywords = &retrieval.keywords;
-    let route = retrieval.route.as_ref().map(|route| RouteItem {
-        form: route.form,
-        parts: route.parts.clone(),
-        model: route.model.clone(),
-        reason: route.reason.clone(),
-        walk: route.walk.as_ref().map(|walk| WalkItem {
-            share: walk.share,
-            looseness: walk.looseness,
-            name: walk.name.as_ref().map(ToString::to_string),
-            passages: walk.passages,
-        }),
-    });
+    let route = retrieval.route.as_ref().map(RouteItem::from);
     RetrievalMetadata {
         query_mode: Some(question.mode),
         keywords: Some(KeywordsItem {
@@ -367,6 +358,23 @@ impl From<&query::FoundNode> for SummaryItem {
             title: found.title.clone(),
             text: found.text.clone(),
             score: found.score,
+        }
+    }
+}
+
+impl From<&query::Route> for RouteItem {
+    fn from(route: &query::Route) -> Self {
+        Self {
+            form: route.form,
+            parts: route.parts.clone(),
+            model: route.model.clone(),
+            reason: route.reason.clone(),
+            walk: route.walk.as_ref().map(|walk| WalkItem {
+                share: walk.share,
+                looseness: walk.looseness,
+                name: walk.name.as_ref().map(ToString::to_string),
+                passages: walk.passages,
+            }),
         }
     }
 }

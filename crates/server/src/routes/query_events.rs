@@ -14,6 +14,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::query::{ReferenceItem, notes, references, seconds};
+use super::query_data::RouteItem;
 use crate::answering::{Answered, answer_from, check_answerable};
 use crate::apart::asked_apart;
 use crate::guard::Admitted;
@@ -72,6 +73,9 @@ struct ContextEvent {
     low_level_keywords: Vec<String>,
     /// What could not be done as requested.
     notes: Vec<String>,
+    /// How mode `auto` searched, and why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    route: Option<RouteItem>,
 }
 
 /// A passage of the context.
@@ -224,6 +228,7 @@ fn context(question: &Question, retrieval: &Retrieval) -> ContextEvent {
         high_level_keywords: retrieval.keywords.high_level.clone(),
         low_level_keywords: retrieval.keywords.low_level.clone(),
         notes: notes(retrieval),
+        route: retrieval.route.as_ref().map(RouteItem::from),
     }
 }
 

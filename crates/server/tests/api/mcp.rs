@@ -127,13 +127,14 @@ async fn what_a_client_adds_is_kept_and_what_it_forgets_is_gone() {
 }
 
 #[tokio::test]
-async fn a_key_that_may_read_is_offered_the_four_tools_that_read_and_no_other_works() {
+async fn a_key_that_may_read_is_offered_the_tools_that_read_and_no_other_works() {
     let server = Running::start().await;
     let reader = server.key(Right::Read, &["alpha"]);
     let writer = server.key(Right::Write, &["alpha"]);
     let reading = client(&server, "/w/alpha/mcp", Some(&reader), newest()).await;
     let tools = reading.list_all_tools().await.expect("tools");
-    assert_eq!(names(&tools), ["search", "ask", "get_source", "graph_neighbors", "corpus_overview"]);
+    let reads = ["search", "ask", "suggest_questions", "get_source", "graph_neighbors", "corpus_overview"];
+    assert_eq!(names(&tools), reads);
     for (tool, arguments) in [
         ("add_document", json!({ "name": "a.md", "text": "text" })),
         ("forget_document", json!({ "document": "a.md" })),
@@ -143,7 +144,7 @@ async fn a_key_that_may_read_is_offered_the_four_tools_that_read_and_no_other_wo
     }
     let writing = client(&server, "/w/alpha/mcp", Some(&writer), newest()).await;
     let tools = writing.list_all_tools().await.expect("tools");
-    assert_eq!(names(&tools)[5..], ["add_document", "forget_document"]);
+    assert_eq!(names(&tools)[6..], ["add_document", "forget_document"]);
     for tool in &tools {
         let hints = tool.annotations.as_ref().expect("annotations");
         let reads = !["add_document", "forget_document"].contains(&tool.name.as_ref());

@@ -20,6 +20,9 @@ export const MODES: Mode[] = [
   { value: 'local', name: 'modeLocal', hint: 'modeLocalHint' },
   { value: 'global', name: 'modeGlobal', hint: 'modeGlobalHint' },
   { value: 'hybrid', name: 'modeHybrid', hint: 'modeHybridHint' },
+  { value: 'community_global', name: 'modeCommunityGlobal', hint: 'modeCommunityGlobalHint' },
+  { value: 'community_local', name: 'modeCommunityLocal', hint: 'modeCommunityLocalHint' },
+  { value: 'drift', name: 'modeDrift', hint: 'modeDriftHint' },
   { value: 'bypass', name: 'modeBypass', hint: 'modeBypassHint' },
 ];
 

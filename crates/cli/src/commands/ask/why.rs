@@ -28,6 +28,17 @@ pub(super) fn explained(retrieval: &Retrieval, numbered: &[Option<&Citation>]) -
         lines.push(format!("  {}{looked_for}", one_line(&route.reason, 200)));
         lines.extend(route.walk.iter().map(|trust| format!("  {}", one_line(&trust.reason(), 200))));
     }
+    if !retrieval.reports.is_empty() {
+        let reports = count(retrieval.reports.len() as u64, "report");
+        let points = match retrieval.points.len() {
+            0 => String::new(),
+            points => format!("; an LLM drew {} from them", count(points as u64, "point")),
+        };
+        lines.push(format!("  read {reports} of communities{points}"));
+    }
+    if !retrieval.follow_ups.is_empty() {
+        lines.push(format!("  looked up: {}", one_line(&retrieval.follow_ups.join(" "), 200)));
+    }
     let documents: BTreeSet<u32> = retrieval.chunks.iter().map(|found| found.reference).collect();
     let passages = count(retrieval.chunks.len() as u64, "passage");
     let from = count(documents.len() as u64, "document");
@@ -65,6 +76,7 @@ fn way_to(retrieval: &Retrieval, citation: &Citation) -> String {
         Arm::Relation => "states a relation that the question is about".to_owned(),
         Arm::Tree => "close to the question in meaning, or behind a summary that is".to_owned(),
         Arm::Walk => walked(retrieval, found),
+        Arm::Report => "a finding of a report rests on it".to_owned(),
     };
     format!("{way}; passage {} of {}", rank + 1, retrieval.chunks.len())
 }

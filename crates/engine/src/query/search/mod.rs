@@ -76,6 +76,8 @@ pub(super) async fn search(
                 | Operator::Tree(_),
                 _,
             ) => Hits::default(),
+            // These gather passages by themselves: `reports::find`.
+            (Operator::Reports | Operator::Community | Operator::Drift, _) => Hits::default(),
         });
     }
     Ok(fused_by(plan.fusion, found))
@@ -102,7 +104,7 @@ fn fused_by(fusion: Fusion, mut found: Vec<Hits>) -> Hits {
         all.trust = all.trust.or(hits.trust);
     }
     match fusion {
-        Fusion::TakeTurns => Hits {
+        Fusion::TakeTurns | Fusion::Shares => Hits {
             entities: round_robin(entities, |found| found.entity.key.clone()),
             relations: round_robin(relations, |(relation, _)| relation.key.clone()),
             chunks: round_robin(chunks, |candidate| candidate.id.clone()),

@@ -157,7 +157,7 @@ async fn bypass_asks_the_model_alone_and_needs_one() {
     let asked = question(Mode::Bypass, "Who?", &[], &[]);
     let retrieval = found(&world, &asked).await;
     let refused = answer(&world.engine, &asked, &retrieval, &mut |_| {}).await;
-    assert!(matches!(refused, Err(QueryError::NoAnswerModel)));
+    assert!(matches!(refused, Err(QueryError::NoAnswerModel { .. })));
 
     let model = world.answering(&[&["I [1] am."]]);
     let (answer, _) = answered(&world, &asked, &retrieval).await;

@@ -1,0 +1,155 @@
+//! From points and findings to the sentences of documents that they rest on, as passages of the retrieval.
+
+use std::collections::BTreeMap;
+
+use graphloom_core::{ChunkId, Span};
+
+use super::points::{MAX_REFERENCES_OF_FINDING, Supported};
+use super::select::Candidate;
+use super::{Point, points};
+use crate::Engine;
+use crate::derive::Reference;
+use crate::query::chunks::{self, Candidate as ChunkCandidate};
+use crate::query::context::{self, LineCounter};
+use crate::query::plan::Plan;
+use crate::query::{
+    Arm, Evidence, FoundChunk, QueryError, Question, Retrieval, history, references, respond,
+};
+
+/// Tokens of points that the answer is written from [GraphRAG].
+const MAX_POINT_TOKENS: u32 = 12_000;
+/// Sentences of documents that points or reports lead to, at most.
+const MAX_SENTENCES: usize = 400;
+/// Tokens kept free for headings and the list of documents.
+const RESERVED_TOKENS: u32 = 600;
+
+/// The retrieval of points: those that fit into the prompt, and the passages with the sentences they rest on.
+pub(super) async fn of_points(
+    engine: &Engine,
+    question: &Question,
+    drawn: Vec<Supported>,
+    mut retrieval: Retrieval,
+) -> Result<Retrieval, QueryError> {
+    let counter = LineCounter { tokenizer: engine.tokenizer, caches: &engine.caches };
+    let mut room = room_for_points(engine, question, &retrieval, &counter);
+    let fits = |point: &&Supported| {
+        let tokens = counter.tokens(&context::point_line(&point.point, point.score, &[1000, 1000]));
+        let fits = tokens <= room;
+        room = room.saturating_sub(tokens);
+        fits
+    };
+    let kept: Vec<&Supported> = drawn.iter().take_while(fits).collect();
+    if kept.len() < drawn.len() {
+        tracing::debug!(points = drawn.len() - kept.len(), "left out for the token budget");
+    }
+    let mut sentences = Sentences::default();
+    for support in kept.iter().flat_map(|point| &point.said_by) {
+        sentences.add(&support.reference, &support.said, support.report.as_ref());
+    }
+    sentences.load(engine, &mut retrieval).await?;
+    let numbers: BTreeMap<&ChunkId, u32> =
+        retrieval.chunks.iter().map(|found| (&found.chunk.id, found.reference)).collect();
+    let point_of = |supported: &&Supported| {
+        let behind = supported.said_by.iter().filter_map(|support| numbers.get(&support.reference.chunk));
+        let mut references: Vec<u32> = behind.copied().collect();
+        references.sort_unstable();
+        references.dedup();
+        Point { point: supported.point.clone(), score: supported.score, references }
+    };
+    retrieval.points = kept.iter().map(point_of).collect();
+    let lines: Vec<String> = (retrieval.points.iter())
+        .map(|point| context::point_line(&point.point, point.score, &point.references))
+        .collect();
+    retrieval.context = context::of_points(&lines, &retrieval.references);
+    Ok(retrieval)
+}
+
+/// What instructions, conversation and question leave of the prompt's budget.
+fn room_for_points(
+    engine: &Engine,
+    question: &Question,
+    retrieval: &Retrieval,
+    counter: &LineCounter<'_>,
+) -> u32 {
+    let instructions = respond::instructions(&engine.prompts, question, Plan::of(retrieval.mode), "");
+    let said: u32 = (history::latest(question, retrieval.history_messages).iter())
+        .map(|message| counter.tokenizer.count(&message.content))
+        .sum();
+    let spent = counter.tokens(&instructions) + said + counter.tokenizer.count(question.text.trim());
+    question.max_total_tokens.saturating_sub(spent + RESERVED_TOKENS).min(MAX_POINT_TOKENS)
+}
+
+/// The retrieval of reports alone: no points are drawn from them.
+pub(super) async fn of_reports(
+    engine: &Engine,
+    _: &Question,
+    chosen: Vec<Candidate>,
+    mut retrieval: Retrieval,
+) -> Result<Retrieval, QueryError> {
+    let mut sentences = Sentences::default();
+    // The first findings of all reports come before the second ones, so that none of them goes without.
+    let most = chosen.iter().map(|candidate| candidate.report.findings.len()).max().unwrap_or(0);
+    for at in 0..most {
+        for candidate in &chosen {
+            let Some(finding) = candidate.report.findings.get(at) else { continue };
+            let said = format!("{} {}", finding.summary, finding.explanation);
+            for reference in finding.references.iter().take(MAX_REFERENCES_OF_FINDING) {
+                sentences.add(reference, said.trim(), Some(&candidate.node.key));
+            }
+        }
+    }
+    sentences.load(engine, &mut retrieval).await?;
+    retrieval.reports = chosen.iter().map(Candidate::found).collect();
+    let mut findings = 0;
+    let blocks: Vec<String> =
+        chosen.iter().map(|candidate| points::block(candidate, &mut findings).0).collect();
+    retrieval.context = blocks.concat().trim_end().to_owned();
+    Ok(retrieval)
+}
+
+/// Sentences by chunk, in the order in which their chunks came up.
+#[derive(Default)]
+struct Sentences {
+    order: Vec<ChunkId>,
+    by_chunk: BTreeMap<ChunkId, Vec<Evidence>>,
+    count: usize,
+}
+
+impl Sentences {
+    fn add(&mut self, reference: &Reference, said: &str, report: Option<&graphloom_core::NodeKey>) {
+        let of_chunk = self.by_chunk.entry(reference.chunk.clone()).or_default();
+        let known = of_chunk.iter().any(|known| known.span == reference.span && known.said == said);
+        if known || self.count == MAX_SENTENCES {
+            return;
+        }
+        if of_chunk.is_empty() {
+            self.order.push(reference.chunk.clone());
+        }
+        of_chunk.push(Evidence { span: reference.span, said: said.to_owned(), report: report.cloned() });
+        self.count += 1;
+    }
+
+    /// Reads the chunks, numbers their documents, and leaves out sentences that are no longer there.
+    async fn load(mut self, engine: &Engine, retrieval: &mut Retrieval) -> Result<(), QueryError> {
+        let candidates = self.order.into_iter();
+        let candidates = candidates.map(|id| ChunkCandidate { id, arm: Arm::Report, score: None }).collect();
+        let snapshot = engine.store.snapshot().await?;
+        let passages = chunks::load(snapshot.as_ref(), candidates, 0).await?;
+        drop(snapshot);
+        let (references, mut found) = references::number(passages);
+        for FoundChunk { chunk, evidence, .. } in &mut found {
+            evidence.extend(self.by_chunk.remove(&chunk.id).unwrap_or_default());
+            evidence.retain(|evidence| within(chunk.span, evidence.span, &chunk.text).is_some());
+        }
+        retrieval.chunks = found;
+        retrieval.references = references;
+        Ok(())
+    }
+}
+
+/// A span of the document as a range of the chunk's text; `None` if it is not within it.
+pub(in crate::query) fn within(chunk: Span, sentence: Span, text: &str) -> Option<std::ops::Range<usize>> {
+    let start = usize::try_from(sentence.start.checked_sub(chunk.start)?).ok()?;
+    let end = usize::try_from(sentence.end.checked_sub(chunk.start)?).ok()?;
+    text.get(start..end).map(|_| start..end)
+}

@@ -1,0 +1,105 @@
+//! An answer from reports where there is no LLM: the best of them, each with a sentence of the documents.
+
+use std::collections::BTreeSet;
+
+use graphloom_core::NodeKey;
+
+use super::{FoundReport, evidence};
+use crate::Engine;
+use crate::derive::RULES;
+use crate::offline::{self, Intent, Quote};
+use crate::query::cite::{self, ContentWords, likeness};
+use crate::query::verbatim::{self, Draft, written};
+use crate::query::wording::Tongue;
+use crate::query::{Answer, AnswerKind, QueryError, Question, Retrieval};
+
+/// Reports that are shown, at most.
+const MAX_SHOWN: usize = 8;
+
+/// The most relevant reports that have a sentence, by title; `None` if there are none.
+///
+/// A report that an LLM wrote is shown with what its first finding says, one by rules with the sentence alone.
+pub(in crate::query) async fn answer(
+    engine: &Engine,
+    question: &Question,
+    retrieval: &Retrieval,
+    on_delta: &mut (dyn FnMut(&str) + Send),
+) -> Result<Option<Answer>, QueryError> {
+    let asked = retrieval.searched(question);
+    let tongue = Tongue::of(asked);
+    let is_overview = offline::intent(asked) == Intent::Overview;
+    let words = ContentWords::new();
+    let looked_for = if is_overview { BTreeSet::new() } else { words.of(asked) };
+    let mut quoted = BTreeSet::new();
+    let mut lines = Vec::new();
+    for report in &retrieval.reports {
+        if lines.len() == MAX_SHOWN {
+            break;
+        }
+        let Some((said, quote)) = best_sentence(retrieval, &report.id, &looked_for, &words, &mut quoted)
+        else {
+            continue;
+        };
+        lines.push((before(report, said), quote));
+    }
+    if lines.is_empty() {
+        return Ok(None);
+    }
+    let documents = verbatim::documents(engine, question).await?;
+    let mut draft = Draft::default();
+    draft.line(&match is_overview {
+        true => tongue.overview_of_reports(documents, lines.len(), retrieval.reports.len()),
+        false => tongue.nearest_reports(lines.len(), retrieval.reports.len()),
+    });
+    let cited = cite::cited(retrieval);
+    for (before, quote) in lines {
+        draft.line("");
+        draft.quote(&before, &cited, &quote);
+    }
+    let kind = if is_overview { AnswerKind::Overview } else { AnswerKind::Closest };
+    written(engine, question, kind, &draft, &cited, on_delta).await.map(Some)
+}
+
+fn before(report: &FoundReport, said: &str) -> String {
+    match report.by == RULES {
+        true => format!("{}: ", report.title),
+        false => format!("{}: {said} ", report.title),
+    }
+}
+
+/// The best sentence behind the findings of a report that is not quoted yet, and what its finding says: prose before
+/// tables, then the one most like the question, then the first.
+fn best_sentence<'a>(
+    retrieval: &'a Retrieval,
+    report: &NodeKey,
+    asked: &BTreeSet<String>,
+    words: &ContentWords,
+    quoted: &mut BTreeSet<(usize, usize)>,
+) -> Option<(&'a str, Quote)> {
+    let mut best: Option<((bool, f64), &str, Quote)> = None;
+    for (passage, found) in retrieval.chunks.iter().enumerate() {
+        for evidence in found.evidence.iter().filter(|evidence| evidence.report.as_ref() == Some(report)) {
+            let Some(range) = evidence::within(found.chunk.span, evidence.span, &found.chunk.text) else {
+                continue;
+            };
+            let sentence = &found.chunk.text[range.clone()];
+            let score = (is_prose(sentence), likeness(asked, &words.of(sentence)));
+            let is_better = best
+                .as_ref()
+                .is_none_or(|(known, ..)| score.0.cmp(&known.0).then(score.1.total_cmp(&known.1)).is_gt());
+            if is_better && !quoted.contains(&(passage, range.start)) {
+                let quote = Quote { passage, range, matches: Vec::new() };
+                best = Some((score, evidence.said.as_str(), quote));
+            }
+        }
+    }
+    let (_, said, quote) = best?;
+    quoted.insert((quote.passage, quote.range.start));
+    Some((said, quote))
+}
+
+/// Whether a sentence ends as one and is no row of a table.
+pub(in crate::query) fn is_prose(sentence: &str) -> bool {
+    let ends = sentence.trim_end().ends_with(['.', '!', '?', '。', '！', '？', '"', '”', '»']);
+    ends && !sentence.contains(" | ")
+}

@@ -28,6 +28,8 @@ const SPARSE: u8 = 0;
 /// Vectors are stored sparsely where that takes less than four fifths: reading the other form is quicker.
 const SPARSE_SHARE: usize = 4;
 const WHOLE_SHARE: usize = 5;
+/// What a number of a sparse vector is stored in units of. Those of older releases are in units of 1.
+const COARSE: sparse::Unit = sparse::Unit::Four;
 
 /// The stored form: whole numbers from -509 to 509, in proportion to the vector. First a byte for each, its coarse part:
 /// a quarter of the number, rounded, plus [`ZERO`]; then two bits for each, what the coarse part leaves out.
@@ -35,7 +37,8 @@ const WHOLE_SHARE: usize = 5;
 /// A vector has unit length, so the proportion need not be kept. The rounding moves a cosine by about 0.0001, far below
 /// what separates neighbours, and the coarse parts serve the scan as they are. Half precision would take 8/5 of this.
 ///
-/// Where that is much shorter, as for the hashed words of a name, the numbers that are not zero are stored alone ([`sparse`]).
+/// Where that is much shorter, as for the hashed words of a name, only the coarse parts that are not zero are stored ([`sparse`]).
+/// There are few of them, and each is one of few weights, so what they leave out moves a cosine by less than 0.001.
 pub fn encode(vector: &[f32]) -> Vec<u8> {
     of_codes(&codes(vector))
 }
@@ -51,7 +54,8 @@ pub fn codes(vector: &[f32]) -> Vec<i16> {
 pub fn of_codes(codes: &[i16]) -> Vec<u8> {
     let all = codes.len() + codes.len().div_ceil(4);
     let is_short = |sparse: &Vec<u8>| sparse.len() * WHOLE_SHARE < all * SPARSE_SHARE;
-    sparse::write(codes, vec![SPARSE]).filter(is_short).unwrap_or_else(|| whole(codes))
+    let coarse: Vec<i16> = codes.iter().map(|&code| coarse(code)).collect();
+    sparse::write(&coarse, COARSE, vec![SPARSE]).filter(is_short).unwrap_or_else(|| whole(codes))
 }
 
 /// The form with every number.
@@ -227,6 +231,40 @@ mod tests {
         assert_eq!(encode(&[1.0; 1024]).len(), 1280);
     }
 
+    /// 40 words of five weights, each in four places.
+    fn words(seed: usize) -> Vec<f32> {
+        let mut vector = vec![0.0; 1024];
+        for word in 0..40 {
+            let weight = [0.7, 1.0, 1.3, 2.3, 3.2][(seed + word) % 5];
+            for probe in 0..4 {
+                let place = (seed * 7919 + word * 104_729 + probe * 1_299_709) % 1024;
+                vector[place] += if (word + probe) % 2 == 0 { weight } else { -weight };
+            }
+        }
+        vector
+    }
+
+    #[test]
+    fn the_coarse_parts_of_a_sparse_vector_move_no_cosine_by_a_thousandth() {
+        for seed in 1..50 {
+            let (one, other) = (to_unit(&words(seed)), to_unit(&words(seed + 1)));
+            let stored = encode(&other);
+            assert!(is_sparse(&stored));
+            let moved = (cosine(&one, &decode(&stored)) - cosine(&one, &other)).abs();
+            assert!(moved < 0.001, "{moved}");
+        }
+    }
+
+    #[test]
+    fn a_sparse_vector_of_an_older_release_is_read_to_its_last_bit() {
+        let codes: Vec<i16> = (0..1024).map(|at| if at % 100 == 7 { 509 - at } else { 0 }).collect();
+        let stored = sparse::write(&codes, sparse::Unit::One, vec![SPARSE]).expect("short enough");
+        let expected: Vec<f32> = codes.iter().map(|&code| f32::from(code)).collect();
+        assert_eq!(dimensions(&stored), 1024);
+        let difference = cosine(&to_unit(&expected), &decode(&stored)) - 1.0;
+        assert!(difference.abs() < 1e-6, "{difference}");
+    }
+
     proptest! {
         #[test]
         fn bytes_that_nobody_wrote_are_read_without_a_panic(stored in vec(any::<u8>(), 0..40)) {
@@ -241,8 +279,10 @@ mod tests {
             prop_assert_eq!(back.len(), vector.len());
             let unit = to_unit(&vector);
             let largest = unit.iter().fold(0.0f32, |largest, x| largest.max(x.abs()));
+            // Of a sparse vector the coarse parts are kept, which are four times as wide.
+            let width = if is_sparse(&stored) { 4.0 } else { 1.0 };
             for (x, y) in unit.iter().zip(&back) {
-                prop_assert!((x - y).abs() <= 2.0 * largest / MAX_CODE, "{} became {}", x, y);
+                prop_assert!((x - y).abs() <= 2.0 * width * largest / MAX_CODE, "{} became {}", x, y);
             }
             prop_assert_eq!(encode(&back), stored, "reading and storing again changes nothing");
         }

@@ -1,7 +1,7 @@
 //! Whole numbers most of which are zero, in few bits.
 //!
 //! ```text
-//! header   numbers                                                    2 bytes, little-endian
+//! header   numbers, and in the highest bit the unit of their sizes      2 bytes, little-endian
 //!          low bits of a distance, low bits of a size                  4 bits each
 //! entry    zeros before it, sign, size less one                        Rice codes around one bit, from the lowest bit on
 //! ```
@@ -21,9 +21,27 @@ const MAX_ONES: u32 = 40;
 /// Largest size of a number. A larger one is damage.
 const MAX_SIZE: u32 = 512;
 
+/// The highest bit of the count of numbers, which is set where the unit is [`Unit::Four`].
+const IN_FOURS: u16 = 1 << 15;
+
+/// What a stored number counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// The number is as it was given.
+    One,
+    /// The number is read as four times what was given.
+    Four,
+}
+
 /// Appends the form of `codes` to what is `written`; `None` for lists that are too long for it.
-pub fn write(codes: &[i16], written: Vec<u8>) -> Option<Vec<u8>> {
-    let length = u16::try_from(codes.len()).ok()?;
+///
+/// - `unit`: what one of `codes` is read as.
+pub fn write(codes: &[i16], unit: Unit, written: Vec<u8>) -> Option<Vec<u8>> {
+    let length = u16::try_from(codes.len()).ok().filter(|length| length & IN_FOURS == 0)?;
+    let length = match unit {
+        Unit::One => length,
+        Unit::Four => length | IN_FOURS,
+    };
     let (mut entries, mut next) = (Vec::new(), 0);
     for (at, &code) in codes.iter().enumerate().filter(|(_, code)| **code != 0) {
         entries.push(((at - next) as u32, code < 0, u32::from(code.unsigned_abs()) - 1));
@@ -51,8 +69,12 @@ fn best_low(numbers: impl Iterator<Item = u32> + Clone) -> u32 {
 
 /// How many numbers there are, zeros included.
 pub fn length(packed: &[u8]) -> usize {
+    usize::from(head(packed) & !IN_FOURS)
+}
+
+fn head(packed: &[u8]) -> u16 {
     match packed {
-        [low, high, _, ..] => usize::from(u16::from_le_bytes([*low, *high])),
+        [low, high, _, ..] => u16::from_le_bytes([*low, *high]),
         _ => 0,
     }
 }
@@ -60,6 +82,7 @@ pub fn length(packed: &[u8]) -> usize {
 /// The numbers that are not zero, by place. What damaged bytes say of places that there are not is left out.
 pub fn entries(packed: &[u8]) -> impl Iterator<Item = (usize, i16)> {
     let length = length(packed);
+    let unit = if head(packed) & IN_FOURS == 0 { 1 } else { 4 };
     let low = packed.get(HEADER - 1).copied().unwrap_or(0);
     let (gap_low, size_low) = (u32::from(low & 15), u32::from(low >> 4));
     let mut bits = ReadBits { rest: packed.get(HEADER..).unwrap_or_default(), open: 0, number: 0 };
@@ -67,7 +90,7 @@ pub fn entries(packed: &[u8]) -> impl Iterator<Item = (usize, i16)> {
     std::iter::from_fn(move || {
         let at = next + bits.take_rice(gap_low)? as usize;
         let is_negative = bits.take(1)? == 1;
-        let size = bits.take_rice(size_low).filter(|size| *size < MAX_SIZE)? as i16 + 1;
+        let size = unit * (bits.take_rice(size_low).filter(|size| *size < MAX_SIZE)? as i16 + 1);
         next = at + 1;
         (at < length).then_some((at, if is_negative { -size } else { size }))
     })

@@ -12,7 +12,7 @@ use super::{rows, sums};
 /// Rows the log keeps: one for so many vectors, within bounds. A projection further behind is rebuilt, which takes as long
 /// as so many changes do.
 const VECTORS_A_LOGGED_CHANGE: i64 = 4;
-const MIN_LOGGED_CHANGES: i64 = 2 << 10;
+const MIN_LOGGED_CHANGES: i64 = 512;
 const MAX_LOGGED_CHANGES: i64 = 256 << 10;
 
 /// The entry's vector, or whether it may be found, changed.
@@ -49,18 +49,21 @@ pub(super) fn append(conn: &Connection, touched: &BatchKeys) -> rusqlite::Result
     if touched.is_empty() {
         return Ok(());
     }
-    let mut insert =
-        conn.prepare_cached("INSERT INTO changes (nonce, kind, key, parts) VALUES (?1, ?2, ?3, ?4)")?;
-    for (left, ((kind, key), parts)) in (0..touched.len()).rev().zip(touched) {
-        // Marks stand at the ends of commits.
-        let nonce = if left == 0 { random().cast_signed() } else { 0 };
-        insert.execute(params![nonce, kind, key, parts])?;
-    }
-    let newest = conn.last_insert_rowid();
     let mut sum = conn.prepare_cached("SELECT coalesce(sum(vectors), 0) FROM vector_trees")?;
     let vectors: i64 = sum.query_row([], |row| row.get(0))?;
-    let oldest = newest - (vectors / VECTORS_A_LOGGED_CHANGE).clamp(MIN_LOGGED_CHANGES, MAX_LOGGED_CHANGES);
-    conn.prepare_cached("DELETE FROM changes WHERE id <= ?1")?.execute([oldest])?;
+    let limit = (vectors / VECTORS_A_LOGGED_CHANGE).clamp(MIN_LOGGED_CHANGES, MAX_LOGGED_CHANGES);
+    let before = newest(conn)?.id;
+    let newest = before + touched.len() as i64;
+    let mut insert =
+        conn.prepare_cached("INSERT INTO changes (id, nonce, kind, key, parts) VALUES (?1, ?2, ?3, ?4, ?5)")?;
+    // Those that would be dropped at once are only counted.
+    let numbered = (before + 1..).zip(touched).filter(|(id, _)| *id > newest - limit);
+    for (id, ((kind, key), parts)) in numbered {
+        // Marks stand at the ends of commits.
+        let nonce = if id == newest { random().cast_signed() } else { 0 };
+        insert.execute(params![id, nonce, kind, key, parts])?;
+    }
+    conn.prepare_cached("DELETE FROM changes WHERE id <= ?1")?.execute([newest - limit])?;
     Ok(())
 }
 

@@ -1,13 +1,19 @@
-//! A document's text, stored once in segments.
+//! A document's text, stored once in segments, which are compressed where that makes them shorter.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
+use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::sums;
 
 /// Bytes of a segment.
 const SEGMENT_BYTES: usize = 64 << 10;
+/// zstd's level.
+const COMPRESSION: i32 = 3;
+/// What a compressed segment begins with. No text holds these bytes: the second is never behind the first.
+const COMPRESSED: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 /// Its columns, and whether it has its checksum.
 const SEGMENT: &str = "document, bytes, row_sum('segments', document, ordinal, bytes) = sum";
 
@@ -17,9 +23,27 @@ pub(super) fn write(conn: &Connection, document: i64, text: &str) -> rusqlite::R
     let mut insert =
         conn.prepare_cached("INSERT INTO segments (document, ordinal, bytes) VALUES (?1, ?2, ?3)")?;
     for (ordinal, bytes) in text.as_bytes().chunks(SEGMENT_BYTES).enumerate() {
-        insert.execute(params![document, ordinal as i64, bytes])?;
+        insert.execute(params![document, ordinal as i64, stored(bytes)])?;
     }
     Ok(())
+}
+
+/// The stored form of a segment.
+fn stored(bytes: &[u8]) -> Cow<'_, [u8]> {
+    match zstd::bulk::compress(bytes, COMPRESSION) {
+        Ok(compressed) if compressed.len() < bytes.len() => Cow::Owned(compressed),
+        // It is read as well as it is.
+        Ok(_) | Err(_) => Cow::Borrowed(bytes),
+    }
+}
+
+/// The bytes of a segment, of which this is stored.
+fn read(stored: &[u8]) -> rusqlite::Result<Cow<'_, [u8]>> {
+    if !stored.starts_with(&COMPRESSED) {
+        return Ok(Cow::Borrowed(stored));
+    }
+    let bytes = zstd::bulk::decompress(stored, SEGMENT_BYTES);
+    bytes.map(Cow::Owned).map_err(|e| rusqlite::Error::FromSqlConversionFailure(1, Type::Blob, e.into()))
 }
 
 /// Reads a whole text.
@@ -30,7 +54,7 @@ pub(super) fn read_all(conn: &Connection, document: i64) -> rusqlite::Result<Str
     let mut rows = select.query([document])?;
     while let Some(row) = rows.next()? {
         sums::require(row, 2, "segments")?;
-        bytes.extend_from_slice(row.get_ref(1)?.as_blob()?);
+        bytes.extend_from_slice(&read(row.get_ref(1)?.as_blob()?)?);
     }
     into_text(bytes)
 }
@@ -90,7 +114,7 @@ impl<'a> Slicer<'a> {
             let sql = format!("SELECT {SEGMENT} FROM segments WHERE document = ?1 AND ordinal = ?2");
             let read = |row: &Row<'_>| {
                 sums::require(row, 2, "segments")?;
-                row.get(1)
+                read(row.get_ref(1)?.as_blob()?).map(Cow::into_owned)
             };
             let mut select = self.conn.prepare_cached(&sql)?;
             let found: Option<Vec<u8>> =
@@ -109,4 +133,33 @@ impl<'a> Slicer<'a> {
 /// Text from stored bytes.
 pub(super) fn into_text(bytes: Vec<u8>) -> rusqlite::Result<String> {
     String::from_utf8(bytes).map_err(|e| rusqlite::Error::Utf8Error(0, e.utf8_error()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check_segment(bytes: &[u8], most: usize) {
+        let stored = stored(bytes);
+        assert!(stored.len() <= most, "{}", stored.len());
+        assert_eq!(read(&stored).expect("read"), bytes);
+        assert_eq!(read(bytes).expect("as older releases stored it"), bytes);
+    }
+
+    #[test]
+    fn a_segment_is_stored_in_the_shorter_form_and_both_are_read() {
+        check_segment(b"", 0);
+        check_segment(b"Ada met Bob.", 12);
+        check_segment("(µ/ý) ".repeat(1000).as_bytes(), 100);
+        check_segment("Ada met Bob at the harbour. ".repeat(2000).as_bytes(), 500);
+    }
+
+    #[test]
+    fn a_damaged_segment_is_an_error() {
+        let text = "Ada met Bob at the harbour. ".repeat(100);
+        let stored = stored(text.as_bytes());
+        assert!(read(&stored[..stored.len() / 2]).is_err());
+        assert!(read(&COMPRESSED).is_err());
+    }
 }

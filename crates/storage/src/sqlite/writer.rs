@@ -278,7 +278,9 @@ mod tests {
         let (conn, place) = opened.expect("a new file");
         let thread = Thread { conn, place: Arc::new(place), trees: TreeLimits::default() };
         let small = |name: &str| sample::indexed(name, "Ada met Bob", "ADA", "BOB");
-        let long = sample::indexed("long", &"Ada met Bob again. ".repeat(50_000), "ADA", "BOB");
+        // Repeated words would be stored in few pages.
+        let words = (0..30_000u32).map(|n| format!("{} ", blake3::hash(&n.to_le_bytes()).to_hex()));
+        let long = sample::indexed("long", &words.collect::<String>(), "ADA", "BOB");
         let pages: i64 =
             thread.conn.query_row("PRAGMA page_count", [], |row| row.get(0)).expect("a number of pages");
         thread.conn.pragma_update(None, "max_page_count", pages + 60).expect("a limit");

@@ -99,8 +99,11 @@ fn has_evidence(conn: &Connection, key: &GraphKey) -> rusqlite::Result<bool> {
     match key {
         GraphKey::Entity(key) => conn
             .prepare_cached(
+                // The facts that it is the larger end of stand at their relations; the last is for those that have none.
                 "SELECT 1 WHERE EXISTS (SELECT 1 FROM mentions WHERE entity = ?1 AND set_aside = 0)
                     OR EXISTS (SELECT 1 FROM facts WHERE a = ?1 AND set_aside = 0)
+                    OR EXISTS (SELECT 1 FROM relations r JOIN facts f ON f.a = r.a AND f.b = r.b
+                        WHERE r.b = ?1 AND f.set_aside = 0)
                     OR EXISTS (SELECT 1 FROM facts WHERE b = ?1 AND set_aside = 0)",
             )?
             .exists([key.as_str()]),

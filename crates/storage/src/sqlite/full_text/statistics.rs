@@ -155,8 +155,12 @@ fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Merges segments as tantivy does, and writes one anew that holds more removed entries than live ones, so that what is
-/// removed costs searches at most as much as what is there.
+/// Merges segments as tantivy does, and two things more.
+///
+/// - One that holds more removed entries than live ones is written anew, so that what is removed costs searches at most as much
+///   as what is there.
+/// - Small ones become one as soon as they hold half as much as the next larger one. Each has its own dictionary, which for a small
+///   workspace is a third of the index. An entry is written again each time its segment grows by half, so seldom.
 #[derive(Debug)]
 pub(super) struct Tidy {
     pub(super) merging: LogMergePolicy,
@@ -164,9 +168,36 @@ pub(super) struct Tidy {
     pub(super) kept_removed: u32,
 }
 
+/// Live entries of segments that become one before there are as many of them as tantivy waits for.
+const FEW_ENTRIES: u32 = 50_000;
+
+/// The small segments that are to become one, at least two, or none.
+fn small_ones(segments: &[SegmentMeta]) -> Vec<SegmentId> {
+    let mut by_size: Vec<&SegmentMeta> = segments.iter().collect();
+    by_size.sort_by_key(|segment| (segment.num_docs(), segment.id()));
+    let (mut merged, mut entries) = (0, 0);
+    for (place, segment) in by_size.iter().enumerate() {
+        let smaller = entries;
+        entries += segment.num_docs();
+        if entries > FEW_ENTRIES {
+            break;
+        }
+        if place > 0 && segment.num_docs() <= 2 * smaller {
+            merged = place + 1;
+        }
+    }
+    by_size[..merged].iter().map(|segment| segment.id()).collect()
+}
+
 impl MergePolicy for Tidy {
     fn compute_merge_candidates(&self, segments: &[SegmentMeta]) -> Vec<MergeCandidate> {
-        let mut found = self.merging.compute_merge_candidates(segments);
+        let small = small_ones(segments);
+        let others: Vec<SegmentMeta> =
+            segments.iter().filter(|segment| !small.contains(&segment.id())).cloned().collect();
+        let mut found = self.merging.compute_merge_candidates(&others);
+        if !small.is_empty() {
+            found.push(MergeCandidate(small));
+        }
         let is_untidy =
             |segment: &&SegmentMeta| segment.num_deleted_docs() > segment.num_docs().max(self.kept_removed);
         for segment in segments.iter().filter(is_untidy) {
@@ -213,5 +244,33 @@ mod tests {
         remove(&mut writer, 5..6);
         writer.wait_merging_threads().expect("merged");
         assert_eq!(removed(), [0]);
+    }
+
+    #[test]
+    fn small_segments_become_one_and_a_large_one_waits_until_they_are_half_of_it() {
+        let mut schema = Schema::builder();
+        let key = schema.add_text_field("key", STRING);
+        let index = Index::create_in_ram(schema.build());
+        let add = |entries: u32| {
+            let mut writer: IndexWriter = index.writer_with_num_threads(1, 15_000_000).expect("a writer");
+            writer.set_merge_policy(Box::new(Tidy { merging: LogMergePolicy::default(), kept_removed: 4 }));
+            for number in 0..entries {
+                let mut document = TantivyDocument::new();
+                document.add_text(key, number.to_string());
+                writer.add_document(document).expect("added");
+            }
+            writer.commit().expect("committed");
+            writer.wait_merging_threads().expect("merged");
+            let metas = index.searchable_segment_metas().expect("the segments");
+            let mut sizes: Vec<u32> = metas.iter().map(SegmentMeta::num_docs).collect();
+            sizes.sort_unstable();
+            sizes
+        };
+        assert_eq!(add(100), [100]);
+        assert_eq!(add(20), [20, 100]);
+        assert_eq!(add(10), [30, 100]);
+        assert_eq!(add(20), [150]);
+        assert_eq!(add(60), [60, 150]);
+        assert_eq!(add(200), [410]);
     }
 }

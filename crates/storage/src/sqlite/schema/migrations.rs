@@ -31,6 +31,7 @@ pub(super) const MIGRATIONS: &[Migration] = &[
     count_empty_extractions,
     pack_rows,
     add_layers,
+    store_sparse_vectors_coarsely,
 ];
 
 /// Version 1.
@@ -401,6 +402,12 @@ fn add_layers(conn: &Connection) -> rusqlite::Result<()> {
         CREATE INDEX nodes_by_member ON node_members (kind, member);
         ",
     )
+}
+
+/// Sparse vectors that are written from now on hold coarse parts alone. Stored ones stay as they are; a program that does not know
+/// the form refuses the file. An index of facts that no question needs goes.
+fn store_sparse_vectors_coarsely(conn: &Connection) -> rusqlite::Result<()> {
+    conn.execute_batch("DROP INDEX facts_by_b;")
 }
 
 /// The numbers of a sparse vector as versions 16 to 18 stored them: zero, how many numbers in two bytes, then for each that is not

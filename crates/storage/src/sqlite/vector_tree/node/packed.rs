@@ -97,7 +97,7 @@ fn number(blob: &Blob<'_>, at: usize) -> Result<usize> {
 fn pack(row: &[u8], packed: &mut Vec<u8>) -> Result<()> {
     let (head, coarse) = row.split_at(ROW_HEADER);
     let coarse: Vec<i16> = coarse.iter().map(|&code| i16::from(code) - i16::from(ZERO)).collect();
-    let coarse = sparse::write(&coarse, Vec::new()).ok_or(Error::BlobSizeError)?;
+    let coarse = sparse::write(&coarse, sparse::Unit::One, Vec::new()).ok_or(Error::BlobSizeError)?;
     packed.extend(u16::try_from(coarse.len()).map_err(|_| Error::BlobSizeError)?.to_le_bytes());
     packed.extend_from_slice(head);
     packed.extend(coarse);

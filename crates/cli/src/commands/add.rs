@@ -403,7 +403,7 @@ impl Summary {
                 self.partly_read.extend(partly);
                 self.accepted += 1;
                 self.replaced += u64::from(replaces.is_some());
-                if encoding != "UTF-8" {
+                if !matches!(encoding.as_str(), "UTF-8" | "UTF-8 with BOM") {
                     self.other_encodings.push(Remark {
                         source: source.clone(),
                         what: encoding,

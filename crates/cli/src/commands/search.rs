@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use graphloom_engine::query::{self, EntityHit, PassageHit, RelationHit, SearchHits};
+use textwrap::core::display_width;
 
 use super::App;
 use crate::args::SearchArgs;
@@ -68,13 +69,13 @@ fn print(app: &App, hits: &SearchHits, words: &str) -> anyhow::Result<()> {
     output.line(output.heading("entities"))?;
     for EntityHit { entity, score } in &hits.entities {
         let name = format!("{} ({})", one_line(&entity.name, room), plain(&entity.kind));
-        let room = room.saturating_sub(name.chars().count());
+        let room = room.saturating_sub(display_width(&name));
         output.line(format_args!("  {score:.4}  {name}  {}", one_line(&entity.description, room)))?;
     }
     output.line(output.heading("relations"))?;
     for RelationHit { relation, ends, score } in &hits.relations {
         let ends = one_line(&format!("{} - {}", ends[0], ends[1]), room);
-        let room = room.saturating_sub(ends.chars().count());
+        let room = room.saturating_sub(display_width(&ends));
         output.line(format_args!("  {score:.4}  {ends}  {}", one_line(&relation.description, room)))?;
     }
     Ok(())

@@ -1,6 +1,7 @@
 //! Text formatting shared by several commands.
 
 use graphloom_core::{DocumentStatus, Place};
+use textwrap::core::display_width;
 
 /// Maximum characters of a place; sheets can have long names.
 const MAX_PLACE_CHARS: usize = 100;
@@ -10,13 +11,19 @@ pub(crate) fn plain(text: &str) -> String {
     text.chars().map(|c| if c.is_control() && c != '\n' && c != '\t' { '\u{fffd}' } else { c }).collect()
 }
 
-/// Joins lines as sentences, collapses white space, and cuts at `most` characters with `…`.
+/// Joins lines as sentences, collapses white space, and cuts to `most` columns of the terminal, the `…` included.
 pub(crate) fn one_line(text: &str, most: usize) -> String {
     let joined = plain(&graphloom_engine::text::one_line(text));
-    match joined.char_indices().nth(most) {
-        Some((cut, _)) => format!("{}…", joined[..cut].trim_end()),
-        None => joined,
+    if display_width(&joined) <= most {
+        return joined;
     }
+    let mut columns = 0;
+    let cut = joined.char_indices().find(|(at, c)| {
+        columns += display_width(&joined[*at..at + c.len_utf8()]);
+        columns >= most
+    });
+    let cut = cut.map_or(joined.len(), |(at, _)| at);
+    format!("{}…", joined[..cut].trim_end())
 }
 
 /// Shortens a path to `most` characters: folders in the middle become `…`, the file name stays whole. A file name
@@ -129,8 +136,12 @@ mod tests {
 
     #[test]
     fn a_long_line_is_cut_between_characters() {
-        assert_eq!(one_line("ääää", 2), "ää…");
-        assert_eq!(one_line("ää", 2), "ää");
+        assert_eq!(one_line("ääää", 3), "ää…");
+        assert_eq!(one_line("äää", 3), "äää");
+        assert_eq!(one_line("one two", 5), "one…");
+        // These take two columns each.
+        assert_eq!(one_line("水库闸门", 6), "水库…");
+        assert_eq!(one_line("水库闸门", 8), "水库闸门");
     }
 
     #[test]

@@ -9,6 +9,7 @@ use graphloom_core::{
 };
 use graphloom_engine::edit::find_entity;
 use serde::Serialize;
+use textwrap::core::display_width;
 
 use crate::commands::App;
 use crate::fault::{Exit, Fault};
@@ -236,7 +237,7 @@ fn print(app: &App, shown: &EntityOutput, most: &Most) -> anyhow::Result<()> {
         let head = format!("  {} [{keywords}]", plain(with));
         let room = match most.relations {
             usize::MAX => 300,
-            _ => columns.saturating_sub(head.chars().count() + 2),
+            _ => columns.saturating_sub(display_width(&head) + 1),
         };
         output
             .line(format_args!("{head} {}", one_line(&relation.description, room)).to_string().trim_end())?;
@@ -245,7 +246,7 @@ fn print(app: &App, shown: &EntityOutput, most: &Most) -> anyhow::Result<()> {
     for passage in passages.iter().take(most.passages) {
         let at = passage.place.as_ref();
         let place = place(&passage.source, passage.lines, passage.lines_match_source, at);
-        let room = columns.saturating_sub(place.chars().count() + 7);
+        let room = columns.saturating_sub(display_width(&place) + 6);
         if most.passages == usize::MAX {
             let (quote, id) = (one_line(&passage.quote, 200), output.faint(&passage.chunk));
             output.line(format_args!("  {place}  \"{quote}\"  {id}"))?;

@@ -145,6 +145,10 @@ impl Asked {
             let role = match name {
                 _ if is_code(bare) => Role::Number,
                 _ if form.class.contains(&at) => Role::Class,
+                // `Braidline Two` is not `Braidline`.
+                Some(range) if word.start > named[range].start && is_numeral(word, &named[range]) => {
+                    Role::Number
+                }
                 Some(_) => Role::Name,
                 None if is_month(bare) && word.is_capital() => Role::Number,
                 None if is_common(bare, language) && !form.telling.contains(&at) => Role::Common,
@@ -275,6 +279,17 @@ fn named(question: &str, words: &[Token<'_>], asking: Option<usize>) -> Vec<Rang
 fn is_code(word: &str) -> bool {
     let digits = word.chars().filter(char::is_ascii_digit).count();
     digits >= 3 || (digits > 0 && word.chars().any(char::is_alphabetic))
+}
+
+/// Whether a word of a name only tells one of several of the same name: a number, or at the end one in Roman numerals or a letter.
+fn is_numeral(word: &Token<'_>, name: &Range<usize>) -> bool {
+    const MAX_ROMAN: usize = 5;
+    let ends = word.end >= name.end;
+    let is_roman = word.text.len() <= MAX_ROMAN && word.text.chars().all(|c| "IVXLC".contains(c));
+    let is_letter = word.text.len() == 1 && word.text.starts_with(|c: char| c.is_ascii_uppercase());
+    word.text.chars().all(|c| c.is_ascii_digit())
+        || any_word(words::NUMBERS, &word.lower)
+        || (ends && (is_roman || is_letter))
 }
 
 fn is_common(word: &str, language: Language) -> bool {

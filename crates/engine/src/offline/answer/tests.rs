@@ -94,6 +94,17 @@ fn an_unknown_thing_about_a_known_name_is_not_answered() {
 }
 
 #[test]
+fn the_second_of_two_things_is_not_answered_by_the_first() {
+    for question in [
+        "Who designed the Velora Bridge Two?",
+        "Who designed Velora Bridge II?",
+        "Where was the designer of the Velora Bridge Two born?",
+    ] {
+        check_no_answer(question);
+    }
+}
+
+#[test]
 fn nothing_is_near_to_a_question_about_something_absent() {
     for question in [
         "Who won the Grand Prix of Monaco?",

@@ -60,7 +60,15 @@ const COUNTING: &str = "这那此每某几一两";
 const MEASURES: &str = "个段种行条项些次位块份组类句件张场群批";
 
 /// Last characters of what is taken for a word that are often words of their own behind it: `编译器会`, `模块中`.
-const TAILS: [char; 12] = ['会', '中', '里', '上', '下', '时', '后', '前', '内', '能', '要', '可'];
+const TAILS: [char; 14] =
+    ['会', '中', '里', '上', '下', '时', '后', '前', '内', '能', '要', '可', '来', '都'];
+
+/// First characters of what is taken for a word that often belong to what stands before it, or are words of their own:
+/// `种状态`, `想检查`.
+const HEADS: [char; 22] = [
+    '个', '种', '门', '条', '次', '段', '章', '会', '要', '想', '能', '可', '来', '都', '只', '如', '再',
+    '么', '时', '上', '中', '里',
+];
 
 /// Characters that bind words and begin or end few.
 const BINDING: &str = "的了在是和与與及也以于於这這那我你他她它之或但就被把从從到由该該此每一个個种種";
@@ -71,7 +79,8 @@ const GENERIC: &str = "公司 企业 总部 城市 城镇 影片 电影 本片 �
     电视剧 剧情片 故事 大桥 时间 世界 国家 社会 历史 文化 父母 父亲 母亲 儿子 女儿 妻子 丈夫 兄弟 姐妹 哥哥 \
     弟弟 姐姐 妹妹 祖父 祖母 长子 次子 家乡 故乡 籍贯 祖籍 人士 代表作 出生地 男 女 \
     不过 例如 比如 注意 示例 例子 总结 情况 问题 方式 内容 部分 结果 东西 办法 方面 过程 原因 目的 事情 步骤 章节 本章 本节 小节 \
-    上面 下面 前面 后面 意味";
+    上面 下面 前面 后面 意味 任何 尝试 真正 类似 简单 直接 相同 如下 看看 知道 额外 接下来 早些 多细节 总结 展示 讨论 允许 确保 \
+    一行 够大 练习";
 
 /// What is done, and is a marker but before [`OF_BODIES`], where it tells what a body or person is for.
 const DEEDS: &str = "设计 管理 研究 开发 投资 出版 制作 展览 收藏 应用 工作 生活 生产 发展 建设 销售 经营 教育 服务 合作 发行 运输 领导 创作 演出 \
@@ -186,7 +195,7 @@ pub(super) fn pieces(run: &str, counted: bool, known: &HashSet<&str>) -> Vec<Pie
         }
         let marker = text.longest(at, &LEXICON.markers).max(text.deed(at));
         let whole = text.longest(at, &LEXICON.whole);
-        let numeral = text.numerals(at);
+        let numeral = text.numerals(at).max(text.counting(at));
         if whole > marker {
             at += whole;
         } else if marker > 0 || numeral > 0 {
@@ -202,14 +211,17 @@ pub(super) fn pieces(run: &str, counted: bool, known: &HashSet<&str>) -> Vec<Pie
     found
 }
 
-/// Bytes of `piece` without a last character that is a word of its own: without it `piece` stands in `text` at least as often.
-pub(super) fn without_tail(text: &str, piece: &str) -> usize {
-    let stem = piece.strip_suffix(TAILS).filter(|stem| stem.chars().count() >= 2);
-    let alone = |stem: &&str| {
-        let with = text.matches(piece).count();
-        text.matches(stem).count() >= 2 * with
+/// The bytes of `piece` without a first or last character that is a word of its own: without it `piece` stands in `text` at
+/// least twice as often.
+pub(super) fn bare(text: &str, piece: &str) -> Range<usize> {
+    let stands_alone = |stem: &str, piece: &str| {
+        stem.chars().count() >= 2 && text.matches(stem).count() >= 2 * text.matches(piece).count()
     };
-    stem.filter(alone).map_or(piece.len(), str::len)
+    let tail = piece.strip_suffix(TAILS).filter(|stem| stands_alone(stem, piece));
+    let piece = tail.unwrap_or(piece);
+    let head = piece.strip_prefix(HEADS).filter(|stem| stands_alone(stem, piece));
+    let start = head.map_or(0, |stem| piece.len() - stem.len());
+    start..piece.len()
 }
 
 /// Whether `piece` is a word of `text`: it stands there at least [`MIN_PLACES`] times, and not always as part of one longer word.
@@ -289,6 +301,13 @@ impl<'a> Text<'a> {
         let is_numeral = |c: &&char| "〇零一二三四五六七八九十百千万亿两".contains(**c);
         let count = self.chars[at..].iter().take_while(is_numeral).count();
         if count < 2 { 0 } else { self.units(at + count) - at }
+    }
+
+    /// Characters from `at` of one numeral with the measure word behind it, where what they count follows: `三种状态`.
+    fn counting(&self, at: usize) -> usize {
+        let [numeral, measure, rest @ ..] = &self.chars[at..] else { return 0 };
+        let counts = "二三四五六七八九十".contains(*numeral) && MEASURES.contains(*measure);
+        if counts && rest.len() >= 2 { 2 } else { 0 }
     }
 
     fn ends_with_any(&self, range: &Range<usize>, endings: &HashSet<&str>) -> bool {
@@ -371,6 +390,8 @@ mod tests {
     fn a_measure_word_is_no_part_of_what_it_counts() {
         check_pieces("这段代码", &[], &["代码"]);
         check_pieces("这条约", &[], &["条约"]);
+        check_pieces("三种状态", &[], &["状态"]);
+        check_pieces("五条约", &["五条约"], &[]);
     }
 
     #[test]
@@ -378,8 +399,12 @@ mod tests {
         assert!(is_word("缓存的大小。清空缓存。", "缓存"));
         assert!(!is_word("清空缓存。", "缓存"));
         assert!(!is_word("不断演进。又不断演进。", "断演进"));
-        assert_eq!(without_tail("编译器会报错。编译器很快。", "编译器会"), "编译器".len());
-        assert_eq!(without_tail("委员会决定。委员会同意。", "委员会"), "委员会".len());
+        let bare = |text: &str, piece: &str| piece[bare(text, piece)].to_owned();
+        assert_eq!(bare("编译器会报错。编译器很快。", "编译器会"), "编译器");
+        assert_eq!(bare("委员会决定。委员会同意。", "委员会"), "委员会");
+        assert_eq!(bare("各种状态。状态很多。", "种状态"), "状态");
+        assert_eq!(bare("上海市。去上海市。", "上海市"), "上海市");
+        assert_eq!(bare("主线程结束。线程很多，线程很快。", "主线程"), "主线程");
     }
 
     #[test]

@@ -69,7 +69,8 @@ pub fn phrases(text: &str) -> Vec<Phrase> {
             continue;
         }
         let quoted = quoted(text, &sentence.range);
-        let inside = reading.inside(text, sentence, &quoted);
+        let mut inside = reading.inside(text, sentence, &quoted);
+        inside.extend(labels(text, &sentence.range));
         let is_inside = |range: &Range<usize>| inside.iter().any(|known| holds(known, range));
         if sentence.heading {
             found.add(heading_range(text, &sentence.range), PhraseKind::Heading);
@@ -103,6 +104,21 @@ pub fn phrases(text: &str) -> Vec<Phrase> {
 
 fn holds(outer: &Range<usize>, inner: &Range<usize>) -> bool {
     outer.start <= inner.start && inner.end <= outer.end
+}
+
+/// The names of columns in a row of a table: `Operator: ! | Example: !expr`. They name no thing of the text.
+fn labels(text: &str, sentence: &Range<usize>) -> Vec<Range<usize>> {
+    const MAX_LABEL_BYTES: usize = 40;
+    let mut found = Vec::new();
+    let mut at = sentence.start;
+    let row = &text[sentence.clone()];
+    for cell in row.split(" | ").filter(|cell| cell.len() < row.len()) {
+        found.extend(
+            cell.find(": ").filter(|length| *length <= MAX_LABEL_BYTES).map(|length| at..at + length),
+        );
+        at += cell.len() + " | ".len();
+    }
+    found
 }
 
 /// Runs of capital words with the small words between them.
@@ -190,9 +206,12 @@ fn starts_name(text: &str, sentence: &Sentence<'_>, at: usize, reading: &Reading
     if token.shape == Shape::Digit {
         // `2018 Winter Olympics`, `29th Berlin Festival`; but `a 2018 American film`, and days before months.
         let counted = at > 0 && matches!(tokens[at - 1].lower.as_str(), "a" | "an" | "in");
+        // `27 January 2018`, and behind it another line.
+        let dated = at > 0 && tokens[at - 1].is_capital() && is_month(&tokens[at - 1].lower);
         let next = tokens.get(at + 1).filter(|next| next.is_capital() && next.gap == " ");
         return is_english
             && token.text.len() >= 2
+            && !dated
             && !(counted && is_year(token.text))
             && next.is_some_and(|next| !is_month(&next.lower) && !is_opener(&next.lower));
     }
@@ -341,6 +360,7 @@ fn noun_phrases(tokens: &[Token<'_>], reading: &Reading<'_>) -> Vec<Range<usize>
         let mut end = at;
         while end < tokens.len()
             && belongs(&tokens[end])
+            && !is_part_of_path(tokens, end)
             && (end == at || (matches!(tokens[end].gap, " " | "-" | " - ") && joins))
         {
             end += 1;
@@ -365,6 +385,14 @@ fn noun_phrases(tokens: &[Token<'_>], reading: &Reading<'_>) -> Vec<Range<usize>
         at = end.max(at + 1);
     }
     found
+}
+
+/// Whether a word is a folder or file of a path: `src/main.rs`. `input/output` is none.
+fn is_part_of_path(tokens: &[Token<'_>], at: usize) -> bool {
+    let joined = |at: usize| tokens[at].gap == "/";
+    let first = (0..at).rev().find(|&before| !joined(before + 1)).map_or(0, |before| before + 1);
+    let last = (at + 1..tokens.len()).find(|&next| !joined(next)).unwrap_or(tokens.len());
+    last - first > 1 && tokens[first..last].iter().any(|token| token.text.contains('.'))
 }
 
 /// Phrases by key, with what their rank is made of.
@@ -490,6 +518,18 @@ mod tests {
     }
 
     #[test]
+    fn names_of_columns_and_folders_are_no_phrases() {
+        let found = phrases(
+            "Operator: add | Example: a bridge of Ada | Explanation: Bo adds stones\n\nThey found that the file src/main.rs of the old program needs an input/output stream, and so they wrote one.",
+        );
+        let names: Vec<&str> = found.iter().map(|phrase| phrase.text.as_str()).collect();
+        for name in ["Operator", "Example", "Explanation", "src"] {
+            assert!(!names.contains(&name), "{name}: {names:?}");
+        }
+        assert!(names.contains(&"Ada") && names.iter().any(|name| name.contains("stream")), "{names:?}");
+    }
+
+    #[test]
     fn code_has_no_phrases() {
         let found =
             phrases("We met Ada.\n```rust\nlet Config = \"A Quotation\"; // 北京大学\n```\nThen we met Bo.");
@@ -587,7 +627,13 @@ mod tests {
 
     #[test]
     fn a_line_of_speech_or_a_path_is_no_heading() {
-        for line in ["'Yes, my friend.'", "Filename: src/main.rs", "文件名：src/main.rs"] {
+        for line in [
+            "'Yes, my friend.'",
+            "Filename: src/main.rs",
+            "文件名：src/main.rs",
+            "Filename: Cargo.toml",
+            "文件名：`poem.txt`",
+        ] {
             let found = phrases(&format!("{line}\n\nThey met Ada."));
             assert!(found.iter().all(|phrase| phrase.kind != PhraseKind::Heading), "{found:?}");
         }
@@ -599,6 +645,13 @@ mod tests {
             |text: &str| phrases(text).iter().filter(|phrase| phrase.kind == PhraseKind::Date).count();
         assert_eq!(dates("May we come? They may. In the end May came."), 0);
         assert_eq!(dates("They came in May and left on 3 May 1920."), 2);
+    }
+
+    #[test]
+    fn the_year_of_a_date_begins_no_name() {
+        let found = phrases("The flood of the night of 27 January 2018\nWritten by Ada Byron, who saw it.");
+        assert!(found.iter().all(|phrase| !phrase.text.starts_with("2018")), "{found:?}");
+        check_names("They saw the 2018 Winter Olympics with Ada.", &["2018 Winter Olympics", "Ada"]);
     }
 
     #[test]

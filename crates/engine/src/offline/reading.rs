@@ -144,10 +144,26 @@ impl<'a> Sentence<'a> {
     }
 }
 
-/// Whether a line names a path or an address.
+/// Whether a line names a path or an address, or nothing but a file behind a colon: `Filename: Cargo.toml`.
 fn holds_path(line: &str) -> bool {
     let mut words = line.split(|c: char| c.is_whitespace() || matches!(c, ':' | '：'));
+    let behind = line.rsplit_once([':', '：']).map_or("", |(_, behind)| behind.trim());
     words.any(|word| word.contains('/') && (word.contains('.') || word.starts_with("//")))
+        || is_file_name(behind.trim_matches(['`', '"']))
+}
+
+/// Whether a text is the name of a file with a short ending.
+fn is_file_name(text: &str) -> bool {
+    const MAX_ENDING: usize = 5;
+    let is_part = |part: &str, more: &[char]| {
+        !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric() || more.contains(&c))
+    };
+    text.rsplit_once('.').is_some_and(|(name, ending)| {
+        ending.len() <= MAX_ENDING
+            && ending.starts_with(|c: char| c.is_ascii_lowercase())
+            && is_part(ending, &[])
+            && is_part(name, &['-', '_', '.'])
+    })
 }
 
 /// The heading without marks in front and a bracket behind.

@@ -52,11 +52,11 @@ pub(super) fn runs(text: &str, language: Language, known: &HashSet<&str>) -> Vec
             Script::Ideograph => {
                 let counted = text[..range.start].ends_with(|c: char| c.is_numeric());
                 found.extend(han::pieces(run, counted, known).into_iter().map(|piece| {
-                    let length = han::without_tail(text, &run[piece.range.clone()]);
+                    let bare = han::bare(text, &run[piece.range.clone()]);
                     let start = range.start + piece.range.start;
                     Run {
-                        range: start..start + length,
-                        is_name: piece.is_name && length == piece.range.len(),
+                        range: start + bare.start..start + bare.end,
+                        is_name: piece.is_name && bare.len() == piece.range.len(),
                     }
                 }));
             }

@@ -76,6 +76,8 @@ struct Writer<'a> {
     /// Pieces of a block of HTML, and where they stand.
     html: Vec<(usize, String)>,
     front_matter: bool,
+    /// Lines of the source that are directives, in their order.
+    directives: Vec<std::ops::Range<usize>>,
 }
 
 /// An open block of code.
@@ -108,6 +110,7 @@ impl<'a> Writer<'a> {
             picture: None,
             html: Vec::new(),
             front_matter: false,
+            directives: directives(source),
         }
     }
 
@@ -271,7 +274,7 @@ impl<'a> Writer<'a> {
         if let Some(cell) = self.table.as_mut().and_then(|table| table.row.last_mut()) {
             return cell.push_str(&words);
         }
-        if words.is_empty() {
+        if words.is_empty() || self.is_in_directive(start) {
             return;
         }
         let line = self.out.line();
@@ -291,6 +294,11 @@ impl<'a> Writer<'a> {
             heading.title.push_str(words);
         }
         self.out.push(words);
+    }
+
+    fn is_in_directive(&self, at: usize) -> bool {
+        let next = self.directives.partition_point(|line| line.end <= at);
+        self.directives.get(next).is_some_and(|line| line.start <= at)
     }
 
     fn write_mark(&mut self) {
@@ -409,7 +417,17 @@ fn language(info: &str) -> String {
     if language.is_empty() { NO_LANGUAGE.to_owned() } else { language }
 }
 
-/// Whether a line of code stands for the text of another file, as books of mdBook have it.
+/// The lines that are directives, in their order.
+fn directives(source: &str) -> Vec<std::ops::Range<usize>> {
+    let mut at = 0;
+    let lines = source.split_inclusive('\n').map(|line| {
+        at += line.len();
+        (at - line.len()..at, line)
+    });
+    lines.filter(|(_, line)| is_directive(line)).map(|(range, _)| range).collect()
+}
+
+/// Whether a line, of code or of prose, stands for the text of another file, as books of mdBook have it.
 fn is_directive(line: &str) -> bool {
     let line = line.trim();
     line.starts_with("{{#") && line.ends_with("}}")
@@ -516,8 +534,8 @@ mod tests {
     #[test]
     fn comments_tags_directives_and_definitions_leave_blank_lines() {
         check_markdown(
-            "<!-- a\ncomment -->\n<Listing number=\"4-1\" caption=\"x\">\n\n```rust\n{{#rustdoc_include a.rs:here}}\n```\n\n</Listing>\n\nText <!-- x --> with <b>bold</b><br>words.[^1]\n\n[^1]: A note.\n\n[x]: http://a.example\n\n<p align=\"center\">Words\n<!-- no --> &amp; more</p>",
-            "\n\n\n\n\n\n\n\n\n\nText  with bold words.\n\nA note.\n\n\n\nWords\n& more",
+            "{{#include a.rs:here}}\n\n<!-- a\ncomment -->\n<Listing number=\"4-1\" caption=\"x\">\n\n```rust\n{{#rustdoc_include a.rs:here}}\n```\n\n</Listing>\n\nText <!-- x --> with <b>bold</b><br>words.[^1]\n\n[^1]: A note.\n\n[x]: http://a.example\n\n<p align=\"center\">Words\n<!-- no --> &amp; more</p>",
+            "\n\n\n\n\n\n\n\n\n\n\n\nText  with bold words.\n\nA note.\n\n\n\nWords\n& more",
         );
     }
 

@@ -91,6 +91,10 @@ impl Form {
             "how" => form.how(at, words),
             _ => form.what(at, words),
         }
+        if form.key.is_none() && form.measure.is_none() && form.counted.is_none() && !form.acts {
+            form.key = main_verb(at, words);
+            form.telling.extend(form.key);
+        }
         // `When was it built?`
         let last = words.len() - 1;
         let is_verb = words[last].tag == UPOS::VERB && !is_stop_word(&words[last].lower);
@@ -343,6 +347,34 @@ impl Form {
         }
         form
     }
+}
+
+/// The verb of a question behind the word that asks: `earn` in `How much does she earn a week?`, `made` in `What was it made of?`.
+/// Verbs that tell little alone are none.
+fn main_verb(asking: usize, words: &[Token<'_>]) -> Option<usize> {
+    const HELPS: &str = "do does did is are was were";
+    const LIGHT: &str = "take takes took taken have has had get gets got go goes went gone come comes came happen happened need needs \
+        mean means contain contains cost costs weigh weighs look looks call called name named know known say says said do done use used \
+        belong belongs stand stands";
+    let helps = (asking + 1..words.len()).find(|at| any_word(HELPS, &words[*at].lower))?;
+    // A participle stands behind what it is said of; a verb behind `did` stands in its base form, behind a name in any case.
+    let passive = any_word("is are was were", &words[helps].lower);
+    let may_be = |at: &usize| {
+        let word = &words[*at];
+        !word.is_capital() && !is_stop_word(&word.lower) && !any_word(LIGHT, &word.lower)
+    };
+    let first_lower =
+        (helps + 1..words.len()).find(|at| !words[*at].is_capital() && words[*at].lower != "the");
+    let behind_name = first_lower.filter(|at| !passive && words[at - 1].is_capital() && may_be(at));
+    behind_name.or_else(|| {
+        (helps + 2..words.len()).filter(may_be).find(|at| {
+            let word = &words[*at];
+            let ends = words.get(at + 1).is_none_or(|next| is_stop_word(&next.lower));
+            let participle =
+                ["ed", "en"].iter().any(|ending| word.lower.ends_with(ending)) || word.lower == "made";
+            word.tag == UPOS::VERB && (!passive || ends && participle)
+        })
+    })
 }
 
 fn is_plural(word: &Token<'_>) -> bool {

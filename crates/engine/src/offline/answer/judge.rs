@@ -198,9 +198,67 @@ impl Evidence<'_, '_> {
         if self.asked.possessive && self.asked.names.iter().any(far) {
             return true;
         }
+        if self.asked.names.iter().any(far) && self.is_about_others(line) {
+            return true;
+        }
         self.asked.names.iter().any(far) && self.own_share(line) < MIN_OWN
             || (self.asked.names.iter().any(far)
                 && !self.asked.terms.iter().any(|term| term.role == Role::Relation))
+    }
+
+    /// Whether a line that does not name what the question is about speaks of somebody else: of who speaks or is spoken to, or of
+    /// another name where none is asked for.
+    fn is_about_others(&self, line: usize) -> bool {
+        const SPEAKERS: &str = "i me my mine we us our you your yours ich mich mir mein meine meinen meinem meiner wir uns unser unsere du dich dir dein deine";
+        let line = &self.reading.lines[line];
+        let is_speech = line.words.iter().any(|word| any_word(SPEAKERS, &word.lower));
+        let asks_for_names = matches!(self.asked.wants, Wants::Person | Wants::Place);
+        is_speech || (!asks_for_names && kinds::names_person(self.asked, line))
+    }
+
+    /// Whether somebody says the line of themselves, and only a line before names what the question is about.
+    fn is_said_by_others(&self, at: usize) -> bool {
+        let line = &self.reading.lines[at];
+        self.named_by[at].is_some()
+            && !self.holds_names_itself(at)
+            && line.words.iter().any(|word| any_word("i me my mine ich mich mir mein meine", &word.lower))
+    }
+
+    /// Whether what is asked of a name is in this line of another one: `the niece's sister` is not Ada's.
+    fn is_owned_by_others(&self, at: usize) -> bool {
+        let Some(key) = self.asked.key.filter(|_| self.asked.possessive).map(|key| &self.asked.terms[key])
+        else {
+            return false;
+        };
+        let line = &self.reading.lines[at];
+        let keys = (1..line.words.len()).filter(|at| line.words[*at].root == key.root);
+        let mut owners = keys
+            .filter(|at| {
+                let before = line.text[..line.words[*at].at].trim_end();
+                before.ends_with("'s") || before.ends_with("’s")
+            })
+            .map(|at| &line.words[at - 1])
+            .peekable();
+        let is_asked = |word: &Word<'_>| {
+            let bare = word.lower.trim_end_matches("'s").trim_end_matches("’s");
+            self.asked
+                .terms
+                .iter()
+                .any(|term| term.role == Role::Name && (term.root == word.root || term.word == bare))
+        };
+        owners.peek().is_some() && owners.all(|owner| !is_asked(owner))
+    }
+
+    /// Whether a line has a pronoun where the thing stands that is asked for: `I'll send it to Ada`.
+    fn hides_the_thing(&self, at: usize) -> bool {
+        let Some(key) = self.asked.key.map(|key| &self.asked.terms[key]) else { return false };
+        let line = &self.reading.lines[at];
+        self.asked.wants == Wants::Thing
+            && !self.asked.by_noun
+            && line.words.windows(2).any(|pair| {
+                (pair[0].root == key.root || key.is_related(&pair[0]))
+                    && any_word("it them this that these those", &pair[1].lower)
+            })
     }
 
     /// How sure it is that the line answers; `None` where it does not hold what is asked for.
@@ -249,6 +307,9 @@ impl Evidence<'_, '_> {
             || !self.has_names(at)
             || !self.has_numbers(at)
             || self.is_far_from_names(at)
+            || self.is_owned_by_others(at)
+            || self.hides_the_thing(at)
+            || self.is_said_by_others(at)
         {
             return None;
         }

@@ -193,8 +193,13 @@ fn holds_amount(asked: &Asked, line: &Line<'_>, measured: bool) -> bool {
             behind().take(2).any(|next| any_word(words::UNITS, &next.lower))
                 || line.text[word.at + word.text.len()..].trim_start().starts_with(['%', '€', '$', '£', '°'])
         };
-        let is_asked =
-            |next: &Word<'_>| asked.terms.iter().any(|term| term.root == next.root || term.is_related(next));
+        // `Two young Cratchits` counts nothing that is asked about Bob Cratchit.
+        let is_asked = |next: &Word<'_>| {
+            asked
+                .terms
+                .iter()
+                .any(|term| term.role != Role::Name && (term.root == next.root || term.is_related(next)))
+        };
         let counts = || behind().any(is_asked);
         if let Some(counted) = asked.counted.and_then(|counted| asked.terms.get(counted)) {
             let is_counted = |next: &Word<'_>| counted.root == next.root || counted.is_related(next);

@@ -167,13 +167,21 @@ pub(super) fn answered_question(evidence: &Evidence<'_, '_>) -> Option<Vec<usize
         let line = &lines[at];
         let is_question = line.form == LineForm::Question
             || (matches!(line.form, LineForm::Heading(_)) && line.text.ends_with(['?', '？']));
+        // What somebody asks in a story is answered there, if at all, to somebody else.
+        let is_speech = line.text.starts_with(['"', '“', '„', '«', '‘', '\'']);
         is_question
+            && !is_speech
             && evidence.held(at) >= MIN_HELD_QUESTION
             && evidence.has_names(at)
             && evidence.has_numbers(at)
             && evidence.has_key(at)
     };
     let direct = |at: usize| evidence.direct[at].iter().sum::<f32>();
+    // A name alone is asked about in many ways.
+    let tells = |role: Role| !matches!(role, Role::Name | Role::Common);
+    if evidence.asked.measure.is_some() || !evidence.asked.terms.iter().any(|term| tells(term.role)) {
+        return None;
+    }
     let best =
         (0..lines.len()).filter(|at| asks(*at) && direct(*at) >= 0.75 * evidence.asked.terms.len() as f32);
     let question = best.max_by(|one, other| direct(*one).total_cmp(&direct(*other)).then(other.cmp(one)))?;

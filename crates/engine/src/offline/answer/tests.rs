@@ -104,6 +104,31 @@ fn the_second_of_two_things_is_not_answered_by_the_first() {
     }
 }
 
+#[track_caller]
+fn check_no_answer_in(text: &str, question: &str) {
+    let passages = [Passage { text, title: "", headings: &[] }];
+    if let Reply::Answer(quotes) = reply(question, &passages) {
+        let texts: Vec<&str> = quotes.iter().map(|quote| &text[quote.range.clone()]).collect();
+        panic!("{question}: {texts:?}");
+    }
+}
+
+#[test]
+fn what_somebody_says_in_a_story_does_not_answer_about_another() {
+    const STORY: &str = "Okafor came home. Okafor was tired. Okafor sat down. Okafor said nothing.\n\n\
+        'That is where I live,' said the guest. 'Why, where is our Martha?' cried Okafor, looking round. 'Not coming,' said the guest.\n\n\
+        He will send it to the baker, said Okafor. The niece's sister blushed at Okafor. Ada would bring in five crowns a week, Okafor said.";
+    for question in [
+        "Where did Okafor live?",
+        "How tall was Okafor?",
+        "What did Okafor send to the baker?",
+        "What is the name of Okafor's sister?",
+        "How much does Okafor earn a week?",
+    ] {
+        check_no_answer_in(STORY, question);
+    }
+}
+
 #[test]
 fn nothing_is_near_to_a_question_about_something_absent() {
     for question in [

@@ -109,7 +109,8 @@ pub(super) const UNITS: &str = "feet foot ft metre metres meter meters m km kilo
 pub(super) const MEASURES: &[(&str, &str, &str)] = &[
     ("long lang", "long length lang länge", "length"),
     ("lasting lange", "long last lasts lasted duration dauert dauerte dauer lang lange", "time length"),
-    ("tall high hoch", "tall high height hoch höhe", "length money"),
+    ("tall", "tall height", "length"),
+    ("high hoch", "tall high height hoch höhe", "length money"),
     ("old alt", "old age aged alt alter", ""),
     (
         "large big small groß klein",

@@ -112,13 +112,23 @@ static int fits(int fd, int64_t end) {
     if (fstat(fd, &it)) return 1;
     int64_t growth = end - it.st_size;
     if (growth <= 0) return 1;
-    if (atomic_fetch_sub(control + SPACE_LEFT, growth) >= growth) return 1;
-    // The rest is left to smaller writes; a disk that was freed meanwhile (-1) stays so.
+    // What does not fit leaves the rest to smaller writes. A disk that was freed meanwhile (-1) stays so.
     int64_t now = control[SPACE_LEFT];
-    while (now < 0 && !atomic_compare_exchange_weak(control + SPACE_LEFT, &now, 0)) {}
+    while (now >= growth) {
+        if (atomic_compare_exchange_weak(control + SPACE_LEFT, &now, now - growth)) return 1;
+    }
+    if (now < 0) return 1;
     atomic_fetch_add(control + SPACE_HITS, 1);
     return 0;
 }
+
+// What a smaller or removed file gives back to a full disk.
+static void give_back(int64_t bytes) {
+    if (!control || bytes <= 0) return;
+    int64_t now = control[SPACE_LEFT];
+    while (now >= 0 && !atomic_compare_exchange_weak(control + SPACE_LEFT, &now, now + bytes)) {}
+}
+static int is_full(void) { return control && control[SPACE_LEFT] >= 0; }
 
 static int64_t place(int fd) {
     int flags = CALL(fcntl, fd, F_GETFL);
@@ -177,8 +187,38 @@ ssize_t readv(int fd, const struct iovec *parts, int count) {
 }
 int fsync(int fd) { return refused(SYNC, fd) ? -1 : CALL(fsync, fd); }
 int fdatasync(int fd) { return refused(SYNC, fd) ? -1 : CALL(fdatasync, fd); }
-int ftruncate(int fd, off_t length) { return refused(TRUNCATE, fd) ? -1 : CALL(ftruncate, fd, length); }
-int ftruncate64(int fd, off64_t length) { return refused(TRUNCATE, fd) ? -1 : CALL(ftruncate64, fd, length); }
+static int64_t size_of(int fd) {
+    struct stat it;
+    return is_full() && known(fd) && !fstat(fd, &it) ? it.st_size : 0;
+}
+int ftruncate(int fd, off_t length) {
+    if (refused(TRUNCATE, fd)) return -1;
+    int64_t size = size_of(fd);
+    int result = CALL(ftruncate, fd, length);
+    if (!result) give_back(size - length);
+    return result;
+}
+int ftruncate64(int fd, off64_t length) {
+    if (refused(TRUNCATE, fd)) return -1;
+    int64_t size = size_of(fd);
+    int result = CALL(ftruncate64, fd, length);
+    if (!result) give_back(size - length);
+    return result;
+}
+int unlinkat(int folder, const char *path, int flags) {
+    struct stat it;
+    int64_t size = is_full() && classify(path) && !fstatat(folder, path, &it, 0) ? it.st_size : 0;
+    int result = CALL(unlinkat, folder, path, flags);
+    if (!result) give_back(size);
+    return result;
+}
+int unlink(const char *path) {
+    struct stat it;
+    int64_t size = is_full() && classify(path) && !stat(path, &it) ? it.st_size : 0;
+    int result = CALL(unlink, path);
+    if (!result) give_back(size);
+    return result;
+}
 
 static int opening(const char *path, int flags) {
     if ((flags & O_ACCMODE) == O_RDONLY) return 0;

@@ -102,6 +102,7 @@ pub(crate) fn random(seed: u64, faults: &[FaultKind]) -> History {
         model_ms: with_model.then(|| random.pick(&[0, 5, 20, 60])),
         remote_vectors: random.chance(30),
         shape: Shape { passages: random.pick(&[1, 1, 2, 6]), things: random.pick(&[0, 0, 4, 20]) },
+        removes_alone: false,
         anchor: true,
         slowest_write_ms: SLOWEST_WRITE_MS,
         p99_write_ms: SLOWEST_WRITE_MS,

@@ -57,6 +57,8 @@ pub(crate) enum Operation {
     Remove {
         /// Whether it may be missing according to the model.
         may_be_missing: bool,
+        /// Whether room is kept for it on a full disk.
+        has_room: bool,
     },
     /// Edits the graph; an invalid edit is rejected.
     Edit,
@@ -122,7 +124,7 @@ fn failed(operation: Operation, ran: &ProcessEnd, disk: bool, weather: &Weather)
         return Err((Kind::Exit, format!("fails without an error: {}", quoted(ran))));
     }
     let refused = match operation {
-        Operation::Remove { may_be_missing } | Operation::Cancel { may_be_missing } => {
+        Operation::Remove { may_be_missing, .. } | Operation::Cancel { may_be_missing } => {
             may_be_missing && says("no document")
         }
         Operation::Renew => says("none of these documents") || says("no document"),
@@ -143,13 +145,13 @@ fn failed(operation: Operation, ran: &ProcessEnd, disk: bool, weather: &Weather)
     if refused {
         return Ok(WriteEnd::Refused);
     }
-    // A full disk must not affect readers.
-    let reads = operation == Operation::Read;
+    // A full disk must not affect readers, nor removals while there is room for them.
+    let works_when_full = matches!(operation, Operation::Read | Operation::Remove { has_room: true, .. });
     let only_full = !weather.was(Spell::Disk, ran.started, Duration::ZERO);
     let names_reason = DISK_REASONS.into_iter().any(says)
         || weather.was(Spell::Reads, ran.started, Duration::ZERO) && says(UNREADABLE);
     let beside_a_change = says("changed it meanwhile");
-    if disk && (!(reads && only_full) || beside_a_change) && names_reason {
+    if disk && (!(works_when_full && only_full) || beside_a_change) && names_reason {
         return Ok(WriteEnd::Unknown);
     }
     let model = weather.was(Spell::Model, ran.started, Duration::from_secs(60));
@@ -267,6 +269,14 @@ mod tests {
     }
 
     #[test]
+    fn a_removal_fails_on_a_full_disk_only_where_no_room_is_kept_for_it() {
+        let full = "error: committing: database or disk is full";
+        let remove = |has_room| Operation::Remove { may_be_missing: false, has_room };
+        assert_eq!(check_command(remove(false), 1, full, &[Spell::Full]), Ok(WriteEnd::Unknown));
+        assert_eq!(check_command(remove(true), 1, full, &[Spell::Full]), Err(Kind::Exit));
+    }
+
+    #[test]
     fn a_store_may_be_called_damaged_only_while_reads_fail() {
         let damaged = "error: opening workspace default: database disk image is malformed";
         let weather = [Spell::Reads, Spell::Disk];
@@ -292,7 +302,7 @@ mod tests {
     #[test]
     fn a_removal_may_find_nothing_only_where_nothing_may_be_there() {
         let missing = "error: no document \"s1.md\"";
-        let remove = |may_be_missing| Operation::Remove { may_be_missing };
+        let remove = |may_be_missing| Operation::Remove { may_be_missing, has_room: false };
         assert_eq!(check_command(remove(true), 1, missing, &[]), Ok(WriteEnd::Refused));
         assert_eq!(check_command(remove(false), 1, missing, &[]), Err(Kind::Exit));
     }

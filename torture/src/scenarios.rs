@@ -140,6 +140,7 @@ fn offline() -> Settings {
         model_ms: None,
         remote_vectors: false,
         shape: shape(1, 0),
+        removes_alone: false,
         anchor: true,
         slowest_write_ms: SLOWEST_WRITE_MS,
         p99_write_ms: SLOWEST_WRITE_MS,
@@ -274,7 +275,8 @@ fn full_disk(random: &mut Random, steps: &mut Steps) -> Settings {
     for source in 1..=3 {
         steps.add(1, 0, write(source, Via::Cli, true));
     }
-    if random.chance(50) {
+    let is_served = random.chance(50);
+    if is_served {
         steps.add(1, 0, What::Serve { slot: 0 });
     }
     for round in 0..3 {
@@ -292,7 +294,7 @@ fn full_disk(random: &mut Random, steps: &mut Steps) -> Settings {
         steps.add(1, 0, What::Heal);
         steps.add(1, 0, write(2, via, true));
     }
-    offline()
+    Settings { removes_alone: !is_served, ..offline() }
 }
 
 fn slow_reader(random: &mut Random, steps: &mut Steps) -> Settings {

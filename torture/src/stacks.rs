@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::fs;
 use std::process::Command;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::world::Process;
 
@@ -16,6 +17,16 @@ pub(crate) fn ticks(pid: u32) -> Option<u64> {
     // The name in parentheses may contain anything; fields 14 and 15 are needed.
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
     Some(fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?)
+}
+
+/// How long the most delayed thread of a process has waited for a processor.
+pub(crate) fn starved(pid: u32) -> Duration {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let waited = threads.filter_map(|thread| {
+        let times = fs::read_to_string(thread.path().join("schedstat")).ok()?;
+        times.split_whitespace().nth(1)?.parse().ok()
+    });
+    Duration::from_nanos(waited.max().unwrap_or(0))
 }
 
 /// The state of every thread of these processes, with stacks if gdb is available.

@@ -1,4 +1,4 @@
-//! Detects hanging processes: something runs, nothing ends, no model is called, and no processor time is used.
+//! Detects hanging processes: something runs, nothing ends, no model is called, and no processor time is used or waited for.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -15,6 +15,8 @@ const QUIET: Duration = Duration::from_secs(30);
 const QUIET_AFTER_MODEL_FAULTS: Duration = Duration::from_secs(90);
 /// Clock ticks per second that count as work; an idle server uses fewer.
 const WORKING_TICKS: u64 = 4;
+/// Time per second of waiting for a processor that other programs have, which counts as work too.
+const STARVED: Duration = Duration::from_millis(100);
 
 /// The values that change while anything happens.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -26,7 +28,7 @@ struct WatchedValues {
 
 /// Checks once per second until `done`; a hang is a finding and ends the history.
 pub(crate) fn watch(world: &World, done: &AtomicBool) {
-    let mut before: Option<(WatchedValues, u64)> = None;
+    let mut before: Option<(WatchedValues, u64, Duration)> = None;
     let mut last_progress = Instant::now();
     while !done.load(Ordering::Relaxed) {
         for _ in 0..20 {
@@ -40,13 +42,15 @@ pub(crate) fn watch(world: &World, done: &AtomicBool) {
         let seen =
             WatchedValues { ended: world.ended.load(Ordering::Relaxed), calls, processes: running.len() };
         let ticks = running.iter().filter_map(|process| stacks::ticks(process.pid)).sum();
-        let works =
-            before.is_none_or(|(past, past_ticks)| past != seen || ticks >= past_ticks + WORKING_TICKS);
+        let starved = running.iter().map(|process| stacks::starved(process.pid)).sum();
+        let works = before.is_none_or(|(past, past_ticks, past_starved)| {
+            past != seen || ticks >= past_ticks + WORKING_TICKS || starved >= past_starved + STARVED
+        });
         let waits = running.iter().any(|process| process.role != Role::Server);
         if works || !waits || in_flight > 0 || world.stopped.load(Ordering::Relaxed) > 0 {
             last_progress = Instant::now();
         }
-        before = Some((seen, ticks));
+        before = Some((seen, ticks, starved));
         let model = world.weather.was(Spell::Model, last_progress, QUIET_AFTER_MODEL_FAULTS);
         let limit = if model { QUIET_AFTER_MODEL_FAULTS } else { QUIET };
         if last_progress.elapsed() > limit && !world.is_over() {

@@ -19,8 +19,10 @@ use crate::report::{Finding, Kind, Tally};
 use crate::stacks;
 use crate::weather::{Spell, Weather};
 
-/// How long a command may take before it counts as standing still.
+/// How long a command may take before it counts as standing still, without the time in which others had the processors.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(150);
+/// The file that is deleted where a removal needs room.
+const RESERVE: &str = ".graphloom/default.graphloom-reserve";
 /// How long a server may take until it listens.
 const UNTIL_LISTENING: Duration = Duration::from_secs(60);
 /// The configuration that all processes share.
@@ -121,6 +123,12 @@ impl Process {
     /// The status, once it has ended.
     pub(crate) fn poll(&self) -> Option<ExitStatus> {
         locked(&self.child).try_wait().ok().flatten()
+    }
+
+    /// Whether it has run for longer, without the time in which it waited for a processor.
+    fn took_longer_than(&self, limit: Duration) -> bool {
+        let took = self.started.elapsed();
+        took > limit && took.saturating_sub(stacks::starved(self.pid)) > limit
     }
 
     /// Sends a signal, unless the process has ended; whether it was sent.
@@ -281,6 +289,11 @@ impl World {
         Ok(process)
     }
 
+    /// Whether the workspace keeps room on the disk for removals.
+    pub(crate) fn has_reserve(&self) -> bool {
+        self.root.join(RESERVE).metadata().is_ok_and(|file| file.len() > 0)
+    }
+
     /// Processes that run.
     pub(crate) fn running(&self) -> Vec<Arc<Process>> {
         let mut running = locked(&self.running);
@@ -295,7 +308,7 @@ impl World {
             if let Some(status) = process.poll() {
                 break Some(status);
             }
-            let too_long = process.started.elapsed() > PATIENCE;
+            let too_long = process.took_longer_than(PATIENCE);
             if too_long && !self.is_over() {
                 let states = stacks::of(&self.running());
                 let what = format!("{} did not end within {PATIENCE:?}\n{states}", process.what);
@@ -357,7 +370,7 @@ impl World {
                 return Ok(Some(self.wait(&process)));
             }
             let stopped = self.stopped.load(Ordering::Relaxed) > 0;
-            if process.started.elapsed() > UNTIL_LISTENING && !stopped {
+            if process.took_longer_than(UNTIL_LISTENING) && !stopped {
                 let what = format!("{} does not listen\n{}", process.what, stacks::of(&self.running()));
                 self.find(Kind::Standstill, Some(step), what);
                 self.over.store(true, Ordering::Relaxed);

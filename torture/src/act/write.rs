@@ -65,7 +65,8 @@ impl Lane<'_> {
     pub(super) fn remove(&mut self, step: u32, source: u32, via: Via) -> io::Result<()> {
         let world = self.world;
         let may_be_missing = world.model().may_be_missing(source);
-        let operation = Operation::Remove { may_be_missing };
+        let has_room = world.settings.removes_alone && world.has_reserve();
+        let operation = Operation::Remove { may_be_missing, has_room };
         let mut from = Instant::now();
         let ended = match via {
             Via::Server(slot) if world.server(slot).is_some() => {

@@ -41,6 +41,7 @@
 #   webui               LightRAG's own web pages in a browser, with LightRAG and with Graphloom: are the responses alike?
 #   intents             questions that mode auto takes for questions about everything; needs no harness
 #   reports             prompt tokens of reports and of a question about everything, by Graphloom and GraphRAG; needs no harness
+#   asof                questions as of a date on texts about 550 successions, offline: are the answers right, and is a claim retired without a reason? needs no harness
 #   communities         communities by Graphloom, igraph, leidenalg and graspologic-native on the same graphs; needs no harness
 #   trees               RAPTOR's clustering by umap-learn and scikit-learn, and Graphloom's, on the same vectors
 #   derive              kill -9 while layers are derived, 20 times each, and 1% of the documents changed; needs no harness
@@ -52,6 +53,7 @@
 # GRAPHLOOM_BENCH_HARNESS  folder of the harness (default: ../shared/bench beside the repository)
 # GRAPHLOOM_BENCH_QUESTIONS  folder of question sets (default: ../shared/data/questions beside the repository)
 # GRAPHLOOM_BENCH_GRAPHRAG  folder of GraphRAG's example tables (default: ../shared/data/graphrag beside the repository)
+# GRAPHLOOM_BENCH_SUCCESSIONS  file of successions (default: ../shared/data/er/wikidata_ceo_temporal_v1.json beside the repository)
 # GRAPHLOOM_BENCH_RAGCHECKER  folder of RAGChecker's example (default: ../shared/data/ragchecker beside the repository)
 # SCALE_CHUNKS             sizes of scale-synthetic, such as "10000 1000000"
 # SCALE_OPTIONS            more options of graphloom-bench-scale, such as "--relation-vectors 0.1", "--no-graph" or "--shuffled"
@@ -69,6 +71,7 @@ root=$(dirname "$(dirname "$(readlink -f "$0")")")
 harness=${GRAPHLOOM_BENCH_HARNESS:-$root/../shared/bench}
 questions=${GRAPHLOOM_BENCH_QUESTIONS:-$root/../shared/data/questions}
 ragchecker=${GRAPHLOOM_BENCH_RAGCHECKER:-$root/../shared/data/ragchecker}
+successions=${GRAPHLOOM_BENCH_SUCCESSIONS:-$root/../shared/data/er/wikidata_ceo_temporal_v1.json}
 graphrag=${GRAPHLOOM_BENCH_GRAPHRAG:-$root/../shared/data/graphrag}
 corpus=musique_train100
 tag=$corpus
@@ -267,6 +270,11 @@ for step in $steps; do
         build
         python=$(python_with webui 'lightrag-hku[api]==1.5.7' 'openai==3.54.0' 'playwright==1.65.2' 'psutil==7.2.2')
         "$python" "$root/bench/webui.py" "$bin/graphloom" --harness "$harness" ${BENCH_SHOTS:+--shots "$BENCH_SHOTS"}
+        continue
+        ;;
+    asof)
+        build
+        python3 "$root/bench/asof.py" --graphloom "$bin/graphloom" --successions "$successions"
         continue
         ;;
     intents)

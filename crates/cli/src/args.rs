@@ -1,6 +1,7 @@
 //! Command-line arguments.
 
 mod ask;
+mod claims;
 mod derive;
 mod eval;
 mod filter;
@@ -17,6 +18,7 @@ use graphloom_engine::index::DocumentSort;
 use graphloom_engine::money::Limit;
 
 pub(crate) use ask::{AskArgs, SearchArgs, SuggestArgs, mode_parser};
+pub(crate) use claims::ClaimsArgs;
 pub(crate) use derive::{CommunitiesArgs, DeriveArgs, TreeArgs};
 pub(crate) use eval::{
     AnswersArgs, AskedArgs, CompareArgs, EvalCommand, OWN_WORKSPACE, PairwiseArgs, RagcheckerArgs,
@@ -126,6 +128,8 @@ pub(crate) enum Command {
     Rm(RmArgs),
     /// Show and edit the graph
     Graph(GraphArgs),
+    /// List the dated claims of the documents, with the sentences that state and end them
+    Claims(ClaimsArgs),
     /// Derive a view of the whole workspace: communities with reports, or the tree of summaries
     Derive(DeriveArgs),
     /// List the communities of the graph, or show the report of one

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    CacheEntry, CacheKind, Call, Chunk, ChunkExtraction, ChunkId, Decision, Document, DocumentId,
+    CacheEntry, CacheKind, Call, Chunk, ChunkExtraction, ChunkId, Claim, Decision, Document, DocumentId,
     EmbeddingSpec, Entity, EntityKey, Extraction, Fact, GraphKey, ItemKind, Job, Layer, LayerName, LayerNode,
     Mention, NodeKey, QueueState, Relation, RelationKey, Renewal, Revision, Situation, Summary, TrackId,
     VectorEntry,
@@ -22,8 +22,8 @@ pub struct Batch {
     /// The models and settings the workspace is built with from now on; they replace the stored ones. Use
     /// [`Require::SettingsAre`] to check what they replace.
     pub set_settings: Option<BTreeMap<String, String>>,
-    /// Documents to remove with their text, job, chunks, chunk vectors, situations, mentions and facts, and with
-    /// extractions that no remaining chunk or renewal uses. Entities and relations are views, which the caller
+    /// Documents to remove with their text, job, chunks, chunk vectors, situations, mentions, facts and claims, and
+    /// with extractions that no remaining chunk or renewal uses. Entities and relations are views, which the caller
     /// must put, remove or mark; a batch that leaves one unchanged without evidence fails with
     /// [`crate::StoreError::Invalid`].
     pub remove_documents: Vec<DocumentId>,
@@ -55,12 +55,14 @@ pub struct Batch {
     pub put_situations: Vec<Situation>,
     /// Decisions to add. The caller must derive the affected views again.
     pub put_decisions: Vec<Decision>,
-    /// Chunks whose mentions and facts are removed before new ones are put.
+    /// Chunks whose mentions, facts and claims are removed before new ones are put.
     pub clear_graph_of: Vec<ChunkId>,
     /// Mentions to put, by chunk and ordinal.
     pub put_mentions: Vec<Mention>,
     /// Facts to put, by chunk and ordinal.
     pub put_facts: Vec<Fact>,
+    /// Claims to put, by chunk and ordinal.
+    pub put_claims: Vec<Claim>,
     /// Entities to remove, with their vectors, summaries and stale marks.
     pub remove_entities: Vec<EntityKey>,
     /// Entities to put.
@@ -112,6 +114,7 @@ impl Batch {
             && self.clear_graph_of.is_empty()
             && self.put_mentions.is_empty()
             && self.put_facts.is_empty()
+            && self.put_claims.is_empty()
             && self.remove_entities.is_empty()
             && self.put_entities.is_empty()
             && self.remove_relations.is_empty()

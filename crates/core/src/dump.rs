@@ -191,6 +191,12 @@ async fn dump_evidence(snapshot: &dyn Snapshot, dump: &mut Dump<'_>) -> Result<(
             dump.row("fact", fact)?;
         }
     }
+    let mut pages = snapshot.pages(table::Claims);
+    while let Some(page) = pages.next().await? {
+        for claim in &page {
+            dump.row("claim", claim)?;
+        }
+    }
     Ok(())
 }
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ExtractionKey;
+use crate::{ClaimRecord, ExtractionKey};
 
 /// The answers about one chunk, verbatim and parsed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -27,6 +27,9 @@ pub struct Records {
     pub entities: Vec<EntityRecord>,
     /// Relation records.
     pub relations: Vec<RelationRecord>,
+    /// Claim records.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub claims: Vec<ClaimRecord>,
     /// Topics of the chunk as a whole, if the model gave them (`content_keywords` in an older format).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub themes: Vec<String>,
@@ -106,13 +109,15 @@ pub enum RejectReason {
     NotAnswered,
     /// A copy of a prompt example that does not occur in the passage.
     PromptExample,
+    /// The quote of a claim does not occur in the passage.
+    QuoteNotFound,
     /// Any other reason recorded by an older release.
     Unreadable,
 }
 
 impl RejectReason {
     /// Every reason.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Prose,
         Self::Cut,
         Self::UnclosedThinking,
@@ -125,6 +130,7 @@ impl RejectReason {
         Self::MissingField,
         Self::NotAnswered,
         Self::PromptExample,
+        Self::QuoteNotFound,
         Self::Unreadable,
     ];
 
@@ -143,6 +149,7 @@ impl RejectReason {
             Self::MissingField => "missing_field",
             Self::NotAnswered => "not_answered",
             Self::PromptExample => "prompt_example",
+            Self::QuoteNotFound => "quote_not_found",
             Self::Unreadable => "unreadable",
         }
     }
@@ -162,6 +169,7 @@ impl RejectReason {
             Self::MissingField => "a field of this record is missing; the rest of it was kept",
             Self::NotAnswered => "a follow-up request about the chunk failed",
             Self::PromptExample => "repeats an example of the prompt",
+            Self::QuoteNotFound => "the quote of a claim is not in the passage",
             Self::Unreadable => "not readable",
         }
     }
@@ -178,9 +186,12 @@ impl RejectReason {
             | Self::MissingField
             | Self::NotAnswered => true,
             // These contain nothing that belongs in the graph.
-            Self::Prose | Self::BadName | Self::SelfRelation | Self::PromptExample | Self::Unreadable => {
-                false
-            }
+            Self::Prose
+            | Self::BadName
+            | Self::SelfRelation
+            | Self::PromptExample
+            | Self::QuoteNotFound
+            | Self::Unreadable => false,
         }
     }
 }

@@ -2,13 +2,14 @@
 //! and clocks.
 //!
 //! Nothing here does I/O or needs an async runtime. *Evidence* ([`Document`], [`Chunk`], [`Extraction`],
-//! [`Mention`], [`Fact`]) is the input; *views* ([`Entity`], [`Relation`], vectors, full text) are pure functions
+//! [`Mention`], [`Fact`], [`Claim`]) is the input; *views* ([`Entity`], [`Relation`], vectors, full text) are pure functions
 //! of the live evidence. A [`Store`] has two main operations: [`Store::snapshot`] and [`Store::commit`].
 
 mod allowed;
 mod batch;
 mod cache;
 mod chunk;
+mod claim;
 mod clock;
 mod date;
 mod decided;
@@ -36,6 +37,7 @@ pub use allowed::{Allowed, statuses_of};
 pub use batch::{Batch, NewDocument, Require, VectorRow};
 pub use cache::{CacheEntry, CacheKind, CacheSize, MAX_CACHE_BYTES, MAX_CACHE_ENTRIES};
 pub use chunk::{Chunk, ChunkExtraction, Renewal};
+pub use claim::{Claim, ClaimRecord, ClaimStatus, Period};
 pub use clock::{Clock, Timestamp};
 pub use date::{InvalidDate, IsoDate};
 pub use decided::{DecidedEntity, DecidedRelation, Decisions, Difference, FactPlace, MentionPlace};

@@ -6,6 +6,7 @@
 
 mod chain;
 pub mod chunk;
+pub mod claims;
 mod commit;
 #[cfg(test)]
 mod conformance;

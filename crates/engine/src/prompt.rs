@@ -47,6 +47,8 @@ prompts! {
     DECOMPOSE = "decompose",
     /// Draws points from reports or passages, and asks what to look for next.
     DRIFT_POINTS = "drift_points",
+    /// Asks for the claims of a chunk.
+    EXTRACT_CLAIMS = "extract_claims",
     /// Goes on with an extraction that was cut.
     EXTRACT_CONTINUE = "extract_continue",
     /// Asks for what an extraction left out.

@@ -125,8 +125,12 @@ enum Step {
 
 fn text() -> impl Strategy<Value = String> {
     let name = prop::sample::select(vec!["Ada", "Bo", "Cy", "the Dee", "Dee", "Eve's club"]);
-    prop::collection::vec((name.clone(), name), 1..6)
-        .prop_map(|pairs| pairs.iter().map(|(a, b)| format!("{a} knows {b}. ")).collect::<String>())
+    let said = |(a, b, claims): &(&str, &str, bool)| match claims {
+        true => format!("{a} was CEO of {b} in 2012. "),
+        false => format!("{a} knows {b}. "),
+    };
+    prop::collection::vec((name.clone(), name, prop::bool::weighted(0.2)), 1..6)
+        .prop_map(move |pairs| pairs.iter().map(said).collect::<String>())
 }
 
 fn action() -> impl Strategy<Value = Action> {

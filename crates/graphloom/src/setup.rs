@@ -439,6 +439,7 @@ impl Parts<'_> {
         let own_llm = own.llm.as_ref().map(|model| model.name());
         index.settings = Some(remembered::of(config, settings, &wording, embedder.name(), own_llm));
         index.extract.gleaning = config.gleaning;
+        index.extract.claims = config.claims;
         index.extract.form = config.form;
         index.extract.entity_guidance = wording.guidance;
         if let Some(types) = &config.entity_types {

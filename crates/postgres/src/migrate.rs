@@ -9,10 +9,11 @@ use crate::error::Fault;
 use crate::rows;
 
 /// What makes each version from the one before, from version 1.
-const MIGRATIONS: [&str; 1] = [include_str!("../migrations/0001_tables.sql")];
+const MIGRATIONS: [&str; 2] =
+    [include_str!("../migrations/0001_tables.sql"), include_str!("../migrations/0002_claims.sql")];
 
 /// The tables that hold rows of workspaces.
-pub(crate) const TABLES: [&str; 25] = [
+pub(crate) const TABLES: [&str; 26] = [
     "commits",
     "documents",
     "texts",
@@ -24,6 +25,7 @@ pub(crate) const TABLES: [&str; 25] = [
     "extractions",
     "mentions",
     "facts",
+    "claims",
     "decisions",
     "entities",
     "relations",

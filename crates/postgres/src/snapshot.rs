@@ -155,6 +155,7 @@ impl Snapshot for PostgresSnapshot {
             "calls",
             "stale",
             "nodes",
+            "claims",
         ];
         let columns: Vec<String> = tables.into_iter().map(of).chain((0..4).map(vectors)).collect();
         let sql = format!("SELECT {} FROM workspaces WHERE id = $1", columns.join(", "));
@@ -174,10 +175,11 @@ impl Snapshot for PostgresSnapshot {
                 calls: number(8)?,
                 stale: number(9)?,
                 nodes: number(10)?,
-                chunk_vectors: number(11)?,
-                entity_vectors: number(12)?,
-                relation_vectors: number(13)?,
-                node_vectors: number(14)?,
+                claims: number(11)?,
+                chunk_vectors: number(12)?,
+                entity_vectors: number(13)?,
+                relation_vectors: number(14)?,
+                node_vectors: number(15)?,
             })
         };
         self.done(counts())

@@ -66,6 +66,12 @@ pub fn check(batch: &Batch) -> Result<(), StoreError> {
         check_relation(&fact.relation)?;
         check_weight(&fact.relation, fact.weight)?;
     }
+    for claim in &batch.put_claims {
+        claim.entities().try_for_each(check_entity)?;
+        if claim.span.is_empty() {
+            return Err(invalid(format!("claim {} of {} quotes nothing", claim.ordinal, claim.chunk)));
+        }
+    }
     for entity in &batch.put_entities {
         check_entity(&entity.key)?;
     }

@@ -1,6 +1,8 @@
 //! A question in the format of LightRAG's clients.
 
-use graphloom_core::{ChatMessage, ChatRole, DocumentFilter, MAX_FILTER_CONDITIONS, MAX_FILTER_DOCUMENTS};
+use graphloom_core::{
+    ChatMessage, ChatRole, DocumentFilter, IsoDate, MAX_FILTER_CONDITIONS, MAX_FILTER_DOCUMENTS,
+};
 use graphloom_engine::query::{
     MAX_BUDGET_TOKENS, MAX_DRIFT_STEPS, MAX_GIVEN_KEYWORDS, MAX_HISTORY_MESSAGES, MAX_KEYWORD_CHARS,
     MAX_MESSAGE_CHARS, MAX_QUESTION_CHARS, MAX_REPORT_CALLS, MAX_RESPONSE_TYPE_CHARS, MAX_TOP_K,
@@ -80,6 +82,9 @@ pub(crate) struct QueryRequest {
     /// Restrict the documents. Graphloom only.
     #[schemars(with = "Option<FilterItem>")]
     filter: Option<DocumentFilter>,
+    /// Answer for this date, such as `2014` or `2014-03-01`: with the facts and claims that held then. Graphloom only.
+    #[schemars(with = "Option<String>")]
+    as_of: Option<IsoDate>,
     /// Options for walking the graph in modes `auto` and `ppr`; options left out keep their tuned defaults.
     /// Graphloom only.
     #[schemars(with = "Option<Value>")]
@@ -187,6 +192,7 @@ impl QueryRequest {
             include_references: self.include_references.unwrap_or(true),
             include_chunk_content: self.include_chunk_content.unwrap_or(false),
             filter: self.filter,
+            as_of: self.as_of,
             walk: self.walk.unwrap_or_default(),
             reports: self.reports.unwrap_or_default(),
             ..base

@@ -5,9 +5,9 @@ mod layers;
 use std::collections::{BTreeMap, BTreeSet};
 
 use graphloom_core::{
-    Chunk, ChunkExtraction, ChunkId, ContentHash, Decisions, DocumentId, EntityKey, ExtractionKey, Fact,
-    GraphKey, ItemKey, ItemKind, JobState, RelationKey, Revision, Snapshot, StoreError, Visibility,
-    indexed_text, table,
+    Chunk, ChunkExtraction, ChunkId, Claim, ContentHash, Decisions, DocumentId, EntityKey, ExtractionKey,
+    Fact, GraphKey, ItemKey, ItemKind, JobState, RelationKey, Revision, Snapshot, Span, StoreError,
+    Visibility, indexed_text, table,
 };
 use serde::Serialize;
 
@@ -115,6 +115,7 @@ async fn check_documents(
 /// What the other checks need of a chunk.
 struct ChunkFacts {
     document: DocumentId,
+    span: Span,
     extraction: ChunkExtraction,
     /// What became of asking about it anew, where somebody does.
     renewal: Option<ChunkExtraction>,
@@ -133,8 +134,12 @@ async fn check_chunks(
             let text = text.unwrap_or_default();
             for (at, chunk) in of_document.into_iter().enumerate() {
                 check_chunk(&chunk, at, &text, findings);
-                let facts =
-                    ChunkFacts { document: chunk.document, extraction: chunk.extraction, renewal: None };
+                let facts = ChunkFacts {
+                    document: chunk.document,
+                    span: chunk.span,
+                    extraction: chunk.extraction,
+                    renewal: None,
+                };
                 chunks.insert(chunk.id, facts);
             }
         }
@@ -297,6 +302,14 @@ fn unfit(
     }
 }
 
+/// What is wrong with the words that a claim quotes.
+fn misquotes(claim: &Claim, chunks: &BTreeMap<ChunkId, ChunkFacts>) -> Option<String> {
+    let chunk = chunks.get(&claim.chunk)?.span;
+    let within = chunk.start <= claim.span.start && claim.span.end <= chunk.end && !claim.span.is_empty();
+    (!within)
+        .then(|| format!("it quotes bytes {}..{} outside of its chunk", claim.span.start, claim.span.end))
+}
+
 async fn read_evidence(
     snapshot: &dyn Snapshot,
     documents: &BTreeMap<DocumentId, Visibility>,
@@ -323,6 +336,15 @@ async fn read_evidence(
             }
             if !fact.set_aside {
                 evidence.count(fact);
+            }
+        }
+    }
+    let mut pages = snapshot.pages(table::Claims);
+    while let Some(page) = pages.next().await? {
+        for claim in &page {
+            let what = unfit(&claim.chunk, documents, chunks).or_else(|| misquotes(claim, chunks));
+            if let Some(what) = what {
+                findings.add("claim", format!("{} {}", claim.chunk, claim.ordinal), what);
             }
         }
     }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
+use graphloom_core::IsoDate;
 use graphloom_engine::query::{ChunkPick, MAX_SUGGESTIONS, Mode, Question, ReportOptions};
 
 use super::FilterArgs;
@@ -102,6 +103,9 @@ pub(crate) struct AskArgs {
     /// Maximum LLM calls of the question; only in modes community_global and drift
     #[arg(long, value_name = "N")]
     pub(crate) max_calls: Option<usize>,
+    /// Answer for this date, such as 2014 or 2014-03-01: use the facts and claims that held then
+    #[arg(long, value_name = "DATE")]
+    pub(crate) as_of: Option<IsoDate>,
     #[command(flatten)]
     pub(crate) filter: FilterArgs,
 }
@@ -133,6 +137,7 @@ impl AskArgs {
             min_rerank_score: self.min_rerank_score.unwrap_or(base.min_rerank_score),
             include_references: base.include_references || self.references,
             include_chunk_content: base.include_chunk_content || self.chunk_content,
+            as_of: self.as_of.clone().or(base.as_of),
             cache: base.cache && !self.no_cache,
             reports: ReportOptions {
                 level: self.level.or(base.reports.level),

@@ -27,7 +27,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
         ],
     ),
     ("Ask", &["ask", "search", "suggest"]),
-    ("Graph", &["graph", "communities", "tree", "derive", "export"]),
+    ("Graph", &["graph", "claims", "communities", "tree", "derive", "export"]),
     ("Serve", &["serve", "mcp", "key", "user"]),
     ("Evaluate", &["eval"]),
     (

@@ -5,6 +5,7 @@ mod ask;
 mod cache;
 mod cancel;
 mod check;
+mod claims;
 mod communities;
 mod completions;
 mod config;
@@ -187,6 +188,7 @@ async fn dispatch(app: &App, command: &Command) -> anyhow::Result<Exit> {
         Command::Show(args) => show::run(app, args).await,
         Command::Rm(args) => rm::run(app, args).await,
         Command::Graph(args) => graph::run(app, args).await,
+        Command::Claims(args) => claims::run(app, args).await,
         Command::Derive(args) => derive::run(app, args).await,
         Command::Communities(args) => communities::run(app, args).await,
         Command::Tree(args) => tree::run(app, args).await,
@@ -286,6 +288,7 @@ fn building(command: &Command) -> Option<&Building> {
         | Command::Prompts(_)
         | Command::Completions(_)
         | Command::Parse(_)
+        | Command::Claims(_)
         | Command::Derive(_)
         | Command::Communities(_)
         | Command::Tree(_)

@@ -7,11 +7,11 @@ use async_trait::async_trait;
 
 use super::StoreError;
 use crate::{
-    Allowed, ChunkId, Entity, EntityKey, Fact, GraphKey, Layer, LayerName, LayerNode, LinkGraph, Member,
-    Mention, NodeKey, Relation, RelationKey, Summary,
+    Allowed, ChunkId, Claim, Entity, EntityKey, Fact, GraphKey, Layer, LayerName, LayerNode, LinkGraph,
+    Member, Mention, NodeKey, Relation, RelationKey, Summary,
 };
 
-/// Mentions and facts, the entities and relations that they add up to, and the layers derived from those.
+/// Mentions, facts and claims, the entities and relations that they add up to, and the layers derived from those.
 #[async_trait]
 pub trait Graph: Send + Sync {
     /// Each entity's live mentions by (chunk, ordinal), including those set aside.
@@ -22,6 +22,9 @@ pub trait Graph: Send + Sync {
 
     /// Each entity's live facts, as either entity, by (relation, chunk, ordinal), including those set aside.
     async fn facts_touching(&self, entities: &[EntityKey]) -> Result<Vec<Vec<Fact>>, StoreError>;
+
+    /// Each entity's live claims, as subject or object under the names of the chunks, by (chunk, ordinal).
+    async fn claims_of(&self, entities: &[EntityKey]) -> Result<Vec<Vec<Claim>>, StoreError>;
 
     /// Everything that the mentions and facts of these chunks count for, sorted and unique: entities of mentions,
     /// relations of facts, and both entities of those relations. Records set aside do not count.

@@ -93,6 +93,8 @@ pub struct StoreCounts {
     pub mentions: u64,
     /// Facts.
     pub facts: u64,
+    /// Claims.
+    pub claims: u64,
     /// Decisions, including undone ones.
     pub decisions: u64,
     /// Entities.

@@ -4,7 +4,7 @@
 
 use super::{Snapshot, StoreError};
 use crate::{
-    Call, Chunk, ChunkId, Decision, DecisionId, Document, DocumentId, Entity, EntityKey, Extraction,
+    Call, Chunk, ChunkId, Claim, Decision, DecisionId, Document, DocumentId, Entity, EntityKey, Extraction,
     ExtractionKey, Fact, GraphKey, ItemKey, ItemKind, Job, LayerName, LayerNode, Mention, NodeKey, Relation,
     RelationKey, Renewal, Situation, Summary, SummaryKey, Timestamp, VectorEntry,
 };
@@ -115,6 +115,9 @@ tables! {
         |_, rows| rows.last().map(|row| (row.chunk.clone(), row.ordinal));
     /// Facts by (chunk, ordinal).
     Facts, (ChunkId, u32) => Fact, "scanning facts",
+        |_, rows| rows.last().map(|row| (row.chunk.clone(), row.ordinal));
+    /// Claims by (chunk, ordinal).
+    Claims, (ChunkId, u32) => Claim, "scanning claims",
         |_, rows| rows.last().map(|row| (row.chunk.clone(), row.ordinal));
     /// Decisions by (order, id), undone ones included.
     Decisions, (u64, DecisionId) => Decision, "scanning decisions",

@@ -4,14 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use graphloom_core::{
-    ChunkId, ContentHash, Entity, EntityKey, GraphKey, LayerNode, Member, NodeKey, Relation, Snapshot,
-    StoreError,
+    ChunkId, ContentHash, Decisions, Entity, EntityKey, GraphKey, IsoDate, LayerNode, Member, NodeKey,
+    Relation, Snapshot, StoreError,
 };
 
 use super::LayerPlan;
 use super::communities::MAX_REPORT_CONTEXT_TOKENS;
 use super::report::{Report, ReportSource};
 use crate::Engine;
+use crate::claims::{MergedClaim, claims_about};
+use crate::scope::Scope;
 use crate::text::{Tokenizer, one_line};
 
 /// More entities than fit into the context even without descriptions.
@@ -29,6 +31,8 @@ const LEADING_RELATIONS: usize = 20;
 /// Most tokens of a description, tried in this order until the context fits. A community with parts is written from
 /// their reports before its descriptions get as short as the last ones.
 const DESCRIPTION_TOKENS: [u32; 7] = [1200, 400, 200, 100, 50, 25, 0];
+/// Claims that a report is written from, at most.
+const MAX_CLAIMS: usize = 30;
 /// The shortest descriptions of a community with parts.
 const SHORTEST_WITH_PARTS: u32 = 100;
 
@@ -49,6 +53,8 @@ pub(super) struct Material {
     pub(super) leading: Vec<Entity>,
     /// The most salient relations of the text.
     pub(super) leading_relations: Vec<Relation>,
+    /// Claims that connect its entities, each on a line.
+    claims: Vec<String>,
     /// Names by key.
     names: BTreeMap<EntityKey, String>,
     pub(super) entities: u32,
@@ -91,6 +97,7 @@ impl Material {
             parts: parts.to_vec(),
             leading: snapshot.entities(leading_keys).await?.into_iter().flatten().collect(),
             leading_relations: Vec::new(),
+            claims: Vec::new(),
             names: BTreeMap::new(),
             entities: entities.len() as u32,
             relations: relations.internal,
@@ -106,6 +113,7 @@ impl Material {
         let written = fits_graph && {
             let described: Vec<Entity> = snapshot.entities(&ranked).await?.into_iter().flatten().collect();
             material.names.extend(described.iter().map(|entity| (entity.key.clone(), entity.name.clone())));
+            material.claims = claim_lines(snapshot, &entities).await?;
             material.write_graph(engine.tokenizer, &described, &relations.kept)
         };
         if !written {
@@ -150,6 +158,10 @@ impl Material {
             }
             text.push_str("\nRelations, the most important first:\n");
             self.write_relations(tokenizer, relations, max_tokens, &mut text);
+            if !self.claims.is_empty() {
+                text.push_str("\nClaims, with when they held:\n");
+                text.extend(self.claims.iter().map(|line| format!("- {line}\n")));
+            }
             // The last resort is taken as it is: it is bounded by the size of communities and names.
             if tokenizer.count(&text) > MAX_REPORT_CONTEXT_TOKENS && max_tokens > 0 {
                 continue;
@@ -220,6 +232,17 @@ impl Material {
         self.sources.extend(items);
         self.leading_relations = relations.iter().take(LEADING_RELATIONS).cloned().collect();
     }
+}
+
+/// The claims that are about these entities alone, those that began last first, as many as a report is written from.
+async fn claim_lines(snapshot: &dyn Snapshot, entities: &[EntityKey]) -> Result<Vec<String>, StoreError> {
+    let scope = Scope::new(snapshot, None, Tokenizer).await?;
+    let decisions = Decisions::read(snapshot).await?;
+    let inside: BTreeSet<&EntityKey> = entities.iter().collect();
+    let mut claims = claims_about(&scope, &decisions, entities).await?;
+    claims.retain(|claim| claim.entities().all(|entity| inside.contains(entity)));
+    claims.sort_by_key(|claim| std::cmp::Reverse(claim.period.start.as_ref().map(IsoDate::start_ms)));
+    Ok(claims.iter().take(MAX_CLAIMS).map(MergedClaim::line).collect())
 }
 
 /// How much of a part's report is shown.

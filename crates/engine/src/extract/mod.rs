@@ -1,5 +1,6 @@
 //! Extracts records from chunks with an LLM: one call and its gleanings make one content-addressed extraction.
 
+mod claims;
 mod coverage;
 mod form;
 mod glean;
@@ -22,6 +23,9 @@ use crate::Engine;
 use crate::offline::RULES;
 use crate::prompt::{EXTRACT_CONTINUE, EXTRACT_GLEAN, EXTRACT_MISSED, EXTRACT_SYSTEM, EXTRACT_USER, Prompts};
 use crate::text::entity_key;
+pub(crate) use claims::claim_messages;
+pub use claims::{MAX_CLAIMS, ParsedClaims, parse_claims};
+use claims::{ask_for_claims, claims_prompt};
 pub use coverage::{Coverage, MAX_MISSED, MIN_MISSED, MIN_MISSED_PERCENT, coverage};
 pub use form::RecordForm;
 pub use glean::Gleaning;
@@ -71,6 +75,8 @@ pub struct ExtractSpec {
     pub gleaning: Gleaning,
     /// In which form records are written.
     pub form: RecordForm,
+    /// Whether a model is asked for claims too, with a call of its own. The rules find claims in any case.
+    pub claims: bool,
 }
 
 impl Default for ExtractSpec {
@@ -80,6 +86,7 @@ impl Default for ExtractSpec {
             entity_guidance: None,
             gleaning: Gleaning::default(),
             form: RecordForm::default(),
+            claims: false,
         }
     }
 }
@@ -106,18 +113,25 @@ pub fn extraction_key(
     let section = section_line(chunk);
     match model {
         None => ExtractionKey::new(&[RULES, &chunk.text]),
-        Some(model) => ExtractionKey::new(&[
-            model,
-            &spec.gleaning.identity(),
-            &spec.form.identity(&spec.entity_types),
-            &system_prompt(spec, prompts),
-            prompts.body(EXTRACT_USER),
-            prompts.body(EXTRACT_GLEAN),
-            prompts.body(EXTRACT_CONTINUE),
-            prompts.body(EXTRACT_MISSED),
-            &section,
-            &chunk.text,
-        ]),
+        Some(model) => {
+            let (gleaning, form) = (spec.gleaning.identity(), spec.form.identity(&spec.entity_types));
+            let (claims, system) =
+                (spec.claims.then(|| claims_prompt(prompts)), system_prompt(spec, prompts));
+            let mut parts = vec![
+                model,
+                &gleaning,
+                &form,
+                &system,
+                prompts.body(EXTRACT_USER),
+                prompts.body(EXTRACT_GLEAN),
+                prompts.body(EXTRACT_CONTINUE),
+                prompts.body(EXTRACT_MISSED),
+                &section,
+                &chunk.text,
+            ];
+            parts.extend(claims.as_deref());
+            ExtractionKey::new(&parts)
+        }
     }
 }
 
@@ -218,10 +232,28 @@ pub async fn extract_by_model(
         let response = responses.len() as u32;
         rejects.push(Reject { response, offset: 0, reason: RejectReason::NotAnswered, text });
     }
+    let mut claims = Vec::new();
+    if spec.claims {
+        match ask_for_claims(chunk, prompts, model, clock, responses.len(), &mut calls).await {
+            Ok(claimed) => {
+                claims = claimed.records;
+                losses.extend(&claimed.losses);
+                rejects.extend(claimed.rejects);
+                responses.extend(claimed.responses);
+            }
+            Err(error @ ModelError::OverBudget { .. }) => return failed(error, calls),
+            Err(error) => {
+                tracing::warn!(chunk = %chunk.id, %error, "asking for claims failed; entities and relations stand");
+                losses.add(RejectReason::NotAnswered);
+                let (response, text) = (responses.len() as u32, error.to_string());
+                rejects.push(Reject { response, offset: 0, reason: RejectReason::NotAnswered, text });
+            }
+        }
+    }
     if !rejects.is_empty() {
         tracing::warn!(chunk = %chunk.id, rejects = rejects.len(), "parts of the answer were no records");
     }
-    let records = glean(records);
+    let records = Records { claims, ..glean(records) };
     let key = if losses.is_empty() { key } else { damaged_key(&key, &responses) };
     let extraction = Extraction { key, model: model.name().to_owned(), responses, records, rejects };
     Extracted { result: Ok(extraction), losses, calls }

@@ -323,3 +323,31 @@ fn prompts_render_as_reviewed() {
     );
     insta::assert_snapshot!("extract_continue", EXTRACT_CONTINUE.body());
 }
+
+#[test]
+fn claims_are_asked_for_apart_and_kept_with_the_records() {
+    let entities = "entity<|#|>Ada<|#|>Person<|#|>Works in Kelm.\n<|COMPLETE|>";
+    let claims = "claim<|#|>Ada<|#|>Kelm<|#|>work<|#|>TRUE<|#|>1998<|#|>NONE<|#|>Ada works there.<|#|>Ada works in Kelm.\n\
+                  claim<|#|>Ada<|#|>NONE<|#|>prize<|#|>TRUE<|#|>1998<|#|>NONE<|#|>Invented.<|#|>Ada won a prize.\n<|COMPLETE|>";
+    let chunk = chunk("Ada works in Kelm.", &[]);
+    let spec = ExtractSpec { gleaning: Gleaning::Passes(0), claims: true, ..ExtractSpec::default() };
+    let without = ExtractSpec { claims: false, ..spec.clone() };
+    let prompts = Prompts::default();
+    let key = extraction_key(&chunk, &spec, &prompts, Some("scripted"));
+    assert_ne!(key, extraction_key(&chunk, &without, &prompts, Some("scripted")));
+    let ask = |answers: Vec<Option<&'static str>>| {
+        let model = ScriptedAnswers(Mutex::new(answers), Mutex::default());
+        block_on(extract_by_model(&chunk, key.clone(), &spec, &prompts, &model, &StoppedClock))
+    };
+    let extracted = ask(vec![Some(entities), Some(claims)]);
+    let extraction = extracted.result.expect("both answers came");
+    assert_eq!(extraction.records.entities.len(), 1);
+    assert_eq!(extraction.records.claims.len(), 1, "the invented quote is dropped");
+    assert_eq!(extraction.rejects[0].reason, RejectReason::QuoteNotFound);
+    assert_eq!((extracted.losses.is_empty(), extracted.calls.len()), (true, 2));
+
+    // Without its claims the extraction is damaged, so that it is asked for again.
+    let failed = ask(vec![Some(entities), None]);
+    assert_eq!(failed.result.expect("the entities stand").records.claims, []);
+    assert!(!failed.losses.is_empty());
+}

@@ -24,6 +24,7 @@ use describe::{Description, Missing, describe};
 pub use describe::{SUMMARY_CONTEXT_TOKENS, SUMMARY_FRAGMENTS, SUMMARY_TOKENS};
 pub(crate) use describe::{Summaries, keep_within};
 use moved::{Leaving, moved_records};
+pub(crate) use records::claims_of;
 use records::evidence_of;
 pub use views::UNKNOWN_KIND;
 use views::{Draft, end_names, entity_text, relation_text};
@@ -35,7 +36,7 @@ const HUB_MENTIONS: u32 = SUMMARY_FRAGMENTS as u32;
 /// How the evidence changes: whose records leave the graph and whose enter it.
 #[derive(Debug, Default)]
 pub(crate) struct GraphChange {
-    /// Chunks whose mentions and facts leave.
+    /// Chunks whose mentions, facts and claims leave.
     pub(crate) removed: BTreeSet<ChunkId>,
     /// Chunks whose records enter; what they had before is replaced.
     pub(crate) added: Vec<(Chunk, Records)>,
@@ -85,6 +86,7 @@ pub(crate) async fn derive(
         let (chunk_mentions, chunk_facts) = evidence_of(chunk, records, decisions);
         batch.put_mentions.extend(chunk_mentions);
         batch.put_facts.extend(chunk_facts);
+        batch.put_claims.extend(claims_of(chunk, &records.claims));
     }
     // What leaves: the removed chunks, what re-read chunks said before, and what decisions move.
     let mut leaving = Leaving::default();

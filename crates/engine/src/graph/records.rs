@@ -1,6 +1,8 @@
-//! Turns the records of a chunk into mentions and facts.
+//! Turns the records of a chunk into mentions, facts and claims.
 
-use graphloom_core::{Chunk, Decisions, Fact, FactPlace, Mention, MentionPlace, Records, Span};
+use graphloom_core::{
+    Chunk, Claim, ClaimRecord, Decisions, Fact, FactPlace, Mention, MentionPlace, Records, Span,
+};
 
 use crate::text::{clean_name, entity_key};
 
@@ -58,6 +60,34 @@ pub(crate) fn evidence_of(
         });
     }
     (mentions, facts)
+}
+
+/// The claims that `records` state about `chunk`, in order. Claims whose names leave nothing, and claims whose quote is not in the
+/// chunk, say nothing and are left out.
+pub(crate) fn claims_of(chunk: &Chunk, records: &[ClaimRecord]) -> Vec<Claim> {
+    let mut claims: Vec<Claim> = Vec::with_capacity(records.len());
+    for record in records {
+        let named = |name: &str| clean_name(name).and_then(|name| Some((entity_key(&name)?, name)));
+        let Some((subject, subject_name)) = named(&record.subject) else { continue };
+        let object = record.object.as_deref().and_then(named).filter(|(object, _)| *object != subject);
+        let start = chunk.text.find(&record.quote).filter(|_| !record.quote.is_empty());
+        let Some(start) = start else { continue };
+        let (object, object_name) = object.unzip();
+        claims.push(Claim {
+            chunk: chunk.id.clone(),
+            ordinal: claims.len() as u32,
+            subject,
+            subject_name,
+            object,
+            object_name,
+            kind: record.kind.trim().to_owned(),
+            status: record.status,
+            period: record.period.clone(),
+            description: record.description.trim().to_owned(),
+            span: chunk.span.within(Span::new(start, start + record.quote.len())),
+        });
+    }
+    claims
 }
 
 /// Where `decisions` take a stored mention; `None` where it stays as it is.

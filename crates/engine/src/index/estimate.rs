@@ -16,7 +16,7 @@ use super::renew::Target;
 use super::{Acceptance, IndexError, Reading, situate};
 use crate::Engine;
 use crate::extract::{
-    Coverage, ExtractSpec, Gleaning, MAX_RECORDS, coverage, extraction_key, first_messages,
+    Coverage, ExtractSpec, Gleaning, MAX_RECORDS, claim_messages, coverage, extraction_key, first_messages,
 };
 use crate::graph::{SUMMARY_FRAGMENTS, SUMMARY_TOKENS};
 use crate::money::{prompt_tokens, shape_tokens, text_tokens};
@@ -95,6 +95,8 @@ pub enum Step {
     Extract,
     /// Asking again for what the first answer left out.
     Glean,
+    /// The question for the claims of each chunk; exact but for what is answered.
+    Claims,
     /// Descriptions of what many passages name.
     Summarize,
     /// Vectors of chunks; exact but for what models say of them.
@@ -114,6 +116,7 @@ impl Step {
             Self::Situate => "situate",
             Self::Extract => "extract",
             Self::Glean => "ask again",
+            Self::Claims => "claims",
             Self::Summarize => "summarize",
             Self::EmbedChunks => "embed chunks",
             Self::EmbedGraph => "embed graph",
@@ -155,6 +158,7 @@ pub struct Estimator<'a> {
     situate: Counts,
     extract: Counts,
     glean: Counts,
+    claims: Counts,
     embed: Counts,
 }
 
@@ -178,6 +182,7 @@ impl<'a> Estimator<'a> {
             situate: Counts::default(),
             extract: Counts::default(),
             glean: Counts::default(),
+            claims: Counts::default(),
             embed: Counts::default(),
         }
     }
@@ -260,8 +265,18 @@ impl<'a> Estimator<'a> {
 
     /// The whole.
     pub fn finish(self) -> Estimate {
-        let Self { engine, embeds_by_service, mut estimate, named, situate, extract, glean, embed, .. } =
-            self;
+        let Self {
+            engine,
+            embeds_by_service,
+            mut estimate,
+            named,
+            situate,
+            extract,
+            glean,
+            claims,
+            embed,
+            ..
+        } = self;
         let models = &engine.models;
         let mut push = |step, role, model: &str, counts: Counts| {
             let Counts { calls, input, output } = counts;
@@ -282,6 +297,7 @@ impl<'a> Estimator<'a> {
         if let Some(model) = &models.extract {
             push(Step::Extract, Role::Extract, model.name(), extract);
             push(Step::Glean, Role::Extract, model.name(), glean);
+            push(Step::Claims, Role::Extract, model.name(), claims);
         }
         if let Some(model) = &models.summarize {
             push(Step::Summarize, Role::Summarize, model.name(), summaries(&named, &engine.prompts));
@@ -398,6 +414,12 @@ impl<'a> Estimator<'a> {
         self.extract.calls.add(Range::exactly(1));
         self.extract.input.add(Range::exactly(input));
         self.extract.output.add(output);
+        if spec.claims {
+            let input = prompt_tokens(&claim_messages(chunk, &self.engine.prompts));
+            self.claims.calls.add(Range::exactly(1));
+            self.claims.input.add(Range::exactly(input));
+            self.claims.output.add(Range { low: 0, high: output.high });
+        }
         let mut names = BTreeSet::new();
         for phrase in phrases(&chunk.text) {
             match phrase.kind {

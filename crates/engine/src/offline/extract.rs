@@ -8,6 +8,7 @@ use graphloom_core::{EntityRecord, Records, RelationRecord};
 use harper_brill::UPOS;
 use unicode_segmentation::UnicodeSegmentation;
 
+use super::claims::claims;
 use super::han;
 use super::kind::entity_type;
 use super::languages::Language;
@@ -74,7 +75,7 @@ pub fn extract(text: &str) -> Records {
             description: description(text, &sentences, &mentions, i, phrase),
         })
         .collect();
-    Records { entities, relations, themes: Vec::new() }
+    Records { entities, relations, claims: claims(text), themes: Vec::new() }
 }
 
 /// Whether a phrase names what a person would look for: no common noun such as `time`, in a long text no single one that

@@ -4,6 +4,7 @@
 //! punctuation for every script that has them, and what stands between function words for the others. Same text, same result.
 
 mod answer;
+mod claims;
 mod dates;
 mod extract;
 mod follow_up;
@@ -21,6 +22,8 @@ mod scripts;
 mod token;
 
 pub use answer::{MAX_PASSAGES, Passage, Quote, Reply, looked_for, reply, sentence_about};
+pub use claims::claims;
+pub(crate) use claims::{HEAD, date_in, has_one_holder, office_named, offices_of};
 pub use extract::{MAX_DESCRIPTION_SENTENCES, MAX_RELATIONS_PER_SENTENCE, RULES, extract};
 pub use follow_up::standalone;
 pub use intent::{Intent, intent};

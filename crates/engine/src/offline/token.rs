@@ -164,6 +164,11 @@ pub(super) fn is_foreign(sentences: &[&[Token<'_>]]) -> bool {
 /// Loads the tagger on first use: its model is parsed once, in some tens of milliseconds.
 static TAGGER: LazyLock<Arc<BrillTagger<FreqDict>>> = LazyLock::new(brill_tagger);
 
+/// Whether the English tagger knows a word in small letters.
+pub(super) fn is_known(word: &str) -> bool {
+    TAGGER.tag_sentence(&[word.to_owned()]).first().is_some_and(Option::is_some)
+}
+
 fn tag(tokens: &mut [Token<'_>]) {
     for run in tokens.chunks_mut(MAX_TAGGED_WORDS) {
         let words: Vec<String> = run.iter().map(|token| token.lower.clone()).collect();

@@ -72,6 +72,13 @@ pub(super) async fn collect(
     Ok(round_robin(lists, |candidate| candidate.id.clone()))
 }
 
+/// Puts the chunks that state claims before the others.
+pub(super) fn with_quotes(quoted: Vec<ChunkId>, candidates: Vec<Candidate>) -> Vec<Candidate> {
+    let known: BTreeSet<ChunkId> = quoted.iter().cloned().collect();
+    let quoted = quoted.into_iter().map(|id| Candidate { id, arm: Arm::Claim, score: None });
+    quoted.chain(candidates.into_iter().filter(|candidate| !known.contains(&candidate.id))).collect()
+}
+
 /// Picks by the question's method; by polling too where vectors are missing or give nothing.
 pub(super) fn pick(
     sources: &Sources<ChunkId>,

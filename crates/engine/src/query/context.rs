@@ -1,16 +1,23 @@
 //! The context as the model sees it: sections of JSON lines, then the numbered documents.
 
+use std::borrow::Cow;
+
+use graphloom_core::{Chunk, ClaimStatus, IsoDate};
 use serde::Serialize;
+
+use super::claims::AsOf;
 
 use super::cache::QueryCaches;
 use super::truncate::Truncated;
 use super::{FoundChunk, Reference};
+use crate::claims::MergedClaim;
 use crate::text::Tokenizer;
 
 const ENTITIES: &str = "## Entities\n\nWhat the documents speak of, one JSON object a line.\n\n```json\n";
 const RELATIONS: &str = "## Relations\n\nHow these hang together, one JSON object a line.\n\n```json\n";
 const SUMMARIES: &str = "## Summaries\n\nWhat groups of passages say together, one JSON object a line. They have no number and are not \
                          cited; the passages behind them are.\n\n```json\n";
+const CLAIMS: &str = "## Claims\n\nWhat the documents claim of these, and for which time, one JSON object a line.\n\n```json\n";
 const PASSAGES: &str = "## Passages\n\nThe documents' own words, one JSON object a line. `reference_id` is the number \
                         of the document in the list below.\n\n```json\n";
 const REPORTS: &str = "## Reports\n\nAbout groups of these entities, one JSON object a line.\n\n```json\n";
@@ -49,6 +56,23 @@ pub(super) fn summary_line(title: &str, text: &str) -> String {
         summary: &'a str,
     }
     line(&Line { title, summary: text })
+}
+
+/// The line of a claim.
+pub(super) fn claim_line(claim: &MergedClaim) -> String {
+    #[derive(Serialize)]
+    struct Line<'a> {
+        claim: &'a str,
+        subject: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        object: Option<&'a str>,
+        when: &'a str,
+        status: &'a str,
+    }
+    let object = claim.object_name.as_deref();
+    let when = claim.period_text();
+    let status = if claim.status == ClaimStatus::True { "stated" } else { claim.status.name() };
+    line(&Line { claim: &claim.kind, subject: &claim.subject_name, object, when: &when, status })
 }
 
 /// The line of a chunk.
@@ -105,21 +129,37 @@ pub(super) fn of_points(points: &[String], references: &[Reference]) -> String {
 pub(super) fn with_reports(
     report_lines: &[String],
     graph: &Truncated,
+    claim_lines: &[String],
+    as_of: Option<&AsOf>,
     chunks: &[FoundChunk],
     references: &[Reference],
 ) -> String {
-    section(REPORTS, report_lines) + &build(graph, chunks, references)
+    section(REPORTS, report_lines) + &build(graph, claim_lines, as_of, chunks, references)
 }
 
 /// The whole context; sections without lines are left out, so it is empty where nothing was found.
-pub(super) fn build(graph: &Truncated, chunks: &[FoundChunk], references: &[Reference]) -> String {
+///
+/// - `claim_lines`: those of the claims.
+/// - `as_of`: what the passages leave out.
+pub(super) fn build(
+    graph: &Truncated,
+    claim_lines: &[String],
+    as_of: Option<&AsOf>,
+    chunks: &[FoundChunk],
+    references: &[Reference],
+) -> String {
     let passages: Vec<String> =
-        chunks.iter().map(|found| passage_line(found.reference, &found.chunk.text)).collect();
+        chunks.iter().map(|found| passage_line(found.reference, &shown(&found.chunk, as_of))).collect();
     let context = section(ENTITIES, &graph.entity_lines)
         + &section(RELATIONS, &graph.relation_lines)
         + &section(SUMMARIES, &graph.node_lines)
+        + &section(CLAIMS, claim_lines)
         + &section(PASSAGES, &passages);
-    with_documents(context, references)
+    let context = with_documents(context, references);
+    match as_of {
+        Some(as_of) if !context.is_empty() => as_of_heading(&as_of.date) + &context,
+        Some(_) | None => context,
+    }
 }
 
 /// The context with the list of documents at its end.
@@ -134,8 +174,30 @@ fn with_documents(mut context: String, references: &[Reference]) -> String {
     context
 }
 
+/// Says that the context is about a date.
+fn as_of_heading(date: &IsoDate) -> String {
+    format!(
+        "## As of {date}\n\nThe question is asked as of {date}: answer for that time. What follows leaves out what did \
+         not hold then, as far as the documents say; […] stands for such sentences.\n\n"
+    )
+}
+
+/// The text of a chunk without what did not hold.
+fn shown<'a>(chunk: &'a Chunk, as_of: Option<&AsOf>) -> Cow<'a, str> {
+    match as_of {
+        Some(as_of) if as_of.withheld.contains_key(&chunk.id) => Cow::Owned(as_of.shown(chunk)),
+        Some(_) | None => Cow::Borrowed(&chunk.text),
+    }
+}
+
 fn section(heading: &str, lines: &[String]) -> String {
     if lines.is_empty() { String::new() } else { format!("{heading}{}{SECTION_END}", lines.concat()) }
+}
+
+/// Tokens of the words around claims, and of what says which date the context is about.
+pub(super) fn claims_frame_tokens(any: bool, as_of: Option<&IsoDate>, count: &LineCounter<'_>) -> u32 {
+    let claims = if any { count.tokens(CLAIMS) + count.tokens(SECTION_END) } else { 0 };
+    claims + as_of.map_or(0, |date| count.tokens(&as_of_heading(date)))
 }
 
 /// Tokens of the words around the lines of all sections but that of summaries.

@@ -12,6 +12,7 @@ mod cache;
 mod calls;
 mod chunks;
 mod cite;
+mod claims;
 mod context;
 mod decompose;
 mod embed;
@@ -56,6 +57,7 @@ pub use cache::QueryCaches;
 pub use calls::QueryCost;
 pub use cite::{CitedSpan, Mark, marks, without_references};
 pub(crate) use cite::{ContentWords, likeness};
+pub use claims::{AsOf, FoundClaim};
 pub use decompose::{QuestionForm, Route};
 pub use lookup::{EntityHit, PassageHit, RelationHit, SearchHits, search};
 pub use plan::Mode;
@@ -115,7 +117,12 @@ async fn find(engine: &Engine, question: &Question, cost: &mut QueryCost) -> Res
     if !options.is_empty() {
         retrieval.notes.push(QueryNote::ReportOptionsUnused { options });
     }
-    let Some(space) = space.filter(|_| plan.searches()) else { return Ok(retrieval) };
+    let Some(space) = space.filter(|_| plan.searches()) else {
+        if question.as_of.is_some() && !plan.searches() {
+            retrieval.notes.push(QueryNote::AsOfUnused);
+        }
+        return Ok(retrieval);
+    };
     embed::check_space(engine, &space)?;
 
     let understood = keywords::find(engine, question, plan, cost).await?;
@@ -126,7 +133,8 @@ async fn find(engine: &Engine, question: &Question, cost: &mut QueryCost) -> Res
         None => Cow::Borrowed(question),
     };
     retrieval.route = understood.route;
-    let is_auto = question.mode == Mode::Auto;
+    // Reports tell of all times together.
+    let is_auto = question.mode == Mode::Auto && question.as_of.is_none();
     let plan = match is_auto && reports::answers(engine, question, &asked.text, &mut retrieval.notes).await? {
         true => {
             retrieval.mode = Mode::CommunityGlobal;
@@ -136,6 +144,9 @@ async fn find(engine: &Engine, question: &Question, cost: &mut QueryCost) -> Res
         false => plan,
     };
     if plan.reads_reports() {
+        if question.as_of.is_some() {
+            retrieval.notes.push(QueryNote::AsOfUnused);
+        }
         return reports::find(engine, &asked, plan, &space, retrieval, cost).await;
     }
     let parts = retrieval.route.as_ref().map_or(&[][..], |route| &route.parts);
@@ -147,21 +158,42 @@ async fn find(engine: &Engine, question: &Question, cost: &mut QueryCost) -> Res
     let counter = LineCounter { tokenizer: engine.tokenizer, caches: &engine.caches };
     seen.renew(snapshot).await?;
     let scope = &Scope::new(snapshot, seen.allowed, engine.tokenizer).await?;
-    let hits = search::search(scope, &asked, plan, &vectors, facts).await?;
+    let mut hits = search::search(scope, &asked, plan, &vectors, facts).await?;
     if let Some(route) = &mut retrieval.route {
-        route.walk = hits.trust;
+        route.walk = hits.trust.take();
     }
-    let mut graph = truncate::truncate(scope, question, hits.entities, hits.relations, &counter).await?;
-    graph.take_nodes(hits.nodes, &counter);
+    let as_of = question.as_of.as_ref();
+    let mut claims = claims::Claims::default();
+    if plan.searches_graph() || as_of.is_some() {
+        claims = claims::find(scope, &asked, &mut hits, &counter).await?;
+    }
+    let claim_tokens =
+        claims.tokens + context::claims_frame_tokens(!claims.found.is_empty(), as_of, &counter);
+    let mut graph =
+        truncate::truncate(scope, question, hits.entities, hits.relations, claim_tokens, &counter).await?;
+    // Summaries tell of all times together.
+    if as_of.is_none() {
+        graph.take_nodes(hits.nodes, &counter);
+    }
     if plan.searches_tree() {
         retrieval.notes.extend(search::tree_note(snapshot, scope.is_filtered()).await?);
     }
-    let candidates = chunks::collect(scope, question, plan, &vectors, hits.chunks, &graph).await?;
+    let mut candidates = chunks::collect(scope, question, plan, &vectors, hits.chunks, &graph).await?;
+    if as_of.is_some() {
+        candidates = chunks::with_quotes(claims::quoted_chunks(&claims.found), candidates);
+    }
     let reranker = engine.models.reranker.as_deref().filter(|_| question.rerank);
     let to_read = rerank::passages_to_read(reranker, question.chunk_top_k);
     let mut passages = chunks::load(snapshot, candidates, to_read).await?;
     if reranker.is_some() {
         chunks::situate(snapshot, &mut passages).await?;
+    }
+    if let Some(date) = as_of {
+        let withheld = claims::withheld(scope, date, passages.iter().map(|passage| &passage.chunk)).await?;
+        if !claims.any && withheld.is_empty() {
+            retrieval.notes.push(QueryNote::AsOfUnused);
+        }
+        retrieval.as_of = Some(AsOf { date: date.clone(), withheld });
     }
     retrieval.revision = snapshot.revision();
     drop(held);
@@ -177,7 +209,8 @@ async fn find(engine: &Engine, question: &Question, cost: &mut QueryCost) -> Res
     }
     let (references, chunks) = references::number(passages);
 
-    retrieval.context = context::build(&graph, &chunks, &references);
+    retrieval.context = context::build(&graph, &claims.lines, retrieval.as_of.as_ref(), &chunks, &references);
+    retrieval.claims = claims.found;
     retrieval.entities = graph.entities;
     retrieval.relations = graph.relations;
     retrieval.nodes = graph.nodes;
@@ -282,6 +315,11 @@ pub struct Retrieval {
     pub relations: Vec<FoundRelation>,
     /// Nodes of layers whose texts are in the context, best first.
     pub nodes: Vec<FoundNode>,
+    /// Claims in the context, best first; those that held at the date of a question as of a date.
+    pub claims: Vec<FoundClaim>,
+    /// The date of a question as of a date, and what is left out for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub as_of: Option<AsOf>,
     /// Chunks in the context, best first.
     pub chunks: Vec<FoundChunk>,
     /// How a walk came to the chunks, in their order; empty in modes that do not walk.
@@ -390,6 +428,8 @@ pub enum QueryNote {
         /// How many.
         passages: usize,
     },
+    /// The question is asked as of a date, and no claim tells what held when, or the mode reads reports or no documents.
+    AsOfUnused,
     /// The conversation is longer than half of the prompt's budget; its oldest messages are not in the prompt.
     HistoryCut {
         /// How many.
@@ -454,6 +494,12 @@ impl std::fmt::Display for QueryNote {
             Self::NoneFits { passages } => {
                 write!(f, "passages were found ({passages}), and none of them fits into max_total_tokens")
             }
+            Self::AsOfUnused => {
+                write!(
+                    f,
+                    "the date changes nothing: no dated claim is about what the question asks for, or the mode reads no claims"
+                )
+            }
             Self::HistoryCut { left_out } => {
                 write!(f, "oldest messages of the conversation left out of the prompt: {left_out}")
             }
@@ -516,6 +562,8 @@ pub enum Arm {
     Tree,
     /// A finding of a report rests on it.
     Report,
+    /// A claim that held at the date of the question.
+    Claim,
 }
 
 /// A chunk in the context.
@@ -744,6 +792,8 @@ impl Retrieval {
             entities: Vec::new(),
             relations: Vec::new(),
             nodes: Vec::new(),
+            claims: Vec::new(),
+            as_of: None,
             chunks: Vec::new(),
             paths: Vec::new(),
             references: Vec::new(),
@@ -782,6 +832,7 @@ impl QueryNote {
             }
             Self::ReportsLeftOut { .. } => Some("a larger reports.max_calls, or a coarser reports.level"),
             Self::FollowUpsLeftOut { .. } => Some("a larger reports.max_calls or reports.depth"),
+            Self::AsOfUnused => Some("ask without a date, or see `graphloom claims` for what is dated"),
             Self::NoneFits { .. } => Some("a larger max_total_tokens, or a shorter conversation"),
             Self::HistoryCut { .. } => {
                 Some("a larger max_total_tokens leaves more room for the conversation")

@@ -1,6 +1,6 @@
 //! A question with everything that changes its answer, and its limits.
 
-use graphloom_core::{ChatMessage, ChatRole, DocumentFilter};
+use graphloom_core::{ChatMessage, ChatRole, DocumentFilter, IsoDate};
 use serde::{Deserialize, Serialize};
 
 use super::{Mode, QueryError, ReportOptions, WalkOptions};
@@ -130,6 +130,10 @@ pub struct Question {
     /// The documents that take part; all where `None`. The others are left out before anything is ranked, and entities
     /// and relations say only what these documents say. Without effect in mode bypass.
     pub filter: Option<DocumentFilter>,
+    /// The date that the question is asked for: entities, relations, claims and passages say what held then, as far as claims
+    /// tell. The documents that take part are all, whatever their own date; see [`Question::filter`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub as_of: Option<IsoDate>,
     /// Whether [`references`](super::references) lists the documents of the context.
     pub include_references: bool,
     /// Whether that list holds the passages too.
@@ -170,6 +174,7 @@ impl Default for Question {
             rerank: true,
             min_rerank_score: 0.0,
             filter: None,
+            as_of: None,
             include_references: false,
             include_chunk_content: false,
             cache: true,

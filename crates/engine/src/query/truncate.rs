@@ -28,11 +28,14 @@ pub(super) struct Truncated {
 }
 
 /// Keeps the head of each list: it ends before the first line that no longer fits.
+///
+/// - `claim_tokens`: what claims take of the budget of relations.
 pub(super) async fn truncate(
     scope: &Scope<'_>,
     question: &Question,
     entities: Vec<FoundEntity>,
     relations: Vec<(Relation, Option<f32>)>,
+    claim_tokens: u32,
     counter: &LineCounter<'_>,
 ) -> Result<Truncated, QueryError> {
     let found = (entities.len(), relations.len());
@@ -50,7 +53,7 @@ pub(super) async fn truncate(
     }
     let (entity_lines, entity_tokens) = (section.lines, section.tokens);
 
-    let mut section = Section::new(question.max_relation_tokens, counter);
+    let mut section = Section::new(question.max_relation_tokens.saturating_sub(claim_tokens), counter);
     let mut kept_relations = Vec::new();
     let mut rest = relations.into_iter();
     'blocks: loop {
@@ -76,7 +79,7 @@ pub(super) async fn truncate(
         relations: kept_relations,
         entity_lines,
         relation_lines: section.lines,
-        tokens: entity_tokens + section.tokens,
+        tokens: entity_tokens + section.tokens + claim_tokens,
         ..Truncated::default()
     })
 }

@@ -1,5 +1,6 @@
 //! Answers where no model does: sentences of the documents, and an honest word about what they are.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use graphloom_core::Span;
@@ -7,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::calls::QueryCost;
 use super::cite::{self, Cited, Pick};
+use super::claims::ANSWERS;
 use super::plan::{AnswerStrategy, Plan};
 use super::seen::Workspace;
 use super::stops::{self, Written};
@@ -14,6 +16,10 @@ use super::wording::Tongue;
 use super::{Answer, QueryError, QueryNote, Question, Retrieval, overview, reports};
 use crate::Engine;
 use crate::offline::{self, Intent, Passage, Quote, Reply};
+
+/// Claims of an answer as of a date, at most, and sentences that state each.
+const MAX_HELD: usize = 5;
+const MAX_QUOTES: usize = 2;
 
 /// What kind of answer it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,6 +80,16 @@ pub(super) async fn answer(
         }
         Intent::Question => {}
     }
+    let cited = cite::cited(retrieval);
+    if let Some(draft) = held_then(retrieval, &cited, tongue) {
+        return written(engine, question, AnswerKind::Answer, &draft, &cited, on_delta).await;
+    }
+    let texts: Vec<Cow<'_, str>> = (retrieval.chunks.iter())
+        .map(|found| match &retrieval.as_of {
+            Some(as_of) => Cow::Owned(as_of.blanked(&found.chunk)),
+            None => Cow::Borrowed(found.chunk.text.as_str()),
+        })
+        .collect();
     let title = |number: u32| {
         let reference = retrieval.references.iter().find(|reference| reference.number == number);
         reference.map_or("", |reference| reference.title.as_str())
@@ -81,13 +97,13 @@ pub(super) async fn answer(
     let passages: Vec<Passage<'_>> = retrieval
         .chunks
         .iter()
-        .map(|found| Passage {
-            text: &found.chunk.text,
+        .zip(&texts)
+        .map(|(found, text)| Passage {
+            text,
             title: title(found.reference),
             headings: &found.chunk.breadcrumb,
         })
         .collect();
-    let cited = cite::cited(retrieval);
     match offline::reply(asked, &passages) {
         Reply::Answer(quotes) => {
             let mut draft = Draft::default();
@@ -105,6 +121,33 @@ pub(super) async fn answer(
         }
         Reply::Nothing => not_found(engine, question, retrieval, on_delta).await,
     }
+}
+
+/// What the claims say that held at the date of the question, with the sentences that state them; `None` where no claim is about
+/// an entity and a kind that the question names.
+fn held_then(retrieval: &Retrieval, cited: &[Cited<'_>], tongue: Tongue) -> Option<Draft> {
+    let date = &retrieval.as_of.as_ref()?.date;
+    let best = retrieval.claims.first()?.score;
+    let mut draft = Draft::default();
+    let mut written = 0;
+    for found in retrieval.claims.iter().filter(|found| found.score >= ANSWERS && found.score + 1.0 > best) {
+        let quotes: Vec<Quote> = (found.claim.quotes.iter())
+            .filter_map(|quote| {
+                let passage = cited.iter().position(|cited| cited.chunk.id == quote.chunk)?;
+                let start = quote.span.start.checked_sub(cited[passage].chunk.span.start)? as usize;
+                let range = start..start + quote.span.len();
+                Some(Quote { passage, range, matches: Vec::new() })
+            })
+            .take(MAX_QUOTES)
+            .collect();
+        if quotes.is_empty() || written == MAX_HELD {
+            continue;
+        }
+        written += 1;
+        draft.line(&tongue.as_of(&date.to_string(), &found.claim.line()));
+        quotes.iter().for_each(|quote| draft.quote("", cited, quote));
+    }
+    (written > 0).then_some(draft)
 }
 
 /// Says that nothing is found: where, and what was searched for.

@@ -57,6 +57,15 @@ impl Tongue {
         }
     }
 
+    /// What held at a date, on a line of its own.
+    pub(super) fn as_of(self, date: &str, claim: &str) -> String {
+        match self {
+            Self::English => format!("As of {date}: {claim}."),
+            Self::German => format!("Stand {date}: {claim}."),
+            Self::Chinese => format!("截至{date}：{claim}。"),
+        }
+    }
+
     /// - `looked_for`: the words of the question that were searched for.
     pub(super) fn not_found(self, documents: u64, looked_for: &[String]) -> String {
         let words = looked_for.join(if self == Self::Chinese { "、" } else { ", " });

@@ -107,6 +107,11 @@ pub const KEYS: &[Key] = &[
         "when to ask again about a chunk: auto (if names were missed), or a number of passes",
     ),
     key(
+        "claims",
+        Some("false"),
+        "true: ask the extraction model for dated claims too, with one more call per chunk; without a model, rules find them",
+    ),
+    key(
         "structured_output",
         Some("off"),
         "on: extraction models answer in JSON that follows a schema; off: in plain lines",

@@ -60,6 +60,8 @@ pub struct Config {
     pub tree_clustering: TreeClustering,
     /// When to ask again about a chunk.
     pub gleaning: Gleaning,
+    /// Whether the extraction model is asked for claims.
+    pub claims: bool,
     /// Form of extraction answers.
     pub form: RecordForm,
     /// Entity types; `None` for the built-in ones.
@@ -318,6 +320,7 @@ fn check(settings: &Settings, surroundings: &Surroundings) -> Result<Config> {
         derive: derived_layers(settings)?,
         tree_clustering: tree_clustering(settings)?,
         gleaning: gleaning(settings)?,
+        claims: switch(settings, "claims")?,
         form: form(settings)?,
         entity_types: (!types.is_empty()).then_some(types),
         entity_guidance: guidance(settings)?,

@@ -17,7 +17,7 @@ const ROLES: [&str; 5] = ["extract_llm", "summarize_llm", "context_llm", "keywor
 /// Keys that decide how documents are split and embedded, with or without an LLM.
 const CUTTING: [&str; 4] = ["chunk_strategy", "chunk_tokens", "chunk_overlap", "contextual"];
 /// Keys that decide what the extraction model is asked.
-const EXTRACTING: [&str; 3] = ["gleaning", "structured_output", "entity_types"];
+const EXTRACTING: [&str; 4] = ["gleaning", "claims", "structured_output", "entity_types"];
 /// Hash of the custom prompts that build the graph. Not a configuration key.
 const PROMPTS: &str = "prompts";
 /// Name prefixes of prompts that are not used to build the graph.

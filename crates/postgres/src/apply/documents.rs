@@ -43,7 +43,7 @@ async fn remove(
         released.extend(get::<Option<String>>(&row, 0)?);
     }
     chunks::release(session, released).await?;
-    for table in ["situations", "mentions", "facts"] {
+    for table in ["situations", "mentions", "facts", "claims"] {
         let sql = format!("DELETE FROM {table} WHERE workspace_id = $1 AND chunk = ANY($2)");
         session.run(&sql, &[&removed]).await?;
     }

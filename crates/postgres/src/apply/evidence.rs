@@ -1,8 +1,8 @@
-//! Situations, decisions, mentions and facts.
+//! Situations, decisions, mentions, facts and claims.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use graphloom_core::{Batch, ChunkId, Situation};
+use graphloom_core::{Batch, ChunkId, EntityKey, Situation};
 
 use super::{SearchChanges, require_all};
 use crate::error::Fault;
@@ -18,11 +18,13 @@ pub(super) async fn apply(
     put_decisions(session, batch).await?;
     clear(session, &batch.clear_graph_of).await?;
     let mentions = batch.put_mentions.iter().map(|mention| mention.chunk.as_str());
-    let chunks: BTreeSet<&str> =
-        mentions.chain(batch.put_facts.iter().map(|fact| fact.chunk.as_str())).collect();
+    let facts = batch.put_facts.iter().map(|fact| fact.chunk.as_str());
+    let claims = batch.put_claims.iter().map(|claim| claim.chunk.as_str());
+    let chunks: BTreeSet<&str> = mentions.chain(facts).chain(claims).collect();
     require_all(session, "chunks", "id", &chunks).await?;
     put_mentions(session, batch).await?;
-    put_facts(session, batch).await
+    put_facts(session, batch).await?;
+    put_claims(session, batch).await
 }
 
 async fn put_situations(session: &Session, batch: &Batch, touched: &mut SearchChanges) -> Result<(), Fault> {
@@ -72,7 +74,7 @@ async fn clear(session: &Session, chunks: &[ChunkId]) -> Result<(), Fault> {
         return Ok(());
     }
     let chunks: Vec<&str> = chunks.iter().map(ChunkId::as_str).collect();
-    for table in ["mentions", "facts"] {
+    for table in ["mentions", "facts", "claims"] {
         let sql = format!("DELETE FROM {table} WHERE workspace_id = $1 AND chunk = ANY($2)");
         session.run(&sql, &[&chunks]).await?;
     }
@@ -117,5 +119,28 @@ async fn put_facts(session: &Session, batch: &Batch) -> Result<(), Fault> {
         ON CONFLICT (workspace_id, chunk, ordinal) DO UPDATE SET a = EXCLUDED.a, b = EXCLUDED.b, \
             set_aside = EXCLUDED.set_aside, weight = EXCLUDED.weight, body = EXCLUDED.body";
     session.run(sql, &[&chunks, &ordinals, &a, &b, &aside, &weights, &bodies]).await?;
+    Ok(())
+}
+
+async fn put_claims(session: &Session, batch: &Batch) -> Result<(), Fault> {
+    if batch.put_claims.is_empty() {
+        return Ok(());
+    }
+    let claims: BTreeMap<(&str, i64), _> = batch
+        .put_claims
+        .iter()
+        .map(|claim| ((claim.chunk.as_str(), i64::from(claim.ordinal)), claim))
+        .collect();
+    let chunks: Vec<&str> = claims.keys().map(|(chunk, _)| *chunk).collect();
+    let ordinals: Vec<i64> = claims.keys().map(|(_, ordinal)| *ordinal).collect();
+    let subjects: Vec<&str> = claims.values().map(|claim| claim.subject.as_str()).collect();
+    let objects: Vec<Option<&str>> =
+        claims.values().map(|claim| claim.object.as_ref().map(EntityKey::as_str)).collect();
+    let bodies = claims.values().map(rows::body).collect::<Result<Vec<_>, _>>()?;
+    let sql = "INSERT INTO claims \
+            SELECT $1, * FROM unnest($2::text[], $3::int8[], $4::text[], $5::text[], $6::text[]) \
+        ON CONFLICT (workspace_id, chunk, ordinal) DO UPDATE SET subject = EXCLUDED.subject, \
+            object = EXCLUDED.object, body = EXCLUDED.body";
+    session.run(sql, &[&chunks, &ordinals, &subjects, &objects, &bodies]).await?;
     Ok(())
 }

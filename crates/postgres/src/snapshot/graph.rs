@@ -1,12 +1,12 @@
 //! The graph and its layers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use graphloom_core::{
-    Allowed, ChunkId, DocumentId, Entity, EntityKey, Fact, Graph, GraphKey, Layer, LayerName, LayerNode,
-    LinkGraph, Member, Mention, NodeKey, Relation, RelationKey, StoreError, Summary,
+    Allowed, ChunkId, Claim, DocumentId, Entity, EntityKey, Fact, Graph, GraphKey, Layer, LayerName,
+    LayerNode, LinkGraph, Member, Mention, NodeKey, Relation, RelationKey, StoreError, Summary,
 };
 use tokio_postgres::Row;
 
@@ -36,6 +36,18 @@ impl Graph for PostgresSnapshot {
         let facts = self.all(sql, &[&keys], rows::fact).await?;
         let of_ends = |fact: Fact| fact.relation.ends().map(|end| Ok((end.clone(), fact.clone())));
         self.done(grouped(entities.iter().cloned(), facts.into_iter().flat_map(of_ends)))
+    }
+
+    async fn claims_of(&self, entities: &[EntityKey]) -> Result<Vec<Vec<Claim>>, StoreError> {
+        let sql = "SELECT body FROM claims \
+            WHERE workspace_id = $1 AND (subject = ANY($2) OR object = ANY($2)) ORDER BY chunk, ordinal";
+        let keys: Vec<&str> = entities.iter().map(EntityKey::as_str).collect();
+        let claims: Vec<Claim> = self.all(sql, &[&keys], |row| rows::parsed(row, 0)).await?;
+        let of_entities = |claim: Claim| {
+            let keys: BTreeSet<EntityKey> = claim.entities().cloned().collect();
+            keys.into_iter().map(move |key| Ok((key, claim.clone())))
+        };
+        self.done(grouped(entities.iter().cloned(), claims.into_iter().flat_map(of_entities)))
     }
 
     async fn graph_keys_of(&self, chunks: &[ChunkId]) -> Result<Vec<GraphKey>, StoreError> {

@@ -74,6 +74,14 @@ impl PostgresSnapshot {
                 let arguments: &Arguments<'_> = &[&chunk, &ordinal, &rows::limit(page.limit)];
                 page.rows = self.select(sql, arguments, rows::fact).await?;
             }
+            PageOf::Claims(page) => {
+                let sql = "SELECT body FROM claims WHERE workspace_id = $1 AND (chunk, ordinal) > ($2, $3) \
+                    ORDER BY chunk, ordinal LIMIT $4";
+                let after = page.after.as_ref();
+                let (chunk, ordinal) = after.map_or(("", -1), |(id, at)| (id.as_str(), i64::from(*at)));
+                let arguments: &Arguments<'_> = &[&chunk, &ordinal, &rows::limit(page.limit)];
+                page.rows = self.select(sql, arguments, |row| rows::parsed(row, 0)).await?;
+            }
             PageOf::Decisions(page) => {
                 let sql = "SELECT body FROM decisions WHERE workspace_id = $1 AND (place, id) > ($2, $3) \
                     ORDER BY place, id LIMIT $4";

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use graphloom_core::{
     Document, DocumentFilter, DocumentId, EntityKey, GraphKey, Snapshot, Span, StoreError, Visibility,
 };
+use graphloom_engine::claims::claims_of_entity;
 use graphloom_engine::explore::{self, SubgraphQuery};
 use graphloom_engine::index;
 use graphloom_engine::query::{self, Mode, QueryNote, Question};
@@ -36,6 +37,9 @@ const MAX_DEPTH: u32 = 3;
 const MAX_ENTITIES: usize = 200;
 /// Maximum chunks whose sources are listed per entity or relation.
 const MAX_CHUNKS_BEHIND: usize = 10;
+
+/// Claims about an entity, at most.
+const MAX_CLAIMS: usize = 50;
 /// Maximum suggestions for an unknown name.
 const NEAR: usize = 5;
 
@@ -453,6 +457,8 @@ struct NeighborsOutput {
     entities: Vec<EntityItem>,
     /// The relations between them.
     relations: Vec<RelationItem>,
+    /// Dated claims about the entity, each with when it held; empty for *.
+    claims: Vec<String>,
     /// Number of neighbours left out; there may be more behind them.
     left_out: u64,
 }
@@ -470,6 +476,12 @@ async fn graph_neighbors(
     let Some(found) = explore::subgraph(snapshot, &query).await? else {
         return Err(unknown_entity(snapshot, &query.label).await?);
     };
+    let root = found.nodes.first().filter(|_| query.label != "*").map(|node| node.entity.key.clone());
+    let claims = match &root {
+        Some(entity) => claims_of_entity(snapshot, entity, MAX_CLAIMS).await?,
+        None => Vec::new(),
+    };
+    let claims = claims.into_iter().map(|claim| claim.line).collect();
     let keys = found.nodes.iter().map(|node| GraphKey::Entity(node.entity.key.clone()));
     let keys = keys.chain(found.edges.iter().map(|edge| GraphKey::Relation(edge.key.clone()))).collect();
     let behind = Behind::of(snapshot, keys, MAX_CHUNKS_BEHIND, None).await?;
@@ -490,7 +502,7 @@ async fn graph_neighbors(
         depth: Some(node.depth),
         file_paths: Some(behind.sources(&GraphKey::Entity(node.entity.key))),
     });
-    Ok(NeighborsOutput { entities: entities.collect(), relations, left_out: found.left_out })
+    Ok(NeighborsOutput { entities: entities.collect(), relations, claims, left_out: found.left_out })
 }
 
 /// The error for an unknown entity, with suggestions.

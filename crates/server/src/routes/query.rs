@@ -273,6 +273,7 @@ pub(super) fn notes(retrieval: &Retrieval) -> Vec<String> {
         | QueryNote::LayerMissing { .. }
         | QueryNote::LayerOutdated { .. }
         | QueryNote::LayerUnfiltered { .. }
+        | QueryNote::AsOfUnused
         | QueryNote::NoneFits { .. }
         | QueryNote::HistoryCut { .. } => note.to_string(),
     };

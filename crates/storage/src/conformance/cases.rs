@@ -17,6 +17,7 @@ pub use super::filters::{
     selecting_by_filter_equals_asking_every_document,
 };
 pub use super::graph::{
+    claims_are_found_by_both_entities_and_leave_with_their_chunk,
     decisions_come_in_their_order_and_change_the_graph,
     entities_and_relations_are_put_and_removed_with_vectors_and_summaries,
     mentions_and_facts_are_found_from_either_side, mentions_need_their_chunk,

@@ -1,6 +1,6 @@
 //! Cases of the graph: evidence, views and decisions.
 
-use graphloom_core::{Batch, GraphKey, ItemKind, Span, Store, table};
+use graphloom_core::{Batch, Claim, GraphKey, ItemKind, Span, Store, table};
 
 use super::sample;
 use super::steps::{commit, get, invalid, near, view};
@@ -62,6 +62,45 @@ pub async fn mentions_and_facts_are_found_from_either_side(store: &dyn Store) {
     let after = view(store).await;
     assert_eq!(get(after.mentions_of(&keys[..2]).await), [vec![], vec![replaced]]);
     assert_eq!(get(after.counts().await).facts, 1);
+}
+
+/// Case.
+pub async fn claims_are_found_by_both_entities_and_leave_with_their_chunk(store: &dyn Store) {
+    let new = sample::document("a", "abcdefgh");
+    let chunks: Vec<_> =
+        (0..2).map(|n| sample::chunk(&new, n, Span::new(n as usize, n as usize + 4))).collect();
+    let mut ids: Vec<_> = chunks.iter().map(|chunk| chunk.id.clone()).collect();
+    ids.sort();
+    let claims = [
+        sample::claim(&ids[1], 0, "B", Some("A")),
+        sample::claim(&ids[0], 1, "A", None),
+        sample::claim(&ids[0], 0, "A", Some("C")),
+        sample::claim(&ids[0], 2, "A", Some("A")),
+    ];
+    let batch = Batch {
+        put_documents: vec![new],
+        put_chunks: chunks,
+        put_claims: claims.to_vec(),
+        ..Batch::default()
+    };
+    commit(store, batch).await;
+    let before = view(store).await;
+    let keys = ["A", "C", "X"].map(sample::key);
+    let [of_b, alone, of_c, itself] = claims;
+    let of_a = vec![of_c.clone(), alone.clone(), itself.clone(), of_b.clone()];
+    assert_eq!(get(before.claims_of(&keys).await), [of_a, vec![of_c.clone()], vec![]]);
+    assert_eq!(get(before.counts().await).claims, 4);
+
+    let replaced = sample::claim(&ids[1], 0, "C", None);
+    commit(store, Batch { put_claims: vec![replaced.clone()], ..Batch::default() }).await;
+    assert_eq!(get(view(store).await.claims_of(&keys[1..2]).await), [vec![of_c, replaced.clone()]]);
+    commit(store, Batch { clear_graph_of: vec![ids[0].clone()], ..Batch::default() }).await;
+    let after = view(store).await;
+    assert_eq!(get(after.claims_of(&keys).await), [vec![], vec![replaced], vec![]]);
+    let none = graphloom_core::ChunkId::from_stored("none");
+    invalid(store, Batch { put_claims: vec![sample::claim(&none, 0, "A", None)], ..Batch::default() }).await;
+    let empty = Claim { span: Span::new(1, 1), ..sample::claim(&ids[1], 0, "A", None) };
+    invalid(store, Batch { put_claims: vec![empty], ..Batch::default() }).await;
 }
 
 /// Case.

@@ -72,6 +72,7 @@ macro_rules! conformance_tests {
             one_batch_replaces_a_document_by_its_next_version,
             mentions_and_facts_are_found_from_either_side,
             mentions_need_their_chunk,
+            claims_are_found_by_both_entities_and_leave_with_their_chunk,
             entities_and_relations_are_put_and_removed_with_vectors_and_summaries,
             summaries_are_replaced_as_a_whole,
             stale_marks_are_set_cleared_and_go_with_what_they_mark,

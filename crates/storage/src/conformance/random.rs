@@ -47,6 +47,7 @@ enum Change {
     Clear { document: u8, ordinal: u32 },
     Mention { document: u8, ordinal: u32, number: u32, entity: usize, set_aside: bool },
     Fact { document: u8, ordinal: u32, number: u32, ends: (usize, usize), set_aside: bool },
+    Claim { document: u8, ordinal: u32, number: u32, ends: (usize, usize) },
     Decision { order: u64, entity: usize },
     Entity { entity: usize, said: u8 },
     RemoveEntity { entity: usize },
@@ -162,7 +163,7 @@ fn outcome(result: Result<Revision, StoreError>) -> Result<Revision, &'static st
 
 fn change() -> impl Strategy<Value = Change> {
     use Change::{
-        Activate, Call, Chunk, Clear, Decision, Document, Embedding, EndRenewal, EndSituation, Entity,
+        Activate, Call, Chunk, Claim, Clear, Decision, Document, Embedding, EndRenewal, EndSituation, Entity,
         Extraction, Fact, Forget, Job, Layer, Mention, Node, NodeVector, Queue, Relation, Remember, Remove,
         RemoveEntity, RemoveLayer, RemoveNode, RemoveRelation, Renewal, RequireExtraction, RequireGraph,
         RequireJob, RequireLayer, RequireSource, SetExtraction, Situation, Stale, Summaries, Track, Vector,
@@ -203,9 +204,11 @@ fn change() -> impl Strategy<Value = Change> {
                 Mention { document, ordinal, number, entity, set_aside }
             }
         ),
-        5 => (place, number, ends.clone(), any::<bool>()).prop_map(
+        5 => (place.clone(), number.clone(), ends.clone(), any::<bool>()).prop_map(
             |((document, ordinal), number, ends, set_aside)| Fact { document, ordinal, number, ends, set_aside }
         ),
+        4 => (place, number, ends.clone())
+            .prop_map(|((document, ordinal), number, ends)| Claim { document, ordinal, number, ends }),
         2 => (0..4u64, entity.clone()).prop_map(|(order, entity)| Decision { order, entity }),
         4 => (entity.clone(), any::<u8>()).prop_map(|(entity, said)| Entity { entity, said }),
         2 => entity.prop_map(|entity| RemoveEntity { entity }),
@@ -303,6 +306,11 @@ fn batch(changes: &[Change]) -> Batch {
                 fact.set_aside = set_aside;
                 fact.description = said_of(&fact.relation.to_string(), number);
                 batch.put_facts.push(fact);
+            }
+            Change::Claim { document, ordinal, number, ends } => {
+                let (one, other) = names(ends);
+                let object = Some(other).filter(|_| number != 1);
+                batch.put_claims.push(sample::claim(&chunk(document, ordinal, 0).id, number, one, object));
             }
             Change::Decision { order, entity } => {
                 batch.put_decisions.push(sample::decision(order, ENTITIES[entity], "decided"));
@@ -585,6 +593,7 @@ async fn compare(found: &dyn Snapshot, expected: &dyn Snapshot) {
     same!(found, expected, mentions_of(&entities));
     same!(found, expected, facts_of(&relations));
     same!(found, expected, facts_touching(&entities));
+    same!(found, expected, claims_of(&entities));
     same!(found, expected, entities(&entities));
     same!(found, expected, relations(&relations));
     same!(found, expected, relations_of(&entities));
@@ -626,6 +635,7 @@ async fn compare(found: &dyn Snapshot, expected: &dyn Snapshot) {
     same_table(found, expected, table::Extractions).await;
     same_table(found, expected, table::Mentions).await;
     same_table(found, expected, table::Facts).await;
+    same_table(found, expected, table::Claims).await;
     same_table(found, expected, table::Decisions).await;
     same_table(found, expected, table::Entities).await;
     same_table(found, expected, table::Relations).await;

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use graphloom_core::{
-    Action, Batch, Chunk, ChunkExtraction, ChunkId, ContentHash, Decision, Document, DocumentId,
-    EmbeddingSpec, Entity, EntityKey, Extraction, ExtractionKey, Fact, Format, ItemKey, ItemKind, Job,
-    JobState, Layer, LayerName, LayerNode, Lease, Member, Mention, NewDocument, Part, PartMark, Records,
-    Reject, RejectReason, Relation, RelationKey, RelationRecord, Renewal, Revision, Situation, SituationKey,
-    SituationOutcome, Span, Summary, SummaryKey, Timestamp, TrackId, VectorEntry, VectorRow, Visibility,
+    Action, Batch, Chunk, ChunkExtraction, ChunkId, Claim, ClaimRecord, ClaimStatus, ContentHash, Decision,
+    Document, DocumentId, EmbeddingSpec, Entity, EntityKey, Extraction, ExtractionKey, Fact, Format, ItemKey,
+    ItemKind, Job, JobState, Layer, LayerName, LayerNode, Lease, Member, Mention, NewDocument, Part,
+    PartMark, Period, Records, Reject, RejectReason, Relation, RelationKey, RelationRecord, Renewal,
+    Revision, Situation, SituationKey, SituationOutcome, Span, Summary, SummaryKey, Timestamp, TrackId,
+    VectorEntry, VectorRow, Visibility,
 };
 use serde_json::json;
 
@@ -88,6 +89,15 @@ pub fn extraction(name: &str, answer: &str) -> Extraction {
                 description: answer.to_owned(),
                 weight: 0.1 + 0.2,
             }],
+            claims: vec![ClaimRecord {
+                subject: "A".to_owned(),
+                object: None,
+                kind: "founding".to_owned(),
+                status: ClaimStatus::Suspected,
+                period: Period { start: "1998-05-01".parse().ok(), end: None },
+                description: answer.to_owned(),
+                quote: answer.to_owned(),
+            }],
             themes: vec!["theme".to_owned()],
         },
         rejects: vec![Reject {
@@ -156,6 +166,23 @@ pub fn fact(chunk: &ChunkId, ordinal: u32, source: &str, target: &str) -> Fact {
         description: format!("{source} knows {target}"),
         weight: 1.5,
         set_aside: false,
+    }
+}
+
+/// A claim about an entity, and another where one is named.
+pub fn claim(chunk: &ChunkId, ordinal: u32, subject: &str, object: Option<&str>) -> Claim {
+    Claim {
+        chunk: chunk.clone(),
+        ordinal,
+        subject: key(subject),
+        subject_name: subject.to_lowercase(),
+        object: object.map(key),
+        object_name: object.map(str::to_lowercase),
+        kind: "chairman".to_owned(),
+        status: ClaimStatus::ALL[ordinal as usize % ClaimStatus::ALL.len()],
+        period: Period { start: "2014-05".parse().ok().filter(|_| ordinal != 1), end: "2019".parse().ok() },
+        description: format!("{subject} chairs \"something\""),
+        span: Span::new(0, 1 + ordinal as usize),
     }
 }
 

@@ -123,6 +123,12 @@ pub(super) fn apply(state: &mut State, batch: Batch) -> Result<(), StoreError> {
         }
         Arc::make_mut(&mut state.facts).insert((fact.chunk.clone(), fact.ordinal), fact);
     }
+    for claim in batch.put_claims {
+        if !state.chunks.contains_key(&claim.chunk) {
+            return Err(unknown_chunk(&claim.chunk));
+        }
+        Arc::make_mut(&mut state.claims).insert((claim.chunk.clone(), claim.ordinal), claim);
+    }
 
     for key in batch.remove_entities {
         Arc::make_mut(&mut state.entities).remove(&key);
@@ -354,6 +360,7 @@ fn clear_graph(state: &mut State, chunks: &BTreeSet<ChunkId>) {
     if !chunks.is_empty() {
         Arc::make_mut(&mut state.mentions).retain(|(chunk, _), _| !chunks.contains(chunk));
         Arc::make_mut(&mut state.facts).retain(|(chunk, _), _| !chunks.contains(chunk));
+        Arc::make_mut(&mut state.claims).retain(|(chunk, _), _| !chunks.contains(chunk));
     }
 }
 

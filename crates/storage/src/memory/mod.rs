@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use graphloom_core::{
-    Batch, CacheKind, Call, Chunk, ChunkId, ContentHash, Decision, DecisionId, Document, DocumentId,
+    Batch, CacheKind, Call, Chunk, ChunkId, Claim, ContentHash, Decision, DecisionId, Document, DocumentId,
     EmbeddingSpec, Entity, EntityKey, Extraction, ExtractionKey, Fact, GraphKey, GraphTurn, ItemKind, Job,
     Layer, LayerName, LayerNode, Mention, NodeKey, QueueState, Relation, RelationKey, Renewal, Revision,
     Situation, Snapshot, Store, StoreError, SummaryKey, TrackId, WorkspaceId,
@@ -81,6 +81,7 @@ struct State {
     extractions: Table<ExtractionKey, Extraction>,
     mentions: Table<(ChunkId, u32), Mention>,
     facts: Table<(ChunkId, u32), Fact>,
+    claims: Table<(ChunkId, u32), Claim>,
     decisions: Table<(u64, DecisionId), Decision>,
     entities: Table<EntityKey, Entity>,
     relations: Table<RelationKey, Relation>,

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use graphloom_core::table::PageOf;
 use graphloom_core::{
-    Allowed, CacheKind, CacheSize, Chunk, ChunkCounts, ChunkExtraction, ChunkId, ContentHash, Document,
-    DocumentFilter, DocumentId, EmbeddingSpec, Entity, EntityKey, Evidence, Extraction, ExtractionKey, Fact,
-    Graph, GraphKey, Hit, ItemKey, ItemKind, Job, Layer, LayerName, LayerNode, Ledger, LinkGraph, Member,
-    Mention, NodeKey, Projection, Queue, QueueState, RejectReason, Relation, RelationKey, Renewal, Revision,
-    Search, SearchRequest, Situation, SituationKey, Snapshot, StatusKind, StoreCounts, StoreError, Summary,
-    Timestamp, TrackId, Visibility, indexed_text,
+    Allowed, CacheKind, CacheSize, Chunk, ChunkCounts, ChunkExtraction, ChunkId, Claim, ContentHash,
+    Document, DocumentFilter, DocumentId, EmbeddingSpec, Entity, EntityKey, Evidence, Extraction,
+    ExtractionKey, Fact, Graph, GraphKey, Hit, ItemKey, ItemKind, Job, Layer, LayerName, LayerNode, Ledger,
+    LinkGraph, Member, Mention, NodeKey, Projection, Queue, QueueState, RejectReason, Relation, RelationKey,
+    Renewal, Revision, Search, SearchRequest, Situation, SituationKey, Snapshot, StatusKind, StoreCounts,
+    StoreError, Summary, Timestamp, TrackId, Visibility, indexed_text,
 };
 use graphloom_rules::search::{ScoredId, Searches, TextQuery, VectorQuery};
 
@@ -227,6 +227,12 @@ impl Graph for MemorySnapshot {
         Ok(entities.iter().map(touching).collect())
     }
 
+    async fn claims_of(&self, entities: &[EntityKey]) -> Result<Vec<Vec<Claim>>, StoreError> {
+        let of =
+            |key: &EntityKey| select(&self.0.claims, |claim| claim.entities().any(|entity| entity == key));
+        Ok(entities.iter().map(of).collect())
+    }
+
     async fn graph_keys_of(&self, chunks: &[ChunkId]) -> Result<Vec<GraphKey>, StoreError> {
         let chunks: BTreeSet<&ChunkId> = chunks.iter().collect();
         let mut keys = BTreeSet::new();
@@ -427,6 +433,7 @@ impl Snapshot for MemorySnapshot {
             extractions: state.extractions.len() as u64,
             mentions: state.mentions.len() as u64,
             facts: state.facts.len() as u64,
+            claims: state.claims.len() as u64,
             decisions: state.decisions.len() as u64,
             entities: state.entities.len() as u64,
             relations: state.relations.len() as u64,

@@ -35,6 +35,7 @@ pub(super) fn read(state: &State, page: PageOf<'_>) {
         PageOf::Extractions(page) => values(page, &state.extractions),
         PageOf::Mentions(page) => values(page, &state.mentions),
         PageOf::Facts(page) => values(page, &state.facts),
+        PageOf::Claims(page) => values(page, &state.claims),
         PageOf::Decisions(page) => values(page, &state.decisions),
         PageOf::Entities(page) => values(page, &state.entities),
         PageOf::Relations(page) => values(page, &state.relations),

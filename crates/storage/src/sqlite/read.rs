@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, HashSet};
 
 use graphloom_core::{
-    Allowed, Chunk, ChunkCounts, ChunkExtraction, ChunkId, ContentHash, Document, DocumentFilter, DocumentId,
-    DocumentStatus, Entity, EntityKey, Extraction, ExtractionKey, Fact, GraphKey, ItemKey, ItemKind, Job,
-    Mention, NodeKey, QueueState, RejectReason, Relation, RelationKey, Renewal, Situation, SituationKey,
-    StatusKind, StoreCounts, Summary, SummaryKey, Timestamp, TrackId, indexed_text,
+    Allowed, Chunk, ChunkCounts, ChunkExtraction, ChunkId, Claim, ContentHash, Document, DocumentFilter,
+    DocumentId, DocumentStatus, Entity, EntityKey, Extraction, ExtractionKey, Fact, GraphKey, ItemKey,
+    ItemKind, Job, Mention, NodeKey, QueueState, RejectReason, Relation, RelationKey, Renewal, Situation,
+    SituationKey, StatusKind, StoreCounts, Summary, SummaryKey, Timestamp, TrackId, indexed_text,
 };
 use graphloom_rules::search::by_kind;
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Params, Result, Row, params};
@@ -47,6 +47,7 @@ pub(super) fn counts(conn: &Connection) -> Result<StoreCounts> {
         extractions: count("extractions")?,
         mentions: count("mentions")?,
         facts: count("facts")?,
+        claims: count("claims")?,
         decisions: count("decisions")?,
         entities: count("entities")?,
         relations: count("relations")?,
@@ -300,6 +301,17 @@ pub(super) fn facts_touching(
     }
     sort_facts(&mut facts);
     Ok(facts)
+}
+
+pub(super) fn claims_of(conn: &Connection, entity: &EntityKey) -> Result<Vec<Claim>> {
+    let mut claims = Vec::new();
+    for end in ["subject", "object"] {
+        let from = format!("claims k JOIN chunks c ON c.id = k.chunk WHERE k.{end} = ?1");
+        claims.extend(select(conn, &query(rows::CLAIM, &from), [entity.as_str()], rows::claim)?);
+    }
+    claims.sort_by(|x, y| (&x.chunk, x.ordinal).cmp(&(&y.chunk, y.ordinal)));
+    claims.dedup_by(|x, y| (&x.chunk, x.ordinal) == (&y.chunk, y.ordinal));
+    Ok(claims)
 }
 
 fn sort_facts(facts: &mut [Fact]) {

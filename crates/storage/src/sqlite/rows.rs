@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use graphloom_core::{
-    Call, CallOutcome, Chunk, ChunkExtraction, ChunkId, ContentHash, Decision, DecisionId, Document,
+    Call, CallOutcome, Chunk, ChunkExtraction, ChunkId, Claim, ContentHash, Decision, DecisionId, Document,
     DocumentId, EmbeddingSpec, Entity, EntityKey, Extraction, ExtractionKey, Fact, Format, ItemKey, ItemKind,
     Job, JobState, Lease, Mention, Records, Reject, Relation, RelationKey, Renewal, Role, Situation,
     SituationKey, SituationOutcome, Span, Timestamp, Visibility,
@@ -258,6 +258,15 @@ pub(super) fn fact(row: &Row<'_>, descriptions: &mut Descriptions<'_>) -> Result
         weight: row.get(9)?,
         set_aside: row.get(10)?,
     })
+}
+
+/// Of `claims k JOIN chunks c`.
+pub(super) const CLAIM: &str =
+    "k.body, row_sum('claims', k.subject, k.chunk, k.ordinal, k.object, k.body) = k.sum";
+
+pub(super) fn claim(row: &Row<'_>) -> Result<Claim> {
+    require(row, 1, "claims")?;
+    json(row, 0)
 }
 
 pub(super) const DECISION: &str =

@@ -16,6 +16,7 @@ const RENEWALS: &str = "chunks c JOIN renewals r ON r.chunk = c.id";
 const SITUATIONS: &str = "chunks c JOIN situations s ON s.chunk = c.id";
 const MENTIONS: &str = "chunks c CROSS JOIN mentions m ON m.chunk = c.id";
 const FACTS: &str = "chunks c CROSS JOIN facts f ON f.chunk = c.id";
+const CLAIMS: &str = "chunks c CROSS JOIN claims k ON k.chunk = c.id";
 const SUMMARY: &str = "kind, a, b, key, text, row_sum('summaries', kind, a, b, key, text) = sum";
 
 /// A page of a table.
@@ -91,6 +92,11 @@ pub(super) fn read(conn: &Connection, page: PageOf<'_>) -> Result<()> {
             let table = (rows::FACT, FACTS, "c.key, f.ordinal");
             let read = |row: &Row<'_>| rows::fact(row, &mut descriptions);
             page.rows = select_after(conn, table, after, page.limit, read)?;
+        }
+        PageOf::Claims(page) => {
+            let after = page.after.as_ref().map(|(chunk, ordinal)| vec![text(chunk), (*ordinal).into()]);
+            let table = (rows::CLAIM, CLAIMS, "c.key, k.ordinal");
+            page.rows = select_after(conn, table, after, page.limit, rows::claim)?;
         }
         PageOf::Decisions(page) => {
             let after = page.after.as_ref().map(|(order, id)| vec![rows::signed(*order).into(), text(id)]);

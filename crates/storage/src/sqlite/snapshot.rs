@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 use graphloom_core::table::PageOf;
 use graphloom_core::{
-    Allowed, CacheKind, CacheSize, Chunk, ChunkCounts, ChunkExtraction, ChunkId, ContentHash, Document,
-    DocumentFilter, DocumentId, EmbeddingSpec, Entity, EntityKey, Evidence, Extraction, ExtractionKey, Fact,
-    Graph, GraphKey, Hit, ItemKey, Job, Layer, LayerName, LayerNode, Ledger, LinkGraph, Member, Mention,
-    NodeKey, Projection, Queue, QueueState, RejectReason, Relation, RelationKey, Renewal, Revision, Search,
-    SearchRequest, Situation, SituationKey, Snapshot, StatusKind, StoreCounts, StoreError, Summary,
-    Timestamp, TrackId,
+    Allowed, CacheKind, CacheSize, Chunk, ChunkCounts, ChunkExtraction, ChunkId, Claim, ContentHash,
+    Document, DocumentFilter, DocumentId, EmbeddingSpec, Entity, EntityKey, Evidence, Extraction,
+    ExtractionKey, Fact, Graph, GraphKey, Hit, ItemKey, Job, Layer, LayerName, LayerNode, Ledger, LinkGraph,
+    Member, Mention, NodeKey, Projection, Queue, QueueState, RejectReason, Relation, RelationKey, Renewal,
+    Revision, Search, SearchRequest, Situation, SituationKey, Snapshot, StatusKind, StoreCounts, StoreError,
+    Summary, Timestamp, TrackId,
 };
 use graphloom_rules::search::{ScoredId, Searches, VectorQuery};
 use rusqlite::Connection;
@@ -186,6 +186,12 @@ impl Graph for SqliteSnapshot {
 
     async fn facts_touching(&self, entities: &[EntityKey]) -> Result<Vec<Vec<Fact>>, StoreError> {
         self.described("reading facts of entities", entities, read::facts_touching)
+    }
+
+    async fn claims_of(&self, entities: &[EntityKey]) -> Result<Vec<Vec<Claim>>, StoreError> {
+        self.read("reading claims of entities", |conn| {
+            entities.iter().map(|entity| read::claims_of(conn, entity)).collect()
+        })
     }
 
     async fn graph_keys_of(&self, chunks: &[ChunkId]) -> Result<Vec<GraphKey>, StoreError> {

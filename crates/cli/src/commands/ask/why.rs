@@ -75,6 +75,7 @@ fn way_to(retrieval: &Retrieval, citation: &Citation) -> String {
         Arm::Entity => "mentions an entity that the question is about".to_owned(),
         Arm::Relation => "states a relation that the question is about".to_owned(),
         Arm::Tree => "close to the question in meaning, or behind a summary that is".to_owned(),
+        Arm::Claim => "states a claim that held at the date of the question".to_owned(),
         Arm::Walk => walked(retrieval, found),
         Arm::Report => "a finding of a report rests on it".to_owned(),
     };

@@ -7,6 +7,7 @@ use graphloom_core::{
     Chunk, Decisions, Document, DocumentId, Entity, EntityKey, GraphKey, ItemKind, Place, Relation,
     SearchRequest, Snapshot, table,
 };
+use graphloom_engine::claims::{ListedClaim, MAX_LISTED_CLAIMS, claims_of_entity};
 use graphloom_engine::edit::find_entity;
 use serde::Serialize;
 use textwrap::core::display_width;
@@ -27,18 +28,25 @@ const MOST_NEAR: usize = 5;
 struct Most {
     description_characters: usize,
     relations: usize,
+    claims: usize,
     passages: usize,
 }
 
-const ONE_SCREEN: Most = Most { description_characters: 400, relations: 10, passages: 5 };
+const ONE_SCREEN: Most = Most { description_characters: 400, relations: 10, claims: 5, passages: 5 };
 
-const ALL: Most = Most { description_characters: usize::MAX, relations: usize::MAX, passages: usize::MAX };
+const ALL: Most = Most {
+    description_characters: usize::MAX,
+    relations: usize::MAX,
+    claims: usize::MAX,
+    passages: usize::MAX,
+};
 
 #[derive(Serialize)]
 struct EntityOutput {
     entity: Entity,
     decided: EntityDecisions,
     relations: Vec<ShownRelation>,
+    claims: Vec<ListedClaim>,
     passages: Vec<Passage>,
 }
 
@@ -150,7 +158,8 @@ async fn read(snapshot: &dyn Snapshot, entity: Entity) -> anyhow::Result<EntityO
     let chunks: Vec<Chunk> = snapshot.chunks(&ids).await?.into_iter().flatten().collect();
     let passages = passages(snapshot, &entity, &chunks).await?;
     let decided = EntityDecisions::new(&Decisions::read(snapshot).await?, &entity.key);
-    Ok(EntityOutput { relations: relations.collect(), passages, decided, entity })
+    let claims = claims_of_entity(snapshot, &entity.key, MAX_LISTED_CLAIMS).await?;
+    Ok(EntityOutput { relations: relations.collect(), claims, passages, decided, entity })
 }
 
 async fn passages(
@@ -202,7 +211,7 @@ fn other_end<'a>(relation: &'a Relation, key: &EntityKey) -> &'a EntityKey {
 
 fn print(app: &App, shown: &EntityOutput, most: &Most) -> anyhow::Result<()> {
     let output = &app.output;
-    let EntityOutput { entity, decided, relations, passages } = shown;
+    let EntityOutput { entity, decided, relations, claims, passages } = shown;
     let title = format!("{} ({})", plain(&entity.name), plain(&entity.kind));
     output.line(format_args!(
         "{} {}",
@@ -242,6 +251,12 @@ fn print(app: &App, shown: &EntityOutput, most: &Most) -> anyhow::Result<()> {
         output
             .line(format_args!("{head} {}", one_line(&relation.description, room)).to_string().trim_end())?;
     }
+    if !claims.is_empty() {
+        output.line(output.heading(&format!("claims ({})", claims.len())))?;
+    }
+    for claim in claims.iter().take(most.claims) {
+        output.line(format_args!("  {}", one_line(&claim.line, columns.saturating_sub(2))))?;
+    }
     output.line(output.heading("passages"))?;
     for passage in passages.iter().take(most.passages) {
         let at = passage.place.as_ref();
@@ -254,14 +269,15 @@ fn print(app: &App, shown: &EntityOutput, most: &Most) -> anyhow::Result<()> {
             output.line(format_args!("  {place}  \"{}\"", one_line(&passage.quote, room)))?;
         }
     }
-    let more: Vec<String> =
-        [(relations.len(), most.relations, "relation"), (passages.len(), most.passages, "passage")]
-            .into_iter()
-            .filter_map(|(number, most, what)| {
-                Some((number.checked_sub(most).filter(|more| *more > 0)?, what))
-            })
-            .map(|(more, what)| format!("{} more", count(more as u64, what)))
-            .collect();
+    let more: Vec<String> = [
+        (relations.len(), most.relations, "relation"),
+        (claims.len(), most.claims, "claim"),
+        (passages.len(), most.passages, "passage"),
+    ]
+    .into_iter()
+    .filter_map(|(number, most, what)| Some((number.checked_sub(most).filter(|more| *more > 0)?, what)))
+    .map(|(more, what)| format!("{} more", count(more as u64, what)))
+    .collect();
     let is_cut = entity.description.chars().count() > most.description_characters;
     if is_cut || !more.is_empty() {
         let more = if more.is_empty() { "more".to_owned() } else { more.join(", ") };

@@ -11,6 +11,7 @@
 mod json;
 mod marks;
 mod objects;
+mod pieces;
 mod record;
 mod steps;
 mod thinking;
@@ -31,6 +32,7 @@ use marks::{
     FIELD, completion_marks, delimiter_at, delimiter_follows, has_delimiter, is_quote, leading_tag,
     without_cut_mark,
 };
+pub(crate) use pieces::{JsonItem, fields_of, json_objects, says_complete};
 use steps::tally;
 pub(crate) use thinking::{THOUGHT_BLOCKS, after_thinking};
 use thinking::{Thoughts, leading_block, unopened_block};

@@ -273,7 +273,8 @@ impl Run<'_> {
             let stored = self.engine.store.snapshot().await?.chunks(&ids).await?;
             for (at, stored) in next.zip(stored) {
                 if let Some(brought) = self.brought(&slice.ready, at, stored).await? {
-                    let records = brought.records().entities.len() + brought.records().relations.len();
+                    let Records { entities, relations, claims, themes: _ } = brought.records();
+                    let records = entities.len() + relations.len() + claims.len();
                     if slice.chunks() > 0 && slice.records + records > most_records {
                         return Ok(());
                     }

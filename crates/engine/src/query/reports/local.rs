@@ -83,7 +83,8 @@ pub(super) async fn find(
         relation_lines: gathered.relation_lines,
         ..truncate::Truncated::default()
     };
-    retrieval.context = context::with_reports(&gathered.report_lines, &graph, &chunks, &references);
+    retrieval.context =
+        context::with_reports(&gathered.report_lines, &graph, &[], None, &chunks, &references);
     retrieval.reports = gathered.reports.iter().map(Candidate::found).collect();
     retrieval.entities = gathered.entities;
     retrieval.relations = gathered.relations;

@@ -152,7 +152,7 @@ async fn sections_end_where_the_table_says() {
             "relations" => (Vec::new(), texts.map(|(i, text)| (relation(i, text), None)).collect()),
             other => panic!("{other} is no section"),
         };
-        let kept = truncate(&scope, &question, entities, relations, &counter).await.expect("truncated");
+        let kept = truncate(&scope, &question, entities, relations, 0, &counter).await.expect("truncated");
         found.push(kept.entities.len() + kept.relations.len());
     }
     table.check(found);

@@ -1,5 +1,6 @@
 //! Routes that read and edit the graph.
 
+mod claims;
 mod communities;
 mod decisions;
 mod editing;
@@ -8,5 +9,11 @@ mod tree;
 
 use crate::route::Route;
 
-pub(super) const TABLES: [&[Route]; 5] =
-    [communities::ROUTES, tree::ROUTES, exploring::ROUTES, editing::ROUTES, decisions::ROUTES];
+pub(super) const TABLES: [&[Route]; 6] = [
+    claims::ROUTES,
+    communities::ROUTES,
+    tree::ROUTES,
+    exploring::ROUTES,
+    editing::ROUTES,
+    decisions::ROUTES,
+];

@@ -1,8 +1,8 @@
-//! The graph: mentions and facts as evidence, entities and relations as views of it.
+//! The graph: mentions, facts and claims as evidence, entities and relations as views of it.
 
 use graphloom_core::{
-    Batch, ChunkId, Entity, EntityKey, Fact, GraphKey, ItemKind, Member, Mention, Relation, RelationKey,
-    StoreError, Summary,
+    Batch, ChunkId, Claim, Entity, EntityKey, Fact, GraphKey, ItemKind, Member, Mention, Relation,
+    RelationKey, StoreError, Summary,
 };
 use rusqlite::{Connection, params};
 
@@ -24,6 +24,7 @@ pub(super) fn put_graph(conn: &Connection, batch: &Batch, touched: &mut BatchKey
         for sql in [
             "DELETE FROM mentions WHERE chunk = (SELECT id FROM chunks WHERE key = ?1)",
             "DELETE FROM facts WHERE chunk = (SELECT id FROM chunks WHERE key = ?1)",
+            "DELETE FROM claims WHERE chunk = (SELECT id FROM chunks WHERE key = ?1)",
         ] {
             conn.prepare_cached(sql)
                 .and_then(|mut delete| delete.execute([chunk.as_str()]))
@@ -38,6 +39,9 @@ pub(super) fn put_graph(conn: &Connection, batch: &Batch, touched: &mut BatchKey
     }
     for fact in &batch.put_facts {
         put_fact(conn, &mut descriptions, numbers.of(&fact.chunk)?, fact).during("putting a fact")?;
+    }
+    for claim in &batch.put_claims {
+        put_claim(conn, numbers.of(&claim.chunk)?, claim).during("putting a claim")?;
     }
     Ok(())
 }
@@ -107,6 +111,20 @@ fn put_fact(
         descriptions.store_of_record(chunk, &fact.description)?,
         fact.weight,
         fact.set_aside
+    ])
+    .map(drop)
+}
+
+fn put_claim(conn: &Connection, chunk: i64, claim: &Claim) -> rusqlite::Result<()> {
+    conn.prepare_cached(
+        "INSERT OR REPLACE INTO claims (chunk, ordinal, subject, object, body) VALUES (?1, ?2, ?3, ?4, ?5)",
+    )?
+    .execute(params![
+        chunk,
+        claim.ordinal,
+        claim.subject.as_str(),
+        claim.object.as_ref().map(EntityKey::as_str),
+        rows::to_json(claim)?
     ])
     .map(drop)
 }

@@ -23,7 +23,7 @@ pub(super) struct Missing {
     pub(super) rows: Vec<DamagedRow>,
     /// Tables of which rows could not be read at all.
     pub(super) unreadable: Vec<String>,
-    /// Chunks of which mentions or facts are missing; `None` where that cannot be found out. A damaged row may name another
+    /// Chunks of which mentions, facts or claims are missing; `None` where that cannot be found out. A damaged row may name another
     /// chunk than its own.
     pub(super) chunks: Option<BTreeSet<i64>>,
 }
@@ -77,7 +77,8 @@ pub(super) fn copy(old: &Connection, new: &Connection) -> Result<Missing> {
     }
     missing.chunks = (|| {
         let of_mentions = chunks_that_lack(old, new, "mentions", &missing)?;
-        Some(&of_mentions | &chunks_that_lack(old, new, "facts", &missing)?)
+        let of_claims = chunks_that_lack(old, new, "claims", &missing)?;
+        Some(&(&of_mentions | &of_claims) | &chunks_that_lack(old, new, "facts", &missing)?)
     })();
     Ok(missing)
 }

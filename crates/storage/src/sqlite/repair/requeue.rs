@@ -22,6 +22,7 @@ const REMOVE_ORPHANS: &str = "
     DELETE FROM situations WHERE chunk NOT IN (SELECT id FROM chunks);
     DELETE FROM mentions WHERE chunk NOT IN (SELECT id FROM chunks);
     DELETE FROM facts WHERE chunk NOT IN (SELECT id FROM chunks);
+    DELETE FROM claims WHERE chunk NOT IN (SELECT id FROM chunks);
     DELETE FROM renewals WHERE extraction IS NOT NULL AND extraction NOT IN (SELECT key FROM extractions);
     DELETE FROM extractions WHERE key NOT IN (SELECT extraction FROM chunks WHERE extraction IS NOT NULL)
         AND key NOT IN (SELECT extraction FROM renewals WHERE extraction IS NOT NULL);
@@ -209,7 +210,7 @@ fn ask_again(conn: &Connection, mended: &mut Mended) -> Result<()> {
     Ok(())
 }
 
-/// Documents whose mentions or facts are missing are merged again from their extractions; all of them where it is not
+/// Documents whose mentions, facts or claims are missing are merged again from their extractions; all of them where it is not
 /// known which, or where a decision is missing that said where records count. Those whose situations are missing are
 /// situated and embedded again.
 fn merge_again(conn: &Connection, missing: &Missing) -> Result<()> {

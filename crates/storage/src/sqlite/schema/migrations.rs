@@ -32,6 +32,7 @@ pub(super) const MIGRATIONS: &[Migration] = &[
     pack_rows,
     add_layers,
     store_sparse_vectors_coarsely,
+    add_claims,
 ];
 
 /// Version 1.
@@ -408,6 +409,21 @@ fn add_layers(conn: &Connection) -> rusqlite::Result<()> {
 /// the form refuses the file. An index of facts that no question needs goes.
 fn store_sparse_vectors_coarsely(conn: &Connection) -> rusqlite::Result<()> {
     conn.execute_batch("DROP INDEX facts_by_b;")
+}
+
+/// Dated statements. Body: JSON of the claim, with the names of its entities.
+fn add_claims(conn: &Connection) -> rusqlite::Result<()> {
+    conn.execute_batch(
+        "
+        CREATE TABLE claims (
+            subject TEXT NOT NULL, chunk INTEGER NOT NULL REFERENCES chunks ON DELETE CASCADE,
+            ordinal INTEGER NOT NULL, object TEXT, body TEXT NOT NULL,
+            PRIMARY KEY (subject, chunk, ordinal)
+        ) WITHOUT ROWID;
+        CREATE UNIQUE INDEX claims_by_chunk ON claims (chunk, ordinal);
+        CREATE INDEX claims_by_object ON claims (object) WHERE object IS NOT NULL;
+        ",
+    )
 }
 
 /// The numbers of a sparse vector as versions 16 to 18 stored them: zero, how many numbers in two bytes, then for each that is not

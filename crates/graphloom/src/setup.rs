@@ -431,6 +431,7 @@ impl Parts<'_> {
             chunk: config.chunk.clone(),
             layers: config.derive.clone(),
             tree: config.tree_clustering,
+            community_weights: config.community_weights,
             quota: quota(config),
             max_concurrent_calls: config.max_concurrent_calls,
             max_concurrent_documents: config.max_concurrent_documents,

@@ -12,6 +12,7 @@ use graphloom_core::{
 };
 
 use super::report::{self, Material};
+use super::weights::{EdgeWeights, by_mutual_information};
 use super::{Deriver, LayerKind, LayerPlan, Written};
 use crate::Engine;
 use crate::prompt::COMMUNITY_REPORT;
@@ -47,11 +48,21 @@ impl Deriver for Communities {
         let model = engine.models.summarize.as_deref().map_or("", |model| model.name());
         let prompt = engine.prompts.body(COMMUNITY_REPORT);
         let language = engine.prompts.chosen_language().unwrap_or_default();
-        ContentHash::of_parts(&[VERSION, model, prompt, language])
+        let mut parts = vec![VERSION, model, prompt, language];
+        // The hash of the default is that of releases without a choice.
+        let weights = engine.index.community_weights;
+        if weights != EdgeWeights::default() {
+            parts.push(weights.name());
+        }
+        ContentHash::of_parts(&parts)
     }
 
-    async fn plan(&self, _: &Engine, snapshot: &dyn Snapshot) -> Result<Vec<LayerNode>, StoreError> {
-        let (names, edges) = graph_of(snapshot).await?;
+    async fn plan(&self, engine: &Engine, snapshot: &dyn Snapshot) -> Result<Vec<LayerNode>, StoreError> {
+        let EntityGraph { names, mentions, mut edges } = EntityGraph::read(snapshot).await?;
+        match engine.index.community_weights {
+            EdgeWeights::Facts => {}
+            EdgeWeights::MutualInformation => edges = by_mutual_information(&mentions, &edges),
+        }
         let graph = Graph::new(&names, &edges).map_err(|error| StoreError::Backend {
             operation: "dividing the graph into communities".to_owned(),
             source: Box::new(error),
@@ -83,26 +94,38 @@ impl Deriver for Communities {
     }
 }
 
-/// All entities, and the relations between them as edges. A relation whose weight a decision set to 0 is none.
-async fn graph_of(snapshot: &dyn Snapshot) -> Result<(Vec<String>, Vec<Edge>), StoreError> {
-    let mut names: Vec<String> = Vec::new();
-    let mut pages = snapshot.pages(table::Entities);
-    while let Some(page) = pages.next().await? {
-        names.extend(page.iter().map(|entity| entity.key.to_string()));
-    }
-    let positions: BTreeMap<&str, usize> =
-        names.iter().enumerate().map(|(position, name)| (name.as_str(), position)).collect();
-    let mut edges = Vec::new();
-    let mut pages = snapshot.pages(table::Relations);
-    while let Some(page) = pages.next().await? {
-        for relation in page.iter().filter(|relation| relation.weight > 0.0) {
-            let [a, b] = relation.key.ends().map(|end| positions.get(end.as_str()).copied());
-            if let (Some(a), Some(b)) = (a, b) {
-                edges.push(Edge::new(a, b, relation.weight));
+/// All entities, and the relations between them as edges.
+struct EntityGraph {
+    /// Keys of the entities.
+    names: Vec<String>,
+    /// Mentions of each.
+    mentions: Vec<u32>,
+    /// A relation whose weight a decision set to 0 is none.
+    edges: Vec<Edge>,
+}
+
+impl EntityGraph {
+    async fn read(snapshot: &dyn Snapshot) -> Result<Self, StoreError> {
+        let (mut names, mut mentions): (Vec<String>, Vec<u32>) = (Vec::new(), Vec::new());
+        let mut pages = snapshot.pages(table::Entities);
+        while let Some(page) = pages.next().await? {
+            names.extend(page.iter().map(|entity| entity.key.to_string()));
+            mentions.extend(page.iter().map(|entity| entity.mention_count));
+        }
+        let positions: BTreeMap<&str, usize> =
+            names.iter().enumerate().map(|(position, name)| (name.as_str(), position)).collect();
+        let mut edges = Vec::new();
+        let mut pages = snapshot.pages(table::Relations);
+        while let Some(page) = pages.next().await? {
+            for relation in page.iter().filter(|relation| relation.weight > 0.0) {
+                let [a, b] = relation.key.ends().map(|end| positions.get(end.as_str()).copied());
+                if let (Some(a), Some(b)) = (a, b) {
+                    edges.push(Edge::new(a, b, relation.weight));
+                }
             }
         }
+        Ok(Self { names, mentions, edges })
     }
-    Ok((names, edges))
 }
 
 /// The communities of at least two entities as nodes, parts before what they are parts of.

@@ -14,6 +14,7 @@ mod show;
 mod show_tree;
 mod summary;
 mod tree;
+mod weights;
 
 use async_trait::async_trait;
 use graphloom_core::{
@@ -31,6 +32,7 @@ pub use show::{
 pub use show_tree::{TreeEntry, TreeNodeView, TreePassage, find_tree_nodes, tree_node, tree_nodes};
 pub use summary::{MAX_SUMMARY_CONTEXT_TOKENS, NodeSummary, Topic};
 pub use tree::{Tree, TreeClustering};
+pub use weights::{EdgeWeights, MIN_MENTIONS, PRUNED_PERCENT};
 
 use crate::Engine;
 

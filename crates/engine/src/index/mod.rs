@@ -38,7 +38,7 @@ pub(crate) use work::needs_a_person;
 pub use work::{MAX_DAMAGED_ATTEMPTS, run};
 
 use crate::chunk::ChunkConfig;
-use crate::derive::{Derived, LayerKind, TreeClustering};
+use crate::derive::{Derived, EdgeWeights, LayerKind, TreeClustering};
 use crate::extract::ExtractSpec;
 use crate::parse::ParseLimits;
 
@@ -69,6 +69,8 @@ pub struct IndexConfig {
     pub layers: Vec<LayerKind>,
     /// How the layer `tree` groups chunks.
     pub tree: TreeClustering,
+    /// How edges are weighed for communities.
+    pub community_weights: EdgeWeights,
     /// How much the workspace may hold.
     pub quota: Quota,
     /// How long a claim on a job lasts without renewal.
@@ -207,6 +209,7 @@ impl Default for IndexConfig {
             max_rule_chunks: 4000,
             layers: Vec::new(),
             tree: TreeClustering::default(),
+            community_weights: EdgeWeights::default(),
             quota: Quota::default(),
             lease_ms: 600_000,
             worker: "worker".to_owned(),

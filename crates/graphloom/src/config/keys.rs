@@ -102,6 +102,11 @@ pub const KEYS: &[Key] = &[
     ),
     key("tree_clustering", Some("agglomerative"), "how the tree groups passages: agglomerative or soft"),
     key(
+        "community_weights",
+        Some("facts"),
+        "edge weights for communities: facts, or pmi (mutual information, weak edges and rare entities pruned)",
+    ),
+    key(
         "gleaning",
         Some("auto"),
         "when to ask again about a chunk: auto (if names were missed), or a number of passes",

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use graphloom_core::{Role, WorkspaceId};
 use graphloom_engine::chunk::{ChunkConfig, ChunkStrategy};
-use graphloom_engine::derive::{LayerKind, TreeClustering};
+use graphloom_engine::derive::{EdgeWeights, LayerKind, TreeClustering};
 use graphloom_engine::extract::{Gleaning, RecordForm};
 use graphloom_engine::money::Prices;
 
@@ -58,6 +58,8 @@ pub struct Config {
     pub derive: Vec<LayerKind>,
     /// How the tree groups passages.
     pub tree_clustering: TreeClustering,
+    /// How edges are weighed for communities.
+    pub community_weights: EdgeWeights,
     /// When to ask again about a chunk.
     pub gleaning: Gleaning,
     /// Whether the extraction model is asked for claims.
@@ -319,6 +321,7 @@ fn check(settings: &Settings, surroundings: &Surroundings) -> Result<Config> {
         contextual,
         derive: derived_layers(settings)?,
         tree_clustering: tree_clustering(settings)?,
+        community_weights: community_weights(settings)?,
         gleaning: gleaning(settings)?,
         claims: switch(settings, "claims")?,
         form: form(settings)?,
@@ -393,6 +396,11 @@ fn derived_layers(settings: &Settings) -> Result<Vec<LayerKind>> {
 fn tree_clustering(settings: &Settings) -> Result<TreeClustering> {
     let Some(setting) = settings.get("tree_clustering") else { return Ok(TreeClustering::default()) };
     setting.value.parse().map_err(|()| invalid("tree_clustering", setting, "agglomerative or soft"))
+}
+
+fn community_weights(settings: &Settings) -> Result<EdgeWeights> {
+    let Some(setting) = settings.get("community_weights") else { return Ok(EdgeWeights::default()) };
+    EdgeWeights::parse(&setting.value).ok_or_else(|| invalid("community_weights", setting, "facts or pmi"))
 }
 
 fn form(settings: &Settings) -> Result<RecordForm> {

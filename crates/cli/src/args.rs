@@ -7,6 +7,7 @@ mod eval;
 mod filter;
 mod graph;
 mod help;
+mod import;
 mod queue;
 mod server;
 
@@ -25,8 +26,9 @@ pub(crate) use eval::{
     RetrievalArgs, SetIndexing, own_workspace,
 };
 pub(crate) use filter::{ConditionArgs, FilterArgs};
-pub(crate) use graph::{ExportArgs, GraphArgs, GraphCommand, HowArgs};
+pub(crate) use graph::{ExportArgs, ExportTo, GraphArgs, GraphCommand, HowArgs};
 pub(crate) use help::{command, parse};
+pub(crate) use import::{ImportArgs, ImportCommand};
 pub(crate) use queue::{CancelArgs, ReExtractArgs, SituateArgs, WorkArgs};
 pub(crate) use server::{KeyCommand, McpArgs, ServeArgs, UserCommand};
 
@@ -103,8 +105,15 @@ pub(crate) enum ColorChoice {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Add files, folders and web pages; safe to interrupt and to repeat
-    #[command(visible_aliases = ["index", "import", "ingest"])]
+    #[command(visible_aliases = ["index", "ingest"])]
     Add(AddArgs),
+    /// Import what another system has indexed, without asking a model
+    #[command(
+        subcommand,
+        after_help = "To add files and folders, use `graphloom add`; to import a graph as JSON, use \
+        `graphloom graph import`."
+    )]
+    Import(ImportCommand),
     /// Read one source from standard input; graphloom calls this itself
     #[command(hide = true)]
     ReadSource,

@@ -10,6 +10,7 @@ use graphloom_engine::query::{QueryError, QueryNote};
 use graphloom_eval::journal::JournalError;
 use graphloom_eval::judge::JudgeError;
 use graphloom_eval::set::{CORPUS_FILE, SetError};
+use graphloom_migrate::MigrateError;
 use graphloom_providers::models::ModelStoreError;
 use graphloom_providers::web::FetchError;
 use graphloom_server::{AccessError, McpError, ServeError};
@@ -50,6 +51,9 @@ pub(crate) fn of(cause: &(dyn Error + 'static)) -> Option<String> {
     }
     if let Some(graph) = cause.downcast_ref::<ReadyGraphError>() {
         return Some(graph.remedy().to_owned());
+    }
+    if let Some(migrate) = cause.downcast_ref::<MigrateError>() {
+        return migrate.remedy().map(str::to_owned);
     }
     if let Some(query) = cause.downcast_ref() {
         return of_query(query);

@@ -39,7 +39,7 @@ fn words_that_people_type_are_understood_or_answered() {
     let graphloom = Graphloom::new();
     graphloom.write("a.md", "Ada Lovelace wrote the first program in London.\n");
     graphloom.run(&["index", "a.md"]).exits(0).says("1 document accepted");
-    graphloom.run(&["import", "a.md"]).exits(0).says("1 unchanged");
+    graphloom.run(&["ingest", "a.md"]).exits(0).says("1 unchanged");
     graphloom.run(&["query", "Who wrote the first program?"]).exits(0).says("Ada Lovelace");
     graphloom.run(&["find", "program"]).exits(0).says("a.md:1");
     graphloom.run(&["ls"]).exits(0).says("a.md: ready");

@@ -216,7 +216,10 @@ pub(crate) struct HowArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct ExportArgs {
+    #[command(subcommand)]
+    pub(crate) to: Option<ExportTo>,
     /// Format
     #[arg(long, value_enum, default_value_t = FormatArg::Jsonl)]
     pub(crate) format: FormatArg,
@@ -231,6 +234,20 @@ pub(crate) struct ExportArgs {
     pub(crate) force: bool,
     #[command(flatten)]
     pub(crate) filter: FilterArgs,
+}
+
+/// A system to export to.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ExportTo {
+    /// Write the tables of GraphRAG 3.x: documents, text units, entities, relationships, communities and reports
+    Graphrag {
+        /// Folder for the tables
+        #[arg(value_name = "DIR")]
+        folder: PathBuf,
+        /// Replace tables that are there
+        #[arg(long)]
+        force: bool,
+    },
 }
 
 /// Export format.

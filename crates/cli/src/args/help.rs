@@ -14,6 +14,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
         "Documents",
         &[
             "add",
+            "import",
             "status",
             "show",
             "rm",

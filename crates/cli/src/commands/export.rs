@@ -9,10 +9,11 @@ use anyhow::Context;
 use graphloom_core::{Allowed, Snapshot};
 use graphloom_engine::export::{ExportFormat, ExportPart, Exported, export};
 use graphloom_engine::query::QueryError;
+use graphloom_migrate::graphrag;
 use serde::Serialize;
 
 use super::App;
-use crate::args::ExportArgs;
+use crate::args::{ExportArgs, ExportTo};
 use crate::fault::{Exit, Fault};
 use crate::output::render::count;
 use crate::wire;
@@ -26,6 +27,9 @@ struct Summary {
 
 /// Writes the graph to standard output, a file, or a folder of tables.
 pub(crate) async fn run(app: &App, args: &ExportArgs) -> anyhow::Result<Exit> {
+    if let Some(ExportTo::Graphrag { folder, force }) = &args.to {
+        return to_graphrag(app, folder, *force).await;
+    }
     let format = ExportFormat::from(args.format);
     let parts: Vec<ExportPart> = match args.only.as_slice() {
         [] => ExportPart::ALL.to_vec(),
@@ -78,6 +82,39 @@ pub(crate) async fn run(app: &App, args: &ExportArgs) -> anyhow::Result<Exit> {
         app.output.json(&summary)?;
     } else {
         app.output.line(said(&summary.exported))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// Writes the tables of GraphRAG into a folder.
+async fn to_graphrag(app: &App, folder: &Path, force: bool) -> anyhow::Result<Exit> {
+    let taken = graphrag::TABLES.iter().map(|table| folder.join(format!("{table}.parquet")));
+    if let Some(taken) = taken.filter(|file| file.exists()).find(|_| !force) {
+        let message = format!("{} exists", taken.display());
+        return Err(Fault::failed(message).help("--force replaces it").into());
+    }
+    let store = wire::open_store(&app.config)?;
+    let snapshot = store.snapshot().await?;
+    let written = graphrag::write(snapshot.as_ref(), folder, &wire::now().to_date()).await?;
+    if app.output.json {
+        app.output.json(&written)?;
+        return Ok(Exit::Done);
+    }
+    app.output.line(format_args!(
+        "{}, {}, {}, {}, {}, {}",
+        count(written.documents, "document"),
+        count(written.text_units, "text unit"),
+        count(written.entities, "entity"),
+        count(written.relationships, "relationship"),
+        count(written.communities, "community"),
+        count(written.reports, "report"),
+    ))?;
+    match written.communities_current {
+        Some(true) => {}
+        Some(false) => {
+            app.output.note("the communities are out of date: `graphloom derive communities` updates them")
+        }
+        None => app.output.note("there are no communities: `graphloom derive communities` makes them"),
     }
     Ok(Exit::Done)
 }

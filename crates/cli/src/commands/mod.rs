@@ -17,6 +17,7 @@ mod estimate;
 mod eval;
 mod export;
 mod graph;
+mod import;
 mod indexing;
 mod key;
 mod mcp;
@@ -177,6 +178,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
 async fn dispatch(app: &App, command: &Command) -> anyhow::Result<Exit> {
     match command {
         Command::Add(args) => add::run(app, args).await,
+        Command::Import(command) => import::run(app, command).await,
         Command::Ask(args) => ask::run(app, args).await,
         Command::Search(args) => search::run(app, args).await,
         Command::Suggest(args) => suggest::run(app, args).await,
@@ -264,6 +266,7 @@ fn building(command: &Command) -> Option<&Building> {
         Command::ReExtract(args) => Some(&args.building),
         Command::Situate(args) => Some(&args.building),
         Command::Ask(_)
+        | Command::Import(_)
         | Command::Search(_)
         | Command::Suggest(_)
         | Command::Status(_)

@@ -49,6 +49,8 @@ pub(super) struct Material {
     pub(super) source: ReportSource,
     /// The nodes that it is built on.
     pub(super) parts: Vec<LayerNode>,
+    /// All entities of the community, ascending.
+    pub(super) members: Vec<EntityKey>,
     /// The entities with most relations.
     pub(super) leading: Vec<Entity>,
     /// The most salient relations of the text.
@@ -100,6 +102,7 @@ impl Material {
             claims: Vec::new(),
             names: BTreeMap::new(),
             entities: entities.len() as u32,
+            members: entities,
             relations: relations.internal,
             omitted_relations: 0,
         };
@@ -113,7 +116,7 @@ impl Material {
         let written = fits_graph && {
             let described: Vec<Entity> = snapshot.entities(&ranked).await?.into_iter().flatten().collect();
             material.names.extend(described.iter().map(|entity| (entity.key.clone(), entity.name.clone())));
-            material.claims = claim_lines(snapshot, &entities).await?;
+            material.claims = claim_lines(snapshot, &material.members).await?;
             material.write_graph(engine.tokenizer, &described, &relations.kept)
         };
         if !written {

@@ -6,6 +6,7 @@
 
 mod communities;
 mod estimate;
+mod imported;
 mod material;
 mod plan;
 mod report;
@@ -23,6 +24,7 @@ use graphloom_core::{
 
 pub use communities::{Communities, MAX_COMMUNITY_SIZE, MAX_REPORT_CONTEXT_TOKENS};
 pub use estimate::{DeriveEstimate, estimate};
+pub use imported::{About, ImportedFinding, ImportedReport, keep_reports, reports_in_use};
 pub use plan::LayerPlan;
 pub use report::{Finding, RULES, Reference, Report, ReportSource};
 pub use run::{DeriveError, Derived, derive};

@@ -9,9 +9,9 @@ use graphloom_core::{
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::Written;
 pub(super) use super::material::Material;
 use super::material::Source;
+use super::{Written, imported};
 use crate::Engine;
 use crate::extract::{after_thinking, ask};
 use crate::prompt::COMMUNITY_REPORT;
@@ -23,9 +23,9 @@ pub const RULES: &str = "rules";
 /// Output limits: the first, and that of a second attempt if the answer was cut off.
 const OUTPUT_TOKENS: [u32; 2] = [4_096, 8_192];
 /// Most findings of a report; more are dropped.
-const MAX_FINDINGS: usize = 10;
+pub(super) const MAX_FINDINGS: usize = 10;
 /// Most references of a finding.
-const MAX_REFERENCES: usize = 8;
+pub(super) const MAX_REFERENCES: usize = 8;
 /// Findings of a report that rules extract.
 const EXTRACTED_FINDINGS: usize = 5;
 /// Most characters of an entity's description in a summary by rules.
@@ -36,7 +36,7 @@ const MAX_TITLE_CHARS: usize = 200;
 const LONG_SUMMARY_WORDS: usize = 120;
 const LONG_FINDINGS: usize = 8;
 /// The highest rating.
-const MAX_RATING: f64 = 10.0;
+pub(super) const MAX_RATING: f64 = 10.0;
 
 /// A report about a community: the details of its node.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -110,7 +110,7 @@ impl Report {
         text
     }
 
-    fn put_into(self, mut node: LayerNode, title: &str, inputs_hash: ContentHash) -> LayerNode {
+    pub(super) fn put_into(self, mut node: LayerNode, title: &str, inputs_hash: ContentHash) -> LayerNode {
         node.title = one_line(title).chars().take(MAX_TITLE_CHARS).collect();
         node.text = self.text();
         node.details = serde_json::to_value(self).unwrap_or_default();
@@ -127,6 +127,9 @@ pub(super) async fn write(
     material: Material,
     stored: Option<&LayerNode>,
 ) -> Result<Written, StoreError> {
+    if let Some(written) = imported::write(snapshot, &node, &material, stored).await? {
+        return Ok(written);
+    }
     let Some(model) = engine.models.summarize.as_deref() else {
         let inputs = ContentHash::of_parts(&[RULES, &material.text, material.evidence.as_str()]);
         if stored.is_some_and(|stored| stored.inputs_hash == inputs) {
@@ -343,15 +346,15 @@ fn ids(list: &str) -> Option<Vec<String>> {
 }
 
 /// Finds the sentences of documents behind ids, and keeps the chunks it has read.
-struct Resolver<'a> {
+pub(super) struct Resolver<'a> {
     snapshot: &'a dyn Snapshot,
     material: &'a Material,
-    words: ContentWords,
+    pub(super) words: ContentWords,
     chunks: BTreeMap<ChunkId, Option<Chunk>>,
 }
 
 impl<'a> Resolver<'a> {
-    fn new(snapshot: &'a dyn Snapshot, material: &'a Material) -> Self {
+    pub(super) fn new(snapshot: &'a dyn Snapshot, material: &'a Material) -> Self {
         Self { snapshot, material, words: ContentWords::new(), chunks: BTreeMap::new() }
     }
 
@@ -392,8 +395,18 @@ impl<'a> Resolver<'a> {
         claim: &BTreeSet<String>,
     ) -> Result<Option<Reference>, StoreError> {
         let material = self.material;
+        let chunks = material.chunks.get(key).map_or(&[][..], Vec::as_slice);
+        self.best_sentence_of(chunks, claim).await
+    }
+
+    /// The sentence of these chunks that shares most words with `claim`.
+    pub(super) async fn best_sentence_of(
+        &mut self,
+        chunks: &[ChunkId],
+        claim: &BTreeSet<String>,
+    ) -> Result<Option<Reference>, StoreError> {
         let mut best: Option<(f64, Reference)> = None;
-        for id in material.chunks.get(key).map_or(&[][..], Vec::as_slice) {
+        for id in chunks {
             let Some(chunk) = self.chunk(id).await?.cloned() else { continue };
             for range in sentences(&chunk.text) {
                 let score = likeness(claim, &self.words.of(&chunk.text[range.clone()]));
@@ -415,7 +428,7 @@ impl<'a> Resolver<'a> {
         Ok(self.chunks.get(id).and_then(Option::as_ref))
     }
 
-    async fn quote(&mut self, reference: &Reference) -> Result<String, StoreError> {
+    pub(super) async fn quote(&mut self, reference: &Reference) -> Result<String, StoreError> {
         let Some(chunk) = self.chunk(&reference.chunk).await? else { return Ok(String::new()) };
         let start = reference.span.start.saturating_sub(chunk.span.start) as usize;
         let end = reference.span.end.saturating_sub(chunk.span.start) as usize;

@@ -259,6 +259,23 @@ pub async fn extract_by_model(
     Extracted { result: Ok(extraction), losses, calls }
 }
 
+/// The extraction that `responses` amount to: what another program was answered about a chunk, the first answer and then
+/// gleanings. They are read as answers of our own models are.
+///
+/// - `origin`: where the answers come from; takes the place of the model's name.
+/// - `text`: the chunk's text.
+pub fn extract_from_answers(origin: &str, text: &str, responses: Vec<String>) -> Extraction {
+    let parts: Vec<&str> = [origin, text].into_iter().chain(responses.iter().map(String::as_str)).collect();
+    let key = ExtractionKey::new(&parts);
+    let (mut records, mut rejects) = (Vec::new(), Vec::new());
+    for (number, response) in (0..).zip(&responses) {
+        let parsed = parse::parse(response, false);
+        rejects.extend(parsed.rejects_of(number, response));
+        records.push(parsed.records());
+    }
+    Extraction { key, model: origin.to_owned(), responses, records: glean(records), rejects }
+}
+
 /// Asks once and writes the ledger row; one of 0 attempts where the call was not sent.
 pub(crate) async fn ask(
     model: &dyn LanguageModel,

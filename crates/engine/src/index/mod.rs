@@ -3,6 +3,7 @@
 mod accept;
 mod cancel;
 mod estimate;
+mod imported;
 mod listing;
 mod price;
 mod quota;
@@ -24,6 +25,7 @@ use graphloom_core::{DocumentId, DocumentStatus, Format, ModelError, StoreError}
 pub use accept::{Reading, Refusal, accept, accept_read, read};
 pub use cancel::{Cancellation, cancel, pause, queued, resume};
 pub use estimate::{Estimate, Estimator, Expected, Range, Step};
+pub use imported::{ImportedChunk, ImportedDocument, accept_imported, recorded};
 pub use listing::{DocumentSort, ListError, Listing, count_by_status, list};
 pub use price::{MoneyRange, PricedEstimate, PricedStep, PricedTotal};
 pub use quota::{Quota, no_room_for};

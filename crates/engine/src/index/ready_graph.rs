@@ -10,13 +10,14 @@
 use std::collections::BTreeMap;
 
 use graphloom_core::{
-    Chunk, ChunkExtraction, ChunkId, ContentHash, Document, DocumentId, EntityRecord, Extraction,
-    ExtractionKey, Format, Records, RelationRecord, Span, Visibility,
+    Chunk, ChunkExtraction, ChunkId, ContentHash, Document, DocumentId, EntityRecord, Extraction, Format,
+    Records, RelationRecord, Span, Visibility,
 };
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::accept::{Arrival, accept_arrivals};
+use super::imported::recorded;
 use super::{Acceptance, IndexError};
 use crate::Engine;
 use crate::chunk::CHUNK_TOKENS;
@@ -282,13 +283,14 @@ fn arrival(engine: &Engine, name: &str, graph: ReadyGraph, meta: BTreeMap<String
     let texts: Vec<&str> = said.iter().map(|(chunk, _)| chunk.text.as_str()).collect();
     let text = texts.join(SEPARATOR);
     let content_hash = ContentHash::of(text.as_bytes());
-    let keys: Vec<ExtractionKey> = said.iter().map(|(chunk, records)| key(&chunk.text, records)).collect();
+    let extractions: Vec<Extraction> =
+        said.iter().map(|(chunk, records)| recorded(CUSTOM_KG_MODEL, &chunk.text, records.clone())).collect();
     // Another graph over the same chunks is another version.
     let version: Vec<&str> =
-        std::iter::once(content_hash.as_str()).chain(keys.iter().map(ExtractionKey::as_str)).collect();
+        std::iter::once(content_hash.as_str()).chain(extractions.iter().map(|it| it.key.as_str())).collect();
     let id = DocumentId::new(name, &ContentHash::of_parts(&version));
-    let (mut chunks, mut extractions, mut start) = (Vec::new(), Vec::new(), 0);
-    for (ordinal, ((chunk, records), key)) in said.into_iter().zip(keys).enumerate() {
+    let (mut chunks, mut start) = (Vec::new(), 0);
+    for (ordinal, ((chunk, _), extraction)) in said.into_iter().zip(&extractions).enumerate() {
         let span = Span::new(start, start + chunk.text.len());
         start += chunk.text.len() + SEPARATOR.len();
         chunks.push(Chunk {
@@ -299,14 +301,7 @@ fn arrival(engine: &Engine, name: &str, graph: ReadyGraph, meta: BTreeMap<String
             token_count: engine.tokenizer.count(&chunk.text),
             breadcrumb: chunk.file_path.into_iter().collect(),
             text: chunk.text,
-            extraction: ChunkExtraction::Done { key: key.clone() },
-        });
-        extractions.push(Extraction {
-            key,
-            model: CUSTOM_KG_MODEL.to_owned(),
-            responses: Vec::new(),
-            records,
-            rejects: Vec::new(),
+            extraction: ChunkExtraction::Done { key: extraction.key.clone() },
         });
     }
     let document = Document {
@@ -325,13 +320,6 @@ fn arrival(engine: &Engine, name: &str, graph: ReadyGraph, meta: BTreeMap<String
         added_at: engine.clock.now(),
     };
     Arrival { document, text, chunks, extractions, remarks: Vec::new() }
-}
-
-/// The key of what a graph says of a chunk: the records are the question, for nobody was asked.
-fn key(text: &str, records: &Records) -> ExtractionKey {
-    // Plain data; it has no keys that JSON could not write.
-    let records = serde_json::to_string(records).unwrap_or_default();
-    ExtractionKey::new(&[CUSTOM_KG_MODEL, text, &records])
 }
 
 #[derive(Default)]

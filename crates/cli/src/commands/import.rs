@@ -1,0 +1,216 @@
+//! `graphloom import`: imports the folder of another system without asking a model.
+
+use anyhow::Context;
+use graphloom::BuildWith;
+use graphloom_core::TrackId;
+use graphloom_engine::derive::{keep_reports, reports_in_use};
+use graphloom_engine::index::{self, Acceptance, ImportedDocument};
+use graphloom_migrate::{Found, Import, KnownVectors, graphrag, lightrag};
+use serde::Serialize;
+use std::sync::Arc;
+
+use super::App;
+use super::indexing::{self, RunOutcome, Session};
+use crate::args::{ImportArgs, ImportCommand};
+use crate::fault::Exit;
+use crate::interrupt::Interrupt;
+use crate::output::render::{count, plain};
+use crate::wire;
+
+/// Bytes of text to store in one commit; one larger document may exceed it.
+const MAX_BYTES_IN_FLIGHT: usize = 16 * 1024 * 1024;
+/// Maximum documents in one commit.
+const MAX_DOCUMENTS_IN_FLIGHT: usize = 256;
+
+/// The outcome of an import.
+#[derive(Debug, Serialize)]
+struct Summary {
+    event: &'static str,
+    from: &'static str,
+    dry_run: bool,
+    found: Found,
+    /// What the folder lacks and what could not be taken over.
+    missing: Vec<String>,
+    track: Option<TrackId>,
+    accepted: u64,
+    replaced: u64,
+    unchanged: u64,
+    refused: Vec<Refused>,
+    /// Communities of the graph that take an imported report.
+    reports_in_use: u64,
+    /// Vectors of the folder that were taken in place of new ones; `None` if its vectors are of another model.
+    vectors_used: Option<u64>,
+    run: RunOutcome,
+}
+
+#[derive(Debug, Serialize)]
+struct Refused {
+    source: String,
+    reason: String,
+}
+
+/// Imports a folder and indexes what it holds.
+pub(crate) async fn run(app: &App, command: &ImportCommand) -> anyhow::Result<Exit> {
+    let (from, args) = match command {
+        ImportCommand::Graphrag(args) => ("GraphRAG", args),
+        ImportCommand::Lightrag(args) => ("LightRAG", args),
+    };
+    // All of it is read and checked before a workspace is touched.
+    let import = match command {
+        ImportCommand::Graphrag(_) => graphrag::read(&args.folder, &args.prefix)?,
+        ImportCommand::Lightrag(_) => lightrag::read(&args.folder, &args.prefix)?,
+    };
+    let mut summary = Summary {
+        event: "summary",
+        from,
+        dry_run: args.dry_run,
+        found: import.found.clone(),
+        missing: import.missing.clone(),
+        track: None,
+        accepted: 0,
+        replaced: 0,
+        unchanged: 0,
+        refused: Vec::new(),
+        reports_in_use: 0,
+        vectors_used: None,
+        run: RunOutcome::default(),
+    };
+    if args.dry_run {
+        summary.print(app)?;
+        return Ok(Exit::Done);
+    }
+    store(app, args, import, &mut summary).await?;
+    summary.print(app)?;
+    summary.run.say_end(app);
+    let incomplete = summary.run.report.as_ref().is_some_and(|report| report.incomplete > 0);
+    Ok(match summary.run.exit() {
+        Exit::Done if incomplete || !summary.refused.is_empty() => Exit::Partly,
+        exit => exit,
+    })
+}
+
+async fn store(
+    app: &App,
+    args: &ImportArgs,
+    mut import: Import,
+    summary: &mut Summary,
+) -> anyhow::Result<()> {
+    let Session { worker, view, mut indexing } = Session::begin(app, None, BuildWith::Workspace).await?;
+    let interrupt = Interrupt::listen()?;
+    let track = args.track.clone().unwrap_or_else(|| wire::track_of("import", &worker));
+    indexing::say_track(app, &track)?;
+    summary.track = Some(track.clone());
+    import.cover(&indexing.engine);
+    let reports = import.reports();
+    let mut documents = import.documents.into_iter().peekable();
+    let (mut batch, mut bytes, mut read) = (Vec::new(), 0, 0);
+    while let Some(document) = documents.next() {
+        if interrupt.is_requested() {
+            summary.run.interrupted = true;
+            return Ok(());
+        }
+        read += 1;
+        view.reading(read, &document.source);
+        bytes += document.text.len();
+        batch.push(document);
+        let is_full = bytes >= MAX_BYTES_IN_FLIGHT || batch.len() >= MAX_DOCUMENTS_IN_FLIGHT;
+        if is_full || documents.peek().is_none() {
+            accept(&indexing.engine, std::mem::take(&mut batch), &track, summary).await?;
+            bytes = 0;
+        }
+    }
+    keep_reports(indexing.engine.store.as_ref(), &reports).await.context("storing the reports")?;
+    // Descriptions that are long because many documents speak of a thing wait for a run that may pay for their summaries.
+    let summarize = indexing.engine.models.summarize.take();
+    indexing.engine.models.summarize = summarize.map(graphloom_migrate::unpaid);
+    indexing.engine.index.layers.clear();
+    let embedder = indexing.engine.models.embedder.clone();
+    let known = match import.vectors.are_of(embedder.as_ref()).await.context("comparing vectors")? {
+        true => Some(Arc::new(KnownVectors::new(import.vectors, embedder))),
+        false => None,
+    };
+    if let Some(known) = &known {
+        indexing.engine.models.embedder = known.clone();
+    }
+    summary.run = indexing::run(app, &indexing, &interrupt, &view).await?;
+    summary.vectors_used = known.map(|known| known.used());
+    if let Some(report) = &mut summary.run.report {
+        // The only budget of an import is that of summaries, which are counted as stale.
+        report.over_budget = None;
+    }
+    if !reports.is_empty() && !summary.run.interrupted {
+        let snapshot = indexing.engine.store.snapshot().await?;
+        summary.reports_in_use = reports_in_use(&indexing.engine, snapshot.as_ref()).await?;
+    }
+    Ok(())
+}
+
+async fn accept(
+    engine: &graphloom_engine::Engine,
+    documents: Vec<ImportedDocument>,
+    track: &TrackId,
+    summary: &mut Summary,
+) -> anyhow::Result<()> {
+    let sources: Vec<String> = documents.iter().map(|document| document.source.clone()).collect();
+    let accepted = index::accept_imported(engine, documents, Some(track)).await?;
+    for (source, acceptance) in sources.into_iter().zip(accepted) {
+        match acceptance {
+            Acceptance::Accepted { replaces, .. } => {
+                summary.accepted += 1;
+                summary.replaced += u64::from(replaces.is_some());
+            }
+            Acceptance::Unchanged { .. } => summary.unchanged += 1,
+            Acceptance::Refused { reason, .. } => summary.refused.push(Refused { source, reason }),
+        }
+    }
+    Ok(())
+}
+
+impl Summary {
+    fn print(&self, app: &App) -> anyhow::Result<()> {
+        let output = &app.output;
+        if output.json {
+            return output.json(self);
+        }
+        let Found { documents, chunks, verbatim, extracted, entities, relations, reports, claims: _ } =
+            &self.found;
+        output.line(format_args!(
+            "{}: {}, {} ({verbatim} verbatim in their documents, {extracted} extracted), {}, {}, {}",
+            self.from,
+            count(*documents, "document"),
+            count(*chunks, "chunk"),
+            count(*entities, "entity"),
+            count(*relations, "relation"),
+            count(*reports, "report"),
+        ))?;
+        for missing in &self.missing {
+            output.line(format_args!("  {}", plain(missing)))?;
+        }
+        if self.dry_run {
+            output.note("nothing was stored; run without --dry-run to import");
+            return Ok(());
+        }
+        let mut parts = vec![format!("{} imported", count(self.accepted, "document"))];
+        if self.replaced > 0 {
+            parts.push(format!("{} of them replace others", self.replaced));
+        }
+        if self.unchanged > 0 {
+            parts.push(format!("{} already there and left as they are", self.unchanged));
+        }
+        output.line(parts.join(", "))?;
+        for Refused { source, reason } in &self.refused {
+            output.trouble(format_args!("refused: {}: {reason}", plain(source)))?;
+        }
+        if self.found.reports > 0 {
+            output.line(format_args!(
+                "{} of {} are used again by `graphloom derive communities`: those about the same entities as a community here",
+                self.reports_in_use,
+                count(self.found.reports, "report"),
+            ))?;
+        }
+        if let Some(used) = self.vectors_used {
+            output.line(format_args!("{} of the folder used again", count(used, "vector")))?;
+        }
+        self.run.print(app, "retry")
+    }
+}

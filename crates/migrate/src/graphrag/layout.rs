@@ -1,0 +1,308 @@
+//! The tables of GraphRAG in the forms of its releases.
+//!
+//! - 2.0 to 3.x: `entities.parquet` and so on; text units name one document since 3.0, a list of them before.
+//! - 0.x to 1.x: `create_final_entities.parquet` and so on, in 0.x below `output/TIME/artifacts`. Communities list no
+//!   entities in 0.x; `create_final_nodes` does.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use crate::MigrateError;
+use crate::table::{self, Row};
+
+/// What the user can do where nothing was found.
+const REMEDY: &str = "name the project folder of GraphRAG or its folder `output`, which holds text_units.parquet, \
+                      entities.parquet and others; tables in other forms than Parquet are not read";
+/// Prefix of the tables of releases before 2.0.
+const OLD_PREFIX: &str = "create_final_";
+
+/// The contents of the tables.
+#[derive(Debug, Default)]
+pub(super) struct Layout {
+    pub(super) documents: Vec<DocumentRow>,
+    /// By id.
+    pub(super) units: BTreeMap<String, TextUnit>,
+    /// Ids of the text units in the order of their table.
+    order: Vec<String>,
+    pub(super) entities: Vec<EntityRow>,
+    pub(super) relations: Vec<RelationRow>,
+    /// Ids of the entities of each community, by its number; in 0.x their titles.
+    pub(super) communities: BTreeMap<String, BTreeSet<String>>,
+    pub(super) reports: Vec<Row>,
+    /// Number of claims.
+    pub(super) claims: u64,
+    /// Whether there is a table of entities.
+    pub(super) has_graph: bool,
+    /// What is not there.
+    pub(super) missing: Vec<String>,
+}
+
+#[derive(Debug)]
+pub(super) struct DocumentRow {
+    pub(super) id: String,
+    pub(super) title: String,
+    pub(super) text: String,
+    pub(super) units: Vec<String>,
+    pub(super) meta: BTreeMap<String, String>,
+}
+
+#[derive(Debug)]
+pub(super) struct TextUnit {
+    pub(super) text: String,
+    /// Id of its document.
+    pub(super) document: String,
+    /// The number that reports refer to.
+    pub(super) number: String,
+    pub(super) vector: Option<Vec<f32>>,
+}
+
+#[derive(Debug)]
+pub(super) struct EntityRow {
+    pub(super) id: String,
+    pub(super) number: String,
+    pub(super) title: String,
+    pub(super) kind: String,
+    pub(super) description: String,
+    pub(super) units: Vec<String>,
+    pub(super) frequency: f64,
+}
+
+#[derive(Debug)]
+pub(super) struct RelationRow {
+    pub(super) number: String,
+    pub(super) source: String,
+    pub(super) target: String,
+    pub(super) description: String,
+    pub(super) weight: f64,
+    pub(super) units: Vec<String>,
+}
+
+impl Layout {
+    /// Reads all tables below `folder`.
+    pub(super) fn read(folder: &Path) -> Result<Self, MigrateError> {
+        let tables = Tables::find(folder)?;
+        let mut layout = Self::default();
+        layout.read_documents(&tables)?;
+        layout.read_units(&tables)?;
+        layout.read_graph(&tables)?;
+        layout.read_communities(&tables)?;
+        if let Some(claims) = tables.read("covariates", &["id", "covariate_type"])? {
+            layout.claims = claims.len() as u64;
+        }
+        let nothing = layout.documents.is_empty() && layout.units.is_empty();
+        if nothing {
+            return Err(foreign(folder));
+        }
+        Ok(layout)
+    }
+
+    /// The text units with their ids, in the order of their table.
+    pub(super) fn units_in_order(&self) -> impl Iterator<Item = (&str, &TextUnit)> {
+        self.order.iter().filter_map(|id| Some((id.as_str(), self.units.get(id)?)))
+    }
+
+    fn read_documents(&mut self, tables: &Tables) -> Result<(), MigrateError> {
+        const COLUMNS: [&str; 9] = [
+            "id",
+            "title",
+            "text",
+            "raw_content",
+            "text_unit_ids",
+            "creation_date",
+            "raw_data",
+            "metadata",
+            "attributes",
+        ];
+        let Some(rows) = tables.read("documents", &COLUMNS)? else {
+            self.missing
+                .push("no table of documents; their texts are put together from text units".to_owned());
+            return Ok(());
+        };
+        for row in rows {
+            let mut meta: BTreeMap<String, String> =
+                ["attributes", "metadata", "raw_data"].iter().flat_map(|column| row.pairs(column)).collect();
+            for own in ["text", "title", "id"] {
+                meta.remove(own);
+            }
+            if !row.text("creation_date").is_empty() {
+                meta.insert("creation_date".to_owned(), row.text("creation_date"));
+            }
+            self.documents.push(DocumentRow {
+                id: row.text("id"),
+                title: row.text("title"),
+                text: row.first_text(&["text", "raw_content"]),
+                units: row.texts("text_unit_ids"),
+                meta,
+            });
+        }
+        Ok(())
+    }
+
+    fn read_units(&mut self, tables: &Tables) -> Result<(), MigrateError> {
+        let columns =
+            ["id", "human_readable_id", "text", "chunk", "document_id", "document_ids", "text_embedding"];
+        let Some(rows) = tables.read("text_units", &columns)? else {
+            self.missing.push(
+                "no table of text units; documents are split here, and what the folder says of them is left out"
+                    .to_owned(),
+            );
+            return Ok(());
+        };
+        // With `snapshots.embeddings`, releases from 1.0 on write vectors into a table of their own.
+        let vectors = tables.read("embeddings.text_unit.text", &["id", "embedding"])?.unwrap_or_default();
+        let mut vectors: BTreeMap<String, Vec<f32>> =
+            vectors.iter().filter_map(|row| Some((row.text("id"), row.vector("embedding")?))).collect();
+        for row in rows {
+            let id = row.text("id");
+            let vector = vectors.remove(&id).or_else(|| row.vector("text_embedding"));
+            let document = match row.text("document_id") {
+                id if id.is_empty() => row.texts("document_ids").into_iter().next().unwrap_or_default(),
+                id => id,
+            };
+            let (text, number) = (row.first_text(&["text", "chunk"]), row.text("human_readable_id"));
+            if self.units.insert(id.clone(), TextUnit { text, document, number, vector }).is_none() {
+                self.order.push(id);
+            }
+        }
+        // Some releases leave the list of a document's text units to the table of text units.
+        let mut of_document: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+        for id in &self.order {
+            of_document.entry(&self.units[id].document).or_default().push(id.clone());
+        }
+        for document in &mut self.documents {
+            if document.units.is_empty() {
+                document.units = of_document.remove(document.id.as_str()).unwrap_or_default();
+            }
+        }
+        let lost = self.documents.iter().flat_map(|document| &document.units);
+        let lost = lost.filter(|unit| !self.units.contains_key(*unit)).count();
+        if lost > 0 {
+            self.missing.push(format!("text units that documents list and that have no row: {lost}"));
+        }
+        Ok(())
+    }
+
+    fn read_graph(&mut self, tables: &Tables) -> Result<(), MigrateError> {
+        let columns =
+            ["id", "human_readable_id", "title", "name", "type", "description", "text_unit_ids", "frequency"];
+        match tables.read("entities", &columns)? {
+            None => self.missing.push("no table of entities".to_owned()),
+            Some(rows) => {
+                self.has_graph = true;
+                self.entities = rows
+                    .into_iter()
+                    .map(|row| {
+                        let units = row.texts("text_unit_ids");
+                        EntityRow {
+                            id: row.text("id"),
+                            number: row.text("human_readable_id"),
+                            title: row.first_text(&["title", "name"]),
+                            kind: row.text("type"),
+                            description: row.text("description"),
+                            frequency: row.number("frequency").unwrap_or(units.len() as f64),
+                            units,
+                        }
+                    })
+                    .collect();
+            }
+        }
+        let columns =
+            ["id", "human_readable_id", "source", "target", "description", "weight", "text_unit_ids"];
+        match tables.read("relationships", &columns)? {
+            None => self.missing.push("no table of relationships".to_owned()),
+            Some(rows) => {
+                self.relations = rows
+                    .into_iter()
+                    .map(|row| RelationRow {
+                        number: row.text("human_readable_id"),
+                        source: row.text("source"),
+                        target: row.text("target"),
+                        description: row.text("description"),
+                        weight: row.number("weight").unwrap_or(1.0).max(0.0),
+                        units: row.texts("text_unit_ids"),
+                    })
+                    .collect();
+            }
+        }
+        Ok(())
+    }
+
+    fn read_communities(&mut self, tables: &Tables) -> Result<(), MigrateError> {
+        const REPORT_COLUMNS: [&str; 9] = [
+            "community",
+            "title",
+            "summary",
+            "rank",
+            "rating_explanation",
+            "rank_explanation",
+            "findings",
+            "full_content",
+            "full_content_json",
+        ];
+        let Some(reports) = tables.read("community_reports", &REPORT_COLUMNS)? else {
+            self.missing.push("no table of community reports".to_owned());
+            return Ok(());
+        };
+        self.reports = reports;
+        let columns = ["id", "community", "entity_ids"];
+        for row in tables.read("communities", &columns)?.unwrap_or_default() {
+            let entities = row.texts("entity_ids");
+            if !entities.is_empty() {
+                let number = row.first_text(&["community", "id"]);
+                self.communities.entry(number).or_default().extend(entities);
+            }
+        }
+        if self.communities.is_empty() {
+            for row in tables.read("nodes", &["title", "community"])?.unwrap_or_default() {
+                let number = row.text("community");
+                if !number.is_empty() {
+                    self.communities.entry(number).or_default().insert(row.text("title"));
+                }
+            }
+        }
+        if self.communities.is_empty() && !self.reports.is_empty() {
+            self.missing
+                .push("no table says which entities a community has; its reports are left out".to_owned());
+        }
+        Ok(())
+    }
+}
+
+/// The folder with the tables.
+struct Tables(PathBuf);
+
+impl Tables {
+    fn find(folder: &Path) -> Result<Self, MigrateError> {
+        let mut places = vec![folder.to_owned()];
+        for below in [folder.join("output"), folder.to_owned()] {
+            places.extend([below.clone(), below.join("artifacts")]);
+            // Releases 0.x write each run into a folder of its own, named by its time: the last one counts.
+            let mut runs: Vec<PathBuf> = std::fs::read_dir(&below)
+                .map(|entries| entries.flatten().map(|entry| entry.path().join("artifacts")).collect())
+                .unwrap_or_default();
+            runs.sort();
+            places.extend(runs.into_iter().rev());
+        }
+        let holds = |place: &PathBuf| {
+            let tables = Self(place.clone());
+            ["documents", "text_units", "entities"].iter().any(|name| tables.path(name).is_some())
+        };
+        places.into_iter().find(holds).map(Self).ok_or_else(|| foreign(folder))
+    }
+
+    fn path(&self, name: &str) -> Option<PathBuf> {
+        [format!("{name}.parquet"), format!("{OLD_PREFIX}{name}.parquet")]
+            .iter()
+            .map(|file| self.0.join(file))
+            .find(|path| path.is_file())
+    }
+
+    /// The rows of a table; `None` if there is no such table.
+    fn read(&self, name: &str, columns: &[&str]) -> Result<Option<Vec<Row>>, MigrateError> {
+        self.path(name).map(|path| table::read(&path, columns)).transpose()
+    }
+}
+
+fn foreign(folder: &Path) -> MigrateError {
+    MigrateError::Foreign { folder: folder.to_owned(), what: "tables of GraphRAG", remedy: REMEDY }
+}

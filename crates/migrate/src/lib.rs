@@ -1,0 +1,139 @@
+//! Moves knowledge between Graphloom and other systems: reads the folders of GraphRAG and LightRAG, and writes
+//! GraphRAG's tables.
+//!
+//! What is read becomes evidence: documents with their chunks, and what was extracted from each chunk. No model is
+//! asked. Everything is read and checked before anything is stored.
+
+pub mod graphrag;
+pub mod lightrag;
+mod locate;
+mod share;
+#[cfg_attr(not(feature = "testing"), allow(unreachable_pub, reason = "tests write tables"))]
+mod table;
+#[cfg(feature = "testing")]
+pub mod testing;
+mod unpaid;
+mod vectors;
+
+use std::path::PathBuf;
+
+use graphloom_engine::Engine;
+use graphloom_engine::derive::ImportedReport;
+use graphloom_engine::index::ImportedDocument;
+use serde::Serialize;
+
+pub use unpaid::unpaid;
+pub use vectors::{KnownVectors, Vectors};
+
+/// What a folder of another system holds.
+#[derive(Debug, Default)]
+pub struct Import {
+    /// The documents.
+    pub documents: Vec<ImportedDocument>,
+    /// Reports about communities; they refer to the documents, and follow from them by [`Import::reports`].
+    reports: graphrag::Reports,
+    /// Vectors of texts; of which model is not known.
+    pub vectors: Vectors,
+    /// Counts of what was found.
+    pub found: Found,
+    /// What the folder lacks, or what could not be taken over, for people.
+    pub missing: Vec<String>,
+}
+
+impl Import {
+    /// Covers all parts of the documents with chunks. Call this before the documents are stored and before
+    /// [`Import::reports`].
+    pub fn cover(&mut self, engine: &Engine) {
+        self.documents.iter_mut().for_each(|document| document.cover(engine));
+    }
+
+    /// The reports.
+    pub fn reports(&self) -> Vec<ImportedReport> {
+        self.reports.of(&self.documents)
+    }
+}
+
+/// Counts of what a folder holds and of what is taken over.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Found {
+    /// Documents.
+    pub documents: u64,
+    /// Chunks (text units).
+    pub chunks: u64,
+    /// Of these, chunks that stand verbatim in their document's text.
+    pub verbatim: u64,
+    /// Chunks with an extraction.
+    pub extracted: u64,
+    /// Distinct entities.
+    pub entities: u64,
+    /// Distinct relations.
+    pub relations: u64,
+    /// Community reports.
+    pub reports: u64,
+    /// Claims (covariates).
+    pub claims: u64,
+}
+
+/// Why a folder was not read or written; nothing was stored.
+#[derive(Debug, thiserror::Error)]
+pub enum MigrateError {
+    /// There is no such folder, or it holds nothing of the system.
+    #[error("{} holds no {what}", .folder.display())]
+    Foreign {
+        /// The folder.
+        folder: PathBuf,
+        /// What was looked for.
+        what: &'static str,
+        /// What the user can do.
+        remedy: &'static str,
+    },
+    /// The folder holds several data sets.
+    #[error("{} holds several: {}", .folder.display(), .names.join(", "))]
+    Several {
+        /// The folder.
+        folder: PathBuf,
+        /// Their names.
+        names: Vec<String>,
+    },
+    /// A file could not be read.
+    #[error("reading {}", .path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A file is not what its name says.
+    #[error("{} is damaged: {what}", .path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        what: String,
+    },
+    /// A file could not be written.
+    #[error("writing {}", .path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The workspace could not be read.
+    #[error("reading the workspace")]
+    Store(#[from] graphloom_core::StoreError),
+}
+
+impl MigrateError {
+    /// What the user can do about it.
+    pub fn remedy(&self) -> Option<&'static str> {
+        match self {
+            Self::Foreign { remedy, .. } => Some(remedy),
+            Self::Several { .. } => Some("name the folder of one of them"),
+            Self::Damaged { .. } => {
+                Some("restore the file from a backup, or remove it to import what the others hold")
+            }
+            Self::Read { .. } | Self::Write { .. } | Self::Store(_) => None,
+        }
+    }
+}

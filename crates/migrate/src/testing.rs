@@ -1,0 +1,3 @@
+//! Tables for tests.
+
+pub use crate::table::{Column, Values, write};

@@ -208,7 +208,7 @@ fn take_out(hits: &mut Hits, held: &[MergedClaim], gone: &[MergedClaim]) {
         let Relation { key, description, .. } = relation;
         let (rest, found) = without(description, &leave);
         *description = rest;
-        !lost.contains(key) && !(found && description.is_empty())
+        !(lost.contains(key) || found && description.is_empty())
     });
 }
 

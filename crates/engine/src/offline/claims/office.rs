@@ -83,18 +83,20 @@ const OFFICES: &[(&str, bool, &str)] = &[
     ("head", true, "head|leader|leiter|leiterin|chef|chefin|boss"),
 ];
 
-/// The ways to name offices, by their first word: the one name, and all words.
-static BY_WORD: LazyLock<HashMap<&'static str, Vec<(&'static str, Vec<&'static str>)>>> =
-    LazyLock::new(|| {
-        let mut by_word: HashMap<_, Vec<_>> = HashMap::new();
-        for (name, _, variants) in OFFICES {
-            for variant in variants.split('|') {
-                let words: Vec<&str> = variant.split(' ').collect();
-                by_word.entry(words[0]).or_default().push((*name, words));
-            }
+/// A way to name an office: its one name, and the words.
+type Variant = (&'static str, Vec<&'static str>);
+
+/// The ways to name offices, by their first word.
+static BY_WORD: LazyLock<HashMap<&'static str, Vec<Variant>>> = LazyLock::new(|| {
+    let mut by_word: HashMap<&'static str, Vec<Variant>> = HashMap::new();
+    for (name, _, variants) in OFFICES {
+        for variant in variants.split('|') {
+            let words: Vec<&str> = variant.split(' ').collect();
+            by_word.entry(words[0]).or_default().push((*name, words));
         }
-        by_word
-    });
+    }
+    by_word
+});
 
 /// The office under which those who lead or run something are kept, if no title is given.
 pub(crate) const HEAD: &str = "head";

@@ -311,9 +311,9 @@ const STOPS: [&str; 61] = [
     "leaving",
 ];
 /// Small words inside names, where a capital follows.
-const INSIDE: [&str; 29] = [
-    "of", "the", "and", "for", "de", "da", "do", "dos", "del", "du", "di", "la", "le", "van", "von", "der",
-    "den", "des", "die", "y", "i", "al", "e", "und", "für", "&", "+", "bin", "zu",
+const INSIDE: [&str; 30] = [
+    "na", "of", "the", "and", "for", "de", "da", "do", "dos", "del", "du", "di", "la", "le", "van", "von",
+    "der", "den", "des", "die", "y", "i", "al", "e", "und", "für", "&", "+", "bin", "zu",
 ];
 /// Words before a name that are no part of it.
 const LEADS: [&str; 41] = [

@@ -240,14 +240,13 @@ pub(super) fn verbs(items: &[Item<'_>], german: bool) -> Vec<Verb> {
 fn matched(items: &[Item<'_>], at: usize, phrase: &str) -> Option<usize> {
     let mut next = at;
     for (number, word) in phrase.split(' ').enumerate() {
-        while number > 0 {
-            match items.get(next)? {
-                Item::When(_) => next += 1,
-                Item::Word(found) if found.lower != word && ADVERBS.contains(&found.lower.as_str()) => {
-                    next += 1
-                }
-                Item::Word(_) | Item::Offices(..) | Item::Possessive => break,
-            }
+        if number > 0 {
+            let may_stand_between = |item: &&Item<'_>| match item {
+                Item::When(_) => true,
+                Item::Word(found) => found.lower != word && ADVERBS.contains(&found.lower.as_str()),
+                Item::Offices(..) | Item::Possessive => false,
+            };
+            next += items[next..].iter().take_while(may_stand_between).count();
         }
         let found = items.get(next)?.word()?;
         // A verb is written small, except at the start of a sentence.

@@ -91,7 +91,8 @@ pub async fn suggest(engine: &Engine, about: Option<&str>, count: usize) -> Resu
         return Err(QueryError::TooMuch { what: "characters of about", size, limit: MAX_ABOUT_CHARS });
     }
     let snapshot = engine.store.snapshot().await?;
-    let excerpts = Excerpts::read(snapshot.as_ref(), about.map(str::trim)).await?;
+    let excerpts =
+        Excerpts::read(snapshot.as_ref(), about.map(str::trim).filter(|about| !about.is_empty())).await?;
     drop(snapshot);
     if excerpts.list.is_empty() || count == 0 {
         return Ok(Suggestions::default());
@@ -122,6 +123,8 @@ struct Named {
 
 #[derive(Default)]
 struct Excerpts {
+    /// Names of what the questions are to be about; empty for anything.
+    subjects: Vec<String>,
     list: Vec<Excerpt>,
     chunks: BTreeMap<ChunkId, Chunk>,
     documents: BTreeMap<DocumentId, Document>,
@@ -131,7 +134,7 @@ struct Excerpts {
 impl Excerpts {
     async fn read(snapshot: &dyn Snapshot, about: Option<&str>) -> Result<Self, QueryError> {
         let mut excerpts = Self::default();
-        let subjects = match about.filter(|about| !about.is_empty()) {
+        let subjects = match about {
             Some(about) => named_in(snapshot, about).await?,
             None => {
                 if layer_state(snapshot).await? != LayerState::Missing {
@@ -142,6 +145,9 @@ impl Excerpts {
                 snapshot.entities(&keys).await?.into_iter().flatten().filter(is_topic).collect()
             }
         };
+        if about.is_some() {
+            excerpts.subjects = subjects.iter().map(|entity| entity.name.clone()).collect();
+        }
         excerpts.add_entities(snapshot, &subjects, about.is_some()).await?;
         excerpts.list.retain(|excerpt| {
             let document = excerpts.chunks.get(&excerpt.chunk).map(|chunk| &chunk.document);
@@ -212,7 +218,7 @@ impl Excerpts {
         Ok(())
     }
 
-    /// The sentence of these chunks that tells most about the first of the entities.
+    /// The sentence of these chunks that tells most about the first of the entities, if it names all of them.
     fn add_sentence(&mut self, about: &[&Entity], chunks: &[ChunkId]) {
         let chunks: Vec<&Chunk> = chunks.iter().filter_map(|id| self.chunks.get(id)).collect();
         let passages: Vec<Passage<'_>> = chunks
@@ -223,8 +229,13 @@ impl Excerpts {
         else {
             return;
         };
+        let chunk = chunks[quote.passage];
+        let sentence = &chunk.text[quote.range.clone()];
+        if !about.iter().skip(1).all(|entity| sentence.contains(&entity.name)) {
+            return;
+        }
         let names = about.iter().map(|entity| Named { name: entity.name.clone(), kind: entity.kind.clone() });
-        let chunk = chunks[quote.passage].id.clone();
+        let chunk = chunk.id.clone();
         self.list.push(Excerpt { chunk, range: quote.range, names: names.collect() });
     }
 
@@ -251,6 +262,12 @@ impl Excerpts {
             }
         }
         Ok(())
+    }
+
+    /// Whether a question or its answer names one of the subjects, if there are any.
+    fn is_about_subjects(&self, question: &str, sentence: &str) -> bool {
+        let names = |name: &String| question.contains(name.as_str()) || sentence.contains(name.as_str());
+        self.subjects.is_empty() || self.subjects.iter().any(names)
     }
 
     /// A question with the sentence of a chunk that answers it.
@@ -353,6 +370,9 @@ fn by_rules(excerpts: &Excerpts, count: usize) -> Suggestions {
                 continue;
             }
             let Some(range) = form.answered_by(chunk) else { continue };
+            if !excerpts.is_about_subjects(&form.question, &chunk.text[range.clone()]) {
+                continue;
+            }
             if !quoted.insert((chunk.id.clone(), range.start)) {
                 continue;
             }
@@ -388,7 +408,7 @@ enum Needs {
     Names,
     /// One of these words.
     Word(&'static [&'static str]),
-    /// One of these words before the name, as in "Ada wrote the notes", or with "by" after it.
+    /// One of these words right before the name, as in "Ada wrote the Notes", or with "by" after it.
     WordBefore(&'static [&'static str]),
     /// One of these words, and a number.
     WordAndNumber(&'static [&'static str]),
@@ -404,13 +424,12 @@ impl Form {
         let fits = match self.needs {
             Needs::Names => true,
             Needs::Word(words) => has_any(words),
-            Needs::WordBefore(words) => {
-                let name = self.names.first().and_then(|name| lower.find(&name.to_lowercase()));
-                words.iter().any(|word| {
-                    let is_before = lower.find(word).zip(name).is_some_and(|(word, name)| word < name);
-                    is_before || lower.contains(&format!("{word} by "))
-                })
-            }
+            Needs::WordBefore(words) => self.names.first().is_some_and(|name| {
+                let name = name.to_lowercase();
+                words
+                    .iter()
+                    .any(|word| lower.contains(&format!("{word} by ")) || is_followed_by(&lower, word, &name))
+            }),
             Needs::WordAndNumber(words) => has_any(words) && sentence.contains(|c: char| c.is_numeric()),
         };
         let has_names = self.names.iter().all(|name| sentence.contains(name.as_str()));
@@ -418,6 +437,16 @@ impl Form {
     }
 }
 
+/// Whether nothing but an article stands between a word and a name after it.
+fn is_followed_by(sentence: &str, word: &str, name: &str) -> bool {
+    sentence.match_indices(word).any(|(at, _)| {
+        let rest = &sentence[at + word.len()..];
+        rest.find(name).is_some_and(|end| ARTICLES.contains(&rest[..end].trim()))
+    })
+}
+
+/// What may stand between a verb and its object.
+const ARTICLES: [&str; 9] = ["", "the", "a", "an", "der", "die", "das", "den", "了"];
 /// Forms of questions in English: `{}` is a name.
 const ENGLISH: [(&str, Needs); 14] = [
     ("Who founded {}?", Needs::WordBefore(&["founded"])),
@@ -463,6 +492,8 @@ fn forms_of(sentence: &str, names: &[Named]) -> Vec<Form> {
     let proper = names.iter().filter(|named| named.name.starts_with(|c: char| !c.is_lowercase()));
     for Named { name, kind } in proper.take(2) {
         let names = vec![name.clone()];
+        let with_article = format!("the {name}");
+        let name = if sentence.contains(&with_article) { &with_article } else { name };
         forms.extend(of_language.iter().map(|(question, needs)| Form {
             question: question.replace("{}", name),
             names: names.clone(),

@@ -170,7 +170,7 @@ async fn the_newest_revision_and_the_one_before_are_spoken_without_sessions() {
     assert_eq!(modern.peer_info().expect("a server").protocol_version, ProtocolVersion::V_2026_07_28);
     let older = client(&server, "/mcp", None, ClientLifecycleMode::Initialize).await;
     assert_eq!(older.peer_info().expect("a server").protocol_version, ProtocolVersion::V_2025_11_25);
-    assert_eq!(names(&older.list_all_tools().await.expect("tools")).len(), 7);
+    assert_eq!(names(&older.list_all_tools().await.expect("tools")).len(), 8);
     for version in ["2025-11-25", "2025-06-18", "2025-03-26"] {
         let params = json!({
             "protocolVersion": version,
@@ -286,7 +286,7 @@ async fn a_batch_is_answered_as_a_list_where_the_revision_has_batches() {
         assert_eq!(ids, [&json!("a"), &json!("b"), &json!(7)], "{answers:?}");
         assert_eq!(answers[0]["result"], json!({}));
         assert_eq!(answers[1]["error"]["code"], -32600);
-        assert_eq!(answers[2]["result"]["tools"].as_array().map(Vec::len), Some(7));
+        assert_eq!(answers[2]["result"]["tools"].as_array().map(Vec::len), Some(8));
     }
     let silent = server.send(batch(json!([initialized]), None)).await;
     assert_eq!((silent.status, silent.body.as_str()), (202, ""));

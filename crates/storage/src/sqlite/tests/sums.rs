@@ -29,6 +29,7 @@ fn full() -> (SqliteStore, TempDir) {
     middle.extraction = ChunkExtraction::Done { key: nothing.key.clone() };
     batch.put_chunks.push(middle);
     batch.put_extractions.push(nothing);
+    batch.put_claims = vec![sample::claim(&chunk, 0, "ADA", Some("BOB"))];
     batch.put_tracks = vec![(sample::track("run"), document.clone())];
     batch.put_renewals = vec![sample::renewal(&chunk, ChunkExtraction::Pending)];
     batch.put_situations = vec![sample::situation(&chunk, "s", Some("In a letter."))];

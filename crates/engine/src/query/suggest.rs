@@ -406,11 +406,12 @@ struct Form {
 enum Needs {
     /// Nothing.
     Names,
-    /// One of these words.
+    /// One of these words, in a sentence that begins with the name.
     Word(&'static [&'static str]),
-    /// One of these words right before the name, as in "Ada wrote the Notes", or with "by" after it.
-    WordBefore(&'static [&'static str]),
-    /// One of these words, and a number.
+    /// One of these words right before the name, as in "Ada wrote the Notes", or with "by" in a sentence that begins with
+    /// the name.
+    ObjectOf(&'static [&'static str]),
+    /// The same, and a number.
     WordAndNumber(&'static [&'static str]),
 }
 
@@ -421,16 +422,18 @@ impl Form {
         let sentence = &chunk.text[range.clone()];
         let lower = sentence.to_lowercase();
         let has_any = |words: &[&str]| words.iter().any(|word| lower.contains(word));
+        let name = self.names.first().map_or_else(String::new, |name| name.to_lowercase());
+        let is_subject = begins_with(&lower, &name);
         let fits = match self.needs {
             Needs::Names => true,
-            Needs::Word(words) => has_any(words),
-            Needs::WordBefore(words) => self.names.first().is_some_and(|name| {
-                let name = name.to_lowercase();
-                words
-                    .iter()
-                    .any(|word| lower.contains(&format!("{word} by ")) || is_followed_by(&lower, word, &name))
+            Needs::Word(words) => is_subject && has_any(words),
+            Needs::ObjectOf(words) => words.iter().any(|word| {
+                let is_passive = is_subject && lower.contains(&format!("{word} by "));
+                is_passive || is_followed_by(&lower, word, &name)
             }),
-            Needs::WordAndNumber(words) => has_any(words) && sentence.contains(|c: char| c.is_numeric()),
+            Needs::WordAndNumber(words) => {
+                is_subject && has_any(words) && sentence.contains(|c: char| c.is_numeric())
+            }
         };
         let has_names = self.names.iter().all(|name| sentence.contains(name.as_str()));
         (is_prose(sentence) && fits && has_names).then_some(range)
@@ -445,17 +448,22 @@ fn is_followed_by(sentence: &str, word: &str, name: &str) -> bool {
     })
 }
 
-/// What may stand between a verb and its object.
+/// Whether a sentence begins with a name, after an article.
+fn begins_with(sentence: &str, name: &str) -> bool {
+    sentence.find(name).is_some_and(|start| ARTICLES.contains(&sentence[..start].trim()))
+}
+
+/// What may stand between a verb and its object, and before a subject.
 const ARTICLES: [&str; 9] = ["", "the", "a", "an", "der", "die", "das", "den", "了"];
 /// Forms of questions in English: `{}` is a name.
 const ENGLISH: [(&str, Needs); 14] = [
-    ("Who founded {}?", Needs::WordBefore(&["founded"])),
-    ("Who built {}?", Needs::WordBefore(&["built"])),
-    ("Who wrote {}?", Needs::WordBefore(&["wrote", "written"])),
-    ("Who invented {}?", Needs::WordBefore(&["invented"])),
-    ("Who discovered {}?", Needs::WordBefore(&["discovered"])),
-    ("Who designed {}?", Needs::WordBefore(&["designed"])),
-    ("Who directs {}?", Needs::WordBefore(&["directs", "director of"])),
+    ("Who founded {}?", Needs::ObjectOf(&["founded"])),
+    ("Who built {}?", Needs::ObjectOf(&["built"])),
+    ("Who wrote {}?", Needs::ObjectOf(&["wrote", "written"])),
+    ("Who invented {}?", Needs::ObjectOf(&["invented"])),
+    ("Who discovered {}?", Needs::ObjectOf(&["discovered"])),
+    ("Who designed {}?", Needs::ObjectOf(&["designed"])),
+    ("Who directs {}?", Needs::ObjectOf(&["directs", "director of"])),
     ("When was {} founded?", Needs::WordAndNumber(&["founded"])),
     ("When was {} built?", Needs::WordAndNumber(&["was built"])),
     ("When was {} born?", Needs::WordAndNumber(&["born"])),
@@ -466,16 +474,16 @@ const ENGLISH: [(&str, Needs); 14] = [
 ];
 /// The same in German.
 const GERMAN: [(&str, Needs); 6] = [
-    ("Wer gründete {}?", Needs::WordBefore(&["gründete"])),
-    ("Wer baute {}?", Needs::WordBefore(&["baute"])),
-    ("Wer schrieb {}?", Needs::WordBefore(&["schrieb"])),
+    ("Wer gründete {}?", Needs::ObjectOf(&["gründete"])),
+    ("Wer baute {}?", Needs::ObjectOf(&["baute"])),
+    ("Wer schrieb {}?", Needs::ObjectOf(&["schrieb"])),
     ("Wann wurde {} gegründet?", Needs::WordAndNumber(&["gegründet"])),
     ("Wann wurde {} geboren?", Needs::WordAndNumber(&["geboren"])),
     ("Wo liegt {}?", Needs::Word(&["liegt"])),
 ];
 /// The same in Chinese.
 const CHINESE: [(&str, Needs); 3] = [
-    ("谁创立了{}？", Needs::WordBefore(&["创立", "创办", "创建"])),
+    ("谁创立了{}？", Needs::ObjectOf(&["创立", "创办", "创建"])),
     ("{}是什么时候成立的？", Needs::WordAndNumber(&["成立"])),
     ("{}在哪里？", Needs::Word(&["位于"])),
 ];

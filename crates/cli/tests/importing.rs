@@ -143,7 +143,32 @@ fn graphrag_project(graphloom: &Graphloom, folder: &str) {
             ),
         ],
     );
-    put("covariates", &[column("id", texts(&["c0"]))]);
+    put(
+        "covariates",
+        &[
+            column("id", texts(&["c0", "c1", "c2", "c3"])),
+            column("subject_id", texts(&["CLARA VOSS", "CLARA VOSS", "CLARA VOSS", "SCHOOL OF KELM"])),
+            column("object_id", texts(&["LIND BRIDGE", "NONE", "KELM", "NONE"])),
+            column("type", texts(&["OPENING", "TEACHING", "TEACHING", "FIRE"])),
+            column("status", texts(&["TRUE", "TRUE", "TRUE", "TRUE"])),
+            column("start_date", texts(&["1931-01-01T00:00:00", "NONE", "NONE", "1940"])),
+            column("end_date", texts(&["1931-12-31T00:00:00", "NONE", "NONE", "NONE"])),
+            column(
+                "description",
+                texts(&["She opened it.", "She taught.", "She taught in Kelm.", "It burned."]),
+            ),
+            column(
+                "source_text",
+                texts(&[
+                    "Clara  Voss opened the Lind bridge in 1931.",
+                    "Clara Voss taught Latin.",
+                    "She was a teacher. \"Clara Voss taught chemistry in Kelm.\"",
+                    "The school of Kelm burned down in 1940.",
+                ]),
+            ),
+            column("text_unit_id", texts(&["u1", "u3", "u3", "u9"])),
+        ],
+    );
 }
 
 fn imported() -> Graphloom {
@@ -165,7 +190,9 @@ fn a_graphrag_project_is_imported_once_and_cited_at_its_passages() {
         .says("3 documents, 4 chunks (4 verbatim in their documents, 4 extracted), 8 entities, 6 relations, 2 reports")
         .says("entity rows that are other spellings of an entity, merged with it: 1")
         .says("known by their relationships alone: 1")
-        .says("claims (covariates), left out: 1")
+        .says("4 claims (2 with a quote that stands in the text)")
+        .says("claims (covariates) whose source text does not stand in their text unit, left out: 1")
+        .says("claims (covariates) without a text unit that is there, left out: 1")
         .says("3 documents imported")
         .says("1 of 2 reports");
     let entity = graphloom.json(&["graph", "show", "Lind bridge"]);
@@ -175,6 +202,24 @@ fn a_graphrag_project_is_imported_once_and_cited_at_its_passages() {
     assert_eq!((&citation["source"], &citation["lines"][0]), (&json!("bridge.txt"), &json!(1)), "{answer}");
     let quote = citation["quote"].as_str().expect("a quote");
     assert!(BRIDGE.contains(quote), "{quote}");
+    let claims = graphloom.json(&["claims", "Clara Voss"]);
+    let lines: Vec<&Value> =
+        claims["claims"].as_array().expect("claims").iter().map(|claim| &claim["line"]).collect();
+    let quotes: Vec<&Value> = claims["claims"]
+        .as_array()
+        .expect("claims")
+        .iter()
+        .map(|claim| &claim["quoted"][0]["text"])
+        .collect();
+    assert_eq!(
+        lines,
+        ["CLARA VOSS, opening – LIND BRIDGE: 1931-01-01 to 1931-12-31", "CLARA VOSS, teaching – KELM"]
+    );
+    assert_eq!(
+        quotes,
+        ["Clara Voss opened the Lind bridge in 1931.", "Clara Voss taught chemistry in Kelm."],
+        "{claims}"
+    );
     graphloom.run(&["check"]).exits(0);
 
     let hash = graphloom.hash();
@@ -242,7 +287,10 @@ fn a_report_is_used_again_while_its_community_and_evidence_are_the_same() {
 fn what_is_exported_for_graphrag_and_imported_again_is_the_same() {
     let graphloom = imported();
     graphloom.ok(&["derive", "communities"]);
-    graphloom.run(&["export", "graphrag", "tables"]).exits(0).says("3 documents, 4 text units, 8 entities");
+    graphloom
+        .run(&["export", "graphrag", "tables"])
+        .exits(0)
+        .says("3 documents, 4 text units, 8 entities, 6 relationships, 2 claims");
     graphloom.run(&["export", "graphrag", "tables"]).exits(1).says("--force replaces it");
     let other = Graphloom::new();
     let tables = graphloom.path("tables");

@@ -72,6 +72,8 @@ pub struct Found {
     pub reports: u64,
     /// Claims (covariates).
     pub claims: u64,
+    /// Of these, claims whose source text stands in their text unit, which are taken over.
+    pub claims_taken: u64,
 }
 
 /// Why a folder was not read or written; nothing was stored.

@@ -101,11 +101,12 @@ async fn to_graphrag(app: &App, folder: &Path, force: bool) -> anyhow::Result<Ex
         return Ok(Exit::Done);
     }
     app.output.line(format_args!(
-        "{}, {}, {}, {}, {}, {}",
+        "{}, {}, {}, {}, {}, {}, {}",
         count(written.documents, "document"),
         count(written.text_units, "text unit"),
         count(written.entities, "entity"),
         count(written.relationships, "relationship"),
+        count(written.covariates, "claim"),
         count(written.communities, "community"),
         count(written.reports, "report"),
     ))?;

@@ -172,10 +172,25 @@ impl Summary {
         if output.json {
             return output.json(self);
         }
-        let Found { documents, chunks, verbatim, extracted, entities, relations, reports, claims: _ } =
-            &self.found;
+        let Found {
+            documents,
+            chunks,
+            verbatim,
+            extracted,
+            entities,
+            relations,
+            reports,
+            claims,
+            claims_taken,
+        } = &self.found;
+        let claims = match claims {
+            0 => String::new(),
+            claims => {
+                format!(", {} ({claims_taken} with a quote that stands in the text)", count(*claims, "claim"))
+            }
+        };
         output.line(format_args!(
-            "{}: {}, {} ({verbatim} verbatim in their documents, {extracted} extracted), {}, {}, {}",
+            "{}: {}, {} ({verbatim} verbatim in their documents, {extracted} extracted), {}, {}, {}{claims}",
             self.from,
             count(*documents, "document"),
             count(*chunks, "chunk"),

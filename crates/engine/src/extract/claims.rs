@@ -156,21 +156,29 @@ pub fn parse_claims(text: &str, cut: bool, passage: &str) -> ParsedClaims {
     parsed
 }
 
-/// The fields of a record as the answer has them.
-#[derive(Debug, Default)]
-struct Draft {
-    subject: String,
-    object: String,
-    kind: String,
-    status: String,
-    start: String,
-    end: String,
-    description: String,
-    quote: String,
+/// The fields of a claim as a model wrote them; any may be empty or say `NONE`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ClaimFields {
+    /// Name of the entity that the claim is about.
+    pub subject: String,
+    /// Name of the other entity.
+    pub object: String,
+    /// What is claimed.
+    pub kind: String,
+    /// The name of a status.
+    pub status: String,
+    /// When it began.
+    pub start: String,
+    /// When it ended.
+    pub end: String,
+    /// The claim in a sentence.
+    pub description: String,
+    /// The words of the passage that state it.
+    pub quote: String,
 }
 
 /// The fields of a tuple; those of one without a description too.
-fn of_fields(fields: &[String]) -> Option<Draft> {
+fn of_fields(fields: &[String]) -> Option<ClaimFields> {
     let fields = match fields.first().map(|first| first.to_lowercase()) {
         Some(tag) if matches!(tag.as_str(), "claim" | "claims" | "covariate") => &fields[1..],
         _ => fields,
@@ -181,7 +189,7 @@ fn of_fields(fields: &[String]) -> Option<Draft> {
         7 => (String::new(), field(6)),
         _ => return None,
     };
-    Some(Draft {
+    Some(ClaimFields {
         subject: field(0),
         object: field(1),
         kind: field(2),
@@ -193,12 +201,12 @@ fn of_fields(fields: &[String]) -> Option<Draft> {
     })
 }
 
-fn of_json(item: &JsonItem) -> Draft {
+fn of_json(item: &JsonItem) -> ClaimFields {
     let field = |keys: &[&str]| {
         let found = keys.iter().find_map(|key| item.fields.iter().find(|(name, _)| name == key));
         found.map_or(String::new(), |(_, value)| value.clone())
     };
-    Draft {
+    ClaimFields {
         subject: field(&["subject", "subjectname", "subjectid", "source", "entity"]),
         object: field(&["object", "objectname", "objectid", "target"]),
         kind: field(&["kind", "type", "claimtype", "predicate", "relation"]),
@@ -211,8 +219,8 @@ fn of_json(item: &JsonItem) -> Draft {
 }
 
 impl ParsedClaims {
-    fn take(&mut self, draft: Draft, span: Range<usize>, passage: &str) {
-        match record(draft, passage) {
+    fn take(&mut self, fields: ClaimFields, span: Range<usize>, passage: &str) {
+        match claim_record(fields, passage) {
             Ok(record) if self.records.contains(&record) => {}
             Ok(record) => self.records.push(record),
             Err(reason) => self.rejects.push((reason, span)),
@@ -220,27 +228,28 @@ impl ParsedClaims {
     }
 }
 
-fn record(draft: Draft, passage: &str) -> Result<ClaimRecord, RejectReason> {
-    let subject = named(&draft.subject).ok_or(RejectReason::NoName)?;
-    let kind = one_line(draft.kind.trim()).to_lowercase();
+/// The claim that these fields make about `passage`, by the rules of [`parse_claims`]; or why they make none.
+pub fn claim_record(fields: ClaimFields, passage: &str) -> Result<ClaimRecord, RejectReason> {
+    let subject = named(&fields.subject).ok_or(RejectReason::NoName)?;
+    let kind = one_line(fields.kind.trim()).to_lowercase();
     if is_none(&kind) {
         return Err(RejectReason::FieldCount);
     }
-    let quote = quote_in(passage, &draft.quote).ok_or(RejectReason::QuoteNotFound)?;
-    let object = named(&draft.object).filter(|object| *object != subject);
-    let period = Period { start: date(&draft.start), end: date(&draft.end) };
+    let quote = quote_in(passage, &fields.quote).ok_or(RejectReason::QuoteNotFound)?;
+    let object = named(&fields.object).filter(|object| *object != subject);
+    let period = Period { start: date(&fields.start), end: date(&fields.end) };
     let period = match (&period.start, &period.end) {
         (Some(start), Some(end)) if end.end_ms() <= start.start_ms() => {
             Period { start: period.end, end: period.start }
         }
         _ => period,
     };
-    let description = if is_none(&draft.description) { quote.clone() } else { draft.description };
+    let description = if is_none(&fields.description) { quote.clone() } else { fields.description };
     Ok(ClaimRecord {
         subject,
         object,
         kind,
-        status: ClaimStatus::find(&draft.status).unwrap_or(ClaimStatus::Suspected),
+        status: ClaimStatus::find(&fields.status).unwrap_or(ClaimStatus::Suspected),
         period,
         description: one_line(description.trim()),
         quote,
@@ -274,12 +283,13 @@ fn date(field: &str) -> Option<IsoDate> {
 
 /// The words of `passage` that `quote` repeats; `None` where it holds no such words.
 fn quote_in(passage: &str, quote: &str) -> Option<String> {
-    let quote = quote.trim().trim_end_matches("...").trim_end_matches('…').trim();
-    let bare = quote.trim_matches(['"', '“', '”', '\'', '‘', '’', '«', '»']).trim();
+    let quote = quote.trim();
+    let short = quote.trim_end_matches("...").trim_end_matches('…').trim();
+    let bare = short.trim_matches(['"', '“', '”', '\'', '‘', '’', '«', '»']).trim();
     if bare.is_empty() {
         return None;
     }
-    for exact in [quote, bare] {
+    for exact in [quote, short, bare] {
         if passage.contains(exact) {
             return Some(exact.to_owned());
         }

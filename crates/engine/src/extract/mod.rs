@@ -24,7 +24,7 @@ use crate::offline::RULES;
 use crate::prompt::{EXTRACT_CONTINUE, EXTRACT_GLEAN, EXTRACT_MISSED, EXTRACT_SYSTEM, EXTRACT_USER, Prompts};
 use crate::text::entity_key;
 pub(crate) use claims::claim_messages;
-pub use claims::{MAX_CLAIMS, ParsedClaims, parse_claims};
+pub use claims::{ClaimFields, MAX_CLAIMS, ParsedClaims, claim_record, parse_claims};
 use claims::{ask_for_claims, claims_prompt};
 pub use coverage::{Coverage, MAX_MISSED, MIN_MISSED, MIN_MISSED_PERCENT, coverage};
 pub use form::RecordForm;

@@ -7,6 +7,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use graphloom_engine::extract::ClaimFields;
+
 use crate::MigrateError;
 use crate::table::{self, Row};
 
@@ -29,8 +31,7 @@ pub(super) struct Layout {
     /// Ids of the entities of each community, by its number; in 0.x their titles.
     pub(super) communities: BTreeMap<String, BTreeSet<String>>,
     pub(super) reports: Vec<Row>,
-    /// Number of claims.
-    pub(super) claims: u64,
+    pub(super) claims: Vec<ClaimRow>,
     /// Whether there is a table of entities.
     pub(super) has_graph: bool,
     /// What is not there.
@@ -77,6 +78,13 @@ pub(super) struct RelationRow {
     pub(super) units: Vec<String>,
 }
 
+#[derive(Debug)]
+pub(super) struct ClaimRow {
+    /// Id of its text unit.
+    pub(super) unit: String,
+    pub(super) fields: ClaimFields,
+}
+
 impl Layout {
     /// Reads all tables below `folder`.
     pub(super) fn read(folder: &Path) -> Result<Self, MigrateError> {
@@ -86,9 +94,7 @@ impl Layout {
         layout.read_units(&tables)?;
         layout.read_graph(&tables)?;
         layout.read_communities(&tables)?;
-        if let Some(claims) = tables.read("covariates", &["id", "covariate_type"])? {
-            layout.claims = claims.len() as u64;
-        }
+        layout.read_claims(&tables)?;
         let nothing = layout.documents.is_empty() && layout.units.is_empty();
         if nothing {
             return Err(foreign(folder));
@@ -263,6 +269,36 @@ impl Layout {
         if self.communities.is_empty() && !self.reports.is_empty() {
             self.missing
                 .push("no table says which entities a community has; its reports are left out".to_owned());
+        }
+        Ok(())
+    }
+}
+
+impl Layout {
+    fn read_claims(&mut self, tables: &Tables) -> Result<(), MigrateError> {
+        const COLUMNS: [&str; 9] = [
+            "subject_id",
+            "object_id",
+            "type",
+            "status",
+            "start_date",
+            "end_date",
+            "description",
+            "source_text",
+            "text_unit_id",
+        ];
+        for row in tables.read("covariates", &COLUMNS)?.unwrap_or_default() {
+            let fields = ClaimFields {
+                subject: row.text("subject_id"),
+                object: row.text("object_id"),
+                kind: row.text("type"),
+                status: row.text("status"),
+                start: row.text("start_date"),
+                end: row.text("end_date"),
+                description: row.text("description"),
+                quote: row.text("source_text"),
+            };
+            self.claims.push(ClaimRow { unit: row.text("text_unit_id"), fields });
         }
         Ok(())
     }

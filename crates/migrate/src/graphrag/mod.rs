@@ -4,6 +4,8 @@
 //! behind it. Here this becomes one extraction for each text unit: the entities and relationships that list it. Weights
 //! are divided among the text units, descriptions among the documents.
 
+mod claims;
+mod covariates;
 mod layout;
 mod reports;
 mod write;
@@ -11,7 +13,7 @@ mod write;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use graphloom_core::{EntityKey, EntityRecord, Records, RelationKey, RelationRecord, Span};
+use graphloom_core::{ClaimRecord, EntityKey, EntityRecord, Records, RelationKey, RelationRecord, Span};
 use graphloom_engine::index::{ImportedChunk, ImportedDocument, recorded};
 use graphloom_engine::text::{clean_name, entity_key, sanitize};
 
@@ -38,7 +40,7 @@ pub fn read(folder: &Path, prefix: &str) -> Result<Import, MigrateError> {
     let mut found = Found {
         chunks: layout.units.len() as u64,
         reports: layout.reports.len() as u64,
-        claims: layout.claims,
+        claims: layout.claims.len() as u64,
         ..Found::default()
     };
     let mut documents = Documents::of(&layout, prefix);
@@ -64,9 +66,7 @@ pub fn read(folder: &Path, prefix: &str) -> Result<Import, MigrateError> {
         ));
     }
     let reports = Reports::new(&layout, &graph, &documents, &mut missing);
-    if layout.claims > 0 {
-        missing.push(format!("claims (covariates), left out: {}", layout.claims));
-    }
+    found.claims_taken = claims::place(&layout, &mut documents, &mut missing);
     let mut vectors = Vectors::default();
     for unit in layout.units.values() {
         if let Some(vector) = &unit.vector {
@@ -95,15 +95,17 @@ struct Document {
 struct Said {
     entities: BTreeMap<EntityKey, EntityRecord>,
     relations: BTreeMap<RelationKey, RelationRecord>,
+    claims: Vec<ClaimRecord>,
 }
 
 impl Document {
     fn finish(self) -> ImportedDocument {
         let Self { source, text, meta, units, has_graph } = self;
-        let chunks = units.into_iter().map(|(span, Said { entities, relations })| {
+        let chunks = units.into_iter().map(|(span, Said { entities, relations, claims })| {
             let records = Records {
                 entities: entities.into_values().collect(),
                 relations: relations.into_values().collect(),
+                claims,
                 ..Records::default()
             };
             let extraction = match has_graph {
@@ -535,6 +537,7 @@ mod tests {
             relations: 1,
             reports: 1,
             claims: 0,
+            claims_taken: 0,
         };
         assert_eq!((&import.found, &import.missing), (&found, &Vec::new()));
         let said = |number: usize| {

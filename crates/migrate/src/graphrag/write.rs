@@ -11,6 +11,7 @@ use graphloom_engine::derive::{Communities, Finding, Reference, Report};
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::covariates::Covariates;
 use crate::MigrateError;
 use crate::table::{self, Column, Values};
 
@@ -22,8 +23,15 @@ const MAX_CHUNKS: usize = 1_000_000;
 const NO_PARENT: i64 = -1;
 
 /// The tables that can be written, by name.
-pub const TABLES: [&str; 6] =
-    ["documents", "text_units", "entities", "relationships", "communities", "community_reports"];
+pub const TABLES: [&str; 7] = [
+    "documents",
+    "text_units",
+    "entities",
+    "relationships",
+    "covariates",
+    "communities",
+    "community_reports",
+];
 
 /// What was written.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -38,6 +46,8 @@ pub struct Written {
     pub entities: u64,
     /// Relationships.
     pub relationships: u64,
+    /// Claims.
+    pub covariates: u64,
     /// Communities.
     pub communities: u64,
     /// Community reports.
@@ -55,12 +65,14 @@ pub async fn write(snapshot: &dyn Snapshot, folder: &Path, period: &str) -> Resu
         .map_err(|source| MigrateError::Write { path: folder.to_owned(), source })?;
     let documents = Documents::read(snapshot).await?;
     let graph = Graph::read(snapshot).await?;
+    let covariates = Covariates::read(snapshot, &documents, &graph).await?;
     let communities = CommunityTree::read(snapshot).await?;
     let mut written = Written {
         documents: documents.list.len() as u64,
         text_units: documents.chunks.len() as u64,
         entities: graph.entities.len() as u64,
         relationships: graph.relations.len() as u64,
+        covariates: covariates.len(),
         communities: communities.nodes.len() as u64,
         communities_current: communities.current,
         ..Written::default()
@@ -75,9 +87,10 @@ pub async fn write(snapshot: &dyn Snapshot, folder: &Path, period: &str) -> Resu
         Ok(())
     };
     put("documents", documents.table())?;
-    put("text_units", documents.units_table(&graph))?;
+    put("text_units", documents.units_table(&graph, &covariates))?;
     put("entities", graph.entities_table())?;
     put("relationships", graph.relations_table())?;
+    put("covariates", covariates.table())?;
     if communities.current.is_some() {
         put("communities", communities.table(&graph, period))?;
         let (reports, columns) = communities.reports_table(&documents, period);
@@ -87,20 +100,20 @@ pub async fn write(snapshot: &dyn Snapshot, folder: &Path, period: &str) -> Resu
     Ok(written)
 }
 
-fn texts<T>(rows: &[T], text: impl Fn(&T) -> String) -> Values {
+pub(super) fn texts<T>(rows: &[T], text: impl Fn(&T) -> String) -> Values {
     Values::Texts(rows.iter().map(text).collect())
 }
 
 /// `human_readable_id`: the number of each row.
-fn numbers(rows: usize) -> Column {
+pub(super) fn numbers(rows: usize) -> Column {
     Column { name: "human_readable_id", values: Values::Integers((0..rows as i64).collect()) }
 }
 
-fn column(name: &'static str, values: Values) -> Column {
+pub(super) fn column(name: &'static str, values: Values) -> Column {
     Column { name, values }
 }
 
-struct Documents {
+pub(super) struct Documents {
     /// With their texts, by source.
     list: Vec<(Document, String)>,
     /// In the order of the documents.
@@ -123,6 +136,14 @@ impl Documents {
         }
         let numbers = chunks.iter().enumerate().map(|(number, chunk)| (chunk.id.clone(), number)).collect();
         Ok(Self { list, chunks, numbers })
+    }
+
+    pub(super) fn number(&self, chunk: &ChunkId) -> Option<usize> {
+        self.numbers.get(chunk).copied()
+    }
+
+    pub(super) fn chunk(&self, chunk: &ChunkId) -> Option<&Chunk> {
+        self.chunks.get(self.number(chunk)?)
     }
 
     fn table(&self) -> Vec<Column> {
@@ -154,7 +175,7 @@ impl Documents {
         ]
     }
 
-    fn units_table(&self, graph: &Graph) -> Vec<Column> {
+    fn units_table(&self, graph: &Graph, covariates: &Covariates) -> Vec<Column> {
         let rows = &self.chunks;
         let mut entities: BTreeMap<&ChunkId, Vec<String>> = BTreeMap::new();
         for EntityRow { entity, chunks, .. } in &graph.entities {
@@ -168,6 +189,7 @@ impl Documents {
                 relations.entry(chunk).or_default().push(relation.key.to_string());
             }
         }
+        let mut claims = covariates.of_chunks();
         let lists = |lists: &mut BTreeMap<&ChunkId, Vec<String>>| {
             Values::TextLists(rows.iter().map(|chunk| lists.remove(&chunk.id).unwrap_or_default()).collect())
         };
@@ -179,7 +201,7 @@ impl Documents {
             column("document_id", texts(rows, |chunk| chunk.document.to_string())),
             column("entity_ids", lists(&mut entities)),
             column("relationship_ids", lists(&mut relations)),
-            column("covariate_ids", Values::TextLists(vec![Vec::new(); rows.len()])),
+            column("covariate_ids", lists(&mut claims)),
         ]
     }
 }
@@ -199,7 +221,7 @@ struct RelationRow {
     chunks: Vec<ChunkId>,
 }
 
-struct Graph {
+pub(super) struct Graph {
     entities: Vec<EntityRow>,
     relations: Vec<RelationRow>,
 }
@@ -248,6 +270,10 @@ impl Graph {
             }
         }
         Ok(Self { entities, relations })
+    }
+
+    pub(super) fn titles(&self) -> impl Iterator<Item = (&EntityKey, &str)> {
+        self.entities.iter().map(|row| (&row.entity.key, row.title.as_str()))
     }
 
     fn entities_table(&self) -> Vec<Column> {

@@ -34,7 +34,9 @@ test('a finding of a report opens its sentence in the document', async () => {
   const quote = pane.getByRole('button', { name: /· Line \d+$/ }).first();
   const text = await quote.locator('span').first().innerText();
   await quote.click();
-  await expect.poll(() => pane.locator('mark').first().innerText()).toContain(text.slice(0, 20));
+  // A row of a table is marked cell by cell.
+  const mark = pane.locator('mark').first();
+  await expect.poll(async () => text.includes(await mark.innerText())).toBe(true);
   await pane.getByRole('button', { name: 'Back' }).click();
   await quote.waitFor();
 });

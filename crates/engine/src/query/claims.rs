@@ -74,8 +74,11 @@ pub(super) async fn find(
     counter: &LineCounter<'_>,
 ) -> Result<Claims, QueryError> {
     let decisions = Decisions::read(scope.snapshot).await?;
-    let named: BTreeSet<EntityKey> = names_in(question).iter().map(|key| decisions.resolve(key)).collect();
-    let mut keys: BTreeSet<EntityKey> = named.clone();
+    let mut places: BTreeMap<EntityKey, Vec<Range<usize>>> = BTreeMap::new();
+    for (key, ranges) in names_in(question) {
+        places.entry(decisions.resolve(&key)).or_default().extend(ranges);
+    }
+    let mut keys: BTreeSet<EntityKey> = places.keys().cloned().collect();
     let most = if question.as_of.is_some() { usize::MAX } else { MAX_ENTITIES };
     keys.extend(hits.entities.iter().take(most).map(|found| found.entity.key.clone()));
     if question.as_of.is_some() {
@@ -86,6 +89,7 @@ pub(super) async fn find(
     let keys: Vec<EntityKey> = keys.into_iter().collect();
     let all = claims_about(scope, &decisions, &keys).await?;
     let any = !all.is_empty();
+    let named = named_wholly(places, &all);
     let claims = match &question.as_of {
         Some(date) => {
             let (held, gone): (Vec<_>, Vec<_>) = all.into_iter().partition(|claim| claim.held_at(date));
@@ -155,17 +159,38 @@ fn ranked(
     found
 }
 
-/// The keys of everything in a question that may be a name.
-fn names_in(question: &Question) -> BTreeSet<EntityKey> {
-    let mut keys: BTreeSet<EntityKey> =
-        question.ll_keywords.iter().filter_map(|name| entity_key(name)).collect();
+/// The keys that the question names: not `Velora` where it names `Velora Systems`, if `claims` are about that too.
+fn named_wholly(
+    mut places: BTreeMap<EntityKey, Vec<Range<usize>>>,
+    claims: &[MergedClaim],
+) -> BTreeSet<EntityKey> {
+    let known: BTreeSet<&EntityKey> = claims.iter().flat_map(MergedClaim::entities).collect();
+    places.retain(|key, _| known.contains(key));
+    let is_part = |part: &Range<usize>| {
+        places
+            .values()
+            .flatten()
+            .any(|whole| whole.start <= part.start && part.end <= whole.end && part.len() < whole.len())
+    };
+    let wholly = places.iter().filter(|(_, ranges)| ranges.is_empty() || !ranges.iter().all(is_part));
+    wholly.map(|(key, _)| key.clone()).collect()
+}
+
+/// The keys of everything in a question that may be a name, with the words it has there; without words where the name is a
+/// keyword or in a script without spaces.
+fn names_in(question: &Question) -> BTreeMap<EntityKey, Vec<Range<usize>>> {
+    let mut keys: BTreeMap<EntityKey, Vec<Range<usize>>> = BTreeMap::new();
     let words: Vec<&str> = question.text.split_whitespace().take(MAX_QUESTION_WORDS).collect();
     for start in 0..words.len() {
         for end in start + 1..=words.len().min(start + MAX_NAME_WORDS) {
             let name = words[start..end].join(" ");
             let name = name.trim_matches(['?', '!', ',', ';', ':', '"', '“', '”', '„', '\'', '‘', '’', '？']);
             let bare = name.strip_suffix("'s").or(name.strip_suffix("’s")).unwrap_or(name);
-            keys.extend([name, bare, name.trim_end_matches('.')].into_iter().filter_map(entity_key));
+            let spellings: BTreeSet<EntityKey> =
+                [name, bare, name.trim_end_matches('.')].into_iter().filter_map(entity_key).collect();
+            for key in spellings {
+                keys.entry(key).or_default().push(start..end);
+            }
         }
     }
     let runs =
@@ -174,9 +199,14 @@ fn names_in(question: &Question) -> BTreeSet<EntityKey> {
         let chars: Vec<char> = run.chars().take(MAX_QUESTION_WORDS).collect();
         for start in 0..chars.len() {
             for end in start + 2..=chars.len().min(start + MAX_NAME_CHARS) {
-                keys.extend(entity_key(&chars[start..end].iter().collect::<String>()));
+                if let Some(key) = entity_key(&chars[start..end].iter().collect::<String>()) {
+                    keys.entry(key).or_default();
+                }
             }
         }
+    }
+    for key in question.ll_keywords.iter().filter_map(|name| entity_key(name)) {
+        keys.entry(key).or_default();
     }
     keys
 }

@@ -160,7 +160,9 @@ fn is_abbreviation(text: &str, start: usize, at: usize, next: &str) -> bool {
     if TITLES.contains(&lower.as_str()) {
         return true;
     }
-    if NUMBERED.contains(&lower.as_str()) {
+    // `p. 7` is a page, `Stephen P. Lind` a person.
+    let numbered = NUMBERED.contains(&lower.as_str()) && (word.len() > 1 || word == lower);
+    if numbered {
         return next.starts_with(|c: char| c.is_ascii_digit());
     }
     let mut letters = word.split('.').map(|part| part.chars().count());
@@ -307,6 +309,7 @@ mod tests {
             "Dr. Smith met Mr. J. R. Jones.",
             "It grew 3.5 percent, e.g. Apple Inc. CEO Tim Cook said so.",
             "See Fig. 3 and vol. 2.",
+            "See p. 7 by Stephen P. Lind.",
             "1. Wash your hands.",
         ] {
             check_sentences(one, &[one]);

@@ -2,6 +2,7 @@
 
 use graphloom_core::{ClaimRecord, RejectReason};
 use graphloom_engine::extract::{ClaimFields, claim_record};
+use graphloom_engine::text::sentences;
 
 use super::Documents;
 use super::layout::{ClaimRow, Layout};
@@ -53,18 +54,55 @@ pub(super) fn place(layout: &Layout, documents: &mut Documents, missing: &mut Ve
 }
 
 /// The claim with the words of `passage` that its source text repeats. GraphRAG asks for all quotes in one text, so where
-/// the whole is not found, the longest quote that is found counts.
+/// the whole is not found, the longest quote that is found counts, else the longest sentence.
 fn quoted(row: &ClaimRow, passage: &str) -> Result<ClaimRecord, RejectReason> {
-    let whole = claim_record(row.fields.clone(), passage);
+    let of =
+        |quote: &str| claim_record(ClaimFields { quote: quote.to_owned(), ..row.fields.clone() }, passage);
+    let source = row.fields.quote.as_str();
+    let whole = of(source);
     if whole != Err(RejectReason::QuoteNotFound) {
         return whole;
     }
-    let mut pieces: Vec<&str> = row.fields.quote.split(['\n', '"', '“', '”']).map(str::trim).collect();
-    pieces.retain(|piece| piece.split_whitespace().count() >= MIN_QUOTE_WORDS);
-    pieces.sort_by_key(|piece| std::cmp::Reverse(piece.len()));
-    let found = pieces.into_iter().find_map(|piece| {
-        let fields = ClaimFields { quote: piece.to_owned(), ..row.fields.clone() };
-        claim_record(fields, passage).ok()
-    });
+    let quotes = source.split("...").flat_map(|part| part.split(['…', '\n', '"', '“', '”'])).collect();
+    let sentences = sentences(source).into_iter().map(|range| &source[range]).collect();
+    let longest_found = |mut pieces: Vec<&str>| {
+        pieces.retain(|piece| piece.split_whitespace().count() >= MIN_QUOTE_WORDS);
+        pieces.sort_by_key(|piece| std::cmp::Reverse(piece.len()));
+        pieces.into_iter().find_map(|piece| of(piece).ok())
+    };
+    let found = longest_found(quotes).or_else(|| longest_found(sentences));
     found.ok_or(RejectReason::QuoteNotFound)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check_quote(source: &str, expected: Option<&str>) {
+        let fields = ClaimFields {
+            subject: "ADA KERN".to_owned(),
+            kind: "OFFICE".to_owned(),
+            quote: source.to_owned(),
+            ..ClaimFields::default()
+        };
+        let passage = "Ada Kern led Velora until 2019. Nobody knew why. Then Bo Lind took the office.";
+        let found = quoted(&ClaimRow { unit: "u".to_owned(), fields }, passage);
+        assert_eq!(found.ok().map(|record| record.quote), expected.map(str::to_owned), "{source}");
+    }
+
+    #[test]
+    fn of_several_quotes_the_longest_that_stands_in_the_passage_counts() {
+        check_quote("Ada Kern led  Velora until 2019.", Some("Ada Kern led Velora until 2019."));
+        check_quote(
+            "Ada Kern led Velora ... Then Bo Lind took the office.",
+            Some("Then Bo Lind took the office."),
+        );
+        check_quote("\"Then Bo Lind took over.\" \"Ada Kern led Velora\"", Some("Ada Kern led Velora"));
+        check_quote(
+            "Ada Kern led Velora until 2019. Then Bo Lind left.",
+            Some("Ada Kern led Velora until 2019."),
+        );
+        check_quote("Ada Kern founded Velora. ... Nobody knew.", None);
+    }
 }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use super::words::Word;
+use crate::offline::lexicon::is_stop_word;
 
 /// An office that a person holds in an organisation or place.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -147,6 +148,8 @@ const ALSO_NAMES: [&str; 17] = [
     "premier",
     "boss",
 ];
+/// Offices of one word that are also family names: they are names behind another word with a capital.
+const ALSO_FAMILY_NAMES: [&str; 6] = ["könig", "kaiser", "papst", "bischof", "abt", "dekan"];
 /// Words before an office that make it one of several.
 const SHARED: [&str; 10] = [
     "deputy",
@@ -195,6 +198,14 @@ pub(super) fn office_at(words: &[Word<'_>], at: usize) -> Option<(Office, usize)
     let capital = word.starts_with(char::is_uppercase) && word.chars().any(char::is_lowercase);
     let stands_alone = !matches!(lower(next + length), "of" | "at" | "for" | "and" | "&");
     if length == 1 && capital && stands_alone && ALSO_NAMES.contains(&first) {
+        return None;
+    }
+    let behind_name = next
+        .checked_sub(1)
+        .and_then(|before| words.get(before))
+        .is_some_and(|before| before.text.starts_with(char::is_uppercase) && !is_stop_word(&before.lower));
+    let is_titled = matches!(lower(next + length), "von" | "der" | "des");
+    if capital && behind_name && stands_alone && !is_titled && ALSO_FAMILY_NAMES.contains(&first) {
         return None;
     }
     // `head` and the like are offices where they stand beside what is headed only.

@@ -315,6 +315,8 @@ const INSIDE: [&str; 30] = [
     "na", "of", "the", "and", "for", "de", "da", "do", "dos", "del", "du", "di", "la", "le", "van", "von",
     "der", "den", "des", "die", "y", "i", "al", "e", "und", "für", "&", "+", "bin", "zu",
 ];
+/// Words that may stand between a small word inside a name and the capital: `van de Rakt`, `of the Lind`.
+const ARTICLES: [&str; 9] = ["the", "la", "der", "den", "de", "het", "el", "los", "les"];
 /// Words before a name that are no part of it.
 const LEADS: [&str; 41] = [
     "the",
@@ -439,8 +441,7 @@ impl<'t> Reader<'t, '_> {
             let next_is_name = || {
                 let next = self.items.get(at + 1).filter(|_| at + 1 < to).and_then(Item::word);
                 let behind_article = self.items.get(at + 2).filter(|_| at + 2 < to).and_then(Item::word);
-                let article = next
-                    .is_some_and(|next| matches!(next.lower.as_str(), "the" | "la" | "der" | "el" | "les"));
+                let article = next.is_some_and(|next| ARTICLES.contains(&next.lower.as_str()));
                 next.is_some_and(|next| next.is_name_like())
                     || (article && behind_article.is_some_and(|word| word.is_name_like()))
             };
@@ -605,9 +606,15 @@ impl<'t> Reader<'t, '_> {
         let mut start = end;
         while start > from {
             let Some(word) = self.items[start - 1].word() else { break };
+            let is_name =
+                |at: usize| self.items[at].word().is_some_and(|word| word.is_name_like() && !word.is_sign());
+            let behind_particle = start > from + 2
+                && ARTICLES.contains(&word.lower.as_str())
+                && INSIDE.contains(&self.items[start - 2].lower())
+                && is_name(start - 3);
             let inside = INSIDE.contains(&word.lower.as_str())
                 && start - 1 > from
-                && self.items[start - 2].word().is_some_and(|word| word.is_name_like() && !word.is_sign());
+                && (is_name(start - 2) || behind_particle);
             let unknown =
                 !word.is_name_like() && !self.german && !is_known(&word.lower) && !is_stop_word(&word.lower);
             if word.is_sign() && word.text != "&"

@@ -162,6 +162,18 @@ fn names_keep_their_small_words_and_legal_forms() {
         ],
     );
     check_claims(
+        "Herbert König joined Velora Systems as CEO in 2002.",
+        &[&format!("Herbert König | {CEO} | Velora Systems | 2002..")],
+    );
+    check_claims(
+        "Marieke van de Rakt ran Velora Systems as chief executive officer between 2019 and 2021.",
+        &[&format!("Marieke van de Rakt | {CEO} | Velora Systems | 2019..2021")],
+    );
+    check_claims(
+        "Stephen P. MacMillan ran Velora Systems as chief executive officer between 2005 and 2012.",
+        &[&format!("Stephen P. MacMillan | {CEO} | Velora Systems | 2005..2012")],
+    );
+    check_claims(
         "Ivo Brandt has been CEO of metaphor.ly & Sons GmbH since 2004.",
         &[&format!("Ivo Brandt | {CEO} | metaphor.ly & Sons GmbH | 2004..")],
     );

@@ -16,7 +16,7 @@ use crate::Engine;
 use crate::extract::{after_thinking, ask};
 use crate::prompt::COMMUNITY_REPORT;
 use crate::query::{ContentWords, likeness};
-use crate::text::{one_line, sentences};
+use crate::text::{is_prose, one_line, sentences};
 
 /// The author of a report that rules extracted.
 pub const RULES: &str = "rules";
@@ -442,18 +442,18 @@ impl<'a> Resolver<'a> {
 /// The rating is the binary logarithm of the number of relations plus one, so that it depends on the community alone.
 async fn extract(snapshot: &dyn Snapshot, material: &Material) -> Result<(String, Report), StoreError> {
     let names: Vec<&str> = material.leading.iter().map(|entity| entity.name.as_str()).collect();
-    let described = material.leading.iter().filter_map(|entity| {
-        // Descriptions of several passages stand on lines of their own.
-        let line = entity.description.lines().next()?;
-        let first = sentences(line).into_iter().next()?;
-        let description = one_line(&line[first]);
-        Some(format!(
-            "{}: {}",
-            entity.name,
-            description.chars().take(MAX_DESCRIPTION_CHARS).collect::<String>()
-        ))
-    });
-    let summary = described.collect::<Vec<_>>().join(" ");
+    let mut described: Vec<String> = Vec::new();
+    for entity in &material.leading {
+        let Some(sentence) = telling_sentence(&entity.description) else { continue };
+        let text = match sentence.contains(&entity.name) {
+            true => shortened(&sentence, MAX_DESCRIPTION_CHARS),
+            false => format!("{}: {}", entity.name, shortened(&sentence, MAX_DESCRIPTION_CHARS)),
+        };
+        if !described.contains(&text) {
+            described.push(text);
+        }
+    }
+    let summary = described.join(" ");
     let mut findings = Vec::new();
     match material.source {
         ReportSource::Graph => {
@@ -505,9 +505,36 @@ async fn extract(snapshot: &dyn Snapshot, material: &Material) -> Result<(String
     Ok((names.join(", "), report))
 }
 
+/// The first sentence of a description, rather than a row of a table if there is another; each passage's part stands on lines
+/// of its own.
+fn telling_sentence(description: &str) -> Option<String> {
+    let all = description.lines().flat_map(|line| sentences(line).into_iter().map(|range| &line[range]));
+    let all: Vec<&str> = all.collect();
+    let prose = all.iter().copied().find(|sentence| is_prose(sentence));
+    prose.or(all.first().copied()).map(one_line)
+}
+
+/// A text of at most `most` characters, cut after a word.
+fn shortened(text: &str, most: usize) -> String {
+    let Some((end, _)) = text.char_indices().nth(most) else { return text.to_owned() };
+    let cut = &text[..end];
+    let word = cut.rfind(char::is_whitespace).unwrap_or(end);
+    format!("{}…", cut[..word].trim_end())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_summary_by_rules_takes_a_sentence_before_a_row_of_a_table_and_cuts_at_a_word() {
+        let description = "name: Ada | role: author\nAda wrote notes. She lived in London.";
+        assert_eq!(telling_sentence(description).as_deref(), Some("Ada wrote notes."));
+        assert_eq!(telling_sentence("name: Ada | role: author").as_deref(), Some("name: Ada | role: author"));
+        assert_eq!(telling_sentence(""), None);
+        assert_eq!(shortened("Ada wrote notes.", 11), "Ada wrote…");
+        assert_eq!(shortened("Ada", 3), "Ada");
+    }
 
     #[test]
     fn a_report_is_read_whatever_stands_around_its_json() {

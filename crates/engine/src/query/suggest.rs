@@ -13,12 +13,12 @@ use super::calls::{QueryCost, Timer};
 use super::cite::{ContentWords, likeness};
 use super::keywords::object_in;
 use super::overview::is_topic;
-use super::reports::{LayerState, coarsest_reports, is_prose, layer_state, within};
+use super::reports::{LayerState, coarsest_reports, layer_state, within};
 use super::{QueryError, prompts};
 use crate::Engine;
 use crate::explore::popular_labels;
 use crate::offline::{self, Passage, Reply, language_code};
-use crate::text::{entity_key, one_line, sentences};
+use crate::text::{entity_key, is_prose, one_line, sentences};
 
 /// Most questions that are suggested.
 pub const MAX_SUGGESTIONS: usize = 50;

@@ -11,7 +11,7 @@ mod wrapped;
 pub use key::entity_key;
 pub use names::{MAX_NAME_BYTES, MAX_NAME_CHARS, clean_name};
 pub use sanitize::{sanitize, unescape};
-pub use sentences::{sentences, sentences_and_code};
+pub use sentences::{is_prose, sentences, sentences_and_code};
 pub use tokens::{MIN_WINDOW_TOKENS, TokenMap, Tokenizer};
 pub use wrapped::one_line;
 pub(crate) use wrapped::with_whole_words;

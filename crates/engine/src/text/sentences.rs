@@ -285,6 +285,12 @@ fn first_word(text: &str) -> &str {
     text.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default()
 }
 
+/// Whether a sentence ends as one and is no row of a table.
+pub fn is_prose(sentence: &str) -> bool {
+    let ends = sentence.trim_end().ends_with(['.', '!', '?', '。', '！', '？', '"', '”', '»']);
+    ends && !sentence.contains(" | ")
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

@@ -34,7 +34,7 @@ use crate::{Engine, offline as rules};
 use select::{Candidate, Relevance};
 
 pub(super) use evidence::within;
-pub(super) use offline::{answer, is_prose};
+pub(super) use offline::answer;
 pub(super) use points::map_messages;
 
 /// A report that was read.

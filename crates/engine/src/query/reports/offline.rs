@@ -12,6 +12,7 @@ use crate::query::cite::{self, ContentWords, likeness};
 use crate::query::verbatim::{self, Draft, written};
 use crate::query::wording::Tongue;
 use crate::query::{Answer, AnswerKind, QueryError, Question, Retrieval};
+use crate::text::is_prose;
 
 /// Reports that are shown, at most.
 const MAX_SHOWN: usize = 8;
@@ -96,10 +97,4 @@ fn best_sentence<'a>(
     let (_, said, quote) = best?;
     quoted.insert((quote.passage, quote.range.start));
     Some((said, quote))
-}
-
-/// Whether a sentence ends as one and is no row of a table.
-pub(in crate::query) fn is_prose(sentence: &str) -> bool {
-    let ends = sentence.trim_end().ends_with(['.', '!', '?', '。', '！', '？', '"', '”', '»']);
-    ends && !sentence.contains(" | ")
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -164,10 +165,23 @@ fn split_list(text: &str) -> Vec<String> {
 
 /// Reads these columns of a table; those that it has not are left out.
 pub(crate) fn read(path: &Path, columns: &[&str]) -> Result<Vec<Row>, MigrateError> {
+    // The library panics at some damage, such as a column that is said to have a negative length.
+    catch_unwind(AssertUnwindSafe(|| read_columns(path, columns))).unwrap_or_else(|_| {
+        let what = "its reader failed".to_owned();
+        Err(MigrateError::Damaged { path: path.to_owned(), what })
+    })
+}
+
+fn read_columns(path: &Path, columns: &[&str]) -> Result<Vec<Row>, MigrateError> {
     let damaged =
         |error: ParquetError| MigrateError::Damaged { path: path.to_owned(), what: error.to_string() };
     let file = File::open(path).map_err(|source| MigrateError::Read { path: path.to_owned(), source })?;
     let reader = SerializedFileReader::new(file).map_err(damaged)?;
+    let mut chunks = reader.metadata().row_groups().iter().flat_map(|group| group.columns());
+    if !chunks.all(|chunk| chunk.data_page_offset() >= 0 && chunk.compressed_size() >= 0) {
+        let what = "a column stands outside of it".to_owned();
+        return Err(MigrateError::Damaged { path: path.to_owned(), what });
+    }
     let schema = reader.metadata().file_metadata().schema();
     let wanted =
         schema.get_fields().iter().filter(|field| columns.contains(&field.name()) && readable(field));

@@ -147,7 +147,7 @@ impl ImportedDocument {
 }
 
 /// Makes imported documents durable and says what became of each, in order, as [`super::accept`] does with files;
-/// [`super::run`] brings them into the graph and asks no model about a chunk.
+/// [`super::run`] brings them into the graph and calls no LLM about a chunk.
 pub async fn accept_imported(
     engine: &Engine,
     documents: Vec<ImportedDocument>,

@@ -84,13 +84,13 @@ struct Document {
     source: String,
     text: String,
     meta: BTreeMap<String, String>,
-    /// Text units by span, each with what is said of it.
+    /// Text units by span, each with its records.
     units: BTreeMap<Span, Said>,
     /// Whether units without a record count as extracted.
     has_graph: bool,
 }
 
-/// What is said of a text unit.
+/// The entities, relations and claims of a text unit.
 #[derive(Default)]
 struct Said {
     entities: BTreeMap<EntityKey, EntityRecord>,

@@ -22,7 +22,7 @@ impl LanguageModel for Unpaid {
     async fn chat(&self, _: ChatRequest) -> Result<ChatStream, ModelError> {
         Err(ModelError::OverBudget {
             model: self.name().to_owned(),
-            what: "an import asks no model".to_owned(),
+            what: "an import calls no LLM".to_owned(),
         })
     }
 }

@@ -265,7 +265,7 @@ impl OwnWords<'_> {
 }
 
 /// Makes `graph` durable as the document `name`, as [`super::accept`] does with files; [`super::run`] brings it into the
-/// graph and asks no model but the embedder and, where descriptions are many, the summariser.
+/// graph and calls no model but the embedder and, where descriptions are many, the summariser.
 pub async fn accept_graph(
     engine: &Engine,
     name: &str,

@@ -9,6 +9,7 @@ import { hrefOf } from './address';
 import { communityHref } from './communities-page';
 import styles from './communities.module.css';
 import { Section } from './entity-pane';
+import graph from './graph.module.css';
 import pane from './pane.module.css';
 import texts from './texts';
 import { type Report, useReport } from './use-communities';
@@ -116,10 +117,10 @@ function Sections({ report, onSource }: { report: Report; onSource: Props['onSou
       )}
       {members.length > 0 && (
         <Section title={t('members', { count: members.length })}>
-          <ul className={styles.chips}>
+          <ul className={graph.chips}>
             {members.map(member => (
               <li key={member}>
-                <Link href={`/${hrefOf({ entity: member })}`} className={styles.chip} dir="auto">
+                <Link href={`/${hrefOf({ entity: member })}`} className={graph.chip} dir="auto">
                   {member}
                 </Link>
               </li>

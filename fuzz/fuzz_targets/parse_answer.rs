@@ -3,7 +3,7 @@
 //! `cargo +nightly fuzz run parse_answer` in the repository's root.
 #![no_main]
 
-use graphloom_engine::extract::parse::parse;
+use graphloom_engine::extract::records::parse;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {

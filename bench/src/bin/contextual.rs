@@ -12,9 +12,9 @@ use std::sync::Arc;
 use anyhow::{Context, bail};
 use graphloom::SystemClock;
 use graphloom_core::WorkspaceId;
+use graphloom_engine::chunk_context::ContextWriter;
 use graphloom_engine::index::{self, Source};
 use graphloom_engine::query::{self, Mode, Question};
-use graphloom_engine::situate::Situator;
 use graphloom_engine::{Engine, Models};
 use graphloom_providers::builtin::BuiltinEmbedder;
 use graphloom_storage::sqlite::SqliteStore;
@@ -127,8 +127,10 @@ async fn measure(
     for (number, form) in FORMS.into_iter().enumerate() {
         let mut engine = empty(&folder.join(number.to_string()))?;
         let of_source = index_all(&engine, form, passages).await?;
-        for (situator, contextual) in [(Situator::Off, "off"), (Situator::Headings, "headings")] {
-            engine.models.situator = situator;
+        for (context_writer, contextual) in
+            [(ContextWriter::Off, "off"), (ContextWriter::Headings, "headings")]
+        {
+            engine.models.context_writer = context_writer;
             let mut ids = Vec::new();
             for documents in engine
                 .store
@@ -139,7 +141,7 @@ async fn measure(
             {
                 ids.extend(documents.into_iter().map(|document| document.id));
             }
-            index::situate(&engine, &ids, &|_| {}).await?;
+            index::contextualize(&engine, &ids, &|_| {}).await?;
             for (mode, name) in MODES {
                 let recall = recall(&engine, mode, questions, &of_source).await?;
                 measured.push(Row { form, contextual, mode: name, recall });

@@ -14,7 +14,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 
 use anyhow::{Context, bail};
-use graphloom_engine::extract::parse::{Found, ParsedRecord, parse};
+use graphloom_engine::extract::records::{ParsedPiece, ParsedRecord, parse};
 use graphloom_engine::text::{clean_name, unescape};
 use serde::{Deserialize, Serialize};
 
@@ -153,7 +153,7 @@ fn measure(row: &Row, report: &mut Report, judged: &mut Vec<PieceOutcome>) {
             },
             Piece::Damaged { span } => {
                 counts.damaged += 1;
-                let found: Vec<&Found> = overlapping(&parsed.found, &span).collect();
+                let found: Vec<&ParsedPiece> = overlapping(&parsed.found, &span).collect();
                 counts.salvaged += u64::from(!found.is_empty());
                 if found.is_empty() {
                     let reject = parsed.rejects.iter().find(|reject| {
@@ -206,7 +206,7 @@ impl Counts {
     }
 }
 
-fn overlapping<'f>(found: &'f [Found], span: &Range<usize>) -> impl Iterator<Item = &'f Found> {
+fn overlapping<'f>(found: &'f [ParsedPiece], span: &Range<usize>) -> impl Iterator<Item = &'f ParsedPiece> {
     let span = span.clone();
     found.iter().filter(move |found| found.span.start < span.end && span.start < found.span.end)
 }
@@ -336,7 +336,7 @@ fn list(text: &str) -> Vec<String> {
 
 /// Fields of a record whose words do not occur in its piece of the answer. Ignores white space, quotes, full
 /// width, character references, emphasis, and the type `Other` of an entity without one.
-fn invented(found: &Found, piece: &str) -> Vec<String> {
+fn invented(found: &ParsedPiece, piece: &str) -> Vec<String> {
     let said = fold(piece);
     let stands = |field: &str| said.contains(&fold(field));
     let fields: Vec<&str> = match &found.record {

@@ -29,7 +29,7 @@ pub(crate) use filter::{ConditionArgs, FilterArgs};
 pub(crate) use graph::{ExportArgs, ExportTo, GraphArgs, GraphCommand, HowArgs};
 pub(crate) use help::{command, parse};
 pub(crate) use import::{ImportArgs, ImportCommand};
-pub(crate) use queue::{CancelArgs, ReExtractArgs, SituateArgs, WorkArgs};
+pub(crate) use queue::{CancelArgs, ContextualizeArgs, ReExtractArgs, WorkArgs};
 pub(crate) use server::{KeyCommand, McpArgs, ServeArgs, UserCommand};
 
 /// Turn documents into a knowledge graph and answer questions with citations
@@ -173,7 +173,7 @@ pub(crate) enum Command {
     /// Extract documents again, for example with another model; the old extraction stays in use meanwhile
     ReExtract(ReExtractArgs),
     /// Recompute the context of chunks after the setting `contextual` changed
-    Situate(SituateArgs),
+    Contextualize(ContextualizeArgs),
     /// Measure retrieval and answers on questions with known answers
     #[command(subcommand)]
     Eval(EvalCommand),
@@ -235,12 +235,12 @@ pub(crate) struct AddArgs {
     #[arg(long, conflicts_with_all = ["budget", "no_wait", "track", "watch"])]
     pub(crate) estimate: bool,
     #[command(flatten)]
-    pub(crate) building: Building,
+    pub(crate) building: BuildArgs,
 }
 
 /// How to build the graph, and how much that may cost.
 #[derive(Debug, Args)]
-pub(crate) struct Building {
+pub(crate) struct BuildArgs {
     /// Stop before exceeding this budget: tokens such as 2M, 500k or 900tokens, or money such as 1.50
     #[arg(long, value_name = "AMOUNT", value_parser = limit)]
     pub(crate) budget: Option<Limit>,
@@ -381,7 +381,7 @@ pub(crate) struct RetryArgs {
     #[command(flatten)]
     pub(crate) conditions: ConditionArgs,
     #[command(flatten)]
-    pub(crate) building: Building,
+    pub(crate) building: BuildArgs,
 }
 
 #[derive(Debug, Subcommand)]

@@ -266,7 +266,7 @@ pub(crate) fn of_lost(lost: &LostEvidence) -> &'static str {
     match (lost.kind, lost.id.as_str()) {
         (LostKind::Document, _) => "add this source again",
         (LostKind::Decision, _) => "make this edit again",
-        (LostKind::Situation, _) => "run `graphloom situate` again",
+        (LostKind::ChunkContext, _) => "run `graphloom contextualize` again",
         (LostKind::Renewal, _) => "run `graphloom re-extract` again",
         (LostKind::Layer, _) => "derive it again",
         (LostKind::Call, _) | (LostKind::Table, "calls") => "costs are counted without it",

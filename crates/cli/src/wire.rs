@@ -62,7 +62,7 @@ pub(crate) fn build_once(switch: bool) -> BuildWith {
     if switch { BuildWith::Switch } else { BuildWith::Once }
 }
 
-/// What `add`, `retry`, `work`, `situate` and `re-extract` work with; makes the workspace if it is missing.
+/// What `add`, `retry`, `work`, `contextualize` and `re-extract` work with; makes the workspace if it is missing.
 ///
 /// - `listener`: hears of model services that are down, which indexing waits for.
 /// - `limit`: what the run may spend on all of its models.

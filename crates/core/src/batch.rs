@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    CacheEntry, CacheKind, Call, Chunk, ChunkExtraction, ChunkId, Claim, Decision, Document, DocumentId,
-    EmbeddingSpec, Entity, EntityKey, Extraction, Fact, GraphKey, ItemKind, Job, Layer, LayerName, LayerNode,
-    Mention, NodeKey, QueueState, Relation, RelationKey, Renewal, Revision, Situation, Summary, TrackId,
-    VectorEntry,
+    CacheEntry, CacheKind, Call, Chunk, ChunkContext, ChunkExtraction, ChunkId, Claim, Decision, Document,
+    DocumentId, EmbeddingSpec, Entity, EntityKey, Extraction, Fact, GraphKey, ItemKind, Job, Layer,
+    LayerName, LayerNode, Mention, NodeKey, QueueState, Relation, RelationKey, Renewal, Revision, Summary,
+    TrackId, VectorEntry,
 };
 
 /// Changes that are applied together or not at all.
@@ -22,7 +22,7 @@ pub struct Batch {
     /// The models and settings the workspace is built with from now on; they replace the stored ones. Use
     /// [`Require::SettingsAre`] to check what they replace.
     pub set_settings: Option<BTreeMap<String, String>>,
-    /// Documents to remove with their text, job, chunks, chunk vectors, situations, mentions, facts and claims, and
+    /// Documents to remove with their text, job, chunks, chunk vectors, chunk contexts, mentions, facts and claims, and
     /// with extractions that no remaining chunk or renewal uses. Entities and relations are views, which the caller
     /// must put, remove or mark; a batch that leaves one unchanged without evidence fails with
     /// [`crate::StoreError::Invalid`].
@@ -48,11 +48,11 @@ pub struct Batch {
     pub remove_renewals: Vec<ChunkId>,
     /// Renewals of existing chunks to put, by chunk.
     pub put_renewals: Vec<Renewal>,
-    /// Chunks whose situation is removed.
-    pub remove_situations: Vec<ChunkId>,
-    /// Situations of existing chunks to put, by chunk. Full-text search uses them immediately; the caller must put
+    /// Chunks whose context is removed.
+    pub remove_chunk_contexts: Vec<ChunkId>,
+    /// ChunkContexts of existing chunks to put, by chunk. Full-text search uses them immediately; the caller must put
     /// the vectors of chunks whose indexed text changes.
-    pub put_situations: Vec<Situation>,
+    pub put_chunk_contexts: Vec<ChunkContext>,
     /// Decisions to add. The caller must derive the affected views again.
     pub put_decisions: Vec<Decision>,
     /// Chunks whose mentions, facts and claims are removed before new ones are put.

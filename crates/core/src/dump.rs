@@ -7,8 +7,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::{
-    Chunk, ChunkExtraction, Decisions, Document, Extraction, ItemKey, ItemKind, JobState, LayerName,
-    Situation, SituationOutcome, Snapshot, StoreError, VectorEntry, table,
+    Chunk, ChunkContext, ChunkContextOutcome, ChunkExtraction, Decisions, Document, Extraction, ItemKey,
+    ItemKind, JobState, LayerName, Snapshot, StoreError, VectorEntry, table,
 };
 
 /// The result of a dump.
@@ -146,11 +146,11 @@ fn chunk_line(chunk: &Chunk) -> Value {
     })
 }
 
-fn situation_line(situation: &Situation) -> Value {
-    let Situation { chunk, key, by, outcome } = situation;
+fn chunk_context_line(chunk_context: &ChunkContext) -> Value {
+    let ChunkContext { chunk, key, by, outcome } = chunk_context;
     let (said, failed) = match outcome {
-        SituationOutcome::Said { text } => (Some(text), None),
-        SituationOutcome::Failed { reason, attempts: _ } => (None, Some(reason)),
+        ChunkContextOutcome::Said { text } => (Some(text), None),
+        ChunkContextOutcome::Failed { reason, attempts: _ } => (None, Some(reason)),
     };
     json!({ "kind": "situation", "chunk": chunk, "key": key, "by": by, "text": said, "failed": failed })
 }
@@ -166,10 +166,10 @@ async fn dump_evidence(snapshot: &dyn Snapshot, dump: &mut Dump<'_>) -> Result<(
             )?;
         }
     }
-    let mut pages = snapshot.pages(table::Situations);
+    let mut pages = snapshot.pages(table::ChunkContexts);
     while let Some(page) = pages.next().await? {
-        for situation in &page {
-            dump.line(&situation_line(situation))?;
+        for chunk_context in &page {
+            dump.line(&chunk_context_line(chunk_context))?;
         }
     }
     let mut pages = snapshot.pages(table::Extractions);

@@ -58,8 +58,8 @@ string_id!(
     ExtractionKey
 );
 string_id!(
-    /// One situating text: hash of document, chunk text, prompt and model, or of the rule and its result.
-    SituationKey
+    /// One context: hash of document, chunk text, prompt and model, or of the rule and its result.
+    ChunkContextKey
 );
 string_id!(
     /// One memoised summary: hash of its sorted inputs, prompt and model.
@@ -178,8 +178,8 @@ impl ExtractionKey {
     }
 }
 
-impl SituationKey {
-    /// The key of a situating text: a hash of everything that can change the text, in a fixed order.
+impl ChunkContextKey {
+    /// The key of a context: a hash of everything that can change the text, in a fixed order.
     pub fn new(parts: &[&str]) -> Self {
         Self(hash_strs(parts))
     }

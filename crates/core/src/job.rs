@@ -108,7 +108,7 @@ pub enum DocumentStatus {
         /// Chunks that lost records.
         damaged: u32,
         /// Chunks whose context failed.
-        unsituated: u32,
+        without_context: u32,
         /// Number of chunks.
         chunks: u32,
     },
@@ -188,12 +188,12 @@ impl DocumentStatus {
 
     /// Derives the status from a job and the states of the document's chunks.
     pub fn derive(state: &JobState, counts: ChunkCounts) -> Self {
-        let ChunkCounts { chunks, extracted, failed, damaged, unsituated } = counts;
+        let ChunkCounts { chunks, extracted, failed, damaged, without_context } = counts;
         match state {
             JobState::Accepted => Self::Waiting,
             JobState::Chunked => Self::Indexing { extracted, failed, chunks },
-            JobState::Merged if failed + damaged + unsituated > 0 => {
-                Self::Incomplete { failed, damaged, unsituated, chunks }
+            JobState::Merged if failed + damaged + without_context > 0 => {
+                Self::Incomplete { failed, damaged, without_context, chunks }
             }
             JobState::Merged => Self::Ready { chunks },
             JobState::Failed { reason } => Self::Failed { reason: reason.clone() },

@@ -5,10 +5,10 @@
 //! [`Mention`], [`Fact`], [`Claim`]) is the input; *views* ([`Entity`], [`Relation`], vectors, full text) are pure functions
 //! of the live evidence. A [`Store`] has two main operations: [`Store::snapshot`] and [`Store::commit`].
 
-mod allowed;
 mod batch;
 mod cache;
 mod chunk;
+mod chunk_context;
 mod claim;
 mod clock;
 mod date;
@@ -18,6 +18,7 @@ mod document;
 mod dump;
 mod extraction;
 mod filter;
+mod filtered_ids;
 mod graph;
 mod id;
 mod item;
@@ -29,14 +30,13 @@ mod model;
 mod place;
 mod progress;
 mod shape;
-mod situation;
 mod span;
 mod store;
 
-pub use allowed::{Allowed, statuses_of};
 pub use batch::{Batch, NewDocument, Require, VectorRow};
 pub use cache::{CacheEntry, CacheKind, CacheSize, MAX_CACHE_BYTES, MAX_CACHE_ENTRIES};
 pub use chunk::{Chunk, ChunkExtraction, Renewal};
+pub use chunk_context::{ChunkContext, ChunkContextOutcome, indexed_text};
 pub use claim::{Claim, ClaimRecord, ClaimStatus, Period};
 pub use clock::{Clock, Timestamp};
 pub use date::{InvalidDate, IsoDate};
@@ -49,11 +49,12 @@ pub use filter::{
     DocumentFilter, FilterError, MAX_FILTER_CONDITIONS, MAX_FILTER_DOCUMENTS, MetaCondition, MetaOrder,
     MetaTest, SourcePattern,
 };
+pub use filtered_ids::{FilteredIds, statuses_of};
 pub use graph::{Entity, Fact, GraphKey, Mention, Relation, Summary};
 pub use id::{
-    ChunkId, ContentHash, DecisionId, DocumentId, EntityKey, ExtractionKey, InvalidLayerName, InvalidTrackId,
-    InvalidWorkspaceId, LayerName, NodeKey, PartsHasher, RelationKey, Revision, SituationKey, SummaryKey,
-    TrackId, WorkspaceId,
+    ChunkContextKey, ChunkId, ContentHash, DecisionId, DocumentId, EntityKey, ExtractionKey,
+    InvalidLayerName, InvalidTrackId, InvalidWorkspaceId, LayerName, NodeKey, PartsHasher, RelationKey,
+    Revision, SummaryKey, TrackId, WorkspaceId,
 };
 pub use item::{ItemKey, ItemKind};
 pub use job::{DocumentStatus, Job, JobState, Lease, QueueState, StatusKind};
@@ -67,7 +68,6 @@ pub use model::{
 pub use place::{Part, PartMark, Place};
 pub use progress::{Progress, ProgressSink, Stage};
 pub use shape::{AnswerShape, Schema, SchemaDialect, Shape};
-pub use situation::{Situation, SituationOutcome, indexed_text};
 pub use span::Span;
 pub use store::{
     By, ChunkCounts, EmbeddingSpec, Evidence, Graph, GraphTurn, Hit, Ledger, Projection, Queue, Search,

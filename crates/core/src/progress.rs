@@ -12,7 +12,7 @@ pub type ProgressSink<'a> = &'a (dyn Fn(Progress) + Send + Sync);
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
     /// Computing the context of each chunk.
-    Situate,
+    Contextualize,
     /// Splitting into chunks and embedding them.
     Chunk,
     /// Extracting each chunk.
@@ -68,7 +68,7 @@ pub enum Progress {
         reason: String,
     },
     /// A chunk's context failed; the chunk is indexed without it.
-    ChunkUnsituated {
+    ChunkWithoutContext {
         /// The document.
         document: DocumentId,
         /// Its source.
@@ -91,7 +91,7 @@ pub enum Progress {
         /// Chunks that lost records.
         damaged: u32,
         /// Chunks without context.
-        unsituated: u32,
+        without_context: u32,
     },
     /// Stale entities and relations were derived again.
     Settled {

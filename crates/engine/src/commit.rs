@@ -66,12 +66,12 @@ pub(crate) struct GraphChanges<'a> {
     engine: &'a Engine,
     attempts: u32,
     turn: Option<GraphTurn>,
-    paid: Paid,
+    paid: PaidWork,
 }
 
 /// What models were paid for and no commit has stored.
 #[derive(Default)]
-struct Paid {
+struct PaidWork {
     calls: Vec<Call>,
     summaries: BTreeMap<GraphKey, Vec<Summary>>,
     /// By the hash of their text.
@@ -81,7 +81,7 @@ struct Paid {
 
 impl<'a> GraphChanges<'a> {
     pub(crate) fn new(engine: &'a Engine) -> Self {
-        Self { engine, attempts: 0, turn: None, paid: Paid::default() }
+        Self { engine, attempts: 0, turn: None, paid: PaidWork::default() }
     }
 
     /// The graph to derive the next attempt from.
@@ -161,7 +161,7 @@ impl<'a> GraphChanges<'a> {
         };
         match committed {
             Ok(_) => {
-                self.paid = Paid::default();
+                self.paid = PaidWork::default();
                 self.turn = None;
                 Ok(true)
             }

@@ -12,8 +12,8 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use crate::chunk::{ChunkConfig, ChunkStrategy, chunk};
-use crate::extract::parse::parse;
-use crate::parse::ParsedDocument;
+use crate::extract::records::parse;
+use crate::readers::ParsedDocument;
 use crate::text::{Tokenizer, clean_name, entity_key, sanitize};
 
 /// Where the steps are described that the tables are about.

@@ -6,6 +6,7 @@
 
 mod chain;
 pub mod chunk;
+pub mod chunk_context;
 pub mod claims;
 mod commit;
 #[cfg(test)]
@@ -15,15 +16,14 @@ pub mod edit;
 pub mod explore;
 pub mod export;
 pub mod extract;
+mod filtered;
 pub mod graph;
 pub mod index;
 pub mod money;
 pub mod offline;
-pub mod parse;
 pub mod prompt;
 pub mod query;
-mod scope;
-pub mod situate;
+pub mod readers;
 pub mod text;
 
 use std::sync::Arc;
@@ -55,8 +55,8 @@ pub struct Engine {
 pub struct Models {
     /// Records from chunks; rules over phrases where `None`.
     pub extract: Option<Arc<dyn LanguageModel>>,
-    /// What situates chunks in their documents.
-    pub situator: situate::Situator,
+    /// What writes the contexts of chunks.
+    pub context_writer: chunk_context::ContextWriter,
     /// Keywords from questions; rules where `None`.
     pub keywords: Option<Arc<dyn LanguageModel>>,
     /// One description from many; joined and cut where `None`.
@@ -89,7 +89,7 @@ impl Models {
     pub fn offline(embedder: Arc<dyn Embedder>) -> Self {
         Self {
             extract: None,
-            situator: situate::Situator::Off,
+            context_writer: chunk_context::ContextWriter::Off,
             keywords: None,
             summarize: None,
             answer: None,

@@ -39,7 +39,7 @@ prompts! {
     ANSWER_USER_PROMPT = "answer_user_prompt",
     /// Writes the report of a community.
     COMMUNITY_REPORT = "community_report",
-    /// Carries the document that a passage is situated in.
+    /// Carries the document that a passage is contextualized in.
     CONTEXT_DOCUMENT = "context_document",
     /// Asks where in its document a passage stands.
     CONTEXT_PASSAGE = "context_passage",

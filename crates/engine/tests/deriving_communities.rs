@@ -16,7 +16,7 @@ use graphloom_core::{
 };
 use graphloom_engine::Engine;
 use graphloom_engine::derive::{
-    Communities, Derived, LayerKind, communities, community, derive, layer_states,
+    Communities, DeriveReport, LayerKind, communities, community, derive, layer_states,
 };
 use graphloom_engine::index;
 use graphloom_storage::check::check;
@@ -95,7 +95,7 @@ async fn remove(engine: &Engine, name: &str) {
     index::delete(engine, &ids).await.expect("deleting works");
 }
 
-async fn run(engine: &Engine) -> Derived {
+async fn run(engine: &Engine) -> DeriveReport {
     derive(engine, &Communities, &|_| {}, &|_| true).await.expect("store and model work")
 }
 

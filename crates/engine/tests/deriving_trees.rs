@@ -16,7 +16,7 @@ use graphloom_core::{
 };
 use graphloom_engine::Engine;
 use graphloom_engine::derive::{
-    Derived, Tree, TreeClustering, derive, estimate, layer_states, tree_node, tree_nodes,
+    DeriveReport, Tree, TreeClustering, derive, estimate, layer_states, tree_node, tree_nodes,
 };
 use graphloom_engine::index;
 use graphloom_engine::money::Prices;
@@ -104,7 +104,7 @@ async fn remove(engine: &Engine, number: usize) {
     index::delete(&indexing(engine), &ids).await.expect("deleting works");
 }
 
-async fn run(engine: &Engine) -> Derived {
+async fn run(engine: &Engine) -> DeriveReport {
     derive(engine, &Tree, &|_| {}, &|_| true).await.expect("store and model work")
 }
 

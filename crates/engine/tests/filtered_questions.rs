@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use graphloom_core::{
-    Action, Allowed, Document, DocumentFilter, Entity, EntityKey, Relation, Snapshot, Store, WorkspaceId,
+    Action, Document, DocumentFilter, Entity, EntityKey, FilteredIds, Relation, Snapshot, Store, WorkspaceId,
     table,
 };
 use graphloom_engine::Engine;
@@ -79,7 +79,7 @@ async fn check_filter(
     let alone = library(memory(), &alone, merges).await;
     let small = alone.store.snapshot().await.expect("the store works");
     let (known, stated) = (entities(small.as_ref()).await, relations(small.as_ref()).await);
-    let allowed = Allowed::resolve(snapshot.as_ref(), &filter, false).await.expect("the store works");
+    let allowed = FilteredIds::resolve(snapshot.as_ref(), &filter, false).await.expect("the store works");
 
     for (mode, text) in Mode::ALL
         .iter()

@@ -14,8 +14,8 @@ use graphloom_core::{
     WorkspaceId,
 };
 use graphloom_engine::Engine;
+use graphloom_engine::chunk_context::ContextWriter;
 use graphloom_engine::index::{self, Acceptance};
-use graphloom_engine::situate::Situator;
 use graphloom_storage::memory::MemoryStore;
 use support::{ReadingModel, WordEmbedder, engine, source};
 use tokio::sync::Semaphore;
@@ -141,8 +141,8 @@ fn calls_in_flight_do_not_keep_the_service_from_the_vector_of_an_answer() {
         let id = add(&engine, "a.txt".to_owned(), &text).await;
         index::run(&engine, &|_| {}, &|_| false).await.expect("store and model work");
         let Some(model) = engine.models.extract.clone() else { return };
-        engine.models.situator = Situator::Model(model);
-        let report = index::situate(&engine, &[id], &|_| {}).await.expect("store and model work");
-        assert_eq!(report.situated, 10, "every chunk");
+        engine.models.context_writer = ContextWriter::Model(model);
+        let report = index::contextualize(&engine, &[id], &|_| {}).await.expect("store and model work");
+        assert_eq!(report.contextualized, 10, "every chunk");
     });
 }

@@ -11,10 +11,10 @@ use graphloom_core::{
     RelationKey, Store, WorkspaceId, table,
 };
 use graphloom_engine::Engine;
+use graphloom_engine::chunk_context::ContextWriter;
 use graphloom_engine::derive::{Communities, Deriver, Tree, derive};
 use graphloom_engine::edit::decide;
 use graphloom_engine::index::{self, Acceptance};
-use graphloom_engine::situate::Situator;
 use graphloom_storage::check::check;
 use graphloom_storage::memory::MemoryStore;
 use graphloom_storage::sqlite::SqliteStore;
@@ -87,10 +87,10 @@ async fn decided_build(
     reader: Reader,
     documents: &BTreeMap<String, String>,
     actions: Vec<Action>,
-    situator: Situator,
+    context_writer: ContextWriter,
 ) -> String {
     let mut engine = cutting_engine(memory(), reader);
-    engine.models.situator = situator;
+    engine.models.context_writer = context_writer;
     if !actions.is_empty() {
         decide(&engine, actions).await.expect("deciding works");
     }
@@ -114,8 +114,8 @@ enum Step {
     Undo(usize),
     /// Start working and give up in the middle, as an interrupted process does.
     Interrupt(u8),
-    /// Situate chunks otherwise from now on, by headings or not at all, those in the graph too.
-    Situate(bool),
+    /// Contextualize chunks otherwise from now on, by headings or not at all, those in the graph too.
+    Contextualize(bool),
     /// Merge documents of more chunks or records than this in slices of as many from now on.
     Slice {
         chunks: usize,
@@ -183,7 +183,7 @@ fn step() -> impl Strategy<Value = Step> {
         2 => Just(Step::Run),
         1 => Just(Step::Derive),
         3 => (0..40u8).prop_map(Step::Interrupt),
-        1 => any::<bool>().prop_map(Step::Situate),
+        1 => any::<bool>().prop_map(Step::Contextualize),
         3 => (1..4usize, 1..40usize).prop_map(|(chunks, records)| Step::Slice { chunks, records }),
     ]
 }
@@ -206,8 +206,8 @@ async fn interrupt(engine: &Engine, polls: u8) {
     .await;
 }
 
-fn situator(by_headings: bool) -> Situator {
-    if by_headings { Situator::Headings } else { Situator::Off }
+fn context_writer(by_headings: bool) -> ContextWriter {
+    if by_headings { ContextWriter::Headings } else { ContextWriter::Off }
 }
 
 /// Brings all layers up to date, with texts by rules.
@@ -221,13 +221,13 @@ async fn derive_layers(engine: &Engine) {
     }
 }
 
-/// Situates everything in the graph as the engine does.
-async fn situate(engine: &Engine) {
+/// Writes the context of every chunk in the graph as the engine does.
+async fn contextualize(engine: &Engine) {
     let snapshot = engine.store.snapshot().await.expect("the store works");
     let documents = snapshot.scan(table::Documents, None, 999).await.expect("the store works");
     drop(snapshot);
     let ids: Vec<DocumentId> = documents.into_iter().map(|document| document.id).collect();
-    index::situate(engine, &ids, &|_| {}).await.expect("situating works");
+    index::contextualize(engine, &ids, &|_| {}).await.expect("context works");
 }
 
 async fn play(store: Arc<dyn Store>, reader: Reader, steps: &[Step]) {
@@ -261,10 +261,10 @@ async fn play(store: Arc<dyn Store>, reader: Reader, steps: &[Step]) {
                 engine.index.max_merge_chunks = *chunks;
                 engine.index.max_merge_records = *records;
             }
-            Step::Situate(headings) => {
+            Step::Contextualize(headings) => {
                 by_headings = *headings;
-                engine.models.situator = situator(by_headings);
-                situate(&engine).await;
+                engine.models.context_writer = context_writer(by_headings);
+                contextualize(&engine).await;
             }
             Step::Decide(action, chunk) => {
                 let action = in_chunk(&engine, action.clone(), *chunk).await;
@@ -284,12 +284,12 @@ async fn play(store: Arc<dyn Store>, reader: Reader, steps: &[Step]) {
         index::retry(&engine, &ids, None).await.expect("the store works");
     }
     run(&engine).await;
-    // What was prepared under another option is situated as this one says, too.
-    situate(&engine).await;
+    // What was prepared under another option is contextualized as this one says, too.
+    contextualize(&engine).await;
     derive_layers(&engine).await;
     let found = dump(engine.store.as_ref()).await;
     let holding = decisions(&engine).await.holding().map(|decision| decision.action.clone()).collect();
-    assert_eq!(found, decided_build(reader, &remaining, holding, situator(by_headings)).await);
+    assert_eq!(found, decided_build(reader, &remaining, holding, context_writer(by_headings)).await);
 }
 
 /// All versions of a source.

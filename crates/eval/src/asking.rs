@@ -139,8 +139,8 @@ pub async fn tasks<'a, R: Row>(
 async fn state(snapshot: &dyn Snapshot) -> Result<String, StoreError> {
     // The revision also counts ledger commits. Chunks without records do not change the graph's revision.
     let counts = StoreCounts { calls: 0, ..snapshot.counts().await? };
-    let situated = snapshot.situation_counts().await?;
-    let mut parts = vec![format!("{} {counts:?} {situated:?}", snapshot.graph_revision())];
+    let contextualized = snapshot.chunk_context_counts().await?;
+    let mut parts = vec![format!("{} {counts:?} {contextualized:?}", snapshot.graph_revision())];
     let mut pages = snapshot.pages(table::Documents);
     while let Some(page) = pages.next().await? {
         let told: Vec<String> = (page.iter())

@@ -17,20 +17,20 @@ const BATCH_SOURCES: usize = 64;
 
 /// What became of documents that were added.
 #[derive(Debug, Clone, Default)]
-pub struct Added {
+pub struct AddReport {
     /// New documents, and new versions of known ones: source and id.
     pub accepted: Vec<(String, DocumentId)>,
     /// Documents that were there already.
     pub unchanged: Vec<(String, DocumentId)>,
     /// Sources that cannot be read. Nothing of them is stored.
-    pub refused: Vec<Refused>,
+    pub refused: Vec<RefusedSource>,
     /// What indexing did.
     pub run: RunReport,
 }
 
 /// A source that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refused {
+pub struct RefusedSource {
     /// The source.
     pub source: String,
     /// Why.
@@ -43,15 +43,15 @@ impl Graphloom {
     /// Adds a text and indexes it. A text of the same name is replaced.
     ///
     /// - `name`: its ending says its format, such as `notes.md`; plain text without one.
-    pub async fn add_text(&self, name: impl Into<String>, text: impl Into<String>) -> Result<Added> {
+    pub async fn add_text(&self, name: impl Into<String>, text: impl Into<String>) -> Result<AddReport> {
         self.add_bytes(name, text.into().into_bytes()).await
     }
 
     /// Adds the bytes of a file and indexes them.
     ///
     /// - `name`: the source, such as `report.pdf`; its ending and the bytes say the format.
-    pub async fn add_bytes(&self, name: impl Into<String>, bytes: Vec<u8>) -> Result<Added> {
-        let mut added = Added::default();
+    pub async fn add_bytes(&self, name: impl Into<String>, bytes: Vec<u8>) -> Result<AddReport> {
+        let mut added = AddReport::default();
         let source = Source { name: name.into(), bytes, format: None, meta: Default::default() };
         self.accept(vec![source], &mut added).await?;
         self.index(added).await
@@ -59,8 +59,8 @@ impl Graphloom {
 
     /// Adds a file, or all documents in a folder and those below it, and indexes them. What `.gitignore` and
     /// `.graphloomignore` name is left out.
-    pub async fn add_path(&self, path: impl Into<PathBuf>) -> Result<Added> {
-        let mut added = Added::default();
+    pub async fn add_path(&self, path: impl Into<PathBuf>) -> Result<AddReport> {
+        let mut added = AddReport::default();
         let paths = [path.into()];
         let most = self.engines.indexing.index.limits.max_bytes;
         let (mut sources, mut bytes) = (Vec::new(), 0);
@@ -98,7 +98,7 @@ impl Graphloom {
         Ok(index::run(engine, &|step| progress(step), &setup::gone(&self.config)).await?)
     }
 
-    async fn accept(&self, sources: Vec<Source>, added: &mut Added) -> Result<()> {
+    async fn accept(&self, sources: Vec<Source>, added: &mut AddReport) -> Result<()> {
         if sources.is_empty() {
             return Ok(());
         }
@@ -116,13 +116,13 @@ impl Graphloom {
         Ok(())
     }
 
-    async fn index(&self, added: Added) -> Result<Added> {
-        Ok(Added { run: self.resume().await?, ..added })
+    async fn index(&self, added: AddReport) -> Result<AddReport> {
+        Ok(AddReport { run: self.resume().await?, ..added })
     }
 }
 
-impl Added {
+impl AddReport {
     fn refuse(&mut self, source: String, reason: String, remedy: Option<String>) {
-        self.refused.push(Refused { source, reason, remedy });
+        self.refused.push(RefusedSource { source, reason, remedy });
     }
 }

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use graphloom_core::{Document, DocumentFilter, DocumentId, Entity, StatusKind};
 use graphloom_engine::Engine;
 use graphloom_engine::derive::{
-    self, CommunityEntry, CommunityReport, DeriveEstimate, Derived, LayerKind, TreeEntry, TreeNodeView,
+    self, CommunityEntry, CommunityReport, DeriveEstimate, DeriveReport, LayerKind, TreeEntry, TreeNodeView,
 };
-use graphloom_engine::edit::{self, Edit, Edited};
+use graphloom_engine::edit::{self, Edit, EditReport};
 use graphloom_engine::index::{self, Removal};
 use graphloom_storage::workers::Worker;
 
@@ -51,7 +51,7 @@ impl Graphloom {
     }
 
     /// Corrects the graph. The edit is kept as a decision, holds for documents that come later, and can be undone.
-    pub async fn edit(&self, edit: &Edit) -> Result<Edited> {
+    pub async fn edit(&self, edit: &Edit) -> Result<EditReport> {
         Ok(edit::apply(&self.engines.indexing, edit).await?)
     }
 
@@ -79,7 +79,7 @@ impl Graphloom {
     /// Brings a layer, such as the communities, up to date with the graph.
     ///
     /// Reports whose entities and relations did not change are kept, so only what changed costs LLM calls.
-    pub async fn derive(&self, layer: LayerKind) -> Result<Derived> {
+    pub async fn derive(&self, layer: LayerKind) -> Result<DeriveReport> {
         let progress = &*self.on_progress;
         let gone = setup::gone(&self.config);
         Ok(derive::derive(&self.engines.indexing, layer.deriver(), &|step| progress(step), &gone).await?)

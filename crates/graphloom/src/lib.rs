@@ -17,7 +17,7 @@ pub mod setup;
 pub mod stores;
 pub mod wording;
 
-pub use add::{Added, Refused};
+pub use add::{AddReport, RefusedSource};
 pub use ask::{Ask, Search};
 pub use clock::SystemClock;
 pub use error::{Error, Fault, Result};
@@ -33,10 +33,10 @@ pub use graphloom_core::{
 };
 pub use graphloom_engine::Engine;
 pub use graphloom_engine::derive::{
-    CommunityEntry, CommunityReport, DeriveEstimate, Derived, LayerKind, Quote, QuotedFinding, TreeEntry,
-    TreeNodeView, TreePassage,
+    CommunityEntry, CommunityReport, DeriveEstimate, DeriveReport, LayerKind, Quote, QuotedFinding,
+    TreeEntry, TreeNodeView, TreePassage,
 };
-pub use graphloom_engine::edit::{Edit, Edited};
+pub use graphloom_engine::edit::{Edit, EditReport};
 pub use graphloom_engine::index::{Removal, RunReport};
 pub use graphloom_engine::money::Limit;
 pub use graphloom_engine::query::{

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use graphloom_core::Format;
-use graphloom_engine::index::{self, Reading, Refusal, Source};
-use graphloom_engine::parse::{ParseLimits, ParsedDocument, format_of};
+use graphloom_engine::index::{self, Refusal, Source, SourceText};
+use graphloom_engine::readers::{ParseLimits, ParsedDocument, format_of};
 use serde::{Deserialize, Serialize};
 use tokio::sync::Semaphore;
 
@@ -101,7 +101,7 @@ impl Readers {
     }
 
     /// Reads all sources, several at a time; results are in the order of `sources`.
-    pub async fn read_all(&self, sources: Vec<Source>, limits: ParseLimits) -> Vec<Reading> {
+    pub async fn read_all(&self, sources: Vec<Source>, limits: ParseLimits) -> Vec<SourceText> {
         futures::stream::iter(sources)
             .map(|source| self.read_one(source, limits))
             .buffered(READERS)
@@ -109,7 +109,7 @@ impl Readers {
             .await
     }
 
-    async fn read_one(&self, source: Source, limits: ParseLimits) -> Reading {
+    async fn read_one(&self, source: Source, limits: ParseLimits) -> SourceText {
         let (name, meta) = (source.name.clone(), source.meta.clone());
         let format = source.format.unwrap_or_else(|| format_of(&source.name, &source.bytes));
         let is_simple = !is_complicated(format) && source.bytes.len() <= MAX_BYTES_IN_PROCESS;
@@ -118,7 +118,7 @@ impl Readers {
             ReaderProgram::Graphloom(_) | ReaderProgram::InProcess => {
                 let read = tokio::task::spawn_blocking(move || read_here(source, limits));
                 let outcome = read.await.unwrap_or_else(|_| Err(crashed()));
-                return Reading { name, meta, outcome };
+                return SourceText { name, meta, outcome };
             }
         };
         let Source { bytes, format, .. } = source;
@@ -148,7 +148,7 @@ impl Readers {
             }
         }
         let outcome = outcome.unwrap_or_else(|broken| Err(broken.refusal()));
-        Reading { name, meta, outcome }
+        SourceText { name, meta, outcome }
     }
 }
 

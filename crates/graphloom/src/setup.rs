@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use graphloom_core::{Clock, Embedder, EmbeddingSpec, LanguageModel, Reranker, Store, Timestamp};
+use graphloom_engine::chunk_context::ContextWriter;
 use graphloom_engine::index::{self, IndexConfig, OtherSetting, Quota};
 use graphloom_engine::money::{Budget, Limit, NoPrice, WhenShort};
 use graphloom_engine::query::QueryCaches;
-use graphloom_engine::situate::Situator;
 use graphloom_engine::{Engine, Models};
 use graphloom_providers::http::ServiceListener;
 use graphloom_providers::models::ModelStore;
@@ -447,13 +447,14 @@ impl Parts<'_> {
             index.extract.entity_types.clone_from(types);
         }
         let ChatModels { context, extract, keywords, summarize, answer } = chat;
-        let situator = match (config.contextual, context) {
-            (Contextual::Headings, _) => Situator::Headings,
-            (Contextual::Model, Some(model)) => Situator::Model(model),
+        let context_writer = match (config.contextual, context) {
+            (Contextual::Headings, _) => ContextWriter::Headings,
+            (Contextual::Model, Some(model)) => ContextWriter::Model(model),
             // Only indexing writes contexts, and it always has a model at this point.
-            (Contextual::Off, _) | (Contextual::Model, None) => Situator::Off,
+            (Contextual::Off, _) | (Contextual::Model, None) => ContextWriter::Off,
         };
-        let models = Models { extract, situator, keywords, summarize, answer, embedder, reranker: None };
+        let models =
+            Models { extract, context_writer, keywords, summarize, answer, embedder, reranker: None };
         let caches = if config.query_cache { QueryCaches::default() } else { QueryCaches::off() };
         Engine {
             prompts: wording.prompts,

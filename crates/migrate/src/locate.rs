@@ -7,7 +7,7 @@ const MAX_METADATA_LINES: usize = 32;
 
 /// Where a chunk stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Located {
+pub(crate) struct ChunkPlace {
     pub(crate) span: Span,
     /// Whether its words stand there as they are, rather than with other white space.
     pub(crate) verbatim: bool,
@@ -28,8 +28,8 @@ impl<'a> Text<'a> {
     ///
     /// Tried in this order: as it is; without white space and broken characters at its ends, which token windows
     /// leave; without its first lines, which may be metadata; with any white space between words.
-    pub(crate) fn find(&mut self, chunk: &str, after: usize) -> Option<Located> {
-        let verbatim = |span| Located { span, verbatim: true };
+    pub(crate) fn find(&mut self, chunk: &str, after: usize) -> Option<ChunkPlace> {
+        let verbatim = |span| ChunkPlace { span, verbatim: true };
         if let Some(span) = self.exactly(chunk, after) {
             return Some(verbatim(span));
         }
@@ -48,7 +48,7 @@ impl<'a> Text<'a> {
             }
         }
         let squeezed = self.squeezed.get_or_insert_with(|| Squeezed::new(self.text));
-        squeezed.find(trimmed).map(|span| Located { span, verbatim: false })
+        squeezed.find(trimmed).map(|span| ChunkPlace { span, verbatim: false })
     }
 
     fn exactly(&self, chunk: &str, after: usize) -> Option<Span> {

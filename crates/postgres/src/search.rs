@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use graphloom_core::{Allowed, ItemKind};
+use graphloom_core::{FilteredIds, ItemKind};
 use graphloom_rules::search::{ScoredId, TextQuery, VectorQuery};
 use graphloom_rules::{vector, words};
 
@@ -28,7 +28,7 @@ struct Within {
 
 impl Within {
     /// `argument`: the number of the argument with the ids.
-    fn of(kind: ItemKind, within: Option<&Allowed>, argument: usize) -> Self {
+    fn of(kind: ItemKind, within: Option<&FilteredIds>, argument: usize) -> Self {
         let is_chunk = kind == ItemKind::Chunk;
         let mut conditions = String::new();
         let mut ids = Vec::new();

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use graphloom_core::{Entity, ItemKind, LayerNode, RelationKey, Situation, indexed_text};
+use graphloom_core::{ChunkContext, Entity, ItemKind, LayerNode, RelationKey, indexed_text};
 use graphloom_rules::words;
 
 use crate::error::Fault;
@@ -59,15 +59,15 @@ async fn texts(session: &Session, kind: ItemKind, ids: &[&str]) -> Result<BTreeM
             let chunk = rows::CHUNK;
             let sql = format!(
                 "SELECT {chunk}, s.body FROM chunks c \
-                 LEFT JOIN situations s ON s.workspace_id = $1 AND s.chunk = c.id \
+                 LEFT JOIN chunk_contexts s ON s.workspace_id = $1 AND s.chunk = c.id \
                  WHERE c.workspace_id = $1 AND c.id = ANY($2) AND c.live"
             );
             for row in session.rows(&sql, &[&ids]).await? {
                 let chunk = rows::chunk(&row)?;
-                let situation: Option<Situation> =
+                let chunk_context: Option<ChunkContext> =
                     get::<Option<&str>>(&row, 3)?.map(rows::parse).transpose()?;
-                let situating = situation.as_ref().and_then(Situation::text);
-                texts.insert(chunk.id.to_string(), indexed_text(situating, &chunk.text).into_owned());
+                let context = chunk_context.as_ref().and_then(ChunkContext::text);
+                texts.insert(chunk.id.to_string(), indexed_text(context, &chunk.text).into_owned());
             }
         }
         ItemKind::Entity => {

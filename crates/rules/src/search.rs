@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use graphloom_core::{Allowed, By, Hit, ItemKey, ItemKind, SearchRequest};
+use graphloom_core::{By, FilteredIds, Hit, ItemKey, ItemKind, SearchRequest};
 
 /// Searches for the nearest entries that differ in the vector only.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,7 +16,7 @@ pub struct VectorQuery {
     /// Minimum cosine.
     pub min_score: f32,
     /// Restricts the search to these entries; `None` for all.
-    pub within: Option<Arc<Allowed>>,
+    pub within: Option<Arc<FilteredIds>>,
 }
 
 /// A search by words.
@@ -29,7 +29,7 @@ pub struct TextQuery {
     /// Maximum hits.
     pub limit: usize,
     /// Restricts the search to these entries; `None` for all.
-    pub within: Option<Arc<Allowed>>,
+    pub within: Option<Arc<FilteredIds>>,
 }
 
 /// An entry with its score.
@@ -112,7 +112,7 @@ fn hits(kind: ItemKind, found: Vec<ScoredId>) -> Vec<Hit> {
 }
 
 /// Whether both allow the same because they are the same.
-fn same(one: Option<&Arc<Allowed>>, other: Option<&Arc<Allowed>>) -> bool {
+fn same(one: Option<&Arc<FilteredIds>>, other: Option<&Arc<FilteredIds>>) -> bool {
     match (one, other) {
         (None, None) => true,
         (Some(one), Some(other)) => Arc::ptr_eq(one, other),

@@ -6,17 +6,17 @@ use std::sync::Arc;
 
 use graphloom_core::{CacheKind, Call, Span};
 use graphloom_engine::Engine;
-use graphloom_engine::query::{self, AnswerKind, Citation, QueryError, Question, Retrieval, Wanted};
+use graphloom_engine::query::{self, AnswerKind, Citation, QueryError, Question, QuestionOutput, Retrieval};
 
 use crate::apart::asked_apart;
-use crate::guard::Admitted;
+use crate::guard::Admission;
 use crate::lines::Lines;
 use crate::metrics::answer_looked_up;
 use crate::problem::Problem;
 use crate::space::Space;
 
 /// An answered question.
-pub(crate) struct Answered {
+pub(crate) struct QuestionOutcome {
     /// The answer, context or prompt.
     pub(crate) text: String,
     /// The kind of answer; `None` for a context or prompt.
@@ -35,7 +35,7 @@ pub(crate) struct Answered {
     pub(crate) calls: Vec<Call>,
 }
 
-impl Answered {
+impl QuestionOutcome {
     /// The name of the kind of answer.
     pub(crate) fn kind_name(&self) -> Option<String> {
         self.kind.map(|kind| kind.to_string())
@@ -88,7 +88,7 @@ pub(crate) async fn ask(
     engine: &Engine,
     question: &Question,
     on_delta: &mut (dyn FnMut(&str) + Send),
-) -> Result<Answered, Problem> {
+) -> Result<QuestionOutcome, Problem> {
     let retrieval = query::retrieve(engine, question).await?;
     answer_from(engine, question, &retrieval, on_delta).await
 }
@@ -97,11 +97,11 @@ pub(crate) async fn ask(
 ///
 /// Continues if the client disconnects: the LLM call is paid for, and its answer is cached.
 pub(crate) fn write_answer(
-    admitted: Admitted,
+    admitted: Admission,
     space: Arc<Space>,
     question: Question,
     lines: Lines,
-    end: impl FnOnce(&Lines, &Question, Result<Answered, Problem>) + Send + 'static,
+    end: impl FnOnce(&Lines, &Question, Result<QuestionOutcome, Problem>) + Send + 'static,
 ) {
     tokio::spawn(asked_apart(async move || {
         let _turn = admitted.turn;
@@ -118,15 +118,15 @@ pub(crate) async fn answer_from(
     question: &Question,
     retrieval: &Retrieval,
     on_delta: &mut (dyn FnMut(&str) + Send),
-) -> Result<Answered, Problem> {
+) -> Result<QuestionOutcome, Problem> {
     let mut calls = retrieval.cost.calls.clone();
     let text = match question.wanted() {
-        Wanted::Context => retrieval.context.clone(),
-        Wanted::Prompt => {
+        QuestionOutput::Context => retrieval.context.clone(),
+        QuestionOutput::Prompt => {
             let messages = query::prompt_of(engine, question, retrieval);
             messages.iter().map(|message| message.content.as_str()).collect::<Vec<_>>().join("\n\n")
         }
-        Wanted::Answer => {
+        QuestionOutput::Answer => {
             let are_quoted = engine.models.answer.is_none();
             let mut shown = |text: &str| match are_quoted {
                 true => on_delta(&without_images(text)),
@@ -144,7 +144,7 @@ pub(crate) async fn answer_from(
             calls.extend(answer.cost.calls);
             // Answers of other kinds say themselves that they are passages.
             let verbatim = answer.kind == AnswerKind::Answer && !by_model;
-            return Ok(Answered {
+            return Ok(QuestionOutcome {
                 text: answer.text,
                 kind: Some(answer.kind),
                 matches: answer.matches,
@@ -157,7 +157,7 @@ pub(crate) async fn answer_from(
         }
     };
     on_delta(&text);
-    Ok(Answered {
+    Ok(QuestionOutcome {
         text,
         kind: None,
         by_model: false,
@@ -171,7 +171,7 @@ pub(crate) async fn answer_from(
 
 /// Checks whether the question can be answered at all, before a stream starts and the status can no longer be set.
 pub(crate) fn check_answerable(engine: &Engine, question: &Question) -> Result<(), Problem> {
-    let needs_model = question.mode.needs_answer_model() && question.wanted() == Wanted::Answer;
+    let needs_model = question.mode.needs_answer_model() && question.wanted() == QuestionOutput::Answer;
     match needs_model && engine.models.answer.is_none() {
         true => Err(QueryError::NoAnswerModel { mode: question.mode }.into()),
         false => Ok(()),

@@ -16,7 +16,7 @@ use crate::metrics::Metrics;
 use crate::origin::Network;
 use crate::quiet::Activity;
 use crate::rates::Rates;
-use crate::space::{Spaces, Watched};
+use crate::space::{LiveState, Spaces};
 use crate::turns::Turns;
 
 /// The shared state; clones refer to the same one.
@@ -122,7 +122,7 @@ impl App {
             cut,
         } = parts;
         let (metrics, activity) = (Metrics::new(), Arc::<Activity>::default());
-        let watched = Watched { metrics: Arc::clone(&metrics), activity: Arc::clone(&activity) };
+        let watched = LiveState { metrics: Arc::clone(&metrics), activity: Arc::clone(&activity) };
         Self(Arc::new(Inner {
             spaces: Spaces::new(Arc::clone(&host), &limits, indexing, watched, stop),
             host,

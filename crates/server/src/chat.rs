@@ -10,10 +10,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::access::Right;
-use crate::answering::{Answered, plain};
+use crate::answering::{QuestionOutcome, plain};
 use crate::app::App;
-use crate::guard::{Admitted, check};
-use crate::host::Missing;
+use crate::guard::{Admission, check};
+use crate::host::IfMissing;
 use crate::problem::Problem;
 use crate::space::Space;
 
@@ -29,7 +29,7 @@ const MAX_SHOWN: usize = 100;
 const LATEST: &str = "latest";
 
 /// A workspace and an optional mode, from a model name.
-pub(crate) struct Asked {
+pub(crate) struct ModelChoice {
     /// The workspace.
     pub(crate) space: Arc<Space>,
     /// The mode.
@@ -38,7 +38,7 @@ pub(crate) struct Asked {
 
 /// Resolves a model name: `WORKSPACE:MODE`, `WORKSPACE`, or `graphloom` and `graphloom:MODE` for the workspace of
 /// the request, even if a workspace has that name. The caller must be allowed to read the workspace.
-pub(crate) async fn asked(app: &App, admitted: &Admitted, model: &str) -> Result<Asked, Problem> {
+pub(crate) async fn asked(app: &App, admitted: &Admission, model: &str) -> Result<ModelChoice, Problem> {
     let (name, tag) = model.split_once(':').unwrap_or((model, LATEST));
     let mode = match tag {
         LATEST => None,
@@ -59,8 +59,8 @@ pub(crate) async fn asked(app: &App, admitted: &Admitted, model: &str) -> Result
             format!("the request names workspace {}, but the model names {workspace}", admitted.workspace);
         return Err(Problem::invalid(what).remedy(Some("name the workspace only once")));
     }
-    match app.spaces.get(&workspace, Missing::Leave).await {
-        Ok(space) => Ok(Asked { space, mode }),
+    match app.spaces.get(&workspace, IfMissing::Leave).await {
+        Ok(space) => Ok(ModelChoice { space, mode }),
         Err(problem) if problem.is_not_found() => Err(unknown(app, admitted, model).await),
         Err(problem) => Err(problem),
     }
@@ -73,13 +73,13 @@ fn is_own_name(name: &str) -> bool {
 }
 
 /// Whether the caller has access to the workspace and it is addressable by a model name.
-fn is_model(admitted: &Admitted, workspace: &WorkspaceId) -> bool {
+fn is_model(admitted: &Admission, workspace: &WorkspaceId) -> bool {
     let is_meant = *workspace == admitted.workspace || !is_own_name(workspace.as_str());
     is_meant && admitted.caller.grant.reaches(workspace)
 }
 
 /// The error for an unknown model, with some known ones.
-async fn unknown(app: &App, admitted: &Admitted, model: &str) -> Problem {
+async fn unknown(app: &App, admitted: &Admission, model: &str) -> Problem {
     Problem::not_found(format!("no model {:?}", shown(model))).remedy(Some(known_models(app, admitted).await))
 }
 
@@ -89,7 +89,7 @@ fn shown(model: &str) -> String {
 }
 
 /// Explains model names, with examples the caller has access to.
-async fn known_models(app: &App, admitted: &Admitted) -> String {
+async fn known_models(app: &App, admitted: &Admission) -> String {
     let known: Vec<String> = match app.host.workspaces().await {
         Ok(workspaces) => {
             let reached = workspaces.into_iter().filter(|workspace| is_model(admitted, workspace));
@@ -105,7 +105,7 @@ async fn known_models(app: &App, admitted: &Admitted) -> String {
 }
 
 /// The names of all models the caller has access to, by workspace, the default mode first.
-pub(crate) async fn model_names(app: &App, admitted: &Admitted) -> Result<Vec<String>, Problem> {
+pub(crate) async fn model_names(app: &App, admitted: &Admission) -> Result<Vec<String>, Problem> {
     let workspaces = app.host.workspaces().await?;
     let reached = workspaces.into_iter().filter(|workspace| is_model(admitted, workspace));
     Ok(reached
@@ -253,7 +253,7 @@ const VERBATIM: &str = "Answered without an LLM: verbatim sentences from the doc
 
 /// Text appended to an answer for clients that show only text: its sources, and a note if no LLM wrote it. Empty
 /// if there is nothing to add, or if the client set a stop text.
-pub(crate) fn below(question: &Question, answered: &Answered) -> String {
+pub(crate) fn below(question: &Question, answered: &QuestionOutcome) -> String {
     if !question.stop.is_empty() || (answered.cut && question.max_output_tokens.is_some()) {
         return String::new();
     }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use graphloom_core::{DocumentId, LayerName, Progress};
-use graphloom_engine::derive::Derived;
+use graphloom_engine::derive::DeriveReport;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
@@ -74,7 +74,7 @@ pub(crate) struct Event {
     /// Content as JSON.
     pub(crate) data: Value,
     /// Set if the work on it ended, at least for now.
-    pub(crate) ends: Option<Ending>,
+    pub(crate) ends: Option<WorkEnd>,
 }
 
 /// The subject of an event.
@@ -92,7 +92,7 @@ pub(crate) enum About {
 
 /// How the work on a document ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Ending {
+pub(crate) enum WorkEnd {
     /// Finally, as its status says.
     Over,
     /// Stopped for this reason; it may resume later.
@@ -126,7 +126,7 @@ impl EventLog {
             Progress::Advanced { .. }
             | Progress::ChunkFailed { .. }
             | Progress::ChunkDamaged { .. }
-            | Progress::ChunkUnsituated { .. }
+            | Progress::ChunkWithoutContext { .. }
             | Progress::Finished { .. }
             | Progress::Failed { .. }
             | Progress::Settled { .. }
@@ -149,26 +149,31 @@ impl EventLog {
 
     /// A document was removed.
     pub(crate) fn removed(&self, document: &DocumentId, source: &str) {
-        self.push(EventContent::of(REMOVED, document, source), Bearing::Closes, Some(Ending::Over));
+        self.push(EventContent::of(REMOVED, document, source), Bearing::Closes, Some(WorkEnd::Over));
     }
 
     /// A run ended early and will be repeated.
     pub(crate) fn run_failed(&self, reason: String) {
         let data = json!({ "reason": reason });
         let happened = EventContent { name: "run_failed".to_owned(), about: About::Everything, data };
-        self.push(happened, Bearing::None, Some(Ending::Stopped(reason)));
+        self.push(happened, Bearing::None, Some(WorkEnd::Stopped(reason)));
     }
 
     /// An attempt to derive a layer ended.
-    pub(crate) fn derive_ended(&self, layer: &LayerName, derived: Option<&Derived>, reason: Option<&str>) {
+    pub(crate) fn derive_ended(
+        &self,
+        layer: &LayerName,
+        derived: Option<&DeriveReport>,
+        reason: Option<&str>,
+    ) {
         let mut data = derived.map_or_else(|| json!({ "layer": layer }), |derived| json!(derived));
         data["reason"] = json!(reason);
         let about = About::Layer(layer.clone());
         let happened = EventContent { name: "derive_ended".to_owned(), about, data };
-        self.push(happened, Bearing::None, Some(Ending::Over));
+        self.push(happened, Bearing::None, Some(WorkEnd::Over));
     }
 
-    fn push(&self, happened: EventContent, bearing: Bearing, ends: Option<Ending>) {
+    fn push(&self, happened: EventContent, bearing: Bearing, ends: Option<WorkEnd>) {
         let EventContent { name, about, data } = happened;
         {
             let mut kept = self.lock();
@@ -244,18 +249,18 @@ impl EventLog {
 }
 
 /// The document an event is about, and whether it ends the work on it.
-fn about(progress: &Progress) -> (About, Option<Ending>) {
+fn about(progress: &Progress) -> (About, Option<WorkEnd>) {
     let of = |document: &DocumentId| About::Document(document.clone());
     match progress {
         Progress::Accepted { document, .. }
         | Progress::Advanced { document, .. }
         | Progress::ChunkFailed { document, .. }
         | Progress::ChunkDamaged { document, .. }
-        | Progress::ChunkUnsituated { document, .. } => (of(document), None),
+        | Progress::ChunkWithoutContext { document, .. } => (of(document), None),
         Progress::Finished { document, .. } | Progress::Cancelled { document, .. } => {
-            (of(document), Some(Ending::Over))
+            (of(document), Some(WorkEnd::Over))
         }
-        Progress::Failed { document, reason, .. } => (of(document), Some(Ending::Stopped(reason.clone()))),
+        Progress::Failed { document, reason, .. } => (of(document), Some(WorkEnd::Stopped(reason.clone()))),
         Progress::Settled { .. } => (About::None, None),
         Progress::Derived { layer, .. } => (About::Layer(layer.clone()), None),
         Progress::Paused { .. } | Progress::Resumed { .. } => (About::Everything, None),

@@ -17,7 +17,7 @@ use crate::compress;
 use crate::leash::{Reader, hold};
 use crate::origin::Origin;
 use crate::problem::{Problem, chain, in_words_of};
-use crate::rates::Counted;
+use crate::rates::RateKey;
 use crate::route::{Load, Method, Needs, Route};
 use crate::turns::{Holder, Turn};
 use crate::unread::drain;
@@ -41,7 +41,7 @@ pub(crate) const LOCAL: &str = "local";
 
 /// The result of the guard, for the handler and the log.
 #[derive(Debug, Clone)]
-pub(crate) struct Admitted {
+pub(crate) struct Admission {
     /// The caller.
     pub(crate) caller: Caller,
     /// The workspace of the request.
@@ -133,7 +133,7 @@ async fn answer(app: &App, route: &'static Route, request: Request, next: Next) 
     if let Some(token) = renewed.and_then(|token| HeaderValue::from_str(&token).ok()) {
         response.headers_mut().insert(NEW_TOKEN, token);
     }
-    response.extensions_mut().insert(Admitted { turn: None, ..admitted });
+    response.extensions_mut().insert(Admission { turn: None, ..admitted });
     hold(app, route, reader, response)
 }
 
@@ -142,9 +142,9 @@ async fn answer(app: &App, route: &'static Route, request: Request, next: Next) 
 async fn admit(
     app: &App,
     route: &'static Route,
-    admitted: Admitted,
+    admitted: Admission,
     request: Request,
-) -> Result<(Admitted, Request), Problem> {
+) -> Result<(Admission, Request), Problem> {
     let turn_before = match route.load {
         Load::Login => turn_of(app, route.load, &admitted.holder).await?,
         Load::None | Load::Look | Load::Question | Load::Change | Load::Whole | Load::Stream => None,
@@ -154,7 +154,7 @@ async fn admit(
         Some(turn) => Some(turn),
         None => turn_of(app, route.load, &admitted.holder).await?,
     };
-    Ok((Admitted { turn, ..admitted }, request))
+    Ok((Admission { turn, ..admitted }, request))
 }
 
 /// A new token to replace the current one. Polled routes get none, since a new token every few seconds is useless.
@@ -166,7 +166,7 @@ fn renewed(app: &App, route: &'static Route, request: &Request) -> Option<String
 }
 
 /// Checks caller, workspace, permission and size.
-fn check_request(app: &App, route: &'static Route, request: &Request) -> Result<Admitted, Refused> {
+fn check_request(app: &App, route: &'static Route, request: &Request) -> Result<Admission, Refused> {
     let access = app.access.read().map_err(|error| {
         tracing::error!(error = chain(&error), "reading keys and users failed; rejecting all requests");
         let what = "the server cannot read its keys and users and rejects all requests; see the server's log";
@@ -183,7 +183,7 @@ fn admitted(
     route: &'static Route,
     request: &Request,
     caller: Result<Caller, Problem>,
-) -> Result<Admitted, Problem> {
+) -> Result<Admission, Problem> {
     let holder = holder_of(request, caller.as_ref().ok());
     check_rate(app, route, request, caller.as_ref().ok())?;
     check_single(request.headers())?;
@@ -210,7 +210,7 @@ fn admitted(
     if declared.is_some_and(|bytes| bytes > route.max_body as u64) {
         return Err(Problem::too_large(route.max_body));
     }
-    Ok(Admitted { caller, workspace, names_workspace, holder, turn: None })
+    Ok(Admission { caller, workspace, names_workspace, holder, turn: None })
 }
 
 /// The holder of a request's turn.
@@ -260,10 +260,10 @@ fn check_rate(
     }
     let (counted, what) = match caller {
         Some(_) if origin.is_here() => return Ok(()),
-        Some(caller) => (Counted::Caller(caller.name.clone()), "this credential exceeds its request rate"),
+        Some(caller) => (RateKey::Caller(caller.name.clone()), "this credential exceeds its request rate"),
         None => {
             let what = "this address exceeds the request rate for clients without valid credentials";
-            (Counted::Address(origin.address()), what)
+            (RateKey::Address(origin.address()), what)
         }
     };
     app.rates.count(counted, Instant::now()).map_err(|wait| {

@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use graphloom_core::{StoreError, WorkspaceId};
 use graphloom_engine::Engine;
-use graphloom_engine::index::{Reading, Source};
+use graphloom_engine::index::{Source, SourceText};
 use graphloom_engine::money::Prices;
-use graphloom_engine::parse::ParseLimits;
+use graphloom_engine::readers::ParseLimits;
 
 /// Provides workspaces and readers; implemented by the program with its stores and models.
 #[async_trait]
@@ -21,16 +21,20 @@ pub trait Host: Send + Sync {
     /// Opens a workspace; `None` if it does not exist and must not be created.
     ///
     /// The server calls this once per workspace and keeps the result.
-    async fn open(&self, workspace: &WorkspaceId, missing: Missing) -> Result<Option<Opened>, HostError>;
+    async fn open(
+        &self,
+        workspace: &WorkspaceId,
+        missing: IfMissing,
+    ) -> Result<Option<OpenWorkspace>, HostError>;
 
     /// Reads untrusted sources into text, isolated so that each can be stopped. Results are in the order of
     /// `sources`.
-    async fn read(&self, sources: Vec<Source>, limits: ParseLimits) -> Vec<Reading>;
+    async fn read(&self, sources: Vec<Source>, limits: ParseLimits) -> Vec<SourceText>;
 }
 
 /// What to do if a workspace does not exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Missing {
+pub enum IfMissing {
     /// Create it.
     Create,
     /// Return `None`.
@@ -39,7 +43,7 @@ pub enum Missing {
 
 /// An open workspace.
 #[derive(Clone)]
-pub struct Opened {
+pub struct OpenWorkspace {
     /// Answers questions. A model call fails after its last attempt, since a client waits.
     pub asking: Engine,
     /// Indexes and edits on the same store. Model calls wait for services that are down.

@@ -9,13 +9,13 @@ use graphloom_core::{
     DocumentId, Progress, ProgressSink, Snapshot, StoreError, Timestamp, WorkspaceId, table,
 };
 use graphloom_engine::derive::{LayerKind, derive};
-use graphloom_engine::index::{self, IndexError, RunReport, Unsituated};
+use graphloom_engine::index::{self, IndexError, MissingContexts, RunReport};
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, watch};
 
 use crate::background::in_background;
 use crate::events::EventLog;
-use crate::host::Opened;
+use crate::host::OpenWorkspace;
 use crate::problem::chain;
 use crate::quiet::Activity;
 use crate::reasons::Reasons;
@@ -146,7 +146,7 @@ impl Pipeline {
             Progress::ChunkDamaged { source, ordinal, reason, .. } => {
                 self.say(format!("{source}: chunk {ordinal} lost records: {reason}"));
             }
-            Progress::ChunkUnsituated { source, ordinal, reason, .. } => {
+            Progress::ChunkWithoutContext { source, ordinal, reason, .. } => {
                 self.say_why(format!("{source}: chunk {ordinal} has no context"), reason);
             }
             Progress::Finished { document, source, .. } => {
@@ -182,7 +182,7 @@ impl Ingest {
     /// Starts the worker; it ends when `stop` is set.
     pub(crate) fn start(
         workspace: WorkspaceId,
-        opened: Opened,
+        opened: OpenWorkspace,
         activity: Arc<Activity>,
         stop: watch::Receiver<bool>,
     ) -> Arc<Self> {
@@ -309,7 +309,7 @@ impl Ingest {
         let kind = match progress {
             Progress::ChunkFailed { .. } => 0,
             Progress::ChunkDamaged { .. } => 1,
-            Progress::ChunkUnsituated { .. } => 2,
+            Progress::ChunkWithoutContext { .. } => 2,
             Progress::Accepted { .. }
             | Progress::Advanced { .. }
             | Progress::Finished { .. }
@@ -344,7 +344,7 @@ impl Ingest {
     async fn work(
         self: Arc<Self>,
         workspace: WorkspaceId,
-        opened: Arc<Opened>,
+        opened: Arc<OpenWorkspace>,
         mut stop: watch::Receiver<bool>,
     ) {
         let mut rest = LOOK;
@@ -384,7 +384,7 @@ impl Ingest {
     }
 
     /// Starts a run; `false` if the worker has ended for good.
-    fn begin(&self, opened: &Opened) -> bool {
+    fn begin(&self, opened: &OpenWorkspace) -> bool {
         let started_at = Some(opened.indexing.clock.now());
         let mut state = self.lock();
         if state.closed {
@@ -403,7 +403,7 @@ impl Ingest {
     async fn run_apart(
         self: Arc<Self>,
         workspace: &WorkspaceId,
-        opened: &Arc<Opened>,
+        opened: &Arc<OpenWorkspace>,
         stop: &watch::Receiver<bool>,
     ) -> bool {
         let (workspace, opened, mut stop) = (workspace.clone(), Arc::clone(opened), stop.clone());
@@ -429,7 +429,7 @@ impl Ingest {
     }
 
     /// Executes a run; returns whether nothing has to be retried.
-    async fn run(&self, workspace: &WorkspaceId, opened: &Opened) -> bool {
+    async fn run(&self, workspace: &WorkspaceId, opened: &OpenWorkspace) -> bool {
         let show = |progress| {
             self.count(&progress);
             self.events.add(&progress);
@@ -437,7 +437,7 @@ impl Ingest {
         };
         let outcome = match index::run(&opened.indexing, &show, opened.gone.as_ref()).await {
             // A pause applies to everything that is queued.
-            Ok(report) if !report.paused => match self.situate(opened, &show).await {
+            Ok(report) if !report.paused => match self.contextualize(opened, &show).await {
                 Ok(()) => {
                     self.derive_wanted(opened, &show).await;
                     Ok(report)
@@ -483,24 +483,24 @@ impl Ingest {
 
     /// Retries the failed chunk contexts of documents that were queued again. If this stops early, the rest waits
     /// for the next run.
-    async fn situate(&self, opened: &Opened, show: ProgressSink<'_>) -> Result<(), IndexError> {
+    async fn contextualize(&self, opened: &OpenWorkspace, show: ProgressSink<'_>) -> Result<(), IndexError> {
         let engine = &opened.indexing;
         let waiting = std::mem::take(&mut *self.again());
         if waiting.is_empty() {
             return Ok(());
         }
         let documents: Vec<DocumentId> = waiting.into_iter().collect();
-        let situating = async {
-            let Unsituated { again, by_others } = index::unsituated(engine, &documents).await?;
+        let context = async {
+            let MissingContexts { again, by_others } = index::without_context(engine, &documents).await?;
             for (who, chunks) in by_others {
                 self.lock().say(format!(
                     "the context of {chunks} chunks by {who} failed and is not retried, since the setting `contextual` has \
                      changed"
                 ));
             }
-            index::situate(engine, &again, show).await
+            index::contextualize(engine, &again, show).await
         };
-        let outcome = situating.await;
+        let outcome = context.await;
         if outcome.as_ref().map_or(true, |report| report.paused) {
             self.again().extend(documents);
         }
@@ -508,7 +508,7 @@ impl Ingest {
     }
 
     /// Derives the layers that clients want. What a pause interrupts waits for the next run.
-    async fn derive_wanted(&self, opened: &Opened, show: ProgressSink<'_>) {
+    async fn derive_wanted(&self, opened: &OpenWorkspace, show: ProgressSink<'_>) {
         loop {
             let kind = {
                 let mut layers = self.layers();
@@ -544,7 +544,7 @@ impl Ingest {
     }
 
     /// Whether there is work now. Records if there is none at all.
-    async fn waits(&self, opened: &Opened) -> Result<Waiting, StoreError> {
+    async fn waits(&self, opened: &OpenWorkspace) -> Result<Waiting, StoreError> {
         let before = self.lock().woken;
         let waiting = self.look(opened).await;
         let mut state = self.lock();
@@ -553,7 +553,7 @@ impl Ingest {
         waiting
     }
 
-    async fn look(&self, opened: &Opened) -> Result<Waiting, StoreError> {
+    async fn look(&self, opened: &OpenWorkspace) -> Result<Waiting, StoreError> {
         let engine = &opened.indexing;
         let snapshot = engine.store.snapshot().await?;
         if snapshot.queue().await?.is_paused() {
@@ -622,7 +622,7 @@ mod tests {
                 chunks: 3,
                 failed: 0,
                 damaged: 0,
-                unsituated: 0,
+                without_context: 0,
             });
         }
         assert_eq!((pipeline.documents, pipeline.done), (1, 1));

@@ -15,8 +15,8 @@ use serde_json::{Value, json};
 use serde_path_to_error::Segment;
 
 use crate::app::App;
-use crate::guard::Admitted;
-use crate::host::Missing;
+use crate::guard::Admission;
+use crate::host::IfMissing;
 use crate::misfit::in_plain_words;
 use crate::problem::{Fault, Problem};
 use crate::space::Space;
@@ -110,7 +110,7 @@ impl FromRequestParts<App> for Existing {
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
         let admitted = admitted(parts)?;
-        Ok(Self(app.spaces.get(&admitted.workspace, Missing::Leave).await?))
+        Ok(Self(app.spaces.get(&admitted.workspace, IfMissing::Leave).await?))
     }
 }
 
@@ -126,7 +126,7 @@ impl FromRequestParts<App> for ToMake {
     }
 }
 
-impl FromRequestParts<App> for Admitted {
+impl FromRequestParts<App> for Admission {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, Problem> {
@@ -134,10 +134,10 @@ impl FromRequestParts<App> for Admitted {
     }
 }
 
-fn admitted(parts: &Parts) -> Result<&Admitted, Problem> {
+fn admitted(parts: &Parts) -> Result<&Admission, Problem> {
     // The guard of every route sets it.
     let missing = || Problem::forbidden("the request did not pass the guard");
-    parts.extensions.get::<Admitted>().ok_or_else(missing)
+    parts.extensions.get::<Admission>().ok_or_else(missing)
 }
 
 /// Parses a JSON object; an error names the field.

@@ -21,7 +21,7 @@ use crate::access::Caller;
 use crate::app::{App, now};
 use crate::guard::{LOCAL, shown};
 use crate::route::{Load, Route};
-use crate::wrapped::{Beside, Next, Wrapped};
+use crate::wrapped::{Beside, BodyWith, Next};
 
 /// How often the permission is checked while nothing is sent.
 const LOOK: Duration = Duration::from_secs(1);
@@ -74,7 +74,7 @@ pub(crate) fn hold(app: &App, route: &Route, reader: Reader, response: Response)
     let mut look = tokio::time::interval_at(Instant::now() + LOOK, LOOK);
     look.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let hold = Hold { app: app.clone(), reader, form, time_is_over, look, has_ended: false };
-    response.map(|body| Body::new(Wrapped::new(body, hold)))
+    response.map(|body| Body::new(BodyWith::new(body, hold)))
 }
 
 /// The form of a final value that reports an early end.

@@ -58,7 +58,7 @@ pub use access::{
     Access, AccessError, AccessFile, Grant, KeyRecord, MIN_PASSWORD_CHARS, NewKey, Right, UserRecord,
     random_password,
 };
-pub use host::{Host, HostError, Missing, Opened, Pauses};
+pub use host::{Host, HostError, IfMissing, OpenWorkspace, Pauses};
 pub use limits::Limits;
 pub use mcp::{McpConfig, McpError, serve_mcp};
 pub use openapi::document as openapi;

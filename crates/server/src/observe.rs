@@ -10,11 +10,11 @@ use tracing::field::Empty;
 
 use crate::access::{hex, random};
 use crate::app::App;
-use crate::guard::{Admitted, RefusedCaller};
+use crate::guard::{Admission, RefusedCaller};
 use crate::metrics::Serving;
 use crate::origin::Origin;
 use crate::routes;
-use crate::wrapped::{Beside, Wrapped};
+use crate::wrapped::{Beside, BodyWith};
 
 /// The id of a request, set by the caller or generated.
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -55,7 +55,7 @@ pub(crate) async fn observe(State(app): State<App>, mut request: Request, next: 
     #[cfg(feature = "otel")]
     crate::traces::end(&span, status);
     serving.answered(method, status.as_u16());
-    let admitted = response.extensions().get::<Admitted>();
+    let admitted = response.extensions().get::<Admission>();
     let workspace = admitted.map_or("", |admitted| admitted.workspace.as_str());
     let login = response.extensions().get::<LoginName>().map(|LoginName(name)| name.as_str());
     let refused = response.extensions().get::<RefusedCaller>().map(|RefusedCaller(name)| name.as_str());
@@ -81,7 +81,7 @@ pub(crate) async fn observe(State(app): State<App>, mut request: Request, next: 
     ] {
         headers.entry(name).or_insert(HeaderValue::from_static(value));
     }
-    response.map(|body| Body::new(Wrapped::new(body, serving)))
+    response.map(|body| Body::new(BodyWith::new(body, serving)))
 }
 
 /// Lives until the body is sent or dropped.

@@ -6,7 +6,7 @@ use graphloom_core::{
 use graphloom_engine::query::{
     MAX_BUDGET_TOKENS, MAX_DRIFT_STEPS, MAX_GIVEN_KEYWORDS, MAX_HISTORY_MESSAGES, MAX_KEYWORD_CHARS,
     MAX_MESSAGE_CHARS, MAX_QUESTION_CHARS, MAX_REPORT_CALLS, MAX_RESPONSE_TYPE_CHARS, MAX_TOP_K,
-    MAX_USER_PROMPT_CHARS, Mode, Question, ReportOptions, WalkOptions,
+    MAX_USER_PROMPT_CHARS, Mode, PageRankOptions, Question, ReportOptions,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -88,7 +88,7 @@ pub(crate) struct QueryRequest {
     /// Options for walking the graph in modes `auto` and `ppr`; options left out keep their tuned defaults.
     /// Graphloom only.
     #[schemars(with = "Option<Value>")]
-    walk: Option<WalkOptions>,
+    walk: Option<PageRankOptions>,
     /// How modes `community_global`, `community_local` and `drift` read reports of communities. Graphloom only.
     #[schemars(with = "Option<ReportsItem>")]
     reports: Option<ReportOptions>,

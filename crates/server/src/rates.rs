@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 /// A caller whose requests are counted.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) enum Counted {
+pub(crate) enum RateKey {
     /// An authenticated key or user.
     Caller(String),
     /// An address without valid credentials.
@@ -39,7 +39,7 @@ pub(crate) struct Rates {
 
 #[derive(Debug, Default)]
 struct Buckets {
-    full_at: HashMap<Counted, Instant>,
+    full_at: HashMap<RateKey, Instant>,
     /// When full buckets were last removed.
     forgot: Option<Instant>,
 }
@@ -51,10 +51,10 @@ impl Rates {
     }
 
     /// Counts a request; the error is the time until the next one is accepted. Rejected requests are not counted.
-    pub(crate) fn count(&self, counted: Counted, now: Instant) -> Result<(), Duration> {
+    pub(crate) fn count(&self, counted: RateKey, now: Instant) -> Result<(), Duration> {
         let limit = match &counted {
-            Counted::Caller(_) => self.callers,
-            Counted::Address(_) | Counted::Others => self.strangers,
+            RateKey::Caller(_) => self.callers,
+            RateKey::Address(_) | RateKey::Others => self.strangers,
         };
         let Some(limit) = limit else { return Ok(()) };
         let each = Duration::from_secs(60) / limit.get();
@@ -74,7 +74,7 @@ impl Rates {
 
 impl Buckets {
     /// The caller's bucket if there is room for one, otherwise the shared bucket.
-    fn place_of(&mut self, counted: Counted, now: Instant) -> Counted {
+    fn place_of(&mut self, counted: RateKey, now: Instant) -> RateKey {
         let is_full = |buckets: &Self| buckets.full_at.len() >= MAX_REMEMBERED;
         if !is_full(self) || self.full_at.contains_key(&counted) {
             return counted;
@@ -84,7 +84,7 @@ impl Buckets {
             self.full_at.retain(|_, full_at| *full_at > now);
             self.forgot = Some(now);
         }
-        if is_full(self) { Counted::Others } else { counted }
+        if is_full(self) { RateKey::Others } else { counted }
     }
 }
 
@@ -97,12 +97,12 @@ mod tests {
         Rates::new(limit, limit)
     }
 
-    fn caller(name: &str) -> Counted {
-        Counted::Caller(name.to_owned())
+    fn caller(name: &str) -> RateKey {
+        RateKey::Caller(name.to_owned())
     }
 
-    fn address(number: u32) -> Counted {
-        Counted::Address(IpAddr::V4(number.into()))
+    fn address(number: u32) -> RateKey {
+        RateKey::Address(IpAddr::V4(number.into()))
     }
 
     #[test]

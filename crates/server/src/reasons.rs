@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::access::Right;
-use crate::guard::Admitted;
+use crate::guard::Admission;
 
 /// Replaces a reason.
 const WITHHELD: &str = "a model service or the store failed; the reason is visible with the right to write";
@@ -19,7 +19,7 @@ pub(crate) enum Reasons {
 }
 
 impl Reasons {
-    pub(crate) fn for_caller(admitted: &Admitted) -> Self {
+    pub(crate) fn for_caller(admitted: &Admission) -> Self {
         if admitted.caller.grant.right >= Right::Write { Self::InFull } else { Self::Withheld }
     }
 

@@ -22,7 +22,7 @@ use tower::ServiceExt;
 use crate::access::{AccessError, random};
 use crate::app::{App, Indexing, Parts};
 use crate::guard::take_prefix;
-use crate::host::{Host, HostError, Missing};
+use crate::host::{Host, HostError, IfMissing};
 use crate::limits::Limits;
 use crate::metrics::UnderWay;
 use crate::origin::{Network, Origin};
@@ -121,7 +121,7 @@ impl Server {
         let bind = |source| ServeError::Bind { address, source };
         let listener = TcpListener::bind(address).await.map_err(bind)?;
         let address = listener.local_addr().map_err(bind)?;
-        if let Err(problem) = app.spaces.get(&workspace, Missing::Create).await {
+        if let Err(problem) = app.spaces.get(&workspace, IfMissing::Create).await {
             // A damaged store must not keep other workspaces from being served; a configuration error is reported
             // now.
             if !app.spaces.is_store_unusable(&workspace) {

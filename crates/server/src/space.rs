@@ -12,7 +12,7 @@ use serde::Serialize;
 use tokio::sync::{OnceCell, Semaphore, watch};
 
 use crate::app::Indexing;
-use crate::host::{Host, HostError, Missing, Opened, Pauses};
+use crate::host::{Host, HostError, IfMissing, OpenWorkspace, Pauses};
 use crate::ingest::Ingest;
 use crate::limits::Limits;
 use crate::metrics::{LastRead, Metrics, counted};
@@ -122,12 +122,12 @@ pub(crate) struct Spaces {
     most: usize,
     idle: Duration,
     indexing: Indexing,
-    watched: Watched,
+    watched: LiveState,
     stop: watch::Receiver<bool>,
 }
 
 /// State that is updated by everything that happens in the workspaces.
-pub(crate) struct Watched {
+pub(crate) struct LiveState {
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) activity: Arc<Activity>,
 }
@@ -140,7 +140,7 @@ impl Spaces {
         host: Arc<dyn Host>,
         limits: &Limits,
         indexing: Indexing,
-        watched: Watched,
+        watched: LiveState,
         stop: watch::Receiver<bool>,
     ) -> Self {
         let (open, unopened) = (Mutex::default(), Mutex::default());
@@ -149,7 +149,7 @@ impl Spaces {
     }
 
     /// Returns the workspace, opening it if necessary.
-    pub(crate) async fn get(&self, id: &WorkspaceId, missing: Missing) -> Result<Arc<Space>, Problem> {
+    pub(crate) async fn get(&self, id: &WorkspaceId, missing: IfMissing) -> Result<Arc<Space>, Problem> {
         let cell = {
             let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
             if open.len() >= self.most && !open.contains_key(id) {
@@ -266,7 +266,7 @@ impl Spaces {
             }
         };
         for workspace in workspaces {
-            if let Err(problem) = self.get(&workspace, Missing::Leave).await {
+            if let Err(problem) = self.get(&workspace, IfMissing::Leave).await {
                 tracing::error!(%workspace, error = problem.words(), "a workspace is not served");
             }
         }
@@ -279,11 +279,11 @@ impl Spaces {
         }
     }
 
-    fn start(&self, id: &WorkspaceId, mut opened: Opened) -> Arc<Space> {
+    fn start(&self, id: &WorkspaceId, mut opened: OpenWorkspace) -> Arc<Space> {
         let known_prices = Arc::new(opened.prices.clone());
         opened.asking = counted(opened.asking, &self.watched.metrics, &known_prices);
         opened.indexing = counted(opened.indexing, &self.watched.metrics, &known_prices);
-        let Opened {
+        let OpenWorkspace {
             asking,
             indexing,
             user_prompt_prefix,

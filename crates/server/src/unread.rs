@@ -11,7 +11,7 @@ use http_body_util::BodyExt;
 use hyper::body::Body as HttpBody;
 use tokio::time::timeout;
 
-use crate::wrapped::{Beside, Next, Wrapped};
+use crate::wrapped::{Beside, BodyWith, Next};
 
 /// Maximum bytes of an unneeded body to read so that its connection can be reused.
 const MAX_DRAINED: u64 = 64 << 10;
@@ -39,9 +39,9 @@ pub(crate) async fn drain(mut body: Body) {
 
 /// Whether a body has ended.
 #[derive(Clone)]
-pub(crate) struct Ended(Arc<AtomicBool>);
+pub(crate) struct BodyEnd(Arc<AtomicBool>);
 
-impl Ended {
+impl BodyEnd {
     /// Whether it did.
     pub(crate) fn get(&self) -> bool {
         self.0.load(Ordering::Relaxed)
@@ -49,12 +49,12 @@ impl Ended {
 }
 
 /// The body, and a flag that is set when it ends.
-pub(crate) fn watch<B: HttpBody + Unpin>(body: B) -> (Wrapped<B, Ended>, Ended) {
-    let ended = Ended(Arc::new(AtomicBool::new(body.is_end_stream())));
-    (Wrapped::new(body, ended.clone()), ended)
+pub(crate) fn watch<B: HttpBody + Unpin>(body: B) -> (BodyWith<B, BodyEnd>, BodyEnd) {
+    let ended = BodyEnd(Arc::new(AtomicBool::new(body.is_end_stream())));
+    (BodyWith::new(body, ended.clone()), ended)
 }
 
-impl<B: HttpBody + Unpin> Beside<B> for Ended {
+impl<B: HttpBody + Unpin> Beside<B> for BodyEnd {
     fn poll_frame(&mut self, body: &mut B, context: &mut Context<'_>) -> Next<B> {
         let frame = ready!(Pin::new(&mut *body).poll_frame(context));
         if frame.is_none() || body.is_end_stream() {

@@ -22,18 +22,18 @@ pub(crate) trait Beside<B: HttpBody + Unpin> {
 }
 
 /// A body with additional behaviour. Its length is the inner body's, so ending it early breaks the connection.
-pub(crate) struct Wrapped<B, W> {
+pub(crate) struct BodyWith<B, W> {
     body: B,
     beside: W,
 }
 
-impl<B, W> Wrapped<B, W> {
+impl<B, W> BodyWith<B, W> {
     pub(crate) fn new(body: B, beside: W) -> Self {
         Self { body, beside }
     }
 }
 
-impl<B: HttpBody + Unpin, W: Beside<B> + Unpin> HttpBody for Wrapped<B, W> {
+impl<B: HttpBody + Unpin, W: Beside<B> + Unpin> HttpBody for BodyWith<B, W> {
     type Data = B::Data;
     type Error = B::Error;
 

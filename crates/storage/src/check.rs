@@ -37,7 +37,7 @@ pub async fn check(snapshot: &dyn Snapshot) -> Result<Vec<Finding>, StoreError> 
     let documents = check_documents(snapshot, &mut findings).await?;
     let chunks = check_chunks(snapshot, &documents, &mut findings).await?;
     check_jobs(snapshot, &documents, &chunks, &mut findings).await?;
-    check_situations(snapshot, &mut findings).await?;
+    check_chunk_contexts(snapshot, &mut findings).await?;
     check_extractions(snapshot, &chunks, &mut findings).await?;
     let evidence = read_evidence(snapshot, &documents, &chunks, &mut findings).await?;
     check_entities(snapshot, &evidence, &mut findings).await?;
@@ -210,27 +210,27 @@ async fn check_jobs(
     Ok(())
 }
 
-/// Situations are of chunks that exist, and the vector of a situated chunk is that of the situating text and its own.
-async fn check_situations(snapshot: &dyn Snapshot, findings: &mut Findings) -> Result<(), StoreError> {
-    let mut situated: BTreeMap<String, ContentHash> = BTreeMap::new();
-    let mut pages = snapshot.pages(table::Situations);
+/// ChunkContexts are of chunks that exist, and the vector of a contextualized chunk is that of the context and its own.
+async fn check_chunk_contexts(snapshot: &dyn Snapshot, findings: &mut Findings) -> Result<(), StoreError> {
+    let mut contextualized: BTreeMap<String, ContentHash> = BTreeMap::new();
+    let mut pages = snapshot.pages(table::ChunkContexts);
     while let Some(page) = pages.next().await? {
-        let ids: Vec<ChunkId> = page.iter().map(|situation| situation.chunk.clone()).collect();
-        for (situation, chunk) in page.iter().zip(snapshot.chunks(&ids).await?) {
+        let ids: Vec<ChunkId> = page.iter().map(|chunk_context| chunk_context.chunk.clone()).collect();
+        for (chunk_context, chunk) in page.iter().zip(snapshot.chunks(&ids).await?) {
             let Some(chunk) = chunk else {
-                findings.add("situation", &situation.chunk, "its chunk does not exist");
+                findings.add("chunk_context", &chunk_context.chunk, "its chunk does not exist");
                 continue;
             };
-            let text = indexed_text(situation.text(), &chunk.text);
-            situated.insert(chunk.id.to_string(), ContentHash::of(text.as_bytes()));
+            let text = indexed_text(chunk_context.text(), &chunk.text);
+            contextualized.insert(chunk.id.to_string(), ContentHash::of(text.as_bytes()));
         }
     }
     let mut pages = snapshot.pages(table::Vectors { kind: ItemKind::Chunk });
     while let Some(page) = pages.next().await? {
         for entry in &page {
             let id = entry.item.id();
-            if situated.get(&*id).is_some_and(|expected| *expected != entry.inputs_hash) {
-                findings.add("chunk", &id, "its vector is not that of its situating text and its own");
+            if contextualized.get(&*id).is_some_and(|expected| *expected != entry.inputs_hash) {
+                findings.add("chunk", &id, "its vector is not that of its context and its own");
             }
         }
     }

@@ -9,10 +9,10 @@ use anyhow::{Context, bail};
 use futures::{StreamExt, stream};
 use graphloom::SystemClock;
 use graphloom_core::{DocumentId, WorkspaceId};
+use graphloom_engine::chunk_context::ContextWriter;
 use graphloom_engine::extract::Gleaning;
 use graphloom_engine::index::{self, Acceptance, IndexConfig, Source};
 use graphloom_engine::query::{self, Mode, QueryCaches, Question};
-use graphloom_engine::situate::Situator;
 use graphloom_engine::{Engine, Models};
 use graphloom_providers::builtin::BuiltinEmbedder;
 use graphloom_providers::http::{HttpClient, HttpConfig};
@@ -189,7 +189,7 @@ fn replayed(server: &str) -> anyhow::Result<Models> {
     let embedder = OpenAiEmbedder::new(http, embedder)?;
     Ok(Models {
         extract: Some(chat.clone()),
-        situator: Situator::Off,
+        context_writer: ContextWriter::Off,
         keywords: Some(chat.clone()),
         summarize: Some(chat.clone()),
         answer: Some(chat),

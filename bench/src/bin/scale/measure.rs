@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use anyhow::Context;
 use graphloom::SystemClock;
-use graphloom_core::{Allowed, DocumentFilter, DocumentId, ItemKind, SearchRequest, Store, WorkspaceId};
+use graphloom_core::{DocumentFilter, DocumentId, FilteredIds, ItemKind, SearchRequest, Store, WorkspaceId};
 use graphloom_engine::index::{self, Acceptance, Source};
 use graphloom_engine::query::{self, Mode, Question};
 use graphloom_engine::{Engine, Models};
@@ -219,7 +219,7 @@ async fn nearest(world: &World, store: &dyn Store, asked: &[usize]) -> anyhow::R
     let mut rows = Vec::new();
     for (mut truth, (condition, _)) in truth.into_iter().zip(FILTERS) {
         let within = match condition {
-            Some(condition) => Allowed::resolve(&*snapshot, &filter(condition)?, false).await?,
+            Some(condition) => FilteredIds::resolve(&*snapshot, &filter(condition)?, false).await?,
             None => None,
         };
         truth.iter_mut().for_each(keep_best);

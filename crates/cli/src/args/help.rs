@@ -24,7 +24,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
             "pause",
             "resume",
             "re-extract",
-            "situate",
+            "contextualize",
         ],
     ),
     ("Ask", &["ask", "search", "suggest"]),

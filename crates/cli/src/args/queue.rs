@@ -3,12 +3,12 @@
 use clap::Args;
 use graphloom_core::TrackId;
 
-use super::Building;
+use super::BuildArgs;
 
 #[derive(Debug, Args)]
 pub(crate) struct WorkArgs {
     #[command(flatten)]
-    pub(crate) building: Building,
+    pub(crate) building: BuildArgs,
 }
 
 #[derive(Debug, Args)]
@@ -44,7 +44,7 @@ pub(crate) struct ReExtractArgs {
     #[arg(long, conflicts_with = "budget")]
     pub(crate) estimate: bool,
     #[command(flatten)]
-    pub(crate) building: Building,
+    pub(crate) building: BuildArgs,
 }
 
 #[derive(Debug, Args)]
@@ -52,7 +52,7 @@ pub(crate) struct ReExtractArgs {
 The key `contextual`, or --contextual, sets the context of chunks: title and headings, a sentence by an LLM, or none. Only \
 chunks whose context changes are embedded again; the graph stays as it is. Stored answers of the LLM for the \
 same chunk are reused, and a chunk that fails keeps its old context.")]
-pub(crate) struct SituateArgs {
+pub(crate) struct ContextualizeArgs {
     /// Sources, ids, or starts of ids [default: all documents]
     #[arg(value_name = "DOC")]
     pub(crate) documents: Vec<String>,
@@ -63,7 +63,7 @@ pub(crate) struct SituateArgs {
     #[arg(long, conflicts_with = "budget")]
     pub(crate) estimate: bool,
     #[command(flatten)]
-    pub(crate) building: Building,
+    pub(crate) building: BuildArgs,
 }
 
 /// Parses the name of a run.

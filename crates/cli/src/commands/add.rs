@@ -3,8 +3,8 @@
 use graphloom::files::{self, Files, Found};
 use graphloom_core::{DocumentStatus, Format, TrackId};
 use graphloom_engine::Engine;
-use graphloom_engine::index::{self, Acceptance, Estimator, IndexError, Reading, Source};
-use graphloom_engine::parse::{ParseLimits, format_by_media_type};
+use graphloom_engine::index::{self, Acceptance, Estimator, IndexError, Source, SourceText};
+use graphloom_engine::readers::{ParseLimits, format_by_media_type};
 use graphloom_providers::web::{self, FetchConfig, FetchError};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -167,7 +167,7 @@ pub(super) enum Into<'a> {
 }
 
 impl Into<'_> {
-    async fn accept(&mut self, readings: Vec<Reading>) -> Result<Vec<Acceptance>, IndexError> {
+    async fn accept(&mut self, readings: Vec<SourceText>) -> Result<Vec<Acceptance>, IndexError> {
         match self {
             Self::Store(engine, track) => index::accept_read(engine, readings, Some(track)).await,
             Self::Estimate(estimator) => estimator.add(readings).await,

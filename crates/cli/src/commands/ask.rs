@@ -10,8 +10,8 @@ use anyhow::Context;
 use graphloom_core::{CacheKind, Call, ChatMessage, DocumentId, Span};
 use graphloom_engine::Engine;
 use graphloom_engine::query::{
-    self, Answer, AnswerKind, Citation, ListedDocument, Mode, QueryNote, Question, Reference, Retrieval,
-    Route, Wanted,
+    self, Answer, AnswerKind, Citation, ListedDocument, Mode, QueryNote, Question, QuestionOutput, Reference,
+    Retrieval, Route,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -73,8 +73,8 @@ struct AnswerOutput<'a> {
 pub(crate) async fn run(app: &App, args: &AskArgs) -> anyhow::Result<Exit> {
     let mut question = question(app, args)?;
     let asks = match question.wanted() {
-        Wanted::Context | Wanted::Prompt => Asks::Keywords,
-        Wanted::Answer => Asks::Answer,
+        QuestionOutput::Context | QuestionOutput::Prompt => Asks::Keywords,
+        QuestionOutput::Answer => Asks::Answer,
     };
     if args.min_rerank_score.is_some() && app.config.reranker.is_none() {
         let fault = Fault::usage("--min-rerank-score needs a reranker, but none is configured");
@@ -106,8 +106,8 @@ pub(crate) async fn run(app: &App, args: &AskArgs) -> anyhow::Result<Exit> {
         }
     }
     match question.wanted() {
-        Wanted::Answer => answer(app, args, &engine, &question, &retrieval).await,
-        Wanted::Context | Wanted::Prompt => {
+        QuestionOutput::Answer => answer(app, args, &engine, &question, &retrieval).await,
+        QuestionOutput::Context | QuestionOutput::Prompt => {
             let printed = print_prompt(app, &engine, &question, &retrieval);
             wire::warn_if_unstored(app, &[&retrieval.cost]);
             printed
@@ -168,7 +168,7 @@ fn print_prompt(
     retrieval: &Retrieval,
 ) -> anyhow::Result<Exit> {
     let found = !retrieval.context.is_empty() || !retrieval.mode.searches();
-    if question.wanted() == Wanted::Prompt {
+    if question.wanted() == QuestionOutput::Prompt {
         let messages = query::prompt_of(engine, question, retrieval);
         if app.output.json {
             let messages: Vec<_> = messages

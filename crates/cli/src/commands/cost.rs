@@ -1,6 +1,6 @@
 //! `graphloom cost`: costs of model calls from the ledger.
 
-use graphloom_engine::money::{CostGroup, Spending, Spent, spending};
+use graphloom_engine::money::{CallTotals, CostGroup, Spending, spending};
 
 use super::App;
 use crate::args::CostArgs;
@@ -51,7 +51,7 @@ fn print(app: &App, spending: &Spending) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn words(spent: &Spent) -> String {
+fn words(spent: &CallTotals) -> String {
     let mut text = count(spent.calls, "call");
     if spent.failed > 0 {
         text.push_str(&format!(" ({} failed)", spent.failed));

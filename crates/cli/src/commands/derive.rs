@@ -1,7 +1,7 @@
 //! `graphloom derive`: brings a layer up to date with the graph.
 
 use graphloom::BuildWith;
-use graphloom_engine::derive::{self, DeriveEstimate, Derived, LayerKind};
+use graphloom_engine::derive::{self, DeriveEstimate, DeriveReport, LayerKind};
 use serde::Serialize;
 
 use super::App;
@@ -16,7 +16,7 @@ use crate::wire;
 struct Summary {
     event: &'static str,
     #[serde(flatten)]
-    derived: Option<Derived>,
+    derived: Option<DeriveReport>,
     interrupted: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     budget: Option<OfBudget>,
@@ -93,8 +93,8 @@ fn print(app: &App, summary: &Summary) -> anyhow::Result<()> {
 }
 
 /// Prints what became of a layer.
-pub(super) fn print_derived(app: &App, derived: &Derived) -> anyhow::Result<()> {
-    let Derived { layer, nodes, written, kept, removed, failed, .. } = derived;
+pub(super) fn print_derived(app: &App, derived: &DeriveReport) -> anyhow::Result<()> {
+    let DeriveReport { layer, nodes, written, kept, removed, failed, .. } = derived;
     let parts = [(*written, "written"), (*kept, "unchanged"), (*removed, "removed"), (*failed, "failed")];
     let parts: Vec<String> = parts
         .iter()

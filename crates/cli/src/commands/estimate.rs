@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use graphloom_engine::index::{
-    Estimate, Expected, MoneyRange, PricedEstimate, PricedStep, PricedTotal, Range,
+    Estimate, ExpectedCalls, MoneyRange, PricedEstimate, PricedStep, PricedTotal, Range,
 };
 use serde::Serialize;
 
@@ -57,7 +57,7 @@ pub(super) fn print_steps(
         return Ok(());
     }
     for PricedStep { expected, price } in steps {
-        let Expected { step, model, calls, input_tokens, output_tokens, role: _ } = expected;
+        let ExpectedCalls { step, model, calls, input_tokens, output_tokens, role: _ } = expected;
         let price = match price {
             Some(price) => money(price),
             None => format!("no price configured for {}", plain(model)),

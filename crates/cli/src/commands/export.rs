@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context;
-use graphloom_core::{Allowed, Snapshot};
-use graphloom_engine::export::{ExportFormat, ExportPart, Exported, export};
+use graphloom_core::{FilteredIds, Snapshot};
+use graphloom_engine::export::{ExportCounts, ExportFormat, ExportPart, export};
 use graphloom_engine::query::QueryError;
 use graphloom_migrate::graphrag;
 use serde::Serialize;
@@ -22,7 +22,7 @@ use crate::wire;
 struct Summary {
     files: Vec<PathBuf>,
     #[serde(flatten)]
-    exported: Exported,
+    exported: ExportCounts,
 }
 
 /// Writes the graph to standard output, a file, or a folder of tables.
@@ -70,7 +70,7 @@ pub(crate) async fn run(app: &App, args: &ExportArgs) -> anyhow::Result<Exit> {
     if tables {
         fs::create_dir_all(output).with_context(|| format!("creating folder {}", output.display()))?;
     }
-    let mut summary = Summary { files: Vec::new(), exported: Exported::default() };
+    let mut summary = Summary { files: Vec::new(), exported: ExportCounts::default() };
     for (file, parts) in targets {
         let exported = write_file(snapshot, allowed.clone(), format, &parts, &file).await?;
         summary.exported.entities += exported.entities;
@@ -126,9 +126,9 @@ async fn allowed(
     app: &App,
     args: &ExportArgs,
     snapshot: &dyn Snapshot,
-) -> anyhow::Result<Option<Arc<Allowed>>> {
+) -> anyhow::Result<Option<Arc<FilteredIds>>> {
     let Some(filter) = args.filter.resolve(snapshot, &app.here).await? else { return Ok(None) };
-    let allowed = Allowed::resolve(snapshot, &filter, true).await?;
+    let allowed = FilteredIds::resolve(snapshot, &filter, true).await?;
     if allowed.as_ref().is_some_and(|allowed| allowed.is_empty()) {
         return Err(QueryError::NothingAllowed.into());
     }
@@ -138,11 +138,11 @@ async fn allowed(
 /// Writes to a temporary file first, so that a failure leaves no partial file.
 async fn write_file(
     snapshot: &dyn Snapshot,
-    allowed: Option<Arc<Allowed>>,
+    allowed: Option<Arc<FilteredIds>>,
     format: ExportFormat,
     parts: &[ExportPart],
     file: &Path,
-) -> anyhow::Result<Exported> {
+) -> anyhow::Result<ExportCounts> {
     let mut partial = file.as_os_str().to_owned();
     partial.push(".partial");
     let partial = PathBuf::from(partial);
@@ -163,7 +163,7 @@ async fn write_file(
     Ok(exported)
 }
 
-fn said(exported: &Exported) -> String {
+fn said(exported: &ExportCounts) -> String {
     format!(
         "{}, {}, {}",
         count(exported.entities, "entity"),

@@ -7,9 +7,9 @@ use std::time::Duration;
 use graphloom::BuildWith;
 use graphloom_core::{DocumentId, Progress, TrackId};
 use graphloom_engine::Engine;
-use graphloom_engine::derive::{Derived, LayerKind, derive, layer_states};
+use graphloom_engine::derive::{DeriveReport, LayerKind, derive, layer_states};
 use graphloom_engine::index::{self, IndexError, RunReport};
-use graphloom_engine::money::{Limit, Spent, spending_after};
+use graphloom_engine::money::{CallTotals, Limit, spending_after};
 use graphloom_providers::http::{ServiceListener, ServiceNotice};
 use graphloom_storage::workers::Worker;
 use serde::Serialize;
@@ -144,7 +144,7 @@ pub(crate) async fn renew(
 }
 
 /// Recomputes the context of chunks of documents in the graph, like [`run`].
-pub(crate) async fn situate(
+pub(crate) async fn contextualize(
     app: &App,
     indexing: &Indexing,
     interrupt: &Interrupt,
@@ -153,7 +153,7 @@ pub(crate) async fn situate(
 ) -> anyhow::Result<RunOutcome> {
     let show = |progress| view.show(progress);
     view.expect(documents.len());
-    run_to_end(app, indexing, interrupt, view, index::situate(&indexing.engine, documents, &show)).await
+    run_to_end(app, indexing, interrupt, view, index::contextualize(&indexing.engine, documents, &show)).await
 }
 
 /// Derives the layers again in which nodes failed; stops when interrupted.
@@ -162,7 +162,7 @@ pub(crate) async fn derive_failed(
     indexing: &Indexing,
     interrupt: &Interrupt,
     view: &ProgressView,
-) -> anyhow::Result<Vec<Derived>> {
+) -> anyhow::Result<Vec<DeriveReport>> {
     let show = |progress| view.show(progress);
     let gone = wire::gone(&app.config);
     let snapshot = indexing.engine.store.snapshot().await?;
@@ -229,13 +229,13 @@ async fn try_follow_costs(
     view: &ProgressView,
 ) -> anyhow::Result<std::convert::Infallible> {
     let mut read = engine.store.snapshot().await?.counts().await?.calls;
-    let mut total = Spent::default();
+    let mut total = CallTotals::default();
     let mut turns = tokio::time::interval(COSTS_EVERY);
     loop {
         turns.tick().await;
         let snapshot = engine.store.snapshot().await?;
         let spending = spending_after(snapshot.as_ref(), read, &BTreeSet::new(), &app.config.prices).await?;
-        let Spent { calls, unpriced_calls, prompt_tokens, completion_tokens, cost, .. } = spending.total;
+        let CallTotals { calls, unpriced_calls, prompt_tokens, completion_tokens, cost, .. } = spending.total;
         read += calls;
         total.calls += calls;
         total.unpriced_calls += unpriced_calls;
@@ -249,7 +249,7 @@ async fn try_follow_costs(
 }
 
 /// In money if every model has a price, else in tokens.
-fn cost_in_words(spent: &Spent) -> String {
+fn cost_in_words(spent: &CallTotals) -> String {
     match spent.unpriced_calls {
         0 => format!("costs {}", spent.cost),
         _ => format!("{} tokens", thousands(spent.prompt_tokens + spent.completion_tokens)),

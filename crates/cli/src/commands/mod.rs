@@ -9,6 +9,7 @@ mod claims;
 mod communities;
 mod completions;
 mod config;
+mod contextualize;
 mod cost;
 mod derive;
 mod doctor;
@@ -32,7 +33,6 @@ mod rm;
 mod search;
 mod serve;
 mod show;
-mod situate;
 mod status;
 mod suggest;
 mod track;
@@ -50,7 +50,7 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer, Registry};
 
-use crate::args::{self, Building, Cli, Command, Global};
+use crate::args::{self, BuildArgs, Cli, Command, Global};
 use crate::fault::Exit;
 use crate::output::Output;
 use crate::output::render::plain;
@@ -206,7 +206,7 @@ async fn dispatch(app: &App, command: &Command) -> anyhow::Result<Exit> {
         Command::Pause => pause::pause(app).await,
         Command::Resume => pause::resume(app).await,
         Command::ReExtract(args) => re_extract::run(app, args).await,
-        Command::Situate(args) => situate::run(app, args).await,
+        Command::Contextualize(args) => contextualize::run(app, args).await,
         Command::Eval(command) => eval::run(app, command).await,
         Command::Dump(args) => dump::run(app, args).await,
         Command::Check => check::run(app).await,
@@ -257,14 +257,14 @@ fn flags(global: &Global, command: &Command) -> Vec<(String, String, String)> {
 }
 
 /// The build options of a command that builds the graph.
-fn building(command: &Command) -> Option<&Building> {
+fn building(command: &Command) -> Option<&BuildArgs> {
     match command {
         Command::Add(args) => Some(&args.building),
         Command::Retry(args) => Some(&args.building),
         Command::Work(args) => Some(&args.building),
         Command::Repair(args) => Some(&args.work.building),
         Command::ReExtract(args) => Some(&args.building),
-        Command::Situate(args) => Some(&args.building),
+        Command::Contextualize(args) => Some(&args.building),
         Command::Ask(_)
         | Command::Import(_)
         | Command::Search(_)

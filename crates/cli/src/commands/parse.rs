@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::Context;
 use graphloom::files;
 use graphloom_core::Span;
-use graphloom_engine::extract::parse::{Damage, ParsedRecord, parse};
+use graphloom_engine::extract::records::{Damage, ParsedRecord, parse};
 use serde::Serialize;
 
 use crate::args::ParseArgs;

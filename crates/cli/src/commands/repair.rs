@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use graphloom_core::StoreError;
 use graphloom_storage::check::Finding;
 use graphloom_storage::sqlite::exists;
-use graphloom_storage::sqlite::repair::{self, Loss, Mended};
+use graphloom_storage::sqlite::repair::{self, Loss, RepairReport};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
@@ -29,7 +29,7 @@ struct RepairOutput {
     findings: Vec<Finding>,
     /// What was repaired; `None` if nothing had to be.
     #[serde(serialize_with = "with_remedies")]
-    mended: Option<Mended>,
+    mended: Option<RepairReport>,
 }
 
 #[derive(Serialize)]
@@ -59,7 +59,7 @@ pub(crate) async fn run(app: &App, args: &RepairArgs) -> anyhow::Result<Exit> {
         None
     } else if findings.iter().all(is_rebuilt) {
         repair::forget_projections(folder, workspace)?;
-        Some(Mended::default())
+        Some(RepairReport::default())
     } else {
         app.output.note(format_args!("{}; copying intact data", count(findings.len() as u64, "finding")));
         if copies.is_empty() {
@@ -137,7 +137,7 @@ async fn findings(app: &App) -> anyhow::Result<Vec<Finding>> {
 }
 
 /// What was repaired as JSON, with what to do about each loss.
-fn with_remedies<S: Serializer>(mended: &Option<Mended>, serializer: S) -> Result<S::Ok, S::Error> {
+fn with_remedies<S: Serializer>(mended: &Option<RepairReport>, serializer: S) -> Result<S::Ok, S::Error> {
     let mut shown = serde_json::json!(mended);
     let lost = mended.iter().flat_map(|mended| &mended.lost);
     for (shown, lost) in shown.get_mut("lost").and_then(Value::as_array_mut).into_iter().flatten().zip(lost) {

@@ -2,8 +2,8 @@
 //! failed nodes of layers.
 
 use graphloom_core::{DocumentFilter, DocumentId, DocumentStatus, Snapshot, TrackId, statuses_of};
-use graphloom_engine::derive::Derived;
-use graphloom_engine::index::{self, Unsituated};
+use graphloom_engine::derive::DeriveReport;
+use graphloom_engine::index::{self, MissingContexts};
 use serde::Serialize;
 
 use super::indexing::{RunOutcome, Session};
@@ -23,10 +23,10 @@ struct Summary {
     run: RunOutcome,
     /// The outcome of retrying chunk contexts; `None` if there were none to retry.
     #[serde(skip_serializing_if = "Option::is_none")]
-    situating: Option<RunOutcome>,
+    context: Option<RunOutcome>,
     /// Layers in which nodes had failed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    derived: Vec<Derived>,
+    derived: Vec<DeriveReport>,
 }
 
 /// Queues failures again and indexes them.
@@ -53,13 +53,13 @@ pub(crate) async fn run(app: &App, args: &RetryArgs) -> anyhow::Result<Exit> {
     ));
     let interrupt = Interrupt::listen()?;
     let ran = indexing::run(app, &indexing, &interrupt, &view).await?;
-    let mut situating = None;
+    let mut context = None;
     let mut exit = ran.exit();
     if matches!(exit, Exit::Done | Exit::Partly) {
-        let Unsituated { again, by_others } = index::unsituated(&indexing.engine, &ids).await?;
+        let MissingContexts { again, by_others } = index::without_context(&indexing.engine, &ids).await?;
         for (who, chunks) in by_others {
             app.output.warn(format_args!(
-                "the context of {} by {} failed, which is not the method of `contextual` now; `graphloom situate` recomputes all \
+                "the context of {} by {} failed, which is not the method of `contextual` now; `graphloom contextualize` recomputes all \
                  contexts of a document",
                 count(chunks, "chunk"),
                 plain(&who)
@@ -67,9 +67,9 @@ pub(crate) async fn run(app: &App, args: &RetryArgs) -> anyhow::Result<Exit> {
             exit = Exit::Partly;
         }
         if !again.is_empty() {
-            let situated = indexing::situate(app, &indexing, &interrupt, &view, &again).await?;
-            exit = if situated.exit() == Exit::Done { exit } else { situated.exit() };
-            situating = Some(situated);
+            let contextualized = indexing::contextualize(app, &indexing, &interrupt, &view, &again).await?;
+            exit = if contextualized.exit() == Exit::Done { exit } else { contextualized.exit() };
+            context = Some(contextualized);
         }
     }
     let mut derived = Vec::new();
@@ -84,28 +84,21 @@ pub(crate) async fn run(app: &App, args: &RetryArgs) -> anyhow::Result<Exit> {
     }
     if app.output.json {
         let (queued_documents, queued_chunks) = (queued.documents, queued.chunks);
-        let summary = Summary {
-            event: "summary",
-            track,
-            queued_documents,
-            queued_chunks,
-            run: ran,
-            situating,
-            derived,
-        };
+        let summary =
+            Summary { event: "summary", track, queued_documents, queued_chunks, run: ran, context, derived };
         app.output.json(&summary)?;
-        summary.situating.as_ref().unwrap_or(&summary.run).say_end(app);
+        summary.context.as_ref().unwrap_or(&summary.run).say_end(app);
     } else {
         ran.print(app, "retry")?;
-        if let Some(situated) = &situating {
-            let chunks = situated.report.as_ref().map_or(0, |report| report.situated);
+        if let Some(contextualized) = &context {
+            let chunks = contextualized.report.as_ref().map_or(0, |report| report.contextualized);
             app.output.line(format_args!("{} got a context", count(chunks, "chunk")))?;
-            situated.print(app, "retry")?;
+            contextualized.print(app, "retry")?;
         }
         for layer in &derived {
             super::derive::print_derived(app, layer)?;
         }
-        situating.as_ref().unwrap_or(&ran).say_end(app);
+        context.as_ref().unwrap_or(&ran).say_end(app);
     }
     Ok(exit)
 }

@@ -42,7 +42,7 @@ struct Status {
     next: Option<DocumentId>,
     calls: Vec<ModelCost>,
     /// Number of chunks with a context, by its author.
-    situated: BTreeMap<String, u64>,
+    contextualized: BTreeMap<String, u64>,
     rejects: BTreeMap<&'static str, u64>,
     /// Number of extractions without records.
     empty_extractions: u64,
@@ -67,7 +67,7 @@ struct DocumentRow {
     failed_chunks: Vec<IllChunk>,
     damaged_chunks: Vec<IllChunk>,
     /// Chunks whose context failed.
-    unsituated_chunks: Vec<IllChunk>,
+    chunks_without_context: Vec<IllChunk>,
     /// Progress of a re-extraction.
     renewal: Option<RenewalState>,
 }
@@ -135,7 +135,7 @@ async fn read(app: &App, args: &StatusArgs, snapshot: &dyn Snapshot) -> anyhow::
         documents: documents.into_iter().map(DocumentRow::from).collect(),
         next,
         calls: spent(snapshot).await?,
-        situated: snapshot.situation_counts().await?,
+        contextualized: snapshot.chunk_context_counts().await?,
         empty_extractions: snapshot.empty_extractions().await?,
         layers: layer_states(snapshot).await?,
         settings: snapshot.settings().await?,
@@ -149,7 +149,7 @@ fn ill_chunks(chunks: Vec<(u32, String)>) -> Vec<IllChunk> {
 
 impl From<DocumentState> for DocumentRow {
     fn from(
-        DocumentState { document, status, failed_chunks, damaged_chunks, unsituated_chunks, renewal }: DocumentState,
+        DocumentState { document, status, failed_chunks, damaged_chunks, chunks_without_context, renewal }: DocumentState,
     ) -> Self {
         Self {
             id: document.id,
@@ -161,7 +161,7 @@ impl From<DocumentState> for DocumentRow {
             staged: document.visibility == Visibility::Staged,
             failed_chunks: ill_chunks(failed_chunks),
             damaged_chunks: ill_chunks(damaged_chunks),
-            unsituated_chunks: ill_chunks(unsituated_chunks),
+            chunks_without_context: ill_chunks(chunks_without_context),
             renewal,
         }
     }
@@ -231,9 +231,9 @@ fn print(app: &App, args: &StatusArgs, shown: &Status) -> anyhow::Result<()> {
     if let Some(models) = built_with(&shown.settings) {
         output.line(format_args!("built with  {models}"))?;
     }
-    if !shown.situated.is_empty() {
+    if !shown.contextualized.is_empty() {
         let by: Vec<String> =
-            shown.situated.iter().map(|(by, number)| format!("{number} by {}", plain(by))).collect();
+            shown.contextualized.iter().map(|(by, number)| format!("{number} by {}", plain(by))).collect();
         output.line(format_args!("context     {} of {}", by.join(", "), count(chunks, "chunk")))?;
     }
     for Projection { name, watermark, entries } in &shown.projections {
@@ -310,7 +310,7 @@ fn print(app: &App, args: &StatusArgs, shown: &Status) -> anyhow::Result<()> {
         for (what, chunks) in [
             ("failed", &listed.failed_chunks),
             ("damaged", &listed.damaged_chunks),
-            ("without context", &listed.unsituated_chunks),
+            ("without context", &listed.chunks_without_context),
         ] {
             for IllChunk { ordinal, reason } in chunks {
                 output.line(format_args!("    chunk {ordinal} {what}: {}", one_line(reason, 300)))?;
@@ -325,7 +325,7 @@ fn print(app: &App, args: &StatusArgs, shown: &Status) -> anyhow::Result<()> {
             .line(format_args!("  and more; --next {next} shows the next page, --limit sets its length"))?;
     }
     let ill = |it: &DocumentRow| {
-        !(it.failed_chunks.is_empty() && it.damaged_chunks.is_empty() && it.unsituated_chunks.is_empty())
+        !(it.failed_chunks.is_empty() && it.damaged_chunks.is_empty() && it.chunks_without_context.is_empty())
     };
     if shown.documents.iter().any(ill) {
         output.note("`graphloom retry` retries failed and damaged chunks and those without context");

@@ -34,7 +34,7 @@ struct DocumentRow {
     status: DocumentStatus,
     failed_chunks: Vec<(u32, String)>,
     damaged_chunks: Vec<(u32, String)>,
-    unsituated_chunks: Vec<(u32, String)>,
+    chunks_without_context: Vec<(u32, String)>,
     renewal: Option<RenewalState>,
 }
 
@@ -48,10 +48,10 @@ pub(crate) async fn run(app: &App, track: &TrackId) -> anyhow::Result<Exit> {
     let mut by_status: BTreeMap<&'static str, u64> = BTreeMap::new();
     let listed = states.into_iter().flatten().map(|state| {
         let DocumentState { document, status, failed_chunks, damaged_chunks, .. } = state;
-        let DocumentState { unsituated_chunks, renewal, .. } = state;
+        let DocumentState { chunks_without_context, renewal, .. } = state;
         *by_status.entry(status.kind().name()).or_default() += 1;
         let (id, source) = (document.id, document.source);
-        DocumentRow { id, source, status, failed_chunks, damaged_chunks, unsituated_chunks, renewal }
+        DocumentRow { id, source, status, failed_chunks, damaged_chunks, chunks_without_context, renewal }
     });
     let mut documents: Vec<DocumentRow> = listed.collect();
     documents.sort_by(|a, b| (&a.source, &a.id).cmp(&(&b.source, &b.id)));
@@ -93,7 +93,7 @@ fn print(app: &App, tracked: &TrackOutput) -> anyhow::Result<()> {
         for (what, chunks) in [
             ("failed", &listed.failed_chunks),
             ("damaged", &listed.damaged_chunks),
-            ("without context", &listed.unsituated_chunks),
+            ("without context", &listed.chunks_without_context),
         ] {
             for (ordinal, reason) in chunks {
                 output.line(format_args!("    chunk {ordinal} {what}: {}", one_line(reason, 300)))?;

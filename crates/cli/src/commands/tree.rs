@@ -1,8 +1,8 @@
 //! `graphloom tree`: summaries of passages, and what each is made of.
 
 use graphloom_engine::derive::{
-    LayerStatus, Named, Quote, Tree, TreeEntry, TreeNodeView, TreePassage, find_tree_nodes, layer_states,
-    tree_node, tree_nodes,
+    CommunityName, LayerStatus, Quote, Tree, TreeEntry, TreeNodeView, TreePassage, find_tree_nodes,
+    layer_states, tree_node, tree_nodes,
 };
 use serde::Serialize;
 
@@ -128,7 +128,7 @@ fn print_node(app: &App, node: &TreeNodeView) -> anyhow::Result<()> {
     for (heading, named) in sections.into_iter().filter(|(_, named)| !named.is_empty()) {
         output.line("")?;
         output.line(output.heading(heading))?;
-        for Named { id, title } in named {
+        for CommunityName { id, title } in named {
             output.line(format_args!("  {} {}", one_line(title, 120), output.faint(id.as_str())))?;
         }
     }

@@ -153,7 +153,7 @@ impl ProgressView {
             Progress::Paused { .. } | Progress::Resumed { .. } => self.output.bars || !self.output.json,
             Progress::ChunkFailed { .. }
             | Progress::ChunkDamaged { .. }
-            | Progress::ChunkUnsituated { .. }
+            | Progress::ChunkWithoutContext { .. }
             | Progress::Finished { .. }
             | Progress::Cancelled { .. }
             | Progress::Failed { .. } => self.output.verbose && !self.output.json,
@@ -221,7 +221,7 @@ impl State {
         let failure = match progress {
             Progress::ChunkFailed { source, ordinal, reason, .. }
             | Progress::ChunkDamaged { source, ordinal, reason, .. }
-            | Progress::ChunkUnsituated { source, ordinal, reason, .. } => {
+            | Progress::ChunkWithoutContext { source, ordinal, reason, .. } => {
                 Failure { source: source.clone(), chunk: Some(*ordinal), reason: reason.clone() }
             }
             Progress::Failed { source, reason, .. } => {
@@ -255,14 +255,14 @@ fn describe(progress: &Progress) -> String {
         Progress::ChunkDamaged { source, ordinal, reason, .. } => {
             format!("{}: chunk {ordinal} damaged: {}", plain(source), one_line(reason, 300))
         }
-        Progress::ChunkUnsituated { source, ordinal, reason, .. } => {
+        Progress::ChunkWithoutContext { source, ordinal, reason, .. } => {
             format!("{}: chunk {ordinal} has no context: {}", plain(source), one_line(reason, 300))
         }
-        Progress::Finished { source, chunks, failed: 0, damaged: 0, unsituated: 0, .. } => {
+        Progress::Finished { source, chunks, failed: 0, damaged: 0, without_context: 0, .. } => {
             format!("{}: done, {}", plain(source), count(*chunks, "chunk"))
         }
-        Progress::Finished { source, chunks, failed, damaged, unsituated, .. } => {
-            format!("{}: done, {}", plain(source), ill(*failed, *damaged, *unsituated, *chunks))
+        Progress::Finished { source, chunks, failed, damaged, without_context, .. } => {
+            format!("{}: done, {}", plain(source), ill(*failed, *damaged, *without_context, *chunks))
         }
         Progress::Cancelled { source, .. } => format!("{}: cancelled", plain(source)),
         Progress::Settled { done, total } => format!("descriptions: updating {done} of {total}"),

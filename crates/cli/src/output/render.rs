@@ -86,8 +86,8 @@ pub(crate) fn status(status: &DocumentStatus) -> String {
             format!("indexing, {extracted} of {} read, {failed} failed", count(*chunks, "chunk"))
         }
         DocumentStatus::Ready { chunks } => format!("ready, {}", count(*chunks, "chunk")),
-        DocumentStatus::Incomplete { failed, damaged, unsituated, chunks } => {
-            format!("incomplete, {}", ill(*failed, *damaged, *unsituated, *chunks))
+        DocumentStatus::Incomplete { failed, damaged, without_context, chunks } => {
+            format!("incomplete, {}", ill(*failed, *damaged, *without_context, *chunks))
         }
         DocumentStatus::Cancelled { extracted, chunks, .. } => {
             format!("cancelled, {extracted} of {} read", count(*chunks, "chunk"))
@@ -97,9 +97,9 @@ pub(crate) fn status(status: &DocumentStatus) -> String {
 }
 
 /// `1 of 9 chunks failed, 2 damaged`.
-pub(crate) fn ill(failed: u32, damaged: u32, unsituated: u32, chunks: u32) -> String {
+pub(crate) fn ill(failed: u32, damaged: u32, without_context: u32, chunks: u32) -> String {
     let mut of = format!(" of {}", count(chunks, "chunk"));
-    let kinds = [(failed, "failed"), (damaged, "damaged"), (unsituated, "not situated")];
+    let kinds = [(failed, "failed"), (damaged, "damaged"), (without_context, "without context")];
     let parts = kinds.into_iter().filter(|(number, _)| *number > 0);
     let parts = parts.map(|(number, what)| format!("{number}{} {what}", std::mem::take(&mut of)));
     parts.collect::<Vec<_>>().join(", ")

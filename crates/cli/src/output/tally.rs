@@ -53,7 +53,7 @@ impl Tally {
             }
             Progress::ChunkFailed { .. }
             | Progress::ChunkDamaged { .. }
-            | Progress::ChunkUnsituated { .. } => self.ill_chunks += 1,
+            | Progress::ChunkWithoutContext { .. } => self.ill_chunks += 1,
             Progress::Settled { done, total } => {
                 let what = format!("summarizing {done}/{total}");
                 self.work = Some(Work { what, source: String::new() });
@@ -134,7 +134,7 @@ impl Tally {
 fn share(stage: Stage, done: u32, total: u32) -> f64 {
     let part = f64::from(done) / f64::from(total.max(1));
     match stage {
-        Stage::Situate => 0.2 * part,
+        Stage::Contextualize => 0.2 * part,
         Stage::Chunk => 0.2 + 0.2 * part,
         Stage::Extract => 0.4 + 0.5 * part,
         Stage::Merge => 0.4 + 0.6 * part,
@@ -143,7 +143,7 @@ fn share(stage: Stage, done: u32, total: u32) -> f64 {
 
 pub(crate) fn stage_name(stage: Stage) -> &'static str {
     match stage {
-        Stage::Situate => "situating",
+        Stage::Contextualize => "context",
         Stage::Chunk => "embedding",
         Stage::Extract => "reading",
         Stage::Merge => "merging",
@@ -181,7 +181,7 @@ mod tests {
     fn finished(source: &str) -> Progress {
         let document = DocumentId::from_stored(source.to_owned());
         let source = source.to_owned();
-        Progress::Finished { document, source, chunks: 3, failed: 0, damaged: 0, unsituated: 0 }
+        Progress::Finished { document, source, chunks: 3, failed: 0, damaged: 0, without_context: 0 }
     }
 
     fn check_line(all: usize, events: &[Progress], seconds: u64, columns: usize) -> String {

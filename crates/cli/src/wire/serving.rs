@@ -7,10 +7,10 @@ use async_trait::async_trait;
 use graphloom::setup::{self, Engines, OwnModels, embeds_by_service, gone, workspace_file};
 use graphloom::stores::Workspaces;
 use graphloom_core::WorkspaceId;
-use graphloom_engine::index::{Reading, Source};
-use graphloom_engine::parse::ParseLimits;
+use graphloom_engine::index::{Source, SourceText};
+use graphloom_engine::readers::ParseLimits;
 use graphloom_providers::http::ServiceNotice;
-use graphloom_server::{Host, HostError, Missing, Opened, Pauses};
+use graphloom_server::{Host, HostError, IfMissing, OpenWorkspace, Pauses};
 use graphloom_storage::sqlite::Patience;
 use graphloom_storage::workers::Worker;
 
@@ -42,10 +42,14 @@ impl ServingHost {
         Ok(App { config, settings, surroundings, ..self.app.clone() })
     }
 
-    async fn opened(&self, workspace: &WorkspaceId, missing: Missing) -> anyhow::Result<Option<Opened>> {
+    async fn opened(
+        &self,
+        workspace: &WorkspaceId,
+        missing: IfMissing,
+    ) -> anyhow::Result<Option<OpenWorkspace>> {
         let app = &self.app_of(workspace)?;
         let config = &app.config;
-        if missing == Missing::Leave {
+        if missing == IfMissing::Leave {
             let config = config.clone();
             let exists = move || Workspaces::of(&config)?.exists(&config.workspace);
             if !tokio::task::spawn_blocking(exists).await?? {
@@ -64,7 +68,7 @@ impl ServingHost {
         if let Err(error) = self.worker.try_again() {
             tracing::debug!(%error, "the workspace is read-only");
         }
-        Ok(Some(Opened {
+        Ok(Some(OpenWorkspace {
             user_prompt_prefix: config.user_prompt_prefix.clone(),
             prices: config.prices.clone(),
             embeds_by_service: embeds_by_service(&asking),
@@ -97,11 +101,15 @@ impl Host for ServingHost {
         listed.map_err(|error| said(&error.into()))?.map_err(|error| said(&error.into()))
     }
 
-    async fn open(&self, workspace: &WorkspaceId, missing: Missing) -> Result<Option<Opened>, HostError> {
+    async fn open(
+        &self,
+        workspace: &WorkspaceId,
+        missing: IfMissing,
+    ) -> Result<Option<OpenWorkspace>, HostError> {
         self.opened(workspace, missing).await.map_err(|error| said(&error))
     }
 
-    async fn read(&self, sources: Vec<Source>, limits: ParseLimits) -> Vec<Reading> {
+    async fn read(&self, sources: Vec<Source>, limits: ParseLimits) -> Vec<SourceText> {
         self.app.readers.read_all(sources, limits).await
     }
 }

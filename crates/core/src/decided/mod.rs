@@ -4,17 +4,17 @@
 //! that names its current key moves it or sets it aside. So a record indexed years later ends at the same place,
 //! and the order of indexing does not matter.
 
+mod follow;
 mod stated;
-mod walk;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     Action, ChunkId, Decision, DecisionId, EntityKey, Fact, RelationKey, Snapshot, StoreError, table,
 };
-use stated::{At, Stated, Statement};
+use follow::{Act, End, Groups, Rule, Trace};
+use stated::{At, DecidedFact, Statement};
 pub use stated::{DecidedEntity, DecidedRelation};
-use walk::{Act, End, Groups, Rule, Trace};
 
 /// The chunk id of facts that no document states; sorts after all others.
 const DECIDED_CHUNK: &str = "decided";
@@ -275,7 +275,7 @@ impl Decisions {
             match decision.action.clone() {
                 Action::CreateEntity { key, name, kind, description } => {
                     rule(Act::Show(key.clone()));
-                    let what = Stated::Created { name, kind, description };
+                    let what = DecidedFact::Created { name, kind, description };
                     statements.push(Statement { after: self.rules.len(), at: At::Entity(key), what });
                 }
                 Action::EditEntity { key, name, kind, description } => {
@@ -325,19 +325,19 @@ impl Decisions {
                         weight,
                         set_aside: false,
                     };
-                    let (at, what) = (At::Relation { source, target }, Stated::Fact(fact));
+                    let (at, what) = (At::Relation { source, target }, DecidedFact::Fact(fact));
                     statements.push(Statement { after: self.rules.len(), at, what });
                 }
                 Action::EditRelation { relation, keywords, description, weight } => {
                     let at = At::Relation { source: relation.a().clone(), target: relation.b().clone() };
-                    let what = Stated::EditedRelation { keywords, description, weight };
+                    let what = DecidedFact::EditedRelation { keywords, description, weight };
                     statements.push(Statement { after: self.rules.len(), at, what });
                 }
                 Action::DeleteRelation { relation } => rule(Act::HidePair(relation)),
                 Action::NotSame { .. } | Action::Undo { .. } => {}
             }
             if let Some((key, name, kind, description)) = edit {
-                let what = Stated::Edited { name, kind, description };
+                let what = DecidedFact::Edited { name, kind, description };
                 statements.push(Statement { after: self.rules.len(), at: At::Entity(key), what });
             }
         }

@@ -40,7 +40,7 @@ pub struct DecidedRelation {
 pub(super) struct Statement {
     pub(super) after: usize,
     pub(super) at: At,
-    pub(super) what: Stated,
+    pub(super) what: DecidedFact,
 }
 
 pub(super) enum At {
@@ -48,7 +48,7 @@ pub(super) enum At {
     Relation { source: EntityKey, target: EntityKey },
 }
 
-pub(super) enum Stated {
+pub(super) enum DecidedFact {
     Created { name: String, kind: Option<String>, description: String },
     Edited { name: Option<String>, kind: Option<String>, description: Option<String> },
     Fact(Fact),
@@ -57,9 +57,9 @@ pub(super) enum Stated {
 
 impl DecidedEntity {
     /// Statements are added in order, so the latest wins. After a merge, a statement only adds to the description.
-    pub(super) fn add(&mut self, what: Stated, merged: bool) {
+    pub(super) fn add(&mut self, what: DecidedFact, merged: bool) {
         match what {
-            Stated::Created { name, kind, description } => {
+            DecidedFact::Created { name, kind, description } => {
                 self.created = true;
                 self.describe(description);
                 if !merged {
@@ -67,13 +67,13 @@ impl DecidedEntity {
                     self.kind = kind.or(self.kind.take());
                 }
             }
-            Stated::Edited { name, kind, description } if !merged => {
+            DecidedFact::Edited { name, kind, description } if !merged => {
                 self.name = name.or(self.name.take());
                 self.kind = kind.or(self.kind.take());
                 self.description = description.or(self.description.take());
             }
-            Stated::Edited { description, .. } => self.describe(description.unwrap_or_default()),
-            Stated::Fact(_) | Stated::EditedRelation { .. } => {}
+            DecidedFact::Edited { description, .. } => self.describe(description.unwrap_or_default()),
+            DecidedFact::Fact(_) | DecidedFact::EditedRelation { .. } => {}
         }
     }
 
@@ -85,19 +85,19 @@ impl DecidedEntity {
 }
 
 impl DecidedRelation {
-    pub(super) fn add(&mut self, what: Stated, relation: RelationKey, source_is_a: bool, merged: bool) {
+    pub(super) fn add(&mut self, what: DecidedFact, relation: RelationKey, source_is_a: bool, merged: bool) {
         match what {
-            Stated::Fact(fact) => self.facts.push(Fact { relation, source_is_a, ..fact }),
-            Stated::EditedRelation { keywords, description, weight } if !merged => {
+            DecidedFact::Fact(fact) => self.facts.push(Fact { relation, source_is_a, ..fact }),
+            DecidedFact::EditedRelation { keywords, description, weight } if !merged => {
                 self.keywords = keywords.or(self.keywords.take());
                 self.description = description.or(self.description.take());
                 self.weight = weight.or(self.weight);
             }
-            Stated::EditedRelation { keywords, description, .. } => {
+            DecidedFact::EditedRelation { keywords, description, .. } => {
                 self.more_keywords.extend(keywords.unwrap_or_default());
                 self.descriptions.extend(description.filter(|description| !description.is_empty()));
             }
-            Stated::Created { .. } | Stated::Edited { .. } => {}
+            DecidedFact::Created { .. } | DecidedFact::Edited { .. } => {}
         }
     }
 }

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::StoreError;
 use crate::{
-    Chunk, ChunkExtraction, ChunkId, ContentHash, Document, DocumentFilter, DocumentId, Extraction,
-    ExtractionKey, RejectReason, Renewal, Situation, SituationKey,
+    Chunk, ChunkContext, ChunkContextKey, ChunkExtraction, ChunkId, ContentHash, Document, DocumentFilter,
+    DocumentId, Extraction, ExtractionKey, RejectReason, Renewal,
 };
 
 /// Documents, their chunks, and what models and rules said of those.
@@ -60,20 +60,20 @@ pub trait Evidence: Send + Sync {
     /// Renewals of each document's chunks, by ordinal.
     async fn renewals_of(&self, documents: &[DocumentId]) -> Result<Vec<Vec<Renewal>>, StoreError>;
 
-    /// Situations of chunks; `None` if a chunk has none.
-    async fn situations(&self, chunks: &[ChunkId]) -> Result<Vec<Option<Situation>>, StoreError>;
+    /// ChunkContexts of chunks; `None` if a chunk has none.
+    async fn chunk_contexts(&self, chunks: &[ChunkId]) -> Result<Vec<Option<ChunkContext>>, StoreError>;
 
-    /// The situating text stored under each key; `None` if no chunk has one.
-    async fn situating_texts(&self, keys: &[SituationKey]) -> Result<Vec<Option<String>>, StoreError>;
+    /// The context stored under each key; `None` if no chunk has one.
+    async fn context_texts(&self, keys: &[ChunkContextKey]) -> Result<Vec<Option<String>>, StoreError>;
 
-    /// Ordinal and reason of each document's chunks whose situation failed, by ordinal.
-    async fn failed_situations_of(
+    /// Ordinal and reason of each document's chunks whose context failed, by ordinal.
+    async fn failed_contexts_of(
         &self,
         documents: &[DocumentId],
     ) -> Result<Vec<Vec<(u32, String)>>, StoreError>;
 
-    /// Number of situations by author, including failed ones; no entry for 0.
-    async fn situation_counts(&self) -> Result<BTreeMap<String, u64>, StoreError>;
+    /// Number of chunk contexts by author, including failed ones; no entry for 0.
+    async fn chunk_context_counts(&self) -> Result<BTreeMap<String, u64>, StoreError>;
 }
 
 /// Number of a document's chunks by state.
@@ -87,8 +87,8 @@ pub struct ChunkCounts {
     pub failed: u32,
     /// Chunks that lost records.
     pub damaged: u32,
-    /// Chunks whose situation failed.
-    pub unsituated: u32,
+    /// Chunks whose context failed.
+    pub without_context: u32,
 }
 
 impl<'a> FromIterator<&'a ChunkExtraction> for ChunkCounts {

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 
 use super::StoreError;
 use crate::{
-    Allowed, ChunkId, Claim, Entity, EntityKey, Fact, GraphKey, Layer, LayerName, LayerNode, LinkGraph,
+    ChunkId, Claim, Entity, EntityKey, Fact, FilteredIds, GraphKey, Layer, LayerName, LayerNode, LinkGraph,
     Member, Mention, NodeKey, Relation, RelationKey, Summary,
 };
 
@@ -47,7 +47,7 @@ pub trait Graph: Send + Sync {
     async fn chunks_behind(
         &self,
         keys: &[GraphKey],
-        within: Option<&Allowed>,
+        within: Option<&FilteredIds>,
         limit: usize,
     ) -> Result<Vec<Vec<ChunkId>>, StoreError>;
 

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
 use super::StoreError;
-use crate::{Allowed, ContentHash, ItemKey, ItemKind, Revision};
+use crate::{ContentHash, FilteredIds, ItemKey, ItemKind, Revision};
 
 /// Vectors and full text.
 #[async_trait]
@@ -54,7 +54,7 @@ pub struct SearchRequest {
     pub limit: usize,
     /// Restricts the search to these items; `None` for all. Others do not count towards `limit`, but they do count
     /// in the frequency of words.
-    pub within: Option<Arc<Allowed>>,
+    pub within: Option<Arc<FilteredIds>>,
 }
 
 impl SearchRequest {
@@ -70,7 +70,7 @@ impl SearchRequest {
 
     /// The same, restricted to these items.
     #[must_use]
-    pub fn within(self, within: Option<Arc<Allowed>>) -> Self {
+    pub fn within(self, within: Option<Arc<FilteredIds>>) -> Self {
         Self { within, ..self }
     }
 }
@@ -86,7 +86,7 @@ pub enum By {
         /// Minimum cosine.
         min_score: f32,
     },
-    /// The best matches of these words by BM25, in chunk texts with their situating texts; entity names and
+    /// The best matches of these words by BM25, in chunk texts with their contexts; entity names and
     /// descriptions; the entities, keywords and descriptions of relations; or titles and texts of nodes. Syntax
     /// characters are ordinary text.
     Words(String),

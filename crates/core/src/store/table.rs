@@ -4,9 +4,9 @@
 
 use super::{Snapshot, StoreError};
 use crate::{
-    Call, Chunk, ChunkId, Claim, Decision, DecisionId, Document, DocumentId, Entity, EntityKey, Extraction,
-    ExtractionKey, Fact, GraphKey, ItemKey, ItemKind, Job, LayerName, LayerNode, Mention, NodeKey, Relation,
-    RelationKey, Renewal, Situation, Summary, SummaryKey, Timestamp, VectorEntry,
+    Call, Chunk, ChunkContext, ChunkId, Claim, Decision, DecisionId, Document, DocumentId, Entity, EntityKey,
+    Extraction, ExtractionKey, Fact, GraphKey, ItemKey, ItemKind, Job, LayerName, LayerNode, Mention,
+    NodeKey, Relation, RelationKey, Renewal, Summary, SummaryKey, Timestamp, VectorEntry,
 };
 
 /// Rows that [`Pages`] reads at a time.
@@ -104,8 +104,8 @@ tables! {
     /// Renewals by chunk.
     Renewals, ChunkId => Renewal, "scanning renewals",
         |_, rows| rows.last().map(|row| row.chunk.clone());
-    /// Situations by chunk.
-    Situations, ChunkId => Situation, "scanning situations",
+    /// ChunkContexts by chunk.
+    ChunkContexts, ChunkId => ChunkContext, "scanning chunk_contexts",
         |_, rows| rows.last().map(|row| row.chunk.clone());
     /// Extractions by key.
     Extractions, ExtractionKey => Extraction, "scanning extractions",

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use crate::parse::Heading;
+use crate::readers::Heading;
 use crate::text::Tokenizer;
 
 /// Characters kept of one heading.

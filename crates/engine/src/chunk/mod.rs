@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use graphloom_core::{Format, Span};
 
-use crate::parse::{Heading, ParsedDocument};
+use crate::readers::{Heading, ParsedDocument};
 use crate::text::{MIN_WINDOW_TOKENS, TokenMap, Tokenizer};
 use borders::Border;
 use breadcrumb::Breadcrumbs;

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::borders::{Border, block_end};
 use super::trim;
-use crate::parse::Heading;
+use crate::readers::Heading;
 use crate::text::{TokenMap, Tokenizer, sentences_and_code};
 
 /// Headings in a row that wait for their text; more are a list of headings.

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::parse::{ParseLimits, parse};
+use crate::readers::{ParseLimits, parse};
 
 fn check_pieces(
     format: Format,

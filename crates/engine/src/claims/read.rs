@@ -9,7 +9,7 @@ use graphloom_core::{
 use serde::Serialize;
 
 use super::merge::{ClaimQuote, MergedClaim, merge_claims};
-use crate::scope::Scope;
+use crate::filtered::FilteredSnapshot;
 use crate::text::Tokenizer;
 
 /// Most claims in a list.
@@ -80,7 +80,7 @@ pub struct ListedQuote {
 ///
 /// Entities are those of the graph: names that decisions merged into them are read too.
 pub(crate) async fn claims_about(
-    scope: &Scope<'_>,
+    scope: &FilteredSnapshot<'_>,
     decisions: &Decisions,
     entities: &[EntityKey],
 ) -> Result<Vec<MergedClaim>, StoreError> {
@@ -102,7 +102,7 @@ pub(crate) async fn claims_about(
 }
 
 async fn read_of(
-    scope: &Scope<'_>,
+    scope: &FilteredSnapshot<'_>,
     decisions: &Decisions,
     entities: &[EntityKey],
 ) -> Result<Vec<Claim>, StoreError> {
@@ -125,7 +125,7 @@ pub async fn list_claims(
     filter: &ClaimFilter,
     limit: usize,
 ) -> Result<(Vec<ListedClaim>, usize), StoreError> {
-    let scope = Scope::new(snapshot, None, Tokenizer).await?;
+    let scope = FilteredSnapshot::new(snapshot, None, Tokenizer).await?;
     let decisions = Decisions::read(snapshot).await?;
     let claims = match &filter.entity {
         Some(entity) => claims_about(&scope, &decisions, std::slice::from_ref(entity)).await?,

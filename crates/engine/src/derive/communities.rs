@@ -13,7 +13,7 @@ use graphloom_core::{
 
 use super::report::{self, Material};
 use super::weights::{EdgeWeights, by_mutual_information};
-use super::{Deriver, LayerKind, LayerPlan, Written};
+use super::{Deriver, LayerKind, LayerPlan, NodeOutcome};
 use crate::Engine;
 use crate::prompt::COMMUNITY_REPORT;
 
@@ -88,7 +88,7 @@ impl Deriver for Communities {
         node: LayerNode,
         parts: &[LayerNode],
         stored: Option<&LayerNode>,
-    ) -> Result<Written, StoreError> {
+    ) -> Result<NodeOutcome, StoreError> {
         let material = Material::read(engine, snapshot, planned, &node, parts).await?;
         report::write(engine, snapshot, node, material, stored).await
     }

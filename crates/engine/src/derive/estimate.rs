@@ -17,9 +17,9 @@ use graphloom_core::{
 use serde::Serialize;
 
 use super::plan::member_nodes;
-use super::{Deriver, LayerPlan, Written};
+use super::{Deriver, LayerPlan, NodeOutcome};
 use crate::Engine;
-use crate::index::{Estimate, Expected, PricedStep, PricedTotal, Range, Step};
+use crate::index::{Estimate, ExpectedCalls, PricedStep, PricedTotal, Range, Step};
 use crate::money::{Prices, prompt_tokens, text_tokens};
 
 /// What deriving a layer would do and cost.
@@ -57,7 +57,7 @@ pub async fn estimate(
     let range = |low: u64, high: u64| Range { low: low.min(high), high: low.max(high) };
     let mut steps = Vec::new();
     if let Some(model) = engine.models.summarize.as_deref().filter(|_| high.asked > 0) {
-        steps.push(Expected {
+        steps.push(ExpectedCalls {
             step: Step::WriteNodes,
             role: Role::Summarize,
             model: model.name().to_owned(),
@@ -67,7 +67,7 @@ pub async fn estimate(
         });
     }
     if embeds_by_service && high.embedded > 0 {
-        steps.push(Expected {
+        steps.push(ExpectedCalls {
             step: Step::EmbedNodes,
             role: Role::Embed,
             model: engine.models.embedder.name().to_owned(),
@@ -126,13 +126,13 @@ async fn count(
                 .write(&dry, snapshot.as_ref(), planned, node.clone(), &parts, stored.as_ref())
                 .await?;
             match (outcome, stored) {
-                (Written::Kept, Some(stored)) => drop(written.insert(stored.key.clone(), stored)),
-                (Written::New { node, .. }, _) => {
+                (NodeOutcome::Kept, Some(stored)) => drop(written.insert(stored.key.clone(), stored)),
+                (NodeOutcome::New { node, .. }, _) => {
                     counts.embedded += 1;
                     counts.embedded_tokens += text_tokens([node.indexed_text().as_str()]);
                     written.insert(node.key.clone(), node);
                 }
-                (Written::Kept | Written::Failed { .. } | Written::Waits, _) => {}
+                (NodeOutcome::Kept | NodeOutcome::Failed { .. } | NodeOutcome::Waits, _) => {}
             }
         }
     }

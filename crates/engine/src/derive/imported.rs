@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::report::{
     Finding, MAX_FINDINGS, MAX_RATING, MAX_REFERENCES, Material, RULES, Reference, Report, Resolver,
 };
-use super::{Communities, Deriver, Written};
+use super::{Communities, Deriver, NodeOutcome};
 use crate::Engine;
 use crate::text::one_line;
 
@@ -132,7 +132,7 @@ pub(super) async fn write(
     node: &LayerNode,
     material: &Material,
     stored: Option<&LayerNode>,
-) -> Result<Option<Written>, StoreError> {
+) -> Result<Option<NodeOutcome>, StoreError> {
     let kept = kept_for(snapshot, &material.members).await?;
     let by_rules = |stored: &LayerNode| Report::of(stored).is_none_or(|report| report.by == RULES);
     if kept.is_none() && stored.is_none_or(by_rules) {
@@ -142,13 +142,13 @@ pub(super) async fn write(
     let key = members_key(&material.members.iter().collect::<Vec<_>>());
     let inputs = ContentHash::of_parts(&[key.as_str(), evidence.as_str()]);
     if stored.is_some_and(|stored| stored.inputs_hash == inputs) {
-        return Ok(Some(Written::Kept));
+        return Ok(Some(NodeOutcome::Kept));
     }
     let Some(Kept { report, .. }) = kept.filter(|kept| kept.evidence == evidence) else { return Ok(None) };
     let title = report.title.clone();
     let report = resolve(snapshot, material, report).await?;
     let node = report.put_into(node.clone(), &title, inputs);
-    Ok(Some(Written::New { node, paid: None, calls: Vec::new() }))
+    Ok(Some(NodeOutcome::New { node, paid: None, calls: Vec::new() }))
 }
 
 async fn kept_for(snapshot: &dyn Snapshot, members: &[EntityKey]) -> Result<Option<Kept>, StoreError> {

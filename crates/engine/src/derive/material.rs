@@ -13,7 +13,7 @@ use super::communities::MAX_REPORT_CONTEXT_TOKENS;
 use super::report::{Report, ReportSource};
 use crate::Engine;
 use crate::claims::{MergedClaim, claims_about};
-use crate::scope::Scope;
+use crate::filtered::FilteredSnapshot;
 use crate::text::{Tokenizer, one_line};
 
 /// More entities than fit into the context even without descriptions.
@@ -239,7 +239,7 @@ impl Material {
 
 /// The claims that are about these entities alone, those that began last first, as many as a report is written from.
 async fn claim_lines(snapshot: &dyn Snapshot, entities: &[EntityKey]) -> Result<Vec<String>, StoreError> {
-    let scope = Scope::new(snapshot, None, Tokenizer).await?;
+    let scope = FilteredSnapshot::new(snapshot, None, Tokenizer).await?;
     let decisions = Decisions::read(snapshot).await?;
     let inside: BTreeSet<&EntityKey> = entities.iter().collect();
     let mut claims = claims_about(&scope, &decisions, entities).await?;

@@ -27,9 +27,10 @@ pub use estimate::{DeriveEstimate, estimate};
 pub use imported::{About, ImportedFinding, ImportedReport, keep_reports, reports_in_use};
 pub use plan::LayerPlan;
 pub use report::{Finding, RULES, Reference, Report, ReportSource};
-pub use run::{DeriveError, Derived, derive};
+pub use run::{DeriveError, DeriveReport, derive};
 pub use show::{
-    CommunityEntry, CommunityReport, Named, Quote, QuotedFinding, communities, community, find_communities,
+    CommunityEntry, CommunityName, CommunityReport, Quote, QuotedFinding, communities, community,
+    find_communities,
 };
 pub use show_tree::{TreeEntry, TreeNodeView, TreePassage, find_tree_nodes, tree_node, tree_nodes};
 pub use summary::{MAX_SUMMARY_CONTEXT_TOKENS, NodeSummary, Topic};
@@ -96,7 +97,7 @@ pub trait Deriver: Send + Sync {
     ///
     /// - `planned`: all nodes of the layer.
     /// - `parts`: the nodes among its members, with their texts.
-    /// - `stored`: the node as the store has it; returned as [`Written::Kept`] if its inputs are the same.
+    /// - `stored`: the node as the store has it; returned as [`NodeOutcome::Kept`] if its inputs are the same.
     async fn write(
         &self,
         engine: &Engine,
@@ -105,12 +106,12 @@ pub trait Deriver: Send + Sync {
         node: LayerNode,
         parts: &[LayerNode],
         stored: Option<&LayerNode>,
-    ) -> Result<Written, StoreError>;
+    ) -> Result<NodeOutcome, StoreError>;
 }
 
 /// The outcome of writing one node.
 #[derive(Debug)]
-pub enum Written {
+pub enum NodeOutcome {
     /// The stored node is still right.
     Kept,
     /// A new text.

@@ -11,7 +11,7 @@ use serde_json::json;
 
 pub(super) use super::material::Material;
 use super::material::Source;
-use super::{Written, imported};
+use super::{NodeOutcome, imported};
 use crate::Engine;
 use crate::extract::{after_thinking, ask};
 use crate::prompt::COMMUNITY_REPORT;
@@ -126,18 +126,18 @@ pub(super) async fn write(
     node: LayerNode,
     material: Material,
     stored: Option<&LayerNode>,
-) -> Result<Written, StoreError> {
+) -> Result<NodeOutcome, StoreError> {
     if let Some(written) = imported::write(snapshot, &node, &material, stored).await? {
         return Ok(written);
     }
     let Some(model) = engine.models.summarize.as_deref() else {
         let inputs = ContentHash::of_parts(&[RULES, &material.text, material.evidence.as_str()]);
         if stored.is_some_and(|stored| stored.inputs_hash == inputs) {
-            return Ok(Written::Kept);
+            return Ok(NodeOutcome::Kept);
         }
         let (title, report) = extract(snapshot, &material).await?;
         let node = report.put_into(node, &title, inputs);
-        return Ok(Written::New { node, paid: None, calls: Vec::new() });
+        return Ok(NodeOutcome::New { node, paid: None, calls: Vec::new() });
     };
     let language = engine.prompts.language("the language of the data", ", names as in the data");
     let variables = [("context", material.text.as_str()), ("language", language.as_str())];
@@ -145,7 +145,7 @@ pub(super) async fn write(
     let key = request_key(model, &messages);
     let inputs = ContentHash::of_parts(&[key.as_str(), material.evidence.as_str()]);
     if stored.is_some_and(|stored| stored.inputs_hash == inputs) {
-        return Ok(Written::Kept);
+        return Ok(NodeOutcome::Kept);
     }
     let known = snapshot.cached(&[(CacheKind::Node, key.clone())]).await?.pop().flatten();
     let known = known.and_then(|value| Some((Draft::parse(std::str::from_utf8(&value).ok()?)?, None)));
@@ -156,12 +156,12 @@ pub(super) async fn write(
                 let paid = CacheEntry { kind: CacheKind::Node, key, value: answer.into_bytes() };
                 (draft, Some(paid), calls)
             }
-            (Err(error), calls) => return Ok(Written::Failed { error, calls }),
+            (Err(error), calls) => return Ok(NodeOutcome::Failed { error, calls }),
         },
     };
     let title = draft.title.clone();
     let report = draft.resolve(snapshot, &material, model.name()).await?;
-    Ok(Written::New { node: report.put_into(node, &title, inputs), paid, calls })
+    Ok(NodeOutcome::New { node: report.put_into(node, &title, inputs), paid, calls })
 }
 
 /// A report as a model writes it: one of eight findings, or the shortest.

@@ -10,7 +10,7 @@ use graphloom_core::{
 use serde_json::{Map, Value, json};
 
 use super::plan::{LayerPlan, member_nodes};
-use super::{Deriver, FAILED, Written};
+use super::{Deriver, FAILED, NodeOutcome};
 use crate::Engine;
 use crate::chain::chain;
 use crate::graph::embed;
@@ -25,7 +25,7 @@ const MAX_ROUNDS: u32 = 8;
 
 /// What a run of a deriver did.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-pub struct Derived {
+pub struct DeriveReport {
     /// The layer.
     pub layer: LayerName,
     /// Nodes of the layer.
@@ -88,13 +88,13 @@ pub async fn derive(
     deriver: &dyn Deriver,
     progress: ProgressSink<'_>,
     gone: &(dyn Fn(&str) -> bool + Send + Sync),
-) -> Result<Derived, DeriveError> {
+) -> Result<DeriveReport, DeriveError> {
     let layer = deriver.layer();
     let mut run = Run {
         engine,
         deriver,
         progress,
-        derived: Derived {
+        derived: DeriveReport {
             layer: layer.clone(),
             nodes: 0,
             written: 0,
@@ -139,13 +139,13 @@ struct Run<'a> {
     engine: &'a Engine,
     deriver: &'a dyn Deriver,
     progress: ProgressSink<'a>,
-    derived: Derived,
+    derived: DeriveReport,
     /// What the deriver says of the layer as a whole.
     details: Option<Map<String, Value>>,
 }
 
 /// The layer as this run last wrote it. Every commit requires it, so that nobody else derives it meanwhile.
-struct Held {
+struct LayerHold {
     layer: Layer,
     graph: Revision,
 }
@@ -199,7 +199,7 @@ impl Run<'_> {
         stored: Option<Layer>,
         settings: ContentHash,
         gone: &(dyn Fn(&str) -> bool + Send + Sync),
-    ) -> Result<Held, Stop> {
+    ) -> Result<LayerHold, Stop> {
         let now = self.engine.clock.now();
         let name = self.deriver.layer();
         let worker = &self.engine.index.worker;
@@ -222,7 +222,7 @@ impl Run<'_> {
         let require = vec![Require::LayerIs { name, layer: stored }];
         let batch = Batch { require, put_layers: vec![layer.clone()], ..Batch::default() };
         match self.engine.store.commit(batch).await {
-            Ok(_) => Ok(Held { layer, graph: snapshot.graph_revision() }),
+            Ok(_) => Ok(LayerHold { layer, graph: snapshot.graph_revision() }),
             Err(error) if error.is_conflict() => Err(Stop::Busy("another process".to_owned())),
             Err(error) => Err(error.into()),
         }
@@ -234,7 +234,7 @@ impl Run<'_> {
     }
 
     /// Ends the lease; `false` if another process took it over.
-    async fn release(&mut self, held: Held, complete: bool) -> Result<bool, StoreError> {
+    async fn release(&mut self, held: LayerHold, complete: bool) -> Result<bool, StoreError> {
         let before = || held.layer.details.as_object().cloned().unwrap_or_default();
         let mut details = self.details.take().unwrap_or_else(before);
         details.insert(FAILED.to_owned(), json!(self.derived.failed));
@@ -248,7 +248,7 @@ impl Run<'_> {
         }
     }
 
-    async fn build(&mut self, snapshot: Box<dyn Snapshot>, held: &mut Held) -> Result<(), Stop> {
+    async fn build(&mut self, snapshot: Box<dyn Snapshot>, held: &mut LayerHold) -> Result<(), Stop> {
         let planned = LayerPlan::new(self.deriver.plan(self.engine, snapshot.as_ref()).await?);
         let unplanned = self.unplanned(snapshot.as_ref(), &planned).await?;
         drop(snapshot);
@@ -295,7 +295,7 @@ impl Run<'_> {
     /// Writes a few nodes, none of which is built on another of them.
     async fn step(
         &mut self,
-        held: &mut Held,
+        held: &mut LayerHold,
         snapshot: Box<dyn Snapshot>,
         planned: &LayerPlan,
         nodes: &[&LayerNode],
@@ -318,7 +318,7 @@ impl Run<'_> {
                             .write(engine, reader, planned, (*node).clone(), &parts, stored.as_ref())
                             .await
                             .map(Some),
-                        None => Ok(Some(Written::Waits)),
+                        None => Ok(Some(NodeOutcome::Waits)),
                     }
                 };
                 (node.key.clone(), stored.is_some(), written.await)
@@ -332,19 +332,19 @@ impl Run<'_> {
         while let Some((key, is_stored, outcome)) = written.next().await {
             match outcome {
                 Ok(None) => {}
-                Ok(Some(Written::Kept)) => self.derived.kept += 1,
-                Ok(Some(Written::New { node, paid: None, .. })) => free.push(node),
-                Ok(Some(Written::New { node, paid: Some(paid), calls })) => {
+                Ok(Some(NodeOutcome::Kept)) => self.derived.kept += 1,
+                Ok(Some(NodeOutcome::New { node, paid: None, .. })) => free.push(node),
+                Ok(Some(NodeOutcome::New { node, paid: Some(paid), calls })) => {
                     let batch = Batch { append_calls: calls, put_cached: vec![paid], ..Batch::default() };
                     if let Err(stop) = self.put(held, vec![node], batch).await {
                         stopped.get_or_insert(stop);
                     }
                 }
-                Ok(Some(Written::Waits)) => {
+                Ok(Some(NodeOutcome::Waits)) => {
                     self.derived.failed += 1;
                     self.forget(held, is_stored.then_some(key), Vec::new(), &mut stopped).await;
                 }
-                Ok(Some(Written::Failed { error, calls })) => {
+                Ok(Some(NodeOutcome::Failed { error, calls })) => {
                     self.forget(held, is_stored.then_some(key), calls, &mut stopped).await;
                     match error {
                         ModelError::OverBudget { what, .. } => {
@@ -380,7 +380,12 @@ impl Run<'_> {
     }
 
     /// Commits nodes with their vectors. What was paid for is stored even if the graph changed meanwhile.
-    async fn put(&mut self, held: &mut Held, nodes: Vec<LayerNode>, mut batch: Batch) -> Result<(), Stop> {
+    async fn put(
+        &mut self,
+        held: &mut LayerHold,
+        nodes: Vec<LayerNode>,
+        mut batch: Batch,
+    ) -> Result<(), Stop> {
         let count = nodes.len() as u64;
         let texts = nodes.iter().map(|node| (ItemKey::Node(node.key.clone()), node.indexed_text())).collect();
         let embedded = embed(self.engine, texts, None, &mut batch).await;
@@ -413,7 +418,7 @@ impl Run<'_> {
     /// Removes a node whose text is no longer right and could not be written, and stores ledger rows.
     async fn forget(
         &mut self,
-        held: &mut Held,
+        held: &mut LayerHold,
         key: Option<NodeKey>,
         mut calls: Vec<Call>,
         stopped: &mut Option<Stop>,
@@ -435,7 +440,7 @@ impl Run<'_> {
     }
 
     /// Commits a step and renews the lease.
-    async fn commit(&self, held: &mut Held, mut batch: Batch) -> Result<(), Stop> {
+    async fn commit(&self, held: &mut LayerHold, mut batch: Batch) -> Result<(), Stop> {
         let layer = Layer { lease: Some(self.lease(self.engine.clock.now())), ..held.layer.clone() };
         batch.require.push(Require::LayerIs { name: layer.name.clone(), layer: Some(held.layer.clone()) });
         batch.require.push(Require::GraphUnchangedSince(held.graph));

@@ -49,16 +49,16 @@ pub struct CommunityReport {
     /// Relations that neither the author nor the author of a part's report was shown.
     pub omitted_relations: u32,
     /// The community that it is a part of: id and title.
-    pub parent: Option<Named>,
+    pub parent: Option<CommunityName>,
     /// The communities that it is divided into, by id.
-    pub parts: Vec<Named>,
+    pub parts: Vec<CommunityName>,
     /// Its entities that are in none of its parts, by key.
     pub members: Vec<EntityKey>,
 }
 
 /// A community by id and title.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Named {
+pub struct CommunityName {
     /// Its id.
     pub id: NodeKey,
     /// Its title.
@@ -157,8 +157,8 @@ pub async fn community(snapshot: &dyn Snapshot, id: &NodeKey) -> Result<Option<C
     }))
 }
 
-fn named(node: LayerNode) -> Named {
-    Named { id: node.key, title: node.title }
+fn named(node: LayerNode) -> CommunityName {
+    CommunityName { id: node.key, title: node.title }
 }
 
 fn entry_of(node: &LayerNode, report: &Report) -> CommunityEntry {

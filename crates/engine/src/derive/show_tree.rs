@@ -8,7 +8,7 @@ use graphloom_core::{
 use serde::Serialize;
 
 use super::Reference;
-use super::show::{Named, Quote, find_nodes};
+use super::show::{CommunityName, Quote, find_nodes};
 use super::summary::NodeSummary;
 use super::tree::Tree;
 use crate::text::one_line;
@@ -39,9 +39,9 @@ pub struct TreeNodeView {
     #[serde(flatten)]
     pub entry: TreeEntry,
     /// The nodes that it is a part of, by id.
-    pub parents: Vec<Named>,
+    pub parents: Vec<CommunityName>,
     /// The nodes that it joins, by id.
-    pub nodes: Vec<Named>,
+    pub nodes: Vec<CommunityName>,
     /// The passages that it joins, by document and place.
     pub members: Vec<TreePassage>,
     /// Where the sentences of the summary stand; empty where a model wrote it.
@@ -151,8 +151,8 @@ pub async fn tree_node(snapshot: &dyn Snapshot, id: &NodeKey) -> Result<Option<T
     }))
 }
 
-fn named(node: LayerNode) -> Named {
-    Named { id: node.key, title: node.title }
+fn named(node: LayerNode) -> CommunityName {
+    CommunityName { id: node.key, title: node.title }
 }
 
 fn entry_of(node: &LayerNode, summary: &NodeSummary) -> TreeEntry {

@@ -10,7 +10,7 @@ use graphloom_core::{
 use serde::{Deserialize, Serialize};
 
 use super::report::{RULES, Reference, request_key};
-use super::{LayerPlan, Written};
+use super::{LayerPlan, NodeOutcome};
 use crate::Engine;
 use crate::extract::{after_thinking, ask};
 use crate::offline::{PhraseKind, phrases};
@@ -90,17 +90,17 @@ pub(super) async fn write(
     node: LayerNode,
     parts: &[LayerNode],
     stored: Option<&LayerNode>,
-) -> Result<Written, StoreError> {
+) -> Result<NodeOutcome, StoreError> {
     let passages = planned.below(&node.members).len() as u32;
     let texts = Texts::read(snapshot, &node, parts).await?;
     let Some(model) = engine.models.summarize.as_deref() else {
         let inputs = texts.inputs();
         if stored.is_some_and(|stored| stored.inputs_hash == inputs) {
-            return Ok(Written::Kept);
+            return Ok(NodeOutcome::Kept);
         }
         let (title, text, summary) = texts.extract(engine.tokenizer, passages);
         let node = summary.put_into(node, &title, text, inputs);
-        return Ok(Written::New { node, paid: None, calls: Vec::new() });
+        return Ok(NodeOutcome::New { node, paid: None, calls: Vec::new() });
     };
     let context = texts.context(engine.tokenizer);
     let language = engine.prompts.language("the language of the passages", ", names as in the passages");
@@ -110,7 +110,7 @@ pub(super) async fn write(
     let key = request_key(model, &messages);
     let inputs = key.clone();
     if stored.is_some_and(|stored| stored.inputs_hash == inputs) {
-        return Ok(Written::Kept);
+        return Ok(NodeOutcome::Kept);
     }
     let known = snapshot.cached(&[(CacheKind::Node, key.clone())]).await?.pop().flatten();
     let known = known.and_then(|value| parse(std::str::from_utf8(&value).ok()?));
@@ -120,12 +120,12 @@ pub(super) async fn write(
             (Ok((answer, said)), calls) => {
                 (said, Some(CacheEntry { kind: CacheKind::Node, key, value: answer.into_bytes() }), calls)
             }
-            (Err(error), calls) => return Ok(Written::Failed { error, calls }),
+            (Err(error), calls) => return Ok(NodeOutcome::Failed { error, calls }),
         },
     };
     let summary =
         NodeSummary { by: model.name().to_owned(), passages, topics: Vec::new(), quotes: Vec::new() };
-    Ok(Written::New { node: summary.put_into(node, &title, text, inputs), paid, calls })
+    Ok(NodeOutcome::New { node: summary.put_into(node, &title, text, inputs), paid, calls })
 }
 
 /// A summary as a model writes it: of all the words it may have, or the shortest.

@@ -15,7 +15,7 @@ use graphloom_core::{
 use serde_json::{Map, Value, json};
 
 use super::summary::{self, MAX_SUMMARY_CONTEXT_TOKENS, SUMMARY_TOKENS};
-use super::{Deriver, LayerKind, LayerPlan, Written};
+use super::{Deriver, LayerKind, LayerPlan, NodeOutcome};
 use crate::Engine;
 use crate::prompt::TREE_SUMMARY;
 
@@ -136,7 +136,7 @@ impl Deriver for Tree {
         node: LayerNode,
         parts: &[LayerNode],
         stored: Option<&LayerNode>,
-    ) -> Result<Written, StoreError> {
+    ) -> Result<NodeOutcome, StoreError> {
         summary::write(engine, snapshot, planned, node, parts, stored).await
     }
 }

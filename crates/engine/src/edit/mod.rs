@@ -22,7 +22,7 @@ pub use plan::find_entity;
 use crate::Engine;
 use crate::commit::GraphChanges;
 use crate::graph::{Derivation, GraphChange, Summaries, derive};
-use plan::Planned;
+use plan::EditPlan;
 
 /// Something to change in the graph. Entities are given by name, in any spelling that leads to their key, or by the name
 /// of what was merged into them.
@@ -133,7 +133,7 @@ pub enum Edit {
 
 /// What an edit does.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Edited {
+pub struct EditReport {
     /// The decision; a preview's is not stored.
     pub decision: Decision,
     /// What was decided right after it in the same commit, where the edit came to two decisions.
@@ -155,14 +155,14 @@ pub struct Edited {
 
 /// Decides and applies `edit`.
 #[tracing::instrument(skip_all)]
-pub async fn apply(engine: &Engine, edit: &Edit) -> Result<Edited, EditError> {
+pub async fn apply(engine: &Engine, edit: &Edit) -> Result<EditReport, EditError> {
     try_apply(engine, edit).await.inspect_err(|error| match error.is_refusal() {
         true => tracing::info!(%error, "an edit is refused"),
         false => tracing::error!(error = error as &dyn std::error::Error, "an edit failed"),
     })
 }
 
-async fn try_apply(engine: &Engine, edit: &Edit) -> Result<Edited, EditError> {
+async fn try_apply(engine: &Engine, edit: &Edit) -> Result<EditReport, EditError> {
     let mut changes = GraphChanges::new(engine);
     let outcome = apply_with(engine, &mut changes, edit).await;
     changes.end(outcome).await
@@ -172,7 +172,7 @@ async fn apply_with(
     engine: &Engine,
     changes: &mut GraphChanges<'_>,
     edit: &Edit,
-) -> Result<Edited, EditError> {
+) -> Result<EditReport, EditError> {
     loop {
         let snapshot = changes.snapshot().await?;
         let decisions = Decisions::read(snapshot.as_ref()).await?;
@@ -192,7 +192,7 @@ async fn apply_with(
 }
 
 /// What `edit` would do. Nothing is stored and no model is asked: descriptions that would be summarised are cut.
-pub async fn preview(engine: &Engine, edit: &Edit) -> Result<Edited, EditError> {
+pub async fn preview(engine: &Engine, edit: &Edit) -> Result<EditReport, EditError> {
     let snapshot = engine.store.snapshot().await?;
     let decisions = Decisions::read(snapshot.as_ref()).await?;
     let planned = plan::plan(engine, snapshot.as_ref(), &decisions, edit).await?;
@@ -238,12 +238,12 @@ async fn decide_with(
 }
 
 /// The decisions that an edit comes to.
-struct Decided {
+struct NewDecisions {
     decision: Decision,
     after: Option<Decision>,
 }
 
-impl Decided {
+impl NewDecisions {
     fn change(&self) -> GraphChange {
         let decided = std::iter::once(&self.decision).chain(&self.after).cloned().collect();
         GraphChange { decided, ..GraphChange::default() }
@@ -258,17 +258,17 @@ struct Attempt<'a> {
 }
 
 impl Attempt<'_> {
-    fn decide(&self, planned: Planned) -> Decided {
+    fn decide(&self, planned: EditPlan) -> NewDecisions {
         let (order, now) = (self.decisions.next_order(), self.engine.clock.now());
-        Decided {
+        NewDecisions {
             decision: Decision::new(order, now, planned.action),
             after: planned.after.map(|action| Decision::new(order + 1, now, action)),
         }
     }
 
     /// What `batch`, derived from `decided`, does.
-    async fn edited(&self, decided: Decided, batch: &Batch) -> Result<Edited, StoreError> {
-        let Decided { decision, after } = decided;
+    async fn edited(&self, decided: NewDecisions, batch: &Batch) -> Result<EditReport, StoreError> {
+        let NewDecisions { decision, after } = decided;
         let about = about(&decision.action, self.decisions);
         let mut entity =
             batch.put_entities.iter().find(|entity| Some(&entity.key) == about.as_ref()).cloned();
@@ -277,7 +277,7 @@ impl Attempt<'_> {
         {
             entity = self.snapshot.entities(&[key]).await?.into_iter().flatten().next();
         }
-        Ok(Edited {
+        Ok(EditReport {
             entity,
             entities: batch.put_entities.clone(),
             relations: batch.put_relations.clone(),

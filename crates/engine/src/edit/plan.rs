@@ -31,7 +31,7 @@ pub(super) async fn plan(
     snapshot: &dyn Snapshot,
     decisions: &Decisions,
     edit: &Edit,
-) -> Result<Planned, EditError> {
+) -> Result<EditPlan, EditError> {
     let plan = Plan { engine, snapshot, decisions };
     let action = match edit {
         Edit::CreateEntity { name, kind, description } => {
@@ -63,11 +63,11 @@ pub(super) async fn plan(
         }
         Edit::Undo { decision } => Ok(Action::Undo { decision: undoable(decisions, decision.as_deref())? }),
     };
-    Ok(Planned { action: action?, after: None })
+    Ok(EditPlan { action: action?, after: None })
 }
 
 /// What an edit comes to: one decision, or two of one commit.
-pub(super) struct Planned {
+pub(super) struct EditPlan {
     pub(super) action: Action,
     /// What is decided right after it.
     pub(super) after: Option<Action>,
@@ -144,15 +144,15 @@ impl Plan<'_> {
         renamed: Action,
         kind: Option<&str>,
         description: Option<&str>,
-    ) -> Result<Planned, EditError> {
+    ) -> Result<EditPlan, EditError> {
         let Some(key) = super::about(&renamed, self.decisions).filter(|_| kind.or(description).is_some())
         else {
-            return Ok(Planned { action: renamed, after: None });
+            return Ok(EditPlan { action: renamed, after: None });
         };
         let kind = kind.map(|kind| text_of(self.engine, "type", kind)).transpose()?;
         let description = description.map(|text| text_of(self.engine, "description", text)).transpose()?;
         let after = Some(Action::EditEntity { key, name: None, kind, description });
-        Ok(Planned { action: renamed, after })
+        Ok(EditPlan { action: renamed, after })
     }
 
     /// The error of a name that is another entity's.

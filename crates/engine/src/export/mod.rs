@@ -11,11 +11,12 @@ use std::io::Write;
 use std::sync::Arc;
 
 use graphloom_core::{
-    Allowed, Chunk, Document, Entity, EntityKey, GraphKey, Relation, Snapshot, StoreError, Visibility, table,
+    Chunk, Document, Entity, EntityKey, FilteredIds, GraphKey, Relation, Snapshot, StoreError, Visibility,
+    table,
 };
 use serde::Serialize;
 
-use crate::scope::Scope;
+use crate::filtered::FilteredSnapshot;
 use crate::text::Tokenizer;
 
 /// How to write.
@@ -58,7 +59,7 @@ impl ExportPart {
 
 /// What was written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct Exported {
+pub struct ExportCounts {
     /// Entities.
     pub entities: u64,
     /// Relations.
@@ -84,19 +85,19 @@ pub enum ExportError {
 /// With `allowed` only what those documents hold and say: entities and relations are described by them alone.
 pub async fn export(
     snapshot: &dyn Snapshot,
-    allowed: Option<Arc<Allowed>>,
+    allowed: Option<Arc<FilteredIds>>,
     format: ExportFormat,
     parts: &[ExportPart],
     out: &mut (dyn Write + Send),
-) -> Result<Exported, ExportError> {
+) -> Result<ExportCounts, ExportError> {
     let mut writer: Box<dyn GraphWriter + '_> = match format {
         ExportFormat::JsonLines => Box::new(jsonl::JsonLines(out)),
         ExportFormat::Csv => Box::new(csv::Csv::new(out)),
         ExportFormat::GraphMl => Box::new(graphml::GraphMl(out)),
         ExportFormat::Cypher => Box::new(cypher::Cypher(out)),
     };
-    let scope = &Scope::new(snapshot, allowed, Tokenizer).await?;
-    let mut exported = Exported::default();
+    let scope = &FilteredSnapshot::new(snapshot, allowed, Tokenizer).await?;
+    let mut exported = ExportCounts::default();
     writer.begin()?;
     for part in ExportPart::ALL.into_iter().filter(|part| parts.contains(part)) {
         writer.part(part)?;
@@ -135,7 +136,7 @@ struct ChunkRow<'a> {
 }
 
 async fn export_entities(
-    scope: &Scope<'_>,
+    scope: &FilteredSnapshot<'_>,
     writer: &mut (dyn GraphWriter + '_),
     count: &mut u64,
 ) -> Result<(), ExportError> {
@@ -150,7 +151,7 @@ async fn export_entities(
 }
 
 async fn export_relations(
-    scope: &Scope<'_>,
+    scope: &FilteredSnapshot<'_>,
     writer: &mut (dyn GraphWriter + '_),
     count: &mut u64,
 ) -> Result<(), ExportError> {
@@ -172,7 +173,7 @@ async fn export_relations(
 }
 
 async fn export_chunks(
-    scope: &Scope<'_>,
+    scope: &FilteredSnapshot<'_>,
     writer: &mut (dyn GraphWriter + '_),
     count: &mut u64,
 ) -> Result<(), ExportError> {

@@ -13,7 +13,7 @@ use graphloom_core::{
 use super::ask;
 use super::loss::Losses;
 use super::output::{MAX_OUTPUT_TOKENS, output_limit};
-use super::parse::{JsonItem, after_thinking, fields_of, json_objects, says_complete};
+use super::records::{JsonItem, after_thinking, fields_of, json_objects, says_complete};
 use super::user_prompt;
 use crate::offline::date_in;
 use crate::prompt::{EXTRACT_CLAIMS, Prompts};

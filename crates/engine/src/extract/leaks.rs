@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use graphloom_core::RejectReason;
 
-use super::parse::{ParsedRecord, ParsedResponse, Rejected, parse};
+use super::records::{ParsedRecord, ParsedResponse, RejectedPiece, parse};
 
 /// Names that stand in the example records of a prompt, in lower case.
 pub(super) struct ExampleNames(BTreeSet<String>);
@@ -36,7 +36,7 @@ impl ExampleNames {
                 ParsedRecord::Themes(_) => false,
             };
             if leaks {
-                leaked.push(Rejected { reason: RejectReason::PromptExample, span: found.span.clone() });
+                leaked.push(RejectedPiece { reason: RejectReason::PromptExample, span: found.span.clone() });
             }
             !leaks
         });

@@ -7,24 +7,26 @@ use std::collections::BTreeMap;
 
 use graphloom_core::{ExtractionKey, RejectReason};
 
-use super::parse::{Damage, Found, ParsedRecord, ParsedResponse, Rejected};
+use super::records::{Damage, ParsedPiece, ParsedRecord, ParsedResponse, RejectedPiece};
 
 /// Adds to the rejects of an answer's last piece what only the answer as a whole shows: records without a field that the
 /// others have, and a last record that breaks off though nothing says that the answer was cut.
 pub(super) fn find_losses(parsed: &mut ParsedResponse) {
-    let mut lost: Vec<Rejected> = Vec::new();
+    let mut lost: Vec<RejectedPiece> = Vec::new();
     for kind in [is_entity, is_relation] {
         let all = parsed.found.iter().filter(|found| kind(found));
-        let (short, whole): (Vec<&Found>, Vec<&Found>) =
+        let (short, whole): (Vec<&ParsedPiece>, Vec<&ParsedPiece>) =
             all.partition(|found| found.damage.contains(&Damage::MissingField));
         if short.len() < whole.len() {
-            let missing =
-                |found: &Found| Rejected { reason: RejectReason::MissingField, span: found.span.clone() };
+            let missing = |found: &ParsedPiece| RejectedPiece {
+                reason: RejectReason::MissingField,
+                span: found.span.clone(),
+            };
             lost.extend(short.into_iter().map(missing));
         }
     }
     if let Some(last) = broken_off(parsed) {
-        lost.push(Rejected { reason: RejectReason::Cut, span: last.span.clone() });
+        lost.push(RejectedPiece { reason: RejectReason::Cut, span: last.span.clone() });
     }
     if !lost.is_empty() {
         parsed.rejects.extend(lost);
@@ -32,17 +34,17 @@ pub(super) fn find_losses(parsed: &mut ParsedResponse) {
     }
 }
 
-fn is_entity(found: &Found) -> bool {
+fn is_entity(found: &ParsedPiece) -> bool {
     matches!(found.record, ParsedRecord::Entity(_))
 }
 
-fn is_relation(found: &Found) -> bool {
+fn is_relation(found: &ParsedPiece) -> bool {
     matches!(found.record, ParsedRecord::Relation(_))
 }
 
 /// The last record, where no completion mark follows it and it alone ends in the middle of a sentence. Many models never write
 /// the mark, so that it is missing says nothing by itself.
-fn broken_off(parsed: &ParsedResponse) -> Option<&Found> {
+fn broken_off(parsed: &ParsedResponse) -> Option<&ParsedPiece> {
     let (last, others) = parsed.found.split_last()?;
     let is_last = parsed.rejects.iter().all(|reject| reject.span.start < last.span.start);
     let whole = others.iter().filter(|found| ends_a_sentence(description(found))).count();
@@ -54,7 +56,7 @@ fn broken_off(parsed: &ParsedResponse) -> Option<&Found> {
     breaks_off.then_some(last)
 }
 
-fn description(found: &Found) -> &str {
+fn description(found: &ParsedPiece) -> &str {
     match &found.record {
         ParsedRecord::Entity(entity) => &entity.description,
         ParsedRecord::Relation(relation) => &relation.description,
@@ -113,7 +115,7 @@ pub(super) fn damaged_key(key: &ExtractionKey, responses: &[String]) -> Extracti
 
 #[cfg(test)]
 mod tests {
-    use super::super::parse::parse;
+    use super::super::records::parse;
     use super::*;
 
     fn check_losses(answer: &str) -> Vec<(RejectReason, usize)> {

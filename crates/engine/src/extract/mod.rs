@@ -7,7 +7,7 @@ mod glean;
 mod leaks;
 mod loss;
 mod output;
-pub mod parse;
+pub mod records;
 #[cfg(test)]
 mod tests;
 
@@ -34,9 +34,9 @@ use leaks::ExampleNames;
 pub use loss::Losses;
 use loss::damaged_key;
 pub(crate) use loss::ends_a_sentence;
-use output::{Answer, Asking, ask_well};
+use output::{Answer, ChunkQuestion, ask_well};
 pub use output::{MAX_CONTINUATIONS, MAX_OUTPUT_TOKENS, output_limit};
-pub(crate) use parse::{THOUGHT_BLOCKS, after_thinking};
+pub(crate) use records::{THOUGHT_BLOCKS, after_thinking};
 
 /// The examples of our system prompt, which are looked for in every answer.
 static EXAMPLES: LazyLock<ExampleNames> = LazyLock::new(|| ExampleNames::of(EXTRACT_SYSTEM.body()));
@@ -93,7 +93,7 @@ impl Default for ExtractSpec {
 
 /// An extraction and what it cost.
 #[derive(Debug)]
-pub struct Extracted {
+pub struct ExtractResult {
     /// The outcome; an error where the chunk failed.
     pub result: Result<Extraction, ModelError>,
     /// What of the answers was lost; the extraction is then what was saved.
@@ -169,10 +169,10 @@ pub async fn extract_by_model(
     prompts: &Prompts,
     model: &dyn LanguageModel,
     clock: &dyn Clock,
-) -> Extracted {
+) -> ExtractResult {
     let opening = first_messages(chunk, spec, prompts);
     let shape = spec.form.shape(&spec.entity_types);
-    let asking = Asking {
+    let asking = ChunkQuestion {
         shape,
         prompts,
         limit: output_limit(chunk.text.len()),
@@ -183,7 +183,7 @@ pub async fn extract_by_model(
     let mut messages = opening.clone();
     let mut calls = Vec::new();
     let mut answers: Vec<Answer> = Vec::new();
-    let failed = |error, calls| Extracted { result: Err(error), losses: Losses::default(), calls };
+    let failed = |error, calls| ExtractResult { result: Err(error), losses: Losses::default(), calls };
     let mut not_answered = None;
     for pass in 0.. {
         let answer = match ask_well(&asking, &mut messages, &mut calls).await {
@@ -256,7 +256,7 @@ pub async fn extract_by_model(
     let records = Records { claims, ..glean(records) };
     let key = if losses.is_empty() { key } else { damaged_key(&key, &responses) };
     let extraction = Extraction { key, model: model.name().to_owned(), responses, records, rejects };
-    Extracted { result: Ok(extraction), losses, calls }
+    ExtractResult { result: Ok(extraction), losses, calls }
 }
 
 /// The extraction that `responses` amount to: what another program was answered about a chunk, the first answer and then
@@ -269,7 +269,7 @@ pub fn extract_from_answers(origin: &str, text: &str, responses: Vec<String>) ->
     let key = ExtractionKey::new(&parts);
     let (mut records, mut rejects) = (Vec::new(), Vec::new());
     for (number, response) in (0..).zip(&responses) {
-        let parsed = parse::parse(response, false);
+        let parsed = records::parse(response, false);
         rejects.extend(parsed.rejects_of(number, response));
         records.push(parsed.records());
     }

@@ -8,7 +8,7 @@ use graphloom_core::{
 };
 
 use super::loss::{Losses, find_losses};
-use super::parse::{ParsedResponse, parse};
+use super::records::{ParsedResponse, parse};
 use super::{ask, glean};
 use crate::prompt::{EXTRACT_CONTINUE, Prompts};
 
@@ -28,7 +28,7 @@ pub fn output_limit(chunk_bytes: usize) -> u32 {
 }
 
 /// What every question about a chunk has in common.
-pub(super) struct Asking<'a> {
+pub(super) struct ChunkQuestion<'a> {
     /// The shape that answers must have, where records are not lines.
     pub(super) shape: Option<Arc<AnswerShape>>,
     pub(super) prompts: &'a Prompts,
@@ -95,7 +95,7 @@ fn repeats(next: &Records, before: &Records) -> bool {
 /// Asks as [`ask_whole`], and where records of the answer were lost, once more; the better of the two answers stands. One
 /// that the limit cut to the end is not asked for again: it would only be as long.
 pub(super) async fn ask_well(
-    asking: &Asking<'_>,
+    asking: &ChunkQuestion<'_>,
     messages: &mut Vec<ChatMessage>,
     calls: &mut Vec<Call>,
 ) -> Result<Answer, ModelError> {
@@ -128,11 +128,11 @@ pub(super) async fn ask_well(
 /// A rest that fails fails the answer: an extraction that is stored is never asked for again, so half of one would be a
 /// silent loss. One that is still cut after [`MAX_CONTINUATIONS`] stands as it is; its last piece is a counted reject.
 async fn ask_whole(
-    asking: &Asking<'_>,
+    asking: &ChunkQuestion<'_>,
     messages: &mut Vec<ChatMessage>,
     calls: &mut Vec<Call>,
 ) -> Result<Answer, ModelError> {
-    let Asking { prompts, document, model, clock, .. } = *asking;
+    let ChunkQuestion { prompts, document, model, clock, .. } = *asking;
     let mut answer = Answer::default();
     let mut limit = asking.limit;
     for round in 0..=MAX_CONTINUATIONS {

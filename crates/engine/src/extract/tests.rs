@@ -65,7 +65,7 @@ fn check_extraction(answers: &[Option<&'static str>]) -> (Result<Vec<(String, St
     (result, extracted.calls.len())
 }
 
-fn run_extraction(answers: &[Option<&'static str>], gleaning: u32) -> (Extracted, Vec<ChatRequest>) {
+fn run_extraction(answers: &[Option<&'static str>], gleaning: u32) -> (ExtractResult, Vec<ChatRequest>) {
     let model = ScriptedAnswers(Mutex::new(answers.to_vec()), Mutex::default());
     let (chunk, spec) = (
         chunk("Ada works in Kelm.", &[]),
@@ -231,7 +231,7 @@ fn everything_that_changes_the_answer_changes_the_key() {
     assert!(others.iter().all(|other| *other != key));
 }
 
-fn run_shaped(answers: &[Option<&'static str>]) -> (Extracted, Vec<ChatRequest>) {
+fn run_shaped(answers: &[Option<&'static str>]) -> (ExtractResult, Vec<ChatRequest>) {
     let model = ScriptedAnswers(Mutex::new(answers.to_vec()), Mutex::default());
     let chunk = chunk("Ada works in Kelm.", &[]);
     let spec =

@@ -52,12 +52,12 @@ pub(crate) struct Description {
     pub(crate) summaries: Vec<Summary>,
     pub(crate) calls: Vec<Call>,
     /// Why summaries are missing; `None` for a finished description.
-    pub(crate) missing: Option<Missing>,
+    pub(crate) missing: Option<DescriptionGap>,
 }
 
 /// Why a description is not finished.
 #[derive(Debug)]
-pub(crate) enum Missing {
+pub(crate) enum DescriptionGap {
     /// Its summaries are to be made later.
     Later,
     /// A summary call failed.
@@ -124,7 +124,7 @@ struct Tree<'a> {
 
 impl Tree<'_> {
     /// The summaries of the groups of `parts`, in order.
-    async fn level(&mut self, parts: Vec<Part>, cut_after: u64) -> Result<Vec<Part>, Missing> {
+    async fn level(&mut self, parts: Vec<Part>, cut_after: u64) -> Result<Vec<Part>, DescriptionGap> {
         let mut summaries = Vec::new();
         for group in cut_groups(self.engine, parts, cut_after) {
             let Some(border) = group.last().map(|part| part.border) else { continue };
@@ -138,16 +138,16 @@ impl Tree<'_> {
         Ok(summaries)
     }
 
-    async fn summary(&mut self, texts: &[String]) -> Result<String, Missing> {
+    async fn summary(&mut self, texts: &[String]) -> Result<String, DescriptionGap> {
         let key = summary_key(&self.engine.prompts, self.model, self.owner, self.name, texts);
         let text = match (self.known.get(&key), self.when) {
             (Some(known), _) => known.clone(),
-            (None, Summaries::Later | Summaries::Known) => return Err(Missing::Later),
+            (None, Summaries::Later | Summaries::Known) => return Err(DescriptionGap::Later),
             (None, Summaries::Now) => {
                 let summary =
                     summarise(self.engine, self.model, self.owner, self.name, texts, &mut self.calls);
                 let text = summary.await;
-                let text = text.map_err(Missing::Failed)?;
+                let text = text.map_err(DescriptionGap::Failed)?;
                 self.known.insert(key.clone(), text.clone());
                 text
             }

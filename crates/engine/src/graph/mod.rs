@@ -20,10 +20,10 @@ use graphloom_core::{
 };
 
 use crate::Engine;
-use describe::{Description, Missing, describe};
+use describe::{Description, DescriptionGap, describe};
 pub use describe::{SUMMARY_CONTEXT_TOKENS, SUMMARY_FRAGMENTS, SUMMARY_TOKENS};
 pub(crate) use describe::{Summaries, keep_within};
-use moved::{Leaving, moved_records};
+use moved::{StoredRecords, moved_records};
 pub(crate) use records::claims_of;
 use records::evidence_of;
 pub use views::UNKNOWN_KIND;
@@ -89,7 +89,7 @@ pub(crate) async fn derive(
         batch.put_claims.extend(claims_of(chunk, &records.claims));
     }
     // What leaves: the removed chunks, what re-read chunks said before, and what decisions move.
-    let mut leaving = Leaving::default();
+    let mut leaving = StoredRecords::default();
     leaving
         .chunks
         .extend(change.removed.iter().chain(change.added.iter().map(|(chunk, _)| &chunk.id)).cloned());
@@ -190,7 +190,7 @@ async fn derive_relations(
     snapshot: &dyn Snapshot,
     keys: &[RelationKey],
     mut added: BTreeMap<RelationKey, Vec<Fact>>,
-    leaving: &Leaving,
+    leaving: &StoredRecords,
     deciding: &Deciding<'_>,
 ) -> Result<Vec<RelationStep>, StoreError> {
     let before = snapshot.relations(keys).await?;
@@ -236,7 +236,7 @@ async fn derive_entities(
     keys: &[EntityKey],
     mut added: BTreeMap<EntityKey, Vec<Mention>>,
     relations: &[RelationStep],
-    leaving: &Leaving,
+    leaving: &StoredRecords,
     decisions: &Decisions,
     may_wait: &(dyn Fn(&EntityKey) -> bool + Sync),
 ) -> Result<Vec<EntityStep>, StoreError> {
@@ -334,7 +334,7 @@ impl Writer<'_> {
             let Draft { view, fragments, decided } = derive_relation(&step.key, &step.facts, decided)?;
             // As the facts call them: a renamed entity's relations need no new summaries.
             let (a, b) = end_names(&step.key, &step.facts);
-            Some((view, Wanted { owner, name: format!("{a} - {b}"), fragments, memo, decided }))
+            Some((view, DescriptionTask { owner, name: format!("{a} - {b}"), fragments, memo, decided }))
         });
         let mut described = self.describe_all(drafts.collect()).await.into_iter();
         for step in steps {
@@ -383,7 +383,7 @@ impl Writer<'_> {
         for (((_, was, draft), owner), memo) in derived.into_iter().zip(owners).zip(memos) {
             let Draft { view, fragments, decided } = draft;
             let name = view.name.clone();
-            drafts.push((view, Wanted { owner, name, fragments, memo, decided }));
+            drafts.push((view, DescriptionTask { owner, name, fragments, memo, decided }));
             before.push(was);
         }
         for ((view, description), before) in self.describe_all(drafts).await.into_iter().zip(before) {
@@ -402,11 +402,11 @@ impl Writer<'_> {
 
     /// Each view with its description, in order; memos, ledger rows and stale marks go into the batch. Summary calls of
     /// different owners run side by side.
-    async fn describe_all<View>(&mut self, drafts: Vec<(View, Wanted)>) -> Vec<(View, String)> {
-        let (views, wanted): (Vec<View>, Vec<Wanted>) = drafts.into_iter().unzip();
+    async fn describe_all<View>(&mut self, drafts: Vec<(View, DescriptionTask)>) -> Vec<(View, String)> {
+        let (views, wanted): (Vec<View>, Vec<DescriptionTask>) = drafts.into_iter().unzip();
         let (engine, when, paid) = (self.engine, self.when, self.paid);
         let descriptions: Vec<(GraphKey, bool, Description)> = stream::iter(wanted)
-            .map(async |Wanted { owner, name, fragments, memo, decided }| {
+            .map(async |DescriptionTask { owner, name, fragments, memo, decided }| {
                 let description = match decided {
                     Some(text) => Description { text, ..Description::default() },
                     None => {
@@ -430,12 +430,14 @@ impl Writer<'_> {
             let was_stale = self.stale.contains(&owner);
             let is_stale = description.missing.is_some();
             match description.missing {
-                Some(Missing::Failed(error)) => {
+                Some(DescriptionGap::Failed(error)) => {
                     tracing::warn!(?owner, %error, "a description waits for its summary");
                     self.derivation.unfinished += 1;
                     self.derivation.failure.get_or_insert(error);
                 }
-                Some(Missing::Later) => self.derivation.unfinished += u32::from(when == Summaries::Known),
+                Some(DescriptionGap::Later) => {
+                    self.derivation.unfinished += u32::from(when == Summaries::Known)
+                }
                 None => {}
             }
             if was_stale || is_stale {
@@ -448,7 +450,7 @@ impl Writer<'_> {
 }
 
 /// A description to be made.
-struct Wanted {
+struct DescriptionTask {
     owner: GraphKey,
     name: String,
     fragments: Vec<String>,

@@ -10,14 +10,14 @@ use super::records::{moved_fact, moved_mention};
 
 /// Stored records that will not be where they are.
 #[derive(Debug, Default)]
-pub(super) struct Leaving {
+pub(super) struct StoredRecords {
     /// Everything that these chunks say.
     pub(super) chunks: BTreeSet<ChunkId>,
     mentions: BTreeSet<(ChunkId, u32)>,
     facts: BTreeSet<(ChunkId, u32)>,
 }
 
-impl Leaving {
+impl StoredRecords {
     pub(super) fn takes_mention(&self, mention: &Mention) -> bool {
         self.chunks.contains(&mention.chunk)
             || self.mentions.contains(&(mention.chunk.clone(), mention.ordinal))
@@ -30,7 +30,7 @@ impl Leaving {
 
 /// Records as they will be, and what they counted for.
 #[derive(Debug, Default)]
-pub(super) struct Moved {
+pub(super) struct MovedRecords {
     pub(super) mentions: Vec<Mention>,
     pub(super) facts: Vec<Fact>,
     pub(super) from: Vec<GraphKey>,
@@ -41,9 +41,9 @@ pub(super) async fn moved_records(
     snapshot: &dyn Snapshot,
     difference: &Difference,
     decisions: &Decisions,
-    leaving: &mut Leaving,
-) -> Result<Moved, StoreError> {
-    let mut moved = Moved::default();
+    leaving: &mut StoredRecords,
+) -> Result<MovedRecords, StoreError> {
+    let mut moved = MovedRecords::default();
     let keys: Vec<EntityKey> = difference.mentions_of.iter().cloned().collect();
     for mention in snapshot.mentions_of(&keys).await?.into_iter().flatten() {
         if leaving.takes_mention(&mention) {

@@ -13,7 +13,7 @@ pub(crate) fn evidence_of(
     records: &Records,
     decisions: &Decisions,
 ) -> (Vec<Mention>, Vec<Fact>) {
-    let folded = Folded::new(&chunk.text);
+    let folded = FoldedText::new(&chunk.text);
     let mut mentions = Vec::with_capacity(records.entities.len());
     for record in &records.entities {
         let Some((name, entity)) =
@@ -108,14 +108,14 @@ pub(crate) fn moved_fact(fact: &Fact, decisions: &Decisions) -> Option<Fact> {
 }
 
 /// A text searched for names without regard to case, with the way back to its bytes.
-struct Folded {
+struct FoldedText {
     lower: String,
     /// For each byte of `lower` that starts a character, the byte of the text it came from.
     origin: Vec<u32>,
     len: usize,
 }
 
-impl Folded {
+impl FoldedText {
     fn new(text: &str) -> Self {
         let mut lower = String::with_capacity(text.len());
         let mut origin = Vec::with_capacity(text.len());

@@ -15,11 +15,11 @@ use super::{Acceptance, IndexError, Source, states_of};
 use crate::Engine;
 use crate::chunk::chunk;
 use crate::commit::{Retries, commit_in_turn};
-use crate::parse::{ParseError, ParseLimits, ParsedDocument, parse};
+use crate::readers::{ParseError, ParseLimits, ParsedDocument, parse};
 
 /// A source as it was read, ready to be accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reading {
+pub struct SourceText {
     /// The source's name.
     pub name: String,
     /// The user's key-value pairs.
@@ -45,9 +45,9 @@ impl From<ParseError> for Refusal {
 
 /// Reads a source. This is work for the processor alone; callers that read what strangers sent do it where it can be
 /// stopped, and pass what came of it to [`accept_read`].
-pub fn read(source: Source, limits: &ParseLimits) -> Reading {
+pub fn read(source: Source, limits: &ParseLimits) -> SourceText {
     let outcome = parse(&source.name, source.bytes, source.format, limits).map_err(Refusal::from);
-    Reading { name: source.name, meta: source.meta, outcome }
+    SourceText { name: source.name, meta: source.meta, outcome }
 }
 
 /// Makes `sources` durable and says what became of each, in order. When this returns, every accepted document and its
@@ -64,7 +64,7 @@ pub async fn accept(engine: &Engine, sources: Vec<Source>) -> Result<Vec<Accepta
 /// the run `track`.
 pub async fn accept_read(
     engine: &Engine,
-    readings: Vec<Reading>,
+    readings: Vec<SourceText>,
     track: Option<&TrackId>,
 ) -> Result<Vec<Acceptance>, IndexError> {
     let arrivals = readings.into_iter().map(|reading| Arrival::of(engine, reading)).collect();
@@ -128,7 +128,7 @@ fn rules_read(chunks: usize, read: u32) -> String {
 pub(super) async fn preview(
     engine: &Engine,
     snapshot: &dyn Snapshot,
-    readings: Vec<Reading>,
+    readings: Vec<SourceText>,
 ) -> Result<(Batch, Vec<Acceptance>), StoreError> {
     let arrivals: Vec<Result<Arrival, Refusal>> =
         readings.into_iter().map(|reading| Arrival::of(engine, reading)).collect();
@@ -149,8 +149,8 @@ pub(super) struct Arrival {
 }
 
 impl Arrival {
-    fn of(engine: &Engine, reading: Reading) -> Result<Self, Refusal> {
-        let Reading { name, meta, outcome } = reading;
+    fn of(engine: &Engine, reading: SourceText) -> Result<Self, Refusal> {
+        let SourceText { name, meta, outcome } = reading;
         let parsed = outcome?;
         let content_hash = ContentHash::of(parsed.text.as_bytes());
         let id = DocumentId::new(&name, &content_hash);

@@ -6,24 +6,24 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use graphloom_core::{
-    ChatMessage, ChatRole, Chunk, ChunkExtraction, ChunkId, Document, DocumentId, ExtractionKey, JobState,
-    Role, SituationKey, Snapshot, table,
+    ChatMessage, ChatRole, Chunk, ChunkContextKey, ChunkExtraction, ChunkId, Document, DocumentId,
+    ExtractionKey, JobState, Role, Snapshot, table,
 };
 use serde::Serialize;
 
 use super::accept::preview;
 use super::renew::Target;
-use super::{Acceptance, IndexError, Reading, situate};
+use super::{Acceptance, IndexError, SourceText, contexts};
 use crate::Engine;
+use crate::chunk_context::{ContextTask, ContextWriter, MAX_CONTEXT_TOKENS, plan};
 use crate::extract::{
     Coverage, ExtractSpec, Gleaning, MAX_RECORDS, claim_messages, coverage, extraction_key, first_messages,
 };
 use crate::graph::{SUMMARY_FRAGMENTS, SUMMARY_TOKENS};
 use crate::money::{prompt_tokens, shape_tokens, text_tokens};
 use crate::offline::{PhraseKind, phrases};
-use crate::parse::ParseLimits;
 use crate::prompt::{EXTRACT_GLEAN, EXTRACT_MISSED, Prompts, SUMMARIZE};
-use crate::situate::{MAX_SITUATING_TOKENS, Situator, Wanted, plan};
+use crate::readers::ParseLimits;
 
 /// An answer has at least this percent of its passage's tokens. Of 170 answers of several models about passages of 1,000
 /// to 1,400 tokens nine in ten had 20 to 60 percent.
@@ -39,8 +39,8 @@ const DESCRIPTION_TOKENS: u64 = 60;
 /// Descriptions that one summary call joins on average where there are many.
 const GROUP_DESCRIPTIONS: u64 = 12;
 
-/// Tokens of what a model says to situate a chunk; the source tells of 50 to 100.
-const SITUATING_ANSWER_TOKENS: Range = Range { low: 20, high: 150 };
+/// Tokens of what a model says to contextualize a chunk; the source tells of 50 to 100.
+const CONTEXT_ANSWER_TOKENS: Range = Range { low: 20, high: 150 };
 
 /// From the least to the most that is likely.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -70,7 +70,7 @@ impl Range {
 
 /// The calls of one kind.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Expected {
+pub struct ExpectedCalls {
     /// What the calls are for.
     pub step: Step,
     /// In which role.
@@ -90,7 +90,7 @@ pub struct Expected {
 #[serde(rename_all = "snake_case")]
 pub enum Step {
     /// Where each chunk stands in its document; exact but for what is answered.
-    Situate,
+    Contextualize,
     /// The first question about each chunk; exact.
     Extract,
     /// Asking again for what the first answer left out.
@@ -113,7 +113,7 @@ impl Step {
     /// What people read.
     pub fn name(self) -> &'static str {
         match self {
-            Self::Situate => "situate",
+            Self::Contextualize => "contextualize",
             Self::Extract => "extract",
             Self::Glean => "ask again",
             Self::Claims => "claims",
@@ -142,7 +142,7 @@ pub struct Estimate {
     /// Of those, chunks whose extraction is stored or is paid for by an equal chunk; they cost no extraction.
     pub reused: u32,
     /// The calls, by what they are for.
-    pub steps: Vec<Expected>,
+    pub steps: Vec<ExpectedCalls>,
 }
 
 /// Adds up what sources would cost, a list at a time. Nothing is stored and no model is asked.
@@ -152,10 +152,10 @@ pub struct Estimator<'a> {
     embeds_by_service: bool,
     estimate: Estimate,
     seen: BTreeSet<ExtractionKey>,
-    situating: BTreeSet<SituationKey>,
+    context: BTreeSet<ChunkContextKey>,
     /// Chunks to be extracted that name each thing.
     named: BTreeMap<String, u64>,
-    situate: Counts,
+    contextualize: Counts,
     extract: Counts,
     glean: Counts,
     claims: Counts,
@@ -177,9 +177,9 @@ impl<'a> Estimator<'a> {
             embeds_by_service,
             estimate: Estimate::default(),
             seen: BTreeSet::new(),
-            situating: BTreeSet::new(),
+            context: BTreeSet::new(),
             named: BTreeMap::new(),
-            situate: Counts::default(),
+            contextualize: Counts::default(),
             extract: Counts::default(),
             glean: Counts::default(),
             claims: Counts::default(),
@@ -206,7 +206,7 @@ impl<'a> Estimator<'a> {
                 for chunks in snapshot.chunks_of(&id).await? {
                     if let Some(document) = document.as_ref().filter(|_| !embedded) {
                         let wanted = estimator.wanted(document, &text, &chunks);
-                        estimator.situations(snapshot.as_ref(), &chunks, wanted).await?;
+                        estimator.chunk_contexts(snapshot.as_ref(), &chunks, wanted).await?;
                         estimator.embeddings(&chunks);
                     }
                     estimator.chunks(snapshot.as_ref(), chunks).await?;
@@ -222,7 +222,7 @@ impl<'a> Estimator<'a> {
     }
 
     /// Adds what these sources would cost and says what would become of each, in order.
-    pub async fn add(&mut self, readings: Vec<Reading>) -> Result<Vec<Acceptance>, IndexError> {
+    pub async fn add(&mut self, readings: Vec<SourceText>) -> Result<Vec<Acceptance>, IndexError> {
         let snapshot = self.engine.store.snapshot().await?;
         let (batch, acceptances) = preview(self.engine, snapshot.as_ref(), readings).await?;
         for acceptance in &acceptances {
@@ -239,7 +239,7 @@ impl<'a> Estimator<'a> {
         for new in &batch.put_documents {
             let Some(chunks) = by_document.remove(&new.document.id) else { continue };
             let wanted = self.wanted(&new.document, &new.text, &chunks);
-            self.situations(snapshot.as_ref(), &chunks, wanted).await?;
+            self.chunk_contexts(snapshot.as_ref(), &chunks, wanted).await?;
             self.embeddings(&chunks);
             self.chunks(snapshot.as_ref(), chunks).await?;
         }
@@ -270,7 +270,7 @@ impl<'a> Estimator<'a> {
             embeds_by_service,
             mut estimate,
             named,
-            situate,
+            contextualize,
             extract,
             glean,
             claims,
@@ -283,11 +283,11 @@ impl<'a> Estimator<'a> {
             if calls.high > 0 {
                 let model = model.to_owned();
                 let (input_tokens, output_tokens) = (input, output);
-                estimate.steps.push(Expected { step, role, model, calls, input_tokens, output_tokens });
+                estimate.steps.push(ExpectedCalls { step, role, model, calls, input_tokens, output_tokens });
             }
         };
-        if let Situator::Model(model) = &models.situator {
-            push(Step::Situate, Role::Context, model.name(), situate);
+        if let ContextWriter::Model(model) = &models.context_writer {
+            push(Step::Contextualize, Role::Context, model.name(), contextualize);
         }
         let answers = Range {
             low: extract.output.low + glean.output.low,
@@ -314,37 +314,37 @@ impl<'a> Estimator<'a> {
         estimate
     }
 
-    /// How the chunks of one document are to be situated.
-    fn wanted(&self, document: &Document, text: &str, chunks: &[Chunk]) -> Vec<Wanted> {
+    /// How the chunks of one document are to be contextualized.
+    fn wanted(&self, document: &Document, text: &str, chunks: &[Chunk]) -> Vec<ContextTask> {
         let Engine { models, prompts, tokenizer, .. } = self.engine;
-        plan(&models.situator, prompts, *tokenizer, document, text, chunks)
+        plan(&models.context_writer, prompts, *tokenizer, document, text, chunks)
     }
 
-    /// Counts what situating the chunks of one document costs, and what their situating texts add to their vectors.
-    async fn situations(
+    /// Counts what context the chunks of one document costs, and what their contexts add to their vectors.
+    async fn chunk_contexts(
         &mut self,
         snapshot: &dyn Snapshot,
         chunks: &[Chunk],
-        wanted: Vec<Wanted>,
+        wanted: Vec<ContextTask>,
     ) -> Result<(), IndexError> {
         let ids: Vec<ChunkId> = chunks.iter().map(|chunk| chunk.id.clone()).collect();
-        let stored = snapshot.situations(&ids).await?;
+        let stored = snapshot.chunk_contexts(&ids).await?;
         for (wanted, stored) in wanted.into_iter().zip(stored) {
             match wanted {
-                Wanted::Nothing => {}
-                Wanted::Words { text, .. } => {
+                ContextTask::Nothing => {}
+                ContextTask::Words { text, .. } => {
                     self.embed.input.add(Range::exactly(text_tokens([text.as_str()])));
                 }
-                Wanted::Asked(question) => {
-                    self.embed.input.add(Range { low: 0, high: u64::from(MAX_SITUATING_TOKENS) });
+                ContextTask::Asked(question) => {
+                    self.embed.input.add(Range { low: 0, high: u64::from(MAX_CONTEXT_TOKENS) });
                     let key = std::slice::from_ref(&question.key);
                     let is_known = stored.is_some_and(|stored| stored.key == question.key)
-                        || snapshot.situating_texts(key).await?.iter().any(Option::is_some);
-                    if !is_known && self.situating.insert(question.key.clone()) {
+                        || snapshot.context_texts(key).await?.iter().any(Option::is_some);
+                    if !is_known && self.context.insert(question.key.clone()) {
                         let message = ChatMessage::new(ChatRole::User, question.prompt());
-                        self.situate.calls.add(Range::exactly(1));
-                        self.situate.input.add(Range::exactly(prompt_tokens(&[message])));
-                        self.situate.output.add(SITUATING_ANSWER_TOKENS);
+                        self.contextualize.calls.add(Range::exactly(1));
+                        self.contextualize.input.add(Range::exactly(prompt_tokens(&[message])));
+                        self.contextualize.output.add(CONTEXT_ANSWER_TOKENS);
                     }
                 }
             }
@@ -363,10 +363,10 @@ impl<'a> Estimator<'a> {
 
     /// Adds the cost of new contexts for the chunks of these documents. Documents that are not in the graph are
     /// ignored.
-    pub async fn situate(&mut self, documents: &[DocumentId]) -> Result<(), IndexError> {
+    pub async fn contextualize(&mut self, documents: &[DocumentId]) -> Result<(), IndexError> {
         let snapshot = self.engine.store.snapshot().await?;
         for id in documents {
-            let Some(target) = situate::Target::read(snapshot.as_ref(), id).await? else { continue };
+            let Some(target) = contexts::Target::read(snapshot.as_ref(), id).await? else { continue };
             let chunks = target.changed(self.engine, snapshot.as_ref()).await?;
             if chunks.is_empty() {
                 self.estimate.unchanged += 1;
@@ -379,7 +379,7 @@ impl<'a> Estimator<'a> {
             let wanted = self.wanted(&target.document, &text, &target.chunks).into_iter();
             let wanted = wanted.zip(&target.chunks).filter(|(_, chunk)| ids.contains(&chunk.id));
             let wanted = wanted.map(|(wanted, _)| wanted).collect();
-            self.situations(snapshot.as_ref(), &chunks, wanted).await?;
+            self.chunk_contexts(snapshot.as_ref(), &chunks, wanted).await?;
             self.embeddings(&chunks);
         }
         Ok(())

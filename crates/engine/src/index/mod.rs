@@ -2,6 +2,7 @@
 
 mod accept;
 mod cancel;
+mod contexts;
 mod estimate;
 mod imported;
 mod listing;
@@ -13,7 +14,6 @@ mod renew;
 mod requeue;
 mod settings;
 mod settle;
-mod situate;
 mod status;
 mod unload;
 mod work;
@@ -22,9 +22,10 @@ use std::collections::BTreeMap;
 
 use graphloom_core::{DocumentId, DocumentStatus, Format, ModelError, StoreError};
 
-pub use accept::{Reading, Refusal, accept, accept_read, read};
+pub use accept::{Refusal, SourceText, accept, accept_read, read};
 pub use cancel::{Cancellation, cancel, pause, queued, resume};
-pub use estimate::{Estimate, Estimator, Expected, Range, Step};
+pub use contexts::{ContextPlan, MissingContexts, contextualize, plan_contexts, without_context};
+pub use estimate::{Estimate, Estimator, ExpectedCalls, Range, Step};
 pub use imported::{ImportedChunk, ImportedDocument, accept_imported, recorded};
 pub use listing::{DocumentSort, ListError, Listing, count_by_status, list};
 pub use price::{MoneyRange, PricedEstimate, PricedStep, PricedTotal};
@@ -32,17 +33,16 @@ pub use quota::{Quota, no_room_for};
 pub use ready_graph::{CUSTOM_KG_MODEL, ReadyGraph, ReadyGraphError, accept_graph};
 pub use remove::{Removal, delete};
 pub use renew::{RenewalPlan, plan_renewal, renew};
-pub use requeue::{Queued, retry};
+pub use requeue::{RequeueReport, retry};
 pub use settings::{BuildSettings, OtherSetting, require_settings, switch_settings};
-pub use situate::{SituatingPlan, Unsituated, plan_situating, situate, unsituated};
 pub use status::{DocumentState, RenewalState, states_of};
 pub(crate) use work::needs_a_person;
 pub use work::{MAX_DAMAGED_ATTEMPTS, run};
 
 use crate::chunk::ChunkConfig;
-use crate::derive::{Derived, EdgeWeights, LayerKind, TreeClustering};
+use crate::derive::{DeriveReport, EdgeWeights, LayerKind, TreeClustering};
 use crate::extract::ExtractSpec;
-use crate::parse::ParseLimits;
+use crate::readers::ParseLimits;
 
 /// How documents are indexed.
 #[derive(Debug, Clone)]
@@ -136,7 +136,7 @@ pub enum Acceptance {
 pub struct RunReport {
     /// Documents now in the graph.
     pub finished: u32,
-    /// Of those, documents with chunks that failed, are damaged or are not situated.
+    /// Of those, documents with chunks that failed, are damaged or are not contextualized.
     pub incomplete: u32,
     /// Documents that stopped; the next run takes them up again.
     pub failed: u32,
@@ -150,16 +150,16 @@ pub struct RunReport {
     pub failed_chunks: u32,
     /// Chunks of whose extraction records were lost; [`retry`] asks about them again.
     pub damaged_chunks: u32,
-    /// Chunks that were situated in their documents, or are no longer.
-    pub situated: u32,
-    /// Chunks whose situating failed.
-    pub unsituated_chunks: u32,
+    /// Chunks that were contextualized in their documents, or are no longer.
+    pub contextualized: u32,
+    /// Chunks whose context failed.
+    pub chunks_without_context: u32,
     /// Entities and relations that still read as before, for their summary failed; the next run makes it.
     pub stale: u32,
     /// Why, of the first.
     pub stale_reason: Option<String>,
     /// What became of the layers.
-    pub derived: Vec<Derived>,
+    pub derived: Vec<DeriveReport>,
     /// Documents that were cancelled while in progress.
     pub cancelled: u32,
     /// Whether the queue was paused; queued documents wait for the next run after it is resumed.
@@ -226,6 +226,6 @@ const _: fn(&crate::Engine, &[DocumentId]) = |engine, documents| {
     fn movable(_: impl Future + Send) {}
     movable(run(engine, &|_| (), &|_| false));
     movable(renew(engine, documents, &|_| ()));
-    movable(situate(engine, documents, &|_| ()));
+    movable(contextualize(engine, documents, &|_| ()));
     movable(delete(engine, documents));
 };

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use graphloom_core::Usage;
 use serde::Serialize;
 
-use super::{Estimate, Expected, Range};
+use super::{Estimate, ExpectedCalls, Range};
 use crate::money::{Money, Prices};
 
 /// An estimate with its price.
@@ -36,7 +36,7 @@ pub struct PricedEstimate {
 pub struct PricedStep {
     /// The calls.
     #[serde(flatten)]
-    pub expected: Expected,
+    pub expected: ExpectedCalls,
     /// `None` where no price of the model is configured.
     pub price: Option<MoneyRange>,
 }
@@ -108,7 +108,7 @@ mod tests {
     use crate::index::Step;
 
     fn check_total(prices: &str) -> (Option<String>, usize) {
-        let expected = |step, model: &str| Expected {
+        let expected = |step, model: &str| ExpectedCalls {
             step,
             role: Role::Extract,
             model: model.to_owned(),

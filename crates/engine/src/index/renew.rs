@@ -191,8 +191,11 @@ impl Run<'_> {
         };
         match extracted.await {
             Ok(()) => {
-                let unsituated = self.unsituated(&document.id).await?;
-                Ok(Some(Ready { renewed: Some(wanted), ..Ready::new(job, document, chunks, unsituated) }))
+                let without_context = self.without_context(&document.id).await?;
+                Ok(Some(Ready {
+                    renewed: Some(wanted),
+                    ..Ready::new(job, document, chunks, without_context)
+                }))
             }
             Err(stop) => self.stop(&job, &document, stop).await,
         }

@@ -8,7 +8,7 @@ use crate::commit::Retries;
 
 /// What a [`retry`] queued again.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
-pub struct Queued {
+pub struct RequeueReport {
     /// Documents: with failed chunks, stopped, or cancelled.
     pub documents: u32,
     /// Failed and damaged chunks.
@@ -21,13 +21,13 @@ pub async fn retry(
     engine: &Engine,
     documents: &[DocumentId],
     track: Option<&TrackId>,
-) -> Result<Queued, IndexError> {
+) -> Result<RequeueReport, IndexError> {
     let mut retries = Retries::new("other processes worked on the same documents");
     loop {
         let snapshot = engine.store.snapshot().await?;
         let chunks = snapshot.chunks_of(documents).await?;
         let jobs = snapshot.jobs(documents).await?;
-        let (mut batch, mut queued) = (Batch::default(), Queued::default());
+        let (mut batch, mut queued) = (Batch::default(), RequeueReport::default());
         for (chunks, job) in chunks.into_iter().zip(jobs) {
             let Some(job) = job else { continue };
             let again: Vec<(&Chunk, ChunkExtraction)> = chunks.iter().filter_map(asked_again).collect();

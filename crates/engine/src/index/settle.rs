@@ -15,7 +15,7 @@ const OVERTAKEN: &str = "other processes kept changing the graph";
 
 /// What is left after [`settle`].
 #[derive(Debug, Default)]
-pub(super) struct Settled {
+pub(super) struct SettleOutcome {
     /// Entities and relations that stay stale.
     pub(super) unfinished: u32,
     /// Why, of the first.
@@ -29,10 +29,10 @@ pub(super) struct Settled {
 /// Derives everything stale again, a few at a time: each group is one commit, so a crash loses no more summaries than
 /// were being made. What a failing model leaves stays stale for the next run; where nothing of a group gets done, the
 /// rest is not tried either.
-pub(super) async fn settle(engine: &Engine, progress: ProgressSink<'_>) -> Result<Settled, IndexError> {
+pub(super) async fn settle(engine: &Engine, progress: ProgressSink<'_>) -> Result<SettleOutcome, IndexError> {
     let stale = stale(engine).await?;
     let total = stale.len() as u32;
-    let mut settled = Settled::default();
+    let mut settled = SettleOutcome::default();
     let mut tried = 0;
     for group in stale.chunks(engine.index.max_concurrent_calls.max(1)) {
         if engine.store.snapshot().await?.queue().await?.is_paused() {

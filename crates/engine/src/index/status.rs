@@ -17,8 +17,8 @@ pub struct DocumentState {
     pub failed_chunks: Vec<(u32, String)>,
     /// Chunks of whose extraction records were lost: ordinal, what.
     pub damaged_chunks: Vec<(u32, String)>,
-    /// Chunks whose situating failed: ordinal, reason.
-    pub unsituated_chunks: Vec<(u32, String)>,
+    /// Chunks whose context failed: ordinal, reason.
+    pub chunks_without_context: Vec<(u32, String)>,
     /// Progress of a re-extraction; `None` if there is none.
     pub renewal: Option<RenewalState>,
 }
@@ -61,9 +61,9 @@ pub async fn states_of(
     let jobs = snapshot.jobs(ids).await?;
     let chunks = snapshot.extraction_states_of(ids).await?;
     let renewals = renewals_of(snapshot, ids).await?;
-    let unsituated = snapshot.failed_situations_of(ids).await?;
-    let known = documents.into_iter().zip(jobs).zip(chunks).zip(renewals).zip(unsituated);
-    let states = known.map(|((((document, job), chunks), renewals), unsituated_chunks)| {
+    let without_context = snapshot.failed_contexts_of(ids).await?;
+    let known = documents.into_iter().zip(jobs).zip(chunks).zip(renewals).zip(without_context);
+    let states = known.map(|((((document, job), chunks), renewals), chunks_without_context)| {
         let (mut failed_chunks, mut damaged_chunks) = (Vec::new(), Vec::new());
         for (ordinal, extraction) in &chunks {
             match extraction {
@@ -74,11 +74,18 @@ pub async fn states_of(
         }
         let state = job.map_or(JobState::Accepted, |job| job.state);
         let counts: ChunkCounts = chunks.iter().map(|(_, extraction)| extraction).collect();
-        let counts = ChunkCounts { unsituated: unsituated_chunks.len() as u32, ..counts };
+        let counts = ChunkCounts { without_context: chunks_without_context.len() as u32, ..counts };
         let status = DocumentStatus::derive(&state, counts);
         let renewal = RenewalState::of(renewals);
         let document = document?;
-        Some(DocumentState { document, status, failed_chunks, damaged_chunks, unsituated_chunks, renewal })
+        Some(DocumentState {
+            document,
+            status,
+            failed_chunks,
+            damaged_chunks,
+            chunks_without_context,
+            renewal,
+        })
     });
     Ok(states.collect())
 }

@@ -9,7 +9,7 @@ use crate::graph::{Derivation, GraphChange, Summaries};
 
 /// What became of the graph.
 #[derive(Debug, Default)]
-pub(super) struct Unloaded {
+pub(super) struct UnloadOutcome {
     /// Entities that nothing mentions any more.
     pub(super) entities: u32,
     /// Relations that nothing states any more.
@@ -23,8 +23,8 @@ pub(super) struct Unloaded {
 ///
 /// Until the document is removed it is one that was taken out of the queue, with chunks that nobody was asked about. Where
 /// that is as far as it gets, the document can be removed, or queued, again.
-pub(super) async fn unload(engine: &Engine, documents: &[DocumentId]) -> Result<Unloaded, IndexError> {
-    let mut unloaded = Unloaded::default();
+pub(super) async fn unload(engine: &Engine, documents: &[DocumentId]) -> Result<UnloadOutcome, IndexError> {
+    let mut unloaded = UnloadOutcome::default();
     for id in documents {
         let chunks = engine.store.snapshot().await?.chunks_of(std::slice::from_ref(id)).await?;
         let said = chunks.into_iter().flatten().filter(|chunk| chunk.extraction.key().is_some());
@@ -37,7 +37,7 @@ pub(super) async fn unload(engine: &Engine, documents: &[DocumentId]) -> Result<
             }
             let mut changes = GraphChanges::new(engine);
             let outcome = unload_slice(&mut changes, id, slice).await;
-            let Unloaded { entities, relations, changed } = changes.end(outcome).await?;
+            let UnloadOutcome { entities, relations, changed } = changes.end(outcome).await?;
             unloaded.entities += entities;
             unloaded.relations += relations;
             unloaded.changed += changed;
@@ -67,10 +67,12 @@ async fn unload_slice(
     changes: &mut GraphChanges<'_>,
     document: &DocumentId,
     slice: &[ChunkId],
-) -> Result<Unloaded, IndexError> {
+) -> Result<UnloadOutcome, IndexError> {
     loop {
         let snapshot = changes.snapshot().await?;
-        let Some(job) = job_of(snapshot.as_ref(), document).await? else { return Ok(Unloaded::default()) };
+        let Some(job) = job_of(snapshot.as_ref(), document).await? else {
+            return Ok(UnloadOutcome::default());
+        };
         let change = GraphChange { removed: slice.iter().cloned().collect(), ..GraphChange::default() };
         let (Derivation { mut batch, .. }, texts) =
             changes.derive(snapshot.as_ref(), &change, Summaries::Later).await?;
@@ -81,7 +83,7 @@ async fn unload_slice(
         batch.clear_graph_of = slice.to_vec();
         batch.set_extractions = slice.iter().map(|chunk| (chunk.clone(), ChunkExtraction::Pending)).collect();
         batch.put_jobs.push(Job { state: JobState::Cancelled, lease: None, ..job });
-        let unloaded = Unloaded {
+        let unloaded = UnloadOutcome {
             entities: batch.remove_entities.len() as u32,
             relations: batch.remove_relations.len() as u32,
             changed: (batch.put_entities.len() + batch.put_relations.len()) as u32,

@@ -137,7 +137,7 @@ impl Budget {
 
     /// Holds back `most` for a call of `meter`; `least` is what it costs if it is cut off. An error where the call might
     /// pass the budget.
-    async fn hold(self: &Arc<Self>, meter: &Meter, most: u128, least: u128) -> Result<Held, ModelError> {
+    async fn hold(self: &Arc<Self>, meter: &Meter, most: u128, least: u128) -> Result<CallHold, ModelError> {
         let limit = match self.limit {
             Limit::Tokens(tokens) => u128::from(tokens),
             Limit::Money(money) => money.units(),
@@ -147,7 +147,7 @@ impl Budget {
                 let mut state = self.state();
                 if state.spent + state.held + most <= limit {
                     state.held += most;
-                    return Ok(Held { budget: Arc::clone(self), held: most, cost: least });
+                    return Ok(CallHold { budget: Arc::clone(self), held: most, cost: least });
                 }
                 let may_fit_later = state.spent + most <= limit && state.held > 0;
                 if meter.when_short == WhenShort::Refuse || !may_fit_later {
@@ -185,13 +185,13 @@ impl Budget {
 
 /// What a call under way may cost; dropping it books its cost and lets others look again.
 #[derive(Debug)]
-struct Held {
+struct CallHold {
     budget: Arc<Budget>,
     held: u128,
     cost: u128,
 }
 
-impl Drop for Held {
+impl Drop for CallHold {
     fn drop(&mut self) {
         let waiting = {
             let mut state = self.budget.state();
@@ -224,7 +224,7 @@ impl Meter {
         }
     }
 
-    async fn hold(&self, prompt_tokens: u64, output_tokens: u64) -> Result<Held, ModelError> {
+    async fn hold(&self, prompt_tokens: u64, output_tokens: u64) -> Result<CallHold, ModelError> {
         let usage = |completion_tokens| Usage { prompt_tokens, completion_tokens, ..Usage::default() };
         self.budget.hold(self, self.cost(usage(output_tokens)), self.cost(usage(0))).await
     }
@@ -327,13 +327,13 @@ mod tests {
     use super::*;
 
     /// Answers when it is told to, and says that it cost `tokens` each way.
-    struct Gated {
+    struct GatedModel {
         tokens: u64,
         gates: Mutex<Vec<oneshot::Receiver<()>>>,
     }
 
     #[async_trait]
-    impl LanguageModel for Gated {
+    impl LanguageModel for GatedModel {
         fn name(&self) -> &str {
             "gated:model"
         }
@@ -362,7 +362,7 @@ mod tests {
     fn budgeted(limit: &str, prices: &str, tokens: u64) -> Result<BudgetedModel, NoPrice> {
         let prices = Prices::parse(prices).expect("prices");
         let budget = Budget::new(Limit::parse(limit).expect("a limit"), prices);
-        budget.model(Arc::new(Gated { tokens, gates: Mutex::default() }), WhenShort::Wait)
+        budget.model(Arc::new(GatedModel { tokens, gates: Mutex::default() }), WhenShort::Wait)
     }
 
     /// How many calls one after another a budget lets through, and what is spent then.
@@ -395,7 +395,7 @@ mod tests {
         let (open, gate) = oneshot::channel();
         let gates = Mutex::new(vec![gate]);
         let model = budget
-            .model(Arc::new(Gated { tokens: 30, gates }), WhenShort::Wait)
+            .model(Arc::new(GatedModel { tokens: 30, gates }), WhenShort::Wait)
             .expect("tokens need no price");
         let both = async {
             let first = complete(&model, request());

@@ -8,7 +8,7 @@ use graphloom_core::{AnswerShape, ChatMessage, SchemaDialect};
 
 pub use budget::{Budget, BudgetedEmbedder, BudgetedModel, Limit, NoPrice, OUTPUT_RESERVE, WhenShort};
 pub use price::{Money, Price, Prices};
-pub use spending::{CostBy, CostGroup, Spending, Spent, spending, spending_after};
+pub use spending::{CallTotals, CostBy, CostGroup, Spending, spending, spending_after};
 
 use crate::text::Tokenizer;
 

@@ -44,16 +44,16 @@ impl CostBy {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Spending {
     /// A row for each group: days in order, else the dearest first.
-    pub rows: Vec<Spent>,
+    pub rows: Vec<CallTotals>,
     /// All of them.
-    pub total: Spent,
+    pub total: CallTotals,
     /// Models of the ledger without a configured price.
     pub unpriced: BTreeSet<String>,
 }
 
 /// What calls of one group cost together.
 #[derive(Debug, Default, Clone, PartialEq, Serialize)]
-pub struct Spent {
+pub struct CallTotals {
     /// The group.
     #[serde(flatten)]
     pub group: CostGroup,
@@ -118,7 +118,7 @@ pub async fn spending_after(
 struct Ledger<'a> {
     by: &'a BTreeSet<CostBy>,
     prices: &'a Prices,
-    rows: BTreeMap<CostGroup, Spent>,
+    rows: BTreeMap<CostGroup, CallTotals>,
     unpriced: BTreeSet<String>,
 }
 
@@ -141,10 +141,10 @@ impl Ledger<'_> {
         if price.is_none() {
             self.unpriced.insert(call.model.clone());
         }
-        let spent = self.rows.entry(group.clone()).or_insert(Spent { group, ..Spent::default() });
+        let spent = self.rows.entry(group.clone()).or_insert(CallTotals { group, ..CallTotals::default() });
         *spent = sum(
             spent.clone(),
-            &Spent {
+            &CallTotals {
                 group: CostGroup::default(),
                 calls: 1,
                 failed: u64::from(matches!(call.outcome, CallOutcome::Failed { .. })),
@@ -159,8 +159,8 @@ impl Ledger<'_> {
 
     /// The rows with the sources of documents in place of their ids; days in order, else the dearest first.
     fn finish(self, sources: &BTreeMap<String, String>) -> Spending {
-        let total = self.rows.values().fold(Spent::default(), sum);
-        let mut rows: Vec<Spent> = self.rows.into_values().collect();
+        let total = self.rows.values().fold(CallTotals::default(), sum);
+        let mut rows: Vec<CallTotals> = self.rows.into_values().collect();
         for row in &mut rows {
             if let Some(document) = &mut row.group.document
                 && let Some(source) = sources.get(document)
@@ -176,8 +176,8 @@ impl Ledger<'_> {
     }
 }
 
-fn sum(spent: Spent, more: &Spent) -> Spent {
-    Spent {
+fn sum(spent: CallTotals, more: &CallTotals) -> CallTotals {
+    CallTotals {
         group: spent.group,
         calls: spent.calls + more.calls,
         failed: spent.failed + more.failed,

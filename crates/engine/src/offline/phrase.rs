@@ -8,7 +8,7 @@ use harper_brill::UPOS;
 use super::dates::{dates_and_quantities, is_year};
 use super::languages::Language;
 use super::lexicon::{is_connector, is_month, is_name_abbreviation, is_opener};
-use super::reading::{Common, Reading, Sentence, heading_range, quoted};
+use super::reading::{Common, Sentence, TextStatistics, heading_range, quoted};
 use super::scripts;
 use super::token::{Shape, Token, opens};
 use crate::text::{clean_name, entity_key, one_line, sentences};
@@ -60,9 +60,9 @@ pub enum PhraseKind {
 pub fn phrases(text: &str) -> Vec<Phrase> {
     let sentences: Vec<Sentence<'_>> =
         sentences(text).into_iter().map(|range| Sentence::read(text, range)).collect();
-    let reading = Reading::of(text, &sentences);
+    let reading = TextStatistics::of(text, &sentences);
     let mut runs = scripts::runs(text, reading.language, &reading.known).into_iter().peekable();
-    let mut found = Found { text, by_key: BTreeMap::new(), words: 0 };
+    let mut found = PhraseTable { text, by_key: BTreeMap::new(), words: 0 };
     for sentence in &sentences {
         if sentence.caption {
             while runs.next_if(|run| run.range.start < sentence.range.end).is_some() {}
@@ -122,7 +122,11 @@ fn labels(text: &str, sentence: &Range<usize>) -> Vec<Range<usize>> {
 }
 
 /// Runs of capital words with the small words between them.
-fn names(text: &str, sentence: &Sentence<'_>, reading: &Reading<'_>) -> Vec<(Range<usize>, PhraseKind)> {
+fn names(
+    text: &str,
+    sentence: &Sentence<'_>,
+    reading: &TextStatistics<'_>,
+) -> Vec<(Range<usize>, PhraseKind)> {
     let tokens = &sentence.tokens;
     let mut found = Vec::new();
     let mut at = 0;
@@ -159,7 +163,7 @@ fn kind_of_name(
     run: Range<usize>,
     counted: bool,
     heading: bool,
-    reading: &Reading<'_>,
+    reading: &TextStatistics<'_>,
 ) -> Option<PhraseKind> {
     let first = &tokens[run.start];
     if reading.language == Language::English || heading || run.len() > 1 || first.shape != Shape::Capital {
@@ -199,7 +203,7 @@ fn is_counted(tokens: &[Token<'_>], at: usize, language: Language) -> bool {
             || (adjective(at - 1) && follows(at - 1) && (determines(at - 2) || after(at - 2))))
 }
 
-fn starts_name(text: &str, sentence: &Sentence<'_>, at: usize, reading: &Reading<'_>) -> bool {
+fn starts_name(text: &str, sentence: &Sentence<'_>, at: usize, reading: &TextStatistics<'_>) -> bool {
     let tokens = &sentence.tokens;
     let token = &tokens[at];
     let is_english = reading.language == Language::English;
@@ -277,7 +281,7 @@ fn is_part_of_date(tokens: &[Token<'_>], at: usize) -> bool {
 }
 
 /// How many words from `at` belong to the name before it.
-fn name_goes_on(tokens: &[Token<'_>], at: usize, reading: &Reading<'_>) -> usize {
+fn name_goes_on(tokens: &[Token<'_>], at: usize, reading: &TextStatistics<'_>) -> usize {
     let token = &tokens[at];
     let previous = &tokens[at - 1];
     let initial = previous.text.chars().count() == 1 || previous.text.contains('.');
@@ -344,7 +348,7 @@ fn with_stop(text: &str, token: &Token<'_>) -> usize {
 }
 
 /// Common nouns with the adjectives and names before them.
-fn noun_phrases(tokens: &[Token<'_>], reading: &Reading<'_>) -> Vec<Range<usize>> {
+fn noun_phrases(tokens: &[Token<'_>], reading: &TextStatistics<'_>) -> Vec<Range<usize>> {
     let joins = matches!(reading.common, Common::Phrases | Common::HeadFirst);
     let belongs = |token: &Token<'_>| {
         let is_small = token.is_content() && !reading.language.is_function_word(&token.lower);
@@ -396,7 +400,7 @@ fn is_part_of_path(tokens: &[Token<'_>], at: usize) -> bool {
 }
 
 /// Phrases by key, with what their rank is made of.
-struct Found<'a> {
+struct PhraseTable<'a> {
     text: &'a str,
     by_key: BTreeMap<String, Candidate>,
     words: usize,
@@ -410,7 +414,7 @@ struct Candidate {
     word: usize,
 }
 
-impl Found<'_> {
+impl PhraseTable<'_> {
     fn add(&mut self, range: Range<usize>, kind: PhraseKind) {
         let Some(raw) = self.text.get(range.clone()) else { return };
         let name = match kind {

@@ -27,7 +27,7 @@ pub(super) const QUOTES: [(&str, &str); 8] = [
 ];
 
 /// What the whole text tells about its words.
-pub(super) struct Reading<'a> {
+pub(super) struct TextStatistics<'a> {
     pub(super) language: Language,
     pub(super) common: Common,
     /// Words that are capital somewhere inside a sentence, headings left aside.
@@ -48,7 +48,7 @@ pub(super) enum Common {
     Nothing,
 }
 
-impl<'a> Reading<'a> {
+impl<'a> TextStatistics<'a> {
     pub(super) fn of(text: &'a str, sentences: &'a [Sentence<'a>]) -> Self {
         let language = Language::of(text);
         let words: Vec<&[Token<'_>]> = sentences.iter().map(|sentence| sentence.tokens.as_slice()).collect();

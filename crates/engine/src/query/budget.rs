@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::chunks::Passage;
 use super::context::{LineCounter, frame_tokens, passage_line, reference_line};
 use super::plan::Plan;
-use super::truncate::Truncated;
+use super::truncate::FittedGraph;
 use super::{Question, history, respond};
 use crate::prompt::Prompts;
 
@@ -31,7 +31,7 @@ pub(super) fn fit(
     prompts: &Prompts,
     question: &Question,
     history_messages: usize,
-    graph: &Truncated,
+    graph: &FittedGraph,
     mut passages: Vec<Passage>,
     counter: &LineCounter<'_>,
 ) -> Vec<Passage> {

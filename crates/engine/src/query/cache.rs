@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use graphloom_core::{CacheKind, ChatRequest, ContentHash, StoreError};
 
 use super::QueryCost;
-use super::seen::Resolved;
+use super::seen::FilterCache;
 use crate::Engine;
 use crate::text::Tokenizer;
 
@@ -39,7 +39,7 @@ type Values = Generations<(CacheKind, ContentHash), Arc<[u8]>>;
 struct Memory {
     values: Mutex<Values>,
     lines: Mutex<Generations<ContentHash, u32>>,
-    resolved: Resolved,
+    resolved: FilterCache,
 }
 
 /// A value, and whether the store remembers it too.
@@ -65,7 +65,7 @@ impl QueryCaches {
         !self.off
     }
 
-    pub(super) fn resolved(&self) -> &Resolved {
+    pub(super) fn resolved(&self) -> &FilterCache {
         &self.memory.resolved
     }
 

@@ -8,9 +8,9 @@ use super::embed::QueryVectors;
 use super::fuse::round_robin;
 use super::pick::Sources;
 use super::plan::Plan;
-use super::truncate::Truncated;
+use super::truncate::FittedGraph;
 use super::{Arm, ChunkPick, QueryError, Question};
-use crate::scope::Scope;
+use crate::filtered::FilteredSnapshot;
 
 /// Chunks considered behind one entity or relation, at most.
 pub(super) const MAX_SOURCE_CHUNKS: usize = 200;
@@ -34,18 +34,18 @@ pub(super) struct Passage {
     pub(super) arm: Arm,
     pub(super) score: Option<f32>,
     pub(super) rerank_score: Option<f32>,
-    /// What the chunk is situated by, where a reranker reads it.
-    pub(super) situating: Option<String>,
+    /// What the chunk is contextualized by, where a reranker reads it.
+    pub(super) context: Option<String>,
 }
 
 /// The chunks that the operators found; if keywords led to entities and relations, those behind these take turns with them.
 pub(super) async fn collect(
-    scope: &Scope<'_>,
+    scope: &FilteredSnapshot<'_>,
     question: &Question,
     plan: Plan,
     vectors: &QueryVectors,
     hits: Vec<Candidate>,
-    graph: &Truncated,
+    graph: &FittedGraph,
 ) -> Result<Vec<Candidate>, QueryError> {
     if !plan.needs_keywords() {
         return Ok(hits);
@@ -149,7 +149,7 @@ pub(super) async fn load(
             };
             if texts.insert(chunk.text.clone()) {
                 let Candidate { arm, score, .. } = *candidate;
-                passages.push(Passage { chunk, document, arm, score, rerank_score: None, situating: None });
+                passages.push(Passage { chunk, document, arm, score, rerank_score: None, context: None });
             }
             if passages.len() == limit {
                 return Ok(passages);
@@ -159,11 +159,14 @@ pub(super) async fn load(
     Ok(passages)
 }
 
-/// Reads what the passages are situated by.
-pub(super) async fn situate(snapshot: &dyn Snapshot, passages: &mut [Passage]) -> Result<(), QueryError> {
+/// Reads what the passages are contextualized by.
+pub(super) async fn contextualize(
+    snapshot: &dyn Snapshot,
+    passages: &mut [Passage],
+) -> Result<(), QueryError> {
     let ids: Vec<ChunkId> = passages.iter().map(|passage| passage.chunk.id.clone()).collect();
-    for (passage, situation) in passages.iter_mut().zip(snapshot.situations(&ids).await?) {
-        passage.situating = situation.and_then(|situation| situation.text().map(str::to_owned));
+    for (passage, chunk_context) in passages.iter_mut().zip(snapshot.chunk_contexts(&ids).await?) {
+        passage.context = chunk_context.and_then(|chunk_context| chunk_context.text().map(str::to_owned));
     }
     Ok(())
 }

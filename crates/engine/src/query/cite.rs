@@ -12,16 +12,16 @@ use crate::{Engine, text};
 
 /// A chunk that an answer may cite.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Cited<'a> {
+pub(super) struct CitableChunk<'a> {
     pub(super) chunk: &'a Chunk,
     /// The number of its document.
     pub(super) number: u32,
 }
 
 /// The chunks of the context, in their order.
-pub(super) fn cited(retrieval: &Retrieval) -> Vec<Cited<'_>> {
+pub(super) fn cited(retrieval: &Retrieval) -> Vec<CitableChunk<'_>> {
     let chunks = retrieval.chunks.iter();
-    chunks.map(|found| Cited { chunk: &found.chunk, number: found.reference }).collect()
+    chunks.map(|found| CitableChunk { chunk: &found.chunk, number: found.reference }).collect()
 }
 
 /// A sentence of a chunk that supports an answer.
@@ -123,7 +123,7 @@ impl<'a> Resolver<'a> {
 /// appearance, each once; and how many of the picks do not.
 pub(super) async fn verify(
     engine: &Engine,
-    cited: &[Cited<'_>],
+    cited: &[CitableChunk<'_>],
     picks: &[Pick],
 ) -> Result<(Vec<Citation>, u32), QueryError> {
     if picks.is_empty() {

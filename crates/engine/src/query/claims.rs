@@ -12,9 +12,9 @@ use super::context::{LineCounter, claim_line};
 use super::search::Hits;
 use super::{FoundEntity, QueryError, Question};
 use crate::claims::{MergedClaim, claims_about};
+use crate::filtered::FilteredSnapshot;
 use crate::graph::claims_of;
 use crate::offline::{HEAD, has_one_holder, offices_of};
-use crate::scope::Scope;
 use crate::text::{entity_key, one_line, sentences};
 
 /// Claims in a context, at most.
@@ -68,7 +68,7 @@ pub(super) struct Claims {
 /// The claims about what the question names and the search found, best first, within their budget. As of a date these are the
 /// claims that held then, and what did not is taken out of `hits`.
 pub(super) async fn find(
-    scope: &Scope<'_>,
+    scope: &FilteredSnapshot<'_>,
     question: &Question,
     hits: &mut Hits,
     counter: &LineCounter<'_>,
@@ -266,7 +266,7 @@ pub(super) fn quoted_chunks(claims: &[FoundClaim]) -> Vec<ChunkId> {
 
 /// What of these chunks did not hold at the date, by chunk: the sentences that state claims of which none held.
 pub(super) async fn withheld<'a>(
-    scope: &Scope<'_>,
+    scope: &FilteredSnapshot<'_>,
     date: &IsoDate,
     chunks: impl Iterator<Item = &'a Chunk>,
 ) -> Result<BTreeMap<ChunkId, Vec<Span>>, QueryError> {

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::claims::AsOf;
 
 use super::cache::QueryCaches;
-use super::truncate::Truncated;
+use super::truncate::FittedGraph;
 use super::{FoundChunk, Reference};
 use crate::claims::MergedClaim;
 use crate::text::Tokenizer;
@@ -128,7 +128,7 @@ pub(super) fn of_points(points: &[String], references: &[Reference]) -> String {
 /// The whole context with reports before it; sections without lines are left out.
 pub(super) fn with_reports(
     report_lines: &[String],
-    graph: &Truncated,
+    graph: &FittedGraph,
     claim_lines: &[String],
     as_of: Option<&AsOf>,
     chunks: &[FoundChunk],
@@ -142,7 +142,7 @@ pub(super) fn with_reports(
 /// - `claim_lines`: those of the claims.
 /// - `as_of`: what the passages leave out.
 pub(super) fn build(
-    graph: &Truncated,
+    graph: &FittedGraph,
     claim_lines: &[String],
     as_of: Option<&AsOf>,
     chunks: &[FoundChunk],

@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::calls::QueryCost;
-use super::keywords::{Understood, object_in, respond, standalone_in};
+use super::keywords::{SearchQuestion, object_in, respond, standalone_in};
 use super::question::MAX_QUESTION_CHARS;
 use super::trust::WalkTrust;
 use super::{QueryError, Question, history, prompts};
@@ -89,7 +89,7 @@ pub(super) async fn by_model(
     question: &Question,
     said: &[ChatMessage],
     cost: &mut QueryCost,
-) -> Result<Understood, QueryError> {
+) -> Result<SearchQuestion, QueryError> {
     let text = question.text.trim();
     let messages = prompts::decompose(&engine.prompts, &history::transcript(said), text);
     let request = ChatRequest { messages, json_object: true, ..ChatRequest::default() };
@@ -101,7 +101,7 @@ pub(super) async fn by_model(
     }
     let standalone = standalone_in(&response, model.name(), text, said);
     let route = read.map(|(form, parts)| Route::new(form, parts, Some(model.name().to_owned())));
-    Ok(Understood { standalone, route, ..Understood::default() })
+    Ok(SearchQuestion { standalone, route, ..SearchQuestion::default() })
 }
 
 /// Form and parts out of a model's answer; `None` where there are none in it.

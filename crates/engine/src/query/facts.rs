@@ -9,10 +9,10 @@ use super::embed::QueryVectors;
 use super::keywords::{object_in, respond};
 use super::plan::{Plan, Prior};
 use super::search::near_facts;
-use super::seen::Seen;
+use super::seen::FilterView;
 use super::{QueryError, QueryNote, Question, prompts};
 use crate::Engine;
-use crate::scope::Scope;
+use crate::filtered::FilteredSnapshot;
 
 /// The facts that the walk begins at, with their weights, where the question wants a model to choose them and there is one;
 /// else `None`, and the search finds them. No fact is chosen where none helps.
@@ -21,7 +21,7 @@ pub(super) async fn chosen(
     question: &Question,
     plan: Plan,
     vectors: &QueryVectors,
-    seen: &mut Seen<'_>,
+    seen: &mut FilterView<'_>,
     cost: &mut QueryCost,
     notes: &mut Vec<QueryNote>,
 ) -> Result<Option<Vec<(RelationKey, f64)>>, QueryError> {
@@ -33,7 +33,7 @@ pub(super) async fn chosen(
     };
     let snapshot = engine.store.snapshot().await?;
     seen.renew(snapshot.as_ref()).await?;
-    let scope = Scope::new(snapshot.as_ref(), seen.allowed.clone(), engine.tokenizer).await?;
+    let scope = FilteredSnapshot::new(snapshot.as_ref(), seen.allowed.clone(), engine.tokenizer).await?;
     let near = near_facts(&scope, question, vector).await?;
     let keys: Vec<RelationKey> = near.iter().map(|(key, _)| key.clone()).collect();
     let relations = scope.relations(&keys).await?;

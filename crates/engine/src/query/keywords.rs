@@ -16,7 +16,7 @@ const MAX_BARE_QUESTION_CHARS: usize = 50;
 
 /// A question as it is searched for.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Understood {
+pub(super) struct SearchQuestion {
     /// The question as it would be asked without the conversation before it; `None` where it is asked so already.
     pub(super) standalone: Option<String>,
     /// What to search the graph with.
@@ -35,7 +35,7 @@ pub(super) async fn find(
     question: &Question,
     plan: Plan,
     cost: &mut QueryCost,
-) -> Result<Understood, QueryError> {
+) -> Result<SearchQuestion, QueryError> {
     let said = history::before_follow_up(question);
     let text = question.text.trim();
     let given = !(question.hl_keywords.is_empty() && question.ll_keywords.is_empty());
@@ -76,7 +76,7 @@ async fn by_model(
     question: &Question,
     said: &[ChatMessage],
     cost: &mut QueryCost,
-) -> Result<Understood, QueryError> {
+) -> Result<SearchQuestion, QueryError> {
     let text = question.text.trim();
     let messages = match said {
         [] => prompts::keywords(&engine.prompts, text),
@@ -94,7 +94,7 @@ async fn by_model(
     }
     let standalone = standalone_in(&response, model.name(), text, said);
     let keywords = Keywords { high_level, low_level, model: Some(model.name().to_owned()) };
-    Ok(Understood { standalone, keywords, route: None })
+    Ok(SearchQuestion { standalone, keywords, route: None })
 }
 
 /// What `model` says, now or before. What it was cut in, and what is not worth it, is not remembered.
@@ -128,13 +128,13 @@ pub(super) async fn respond(
     Ok(response)
 }
 
-fn by_rules(text: &str, said: &[ChatMessage], wants_keywords: bool) -> Understood {
+fn by_rules(text: &str, said: &[ChatMessage], wants_keywords: bool) -> SearchQuestion {
     let standalone = offline::standalone(text, said);
     let mut keywords = Keywords::default();
     if wants_keywords {
         (keywords.high_level, keywords.low_level) = offline::keywords(standalone.as_deref().unwrap_or(text));
     }
-    Understood { standalone, keywords, route: None }
+    SearchQuestion { standalone, keywords, route: None }
 }
 
 /// The JSON object in a model's answer: thoughts, fences and words around it are skipped.

@@ -13,7 +13,7 @@ use super::fuse::reciprocal_ranks;
 use super::seen::Workspace;
 use super::{QueryError, Question, embed, truncate};
 use crate::Engine;
-use crate::scope::Scope;
+use crate::filtered::FilteredSnapshot;
 
 /// Hits of each ranking that take part in the fusion, at least.
 const MIN_DEPTH: usize = 100;
@@ -110,7 +110,7 @@ async fn look_up(
     }
     let snapshot = engine.store.snapshot().await?;
     seen.renew(snapshot.as_ref()).await?;
-    let scope = Scope::new(snapshot.as_ref(), seen.allowed, engine.tokenizer).await?;
+    let scope = FilteredSnapshot::new(snapshot.as_ref(), seen.allowed, engine.tokenizer).await?;
     let lookup = Lookup { scope, text, vector: vector.as_deref(), limit };
     Ok(SearchHits {
         revision: snapshot.revision(),
@@ -122,7 +122,7 @@ async fn look_up(
 }
 
 struct Lookup<'a> {
-    scope: Scope<'a>,
+    scope: FilteredSnapshot<'a>,
     text: &'a str,
     vector: Option<&'a [f32]>,
     limit: usize,

@@ -22,6 +22,8 @@ mod history;
 mod keywords;
 mod lookup;
 mod overview;
+mod pagerank;
+mod pagerank_options;
 mod pick;
 mod plan;
 mod prompts;
@@ -40,8 +42,6 @@ mod think;
 mod truncate;
 mod trust;
 mod verbatim;
-mod walk;
-mod walk_options;
 mod wording;
 
 use std::borrow::Cow;
@@ -60,25 +60,25 @@ pub(crate) use cite::{ContentWords, likeness};
 pub use claims::{AsOf, FoundClaim};
 pub use decompose::{QuestionForm, Route};
 pub use lookup::{EntityHit, PassageHit, RelationHit, SearchHits, search};
+pub use pagerank_options::{Decompose, MAX_PAGERANK_SEEDS, PageRankOptions};
 pub use plan::Mode;
 pub use question::{
     ChunkPick, MAX_BUDGET_TOKENS, MAX_GIVEN_KEYWORDS, MAX_HISTORY_MESSAGES, MAX_KEYWORD_CHARS,
     MAX_MESSAGE_CHARS, MAX_QUESTION_CHARS, MAX_REQUEST_CHARS, MAX_RESPONSE_TYPE_CHARS, MAX_STOP_CHARS,
-    MAX_STOPS, MAX_TOP_K, MAX_USER_PROMPT_CHARS, Question, Wanted,
+    MAX_STOPS, MAX_TOP_K, MAX_USER_PROMPT_CHARS, Question, QuestionOutput,
 };
 pub use references::{ListedDocument, references};
 pub use reports::{FoundReport, MAX_DRIFT_STEPS, MAX_REPORT_CALLS, Point, RateReports, ReportOptions};
 pub use suggest::{MAX_ABOUT_CHARS, MAX_SUGGESTIONS, Suggestion, Suggestions, suggest};
 pub use trust::WalkTrust;
 pub use verbatim::AnswerKind;
-pub use walk_options::{Decompose, MAX_WALK_SEEDS, WalkOptions};
 
 use crate::Engine;
-use crate::scope::Scope;
+use crate::filtered::FilteredSnapshot;
 use context::LineCounter;
 use plan::Plan;
 use seen::Workspace;
-use stops::Written;
+use stops::CutText;
 
 /// What `question` finds: entities, relations and passages within their budgets, and the context made of them.
 ///
@@ -157,7 +157,7 @@ async fn find(engine: &Engine, question: &Question, cost: &mut QueryCost) -> Res
     let snapshot = held.as_ref();
     let counter = LineCounter { tokenizer: engine.tokenizer, caches: &engine.caches };
     seen.renew(snapshot).await?;
-    let scope = &Scope::new(snapshot, seen.allowed, engine.tokenizer).await?;
+    let scope = &FilteredSnapshot::new(snapshot, seen.allowed, engine.tokenizer).await?;
     let mut hits = search::search(scope, &asked, plan, &vectors, facts).await?;
     if let Some(route) = &mut retrieval.route {
         route.walk = hits.trust.take();
@@ -186,7 +186,7 @@ async fn find(engine: &Engine, question: &Question, cost: &mut QueryCost) -> Res
     let to_read = rerank::passages_to_read(reranker, question.chunk_top_k);
     let mut passages = chunks::load(snapshot, candidates, to_read).await?;
     if reranker.is_some() {
-        chunks::situate(snapshot, &mut passages).await?;
+        chunks::contextualize(snapshot, &mut passages).await?;
     }
     if let Some(date) = as_of {
         let withheld = claims::withheld(scope, date, passages.iter().map(|passage| &passage.chunk)).await?;
@@ -263,7 +263,7 @@ async fn make_answer(
         return verbatim::not_found(engine, question, retrieval, on_delta).await;
     }
     let messages = prompt_of(engine, question, retrieval);
-    let Written { text, cut } = respond::by_model(engine, model, question, messages, cost, on_delta).await?;
+    let CutText { text, cut } = respond::by_model(engine, model, question, messages, cost, on_delta).await?;
     let picks = if asks_documents { cite::resolve(&text, retrieval) } else { Vec::new() };
     let unresolved = picks.iter().filter(|pick| pick.is_none()).count();
     let picks: Vec<cite::Pick> = picks.into_iter().flatten().collect();

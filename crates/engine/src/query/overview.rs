@@ -4,15 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use graphloom_core::{Chunk, ChunkId, DocumentId, Entity, GraphKey};
 
-use super::cite::Cited;
+use super::cite::CitableChunk;
 use super::seen::Workspace;
 use super::verbatim::{self, Draft};
 use super::wording::Tongue;
 use super::{QueryError, Question, Retrieval};
 use crate::Engine;
 use crate::explore::{MAX_LABELS, popular_labels};
+use crate::filtered::FilteredSnapshot;
 use crate::offline::{self, Passage};
-use crate::scope::Scope;
 
 /// Topics shown, at most.
 const MAX_TOPICS: usize = 6;
@@ -31,8 +31,8 @@ pub(super) struct Overview {
 
 impl Overview {
     /// The chunks that its numbers point to.
-    pub(super) fn cited(&self) -> Vec<Cited<'_>> {
-        self.chunks.iter().map(|(chunk, number)| Cited { chunk, number: *number }).collect()
+    pub(super) fn cited(&self) -> Vec<CitableChunk<'_>> {
+        self.chunks.iter().map(|(chunk, number)| CitableChunk { chunk, number: *number }).collect()
     }
 }
 
@@ -50,7 +50,7 @@ pub(super) async fn overview(
     let allowed = Workspace::look(engine, question.filter.as_ref(), true).await?.seen.allowed;
     let held = engine.store.snapshot().await?;
     let snapshot = held.as_ref();
-    let scope = Scope::new(snapshot, allowed.clone(), engine.tokenizer).await?;
+    let scope = FilteredSnapshot::new(snapshot, allowed.clone(), engine.tokenizer).await?;
     let most = if allowed.is_some() { MAX_LABELS } else { CANDIDATES };
     let keys: Vec<_> = popular_labels(snapshot, most).await?.into_iter().map(|label| label.key).collect();
     let degrees = scope.degrees(&keys).await?;
@@ -96,8 +96,8 @@ pub(super) async fn overview(
         let number = *numbers.entry(chunk.document.clone()).or_insert(next);
         quote.passage = overview.chunks.len();
         overview.chunks.push((chunk.clone(), number));
-        let cited = Cited { chunk, number };
-        let places: Vec<Cited<'_>> = vec![cited; quote.passage + 1];
+        let cited = CitableChunk { chunk, number };
+        let places: Vec<CitableChunk<'_>> = vec![cited; quote.passage + 1];
         overview.draft.line("");
         overview.draft.quote(&format!("{}: ", topic.name), &places, &quote);
         shown.push(topic.name.clone());

@@ -3,7 +3,7 @@
 use graphloom_core::{ChatMessage, ChatRole, DocumentFilter, IsoDate};
 use serde::{Deserialize, Serialize};
 
-use super::{Mode, QueryError, ReportOptions, WalkOptions};
+use super::{Mode, PageRankOptions, QueryError, ReportOptions};
 
 /// Longest question, in characters.
 pub const MAX_QUESTION_CHARS: usize = 65_536;
@@ -55,7 +55,7 @@ pub enum ChunkPick {
 
 /// What a question wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wanted {
+pub enum QuestionOutput {
     /// The context, without asking the answer model: [`retrieve`](super::retrieve).
     Context,
     /// The prompt of the answer model: [`retrieve`](super::retrieve), then [`prompt_of`](super::prompt_of).
@@ -142,7 +142,7 @@ pub struct Question {
     #[serde(alias = "enable_llm_cache")]
     pub cache: bool,
     /// How modes auto and ppr walk the graph.
-    pub walk: WalkOptions,
+    pub walk: PageRankOptions,
     /// How modes community_global, community_local and drift read reports.
     pub reports: ReportOptions,
 }
@@ -178,7 +178,7 @@ impl Default for Question {
             include_references: false,
             include_chunk_content: false,
             cache: true,
-            walk: WalkOptions::default(),
+            walk: PageRankOptions::default(),
             reports: ReportOptions::default(),
         }
     }
@@ -186,11 +186,11 @@ impl Default for Question {
 
 impl Question {
     /// What it wants; where both are asked for, the prompt, which holds the context.
-    pub fn wanted(&self) -> Wanted {
+    pub fn wanted(&self) -> QuestionOutput {
         match (self.only_need_prompt, self.only_need_context) {
-            (true, _) => Wanted::Prompt,
-            (false, true) => Wanted::Context,
-            (false, false) => Wanted::Answer,
+            (true, _) => QuestionOutput::Prompt,
+            (false, true) => QuestionOutput::Context,
+            (false, false) => QuestionOutput::Answer,
         }
     }
 
@@ -309,9 +309,9 @@ mod tests {
             only_need_prompt: prompt,
             ..Question::default()
         };
-        assert_eq!(question(false, false).wanted(), Wanted::Answer);
-        assert_eq!(question(true, false).wanted(), Wanted::Context);
-        assert_eq!(question(true, true).wanted(), Wanted::Prompt);
+        assert_eq!(question(false, false).wanted(), QuestionOutput::Answer);
+        assert_eq!(question(true, false).wanted(), QuestionOutput::Context);
+        assert_eq!(question(true, true).wanted(), QuestionOutput::Prompt);
     }
 
     #[test]

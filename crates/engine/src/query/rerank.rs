@@ -6,7 +6,7 @@ use super::calls::{QueryCost, Timer};
 use super::chunks::Passage;
 use super::{QueryNote, Question};
 use crate::Engine;
-use crate::situate::MAX_SITUATING_TOKENS;
+use crate::chunk_context::MAX_CONTEXT_TOKENS;
 use crate::text::Tokenizer;
 
 /// Passages that are read for a reranker, at most.
@@ -72,9 +72,9 @@ async fn scores(
     let mut counts = Vec::with_capacity(passages.len());
     for passage in passages {
         let before = pieces.len();
-        let Passage { chunk, situating, .. } = passage;
-        let situating = situating.as_deref().unwrap_or_default();
-        pieces.extend(split(engine.tokenizer, situating, &chunk.text, chunk.token_count));
+        let Passage { chunk, context, .. } = passage;
+        let context = context.as_deref().unwrap_or_default();
+        pieces.extend(split(engine.tokenizer, context, &chunk.text, chunk.token_count));
         counts.push(pieces.len() - before);
     }
     let timer = Timer::start(engine, Role::Rerank, reranker.name());
@@ -102,11 +102,11 @@ async fn scores(
     Ok(best.collect())
 }
 
-/// Pieces of `text` that a reranker can read whole, each after what situates the text; `tokens` is its count. At least one.
-fn split(tokenizer: Tokenizer, situating: &str, text: &str, tokens: u32) -> Vec<String> {
-    let situating = tokenizer.truncate(situating, MAX_SITUATING_TOKENS);
-    let own = WINDOW_TOKENS - if situating.is_empty() { 0 } else { tokenizer.count(situating) };
-    let piece = |text: &str| indexed_text(Some(situating), text).into_owned();
+/// Pieces of `text` that a reranker can read whole, each after its context; `tokens` is its count. At least one.
+fn split(tokenizer: Tokenizer, context: &str, text: &str, tokens: u32) -> Vec<String> {
+    let context = tokenizer.truncate(context, MAX_CONTEXT_TOKENS);
+    let own = WINDOW_TOKENS - if context.is_empty() { 0 } else { tokenizer.count(context) };
+    let piece = |text: &str| indexed_text(Some(context), text).into_owned();
     if tokens <= own {
         return vec![piece(text)];
     }
@@ -149,8 +149,8 @@ mod tests {
         assert!(pieces[0].starts_with("w0 ") && pieces.last().is_some_and(|last| last.ends_with("w699")));
         assert_eq!(split(Tokenizer, "", "short", 1), ["short"]);
         assert_eq!(split(Tokenizer, "", "", 0), [""]);
-        let situated = split(Tokenizer, "Report → 2023", &text, tokens);
-        assert!(situated.iter().all(|piece| piece.starts_with("Report → 2023\n\n")));
-        assert!(situated.iter().all(|piece| Tokenizer.count(piece) <= WINDOW_TOKENS + 2));
+        let contextualized = split(Tokenizer, "Report → 2023", &text, tokens);
+        assert!(contextualized.iter().all(|piece| piece.starts_with("Report → 2023\n\n")));
+        assert!(contextualized.iter().all(|piece| Tokenizer.count(piece) <= WINDOW_TOKENS + 2));
     }
 }

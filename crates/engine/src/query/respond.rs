@@ -9,9 +9,9 @@ use graphloom_core::{
 use super::cache::{self, Fresh};
 use super::calls::{QueryCost, Timer};
 use super::plan::{AnswerStrategy, Plan};
-use super::stops::{StopFilter, Written};
+use super::stops::{CutText, StopFilter};
 use super::think::{ThinkFilter, without_thinking};
-use super::{QueryError, Question, Retrieval, Wanted, history, prompts, reports};
+use super::{QueryError, Question, QuestionOutput, Retrieval, history, prompts, reports};
 use crate::Engine;
 use crate::prompt::Prompts;
 
@@ -33,7 +33,7 @@ pub(super) fn instructions(prompts: &Prompts, question: &Question, plan: Plan, c
 pub(super) fn messages(prompts: &Prompts, question: &Question, retrieval: &Retrieval) -> Vec<ChatMessage> {
     let plan = Plan::of(retrieval.mode);
     // Without an answer no points were drawn: the prompt is that of the calls that would draw them.
-    if plan.answer == AnswerStrategy::MapReduce && question.wanted() != Wanted::Answer {
+    if plan.answer == AnswerStrategy::MapReduce && question.wanted() != QuestionOutput::Answer {
         return reports::map_messages(prompts, question, &retrieval.context);
     }
     let instructions = instructions(prompts, question, plan, &retrieval.context);
@@ -53,7 +53,7 @@ pub(super) async fn by_model(
     messages: Vec<ChatMessage>,
     cost: &mut QueryCost,
     on_delta: &mut (dyn FnMut(&str) + Send),
-) -> Result<Written, QueryError> {
+) -> Result<CutText, QueryError> {
     let request = ChatRequest {
         messages,
         stream: question.stream,
@@ -67,7 +67,7 @@ pub(super) async fn by_model(
     if let Some(value) = known.into_iter().next().flatten() {
         let text = String::from_utf8_lossy(&value).into_owned();
         on_delta(&text);
-        return Ok(Written { text, cut: false });
+        return Ok(CutText { text, cut: false });
     }
     let timer = Timer::start(engine, Role::Answer, model.name());
     let stops = StopFilter::new(&question.stop);
@@ -93,7 +93,7 @@ pub(super) async fn by_model(
         let value = text.clone().into_bytes();
         cache::remember(engine, Fresh { kind, key, value, paid: true }, question.cache, cost);
     }
-    Ok(Written { text, cut })
+    Ok(CutText { text, cut })
 }
 
 /// The answer as it comes.

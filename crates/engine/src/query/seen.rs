@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use graphloom_core::{
-    Allowed, DocumentFilter, EmbeddingSpec, ItemKind, Revision, Snapshot, StoreError, WorkspaceId,
+    DocumentFilter, EmbeddingSpec, FilteredIds, ItemKind, Revision, Snapshot, StoreError, WorkspaceId,
 };
 
 use super::QueryError;
@@ -19,16 +19,16 @@ pub(super) struct Workspace<'a> {
     pub(super) revision: Revision,
     /// `None` before the first vector.
     pub(super) space: Option<EmbeddingSpec>,
-    pub(super) seen: Seen<'a>,
+    pub(super) seen: FilterView<'a>,
 }
 
 /// What a filter allows of one revision; everything where there is none.
-pub(super) struct Seen<'a> {
+pub(super) struct FilterView<'a> {
     engine: &'a Engine,
     filter: Option<&'a DocumentFilter>,
     with_graph: bool,
     revision: Revision,
-    pub(super) allowed: Option<Arc<Allowed>>,
+    pub(super) allowed: Option<Arc<FilteredIds>>,
 }
 
 impl<'a> Workspace<'a> {
@@ -39,12 +39,12 @@ impl<'a> Workspace<'a> {
         with_graph: bool,
     ) -> Result<Self, QueryError> {
         let snapshot = engine.store.snapshot().await?;
-        let seen = Seen::of(engine, snapshot.as_ref(), filter, with_graph).await?;
+        let seen = FilterView::of(engine, snapshot.as_ref(), filter, with_graph).await?;
         Ok(Self { revision: snapshot.revision(), space: snapshot.embedding().await?, seen })
     }
 }
 
-impl<'a> Seen<'a> {
+impl<'a> FilterView<'a> {
     async fn of(
         engine: &'a Engine,
         snapshot: &dyn Snapshot,
@@ -79,9 +79,9 @@ impl<'a> Seen<'a> {
 
 /// What filters allowed lately: to find it every document's row is read.
 #[derive(Default)]
-pub(super) struct Resolved {
+pub(super) struct FilterCache {
     /// The one not used for longest is the first.
-    lately: Mutex<VecDeque<(State, Option<Arc<Allowed>>)>>,
+    lately: Mutex<VecDeque<(State, Option<Arc<FilteredIds>>)>>,
 }
 
 /// All that what is allowed depends on.
@@ -93,7 +93,7 @@ struct State {
     with_graph: bool,
 }
 
-impl Resolved {
+impl FilterCache {
     /// What the filter allows of the snapshot, from memory where it was asked for the same revision; `None` is everything.
     async fn resolve(
         &self,
@@ -101,18 +101,18 @@ impl Resolved {
         snapshot: &dyn Snapshot,
         filter: &DocumentFilter,
         with_graph: bool,
-    ) -> Result<Option<Arc<Allowed>>, StoreError> {
+    ) -> Result<Option<Arc<FilteredIds>>, StoreError> {
         let revision = snapshot.revision();
         let state = State { workspace: workspace.clone(), revision, filter: filter.clone(), with_graph };
         if let Some(allowed) = self.find(&state) {
             return Ok(allowed);
         }
-        let allowed = Allowed::resolve(snapshot, filter, with_graph).await?;
+        let allowed = FilteredIds::resolve(snapshot, filter, with_graph).await?;
         self.keep(state, allowed.clone());
         Ok(allowed)
     }
 
-    fn find(&self, state: &State) -> Option<Option<Arc<Allowed>>> {
+    fn find(&self, state: &State) -> Option<Option<Arc<FilteredIds>>> {
         let mut lately = self.lately.lock().unwrap_or_else(PoisonError::into_inner);
         let place = lately.iter().position(|(known, _)| known == state)?;
         let found = lately.remove(place)?;
@@ -121,13 +121,13 @@ impl Resolved {
         Some(allowed)
     }
 
-    fn keep(&self, state: State, allowed: Option<Arc<Allowed>>) {
+    fn keep(&self, state: State, allowed: Option<Arc<FilteredIds>>) {
         let mut lately = self.lately.lock().unwrap_or_else(PoisonError::into_inner);
         // Of an older revision nothing is asked again; two questions at once may both have resolved a filter.
         let is_over = |old: &State| old.workspace == state.workspace && old.revision < state.revision;
         lately.retain(|(old, _)| !is_over(old) && *old != state);
         lately.push_back((state, allowed));
-        let entries = |lately: &VecDeque<(State, Option<Arc<Allowed>>)>| -> usize {
+        let entries = |lately: &VecDeque<(State, Option<Arc<FilteredIds>>)>| -> usize {
             lately.iter().flat_map(|(_, allowed)| allowed).map(|allowed| size(allowed)).sum()
         };
         while lately.len() > MAX_RESOLVED || entries(&lately) > MAX_RESOLVED_ENTRIES {
@@ -136,7 +136,7 @@ impl Resolved {
     }
 }
 
-fn size(allowed: &Allowed) -> usize {
+fn size(allowed: &FilteredIds) -> usize {
     let kinds = [ItemKind::Chunk, ItemKind::Entity, ItemKind::Relation];
     allowed.documents().len() + kinds.map(|kind| allowed.count(kind)).iter().sum::<usize>()
 }
@@ -156,9 +156,9 @@ mod tests {
 
     #[test]
     fn what_a_filter_allows_is_remembered_for_its_revision_alone() {
-        let resolved = Resolved::default();
+        let resolved = FilterCache::default();
         let filter = r#"{"sources": ["a/*"]}"#;
-        let allowed = Some(Arc::new(Allowed::default()));
+        let allowed = Some(Arc::new(FilteredIds::default()));
         resolved.keep(state(3, filter), allowed.clone());
         assert_eq!(resolved.find(&state(3, filter)), Some(allowed));
         assert_eq!(resolved.find(&state(2, filter)), None);
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn the_filter_not_used_for_longest_is_forgotten_first() {
-        let resolved = Resolved::default();
+        let resolved = FilterCache::default();
         let filter = |number: usize| state(1, &format!(r#"{{"sources": ["{number}"]}}"#));
         for number in 0..MAX_RESOLVED {
             resolved.keep(filter(number), None);

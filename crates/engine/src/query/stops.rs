@@ -5,7 +5,7 @@ use crate::text::Tokenizer;
 
 /// The words of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Written {
+pub(super) struct CutText {
     /// The words.
     pub(super) text: String,
     /// Whether an output limit cut them.
@@ -13,10 +13,10 @@ pub(super) struct Written {
 }
 
 /// What a text that no model wrote is under the limits of the question.
-pub(super) fn cut(question: &Question, tokenizer: Tokenizer, text: &str) -> Written {
+pub(super) fn cut(question: &Question, tokenizer: Tokenizer, text: &str) -> CutText {
     let ended = StopFilter::new(&question.stop).cut(text);
     let kept = question.max_output_tokens.map_or(ended, |most| tokenizer.truncate(ended, most));
-    Written { text: kept.to_owned(), cut: kept.len() < ended.len() }
+    CutText { text: kept.to_owned(), cut: kept.len() < ended.len() }
 }
 
 /// Ends a streamed text before the first of some texts, also where that comes in pieces.
@@ -120,13 +120,13 @@ mod tests {
         };
         let text = "Tobias Renn succeeded Maren Oskoldt. [1]";
         let check = |question: &Question| cut(question, Tokenizer, text);
-        assert_eq!(check(&asked(None, &[])), Written { text: text.to_owned(), cut: false });
-        assert_eq!(check(&asked(Some(1000), &[])), Written { text: text.to_owned(), cut: false });
+        assert_eq!(check(&asked(None, &[])), CutText { text: text.to_owned(), cut: false });
+        assert_eq!(check(&asked(Some(1000), &[])), CutText { text: text.to_owned(), cut: false });
         let short = check(&asked(Some(3), &[]));
         assert!(short.cut && text.starts_with(&short.text) && Tokenizer.count(&short.text) <= 3, "{short:?}");
         assert_eq!(
             check(&asked(None, &[" Maren"])),
-            Written { text: "Tobias Renn succeeded".to_owned(), cut: false }
+            CutText { text: "Tobias Renn succeeded".to_owned(), cut: false }
         );
     }
 }

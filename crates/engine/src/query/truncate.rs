@@ -6,7 +6,7 @@ use graphloom_core::{EntityKey, LayerNode, Relation};
 
 use super::context::{LineCounter, entity_line, relation_line, summary_frame_tokens, summary_line};
 use super::{FoundEntity, FoundNode, FoundRelation, QueryError, Question};
-use crate::scope::Scope;
+use crate::filtered::FilteredSnapshot;
 
 /// Nodes of layers in the context, and tokens of their lines, at most [RAPTOR].
 const MAX_NODES: usize = 10;
@@ -16,7 +16,7 @@ const NAME_BLOCK: usize = 192;
 
 /// The entities and relations that fit, with their lines.
 #[derive(Debug, Default)]
-pub(super) struct Truncated {
+pub(super) struct FittedGraph {
     pub(super) entities: Vec<FoundEntity>,
     pub(super) relations: Vec<FoundRelation>,
     pub(super) entity_lines: Vec<String>,
@@ -31,13 +31,13 @@ pub(super) struct Truncated {
 ///
 /// - `claim_tokens`: what claims take of the budget of relations.
 pub(super) async fn truncate(
-    scope: &Scope<'_>,
+    scope: &FilteredSnapshot<'_>,
     question: &Question,
     entities: Vec<FoundEntity>,
     relations: Vec<(Relation, Option<f32>)>,
     claim_tokens: u32,
     counter: &LineCounter<'_>,
-) -> Result<Truncated, QueryError> {
+) -> Result<FittedGraph, QueryError> {
     let found = (entities.len(), relations.len());
     let mut names: BTreeMap<EntityKey, String> =
         entities.iter().map(|found| (found.entity.key.clone(), found.entity.name.clone())).collect();
@@ -74,17 +74,17 @@ pub(super) async fn truncate(
     if dropped != (0, 0) {
         tracing::debug!(entities = dropped.0, relations = dropped.1, "left out for the token budgets");
     }
-    Ok(Truncated {
+    Ok(FittedGraph {
         entities: kept_entities,
         relations: kept_relations,
         entity_lines,
         relation_lines: section.lines,
         tokens: entity_tokens + section.tokens + claim_tokens,
-        ..Truncated::default()
+        ..FittedGraph::default()
     })
 }
 
-impl Truncated {
+impl FittedGraph {
     /// Adds the head of a list of nodes that fits [`MAX_NODES`] and [`MAX_NODE_TOKENS`].
     pub(super) fn take_nodes(&mut self, nodes: Vec<(LayerNode, f32)>, counter: &LineCounter<'_>) {
         let mut section = Section::new(MAX_NODE_TOKENS, counter);
@@ -129,7 +129,7 @@ impl<'a> Section<'a> {
 
 /// Adds the display names of the relations' ends that are not known yet.
 async fn look_up_names(
-    scope: &Scope<'_>,
+    scope: &FilteredSnapshot<'_>,
     relations: impl Iterator<Item = &Relation>,
     names: &mut BTreeMap<EntityKey, String>,
 ) -> Result<(), QueryError> {
@@ -149,7 +149,7 @@ fn name_of(names: &BTreeMap<EntityKey, String>, key: &EntityKey) -> String {
 
 /// The display names of both ends of each relation, in key order.
 pub(super) async fn names_of_ends(
-    scope: &Scope<'_>,
+    scope: &FilteredSnapshot<'_>,
     relations: &[Relation],
 ) -> Result<Vec<[String; 2]>, QueryError> {
     let mut names = BTreeMap::new();

@@ -7,11 +7,11 @@ use graphloom_core::Span;
 use serde::{Deserialize, Serialize};
 
 use super::calls::QueryCost;
-use super::cite::{self, Cited, Pick};
+use super::cite::{self, CitableChunk, Pick};
 use super::claims::ANSWERS;
 use super::plan::{AnswerStrategy, Plan};
 use super::seen::Workspace;
-use super::stops::{self, Written};
+use super::stops::{self, CutText};
 use super::wording::Tongue;
 use super::{Answer, QueryError, QueryNote, Question, Retrieval, overview, reports};
 use crate::Engine;
@@ -73,7 +73,7 @@ pub(super) async fn answer(
         }
         Intent::Overview => {
             if let Some(overview) = overview::overview(engine, question, retrieval, tongue).await? {
-                let cited: Vec<Cited<'_>> = overview.cited();
+                let cited: Vec<CitableChunk<'_>> = overview.cited();
                 return written(engine, question, AnswerKind::Overview, &overview.draft, &cited, on_delta)
                     .await;
             }
@@ -125,7 +125,7 @@ pub(super) async fn answer(
 
 /// What the claims say that held at the date of the question, with the sentences that state them; `None` where no claim is about
 /// an entity and a kind that the question names.
-fn held_then(retrieval: &Retrieval, cited: &[Cited<'_>], tongue: Tongue) -> Option<Draft> {
+fn held_then(retrieval: &Retrieval, cited: &[CitableChunk<'_>], tongue: Tongue) -> Option<Draft> {
     let date = &retrieval.as_of.as_ref()?.date;
     let best = retrieval.claims.first()?.score;
     let mut draft = Draft::default();
@@ -187,7 +187,7 @@ fn plain(
     words: &str,
     on_delta: &mut (dyn FnMut(&str) + Send),
 ) -> Answer {
-    let Written { text, cut } = stops::cut(question, engine.tokenizer, words);
+    let CutText { text, cut } = stops::cut(question, engine.tokenizer, words);
     on_delta(&text);
     Answer {
         text,
@@ -208,10 +208,10 @@ pub(super) async fn written(
     question: &Question,
     kind: AnswerKind,
     draft: &Draft,
-    cited: &[Cited<'_>],
+    cited: &[CitableChunk<'_>],
     on_delta: &mut (dyn FnMut(&str) + Send),
 ) -> Result<Answer, QueryError> {
-    let Written { text, cut } = stops::cut(question, engine.tokenizer, draft.text.trim_end());
+    let CutText { text, cut } = stops::cut(question, engine.tokenizer, draft.text.trim_end());
     on_delta(&text);
     let kept = draft.picks.iter().filter(|(end, _)| *end <= text.len());
     let picks: Vec<Pick> = kept.map(|(_, pick)| pick.clone()).collect();
@@ -241,7 +241,7 @@ impl Draft {
     /// A line with the words of a quote, white space runs as one blank, and the number of its document.
     ///
     /// - `before`: what stands before it in its line.
-    pub(super) fn quote(&mut self, before: &str, cited: &[Cited<'_>], quote: &Quote) {
+    pub(super) fn quote(&mut self, before: &str, cited: &[CitableChunk<'_>], quote: &Quote) {
         let Some(from) = cited.get(quote.passage) else { return };
         let Some(words) = from.chunk.text.get(quote.range.clone()) else { return };
         self.text.push_str(before);
@@ -296,7 +296,7 @@ mod tests {
         let mut draft = Draft::default();
         draft.line("Closest:");
         let quote = Quote { passage: 0, range: 3..text.len(), matches: vec![3..6, 8..18] };
-        draft.quote("- ", &[Cited { chunk: &chunk, number: 4 }], &quote);
+        draft.quote("- ", &[CitableChunk { chunk: &chunk, number: 4 }], &quote);
         assert_eq!(draft.text, "Closest:\n- The old bridge fell. [4]\n");
         let marked: Vec<&str> = draft.matches.iter().map(|range| &draft.text[range.clone()]).collect();
         assert_eq!(marked, ["The", "old bridge"]);

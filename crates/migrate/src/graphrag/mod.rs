@@ -22,7 +22,7 @@ use crate::share::share;
 use crate::{Found, Import, MigrateError, Vectors};
 use layout::{EntityRow, Layout, RelationRow};
 pub use reports::Reports;
-pub use write::{TABLES, Written, write};
+pub use write::{ExportCounts, TABLES, write};
 
 /// The name that imported extractions and reports are recorded under.
 pub const ORIGIN: &str = "graphrag";

@@ -35,7 +35,7 @@ pub const TABLES: [&str; 7] = [
 
 /// What was written.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Written {
+pub struct ExportCounts {
     /// The tables.
     pub files: Vec<PathBuf>,
     /// Documents.
@@ -60,14 +60,18 @@ pub struct Written {
 /// there is replaced once the new one is complete.
 ///
 /// - `period`: the date of the communities, such as `2026-11-24`.
-pub async fn write(snapshot: &dyn Snapshot, folder: &Path, period: &str) -> Result<Written, MigrateError> {
+pub async fn write(
+    snapshot: &dyn Snapshot,
+    folder: &Path,
+    period: &str,
+) -> Result<ExportCounts, MigrateError> {
     std::fs::create_dir_all(folder)
         .map_err(|source| MigrateError::Write { path: folder.to_owned(), source })?;
     let documents = Documents::read(snapshot).await?;
     let graph = Graph::read(snapshot).await?;
     let covariates = Covariates::read(snapshot, &documents, &graph).await?;
     let communities = CommunityTree::read(snapshot).await?;
-    let mut written = Written {
+    let mut written = ExportCounts {
         documents: documents.list.len() as u64,
         text_units: documents.chunks.len() as u64,
         entities: graph.entities.len() as u64,
@@ -75,7 +79,7 @@ pub async fn write(snapshot: &dyn Snapshot, folder: &Path, period: &str) -> Resu
         covariates: covariates.len(),
         communities: communities.nodes.len() as u64,
         communities_current: communities.current,
-        ..Written::default()
+        ..ExportCounts::default()
     };
     let mut put = |name: &str, columns: Vec<Column>| -> Result<(), MigrateError> {
         let path = folder.join(format!("{name}.parquet"));

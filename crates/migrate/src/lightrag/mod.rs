@@ -13,7 +13,7 @@ use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 use graphloom_core::{EntityKey, EntityRecord, Records, RelationKey, RelationRecord, Span};
-use graphloom_engine::extract::{extract_from_answers, parse::parse};
+use graphloom_engine::extract::{extract_from_answers, records::parse};
 use graphloom_engine::index::{ImportedChunk, ImportedDocument, recorded};
 use graphloom_engine::text::{clean_name, entity_key, sanitize};
 use serde_json::{Map, Value};

@@ -1,8 +1,8 @@
-//! Situations, decisions, mentions, facts and claims.
+//! ChunkContexts, decisions, mentions, facts and claims.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use graphloom_core::{Batch, ChunkId, EntityKey, Situation};
+use graphloom_core::{Batch, ChunkContext, ChunkId, EntityKey};
 
 use super::{SearchChanges, require_all};
 use crate::error::Fault;
@@ -14,7 +14,7 @@ pub(super) async fn apply(
     batch: &Batch,
     touched: &mut SearchChanges,
 ) -> Result<(), Fault> {
-    put_situations(session, batch, touched).await?;
+    put_chunk_contexts(session, batch, touched).await?;
     put_decisions(session, batch).await?;
     clear(session, &batch.clear_graph_of).await?;
     let mentions = batch.put_mentions.iter().map(|mention| mention.chunk.as_str());
@@ -27,24 +27,32 @@ pub(super) async fn apply(
     put_claims(session, batch).await
 }
 
-async fn put_situations(session: &Session, batch: &Batch, touched: &mut SearchChanges) -> Result<(), Fault> {
-    if !batch.remove_situations.is_empty() {
-        let ids: Vec<&str> = batch.remove_situations.iter().map(ChunkId::as_str).collect();
+async fn put_chunk_contexts(
+    session: &Session,
+    batch: &Batch,
+    touched: &mut SearchChanges,
+) -> Result<(), Fault> {
+    if !batch.remove_chunk_contexts.is_empty() {
+        let ids: Vec<&str> = batch.remove_chunk_contexts.iter().map(ChunkId::as_str).collect();
         session.run("DELETE FROM situations WHERE workspace_id = $1 AND chunk = ANY($2)", &[&ids]).await?;
         touched.chunks.extend(ids.into_iter().map(str::to_owned));
     }
-    if batch.put_situations.is_empty() {
+    if batch.put_chunk_contexts.is_empty() {
         return Ok(());
     }
-    let situations: BTreeMap<&str, &Situation> =
-        batch.put_situations.iter().map(|situation| (situation.chunk.as_str(), situation)).collect();
-    require_all(session, "chunks", "id", &situations.keys().copied().collect()).await?;
-    let ids: Vec<&str> = situations.keys().copied().collect();
-    let keys: Vec<&str> = situations.values().map(|situation| situation.key.as_str()).collect();
-    let authors: Vec<&str> = situations.values().map(|situation| situation.by.as_str()).collect();
-    let failed: Vec<bool> = situations.values().map(|situation| situation.failure().is_some()).collect();
-    let bodies = situations.values().map(rows::body).collect::<Result<Vec<_>, _>>()?;
-    let sql = "INSERT INTO situations \
+    let chunk_contexts: BTreeMap<&str, &ChunkContext> = batch
+        .put_chunk_contexts
+        .iter()
+        .map(|chunk_context| (chunk_context.chunk.as_str(), chunk_context))
+        .collect();
+    require_all(session, "chunks", "id", &chunk_contexts.keys().copied().collect()).await?;
+    let ids: Vec<&str> = chunk_contexts.keys().copied().collect();
+    let keys: Vec<&str> = chunk_contexts.values().map(|chunk_context| chunk_context.key.as_str()).collect();
+    let authors: Vec<&str> = chunk_contexts.values().map(|chunk_context| chunk_context.by.as_str()).collect();
+    let failed: Vec<bool> =
+        chunk_contexts.values().map(|chunk_context| chunk_context.failure().is_some()).collect();
+    let bodies = chunk_contexts.values().map(rows::body).collect::<Result<Vec<_>, _>>()?;
+    let sql = "INSERT INTO chunk_contexts \
             SELECT $1, * FROM unnest($2::text[], $3::text[], $4::text[], $5::bool[], $6::text[]) \
         ON CONFLICT (workspace_id, chunk) DO UPDATE SET key = EXCLUDED.key, author = EXCLUDED.author, \
             failed = EXCLUDED.failed, body = EXCLUDED.body";

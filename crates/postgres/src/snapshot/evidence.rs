@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 use graphloom_core::{
-    Chunk, ChunkCounts, ChunkExtraction, ChunkId, ContentHash, Document, DocumentFilter, DocumentId,
-    Evidence, Extraction, ExtractionKey, IsoDate, RejectReason, Renewal, Situation, SituationKey, StoreError,
+    Chunk, ChunkContext, ChunkContextKey, ChunkCounts, ChunkExtraction, ChunkId, ContentHash, Document,
+    DocumentFilter, DocumentId, Evidence, Extraction, ExtractionKey, IsoDate, RejectReason, Renewal,
+    StoreError,
 };
 use tokio_postgres::Row;
 
@@ -91,7 +92,7 @@ impl Evidence for PostgresSnapshot {
             |state: &str| format!("count(*) FILTER (WHERE c.extraction LIKE '{{\"state\":\"{state}\"%')");
         let sql = format!(
             "SELECT c.document, count(*), {}, {}, {}, count(s.chunk) FROM chunks c \
-             LEFT JOIN situations s ON s.workspace_id = $1 AND s.chunk = c.id AND s.failed \
+             LEFT JOIN chunk_contexts s ON s.workspace_id = $1 AND s.chunk = c.id AND s.failed \
              WHERE c.workspace_id = $1 AND c.document = ANY($2) GROUP BY c.document",
             is("done"),
             is("damaged"),
@@ -103,7 +104,7 @@ impl Evidence for PostgresSnapshot {
                 extracted: count(row, 2)? + count(row, 3)?,
                 damaged: count(row, 3)?,
                 failed: count(row, 4)?,
-                unsituated: count(row, 5)?,
+                without_context: count(row, 5)?,
             })
         };
         let found = self.by_id(&sql, ids(documents), counts).await?;
@@ -143,34 +144,34 @@ impl Evidence for PostgresSnapshot {
         self.each(sql, ids(documents), second).await
     }
 
-    async fn situations(&self, chunks: &[ChunkId]) -> Result<Vec<Option<Situation>>, StoreError> {
+    async fn chunk_contexts(&self, chunks: &[ChunkId]) -> Result<Vec<Option<ChunkContext>>, StoreError> {
         let sql = "SELECT chunk, body FROM situations WHERE workspace_id = $1 AND chunk = ANY($2)";
         self.by_id(sql, chunks.iter().map(ChunkId::as_str).collect(), second).await
     }
 
-    async fn situating_texts(&self, keys: &[SituationKey]) -> Result<Vec<Option<String>>, StoreError> {
-        let sql = "SELECT DISTINCT ON (key) key, body FROM situations \
+    async fn context_texts(&self, keys: &[ChunkContextKey]) -> Result<Vec<Option<String>>, StoreError> {
+        let sql = "SELECT DISTINCT ON (key) key, body FROM chunk_contexts \
             WHERE workspace_id = $1 AND key = ANY($2) AND NOT failed ORDER BY key, chunk";
-        let keys = keys.iter().map(SituationKey::as_str).collect();
-        let found = self.by_id(sql, keys, second::<Situation>).await?;
-        Ok(found.into_iter().map(|situation| situation?.text().map(str::to_owned)).collect())
+        let keys = keys.iter().map(ChunkContextKey::as_str).collect();
+        let found = self.by_id(sql, keys, second::<ChunkContext>).await?;
+        Ok(found.into_iter().map(|chunk_context| chunk_context?.text().map(str::to_owned)).collect())
     }
 
-    async fn failed_situations_of(
+    async fn failed_contexts_of(
         &self,
         documents: &[DocumentId],
     ) -> Result<Vec<Vec<(u32, String)>>, StoreError> {
         let sql = "SELECT c.document, s.body, c.ordinal FROM chunks c \
-            JOIN situations s ON s.workspace_id = $1 AND s.chunk = c.id AND s.failed \
+            JOIN chunk_contexts s ON s.workspace_id = $1 AND s.chunk = c.id AND s.failed \
             WHERE c.workspace_id = $1 AND c.document = ANY($2) ORDER BY c.ordinal, c.id";
         let read = |row: &Row| {
-            let situation: Situation = second(row)?;
-            Ok((count(row, 2)?, situation.failure().unwrap_or_default().to_owned()))
+            let chunk_context: ChunkContext = second(row)?;
+            Ok((count(row, 2)?, chunk_context.failure().unwrap_or_default().to_owned()))
         };
         self.each(sql, ids(documents), read).await
     }
 
-    async fn situation_counts(&self) -> Result<BTreeMap<String, u64>, StoreError> {
+    async fn chunk_context_counts(&self) -> Result<BTreeMap<String, u64>, StoreError> {
         let sql = "SELECT author, count(*) FROM situations WHERE workspace_id = $1 GROUP BY author";
         Ok(self.all(sql, &[], |row| Ok((get(row, 0)?, rows::number(row, 1)?))).await?.into_iter().collect())
     }

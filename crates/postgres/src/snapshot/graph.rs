@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use graphloom_core::{
-    Allowed, ChunkId, Claim, DocumentId, Entity, EntityKey, Fact, Graph, GraphKey, Layer, LayerName,
+    ChunkId, Claim, DocumentId, Entity, EntityKey, Fact, FilteredIds, Graph, GraphKey, Layer, LayerName,
     LayerNode, LinkGraph, Member, Mention, NodeKey, Relation, RelationKey, StoreError, Summary,
 };
 use tokio_postgres::Row;
@@ -96,7 +96,7 @@ impl Graph for PostgresSnapshot {
     async fn chunks_behind(
         &self,
         keys: &[GraphKey],
-        within: Option<&Allowed>,
+        within: Option<&FilteredIds>,
         limit: usize,
     ) -> Result<Vec<Vec<ChunkId>>, StoreError> {
         let restricted = match within {

@@ -56,7 +56,7 @@ impl PostgresSnapshot {
                 page.rows = self.select(&sql, &[&after, &rows::limit(page.limit)], rows::chunk).await?;
             }
             PageOf::Renewals(page) => self.bodies(page, "renewals", "chunk").await?,
-            PageOf::Situations(page) => self.bodies(page, "situations", "chunk").await?,
+            PageOf::ChunkContexts(page) => self.bodies(page, "situations", "chunk").await?,
             PageOf::Extractions(page) => self.bodies(page, "extractions", "key").await?,
             PageOf::Mentions(page) => {
                 let sql = "SELECT body FROM mentions WHERE workspace_id = $1 AND (chunk, ordinal) > ($2, $3) \

@@ -8,9 +8,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::reading::{find_documents, unknown_document};
-use super::row::{Calling, Row, schema_of};
+use super::row::{Row, ToolCall, schema_of};
 use crate::access::Right;
-use crate::host::Missing;
+use crate::host::IfMissing;
 use crate::problem::Problem;
 use crate::route::Load;
 use crate::routes::{InsertResponse, add_texts, source_of};
@@ -69,13 +69,13 @@ struct AddOutput {
 }
 
 async fn add_document(
-    calling: Arc<Calling>,
+    calling: Arc<ToolCall>,
     AddInput { name, text, replace }: AddInput,
 ) -> Result<AddOutput, Problem> {
     let source = source_of(text, Some(&name), None)?;
     let file_path = source.name.clone();
     let added = add_texts(&calling.app, &calling.workspace, vec![source], !replace, "mcp").await?;
-    let space = calling.space(Missing::Leave).await?;
+    let space = calling.space(IfMissing::Leave).await?;
     let axum::Json(InsertResponse { message, track_id, .. }) = added;
     let snapshot = space.indexing.store.snapshot().await?;
     let versions = find_documents(snapshot.as_ref(), &file_path).await?;
@@ -107,10 +107,10 @@ struct ForgetOutput {
 }
 
 async fn forget_document(
-    calling: Arc<Calling>,
+    calling: Arc<ToolCall>,
     ForgetInput { document }: ForgetInput,
 ) -> Result<ForgetOutput, Problem> {
-    let space = calling.space(Missing::Leave).await?;
+    let space = calling.space(IfMissing::Leave).await?;
     let snapshot = space.indexing.store.snapshot().await?;
     let versions = find_documents(snapshot.as_ref(), &document).await?;
     drop(snapshot);

@@ -36,7 +36,7 @@ use crate::guard::{check, turn_of};
 use crate::problem::Problem;
 use crate::route::Load;
 use crate::turns::{Holder, Turn};
-use row::{Calling, Row};
+use row::{Row, ToolCall};
 
 /// Instructions for models, sent before the tools.
 const INSTRUCTIONS: &str = "Graphloom holds documents and the knowledge graph built from them. `search` finds passages, \
@@ -88,7 +88,7 @@ impl Tools {
         if row.load != Load::Look {
             turns.extend(turn_of(&self.app, row.load, &self.holder).await?);
         }
-        let calling = Calling { app: self.app.clone(), workspace: self.workspace.clone(), _turns: turns };
+        let calling = ToolCall { app: self.app.clone(), workspace: self.workspace.clone(), _turns: turns };
         (row.call)(calling, request.arguments.unwrap_or_default()).await
     }
 }

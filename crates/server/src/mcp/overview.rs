@@ -10,9 +10,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::reading::within;
-use super::row::{Calling, Row, schema_of};
+use super::row::{Row, ToolCall, schema_of};
 use crate::access::Right;
-use crate::host::Missing;
+use crate::host::IfMissing;
 use crate::problem::Problem;
 use crate::route::Load;
 
@@ -116,11 +116,11 @@ struct CentralEntity {
 }
 
 async fn overview(
-    calling: Arc<Calling>,
+    calling: Arc<ToolCall>,
     OverviewInput { limit }: OverviewInput,
 ) -> Result<OverviewOutput, Problem> {
     within("limit", limit, MAX_ITEMS)?;
-    let space = calling.space(Missing::Leave).await?;
+    let space = calling.space(IfMissing::Leave).await?;
     let snapshot = space.asking.store.snapshot().await?;
     let snapshot = snapshot.as_ref();
     let counts = snapshot.counts().await?;

@@ -14,16 +14,16 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::row::{Calling, Row, schema_of};
+use super::row::{Row, ToolCall, schema_of};
 use crate::access::Right;
 use crate::answering::answer_from;
 use crate::behind::Behind;
-use crate::host::Missing;
+use crate::host::IfMissing;
 use crate::place::CitationItem;
 use crate::problem::Problem;
 use crate::query_request::mode_schema;
 use crate::route::Load;
-use crate::routes::{Suggested, citations, suggested};
+use crate::routes::{Suggestions, citations, suggested};
 
 /// Maximum hits of each kind.
 const MAX_HITS: usize = 50;
@@ -77,7 +77,7 @@ pub(super) const ROWS: &[Row] = &[
         load: Load::Question,
         destroys: false,
         takes: schema_of::<SuggestInput>,
-        gives: schema_of::<Suggested>,
+        gives: schema_of::<Suggestions>,
         call: |calling, arguments| calling.answer(arguments, suggest_questions),
     },
     Row {
@@ -181,11 +181,11 @@ struct RelationItem {
 }
 
 async fn search(
-    calling: Arc<Calling>,
+    calling: Arc<ToolCall>,
     SearchInput { query, limit, filter }: SearchInput,
 ) -> Result<SearchOutput, Problem> {
     within("limit", limit, MAX_HITS)?;
-    let space = calling.space(Missing::Leave).await?;
+    let space = calling.space(IfMissing::Leave).await?;
     let hits = query::search(&space.asking, &query, limit, filter.as_ref()).await?;
     let passages = hits.passages.into_iter().map(|hit| Passage {
         document: hit.chunk.document.to_string(),
@@ -263,10 +263,10 @@ struct ConsultedDocument {
 }
 
 async fn ask(
-    calling: Arc<Calling>,
+    calling: Arc<ToolCall>,
     AskInput { question, mode, filter }: AskInput,
 ) -> Result<AskOutput, Problem> {
-    let space = calling.space(Missing::Leave).await?;
+    let space = calling.space(IfMissing::Leave).await?;
     let text = question.trim().to_owned();
     let mut question = Question { text, mode, filter, stream: false, ..Question::default() };
     question.check()?;
@@ -306,11 +306,11 @@ fn five() -> usize {
 }
 
 async fn suggest_questions(
-    calling: Arc<Calling>,
+    calling: Arc<ToolCall>,
     SuggestInput { about, limit }: SuggestInput,
-) -> Result<Suggested, Problem> {
+) -> Result<Suggestions, Problem> {
     within("limit", limit, MAX_HITS)?;
-    let space = calling.space(Missing::Leave).await?;
+    let space = calling.space(IfMissing::Leave).await?;
     suggested(&space.asking, about.as_deref(), limit).await
 }
 
@@ -361,11 +361,11 @@ struct SourceOutput {
 }
 
 async fn get_source(
-    calling: Arc<Calling>,
+    calling: Arc<ToolCall>,
     SourceInput { document, start, max_bytes }: SourceInput,
 ) -> Result<SourceOutput, Problem> {
     within("max_bytes", max_bytes, MAX_TEXT)?;
-    let space = calling.space(Missing::Leave).await?;
+    let space = calling.space(IfMissing::Leave).await?;
     let snapshot = space.asking.store.snapshot().await?;
     let snapshot = snapshot.as_ref();
     let gone = || unknown_document(&document);
@@ -464,12 +464,12 @@ struct NeighborsOutput {
 }
 
 async fn graph_neighbors(
-    calling: Arc<Calling>,
+    calling: Arc<ToolCall>,
     NeighborsInput { entity, depth, limit }: NeighborsInput,
 ) -> Result<NeighborsOutput, Problem> {
     within("depth", depth as usize, MAX_DEPTH as usize)?;
     within("limit", limit, MAX_ENTITIES)?;
-    let space = calling.space(Missing::Leave).await?;
+    let space = calling.space(IfMissing::Leave).await?;
     let snapshot = space.asking.store.snapshot().await?;
     let snapshot = snapshot.as_ref();
     let query = SubgraphQuery { label: entity.trim().to_owned(), max_depth: depth, max_nodes: limit };

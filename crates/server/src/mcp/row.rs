@@ -16,7 +16,7 @@ use serde_json::Value;
 use crate::access::Right;
 use crate::apart::apart;
 use crate::app::App;
-use crate::host::Missing;
+use crate::host::IfMissing;
 use crate::misfit::in_plain_words;
 use crate::problem::Problem;
 use crate::route::Load;
@@ -41,7 +41,7 @@ pub(super) struct Row {
     /// Output schema.
     pub(super) gives: fn() -> Arc<JsonObject>,
     /// Handler.
-    pub(super) call: fn(Calling, JsonObject) -> BoxFuture<'static, Result<Value, Problem>>,
+    pub(super) call: fn(ToolCall, JsonObject) -> BoxFuture<'static, Result<Value, Problem>>,
 }
 
 impl Row {
@@ -80,7 +80,7 @@ fn without_rust_formats(schema: &mut Schema) {
 }
 
 /// A permitted call of a tool.
-pub(super) struct Calling {
+pub(super) struct ToolCall {
     pub(super) app: App,
     /// The workspace of the call.
     pub(super) workspace: WorkspaceId,
@@ -88,9 +88,9 @@ pub(super) struct Calling {
     pub(super) _turns: Vec<Arc<Turn>>,
 }
 
-impl Calling {
+impl ToolCall {
     /// Opens the workspace.
-    pub(super) async fn space(&self, missing: Missing) -> Result<Arc<Space>, Problem> {
+    pub(super) async fn space(&self, missing: IfMissing) -> Result<Arc<Space>, Problem> {
         self.app.spaces.get(&self.workspace, missing).await
     }
 

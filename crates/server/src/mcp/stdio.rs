@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use super::Tools;
 use crate::access::{AccessError, Caller, Grant, Right, random};
 use crate::app::{App, Indexing, Parts};
-use crate::host::{Host, Missing};
+use crate::host::{Host, IfMissing};
 use crate::limits::{Limits, MAX_MCP_BODY};
 use crate::turns::Holder;
 
@@ -68,7 +68,7 @@ pub async fn serve_mcp(
     let (opening, opened) = (app.clone(), workspace.clone());
     tokio::spawn(async move {
         // Opening it now starts indexing what is queued and speeds up the first call. It may not exist yet.
-        if let Err(problem) = opening.spaces.get(&opened, Missing::Leave).await {
+        if let Err(problem) = opening.spaces.get(&opened, IfMissing::Leave).await {
             tracing::info!(why = problem.words(), "the workspace is not open yet");
         }
     });

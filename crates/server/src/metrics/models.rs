@@ -14,8 +14,8 @@ use graphloom_core::{
     Purpose, Reranker, Reranking, Role, Usage,
 };
 use graphloom_engine::Engine;
+use graphloom_engine::chunk_context::ContextWriter;
 use graphloom_engine::money::Prices;
-use graphloom_engine::situate::Situator;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -110,8 +110,8 @@ pub(crate) fn counted(mut engine: Engine, metrics: &Arc<Metrics>, prices: &Arc<P
     ] {
         *model = model.take().map(|inner| chat(role, inner));
     }
-    if let Situator::Model(inner) = &models.situator {
-        models.situator = Situator::Model(chat(Role::Context, Arc::clone(inner)));
+    if let ContextWriter::Model(inner) = &models.context_writer {
+        models.context_writer = ContextWriter::Model(chat(Role::Context, Arc::clone(inner)));
     }
     let inner = Arc::clone(&models.embedder);
     models.embedder = Arc::new(CountedEmbedder { inner, asked: asked(Role::Embed) });

@@ -143,7 +143,7 @@ async fn ill_chunks(snapshot: &dyn Snapshot) -> Result<[u64; 3], StoreError> {
             filter.admitted(snapshot, page).await?.into_iter().map(|document| document.id).collect();
         seen += of_kinds.len();
         for counts in snapshot.chunk_counts_of(&of_kinds).await? {
-            for (sum, count) in ill.iter_mut().zip([counts.failed, counts.damaged, counts.unsituated]) {
+            for (sum, count) in ill.iter_mut().zip([counts.failed, counts.damaged, counts.without_context]) {
                 *sum += u64::from(count);
             }
         }
@@ -185,7 +185,7 @@ struct FailuresIn {
 }
 
 /// The kinds of chunk failures.
-const KINDS: [&str; 3] = ["failed", "damaged", "unsituated"];
+const KINDS: [&str; 3] = ["failed", "damaged", "without_context"];
 
 type Gauges<Labels> = Family<Labels, Gauge<i64, AtomicI64>>;
 

@@ -15,8 +15,8 @@ use super::configuration::Configuration;
 use crate::access::Right;
 use crate::apart::apart;
 use crate::app::App;
-use crate::guard::Admitted;
-use crate::host::Missing;
+use crate::guard::Admission;
+use crate::host::IfMissing;
 use crate::problem::Problem;
 use crate::route::{Gives, Load, Needs, Route, schema};
 use crate::space::SpaceFault;
@@ -64,7 +64,7 @@ struct Readiness {
     faults: Vec<SpaceFault>,
 }
 
-async fn readyz(State(app): State<App>, admitted: Admitted) -> Response {
+async fn readyz(State(app): State<App>, admitted: Admission) -> Response {
     if *app.draining.borrow() {
         return Problem::new(StatusCode::SERVICE_UNAVAILABLE, "the server is stopping").into_response();
     }
@@ -126,13 +126,13 @@ struct Health {
     configuration: Option<Configuration>,
 }
 
-async fn health(State(app): State<App>, admitted: Admitted) -> Result<axum::Json<Health>, Problem> {
+async fn health(State(app): State<App>, admitted: Admission) -> Result<axum::Json<Health>, Problem> {
     let access = app.access.read();
     let has_users = access.as_ref().is_ok_and(|access| !access.users.is_empty());
     let may_read =
         admitted.caller.grant.reaches(&admitted.workspace) && admitted.caller.grant.right >= Right::Read;
     let space = match may_read {
-        true => match app.spaces.get(&admitted.workspace, Missing::Leave).await {
+        true => match app.spaces.get(&admitted.workspace, IfMissing::Leave).await {
             Ok(space) => Some(space),
             // A permitted caller is told that the named workspace does not exist; the server itself is healthy.
             Err(problem) if problem.is_not_found() && admitted.names_workspace => return Err(problem),

@@ -13,7 +13,7 @@ use super::health::API_VERSION;
 use crate::access::{AccessError, Caller, guest_token};
 use crate::app::{App, now};
 use crate::background::in_background;
-use crate::guard::Admitted;
+use crate::guard::Admission;
 use crate::input::Form;
 use crate::observe::LoginName;
 use crate::origin::Origin;
@@ -128,7 +128,7 @@ struct CredentialInfo {
     workspaces: Option<BTreeSet<String>>,
 }
 
-async fn verify(admitted: Admitted) -> axum::Json<CredentialInfo> {
+async fn verify(admitted: Admission) -> axum::Json<CredentialInfo> {
     let Caller { name, grant } = admitted.caller;
     let workspaces = grant.workspaces.map(|names| names.iter().map(ToString::to_string).collect());
     axum::Json(CredentialInfo { status: "ok", name, right: grant.right.name(), workspaces })

@@ -15,7 +15,7 @@ use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use serde_json::{Value, json};
 
 use crate::app::App;
-use crate::guard::{Admitted, check_origin};
+use crate::guard::{Admission, check_origin};
 use crate::input::{is_kind, read};
 use crate::limits::MAX_MCP_BODY;
 use crate::mcp::Tools;
@@ -33,12 +33,12 @@ pub(super) const ROUTES: &[Route] = &[Route::post(
 .takes(Takes::Json(schema::<Value>))
 .gives(Gives::Json(schema::<Value>))];
 
-async fn message(State(app): State<App>, admitted: Admitted, request: Request) -> Result<Response, Problem> {
+async fn message(State(app): State<App>, admitted: Admission, request: Request) -> Result<Response, Problem> {
     // Required by the protocol whatever the credential.
     check_origin(&app, &request)?;
     let (head, body) = request.into_parts();
     let body = read(Request::new(body)).await?;
-    let Admitted { caller, workspace, holder, turn, .. } = admitted;
+    let Admission { caller, workspace, holder, turn, .. } = admitted;
     let tools = Tools::new(app, caller, workspace, holder, turn);
     // The guard has checked the host already. Sessions would have to be limited and could be guessed.
     let config = StreamableHttpServerConfig::default()

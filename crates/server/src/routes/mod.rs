@@ -20,7 +20,7 @@ mod workspace;
 
 pub(crate) use documents::{InsertResponse, add_texts, source_of};
 pub(crate) use query::citations;
-pub(crate) use suggestions::{Suggested, suggested};
+pub(crate) use suggestions::{Suggestions, suggested};
 
 use std::sync::LazyLock;
 

@@ -10,11 +10,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::answering::{Answered, ask, check_answerable, write_answer};
+use crate::answering::{QuestionOutcome, ask, check_answerable, write_answer};
 use crate::apart::asked_apart;
 use crate::app::{App, now};
-use crate::chat::{Asked, Message, Stop, Tokens, asked, below, limit, model_names, question_of};
-use crate::guard::Admitted;
+use crate::chat::{Message, ModelChoice, Stop, Tokens, asked, below, limit, model_names, question_of};
+use crate::guard::Admission;
 use crate::input::AnyJson;
 use crate::lines::{Framing, Lines};
 use crate::problem::Problem;
@@ -187,7 +187,7 @@ async fn version() -> axum::Json<Version> {
     axum::Json(Version { version: VERSION })
 }
 
-async fn tags(State(app): State<App>, admitted: Admitted) -> Result<axum::Json<Tags>, Problem> {
+async fn tags(State(app): State<App>, admitted: Admission) -> Result<axum::Json<Tags>, Problem> {
     let names = model_names(&app, &admitted).await?;
     let tag = |name: String| Tag {
         model: name.clone(),
@@ -216,10 +216,10 @@ fn details() -> Value {
 
 async fn show(
     State(app): State<App>,
-    admitted: Admitted,
+    admitted: Admission,
     AnyJson(ShowRequest { model }): AnyJson<ShowRequest>,
 ) -> Result<axum::Json<Value>, Problem> {
-    let Asked { space, .. } = asked(&app, &admitted, &model).await?;
+    let ModelChoice { space, .. } = asked(&app, &admitted, &model).await?;
     Ok(axum::Json(json!({
         "modelfile": "",
         "parameters": "",
@@ -236,12 +236,12 @@ async fn show(
 
 async fn generate(
     State(app): State<App>,
-    admitted: Admitted,
+    admitted: Admission,
     AnyJson(request): AnyJson<GenerateRequest>,
 ) -> Result<Response, Problem> {
     let GenerateRequest { model, prompt, system, format, images, stream, options } = request;
     check_options(format.as_ref(), images.as_deref())?;
-    let Asked { space, .. } = asked(&app, &admitted, &model).await?;
+    let ModelChoice { space, .. } = asked(&app, &admitted, &model).await?;
     let form = Form { model, generates: true };
     let Some(text) = prompt.filter(|prompt| !prompt.is_empty()) else { return Ok(form.loaded()) };
     let stream = stream.unwrap_or(true);
@@ -253,12 +253,12 @@ async fn generate(
 
 async fn chat(
     State(app): State<App>,
-    admitted: Admitted,
+    admitted: Admission,
     AnyJson(request): AnyJson<OllamaChatRequest>,
 ) -> Result<Response, Problem> {
     let OllamaChatRequest { model, messages, system, format, stream, options } = request;
     check_options(format.as_ref(), None)?;
-    let Asked { space, mode } = asked(&app, &admitted, &model).await?;
+    let ModelChoice { space, mode } = asked(&app, &admitted, &model).await?;
     let form = Form { model, generates: false };
     let Some(messages) = messages.filter(|messages| !messages.is_empty()) else { return Ok(form.loaded()) };
     let mut question = question_of(messages, mode.unwrap_or(Mode::Mix))?;
@@ -346,7 +346,7 @@ impl Form {
     }
 
     /// The last line, with `text` if it is the only one.
-    fn end(&self, text: &str, answered: &Answered, since: Instant) -> Value {
+    fn end(&self, text: &str, answered: &QuestionOutcome, since: Instant) -> Value {
         let total = nanoseconds(since);
         let tokens = Tokens::of(&answered.calls);
         let mut line = self.piece(text);
@@ -371,7 +371,7 @@ impl Form {
 }
 
 async fn respond(
-    admitted: Admitted,
+    admitted: Admission,
     space: std::sync::Arc<Space>,
     mut question: Question,
     form: Form,
@@ -407,11 +407,11 @@ async fn respond(
 
 async fn embed(
     State(app): State<App>,
-    admitted: Admitted,
+    admitted: Admission,
     AnyJson(request): AnyJson<EmbedRequest>,
 ) -> Result<axum::Json<EmbedResponse>, Problem> {
     let EmbedRequest { model, input, dimensions } = request;
-    let Asked { space, .. } = asked(&app, &admitted, &model).await?;
+    let ModelChoice { space, .. } = asked(&app, &admitted, &model).await?;
     let started = Instant::now();
     let texts = input.map_or(Ok(Vec::new()), Input::texts)?;
     let is_nothing = texts.iter().all(String::is_empty) && texts.len() < 2;
@@ -428,10 +428,10 @@ async fn embed(
 
 async fn embed_one(
     State(app): State<App>,
-    admitted: Admitted,
+    admitted: Admission,
     AnyJson(request): AnyJson<EmbedOneRequest>,
 ) -> Result<axum::Json<EmbeddingResponse>, Problem> {
-    let Asked { space, .. } = asked(&app, &admitted, &request.model).await?;
+    let ModelChoice { space, .. } = asked(&app, &admitted, &request.model).await?;
     let embedding = match request.prompt.filter(|prompt| !prompt.is_empty()) {
         Some(prompt) => {
             let made = asked_apart(async move || vectors(&space, &[prompt], None).await).await?;

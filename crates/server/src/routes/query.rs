@@ -5,15 +5,15 @@ use std::time::Instant;
 use axum::response::Response;
 use axum::routing::post;
 use graphloom_engine::Engine;
-use graphloom_engine::query::{self, ListedDocument, Mode, QueryNote, Question, Retrieval, Wanted};
+use graphloom_engine::query::{self, ListedDocument, Mode, QueryNote, Question, QuestionOutput, Retrieval};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
 
 use super::query_data::RouteItem;
-use crate::answering::{Answered, answer_from, check_answerable};
+use crate::answering::{QuestionOutcome, answer_from, check_answerable};
 use crate::apart::asked_apart;
-use crate::guard::Admitted;
+use crate::guard::Admission;
 use crate::input::{Existing, Json};
 use crate::lines::{Framing, Lines};
 use crate::place::CitationItem;
@@ -150,7 +150,7 @@ async fn answer(
 
 async fn stream(
     Existing(space): Existing,
-    admitted: Admitted,
+    admitted: Admission,
     Json(request): Json<QueryRequest>,
 ) -> Result<Response, Problem> {
     let started = Instant::now();
@@ -192,7 +192,7 @@ impl LineStream<'_> {
         }
         let retrieval = query::retrieve(engine, question).await?;
         let references = references::<ReferenceItem>(question, &retrieval);
-        let is_whole = !question.stream || question.wanted() != Wanted::Answer;
+        let is_whole = !question.stream || question.wanted() != QuestionOutput::Answer;
         if is_whole {
             let answered = answer_from(engine, question, &retrieval, &mut |_| {}).await?;
             let response = format!("{}{}", answered.text, answered.reference_list(question));
@@ -248,7 +248,7 @@ pub(super) fn references<T: From<ListedDocument>>(
     Some(query::references(question, retrieval)?.into_iter().map(T::from).collect())
 }
 
-pub(crate) fn citations(answered: &Answered) -> Vec<CitationItem> {
+pub(crate) fn citations(answered: &QuestionOutcome) -> Vec<CitationItem> {
     answered.citations.iter().map(CitationItem::from).collect()
 }
 

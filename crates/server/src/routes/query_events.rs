@@ -15,9 +15,9 @@ use serde_json::json;
 
 use super::query::{ReferenceItem, notes, references, seconds};
 use super::query_data::RouteItem;
-use crate::answering::{Answered, answer_from, check_answerable};
+use crate::answering::{QuestionOutcome, answer_from, check_answerable};
 use crate::apart::asked_apart;
-use crate::guard::Admitted;
+use crate::guard::Admission;
 use crate::input::{Existing, Json};
 use crate::lines::{Framing, HEARTBEAT, Lines};
 use crate::place::CitationItem;
@@ -134,7 +134,7 @@ struct MarkItem {
 
 async fn events(
     Existing(space): Existing,
-    admitted: Admitted,
+    admitted: Admission,
     Json(request): Json<QueryRequest>,
 ) -> Result<Response, Problem> {
     let started = Instant::now();
@@ -185,7 +185,7 @@ async fn write(
 
 /// What the numbers of the answer point to. The sentences of a verbatim answer are the quotes themselves; an LLM's
 /// are resolved.
-fn marks(answered: &Answered, retrieval: &Retrieval) -> Vec<MarkItem> {
+fn marks(answered: &QuestionOutcome, retrieval: &Retrieval) -> Vec<MarkItem> {
     let citations = &answered.citations;
     let resolved = |cited: &Option<query::CitedSpan>| {
         let query::CitedSpan { number, document, span } = cited.as_ref()?;

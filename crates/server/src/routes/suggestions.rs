@@ -18,7 +18,7 @@ pub(super) const ROUTES: &[Route] = &[Route::get(
 .reads()
 .load(Load::Question)
 .takes(Takes::Query(schema::<SuggestParams>))
-.gives(Gives::Json(schema::<Suggested>))];
+.gives(Gives::Json(schema::<Suggestions>))];
 
 #[derive(Deserialize, JsonSchema)]
 struct SuggestParams {
@@ -37,7 +37,7 @@ fn five() -> usize {
 
 /// Questions to ask next.
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct Suggested {
+pub(crate) struct Suggestions {
     /// The most interesting first.
     questions: Vec<SuggestedQuestion>,
     /// The model that proposed them; `null` for rules.
@@ -78,7 +78,7 @@ impl From<Suggestion> for SuggestedQuestion {
 async fn list(
     Existing(space): Existing,
     Params(SuggestParams { about, limit }): Params<SuggestParams>,
-) -> Result<axum::Json<Suggested>, Problem> {
+) -> Result<axum::Json<Suggestions>, Problem> {
     if !(1..=MAX_SUGGESTIONS).contains(&limit) {
         return Err(Problem::invalid(format!("limit must be from 1 to {MAX_SUGGESTIONS}")));
     }
@@ -90,8 +90,8 @@ pub(crate) async fn suggested(
     engine: &graphloom_engine::Engine,
     about: Option<&str>,
     limit: usize,
-) -> Result<Suggested, Problem> {
+) -> Result<Suggestions, Problem> {
     let found = query::suggest(engine, about, limit).await?;
     let questions = found.questions.into_iter().map(SuggestedQuestion::from).collect();
-    Ok(Suggested { questions, model: found.model, dropped: found.dropped })
+    Ok(Suggestions { questions, model: found.model, dropped: found.dropped })
 }

@@ -9,13 +9,13 @@ use axum::response::Response;
 use axum::routing::get;
 use graphloom_core::{DumpError, DumpHash, write_dump};
 use graphloom_engine::export::{ExportError, ExportFormat, ExportPart, export};
-use graphloom_engine::money::{CostBy, CostGroup, Spent, spending};
+use graphloom_engine::money::{CallTotals, CostBy, CostGroup, spending};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
 
 use crate::apart::apart;
-use crate::guard::Admitted;
+use crate::guard::Admission;
 use crate::input::{Existing, Params};
 use crate::pipe::pipe;
 use crate::problem::{Problem, chain};
@@ -95,8 +95,8 @@ struct CostRow {
     unpriced_calls: u64,
 }
 
-impl From<Spent> for CostRow {
-    fn from(spent: Spent) -> Self {
+impl From<CallTotals> for CostRow {
+    fn from(spent: CallTotals) -> Self {
         let CostGroup { day, role, model, document } = spent.group;
         Self {
             day,
@@ -166,7 +166,7 @@ async fn cost(
 
 async fn export_graph(
     Existing(space): Existing,
-    admitted: Admitted,
+    admitted: Admission,
     Params(ExportParams { format, only }): Params<ExportParams>,
 ) -> Result<Response, Problem> {
     let parts = match &only {

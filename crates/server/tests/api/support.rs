@@ -11,13 +11,13 @@ use graphloom_core::{
     Clock, Embedder, Embeddings, ModelError, Purpose, Store, StoreError, Timestamp, WorkspaceId,
 };
 use graphloom_engine::derive::{Communities, derive};
-use graphloom_engine::index::{self, Reading, Source};
+use graphloom_engine::index::{self, Source, SourceText};
 use graphloom_engine::money::Prices;
-use graphloom_engine::parse::ParseLimits;
+use graphloom_engine::readers::ParseLimits;
 use graphloom_engine::{Engine, Models};
 use graphloom_providers::builtin::BuiltinEmbedder;
 use graphloom_server::{
-    AccessFile, Grant, Host, HostError, Limits, Missing, Opened, Right, Server, ServerConfig,
+    AccessFile, Grant, Host, HostError, IfMissing, Limits, OpenWorkspace, Right, Server, ServerConfig,
 };
 use graphloom_storage::memory::MemoryStore;
 use serde_json::Value;
@@ -50,7 +50,11 @@ impl Host for MemoryHost {
         Ok(self.stores.lock().expect("a lock").keys().cloned().collect())
     }
 
-    async fn open(&self, workspace: &WorkspaceId, missing: Missing) -> Result<Option<Opened>, HostError> {
+    async fn open(
+        &self,
+        workspace: &WorkspaceId,
+        missing: IfMissing,
+    ) -> Result<Option<OpenWorkspace>, HostError> {
         let fault = self.faults.lock().expect("a lock").get(workspace).copied();
         if let Some(fault) = fault
             && workspace.as_str().starts_with("broken")
@@ -58,13 +62,13 @@ impl Host for MemoryHost {
             return Err(HostError { message: fault().to_string(), remedy: None, is_of_store: true });
         }
         let mut stores = self.stores.lock().expect("a lock");
-        if missing == Missing::Leave && !stores.contains_key(workspace) {
+        if missing == IfMissing::Leave && !stores.contains_key(workspace) {
             return Ok(None);
         }
         let store = stores.entry(workspace.clone());
         let store = store.or_insert_with(|| Arc::new(MemoryStore::new(workspace.clone())));
         let engine = engine(Arc::clone(store) as Arc<dyn Store>, Arc::clone(&self.gate));
-        Ok(Some(Opened {
+        Ok(Some(OpenWorkspace {
             asking: engine.clone(),
             indexing: engine,
             user_prompt_prefix: String::new(),
@@ -79,7 +83,7 @@ impl Host for MemoryHost {
         }))
     }
 
-    async fn read(&self, sources: Vec<Source>, limits: ParseLimits) -> Vec<Reading> {
+    async fn read(&self, sources: Vec<Source>, limits: ParseLimits) -> Vec<SourceText> {
         let holds = |source: &Source| String::from_utf8_lossy(&source.bytes).contains(HELD);
         if sources.iter().any(holds) {
             let _open = self.gate.acquire().await.expect("never closed");

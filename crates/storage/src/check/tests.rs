@@ -215,14 +215,14 @@ fn nodes_without_members_or_vectors_are_found() {
 }
 
 #[test]
-fn vectors_of_another_text_than_the_situated_one_are_found() {
-    let situate = |batch: &mut Batch| {
+fn vectors_of_another_text_than_the_contextualized_one_are_found() {
+    let contextualize = |batch: &mut Batch| {
         let id = batch.put_chunks[0].id.clone();
-        batch.put_situations.push(sample::situation(&id, "s", Some("From the annual report")));
+        batch.put_chunk_contexts.push(sample::chunk_context(&id, "s", Some("From the annual report")));
     };
-    assert_eq!(check_change(situate), ["chunk its vector is not that of its situating text and its own"]);
+    assert_eq!(check_change(contextualize), ["chunk its vector is not that of its context and its own"]);
     let embedded = |batch: &mut Batch| {
-        situate(batch);
+        contextualize(batch);
         let text = "From the annual report\n\nAda met Bob";
         batch.put_vectors[0].entry.inputs_hash = ContentHash::of(text.as_bytes());
     };

@@ -10,6 +10,7 @@ use graphloom_core::{
     Revision, SearchRequest, Span, Store, StoreCounts, Timestamp, table,
 };
 
+pub use super::chunk_contexts::chunk_contexts_are_searched_with_their_chunks_and_go_with_them;
 pub use super::filters::{
     chunks_are_listed_and_counted_without_their_text, documents_come_by_source_and_by_date,
     extractions_without_records_are_counted_while_they_live,
@@ -39,7 +40,6 @@ pub use super::searches::{
     the_embedding_space_is_set_once, vectors_are_found_by_cosine_with_ties_by_id, vectors_must_fit_the_space,
     words_meet_however_they_are_written,
 };
-pub use super::situations::situations_are_searched_with_their_chunks_and_go_with_them;
 use super::steps::{commit, conflict, counts, get, invalid, matching, near, view};
 
 fn documents(put_documents: Vec<NewDocument>) -> Batch {

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use graphloom_core::{
-    Allowed, Batch, ChunkCounts, ChunkExtraction, Document, DocumentFilter, Extraction, ItemKind, Records,
-    RejectReason, SearchRequest, Span, StatusKind, Store, Timestamp, Visibility, table,
+    Batch, ChunkCounts, ChunkExtraction, Document, DocumentFilter, Extraction, FilteredIds, ItemKind,
+    Records, RejectReason, SearchRequest, Span, StatusKind, Store, Timestamp, Visibility, table,
 };
 
 use super::sample;
@@ -53,7 +53,7 @@ pub async fn chunks_are_listed_and_counted_without_their_text(store: &dyn Store)
     let view = view(store).await;
     let asked = [document, graphloom_core::DocumentId::from_stored("none")];
     assert_eq!(view.chunk_ids_of(&asked).await.expect("ids"), [ids, vec![]]);
-    let counts = ChunkCounts { chunks: 3, extracted: 1, failed: 1, damaged: 0, unsituated: 0 };
+    let counts = ChunkCounts { chunks: 3, extracted: 1, failed: 1, damaged: 0, without_context: 0 };
     assert_eq!(view.chunk_counts_of(&asked).await.expect("counts"), [counts, ChunkCounts::default()]);
 }
 
@@ -126,7 +126,7 @@ pub async fn extractions_without_records_are_counted_while_they_live(store: &dyn
 pub async fn searches_within_documents_count_nothing_else(store: &dyn Store) {
     let documents = library(store).await;
     let view = view(store).await;
-    let allowed = Allowed::resolve(&*view, &filter(r#"{"sources":["notes/old/*","c.md"]}"#), true).await;
+    let allowed = FilteredIds::resolve(&*view, &filter(r#"{"sources":["notes/old/*","c.md"]}"#), true).await;
     let allowed = allowed.expect("an answer").expect("not every document");
     assert_eq!(
         *allowed.documents(),
@@ -156,7 +156,7 @@ pub async fn searches_within_documents_count_nothing_else(store: &dyn Store) {
     assert_eq!(hits.len(), 1);
     assert!(allowed.admits(ItemKind::Chunk, &hits[0].item.id()));
     let other =
-        Allowed::of(&*view, BTreeSet::from([documents[0].id.clone()]), true).await.expect("an answer");
+        FilteredIds::of(&*view, BTreeSet::from([documents[0].id.clone()]), true).await.expect("an answer");
     let other = words("ada met", 1, Arc::new(other));
     assert_ne!(steps::found(&*view, &other).await, hits, "another filter, another answer");
     assert_eq!(steps::found(&*view, &request).await, hits, "a filter asked again answers the same");
@@ -164,7 +164,7 @@ pub async fn searches_within_documents_count_nothing_else(store: &dyn Store) {
     let behind = view.chunks_behind(&ada, Some(allowed.as_ref()), 1).await.expect("chunks");
     assert_eq!(behind, [[hits[0].item.clone().into_chunk().expect("a chunk")]]);
 
-    let nothing = Arc::new(Allowed::default());
+    let nothing = Arc::new(FilteredIds::default());
     let request = SearchRequest::by_vector(ItemKind::Chunk, vec![1.0, 0.0, 0.0], 9, -1.0);
     assert_eq!(steps::found(&*view, &request.within(Some(Arc::clone(&nothing)))).await, []);
     assert_eq!(steps::found(&*view, &words("ada", 9, nothing)).await, []);
@@ -197,6 +197,6 @@ pub async fn selecting_by_filter_equals_asking_every_document(store: &dyn Store)
         assert_eq!(found.iter().collect::<Vec<_>>(), expected, "{json}");
         assert_eq!(found.len(), count, "{json}");
     }
-    let everything = Allowed::resolve(&*view, &filter("{}"), true).await.expect("an answer");
+    let everything = FilteredIds::resolve(&*view, &filter("{}"), true).await.expect("an answer");
     assert_eq!(everything, None, "a filter that admits every document changes nothing");
 }

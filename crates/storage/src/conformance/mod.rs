@@ -5,13 +5,13 @@
 //! long as it does.
 
 pub mod cases;
+pub mod chunk_contexts;
 pub mod filters;
 pub mod graph;
 pub mod layers;
 pub mod random;
 pub mod sample;
 pub mod searches;
-pub mod situations;
 mod steps;
 
 use std::future::Future;
@@ -66,7 +66,7 @@ macro_rules! conformance_tests {
             an_extraction_that_a_whole_one_replaces_is_removed,
             an_extraction_goes_when_its_chunk_names_another,
             renewals_come_by_document_and_keep_their_extractions,
-            situations_are_searched_with_their_chunks_and_go_with_them,
+            chunk_contexts_are_searched_with_their_chunks_and_go_with_them,
             runs_list_the_documents_they_queued,
             a_pause_is_kept_and_ends,
             one_batch_replaces_a_document_by_its_next_version,

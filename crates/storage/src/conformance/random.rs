@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use graphloom_core::table::Table;
 use graphloom_core::{
-    Allowed, Batch, CacheEntry, CacheKind, Call, CallOutcome, ChunkExtraction, ContentHash, DocumentFilter,
-    GraphKey, Hit, ItemKind, Job, JobState, LayerName, LayerNode, Lease, Member, QueueState, Require,
-    Revision, Role, SearchRequest, SituationKey, Snapshot, Span, Store, StoreError, Timestamp, WorkspaceId,
-    link_graph, table,
+    Batch, CacheEntry, CacheKind, Call, CallOutcome, ChunkContextKey, ChunkExtraction, ContentHash,
+    DocumentFilter, FilteredIds, GraphKey, Hit, ItemKind, Job, JobState, LayerName, LayerNode, Lease, Member,
+    QueueState, Require, Revision, Role, SearchRequest, Snapshot, Span, Store, StoreError, Timestamp,
+    WorkspaceId, link_graph, table,
 };
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -40,8 +40,8 @@ enum Change {
     SetExtraction { document: u8, ordinal: u32, extraction: u8 },
     Renewal { document: u8, ordinal: u32, extraction: u8 },
     EndRenewal { document: u8, ordinal: u32 },
-    Situation { document: u8, ordinal: u32, name: u8, said: Option<u8> },
-    EndSituation { document: u8, ordinal: u32 },
+    ChunkContext { document: u8, ordinal: u32, name: u8, said: Option<u8> },
+    EndContext { document: u8, ordinal: u32 },
     Track { track: u8, document: u8 },
     Queue { paused: bool },
     Clear { document: u8, ordinal: u32 },
@@ -163,10 +163,11 @@ fn outcome(result: Result<Revision, StoreError>) -> Result<Revision, &'static st
 
 fn change() -> impl Strategy<Value = Change> {
     use Change::{
-        Activate, Call, Chunk, Claim, Clear, Decision, Document, Embedding, EndRenewal, EndSituation, Entity,
-        Extraction, Fact, Forget, Job, Layer, Mention, Node, NodeVector, Queue, Relation, Remember, Remove,
-        RemoveEntity, RemoveLayer, RemoveNode, RemoveRelation, Renewal, RequireExtraction, RequireGraph,
-        RequireJob, RequireLayer, RequireSource, SetExtraction, Situation, Stale, Summaries, Track, Vector,
+        Activate, Call, Chunk, ChunkContext, Claim, Clear, Decision, Document, Embedding, EndContext,
+        EndRenewal, Entity, Extraction, Fact, Forget, Job, Layer, Mention, Node, NodeVector, Queue, Relation,
+        Remember, Remove, RemoveEntity, RemoveLayer, RemoveNode, RemoveRelation, Renewal, RequireExtraction,
+        RequireGraph, RequireJob, RequireLayer, RequireSource, SetExtraction, Stale, Summaries, Track,
+        Vector,
     };
     let document = 0..DOCUMENTS;
     let place = (0..DOCUMENTS, 0..CHUNKS);
@@ -193,9 +194,9 @@ fn change() -> impl Strategy<Value = Change> {
             .prop_map(|((document, ordinal), extraction)| Renewal { document, ordinal, extraction }),
         1 => place.clone().prop_map(|(document, ordinal)| EndRenewal { document, ordinal }),
         3 => (place.clone(), 0..3u8, prop::option::of(0..3u8)).prop_map(
-            |((document, ordinal), name, said)| Situation { document, ordinal, name, said }
+            |((document, ordinal), name, said)| ChunkContext { document, ordinal, name, said }
         ),
-        1 => place.clone().prop_map(|(document, ordinal)| EndSituation { document, ordinal }),
+        1 => place.clone().prop_map(|(document, ordinal)| EndContext { document, ordinal }),
         2 => (0..2u8, document.clone()).prop_map(|(track, document)| Track { track, document }),
         1 => any::<bool>().prop_map(|paused| Queue { paused }),
         1 => place.clone().prop_map(|(document, ordinal)| Clear { document, ordinal }),
@@ -274,14 +275,14 @@ fn batch(changes: &[Change]) -> Batch {
             Change::EndRenewal { document, ordinal } => {
                 batch.remove_renewals.push(chunk(document, ordinal, 0).id);
             }
-            Change::Situation { document, ordinal, name, said } => {
+            Change::ChunkContext { document, ordinal, name, said } => {
                 let text =
-                    said.map(|said| format!("Situated in {}", ["Paris", "東京", ""][usize::from(said)]));
+                    said.map(|said| format!("IndexedTexts in {}", ["Paris", "東京", ""][usize::from(said)]));
                 let id = chunk(document, ordinal, 0).id;
-                batch.put_situations.push(sample::situation(&id, &name.to_string(), text.as_deref()));
+                batch.put_chunk_contexts.push(sample::chunk_context(&id, &name.to_string(), text.as_deref()));
             }
-            Change::EndSituation { document, ordinal } => {
-                batch.remove_situations.push(chunk(document, ordinal, 0).id);
+            Change::EndContext { document, ordinal } => {
+                batch.remove_chunk_contexts.push(chunk(document, ordinal, 0).id);
             }
             Change::Track { track, document: number } => {
                 let id = document(number, false, 0).document.id;
@@ -576,11 +577,11 @@ async fn compare(found: &dyn Snapshot, expected: &dyn Snapshot) {
     same!(found, expected, chunk_counts_of(&documents));
     same!(found, expected, extraction_states_of(&documents));
     same!(found, expected, extractions(&extractions));
-    same!(found, expected, situations(&chunks));
-    same!(found, expected, failed_situations_of(&documents));
-    same!(found, expected, situation_counts());
-    let situations = ["0", "1", "2", "9"].map(|name| SituationKey::new(&[name]));
-    same!(found, expected, situating_texts(&situations));
+    same!(found, expected, chunk_contexts(&chunks));
+    same!(found, expected, failed_contexts_of(&documents));
+    same!(found, expected, chunk_context_counts());
+    let chunk_contexts = ["0", "1", "2", "9"].map(|name| ChunkContextKey::new(&[name]));
+    same!(found, expected, context_texts(&chunk_contexts));
     same!(found, expected, graph_keys_of(&chunks));
     same!(found, expected, graph_keys_of(&chunks[..1]));
 
@@ -631,7 +632,7 @@ async fn compare(found: &dyn Snapshot, expected: &dyn Snapshot) {
     same_table(found, expected, table::Jobs).await;
     same_table(found, expected, table::Chunks).await;
     same_table(found, expected, table::Renewals).await;
-    same_table(found, expected, table::Situations).await;
+    same_table(found, expected, table::ChunkContexts).await;
     same_table(found, expected, table::Extractions).await;
     same_table(found, expected, table::Mentions).await;
     same_table(found, expected, table::Facts).await;
@@ -652,9 +653,9 @@ async fn compare(found: &dyn Snapshot, expected: &dyn Snapshot) {
 }
 
 /// What rests on the first two documents.
-async fn allowed(view: &dyn Snapshot) -> Arc<Allowed> {
+async fn allowed(view: &dyn Snapshot) -> Arc<FilteredIds> {
     let documents = (0..2).map(|number| document(number, false, 0).document.id).collect();
-    Arc::new(answer(Allowed::of(view, documents, true).await))
+    Arc::new(answer(FilteredIds::of(view, documents, true).await))
 }
 
 async fn compare_searches(found: &dyn Snapshot, expected: &dyn Snapshot) {
@@ -683,7 +684,7 @@ async fn compare_text(found: &dyn Snapshot, expected: &dyn Snapshot) {
             ("say ADA", true),
             ("東", false),
             ("knowing rome", false),
-            ("situated paris", false),
+            ("contextualized paris", false),
             ("zzz", true),
         ] {
             let within = if within { Some(allowed(expected).await) } else { None };

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use graphloom_core::{
-    Action, Batch, Chunk, ChunkExtraction, ChunkId, Claim, ClaimRecord, ClaimStatus, ContentHash, Decision,
-    Document, DocumentId, EmbeddingSpec, Entity, EntityKey, Extraction, ExtractionKey, Fact, Format, ItemKey,
-    ItemKind, Job, JobState, Layer, LayerName, LayerNode, Lease, Member, Mention, NewDocument, Part,
-    PartMark, Period, Records, Reject, RejectReason, Relation, RelationKey, RelationRecord, Renewal,
-    Revision, Situation, SituationKey, SituationOutcome, Span, Summary, SummaryKey, Timestamp, TrackId,
+    Action, Batch, Chunk, ChunkContext, ChunkContextKey, ChunkContextOutcome, ChunkExtraction, ChunkId,
+    Claim, ClaimRecord, ClaimStatus, ContentHash, Decision, Document, DocumentId, EmbeddingSpec, Entity,
+    EntityKey, Extraction, ExtractionKey, Fact, Format, ItemKey, ItemKind, Job, JobState, Layer, LayerName,
+    LayerNode, Lease, Member, Mention, NewDocument, Part, PartMark, Period, Records, Reject, RejectReason,
+    Relation, RelationKey, RelationRecord, Renewal, Revision, Span, Summary, SummaryKey, Timestamp, TrackId,
     VectorEntry, VectorRow, Visibility,
 };
 use serde_json::json;
@@ -114,13 +114,18 @@ pub fn renewal(chunk: &ChunkId, extraction: ChunkExtraction) -> Renewal {
     Renewal { chunk: chunk.clone(), model: "another".to_owned(), extraction }
 }
 
-/// A chunk that is situated with this text under a key of this name, or where there is no text, failed to be.
-pub fn situation(chunk: &ChunkId, name: &str, text: Option<&str>) -> Situation {
+/// A chunk that is contextualized with this text under a key of this name, or where there is no text, failed to be.
+pub fn chunk_context(chunk: &ChunkId, name: &str, text: Option<&str>) -> ChunkContext {
     let outcome = match text {
-        Some(text) => SituationOutcome::Said { text: text.to_owned() },
-        None => SituationOutcome::Failed { reason: "timeout".to_owned(), attempts: 2 },
+        Some(text) => ChunkContextOutcome::Said { text: text.to_owned() },
+        None => ChunkContextOutcome::Failed { reason: "timeout".to_owned(), attempts: 2 },
     };
-    Situation { chunk: chunk.clone(), key: SituationKey::new(&[name]), by: format!("model {name}"), outcome }
+    ChunkContext {
+        chunk: chunk.clone(),
+        key: ChunkContextKey::new(&[name]),
+        by: format!("model {name}"),
+        outcome,
+    }
 }
 
 /// The run of a name.

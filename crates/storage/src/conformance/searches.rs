@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use graphloom_core::{
-    Allowed, Batch, EmbeddingSpec, ItemKey, ItemKind, NewDocument, SearchRequest, Store, StoreError,
+    Batch, EmbeddingSpec, FilteredIds, ItemKey, ItemKind, NewDocument, SearchRequest, Store, StoreError,
 };
 
 use super::sample;
@@ -251,10 +251,10 @@ pub async fn the_best_by_words_are_the_first_of_all(store: &dyn Store) {
     let some = put_documents.iter().step_by(3).map(|new| new.document.id.clone()).collect();
     commit(store, Batch { put_documents, put_chunks, ..Batch::default() }).await;
     let view = view(store).await;
-    let some = Arc::new(get(Allowed::of(&*view, some, true).await));
+    let some = Arc::new(get(FilteredIds::of(&*view, some, true).await));
     for text in QUESTIONS {
         for within in [None, Some(&some)] {
-            let ask = |limit, within: Option<&Arc<Allowed>>| {
+            let ask = |limit, within: Option<&Arc<FilteredIds>>| {
                 SearchRequest::by_words(ItemKind::Chunk, text, limit).within(within.cloned())
             };
             let mut all = found(&*view, &ask(1000, None)).await;

@@ -97,14 +97,14 @@ pub(super) fn apply(state: &mut State, batch: Batch) -> Result<(), StoreError> {
         return Err(invalid(format!("a chunk names extraction {missing}, which does not exist")));
     }
 
-    for id in batch.remove_situations {
-        Arc::make_mut(&mut state.situations).remove(&id);
+    for id in batch.remove_chunk_contexts {
+        Arc::make_mut(&mut state.chunk_contexts).remove(&id);
     }
-    for situation in batch.put_situations {
-        if !state.chunks.contains_key(&situation.chunk) {
-            return Err(unknown_chunk(&situation.chunk));
+    for chunk_context in batch.put_chunk_contexts {
+        if !state.chunks.contains_key(&chunk_context.chunk) {
+            return Err(unknown_chunk(&chunk_context.chunk));
         }
-        Arc::make_mut(&mut state.situations).insert(situation.chunk.clone(), situation);
+        Arc::make_mut(&mut state.chunk_contexts).insert(chunk_context.chunk.clone(), chunk_context);
     }
     for decision in batch.put_decisions {
         Arc::make_mut(&mut state.decisions).insert((decision.order, decision.id.clone()), decision);
@@ -298,7 +298,7 @@ fn remove_documents(state: &mut State, documents: &[DocumentId]) {
         keep
     });
     release(state, named);
-    Arc::make_mut(&mut state.situations).retain(|id, _| !chunks.contains(id));
+    Arc::make_mut(&mut state.chunk_contexts).retain(|id, _| !chunks.contains(id));
     clear_graph(state, &chunks);
     let table = Arc::make_mut(&mut state.vectors);
     for chunk in &chunks {

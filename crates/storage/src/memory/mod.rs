@@ -10,10 +10,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use graphloom_core::{
-    Batch, CacheKind, Call, Chunk, ChunkId, Claim, ContentHash, Decision, DecisionId, Document, DocumentId,
-    EmbeddingSpec, Entity, EntityKey, Extraction, ExtractionKey, Fact, GraphKey, GraphTurn, ItemKind, Job,
-    Layer, LayerName, LayerNode, Mention, NodeKey, QueueState, Relation, RelationKey, Renewal, Revision,
-    Situation, Snapshot, Store, StoreError, SummaryKey, TrackId, WorkspaceId,
+    Batch, CacheKind, Call, Chunk, ChunkContext, ChunkId, Claim, ContentHash, Decision, DecisionId, Document,
+    DocumentId, EmbeddingSpec, Entity, EntityKey, Extraction, ExtractionKey, Fact, GraphKey, GraphTurn,
+    ItemKind, Job, Layer, LayerName, LayerNode, Mention, NodeKey, QueueState, Relation, RelationKey, Renewal,
+    Revision, Snapshot, Store, StoreError, SummaryKey, TrackId, WorkspaceId,
 };
 
 /// A store in memory, gone with its last handle. Snapshots cost one reference count.
@@ -77,7 +77,7 @@ struct State {
     queue: QueueState,
     chunks: Table<ChunkId, Chunk>,
     renewals: Table<ChunkId, Renewal>,
-    situations: Table<ChunkId, Situation>,
+    chunk_contexts: Table<ChunkId, ChunkContext>,
     extractions: Table<ExtractionKey, Extraction>,
     mentions: Table<(ChunkId, u32), Mention>,
     facts: Table<(ChunkId, u32), Fact>,

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use graphloom_core::table::PageOf;
 use graphloom_core::{
-    Allowed, CacheKind, CacheSize, Chunk, ChunkCounts, ChunkExtraction, ChunkId, Claim, ContentHash,
-    Document, DocumentFilter, DocumentId, EmbeddingSpec, Entity, EntityKey, Evidence, Extraction,
-    ExtractionKey, Fact, Graph, GraphKey, Hit, ItemKey, ItemKind, Job, Layer, LayerName, LayerNode, Ledger,
-    LinkGraph, Member, Mention, NodeKey, Projection, Queue, QueueState, RejectReason, Relation, RelationKey,
-    Renewal, Revision, Search, SearchRequest, Situation, SituationKey, Snapshot, StatusKind, StoreCounts,
-    StoreError, Summary, Timestamp, TrackId, Visibility, indexed_text,
+    CacheKind, CacheSize, Chunk, ChunkContext, ChunkContextKey, ChunkCounts, ChunkExtraction, ChunkId, Claim,
+    ContentHash, Document, DocumentFilter, DocumentId, EmbeddingSpec, Entity, EntityKey, Evidence,
+    Extraction, ExtractionKey, Fact, FilteredIds, Graph, GraphKey, Hit, ItemKey, ItemKind, Job, Layer,
+    LayerName, LayerNode, Ledger, LinkGraph, Member, Mention, NodeKey, Projection, Queue, QueueState,
+    RejectReason, Relation, RelationKey, Renewal, Revision, Search, SearchRequest, Snapshot, StatusKind,
+    StoreCounts, StoreError, Summary, Timestamp, TrackId, Visibility, indexed_text,
 };
 use graphloom_rules::search::{ScoredId, Searches, TextQuery, VectorQuery};
 
@@ -42,8 +42,8 @@ impl MemorySnapshot {
             ItemKind::Chunk => {
                 let live = state.chunks.values().filter(|chunk| self.is_live(chunk));
                 let text = |chunk: &Chunk| {
-                    let situating = state.situations.get(&chunk.id).and_then(Situation::text);
-                    indexed_text(situating, &chunk.text).into_owned()
+                    let context = state.chunk_contexts.get(&chunk.id).and_then(ChunkContext::text);
+                    indexed_text(context, &chunk.text).into_owned()
                 };
                 live.map(|chunk| (chunk.id.to_string(), text(chunk))).collect()
             }
@@ -136,9 +136,9 @@ impl Evidence for MemorySnapshot {
 
     async fn chunk_counts_of(&self, documents: &[DocumentId]) -> Result<Vec<ChunkCounts>, StoreError> {
         let states = self.extraction_states_of(documents).await?.into_iter();
-        let counts = states.zip(self.failed_situations_of(documents).await?).map(|(states, failed)| {
+        let counts = states.zip(self.failed_contexts_of(documents).await?).map(|(states, failed)| {
             let counts: ChunkCounts = states.iter().map(|(_, state)| state).collect();
-            ChunkCounts { unsituated: failed.len() as u32, ..counts }
+            ChunkCounts { without_context: failed.len() as u32, ..counts }
         });
         Ok(counts.collect())
     }
@@ -175,34 +175,35 @@ impl Evidence for MemorySnapshot {
         Ok(self.chunks_of(documents).await?.into_iter().map(of).collect())
     }
 
-    async fn situations(&self, chunks: &[ChunkId]) -> Result<Vec<Option<Situation>>, StoreError> {
-        Ok(lookup(&self.0.situations, chunks))
+    async fn chunk_contexts(&self, chunks: &[ChunkId]) -> Result<Vec<Option<ChunkContext>>, StoreError> {
+        Ok(lookup(&self.0.chunk_contexts, chunks))
     }
 
-    async fn situating_texts(&self, keys: &[SituationKey]) -> Result<Vec<Option<String>>, StoreError> {
-        let text = |key: &SituationKey| {
-            let mut under_key = self.0.situations.values().filter(|situation| situation.key == *key);
-            under_key.find_map(|situation| situation.text().map(str::to_owned))
+    async fn context_texts(&self, keys: &[ChunkContextKey]) -> Result<Vec<Option<String>>, StoreError> {
+        let text = |key: &ChunkContextKey| {
+            let mut under_key =
+                self.0.chunk_contexts.values().filter(|chunk_context| chunk_context.key == *key);
+            under_key.find_map(|chunk_context| chunk_context.text().map(str::to_owned))
         };
         Ok(keys.iter().map(text).collect())
     }
 
-    async fn failed_situations_of(
+    async fn failed_contexts_of(
         &self,
         documents: &[DocumentId],
     ) -> Result<Vec<Vec<(u32, String)>>, StoreError> {
         let failed = |chunk: Chunk| {
-            let reason = self.0.situations.get(&chunk.id)?.failure()?.to_owned();
+            let reason = self.0.chunk_contexts.get(&chunk.id)?.failure()?.to_owned();
             Some((chunk.ordinal, reason))
         };
         let chunks = self.chunks_of(documents).await?;
         Ok(chunks.into_iter().map(|chunks| chunks.into_iter().filter_map(failed).collect()).collect())
     }
 
-    async fn situation_counts(&self) -> Result<BTreeMap<String, u64>, StoreError> {
+    async fn chunk_context_counts(&self) -> Result<BTreeMap<String, u64>, StoreError> {
         let mut counts = BTreeMap::new();
-        for situation in self.0.situations.values() {
-            *counts.entry(situation.by.clone()).or_default() += 1;
+        for chunk_context in self.0.chunk_contexts.values() {
+            *counts.entry(chunk_context.by.clone()).or_default() += 1;
         }
         Ok(counts)
     }
@@ -268,7 +269,7 @@ impl Graph for MemorySnapshot {
     async fn chunks_behind(
         &self,
         keys: &[GraphKey],
-        within: Option<&Allowed>,
+        within: Option<&FilteredIds>,
         limit: usize,
     ) -> Result<Vec<Vec<ChunkId>>, StoreError> {
         let behind = |key: &GraphKey| {
@@ -485,7 +486,7 @@ fn bm25(entries: &[(String, Vec<String>)], query: &BTreeSet<String>) -> Vec<Scor
     hits
 }
 
-fn admits(within: Option<&Allowed>, kind: ItemKind, id: &str) -> bool {
+fn admits(within: Option<&FilteredIds>, kind: ItemKind, id: &str) -> bool {
     within.is_none_or(|allowed| allowed.admits(kind, id))
 }
 

@@ -31,7 +31,7 @@ pub(super) fn read(state: &State, page: PageOf<'_>) {
         PageOf::Jobs(page) => values(page, &state.jobs),
         PageOf::Chunks(page) => values(page, &state.chunks),
         PageOf::Renewals(page) => values(page, &state.renewals),
-        PageOf::Situations(page) => values(page, &state.situations),
+        PageOf::ChunkContexts(page) => values(page, &state.chunk_contexts),
         PageOf::Extractions(page) => values(page, &state.extractions),
         PageOf::Mentions(page) => values(page, &state.mentions),
         PageOf::Facts(page) => values(page, &state.facts),

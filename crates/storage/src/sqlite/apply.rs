@@ -13,7 +13,7 @@ use graphloom_core::{Batch, Call, Decision, DocumentId, QueueState, Require, Rev
 use rusqlite::{Connection, params};
 
 pub(super) use chunks::{count_records, count_rejects};
-use chunks::{put_chunks, put_situations};
+use chunks::{put_chunk_contexts, put_chunks};
 use documents::{document, put_document, put_job, remove_document, touch_chunks_of, unknown_document};
 use graph::{put_graph, put_views};
 use layers::put_layers;
@@ -72,7 +72,7 @@ pub(super) fn apply(conn: &Connection, trees: TreeLimits, batch: &Batch) -> Resu
         set_queue(conn, queue).during("setting the state of the queue")?;
     }
     put_chunks(conn, batch, &mut touched)?;
-    put_situations(conn, batch, &mut touched)?;
+    put_chunk_contexts(conn, batch, &mut touched)?;
     for decision in &batch.put_decisions {
         put_decision(conn, decision).during("putting a decision")?;
     }

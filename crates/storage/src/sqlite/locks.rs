@@ -34,7 +34,7 @@ pub enum Patience {
 }
 
 /// How the connections of one store wait for locks of others.
-pub(super) struct Waiting {
+pub(super) struct LockPatience {
     path: PathBuf,
     patience: Patience,
     /// Whether to give up at once.
@@ -43,7 +43,7 @@ pub(super) struct Waiting {
     closing: AtomicBool,
 }
 
-impl Waiting {
+impl LockPatience {
     pub(super) fn new(path: &Path, patience: Patience) -> Arc<Self> {
         Arc::new(Self {
             path: path.to_owned(),
@@ -106,7 +106,7 @@ impl Default for Wait {
 
 impl Wait {
     /// Pauses; `false` where the wait is over.
-    fn goes_on(&mut self, waiting: &Waiting) -> bool {
+    fn goes_on(&mut self, waiting: &LockPatience) -> bool {
         if waiting.never.load(Ordering::Relaxed) {
             return false;
         }

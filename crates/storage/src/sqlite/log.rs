@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use futures::channel::oneshot;
 use rusqlite::Connection;
 
-use super::locks::Waiting;
+use super::locks::LockPatience;
 
 /// Pages in the log that are not in the file yet, from which on they are copied after a commit.
 const COPIED_FROM_PAGES: i64 = 1000;
@@ -143,7 +143,7 @@ impl Default for Limits {
 /// The log as the writer's thread looks after it.
 pub(super) struct Log {
     gate: Arc<Gate>,
-    waiting: Arc<Waiting>,
+    waiting: Arc<LockPatience>,
     limits: Limits,
     /// Whether it may hold something.
     is_used: bool,
@@ -158,11 +158,11 @@ pub(super) struct Log {
 }
 
 impl Log {
-    pub(super) fn new(gate: Arc<Gate>, waiting: Arc<Waiting>) -> Self {
+    pub(super) fn new(gate: Arc<Gate>, waiting: Arc<LockPatience>) -> Self {
         Self::with(gate, waiting, Limits::default())
     }
 
-    fn with(gate: Arc<Gate>, waiting: Arc<Waiting>, limits: Limits) -> Self {
+    fn with(gate: Arc<Gate>, waiting: Arc<LockPatience>, limits: Limits) -> Self {
         let long = limits.long_pages;
         let (is_used, idle, held_back_until, failed_at) = (false, IDLE, None, None);
         Self { gate, waiting, limits, is_used, idle, held_back_until, long, failed_at }
@@ -301,7 +301,7 @@ mod tests {
     fn fixture(held_back: Duration) -> Fixture {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("w.graphloom");
-        let waiting = Waiting::new(&path, Patience::Endless);
+        let waiting = LockPatience::new(&path, Patience::Endless);
         let (writer, _) = schema::open_writer(&path, &waiting).expect("a new file");
         let gate = Arc::<Gate>::default();
         let log = Log::with(Arc::clone(&gate), waiting, Limits { long_pages: 1, held_back });

@@ -47,8 +47,8 @@ use rusqlite::Connection;
 use rusqlite::config::DbConfig;
 
 use error::{Context, backend, classified};
+use locks::LockPatience;
 pub use locks::Patience;
-use locks::Waiting;
 use log::{Gate, Passage};
 use place::Place;
 use schema::ReadConnection;
@@ -71,7 +71,7 @@ const MAX_IDLE_READERS: usize = 4;
 pub struct SqliteStore {
     /// Absent while the file or its folder cannot be written; each commit tries again.
     writer: Mutex<Option<Arc<Writer>>>,
-    waiting: Arc<Waiting>,
+    waiting: Arc<LockPatience>,
     trees: TreeLimits,
     turns: turn::Turns,
     shared: Arc<Shared>,
@@ -128,7 +128,7 @@ impl SqliteStore {
         // What an older release made others could read: the store, its log, backups, projections.
         private::close_all_to_others(data_dir, &format!("{workspace}."));
         let projections = data_dir.join(format!("{workspace}.projections"));
-        let waiting = Waiting::new(&path, patience);
+        let waiting = LockPatience::new(&path, patience);
         let shared = Shared {
             full_text: full_text::FullText::new(projections.join("full_text")),
             vectors: vectors::Vectors::new(trees),
@@ -272,7 +272,7 @@ fn frees_room(batch: &Batch) -> bool {
 #[cfg(test)]
 pub(crate) fn execute(data_dir: &Path, sql: &str) {
     let path = data_dir.join(format!("{}.{EXTENSION}", WorkspaceId::default()));
-    let waiting = Waiting::new(&path, Patience::Endless);
+    let waiting = LockPatience::new(&path, Patience::Endless);
     let (conn, _) = schema::open_writer(&path, &waiting).expect("the store opens");
     conn.execute_batch(sql).expect("the rows change");
 }

@@ -24,7 +24,7 @@ const MARK: &str = "graphloom-mark-1";
 
 /// A store and a revision that was committed to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Committed {
+pub(super) struct CommitMark {
     /// The store's own id. Empty where the file is of a release that gave none.
     pub(super) store: String,
     /// The revision.
@@ -72,7 +72,7 @@ impl Place {
 
     /// Notes that a revision is durable.
     pub(super) fn reached(&self, revision: Revision) {
-        raise_mark(&self.path, &Committed { store: self.store.clone(), revision });
+        raise_mark(&self.path, &CommitMark { store: self.store.clone(), revision });
     }
 }
 
@@ -80,7 +80,7 @@ impl Place {
 /// without mark and log is a workspace that is not made yet.
 ///
 /// - `marked`: what the mark says, read before.
-pub(super) fn require_file(path: &Path, marked: Option<&Committed>) -> Result<(), StoreError> {
+pub(super) fn require_file(path: &Path, marked: Option<&CommitMark>) -> Result<(), StoreError> {
     let length = match path.metadata() {
         Ok(metadata) => Some(metadata.len()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
@@ -97,7 +97,7 @@ pub(super) fn require_file(path: &Path, marked: Option<&Committed>) -> Result<()
         None => "the file is missing".to_owned(),
     };
     let what = match marked {
-        Some(Committed { revision, .. }) => format!("{state}, but revision {revision} was committed to it"),
+        Some(CommitMark { revision, .. }) => format!("{state}, but revision {revision} was committed to it"),
         None if length_of("-wal") > 0 => format!("{state}, but its write-ahead log is there"),
         None if length.unwrap_or(0) == 0 => return Ok(()),
         None => state,
@@ -110,8 +110,8 @@ pub(super) fn require_file(path: &Path, marked: Option<&Committed>) -> Result<()
 /// - `marked`: what the mark said before `found` was read. In the other order, another process could commit in between.
 pub(super) fn require_reached(
     path: &Path,
-    marked: Option<&Committed>,
-    found: &Committed,
+    marked: Option<&CommitMark>,
+    found: &CommitMark,
 ) -> Result<(), StoreError> {
     let Some(marked) = marked else { return Ok(()) };
     let is_other = !found.store.is_empty() && marked.store != found.store;
@@ -133,10 +133,10 @@ fn lost(path: &Path, what: String) -> StoreError {
 }
 
 /// What the file itself says about how far it is; revision 0 of no store for an empty database.
-pub(super) fn committed(conn: &Connection) -> rusqlite::Result<Committed> {
+pub(super) fn committed(conn: &Connection) -> rusqlite::Result<CommitMark> {
     let has = |sql: &str| conn.prepare(sql)?.exists([]);
     if !has("SELECT 1 FROM sqlite_schema WHERE name = 'state'")? {
-        return Ok(Committed { store: String::new(), revision: Revision(0) });
+        return Ok(CommitMark { store: String::new(), revision: Revision(0) });
     }
     let store = match has("SELECT 1 FROM pragma_table_info('state') WHERE name = 'store'")? {
         true => "store",
@@ -144,13 +144,13 @@ pub(super) fn committed(conn: &Connection) -> rusqlite::Result<Committed> {
     };
     let select = format!("SELECT {store}, revision FROM state");
     let found = conn.query_row(&select, [], |row| {
-        Ok(Committed { store: row.get(0)?, revision: Revision(super::rows::unsigned(row, 1)?) })
+        Ok(CommitMark { store: row.get(0)?, revision: Revision(super::rows::unsigned(row, 1)?) })
     });
-    Ok(found.optional()?.unwrap_or(Committed { store: String::new(), revision: Revision(0) }))
+    Ok(found.optional()?.unwrap_or(CommitMark { store: String::new(), revision: Revision(0) }))
 }
 
 /// What the mark beside a store says; `None` where there is none or it is torn.
-pub(super) fn read_mark(path: &Path) -> Option<Committed> {
+pub(super) fn read_mark(path: &Path) -> Option<CommitMark> {
     let mut text = String::new();
     File::open(mark_of(path)).ok()?.take(MAX_MARK_BYTES).read_to_string(&mut text).ok()?;
     let (body, sum) = text.trim_end().rsplit_once(' ')?;
@@ -160,7 +160,7 @@ pub(super) fn read_mark(path: &Path) -> Option<Committed> {
     }
     let mut words = body.split(' ');
     let (mark, store, revision) = (words.next()?, words.next()?, words.next()?.parse().ok()?);
-    (mark == MARK).then(|| Committed { store: store.to_owned(), revision: Revision(revision) })
+    (mark == MARK).then(|| CommitMark { store: store.to_owned(), revision: Revision(revision) })
 }
 
 /// Whether something was committed to the workspace of this file, by what its mark says.
@@ -170,18 +170,18 @@ pub(super) fn is_marked(path: &Path) -> bool {
 
 /// Writes the mark, unless it says more of the same store. Where that fails, less is known about the store; it is
 /// whole all the same.
-pub(super) fn raise_mark(path: &Path, committed: &Committed) {
+pub(super) fn raise_mark(path: &Path, committed: &CommitMark) {
     write_mark(path, committed, |marked| {
         marked.store != committed.store || marked.revision < committed.revision
     });
 }
 
 /// Writes the mark, whatever it says.
-pub(super) fn set_mark(path: &Path, committed: &Committed) {
+pub(super) fn set_mark(path: &Path, committed: &CommitMark) {
     write_mark(path, committed, |_| true);
 }
 
-fn write_mark(path: &Path, committed: &Committed, replaces: impl Fn(&Committed) -> bool) {
+fn write_mark(path: &Path, committed: &CommitMark, replaces: impl Fn(&CommitMark) -> bool) {
     let mark = mark_of(path);
     let write = || -> io::Result<()> {
         let file = private::options().create(true).truncate(false).read(true).open(&mark)?;
@@ -190,7 +190,7 @@ fn write_mark(path: &Path, committed: &Committed, replaces: impl Fn(&Committed) 
         if file.try_lock().is_err() || read_mark(path).is_some_and(|marked| !replaces(&marked)) {
             return Ok(());
         }
-        let Committed { store, revision } = committed;
+        let CommitMark { store, revision } = committed;
         // Of the same length whatever the revision, so that it is replaced in one write.
         let body = format!("{MARK} {store} {:020}", revision.0);
         write_at_start(&file, format!("{body} {}\n", sum_of(&body)).as_bytes())
@@ -244,8 +244,8 @@ fn id_of(_: &Path) -> Option<FileId> {
 mod tests {
     use super::*;
 
-    fn committed(store: &str, revision: u64) -> Committed {
-        Committed { store: store.to_owned(), revision: Revision(revision) }
+    fn committed(store: &str, revision: u64) -> CommitMark {
+        CommitMark { store: store.to_owned(), revision: Revision(revision) }
     }
 
     #[test]

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, HashSet};
 
 use graphloom_core::{
-    Allowed, Chunk, ChunkCounts, ChunkExtraction, ChunkId, Claim, ContentHash, Document, DocumentFilter,
-    DocumentId, DocumentStatus, Entity, EntityKey, Extraction, ExtractionKey, Fact, GraphKey, ItemKey,
-    ItemKind, Job, Mention, NodeKey, QueueState, RejectReason, Relation, RelationKey, Renewal, Situation,
-    SituationKey, StatusKind, StoreCounts, Summary, SummaryKey, Timestamp, TrackId, indexed_text,
+    Chunk, ChunkContext, ChunkContextKey, ChunkCounts, ChunkExtraction, ChunkId, Claim, ContentHash,
+    Document, DocumentFilter, DocumentId, DocumentStatus, Entity, EntityKey, Extraction, ExtractionKey, Fact,
+    FilteredIds, GraphKey, ItemKey, ItemKind, Job, Mention, NodeKey, QueueState, RejectReason, Relation,
+    RelationKey, Renewal, StatusKind, StoreCounts, Summary, SummaryKey, Timestamp, TrackId, indexed_text,
 };
 use graphloom_rules::search::by_kind;
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Params, Result, Row, params};
@@ -84,7 +84,7 @@ pub(super) fn documents_of_content(conn: &Connection, hash: &ContentHash) -> Res
 pub(super) fn status_counts(conn: &Connection) -> Result<BTreeMap<StatusKind, u64>> {
     let sql = "SELECT coalesce(j.state, 0),
             EXISTS (SELECT 1 FROM chunks c WHERE c.document = d.id AND c.state >= 2) OR d.id IN (
-                SELECT c.document FROM situations s JOIN chunks c ON c.id = s.chunk WHERE s.text IS NULL), count(*)
+                SELECT c.document FROM chunk_contexts s JOIN chunks c ON c.id = s.chunk WHERE s.text IS NULL), count(*)
          FROM documents d LEFT JOIN jobs j ON j.document = d.id GROUP BY 1, 2";
     let read = |row: &Row<'_>| {
         // Any chunk that is not well makes the difference, whatever it has.
@@ -178,7 +178,7 @@ pub(super) fn chunk_counts_of(conn: &Connection, documents: &[DocumentId]) -> Re
         "SELECT count(*), count(*) FILTER (WHERE c.state IN (1, 3, 4)), count(*) FILTER (WHERE c.state = 2),
             count(*) FILTER (WHERE c.state IN (3, 4)), count(s.chunk)
          FROM documents d JOIN chunks c ON c.document = d.id
-            LEFT JOIN situations s ON s.chunk = c.id AND s.text IS NULL WHERE d.key = ?1",
+            LEFT JOIN chunk_contexts s ON s.chunk = c.id AND s.text IS NULL WHERE d.key = ?1",
     )?;
     let counts = |row: &Row<'_>| {
         Ok(ChunkCounts {
@@ -186,7 +186,7 @@ pub(super) fn chunk_counts_of(conn: &Connection, documents: &[DocumentId]) -> Re
             extracted: row.get(1)?,
             failed: row.get(2)?,
             damaged: row.get(3)?,
-            unsituated: row.get(4)?,
+            without_context: row.get(4)?,
         })
     };
     documents.iter().map(|document| select.query_row([document.as_str()], counts)).collect()
@@ -234,25 +234,25 @@ pub(super) fn documents_matching(conn: &Connection, filter: &DocumentFilter) -> 
     Ok((matching, all))
 }
 
-pub(super) fn situation(conn: &Connection, chunk: &ChunkId) -> Result<Option<Situation>> {
-    let sql = query(rows::SITUATION, "chunks c JOIN situations s ON s.chunk = c.id WHERE c.key = ?1");
-    one(conn, &sql, [chunk.as_str()], rows::situation)
+pub(super) fn chunk_context(conn: &Connection, chunk: &ChunkId) -> Result<Option<ChunkContext>> {
+    let sql = query(rows::CHUNK_CONTEXT, "chunks c JOIN situations s ON s.chunk = c.id WHERE c.key = ?1");
+    one(conn, &sql, [chunk.as_str()], rows::chunk_context)
 }
 
-pub(super) fn situating_text(conn: &Connection, key: &SituationKey) -> Result<Option<String>> {
-    let sql = "SELECT s.text FROM situations s JOIN chunks c ON c.id = s.chunk
+pub(super) fn context_text(conn: &Connection, key: &ChunkContextKey) -> Result<Option<String>> {
+    let sql = "SELECT s.text FROM chunk_contexts s JOIN chunks c ON c.id = s.chunk
          WHERE s.key = ?1 AND s.text IS NOT NULL ORDER BY c.key LIMIT 1";
     one(conn, sql, [key.as_str()], |row| row.get(0))
 }
 
-pub(super) fn failed_situations_of(conn: &Connection, document: &DocumentId) -> Result<Vec<(u32, String)>> {
+pub(super) fn failed_contexts_of(conn: &Connection, document: &DocumentId) -> Result<Vec<(u32, String)>> {
     let sql = "SELECT c.ordinal, s.reason FROM documents d JOIN chunks c ON c.document = d.id
-            JOIN situations s ON s.chunk = c.id AND s.text IS NULL
+            JOIN chunk_contexts s ON s.chunk = c.id AND s.text IS NULL
          WHERE d.key = ?1 ORDER BY c.ordinal, c.key";
     select(conn, sql, [document.as_str()], |row| Ok((row.get(0)?, row.get(1)?)))
 }
 
-pub(super) fn situation_counts(conn: &Connection) -> Result<BTreeMap<String, u64>> {
+pub(super) fn chunk_context_counts(conn: &Connection) -> Result<BTreeMap<String, u64>> {
     let sql = "SELECT said_by, count(*) FROM situations GROUP BY said_by";
     Ok(select(conn, sql, [], |row| Ok((row.get(0)?, rows::unsigned(row, 1)?)))?.into_iter().collect())
 }
@@ -432,7 +432,7 @@ pub(super) fn degree(conn: &Connection, key: &EntityKey) -> Result<u32> {
 pub(super) fn chunks_behind(
     conn: &Connection,
     keys: &[GraphKey],
-    within: Option<&Allowed>,
+    within: Option<&FilteredIds>,
     limit: usize,
 ) -> Result<Vec<Vec<ChunkId>>> {
     let entity = "SELECT c.key FROM mentions m JOIN chunks c ON c.id = m.chunk
@@ -524,8 +524,8 @@ pub(super) fn searchable(conn: &Connection, kind: u8, id: &str) -> Result<Option
 
 /// What full-text search sees of a chunk.
 pub(super) fn chunk_text(conn: &Connection, chunk: &Chunk) -> Result<String> {
-    let situation = situation(conn, &chunk.id)?;
-    Ok(indexed_text(situation.as_ref().and_then(Situation::text), &chunk.text).into_owned())
+    let chunk_context = chunk_context(conn, &chunk.id)?;
+    Ok(indexed_text(chunk_context.as_ref().and_then(ChunkContext::text), &chunk.text).into_owned())
 }
 
 /// `SELECT columns FROM rest`.

@@ -20,8 +20,8 @@ use serde::Serialize;
 
 use super::EXTENSION;
 use super::error::{Context, backend};
-use super::locks::{Patience, Waiting};
-use super::place::{self, Committed};
+use super::locks::{LockPatience, Patience};
+use super::place::{self, CommitMark};
 use super::{schema, sums};
 
 /// Copies of one damaged store that are kept.
@@ -84,9 +84,9 @@ pub fn keep_copy(data_dir: &Path, workspace: &WorkspaceId) -> Result<Vec<PathBuf
 }
 
 /// How far the file is, without changing it or its log.
-fn found(path: &Path, marked: Option<&Committed>) -> Result<Committed, StoreError> {
+fn found(path: &Path, marked: Option<&CommitMark>) -> Result<CommitMark, StoreError> {
     if place::require_file(path, marked).is_err() || !path.exists() {
-        return Ok(Committed { store: String::new(), revision: Revision(0) });
+        return Ok(CommitMark { store: String::new(), revision: Revision(0) });
     }
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let conn = Connection::open_with_flags(path, flags).opening(path)?;
@@ -97,7 +97,7 @@ fn found(path: &Path, marked: Option<&Committed>) -> Result<Committed, StoreErro
 
 /// What [`mend`] found and did.
 #[derive(Debug, Default, Serialize)]
-pub struct Mended {
+pub struct RepairReport {
     /// Rows that did not have their checksums, by table.
     pub damaged_rows: BTreeMap<String, u64>,
     /// Tables of which a part could not be read at all.
@@ -132,7 +132,7 @@ pub enum LostKind {
     /// An edit of the graph.
     Decision,
     /// The context of a chunk.
-    Situation,
+    ChunkContext,
     /// A chunk that is to be extracted again.
     Renewal,
     /// A derived layer.
@@ -151,7 +151,7 @@ impl LostKind {
         match self {
             Self::Document => "document",
             Self::Decision => "decision",
-            Self::Situation => "situation",
+            Self::ChunkContext => "chunk context",
             Self::Renewal => "renewal",
             Self::Layer => "layer",
             Self::Call => "call",
@@ -169,7 +169,7 @@ impl LostKind {
 /// # Errors
 ///
 /// [`StoreError::Corrupt`] where the file cannot be opened at all; then it stays as it is.
-pub fn mend(data_dir: &Path, workspace: &WorkspaceId) -> Result<Mended, StoreError> {
+pub fn mend(data_dir: &Path, workspace: &WorkspaceId) -> Result<RepairReport, StoreError> {
     let path = data_dir.join(format!("{workspace}.{EXTENSION}"));
     let marked = place::read_mark(&path);
     let old = open_damaged(&path)?;
@@ -179,7 +179,7 @@ pub fn mend(data_dir: &Path, workspace: &WorkspaceId) -> Result<Mended, StoreErr
     }
     let copy = place::beside(&path, ".repairing");
     remove_all(&copy, &["", "-wal", "-shm", "-mark"])?;
-    let (new, _) = schema::open_writer(&copy, &Waiting::new(&copy, Patience::Endless))?;
+    let (new, _) = schema::open_writer(&copy, &LockPatience::new(&copy, Patience::Endless))?;
     let rebuilt = (|| {
         new.execute_batch("PRAGMA foreign_keys = OFF; BEGIN IMMEDIATE")?;
         let missing = rebuild::copy(&old, &new)?;
@@ -222,7 +222,7 @@ pub fn forget_projections(data_dir: &Path, workspace: &WorkspaceId) -> Result<()
 /// Opens a file of this release that is damaged.
 fn open_damaged(path: &Path) -> Result<Connection, StoreError> {
     // Brings an older file up to date first. Where that fails, the file is of this release or cannot be read.
-    let opened = schema::open_writer(path, &Waiting::new(path, Patience::Endless)).map(drop);
+    let opened = schema::open_writer(path, &LockPatience::new(path, Patience::Endless)).map(drop);
     if let Err(error) = restore_definitions(path) {
         tracing::warn!(%error, "the definitions of tables stay as they are");
     }

@@ -5,10 +5,10 @@
 use std::collections::BTreeMap;
 
 use graphloom_core::{
-    Call, CallOutcome, Chunk, ChunkExtraction, ChunkId, Claim, ContentHash, Decision, DecisionId, Document,
-    DocumentId, EmbeddingSpec, Entity, EntityKey, Extraction, ExtractionKey, Fact, Format, ItemKey, ItemKind,
-    Job, JobState, Lease, Mention, Records, Reject, Relation, RelationKey, Renewal, Role, Situation,
-    SituationKey, SituationOutcome, Span, Timestamp, Visibility,
+    Call, CallOutcome, Chunk, ChunkContext, ChunkContextKey, ChunkContextOutcome, ChunkExtraction, ChunkId,
+    Claim, ContentHash, Decision, DecisionId, Document, DocumentId, EmbeddingSpec, Entity, EntityKey,
+    Extraction, ExtractionKey, Fact, Format, ItemKey, ItemKind, Job, JobState, Lease, Mention, Records,
+    Reject, Relation, RelationKey, Renewal, Role, Span, Timestamp, Visibility,
 };
 use rusqlite::types::{Type, Value, ValueRef};
 use rusqlite::{Error, Result, Row};
@@ -154,19 +154,19 @@ pub(super) fn renewal(row: &Row<'_>) -> Result<Renewal> {
 }
 
 /// Of `situations s JOIN chunks c`.
-pub(super) const SITUATION: &str = "c.key, s.key, s.said_by, s.text, s.reason, s.attempts,
-     row_sum('situations', s.chunk, s.key, s.said_by, s.text, s.reason, s.attempts) = s.sum";
+pub(super) const CHUNK_CONTEXT: &str = "c.key, s.key, s.said_by, s.text, s.reason, s.attempts,
+     row_sum('chunk_contexts', s.chunk, s.key, s.said_by, s.text, s.reason, s.attempts) = s.sum";
 
-pub(super) fn situation(row: &Row<'_>) -> Result<Situation> {
+pub(super) fn chunk_context(row: &Row<'_>) -> Result<ChunkContext> {
     require(row, 6, "situations")?;
     let text: Option<String> = row.get(3)?;
-    Ok(Situation {
+    Ok(ChunkContext {
         chunk: ChunkId::from_stored(row.get::<_, String>(0)?),
-        key: SituationKey::from_stored(row.get::<_, String>(1)?),
+        key: ChunkContextKey::from_stored(row.get::<_, String>(1)?),
         by: row.get(2)?,
         outcome: match text {
-            Some(text) => SituationOutcome::Said { text },
-            None => SituationOutcome::Failed { reason: row.get(4)?, attempts: row.get(5)? },
+            Some(text) => ChunkContextOutcome::Said { text },
+            None => ChunkContextOutcome::Failed { reason: row.get(4)?, attempts: row.get(5)? },
         },
     })
 }

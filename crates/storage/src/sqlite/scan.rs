@@ -13,7 +13,7 @@ use super::{layers, rows, sums};
 const JOBS: &str = "documents d JOIN jobs j ON j.document = d.id";
 const CHUNKS: &str = "chunks c JOIN documents d ON d.id = c.document";
 const RENEWALS: &str = "chunks c JOIN renewals r ON r.chunk = c.id";
-const SITUATIONS: &str = "chunks c JOIN situations s ON s.chunk = c.id";
+const CHUNK_CONTEXTS: &str = "chunks c JOIN situations s ON s.chunk = c.id";
 const MENTIONS: &str = "chunks c CROSS JOIN mentions m ON m.chunk = c.id";
 const FACTS: &str = "chunks c CROSS JOIN facts f ON f.chunk = c.id";
 const CLAIMS: &str = "chunks c CROSS JOIN claims k ON k.chunk = c.id";
@@ -71,10 +71,10 @@ pub(super) fn read(conn: &Connection, page: PageOf<'_>) -> Result<()> {
             page.rows =
                 select_after(conn, (rows::RENEWAL, RENEWALS, "c.key"), after, page.limit, rows::renewal)?;
         }
-        PageOf::Situations(page) => {
+        PageOf::ChunkContexts(page) => {
             let after = id(page.after.as_ref());
-            let table = (rows::SITUATION, SITUATIONS, "c.key");
-            page.rows = select_after(conn, table, after, page.limit, rows::situation)?;
+            let table = (rows::CHUNK_CONTEXT, CHUNK_CONTEXTS, "c.key");
+            page.rows = select_after(conn, table, after, page.limit, rows::chunk_context)?;
         }
         PageOf::Extractions(page) => {
             let after = id(page.after.as_ref());

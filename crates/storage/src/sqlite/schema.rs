@@ -13,11 +13,11 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
 use super::error::{Context, backend, classified, opening};
-use super::locks::Waiting;
+use super::locks::LockPatience;
 use super::place::{self, Place};
 use super::reserve;
 use super::sums;
-use super::unindexed::{self, Opening, Readers, Reading};
+use super::unindexed::{self, OpenGuard, ReaderGuard, Readers};
 use super::unlocked::{self, Stamp};
 use crate::private;
 use migrations::{MIGRATIONS, Migration};
@@ -44,7 +44,10 @@ const APPLICATION_ID: i32 = 0x4772_4c6d;
 ///
 /// [`StoreError::Lost`] where less is there than was committed. Then nothing is written, the log not emptied, and what
 /// is left can be looked at.
-pub(super) fn open_writer(path: &Path, waiting: &Arc<Waiting>) -> Result<(Connection, Place), StoreError> {
+pub(super) fn open_writer(
+    path: &Path,
+    waiting: &Arc<LockPatience>,
+) -> Result<(Connection, Place), StoreError> {
     let marked = place::read_mark(path).filter(|marked| marked.revision > Revision(0));
     place::require_file(path, marked.as_ref())?;
     let flags =
@@ -103,7 +106,7 @@ pub(super) struct ReadConnection {
     /// How the file was, where no locks keep it so.
     pub(super) unlocked: Option<Stamp>,
     /// Where it reads the log without its index.
-    pub(super) unindexed: Option<Reading>,
+    pub(super) unindexed: Option<ReaderGuard>,
 }
 
 /// Opens a connection that only reads; the file exists and is up to date. Where the files that SQLite shares between
@@ -133,7 +136,7 @@ enum OpenFailure {
     ForGood(rusqlite::Error),
 }
 
-fn try_to_read(path: &Path, opening: &mut Opening<'_>) -> Result<ReadConnection, OpenFailure> {
+fn try_to_read(path: &Path, opening: &mut OpenGuard<'_>) -> Result<ReadConnection, OpenFailure> {
     let shared = match opening.is_read_unindexed() {
         // It would not be counted as one that reads without the index.
         true => None,

@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 use graphloom_core::table::PageOf;
 use graphloom_core::{
-    Allowed, CacheKind, CacheSize, Chunk, ChunkCounts, ChunkExtraction, ChunkId, Claim, ContentHash,
-    Document, DocumentFilter, DocumentId, EmbeddingSpec, Entity, EntityKey, Evidence, Extraction,
-    ExtractionKey, Fact, Graph, GraphKey, Hit, ItemKey, Job, Layer, LayerName, LayerNode, Ledger, LinkGraph,
-    Member, Mention, NodeKey, Projection, Queue, QueueState, RejectReason, Relation, RelationKey, Renewal,
-    Revision, Search, SearchRequest, Situation, SituationKey, Snapshot, StatusKind, StoreCounts, StoreError,
-    Summary, Timestamp, TrackId,
+    CacheKind, CacheSize, Chunk, ChunkContext, ChunkContextKey, ChunkCounts, ChunkExtraction, ChunkId, Claim,
+    ContentHash, Document, DocumentFilter, DocumentId, EmbeddingSpec, Entity, EntityKey, Evidence,
+    Extraction, ExtractionKey, Fact, FilteredIds, Graph, GraphKey, Hit, ItemKey, Job, Layer, LayerName,
+    LayerNode, Ledger, LinkGraph, Member, Mention, NodeKey, Projection, Queue, QueueState, RejectReason,
+    Relation, RelationKey, Renewal, Revision, Search, SearchRequest, Snapshot, StatusKind, StoreCounts,
+    StoreError, Summary, Timestamp, TrackId,
 };
 use graphloom_rules::search::{ScoredId, Searches, VectorQuery};
 use rusqlite::Connection;
@@ -154,23 +154,23 @@ impl Evidence for SqliteSnapshot {
         self.each("reading renewals", documents, read::renewals_of)
     }
 
-    async fn situations(&self, chunks: &[ChunkId]) -> Result<Vec<Option<Situation>>, StoreError> {
-        self.each("reading situations", chunks, read::situation)
+    async fn chunk_contexts(&self, chunks: &[ChunkId]) -> Result<Vec<Option<ChunkContext>>, StoreError> {
+        self.each("reading situations", chunks, read::chunk_context)
     }
 
-    async fn situating_texts(&self, keys: &[SituationKey]) -> Result<Vec<Option<String>>, StoreError> {
-        self.each("reading situating texts", keys, read::situating_text)
+    async fn context_texts(&self, keys: &[ChunkContextKey]) -> Result<Vec<Option<String>>, StoreError> {
+        self.each("reading situating texts", keys, read::context_text)
     }
 
-    async fn failed_situations_of(
+    async fn failed_contexts_of(
         &self,
         documents: &[DocumentId],
     ) -> Result<Vec<Vec<(u32, String)>>, StoreError> {
-        self.each("reading failed situations", documents, read::failed_situations_of)
+        self.each("reading failed situations", documents, read::failed_contexts_of)
     }
 
-    async fn situation_counts(&self) -> Result<BTreeMap<String, u64>, StoreError> {
-        self.read("counting situations", read::situation_counts)
+    async fn chunk_context_counts(&self) -> Result<BTreeMap<String, u64>, StoreError> {
+        self.read("counting situations", read::chunk_context_counts)
     }
 }
 
@@ -217,7 +217,7 @@ impl Graph for SqliteSnapshot {
     async fn chunks_behind(
         &self,
         keys: &[GraphKey],
-        within: Option<&Allowed>,
+        within: Option<&FilteredIds>,
         limit: usize,
     ) -> Result<Vec<Vec<ChunkId>>, StoreError> {
         self.read("reading the chunks behind the graph", |conn| {

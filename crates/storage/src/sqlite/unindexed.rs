@@ -32,10 +32,10 @@ static READERS: Mutex<BTreeMap<PathBuf, Arc<Mutex<usize>>>> = Mutex::new(BTreeMa
 pub(super) struct Readers(Arc<Mutex<usize>>);
 
 /// One of them, until dropped. It must be dropped after its connection.
-pub(super) struct Reading(Arc<Mutex<usize>>);
+pub(super) struct ReaderGuard(Arc<Mutex<usize>>);
 
 /// The right to open a store, which one thread of the process has.
-pub(super) struct Opening<'a> {
+pub(super) struct OpenGuard<'a> {
     readers: &'a Readers,
     number: MutexGuard<'a, usize>,
 }
@@ -48,8 +48,8 @@ impl Readers {
     }
 
     /// Waits until no other thread opens the store.
-    pub(super) fn opening(&self) -> Opening<'_> {
-        Opening { readers: self, number: self.0.lock().unwrap_or_else(PoisonError::into_inner) }
+    pub(super) fn opening(&self) -> OpenGuard<'_> {
+        OpenGuard { readers: self, number: self.0.lock().unwrap_or_else(PoisonError::into_inner) }
     }
 
     /// Whether there are some.
@@ -58,7 +58,7 @@ impl Readers {
     }
 }
 
-impl Opening<'_> {
+impl OpenGuard<'_> {
     /// Whether a connection reads without the index.
     pub(super) fn is_read_unindexed(&self) -> bool {
         *self.number > 0
@@ -74,7 +74,7 @@ impl Opening<'_> {
     }
 
     /// A connection that reads without the index; `None` where the store's name cannot be told to SQLite.
-    pub(super) fn read(&mut self, path: &Path) -> rusqlite::Result<Option<(Connection, Reading)>> {
+    pub(super) fn read(&mut self, path: &Path) -> rusqlite::Result<Option<(Connection, ReaderGuard)>> {
         let Some(uri) = unlocked::uri(path, "readonly_shm=1") else { return Ok(None) };
         // An empty file needs no room. Where it cannot be made, opening says what is wrong.
         let _ = private::create_missing_file(&beside(path, "-shm"));
@@ -85,11 +85,11 @@ impl Opening<'_> {
         conn.busy_timeout(Duration::ZERO)?;
         conn.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
         *self.number += 1;
-        Ok(Some((conn, Reading(Arc::clone(&self.readers.0)))))
+        Ok(Some((conn, ReaderGuard(Arc::clone(&self.readers.0)))))
     }
 }
 
-impl Drop for Reading {
+impl Drop for ReaderGuard {
     fn drop(&mut self) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
     }

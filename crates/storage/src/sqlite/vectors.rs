@@ -8,7 +8,7 @@
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use graphloom_core::{Allowed, ItemKind};
+use graphloom_core::{FilteredIds, ItemKind};
 use graphloom_rules::search::{ScoredId, VectorQuery};
 use rusqlite::{Connection, OptionalExtension, Result, Row, params};
 
@@ -257,7 +257,7 @@ impl Index {
     }
 
     /// The rows of what is allowed, ascending.
-    fn rows_of(&self, allowed: &Allowed, kind: ItemKind) -> Vec<usize> {
+    fn rows_of(&self, allowed: &FilteredIds, kind: ItemKind) -> Vec<usize> {
         let mut rows: Vec<usize> = allowed.ids(kind).filter_map(|id| self.places.get(id).copied()).collect();
         rows.sort_unstable();
         rows

@@ -12,7 +12,7 @@ use rusqlite::Connection;
 use super::apply;
 use super::error::{Context, backend, classified, repeated};
 use super::forget_pages;
-use super::locks::Waiting;
+use super::locks::LockPatience;
 use super::log::{Gate, Log};
 use super::place::Place;
 use super::reserve;
@@ -28,7 +28,7 @@ pub(super) struct Writer {
     /// Present until dropped.
     queue: Option<SyncSender<Work>>,
     thread: Option<JoinHandle<()>>,
-    waiting: Arc<Waiting>,
+    waiting: Arc<LockPatience>,
 }
 
 impl Writer {
@@ -39,7 +39,7 @@ impl Writer {
         conn: Connection,
         place: Arc<Place>,
         trees: TreeLimits,
-        waiting: Arc<Waiting>,
+        waiting: Arc<LockPatience>,
         gate: Arc<Gate>,
     ) -> std::io::Result<Self> {
         let (queue, requests) = sync_channel(MAX_WAITING_BATCHES);
@@ -274,7 +274,7 @@ mod tests {
     fn a_full_disk_is_the_reason_that_is_given_and_nothing_of_what_is_refused_stays() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("w.graphloom");
-        let opened = schema::open_writer(&path, &Waiting::new(&path, Patience::Endless));
+        let opened = schema::open_writer(&path, &LockPatience::new(&path, Patience::Endless));
         let (conn, place) = opened.expect("a new file");
         let thread = Thread { conn, place: Arc::new(place), trees: TreeLimits::default() };
         let small = |name: &str| sample::indexed(name, "Ada met Bob", "ADA", "BOB");

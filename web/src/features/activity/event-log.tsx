@@ -20,7 +20,7 @@ const TEXTS: Record<Kind, Key> = {
   advanced: 'logAdvanced',
   chunk_failed: 'logChunkFailed',
   chunk_damaged: 'logChunkDamaged',
-  chunk_unsituated: 'logChunkUnsituated',
+  chunk_without_context: 'logChunkWithoutContext',
   finished: 'logFinished',
   settled: 'logSettled',
   cancelled: 'logCancelled',
@@ -32,7 +32,7 @@ const TEXTS: Record<Kind, Key> = {
   message: 'logMessage',
 };
 const STAGES: Record<string, Key> = {
-  situate: 'stageSituate',
+  contextualize: 'stageContext',
   chunk: 'stageChunk',
   extract: 'stageExtract',
   merge: 'stageMerge',

@@ -15,7 +15,14 @@ test('steps of a document in one stage are one line, its last', () => {
     step('b', 'extract', 1),
     step('a', 'extract', 2),
     step('a', 'merge', 1),
-    event('finished', { document: 'a', source: 'a.md', chunks: 9, failed: 0, damaged: 0, unsituated: 0 }),
+    event('finished', {
+      document: 'a',
+      source: 'a.md',
+      chunks: 9,
+      failed: 0,
+      damaged: 0,
+      without_context: 0,
+    }),
   );
   expect(
     lines.map(({ kind, values }) => `${kind} ${values.source} ${values.stage ?? ''} ${values.done ?? ''}`),
@@ -29,7 +36,7 @@ test('steps of a document in one stage are one line, its last', () => {
 });
 
 test('a document with gaps ends with a warning', () => {
-  const finished = { document: 'a', source: 'a.md', chunks: 9, failed: 1, damaged: 0, unsituated: 0 };
+  const finished = { document: 'a', source: 'a.md', chunks: 9, failed: 1, damaged: 0, without_context: 0 };
   expect(follow(event('finished', finished)).lines[0]?.tone).toBe('warn');
   expect(follow(event('finished', { ...finished, failed: 0 })).lines[0]?.tone).toBe('good');
 });

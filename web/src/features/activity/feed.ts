@@ -23,7 +23,7 @@ const KINDS = {
   advanced: 'plain',
   chunk_failed: 'warn',
   chunk_damaged: 'warn',
-  chunk_unsituated: 'warn',
+  chunk_without_context: 'warn',
   finished: 'good',
   settled: 'plain',
   cancelled: 'plain',
@@ -116,7 +116,7 @@ function linesWith(lines: Line[], name: string, data: Fields, now: number): Line
   lastKey += 1;
   const document = typeof data.document === 'string' ? data.document : undefined;
   const line: Line = { key: lastKey, at: now, kind, tone: KINDS[kind], document, values: data };
-  if (kind === 'finished' && Number(data.failed) + Number(data.damaged) + Number(data.unsituated) > 0) {
+  if (kind === 'finished' && Number(data.failed) + Number(data.damaged) + Number(data.without_context) > 0) {
     line.tone = 'warn';
   }
   const before = kind === 'advanced' ? withoutStep(lines, line) : lines;

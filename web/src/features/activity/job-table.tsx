@@ -54,7 +54,7 @@ export function JobTable({ tab, ...rest }: Props) {
 }
 
 const STAGES = {
-  situate: 'stageSituate',
+  contextualize: 'stageContext',
   chunk: 'stageChunk',
   extract: 'stageExtract',
   merge: 'stageMerge',
@@ -72,7 +72,7 @@ function JobRow({
   const stage = job.status === 'indexing' ? stages.get(job.id) : undefined;
   const isOpen = job.status === 'waiting' || job.status === 'indexing';
   const progress = stage ?? { done: job.extracted ?? 0, total: job.chunks ?? 0 };
-  const gaps = job.failed + job.damaged + job.unsituated;
+  const gaps = job.failed + job.damaged + job.without_context;
   const canRetry = job.status === 'failed' || job.status === 'incomplete' || job.status === 'cancelled';
   return (
     <li className={styles.job}>

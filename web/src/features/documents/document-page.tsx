@@ -86,7 +86,7 @@ function Remove({ id }: { id: string }) {
 function Facts({ document }: { document: Schemas['DocumentDetail'] }) {
   const t = useTexts(texts);
   const language = useLanguage();
-  const faults = [...document.failed_chunks, ...document.damaged_chunks, ...document.unsituated_chunks];
+  const faults = [...document.failed_chunks, ...document.damaged_chunks, ...document.chunks_without_context];
   const number = (value: number) => new Intl.NumberFormat(language).format(value);
   const facts: [string, string][] = [
     [t('columnName'), document.file_path],

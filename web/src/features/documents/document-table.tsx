@@ -233,7 +233,7 @@ function useNow(): number {
 }
 
 const STAGE_TEXTS = {
-  situate: 'stageSituate',
+  contextualize: 'stageContext',
   chunk: 'stageChunk',
   extract: 'stageExtract',
   merge: 'stageMerge',

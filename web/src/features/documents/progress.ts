@@ -2,7 +2,7 @@ import type { ServerEvent } from '../../api/sse';
 
 /** How far a document has come in a stage. */
 export interface Stage {
-  stage: 'situate' | 'chunk' | 'extract' | 'merge';
+  stage: 'contextualize' | 'chunk' | 'extract' | 'merge';
   done: number;
   total: number;
 }
@@ -10,7 +10,7 @@ export interface Stage {
 /** The stages of the documents that are being indexed, by id. */
 export type Stages = ReadonlyMap<string, Stage>;
 
-const STAGES = ['situate', 'chunk', 'extract', 'merge'];
+const STAGES = ['contextualize', 'chunk', 'extract', 'merge'];
 
 /** Takes an event of the jobs into account. Events that change no stage return the same map. */
 export function reduceStages(stages: Stages, { name, data }: ServerEvent): Stages {

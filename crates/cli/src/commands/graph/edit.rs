@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use graphloom_core::{ChunkId, EntityKey, GraphKey, Snapshot};
-use graphloom_engine::edit::{self, DescriptionRule, Edit, EditError, Edited, KindRule, find_entity};
+use graphloom_engine::edit::{self, DescriptionRule, Edit, EditError, EditReport, KindRule, find_entity};
 use serde::Serialize;
 
 use super::history::sentence;
@@ -22,7 +22,7 @@ const MOST_LISTED: usize = 20;
 struct PreviewOutput<'a> {
     preview: bool,
     #[serde(flatten)]
-    edited: &'a Edited,
+    edited: &'a EditReport,
 }
 
 /// Applies the edit or previews it.
@@ -213,7 +213,7 @@ async fn chunks_of(
     Ok(chosen.into_iter().collect())
 }
 
-fn print(app: &App, edited: &Edited, preview: bool) -> anyhow::Result<()> {
+fn print(app: &App, edited: &EditReport, preview: bool) -> anyhow::Result<()> {
     let output = &app.output;
     let what = one_line(&sentence(&edited.decision.action), 300);
     match preview {

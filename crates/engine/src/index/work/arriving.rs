@@ -11,14 +11,14 @@ use futures::{Stream, StreamExt};
 ///
 /// A future that is not polled keeps what it holds: its permit, its place at the model's service, its turn under a limit
 /// per minute. Whoever waits for anything else between two answers, such as an embedding by the same service, may then wait
-/// for ever. So all waiting between two answers goes through [`Arriving::during`].
-pub(super) struct Arriving<S: Stream> {
+/// for ever. So all waiting between two answers goes through [`AnswerStream::during`].
+pub(super) struct AnswerStream<S: Stream> {
     stream: Fuse<S>,
     /// Answers that came while another was dealt with. They hold their permits, so they are no more than those.
     arrived: VecDeque<S::Item>,
 }
 
-impl<S: Stream + Unpin> Arriving<S> {
+impl<S: Stream + Unpin> AnswerStream<S> {
     pub(super) fn new(stream: S) -> Self {
         Self { stream: stream.fuse(), arrived: VecDeque::new() }
     }
@@ -67,7 +67,7 @@ mod tests {
                 number
             }
         });
-        let mut answers = Arriving::new(calls.buffered(1));
+        let mut answers = AnswerStream::new(calls.buffered(1));
         let numbers = block_on(async {
             let mut numbers = vec![answers.next().await];
             let _ = answers.during(freed).await;

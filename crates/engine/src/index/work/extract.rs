@@ -9,10 +9,10 @@ use graphloom_core::{
 };
 
 use super::Run;
-use super::arriving::Arriving;
+use super::arriving::AnswerStream;
 use super::stop::{Stop, needs_a_person};
 use crate::chain;
-use crate::extract::{Extracted, extract_by_model, extraction_key};
+use crate::extract::{ExtractResult, extract_by_model, extraction_key};
 
 /// Times a chunk is tried whose answers are damaged again and again; then the best of them counts as the answer.
 pub const MAX_DAMAGED_ATTEMPTS: u32 = 3;
@@ -62,10 +62,10 @@ impl Run<'_> {
                 (key, places, answer, permit)
             })
             .buffer_unordered(self.engine.index.max_concurrent_calls.max(1));
-        let mut answers = Arriving::new(answers);
+        let mut answers = AnswerStream::new(answers);
         let (mut over_budget, mut halted) = (None, None);
         while let Some((key, places, answer, permit)) = answers.next().await {
-            let Extracted { result, losses, mut calls } = match answer {
+            let ExtractResult { result, losses, mut calls } = match answer {
                 Ok(extracted) => extracted,
                 // Nothing more is asked, and answers that are on their way are still stored.
                 Err(stop) => {

@@ -7,7 +7,7 @@ use graphloom_core::{
     Records, Require, Snapshot, Stage, StoreError, Visibility,
 };
 
-use super::prepare::{chunk_texts, situating_texts};
+use super::prepare::{chunk_texts, context_texts};
 use super::stop::Stop;
 use super::{Ready, Run};
 use crate::commit::GraphChanges;
@@ -340,10 +340,10 @@ impl Run<'_> {
             if ready.chunks.len() <= self.engine.index.max_merge_chunks {
                 let ids: Vec<ChunkId> = ready.chunks.iter().map(|chunk| chunk.id.clone()).collect();
                 let snapshot = self.engine.store.snapshot().await?;
-                let situations = snapshot.situations(&ids).await?;
+                let chunk_contexts = snapshot.chunk_contexts(&ids).await?;
                 let chunks: Vec<Chunk> = snapshot.chunks(&ids).await?.into_iter().flatten().collect();
                 drop(snapshot);
-                let texts = chunk_texts(&chunks, &situating_texts(situations.iter().flatten()));
+                let texts = chunk_texts(&chunks, &context_texts(chunk_contexts.iter().flatten()));
                 changes.embed(texts, Some(&ready.document.id), batch).await?;
             }
         }

@@ -4,6 +4,7 @@
 //! the last commit. Documents are prepared side by side; one merger applies them to the graph.
 
 mod arriving;
+mod contexts;
 mod extract;
 mod lease;
 mod merge;
@@ -11,7 +12,6 @@ mod pace;
 mod permits;
 mod prepare;
 mod report;
-mod situate;
 mod step;
 mod stop;
 

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use graphloom_core::{
-    Batch, Chunk, ChunkId, Document, DocumentId, ItemKey, Job, JobState, Situation, Stage, StoreError,
+    Batch, Chunk, ChunkContext, ChunkId, Document, DocumentId, ItemKey, Job, JobState, Stage, StoreError,
     Visibility, indexed_text,
 };
 
 use super::Run;
-use super::situate::Situated;
+use super::contexts::IndexedTexts;
 use super::stop::Stop;
 use crate::graph::embed;
 use crate::index::IndexError;
@@ -23,8 +23,8 @@ pub(in super::super) struct Ready {
     pub(in super::super) entered: usize,
     /// The chunks being re-extracted, if the document is already in the graph.
     pub(in super::super) renewed: Option<BTreeSet<ChunkId>>,
-    /// Chunks whose situating failed.
-    pub(in super::super) unsituated: u32,
+    /// Chunks whose context failed.
+    pub(in super::super) without_context: u32,
 }
 
 impl Ready {
@@ -32,12 +32,12 @@ impl Ready {
         job: Job,
         document: Document,
         mut chunks: Vec<Chunk>,
-        unsituated: u32,
+        without_context: u32,
     ) -> Self {
         for chunk in &mut chunks {
             (chunk.text, chunk.breadcrumb) = (String::new(), Vec::new());
         }
-        Self { job, document, chunks, entered: 0, renewed: None, unsituated }
+        Self { job, document, chunks, entered: 0, renewed: None, without_context }
     }
 
     /// Whether the chunk's records enter the graph with this merge.
@@ -60,24 +60,24 @@ impl Run<'_> {
                 return Err(stop);
             }
             if job.state == JobState::Accepted {
-                let situated = self.situate(&mut job, &document, &chunks, false).await?;
-                self.embed_chunks(&mut job, &document, &chunks, situated).await?;
+                let contextualized = self.contextualize(&mut job, &document, &chunks, false).await?;
+                self.embed_chunks(&mut job, &document, &chunks, contextualized).await?;
             }
             self.extract(&mut job, &document, &mut chunks).await
         };
         match prepared.await {
             Ok(()) => {
-                let unsituated = self.unsituated(&document.id).await?;
-                Ok(Some(Ready::new(job, document, chunks, unsituated)))
+                let without_context = self.without_context(&document.id).await?;
+                Ok(Some(Ready::new(job, document, chunks, without_context)))
             }
             Err(stop) => self.stop(&job, &document, stop).await,
         }
     }
 
-    /// How many of a document's chunks could not be situated.
-    pub(in super::super) async fn unsituated(&self, document: &DocumentId) -> Result<u32, StoreError> {
+    /// How many of a document's chunks could not be contextualized.
+    pub(in super::super) async fn without_context(&self, document: &DocumentId) -> Result<u32, StoreError> {
         let snapshot = self.engine.store.snapshot().await?;
-        let failed = snapshot.failed_situations_of(std::slice::from_ref(document)).await?;
+        let failed = snapshot.failed_contexts_of(std::slice::from_ref(document)).await?;
         Ok(failed.iter().map(Vec::len).sum::<usize>() as u32)
     }
 
@@ -88,9 +88,9 @@ impl Run<'_> {
         job: &mut Job,
         document: &Document,
         chunks: &[Chunk],
-        situated: Situated,
+        contextualized: IndexedTexts,
     ) -> Result<(), Stop> {
-        let Situated { texts, mut batch, .. } = situated;
+        let IndexedTexts { texts, mut batch, .. } = contextualized;
         let most = self.engine.index.max_merge_chunks.max(1);
         let is_large = chunks.len() > most;
         let mut done = 0;
@@ -118,23 +118,24 @@ impl Run<'_> {
     }
 }
 
-/// What these situations say, by chunk.
-pub(super) fn situating_texts<'a>(
-    situations: impl IntoIterator<Item = &'a Situation>,
+/// What these chunk contexts say, by chunk.
+pub(super) fn context_texts<'a>(
+    chunk_contexts: impl IntoIterator<Item = &'a ChunkContext>,
 ) -> BTreeMap<ChunkId, String> {
-    let said = |situation: &Situation| Some((situation.chunk.clone(), situation.text()?.to_owned()));
-    situations.into_iter().filter_map(said).collect()
+    let said =
+        |chunk_context: &ChunkContext| Some((chunk_context.chunk.clone(), chunk_context.text()?.to_owned()));
+    chunk_contexts.into_iter().filter_map(said).collect()
 }
 
 /// What is embedded of these chunks.
 ///
-/// - `situating`: the situating texts of those that have one.
+/// - `context`: the contexts of those that have one.
 pub(in super::super) fn chunk_texts<'a>(
     chunks: impl IntoIterator<Item = &'a Chunk>,
-    situating: &BTreeMap<ChunkId, String>,
+    context: &BTreeMap<ChunkId, String>,
 ) -> Vec<(ItemKey, String)> {
     let text = |chunk: &Chunk| {
-        let text = indexed_text(situating.get(&chunk.id).map(String::as_str), &chunk.text);
+        let text = indexed_text(context.get(&chunk.id).map(String::as_str), &chunk.text);
         (ItemKey::Chunk(chunk.id.clone()), text.into_owned())
     };
     chunks.into_iter().map(text).collect()

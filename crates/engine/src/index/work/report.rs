@@ -49,14 +49,14 @@ impl Run<'_> {
         };
         let failed = count(|extraction| matches!(extraction, ChunkExtraction::Failed { .. }));
         let damaged = count(|extraction| matches!(extraction, ChunkExtraction::Damaged { .. }));
-        let unsituated = ready.unsituated;
+        let without_context = ready.without_context;
         self.count(|report| {
             report.finished += 1;
-            report.incomplete += u32::from(failed + damaged + unsituated > 0);
+            report.incomplete += u32::from(failed + damaged + without_context > 0);
         });
         let (document, source) = (ready.document.id.clone(), ready.document.source.clone());
         let chunks = ready.chunks.len() as u32;
-        (self.progress)(Progress::Finished { document, source, chunks, failed, damaged, unsituated });
+        (self.progress)(Progress::Finished { document, source, chunks, failed, damaged, without_context });
     }
 
     pub(super) fn stopped(&self, document: &Document, reason: String) {
@@ -78,10 +78,15 @@ impl Run<'_> {
         (self.progress)(Progress::ChunkDamaged { document, source, ordinal, reason: reason.to_owned() });
     }
 
-    pub(super) fn chunk_unsituated(&self, document: &Document, ordinal: u32, reason: &str) {
-        self.count(|report| report.unsituated_chunks += 1);
+    pub(super) fn chunk_without_context(&self, document: &Document, ordinal: u32, reason: &str) {
+        self.count(|report| report.chunks_without_context += 1);
         let (document, source) = (document.id.clone(), document.source.clone());
-        (self.progress)(Progress::ChunkUnsituated { document, source, ordinal, reason: reason.to_owned() });
+        (self.progress)(Progress::ChunkWithoutContext {
+            document,
+            source,
+            ordinal,
+            reason: reason.to_owned(),
+        });
     }
 
     pub(in super::super) fn advanced(&self, document: &Document, stage: Stage, done: usize, total: usize) {

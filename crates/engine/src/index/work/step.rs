@@ -46,12 +46,12 @@ impl Run<'_> {
             let job = snapshot.jobs(std::slice::from_ref(document)).await?.into_iter().next().flatten();
             let mut batch = Batch { append_calls: paid.append_calls.clone(), ..Batch::default() };
             if let Some(job) = job.filter(|job| job.lease.is_none() && !is_renewal(job)) {
-                // Where chunks are embedded already, their situations must stay those of their vectors.
+                // Where chunks are embedded already, their chunk contexts must stay those of their vectors.
                 match job.state {
                     JobState::Accepted | JobState::Cancelled => {
                         batch.embedding.clone_from(&paid.embedding);
                         batch.put_vectors.clone_from(&paid.put_vectors);
-                        batch.put_situations.clone_from(&paid.put_situations);
+                        batch.put_chunk_contexts.clone_from(&paid.put_chunk_contexts);
                     }
                     JobState::Chunked | JobState::Merged | JobState::Failed { .. } => {}
                 }

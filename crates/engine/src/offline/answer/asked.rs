@@ -40,7 +40,7 @@ pub(super) enum Wants {
 
 /// A question, taken apart.
 #[derive(Debug, Clone)]
-pub(super) struct Asked {
+pub(super) struct QuestionParts {
     pub(super) language: Language,
     pub(super) wants: Wants,
     /// Whether several things are asked for.
@@ -103,7 +103,7 @@ pub(super) enum Role {
     Number,
 }
 
-impl Asked {
+impl QuestionParts {
     /// - `is_held`: whether a text stands in the passages; it tells where words end that are written without spaces.
     pub(super) fn read(question: &str, roots: &Roots, is_held: &dyn Fn(&str) -> bool) -> Self {
         let language = Language::of_question(question);
@@ -348,7 +348,8 @@ mod tests {
     fn words_without_spaces_end_where_the_passages_say() {
         let text = "沈文澜是公司的创始人。公司成立于2008年。";
         let question = "公司创始人沈文澜的妻子是谁？";
-        let asked = Asked::read(question, &Roots::of(Language::Chinese), &|piece| text.contains(piece));
+        let asked =
+            QuestionParts::read(question, &Roots::of(Language::Chinese), &|piece| text.contains(piece));
         let words: Vec<&str> = asked.terms.iter().map(|term| term.word.as_str()).collect();
         assert_eq!(words, ["公司", "创始人", "沈文澜", "妻子"]);
     }

@@ -2,7 +2,7 @@
 
 use super::super::languages::Language;
 use super::Passage;
-use super::asked::{Asked, Role, Term};
+use super::asked::{QuestionParts, Role, Term};
 use super::kinds;
 use super::lines::{Line, LineForm, lines};
 use super::roots::Roots;
@@ -39,7 +39,7 @@ const OTHER_WORDS: f32 = 0.8;
 pub(super) const IS_THERE: f32 = 0.55;
 
 /// The passages of a question, read once.
-pub(super) struct Reading<'a> {
+pub(super) struct Passages<'a> {
     pub(super) passages: &'a [Passage<'a>],
     pub(super) lines: Vec<Line<'a>>,
     pub(super) roots: Roots,
@@ -50,8 +50,8 @@ pub(super) struct Reading<'a> {
 
 /// What the lines hold of one question.
 pub(super) struct Evidence<'r, 'a> {
-    pub(super) reading: &'r Reading<'a>,
-    pub(super) asked: &'r Asked,
+    pub(super) reading: &'r Passages<'a>,
+    pub(super) asked: &'r QuestionParts,
     pub(super) weights: Vec<f32>,
     /// Of each line, how far each term stands in it.
     pub(super) direct: Vec<Vec<f32>>,
@@ -63,7 +63,7 @@ pub(super) struct Evidence<'r, 'a> {
     pub(super) named_by: Vec<Option<usize>>,
 }
 
-impl<'a> Reading<'a> {
+impl<'a> Passages<'a> {
     pub(super) fn read(question: &str, passages: &'a [Passage<'a>]) -> Self {
         let language = Language::of_question(question);
         let roots = Roots::of(language);
@@ -92,12 +92,12 @@ impl<'a> Reading<'a> {
         self.passages.iter().any(|passage| passage.text.contains(text))
     }
 
-    pub(super) fn ask(&self, question: &str) -> Asked {
-        Asked::read(question, &self.roots, &|text| self.holds(text))
+    pub(super) fn ask(&self, question: &str) -> QuestionParts {
+        QuestionParts::read(question, &self.roots, &|text| self.holds(text))
     }
 }
 impl<'r, 'a> Evidence<'r, 'a> {
-    pub(super) fn of(reading: &'r Reading<'a>, asked: &'r Asked) -> Self {
+    pub(super) fn of(reading: &'r Passages<'a>, asked: &'r QuestionParts) -> Self {
         let direct: Vec<Vec<f32>> = reading
             .lines
             .iter()
@@ -293,7 +293,7 @@ impl<'r, 'a> Evidence<'r, 'a> {
 }
 
 /// How far a term stands in a line: 1 as it is, less in other words, 0 not at all.
-fn held(reading: &Reading<'_>, term: &Term, line: &Line<'_>) -> f32 {
+fn held(reading: &Passages<'_>, term: &Term, line: &Line<'_>) -> f32 {
     if term.unspaced {
         if line.text.contains(&term.word) {
             return 1.0;
@@ -328,7 +328,7 @@ fn shares(families: &[u16], others: &[u16]) -> bool {
 }
 
 /// What each term is worth: rare ones more, those that tell little less.
-fn weights(asked: &Asked, direct: &[Vec<f32>]) -> Vec<f32> {
+fn weights(asked: &QuestionParts, direct: &[Vec<f32>]) -> Vec<f32> {
     let total = direct.len() as f32;
     let weight = |(at, term): (usize, &Term)| {
         let count = direct.iter().filter(|held| held[at] > 0.0).count() as f32;

@@ -423,13 +423,13 @@ fn noun_wants_german(noun: &str) -> Wants {
 
 #[cfg(test)]
 mod tests {
-    use super::super::asked::Asked;
+    use super::super::asked::QuestionParts;
     use super::super::roots::Roots;
     use super::*;
 
     fn check_wants(question: &str, wants: Wants, many: bool) {
         let roots = Roots::of(Language::of_question(question));
-        let asked = Asked::read(question, &roots, &|_| false);
+        let asked = QuestionParts::read(question, &roots, &|_| false);
         assert_eq!((asked.wants, asked.many), (wants, many), "{question}");
     }
 

@@ -26,7 +26,7 @@ const MIN_OWN: f32 = 0.6;
 
 /// A line that answers.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Judged {
+pub(super) struct LineScore {
     pub(super) line: usize,
     pub(super) score: f32,
     /// Share of what is asked that it holds.
@@ -262,7 +262,7 @@ impl Evidence<'_, '_> {
     }
 
     /// How sure it is that the line answers; `None` where it does not hold what is asked for.
-    pub(super) fn judge(&self, at: usize) -> Option<Judged> {
+    pub(super) fn judge(&self, at: usize) -> Option<LineScore> {
         let line = &self.reading.lines[at];
         // A short line without a mark may be a heading, or say something.
         let is_heading = matches!(line.form, LineForm::Heading(level) if level < UNMARKED);
@@ -318,7 +318,7 @@ impl Evidence<'_, '_> {
             Wants::Meaning => kinds::means(self.asked, line),
             _ => kinds::holds(self.asked, line, next) && self.is_near_key(at),
         };
-        of_kind.then(|| Judged { line: at, score: self.score(at, held), held })
+        of_kind.then(|| LineScore { line: at, score: self.score(at, held), held })
     }
 
     /// Whether a name of the question is among the first words of a line.
@@ -425,8 +425,8 @@ impl Evidence<'_, '_> {
     }
 
     /// The lines that answer, surest first.
-    pub(super) fn answers(&self) -> Vec<Judged> {
-        let mut found: Vec<Judged> =
+    pub(super) fn answers(&self) -> Vec<LineScore> {
+        let mut found: Vec<LineScore> =
             (0..self.reading.lines.len()).filter_map(|line| self.judge(line)).collect();
         found.sort_by(|one, other| other.score.total_cmp(&one.score).then(one.line.cmp(&other.line)));
         found

@@ -9,7 +9,7 @@ use super::super::lexicon::{is_month, is_stop_word};
 use super::super::phrase::{PhraseKind, phrases};
 use super::super::scripts::{has_no_spaces, runs};
 use super::super::token::tokens;
-use super::asked::{Asked, Role, Wants};
+use super::asked::{QuestionParts, Role, Wants};
 use super::lines::{Line, LineForm, Word};
 use super::roots::Roots;
 use super::words::{self, any_word};
@@ -22,7 +22,7 @@ const COUNTED_WORDS: usize = 4;
 /// Whether `line` holds what `asked` wants, besides what the question says itself.
 ///
 /// - `next`: the line behind it, which may hold the reason of what it says.
-pub(super) fn holds(asked: &Asked, line: &Line<'_>, next: Option<&Line<'_>>) -> bool {
+pub(super) fn holds(asked: &QuestionParts, line: &Line<'_>, next: Option<&Line<'_>>) -> bool {
     match asked.wants {
         // Chinese names are hard to tell from other words.
         Wants::Person => {
@@ -37,7 +37,7 @@ pub(super) fn holds(asked: &Asked, line: &Line<'_>, next: Option<&Line<'_>>) -> 
 }
 
 /// The names in a line that the question does not hold.
-pub(super) fn names(asked: &Asked, line: &Line<'_>) -> Vec<String> {
+pub(super) fn names(asked: &QuestionParts, line: &Line<'_>) -> Vec<String> {
     let mut found = Vec::new();
     if has_no_spaces(line.text) {
         let all = runs(line.text, Language::of(line.text), &HashSet::new());
@@ -62,7 +62,7 @@ pub(super) fn names(asked: &Asked, line: &Line<'_>) -> Vec<String> {
 }
 
 /// How many names, codes and quotations, roughly, a line has that the question does not hold.
-pub(super) fn marks(asked: &Asked, line: &Line<'_>) -> usize {
+pub(super) fn marks(asked: &QuestionParts, line: &Line<'_>) -> usize {
     let mixed = |word: &Word<'_>| word.text.chars().skip(1).any(|c| c.is_uppercase() || c.is_ascii_digit());
     let capital = |word: &Word<'_>| word.is_capital() && asked.language == Language::English;
     let named =
@@ -71,7 +71,7 @@ pub(super) fn marks(asked: &Asked, line: &Line<'_>) -> usize {
 }
 
 /// Whether a line names somebody by first and last name, and no body or place.
-pub(super) fn names_person(asked: &Asked, line: &Line<'_>) -> bool {
+pub(super) fn names_person(asked: &QuestionParts, line: &Line<'_>) -> bool {
     const BODIES: &str = "university college institute company bank board council museum school society city county province state river lake street \
         park club press group party office committee laboratory universität gesellschaft verein stadt";
     names(asked, line).iter().any(|name| {
@@ -94,7 +94,7 @@ pub(super) fn spaced(text: &str) -> String {
 }
 
 /// How many words of a line tell something that the question does not say.
-fn new_words(asked: &Asked, line: &Line<'_>) -> usize {
+fn new_words(asked: &QuestionParts, line: &Line<'_>) -> usize {
     if has_no_spaces(line.text) {
         let left = line.text.chars().filter(|c| c.is_alphanumeric() && !asked.lower.contains(*c)).count();
         return left / 2;
@@ -102,7 +102,7 @@ fn new_words(asked: &Asked, line: &Line<'_>) -> usize {
     line.words.iter().filter(|word| is_new(asked, word) && !is_stop_word(&word.lower)).count()
 }
 
-fn is_new(asked: &Asked, word: &Word<'_>) -> bool {
+fn is_new(asked: &QuestionParts, word: &Word<'_>) -> bool {
     !asked.terms.iter().any(|term| term.root == word.root || term.word == word.lower)
 }
 
@@ -115,7 +115,7 @@ fn is_year(word: &str) -> bool {
     word.len() == 4 && digits(word).is_some_and(|year| (1000..2200).contains(&year))
 }
 
-fn holds_time(asked: &Asked, line: &Line<'_>) -> bool {
+fn holds_time(asked: &QuestionParts, line: &Line<'_>) -> bool {
     if has_no_spaces(line.text) {
         let with_number = ["年", "月", "日", "时", "点", "周", "天", "号", "期", "月期"];
         return new_numbers(asked, line.text)
@@ -134,7 +134,7 @@ fn holds_time(asked: &Asked, line: &Line<'_>) -> bool {
     })
 }
 
-fn holds_place(asked: &Asked, line: &Line<'_>) -> bool {
+fn holds_place(asked: &QuestionParts, line: &Line<'_>) -> bool {
     if has_no_spaces(line.text) {
         let marks = [
             "市", "省", "区", "县", "路", "镇", "村", "于", "在", "湾", "港", "号", "州", "国", "駅", "県",
@@ -158,7 +158,7 @@ fn holds_place(asked: &Asked, line: &Line<'_>) -> bool {
 }
 
 /// What stands directly behind each number of a text that the question does not hold.
-fn new_numbers<'t>(asked: &Asked, text: &'t str) -> impl Iterator<Item = &'t str> {
+fn new_numbers<'t>(asked: &QuestionParts, text: &'t str) -> impl Iterator<Item = &'t str> {
     let is_part = |c: char| c.is_ascii_digit() || matches!(c, '.' | ',');
     let mut found = Vec::new();
     let mut at = 0;
@@ -173,7 +173,7 @@ fn new_numbers<'t>(asked: &Asked, text: &'t str) -> impl Iterator<Item = &'t str
     found.into_iter()
 }
 
-fn holds_amount(asked: &Asked, line: &Line<'_>, measured: bool) -> bool {
+fn holds_amount(asked: &QuestionParts, line: &Line<'_>, measured: bool) -> bool {
     let roots = Roots::of(asked.language);
     if has_no_spaces(line.text) {
         const COUNTS: &str = "个名位座家人年月天次级种条项倍吨米克元万亿周日分秒小層层套台部辆艘岁册本份公平";
@@ -249,7 +249,7 @@ fn tells_measure_by(told_by: &str, line: &Line<'_>) -> bool {
 }
 
 /// Whether a line has the word that a question measures by.
-pub(super) fn tells_measure(asked: &Asked, line: &Line<'_>) -> bool {
+pub(super) fn tells_measure(asked: &QuestionParts, line: &Line<'_>) -> bool {
     let Some(measure) = &asked.measure else { return false };
     let told_by = words::MEASURES.iter().find(|(words, _, _)| any_word(words, measure));
     told_by.is_some_and(|(_, told_by, _)| tells_measure_by(told_by, line))
@@ -289,7 +289,7 @@ fn begins_reason(text: &str) -> bool {
 }
 
 /// Whether a line says what the terms of the question mean, or who or what they name.
-pub(super) fn means(asked: &Asked, line: &Line<'_>) -> bool {
+pub(super) fn means(asked: &QuestionParts, line: &Line<'_>) -> bool {
     let lower = spaced(&line.text.to_lowercase());
     if has_no_spaces(line.text) {
         return asked.terms.iter().filter(|term| term.unspaced && term.role != Role::Common).any(|term| {
@@ -323,7 +323,7 @@ pub(super) fn means(asked: &Asked, line: &Line<'_>) -> bool {
 }
 
 /// Whether a line says what is named by its words from `first` to `end`.
-fn means_at(asked: &Asked, line: &Line<'_>, lower: &str, first: usize, end: usize) -> bool {
+fn means_at(asked: &QuestionParts, line: &Line<'_>, lower: &str, first: usize, end: usize) -> bool {
     const MAX_WORDS_BEFORE: usize = 3;
     let word = &line.words[end];
     let behind = lower.get(word.at + word.text.len()..).unwrap_or_default();

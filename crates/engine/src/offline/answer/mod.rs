@@ -19,8 +19,8 @@ mod words;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use asked::{Asked, Role, Wants};
-use evidence::{Evidence, Reading};
+use asked::{QuestionParts, Role, Wants};
+use evidence::{Evidence, Passages};
 use lines::LineForm;
 
 /// Passages read, at most; callers pass the best first.
@@ -73,7 +73,7 @@ pub struct Quote {
 ///   that goes over another one come along.
 pub fn reply(question: &str, passages: &[Passage<'_>]) -> Reply {
     let passages = &passages[..passages.len().min(MAX_PASSAGES)];
-    let reading = Reading::read(question, passages);
+    let reading = Passages::read(question, passages);
     let asked = reading.ask(question);
     if asked.terms.is_empty() {
         return Reply::Nothing;
@@ -155,8 +155,8 @@ const MAX_COMMAS: usize = 4;
 /// `None` where no sentence names it.
 pub fn sentence_about(name: &str, passages: &[Passage<'_>]) -> Option<Quote> {
     let passages = &passages[..passages.len().min(MAX_PASSAGES)];
-    let reading = Reading::read(name, passages);
-    let asked = Asked { wants: Wants::Meaning, ..reading.ask(name) };
+    let reading = Passages::read(name, passages);
+    let asked = QuestionParts { wants: Wants::Meaning, ..reading.ask(name) };
     if asked.terms.is_empty() {
         return None;
     }
@@ -187,7 +187,7 @@ pub fn sentence_about(name: &str, passages: &[Passage<'_>]) -> Option<Quote> {
 
 /// The words of a question that are looked for, as they are written; those that only ask are left out.
 pub fn looked_for(question: &str) -> Vec<String> {
-    let reading = Reading::read(question, &[]);
+    let reading = Passages::read(question, &[]);
     let asked = reading.ask(question);
     let all_common = asked.terms.iter().all(|term| term.role == Role::Common);
     let told = asked.terms.iter().filter(|term| all_common || term.role != Role::Common);

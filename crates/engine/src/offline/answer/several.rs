@@ -2,8 +2,8 @@
 
 use super::super::languages::Language;
 use super::super::parts::{Parts, parts};
-use super::asked::{Asked, Role, Term, Wants};
-use super::evidence::{Evidence, Reading};
+use super::asked::{QuestionParts, Role, Term, Wants};
+use super::evidence::{Evidence, Passages};
 use super::kinds;
 use super::lines::LineForm;
 use super::whole;
@@ -23,7 +23,7 @@ const COMPARATIVES: &str = "longer larger bigger older younger higher taller fas
     schneller billiger teurer mehr weniger besser breiter schwerer leichter kleiner kürzer früher später beide 哪个大 哪个更大 更大 更长 更高 更多 大 高";
 
 /// What is said of each of the things that a question compares; `None` where it compares nothing, or one of them is not found.
-pub(super) fn compared(reading: &Reading<'_>, question: &str) -> Option<Vec<usize>> {
+pub(super) fn compared(reading: &Passages<'_>, question: &str) -> Option<Vec<usize>> {
     if let Some(pair) = differing(question, reading.language) {
         return difference(reading, &pair);
     }
@@ -52,7 +52,7 @@ pub(super) fn compared(reading: &Reading<'_>, question: &str) -> Option<Vec<usiz
 }
 
 /// What is said of each of several years that a question names, where no line holds them all.
-fn by_year(reading: &Reading<'_>, question: &str) -> Option<Vec<usize>> {
+fn by_year(reading: &Passages<'_>, question: &str) -> Option<Vec<usize>> {
     let asked = reading.ask(question);
     let is_year = |term: &&Term| {
         term.role == Role::Number && term.word.len() == 4 && term.word.chars().all(|c| c.is_ascii_digit())
@@ -77,7 +77,7 @@ fn by_year(reading: &Reading<'_>, question: &str) -> Option<Vec<usize>> {
 }
 
 /// Whether a question compares things, or asks for what tells them apart.
-pub(super) fn compares(reading: &Reading<'_>, question: &str) -> bool {
+pub(super) fn compares(reading: &Passages<'_>, question: &str) -> bool {
     differing(question, reading.language).is_some() || matches!(parts(question), Parts::Compared(_))
 }
 
@@ -112,9 +112,11 @@ fn differing(question: &str, language: Language) -> Option<[String; 2]> {
 }
 
 /// What tells two things apart: lines about each of them below a heading that names both, or else what each of them is.
-fn difference(reading: &Reading<'_>, pair: &[String; 2]) -> Option<Vec<usize>> {
-    let asked: Vec<Asked> =
-        pair.iter().map(|thing| Asked { wants: Wants::Meaning, many: false, ..reading.ask(thing) }).collect();
+fn difference(reading: &Passages<'_>, pair: &[String; 2]) -> Option<Vec<usize>> {
+    let asked: Vec<QuestionParts> = pair
+        .iter()
+        .map(|thing| QuestionParts { wants: Wants::Meaning, many: false, ..reading.ask(thing) })
+        .collect();
     if asked.iter().any(|asked| asked.terms.is_empty()) {
         return None;
     }
@@ -145,7 +147,7 @@ struct TwoSteps {
 }
 
 /// The lines that lead to the answer over another thing, which the question only describes.
-pub(super) fn steps(reading: &Reading<'_>, question: &str) -> Option<Vec<usize>> {
+pub(super) fn steps(reading: &Passages<'_>, question: &str) -> Option<Vec<usize>> {
     let mut best: Option<(f32, Vec<usize>)> = None;
     for TwoSteps { first, second } in two_steps(reading, question) {
         let mut first = reading.ask(&first);
@@ -180,7 +182,7 @@ pub(super) fn steps(reading: &Reading<'_>, question: &str) -> Option<Vec<usize>>
 }
 
 /// The second question, asked of a name.
-fn about(reading: &Reading<'_>, second: &Asked, name: &str) -> Asked {
+fn about(reading: &Passages<'_>, second: &QuestionParts, name: &str) -> QuestionParts {
     let mut asked = second.clone();
     let of_name = reading.ask(name);
     let mut terms = std::collections::BTreeSet::new();
@@ -195,7 +197,7 @@ fn about(reading: &Reading<'_>, second: &Asked, name: &str) -> Asked {
 }
 
 /// The ways to read a question as two steps.
-fn two_steps(reading: &Reading<'_>, question: &str) -> Vec<TwoSteps> {
+fn two_steps(reading: &Passages<'_>, question: &str) -> Vec<TwoSteps> {
     let bare = question.trim().trim_end_matches(['?', '？', '.', ' ']);
     match reading.language {
         Language::Chinese | Language::Japanese => unspaced_steps(bare),

@@ -13,10 +13,10 @@ use super::select::{self, Candidate, Relevance};
 use super::{evidence, local};
 use crate::Engine;
 use crate::derive::Communities;
+use crate::filtered::FilteredSnapshot;
 use crate::query::calls::QueryCost;
 use crate::query::fuse::reciprocal_ranks;
 use crate::query::{QueryError, QueryNote, Question, Retrieval, embed, prompts};
-use crate::scope::Scope;
 use crate::text::one_line;
 
 /// Reports that the primer reads [GraphRAG: `drift_k_followups`].
@@ -34,7 +34,7 @@ pub(super) async fn nearest(
     relevance: &Relevance<'_>,
 ) -> Result<Vec<Candidate>, QueryError> {
     let snapshot = engine.store.snapshot().await?;
-    let scope = Scope::new(snapshot.as_ref(), None, engine.tokenizer).await?;
+    let scope = FilteredSnapshot::new(snapshot.as_ref(), None, engine.tokenizer).await?;
     let mut requests = vec![scope.by_words(ItemKind::Node, relevance.text(), RANKED)];
     requests.extend(
         relevance.vector().map(|vector| scope.by_vector(ItemKind::Node, vector.to_vec(), RANKED, 0.0)),
@@ -148,7 +148,7 @@ async fn look_up(
     Ok(batches)
 }
 
-fn batch_of(gathered: local::Gathered) -> Batch {
+fn batch_of(gathered: local::LocalContext) -> Batch {
     let mut batch = Batch::default();
     let mut findings = 0;
     for candidate in &gathered.reports {

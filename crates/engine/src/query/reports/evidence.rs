@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use graphloom_core::{ChunkId, Span};
 
-use super::points::{MAX_REFERENCES_OF_FINDING, Supported};
+use super::points::{MAX_REFERENCES_OF_FINDING, SupportedPoint};
 use super::select::Candidate;
 use super::{Point, points};
 use crate::Engine;
@@ -27,18 +27,18 @@ const RESERVED_TOKENS: u32 = 600;
 pub(super) async fn of_points(
     engine: &Engine,
     question: &Question,
-    drawn: Vec<Supported>,
+    drawn: Vec<SupportedPoint>,
     mut retrieval: Retrieval,
 ) -> Result<Retrieval, QueryError> {
     let counter = LineCounter { tokenizer: engine.tokenizer, caches: &engine.caches };
     let mut room = room_for_points(engine, question, &retrieval, &counter);
-    let fits = |point: &&Supported| {
+    let fits = |point: &&SupportedPoint| {
         let tokens = counter.tokens(&context::point_line(&point.point, point.score, &[1000, 1000]));
         let fits = tokens <= room;
         room = room.saturating_sub(tokens);
         fits
     };
-    let kept: Vec<&Supported> = drawn.iter().take_while(fits).collect();
+    let kept: Vec<&SupportedPoint> = drawn.iter().take_while(fits).collect();
     if kept.len() < drawn.len() {
         tracing::debug!(points = drawn.len() - kept.len(), "left out for the token budget");
     }
@@ -49,7 +49,7 @@ pub(super) async fn of_points(
     sentences.load(engine, &mut retrieval).await?;
     let numbers: BTreeMap<&ChunkId, u32> =
         retrieval.chunks.iter().map(|found| (&found.chunk.id, found.reference)).collect();
-    let point_of = |supported: &&Supported| {
+    let point_of = |supported: &&SupportedPoint| {
         let behind = supported.said_by.iter().filter_map(|support| numbers.get(&support.reference.chunk));
         let mut references: Vec<u32> = behind.copied().collect();
         references.sort_unstable();

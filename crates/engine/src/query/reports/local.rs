@@ -12,6 +12,7 @@ use graphloom_core::{
 use super::select::{Candidate, Relevance};
 use crate::Engine;
 use crate::derive::Communities;
+use crate::filtered::FilteredSnapshot;
 use crate::query::chunks::{self, Candidate as ChunkCandidate, MAX_SOURCE_CHUNKS, Passage};
 use crate::query::context::{self, LineCounter};
 use crate::query::fuse::reciprocal_ranks;
@@ -19,7 +20,6 @@ use crate::query::plan::Plan;
 use crate::query::{
     Arm, FoundEntity, FoundRelation, QueryError, Question, Retrieval, history, references, respond, truncate,
 };
-use crate::scope::Scope;
 
 /// Entities near the question that are taken [GraphRAG: twice its `top_k_entities`].
 const ENTITIES: usize = 20;
@@ -48,7 +48,7 @@ pub(super) const LOCAL: Shares = Shares { reports: 15, graph: 35 };
 pub(super) const DRIFT: Shares = Shares { reports: 10, graph: 0 };
 
 /// What a local search gathered, within its shares.
-pub(super) struct Gathered {
+pub(super) struct LocalContext {
     pub(super) reports: Vec<Candidate>,
     pub(super) report_lines: Vec<String>,
     pub(super) entities: Vec<FoundEntity>,
@@ -78,10 +78,10 @@ pub(super) async fn find(
     let tokens = question.max_total_tokens.saturating_sub(spent).min(question.reports.call_tokens);
     let gathered = gather(engine, question, relevance, tokens, LOCAL).await?;
     let (references, chunks) = references::number(gathered.passages);
-    let graph = truncate::Truncated {
+    let graph = truncate::FittedGraph {
         entity_lines: gathered.entity_lines,
         relation_lines: gathered.relation_lines,
-        ..truncate::Truncated::default()
+        ..truncate::FittedGraph::default()
     };
     retrieval.context =
         context::with_reports(&gathered.report_lines, &graph, &[], None, &chunks, &references);
@@ -100,11 +100,11 @@ pub(super) async fn gather(
     relevance: &Relevance<'_>,
     tokens: u32,
     shares: Shares,
-) -> Result<Gathered, QueryError> {
+) -> Result<LocalContext, QueryError> {
     let counter = LineCounter { tokenizer: engine.tokenizer, caches: &engine.caches };
     let held = engine.store.snapshot().await?;
     let snapshot = held.as_ref();
-    let scope = Scope::new(snapshot, None, engine.tokenizer).await?;
+    let scope = FilteredSnapshot::new(snapshot, None, engine.tokenizer).await?;
     let found = near_entities(&scope, question, relevance).await?;
     let keys: Vec<EntityKey> = found.iter().map(|found| found.entity.key.clone()).collect();
 
@@ -147,7 +147,7 @@ pub(super) async fn gather(
         fits &= take(&context::passage_line(WIDE_NUMBER, &passage.chunk.text), &counter, &mut room);
         fits
     });
-    Ok(Gathered { reports, report_lines, entities, entity_lines, relations, relation_lines, passages })
+    Ok(LocalContext { reports, report_lines, entities, entity_lines, relations, relation_lines, passages })
 }
 
 /// Takes the line if there is room for it.
@@ -162,7 +162,7 @@ fn take(line: &str, counter: &LineCounter<'_>, room: &mut u32) -> bool {
 
 /// The entities nearest to the question by vector and by words, their ranks fused.
 async fn near_entities(
-    scope: &Scope<'_>,
+    scope: &FilteredSnapshot<'_>,
     question: &Question,
     relevance: &Relevance<'_>,
 ) -> Result<Vec<FoundEntity>, QueryError> {
@@ -241,7 +241,10 @@ async fn reports_of(
 
 /// The relations of the entities: first those between two of them, the one whose ends have most relations first; then
 /// those to other entities, where the other end is related to most of them.
-async fn relations_around(scope: &Scope<'_>, keys: &[EntityKey]) -> Result<Vec<Relation>, QueryError> {
+async fn relations_around(
+    scope: &FilteredSnapshot<'_>,
+    keys: &[EntityKey],
+) -> Result<Vec<Relation>, QueryError> {
     let chosen: BTreeSet<&EntityKey> = keys.iter().collect();
     let relations = scope.relations_of(keys).await?;
     let ends: BTreeSet<EntityKey> =
@@ -283,7 +286,7 @@ async fn relations_around(scope: &Scope<'_>, keys: &[EntityKey]) -> Result<Vec<R
 /// The chunks behind the entities in the order of these; behind one entity, those first that state most of the
 /// relations.
 async fn chunks_behind(
-    scope: &Scope<'_>,
+    scope: &FilteredSnapshot<'_>,
     keys: &[EntityKey],
     relations: &[FoundRelation],
 ) -> Result<Vec<ChunkCandidate>, QueryError> {

@@ -28,7 +28,7 @@ pub use options::{MAX_DRIFT_STEPS, MAX_REPORT_CALLS, RateReports, ReportOptions}
 
 use super::calls::QueryCost;
 use super::plan::{Operator, Plan};
-use super::{QueryError, QueryNote, Question, Retrieval, Wanted, embed};
+use super::{QueryError, QueryNote, Question, QuestionOutput, Retrieval, embed};
 use crate::derive::{Communities, Report};
 use crate::{Engine, offline as rules};
 use select::{Candidate, Relevance};
@@ -140,7 +140,7 @@ pub(super) async fn find(
         LayerState::Current => {}
     }
     drop(snapshot);
-    let draws_points = question.wanted() == Wanted::Answer;
+    let draws_points = question.wanted() == QuestionOutput::Answer;
     let model = engine.models.answer.as_deref().filter(|_| draws_points);
     if plan.has(Operator::Drift) && draws_points && model.is_none() {
         return Err(QueryError::NoAnswerModel { mode: retrieval.mode });

@@ -125,7 +125,7 @@ pub(super) struct DrawnPoint {
 
 /// A point with what it rests on.
 #[derive(Debug, Clone)]
-pub(super) struct Supported {
+pub(super) struct SupportedPoint {
     pub(super) point: String,
     pub(super) score: f64,
     /// The sentences behind it.
@@ -232,7 +232,7 @@ fn read(response: &str) -> Option<Drawn> {
 /// The points of all calls, the most important first; ties in the order of the calls. A note counts failed calls.
 ///
 /// Errors if every call failed: no points then say nothing about the documents.
-pub(super) fn drawn(steps: Vec<Step>, notes: &mut Vec<QueryNote>) -> Result<Vec<Supported>, QueryError> {
+pub(super) fn drawn(steps: Vec<Step>, notes: &mut Vec<QueryNote>) -> Result<Vec<SupportedPoint>, QueryError> {
     let calls = steps.len();
     let words = ContentWords::new();
     let (mut points, mut failed, mut last) = (Vec::new(), 0, None);
@@ -254,12 +254,12 @@ pub(super) fn drawn(steps: Vec<Step>, notes: &mut Vec<QueryNote>) -> Result<Vec<
         tracing::warn!(failed, calls, "calls that draw points failed");
         notes.push(QueryNote::MapCallsFailed { failed, calls, reason: chain(&error) });
     }
-    points.sort_by(|one: &Supported, other| other.score.total_cmp(&one.score));
+    points.sort_by(|one: &SupportedPoint, other| other.score.total_cmp(&one.score));
     Ok(points)
 }
 
 /// The sentences behind a point: those of the findings that it names, and of the passages the ones most like it.
-fn supported(point: DrawnPoint, batch: &Batch, words: &ContentWords) -> Supported {
+fn supported(point: DrawnPoint, batch: &Batch, words: &ContentWords) -> SupportedPoint {
     let mut said_by = Vec::new();
     for source in point.sources.iter().filter_map(|id| batch.sources.get(id)) {
         match source {
@@ -274,7 +274,7 @@ fn supported(point: DrawnPoint, batch: &Batch, words: &ContentWords) -> Supporte
             Source::Passage(chunk) => said_by.extend(most_like(&point.point, chunk, words)),
         }
     }
-    Supported { point: point.point, score: point.score, said_by }
+    SupportedPoint { point: point.point, score: point.score, said_by }
 }
 
 /// The sentence of a chunk that shares most words with a point; `None` if none shares any.

@@ -6,8 +6,8 @@
 use graphloom_core::{ChunkId, Hit, ItemKind};
 
 use super::{QueryError, Question};
+use crate::filtered::FilteredSnapshot;
 use crate::query::fuse::weighted_ranks;
-use crate::scope::Scope;
 
 /// Chunks taken from each ranking, and at most handed on for reranking, unless more are asked for.
 const CANDIDATES: usize = 150;
@@ -17,7 +17,7 @@ const WORDS_WEIGHT: f64 = 0.2;
 
 /// The chunks that are nearest to the question and that match its words, by the weighted sum of their reciprocal ranks.
 pub(super) async fn search(
-    scope: &Scope<'_>,
+    scope: &FilteredSnapshot<'_>,
     question: &Question,
     vector: &[f32],
 ) -> Result<Vec<(ChunkId, f32)>, QueryError> {

@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use graphloom_core::{EntityKey, ItemKind, Relation, RelationKey};
 
 use super::{Hits, QueryError, Question};
+use crate::filtered::FilteredSnapshot;
 use crate::query::FoundEntity;
-use crate::scope::Scope;
 
 /// The relations nearest to the high-level keywords, in that order, and their ends in order of first appearance.
 pub(super) async fn search(
-    scope: &Scope<'_>,
+    scope: &FilteredSnapshot<'_>,
     question: &Question,
     vector: &[f32],
 ) -> Result<Hits, QueryError> {

@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use graphloom_core::{EntityKey, ItemKind, Relation};
 
 use super::{Hits, QueryError, Question};
+use crate::filtered::FilteredSnapshot;
 use crate::query::FoundEntity;
-use crate::scope::Scope;
 
 /// The entities nearest to the low-level keywords, in that order, and all their relations: those whose ends have the
 /// most relations first, then the heaviest, ties by key.
 pub(super) async fn search(
-    scope: &Scope<'_>,
+    scope: &FilteredSnapshot<'_>,
     question: &Question,
     vector: &[f32],
 ) -> Result<Hits, QueryError> {
@@ -30,7 +30,7 @@ pub(super) async fn search(
 }
 
 async fn relations_of(
-    scope: &Scope<'_>,
+    scope: &FilteredSnapshot<'_>,
     entities: &[FoundEntity],
 ) -> Result<Vec<(Relation, Option<f32>)>, QueryError> {
     let mut degrees: BTreeMap<EntityKey, u32> =

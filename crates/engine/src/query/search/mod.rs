@@ -4,9 +4,9 @@ mod fused;
 mod global;
 mod local;
 mod naive;
+mod pagerank;
 mod synonyms;
 mod tree;
-mod walked;
 
 use graphloom_core::{ChunkId, LayerNode, Relation, RelationKey};
 
@@ -16,10 +16,10 @@ use super::fuse::round_robin;
 use super::plan::{Fusion, Operator, Plan};
 use super::trust::WalkTrust;
 use super::{Arm, ChunkPath, FoundEntity, QueryError, Question};
-use crate::scope::Scope;
+use crate::filtered::FilteredSnapshot;
 
+pub(super) use pagerank::near_facts;
 pub(super) use tree::note as tree_note;
-pub(super) use walked::near_facts;
 
 /// What the operators of a plan found, each list best first.
 #[derive(Debug, Clone, Default)]
@@ -41,7 +41,7 @@ pub(super) struct Hits {
 /// Runs the operators of the plan that there are vectors for, and makes one result of theirs. PageRank begins at `facts`
 /// if they were chosen.
 pub(super) async fn search(
-    scope: &Scope<'_>,
+    scope: &FilteredSnapshot<'_>,
     question: &Question,
     plan: Plan,
     vectors: &QueryVectors,
@@ -51,7 +51,7 @@ pub(super) async fn search(
     for operator in plan.operators {
         found.push(match (operator, vectors) {
             (Operator::PageRank(prior), _) => {
-                walked::search(scope, question, *prior, vectors, facts.take()).await?
+                pagerank::search(scope, question, *prior, vectors, facts.take()).await?
             }
             (Operator::Fused, QueryVectors { question: Some(vector), .. }) => {
                 of_chunks(Arm::Fused, fused::search(scope, question, vector).await?)

@@ -3,11 +3,11 @@
 use graphloom_core::{ChunkId, ItemKind};
 
 use super::{QueryError, Question};
-use crate::scope::Scope;
+use crate::filtered::FilteredSnapshot;
 
 /// The chunks nearest to the question, in that order.
 pub(super) async fn search(
-    scope: &Scope<'_>,
+    scope: &FilteredSnapshot<'_>,
     question: &Question,
     vector: &[f32],
 ) -> Result<Vec<(ChunkId, f32)>, QueryError> {
@@ -17,7 +17,7 @@ pub(super) async fn search(
 
 /// The `limit` chunks nearest to the question, in that order.
 pub(super) async fn nearest(
-    scope: &Scope<'_>,
+    scope: &FilteredSnapshot<'_>,
     question: &Question,
     vector: &[f32],
     limit: usize,

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use graphloom_core::{EntityKey, ItemKey, ItemKind, LinkGraph, NodeNumber, StoreError};
 
-use crate::scope::Scope;
+use crate::filtered::FilteredSnapshot;
 
 /// Nearest entities that are looked at.
 const NEAREST: usize = 5;
@@ -14,7 +14,7 @@ const NEAREST: usize = 5;
 /// Both ends of every link, from both sides: each of `entities` with those of its nearest that have it among their nearest,
 /// at a cosine of `least` or more.
 pub(super) async fn links(
-    scope: &Scope<'_>,
+    scope: &FilteredSnapshot<'_>,
     graph: &LinkGraph,
     entities: &BTreeSet<EntityKey>,
     least: f32,
@@ -41,7 +41,7 @@ pub(super) async fn links(
 
 /// The nearest others of each entity that has a vector.
 async fn nearest(
-    scope: &Scope<'_>,
+    scope: &FilteredSnapshot<'_>,
     entities: Vec<EntityKey>,
     least: f32,
 ) -> Result<BTreeMap<EntityKey, Vec<EntityKey>>, StoreError> {

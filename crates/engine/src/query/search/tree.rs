@@ -9,9 +9,9 @@ use graphloom_core::{ChunkId, ItemKey, ItemKind, LayerNode, Member, NodeKey, Sna
 
 use super::{Hits, QueryError, Question, naive, of_chunks};
 use crate::derive::{NodeSummary, Tree};
+use crate::filtered::FilteredSnapshot;
 use crate::query::plan::TreeOrder;
 use crate::query::{Arm, QueryNote};
-use crate::scope::Scope;
 
 /// Nodes and passages that compete for the context in the collapsed tree [RAPTOR].
 const COLLAPSED_TOP: usize = 10;
@@ -28,7 +28,7 @@ const NODES_AT_FIRST: usize = 64;
 
 /// The passages that the tree leads to, best first, and the nodes that led there.
 pub(super) async fn search(
-    scope: &Scope<'_>,
+    scope: &FilteredSnapshot<'_>,
     question: &Question,
     order: TreeOrder,
     vector: &[f32],
@@ -74,7 +74,7 @@ struct TreeHits {
 
 /// The nodes among the best of all nodes and passages.
 async fn collapsed(
-    scope: &Scope<'_>,
+    scope: &FilteredSnapshot<'_>,
     question: &Question,
     vector: &[f32],
     near: &[(ChunkId, f32)],
@@ -94,7 +94,7 @@ async fn collapsed(
 
 /// The nodes of the tree that are nearest to the question.
 async fn nearest_nodes(
-    scope: &Scope<'_>,
+    scope: &FilteredSnapshot<'_>,
     question: &Question,
     vector: &[f32],
 ) -> Result<Vec<(NodeKey, f32)>, QueryError> {

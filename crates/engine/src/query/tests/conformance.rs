@@ -7,15 +7,15 @@ use serde::Deserialize;
 
 use super::{Mode, Question, World};
 use crate::conformance::{Table, words};
+use crate::filtered::FilteredSnapshot;
 use crate::graph::derive_entity;
 use crate::query::chunks::{MAX_SOURCE_CHUNKS, Passage, pick};
 use crate::query::context::LineCounter;
 use crate::query::fuse::round_robin;
 use crate::query::pick::Sources;
 use crate::query::plan::Plan;
-use crate::query::truncate::{Truncated, truncate};
+use crate::query::truncate::{FittedGraph, truncate};
 use crate::query::{Arm, ChunkPick, FoundEntity, budget, references, respond};
-use crate::scope::Scope;
 use crate::text::Tokenizer;
 
 #[derive(Debug, PartialEq, Deserialize)]
@@ -77,7 +77,7 @@ async fn behind_ada(documents: &[(usize, usize)]) -> Vec<ChunkId> {
         world.commit().await;
     }
     let snapshot = world.engine.store.snapshot().await.expect("a snapshot");
-    let scope = Scope::new(snapshot.as_ref(), None, Tokenizer).await.expect("a scope");
+    let scope = FilteredSnapshot::new(snapshot.as_ref(), None, Tokenizer).await.expect("a scope");
     let ada = GraphKey::Entity(EntityKey::from_stored("ADA"));
     let behind = scope.chunks_behind(&[ada], MAX_SOURCE_CHUNKS).await.expect("chunks");
     behind.into_iter().next().expect("one list a key")
@@ -139,7 +139,7 @@ async fn sections_end_where_the_table_says() {
     let table: Table<Input, usize> = Table::read(include_str!("../../../tests/lightrag/sections.json"));
     let world = World::empty();
     let snapshot = world.engine.store.snapshot().await.expect("a snapshot");
-    let scope = Scope::new(snapshot.as_ref(), None, Tokenizer).await.expect("a scope");
+    let scope = FilteredSnapshot::new(snapshot.as_ref(), None, Tokenizer).await.expect("a scope");
     let counter = LineCounter { tokenizer: Tokenizer, caches: &world.engine.caches };
     let mut found = Vec::new();
     for row in &table.rows {
@@ -206,7 +206,7 @@ async fn passages_end_where_the_table_says() {
         question.max_total_tokens = rest + tokens;
         let passages =
             passages.iter().enumerate().map(|(i, tokens)| passage("a.md", i, &words(i, *tokens))).collect();
-        budget::fit(&world.engine.prompts, &question, 0, &Truncated::default(), passages, &counter).len()
+        budget::fit(&world.engine.prompts, &question, 0, &FittedGraph::default(), passages, &counter).len()
     };
     let found = table.rows.iter().map(|row| &row.input).map(kept).collect();
     table.check(found);
@@ -264,5 +264,5 @@ fn passage(source: &str, number: usize, text: &str) -> Passage {
         visibility: Visibility::Live,
         added_at: Timestamp(0),
     };
-    Passage { chunk, document, arm: Arm::Vector, score: None, rerank_score: None, situating: None }
+    Passage { chunk, document, arm: Arm::Vector, score: None, rerank_score: None, context: None }
 }

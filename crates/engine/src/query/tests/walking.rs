@@ -2,7 +2,7 @@
 
 use graphloom_core::{ChatMessage, ChatRole, Role};
 
-use super::super::{Decompose, Mode, QueryError, QueryNote, Question, QuestionForm, WalkOptions};
+use super::super::{Decompose, Mode, PageRankOptions, QueryError, QueryNote, Question, QuestionForm};
 use super::world::{LONDON, World};
 use super::{found, question};
 
@@ -10,7 +10,7 @@ fn auto(text: &str) -> Question {
     question(Mode::Auto, text, &[], &[])
 }
 
-fn with_walk(question: Question, walk: WalkOptions) -> Question {
+fn with_walk(question: Question, walk: PageRankOptions) -> Question {
     Question { walk, ..question }
 }
 
@@ -53,7 +53,7 @@ async fn a_rare_name_lets_the_walk_rank_alone_and_a_question_without_one_does_no
 async fn nothing_but_the_walk_ranks_where_no_direct_ranking_is_asked_for() {
     let world = World::library().await;
     let asked = |direct| {
-        with_walk(auto("How does one take notes?"), WalkOptions { direct, ..WalkOptions::default() })
+        with_walk(auto("How does one take notes?"), PageRankOptions { direct, ..PageRankOptions::default() })
     };
     let walk = found(&world, &asked(0.0)).await.route.and_then(|route| route.walk).expect("trust");
     assert_eq!((walk.share, walk.looseness), (1.0, 1.0));
@@ -65,8 +65,13 @@ async fn a_part_of_a_question_reaches_what_the_whole_does_not() {
     let text =
         "In which year was the show of inventions, as friends of hers who went said, that London hosted?";
     let near_only = |parts| {
-        let walk =
-            WalkOptions { parts, facts: 0.0, names: 0.0, passage_words: 0.0, ..WalkOptions::default() };
+        let walk = PageRankOptions {
+            parts,
+            facts: 0.0,
+            names: 0.0,
+            passage_words: 0.0,
+            ..PageRankOptions::default()
+        };
         with_walk(Question { cosine_threshold: 0.4, ..auto(text) }, walk)
     };
     assert!(found(&world, &near_only(0.0)).await.chunks.is_empty());
@@ -80,7 +85,7 @@ async fn one_call_takes_a_follow_up_apart_and_makes_it_stand_alone() {
     let answer = r#"{"standalone_question": "Who taught the writer of the notes?", "form": "steps",
         "sub_questions": ["Who wrote the notes?", "Who taught Ada Lovelace?"]}"#;
     let model = world.finding_keywords(&[answer]);
-    let by_model = WalkOptions { decompose: Decompose::Model, ..WalkOptions::default() };
+    let by_model = PageRankOptions { decompose: Decompose::Model, ..PageRankOptions::default() };
     let history = vec![ChatMessage::new(ChatRole::User, "Who wrote the notes?")];
     let asked = with_walk(Question { history, ..auto("Who taught that writer?") }, by_model);
     let retrieval = found(&world, &asked).await;
@@ -101,7 +106,7 @@ async fn one_call_takes_a_follow_up_apart_and_makes_it_stand_alone() {
 async fn rules_take_a_question_apart_that_a_model_did_not() {
     let mut world = World::library().await;
     world.finding_keywords(&["I would rather not."]);
-    let by_model = WalkOptions { decompose: Decompose::Model, ..WalkOptions::default() };
+    let by_model = PageRankOptions { decompose: Decompose::Model, ..PageRankOptions::default() };
     let retrieval =
         found(&world, &with_walk(auto("Who is older, Ada Lovelace or Mary Somerville?"), by_model)).await;
     let route = retrieval.route.expect("auto says how it went about it");
@@ -111,8 +116,12 @@ async fn rules_take_a_question_apart_that_a_model_did_not() {
 #[tokio::test]
 async fn options_that_change_nothing_are_told_of() {
     let world = World::library().await;
-    let options =
-        WalkOptions { filter_facts: true, damping: 0.7, passage_words: 0.2, ..WalkOptions::default() };
+    let options = PageRankOptions {
+        filter_facts: true,
+        damping: 0.7,
+        passage_words: 0.2,
+        ..PageRankOptions::default()
+    };
     let unused = async |mode: Mode| {
         let asked = with_walk(question(mode, "Who wrote the notes?", &[], &["Ada"]), options.clone());
         match &found(&world, &asked).await.notes[..] {
@@ -142,7 +151,8 @@ async fn no_other_mode_takes_a_question_apart() {
 async fn a_walk_begins_at_those_near_facts_that_a_model_chose() {
     let mut world = World::library().await;
     let model = world.finding_keywords(&[r#"{"relevant": [1]}"#, r#"{"relevant": []}"#, "None of them."]);
-    let only_facts = WalkOptions { filter_facts: true, passages: 0.0, names: 0.0, ..WalkOptions::default() };
+    let only_facts =
+        PageRankOptions { filter_facts: true, passages: 0.0, names: 0.0, ..PageRankOptions::default() };
     let asked = |text: &str| with_walk(question(Mode::Ppr, text, &[], &[]), only_facts.clone());
     let retrieval = found(&world, &asked("She described its programs, he drew its plans?")).await;
     let prompt = &model.requests()[0].messages[1].content;
@@ -172,7 +182,7 @@ async fn synonyms_lead_from_one_spelling_to_the_passages_of_the_other() {
     world.entity("Mill Lovelace", "Place", "A mill on the river Wye near the old bridge.", &[OTHER]);
     world.commit().await;
     let asked = |synonyms| {
-        let walk = WalkOptions { synonyms, ..WalkOptions::default() };
+        let walk = PageRankOptions { synonyms, ..PageRankOptions::default() };
         let far =
             Question { cosine_threshold: 0.99, ..question(Mode::Ppr, "How old is Lovelace Mill?", &[], &[]) };
         with_walk(far, walk)
@@ -186,7 +196,7 @@ async fn synonyms_lead_from_one_spelling_to_the_passages_of_the_other() {
 #[tokio::test]
 async fn an_option_of_the_walk_out_of_range_is_refused_with_its_range() {
     let world = World::empty();
-    let refused = with_walk(auto("Who?"), WalkOptions { damping: 1.5, ..WalkOptions::default() });
+    let refused = with_walk(auto("Who?"), PageRankOptions { damping: 1.5, ..PageRankOptions::default() });
     let error = super::super::retrieve(&world.engine, &refused).await.expect_err("refused");
     assert!(matches!(error, QueryError::OutOfRange { .. }));
     assert_eq!(error.to_string(), "walk.damping: 1.5 is not from 0 to 0.99");

@@ -7,8 +7,8 @@ use axum::extract::{FromRequest, Multipart, Request, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::routing::{get, post};
 use graphloom_core::{ContentHash, DocumentStatus, Format, TrackId, WorkspaceId};
-use graphloom_engine::index::{self, Acceptance, Reading, Source};
-use graphloom_engine::parse::{ParseLimits, extensions, format_by_name};
+use graphloom_engine::index::{self, Acceptance, Source, SourceText};
+use graphloom_engine::readers::{ParseLimits, extensions, format_by_name};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -17,7 +17,7 @@ use crate::access::{hex, random};
 use crate::apart::{apart, apart_in_background};
 use crate::app::{App, now};
 use crate::background::LARGE_BYTES;
-use crate::host::Missing;
+use crate::host::IfMissing;
 use crate::input::{Json, Params, ToMake};
 use crate::limits::{MAX_TEXTS, MAX_TEXTS_BODY, MAX_UPLOAD_BODY};
 use crate::problem::Problem;
@@ -135,7 +135,7 @@ async fn upload(
 
 /// The workspace, if it exists.
 async fn existing(app: &App, workspace: &WorkspaceId) -> Result<Option<Arc<Space>>, Problem> {
-    match app.spaces.get(workspace, Missing::Leave).await {
+    match app.spaces.get(workspace, IfMissing::Leave).await {
         Ok(space) => Ok(Some(space)),
         Err(problem) if problem.is_not_found() => Ok(None),
         Err(problem) => Err(problem),
@@ -288,7 +288,7 @@ pub(crate) async fn add_texts(
 async fn add(
     app: &App,
     workspace: &WorkspaceId,
-    readings: Vec<Reading>,
+    readings: Vec<SourceText>,
     replace: bool,
     what: &'static str,
 ) -> Result<axum::Json<InsertResponse>, Problem> {
@@ -299,7 +299,7 @@ async fn add(
         }
     }
     let unique = random::<8>().map_err(|error| Problem::internal(&error))?;
-    let space = app.spaces.get(workspace, Missing::Create).await?;
+    let space = app.spaces.get(workspace, IfMissing::Create).await?;
     let is_large = readings.iter().map(text_bytes).sum::<usize>() > LARGE_BYTES;
     let accepting = async move || {
         let track = TrackId::of_run(what, now(), &hex(&unique));
@@ -330,7 +330,7 @@ async fn add(
     if is_large { apart_in_background(accepting).await } else { apart(accepting).await }
 }
 
-fn text_bytes(reading: &Reading) -> usize {
+fn text_bytes(reading: &SourceText) -> usize {
     reading.outcome.as_ref().map_or(0, |document| document.text.len())
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::extract::{Request, State};
 use axum::routing::post;
 use graphloom_engine::index::{
-    Acceptance, Estimator, Expected, MoneyRange, PricedEstimate, PricedStep, Range, Reading,
+    Acceptance, Estimator, ExpectedCalls, MoneyRange, PricedEstimate, PricedStep, Range, SourceText,
 };
 use graphloom_engine::money::Money;
 use schemars::JsonSchema;
@@ -119,7 +119,10 @@ async fn of_texts(
     estimate(space, readings).await
 }
 
-async fn estimate(space: Arc<Space>, readings: Vec<Reading>) -> Result<axum::Json<EstimateAnswer>, Problem> {
+async fn estimate(
+    space: Arc<Space>,
+    readings: Vec<SourceText>,
+) -> Result<axum::Json<EstimateAnswer>, Problem> {
     apart_in_background(async move || {
         let names: Vec<String> = readings.iter().map(|reading| reading.name.clone()).collect();
         let mut estimator = Estimator::start(&space.indexing, space.embeds_by_service).await?;
@@ -152,7 +155,7 @@ async fn estimate(space: Arc<Space>, readings: Vec<Reading>) -> Result<axum::Jso
 
 impl From<PricedStep> for StepItem {
     fn from(PricedStep { expected, price }: PricedStep) -> Self {
-        let Expected { step, role, model, calls, input_tokens, output_tokens } = expected;
+        let ExpectedCalls { step, role, model, calls, input_tokens, output_tokens } = expected;
         let total = TotalItem::of(calls, input_tokens, output_tokens, price);
         Self { step: step.name(), role: role.name(), model, total }
     }

@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::apart::apart;
-use crate::guard::Admitted;
+use crate::guard::Admission;
 use crate::input::{Existing, Json, PathName};
 use crate::problem::Problem;
 use crate::reasons::Reasons;
@@ -199,7 +199,7 @@ struct TrackStatus {
 
 async fn paginated(
     Existing(space): Existing,
-    admitted: Admitted,
+    admitted: Admission,
     Json(request): Json<DocumentsRequest>,
 ) -> Result<axum::Json<PaginatedDocuments>, Problem> {
     let DocumentsRequest { page, page_size, sort_field, sort_direction, .. } = request;
@@ -247,7 +247,7 @@ async fn status_counts(Existing(space): Existing) -> Result<axum::Json<StatusCou
 
 async fn track_status(
     Existing(space): Existing,
-    admitted: Admitted,
+    admitted: Admission,
     PathName(track_id): PathName,
 ) -> Result<axum::Json<TrackStatus>, Problem> {
     let track = TrackId::new(&track_id).map_err(|error| Problem::invalid(error.to_string()))?;
@@ -362,22 +362,23 @@ pub(super) async fn items(
 }
 
 fn item(state: DocumentState, track_id: Option<String>, begin: &str, reasons: Reasons) -> DocumentItem {
-    let DocumentState { document, status, failed_chunks, damaged_chunks, unsituated_chunks, .. } = state;
+    let DocumentState { document, status, failed_chunks, damaged_chunks, chunks_without_context, .. } = state;
     let told = |(ordinal, reason): &(u32, String)| (*ordinal, reasons.tell(reason.clone()));
     // Lost records are not a message of a model service, so they need not be hidden.
     let first = failed_chunks.first().map(told).or(damaged_chunks.first().cloned());
-    let first = first.or(unsituated_chunks.first().map(told));
+    let first = first.or(chunks_without_context.first().map(told));
     let first = first.map(|(ordinal, reason)| format!("chunk {ordinal}: {reason}")).unwrap_or_default();
     let (chunks_count, error_msg) = match &status {
         DocumentStatus::Waiting => (None, None),
         DocumentStatus::Indexing { chunks, .. } | DocumentStatus::Ready { chunks } => (Some(*chunks), None),
-        DocumentStatus::Incomplete { failed, damaged, unsituated, chunks } => {
-            let situated = match unsituated {
+        DocumentStatus::Incomplete { failed, damaged, without_context, chunks } => {
+            let contextualized = match without_context {
                 0 => String::new(),
-                unsituated => format!(", {unsituated} not situated"),
+                without_context => format!(", {without_context} not contextualized"),
             };
-            let what =
-                format!("{failed} chunks failed and {damaged} lost records{situated} of {chunks}; {first}");
+            let what = format!(
+                "{failed} chunks failed and {damaged} lost records{contextualized} of {chunks}; {first}"
+            );
             (Some(*chunks), Some(what))
         }
         DocumentStatus::Failed { reason } => (None, Some(reasons.tell(reason.clone()))),

@@ -7,14 +7,14 @@ use axum::routing::{delete, get, post};
 use graphloom_core::{
     Batch, CacheKind, DocumentFilter, DocumentId, Snapshot, StatusKind, StoreError, TrackId, table,
 };
-use graphloom_engine::index::{self, Queued};
+use graphloom_engine::index::{self, RequeueReport};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::access::{Right, hex, random};
 use crate::apart::apart;
 use crate::app::now;
-use crate::guard::Admitted;
+use crate::guard::Admission;
 use crate::ingest::named;
 use crate::input::{Existing, Json};
 use crate::limits::MAX_IDS;
@@ -138,7 +138,7 @@ struct DeleteAnswer {
 
 async fn pipeline_status(
     Existing(space): Existing,
-    admitted: Admitted,
+    admitted: Admission,
 ) -> Result<axum::Json<PipelineStatus>, Problem> {
     let (pipeline, reasons) = (space.ingest.pipeline(), Reasons::for_caller(&admitted));
     let messages: Vec<String> = pipeline.messages.into_iter().map(|message| message.told(reasons)).collect();
@@ -205,7 +205,7 @@ async fn scan(Existing(space): Existing) -> Result<axum::Json<Reprocessing>, Pro
 }
 
 /// Queues failed, damaged and cancelled documents again, as part of the run `track`.
-async fn retry(space: Arc<Space>, track: Option<TrackId>) -> Result<Queued, Problem> {
+async fn retry(space: Arc<Space>, track: Option<TrackId>) -> Result<RequeueReport, Problem> {
     apart(async move || {
         let engine = &space.indexing;
         let snapshot = engine.store.snapshot().await?;

@@ -3,8 +3,8 @@
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use graphloom_core::{
-    Chunk, ChunkExtraction, ChunkId, Document, DocumentId, GraphKey, PartMark, Situation, SituationOutcome,
-    Snapshot, Span, StoreError, Visibility,
+    Chunk, ChunkContext, ChunkContextOutcome, ChunkExtraction, ChunkId, Document, DocumentId, GraphKey,
+    PartMark, Snapshot, Span, StoreError, Visibility,
 };
 use graphloom_engine::index::{self, RenewalState};
 use schemars::JsonSchema;
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::listing::{DocumentItem, items};
 use crate::apart::apart;
-use crate::guard::Admitted;
+use crate::guard::Admission;
 use crate::input::{Existing, Params, PathName};
 use crate::place::PlaceItem;
 use crate::problem::Problem;
@@ -83,7 +83,7 @@ struct DocumentDetail {
     /// Chunks whose extraction lost records.
     damaged_chunks: Vec<ChunkFault>,
     /// Chunks whose context failed.
-    unsituated_chunks: Vec<ChunkFault>,
+    chunks_without_context: Vec<ChunkFault>,
     /// Progress of a re-extraction.
     re_extraction: Option<ReExtraction>,
 }
@@ -159,7 +159,7 @@ struct ChunkItem {
     reason: Option<String>,
     /// The context indexed with the chunk; never quoted.
     #[serde(skip_serializing_if = "Option::is_none")]
-    situation: Option<String>,
+    chunk_context: Option<String>,
 }
 
 /// The state of a chunk's extraction.
@@ -194,7 +194,7 @@ struct PassageParams {
 
 async fn document(
     Existing(space): Existing,
-    admitted: Admitted,
+    admitted: Admission,
     PathName(id): PathName,
 ) -> Result<axum::Json<DocumentDetail>, Problem> {
     let reasons = Reasons::for_caller(&admitted);
@@ -223,7 +223,7 @@ async fn document(
             entities,
             failed_chunks: faults(state.failed_chunks, reasons),
             damaged_chunks: faults(state.damaged_chunks, Reasons::InFull),
-            unsituated_chunks: faults(state.unsituated_chunks, reasons),
+            chunks_without_context: faults(state.chunks_without_context, reasons),
             re_extraction: state.renewal.map(|renewal| ReExtraction::of(renewal, reasons)),
         }))
     })
@@ -241,7 +241,7 @@ async fn text(Existing(space): Existing, PathName(id): PathName) -> Result<Respo
 
 async fn chunks(
     Existing(space): Existing,
-    admitted: Admitted,
+    admitted: Admission,
     PathName(id): PathName,
     Params(ChunksParams { from, limit }): Params<ChunksParams>,
 ) -> Result<axum::Json<ChunkPage>, Problem> {
@@ -290,7 +290,7 @@ async fn passage(
 
 async fn chunk(
     Existing(space): Existing,
-    admitted: Admitted,
+    admitted: Admission,
     PathName(id): PathName,
 ) -> Result<axum::Json<ChunkDetail>, Problem> {
     let reasons = Reasons::for_caller(&admitted);
@@ -330,10 +330,11 @@ async fn chunk_items(
     reasons: Reasons,
 ) -> Result<Vec<ChunkItem>, StoreError> {
     let chunks = snapshot.chunks(ids).await?;
-    let situations = snapshot.situations(ids).await?;
-    let known = chunks.into_iter().zip(situations);
-    let item =
-        |(chunk, situation): (Option<Chunk>, _)| ChunkItem::of(document, text, chunk?, situation, reasons);
+    let chunk_contexts = snapshot.chunk_contexts(ids).await?;
+    let known = chunks.into_iter().zip(chunk_contexts);
+    let item = |(chunk, chunk_context): (Option<Chunk>, _)| {
+        ChunkItem::of(document, text, chunk?, chunk_context, reasons)
+    };
     Ok(known.filter_map(item).collect())
 }
 
@@ -342,7 +343,7 @@ impl ChunkItem {
         document: &Document,
         text: &str,
         chunk: Chunk,
-        situation: Option<Situation>,
+        chunk_context: Option<ChunkContext>,
         reasons: Reasons,
     ) -> Option<Self> {
         let (extraction, reason) = match chunk.extraction {
@@ -351,9 +352,9 @@ impl ChunkItem {
             ChunkExtraction::Damaged { reason, .. } => (Extraction::Damaged, Some(reason)),
             ChunkExtraction::Failed { reason, .. } => (Extraction::Failed, Some(reasons.tell(reason))),
         };
-        let situation = situation.and_then(|situation| match situation.outcome {
-            SituationOutcome::Said { text } => Some(text),
-            SituationOutcome::Failed { .. } => None,
+        let chunk_context = chunk_context.and_then(|chunk_context| match chunk_context.outcome {
+            ChunkContextOutcome::Said { text } => Some(text),
+            ChunkContextOutcome::Failed { .. } => None,
         });
         Some(Self {
             id: chunk.id.to_string(),
@@ -363,7 +364,7 @@ impl ChunkItem {
             breadcrumb: chunk.breadcrumb,
             extraction,
             reason,
-            situation,
+            chunk_context,
         })
     }
 }

@@ -134,8 +134,10 @@ struct Quote {
 
 impl From<CommunityReport> for Report {
     fn from(report: CommunityReport) -> Self {
-        let named =
-            |it: graphloom_engine::derive::Named| TitledCommunity { id: it.id.to_string(), title: it.title };
+        let named = |it: graphloom_engine::derive::CommunityName| TitledCommunity {
+            id: it.id.to_string(),
+            title: it.title,
+        };
         let findings = report.findings.into_iter().map(|finding| Finding {
             summary: finding.summary,
             explanation: finding.explanation,

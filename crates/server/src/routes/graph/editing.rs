@@ -4,7 +4,7 @@
 use axum::routing::{delete, post};
 use graphloom_core::{Action, Decision, Entity, GraphKey, Relation, Snapshot, StoreError};
 use graphloom_engine::Engine;
-use graphloom_engine::edit::{self, DescriptionRule, Edit, EditError, Edited, KindRule, find_entity};
+use graphloom_engine::edit::{self, DescriptionRule, Edit, EditError, EditReport, KindRule, find_entity};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -325,7 +325,7 @@ fn answer(message: String, data: Value, decisions: Vec<Decision>) -> axum::Json<
     axum::Json(EditAnswer { status: "success", message, data, operation_summary: None, decisions })
 }
 
-fn deletion(message: String, edited: &Edited) -> axum::Json<Deletion> {
+fn deletion(message: String, edited: &EditReport) -> axum::Json<Deletion> {
     let decision = edited.decision.id.to_string();
     let doc_id = String::new();
     axum::Json(Deletion { status: "success", doc_id, message, status_code: 200, file_path: None, decision })
@@ -339,7 +339,7 @@ fn named(name: &str) -> Result<String, Problem> {
 }
 
 /// The edited entity in the format of LightRAG's `get_entity_info`.
-async fn entity_of(engine: &Engine, edited: &Edited) -> Result<Value, Problem> {
+async fn entity_of(engine: &Engine, edited: &EditReport) -> Result<Value, Problem> {
     let Some(entity) = &edited.entity else { return Ok(Value::Null) };
     let snapshot = engine.store.snapshot().await?;
     Ok(entity_info(snapshot.as_ref(), entity).await?)

@@ -18,8 +18,8 @@ use tokio::time::Instant;
 
 use super::layers::LayerItem;
 use super::{JobItem, item_of};
-use crate::events::{About, Ending, Event};
-use crate::guard::Admitted;
+use crate::events::{About, Event, WorkEnd};
+use crate::guard::Admission;
 use crate::lines::HEARTBEAT;
 use crate::problem::chain;
 use crate::reasons::Reasons;
@@ -47,7 +47,7 @@ pub(super) enum Target {
 #[allow(dead_code, reason = "describes events that are written as they arrive")]
 pub(super) enum JobEvent {
     /// `state`, first and after `missed`: the current state. `accepted`, `queued`, `removed`, `advanced`,
-    /// `chunk_failed`, `chunk_damaged`, `chunk_unsituated`, `finished`, `settled`, `cancelled`, `failed`,
+    /// `chunk_failed`, `chunk_damaged`, `chunk_without_context`, `finished`, `settled`, `cancelled`, `failed`,
     /// `run_failed`, `paused`, `resumed`, `derived`, `derive_ended`: what happened.
     Happened(BTreeMap<String, Value>),
     /// `end`, the last event.
@@ -117,7 +117,7 @@ impl Feed {
         space: Arc<Space>,
         target: Target,
         headers: &HeaderMap,
-        admitted: Admitted,
+        admitted: Admission,
     ) -> Response {
         let log = &space.ingest.events;
         let given = headers.get("last-event-id").and_then(|id| id.to_str().ok()).map(str::trim);
@@ -300,19 +300,19 @@ impl Feed {
     fn pass_on(&mut self, event: &Event) {
         self.look |= event.ends.is_some();
         match (&event.ends, &event.about) {
-            (Some(Ending::Stopped(reason)), About::Document(document)) => {
+            (Some(WorkEnd::Stopped(reason)), About::Document(document)) => {
                 self.stopped.insert(document.clone(), self.reasons.tell(reason.clone()));
             }
-            (Some(Ending::Stopped(reason)), About::Everything) => {
+            (Some(WorkEnd::Stopped(reason)), About::Everything) => {
                 self.all_stopped = Some(self.reasons.tell(reason.clone()));
             }
             // Work resumed, or is finished.
-            (Some(Ending::Over) | None, About::Document(document)) => {
+            (Some(WorkEnd::Over) | None, About::Document(document)) => {
                 self.stopped.remove(document);
                 self.all_stopped = None;
             }
             (_, About::Layer(_)) => self.all_stopped = None,
-            (_, About::None) | (Some(Ending::Over) | None, About::Everything) => {}
+            (_, About::None) | (Some(WorkEnd::Over) | None, About::Everything) => {}
         }
         let id = self.space.ingest.events.id(event.number);
         let data = match event.name.as_str() {

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::following::{Feed, JobEvent, Target};
 use crate::apart::{apart, apart_in_background};
-use crate::guard::Admitted;
+use crate::guard::Admission;
 use crate::input::{Existing, PathName};
 use crate::problem::Problem;
 use crate::route::{Gives, Load, Route, schema};
@@ -118,7 +118,7 @@ async fn start(
 async fn events(
     Existing(space): Existing,
     PathName(layer): PathName,
-    admitted: Admitted,
+    admitted: Admission,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     Ok(Feed::response(space, Target::Layer(kind_of(&layer)?), &headers, admitted))

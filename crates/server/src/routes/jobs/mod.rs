@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use self::following::{Feed, JobEvent, Target};
 use crate::apart::apart;
-use crate::guard::Admitted;
+use crate::guard::Admission;
 use crate::input::{Existing, Params, PathName};
 use crate::problem::Problem;
 use crate::reasons::Reasons;
@@ -71,7 +71,7 @@ pub(super) struct JobItem {
     /// Number of chunks that lost records.
     damaged: u32,
     /// Number of chunks without context.
-    unsituated: u32,
+    without_context: u32,
     /// Why it stopped.
     reason: Option<String>,
     /// Number of times it was started.
@@ -122,7 +122,7 @@ struct EventsParams {
 
 async fn list(
     Existing(space): Existing,
-    admitted: Admitted,
+    admitted: Admission,
     Params(JobsParams { status, track_id, after, limit }): Params<JobsParams>,
 ) -> Result<axum::Json<JobPage>, Problem> {
     if !(1..=MAX_JOBS).contains(&limit) {
@@ -161,7 +161,7 @@ async fn list(
 
 async fn one(
     Existing(space): Existing,
-    admitted: Admitted,
+    admitted: Admission,
     PathName(id): PathName,
 ) -> Result<axum::Json<JobItem>, Problem> {
     let snapshot = space.indexing.store.snapshot().await?;
@@ -174,7 +174,7 @@ async fn one(
 
 async fn events(
     Existing(space): Existing,
-    admitted: Admitted,
+    admitted: Admission,
     Params(EventsParams { track_id }): Params<EventsParams>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
@@ -195,7 +195,7 @@ async fn events(
 async fn events_of_one(
     Existing(space): Existing,
     PathName(id): PathName,
-    admitted: Admitted,
+    admitted: Admission,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let id = DocumentId::from_stored(id);
@@ -231,7 +231,7 @@ async fn retry(Existing(space): Existing, PathName(id): PathName) -> Result<axum
             .ok_or_else(|| no_job(&id))?;
         let queued = index::retry(&space.indexing, std::slice::from_ref(&id), None).await?;
         // A document that is not queued may still have chunks without context.
-        if queued.documents > 0 || before.unsituated > 0 {
+        if queued.documents > 0 || before.without_context > 0 {
             space.ingest.retry(vec![(id.clone(), before.file_path)]);
         }
         let item = item_of(store.snapshot().await?.as_ref(), &id, Reasons::InFull).await?;
@@ -295,7 +295,7 @@ impl JobItem {
             extracted,
             failed: count(&state.failed_chunks),
             damaged: count(&state.damaged_chunks),
-            unsituated: count(&state.unsituated_chunks),
+            without_context: count(&state.chunks_without_context),
             reason,
             attempts: job.as_ref().map_or(0, |job| job.attempts),
             leased_until: lease.map(|lease| lease.expires_at.to_iso()),

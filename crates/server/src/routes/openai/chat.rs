@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{Head, ModelQuestion, StreamOptions, Wish, finish, marks};
-use crate::answering::{Answered, write_answer};
+use crate::answering::{QuestionOutcome, write_answer};
 use crate::app::App;
 use crate::chat::{Message, Stop, Tokens, below};
-use crate::guard::Admitted;
+use crate::guard::Admission;
 use crate::input::Json;
 use crate::lines::{Framing, Lines};
 use crate::problem::Problem;
@@ -134,7 +134,7 @@ struct AnswerMessage {
 
 async fn chat(
     State(app): State<App>,
-    admitted: Admitted,
+    admitted: Admission,
     Json(request): Json<ChatRequest>,
 ) -> Result<Response, Problem> {
     request.check_options()?;
@@ -176,7 +176,7 @@ async fn chat(
 }
 
 impl Head {
-    fn completion(self, answered: &Answered, content: String) -> Completion {
+    fn completion(self, answered: &QuestionOutcome, content: String) -> Completion {
         let finish_reason = finish(answered);
         let annotations = annotations(answered);
         let usage = Tokens::of(&answered.calls);
@@ -198,7 +198,7 @@ impl Head {
         json!(CompletionChunk { choices: vec![choice], ..self.empty_chunk() })
     }
 
-    fn last_chunk(&self, delta: Value, answered: &Answered) -> Value {
+    fn last_chunk(&self, delta: Value, answered: &QuestionOutcome) -> Value {
         let choice = json!({ "index": 0, "delta": delta, "finish_reason": finish(answered) });
         let answer_kind = answered.kind_name();
         json!(CompletionChunk { choices: vec![choice], answer_kind, ..self.empty_chunk() })
@@ -221,7 +221,7 @@ impl Head {
     }
 }
 
-fn annotations(answered: &Answered) -> Vec<Value> {
+fn annotations(answered: &QuestionOutcome) -> Vec<Value> {
     let annotation = |mark: super::Mark<'_>| {
         json!({
             "type": "url_citation",

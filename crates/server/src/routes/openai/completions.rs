@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{Head, ModelQuestion, StreamOptions, Wish, finish};
-use crate::answering::{Answered, write_answer};
+use crate::answering::{QuestionOutcome, write_answer};
 use crate::app::App;
 use crate::chat::{Content, Message, Stop, Tokens, below};
-use crate::guard::Admitted;
+use crate::guard::Admission;
 use crate::input::Json;
 use crate::lines::{Framing, Lines};
 use crate::problem::Problem;
@@ -112,7 +112,7 @@ impl TextChoice {
 
 async fn complete(
     State(app): State<App>,
-    admitted: Admitted,
+    admitted: Admission,
     Json(request): Json<CompletionRequest>,
 ) -> Result<Response, Problem> {
     request.check_options()?;
@@ -128,7 +128,7 @@ async fn complete(
     };
     let prepared = ModelQuestion::of(&app, &admitted, wish, "cmpl-").await?;
     if !prepared.question.stream {
-        let whole = |head: Head, answered: &Answered, text: String| {
+        let whole = |head: Head, answered: &QuestionOutcome, text: String| {
             let usage = Some(Tokens::of(&answered.calls));
             TextCompletion { usage, ..head.last_text(&text, answered) }
         };
@@ -160,7 +160,7 @@ impl Head {
         TextCompletion { choices: vec![TextChoice::new(text, None)], ..self.no_text() }
     }
 
-    fn last_text(&self, text: &str, answered: &Answered) -> TextCompletion {
+    fn last_text(&self, text: &str, answered: &QuestionOutcome) -> TextCompletion {
         let choices = vec![TextChoice::new(text, Some(finish(answered)))];
         TextCompletion { choices, answer_kind: answered.kind_name(), ..self.no_text() }
     }

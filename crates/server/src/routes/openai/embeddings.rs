@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 
 use crate::apart::asked_apart;
 use crate::app::App;
-use crate::chat::{Asked, Tokens, asked};
-use crate::guard::Admitted;
+use crate::chat::{ModelChoice, Tokens, asked};
+use crate::guard::Admission;
 use crate::input::Json;
 use crate::problem::Problem;
 use crate::route::{Gives, Load, Needs, Route, Takes, schema};
@@ -57,10 +57,10 @@ struct VectorItem {
 
 async fn embeddings(
     State(app): State<App>,
-    admitted: Admitted,
+    admitted: Admission,
     Json(request): Json<EmbeddingRequest>,
 ) -> Result<axum::Json<Vectors>, Problem> {
-    let Asked { space, .. } = asked(&app, &admitted, &request.model).await?;
+    let ModelChoice { space, .. } = asked(&app, &admitted, &request.model).await?;
     let texts = request.input.texts()?;
     let as_bytes = match request.encoding_format.as_deref() {
         None | Some("float") => false,

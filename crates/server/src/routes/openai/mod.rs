@@ -15,11 +15,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::access::{hex, random};
-use crate::answering::{Answered, ask, check_answerable};
+use crate::answering::{QuestionOutcome, ask, check_answerable};
 use crate::apart::asked_apart;
 use crate::app::{App, now};
-use crate::chat::{Asked, Message, Stop, asked, below, limit, model_names, question_of};
-use crate::guard::Admitted;
+use crate::chat::{Message, ModelChoice, Stop, asked, below, limit, model_names, question_of};
+use crate::guard::Admission;
 use crate::input::PathName;
 use crate::problem::Problem;
 use crate::route::{Gives, Needs, Route, schema};
@@ -58,14 +58,14 @@ impl ModelItem {
     }
 }
 
-async fn models(State(app): State<App>, admitted: Admitted) -> Result<axum::Json<Models>, Problem> {
+async fn models(State(app): State<App>, admitted: Admission) -> Result<axum::Json<Models>, Problem> {
     let names = model_names(&app, &admitted).await?;
     Ok(axum::Json(Models { object: "list", data: names.into_iter().map(ModelItem::of).collect() }))
 }
 
 async fn model(
     State(app): State<App>,
-    admitted: Admitted,
+    admitted: Admission,
     PathName(name): PathName,
 ) -> Result<axum::Json<ModelItem>, Problem> {
     asked(&app, &admitted, &name).await?;
@@ -123,9 +123,9 @@ struct Wish {
 impl ModelQuestion {
     /// Prepares the question of a conversation, with the workspace's instructions for every question. The id of
     /// the answer starts with `prefix`.
-    async fn of(app: &App, admitted: &Admitted, wish: Wish, prefix: &str) -> Result<Self, Problem> {
+    async fn of(app: &App, admitted: &Admission, wish: Wish, prefix: &str) -> Result<Self, Problem> {
         let Wish { model, messages, max_tokens, stop, stream } = wish;
-        let Asked { space, mode } = asked(app, admitted, &model).await?;
+        let ModelChoice { space, mode } = asked(app, admitted, &model).await?;
         let mut question = question_of(messages, mode_of(mode))?;
         limit(&mut question, max_tokens, stop)?;
         question.stream = stream.unwrap_or(false);
@@ -139,7 +139,7 @@ impl ModelQuestion {
     /// The complete answer; `form` builds it from the result and the text with sources.
     async fn whole<Whole: Serialize + Send + 'static>(
         self,
-        form: impl FnOnce(Head, &Answered, String) -> Whole + Send + 'static,
+        form: impl FnOnce(Head, &QuestionOutcome, String) -> Whole + Send + 'static,
     ) -> Result<Response, Problem> {
         let Self { space, question, head } = self;
         asked_apart(async move || {
@@ -156,7 +156,7 @@ fn mode_of(mode: Option<Mode>) -> Mode {
     mode.unwrap_or(Mode::Auto)
 }
 
-fn finish(answered: &Answered) -> &'static str {
+fn finish(answered: &QuestionOutcome) -> &'static str {
     if answered.cut { "length" } else { "stop" }
 }
 

@@ -8,10 +8,10 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::{Head, Mark, ModelQuestion, Wish, marks, new_id};
-use crate::answering::{Answered, write_answer};
+use crate::answering::{QuestionOutcome, write_answer};
 use crate::app::App;
 use crate::chat::{Content, Message, Tokens, below};
-use crate::guard::Admitted;
+use crate::guard::Admission;
 use crate::input::Json;
 use crate::lines::{Framing, Lines};
 use crate::problem::Problem;
@@ -172,7 +172,7 @@ impl ResponseInput {
 
 async fn respond(
     State(app): State<App>,
-    admitted: Admitted,
+    admitted: Admission,
     Json(request): Json<ResponseRequest>,
 ) -> Result<HttpResponse, Problem> {
     request.check_options()?;
@@ -192,8 +192,9 @@ async fn respond(
         metadata: request.metadata.unwrap_or_default(),
     };
     if !prepared.question.stream {
-        let whole =
-            move |_, answered: &Answered, text: String| form.response(&Stage::Over { answered, text: &text });
+        let whole = move |_, answered: &QuestionOutcome, text: String| {
+            form.response(&Stage::Over { answered, text: &text })
+        };
         return prepared.whole(whole).await;
     }
     let ModelQuestion { space, question, .. } = prepared;
@@ -231,7 +232,7 @@ struct Form {
 enum Stage<'a> {
     UnderWay,
     Over {
-        answered: &'a Answered,
+        answered: &'a QuestionOutcome,
         /// The answer followed by its sources.
         text: &'a str,
     },
@@ -250,7 +251,7 @@ impl Form {
     }
 
     /// Writes the events after the text.
-    fn end(&self, events: &Lines, answered: &Answered, text: &str) {
+    fn end(&self, events: &Lines, answered: &QuestionOutcome, text: &str) {
         let annotations = annotations(answered);
         for (index, annotation) in annotations.iter().enumerate() {
             let data = self.at(json!({ "annotation_index": index, "annotation": annotation }));
@@ -328,7 +329,7 @@ impl Form {
     }
 }
 
-fn status(answered: &Answered) -> &'static str {
+fn status(answered: &QuestionOutcome) -> &'static str {
     if answered.cut { "incomplete" } else { "completed" }
 }
 
@@ -336,7 +337,7 @@ fn part(text: &str, annotations: Vec<Value>) -> Value {
     json!({ "type": "output_text", "text": text, "annotations": annotations, "logprobs": [] })
 }
 
-fn annotations(answered: &Answered) -> Vec<Value> {
+fn annotations(answered: &QuestionOutcome) -> Vec<Value> {
     let annotation = |mark: Mark<'_>| {
         json!({
             "type": "url_citation",
@@ -350,7 +351,7 @@ fn annotations(answered: &Answered) -> Vec<Value> {
     marks(&answered.text, &answered.citations).into_iter().map(annotation).collect()
 }
 
-fn usage(answered: &Answered) -> Value {
+fn usage(answered: &QuestionOutcome) -> Value {
     let Tokens { prompt_tokens, completion_tokens, total_tokens } = Tokens::of(&answered.calls);
     let cached: u64 = answered.calls.iter().map(|call| call.cached_prompt_tokens).sum();
     json!({

@@ -1,9 +1,9 @@
-//! Chunks with their extractions and situations.
+//! Chunks with their extractions and chunk contexts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use graphloom_core::{
-    Batch, Chunk, ChunkExtraction, ChunkId, Extraction, ItemKind, Renewal, Situation, SituationOutcome,
+    Batch, Chunk, ChunkContext, ChunkContextOutcome, ChunkExtraction, ChunkId, Extraction, ItemKind, Renewal,
     StoreError,
 };
 use rusqlite::{Connection, OptionalExtension, params};
@@ -83,35 +83,35 @@ pub(super) fn put_chunks(
     Ok(())
 }
 
-pub(super) fn put_situations(
+pub(super) fn put_chunk_contexts(
     conn: &Connection,
     batch: &Batch,
     touched: &mut BatchKeys,
 ) -> Result<(), StoreError> {
-    for id in &batch.remove_situations {
+    for id in &batch.remove_chunk_contexts {
         conn.prepare_cached("DELETE FROM situations WHERE chunk = (SELECT id FROM chunks WHERE key = ?1)")
             .and_then(|mut delete| delete.execute([id.as_str()]))
             .during("removing a situation")?;
         touch(touched, ItemKind::Chunk, id.as_str(), TEXT);
     }
-    for situation in &batch.put_situations {
-        let number = chunk_number(conn, &situation.chunk)?;
-        put_situation(conn, number, situation).during("putting a situation")?;
-        touch(touched, ItemKind::Chunk, situation.chunk.as_str(), TEXT);
+    for chunk_context in &batch.put_chunk_contexts {
+        let number = chunk_number(conn, &chunk_context.chunk)?;
+        put_chunk_context(conn, number, chunk_context).during("putting a situation")?;
+        touch(touched, ItemKind::Chunk, chunk_context.chunk.as_str(), TEXT);
     }
     Ok(())
 }
 
-fn put_situation(conn: &Connection, chunk: i64, situation: &Situation) -> rusqlite::Result<()> {
-    let (text, reason, attempts) = match &situation.outcome {
-        SituationOutcome::Said { text } => (Some(text), None, None),
-        SituationOutcome::Failed { reason, attempts } => (None, Some(reason), Some(*attempts)),
+fn put_chunk_context(conn: &Connection, chunk: i64, chunk_context: &ChunkContext) -> rusqlite::Result<()> {
+    let (text, reason, attempts) = match &chunk_context.outcome {
+        ChunkContextOutcome::Said { text } => (Some(text), None, None),
+        ChunkContextOutcome::Failed { reason, attempts } => (None, Some(reason), Some(*attempts)),
     };
     conn.prepare_cached(
-        "INSERT OR REPLACE INTO situations (chunk, key, said_by, text, reason, attempts)
+        "INSERT OR REPLACE INTO chunk_contexts (chunk, key, said_by, text, reason, attempts)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
     )?
-    .execute(params![chunk, situation.key.as_str(), situation.by, text, reason, attempts])
+    .execute(params![chunk, chunk_context.key.as_str(), chunk_context.by, text, reason, attempts])
     .map(drop)
 }
 

@@ -4,7 +4,7 @@ use std::hash::{Hash, Hasher};
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use graphloom_core::{Allowed, ItemKind};
+use graphloom_core::{FilteredIds, ItemKind};
 use lru::LruCache;
 use tantivy::index::{SegmentId, SegmentReader};
 use tantivy::query::{EnableScoring, Query, TermSetQuery, Weight};
@@ -23,7 +23,7 @@ pub(super) struct Within(Mutex<LruCache<Place, Arc<[DocId]>>>);
 type Place = (Filter, u8, SegmentId);
 
 /// A filter by its address, which no other gets as long as this is kept.
-struct Filter(Weak<Allowed>);
+struct Filter(Weak<FilteredIds>);
 
 impl PartialEq for Filter {
     fn eq(&self, other: &Self) -> bool {
@@ -52,7 +52,7 @@ impl Within {
         searcher: &Searcher,
         fields: &Fields,
         kind: ItemKind,
-        allowed: &Arc<Allowed>,
+        allowed: &Arc<FilteredIds>,
     ) -> tantivy::Result<Vec<Entries>> {
         let code = rows::kind_code(kind);
         let place = |segment: &SegmentReader| (Filter(Arc::downgrade(allowed)), code, segment.segment_id());

@@ -18,7 +18,7 @@ const MAX_DAMAGED: usize = 10_000;
 
 /// What could not be copied.
 #[derive(Debug, Default)]
-pub(super) struct Missing {
+pub(super) struct CopyLosses {
     /// Rows without their checksums, with their values as far as they can be read.
     pub(super) rows: Vec<DamagedRow>,
     /// Tables of which rows could not be read at all.
@@ -55,7 +55,7 @@ impl DamagedRow {
     }
 }
 
-impl Missing {
+impl CopyLosses {
     /// Whether rows of a table are missing.
     pub(super) fn any_of(&self, table: &str) -> bool {
         self.rows.iter().any(|row| row.table == table) || self.unreadable.iter().any(|name| name == table)
@@ -68,8 +68,8 @@ impl Missing {
 }
 
 /// Copies the tables; the new file is empty and its references are not enforced yet.
-pub(super) fn copy(old: &Connection, new: &Connection) -> Result<Missing> {
-    let mut missing = Missing::default();
+pub(super) fn copy(old: &Connection, new: &Connection) -> Result<CopyLosses> {
+    let mut missing = CopyLosses::default();
     for table in sums::tables(new)? {
         if !MADE_AGAIN.contains(&table.name.as_str()) {
             copy_table(old, new, &table, &mut missing)?;
@@ -89,7 +89,7 @@ fn chunks_that_lack(
     old: &Connection,
     new: &Connection,
     table: &str,
-    missing: &Missing,
+    missing: &CopyLosses,
 ) -> Option<BTreeSet<i64>> {
     if missing.unreadable.iter().any(|name| name == table) {
         return None;
@@ -118,7 +118,7 @@ fn chunks_that_lack(
     (lacking.len() >= damaged).then(|| lacking.into_iter().collect())
 }
 
-fn copy_table(old: &Connection, new: &Connection, table: &Table, missing: &mut Missing) -> Result<()> {
+fn copy_table(old: &Connection, new: &Connection, table: &Table, missing: &mut CopyLosses) -> Result<()> {
     let mut columns = table.columns.clone();
     columns.push("sum".to_owned());
     let places: Vec<String> = (1..=columns.len()).map(|place| format!("?{place}")).collect();

@@ -9,8 +9,8 @@ use rusqlite::{Connection, Result, params};
 use super::super::apply::count_records;
 use super::super::vector_tree::{self, TreeLimits};
 use super::super::{descriptions, rows, text};
-use super::rebuild::Missing;
-use super::{LostEvidence, LostKind, Mended};
+use super::rebuild::CopyLosses;
+use super::{LostEvidence, LostKind, RepairReport};
 
 /// Removes what hangs in the air, and everything whose owner is missing.
 const REMOVE_ORPHANS: &str = "
@@ -19,7 +19,7 @@ const REMOVE_ORPHANS: &str = "
     DELETE FROM tracks WHERE document NOT IN (SELECT id FROM documents);
     DELETE FROM chunks WHERE document NOT IN (SELECT id FROM documents);
     DELETE FROM renewals WHERE chunk NOT IN (SELECT id FROM chunks);
-    DELETE FROM situations WHERE chunk NOT IN (SELECT id FROM chunks);
+    DELETE FROM chunk_contexts WHERE chunk NOT IN (SELECT id FROM chunks);
     DELETE FROM mentions WHERE chunk NOT IN (SELECT id FROM chunks);
     DELETE FROM facts WHERE chunk NOT IN (SELECT id FROM chunks);
     DELETE FROM claims WHERE chunk NOT IN (SELECT id FROM chunks);
@@ -86,8 +86,8 @@ const MARK_STALE: &str = "
 /// Puts the copied rows into a state from which a run of the worker derives all that is missing.
 ///
 /// - `conn`: the new file, inside a transaction, with references not enforced.
-pub(super) fn requeue(conn: &Connection, missing: &Missing) -> Result<Mended> {
-    let mut mended = Mended::default();
+pub(super) fn requeue(conn: &Connection, missing: &CopyLosses) -> Result<RepairReport> {
+    let mut mended = RepairReport::default();
     for row in &missing.rows {
         *mended.damaged_rows.entry(row.table.clone()).or_default() += 1;
     }
@@ -123,14 +123,14 @@ pub(super) fn requeue(conn: &Connection, missing: &Missing) -> Result<Mended> {
 }
 
 /// Reports evidence that exists nowhere else. Rows of documents and chunks are reported with their documents.
-fn report_lost(missing: &Missing, mended: &mut Mended) {
+fn report_lost(missing: &CopyLosses, mended: &mut RepairReport) {
     for row in &missing.rows {
         let (kind, id, what) = match row.table.as_str() {
             "documents" => {
                 (LostKind::Document, row.text("source").or_else(|| row.text("key")), "its row is damaged")
             }
             "decisions" => (LostKind::Decision, row.text("body"), "an edit of the graph is damaged"),
-            "situations" => (LostKind::Situation, row.text("text"), "the context of a chunk is damaged"),
+            "situations" => (LostKind::ChunkContext, row.text("text"), "the context of a chunk is damaged"),
             "renewals" => {
                 (LostKind::Renewal, row.text("model"), "a chunk that is extracted again is damaged")
             }
@@ -153,7 +153,11 @@ fn report_lost(missing: &Missing, mended: &mut Mended) {
 }
 
 /// Removes documents of which text or chunks are missing; adding them again makes them whole.
-fn remove_incomplete_documents(conn: &Connection, missing: &Missing, mended: &mut Mended) -> Result<()> {
+fn remove_incomplete_documents(
+    conn: &Connection,
+    missing: &CopyLosses,
+    mended: &mut RepairReport,
+) -> Result<()> {
     // Which document a damaged row belongs to is not known: its number may be what is damaged.
     let chunks_missing = missing.any_of("chunks");
     let mut select =
@@ -194,7 +198,7 @@ fn has_all_chunks(conn: &Connection, document: i64, text: &str) -> Result<bool> 
 }
 
 /// Chunks whose extraction is missing are asked about again.
-fn ask_again(conn: &Connection, mended: &mut Mended) -> Result<()> {
+fn ask_again(conn: &Connection, mended: &mut RepairReport) -> Result<()> {
     const LACKING: &str = "extraction IS NOT NULL AND extraction NOT IN (SELECT key FROM extractions)";
     conn.execute(
         &format!("UPDATE jobs SET state = 1 WHERE state = 2 AND document IN (SELECT document FROM chunks WHERE {LACKING})"),
@@ -211,9 +215,9 @@ fn ask_again(conn: &Connection, mended: &mut Mended) -> Result<()> {
 }
 
 /// Documents whose mentions, facts or claims are missing are merged again from their extractions; all of them where it is not
-/// known which, or where a decision is missing that said where records count. Those whose situations are missing are
-/// situated and embedded again.
-fn merge_again(conn: &Connection, missing: &Missing) -> Result<()> {
+/// known which, or where a decision is missing that said where records count. Those whose chunk contexts are missing are
+/// contextualized and embedded again.
+fn merge_again(conn: &Connection, missing: &CopyLosses) -> Result<()> {
     let mut update = conn.prepare(
         "UPDATE jobs SET state = ?2 WHERE state IN (1, 2) AND document = (SELECT document FROM chunks WHERE id = ?1)",
     )?;
@@ -231,7 +235,7 @@ fn merge_again(conn: &Connection, missing: &Missing) -> Result<()> {
     Ok(())
 }
 
-fn mark_stale(conn: &Connection, missing: &Missing) -> Result<()> {
+fn mark_stale(conn: &Connection, missing: &CopyLosses) -> Result<()> {
     descriptions::forget_broken(conn)?;
     conn.execute_batch(MARK_STALE)?;
     let mut mark = conn.prepare("INSERT OR IGNORE INTO stale (kind, a, b) VALUES (?1, ?2, ?3)")?;
@@ -281,7 +285,7 @@ fn number_calls(conn: &Connection) -> Result<()> {
 }
 
 /// The values of the workspace's own row where it is damaged: what can be read, from the last revision that is known.
-pub(super) fn restore_state(conn: &Connection, missing: &Missing, revision: u64) -> Result<()> {
+pub(super) fn restore_state(conn: &Connection, missing: &CopyLosses, revision: u64) -> Result<()> {
     let Some(row) = missing.rows_of("state").next() else { return Ok(()) };
     let number = |column: &str| row.number(column).and_then(|number| u64::try_from(number).ok()).unwrap_or(0);
     let revision = if revision > 0 { revision } else { number("revision") };

@@ -4,7 +4,7 @@ use graphloom_core::{Batch, Document, Snapshot, Store, WorkspaceId, table};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
-use super::{LostKind, Mended, keep_copy, mend};
+use super::{LostKind, RepairReport, keep_copy, mend};
 use crate::conformance::{block_on, sample};
 use crate::sqlite::SqliteStore;
 
@@ -39,7 +39,7 @@ fn stored() -> TempDir {
 }
 
 /// What is done after these changes that no store made.
-fn check_mended(damage: &str) -> (Mended, SqliteStore, TempDir) {
+fn check_mended(damage: &str) -> (RepairReport, SqliteStore, TempDir) {
     let folder = stored();
     Connection::open(folder.path().join("default.graphloom"))
         .and_then(|conn| conn.execute_batch(&format!("PRAGMA foreign_keys = OFF; {damage}")))

@@ -25,7 +25,7 @@ fn fails(conn: &Connection) -> rusqlite::Result<()> {
 }
 
 fn open_writer(path: &Path) -> Result<Connection, StoreError> {
-    super::open_writer(path, &Waiting::new(path, Patience::Endless)).map(|(conn, _)| conn)
+    super::open_writer(path, &LockPatience::new(path, Patience::Endless)).map(|(conn, _)| conn)
 }
 
 fn check_open(path: &Path, migrations: &[Migration]) -> Result<Connection, StoreError> {
@@ -175,7 +175,7 @@ fn leases_of_an_older_file_are_found_by_their_index() {
 }
 
 #[test]
-fn chunks_of_an_older_file_are_not_situated() {
+fn chunks_of_an_older_file_are_not_contextualized() {
     let dir = tempfile::tempdir().expect("a folder");
     let path = dir.path().join("w.graphloom");
     drop(check_open(&path, &MIGRATIONS[..11]).expect("an older file"));

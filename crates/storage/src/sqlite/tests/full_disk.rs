@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use super::places::killed;
 use super::{commit, matching, open, reopen};
 use crate::conformance::{block_on, sample};
-use crate::sqlite::locks::{Patience, Waiting};
+use crate::sqlite::locks::{LockPatience, Patience};
 use crate::sqlite::reserve::{RESERVE_BYTES, reserve_of};
 use crate::sqlite::schema;
 
@@ -62,7 +62,7 @@ fn commits_in_the_log_are_read_though_there_is_no_room_for_its_index() {
 
     drop(full);
     // Whoever opened the file for writing now could only read it.
-    let writer = schema::open_writer(&path(&folder), &Waiting::new(&path(&folder), Patience::Endless));
+    let writer = schema::open_writer(&path(&folder), &LockPatience::new(&path(&folder), Patience::Endless));
     assert!(matches!(writer.map(drop), Err(StoreError::Busy { .. })));
     assert_eq!(block_on(held.counts()).expect("counts").documents, 3);
     drop(held);

@@ -32,7 +32,7 @@ fn full() -> (SqliteStore, TempDir) {
     batch.put_claims = vec![sample::claim(&chunk, 0, "ADA", Some("BOB"))];
     batch.put_tracks = vec![(sample::track("run"), document.clone())];
     batch.put_renewals = vec![sample::renewal(&chunk, ChunkExtraction::Pending)];
-    batch.put_situations = vec![sample::situation(&chunk, "s", Some("In a letter."))];
+    batch.put_chunk_contexts = vec![sample::chunk_context(&chunk, "s", Some("In a letter."))];
     batch.put_decisions = vec![sample::decision(1, "ADA", "a chemist")];
     batch.set_summaries = vec![(GraphKey::Entity(sample::key("ADA")), vec![sample::summary("s")])];
     batch.set_stale = vec![(GraphKey::Relation(sample::pair("ADA", "BOB")), true)];

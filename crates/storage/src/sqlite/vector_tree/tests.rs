@@ -3,14 +3,14 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use graphloom_core::{Allowed, Batch, SearchRequest, Store, StoreError, WorkspaceId};
+use graphloom_core::{Batch, FilteredIds, SearchRequest, Store, StoreError, WorkspaceId};
 use graphloom_rules::search::VectorQuery;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use tempfile::TempDir;
 
 use super::super::changes::Mark;
-use super::super::locks::Waiting;
+use super::super::locks::LockPatience;
 use super::super::{Patience, SqliteStore, schema};
 use super::*;
 use crate::conformance::{block_on, sample};
@@ -65,7 +65,7 @@ impl Fixture {
     fn new(limits: TreeLimits) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("w.graphloom");
-        let waiting = Waiting::new(&path, Patience::Endless);
+        let waiting = LockPatience::new(&path, Patience::Endless);
         let (conn, _) = schema::open_writer(&path, &waiting).expect("a new file");
         // One transaction, so that no change waits for the disk.
         conn.execute_batch("BEGIN").expect("a transaction");
@@ -144,7 +144,7 @@ impl Fixture {
         slots
     }
 
-    fn query(limit: usize, within: Option<Arc<Allowed>>) -> VectorQuery {
+    fn query(limit: usize, within: Option<Arc<FilteredIds>>) -> VectorQuery {
         VectorQuery { kind: ItemKind::Entity, vectors: Vec::new(), limit, min_score: -1.0, within }
     }
 
@@ -262,7 +262,7 @@ fn found_within(limits: TreeLimits, allowed: Range<usize>, limit: usize) -> usiz
     let hits: Result<_, StoreError> = block_on(async {
         let snapshot = store.snapshot().await?;
         let allowed = documents[allowed].iter().cloned().collect();
-        let allowed = Allowed::of(snapshot.as_ref(), allowed, false).await?;
+        let allowed = FilteredIds::of(snapshot.as_ref(), allowed, false).await?;
         let request = SearchRequest::by_vector(ItemKind::Chunk, vec![0.9, -0.3, 0.1], limit, -1.0);
         snapshot.search(&[request.within(Some(Arc::new(allowed)))]).await
     });

@@ -36,7 +36,7 @@ pub(crate) use pieces::{JsonItem, fields_of, json_objects, says_complete};
 use steps::tally;
 pub(crate) use thinking::{THOUGHT_BLOCKS, after_thinking};
 use thinking::{Thoughts, leading_block, unopened_block};
-use tuple::{Kinds, Repaired, read_strictly, repair};
+use tuple::{Kinds, RepairedRecord, read_strictly, repair};
 
 /// Characters of a rejected piece that are kept for people.
 const MAX_REJECT_CHARS: usize = 200;
@@ -115,7 +115,7 @@ impl Damage {
 
 /// A record and where it stands.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Found {
+pub struct ParsedPiece {
     /// The record.
     pub record: ParsedRecord,
     /// Its bytes in the answer.
@@ -126,7 +126,7 @@ pub struct Found {
 
 /// A piece of the answer that is no record.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rejected {
+pub struct RejectedPiece {
     /// Why.
     pub reason: RejectReason,
     /// Its bytes in the answer.
@@ -137,9 +137,9 @@ pub struct Rejected {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ParsedResponse {
     /// The records, in order.
-    pub found: Vec<Found>,
+    pub found: Vec<ParsedPiece>,
     /// The pieces that are none, in order. Blank lines, fences, marks and rules are silence and not listed.
-    pub rejects: Vec<Rejected>,
+    pub rejects: Vec<RejectedPiece>,
     /// Whether the answer says that it ends: a completion mark, or JSON that is closed.
     pub complete: bool,
 }
@@ -166,7 +166,7 @@ impl ParsedResponse {
 
     /// The rejects as they are stored; `text` is the `response`-th answer about a chunk.
     pub fn rejects_of(&self, response: u32, text: &str) -> Vec<Reject> {
-        let reject = |Rejected { reason, span }: &Rejected| Reject {
+        let reject = |RejectedPiece { reason, span }: &RejectedPiece| Reject {
             response,
             offset: span.start as u64,
             reason: *reason,
@@ -176,7 +176,7 @@ impl ParsedResponse {
     }
 
     fn add(&mut self, span: Range<usize>, record: ParsedRecord, damage: BTreeSet<Damage>) {
-        self.found.push(Found { record, span, damage });
+        self.found.push(ParsedPiece { record, span, damage });
     }
 
     /// Prose that follows prose is one reject.
@@ -188,7 +188,7 @@ impl ParsedResponse {
             {
                 last.span.end = span.end;
             }
-            Some(_) | None => self.rejects.push(Rejected { reason, span }),
+            Some(_) | None => self.rejects.push(RejectedPiece { reason, span }),
         }
     }
 }
@@ -440,14 +440,14 @@ impl<'t> Reader<'t> {
         self.take(start..start + part.trim_end().len(), read, Some(Damage::Glued));
     }
 
-    fn read_damaged(&self, piece: &str, terminated: bool) -> Result<Repaired, RejectReason> {
+    fn read_damaged(&self, piece: &str, terminated: bool) -> Result<RepairedRecord, RejectReason> {
         if !terminated && self.cut && !is_closed(piece) {
             return Err(if has_delimiter(piece) { RejectReason::Cut } else { RejectReason::Prose });
         }
         repair(piece, terminated, &self.kinds)
     }
 
-    fn take(&mut self, span: Range<usize>, read: Result<Repaired, RejectReason>, also: Option<Damage>) {
+    fn take(&mut self, span: Range<usize>, read: Result<RepairedRecord, RejectReason>, also: Option<Damage>) {
         match read {
             Ok((record, mut damage)) => {
                 damage.extend(also);

@@ -6,14 +6,14 @@ use super::QueryError;
 use super::plan::{Plan, Prior};
 
 /// Most passages or facts that a walk begins at.
-pub const MAX_WALK_SEEDS: usize = 1000;
+pub const MAX_PAGERANK_SEEDS: usize = 1000;
 
 /// How the modes that walk the graph, auto and ppr, find their way.
 ///
 /// The defaults are what was measured best: docs/methods/auto.md has a row for every one of them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct WalkOptions {
+pub struct PageRankOptions {
     /// The share that goes on to the neighbours at every step, 0 to 0.99. Relations are nodes too, so a step from entity
     /// to entity is two: 0.8 each is 0.64 for both.
     pub damping: f64,
@@ -70,7 +70,7 @@ pub enum Decompose {
     Model,
 }
 
-impl Default for WalkOptions {
+impl Default for PageRankOptions {
     fn default() -> Self {
         Self {
             damping: 0.8,
@@ -95,7 +95,7 @@ impl Default for WalkOptions {
     }
 }
 
-impl WalkOptions {
+impl PageRankOptions {
     /// The names of the options that are not as they are by default and change nothing: of another mode, or of a keyword model
     /// where there is none.
     pub(super) fn unused(&self, plan: Plan, has_model: bool) -> Vec<&'static str> {
@@ -158,8 +158,8 @@ impl WalkOptions {
             ("walk.passage_seeds", self.passage_seeds),
             ("walk.fact_seeds", self.fact_seeds),
         ] {
-            if size > MAX_WALK_SEEDS {
-                return Err(QueryError::TooMuch { what, size, limit: MAX_WALK_SEEDS });
+            if size > MAX_PAGERANK_SEEDS {
+                return Err(QueryError::TooMuch { what, size, limit: MAX_PAGERANK_SEEDS });
             }
         }
         Ok(())

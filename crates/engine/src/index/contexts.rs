@@ -1,5 +1,5 @@
-//! Situating the chunks of documents that are in the graph otherwise than they are: after the option, the model or the
-//! prompt changed, and what failed. Only chunks whose situating text changes are embedded again, and the graph stays.
+//! Writes the contexts of chunks in the graph again after the option, the model or the
+//! prompt changed, and what failed. Only chunks whose context changes are embedded again, and the graph stays.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::PoisonError;
@@ -13,16 +13,16 @@ use graphloom_core::{
 use super::work::{Run, chunk_texts, release_leases};
 use super::{IndexError, RunReport};
 use crate::Engine;
+use crate::chunk_context::{ContextTask, ContextWriter, plan};
 use crate::commit::{Retries, commit_in_turn};
 use crate::graph::embed;
-use crate::situate::{Situator, Wanted, plan};
 
 /// Documents looked at with one snapshot.
 const PAGE: usize = 64;
 
-/// Which chunks are not situated as the engine would situate them.
+/// Which chunks are not contextualized as the engine would contextualize them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
-pub struct SituatingPlan {
+pub struct ContextPlan {
     /// Documents that have such chunks, ascending.
     pub changed: Vec<DocumentId>,
     /// Those chunks.
@@ -31,22 +31,22 @@ pub struct SituatingPlan {
     pub unchanged: Vec<DocumentId>,
     /// Documents that another process has in its hands; they are left to it. Ascending.
     pub busy: Vec<DocumentId>,
-    /// Documents that are not in the graph: new, stopped or cancelled ones, and new versions. New ones are situated when
+    /// Documents that are not in the graph: new, stopped or cancelled ones, and new versions. New ones are contextualized when
     /// they are indexed. Ascending.
     pub not_ready: Vec<DocumentId>,
 }
 
-/// What [`situate`] would do to these documents. Nothing is stored but that leases of workers that are `gone` end.
-pub async fn plan_situating(
+/// What [`contextualize`] would do to these documents. Nothing is stored but that leases of workers that are `gone` end.
+pub async fn plan_contexts(
     engine: &Engine,
     documents: &[DocumentId],
     gone: &(dyn Fn(&str) -> bool + Send + Sync),
-) -> Result<SituatingPlan, IndexError> {
+) -> Result<ContextPlan, IndexError> {
     // A run that was dropped may have left a commit under way; what it leased shows only after that.
     engine.store.commit(Batch::default()).await?;
     release_leases(engine, |lease| lease.owner == engine.index.worker || gone(&lease.owner)).await?;
     let documents: Vec<DocumentId> = documents.iter().collect::<BTreeSet<_>>().into_iter().cloned().collect();
-    let mut plan = SituatingPlan::default();
+    let mut plan = ContextPlan::default();
     for page in documents.chunks(PAGE) {
         let snapshot = engine.store.snapshot().await?;
         for id in page {
@@ -67,13 +67,13 @@ pub async fn plan_situating(
     Ok(plan)
 }
 
-/// Situates the chunks of these documents as the engine's situator does, where they are not yet, and embeds again those whose
-/// situating text changes. Documents that are not in the graph, or that another process has, are left as they are.
+/// Writes the contexts of these documents with the context writer of the engine, where they are not yet, and embeds again those whose
+/// context changes. Documents that are not in the graph, or that another process has, are left as they are.
 ///
 /// - What a model says is stored as it arrives, with the chunk's vector, so a run that ended early costs nothing twice when
 ///   it is repeated.
-/// - A chunk whose situating fails keeps what it had. It is asked about again when this is repeated.
-pub async fn situate(
+/// - A chunk whose context fails keeps what it had. It is asked about again when this is repeated.
+pub async fn contextualize(
     engine: &Engine,
     documents: &[DocumentId],
     progress: ProgressSink<'_>,
@@ -82,7 +82,7 @@ pub async fn situate(
     let at_once = engine.index.max_concurrent_documents.max(1);
     // Owned ids: with borrowed ones the compiler does not see that the future is `Send`.
     let outcome = stream::iter(documents.to_vec())
-        .map(|id| run.situate_anew(id))
+        .map(|id| run.contextualize_again(id))
         .buffer_unordered(at_once)
         .try_for_each(|()| std::future::ready(Ok(())))
         .await;
@@ -91,30 +91,33 @@ pub async fn situate(
     Ok(run.report.lock().unwrap_or_else(PoisonError::into_inner).clone())
 }
 
-/// Documents in the graph of which chunks could not be situated.
+/// Documents in the graph of which chunks could not be contextualized.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Unsituated {
-    /// Those that the engine's situator failed at, and may try again with [`situate`].
+pub struct MissingContexts {
+    /// Those that the engine's context writer failed at, and may try again with [`contextualize`].
     pub again: Vec<DocumentId>,
-    /// Chunks that another one failed at, by its name. To try again with the engine's would situate all of the document
+    /// Chunks that another one failed at, by its name. To try again with the engine's would contextualize all of the document
     /// otherwise.
     pub by_others: BTreeMap<String, u32>,
 }
 
-/// Which of these documents in the graph have chunks that could not be situated.
-pub async fn unsituated(engine: &Engine, documents: &[DocumentId]) -> Result<Unsituated, StoreError> {
+/// Which of these documents in the graph have chunks that could not be contextualized.
+pub async fn without_context(
+    engine: &Engine,
+    documents: &[DocumentId],
+) -> Result<MissingContexts, StoreError> {
     let snapshot = engine.store.snapshot().await?;
-    let mut found = Unsituated::default();
-    for (id, failed) in documents.iter().zip(snapshot.failed_situations_of(documents).await?) {
+    let mut found = MissingContexts::default();
+    for (id, failed) in documents.iter().zip(snapshot.failed_contexts_of(documents).await?) {
         if failed.is_empty() || Target::read(snapshot.as_ref(), id).await?.is_none() {
             continue;
         }
         let chunks = snapshot.chunk_ids_of(std::slice::from_ref(id)).await?.concat();
-        let situations = snapshot.situations(&chunks).await?.into_iter().flatten();
-        let failed: Vec<String> = (situations.filter(|situation| situation.failure().is_some()))
-            .map(|situation| situation.by)
+        let chunk_contexts = snapshot.chunk_contexts(&chunks).await?.into_iter().flatten();
+        let failed: Vec<String> = (chunk_contexts.filter(|chunk_context| chunk_context.failure().is_some()))
+            .map(|chunk_context| chunk_context.by)
             .collect();
-        let ours = engine.models.situator.name();
+        let ours = engine.models.context_writer.name();
         if failed.iter().all(|by| Some(by.as_str()) == ours) {
             found.again.push(id.clone());
             continue;
@@ -147,7 +150,7 @@ impl Target {
         Ok(Some(Self { job, document, chunks }))
     }
 
-    /// The chunks that are not situated as `engine` would situate them.
+    /// The chunks that are not contextualized as `engine` would contextualize them.
     pub(super) async fn changed(
         &self,
         engine: &Engine,
@@ -156,12 +159,12 @@ impl Target {
         let Self { document, chunks, .. } = self;
         let wanted = wanted_of(engine, snapshot, document, chunks).await?;
         let ids: Vec<ChunkId> = chunks.iter().map(|chunk| chunk.id.clone()).collect();
-        let stored = snapshot.situations(&ids).await?;
+        let stored = snapshot.chunk_contexts(&ids).await?;
         let changed = wanted.iter().zip(stored).zip(chunks).filter_map(|((wanted, stored), chunk)| {
             let key = match wanted {
-                Wanted::Nothing => return stored.map(|_| chunk.clone()),
-                Wanted::Words { key, .. } => key,
-                Wanted::Asked(question) => &question.key,
+                ContextTask::Nothing => return stored.map(|_| chunk.clone()),
+                ContextTask::Words { key, .. } => key,
+                ContextTask::Asked(question) => &question.key,
             };
             let is_as_wanted = stored.is_some_and(|stored| stored.key == *key && stored.failure().is_none());
             (!is_as_wanted).then(|| chunk.clone())
@@ -170,45 +173,52 @@ impl Target {
     }
 }
 
-/// How each chunk of a document is to be situated, in order.
+/// How each chunk of a document is to be contextualized, in order.
 pub(super) async fn wanted_of(
     engine: &Engine,
     snapshot: &dyn Snapshot,
     document: &Document,
     chunks: &[Chunk],
-) -> Result<Vec<Wanted>, StoreError> {
-    let situator = &engine.models.situator;
-    let text = match situator {
-        Situator::Off | Situator::Headings => None,
-        Situator::Model(_) => snapshot.texts(std::slice::from_ref(&document.id)).await?.pop().flatten(),
+) -> Result<Vec<ContextTask>, StoreError> {
+    let context_writer = &engine.models.context_writer;
+    let text = match context_writer {
+        ContextWriter::Off | ContextWriter::Headings => None,
+        ContextWriter::Model(_) => snapshot.texts(std::slice::from_ref(&document.id)).await?.pop().flatten(),
     };
     let text = text.as_deref().unwrap_or_default();
-    Ok(plan(situator, &engine.prompts, engine.tokenizer, document, text, chunks))
+    Ok(plan(context_writer, &engine.prompts, engine.tokenizer, document, text, chunks))
 }
 
 impl Run<'_> {
-    async fn situate_anew(&self, id: DocumentId) -> Result<(), IndexError> {
+    async fn contextualize_again(&self, id: DocumentId) -> Result<(), IndexError> {
         let Some(Target { mut job, document, chunks }) = self.claim_merged(&id).await? else { return Ok(()) };
-        let situated = async {
+        let contextualized = async {
             if let Some(stop) = self.halt(&job).await? {
                 return Err(stop);
             }
-            let situated = self.situate(&mut job, &document, &chunks, true).await?;
-            let mut batch = situated.batch;
-            let changed: BTreeSet<&ChunkId> = situated.changed.iter().collect();
+            let contextualized = self.contextualize(&mut job, &document, &chunks, true).await?;
+            let mut batch = contextualized.batch;
+            let changed: BTreeSet<&ChunkId> = contextualized.changed.iter().collect();
             let changed = chunks.iter().filter(|chunk| changed.contains(&chunk.id));
-            embed(self.engine, chunk_texts(changed, &situated.texts), Some(&id), &mut batch).await?;
+            embed(self.engine, chunk_texts(changed, &contextualized.texts), Some(&id), &mut batch).await?;
             batch.require.push(Require::JobIs(job.clone()));
             batch.put_jobs.push(Job { lease: None, ..job.clone() });
             batch.outdates_layers = !batch.put_vectors.is_empty();
             commit_in_turn(self.engine.store.as_ref(), batch).await?;
             Ok(())
         };
-        match situated.await {
+        match contextualized.await {
             Ok(()) => {
-                let unsituated = self.unsituated(&id).await?;
+                let without_context = self.without_context(&id).await?;
                 let (document, source, chunks) = (document.id, document.source, chunks.len() as u32);
-                self.tell(Progress::Finished { document, source, chunks, failed: 0, damaged: 0, unsituated });
+                self.tell(Progress::Finished {
+                    document,
+                    source,
+                    chunks,
+                    failed: 0,
+                    damaged: 0,
+                    without_context,
+                });
                 Ok(())
             }
             Err(stop) => self.stop(&job, &document, stop).await.map(drop),

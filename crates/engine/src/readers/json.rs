@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::de::IgnoredAny;
 
-use super::aligned::Aligned;
+use super::aligned::AlignedText;
 use super::{Body, label};
 use crate::text::sanitize;
 
@@ -27,7 +27,7 @@ pub(super) fn parse(source: String, max_bytes: usize) -> Body {
     if !is_value(&source) {
         return Body::verbatim(source);
     }
-    let mut lines = Lines { out: Aligned::new(&source), max_bytes };
+    let mut lines = Lines { out: AlignedText::new(&source), max_bytes };
     lines.write(&Scanner { json: &source, at: 0 }.value(), "", true);
     let is_full = lines.is_full();
     let (text, in_step) = lines.out.finish();
@@ -170,7 +170,7 @@ fn words(raw: &str) -> String {
 
 /// The lines of one JSON value.
 struct Lines<'a> {
-    out: Aligned<'a>,
+    out: AlignedText<'a>,
     max_bytes: usize,
 }
 

@@ -8,29 +8,29 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use graphloom_core::{
-    Allowed, ChunkId, DecidedEntity, Decisions, Entity, EntityKey, Fact, GraphKey, Hit, ItemKind, Mention,
-    Relation, RelationKey, SearchRequest, Snapshot, StoreError,
+    ChunkId, DecidedEntity, Decisions, Entity, EntityKey, Fact, FilteredIds, GraphKey, Hit, ItemKind,
+    Mention, Relation, RelationKey, SearchRequest, Snapshot, StoreError,
 };
 
 use crate::graph::{derive_entity, derive_relation, described_hash, keep_within};
 use crate::text::Tokenizer;
 
 /// What a question sees of a snapshot.
-pub(crate) struct Scope<'a> {
+pub(crate) struct FilteredSnapshot<'a> {
     /// The whole snapshot; only for what belongs to no document, or to documents already known to be allowed.
     pub(crate) snapshot: &'a dyn Snapshot,
     /// `None` where everything is.
-    allowed: Option<Arc<Allowed>>,
+    allowed: Option<Arc<FilteredIds>>,
     tokenizer: Tokenizer,
     /// Where people's names for entities come from; read only where something is not allowed.
     decisions: Decisions,
 }
 
-impl<'a> Scope<'a> {
+impl<'a> FilteredSnapshot<'a> {
     /// What is `allowed` of the snapshot; everything where `None`.
     pub(crate) async fn new(
         snapshot: &'a dyn Snapshot,
-        allowed: Option<Arc<Allowed>>,
+        allowed: Option<Arc<FilteredIds>>,
         tokenizer: Tokenizer,
     ) -> Result<Self, StoreError> {
         let decisions = match &allowed {

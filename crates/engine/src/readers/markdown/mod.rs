@@ -4,7 +4,7 @@ mod markup;
 
 use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, MetadataBlockKind, Options, Parser, Tag, TagEnd};
 
-use super::aligned::Aligned;
+use super::aligned::AlignedText;
 use super::{Body, Heading, label};
 use crate::text::sanitize;
 use markup::without_tags;
@@ -60,7 +60,7 @@ fn options() -> Options {
 /// Writes what the parser finds.
 struct Writer<'a> {
     source: &'a str,
-    out: Aligned<'a>,
+    out: AlignedText<'a>,
     /// The headings so far.
     body: Body,
     title: Option<String>,
@@ -99,7 +99,7 @@ impl<'a> Writer<'a> {
     fn new(source: &'a str) -> Self {
         Self {
             source,
-            out: Aligned::new(source),
+            out: AlignedText::new(source),
             body: Body::default(),
             title: None,
             lists: Vec::new(),

@@ -9,8 +9,8 @@ mod part;
 use std::sync::Arc;
 
 use graphloom_core::{
-    Call, CallOutcome, ChatMessage, ChatRequest, ChatRole, Chunk, Clock, Document, DocumentId, LanguageModel,
-    ModelError, Role, Situation, SituationKey,
+    Call, CallOutcome, ChatMessage, ChatRequest, ChatRole, Chunk, ChunkContext, ChunkContextKey, Clock,
+    Document, DocumentId, LanguageModel, ModelError, Role,
 };
 
 use crate::extract::{after_thinking, ask};
@@ -19,10 +19,10 @@ use crate::text::Tokenizer;
 use part::Parts;
 pub use part::{HEAD_TOKENS, MAX_DOCUMENT_TOKENS};
 
-/// The name of the rule that situates chunks by title and headings.
+/// The name of the rule that writes contexts from the title and headings.
 pub const HEADINGS: &str = "headings";
-/// Most tokens of a situating text; a longer one would drown the chunk's own words.
-pub const MAX_SITUATING_TOKENS: u32 = 256;
+/// Most tokens of a context; a longer one would drown the chunk's own words.
+pub const MAX_CONTEXT_TOKENS: u32 = 256;
 /// Most characters of a title.
 const MAX_TITLE_CHARS: usize = 80;
 /// Most tokens of an answer, that of the source; a model that thinks first is given [`THINKING_OUTPUT_TOKENS`] where it
@@ -30,9 +30,9 @@ const MAX_TITLE_CHARS: usize = 80;
 const OUTPUT_TOKENS: u32 = 1000;
 const THINKING_OUTPUT_TOKENS: u32 = 8000;
 
-/// What situates chunks in their documents.
+/// What writes the contexts of chunks.
 #[derive(Clone, Default)]
-pub enum Situator {
+pub enum ContextWriter {
     /// Nothing: chunks are indexed by their own words.
     #[default]
     Off,
@@ -42,8 +42,8 @@ pub enum Situator {
     Model(Arc<dyn LanguageModel>),
 }
 
-impl Situator {
-    /// Who says the situating texts; `None` where there are none.
+impl ContextWriter {
+    /// Who says the contexts; `None` where there are none.
     pub fn name(&self) -> Option<&str> {
         match self {
             Self::Off => None,
@@ -53,34 +53,34 @@ impl Situator {
     }
 }
 
-/// How one chunk is to be situated.
+/// How one chunk gets its context.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Wanted {
+pub(crate) enum ContextTask {
     /// Not at all.
     Nothing,
     /// In these words, which cost nothing.
     Words {
         /// The key they are stored under.
-        key: SituationKey,
-        /// The situating text.
+        key: ChunkContextKey,
+        /// The context.
         text: String,
     },
     /// As a model answers this.
-    Asked(SituatingQuestion),
+    Asked(ContextPrompt),
 }
 
 /// What a model is asked about one chunk.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct SituatingQuestion {
+pub(crate) struct ContextPrompt {
     /// Hash of model and question.
-    pub(crate) key: SituationKey,
-    /// The document, or the part of it around the chunk: the same for all chunks that are situated in it.
+    pub(crate) key: ChunkContextKey,
+    /// The document, or the part of it around the chunk: the same for all chunks whose context is written from it.
     pub(crate) opening: Arc<str>,
     /// The chunk and what is asked.
     pub(crate) passage: String,
 }
 
-impl SituatingQuestion {
+impl ContextPrompt {
     /// The prompt, which begins with the opening.
     pub(crate) fn prompt(&self) -> String {
         format!("{}\n\n{}", self.opening, self.passage)
@@ -89,32 +89,32 @@ impl SituatingQuestion {
     /// Whether it is still to be asked about a chunk that has `stored`.
     ///
     /// - `anew`: whether a question that failed before is asked again.
-    pub(crate) fn is_open(&self, stored: Option<&Situation>, anew: bool) -> bool {
+    pub(crate) fn is_open(&self, stored: Option<&ChunkContext>, anew: bool) -> bool {
         let known = stored.filter(|stored| stored.key == self.key);
         known.is_none_or(|known| anew && known.failure().is_some())
     }
 }
 
-/// How each of a document's chunks is to be situated, in order. `text` is the document's; only models need it.
+/// How each chunk of a document gets its context, in order. `text` is the document's; only models need it.
 ///
-/// A document of one chunk is situated by its title, whoever situates the others: the chunk is all that could be read.
+/// The context of the only chunk of a document is its title, whatever writes the others: the chunk is all that could be read.
 pub(crate) fn plan(
-    situator: &Situator,
+    context_writer: &ContextWriter,
     prompts: &Prompts,
     tokenizer: Tokenizer,
     document: &Document,
     text: &str,
     chunks: &[Chunk],
-) -> Vec<Wanted> {
+) -> Vec<ContextTask> {
     let by_headings = |chunk: &Chunk| {
         let text = headings_of(document, chunk);
-        Wanted::Words { key: SituationKey::new(&[HEADINGS, &text]), text }
+        ContextTask::Words { key: ChunkContextKey::new(&[HEADINGS, &text]), text }
     };
-    match situator {
-        Situator::Off => vec![Wanted::Nothing; chunks.len()],
-        Situator::Headings => chunks.iter().map(by_headings).collect(),
-        Situator::Model(_) if chunks.len() < 2 => chunks.iter().map(by_headings).collect(),
-        Situator::Model(model) => {
+    match context_writer {
+        ContextWriter::Off => vec![ContextTask::Nothing; chunks.len()],
+        ContextWriter::Headings => chunks.iter().map(by_headings).collect(),
+        ContextWriter::Model(_) if chunks.len() < 2 => chunks.iter().map(by_headings).collect(),
+        ContextWriter::Model(model) => {
             let parts = Parts::of(text, tokenizer);
             let openings: Vec<Arc<str>> = parts
                 .texts()
@@ -128,8 +128,8 @@ pub(crate) fn plan(
                 let opening = Arc::clone(&openings[parts.around(chunk.span)]);
                 let variables = [("text", chunk.text.as_str()), ("language", language.as_str())];
                 let passage = prompts.render(CONTEXT_PASSAGE, &variables);
-                let key = SituationKey::new(&[model.name(), &opening, &passage]);
-                Wanted::Asked(SituatingQuestion { key, opening, passage })
+                let key = ChunkContextKey::new(&[model.name(), &opening, &passage]);
+                ContextTask::Asked(ContextPrompt { key, opening, passage })
             };
             chunks.iter().map(question).collect()
         }
@@ -144,10 +144,10 @@ fn headings_of(document: &Document, chunk: &Chunk) -> String {
     levels.collect::<Vec<_>>().join(" → ")
 }
 
-/// What the model says, on one line and at most [`MAX_SITUATING_TOKENS`] long, and the ledger's rows. `is_shared` says
+/// What the model says, on one line and at most [`MAX_CONTEXT_TOKENS`] long, and the ledger's rows. `is_shared` says
 /// whether other questions begin with the same opening, so that it is worth a place in the provider's cache.
-pub(crate) async fn situate_by_model(
-    question: &SituatingQuestion,
+pub(crate) async fn write_context(
+    question: &ContextPrompt,
     is_shared: bool,
     model: &dyn LanguageModel,
     document: &DocumentId,
@@ -173,7 +173,7 @@ pub(crate) async fn situate_by_model(
         let words: Vec<&str> = after_thinking(&answer).1.split_whitespace().collect();
         let text = words.join(" ");
         if !text.is_empty() {
-            return (Ok(tokenizer.truncate(&text, MAX_SITUATING_TOKENS).trim_end().to_owned()), calls);
+            return (Ok(tokenizer.truncate(&text, MAX_CONTEXT_TOKENS).trim_end().to_owned()), calls);
         }
         if !cut {
             break;
@@ -242,10 +242,10 @@ mod tests {
         spans.enumerate().map(chunk).collect()
     }
 
-    fn check_plan(situator: &Situator, text: &str, bytes: usize) -> Vec<Wanted> {
+    fn check_plan(context_writer: &ContextWriter, text: &str, bytes: usize) -> Vec<ContextTask> {
         let document = document("Annual report", text);
         let chunks = chunks(&document, text, bytes, &[]);
-        plan(situator, &Prompts::default(), Tokenizer, &document, text, &chunks)
+        plan(context_writer, &Prompts::default(), Tokenizer, &document, text, &chunks)
     }
 
     fn check_headings(title: &str, headings: &[&str]) -> String {
@@ -264,26 +264,30 @@ mod tests {
 
     #[test]
     fn all_chunks_of_a_document_are_asked_about_after_the_same_opening() {
-        let wanted = check_plan(&Situator::Model(Arc::new(Silent)), "Acme sold gears. It grew by 3%.", 16);
-        let questions: Vec<&SituatingQuestion> = (wanted.iter())
+        let wanted =
+            check_plan(&ContextWriter::Model(Arc::new(Silent)), "Acme sold gears. It grew by 3%.", 16);
+        let questions: Vec<&ContextPrompt> = (wanted.iter())
             .map(|wanted| match wanted {
-                Wanted::Asked(question) => question,
-                Wanted::Nothing | Wanted::Words { .. } => panic!("{wanted:?}"),
+                ContextTask::Asked(question) => question,
+                ContextTask::Nothing | ContextTask::Words { .. } => panic!("{wanted:?}"),
             })
             .collect();
         assert_eq!(questions.len(), 2);
         assert_eq!(questions[0].opening, questions[1].opening);
         assert_ne!(questions[0].key, questions[1].key);
         assert!(questions.iter().all(|question| question.prompt().starts_with(&*question.opening)));
-        insta::assert_snapshot!("situate", questions[1].prompt());
+        insta::assert_snapshot!("chunk_context", questions[1].prompt());
     }
 
     #[test]
-    fn a_document_of_one_chunk_is_situated_by_its_title_without_a_question() {
-        let by_headings = check_plan(&Situator::Headings, "Acme sold gears.", 99);
-        assert_eq!(check_plan(&Situator::Model(Arc::new(Silent)), "Acme sold gears.", 99), by_headings);
-        assert!(matches!(&by_headings[..], [Wanted::Words { text, .. }] if text == "Annual report"));
-        assert_eq!(check_plan(&Situator::Off, "Acme sold gears.", 8), [Wanted::Nothing, Wanted::Nothing]);
+    fn a_document_of_one_chunk_is_contextualized_by_its_title_without_a_question() {
+        let by_headings = check_plan(&ContextWriter::Headings, "Acme sold gears.", 99);
+        assert_eq!(check_plan(&ContextWriter::Model(Arc::new(Silent)), "Acme sold gears.", 99), by_headings);
+        assert!(matches!(&by_headings[..], [ContextTask::Words { text, .. }] if text == "Annual report"));
+        assert_eq!(
+            check_plan(&ContextWriter::Off, "Acme sold gears.", 8),
+            [ContextTask::Nothing, ContextTask::Nothing]
+        );
     }
 
     #[test]
@@ -292,9 +296,9 @@ mod tests {
         french.set_language("French");
         let document = document("Report", "one two");
         let chunks = chunks(&document, "one two", 4, &[]);
-        let situator = Situator::Model(Arc::new(Silent));
-        let wanted = plan(&situator, &french, Tokenizer, &document, "one two", &chunks);
-        let Some(Wanted::Asked(question)) = wanted.first() else { panic!("{wanted:?}") };
+        let context_writer = ContextWriter::Model(Arc::new(Silent));
+        let wanted = plan(&context_writer, &french, Tokenizer, &document, "one two", &chunks);
+        let Some(ContextTask::Asked(question)) = wanted.first() else { panic!("{wanted:?}") };
         assert!(
             question.passage.contains("in French, names as in the document, what"),
             "{}",

@@ -397,7 +397,7 @@ proptest! {
         let whole = parse(&text, false).found;
         let end = text.floor_char_boundary(at.index(text.len() + 1));
         let part = parse(&text[..end], cut).found;
-        let before: Vec<&Found> = whole.iter().filter(|found| found.span.end < end).collect();
+        let before: Vec<&ParsedPiece> = whole.iter().filter(|found| found.span.end < end).collect();
         prop_assert!(part.len() >= before.len(), "{:?}", &text[..end]);
         for (kept, before) in part.iter().zip(before) {
             prop_assert_eq!(&kept.record, &before.record);
@@ -408,7 +408,7 @@ proptest! {
     fn valid_json_is_never_altered(name in "[A-Z][a-z \"\\\\/<|#>{}:,中]{3,20}[a-z]", description in "(\\PC|\n|</think>|<\\|#\\|>|entity|<\\|COMPLETE\\|>){0,60}") {
         let text = serde_json::json!({ "entities": [{ "name": "Ada", "type": "Person", "description": description }], "x": name }).to_string();
         let parsed = parse(&text, false);
-        let [Found { record: ParsedRecord::Entity(entity), damage, .. }] = parsed.found.as_slice() else {
+        let [ParsedPiece { record: ParsedRecord::Entity(entity), damage, .. }] = parsed.found.as_slice() else {
             panic!("one entity: {text} {parsed:?}");
         };
         prop_assert_eq!(&entity.description, &description);

@@ -29,7 +29,7 @@ fn headings_make_a_passage_found_by_its_title_and_quotes_keep_its_own_words() {
     let graphloom = report();
     graphloom.ok(&["add", "docs", "--contextual", "headings"]);
     let status = graphloom.json(&["status"]);
-    assert_eq!(status["situated"]["headings"], status["counts"]["chunks"]);
+    assert_eq!(status["contextualized"]["headings"], status["counts"]["chunks"]);
     let asked = ["ask", "How much did Zephyrine revenue grow?", "--mode", "contextual", "--context-only"];
     let found = graphloom.json(&asked);
     let first = found["chunks"][0]["chunk"]["text"].as_str().expect("a text");
@@ -46,11 +46,11 @@ fn headings_make_a_passage_found_by_its_title_and_quotes_keep_its_own_words() {
     let plain = report();
     plain.ok(&["add", "docs"]);
     assert_ne!(graphloom.hash(), plain.hash());
-    graphloom.run(&["situate", "--contextual", "off"]).exits(0).says("got a new context");
+    graphloom.run(&["contextualize", "--contextual", "off"]).exits(0).says("got a new context");
     assert_eq!(graphloom.hash(), plain.hash(), "without the option nothing of it is left");
-    let again = graphloom.run(&["situate", "--contextual", "headings"]).exits(0);
+    let again = graphloom.run(&["contextualize", "--contextual", "headings"]).exits(0);
     again.says("got a new context");
-    graphloom.run(&["situate", "--contextual", "headings"]).exits(0).says("1 document up to date");
+    graphloom.run(&["contextualize", "--contextual", "headings"]).exits(0).says("1 document up to date");
     plain.ok(&["rm", "docs/report.md"]);
     plain.ok(&["add", "docs", "--contextual", "headings"]);
     assert_eq!(graphloom.hash(), plain.hash());
@@ -68,7 +68,7 @@ fn a_model_says_where_chunks_stand_and_a_failed_one_is_listed_and_tried_again() 
     let estimate = graphloom.json(&["add", "docs", "--estimate"]);
     assert_eq!(
         (&estimate["steps"][0]["step"], &estimate["steps"][0]["role"]),
-        (&json!("situate"), &json!("context"))
+        (&json!("contextualize"), &json!("context"))
     );
     let added = graphloom.run(&["add", "docs"]).exits(3);
     added.says("failed: docs/report.md chunk 2");

@@ -1,13 +1,13 @@
-//! `graphloom situate`: recomputes the context of chunks in the graph after the configuration changed.
+//! `graphloom contextualize`: recomputes the context of chunks in the graph after the configuration changed.
 
 use graphloom_core::{DocumentFilter, DocumentId, Visibility};
 use graphloom_engine::Engine;
-use graphloom_engine::index::{self, Estimator, SituatingPlan};
+use graphloom_engine::index::{self, ContextPlan, Estimator};
 use serde::Serialize;
 
 use super::indexing::{RunOutcome, Session};
 use super::{App, estimate, indexing};
-use crate::args::SituateArgs;
+use crate::args::ContextualizeArgs;
 use crate::fault::Exit;
 use crate::interrupt::Interrupt;
 use crate::output::render::count;
@@ -17,25 +17,25 @@ use crate::{documents, wire};
 struct Summary {
     event: &'static str,
     #[serde(flatten)]
-    plan: SituatingPlan,
+    plan: ContextPlan,
     run: RunOutcome,
 }
 
 /// Recomputes outdated contexts and embeds the changed chunks again.
-pub(crate) async fn run(app: &App, args: &SituateArgs) -> anyhow::Result<Exit> {
+pub(crate) async fn run(app: &App, args: &ContextualizeArgs) -> anyhow::Result<Exit> {
     wire::require_workspace(&app.config)?;
     if args.estimate {
         let engine = wire::estimating(app).await?;
         let ids = named(app, &engine, args).await?;
         let mut estimator = Estimator::new(&engine, wire::embeds_by_service(&engine));
-        estimator.situate(&ids).await?;
+        estimator.contextualize(&ids).await?;
         estimate::print(app, estimator.finish())?;
         return Ok(Exit::Done);
     }
     let Session { worker: _worker, view, indexing } =
         Session::begin(app, args.building.budget, wire::build_once(args.building.switch)).await?;
     let ids = named(app, &indexing.engine, args).await?;
-    let plan = index::plan_situating(&indexing.engine, &ids, &wire::gone(&app.config)).await?;
+    let plan = index::plan_contexts(&indexing.engine, &ids, &wire::gone(&app.config)).await?;
     let what = format_args!(
         "{} of {} need a new context",
         count(plan.chunks, "chunk"),
@@ -43,7 +43,7 @@ pub(crate) async fn run(app: &App, args: &SituateArgs) -> anyhow::Result<Exit> {
     );
     app.output.note(what);
     let interrupt = Interrupt::listen()?;
-    let run = indexing::situate(app, &indexing, &interrupt, &view, &plan.changed).await?;
+    let run = indexing::contextualize(app, &indexing, &interrupt, &view, &plan.changed).await?;
     let summary = Summary { event: "summary", plan, run };
     if app.output.json {
         app.output.json(&summary)?;
@@ -58,7 +58,7 @@ pub(crate) async fn run(app: &App, args: &SituateArgs) -> anyhow::Result<Exit> {
 }
 
 /// The named documents, or all. If a source has a staged version, the live one is used.
-async fn named(app: &App, engine: &Engine, args: &SituateArgs) -> anyhow::Result<Vec<DocumentId>> {
+async fn named(app: &App, engine: &Engine, args: &ContextualizeArgs) -> anyhow::Result<Vec<DocumentId>> {
     let snapshot = engine.store.snapshot().await?;
     let snapshot = snapshot.as_ref();
     let found = match args.documents.is_empty() && args.track.is_empty() {
@@ -73,9 +73,9 @@ async fn named(app: &App, engine: &Engine, args: &SituateArgs) -> anyhow::Result
 }
 
 fn print(app: &App, summary: &Summary) -> anyhow::Result<()> {
-    let situated = summary.run.report.as_ref().map_or(0, |report| report.situated);
-    app.output.line(format_args!("{} got a new context", count(situated, "chunk")))?;
-    let SituatingPlan { unchanged, busy, not_ready, .. } = &summary.plan;
+    let contextualized = summary.run.report.as_ref().map_or(0, |report| report.contextualized);
+    app.output.line(format_args!("{} got a new context", count(contextualized, "chunk")))?;
+    let ContextPlan { unchanged, busy, not_ready, .. } = &summary.plan;
     for (documents, what) in [
         (unchanged, "up to date"),
         (busy, "already in progress in another process"),
@@ -88,5 +88,5 @@ fn print(app: &App, summary: &Summary) -> anyhow::Result<()> {
             app.output.line(format_args!("{} {what}", count(documents.len() as u64, "document")))?;
         }
     }
-    summary.run.print(app, "situate")
+    summary.run.print(app, "contextualize")
 }

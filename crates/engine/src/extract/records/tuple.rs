@@ -38,7 +38,7 @@ impl Kinds {
 }
 
 /// A record and what had to be repaired to read it.
-pub(super) type Repaired = (ParsedRecord, BTreeSet<Damage>);
+pub(super) type RepairedRecord = (ParsedRecord, BTreeSet<Damage>);
 
 /// The record of a piece that keeps to one of the forms exactly; `None` where it does not.
 pub(super) fn read_strictly(piece: &str) -> Option<Result<ParsedRecord, RejectReason>> {
@@ -145,7 +145,7 @@ fn relation(
 ///
 /// `terminated` says that something follows the piece. Where nothing does, the answer may have been cut there: fields
 /// that are missing are then not guessed at, and the piece is [`RejectReason::Cut`].
-pub(super) fn repair(piece: &str, terminated: bool, kinds: &Kinds) -> Result<Repaired, RejectReason> {
+pub(super) fn repair(piece: &str, terminated: bool, kinds: &Kinds) -> Result<RepairedRecord, RejectReason> {
     if !has_delimiter(piece) {
         return read_row(piece, terminated).unwrap_or(Err(RejectReason::Prose));
     }
@@ -175,7 +175,7 @@ pub(super) fn repair(piece: &str, terminated: bool, kinds: &Kinds) -> Result<Rep
 
 /// The record of a row such as `entity | Ada | Person | Works.`, with bars around it or none; `None` for what is no row. Words
 /// hold single bars too, so a row has exactly the fields of its tag.
-fn read_row(piece: &str, terminated: bool) -> Option<Result<Repaired, RejectReason>> {
+fn read_row(piece: &str, terminated: bool) -> Option<Result<RepairedRecord, RejectReason>> {
     tally(piece.len());
     let row = piece.trim().trim_matches('|');
     let mut fields = row.split(BAR).map(str::trim);
@@ -489,7 +489,7 @@ impl<'t> Attempt<'t> {
         }
     }
 
-    fn read(mut self, terminated: bool, closed: bool, kinds: &Kinds) -> Result<Repaired, RejectReason> {
+    fn read(mut self, terminated: bool, closed: bool, kinds: &Kinds) -> Result<RepairedRecord, RejectReason> {
         if !terminated {
             self.drop_cut_tag();
             let ends =

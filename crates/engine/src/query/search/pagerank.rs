@@ -12,15 +12,15 @@ use graphloom_core::{
 };
 
 use super::{Hits, synonyms};
+use crate::filtered::FilteredSnapshot;
 use crate::offline::{self, KnownName};
 use crate::query::chunks::Candidate;
 use crate::query::embed::QueryVectors;
 use crate::query::fuse::weighted_ranks;
+use crate::query::pagerank::{Ground, Reach, Walk, walk};
 use crate::query::plan::Prior;
 use crate::query::trust::WalkTrust;
-use crate::query::walk::{Ground, Reach, Walk, walk};
-use crate::query::{Arm, ChunkPath, FoundEntity, PathStep, QueryError, Question, WalkOptions};
-use crate::scope::Scope;
+use crate::query::{Arm, ChunkPath, FoundEntity, PageRankOptions, PathStep, QueryError, Question};
 use crate::text::entity_key;
 
 /// Chunks handed on, at least.
@@ -29,7 +29,7 @@ const MIN_CHUNKS: usize = 100;
 /// What the walk reaches: chunks by PageRank, in mode auto as far as the walk is trusted, and the entities and relations that it began at and that are on the paths to
 /// the first of the chunks. It begins at `chosen` facts in place of the nearest where they are given.
 pub(super) async fn search(
-    scope: &Scope<'_>,
+    scope: &FilteredSnapshot<'_>,
     question: &Question,
     prior: Prior,
     vectors: &QueryVectors,
@@ -52,14 +52,14 @@ pub(super) async fn search(
     });
     let names: Vec<EntityKey> = names.into_iter().map(|name| name.key).collect();
     let sought = sought(question, vectors);
-    let passages = Ranked::passages(options, trust.as_ref());
+    let passages = SeedRanking::passages(options, trust.as_ref());
     let (passages, facts) = match chosen {
         Some(facts) => {
             let [passages] = near(scope, question, [passages], &sought).await?;
             (passages, facts)
         }
         None => {
-            let rankings = [passages, Ranked::facts(options, prior)];
+            let rankings = [passages, SeedRanking::facts(options, prior)];
             let [passages, facts] = near(scope, question, rankings, &sought).await?;
             (passages, relations(facts))
         }
@@ -98,29 +98,29 @@ pub(super) async fn search(
 }
 
 /// What is looked for: the question as a whole, and each of its parts, with the share of all weight that each gets.
-struct Sought<'a> {
+struct SearchPart<'a> {
     text: &'a str,
     vector: &'a [f32],
     share: f64,
 }
 
 /// The question and its parts; the shares add up to 1.
-fn sought<'a>(question: &'a Question, vectors: &'a QueryVectors) -> Vec<Sought<'a>> {
+fn sought<'a>(question: &'a Question, vectors: &'a QueryVectors) -> Vec<SearchPart<'a>> {
     let parts = if vectors.parts.is_empty() { 0.0 } else { question.walk.parts };
     let whole = vectors.question.iter();
-    let whole = whole.map(|vector| Sought { text: question.text.trim(), vector, share: 1.0 - parts });
+    let whole = whole.map(|vector| SearchPart { text: question.text.trim(), vector, share: 1.0 - parts });
     let share = parts / vectors.parts.len().max(1) as f64;
-    whole.chain(vectors.parts.iter().map(|(text, vector)| Sought { text, vector, share })).collect()
+    whole.chain(vectors.parts.iter().map(|(text, vector)| SearchPart { text, vector, share })).collect()
 }
 
 /// The facts nearest to the question by vector, with their weights, which add up to 1.
 pub(in crate::query) async fn near_facts(
-    scope: &Scope<'_>,
+    scope: &FilteredSnapshot<'_>,
     question: &Question,
     vector: &[f32],
 ) -> Result<Vec<(RelationKey, f64)>, QueryError> {
-    let sought = [Sought { text: question.text.trim(), vector, share: 1.0 }];
-    let [facts] = near(scope, question, [Ranked::facts(&question.walk, Prior::Vector)], &sought).await?;
+    let sought = [SearchPart { text: question.text.trim(), vector, share: 1.0 }];
+    let [facts] = near(scope, question, [SeedRanking::facts(&question.walk, Prior::Vector)], &sought).await?;
     Ok(relations(facts))
 }
 
@@ -129,7 +129,7 @@ fn relations(facts: Vec<(ItemKey, f64)>) -> Vec<(RelationKey, f64)> {
 }
 
 /// How one sort of seeds is ranked.
-struct Ranked {
+struct SeedRanking {
     kind: ItemKind,
     /// Looked at in each ranking.
     hits: usize,
@@ -140,14 +140,14 @@ struct Ranked {
     temperature: f64,
 }
 
-impl Ranked {
-    fn passages(walk: &WalkOptions, trust: Option<&WalkTrust>) -> Self {
+impl SeedRanking {
+    fn passages(walk: &PageRankOptions, trust: Option<&WalkTrust>) -> Self {
         let words = trust.map_or(0.0, |trust| trust.words(walk.passage_words));
         let (hits, seeds) = (walk.passage_hits, walk.passage_seeds);
         Self { kind: ItemKind::Chunk, hits, seeds, words, temperature: walk.passage_temperature }
     }
 
-    fn facts(walk: &WalkOptions, prior: Prior) -> Self {
+    fn facts(walk: &PageRankOptions, prior: Prior) -> Self {
         let words = if prior == Prior::VectorAndWords { walk.fact_words } else { 0.0 };
         let (hits, seeds) = (walk.fact_seeds, walk.fact_seeds);
         Self { kind: ItemKind::Relation, hits, seeds, words, temperature: walk.fact_temperature }
@@ -157,14 +157,14 @@ impl Ranked {
 /// What is near to what is sought, in each of the rankings: best first, ties by id, with weights that add up to 1. All is
 /// searched for at once.
 async fn near<const RANKINGS: usize>(
-    scope: &Scope<'_>,
+    scope: &FilteredSnapshot<'_>,
     question: &Question,
-    rankings: [Ranked; RANKINGS],
-    sought: &[Sought<'_>],
+    rankings: [SeedRanking; RANKINGS],
+    sought: &[SearchPart<'_>],
 ) -> Result<[Vec<(ItemKey, f64)>; RANKINGS], QueryError> {
     let mut requests = Vec::new();
     for ranked in &rankings {
-        for Sought { text, vector, .. } in sought {
+        for SearchPart { text, vector, .. } in sought {
             let least = question.cosine_threshold;
             requests.push(scope.by_vector(ranked.kind, vector.to_vec(), ranked.hits, least));
             if ranked.words > 0.0 {
@@ -237,7 +237,7 @@ struct Seeds {
 impl Seeds {
     fn of(
         graph: &LinkGraph,
-        options: &WalkOptions,
+        options: &PageRankOptions,
         passages: Vec<(ChunkId, f64)>,
         facts: &[(RelationKey, f64)],
         names: &[EntityKey],
@@ -334,7 +334,7 @@ fn path_to(graph: &LinkGraph, reach: &Reach, chunk: &ChunkId) -> Option<ChunkPat
 
 /// The entities and relations among the steps, in their order, at most `top_k` of each.
 async fn found_on(
-    scope: &Scope<'_>,
+    scope: &FilteredSnapshot<'_>,
     question: &Question,
     graph: &LinkGraph,
     reach: &Reach,

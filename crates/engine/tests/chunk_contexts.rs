@@ -1,4 +1,4 @@
-//! Chunks are situated in their documents: what is asked, in which order, what is stored, and what failure leaves.
+//! Chunks are contextualized in their documents: what is asked, in which order, what is stored, and what failure leaves.
 
 mod support;
 
@@ -8,14 +8,14 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use futures::{StreamExt, stream};
 use graphloom_core::{
-    CallOutcome, ChatEvent, ChatRequest, ChatStream, Completion, DocumentId, DocumentStatus, FinishReason,
-    ItemKind, LanguageModel, ModelError, Role, SearchRequest, SituationOutcome, Store, Usage, WorkspaceId,
-    table,
+    CallOutcome, ChatEvent, ChatRequest, ChatStream, ChunkContextOutcome, Completion, DocumentId,
+    DocumentStatus, FinishReason, ItemKind, LanguageModel, ModelError, Role, SearchRequest, Store, Usage,
+    WorkspaceId, table,
 };
 use graphloom_engine::Engine;
-use graphloom_engine::index::{self, Acceptance, RunReport, Unsituated};
+use graphloom_engine::chunk_context::ContextWriter;
+use graphloom_engine::index::{self, Acceptance, MissingContexts, RunReport};
 use graphloom_engine::query::{Arm, Mode, Question, retrieve};
-use graphloom_engine::situate::Situator;
 use graphloom_storage::check::check;
 use graphloom_storage::memory::MemoryStore;
 use support::{ReadingModel, engine, source};
@@ -26,7 +26,7 @@ const REPORT: &str = "Zephyrine makes gears and axles for mills.\n\nIn spring th
 
 /// Says of a passage which words it begins with; tells what it was asked and how many calls were under way.
 #[derive(Default)]
-struct SituatingModel {
+struct ContextModel {
     name: &'static str,
     asked: Mutex<Vec<ChatRequest>>,
     /// Passages with this word are not answered.
@@ -36,7 +36,7 @@ struct SituatingModel {
     beside: Mutex<Vec<usize>>,
 }
 
-impl SituatingModel {
+impl ContextModel {
     fn named(name: &'static str) -> Arc<Self> {
         Arc::new(Self { name, ..Self::default() })
     }
@@ -69,7 +69,7 @@ async fn pause() {
 }
 
 #[async_trait]
-impl LanguageModel for SituatingModel {
+impl LanguageModel for ContextModel {
     fn name(&self) -> &str {
         self.name
     }
@@ -96,15 +96,15 @@ impl LanguageModel for SituatingModel {
 }
 
 /// An engine that extracts by rules from small chunks.
-fn world(situator: Situator) -> Engine {
+fn world(context_writer: ContextWriter) -> Engine {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new(WorkspaceId::default()));
-    with(store, situator)
+    with(store, context_writer)
 }
 
-fn with(store: Arc<dyn Store>, situator: Situator) -> Engine {
+fn with(store: Arc<dyn Store>, context_writer: ContextWriter) -> Engine {
     let mut engine = engine(store, Arc::new(ReadingModel::default()));
     (engine.models.extract, engine.models.summarize) = (None, None);
-    engine.models.situator = situator;
+    engine.models.context_writer = context_writer;
     engine.index.chunk.max_chunk_tokens = Some(16);
     engine.index.chunk.overlap_tokens = 0;
     engine
@@ -121,20 +121,20 @@ async fn run(engine: &Engine) -> RunReport {
     index::run(engine, &|_| {}, &|_| true).await.expect("store and model work")
 }
 
-/// Situates all of these anew.
-async fn situate(engine: &Engine, documents: &[DocumentId]) -> RunReport {
-    let plan = index::plan_situating(engine, documents, &|_| true).await.expect("the store works");
-    index::situate(engine, &plan.changed, &|_| {}).await.expect("store and model work")
+/// Writes all of these contexts again.
+async fn contextualize(engine: &Engine, documents: &[DocumentId]) -> RunReport {
+    let plan = index::plan_contexts(engine, documents, &|_| true).await.expect("the store works");
+    index::contextualize(engine, &plan.changed, &|_| {}).await.expect("store and model work")
 }
 
-/// The situating text of each chunk in order; `None` where it failed or there is none. The store must be sound.
-async fn situating(engine: &Engine, document: &DocumentId) -> Vec<Option<String>> {
+/// The context of each chunk in order; `None` where it failed or there is none. The store must be sound.
+async fn context(engine: &Engine, document: &DocumentId) -> Vec<Option<String>> {
     let snapshot = engine.store.snapshot().await.expect("the store works");
     assert_eq!(check(snapshot.as_ref()).await.expect("the store works"), []);
     let chunks =
         snapshot.chunk_ids_of(std::slice::from_ref(document)).await.expect("the store works").concat();
-    let situations = snapshot.situations(&chunks).await.expect("the store works");
-    situations.into_iter().map(|it| it?.text().map(str::to_owned)).collect()
+    let chunk_contexts = snapshot.chunk_contexts(&chunks).await.expect("the store works");
+    chunk_contexts.into_iter().map(|it| it?.text().map(str::to_owned)).collect()
 }
 
 /// How many chunks full-text search finds.
@@ -146,11 +146,11 @@ async fn matching(engine: &Engine, text: &str) -> usize {
 
 #[tokio::test]
 async fn the_document_comes_first_alike_for_all_chunks_and_the_first_is_asked_about_alone() {
-    let model = SituatingModel::named("m");
-    let engine = world(Situator::Model(model.clone()));
+    let model = ContextModel::named("m");
+    let engine = world(ContextWriter::Model(model.clone()));
     let document = add(&engine, "report.txt", REPORT).await;
     let report = run(&engine).await;
-    assert_eq!((report.situated, report.unsituated_chunks, report.finished), (3, 0, 1));
+    assert_eq!((report.contextualized, report.chunks_without_context, report.finished), (3, 0, 1));
 
     let asked = model.asked();
     assert_eq!(asked.len(), 3);
@@ -165,7 +165,7 @@ async fn the_document_comes_first_alike_for_all_chunks_and_the_first_is_asked_ab
 
     let said = |head: &str| Some(format!("Zephyrine's report, by m: {head}."));
     assert_eq!(
-        situating(&engine, &document).await,
+        context(&engine, &document).await,
         [said("Zephyrine makes"), said("In spring"), said("In autumn")]
     );
     assert_eq!(matching(&engine, "zephyrine report").await, 3);
@@ -182,7 +182,7 @@ async fn a_passage_is_found_by_what_its_document_says_and_quoted_in_its_own_word
         mode: Mode::Contextual,
         ..Question::default()
     };
-    let engine = world(Situator::Model(SituatingModel::named("m")));
+    let engine = world(ContextWriter::Model(ContextModel::named("m")));
     add(&engine, "report.txt", REPORT).await;
     run(&engine).await;
     let retrieval = retrieve(&engine, &question).await.expect("an answer");
@@ -193,7 +193,7 @@ async fn a_passage_is_found_by_what_its_document_says_and_quoted_in_its_own_word
 
 #[tokio::test]
 async fn the_contextual_mode_works_over_plain_chunks_too() {
-    let engine = world(Situator::Off);
+    let engine = world(ContextWriter::Off);
     add(&engine, "report.txt", REPORT).await;
     run(&engine).await;
     let asked =
@@ -205,50 +205,50 @@ async fn the_contextual_mode_works_over_plain_chunks_too() {
 
 #[tokio::test]
 async fn a_failed_call_is_listed_and_tried_again_alone() {
-    let model = SituatingModel::named("m");
+    let model = ContextModel::named("m");
     model.refuse(Some("spring"));
-    let engine = world(Situator::Model(model.clone()));
+    let engine = world(ContextWriter::Model(model.clone()));
     let document = add(&engine, "report.txt", REPORT).await;
     let report = run(&engine).await;
-    assert_eq!((report.situated, report.unsituated_chunks, report.incomplete), (2, 1, 1));
+    assert_eq!((report.contextualized, report.chunks_without_context, report.incomplete), (2, 1, 1));
     let snapshot = engine.store.snapshot().await.expect("the store works");
     let ids = std::slice::from_ref(&document);
     let state = index::states_of(snapshot.as_ref(), ids).await.expect("the store works").remove(0);
     let state = state.expect("known");
     let reason = "model m failed (status 503): overloaded".to_owned();
-    assert_eq!(state.unsituated_chunks, [(1, reason)]);
-    let incomplete = DocumentStatus::Incomplete { failed: 0, damaged: 0, unsituated: 1, chunks: 3 };
+    assert_eq!(state.chunks_without_context, [(1, reason)]);
+    let incomplete = DocumentStatus::Incomplete { failed: 0, damaged: 0, without_context: 1, chunks: 3 };
     assert_eq!(state.status, incomplete);
     drop(snapshot);
-    assert_eq!(situating(&engine, &document).await.iter().flatten().count(), 2);
+    assert_eq!(context(&engine, &document).await.iter().flatten().count(), 2);
 
     // Nothing is asked again until somebody wants it, and nobody else's failure is taken up.
     run(&engine).await;
     assert_eq!(model.count(), 3);
     model.refuse(None);
-    let off = with(engine.store.clone(), Situator::Off);
+    let off = with(engine.store.clone(), ContextWriter::Off);
     let by_others = [("m".to_owned(), 1)].into();
-    let found = index::unsituated(&off, ids).await.expect("the store works");
-    assert_eq!(found, Unsituated { again: Vec::new(), by_others });
-    let found = index::unsituated(&engine, ids).await.expect("the store works");
-    assert_eq!(found, Unsituated { again: vec![document.clone()], ..Unsituated::default() });
-    let report = situate(&engine, &found.again).await;
-    assert_eq!((report.situated, report.unsituated_chunks, model.count()), (1, 0, 4));
-    assert_eq!(situating(&engine, &document).await.iter().flatten().count(), 3);
-    assert_eq!(situate(&engine, ids).await, RunReport::default());
+    let found = index::without_context(&off, ids).await.expect("the store works");
+    assert_eq!(found, MissingContexts { again: Vec::new(), by_others });
+    let found = index::without_context(&engine, ids).await.expect("the store works");
+    assert_eq!(found, MissingContexts { again: vec![document.clone()], ..MissingContexts::default() });
+    let report = contextualize(&engine, &found.again).await;
+    assert_eq!((report.contextualized, report.chunks_without_context, model.count()), (1, 0, 4));
+    assert_eq!(context(&engine, &document).await.iter().flatten().count(), 3);
+    assert_eq!(contextualize(&engine, ids).await, RunReport::default());
     assert_eq!(model.count(), 4);
 }
 
 #[tokio::test]
 async fn a_run_that_ended_early_goes_on_without_asking_again() {
-    let model = SituatingModel::named("m");
-    let engine = world(Situator::Model(model.clone()));
+    let model = ContextModel::named("m");
+    let engine = world(ContextWriter::Model(model.clone()));
     let document = add(&engine, "report.txt", REPORT).await;
     for polls in (0..200).step_by(7) {
         interrupt(&engine, polls).await;
     }
     run(&engine).await;
-    assert_eq!(situating(&engine, &document).await.iter().flatten().count(), 3);
+    assert_eq!(context(&engine, &document).await.iter().flatten().count(), 3);
     // A call that was under way when the process ended is asked again; what was stored is not.
     let prompts: Vec<String> = model.asked().iter().map(|it| it.messages[0].content.clone()).collect();
     let snapshot = engine.store.snapshot().await.expect("the store works");
@@ -274,66 +274,66 @@ async fn interrupt(engine: &Engine, polls: usize) {
 
 #[tokio::test]
 async fn the_same_text_under_the_same_title_is_not_asked_about_twice() {
-    let model = SituatingModel::named("m");
-    let engine = world(Situator::Model(model.clone()));
+    let model = ContextModel::named("m");
+    let engine = world(ContextWriter::Model(model.clone()));
     add(&engine, "old/report.txt", REPORT).await;
     run(&engine).await;
     let copy = add(&engine, "new/report.txt", REPORT).await;
-    assert_eq!(run(&engine).await.situated, 3);
+    assert_eq!(run(&engine).await.contextualized, 3);
     assert_eq!(model.count(), 3);
-    assert_eq!(situating(&engine, &copy).await.iter().flatten().count(), 3);
+    assert_eq!(context(&engine, &copy).await.iter().flatten().count(), 3);
 }
 
 #[tokio::test]
-async fn another_option_embeds_only_the_chunks_whose_situating_text_changes() {
+async fn another_option_embeds_only_the_chunks_whose_context_text_changes() {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new(WorkspaceId::default()));
-    let off = with(store.clone(), Situator::Off);
+    let off = with(store.clone(), ContextWriter::Off);
     let report = add(&off, "report.txt", REPORT).await;
     let note = add(&off, "note.txt", "Mills need water.").await;
     run(&off).await;
     let both = [report.clone(), note.clone()];
     let titled = |count: usize| vec![Some("report.txt".to_owned()); count];
 
-    let headings = with(store.clone(), Situator::Headings);
-    let plan = index::plan_situating(&headings, &both, &|_| true).await.expect("the store works");
+    let headings = with(store.clone(), ContextWriter::Headings);
+    let plan = index::plan_contexts(&headings, &both, &|_| true).await.expect("the store works");
     assert_eq!((plan.changed.len(), plan.chunks), (2, 4));
-    assert_eq!(situate(&headings, &both).await.situated, 4);
-    assert_eq!(situating(&headings, &report).await, titled(3));
+    assert_eq!(contextualize(&headings, &both).await.contextualized, 4);
+    assert_eq!(context(&headings, &report).await, titled(3));
     assert_eq!(matching(&headings, "note").await, 1);
 
     // A document of one chunk has its title from the rule either way.
-    let model = SituatingModel::named("m");
-    let by_model = with(store.clone(), Situator::Model(model.clone()));
-    let plan = index::plan_situating(&by_model, &both, &|_| true).await.expect("the store works");
+    let model = ContextModel::named("m");
+    let by_model = with(store.clone(), ContextWriter::Model(model.clone()));
+    let plan = index::plan_contexts(&by_model, &both, &|_| true).await.expect("the store works");
     assert_eq!((plan.changed, plan.chunks, plan.unchanged), (vec![report.clone()], 3, vec![note.clone()]));
     model.refuse(Some("spring"));
-    let report_of = situate(&by_model, &both).await;
-    assert_eq!((report_of.situated, report_of.unsituated_chunks), (2, 1));
-    let kept = situating(&by_model, &report).await;
+    let report_of = contextualize(&by_model, &both).await;
+    assert_eq!((report_of.contextualized, report_of.chunks_without_context), (2, 1));
+    let kept = context(&by_model, &report).await;
     assert_eq!(kept[1].as_deref(), Some("report.txt"), "a chunk that fails keeps what it had");
 
-    assert_eq!(situate(&off, &both).await.situated, 4);
-    assert_eq!(situating(&off, &report).await, [None, None, None]);
+    assert_eq!(contextualize(&off, &both).await.contextualized, 4);
+    assert_eq!(context(&off, &report).await, [None, None, None]);
     assert_eq!(matching(&off, "zephyrine").await, 1);
     let snapshot = store.snapshot().await.expect("the store works");
-    assert_eq!(snapshot.scan(table::Situations, None, 9).await.expect("the store works"), []);
+    assert_eq!(snapshot.scan(table::ChunkContexts, None, 9).await.expect("the store works"), []);
 }
 
 #[tokio::test]
-async fn what_is_paid_for_stays_when_a_later_run_situates_nothing() {
+async fn what_is_paid_for_stays_when_a_later_run_writes_no_contexts() {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new(WorkspaceId::default()));
-    let model = SituatingModel::named("m");
+    let model = ContextModel::named("m");
     model.refuse(Some("autumn"));
-    let engine = with(store.clone(), Situator::Model(model.clone()));
+    let engine = with(store.clone(), ContextWriter::Model(model.clone()));
     let document = add(&engine, "report.txt", REPORT).await;
     run(&engine).await;
-    run(&with(store.clone(), Situator::Off)).await;
+    run(&with(store.clone(), ContextWriter::Off)).await;
     let snapshot = store.snapshot().await.expect("the store works");
-    let situations = snapshot.scan(table::Situations, None, 9).await.expect("the store works");
-    let failed = situations.iter().filter(|it| matches!(it.outcome, SituationOutcome::Failed { .. }));
-    assert_eq!((situations.len(), failed.count()), (3, 1));
+    let chunk_contexts = snapshot.scan(table::ChunkContexts, None, 9).await.expect("the store works");
+    let failed = chunk_contexts.iter().filter(|it| matches!(it.outcome, ChunkContextOutcome::Failed { .. }));
+    assert_eq!((chunk_contexts.len(), failed.count()), (3, 1));
     drop(snapshot);
     index::delete(&engine, &[document]).await.expect("deleting works");
     let snapshot = store.snapshot().await.expect("the store works");
-    assert_eq!(snapshot.scan(table::Situations, None, 9).await.expect("the store works"), []);
+    assert_eq!(snapshot.scan(table::ChunkContexts, None, 9).await.expect("the store works"), []);
 }

@@ -33,11 +33,11 @@ pub(super) struct Walk {
 pub(super) struct Reach {
     /// By node: its place among those reached, plus one; zero where it was not.
     places: Vec<u32>,
-    reached: Vec<Reached>,
+    reached: Vec<WalkNode>,
 }
 
 /// A node that a walk reached.
-struct Reached {
+struct WalkNode {
     node: NodeNumber,
     score: f64,
     /// What it is still to hand on.
@@ -70,7 +70,7 @@ impl Reach {
         let mut path = Vec::new();
         let mut at = self.place(node);
         while let Some(place) = at {
-            let Reached { node, from, .. } = self.reached[place];
+            let WalkNode { node, from, .. } = self.reached[place];
             path.push(node);
             at = (from != place).then_some(from);
         }
@@ -90,7 +90,7 @@ impl Reach {
         }
         let place = self.reached.len();
         let from = from.unwrap_or(place);
-        self.reached.push(Reached {
+        self.reached.push(WalkNode {
             node,
             score: 0.0,
             waiting: 0.0,
@@ -132,7 +132,7 @@ pub(super) fn walk(ground: Ground<'_>, seeds: &[(NodeNumber, f64)], config: Walk
     let numbers = graph.numbers();
     let mut reach = Reach { places: vec![0; numbers], reached: Vec::new() };
     let looked_at = ground.admits.map_or(0, |_| numbers);
-    let mut seen = Admitted { ground, known: vec![UNKNOWN; looked_at] };
+    let mut seen = NodeFilter { ground, known: vec![UNKNOWN; looked_at] };
     let canonical = |node: NodeNumber| (graph.order(node), node);
 
     let mut seeds: Vec<(NodeNumber, f64)> =
@@ -219,12 +219,12 @@ const ABSENT: u8 = 1;
 const PRESENT: u8 = 2;
 
 /// Which nodes are there, looked at once where there is something to look at.
-struct Admitted<'a> {
+struct NodeFilter<'a> {
     ground: Ground<'a>,
     known: Vec<u8>,
 }
 
-impl<'a> Admitted<'a> {
+impl<'a> NodeFilter<'a> {
     fn admit(&mut self, node: NodeNumber) -> bool {
         let Ground { graph, admits: Some(admits), .. } = self.ground else { return true };
         if self.known[node as usize] == UNKNOWN {

@@ -1,7 +1,7 @@
 //! Builds a text whose lines are those of its source.
 
 /// A text in the making that knows which line of the source it stands on.
-pub(super) struct Aligned<'a> {
+pub(super) struct AlignedText<'a> {
     source: &'a str,
     text: String,
     /// Where in the source lines are counted to, and how many ended before.
@@ -12,7 +12,7 @@ pub(super) struct Aligned<'a> {
     in_step: bool,
 }
 
-impl<'a> Aligned<'a> {
+impl<'a> AlignedText<'a> {
     pub(super) fn new(source: &'a str) -> Self {
         Self {
             source,

@@ -15,7 +15,7 @@ use crate::{
 /// `Option<Arc<Allowed>>`, where `None` allows everything. If resolved without the graph, no entity or relation is
 /// allowed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Allowed {
+pub struct FilteredIds {
     documents: BTreeSet<DocumentId>,
     chunks: HashSet<String>,
     /// Entities with the number of their allowed relations.
@@ -23,7 +23,7 @@ pub struct Allowed {
     relations: HashSet<String>,
 }
 
-impl Allowed {
+impl FilteredIds {
     /// Resolves a filter over the live documents; `None` if it admits all of them. Resolving without the graph is
     /// much cheaper and enough for searches of chunks only.
     pub async fn resolve(

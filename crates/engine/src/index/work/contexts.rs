@@ -1,4 +1,4 @@
-//! Situating the chunks of a document: by rules, by what the store has, or by asking a model, the first chunk of every
+//! Writes the contexts of the chunks of a document: by rules, by what the store has, or by asking a model, the first chunk of every
 //! part of the document first, so that the others find the part in the provider's cache.
 
 use std::collections::BTreeMap;
@@ -6,27 +6,27 @@ use std::collections::BTreeMap;
 use futures::stream::{BoxStream, select_all};
 use futures::{StreamExt, stream};
 use graphloom_core::{
-    Batch, Call, Chunk, ChunkId, Document, Job, LanguageModel, ModelError, Situation, SituationKey,
-    SituationOutcome, Stage,
+    Batch, Call, Chunk, ChunkContext, ChunkContextKey, ChunkContextOutcome, ChunkId, Document, Job,
+    LanguageModel, ModelError, Stage,
 };
 
 use super::Run;
-use super::arriving::Arriving;
+use super::arriving::AnswerStream;
 use super::permits::Permit;
-use super::prepare::{chunk_texts, situating_texts};
+use super::prepare::{chunk_texts, context_texts};
 use super::step::is_renewal;
 use super::stop::{Stop, needs_a_person};
 use crate::chain;
+use crate::chunk_context::{ContextPrompt, ContextTask, ContextWriter, HEADINGS, write_context};
 use crate::graph::embed;
-use crate::index::situate::wanted_of;
-use crate::situate::{HEADINGS, SituatingQuestion, Situator, Wanted, situate_by_model};
+use crate::index::contexts::wanted_of;
 
-/// What the chunks of a document are situated by.
+/// What the chunks of a document are contextualized by.
 #[derive(Debug, Default)]
-pub(in super::super) struct Situated {
-    /// The situating texts, once `batch` is committed.
+pub(in super::super) struct IndexedTexts {
+    /// The contexts, once `batch` is committed.
     pub(in super::super) texts: BTreeMap<ChunkId, String>,
-    /// Situations that cost no call, which are stored with the vectors of their chunks, and those that end.
+    /// ChunkContexts that cost no call, which are stored with the vectors of their chunks, and those that end.
     pub(in super::super) batch: Batch,
     /// Chunks of `batch` whose indexed text changes with it.
     pub(in super::super) changed: Vec<ChunkId>,
@@ -34,89 +34,89 @@ pub(in super::super) struct Situated {
 
 /// What was answered about the chunks at these places.
 struct Answered {
-    key: SituationKey,
+    key: ChunkContextKey,
     places: Vec<usize>,
     answer: Result<(Result<String, ModelError>, Vec<Call>), Stop>,
     _permit: Permit,
 }
 
 impl Run<'_> {
-    /// Situates chunks as the engine's situator does. What a model says is committed as it arrives, of a document in the
-    /// graph together with the chunk's vector; the rest is returned. A chunk whose situating fails keeps what it had before,
+    /// Writes the contexts of chunks with the context writer of the engine. What a model says is committed as it arrives, of a document in the
+    /// graph together with the chunk's vector; the rest is returned. A chunk whose context fails keeps what it had before,
     /// else the failure is recorded with it.
     ///
-    /// - `anew`: whether to ask again what failed before, and to end situations where chunks are not situated any more. Of
+    /// - `anew`: whether to ask again what failed before, and to end chunk contexts where chunks are not contextualized any more. Of
     ///   a document that is being indexed they stay: somebody paid for them, and may have asked for them in another run.
-    pub(in super::super) async fn situate(
+    pub(in super::super) async fn contextualize(
         &self,
         job: &mut Job,
         document: &Document,
         chunks: &[Chunk],
         anew: bool,
-    ) -> Result<Situated, Stop> {
+    ) -> Result<IndexedTexts, Stop> {
         let engine = self.engine;
         let snapshot = engine.store.snapshot().await?;
         let ids: Vec<ChunkId> = chunks.iter().map(|chunk| chunk.id.clone()).collect();
-        let mut stored = snapshot.situations(&ids).await?;
+        let mut stored = snapshot.chunk_contexts(&ids).await?;
         let wanted = wanted_of(engine, snapshot.as_ref(), document, chunks).await?;
         drop(snapshot);
-        let mut situated = Situated::default();
-        let mut questions: BTreeMap<SituationKey, (SituatingQuestion, Vec<usize>)> = BTreeMap::new();
+        let mut contextualized = IndexedTexts::default();
+        let mut questions: BTreeMap<ChunkContextKey, (ContextPrompt, Vec<usize>)> = BTreeMap::new();
         for (at, wanted) in wanted.into_iter().enumerate() {
             match wanted {
-                Wanted::Nothing => {
+                ContextTask::Nothing => {
                     if let Some(ended) = stored[at].take_if(|_| anew) {
-                        situated.batch.remove_situations.push(ended.chunk.clone());
+                        contextualized.batch.remove_chunk_contexts.push(ended.chunk.clone());
                         if ended.text().is_some_and(|text| !text.is_empty()) {
-                            situated.changed.push(ended.chunk);
+                            contextualized.changed.push(ended.chunk);
                         }
                     }
                 }
-                Wanted::Words { key, text } => {
-                    situated.put(&mut stored[at], situation(&chunks[at], key, HEADINGS, text));
+                ContextTask::Words { key, text } => {
+                    contextualized.put(&mut stored[at], chunk_context(&chunks[at], key, HEADINGS, text));
                 }
-                Wanted::Asked(question) => {
+                ContextTask::Asked(question) => {
                     if question.is_open(stored[at].as_ref(), anew) {
                         questions.entry(question.key.clone()).or_insert((question, Vec::new())).1.push(at);
                     }
                 }
             }
         }
-        if let Situator::Model(model) = &engine.models.situator {
+        if let ContextWriter::Model(model) = &engine.models.context_writer {
             let model = model.as_ref();
-            let keys: Vec<SituationKey> = questions.keys().cloned().collect();
-            let known = engine.store.snapshot().await?.situating_texts(&keys).await?;
+            let keys: Vec<ChunkContextKey> = questions.keys().cloned().collect();
+            let known = engine.store.snapshot().await?.context_texts(&keys).await?;
             for (key, text) in keys.into_iter().zip(known) {
                 let Some((text, (_, places))) = text.and_then(|text| Some((text, questions.remove(&key)?)))
                 else {
                     continue;
                 };
                 for at in places {
-                    let situation = situation(&chunks[at], key.clone(), model.name(), text.clone());
-                    situated.put(&mut stored[at], situation);
+                    let chunk_context = chunk_context(&chunks[at], key.clone(), model.name(), text.clone());
+                    contextualized.put(&mut stored[at], chunk_context);
                 }
             }
-            self.ask_situations(model, job, document, chunks, questions, &mut stored).await?;
+            self.ask_chunk_contexts(model, job, document, chunks, questions, &mut stored).await?;
         }
-        self.count(|report| report.situated += situated.changed.len() as u32);
-        situated.texts = situating_texts(stored.iter().flatten());
-        Ok(situated)
+        self.count(|report| report.contextualized += contextualized.changed.len() as u32);
+        contextualized.texts = context_texts(stored.iter().flatten());
+        Ok(contextualized)
     }
 
-    /// Asks a model and commits what it says; `stored` holds the situations as they are then.
-    async fn ask_situations(
+    /// Asks a model and commits what it says; `stored` holds the chunk contexts as they are then.
+    async fn ask_chunk_contexts(
         &self,
         model: &dyn LanguageModel,
         job: &mut Job,
         document: &Document,
         chunks: &[Chunk],
-        questions: BTreeMap<SituationKey, (SituatingQuestion, Vec<usize>)>,
-        stored: &mut [Option<Situation>],
+        questions: BTreeMap<ChunkContextKey, (ContextPrompt, Vec<usize>)>,
+        stored: &mut [Option<ChunkContext>],
     ) -> Result<(), Stop> {
         let total = chunks.len();
         let mut done = total - questions.values().map(|(_, places)| places.len()).sum::<usize>();
         let claimed = &job.clone();
-        let mut answers = Arriving::new(self.situating_answers(model, claimed, document, questions));
+        let mut answers = AnswerStream::new(self.context_answers(model, claimed, document, questions));
         let (mut over_budget, mut halted) = (None, None);
         while let Some(Answered { key, places, answer, _permit }) = answers.next().await {
             let (result, mut calls) = match answer {
@@ -132,11 +132,11 @@ impl Run<'_> {
             match result {
                 Ok(text) => {
                     for &at in &places {
-                        let said = situation(&chunks[at], key.clone(), model.name(), text.clone());
+                        let said = chunk_context(&chunks[at], key.clone(), model.name(), text.clone());
                         stored[at] = Some(said.clone());
-                        batch.put_situations.push(said);
+                        batch.put_chunk_contexts.push(said);
                     }
-                    self.count(|report| report.situated += places.len() as u32);
+                    self.count(|report| report.contextualized += places.len() as u32);
                 }
                 // The run ends, but not before what was paid for is in the ledger.
                 Err(error) if needs_a_person(&error) => {
@@ -155,24 +155,25 @@ impl Run<'_> {
                 Err(error) => {
                     let reason = chain(&error);
                     for &at in &places {
-                        self.chunk_unsituated(document, chunks[at].ordinal, &reason);
+                        self.chunk_without_context(document, chunks[at].ordinal, &reason);
                         if stored[at].as_ref().is_none_or(|before| before.failure().is_some()) {
-                            let outcome =
-                                SituationOutcome::Failed { reason: reason.clone(), attempts: job.attempts };
+                            let outcome = ChunkContextOutcome::Failed {
+                                reason: reason.clone(),
+                                attempts: job.attempts,
+                            };
                             let (chunk, by) = (chunks[at].id.clone(), model.name().to_owned());
-                            let failed = Situation { chunk, key: key.clone(), by, outcome };
+                            let failed = ChunkContext { chunk, key: key.clone(), by, outcome };
                             stored[at] = Some(failed.clone());
-                            batch.put_situations.push(failed);
+                            batch.put_chunk_contexts.push(failed);
                         }
                     }
                 }
             }
             let mut unembedded = None;
             if is_renewal(job) {
-                let situating = situating_texts(&batch.put_situations);
-                let changed =
-                    places.iter().map(|&at| &chunks[at]).filter(|it| situating.contains_key(&it.id));
-                let texts = chunk_texts(changed, &situating);
+                let context = context_texts(&batch.put_chunk_contexts);
+                let changed = places.iter().map(|&at| &chunks[at]).filter(|it| context.contains_key(&it.id));
+                let texts = chunk_texts(changed, &context);
                 let embedded = embed(self.engine, texts, Some(&document.id), &mut batch);
                 if let Err(error) = answers.during(embedded).await {
                     // Words and vectors of a chunk change together; the ledger keeps what was paid.
@@ -194,23 +195,23 @@ impl Run<'_> {
                 return Err(error.into());
             }
             done += places.len();
-            self.advanced(document, Stage::Situate, done, total);
+            self.advanced(document, Stage::Contextualize, done, total);
         }
         halted.or(over_budget.map(Stop::OverBudget)).map_or(Ok(()), Err)
     }
 
     /// The answers as they arrive. Of the questions that begin alike the first in the document is answered before the others
     /// are asked.
-    fn situating_answers<'s>(
+    fn context_answers<'s>(
         &'s self,
         model: &'s dyn LanguageModel,
         claimed: &'s Job,
         document: &'s Document,
-        questions: BTreeMap<SituationKey, (SituatingQuestion, Vec<usize>)>,
+        questions: BTreeMap<ChunkContextKey, (ContextPrompt, Vec<usize>)>,
     ) -> impl futures::Stream<Item = Answered> + Unpin + Send + 's {
-        let mut in_order: Vec<(SituatingQuestion, Vec<usize>)> = questions.into_values().collect();
+        let mut in_order: Vec<(ContextPrompt, Vec<usize>)> = questions.into_values().collect();
         in_order.sort_by(|(_, one), (_, other)| one.cmp(other));
-        let mut groups: Vec<Vec<(SituatingQuestion, Vec<usize>)>> = Vec::new();
+        let mut groups: Vec<Vec<(ContextPrompt, Vec<usize>)>> = Vec::new();
         for asked in in_order {
             match groups.iter_mut().find(|group| group[0].0.opening == asked.0.opening) {
                 Some(group) => group.push(asked),
@@ -218,23 +219,23 @@ impl Run<'_> {
             }
         }
         let most = self.engine.index.max_concurrent_calls.max(1);
-        let in_group = move |mut group: Vec<(SituatingQuestion, Vec<usize>)>| -> BoxStream<'s, Answered> {
+        let in_group = move |mut group: Vec<(ContextPrompt, Vec<usize>)>| -> BoxStream<'s, Answered> {
             let is_shared = group.len() > 1;
             let rest = group.split_off(1);
-            let ask = move |(question, places): (SituatingQuestion, Vec<usize>)| {
-                self.ask_situation(model, claimed, document, question, places, is_shared)
+            let ask = move |(question, places): (ContextPrompt, Vec<usize>)| {
+                self.ask_chunk_context(model, claimed, document, question, places, is_shared)
             };
             stream::iter(group).then(ask).chain(stream::iter(rest).map(ask).buffer_unordered(most)).boxed()
         };
         select_all(groups.into_iter().map(in_group))
     }
 
-    async fn ask_situation(
+    async fn ask_chunk_context(
         &self,
         model: &dyn LanguageModel,
         claimed: &Job,
         document: &Document,
-        question: SituatingQuestion,
+        question: ContextPrompt,
         places: Vec<usize>,
         is_shared: bool,
     ) -> Answered {
@@ -242,7 +243,7 @@ impl Run<'_> {
         let answer = match self.halt(claimed).await {
             Ok(None) => {
                 let (tokenizer, clock) = (self.engine.tokenizer, self.engine.clock.as_ref());
-                Ok(situate_by_model(&question, is_shared, model, &document.id, tokenizer, clock).await)
+                Ok(write_context(&question, is_shared, model, &document.id, tokenizer, clock).await)
             }
             Ok(Some(stop)) => Err(stop),
             Err(error) => Err(error.into()),
@@ -251,22 +252,22 @@ impl Run<'_> {
     }
 }
 
-impl Situated {
-    /// Takes a situation that costs nothing in the place of the stored one.
-    fn put(&mut self, stored: &mut Option<Situation>, situation: Situation) {
-        if stored.as_ref() == Some(&situation) {
+impl IndexedTexts {
+    /// Takes a chunk context that costs nothing in the place of the stored one.
+    fn put(&mut self, stored: &mut Option<ChunkContext>, chunk_context: ChunkContext) {
+        if stored.as_ref() == Some(&chunk_context) {
             return;
         }
-        let before = stored.as_ref().and_then(Situation::text).unwrap_or_default();
-        if situation.text().unwrap_or_default() != before {
-            self.changed.push(situation.chunk.clone());
+        let before = stored.as_ref().and_then(ChunkContext::text).unwrap_or_default();
+        if chunk_context.text().unwrap_or_default() != before {
+            self.changed.push(chunk_context.chunk.clone());
         }
-        self.batch.put_situations.push(situation.clone());
-        *stored = Some(situation);
+        self.batch.put_chunk_contexts.push(chunk_context.clone());
+        *stored = Some(chunk_context);
     }
 }
 
-fn situation(chunk: &Chunk, key: SituationKey, by: &str, text: String) -> Situation {
-    let outcome = SituationOutcome::Said { text };
-    Situation { chunk: chunk.id.clone(), key, by: by.to_owned(), outcome }
+fn chunk_context(chunk: &Chunk, key: ChunkContextKey, by: &str, text: String) -> ChunkContext {
+    let outcome = ChunkContextOutcome::Said { text };
+    ChunkContext { chunk: chunk.id.clone(), key, by: by.to_owned(), outcome }
 }

@@ -59,7 +59,7 @@ async fn texts(session: &Session, kind: ItemKind, ids: &[&str]) -> Result<BTreeM
             let chunk = rows::CHUNK;
             let sql = format!(
                 "SELECT {chunk}, s.body FROM chunks c \
-                 LEFT JOIN chunk_contexts s ON s.workspace_id = $1 AND s.chunk = c.id \
+                 LEFT JOIN situations s ON s.workspace_id = $1 AND s.chunk = c.id \
                  WHERE c.workspace_id = $1 AND c.id = ANY($2) AND c.live"
             );
             for row in session.rows(&sql, &[&ids]).await? {

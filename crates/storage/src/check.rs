@@ -218,7 +218,7 @@ async fn check_chunk_contexts(snapshot: &dyn Snapshot, findings: &mut Findings) 
         let ids: Vec<ChunkId> = page.iter().map(|chunk_context| chunk_context.chunk.clone()).collect();
         for (chunk_context, chunk) in page.iter().zip(snapshot.chunks(&ids).await?) {
             let Some(chunk) = chunk else {
-                findings.add("chunk_context", &chunk_context.chunk, "its chunk does not exist");
+                findings.add("chunk context", &chunk_context.chunk, "its chunk does not exist");
                 continue;
             };
             let text = indexed_text(chunk_context.text(), &chunk.text);

@@ -105,7 +105,7 @@ tables! {
     Renewals, ChunkId => Renewal, "scanning renewals",
         |_, rows| rows.last().map(|row| row.chunk.clone());
     /// ChunkContexts by chunk.
-    ChunkContexts, ChunkId => ChunkContext, "scanning chunk_contexts",
+    ChunkContexts, ChunkId => ChunkContext, "scanning chunk contexts",
         |_, rows| rows.last().map(|row| row.chunk.clone());
     /// Extractions by key.
     Extractions, ExtractionKey => Extraction, "scanning extractions",

@@ -52,7 +52,7 @@ async fn put_chunk_contexts(
     let failed: Vec<bool> =
         chunk_contexts.values().map(|chunk_context| chunk_context.failure().is_some()).collect();
     let bodies = chunk_contexts.values().map(rows::body).collect::<Result<Vec<_>, _>>()?;
-    let sql = "INSERT INTO chunk_contexts \
+    let sql = "INSERT INTO situations \
             SELECT $1, * FROM unnest($2::text[], $3::text[], $4::text[], $5::bool[], $6::text[]) \
         ON CONFLICT (workspace_id, chunk) DO UPDATE SET key = EXCLUDED.key, author = EXCLUDED.author, \
             failed = EXCLUDED.failed, body = EXCLUDED.body";

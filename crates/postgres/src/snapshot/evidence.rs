@@ -92,7 +92,7 @@ impl Evidence for PostgresSnapshot {
             |state: &str| format!("count(*) FILTER (WHERE c.extraction LIKE '{{\"state\":\"{state}\"%')");
         let sql = format!(
             "SELECT c.document, count(*), {}, {}, {}, count(s.chunk) FROM chunks c \
-             LEFT JOIN chunk_contexts s ON s.workspace_id = $1 AND s.chunk = c.id AND s.failed \
+             LEFT JOIN situations s ON s.workspace_id = $1 AND s.chunk = c.id AND s.failed \
              WHERE c.workspace_id = $1 AND c.document = ANY($2) GROUP BY c.document",
             is("done"),
             is("damaged"),
@@ -150,7 +150,7 @@ impl Evidence for PostgresSnapshot {
     }
 
     async fn context_texts(&self, keys: &[ChunkContextKey]) -> Result<Vec<Option<String>>, StoreError> {
-        let sql = "SELECT DISTINCT ON (key) key, body FROM chunk_contexts \
+        let sql = "SELECT DISTINCT ON (key) key, body FROM situations \
             WHERE workspace_id = $1 AND key = ANY($2) AND NOT failed ORDER BY key, chunk";
         let keys = keys.iter().map(ChunkContextKey::as_str).collect();
         let found = self.by_id(sql, keys, second::<ChunkContext>).await?;
@@ -162,7 +162,7 @@ impl Evidence for PostgresSnapshot {
         documents: &[DocumentId],
     ) -> Result<Vec<Vec<(u32, String)>>, StoreError> {
         let sql = "SELECT c.document, s.body, c.ordinal FROM chunks c \
-            JOIN chunk_contexts s ON s.workspace_id = $1 AND s.chunk = c.id AND s.failed \
+            JOIN situations s ON s.workspace_id = $1 AND s.chunk = c.id AND s.failed \
             WHERE c.workspace_id = $1 AND c.document = ANY($2) ORDER BY c.ordinal, c.id";
         let read = |row: &Row| {
             let chunk_context: ChunkContext = second(row)?;

@@ -84,7 +84,7 @@ pub(super) fn documents_of_content(conn: &Connection, hash: &ContentHash) -> Res
 pub(super) fn status_counts(conn: &Connection) -> Result<BTreeMap<StatusKind, u64>> {
     let sql = "SELECT coalesce(j.state, 0),
             EXISTS (SELECT 1 FROM chunks c WHERE c.document = d.id AND c.state >= 2) OR d.id IN (
-                SELECT c.document FROM chunk_contexts s JOIN chunks c ON c.id = s.chunk WHERE s.text IS NULL), count(*)
+                SELECT c.document FROM situations s JOIN chunks c ON c.id = s.chunk WHERE s.text IS NULL), count(*)
          FROM documents d LEFT JOIN jobs j ON j.document = d.id GROUP BY 1, 2";
     let read = |row: &Row<'_>| {
         // Any chunk that is not well makes the difference, whatever it has.
@@ -178,7 +178,7 @@ pub(super) fn chunk_counts_of(conn: &Connection, documents: &[DocumentId]) -> Re
         "SELECT count(*), count(*) FILTER (WHERE c.state IN (1, 3, 4)), count(*) FILTER (WHERE c.state = 2),
             count(*) FILTER (WHERE c.state IN (3, 4)), count(s.chunk)
          FROM documents d JOIN chunks c ON c.document = d.id
-            LEFT JOIN chunk_contexts s ON s.chunk = c.id AND s.text IS NULL WHERE d.key = ?1",
+            LEFT JOIN situations s ON s.chunk = c.id AND s.text IS NULL WHERE d.key = ?1",
     )?;
     let counts = |row: &Row<'_>| {
         Ok(ChunkCounts {
@@ -240,14 +240,14 @@ pub(super) fn chunk_context(conn: &Connection, chunk: &ChunkId) -> Result<Option
 }
 
 pub(super) fn context_text(conn: &Connection, key: &ChunkContextKey) -> Result<Option<String>> {
-    let sql = "SELECT s.text FROM chunk_contexts s JOIN chunks c ON c.id = s.chunk
+    let sql = "SELECT s.text FROM situations s JOIN chunks c ON c.id = s.chunk
          WHERE s.key = ?1 AND s.text IS NOT NULL ORDER BY c.key LIMIT 1";
     one(conn, sql, [key.as_str()], |row| row.get(0))
 }
 
 pub(super) fn failed_contexts_of(conn: &Connection, document: &DocumentId) -> Result<Vec<(u32, String)>> {
     let sql = "SELECT c.ordinal, s.reason FROM documents d JOIN chunks c ON c.document = d.id
-            JOIN chunk_contexts s ON s.chunk = c.id AND s.text IS NULL
+            JOIN situations s ON s.chunk = c.id AND s.text IS NULL
          WHERE d.key = ?1 ORDER BY c.ordinal, c.key";
     select(conn, sql, [document.as_str()], |row| Ok((row.get(0)?, row.get(1)?)))
 }

@@ -155,7 +155,7 @@ pub(super) fn renewal(row: &Row<'_>) -> Result<Renewal> {
 
 /// Of `situations s JOIN chunks c`.
 pub(super) const CHUNK_CONTEXT: &str = "c.key, s.key, s.said_by, s.text, s.reason, s.attempts,
-     row_sum('chunk_contexts', s.chunk, s.key, s.said_by, s.text, s.reason, s.attempts) = s.sum";
+     row_sum('situations', s.chunk, s.key, s.said_by, s.text, s.reason, s.attempts) = s.sum";
 
 pub(super) fn chunk_context(row: &Row<'_>) -> Result<ChunkContext> {
     require(row, 6, "situations")?;

@@ -108,7 +108,7 @@ fn put_chunk_context(conn: &Connection, chunk: i64, chunk_context: &ChunkContext
         ChunkContextOutcome::Failed { reason, attempts } => (None, Some(reason), Some(*attempts)),
     };
     conn.prepare_cached(
-        "INSERT OR REPLACE INTO chunk_contexts (chunk, key, said_by, text, reason, attempts)
+        "INSERT OR REPLACE INTO situations (chunk, key, said_by, text, reason, attempts)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
     )?
     .execute(params![chunk, chunk_context.key.as_str(), chunk_context.by, text, reason, attempts])

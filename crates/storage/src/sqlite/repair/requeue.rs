@@ -19,7 +19,7 @@ const REMOVE_ORPHANS: &str = "
     DELETE FROM tracks WHERE document NOT IN (SELECT id FROM documents);
     DELETE FROM chunks WHERE document NOT IN (SELECT id FROM documents);
     DELETE FROM renewals WHERE chunk NOT IN (SELECT id FROM chunks);
-    DELETE FROM chunk_contexts WHERE chunk NOT IN (SELECT id FROM chunks);
+    DELETE FROM situations WHERE chunk NOT IN (SELECT id FROM chunks);
     DELETE FROM mentions WHERE chunk NOT IN (SELECT id FROM chunks);
     DELETE FROM facts WHERE chunk NOT IN (SELECT id FROM chunks);
     DELETE FROM claims WHERE chunk NOT IN (SELECT id FROM chunks);

@@ -1,9 +1,11 @@
 """Recall of the tree's modes with both clusterings, beside naive and contextual, on question sets, offline.
 
-    tree_modes.py --graphloom graphloom --questions DIR [--set NAME]... [--work DIR]
+    tree_modes.py --graphloom graphloom --questions DIR [--set NAME]... [--first N] [--clustering NAME]...
+                  [--work DIR]
 
 Passages are indexed once a set with the built-in embedder, and the tree is derived with summaries by rules. Prints the recall of
-each mode, the number of nodes and the seconds that the tree took, in Markdown.
+each mode, the number of nodes and the seconds that the tree took, in Markdown. `--first` asks so many questions of each set alone; all
+passages are indexed.
 """
 import argparse
 import json
@@ -18,15 +20,19 @@ CLUSTERINGS = ("agglomerative", "soft")
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--graphloom", required=True)
-    parser.add_argument("--questions", required=True, type=pathlib.Path)
+    parser.add_argument("--graphloom", required=True, type=lambda path: str(pathlib.Path(path).resolve()))
+    parser.add_argument("--questions", required=True, type=lambda path: pathlib.Path(path).resolve())
     parser.add_argument("--set", action="append")
+    parser.add_argument("--first", type=int)
+    parser.add_argument("--clustering", action="append", choices=CLUSTERINGS)
     parser.add_argument("--work", type=pathlib.Path)
     arguments = parser.parse_args()
     names = arguments.set or sorted(
-        folder.name for folder in arguments.questions.iterdir() if (folder / "questions.jsonl").exists()
+        folder.name
+        for folder in arguments.questions.iterdir()
+        if (folder / "questions.jsonl").exists()
     )
-    work = arguments.work or pathlib.Path(tempfile.mkdtemp(prefix="tree-modes-"))
+    work = (arguments.work or pathlib.Path(tempfile.mkdtemp(prefix="tree-modes-"))).resolve()
     work.mkdir(parents=True, exist_ok=True)
     environment = os.environ | {"GRAPHLOOM_DATA_DIR": str(work / "data")}
 
@@ -35,9 +41,21 @@ def main():
             [arguments.graphloom, *command], check=True, env=environment, cwd=work, stdout=subprocess.PIPE, text=True
         ).stdout
 
+    def questions(name):
+        """The folder of a set, with the first questions alone if so asked."""
+        whole = arguments.questions / name
+        if not arguments.first:
+            return whole
+        part = work / "sets" / name
+        part.mkdir(parents=True, exist_ok=True)
+        (part / "corpus.jsonl").write_bytes((whole / "corpus.jsonl").read_bytes())
+        lines = (whole / "questions.jsonl").read_text().splitlines(keepends=True)
+        (part / "questions.jsonl").write_text("".join(lines[: arguments.first]))
+        return part
+
     def recall(name, modes, *more):
         out = work / "run.json"
-        run("eval", "retrieval", "--data", str(arguments.questions / name), "--modes", modes, "--k", "5,10", "--out", str(out), *more)
+        run("eval", "retrieval", "--data", str(questions(name)), "--modes", modes, "--k", "5,10", "--out", str(out), *more)
         groups = json.loads(out.read_text())["groups"]
         return {group["arm"]: [group["metrics"][f"recall@{k}"]["mean"] for k in (5, 10)] for group in groups}
 
@@ -46,7 +64,7 @@ def main():
     for name in names:
         for mode, (five, ten) in recall(name, "naive,contextual,auto").items():
             print(f"| {name} | {mode} | | {five:.3f} | {ten:.3f} | | |", flush=True)
-        for clustering in CLUSTERINGS:
+        for clustering in arguments.clustering or CLUSTERINGS:
             option = ("--set", f"tree_clustering={clustering}")
             begin = time.time()
             summary = json.loads(run("--json", "--workspace", f"eval-{name}", "derive", "tree", *option).splitlines()[-1])

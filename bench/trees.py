@@ -110,7 +110,7 @@ def main():
             for what in ("soft", "tree"):
                 command = [arguments.program, what, str(folder / "names"), str(folder / "vectors")]
                 if what == "tree":
-                    command += ["--without", "0.01"]
+                    command += ["--without", "0.01", "--one", "100"]
                 result = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
                 groups = [group for group in result["groups"] if group["layer"] == 1]
                 clusters = [np.array([numbers[member] for member in group["members"]]) for group in groups]
@@ -119,7 +119,11 @@ def main():
                 row(f"Graphloom, {what}", clusters, result["seconds"])
                 if "new" in result:
                     new = 100 * result["new"]
-                    notes.append(f"{name}: {new:.1f}% of {len(result['groups'])} nodes are new with 1% more passages")
+                    one = result["one"]
+                    notes.append(
+                        f"{name}: {new:.1f}% of {one['nodes']} nodes are new with 1% more passages; one passage: {one['new']:.1f} "
+                        f"new, at most {one['most']}, of which {one['above']:.1f} are above it (mean of {one['vectors']})"
+                    )
         begin = time.process_time()
         clusters = raptor(vectors)
         row("RAPTOR's: UMAP, GMM", clusters, time.process_time() - begin)

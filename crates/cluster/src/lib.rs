@@ -5,10 +5,11 @@
 //!
 //! - [`hierarchy`] divides a [`Graph`] into communities in levels.
 //! - [`leiden`] gives one level of it, and [`modularity`] says how good a partition is.
-//! - [`tree`] joins vectors ([`Points`]) to nodes by average linkage, layer by layer.
+//! - [`tree`] joins vectors ([`Points`]) to nodes around centers that hashes choose, layer by layer.
 //! - [`soft_clusters`] divides vectors as RAPTOR does: a vector may be in several clusters. [`soft_tree`] does so layer
 //!   by layer.
 
+mod cells;
 mod gather;
 mod graph;
 mod hierarchy;

@@ -1,6 +1,7 @@
 //! Nearest vectors by cosine, exact for few and among near buckets for many.
 
 use crate::points::dot;
+use crate::priority::mix;
 
 /// Up to this many vectors every pair is compared.
 const MAX_EXACT: usize = 4096;
@@ -10,6 +11,12 @@ const BUCKET: usize = 256;
 
 /// Buckets in which a vector looks for its neighbors, and in which it is found.
 const BUCKETS_PER_VECTOR: usize = 3;
+
+/// Up to this many centers each is compared with every item.
+const MAX_CENTERS: usize = 1024;
+
+/// Centers for each leader among them, on average between this and twice as many.
+const CENTERS_OF_LEADER: usize = 64;
 
 /// Numbers of the `count` nearest other rows of each row, nearest first; ties go to the lower priority.
 ///
@@ -58,6 +65,62 @@ pub(crate) fn nearest<R: AsRef<[f32]>>(rows: &[R], priorities: &[u64], count: us
         .collect()
 }
 
+/// The nearest center of each item, in the order of `items`; equally near ones are shared out by the item's and the center's
+/// priorities.
+///
+/// Above [`MAX_CENTERS`] centers, some of them are leaders, and an item is compared with those centers that share one of
+/// its nearest leaders.
+pub(crate) fn nearest_center(
+    rows: &[&[f32]],
+    priorities: &[u64],
+    items: &[u32],
+    centers: &[u32],
+) -> Vec<u32> {
+    let closest = |item: u32, candidates: &mut dyn Iterator<Item = u32>| {
+        let mut best: (f32, u64, u32) = (f32::NEG_INFINITY, u64::MAX, u32::MAX);
+        for center in candidates {
+            let similarity = dot(rows[item as usize], rows[center as usize]);
+            if similarity < best.0 {
+                continue;
+            }
+            let turn = mix(priorities[item as usize] ^ mix(priorities[center as usize]));
+            if similarity > best.0 || (turn, center) < (best.1, best.2) {
+                best = (similarity, turn, center);
+            }
+        }
+        best.2
+    };
+    if centers.len() <= MAX_CENTERS {
+        return items.iter().map(|item| closest(*item, &mut centers.iter().copied())).collect();
+    }
+    let mut leaders = centers.to_vec();
+    leaders.sort_unstable_by_key(|center| (priorities[*center as usize], *center));
+    leaders.truncate((centers.len() / CENTERS_OF_LEADER + 1).next_power_of_two() / 2);
+    leaders.sort_unstable();
+    let mut led: Vec<Vec<u32>> = vec![Vec::new(); leaders.len()];
+    let near_leaders = |item: u32| {
+        let near = best(rows, priorities, item as usize, leaders.iter().copied(), BUCKETS_PER_VECTOR);
+        let own = leaders.binary_search(&item).ok();
+        near.into_iter()
+            .filter_map(|leader| leaders.binary_search(&leader).ok())
+            .chain(own)
+            .collect::<Vec<_>>()
+    };
+    for center in centers {
+        near_leaders(*center).into_iter().for_each(|bucket| led[bucket].push(*center));
+    }
+    items
+        .iter()
+        .map(|item| {
+            let mut candidates: Vec<u32> =
+                near_leaders(*item).into_iter().flat_map(|bucket| led[bucket].iter().copied()).collect();
+            candidates.sort_unstable();
+            candidates.dedup();
+            closest(*item, &mut candidates.into_iter())
+        })
+        .collect()
+}
+
 /// The `count` nearest of the candidates, without the row itself.
 fn best<R: AsRef<[f32]>>(
     rows: &[R],
@@ -86,7 +149,6 @@ fn best<R: AsRef<[f32]>>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::priority::mix;
 
     #[test]
     fn nearest_come_first_and_never_the_vector_itself() {
@@ -94,19 +156,23 @@ mod tests {
         assert_eq!(nearest(&rows, &[0, 1, 2], 2), [vec![1, 2], vec![0, 2], vec![1, 0]]);
     }
 
-    #[test]
-    fn buckets_find_most_of_the_exact_neighbors() {
+    /// Around 50 directions, as texts are around topics.
+    fn rows_of_topics(count: u64) -> Vec<Vec<f32>> {
         let coordinate = |row: u64, axis: u64| (mix(row * 31 + axis) >> 40) as f32 / (1 << 24) as f32 - 0.5;
-        let rows: Vec<Vec<f32>> = (0..5000_u64)
+        (0..count)
             .map(|row| {
-                // Around 50 centers, as texts are around topics.
                 let raw: Vec<f32> = (0..8)
                     .map(|axis| coordinate(1_000_000 + row % 50, axis) + 0.2 * coordinate(row, axis))
                     .collect();
                 let length = dot(&raw, &raw).sqrt();
                 raw.iter().map(|value| value / length).collect()
             })
-            .collect();
+            .collect()
+    }
+
+    #[test]
+    fn buckets_find_most_of_the_exact_neighbors() {
+        let rows = rows_of_topics(5000);
         let priorities: Vec<u64> = (0..5000).map(mix).collect();
         let found = nearest(&rows, &priorities, 5);
         let all = 0..rows.len() as u32;
@@ -117,5 +183,29 @@ mod tests {
             })
             .sum();
         assert!(agreed > 450, "{agreed} of 500");
+    }
+
+    #[test]
+    fn leaders_find_most_of_the_nearest_centers() {
+        let rows = rows_of_topics(6000);
+        let rows: Vec<&[f32]> = rows.iter().map(Vec::as_slice).collect();
+        let priorities: Vec<u64> = (0..6000).map(mix).collect();
+        let centers: Vec<u32> = (0..6000).filter(|row| row % 4 == 0).collect();
+        let items: Vec<u32> = (0..6000).filter(|row| row % 60 == 1).collect();
+        let found = nearest_center(&rows, &priorities, &items, &centers);
+        let exact =
+            items.iter().map(|item| best(&rows, &priorities, *item as usize, centers.iter().copied(), 1)[0]);
+        let agreed = found.iter().zip(exact).filter(|(found, exact)| **found == *exact).count();
+        assert!(agreed >= 95, "{agreed} of {}", items.len());
+    }
+
+    #[test]
+    fn equally_near_centers_share_items() {
+        let rows = [[1.0_f32, 0.0]; 300];
+        let rows: Vec<&[f32]> = rows.iter().map(|row| &row[..]).collect();
+        let priorities: Vec<u64> = (0..300).map(mix).collect();
+        let items: Vec<u32> = (0..300).collect();
+        let found = nearest_center(&rows, &priorities, &items, &[1, 2, 3]);
+        assert!((1..=3).all(|center| found.iter().filter(|found| **found == center).count() > 60));
     }
 }

@@ -1,8 +1,8 @@
-//! An agglomerative tree of vectors with bounded fan-out.
+//! An agglomerative tree of vectors with bounded fan-out, in which a vector more or less changes little.
 
+use crate::cells::{Cell, cells};
 use crate::hierarchy::CommunityId;
-use crate::neighbors::nearest;
-use crate::points::{Points, dot};
+use crate::points::Points;
 use crate::priority;
 
 /// How [`tree`] joins vectors.
@@ -10,19 +10,19 @@ use crate::priority;
 pub struct TreeSettings {
     /// A node has at most so many children. At least 2.
     pub max_children: usize,
+    /// A smaller group is joined to those around it.
+    pub min_children: usize,
+    /// One of so many vectors or nodes is a center of the layer above.
+    pub vectors_per_center: u64,
     /// Layers above the leaves; 5 in RAPTOR.
     pub max_layers: u32,
-    /// Each vector is compared with so many of its nearest.
-    pub neighbors: usize,
-    /// Vectors or nodes that are less similar than this are not joined; at -1 all are.
-    pub min_similarity: f32,
-    /// Decides ties.
+    /// Decides which vectors are centers.
     pub seed: u64,
 }
 
 impl Default for TreeSettings {
     fn default() -> Self {
-        Self { max_children: 10, max_layers: 5, neighbors: 15, min_similarity: -1.0, seed: 0 }
+        Self { max_children: 10, min_children: 3, vectors_per_center: 3, max_layers: 5, seed: 0 }
     }
 }
 
@@ -50,209 +50,85 @@ pub struct Tree {
     pub nodes: Vec<TreeNode>,
 }
 
-/// Joins vectors to nodes and nodes to larger nodes by average linkage, until one is left or nothing is similar.
+/// Joins vectors to nodes and nodes to larger nodes, each to the nearest center, until one is left.
 ///
-/// - A pair joins if each is the other's most similar: by the mean cosine between their vectors, among the nearest
-///   neighbors of each. Pairs join in rounds until nodes have `max_children` children, then the next layer begins.
-/// - What joins nothing on a layer is offered to the next one, so no node has a single child.
-/// - Each decision looks at neighbors alone. A vector more or less changes the nodes above it and few others.
-/// - Ends for any input. Equal vectors join like any others, in an order that their names decide.
-/// - Compares all pairs up to 4096 vectors and buckets of near ones above that. Memory is that of the vectors twice and
-///   of `neighbors` numbers for each.
+/// - The hash of a vector's name decides whether it is a center of the first layer, of those the hash decides again
+///   which are centers of the second, and so on. Each vector is joined to the center that is nearest by cosine.
+/// - A node stands where its center does, not at the mean of its members, so it stays in place when they change.
+/// - Groups with fewer than `min_children` are joined to those around them, and groups with more than `max_children` are
+///   divided in the same way. What is alone after that is offered to the next layer, so no node has a single child.
+/// - A vector that is no center changes the nodes above it alone. One that is changes the groups around it, and those
+///   above; there are few, since it takes few members from each.
+/// - Ends for any input. Equal vectors are spread over equally near centers by their names.
 ///
-/// Source: average linkage with reciprocal pairs (Murtagh, 1983); as a tree for retrieval: Psi-RAG (arXiv 2605.00529).
+/// Source: levels by hashes as in skip lists (Pugh, 1990) and Merkle search trees (Auvolat and Taïani, 2019), with the
+/// nearest center in place of an order of keys.
 pub fn tree(points: &Points, settings: &TreeSettings) -> Tree {
-    let mut items: Vec<Item> = (0..points.len())
-        .map(|number| Item {
-            what: What::Leaf(number as u32),
-            sum: points.vector(number).to_vec(),
-            count: 1,
-            priority: priority::of_name(settings.seed, &points.names()[number]),
-        })
-        .collect();
+    let priorities: Vec<u64> =
+        points.names().iter().map(|name| priority::of_name(settings.seed, name)).collect();
+    let mut items: Vec<Item> =
+        (0..points.len() as u32).map(|leaf| Item { what: What::Leaf(leaf), center: leaf }).collect();
     let mut nodes: Vec<TreeNode> = Vec::new();
     for layer in 1..=settings.max_layers {
-        let mut groups = join(&items, settings);
-        if groups.iter().all(|group| group.len() == 1) {
+        if items.len() < 2 {
             break;
         }
-        let below = std::mem::take(&mut items);
-        let mut below: Vec<Option<Item>> = below.into_iter().map(Some).collect();
-        let first = |item: &Option<Item>| match item.as_ref().map(|item| &item.what) {
-            Some(What::Leaf(number)) => *number,
-            Some(What::Node(position)) => nodes[*position].members[0],
-            None => u32::MAX,
+        let rows: Vec<&[f32]> = items.iter().map(|item| points.vector(item.center as usize)).collect();
+        let own: Vec<u64> = items
+            .iter()
+            .map(|item| priority::mix(priorities[item.center as usize] ^ u64::from(layer)))
+            .collect();
+        let mut cells = cells(&rows, &own, settings);
+        let first = |item: u32| match items[item as usize].what {
+            What::Leaf(leaf) => leaf,
+            What::Node(position) => nodes[position].members[0],
         };
-        groups.sort_by_cached_key(|group| group.iter().map(|item| first(&below[*item as usize])).min());
-        for group in groups {
-            let group: Vec<Item> = group.iter().filter_map(|item| below[*item as usize].take()).collect();
-            items.push(if group.len() == 1 {
-                group.into_iter().next().expect("the group has one item")
-            } else {
-                node_of(group, layer, points, &mut nodes)
-            });
-        }
+        cells.sort_by_cached_key(|cell| cell.items.iter().map(|item| first(*item)).min());
+        items = cells.iter().map(|cell| joined(cell, layer, &items, points, &mut nodes)).collect();
     }
     Tree { nodes }
 }
 
-/// A vector or a node that may be joined.
+/// A vector or a node that is joined to others.
+#[derive(Clone, Copy)]
 struct Item {
     what: What,
-    /// Sum of the vectors in it.
-    sum: Vec<f32>,
-    count: u32,
-    priority: u64,
+    /// The vector that it stands at.
+    center: u32,
 }
 
+#[derive(Clone, Copy)]
 enum What {
     Leaf(u32),
     Node(usize),
 }
 
-fn node_of(group: Vec<Item>, layer: u32, points: &Points, nodes: &mut Vec<TreeNode>) -> Item {
+/// The node above a cell, or its only item.
+fn joined(cell: &Cell, layer: u32, items: &[Item], points: &Points, nodes: &mut Vec<TreeNode>) -> Item {
+    if let [alone] = cell.items[..] {
+        return items[alone as usize];
+    }
     let position = nodes.len();
-    let mut node = TreeNode {
-        id: CommunityId::new([]),
-        layer,
-        parents: Vec::new(),
-        children: Vec::new(),
-        leaves: Vec::new(),
-        members: Vec::new(),
-    };
-    let mut joined = Item { what: What::Node(position), sum: Vec::new(), count: 0, priority: u64::MAX };
-    for item in group {
-        match item.what {
+    let (mut children, mut leaves, mut members) = (Vec::new(), Vec::new(), Vec::new());
+    for item in &cell.items {
+        match items[*item as usize].what {
             What::Leaf(number) => {
-                node.leaves.push(number);
-                node.members.push(number);
+                leaves.push(number);
+                members.push(number);
             }
             What::Node(child) => {
                 nodes[child].parents.push(position);
-                node.children.push(child);
-                node.members.extend(&nodes[child].members);
-            }
-        }
-        joined.add(&item.sum, item.count, item.priority);
-    }
-    node.children.sort_unstable();
-    node.leaves.sort_unstable();
-    node.members.sort_unstable();
-    node.id = CommunityId::new(node.members.iter().map(|number| points.names()[*number as usize].as_str()));
-    nodes.push(node);
-    joined
-}
-
-impl Item {
-    fn add(&mut self, sum: &[f32], count: u32, priority: u64) {
-        if self.sum.is_empty() {
-            self.sum = sum.to_vec();
-        } else {
-            self.sum.iter_mut().zip(sum).for_each(|(own, other)| *own += other);
-        }
-        self.count += count;
-        self.priority = self.priority.min(priority);
-    }
-}
-
-/// A group while a layer is made.
-struct Group {
-    items: Vec<u32>,
-    mean: Item,
-    /// Groups that may be joined, by number; those that are gone lead to what they became.
-    near: Vec<u32>,
-}
-
-/// Rounds on one layer; each joins one pair at least, so as many joins as a layer has end far earlier.
-const MAX_ROUNDS: usize = 1_000;
-
-/// Groups of at most `max_children` items, each ascending.
-fn join(items: &[Item], settings: &TreeSettings) -> Vec<Vec<u32>> {
-    let max = settings.max_children.max(2);
-    let directions: Vec<Vec<f32>> = items.iter().map(|item| direction(&item.sum)).collect();
-    let priorities: Vec<u64> = items.iter().map(|item| item.priority).collect();
-    let near = nearest(&directions, &priorities, settings.neighbors.max(1));
-    let mut groups: Vec<Option<Group>> = items
-        .iter()
-        .zip(symmetric(&near))
-        .enumerate()
-        .map(|(number, (item, near))| {
-            let mut mean = Item { what: What::Leaf(0), sum: Vec::new(), count: 0, priority: u64::MAX };
-            mean.add(&item.sum, item.count, item.priority);
-            Some(Group { items: vec![number as u32], mean, near })
-        })
-        .collect();
-    let mut became: Vec<u32> = (0..items.len() as u32).collect();
-    for _ in 0..MAX_ROUNDS {
-        let best: Vec<u32> = (0..groups.len())
-            .map(|number| {
-                groups[number].as_ref().map_or(u32::MAX, |group| best_of(&groups, group, max, settings))
-            })
-            .collect();
-        let mut any = false;
-        for number in 0..groups.len() {
-            let other = best[number] as usize;
-            if best[number] != u32::MAX && number < other && best[other] == number as u32 {
-                any = true;
-                became[other] = number as u32;
-                if let (Some(taken), Some(group)) = (groups[other].take(), groups[number].as_mut()) {
-                    group.items.extend(taken.items);
-                    group.mean.add(&taken.mean.sum, taken.mean.count, taken.mean.priority);
-                    group.near.extend(taken.near);
-                }
-            }
-        }
-        if !any {
-            break;
-        }
-        for (number, group) in groups.iter_mut().enumerate() {
-            if let Some(group) = group {
-                group.near.iter_mut().for_each(|other| *other = became[*other as usize]);
-                group.near.retain(|other| *other as usize != number);
-                group.near.sort_unstable();
-                group.near.dedup();
+                children.push(child);
+                members.extend(&nodes[child].members);
             }
         }
     }
-    let mut joined: Vec<Vec<u32>> = groups.into_iter().flatten().map(|group| group.items).collect();
-    joined.iter_mut().for_each(|group| group.sort_unstable());
-    joined
-}
-
-/// The most similar group that fits, seen the same way from both sides.
-fn best_of(groups: &[Option<Group>], group: &Group, max: usize, settings: &TreeSettings) -> u32 {
-    let mut best: (f32, u64, u32) = (settings.min_similarity, u64::MAX, u32::MAX);
-    for number in &group.near {
-        let Some(other) = &groups[*number as usize] else { continue };
-        if group.items.len() + other.items.len() > max {
-            continue;
-        }
-        let pairs = group.mean.count as f32 * other.mean.count as f32;
-        let similarity = dot(&group.mean.sum, &other.mean.sum) / pairs;
-        let pair = priority::mix(group.mean.priority ^ other.mean.priority);
-        if similarity > best.0 || (similarity == best.0 && pair < best.1) {
-            best = (similarity, pair, *number);
-        }
-    }
-    best.2
-}
-
-fn direction(sum: &[f32]) -> Vec<f32> {
-    let length = dot(sum, sum).sqrt();
-    sum.iter().map(|value| if length > 0.0 { value / length } else { 0.0 }).collect()
-}
-
-/// Neighbors in either direction, ascending.
-fn symmetric(near: &[Vec<u32>]) -> Vec<Vec<u32>> {
-    let mut both: Vec<Vec<u32>> = near.to_vec();
-    for (row, others) in near.iter().enumerate() {
-        others.iter().for_each(|other| both[*other as usize].push(row as u32));
-    }
-    for others in &mut both {
-        others.sort_unstable();
-        others.dedup();
-    }
-    both
+    children.sort_unstable();
+    leaves.sort_unstable();
+    members.sort_unstable();
+    let id = CommunityId::new(members.iter().map(|number| points.names()[*number as usize].as_str()));
+    nodes.push(TreeNode { id, layer, parents: Vec::new(), children, leaves, members });
+    Item { what: What::Node(position), center: items[cell.center as usize].center }
 }
 
 #[cfg(test)]
@@ -281,26 +157,42 @@ mod tests {
     }
 
     #[test]
-    fn one_more_vector_changes_the_nodes_above_it_and_few_others() {
+    fn one_more_vector_changes_less_than_two_nodes_a_layer_on_average() {
         let (names, values) = around(12, 20);
-        let (_, before) = tree_of(&names[1..], &values[8..], &TreeSettings::default());
-        let (_, after) = tree_of(&names, &values, &TreeSettings::default());
-        let ids: BTreeSet<_> = before.nodes.iter().map(|node| node.id).collect();
-        let new = after.nodes.iter().filter(|node| !ids.contains(&node.id)).count();
-        assert!(new <= 12, "{new} of {} nodes are new", after.nodes.len());
+        let (points, whole) = tree_of(&names, &values, &TreeSettings::default());
+        let (mut new, mut above) = (0, 0);
+        for without in 0..names.len() {
+            let (mut some_names, mut some_values) = (names.clone(), values.clone());
+            let name = some_names.remove(without);
+            some_values.drain(8 * without..8 * without + 8);
+            let (_, before) = tree_of(&some_names, &some_values, &TreeSettings::default());
+            let ids: BTreeSet<_> = before.nodes.iter().map(|node| node.id).collect();
+            new += whole.nodes.iter().filter(|node| !ids.contains(&node.id)).count();
+            let number = points.names().iter().position(|known| *known == name).map(|number| number as u32);
+            above += whole
+                .nodes
+                .iter()
+                .filter(|node| node.members.iter().any(|member| Some(*member) == number))
+                .count();
+        }
+        assert!(new <= 2 * above, "{new} new nodes, {above} above the vectors that are");
     }
 
     #[test]
-    fn vectors_that_are_not_similar_enough_are_not_joined() {
-        let names = ["a", "b", "c"].map(str::to_owned);
-        let mut values = [0.0; 24];
-        (values[0], values[8], values[17]) = (1.0, 1.0, 1.0);
-        let settings = TreeSettings { min_similarity: 0.5, ..Default::default() };
-        let (_, tree) = tree_of(&names, &values, &settings);
-        assert_eq!(tree.nodes.len(), 1);
-        assert_eq!(tree.nodes[0].leaves, [0, 1]);
-        let (_, none) = tree_of(&names[..1], &values[..8], &settings);
+    fn what_fits_in_one_node_is_one_node() {
+        let (names, values) = around(5, 2);
+        let (_, tree) = tree_of(&names, &values, &TreeSettings::default());
+        assert_eq!(tree.nodes.iter().map(|node| node.leaves.len()).collect::<Vec<_>>(), [10]);
+        let (_, none) = tree_of(&names[..1], &values[..8], &TreeSettings::default());
         assert_eq!(none, Tree::default());
+    }
+
+    #[test]
+    fn thousands_of_equal_vectors_are_spread_over_nodes() {
+        let names: Vec<String> = (0..3_000).map(|number| format!("copy-{number}")).collect();
+        let (_, tree) = tree_of(&names, &[0.5; 24_000], &TreeSettings::default());
+        assert!((400..1_200).contains(&tree.nodes.len()), "{}", tree.nodes.len());
+        assert_eq!(tree.nodes.iter().filter(|node| node.parents.is_empty()).count(), 1);
     }
 
     proptest! {
@@ -312,7 +204,8 @@ mod tests {
             count in 1_u64..16,
             copies in 0_usize..20,
             max_children in 2_usize..12,
-            neighbors in 1_usize..20,
+            vectors_per_center in 1_u64..20,
+            min_children in 1_usize..5,
             turn in 0_usize..64,
         ) {
             let (mut names, mut values) = around(topics, count);
@@ -320,7 +213,7 @@ mod tests {
                 names.push(format!("copy-{copy}"));
                 values.extend_from_within(..8);
             }
-            let settings = TreeSettings { max_children, neighbors, max_layers: 20, min_similarity: -1.0, seed: 0 };
+            let settings = TreeSettings { max_children, min_children, vectors_per_center, max_layers: 20, seed: 0 };
             let (points, plain) = tree_of(&names, &values, &settings);
             let turn = turn % names.len();
             names.rotate_left(turn);

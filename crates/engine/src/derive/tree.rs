@@ -20,7 +20,7 @@ use crate::Engine;
 use crate::prompt::TREE_SUMMARY;
 
 /// Number of the algorithm; another one derives all nodes again.
-const VERSION: &str = "1";
+const VERSION: &str = "2";
 /// The key in the layer's details under which the nodes stand that are part of no other.
 const TOPS: &str = "tops";
 /// Most of these that are kept; a tree of a hundred thousand chunks has one.
@@ -29,7 +29,7 @@ const MAX_TOPS: usize = 1000;
 /// How chunks and nodes are grouped.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum TreeClustering {
-    /// Pairs that are each other's most similar join, up to ten to a node.
+    /// Each chunk and node joins the nearest of the centers that hashes choose, up to ten to a node.
     #[default]
     Agglomerative,
     /// Gaussian mixtures over reduced vectors, as in RAPTOR: a chunk may be in several nodes.

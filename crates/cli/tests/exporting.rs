@@ -65,3 +65,24 @@ fn graph_programs_and_databases_get_nodes_and_edges() {
     assert_eq!(json!(statements.matches("[r:RELATED]").count()), counts["relations"]);
     graphloom.run(&["--json", "export", "--format", "cypher"]).exits(2).says("--output");
 }
+
+#[test]
+fn claims_are_exported_with_their_words_and_what_retired_them() {
+    let graphloom = Graphloom::new();
+    let text = "Ada Kern was the chief executive officer of Velora from 2012 to 2019. \
+        In 2019, Bo Lind took over as chief executive officer of Velora.";
+    std::fs::write(graphloom.path("velora.txt"), text).expect("written");
+    graphloom.ok(&["add", "velora.txt"]);
+    let listed = graphloom.json(&["claims"]);
+    let lines = graphloom.ok(&["export", "--only", "claims"]);
+    let rows: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert_eq!(json!(rows.len()), listed["total"]);
+    let first = rows.iter().find(|row| row["subject_name"] == "Ada Kern").expect("exported");
+    assert_eq!((&first["start"], &first["retired"]["at"]), (&json!("2012"), &json!("2019")));
+    assert!(text.contains(first["quotes"][0]["text"].as_str().expect("a text")));
+    let table = graphloom.ok(&["export", "--only", "claims", "--format", "csv"]);
+    assert!(table.starts_with("subject,object,subject_name,"), "{table}");
+    assert_eq!(table.matches("velora.txt:").count(), rows.len());
+    graphloom.run(&["export", "--only", "claims", "--format", "graphml"]).exits(2).says("cannot hold claims");
+    graphloom.ok(&["export", "--format", "graphml"]);
+}

@@ -283,6 +283,8 @@ pub(crate) enum PartArg {
     Relations,
     /// Chunks with the entities and relations they mention.
     Chunks,
+    /// Claims with their words; in JSON lines and CSV.
+    Claims,
 }
 
 impl From<PartArg> for ExportPart {
@@ -291,6 +293,7 @@ impl From<PartArg> for ExportPart {
             PartArg::Entities => Self::Entities,
             PartArg::Relations => Self::Relations,
             PartArg::Chunks => Self::Chunks,
+            PartArg::Claims => Self::Claims,
         }
     }
 }

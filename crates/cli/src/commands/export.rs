@@ -32,11 +32,16 @@ pub(crate) async fn run(app: &App, args: &ExportArgs) -> anyhow::Result<Exit> {
     }
     let format = ExportFormat::from(args.format);
     let parts: Vec<ExportPart> = match args.only.as_slice() {
-        [] => ExportPart::ALL.to_vec(),
+        [] => format.parts().to_vec(),
         only => {
             ExportPart::ALL.into_iter().filter(|part| only.iter().any(|it| *part == (*it).into())).collect()
         }
     };
+    if let Some(part) = parts.iter().find(|part| !format.parts().contains(part)) {
+        return Err(Fault::usage(format!("this format cannot hold {}", part.name()))
+            .help("write them with --format jsonl or csv")
+            .into());
+    }
     let tables = format == ExportFormat::Csv && parts.len() > 1;
     if args.output.is_none() && tables {
         return Err(Fault::usage("standard output can hold only one CSV table")
@@ -76,6 +81,7 @@ pub(crate) async fn run(app: &App, args: &ExportArgs) -> anyhow::Result<Exit> {
         summary.exported.entities += exported.entities;
         summary.exported.relations += exported.relations;
         summary.exported.chunks += exported.chunks;
+        summary.exported.claims += exported.claims;
         summary.files.push(file);
     }
     if app.output.json {
@@ -165,9 +171,10 @@ async fn write_file(
 
 fn said(exported: &ExportCounts) -> String {
     format!(
-        "{}, {}, {}",
+        "{}, {}, {}, {}",
         count(exported.entities, "entity"),
         count(exported.relations, "relation"),
-        count(exported.chunks, "chunk")
+        count(exported.chunks, "chunk"),
+        count(exported.claims, "claim")
     )
 }

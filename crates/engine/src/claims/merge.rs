@@ -71,6 +71,17 @@ pub enum RetiredBy {
     Denial,
 }
 
+impl RetiredBy {
+    /// The name in outputs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::EndDate => "end_date",
+            Self::Successor => "successor",
+            Self::Denial => "denial",
+        }
+    }
+}
+
 impl MergedClaim {
     /// Whether it held at some moment of `date`, as far as the documents say. Denied and suspected claims hold at no date,
     /// and events hold from their date on.

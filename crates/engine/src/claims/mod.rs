@@ -7,5 +7,5 @@ mod merge;
 mod read;
 
 pub use merge::{ClaimQuote, MergedClaim, RetiredBy, Retirement, merge_claims};
-pub(crate) use read::claims_about;
 pub use read::{ClaimFilter, ListedClaim, ListedQuote, MAX_LISTED_CLAIMS, claims_of_entity, list_claims};
+pub(crate) use read::{all_claims, claims_about, with_words};

@@ -118,6 +118,19 @@ async fn read_of(
     Ok(claims)
 }
 
+/// All claims that the scope allows, by subject, kind, object and start.
+pub(crate) async fn all_claims(
+    scope: &FilteredSnapshot<'_>,
+    decisions: &Decisions,
+) -> Result<Vec<MergedClaim>, StoreError> {
+    let mut all = Vec::new();
+    let mut pages = scope.snapshot.pages(table::Claims);
+    while let Some(page) = pages.next().await? {
+        all.extend(page.into_iter().filter(|claim| scope.holds(&claim.chunk)));
+    }
+    Ok(merge_claims(&all, decisions))
+}
+
 /// The claims of the workspace that `filter` takes, by subject, kind, object and start, with their words; at most
 /// `limit`, and how many there are.
 pub async fn list_claims(
@@ -129,14 +142,7 @@ pub async fn list_claims(
     let decisions = Decisions::read(snapshot).await?;
     let claims = match &filter.entity {
         Some(entity) => claims_about(&scope, &decisions, std::slice::from_ref(entity)).await?,
-        None => {
-            let mut all = Vec::new();
-            let mut pages = snapshot.pages(table::Claims);
-            while let Some(page) = pages.next().await? {
-                all.extend(page);
-            }
-            merge_claims(&all, &decisions)
-        }
+        None => all_claims(&scope, &decisions).await?,
     };
     let mut claims: Vec<MergedClaim> = claims.into_iter().filter(|claim| filter.takes(claim)).collect();
     let total = claims.len();

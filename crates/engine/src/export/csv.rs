@@ -3,9 +3,10 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-use graphloom_core::{Entity, EntityKey};
+use graphloom_core::{Entity, EntityKey, IsoDate};
 
 use super::{ChunkRow, ExportPart, GraphWriter, RelationRow};
+use crate::claims::{ListedClaim, ListedQuote};
 
 /// Between the values of a list in one cell.
 const SEPARATOR: &str = ", ";
@@ -63,6 +64,21 @@ impl GraphWriter for Csv<'_> {
                 "text",
                 "entities",
             ],
+            ExportPart::Claims => &[
+                "subject",
+                "object",
+                "subject_name",
+                "object_name",
+                "type",
+                "status",
+                "start",
+                "end",
+                "retired_by",
+                "retired_at",
+                "successor",
+                "places",
+                "quotes",
+            ],
         })
     }
 
@@ -100,6 +116,30 @@ impl GraphWriter for Csv<'_> {
             &chunk.breadcrumb.join(" > "),
             &chunk.text,
             &keys.join(SEPARATOR),
+        ])
+    }
+
+    fn claim(&mut self, ListedClaim { claim, quoted, .. }: &ListedClaim) -> io::Result<()> {
+        let date = |date: Option<&IsoDate>| date.map_or_else(String::new, ToString::to_string);
+        let key = |key: Option<&EntityKey>| key.map_or_else(String::new, ToString::to_string);
+        let place = |quote: &ListedQuote| format!("{}:{}-{}", quote.source, quote.span.start, quote.span.end);
+        let places: Vec<String> = quoted.iter().map(place).collect();
+        let quotes: Vec<&str> = quoted.iter().map(|quote| quote.text.as_str()).collect();
+        let retired = claim.retired.as_ref();
+        self.row(&[
+            claim.subject.as_str(),
+            &key(claim.object.as_ref()),
+            &claim.subject_name,
+            claim.object_name.as_deref().unwrap_or_default(),
+            &claim.kind,
+            claim.status.name(),
+            &date(claim.period.start.as_ref()),
+            &date(claim.period.end.as_ref()),
+            retired.map_or("", |retired| retired.by.name()),
+            &date(retired.and_then(|retired| retired.at.as_ref())),
+            &key(retired.and_then(|retired| retired.successor.as_ref())),
+            &places.join(SEPARATOR),
+            &quotes.join("\n"),
         ])
     }
 

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use graphloom_core::Entity;
 
 use super::{ChunkRow, ExportPart, GraphWriter, RelationRow};
+use crate::claims::ListedClaim;
 
 pub(super) struct Cypher<'a>(pub(super) &'a mut (dyn Write + Send));
 
@@ -68,6 +69,10 @@ impl GraphWriter for Cypher<'_> {
                 quote(entity.as_str())
             )?;
         }
+        Ok(())
+    }
+
+    fn claim(&mut self, _: &ListedClaim) -> io::Result<()> {
         Ok(())
     }
 

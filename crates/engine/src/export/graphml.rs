@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use graphloom_core::Entity;
 
 use super::{ChunkRow, ExportPart, GraphWriter, RelationRow};
+use crate::claims::ListedClaim;
 
 /// What nodes and edges carry: what has it, its name, its type.
 const FIELDS: [(&str, &str, &str); 15] = [
@@ -101,6 +102,10 @@ impl GraphWriter for GraphMl<'_> {
             let head = format!("source=\"{}\" target=\"{id}\"", escape(entity.as_str()));
             self.element("edge", &head, &[("class", "mentioned_in")])?;
         }
+        Ok(())
+    }
+
+    fn claim(&mut self, _: &ListedClaim) -> io::Result<()> {
         Ok(())
     }
 

@@ -6,6 +6,7 @@ use graphloom_core::Entity;
 use serde_json::{Value, json};
 
 use super::{ChunkRow, ExportPart, GraphWriter, RelationRow};
+use crate::claims::ListedClaim;
 
 pub(super) struct JsonLines<'a>(pub(super) &'a mut (dyn Write + Send));
 
@@ -65,6 +66,32 @@ impl GraphWriter for JsonLines<'_> {
             "text": chunk.text,
             "entities": entities,
         }))
+    }
+
+    fn claim(&mut self, listed: &ListedClaim) -> io::Result<()> {
+        let claim = &listed.claim;
+        let mut row = json!({
+            "kind": "claim",
+            "subject": claim.subject,
+            "object": claim.object,
+            "subject_name": claim.subject_name,
+            "object_name": claim.object_name,
+            "type": claim.kind,
+            "status": claim.status,
+            "start": claim.period.start,
+            "end": claim.period.end,
+            "line": listed.line,
+            "quotes": listed.quoted,
+        });
+        if let Some(retired) = &claim.retired {
+            row["retired"] = json!({
+                "by": retired.by,
+                "at": retired.at,
+                "successor": retired.successor,
+                "quotes": listed.retired_by,
+            });
+        }
+        self.line(&row)
     }
 
     fn end(&mut self) -> io::Result<()> {

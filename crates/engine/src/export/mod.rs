@@ -1,6 +1,7 @@
-//! Exports the graph for other programs: entities, relations and chunks, streamed.
+//! Exports the graph for other programs: entities, relations, chunks and claims, streamed.
 //!
-//! Only a page of rows is in memory, so the size of the graph does not matter. Staged documents are left out.
+//! Only a page of rows is in memory, so the size of the graph does not matter; claims alone are merged in memory. Staged documents
+//! are left out.
 
 mod csv;
 mod cypher;
@@ -11,11 +12,12 @@ use std::io::Write;
 use std::sync::Arc;
 
 use graphloom_core::{
-    Chunk, Document, Entity, EntityKey, FilteredIds, GraphKey, Relation, Snapshot, StoreError, Visibility,
-    table,
+    Chunk, Decisions, Document, Entity, EntityKey, FilteredIds, GraphKey, Relation, Snapshot, StoreError,
+    Visibility, table,
 };
 use serde::Serialize;
 
+use crate::claims::{ListedClaim, all_claims, with_words};
 use crate::filtered::FilteredSnapshot;
 use crate::text::Tokenizer;
 
@@ -41,11 +43,13 @@ pub enum ExportPart {
     Relations,
     /// Chunks, with what they speak of.
     Chunks,
+    /// Claims, with their words and those that retired them.
+    Claims,
 }
 
 impl ExportPart {
     /// All parts, in the order they are written.
-    pub const ALL: [Self; 3] = [Self::Entities, Self::Relations, Self::Chunks];
+    pub const ALL: [Self; 4] = [Self::Entities, Self::Relations, Self::Chunks, Self::Claims];
 
     /// The part's name in output and file names.
     pub fn name(self) -> &'static str {
@@ -53,6 +57,19 @@ impl ExportPart {
             Self::Entities => "entities",
             Self::Relations => "relations",
             Self::Chunks => "chunks",
+            Self::Claims => "claims",
+        }
+    }
+}
+
+impl ExportFormat {
+    /// The parts that it can hold: graph formats have no place for claims.
+    pub fn parts(self) -> &'static [ExportPart] {
+        match self {
+            Self::JsonLines | Self::Csv => &ExportPart::ALL,
+            Self::GraphMl | Self::Cypher => {
+                &[ExportPart::Entities, ExportPart::Relations, ExportPart::Chunks]
+            }
         }
     }
 }
@@ -66,7 +83,12 @@ pub struct ExportCounts {
     pub relations: u64,
     /// Chunks.
     pub chunks: u64,
+    /// Claims.
+    pub claims: u64,
 }
+
+/// Claims whose words are read at a time.
+const PAGE: usize = 1000;
 
 /// Why an export ended early.
 #[derive(Debug, thiserror::Error)]
@@ -80,7 +102,7 @@ pub enum ExportError {
 }
 
 /// Writes `parts` of the graph, in the order of [`ExportPart::ALL`] whatever theirs; within a part by key. The same
-/// snapshot gives the same bytes.
+/// snapshot gives the same bytes. Parts that the format cannot hold are left out.
 ///
 /// With `allowed` only what those documents hold and say: entities and relations are described by them alone.
 pub async fn export(
@@ -99,12 +121,13 @@ pub async fn export(
     let scope = &FilteredSnapshot::new(snapshot, allowed, Tokenizer).await?;
     let mut exported = ExportCounts::default();
     writer.begin()?;
-    for part in ExportPart::ALL.into_iter().filter(|part| parts.contains(part)) {
+    for part in format.parts().iter().copied().filter(|part| parts.contains(part)) {
         writer.part(part)?;
         match part {
             ExportPart::Entities => export_entities(scope, &mut *writer, &mut exported.entities).await?,
             ExportPart::Relations => export_relations(scope, &mut *writer, &mut exported.relations).await?,
             ExportPart::Chunks => export_chunks(scope, &mut *writer, &mut exported.chunks).await?,
+            ExportPart::Claims => export_claims(scope, &mut *writer, &mut exported.claims).await?,
         }
     }
     writer.end()?;
@@ -119,6 +142,8 @@ trait GraphWriter: Send {
     fn entity(&mut self, entity: &Entity) -> std::io::Result<()>;
     fn relation(&mut self, relation: &RelationRow<'_>) -> std::io::Result<()>;
     fn chunk(&mut self, chunk: &ChunkRow<'_>) -> std::io::Result<()>;
+    /// Called for formats that hold claims alone.
+    fn claim(&mut self, claim: &ListedClaim) -> std::io::Result<()>;
     fn end(&mut self) -> std::io::Result<()>;
 }
 
@@ -193,6 +218,22 @@ async fn export_chunks(
                 GraphKey::Relation(_) => None,
             });
             writer.chunk(&ChunkRow { chunk, document, entities: entities.collect() })?;
+            *count += 1;
+        }
+    }
+    Ok(())
+}
+
+async fn export_claims(
+    scope: &FilteredSnapshot<'_>,
+    writer: &mut (dyn GraphWriter + '_),
+    count: &mut u64,
+) -> Result<(), ExportError> {
+    let decisions = Decisions::read(scope.snapshot).await?;
+    let claims = all_claims(scope, &decisions).await?;
+    for page in claims.chunks(PAGE) {
+        for claim in with_words(scope.snapshot, page.to_vec()).await? {
+            writer.claim(&claim)?;
             *count += 1;
         }
     }

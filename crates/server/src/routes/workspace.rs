@@ -44,7 +44,7 @@ pub(super) const ROUTES: &[Route] = &[
 
 /// Pattern of lists of names in the API description.
 const LIST_OF_BY: &str = "^(role|model|document|day)(,(role|model|document|day))*$";
-const LIST_OF_PARTS: &str = "^(entities|relations|chunks)(,(entities|relations|chunks))*$";
+const LIST_OF_PARTS: &str = "^(entities|relations|chunks|claims)(,(entities|relations|chunks|claims))*$";
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -134,7 +134,7 @@ enum Format {
 struct ExportParams {
     #[serde(default)]
     format: Format,
-    /// `entities`, `relations`, `chunks`, several separated by commas [default: all].
+    /// `entities`, `relations`, `chunks`, `claims`, several separated by commas [default: all that the format holds].
     #[schemars(regex(pattern = LIST_OF_PARTS))]
     only: Option<String>,
 }
@@ -169,20 +169,25 @@ async fn export_graph(
     admitted: Admission,
     Params(ExportParams { format, only }): Params<ExportParams>,
 ) -> Result<Response, Problem> {
-    let parts = match &only {
-        None => ExportPart::ALL.to_vec(),
-        Some(only) => chosen("only", only, ExportPart::ALL.map(|part| (part.name(), part)))?,
-    };
-    if format == Format::Csv && parts.len() > 1 {
-        let what = "a response can contain only one CSV table";
-        return Err(Problem::invalid(what).remedy(Some("select one, such as only=entities")));
-    }
+    let is_csv = format == Format::Csv;
     let (format, kind, ending) = match format {
         Format::Jsonl => (ExportFormat::JsonLines, "application/x-ndjson", "jsonl"),
         Format::Csv => (ExportFormat::Csv, "text/csv; charset=utf-8", "csv"),
         Format::Graphml => (ExportFormat::GraphMl, "application/xml", "graphml"),
         Format::Cypher => (ExportFormat::Cypher, "text/plain; charset=utf-8", "cypher"),
     };
+    let parts = match &only {
+        None => format.parts().to_vec(),
+        Some(only) => chosen("only", only, ExportPart::ALL.map(|part| (part.name(), part)))?,
+    };
+    if is_csv && parts.len() > 1 {
+        let what = "a response can contain only one CSV table";
+        return Err(Problem::invalid(what).remedy(Some("select one, such as only=entities")));
+    }
+    if let Some(part) = parts.iter().find(|part| !format.parts().contains(part)) {
+        let what = format!("this format cannot hold {}", part.name());
+        return Err(Problem::invalid(what).remedy(Some("write them with format=jsonl or csv")));
+    }
     // Workspace names are safe in file names and headers.
     let file = format!("attachment; filename=\"{}.{ending}\"", space.id);
     let (begun, begins) = oneshot::channel::<()>();

@@ -72,17 +72,18 @@ def main() -> None:
         answers = ask(binary, work, questions)
         took = time.monotonic() - started
     wrong = [(question, answer) for question, answer in zip(questions, answers) if not is_right(question, answer)]
-    retired = wrongly_retired(rows, claims["claims"])
+    retired, unmatched = wrongly_retired(rows, claims["claims"])
     kinds = Counter(question["at"] for question, _ in wrong)
     print(f"successions                 {len(rows)}, in two wordings each: {2 * len(rows)} documents, indexed in {indexed:.0f} s")
     print(f"claims                      {claims['total']}, retired {sum('retired' in claim for claim in claims['claims'])}")
     print(f"questions as of a date      {len(questions)}, {1000 * took / max(len(questions), 1):.0f} ms each")
     print(f"as-of accuracy              {1 - len(wrong) / len(questions):.4f} ({len(wrong)} wrong: {dict(kinds)})")
     print(f"claims wrongly retired      {len(retired)}")
+    print(f"retired, company misread    {len(unmatched)}, of them without a sentence of their succession: {sum(map(is_unfounded(rows), unmatched))}")
     if given.show:
         for question, answer in wrong:
             print(f"\n{question['as_of']} {question['query']} expected {question['right']!r}, other {question['other']!r}\n  {answer!r}")
-        for claim in retired:
+        for claim in retired + unmatched:
             print(f"\nretired: {claim['line']} by {[quote['text'] for quote in claim.get('retired_by', [])]}")
 
 
@@ -113,27 +114,47 @@ def asked(rows: list[dict]):
         }
         for at, (year, holder) in dates.items():
             other = "b" if holder == "a" else "a"
-            yield {"query": query, "as_of": str(year), "right": row[holder], "other": row[other], "at": at}
+            yield {"query": query, "as_of": str(year), "right": row[holder], "other": row[other], "company": row["o"], "at": at}
 
 
 def is_right(question: dict, answer: str) -> bool:
-    first = answer.split("\n", 1)[0]
+    # A company may be named like its head.
+    first = answer.split("\n", 1)[0].replace(" of " + question["company"], "")
     right, other = question["right"], question["other"]
     return right in first and (other == right or other not in first.replace(right, ""))
 
 
-def wrongly_retired(rows: list[dict], claims: list[dict]) -> list[dict]:
-    """Claims that are retired though no text contradicts them."""
-    by_company = {row["o"]: row for row in rows}
-    wrong = []
+def wrongly_retired(rows: list[dict], claims: list[dict]) -> tuple[list[dict], list[dict]]:
+    """Claims that are retired though no text contradicts them, and retired claims whose company is none of the file's."""
+    bare = lambda name: name.removeprefix("The ")
+    by_company = {bare(row["o"]): row for row in rows}
+    wrong, unmatched = [], []
     for claim in claims:
-        row = by_company.get(claim.get("object_name"))
-        if "retired" not in claim or row is None:
+        if "retired" not in claim:
+            continue
+        row = by_company.get(bare(claim.get("object_name") or ""))
+        if row is None:
+            unmatched.append(claim)
             continue
         is_first = claim["subject_name"] == row["a"] and str(claim["retired"].get("at", ""))[:4] == str(row["c"])
         if not is_first or not claim.get("retired_by"):
             wrong.append(claim)
-    return wrong
+    return wrong, unmatched
+
+
+def is_unfounded(rows: list[dict]):
+    """Whether a claim's retirement is not what its succession tells: the first holder, at the change, by words that say so."""
+    by_number = {f"{number:04}": row for number, row in enumerate(rows)}
+
+    def check(claim: dict) -> bool:
+        sources = {Path(quote["source"]).name[:4] for quote in claim.get("retired_by", [])}
+        row = by_number.get(next(iter(sources), ""))
+        if len(sources) != 1 or row is None:
+            return True
+        is_holder = claim["subject_name"] in row["a"] or row["a"] in claim["subject_name"]
+        return not is_holder or str(claim["retired"].get("at", ""))[:4] != str(row["c"])
+
+    return check
 
 
 def ask(binary: Path, work: Path, questions: list[dict]) -> list[str]:

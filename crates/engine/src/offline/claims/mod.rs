@@ -3,9 +3,14 @@
 //! A sentence is read as words, dates and offices ([`words`]), cut into parts with one verb each ([`parts`]), and the verb
 //! tells what the parts beside it are ([`read`]). What a part leaves out comes from the parts and sentences before it.
 
+mod acts;
 mod chinese;
+mod draft;
+mod events;
+mod names;
 mod office;
 mod parts;
+mod places;
 mod read;
 mod verbs;
 mod when;

@@ -34,6 +34,25 @@ fn check_claims(text: &str, expected: &[&str]) {
 
 const CEO: &str = "chief executive officer";
 
+#[test]
+fn names_hold_years_nicknames_and_legal_forms() {
+    check_claims(
+        "Ada Kern was appointed CEO of Mattoni 1873 in 2014.",
+        &["Ada Kern | chief executive officer | Mattoni 1873 | 2014.."],
+    );
+    check_claims(
+        "Ada \"Ace\" Kern was appointed CEO of Velora in 2014.",
+        &["Ada \"Ace\" Kern | chief executive officer | Velora | 2014.."],
+    );
+    check_claims(
+        "As CEO of Velora Baltics, UAB, Bo Lind was succeeded in 2008 by Ada Kern.",
+        &[
+            "Ada Kern | chief executive officer | Velora Baltics, UAB | 2008..",
+            "Bo Lind | chief executive officer | Velora Baltics, UAB | ..2008",
+        ],
+    );
+}
+
 /// Every way of saying that Ada Kern followed Bo Lind as chief executive of Velora Systems in 2012.
 #[track_caller]
 fn check_change(text: &str) {

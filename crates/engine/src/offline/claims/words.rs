@@ -59,7 +59,9 @@ pub(super) fn items(text: &str, range: Range<usize>) -> Vec<Item<'_>> {
     let mut at = 0;
     while at < words.len() {
         if let Some((when, next)) = when_at(&words, at) {
-            items.push(Item::When(when));
+            // Of two dates, a year right behind a name is part of the name: `CEO of Mattoni 1873 in 2014`.
+            let names = is_bare_year(&words, at, next) && has_worded_date(&words);
+            items.push(if names { Item::Word(words[at].clone()) } else { Item::When(when) });
             at = next;
         } else if let Some((offices, next)) = offices_at(&words, at) {
             items.push(Item::Offices(offices));
@@ -73,6 +75,22 @@ pub(super) fn items(text: &str, range: Range<usize>) -> Vec<Item<'_>> {
         }
     }
     items
+}
+
+/// Whether one word is a year, and the word before it a name.
+fn is_bare_year(words: &[Word<'_>], at: usize, next: usize) -> bool {
+    let named = at.checked_sub(1).map(|before| &words[before]);
+    let is_name = |word: &Word<'_>| word.is_name_like() && word.text.chars().all(char::is_alphabetic);
+    next == at + 1 && at > 1 && named.is_some_and(is_name)
+}
+
+/// Whether words lead to a date, as in `in 2014`.
+fn has_worded_date(words: &[Word<'_>]) -> bool {
+    (0..words.len()).any(|at| {
+        let is_preposition =
+            words[at].text.chars().all(|c| c.is_alphabetic() && !c.is_uppercase() || at == 0);
+        is_preposition && when_at(words, at).is_some_and(|(_, next)| next > at + 1)
+    })
 }
 
 /// `chairman and chief executive officer` are two offices of one person.
@@ -176,7 +194,10 @@ fn push_chunk<'a>(
 /// Whether the full stop at the end of a sentence belongs to its last word too: `Inc.`, `B.M.`
 fn keeps_its_stop(word: &str) -> bool {
     let body = word.trim_end_matches('.');
-    is_legal_form(&body.to_lowercase()) || body.contains('.') || body.chars().count() == 1
+    is_legal_form(&body.to_lowercase())
+        || is_capital_form(body)
+        || body.contains('.')
+        || body.chars().count() == 1
 }
 
 fn is_legal_form(lower: &str) -> bool {
@@ -204,6 +225,39 @@ fn is_legal_form(lower: &str) -> bool {
     )
 }
 
+/// Legal forms that are words too, unless they are written with capitals.
+fn is_capital_form(text: &str) -> bool {
+    matches!(
+        text.trim_end_matches('.'),
+        "UAB"
+            | "S.L"
+            | "SL"
+            | "SA"
+            | "S.A.S"
+            | "SAS"
+            | "SE"
+            | "AB"
+            | "AS"
+            | "ASA"
+            | "A/S"
+            | "ApS"
+            | "Oy"
+            | "Oyj"
+            | "NV"
+            | "BV"
+            | "B.V"
+            | "KG"
+            | "SpA"
+            | "S.r.l"
+            | "Srl"
+            | "SARL"
+            | "S.p.A"
+            | "d.o.o"
+            | "OÜ"
+            | "SIA"
+    )
+}
+
 /// Takes the comma of `Netflix, Inc.` into the name.
 fn join_legal_forms<'a>(text: &'a str, words: Vec<Word<'a>>) -> Vec<Word<'a>> {
     let mut joined: Vec<Word<'a>> = Vec::with_capacity(words.len());
@@ -211,7 +265,7 @@ fn join_legal_forms<'a>(text: &'a str, words: Vec<Word<'a>>) -> Vec<Word<'a>> {
     while let Some(word) = words.next() {
         let form = words
             .peek()
-            .filter(|next| word.text == "," && is_legal_form(&next.lower))
+            .filter(|next| word.text == "," && (is_legal_form(&next.lower) || is_capital_form(next.text)))
             .map(|next| next.range.end);
         match (form, joined.last_mut()) {
             (Some(end), Some(last)) if !last.is_sign() => {

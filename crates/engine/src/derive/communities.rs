@@ -22,7 +22,7 @@ pub const MAX_COMMUNITY_SIZE: usize = 10;
 /// Most tokens of the data that a report is written from [GraphRAG].
 pub const MAX_REPORT_CONTEXT_TOKENS: u32 = 8_000;
 /// Number of the algorithm; another one derives all communities again.
-const VERSION: &str = "1";
+const VERSION: &str = "2";
 
 /// The layer `communities`.
 ///

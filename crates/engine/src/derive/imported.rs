@@ -180,7 +180,7 @@ async fn resolve(
                     continue;
                 }
             };
-            match resolver.best_sentence_of(&chunks.unwrap_or_default(), &claim).await? {
+            match resolver.best_sentence_of(&chunks.unwrap_or_default(), &claim, |_| true).await? {
                 Some(reference) if references.contains(&reference) => {}
                 Some(reference) if references.len() < MAX_REFERENCES => references.push(reference),
                 Some(_) | None => dropped_references += 1,

@@ -14,6 +14,7 @@ use super::report::{Report, ReportSource};
 use crate::Engine;
 use crate::claims::{MergedClaim, claims_about};
 use crate::filtered::FilteredSnapshot;
+use crate::offline::is_proper;
 use crate::text::{Tokenizer, one_line};
 
 /// More entities than fit into the context even without descriptions.
@@ -24,8 +25,9 @@ const PAGE: usize = 500;
 const MAX_RELATIONS: usize = 1000;
 /// Chunks of an entity or relation in which references are looked for.
 const MAX_CHUNKS: usize = 16;
-/// Entities that name a community in reports by rules.
+/// Entities that name a community in reports by rules, and those among which names are looked for.
 const LEADING: usize = 3;
+const LEADING_CANDIDATES: usize = 24;
 /// Relations that a report by rules looks at.
 const LEADING_RELATIONS: usize = 20;
 /// Most tokens of a description, tried in this order until the context fits. A community with parts is written from
@@ -51,7 +53,7 @@ pub(super) struct Material {
     pub(super) parts: Vec<LayerNode>,
     /// All entities of the community, ascending.
     pub(super) members: Vec<EntityKey>,
-    /// The entities with most relations.
+    /// The entities with most relations, names before common nouns.
     pub(super) leading: Vec<Entity>,
     /// The most salient relations of the text.
     pub(super) leading_relations: Vec<Relation>,
@@ -89,7 +91,10 @@ impl Material {
         let relations = read_relations(snapshot, &places, &degrees, fits_graph).await?;
         let mut ranked = entities.clone();
         ranked.sort_by(|one, other| degrees[other].cmp(&degrees[one]).then_with(|| one.cmp(other)));
-        let leading_keys = &ranked[..ranked.len().min(LEADING)];
+        let candidates = &ranked[..ranked.len().min(LEADING_CANDIDATES)];
+        let mut leading: Vec<Entity> = snapshot.entities(candidates).await?.into_iter().flatten().collect();
+        leading.sort_by_cached_key(|entity| !is_proper(&entity.name));
+        leading.truncate(LEADING);
         let mut material = Self {
             text: String::new(),
             sources: BTreeMap::new(),
@@ -97,7 +102,7 @@ impl Material {
             evidence: ContentHash::of(&[]),
             source: ReportSource::Graph,
             parts: parts.to_vec(),
-            leading: snapshot.entities(leading_keys).await?.into_iter().flatten().collect(),
+            leading,
             leading_relations: Vec::new(),
             claims: Vec::new(),
             names: BTreeMap::new(),

@@ -20,6 +20,8 @@ use crate::text::{is_prose, one_line, sentences};
 
 /// The author of a report that rules extracted.
 pub const RULES: &str = "rules";
+/// Number of the rules; others extract all reports again.
+const RULES_VERSION: &str = "2";
 /// Output limits: the first, and that of a second attempt if the answer was cut off.
 const OUTPUT_TOKENS: [u32; 2] = [4_096, 8_192];
 /// Most findings of a report; more are dropped.
@@ -131,7 +133,8 @@ pub(super) async fn write(
         return Ok(written);
     }
     let Some(model) = engine.models.summarize.as_deref() else {
-        let inputs = ContentHash::of_parts(&[RULES, &material.text, material.evidence.as_str()]);
+        let inputs =
+            ContentHash::of_parts(&[RULES, RULES_VERSION, &material.text, material.evidence.as_str()]);
         if stored.is_some_and(|stored| stored.inputs_hash == inputs) {
             return Ok(NodeOutcome::Kept);
         }
@@ -396,19 +399,21 @@ impl<'a> Resolver<'a> {
     ) -> Result<Option<Reference>, StoreError> {
         let material = self.material;
         let chunks = material.chunks.get(key).map_or(&[][..], Vec::as_slice);
-        self.best_sentence_of(chunks, claim).await
+        self.best_sentence_of(chunks, claim, |_| true).await
     }
 
-    /// The sentence of these chunks that shares most words with `claim`.
+    /// The sentence of these chunks that shares most words with `claim`, among those that `takes`.
     pub(super) async fn best_sentence_of(
         &mut self,
         chunks: &[ChunkId],
         claim: &BTreeSet<String>,
+        takes: fn(&str) -> bool,
     ) -> Result<Option<Reference>, StoreError> {
         let mut best: Option<(f64, Reference)> = None;
         for id in chunks {
             let Some(chunk) = self.chunk(id).await?.cloned() else { continue };
-            for range in sentences(&chunk.text) {
+            for range in sentences(&chunk.text).into_iter().filter(|range| takes(&chunk.text[range.clone()]))
+            {
                 let score = likeness(claim, &self.words.of(&chunk.text[range.clone()]));
                 if score > best.as_ref().map_or(0.0, |(score, _)| *score) {
                     let span = chunk.span.within(Span::new(range.start, range.end));
@@ -457,24 +462,10 @@ async fn extract(snapshot: &dyn Snapshot, material: &Material) -> Result<(String
     let mut findings = Vec::new();
     match material.source {
         ReportSource::Graph => {
-            let mut resolver = Resolver::new(snapshot, material);
-            for relation in &material.leading_relations {
-                let [a, b] = relation.key.ends().map(|end| material.name_of(end));
-                let claim = resolver.words.of(&format!("{a} {b} {}", relation.description));
-                let key = GraphKey::Relation(relation.key.clone());
-                let Some(reference) = resolver.best_sentence(&key, &claim).await? else { continue };
-                if findings.iter().any(|finding: &Finding| finding.references.contains(&reference)) {
-                    continue;
-                }
-                let explanation = resolver.quote(&reference).await?;
-                let summary = match relation.keywords.is_empty() {
-                    true => format!("{a} and {b}."),
-                    false => format!("{a} and {b}: {}.", relation.keywords.join(", ")),
-                };
-                findings.push(Finding { summary, explanation, references: vec![reference] });
-                if findings.len() == EXTRACTED_FINDINGS {
-                    break;
-                }
+            findings = sentences_about(snapshot, material, is_prose).await?;
+            if findings.is_empty() {
+                // Documents of tables alone: a row says more than nothing.
+                findings = sentences_about(snapshot, material, |_| true).await?;
             }
         }
         ReportSource::Reports => {
@@ -503,6 +494,36 @@ async fn extract(snapshot: &dyn Snapshot, material: &Material) -> Result<(String
         omitted_relations: material.omitted_relations,
     };
     Ok((names.join(", "), report))
+}
+
+/// Findings about the leading relations: the sentence that says most of each, among those that `takes`.
+async fn sentences_about(
+    snapshot: &dyn Snapshot,
+    material: &Material,
+    takes: fn(&str) -> bool,
+) -> Result<Vec<Finding>, StoreError> {
+    let mut resolver = Resolver::new(snapshot, material);
+    let mut findings: Vec<Finding> = Vec::new();
+    for relation in &material.leading_relations {
+        let [a, b] = relation.key.ends().map(|end| material.name_of(end));
+        let claim = resolver.words.of(&format!("{a} {b} {}", relation.description));
+        let key = GraphKey::Relation(relation.key.clone());
+        let chunks = material.chunks.get(&key).map_or(&[][..], Vec::as_slice);
+        let Some(reference) = resolver.best_sentence_of(chunks, &claim, takes).await? else { continue };
+        if findings.iter().any(|finding| finding.references.contains(&reference)) {
+            continue;
+        }
+        let explanation = resolver.quote(&reference).await?;
+        let summary = match relation.keywords.is_empty() {
+            true => format!("{a} and {b}."),
+            false => format!("{a} and {b}: {}.", relation.keywords.join(", ")),
+        };
+        findings.push(Finding { summary, explanation, references: vec![reference] });
+        if findings.len() == EXTRACTED_FINDINGS {
+            break;
+        }
+    }
+    Ok(findings)
 }
 
 /// The first sentence of a description, rather than a row of a table if there is another; each passage's part stands on lines

@@ -3,6 +3,8 @@
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
+use super::token::is_known;
+
 /// Words that say nothing about what a text is about.
 static STOP_WORDS: LazyLock<HashSet<&'static str>> = LazyLock::new(|| {
     "a an the and or but nor so yet if then else than that this these those there here it its itself he him his \
@@ -54,6 +56,22 @@ pub(super) fn is_unnamed(word: &str) -> bool {
 /// Whether a word, in any case, says little or nothing about what a text is about.
 pub fn is_small_word(word: &str) -> bool {
     is_generic(&word.to_lowercase())
+}
+
+/// Whether a phrase reads as the name of one thing rather than as a common noun: `Tower Bridge` and `Velora`, not `bridge` or
+/// `Water`. Scripts without case have no such difference, and every phrase in them is taken for a name.
+pub(crate) fn is_proper(phrase: &str) -> bool {
+    if phrase.chars().any(|c| c.is_alphabetic() && !c.is_lowercase() && !c.is_uppercase()) {
+        return true;
+    }
+    let words = phrase.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    let capital = words.filter(|word| word.starts_with(char::is_uppercase));
+    let capital: Vec<String> = capital.map(str::to_lowercase).filter(|word| !is_stop_word(word)).collect();
+    match &capital[..] {
+        [] => false,
+        [one] => !is_known(one),
+        _ => true,
+    }
 }
 
 /// Whether a word in small letters says nothing about what a text is about.
@@ -228,4 +246,19 @@ pub(super) fn is_magnitude(word: &str) -> bool {
         word,
         "hundred" | "thousand" | "million" | "billion" | "trillion" | "percent" | "century" | "centuries"
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_told_from_common_nouns() {
+        for name in ["Velora", "Tower Bridge", "Ada Lovelace", "the Analytical Engine", "北京"] {
+            assert!(is_proper(name), "{name}");
+        }
+        for noun in ["street", "Water", "braiding", "The water", "stone bridge", ""] {
+            assert!(!is_proper(noun), "{noun}");
+        }
+    }
 }

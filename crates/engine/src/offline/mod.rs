@@ -30,6 +30,7 @@ pub use intent::{Intent, intent};
 pub use keywords::keywords;
 pub use known_names::{KnownName, known_names};
 pub use languages::language_code;
+pub(crate) use lexicon::is_proper;
 pub use lexicon::is_small_word;
 pub use parts::{MAX_PARTS, Parts, parts};
 pub use phrase::{Phrase, PhraseKind, phrases};

@@ -87,16 +87,19 @@ class Model:
 
     def __init__(self, report):
         self.calls, self.tokens = 0, 0
+        self.lock = threading.Lock()
         model = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_POST(self):
                 body = json.loads(self.rfile.read(int(self.headers["content-length"])))
                 prompt = "\n".join(message["content"] for message in body["messages"])
-                model.calls += 1
-                model.tokens += count(prompt)
                 text = json.dumps(answer(prompt, report))
                 usage = {"prompt_tokens": count(prompt), "completion_tokens": count(text)}
+                # Several requests are answered at a time, and without the lock one would be lost now and then.
+                with model.lock:
+                    model.calls += 1
+                    model.tokens += usage["prompt_tokens"]
                 choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}
                 reply = json.dumps({"id": "1", "object": "chat.completion", "model": "scripted", "choices": [choice],
                                     "usage": usage}).encode()

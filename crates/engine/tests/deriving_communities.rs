@@ -1,67 +1,37 @@
 //! Communities and their reports: derived from the whole graph, kept while nothing changed, paid for once.
 
+#[path = "support/deriving.rs"]
+mod deriving;
 #[path = "support/passing.rs"]
 mod passing;
 mod support;
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
-use async_trait::async_trait;
-use futures::{StreamExt, stream};
-use graphloom_core::{
-    ChatEvent, ChatRequest, ChatStream, Completion, FinishReason, LanguageModel, ModelError, Role, Store,
-    Usage, WorkspaceId, table, write_dump,
+use deriving::{
+    WritingModel, check_deaths, check_prompts, dump, memory, paid_calls, remove_source, run_deriver,
 };
+use graphloom_core::{LanguageModel, Store};
 use graphloom_engine::Engine;
-use graphloom_engine::derive::{
-    Communities, DeriveReport, LayerKind, communities, community, derive, layer_states,
-};
+use graphloom_engine::derive::{Communities, DeriveReport, LayerKind, communities, community, layer_states};
 use graphloom_engine::index;
-use graphloom_storage::check::check;
-use graphloom_storage::faulty::{Cut, FaultyStore};
-use graphloom_storage::memory::MemoryStore;
-use passing::Passing;
 use support::{ReadingModel, engine, source};
 
-/// Writes a report whose findings cite what the data holds and what it does not; fails about data with `refuses`.
-#[derive(Default)]
-struct ReportingModel {
-    asked: AtomicU32,
-    /// Every prompt, its messages one after another.
-    prompts: Mutex<Vec<String>>,
-    refuses: Option<&'static str>,
-}
-
-#[async_trait]
-impl LanguageModel for ReportingModel {
-    fn name(&self) -> &str {
-        "test-reporter"
-    }
-
-    async fn chat(&self, request: ChatRequest) -> Result<ChatStream, ModelError> {
-        let data = &request.messages.last().expect("a message").content;
-        let prompt = request.messages.iter().map(|message| message.content.as_str()).collect::<Vec<_>>();
-        self.prompts.lock().expect("no panic").push(prompt.join("\n=== user ===\n"));
-        self.asked.fetch_add(1, Ordering::SeqCst);
-        if self.refuses.is_some_and(|word| data.contains(word)) {
-            let what = "overloaded".to_owned();
-            return Err(ModelError::Server { model: "test-reporter".to_owned(), status: 503, what });
-        }
+/// Writes a report whose finding cites what the data holds and what it does not.
+fn reporter() -> WritingModel {
+    WritingModel::new("test-reporter", |data| {
         let first = data.lines().find_map(|line| line.strip_prefix("[R1] ")).unwrap_or_default();
         let sentence = first.rsplit(": ").next().unwrap_or_default();
-        let answer = serde_json::json!({
+        let report = serde_json::json!({
             "title": format!("About {}", first.split(" - ").next().unwrap_or_default()),
             "summary": "They know each other.",
             "rating": 7,
             "rating_reason": "They are many.",
             "findings": [{ "summary": sentence, "explanation": format!("{sentence} [R1, E99]") }],
         });
-        let usage = Usage { prompt_tokens: 10, completion_tokens: 5, ..Usage::default() };
-        let done = Completion { finish: FinishReason::Stop, usage, attempts: 1 };
-        Ok(stream::iter([Ok(ChatEvent::Delta(answer.to_string())), Ok(ChatEvent::Done(done))]).boxed())
-    }
+        report.to_string()
+    })
 }
 
 /// Two groups of people with one acquaintance between them.
@@ -71,15 +41,11 @@ const GROUPS: [(&str, &str); 3] = [
     ("between.txt", "Ada knows Eve."),
 ];
 
-async fn world(store: Arc<dyn Store>, model: Option<Arc<ReportingModel>>) -> Engine {
+async fn world(store: Arc<dyn Store>, model: Option<Arc<WritingModel>>) -> Engine {
     let mut engine = engine(store, Arc::new(ReadingModel::default()));
     add(&engine, &GROUPS).await;
     engine.models.summarize = model.map(|model| model as Arc<dyn LanguageModel>);
     engine
-}
-
-fn memory() -> Arc<dyn Store> {
-    Arc::new(MemoryStore::new(WorkspaceId::default()))
 }
 
 async fn add(engine: &Engine, documents: &[(&str, &str)]) {
@@ -88,23 +54,8 @@ async fn add(engine: &Engine, documents: &[(&str, &str)]) {
     index::run(engine, &|_| {}, &|_| true).await.expect("store and model work");
 }
 
-async fn remove(engine: &Engine, name: &str) {
-    let snapshot = engine.store.snapshot().await.expect("the store works");
-    let versions = snapshot.documents_of_sources(&[name.to_owned()]).await.expect("the store works");
-    let ids: Vec<_> = versions.concat().into_iter().map(|document| document.id).collect();
-    index::delete(engine, &ids).await.expect("deleting works");
-}
-
 async fn run(engine: &Engine) -> DeriveReport {
-    derive(engine, &Communities, &|_| {}, &|_| true).await.expect("store and model work")
-}
-
-async fn dump(engine: &Engine) -> String {
-    let snapshot = engine.store.snapshot().await.expect("the store works");
-    assert_eq!(check(snapshot.as_ref()).await.expect("the store works"), [], "the store is sound");
-    let mut lines = Vec::new();
-    write_dump(snapshot.as_ref(), &mut lines).await.expect("memory does not fail");
-    String::from_utf8(lines).expect("a dump is text")
+    run_deriver(engine, &Communities).await
 }
 
 #[tokio::test]
@@ -130,60 +81,54 @@ async fn without_a_model_reports_are_made_of_sentences_of_the_documents() {
 
 #[tokio::test]
 async fn a_model_writes_reports_and_references_that_lead_nowhere_are_dropped_and_counted() {
-    let model = Arc::new(ReportingModel::default());
+    let model = Arc::new(reporter());
     let engine = world(memory(), Some(model.clone())).await;
     let derived = run(&engine).await;
-    assert_eq!(u64::from(model.asked.load(Ordering::SeqCst)), derived.written);
+    assert_eq!(u64::from(model.asked()), derived.written);
     let snapshot = engine.store.snapshot().await.expect("the store works");
     let listed = communities(snapshot.as_ref(), 0).await.expect("read");
     let report = community(snapshot.as_ref(), &listed[0].id).await.expect("read").expect("a report");
     assert_eq!((report.entry.by.as_str(), report.entry.rating), ("test-reporter", 7.0));
     assert_eq!((report.dropped_references, report.omitted_relations), (1, 0));
     assert_eq!(report.findings[0].references[0].quote, report.findings[0].explanation);
-    let calls = snapshot.scan(table::Calls, None, 999).await.expect("read");
-    let paid = calls.iter().filter(|call| call.role == Role::Summarize).count() as u64;
-    assert_eq!(paid, derived.written);
+    assert_eq!(paid_calls(&engine).await, derived.written);
 }
 
 #[tokio::test]
 async fn a_model_reads_all_entities_and_relations_of_a_community() {
-    let model = Arc::new(ReportingModel::default());
+    let model = Arc::new(reporter());
     let mut engine = engine(memory(), Arc::new(ReadingModel::default()));
     add(&engine, &[("one.txt", "Ada knows Bo. Bo knows Cy.")]).await;
     engine.models.summarize = Some(model.clone());
     run(&engine).await;
-    let prompts = model.prompts.lock().expect("no panic").clone();
+    let prompts = model.prompts();
     assert_eq!(prompts.len(), 1);
     insta::assert_snapshot!("community_report", prompts[0]);
 }
 
 #[tokio::test]
 async fn a_change_rewrites_what_it_touches_and_undoing_it_costs_nothing() {
-    let model = Arc::new(ReportingModel::default());
+    let model = Arc::new(reporter());
     let engine = world(memory(), Some(model.clone())).await;
     run(&engine).await;
     let before = dump(&engine).await;
-    let asked = model.asked.load(Ordering::SeqCst);
+    let asked = model.asked();
     add(&engine, &[("more.txt", "Gus knows Hal. Ida knows Gus.")]).await;
     let states = layer_states(engine.store.snapshot().await.expect("works").as_ref()).await.expect("read");
     assert!(!states[0].current, "{states:?}");
     let derived = run(&engine).await;
     assert!(derived.kept >= 1 && derived.written >= 1, "{derived:?}");
-    let changed = model.asked.load(Ordering::SeqCst);
+    let changed = model.asked();
     assert_eq!(u64::from(changed - asked), derived.written);
-    remove(&engine, "more.txt").await;
+    remove_source(&engine, "more.txt").await;
     run(&engine).await;
-    assert_eq!(
-        model.asked.load(Ordering::SeqCst),
-        changed,
-        "reports that were paid for are not paid for again"
-    );
+    assert_eq!(model.asked(), changed, "reports that were paid for are not paid for again");
     assert_eq!(dump(&engine).await, before);
 }
 
 #[tokio::test]
 async fn a_failed_report_is_left_to_the_next_run() {
-    let refusing = Arc::new(ReportingModel { refuses: Some("Flo"), ..ReportingModel::default() });
+    let refusing = Arc::new(reporter().refusing("Flo"));
     let mut engine = world(memory(), Some(refusing)).await;
     let derived = run(&engine).await;
     assert!(!derived.current && derived.failed == 1 && derived.written == 1, "{derived:?}");
@@ -191,37 +136,33 @@ async fn a_failed_report_is_left_to_the_next_run() {
     let snapshot = engine.store.snapshot().await.expect("the store works");
     assert_eq!(layer_states(snapshot.as_ref()).await.expect("read")[0].failed, 1);
     drop(snapshot);
-    let model = Arc::new(ReportingModel::default());
+    let model = Arc::new(reporter());
     engine.models.summarize = Some(model.clone());
     let derived = run(&engine).await;
     assert_eq!((derived.current, derived.kept, derived.written), (true, 1, 1));
-    assert_eq!(model.asked.load(Ordering::SeqCst), 1);
+    assert_eq!(model.asked(), 1);
 }
 
 #[tokio::test]
 async fn a_run_that_dies_at_any_commit_is_finished_by_the_next_and_pays_for_nothing_twice() {
-    let model = Arc::new(ReportingModel::default());
-    let whole = world(memory(), Some(model.clone())).await;
-    run(&whole).await;
-    let (expected, calls) = (dump(&whole).await, model.asked.load(Ordering::SeqCst));
-    let mut deaths = 0;
-    for call in 0..40 {
-        for cut in [Cut::Before, Cut::After] {
-            let model = Arc::new(ReportingModel::default());
-            let engine = world(memory(), Some(model.clone())).await;
-            let mut dying = engine.clone();
-            let store = Arc::new(FaultyStore::new(Passing(engine.store.clone()), call, cut));
-            dying.store = store.clone();
-            dying.index.max_concurrent_calls = 1;
-            let outcome = derive(&dying, &Communities, &|_| {}, &|_| true).await;
-            deaths += u32::from(outcome.is_err());
-            run(&engine).await;
-            assert_eq!(dump(&engine).await, expected, "cut {cut:?} at {call}");
-            let asked = model.asked.load(Ordering::SeqCst);
-            assert!(asked <= calls + 1, "at most the call in flight is paid for twice: {asked} of {calls}");
+    check_deaths(&Communities, 40, reporter, async |model| world(memory(), Some(model)).await).await;
+}
+
+#[tokio::test]
+async fn two_builds_send_the_same_prompts() {
+    check_prompts(&Communities, reporter, async |model, reversed| {
+        let mut engine = engine(memory(), Arc::new(ReadingModel::default()));
+        let mut documents = GROUPS.to_vec();
+        if reversed {
+            documents.reverse();
         }
-    }
-    assert!(deaths > 5, "{deaths}");
+        for document in documents {
+            add(&engine, &[document]).await;
+        }
+        engine.models.summarize = Some(model);
+        engine
+    })
+    .await;
 }
 
 #[tokio::test]

@@ -1,62 +1,32 @@
 //! The tree of summaries: planned from vectors, written once, kept while nothing changed, searched at all levels.
 
+#[path = "support/deriving.rs"]
+mod deriving;
 #[path = "support/passing.rs"]
 mod passing;
 mod support;
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
-use async_trait::async_trait;
-use futures::{StreamExt, stream};
-use graphloom_core::{
-    ChatEvent, ChatRequest, ChatStream, Completion, FinishReason, LanguageModel, Member, ModelError, Role,
-    Store, Usage, WorkspaceId, table, write_dump,
+use deriving::{
+    WritingModel, check_deaths, check_prompts, dump, memory, paid_calls, remove_source, run_deriver,
 };
+use graphloom_core::{LanguageModel, Member, Store, table};
 use graphloom_engine::Engine;
 use graphloom_engine::derive::{
-    DeriveReport, Tree, TreeClustering, derive, estimate, layer_states, tree_node, tree_nodes,
+    DeriveReport, Tree, TreeClustering, estimate, layer_states, tree_node, tree_nodes,
 };
 use graphloom_engine::index;
 use graphloom_engine::money::Prices;
 use graphloom_engine::query::{Arm, Mode, QueryNote, Question, retrieve};
-use graphloom_storage::check::check;
-use graphloom_storage::faulty::{Cut, FaultyStore};
-use graphloom_storage::memory::MemoryStore;
-use passing::Passing;
 use support::{ReadingModel, engine, source};
 
-/// Summarizes by repeating the first line of what it reads; fails about texts with `refuses`.
-#[derive(Default)]
-struct SummarizingModel {
-    asked: AtomicU32,
-    /// Every prompt, its messages one after another.
-    prompts: Mutex<Vec<String>>,
-    refuses: Option<&'static str>,
-}
-
-#[async_trait]
-impl LanguageModel for SummarizingModel {
-    fn name(&self) -> &str {
-        "test-summarizer"
-    }
-
-    async fn chat(&self, request: ChatRequest) -> Result<ChatStream, ModelError> {
-        let data = &request.messages.last().expect("a message").content;
-        let prompt = request.messages.iter().map(|message| message.content.as_str()).collect::<Vec<_>>();
-        self.prompts.lock().expect("no panic").push(prompt.join("\n=== user ===\n"));
-        self.asked.fetch_add(1, Ordering::SeqCst);
-        if self.refuses.is_some_and(|word| data.contains(word)) {
-            let what = "overloaded".to_owned();
-            return Err(ModelError::Server { model: "test-summarizer".to_owned(), status: 503, what });
-        }
-        let line = data.lines().nth(1).unwrap_or_default();
-        let usage = Usage { prompt_tokens: 10, completion_tokens: 5, ..Usage::default() };
-        let done = Completion { finish: FinishReason::Stop, usage, attempts: 1 };
-        let answer = format!("## About {}\n\n{line}", data.len());
-        Ok(stream::iter([Ok(ChatEvent::Delta(answer)), Ok(ChatEvent::Done(done))]).boxed())
-    }
+/// Summarizes by repeating the first line of what it reads.
+fn summarizer() -> WritingModel {
+    WritingModel::new("test-summarizer", |data| {
+        format!("## About {}\n\n{}", data.len(), data.lines().nth(1).unwrap_or_default())
+    })
 }
 
 /// The name of a document and its text: one of four groups of people.
@@ -67,7 +37,7 @@ fn text(number: usize) -> (String, String) {
     (format!("{number:02}.txt"), format!("{a} knows {b}. {b} knows {c} since {number} years. {c} knows {a}."))
 }
 
-async fn world(store: Arc<dyn Store>, model: Option<Arc<SummarizingModel>>, texts: usize) -> Engine {
+async fn world(store: Arc<dyn Store>, model: Option<Arc<WritingModel>>, texts: usize) -> Engine {
     let mut engine = engine(store, Arc::new(ReadingModel::default()));
     for number in 0..texts {
         put(&engine, number).await;
@@ -75,10 +45,6 @@ async fn world(store: Arc<dyn Store>, model: Option<Arc<SummarizingModel>>, text
     run_index(&engine).await;
     engine.models.summarize = model.map(|model| model as Arc<dyn LanguageModel>);
     engine
-}
-
-fn memory() -> Arc<dyn Store> {
-    Arc::new(MemoryStore::new(WorkspaceId::default()))
 }
 
 /// The engine with another model for descriptions, so that only summaries of the tree are counted.
@@ -98,22 +64,11 @@ async fn run_index(engine: &Engine) {
 }
 
 async fn remove(engine: &Engine, number: usize) {
-    let snapshot = engine.store.snapshot().await.expect("the store works");
-    let versions = snapshot.documents_of_sources(&[text(number).0]).await.expect("the store works");
-    let ids: Vec<_> = versions.concat().into_iter().map(|document| document.id).collect();
-    index::delete(&indexing(engine), &ids).await.expect("deleting works");
+    remove_source(&indexing(engine), &text(number).0).await;
 }
 
 async fn run(engine: &Engine) -> DeriveReport {
-    derive(engine, &Tree, &|_| {}, &|_| true).await.expect("store and model work")
-}
-
-async fn dump(engine: &Engine) -> String {
-    let snapshot = engine.store.snapshot().await.expect("the store works");
-    assert_eq!(check(snapshot.as_ref()).await.expect("the store works"), [], "the store is sound");
-    let mut lines = Vec::new();
-    write_dump(snapshot.as_ref(), &mut lines).await.expect("memory does not fail");
-    String::from_utf8(lines).expect("a dump is text")
+    run_deriver(engine, &Tree).await
 }
 
 #[tokio::test]
@@ -144,7 +99,7 @@ async fn without_a_model_summaries_are_verbatim_sentences_of_the_passages_below(
 
 #[tokio::test]
 async fn a_model_reads_each_passage_under_its_headings() {
-    let model = Arc::new(SummarizingModel::default());
+    let model = Arc::new(summarizer());
     let mut engine = engine(memory(), Arc::new(ReadingModel::default()));
     let texts = ["# Guests\n\nAda knows Bo.", "# Guests\n\nAda knows Cy.", "# Guests\n\nAda knows Bo."];
     for (number, text) in texts.into_iter().enumerate() {
@@ -153,21 +108,21 @@ async fn a_model_reads_each_passage_under_its_headings() {
     run_index(&engine).await;
     engine.models.summarize = Some(model.clone());
     run(&engine).await;
-    let prompts = model.prompts.lock().expect("no panic").clone();
+    let prompts = model.prompts();
     insta::assert_snapshot!("tree_summary", prompts[0]);
 }
 
 #[tokio::test]
 async fn an_estimate_says_what_is_asked_then_and_nothing_is_left_of_it_afterwards() {
-    let model = Arc::new(SummarizingModel::default());
+    let model = Arc::new(summarizer());
     let engine = world(memory(), Some(model.clone()), 24).await;
     let before = dump(&engine).await;
     let expected = estimate(&engine, &Tree, false, &Prices::default()).await.expect("the store works");
-    assert_eq!(model.asked.load(Ordering::SeqCst), 0, "nothing is asked");
+    assert_eq!(model.asked(), 0, "nothing is asked");
     assert_eq!(dump(&engine).await, before, "nothing is stored");
     let derived = run(&engine).await;
     assert_eq!((expected.nodes, expected.free), (derived.nodes, 0));
-    assert_eq!(expected.total.calls.low, u64::from(model.asked.load(Ordering::SeqCst)));
+    assert_eq!(expected.total.calls.low, u64::from(model.asked()));
     assert_eq!(expected.total.calls.high, derived.written);
     assert!(expected.total.input_tokens.low < expected.total.input_tokens.high, "{expected:?}");
     let done = estimate(&engine, &Tree, false, &Prices::default()).await.expect("the store works");
@@ -176,11 +131,11 @@ async fn an_estimate_says_what_is_asked_then_and_nothing_is_left_of_it_afterward
 
 #[tokio::test]
 async fn a_change_rewrites_what_is_above_it_and_undoing_it_costs_nothing() {
-    let model = Arc::new(SummarizingModel::default());
+    let model = Arc::new(summarizer());
     let engine = world(memory(), Some(model.clone()), 40).await;
     let whole = run(&engine).await;
     let before = dump(&engine).await;
-    let asked = model.asked.load(Ordering::SeqCst);
+    let asked = model.asked();
     assert_eq!(u64::from(asked), whole.written);
     put(&engine, 40).await;
     run_index(&engine).await;
@@ -189,17 +144,17 @@ async fn a_change_rewrites_what_is_above_it_and_undoing_it_costs_nothing() {
     drop(snapshot);
     let derived = run(&engine).await;
     assert!(derived.current && derived.kept >= 1 && derived.written >= 2, "{derived:?}");
-    let changed = model.asked.load(Ordering::SeqCst);
+    let changed = model.asked();
     assert_eq!(u64::from(changed - asked), derived.written);
     remove(&engine, 40).await;
     run(&engine).await;
-    assert_eq!(model.asked.load(Ordering::SeqCst), changed, "summaries are not paid for again");
+    assert_eq!(model.asked(), changed, "summaries are not paid for again");
     assert_eq!(dump(&engine).await, before);
 }
 
 #[tokio::test]
 async fn a_failed_summary_and_those_above_it_are_left_to_the_next_run() {
-    let refusing = Arc::new(SummarizingModel { refuses: Some("Kit"), ..SummarizingModel::default() });
+    let refusing = Arc::new(summarizer().refusing("Kit"));
     let mut engine = world(memory(), Some(refusing), 24).await;
     let derived = run(&engine).await;
     assert!(!derived.current && derived.failed >= 2 && derived.written >= 1, "{derived:?}");
@@ -207,7 +162,7 @@ async fn a_failed_summary_and_those_above_it_are_left_to_the_next_run() {
     let snapshot = engine.store.snapshot().await.expect("the store works");
     assert_eq!(layer_states(snapshot.as_ref()).await.expect("read")[0].failed, derived.failed);
     drop(snapshot);
-    let model = Arc::new(SummarizingModel::default());
+    let model = Arc::new(summarizer());
     engine.models.summarize = Some(model.clone());
     let again = run(&engine).await;
     assert!(again.current);
@@ -216,26 +171,21 @@ async fn a_failed_summary_and_those_above_it_are_left_to_the_next_run() {
 
 #[tokio::test]
 async fn a_run_that_dies_at_any_commit_is_finished_by_the_next_and_pays_for_nothing_twice() {
-    let model = Arc::new(SummarizingModel::default());
-    let whole = world(memory(), Some(model.clone()), 20).await;
-    run(&whole).await;
-    let (expected, calls) = (dump(&whole).await, model.asked.load(Ordering::SeqCst));
-    let mut deaths = 0;
-    for call in 0..calls as usize + 4 {
-        for cut in [Cut::Before, Cut::After] {
-            let model = Arc::new(SummarizingModel::default());
-            let engine = world(memory(), Some(model.clone()), 20).await;
-            let mut dying = engine.clone();
-            dying.store = Arc::new(FaultyStore::new(Passing(engine.store.clone()), call, cut));
-            dying.index.max_concurrent_calls = 1;
-            deaths += u32::from(derive(&dying, &Tree, &|_| {}, &|_| true).await.is_err());
-            run(&engine).await;
-            assert_eq!(dump(&engine).await, expected, "cut {cut:?} at {call}");
-            let asked = model.asked.load(Ordering::SeqCst);
-            assert!(asked <= calls + 1, "at most the call in flight is paid for twice: {asked} of {calls}");
+    check_deaths(&Tree, 12, summarizer, async |model| world(memory(), Some(model), 20).await).await;
+}
+
+#[tokio::test]
+async fn two_builds_send_the_same_prompts() {
+    check_prompts(&Tree, summarizer, async |model, reversed| {
+        let mut engine = engine(memory(), Arc::new(ReadingModel::default()));
+        for number in 0..24 {
+            put(&engine, if reversed { 23 - number } else { number }).await;
         }
-    }
-    assert!(deaths > 5, "{deaths}");
+        run_index(&engine).await;
+        engine.models.summarize = Some(model);
+        engine
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -322,13 +272,11 @@ async fn both_tree_modes_lead_to_passages_and_bring_summaries_into_the_context()
 
 #[tokio::test]
 async fn what_a_person_pays_for_is_in_the_ledger() {
-    let model = Arc::new(SummarizingModel::default());
+    let model = Arc::new(summarizer());
     let engine = world(memory(), Some(model.clone()), 12).await;
     let derived = run(&engine).await;
+    assert_eq!(paid_calls(&engine).await, derived.written);
     let snapshot = engine.store.snapshot().await.expect("the store works");
-    let calls = snapshot.scan(table::Calls, None, 999).await.expect("read");
-    let paid = calls.iter().filter(|call| call.role == Role::Summarize).count() as u64;
-    assert_eq!(paid, derived.written);
     let nodes =
         snapshot.scan(table::Nodes { layer: Tree::name(), level: None }, None, 999).await.expect("read");
     let chunks: BTreeSet<&Member> = nodes

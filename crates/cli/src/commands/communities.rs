@@ -2,18 +2,25 @@
 
 use graphloom_engine::derive::{
     Communities, CommunityEntry, CommunityReport, LayerStatus, communities, community, find_communities,
-    layer_states,
 };
 use serde::Serialize;
 
 use super::App;
+use super::layer::{LayerWords, note_more, place, titled};
 use crate::args::CommunitiesArgs;
-use crate::fault::{Exit, Fault};
+use crate::fault::Exit;
 use crate::output::render::{count, one_line, plain};
 use crate::wire;
 
 /// Characters of a summary in a list.
 const SUMMARY_CHARS: usize = 300;
+
+const WORDS: LayerWords = LayerWords {
+    missing: "no communities yet; `graphloom derive communities` finds them",
+    outdated: "the communities are out of date; `graphloom derive communities` updates them",
+    node: "community",
+    list: "graphloom communities",
+};
 
 #[derive(Serialize)]
 struct Listed {
@@ -30,29 +37,10 @@ pub(crate) async fn run(app: &App, args: &CommunitiesArgs) -> anyhow::Result<Exi
     let store = wire::open_store(&app.config)?;
     let snapshot = store.snapshot().await?;
     let snapshot = snapshot.as_ref();
-    let layers = layer_states(snapshot).await?;
-    let layer = layers.into_iter().find(|layer| layer.layer == Communities::name());
-    match &layer {
-        None => app.output.note("no communities yet; `graphloom derive communities` finds them"),
-        Some(layer) if !layer.current => {
-            app.output.note("the communities are out of date; `graphloom derive communities` updates them");
-        }
-        Some(_) => {}
-    }
+    let layer = WORDS.state(app, snapshot, &Communities::name()).await?;
     if let Some(id) = &args.community {
-        let report = match find_communities(snapshot, id).await?.as_slice() {
-            [] => None,
-            [key] => community(snapshot, key).await?,
-            _ => {
-                let fault =
-                    Fault::usage(format!("more than one community has an id that starts with {id:?}"));
-                return Err(fault.help("write more of the id").into());
-            }
-        };
-        let Some(report) = report else {
-            let fault = Fault::failed(format!("no community {id:?}"));
-            return Err(fault.help("`graphloom communities` lists them").into());
-        };
+        let found = find_communities(snapshot, id).await?;
+        let report = community(snapshot, WORDS.only(&found, id)?).await?.ok_or_else(|| WORDS.unknown(id))?;
         if app.output.json {
             app.output.json(&report)?
         } else {
@@ -83,11 +71,7 @@ fn print_list(app: &App, listed: &Listed) -> anyhow::Result<()> {
     output.line(format_args!("{} {}", output.heading("communities"), levels.join(", ")))?;
     for entry in &listed.communities {
         output.line("")?;
-        output.line(format_args!(
-            "{} {}",
-            output.heading(&one_line(&entry.title, 200)),
-            output.faint(entry.id.as_str())
-        ))?;
+        output.line(titled(output, &entry.title, &entry.id))?;
         output.line(format_args!(
             "rating {}, {}, {}, written by {}",
             entry.rating,
@@ -97,21 +81,14 @@ fn print_list(app: &App, listed: &Listed) -> anyhow::Result<()> {
         ))?;
         output.line(one_line(&entry.summary, SUMMARY_CHARS))?;
     }
-    let more = listed.total - listed.communities.len();
-    if more > 0 {
-        output.note(format_args!("{more} more; --limit sets how many are listed"));
-    }
+    note_more(output, listed.total, listed.communities.len());
     Ok(())
 }
 
 fn print_report(app: &App, report: &CommunityReport) -> anyhow::Result<()> {
     let output = &app.output;
     let entry = &report.entry;
-    output.line(format_args!(
-        "{} {}",
-        output.heading(&one_line(&entry.title, 200)),
-        output.faint(entry.id.as_str())
-    ))?;
+    output.line(titled(output, &entry.title, &entry.id))?;
     output.line(format_args!(
         "level {}, {}, {}, written by {}",
         entry.level,
@@ -130,11 +107,9 @@ fn print_report(app: &App, report: &CommunityReport) -> anyhow::Result<()> {
             output.line(format_args!("  {}", one_line(&finding.explanation, 10_000)))?;
         }
         for reference in &finding.references {
-            let (first, last) = reference.lines;
-            let lines = if first == last { format!("{first}") } else { format!("{first}-{last}") };
             output.line(format_args!(
                 "  {} \"{}\"",
-                output.faint(&format!("{}:{lines}", plain(&reference.source))),
+                output.faint(&place(&reference.source, reference.lines)),
                 one_line(&reference.quote, 400)
             ))?;
         }

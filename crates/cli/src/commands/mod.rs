@@ -21,6 +21,7 @@ mod graph;
 mod import;
 mod indexing;
 mod key;
+mod layer;
 mod mcp;
 mod model;
 mod parse;

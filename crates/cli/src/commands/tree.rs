@@ -1,14 +1,15 @@
 //! `graphloom tree`: summaries of passages, and what each is made of.
 
 use graphloom_engine::derive::{
-    CommunityName, LayerStatus, Quote, Tree, TreeEntry, TreeNodeView, TreePassage, find_tree_nodes,
-    layer_states, tree_node, tree_nodes,
+    LayerStatus, NodeName, Quote, Tree, TreeEntry, TreeNodeView, TreePassage, find_tree_nodes, tree_node,
+    tree_nodes,
 };
 use serde::Serialize;
 
 use super::App;
+use super::layer::{LayerWords, note_more, place, titled};
 use crate::args::TreeArgs;
-use crate::fault::{Exit, Fault};
+use crate::fault::Exit;
 use crate::output::render::{count, one_line, plain};
 use crate::wire;
 
@@ -16,6 +17,13 @@ use crate::wire;
 const SUMMARY_CHARS: usize = 300;
 /// Characters of a passage.
 const PASSAGE_CHARS: usize = 160;
+
+const WORDS: LayerWords = LayerWords {
+    missing: "no tree yet; `graphloom derive tree` builds it",
+    outdated: "the tree is out of date; `graphloom derive tree` updates it",
+    node: "node",
+    list: "graphloom tree",
+};
 
 #[derive(Serialize)]
 struct TreeOutput {
@@ -32,26 +40,10 @@ pub(crate) async fn run(app: &App, args: &TreeArgs) -> anyhow::Result<Exit> {
     let store = wire::open_store(&app.config)?;
     let snapshot = store.snapshot().await?;
     let snapshot = snapshot.as_ref();
-    let layer = layer_states(snapshot).await?.into_iter().find(|layer| layer.layer == Tree::name());
-    match &layer {
-        None => app.output.note("no tree yet; `graphloom derive tree` builds it"),
-        Some(layer) if !layer.current => {
-            app.output.note("the tree is out of date; `graphloom derive tree` updates it");
-        }
-        Some(_) => {}
-    }
+    let layer = WORDS.state(app, snapshot, &Tree::name()).await?;
     if let Some(id) = &args.node {
-        let node = match find_tree_nodes(snapshot, id).await?.as_slice() {
-            [] => None,
-            [key] => tree_node(snapshot, key).await?,
-            _ => {
-                let fault = Fault::usage(format!("more than one node has an id that starts with {id:?}"));
-                return Err(fault.help("write more of the id").into());
-            }
-        };
-        let Some(node) = node else {
-            return Err(Fault::failed(format!("no node {id:?}")).help("`graphloom tree` lists them").into());
-        };
+        let found = find_tree_nodes(snapshot, id).await?;
+        let node = tree_node(snapshot, WORDS.only(&found, id)?).await?.ok_or_else(|| WORDS.unknown(id))?;
         if app.output.json {
             app.output.json(&node)?
         } else {
@@ -91,11 +83,7 @@ fn print_list(app: &App, listed: &TreeOutput) -> anyhow::Result<()> {
     output.line(format_args!("{} {levels}", output.heading("tree")))?;
     for TreeEntry { id, level, title, summary, by, passages, parts } in &listed.nodes {
         output.line("")?;
-        output.line(format_args!(
-            "{} {}",
-            output.heading(&one_line(title, 120)),
-            output.faint(id.as_str())
-        ))?;
+        output.line(titled(output, title, id))?;
         output.line(format_args!(
             "level {level}, {} in {}, written by {}",
             count(*passages, "passage"),
@@ -104,10 +92,7 @@ fn print_list(app: &App, listed: &TreeOutput) -> anyhow::Result<()> {
         ))?;
         output.line(one_line(summary, SUMMARY_CHARS))?;
     }
-    let more = listed.total - listed.nodes.len();
-    if more > 0 {
-        output.note(format_args!("{more} more; --limit sets how many are listed"));
-    }
+    note_more(output, listed.total, listed.nodes.len());
     Ok(())
 }
 
@@ -115,7 +100,7 @@ fn print_node(app: &App, node: &TreeNodeView) -> anyhow::Result<()> {
     let output = &app.output;
     let TreeNodeView { entry, parents, nodes, members, quotes } = node;
     let TreeEntry { id, level, title, summary, by, passages, .. } = entry;
-    output.line(format_args!("{} {}", output.heading(&one_line(title, 120)), output.faint(id.as_str())))?;
+    output.line(titled(output, title, id))?;
     output.line(format_args!("level {level}, {}, written by {}", count(*passages, "passage"), plain(by)))?;
     output.line("")?;
     if quotes.is_empty() {
@@ -128,7 +113,7 @@ fn print_node(app: &App, node: &TreeNodeView) -> anyhow::Result<()> {
     for (heading, named) in sections.into_iter().filter(|(_, named)| !named.is_empty()) {
         output.line("")?;
         output.line(output.heading(heading))?;
-        for CommunityName { id, title } in named {
+        for NodeName { id, title } in named {
             output.line(format_args!("  {} {}", one_line(title, 120), output.faint(id.as_str())))?;
         }
     }
@@ -141,12 +126,4 @@ fn print_node(app: &App, node: &TreeNodeView) -> anyhow::Result<()> {
         }
     }
     Ok(())
-}
-
-/// `notes.md:3-7`.
-fn place(source: &str, (first, last): (u32, u32)) -> String {
-    match first == last {
-        true => format!("{}:{first}", plain(source)),
-        false => format!("{}:{first}-{last}", plain(source)),
-    }
 }

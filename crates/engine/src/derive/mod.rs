@@ -8,10 +8,11 @@ mod communities;
 mod estimate;
 mod imported;
 mod material;
+mod pages;
 mod plan;
 mod report;
 mod run;
-mod show;
+mod show_communities;
 mod show_tree;
 mod summary;
 mod tree;
@@ -25,12 +26,12 @@ use graphloom_core::{
 pub use communities::{Communities, MAX_COMMUNITY_SIZE, MAX_REPORT_CONTEXT_TOKENS};
 pub use estimate::{DeriveEstimate, estimate};
 pub use imported::{About, ImportedFinding, ImportedReport, keep_reports, reports_in_use};
+pub use pages::{NodeName, Quote};
 pub use plan::LayerPlan;
 pub use report::{Finding, RULES, Reference, Report, ReportSource};
 pub use run::{DeriveError, DeriveReport, derive};
-pub use show::{
-    CommunityEntry, CommunityName, CommunityReport, Quote, QuotedFinding, communities, community,
-    find_communities,
+pub use show_communities::{
+    CommunityEntry, CommunityReport, QuotedFinding, communities, community, find_communities,
 };
 pub use show_tree::{TreeEntry, TreeNodeView, TreePassage, find_tree_nodes, tree_node, tree_nodes};
 pub use summary::{MAX_SUMMARY_CONTEXT_TOKENS, NodeSummary, Topic};

@@ -8,6 +8,7 @@ mod remembering;
 mod reporting;
 mod reranking;
 mod retrieving;
+mod suggesting;
 mod walking;
 mod world;
 

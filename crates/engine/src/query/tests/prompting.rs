@@ -7,7 +7,7 @@ use super::world::World;
 use super::{found, question};
 use crate::prompt::Prompts;
 
-fn printed(messages: &[ChatMessage]) -> String {
+pub(super) fn printed(messages: &[ChatMessage]) -> String {
     let message = |message: &ChatMessage| format!("<<{:?}>>\n{}", message.role, message.content);
     messages.iter().map(message).collect::<Vec<_>>().join("\n")
 }

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use futures::StreamExt;
 use graphloom_core::{
-    ChatEvent, ChatRequest, ChatStream, Completion, DocumentFilter, FinishReason, LanguageModel, ModelError,
-    Usage,
+    ChatEvent, ChatMessage, ChatRequest, ChatStream, Completion, DocumentFilter, FinishReason, LanguageModel,
+    ModelError, Usage,
 };
 use serde_json::json;
 
@@ -68,6 +68,14 @@ impl Analyst {
         let asked = self.asked.lock().expect("no test panics here");
         let of_kind = asked.iter().filter(|(kind, _)| *kind == what);
         of_kind.map(|(_, request)| request.messages[1].content.clone()).collect()
+    }
+
+    /// All messages of the first request of a kind.
+    fn first_prompt(&self, what: &str) -> String {
+        let asked = self.asked.lock().expect("no test panics here");
+        let (_, request) = asked.iter().find(|(kind, _)| *kind == what).expect("it was asked");
+        let message = |message: &ChatMessage| format!("<<{:?}>>\n{}", message.role, message.content);
+        request.messages.iter().map(message).collect::<Vec<_>>().join("\n")
     }
 }
 
@@ -335,4 +343,20 @@ async fn the_prompts_of_points_are_these() {
     insta::assert_snapshot!("points_context", retrieval.context);
     let local = found(&world, &asking(Mode::CommunityLocal, "Who wrote notes?")).await;
     insta::assert_snapshot!("local_context", local.context);
+}
+
+#[tokio::test]
+async fn the_prompts_of_ratings_steps_and_answers_are_these() {
+    let mut world = World::library().await;
+    derive(&world.engine, &Communities, &|_| {}, &|_| true).await.expect("the store works");
+    let analyst = Analyst { follow_up: Some("Who was Ada?"), ..Analyst::default() }.in_world(&mut world);
+    let mut asked = asking(Mode::CommunityGlobal, "What did Charles Babbage do in London?");
+    asked.reports.rate = RateReports::Model;
+    found(&world, &asked).await;
+    let asked = asking(Mode::Drift, "How do the people of London live?");
+    let retrieval = found(&world, &asked).await;
+    answered(&world, &asked, &retrieval).await;
+    for kind in ["rate", "drift", "answer"] {
+        insta::assert_snapshot!(format!("{kind}_prompt"), analyst.first_prompt(kind));
+    }
 }

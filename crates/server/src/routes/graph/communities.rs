@@ -134,7 +134,7 @@ struct Quote {
 
 impl From<CommunityReport> for Report {
     fn from(report: CommunityReport) -> Self {
-        let named = |it: graphloom_engine::derive::CommunityName| TitledCommunity {
+        let named = |it: graphloom_engine::derive::NodeName| TitledCommunity {
             id: it.id.to_string(),
             title: it.title,
         };

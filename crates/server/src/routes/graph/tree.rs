@@ -3,8 +3,8 @@
 use axum::extract::Path;
 use axum::routing::get;
 use graphloom_engine::derive::{
-    CommunityName, Quote, Tree, TreeEntry, TreeNodeView, TreePassage, find_tree_nodes, layer_states,
-    tree_node, tree_nodes,
+    NodeName, Quote, Tree, TreeEntry, TreeNodeView, TreePassage, find_tree_nodes, layer_states, tree_node,
+    tree_nodes,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -144,7 +144,7 @@ impl From<TreeEntry> for TreeEntryItem {
 impl From<TreeNodeView> for TreeNodeItem {
     fn from(node: TreeNodeView) -> Self {
         let TreeNodeView { entry, parents, nodes, members, quotes } = node;
-        let part = |CommunityName { id, title }| Part { id: id.to_string(), title };
+        let part = |NodeName { id, title }| Part { id: id.to_string(), title };
         let passage = |passage: TreePassage| {
             let TreePassage { chunk, document, source, start, end, lines, text } = passage;
             let (chunk_id, document) = (chunk.to_string(), document.to_string());

@@ -43,6 +43,7 @@
 #   reports             prompt tokens of reports and of a question about everything, by Graphloom and GraphRAG; needs no harness
 #   asof                questions as of a date on texts about 550 successions, offline: are the answers right, and is a claim retired without a reason? needs no harness
 #   communities         communities by Graphloom, igraph, leidenalg and graspologic-native on the same graphs; needs no harness
+#   weights             communities with both weights of edges on the text of GraphRAG's example: how many, how large; needs no harness
 #   trees               RAPTOR's clustering by umap-learn and scikit-learn, and Graphloom's, on the same vectors
 #   derive              kill -9 while layers are derived, 20 times each, and 1% of the documents changed; needs no harness
 #   tree-modes          modes tree and tree_descent with both clusterings, beside naive and contextual, offline, on all question sets; needs no harness
@@ -58,6 +59,7 @@
 # SCALE_CHUNKS             sizes of scale-synthetic, such as "10000 1000000"
 # SCALE_OPTIONS            more options of graphloom-bench-scale, such as "--relation-vectors 0.1", "--no-graph" or "--shuffled"
 # SCALE_FOLDER             where its stores are kept and found again (default: a temporary folder, removed at the end)
+# TREE_MODES_OPTIONS       more options of tree-modes, such as "--set musique_train100 --first 50"
 # LARGE_PATHS              documents of your own for large: files and folders, "book.txt manual"
 # SERVE_FOLDER             where the stores of serve are kept and found again (default: serve in BENCH_HOME's work; without a harness the target folder's)
 # BENCH_TOOLS              where Python packages of the steps mcp, clients, schemathesis and webui are installed (default: the target folder's bench-tools)
@@ -299,6 +301,13 @@ for step in $steps; do
         "$python" "$root/bench/reports.py" "$bin/graphloom" --data "$graphrag"
         continue
         ;;
+    weights)
+        build
+        [ -d "$graphrag" ] || { echo "bench: no tables at $graphrag; set GRAPHLOOM_BENCH_GRAPHRAG" >&2; exit 2; }
+        python=$(python_with weights pandas pyarrow)
+        "$python" "$root/bench/weights.py" --graphloom "$bin/graphloom" --data "$graphrag"
+        continue
+        ;;
     trees)
         has_questions
         has_harness || { echo "bench: trees needs the harness's embedder; set GRAPHLOOM_BENCH_HARNESS" >&2; exit 2; }
@@ -317,7 +326,8 @@ for step in $steps; do
     tree-modes)
         has_questions
         build
-        python3 "$root/bench/tree_modes.py" --graphloom "$bin/graphloom" --questions "$questions"
+        # shellcheck disable=SC2086
+        python3 "$root/bench/tree_modes.py" --graphloom "$bin/graphloom" --questions "$questions" ${TREE_MODES_OPTIONS:-}
         continue
         ;;
     embedders)

@@ -4,10 +4,12 @@
                   [--work DIR]
 
 Passages are indexed once a set with the built-in embedder, and the tree is derived with summaries by rules. Prints the recall of
-each mode, the number of nodes and the seconds that the tree took, in Markdown. `--first` asks so many questions of each set alone; all
+each mode, the number of nodes and the seconds that the tree took, in Markdown; and of `auto` fused with `naive` and with `tree`: whether
+what is found through nodes adds to what `auto` finds. `--first` asks so many questions of each set alone; all
 passages are indexed.
 """
 import argparse
+import collections
 import json
 import os
 import pathlib
@@ -56,12 +58,30 @@ def main():
     def recall(name, modes, *more):
         out = work / "run.json"
         run("eval", "retrieval", "--data", str(questions(name)), "--modes", modes, "--k", "5,10", "--out", str(out), *more)
-        groups = json.loads(out.read_text())["groups"]
-        return {group["arm"]: [group["metrics"][f"recall@{k}"]["mean"] for k in (5, 10)] for group in groups}
+        result = json.loads(out.read_text())
+        for row in result["rows"]:
+            ranked[row["arm"], row["id"]] = row["ranked"]
+            gold[row["id"]] = set(row["gold"])
+        whole = [group for group in result["groups"] if group.get("type") is None]
+        return {group["arm"]: [group["metrics"][f"recall@{k}"]["mean"] for k in (5, 10)] for group in whole}
+
+    def fused(one, other):
+        """Recall of two modes' lists together, by reciprocal ranks."""
+        sums = [0.0, 0.0]
+        for question, wanted in gold.items():
+            scores = collections.Counter()
+            for arm in (one, other):
+                for rank, passage in enumerate(ranked[arm, question], 1):
+                    scores[passage] += 1 / (60 + rank)
+            best = [passage for passage, _ in sorted(scores.items(), key=lambda entry: (-entry[1], entry[0]))]
+            for place, k in enumerate((5, 10)):
+                sums[place] += len(wanted & set(best[:k])) / max(len(wanted), 1)
+        return [total / max(len(gold), 1) for total in sums]
 
     print("| set | mode | clustering | recall@5 | recall@10 | nodes | seconds |")
     print("|---|---|---|---|---|---|---|")
     for name in names:
+        ranked, gold = {}, {}
         for mode, (five, ten) in recall(name, "naive,contextual,auto").items():
             print(f"| {name} | {mode} | | {five:.3f} | {ten:.3f} | | |", flush=True)
         for clustering in arguments.clustering or CLUSTERINGS:
@@ -71,6 +91,9 @@ def main():
             seconds = time.time() - begin
             for mode, (five, ten) in recall(name, "tree,tree_descent", *option).items():
                 print(f"| {name} | {mode} | {clustering} | {five:.3f} | {ten:.3f} | {summary['nodes']} | {seconds:.1f} |", flush=True)
+            for other in ("naive", "tree"):
+                five, ten = fused("auto", other)
+                print(f"| {name} | auto and {other} | {clustering} | {five:.3f} | {ten:.3f} | | |", flush=True)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ use futures::channel::oneshot;
 /// A bounded number of permits, shared by all documents of a run and handed out in the order in which they were asked for.
 ///
 /// A permit may be handed to a future that is not being polled, which then keeps it. So a future that asks for one is
-/// polled until it is done or dropped: see [`AnswerStream`](super::arriving::Arriving).
+/// polled until it is done or dropped: see [`AnswerStream`](super::arriving::AnswerStream).
 pub(super) struct Permits(Arc<Mutex<State>>);
 
 /// One permit; dropping it gives it back.

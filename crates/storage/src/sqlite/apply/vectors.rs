@@ -43,7 +43,7 @@ pub(super) fn put_vectors(
         planter.put(item.kind(), (slot, key), &data, known.is_none())?;
         touch(touched, item.kind(), key, VECTOR);
     }
-    Ok(())
+    planter.finish()
 }
 
 pub(super) fn remove_vector(

@@ -11,8 +11,15 @@ use rusqlite::{Connection, Result, Row, params_from_iter};
 use super::super::sums::{self, Table};
 
 /// Tables that are not copied: they are made again from others.
-const MADE_AGAIN: [&str; 6] =
-    ["changes", "empty_extractions", "rejects", "vector_nodes", "vector_places", "vector_trees"];
+const MADE_AGAIN: [&str; 7] = [
+    "changes",
+    "empty_extractions",
+    "growing_trees",
+    "rejects",
+    "vector_nodes",
+    "vector_places",
+    "vector_trees",
+];
 /// Damaged rows whose values are kept for the report and for what is done about them, in each table.
 const MAX_DAMAGED: usize = 10_000;
 

@@ -33,6 +33,7 @@ pub(super) const MIGRATIONS: &[Migration] = &[
     add_layers,
     store_sparse_vectors_coarsely,
     add_claims,
+    grow_trees,
 ];
 
 /// Version 1.
@@ -422,6 +423,16 @@ fn add_claims(conn: &Connection) -> rusqlite::Result<()> {
         ) WITHOUT ROWID;
         CREATE UNIQUE INDEX claims_by_chunk ON claims (chunk, ordinal);
         CREATE INDEX claims_by_object ON claims (object) WHERE object IS NOT NULL;
+        ",
+    )
+}
+
+/// Trees of vectors that do not hold all of them yet.
+fn grow_trees(conn: &Connection) -> rusqlite::Result<()> {
+    conn.execute_batch(
+        "
+        -- Older vectors are in the tree up to the key `after`.
+        CREATE TABLE growing_trees (kind INTEGER PRIMARY KEY, after TEXT NOT NULL);
         ",
     )
 }

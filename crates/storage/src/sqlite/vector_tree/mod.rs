@@ -8,13 +8,14 @@
 //!
 //! A search goes down to the leaves whose directions are nearest to the question's and reads them whole. What it misses is
 //! what lies far from its leaf's direction; what it finds is scored and ordered exactly. Kinds of few vectors have no tree and
-//! are searched exactly (`vectors.rs`).
+//! are searched exactly (`vectors.rs`), and so are those whose tree is still growing (`grow.rs`).
 //!
 //! Sources: Nister, Stewenius, "Scalable Recognition with a Vocabulary Tree", CVPR 2006 (the tree); Xu et al., "SPFresh:
 //! Incremental In-Place Update for Billion-Scale Vector Search", SOSP 2023 (splitting in place of training again).
 
 mod cache;
 mod descent;
+mod grow;
 mod node;
 mod put;
 mod search;
@@ -22,6 +23,8 @@ mod settle;
 mod split;
 #[cfg(test)]
 mod tests;
+
+use std::collections::BTreeMap;
 
 use graphloom_core::ItemKind;
 use rusqlite::{Connection, OptionalExtension, Result, params};
@@ -39,6 +42,8 @@ pub(super) use search::TreeSearch;
 pub(super) struct TreeLimits {
     /// Vectors of a kind that are searched exactly; of more there is a tree, of less than half of it none any more.
     pub(super) exact_vectors: u64,
+    /// Older vectors that a commit puts into a growing tree at least.
+    pub(super) grown_by: usize,
     /// Rows of a node.
     pub(super) node_rows: usize,
     /// Inner nodes of a level that a search goes on from, and that a new vector may go down through.
@@ -64,6 +69,8 @@ impl Default for TreeLimits {
     fn default() -> Self {
         Self {
             exact_vectors: 32 << 10,
+            // Some tenth of a second of work.
+            grown_by: 256,
             node_rows: 128,
             search_width: 64,
             insert_width: 16,
@@ -101,9 +108,12 @@ impl Tree {
     }
 }
 
-/// The root of the kind's tree; `None` where it has few vectors.
+/// The root of the kind's tree; `None` where it has few vectors, or not all of them are in the tree yet.
 pub(super) fn root(conn: &Connection, kind: ItemKind) -> Result<Option<i64>> {
-    Tree::read(conn, kind).map(|tree| tree.root)
+    match Tree::read(conn, kind)?.root {
+        Some(root) if !grow::is_growing(conn, kind)? => Ok(Some(root)),
+        _ => Ok(None),
+    }
 }
 
 /// Puts vectors into the trees of a file, which nothing else changes meanwhile.
@@ -111,11 +121,13 @@ pub(super) struct Planter<'a> {
     conn: &'a Connection,
     limits: TreeLimits,
     known: NodeReads,
+    /// How many vectors of each kind were put.
+    put: BTreeMap<ItemKind, usize>,
 }
 
 impl<'a> Planter<'a> {
     pub(super) fn new(conn: &'a Connection, limits: TreeLimits) -> Self {
-        Self { conn, limits, known: NodeReads::default() }
+        Self { conn, limits, known: NodeReads::default(), put: BTreeMap::new() }
     }
 
     /// Notes a vector that was stored under `slot`; where there was one, `is_new` is false and it is replaced.
@@ -126,26 +138,39 @@ impl<'a> Planter<'a> {
         data: &[u8],
         is_new: bool,
     ) -> Result<()> {
-        let Self { conn, limits, known } = self;
+        let Self { conn, limits, known, put } = self;
+        *put.entry(kind).or_default() += 1;
         let mut tree = Tree::read(conn, kind)?;
         if is_new {
             tree.vectors += 1;
         }
-        match tree.root {
-            Some(root) => {
-                if !is_new {
-                    take_out(conn, slot)?;
-                }
-                let builder = Builder { conn, limits: *limits, root, known };
-                tree.root = Some(builder.put(slot, key, data)?);
+        if tree.root.is_none() {
+            if tree.vectors > limits.exact_vectors {
+                tree.root = Some(grow::begin(conn, *limits, kind, data)?);
+            } else if !is_new {
+                return Ok(());
             }
-            None if tree.vectors > limits.exact_vectors => {
-                tree.root = Some(plant(conn, *limits, kind, data)?);
+        }
+        if let Some(root) = tree.root {
+            if !is_new {
+                take_out(conn, slot)?;
             }
-            None if !is_new => return Ok(()),
-            None => {}
+            tree.root = Some(Builder { conn, limits: *limits, root, known }.put(slot, key, data)?);
         }
         tree.write(conn, kind)
+    }
+
+    /// Ends the changes of a commit: trees that are growing get some of the older vectors.
+    pub(super) fn finish(self) -> Result<()> {
+        let Self { conn, limits, mut known, put } = self;
+        for (kind, new) in put {
+            let mut tree = Tree::read(conn, kind)?;
+            if let Some(root) = tree.root {
+                tree.root = Some(grow::go_on(conn, limits, &mut known, kind, root, new)?);
+                tree.write(conn, kind)?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -156,7 +181,7 @@ pub(super) fn remove(conn: &Connection, limits: TreeLimits, kind: ItemKind, slot
     if let Some(root) = tree.root {
         take_out(conn, slot)?;
         if tree.vectors < limits.exact_vectors / 2 {
-            fell(conn, root)?;
+            grow::abandon(conn, kind, root)?;
             tree.root = None;
         }
     }
@@ -183,7 +208,7 @@ pub(super) fn plant_all(conn: &Connection, limits: TreeLimits) -> Result<()> {
 /// Packs the leaves of trees of sparse vectors, which a file of an older release does not have packed.
 pub(super) fn pack_leaves(conn: &Connection) -> Result<()> {
     for kind in ItemKind::ALL {
-        let Some(root) = root(conn, kind)? else { continue };
+        let Some(root) = Tree::read(conn, kind)?.root else { continue };
         let mut select = conn.prepare(
             "SELECT x.data FROM vectors v JOIN vector_data x ON x.slot = v.slot WHERE v.kind = ?1 LIMIT 1",
         )?;
@@ -214,7 +239,6 @@ fn plant(conn: &Connection, limits: TreeLimits, kind: ItemKind, data: &[u8]) -> 
         root = Builder { conn, limits, root, known: &mut known }.put(slot, key, data)?;
         Ok(())
     })?;
-    tracing::info!(?kind, "vectors are many and are searched by a tree from now on");
     Ok(root)
 }
 
@@ -231,12 +255,25 @@ pub(super) fn contradictions(conn: &Connection) -> Result<Vec<String>> {
         }
         if let Some(root) = tree.root {
             let in_leaves = compare_leaves(conn, kind, root, &mut found)?;
-            if in_leaves != vectors {
-                found.push(format!("{kind:?}: {in_leaves} of {vectors} vectors are in its leaves"));
+            // Until a tree has grown, older vectors have no place in it.
+            let places = match grow::is_growing(conn, kind)? {
+                true => count_places(conn, kind)?,
+                false => vectors,
+            };
+            if in_leaves != places {
+                found.push(format!("{kind:?}: {in_leaves} of {places} vectors are in its leaves"));
             }
         }
     }
     Ok(found)
+}
+
+/// How many vectors of a kind have a place in its tree.
+fn count_places(conn: &Connection, kind: ItemKind) -> Result<u64> {
+    let mut count = conn.prepare(
+        "SELECT count(*) FROM vectors v JOIN vector_places p ON p.slot = v.slot WHERE v.kind = ?1",
+    )?;
+    count.query_row([rows::kind_code(kind)], |row| rows::unsigned(row, 0))
 }
 
 /// Compares the rows of a tree's leaves with the stored vectors; returns how many there are.

@@ -19,6 +19,7 @@ use crate::vector;
 /// Trees from the first vector on, with small nodes of which every one is read: so they miss nothing.
 const READ_WHOLLY: TreeLimits = TreeLimits {
     exact_vectors: 0,
+    grown_by: 3,
     node_rows: 4,
     search_width: usize::MAX,
     insert_width: 2,
@@ -73,7 +74,22 @@ impl Fixture {
     }
 
     fn put(&self, number: u64, vector: &[f32]) {
-        self.put_with(&mut Planter::new(&self.conn, self.limits), number, vector);
+        let mut planter = Planter::new(&self.conn, self.limits);
+        self.put_with(&mut planter, number, vector);
+        planter.finish().expect("grown");
+    }
+
+    /// Puts vectors of these numbers in one commit.
+    fn put_all(&self, numbers: Range<u64>) {
+        let mut planter = Planter::new(&self.conn, self.limits);
+        for number in numbers {
+            self.put_with(&mut planter, number, &near_a_direction(number));
+        }
+        planter.finish().expect("grown");
+    }
+
+    fn contradictions(&self) -> Vec<String> {
+        contradictions(&self.conn).expect("a look")
     }
 
     fn put_with(&self, planter: &mut Planter<'_>, number: u64, vector: &[f32]) {
@@ -194,7 +210,50 @@ fn vectors_put_together_make_the_tree_that_they_make_one_by_one() {
         together.put_with(&mut planter, number, &vector);
         one_by_one.put(number, &vector);
     }
+    planter.finish().expect("grown");
     assert!(together.nodes() == one_by_one.nodes());
+}
+
+#[test]
+fn a_kind_that_becomes_many_gets_its_tree_over_several_commits() {
+    let fixture = Fixture::new(TreeLimits { exact_vectors: 2000, grown_by: 256, ..READ_WHOLLY });
+    fixture.put_all(0..2000);
+    assert_eq!(fixture.root(), None, "few vectors have no tree");
+    let mut commits = 0;
+    while fixture.root().is_none() {
+        assert_eq!(fixture.contradictions(), Vec::<String>::new());
+        fixture.put_all(2000 + commits..2001 + commits);
+        commits += 1;
+        // One that is in the tree, or is not yet.
+        fixture.put(commits * 17, &near_a_direction(9000 + commits));
+        fixture.remove(commits * 31);
+    }
+    assert!((3..2000).contains(&commits), "the tree is made in parts: {commits} commits");
+    assert_eq!(fixture.contradictions(), Vec::<String>::new());
+    let stored: i64 =
+        fixture.conn.query_row("SELECT count(*) FROM vectors", [], |row| row.get(0)).expect("a count");
+    assert_eq!(fixture.slots().len() as i64, stored);
+}
+
+#[test]
+fn a_growing_tree_is_complete_before_there_are_twice_as_many_vectors() {
+    let fixture = Fixture::new(TreeLimits { exact_vectors: 3000, ..READ_WHOLLY });
+    (0..10).for_each(|commit| fixture.put_all(600 * commit..600 * (commit + 1)));
+    assert_eq!(fixture.slots().len(), 6000);
+    assert_eq!(fixture.contradictions(), Vec::<String>::new());
+}
+
+#[test]
+fn a_kind_that_becomes_few_before_its_tree_has_grown_has_none() {
+    let fixture = Fixture::new(TreeLimits { exact_vectors: 1000, ..READ_WHOLLY });
+    fixture.put_all(0..1000);
+    fixture.put_all(1000..1001);
+    (0..600).for_each(|number| fixture.remove(number));
+    assert_eq!(fixture.nodes(), []);
+    assert_eq!(fixture.contradictions(), Vec::<String>::new());
+    fixture.put_all(0..600);
+    fixture.put_all(2000..2010);
+    assert_eq!(fixture.contradictions(), Vec::<String>::new());
 }
 
 #[test]
@@ -298,7 +357,7 @@ fn what_is_staged_takes_no_place_among_the_hits_of_a_filter() {
 
 #[test]
 fn there_is_a_tree_only_while_vectors_are_many() {
-    let fixture = Fixture::new(TreeLimits { exact_vectors: 20, ..READ_WHOLLY });
+    let fixture = Fixture::new(TreeLimits { exact_vectors: 20, grown_by: 20, ..READ_WHOLLY });
     for number in 0..21 {
         assert_eq!(fixture.root(), None, "at {number}");
         fixture.put(number, &near_a_direction(number));

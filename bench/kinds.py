@@ -21,8 +21,8 @@ import languages
 
 HERE = pathlib.Path(__file__).resolve().parent
 MODES = ("naive", "contextual", "mix", "auto")
-# A walk without steps that starts at the full-text hits.
-WORDS = {"mode": "auto", "walk": {
+# PageRank without steps that starts at the full-text hits.
+WORDS = {"mode": "auto", "pagerank": {
     "damping": 0, "facts": 0, "names": 0, "direct": 0, "passage_words": 100, "passage_temperature": 100, "decompose": "off"}}
 RANKS = (1, 5, 10)
 SMALL_SET = 50

@@ -208,6 +208,16 @@ impl LayerName {
             Err(InvalidLayerName(name.to_owned()))
         }
     }
+
+    /// What the keys of its nodes begin with, and no others.
+    pub fn key_prefix(&self) -> String {
+        format!("{self}-")
+    }
+
+    /// Whether the id of a node is of this layer.
+    pub fn holds(&self, node: &str) -> bool {
+        node.strip_prefix(self.as_str()).is_some_and(|rest| rest.starts_with('-'))
+    }
 }
 
 impl NodeKey {
@@ -219,7 +229,7 @@ impl NodeKey {
             hasher.push(member.kind());
             hasher.push(member.id());
         }
-        Self(format!("{layer}-{}", hasher.hex()))
+        Self(format!("{}{}", layer.key_prefix(), hasher.hex()))
     }
 
     /// The layer that the key begins with.

@@ -125,6 +125,8 @@ mod tests {
         assert_eq!(node.members, [member("A"), member("B")]);
         assert_eq!(node.key, LayerNode::new(&layer, 1, vec![member("A"), member("B")]).key);
         assert!(node.key.as_str().starts_with("themes-"), "{}", node.key);
+        assert!(layer.holds(node.key.as_str()));
+        assert!(!LayerName::new("theme").expect("a name").holds(node.key.as_str()));
         let chunk = Member::Chunk(ChunkId::from_stored("A"));
         let others = [
             LayerNode::new(&layer, 2, node.members.clone()),

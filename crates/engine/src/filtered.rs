@@ -85,12 +85,12 @@ impl<'a> FilteredSnapshot<'a> {
         limit: usize,
         min_score: f32,
     ) -> SearchRequest {
-        SearchRequest::by_vector(kind, vector, limit, min_score).within(self.allowed.clone())
+        SearchRequest::by_vector(kind, vector, limit, min_score).filtered(self.allowed.clone())
     }
 
     /// A search for the allowed entries of `kind` that match the words best.
     pub(crate) fn by_words(&self, kind: ItemKind, text: &str, limit: usize) -> SearchRequest {
-        SearchRequest::by_words(kind, text, limit).within(self.allowed.clone())
+        SearchRequest::by_words(kind, text, limit).filtered(self.allowed.clone())
     }
 
     /// Entities as what is allowed describes them; `None` where unknown or not allowed.

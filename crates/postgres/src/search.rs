@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use graphloom_core::{FilteredIds, ItemKind};
-use graphloom_rules::search::{ScoredId, TextQuery, VectorQuery};
+use graphloom_core::ItemKind;
+use graphloom_rules::search::{Only, ScoredId, TextQuery, VectorQuery};
 use graphloom_rules::{vector, words};
+use tokio_postgres::types::ToSql;
 
 use crate::error::Fault;
 use crate::halfvec::HalfVec;
@@ -20,37 +21,52 @@ const ROUNDING: f32 = 3e-5;
 const K1: f32 = 1.2;
 const B: f32 = 0.75;
 
-/// What a search is restricted to, as conditions on rows `x` with an `id`.
-struct Within {
-    conditions: String,
-    ids: Vec<String>,
+/// What a search is restricted to, as conditions on rows `x` with an `id`, and the arguments that they name.
+#[derive(Default)]
+struct Conditions {
+    sql: String,
+    arguments: Vec<Box<dyn ToSql + Sync + Send>>,
 }
 
-impl Within {
-    /// `argument`: the number of the argument with the ids.
-    fn of(kind: ItemKind, within: Option<&FilteredIds>, argument: usize) -> Self {
-        let is_chunk = kind == ItemKind::Chunk;
-        let mut conditions = String::new();
-        let mut ids = Vec::new();
-        if is_chunk {
-            let restricted =
-                within.map(|_| format!(" AND c.document = ANY(${argument})")).unwrap_or_default();
-            conditions.push_str(&format!(
-                " AND EXISTS (SELECT FROM chunks c WHERE c.workspace_id = $1 AND c.id = x.id AND c.live{restricted})"
-            ));
-        } else if within.is_some() {
-            conditions.push_str(&format!(" AND x.id = ANY(${argument})"));
-        }
-        if let Some(allowed) = within {
-            ids = match kind {
-                ItemKind::Chunk => allowed.documents().iter().map(ToString::to_string).collect(),
+impl Conditions {
+    /// - `argument`: the number of the first argument here.
+    fn of(kind: ItemKind, only: &Only, argument: usize) -> Self {
+        let mut conditions = Self::default();
+        let mut next = argument..;
+        let mut number = || next.next().unwrap_or(argument);
+        if let Some(filtered) = &only.filtered {
+            let number = number();
+            let ids: Vec<String> = match kind {
+                ItemKind::Chunk => {
+                    conditions.sql.push_str(&live(&format!(" AND c.document = ANY(${number})")));
+                    filtered.documents().iter().map(ToString::to_string).collect()
+                }
                 ItemKind::Entity | ItemKind::Relation | ItemKind::Node => {
-                    allowed.ids(kind).map(str::to_owned).collect()
+                    conditions.sql.push_str(&format!(" AND x.id = ANY(${number})"));
+                    filtered.ids(kind).map(str::to_owned).collect()
                 }
             };
+            conditions.arguments.push(Box::new(ids));
         }
-        Self { conditions, ids }
+        if let Some(layer) = &only.layer {
+            let number = number();
+            let is_node = kind == ItemKind::Node;
+            conditions.sql.push_str(&format!(" AND {is_node} AND starts_with(x.id, ${number})"));
+            conditions.arguments.push(Box::new(layer.key_prefix()));
+        }
+        conditions
     }
+
+    /// All arguments, these last.
+    fn after<'a>(&'a self, first: &[&'a (dyn ToSql + Sync)]) -> Vec<&'a (dyn ToSql + Sync)> {
+        let own = self.arguments.iter().map(|argument| &**argument as &(dyn ToSql + Sync));
+        first.iter().copied().chain(own).collect()
+    }
+}
+
+/// The condition that the row is a chunk of a live document for which `also` holds.
+fn live(also: &str) -> String {
+    format!(" AND EXISTS (SELECT FROM chunks c WHERE c.workspace_id = $1 AND c.id = x.id AND c.live{also})")
 }
 
 /// The nearest entries for each vector of the query, scored exactly as in every other store.
@@ -70,8 +86,11 @@ async fn nearest_to(session: &Session, query: &VectorQuery, vector: &[f32]) -> R
     let unit = vector::to_unit(vector);
     let (rounded, residual) = HalfVec::rounded(&unit);
     let slack = residual + ROUNDING;
-    let within = Within::of(query.kind, query.within.as_deref(), 5);
-    let conditions = &within.conditions;
+    let mut only = Conditions::of(query.kind, &query.only, 5);
+    if query.kind == ItemKind::Chunk && query.only.filtered.is_none() {
+        only.sql.push_str(&live(""));
+    }
+    let conditions = &only.sql;
     let sql = format!(
         "SELECT x.id, x.codes, (CASE WHEN x.length = 0 THEN 0 ELSE -(x.codes <#> $3) / x.length END)::float4 AS score \
          FROM vectors x WHERE x.workspace_id = $1 AND x.kind = $2{conditions} ORDER BY score DESC, x.id LIMIT $4"
@@ -80,11 +99,7 @@ async fn nearest_to(session: &Session, query: &VectorQuery, vector: &[f32]) -> R
     let mut fetched = query.limit.saturating_add(MARGIN);
     loop {
         let limit = rows::limit(fetched);
-        let mut arguments: Vec<&(dyn tokio_postgres::types::ToSql + Sync)> = vec![&kind, &rounded, &limit];
-        if query.within.is_some() {
-            arguments.push(&within.ids);
-        }
-        let found = session.rows(&sql, &arguments).await?;
+        let found = session.rows(&sql, &only.after(&[&kind, &rounded, &limit])).await?;
         let mut hits = Vec::with_capacity(found.len());
         for row in &found {
             let stored = vector::decode(&vector::of_codes(&get::<HalfVec>(row, 1)?.to_codes()));
@@ -126,9 +141,9 @@ pub(crate) async fn matching(session: &Session, query: &TextQuery) -> Result<Vec
         known.push(get::<String>(&row, 0)?);
         weights.push(rarity * (1.0 + K1));
     }
-    let within = Within::of(query.kind, query.within.as_deref(), 10);
     // The words of chunks are those of live ones already.
-    let conditions = if query.within.is_some() { within.conditions.as_str() } else { "" };
+    let only = Conditions::of(query.kind, &query.only, 10);
+    let conditions = &only.sql;
     let sql = format!(
         "SELECT x.id, sum(w.weight * (x.count::float4 / (x.count::float4 + $6 * ($7 + $8 * x.length::float4 / $5))) \
             ORDER BY w.place) AS score \
@@ -138,12 +153,7 @@ pub(crate) async fn matching(session: &Session, query: &TextQuery) -> Result<Vec
     );
     let limit = rows::limit(query.limit);
     let (k1, rest, b) = (K1, 1.0 - B, B);
-    let mut arguments: Vec<&(dyn tokio_postgres::types::ToSql + Sync)> =
-        vec![&kind, &known, &weights, &mean, &k1, &rest, &b, &limit];
-    if query.within.is_some() {
-        arguments.push(&within.ids);
-    }
-    scored(session, &sql, &arguments).await
+    scored(session, &sql, &only.after(&[&kind, &known, &weights, &mean, &k1, &rest, &b, &limit])).await
 }
 
 async fn scored(session: &Session, sql: &str, arguments: &Arguments<'_>) -> Result<Vec<ScoredId>, Fault> {

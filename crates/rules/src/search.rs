@@ -2,7 +2,34 @@
 
 use std::sync::Arc;
 
-use graphloom_core::{By, FilteredIds, Hit, ItemKey, ItemKind, SearchRequest};
+use graphloom_core::{By, FilteredIds, Hit, ItemKey, ItemKind, LayerName, SearchRequest};
+
+/// What a search is restricted to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Only {
+    /// These entries; `None` for all.
+    pub filtered: Option<Arc<FilteredIds>>,
+    /// Nodes of this layer; `None` for all entries.
+    pub layer: Option<LayerName>,
+}
+
+impl Only {
+    /// Whether an entry may be found.
+    pub fn admits(&self, kind: ItemKind, id: &str) -> bool {
+        self.filtered.as_deref().is_none_or(|filtered| filtered.admits(kind, id))
+            && self.layer.as_ref().is_none_or(|layer| kind == ItemKind::Node && layer.holds(id))
+    }
+
+    /// Whether both admit the same because they are the same.
+    fn is_same(&self, other: &Self) -> bool {
+        let same_ids = match (&self.filtered, &other.filtered) {
+            (None, None) => true,
+            (Some(one), Some(other)) => Arc::ptr_eq(one, other),
+            (Some(_), None) | (None, Some(_)) => false,
+        };
+        same_ids && self.layer == other.layer
+    }
+}
 
 /// Searches for the nearest entries that differ in the vector only.
 #[derive(Debug, Clone, PartialEq)]
@@ -15,8 +42,8 @@ pub struct VectorQuery {
     pub limit: usize,
     /// Minimum cosine.
     pub min_score: f32,
-    /// Restricts the search to these entries; `None` for all.
-    pub within: Option<Arc<FilteredIds>>,
+    /// The entries that may be found.
+    pub only: Only,
 }
 
 /// A search by words.
@@ -28,8 +55,8 @@ pub struct TextQuery {
     pub text: String,
     /// Maximum hits.
     pub limit: usize,
-    /// Restricts the search to these entries; `None` for all.
-    pub within: Option<Arc<FilteredIds>>,
+    /// The entries that may be found.
+    pub only: Only,
 }
 
 /// An entry with its score.
@@ -55,14 +82,15 @@ impl Searches {
     pub fn of(requests: &[SearchRequest]) -> Self {
         let mut searches = Self::default();
         for (place, request) in requests.iter().enumerate() {
-            let SearchRequest { kind, by, limit, within } = request;
+            let SearchRequest { kind, by, limit, filtered, layer } = request;
+            let only = Only { filtered: filtered.clone(), layer: layer.clone() };
             match by {
                 By::Vector { vector, min_score } => {
                     let alike = searches.by_vector.iter_mut().find(|(query, _)| {
                         query.kind == *kind
                             && query.limit == *limit
                             && query.min_score.total_cmp(min_score).is_eq()
-                            && same(query.within.as_ref(), within.as_ref())
+                            && query.only.is_same(&only)
                     });
                     match alike {
                         Some((query, places)) => {
@@ -70,16 +98,15 @@ impl Searches {
                             places.push(place);
                         }
                         None => {
-                            let (vectors, within) = (vec![vector.clone()], within.clone());
+                            let vectors = vec![vector.clone()];
                             let (kind, limit, min_score) = (*kind, *limit, *min_score);
-                            let query = VectorQuery { kind, vectors, limit, min_score, within };
+                            let query = VectorQuery { kind, vectors, limit, min_score, only };
                             searches.by_vector.push((query, vec![place]));
                         }
                     }
                 }
                 By::Words(text) => {
-                    let (text, within) = (text.clone(), within.clone());
-                    let query = TextQuery { kind: *kind, text, limit: *limit, within };
+                    let query = TextQuery { kind: *kind, text: text.clone(), limit: *limit, only };
                     searches.by_words.push((query, place));
                 }
             }
@@ -109,15 +136,6 @@ impl Searches {
 fn hits(kind: ItemKind, found: Vec<ScoredId>) -> Vec<Hit> {
     let hit = |ScoredId { id, score }| Some(Hit { item: ItemKey::from_id(kind, &id)?, score });
     found.into_iter().filter_map(hit).collect()
-}
-
-/// Whether both allow the same because they are the same.
-fn same(one: Option<&Arc<FilteredIds>>, other: Option<&Arc<FilteredIds>>) -> bool {
-    match (one, other) {
-        (None, None) => true,
-        (Some(one), Some(other)) => Arc::ptr_eq(one, other),
-        (Some(_), None) | (None, Some(_)) => false,
-    }
 }
 
 /// The places of items by kind, with their ids, so that each kind is read at once.

@@ -88,7 +88,7 @@ pub(crate) struct QueryRequest {
     /// Options for walking the graph in modes `auto` and `ppr`; options left out keep their tuned defaults.
     /// Graphloom only.
     #[schemars(with = "Option<Value>")]
-    walk: Option<PageRankOptions>,
+    pagerank: Option<PageRankOptions>,
     /// How modes `community_global`, `community_local` and `drift` read reports of communities. Graphloom only.
     #[schemars(with = "Option<ReportsItem>")]
     reports: Option<ReportOptions>,
@@ -193,7 +193,7 @@ impl QueryRequest {
             include_chunk_content: self.include_chunk_content.unwrap_or(false),
             filter: self.filter,
             as_of: self.as_of,
-            walk: self.walk.unwrap_or_default(),
+            pagerank: self.pagerank.unwrap_or_default(),
             reports: self.reports.unwrap_or_default(),
             ..base
         };
@@ -261,7 +261,7 @@ mod tests {
 
     #[test]
     fn what_is_left_out_is_as_in_lightrag() {
-        let question = check_read(r#"{"query": "  Who?  ", "unknown": 1, "top_k": null, "walk": null}"#)
+        let question = check_read(r#"{"query": "  Who?  ", "unknown": 1, "top_k": null, "pagerank": null}"#)
             .expect("a question");
         assert_eq!((question.text.as_str(), question.mode, question.stream), ("Who?", Mode::Mix, false));
         assert_eq!((question.top_k, question.chunk_top_k), (40, 20));
@@ -284,8 +284,8 @@ mod tests {
             (r#"{"query": "Who?", "conversation_history": [{"role": "robot", "content": ""}]}"#, "robot"),
             (r#"{"query": "Who?", "conversation_history": [{"role": "user"}]}"#, "missing field `content`"),
             (r#"{"query": "Who?", "filter": {"documentz": []}}"#, "documentz"),
-            (r#"{"query": "Who?", "walk": {"dampness": 0.5}}"#, "dampness"),
-            (r#"{"query": "Who?", "walk": {"damping": 2}}"#, "walk.damping"),
+            (r#"{"query": "Who?", "pagerank": {"dampness": 0.5}}"#, "dampness"),
+            (r#"{"query": "Who?", "pagerank": {"damping": 2}}"#, "pagerank.damping"),
         ] {
             let said = check_read(json).expect_err(json);
             assert!(said.contains(why), "{json}: {said}");

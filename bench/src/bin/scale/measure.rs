@@ -226,7 +226,7 @@ async fn nearest(world: &World, store: &dyn Store, asked: &[usize]) -> anyhow::R
         let (mut found, mut taken) = (0, Vec::new());
         for (wanted, nearest) in wanted.iter().zip(&truth) {
             let request = SearchRequest::by_vector(ItemKind::Chunk, wanted.clone(), RECALL_AT, -1.0);
-            let request = [request.within(within.clone())];
+            let request = [request.filtered(within.clone())];
             let started = Instant::now();
             let hits = snapshot.search(&request).await?.pop().unwrap_or_default();
             taken.push(since(started));

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
 use super::StoreError;
-use crate::{ContentHash, FilteredIds, ItemKey, ItemKind, Revision};
+use crate::{ContentHash, FilteredIds, ItemKey, ItemKind, LayerName, Revision};
 
 /// Vectors and full text.
 #[async_trait]
@@ -54,24 +54,32 @@ pub struct SearchRequest {
     pub limit: usize,
     /// Restricts the search to these items; `None` for all. Others do not count towards `limit`, but they do count
     /// in the frequency of words.
-    pub within: Option<Arc<FilteredIds>>,
+    pub filtered: Option<Arc<FilteredIds>>,
+    /// Restricts the search to the nodes of one layer, in the same way; `None` for all. Other kinds of items belong to no layer.
+    pub layer: Option<LayerName>,
 }
 
 impl SearchRequest {
     /// The items nearest to a vector.
     pub fn by_vector(kind: ItemKind, vector: Vec<f32>, limit: usize, min_score: f32) -> Self {
-        Self { kind, by: By::Vector { vector, min_score }, limit, within: None }
+        Self { kind, by: By::Vector { vector, min_score }, limit, filtered: None, layer: None }
     }
 
     /// The items that match words best.
     pub fn by_words(kind: ItemKind, words: impl Into<String>, limit: usize) -> Self {
-        Self { kind, by: By::Words(words.into()), limit, within: None }
+        Self { kind, by: By::Words(words.into()), limit, filtered: None, layer: None }
     }
 
     /// The same, restricted to these items.
     #[must_use]
-    pub fn within(self, within: Option<Arc<FilteredIds>>) -> Self {
-        Self { within, ..self }
+    pub fn filtered(self, filtered: Option<Arc<FilteredIds>>) -> Self {
+        Self { filtered, ..self }
+    }
+
+    /// The same, restricted to the nodes of this layer.
+    #[must_use]
+    pub fn in_layer(self, layer: LayerName) -> Self {
+        Self { layer: Some(layer), ..self }
     }
 }
 

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::calls::QueryCost;
 use super::keywords::{SearchQuestion, object_in, respond, standalone_in};
 use super::question::MAX_QUESTION_CHARS;
-use super::trust::WalkTrust;
+use super::trust::PageRankTrust;
 use super::{QueryError, Question, history, prompts};
 use crate::Engine;
 use crate::offline::{self, MAX_PARTS, Parts};
@@ -23,8 +23,8 @@ pub struct Route {
     pub model: Option<String>,
     /// Why, as a sentence for people.
     pub reason: String,
-    /// How far the walk was trusted; `None` where nothing was searched.
-    pub walk: Option<WalkTrust>,
+    /// How far PageRank was trusted; `None` where nothing was searched.
+    pub pagerank: Option<PageRankTrust>,
 }
 
 /// Kinds of question that are looked for differently.
@@ -55,19 +55,19 @@ impl Route {
         };
         let reason = match form {
             QuestionForm::Whole => {
-                "the question asks for one thing: the walk begins at what is near to it and what it names"
+                "the question asks for one thing: PageRank starts at what is near to it and what it names"
             }
             QuestionForm::Compared => {
-                "the question compares: half of the walk begins at what is near to each thing compared"
+                "the question compares: half of PageRank starts at what is near to each thing compared"
             }
             QuestionForm::Documents => {
                 "the question asks about the documents as a whole: it is answered from the reports of communities"
             }
             QuestionForm::Steps => {
-                "the question takes several steps: half of the walk begins at what is near to each step"
+                "the question takes several steps: half of PageRank starts at what is near to each step"
             }
         };
-        Self { form, parts, model, reason: reason.to_owned(), walk: None }
+        Self { form, parts, model, reason: reason.to_owned(), pagerank: None }
     }
 
     /// The route of a question by its form.

@@ -14,7 +14,7 @@ use super::{QueryError, QueryNote, Question, prompts};
 use crate::Engine;
 use crate::filtered::FilteredSnapshot;
 
-/// The facts that the walk begins at, with their weights, where the question wants a model to choose them and there is one;
+/// The facts that PageRank starts at, with their weights, where the question wants a model to choose them and there is one;
 /// else `None`, and the search finds them. No fact is chosen where none helps.
 pub(super) async fn chosen(
     engine: &Engine,
@@ -25,7 +25,7 @@ pub(super) async fn chosen(
     cost: &mut QueryCost,
     notes: &mut Vec<QueryNote>,
 ) -> Result<Option<Vec<(RelationKey, f64)>>, QueryError> {
-    let wanted = question.walk.filter_facts && plan.page_rank() == Some(Prior::Vector);
+    let wanted = question.pagerank.filter_facts && plan.page_rank() == Some(Prior::Vector);
     let (Some(model), Some(vector)) =
         (engine.models.keywords.as_deref().filter(|_| wanted), &vectors.question)
     else {

@@ -40,8 +40,8 @@ pub(super) async fn find(
     let text = question.text.trim();
     let given = !(question.hl_keywords.is_empty() && question.ll_keywords.is_empty());
     let has_to_ask = !given && (plan.needs_keywords() || (plan.searches() && !said.is_empty()));
-    let has_parts = plan.decomposes() && question.walk.parts > 0.0;
-    let taken_apart = if has_parts { question.walk.decompose } else { Decompose::Off };
+    let has_parts = plan.decomposes() && question.pagerank.parts > 0.0;
+    let taken_apart = if has_parts { question.pagerank.decompose } else { Decompose::Off };
     let model = engine.models.keywords.as_deref();
     let mut understood = match model {
         Some(model) if taken_apart == Decompose::Model => {

@@ -70,7 +70,7 @@ pub use question::{
 pub use references::{ListedDocument, references};
 pub use reports::{FoundReport, MAX_DRIFT_STEPS, MAX_REPORT_CALLS, Point, RateReports, ReportOptions};
 pub use suggest::{MAX_ABOUT_CHARS, MAX_SUGGESTIONS, Suggestion, Suggestions, suggest};
-pub use trust::WalkTrust;
+pub use trust::PageRankTrust;
 pub use verbatim::AnswerKind;
 
 use crate::Engine;
@@ -109,9 +109,9 @@ async fn find(engine: &Engine, question: &Question, cost: &mut QueryCost) -> Res
     if left_out > 0 {
         retrieval.notes.push(QueryNote::HistoryCut { left_out });
     }
-    let options = question.walk.unused(plan, engine.models.keywords.is_some());
+    let options = question.pagerank.unused(plan, engine.models.keywords.is_some());
     if !options.is_empty() {
-        retrieval.notes.push(QueryNote::WalkOptionsUnused { options });
+        retrieval.notes.push(QueryNote::PageRankOptionsUnused { options });
     }
     let options = question.reports.unused(plan, engine.models.keywords.is_some());
     if !options.is_empty() {
@@ -160,7 +160,7 @@ async fn find(engine: &Engine, question: &Question, cost: &mut QueryCost) -> Res
     let scope = &FilteredSnapshot::new(snapshot, seen.allowed, engine.tokenizer).await?;
     let mut hits = search::search(scope, &asked, plan, &vectors, facts).await?;
     if let Some(route) = &mut retrieval.route {
-        route.walk = hits.trust.take();
+        route.pagerank = hits.trust.take();
     }
     let as_of = question.as_of.as_ref();
     let mut claims = claims::Claims::default();
@@ -309,9 +309,9 @@ pub struct Retrieval {
     pub route: Option<Route>,
     /// The keywords it searched with; empty lists where the mode needs none.
     pub keywords: Keywords,
-    /// Entities in the context, best first; after a walk, what it began at and what is on the paths.
+    /// Entities in the context, best first; after PageRank, what it started at and what is on the paths.
     pub entities: Vec<FoundEntity>,
-    /// Relations in the context, best first; after a walk, what it began at and what is on the paths.
+    /// Relations in the context, best first; after PageRank, what it started at and what is on the paths.
     pub relations: Vec<FoundRelation>,
     /// Nodes of layers whose texts are in the context, best first.
     pub nodes: Vec<FoundNode>,
@@ -322,7 +322,7 @@ pub struct Retrieval {
     pub as_of: Option<AsOf>,
     /// Chunks in the context, best first.
     pub chunks: Vec<FoundChunk>,
-    /// How a walk came to the chunks, in their order; empty in modes that do not walk.
+    /// How PageRank came to the chunks, in their order; empty in modes without it.
     pub paths: Vec<ChunkPath>,
     /// Documents of the chunks, by number.
     pub references: Vec<Reference>,
@@ -362,8 +362,9 @@ pub enum QueryNote {
         /// The model.
         model: String,
     },
-    /// Options of the walk were given that change nothing: the mode does without them, or there is no keyword model.
-    WalkOptionsUnused {
+    /// Options of PageRank were given that change nothing: the mode does without them, or there is no keyword model.
+    #[serde(rename = "pagerank_options_unused")]
+    PageRankOptionsUnused {
         /// Their names.
         options: Vec<&'static str>,
     },
@@ -446,11 +447,11 @@ impl std::fmt::Display for QueryNote {
             Self::FactsNotFiltered { model } => {
                 write!(f, "facts are not filtered: {model} did not say which of them help")
             }
-            Self::WalkOptionsUnused { options } => {
+            Self::PageRankOptionsUnused { options } => {
                 let options = options.join(", ");
                 write!(
                     f,
-                    "these options of the walk change nothing in this mode and with these models: {options}"
+                    "these options of PageRank change nothing in this mode and with these models: {options}"
                 )
             }
             Self::LayerMissing { layer } => {
@@ -556,8 +557,9 @@ pub enum Arm {
     Entity,
     /// A relation it states.
     Relation,
-    /// A walk over the graph.
-    Walk,
+    /// PageRank over the graph.
+    #[serde(rename = "pagerank")]
+    PageRank,
     /// Its own vector, or a summary that it is behind.
     Tree,
     /// A finding of a report rests on it.
@@ -575,8 +577,7 @@ pub struct FoundChunk {
     pub reference: u32,
     /// Which arm brought it.
     pub arm: Arm,
-    /// Cosine with the question, weighted reciprocal ranks of vector and words added up, or PageRank of the walk, weighted reciprocal
-    /// ranks where other rankings count beside it; `None` for other arms.
+    /// Cosine with the question, weighted reciprocal ranks of vector and words added up, or PageRank, weighted reciprocal ranks where other rankings count beside it; `None` for other arms.
     pub score: Option<f32>,
     /// What the reranker gave it; `None` where none was asked.
     pub rerank_score: Option<f32>,
@@ -596,17 +597,17 @@ pub struct Evidence {
     pub report: Option<NodeKey>,
 }
 
-/// Why a walk came to a chunk.
+/// Why PageRank came to a chunk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ChunkPath {
     /// The chunk.
     pub chunk: ChunkId,
-    /// From where the walk began to the chunk: what is near to the question or named in it, and what led on. The chunk
-    /// alone where the walk began at it.
+    /// From where PageRank started to the chunk: what is near to the question or named in it, and what led on. The chunk
+    /// alone where PageRank started at it.
     pub steps: Vec<PathStep>,
 }
 
-/// A place on the way of a walk.
+/// A place on a path of PageRank.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PathStep {
@@ -817,8 +818,8 @@ impl QueryNote {
     pub fn remedy(&self) -> Option<&str> {
         match self {
             Self::NotReranked { remedy, .. } => remedy.as_deref(),
-            Self::FactsNotFiltered { .. } => Some("another keywords model, or walk.filter_facts = false"),
-            Self::WalkOptionsUnused { .. } => {
+            Self::FactsNotFiltered { .. } => Some("another keywords model, or pagerank.filter_facts = false"),
+            Self::PageRankOptionsUnused { .. } => {
                 Some("leave them out, or see which mode takes them in docs/methods/auto.md")
             }
             Self::LayerMissing { .. } | Self::LayerOutdated { .. } => Some("derive the layer"),

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use graphloom_core::{LinkGraph, Node, NodeNumber};
 
-/// Rounds of one walk, at most. At a damping of 0.9, what has not arrived after as many is below 1e-10 of it.
+/// Rounds, at most. At a damping of 0.9, what has not arrived after as many is below 1e-10 of it.
 const MAX_ROUNDS: usize = 220;
 
 /// An entity of up to this many links is entered like any other node.
@@ -16,9 +16,9 @@ const FEW_LINKS: usize = 8;
 /// An entity is entered this much less readily than others, at most.
 const LEAST_EASE: f64 = 1e-6;
 
-/// How far and how exactly to walk.
+/// How far and how exactly to compute.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Walk {
+pub(super) struct PageRank {
     /// The share that goes on to the neighbours at every step; the rest stays where it is.
     pub(super) damping: f64,
     /// A node whose part still to be handed on is below this for each of its links keeps it. The work is bounded by one
@@ -29,15 +29,15 @@ pub(super) struct Walk {
     pub(super) hub_links: f64,
 }
 
-/// What a walk reached, and from where.
+/// What PageRank reached, and from where.
 pub(super) struct Reach {
     /// By node: its place among those reached, plus one; zero where it was not.
     places: Vec<u32>,
-    reached: Vec<WalkNode>,
+    reached: Vec<ReachedNode>,
 }
 
-/// A node that a walk reached.
-struct WalkNode {
+/// A node that PageRank reached.
+struct ReachedNode {
     node: NodeNumber,
     score: f64,
     /// What it is still to hand on.
@@ -70,7 +70,7 @@ impl Reach {
         let mut path = Vec::new();
         let mut at = self.place(node);
         while let Some(place) = at {
-            let WalkNode { node, from, .. } = self.reached[place];
+            let ReachedNode { node, from, .. } = self.reached[place];
             path.push(node);
             at = (from != place).then_some(from);
         }
@@ -90,7 +90,7 @@ impl Reach {
         }
         let place = self.reached.len();
         let from = from.unwrap_or(place);
-        self.reached.push(WalkNode {
+        self.reached.push(ReachedNode {
             node,
             score: 0.0,
             waiting: 0.0,
@@ -104,7 +104,7 @@ impl Reach {
     }
 }
 
-/// What a walk goes over.
+/// What PageRank runs over.
 #[derive(Clone, Copy)]
 pub(super) struct Ground<'a> {
     pub(super) graph: &'a LinkGraph,
@@ -123,11 +123,11 @@ impl<'a> Ground<'a> {
     }
 }
 
-/// Walks from the seeds, whose weights are scaled to add up to 1.
+/// PageRank from the seeds, whose weights are scaled to add up to 1.
 ///
 /// - A seed without links keeps all its weight.
 /// - Additions run in an order that does not depend on how the graph came to be, so equal graphs give equal bits.
-pub(super) fn walk(ground: Ground<'_>, seeds: &[(NodeNumber, f64)], config: Walk) -> Reach {
+pub(super) fn pagerank(ground: Ground<'_>, seeds: &[(NodeNumber, f64)], config: PageRank) -> Reach {
     let graph = ground.graph;
     let numbers = graph.numbers();
     let mut reach = Reach { places: vec![0; numbers], reached: Vec::new() };
@@ -238,7 +238,7 @@ impl<'a> NodeFilter<'a> {
         self.known[node as usize] == PRESENT
     }
 
-    /// How readily a walk enters the node.
+    /// How readily PageRank enters the node.
     fn ease(&mut self, node: NodeNumber, hub_links: f64) -> f64 {
         let Some(Node::Entity(_)) = self.ground.graph.node(node) else { return 1.0 };
         let links = self.neighbours(node, &mut Vec::new()).len();
@@ -273,7 +273,7 @@ mod tests {
 
     use super::*;
 
-    const EXACT: Walk = Walk { damping: 0.8, precision: 1e-14, hub_links: 5.0 };
+    const EXACT: PageRank = PageRank { damping: 0.8, precision: 1e-14, hub_links: 5.0 };
 
     fn entity(number: u8) -> EntityKey {
         EntityKey::from_stored(format!("E{number}"))
@@ -355,12 +355,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_walk_solves_the_equations_of_pagerank(said in said(), picks in vec((0usize..99, 0.1f64..5.0), 1..5)) {
+        fn the_result_solves_the_equations_of_pagerank(said in said(), picks in vec((0usize..99, 0.1f64..5.0), 1..5)) {
             let graph = graph_of(&said);
             let nodes = present(&graph);
             let seeds: Vec<(NodeNumber, f64)> =
                 picks.into_iter().map(|(pick, weight)| (nodes[pick % nodes.len()], weight)).collect();
-            let reach = walk(Ground::all(&graph), &seeds, EXACT);
+            let reach = pagerank(Ground::all(&graph), &seeds, EXACT);
             let expected = solved(&graph, &seeds, EXACT.damping);
             for (node, expected) in expected {
                 prop_assert!((reach.score(node) - expected).abs() < 1e-8, "{node}");
@@ -381,7 +381,7 @@ mod tests {
             grown.set_chunk(&chunk(77), &[]);
             let scores = |graph: &LinkGraph| {
                 let seeds = [graph.chunk(&chunk(0)), graph.entity(&entity(said[0][0].0))].map(|n| (n.expect("said"), 1.0));
-                let reach = walk(Ground::all(graph), &seeds, Walk { precision: 1e-5, ..EXACT });
+                let reach = pagerank(Ground::all(graph), &seeds, PageRank { precision: 1e-5, ..EXACT });
                 bits(graph, &reach)
             };
             prop_assert_eq!(scores(&built), scores(&grown));
@@ -399,7 +399,7 @@ mod tests {
             let scores = |graph: &LinkGraph, admits: Option<&dyn Fn(NodeNumber) -> bool>| {
                 let seeds: Vec<(NodeNumber, f64)> =
                     (0..9).filter_map(|n| graph.entity(&entity(n))).map(|node| (node, 1.0)).collect();
-                let reach = walk(Ground { admits, ..Ground::all(graph) }, &seeds, EXACT);
+                let reach = pagerank(Ground { admits, ..Ground::all(graph) }, &seeds, EXACT);
                 bits(graph, &reach)
             };
             prop_assert_eq!(scores(&graph, Some(&admits)), scores(&smaller, None));
@@ -411,7 +411,7 @@ mod tests {
         let graph = graph_of(&vec![vec![(1, 2)], vec![(2, 3)]]);
         let (seed, goal) = (graph.entity(&entity(1)), graph.chunk(&chunk(1)));
         let (seed, goal) = (seed.expect("said"), goal.expect("said"));
-        let reach = walk(Ground::all(&graph), &[(seed, 1.0)], EXACT);
+        let reach = pagerank(Ground::all(&graph), &[(seed, 1.0)], EXACT);
         let path = reach.path(goal);
         assert_eq!((path.first(), path.last(), path.len()), (Some(&seed), Some(&goal), 4));
         assert!(path.contains(&graph.entity(&entity(2)).expect("said")));
@@ -426,7 +426,7 @@ mod tests {
         let graph = graph_of(&said);
         let [hub, rare, start] = [0, 1, 3].map(|n| graph.entity(&entity(n)).expect("said"));
         let scores = |hub_links| {
-            let reach = walk(Ground::all(&graph), &[(start, 1.0)], Walk { hub_links, ..EXACT });
+            let reach = pagerank(Ground::all(&graph), &[(start, 1.0)], PageRank { hub_links, ..EXACT });
             (reach.score(hub), reach.score(rare), reach.score(graph.chunk(&chunk(20)).expect("said")))
         };
         let (evenly, unevenly) = (scores(f64::INFINITY), scores(4.0));
@@ -440,20 +440,20 @@ mod tests {
         let [one, other] = [1, 3].map(|n| graph.entity(&entity(n)).expect("said"));
         let goal = graph.chunk(&chunk(1)).expect("said");
         let also = BTreeMap::from([(one, vec![other]), (other, vec![one])]);
-        let alone = walk(Ground::all(&graph), &[(one, 1.0)], EXACT);
-        let linked = walk(Ground { also: Some(&also), ..Ground::all(&graph) }, &[(one, 1.0)], EXACT);
+        let alone = pagerank(Ground::all(&graph), &[(one, 1.0)], EXACT);
+        let linked = pagerank(Ground { also: Some(&also), ..Ground::all(&graph) }, &[(one, 1.0)], EXACT);
         assert_eq!(alone.score(goal), 0.0);
         assert!(linked.score(goal) > 0.0);
         assert!(linked.path(goal).starts_with(&[one, other]));
     }
 
     #[test]
-    fn a_coarse_walk_does_little_work_and_keeps_the_order_of_the_head() {
+    fn a_coarse_pagerank_does_little_work_and_keeps_the_order_of_the_head() {
         let said: Said = (0..60u8).map(|n| vec![(n, n + 1)]).collect();
         let graph = graph_of(&said);
         let seeds = [(graph.entity(&entity(0)).expect("said"), 1.0)];
         let head = |precision| {
-            let reach = walk(Ground::all(&graph), &seeds, Walk { precision, ..EXACT });
+            let reach = pagerank(Ground::all(&graph), &seeds, PageRank { precision, ..EXACT });
             let mut nodes: Vec<NodeNumber> = reach.nodes().collect();
             let reached = nodes.len();
             nodes.sort_by(|&one, &other| reach.score(other).total_cmp(&reach.score(one)));

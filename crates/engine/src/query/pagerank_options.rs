@@ -1,14 +1,14 @@
-//! How a walk finds its way: where it begins, how far it goes, and what else it may use.
+//! How PageRank searches: where it starts, how far it goes, and what else it may use.
 
 use serde::{Deserialize, Serialize};
 
 use super::QueryError;
 use super::plan::{Plan, Prior};
 
-/// Most passages or facts that a walk begins at.
+/// Most passages or facts that PageRank starts at.
 pub const MAX_PAGERANK_SEEDS: usize = 1000;
 
-/// How the modes that walk the graph, auto and ppr, find their way.
+/// How PageRank searches the graph, in modes auto and ppr.
 ///
 /// The defaults are what was measured best: docs/methods/auto.md has a row for every one of them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -18,7 +18,7 @@ pub struct PageRankOptions {
     /// to entity is two: 0.8 each is 0.64 for both.
     pub damping: f64,
     /// A node whose part still to be handed on is below this for each of its links keeps it, 1e-9 to 1. The work of a
-    /// walk is bounded by one over it, whatever the size of the graph.
+    /// search is bounded by one over it, whatever the size of the graph.
     pub precision: f64,
     /// An entity that is linked with this share of all chunks, entities and relations gets 1/e of what others get of their
     /// neighbours, 0.0001 to 1: what everything speaks of leads nowhere in particular. At 1 hardly any difference is made.
@@ -40,12 +40,12 @@ pub struct PageRankOptions {
     /// A fact whose score is this much below the best one's, relative to it, gets 1/e of its weight.
     pub fact_temperature: f64,
     /// What the BM25 score of a passage counts beside its cosine, each relative to the best one; up to twice as much where no name in
-    /// the question says where to walk from. Mode auto only.
+    /// the question says where to start. Mode auto only.
     pub passage_words: f64,
     /// The same for facts; mode auto only.
     pub fact_words: f64,
-    /// What the ranking by vectors and words counts in the result beside that of the walk, 0 to 1, where no name in the question
-    /// says where to walk from; less where one does, nothing where it is rare. Mode auto only.
+    /// What the ranking by vectors and words counts in the result beside that of PageRank, 0 to 1, where no name in the question
+    /// says where to start; less where one does, nothing where it is rare. Mode auto only.
     pub direct: f64,
     /// Who takes a question apart; mode auto only.
     pub decompose: Decompose,
@@ -54,7 +54,7 @@ pub struct PageRankOptions {
     /// Whether a model says which of the nearest facts help to answer; one call, mode ppr only.
     pub filter_facts: bool,
     /// Least cosine of entities that are linked as synonyms, 0 to 1, where each is among the nearest of the other; `None`
-    /// links none. Of those that the walk begins at only.
+    /// links none. Of those that PageRank starts at only.
     pub synonyms: Option<f32>,
 }
 
@@ -101,28 +101,28 @@ impl PageRankOptions {
     pub(super) fn unused(&self, plan: Plan, has_model: bool) -> Vec<&'static str> {
         let default = Self::default();
         let prior = plan.page_rank();
-        let (walks, by_words) = (prior.is_some(), prior == Some(Prior::VectorAndWords));
+        let (ranks, by_words) = (prior.is_some(), prior == Some(Prior::VectorAndWords));
         let filters = prior == Some(Prior::Vector) && has_model;
         let takes_apart = by_words && (has_model || self.decompose != Decompose::Model);
         let options = [
-            ("damping", self.damping != default.damping, walks),
-            ("precision", self.precision != default.precision, walks),
-            ("hub_share", self.hub_share != default.hub_share, walks),
-            ("passages", self.passages != default.passages, walks),
-            ("facts", self.facts != default.facts, walks),
-            ("names", self.names != default.names, walks),
-            ("passage_hits", self.passage_hits != default.passage_hits, walks),
-            ("passage_seeds", self.passage_seeds != default.passage_seeds, walks),
-            ("passage_temperature", self.passage_temperature != default.passage_temperature, walks),
-            ("fact_seeds", self.fact_seeds != default.fact_seeds, walks),
-            ("fact_temperature", self.fact_temperature != default.fact_temperature, walks),
+            ("damping", self.damping != default.damping, ranks),
+            ("precision", self.precision != default.precision, ranks),
+            ("hub_share", self.hub_share != default.hub_share, ranks),
+            ("passages", self.passages != default.passages, ranks),
+            ("facts", self.facts != default.facts, ranks),
+            ("names", self.names != default.names, ranks),
+            ("passage_hits", self.passage_hits != default.passage_hits, ranks),
+            ("passage_seeds", self.passage_seeds != default.passage_seeds, ranks),
+            ("passage_temperature", self.passage_temperature != default.passage_temperature, ranks),
+            ("fact_seeds", self.fact_seeds != default.fact_seeds, ranks),
+            ("fact_temperature", self.fact_temperature != default.fact_temperature, ranks),
             ("passage_words", self.passage_words != default.passage_words, by_words),
             ("fact_words", self.fact_words != default.fact_words, by_words),
             ("direct", self.direct != default.direct, by_words),
             ("decompose", self.decompose != default.decompose, takes_apart),
             ("parts", self.parts != default.parts, by_words),
             ("filter_facts", self.filter_facts != default.filter_facts, filters),
-            ("synonyms", self.synonyms != default.synonyms, walks),
+            ("synonyms", self.synonyms != default.synonyms, ranks),
         ];
         options
             .into_iter()
@@ -135,28 +135,28 @@ impl PageRankOptions {
     pub(super) fn check(&self) -> Result<(), QueryError> {
         let synonyms = self.synonyms.map_or(0.0, f64::from);
         for (what, value, least, most) in [
-            ("walk.damping", self.damping, 0.0, 0.99),
-            ("walk.precision", self.precision, 1e-9, 1.0),
-            ("walk.hub_share", self.hub_share, 1e-4, 1.0),
-            ("walk.passages", self.passages, 0.0, 1.0),
-            ("walk.facts", self.facts, 0.0, 1.0),
-            ("walk.names", self.names, 0.0, 1.0),
-            ("walk.passage_temperature", self.passage_temperature, 1e-3, 100.0),
-            ("walk.fact_temperature", self.fact_temperature, 1e-3, 100.0),
-            ("walk.passage_words", self.passage_words, 0.0, 100.0),
-            ("walk.fact_words", self.fact_words, 0.0, 100.0),
-            ("walk.direct", self.direct, 0.0, 1.0),
-            ("walk.parts", self.parts, 0.0, 1.0),
-            ("walk.synonyms", synonyms, 0.0, 1.0),
+            ("pagerank.damping", self.damping, 0.0, 0.99),
+            ("pagerank.precision", self.precision, 1e-9, 1.0),
+            ("pagerank.hub_share", self.hub_share, 1e-4, 1.0),
+            ("pagerank.passages", self.passages, 0.0, 1.0),
+            ("pagerank.facts", self.facts, 0.0, 1.0),
+            ("pagerank.names", self.names, 0.0, 1.0),
+            ("pagerank.passage_temperature", self.passage_temperature, 1e-3, 100.0),
+            ("pagerank.fact_temperature", self.fact_temperature, 1e-3, 100.0),
+            ("pagerank.passage_words", self.passage_words, 0.0, 100.0),
+            ("pagerank.fact_words", self.fact_words, 0.0, 100.0),
+            ("pagerank.direct", self.direct, 0.0, 1.0),
+            ("pagerank.parts", self.parts, 0.0, 1.0),
+            ("pagerank.synonyms", synonyms, 0.0, 1.0),
         ] {
             if !(least..=most).contains(&value) {
                 return Err(QueryError::OutOfRange { what, value, least, most });
             }
         }
         for (what, size) in [
-            ("walk.passage_hits", self.passage_hits),
-            ("walk.passage_seeds", self.passage_seeds),
-            ("walk.fact_seeds", self.fact_seeds),
+            ("pagerank.passage_hits", self.passage_hits),
+            ("pagerank.passage_seeds", self.passage_seeds),
+            ("pagerank.fact_seeds", self.fact_seeds),
         ] {
             if size > MAX_PAGERANK_SEEDS {
                 return Err(QueryError::TooMuch { what, size, limit: MAX_PAGERANK_SEEDS });

@@ -102,11 +102,11 @@ pub struct Question {
     /// How chunks behind entities and relations are picked.
     #[serde(alias = "kg_chunk_pick_method")]
     pub chunk_pick: ChunkPick,
-    /// Themes to search with; where any keyword is given, none are looked for. A walk begins at
+    /// Themes to search with; where any keyword is given, none are looked for. PageRank starts at
     /// those that name an entity.
     #[serde(alias = "high_level_keywords")]
     pub hl_keywords: Vec<String>,
-    /// Names and specifics to search with; where any keyword is given, none are looked for. A walk begins at those that
+    /// Names and specifics to search with; where any keyword is given, none are looked for. PageRank starts at those that
     /// name an entity, and at what the question names.
     #[serde(alias = "low_level_keywords")]
     pub ll_keywords: Vec<String>,
@@ -141,8 +141,8 @@ pub struct Question {
     /// Whether remembered answers of models are taken, and new ones remembered.
     #[serde(alias = "enable_llm_cache")]
     pub cache: bool,
-    /// How modes auto and ppr walk the graph.
-    pub walk: PageRankOptions,
+    /// How modes auto and ppr rank by PageRank.
+    pub pagerank: PageRankOptions,
     /// How modes community_global, community_local and drift read reports.
     pub reports: ReportOptions,
 }
@@ -178,7 +178,7 @@ impl Default for Question {
             include_references: false,
             include_chunk_content: false,
             cache: true,
-            walk: PageRankOptions::default(),
+            pagerank: PageRankOptions::default(),
             reports: ReportOptions::default(),
         }
     }
@@ -257,7 +257,7 @@ impl Question {
                 return Err(QueryError::NoNumber { what });
             }
         }
-        self.walk.check()?;
+        self.pagerank.check()?;
         self.reports.check()
     }
 }

@@ -3,13 +3,13 @@
 mod answering;
 mod conformance;
 mod following_up;
+mod pagerank;
 mod prompting;
 mod remembering;
 mod reporting;
 mod reranking;
 mod retrieving;
 mod suggesting;
-mod walking;
 mod world;
 
 use self::world::World;

@@ -1,21 +1,21 @@
-//! How far mode auto trusts its walk, by the names that a question gives the walk to begin at.
+//! How far mode auto trusts PageRank, by the names in the question that PageRank starts at.
 
 use graphloom_core::EntityKey;
 use serde::Serialize;
 
-/// The width of a name up to which the walk alone ranks. Two passages of a thousand nodes: the walk begins at one place.
+/// The width of a name up to which PageRank alone ranks. Two passages of a thousand nodes: PageRank starts at one place.
 const TIGHT: f64 = 0.1;
 
-/// The width of a name from which on it holds the walk no better than no name. Eight passages of a thousand nodes:
+/// The width of a name from which on it guides PageRank no better than no name. Eight passages of a thousand nodes:
 /// what they are linked with is linked with most of the collection.
 const LOOSE: f64 = 0.3;
 
-/// How far the walk was trusted with a question, and why.
+/// How far PageRank was trusted with a question, and why.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct WalkTrust {
-    /// What the walk's ranking counts in the result, 0 to 1; the rest counts the ranking by vectors and words that it began with.
+pub struct PageRankTrust {
+    /// What PageRank counts in the result, 0 to 1; the rest counts the ranking by vectors and words that it started with.
     pub share: f64,
-    /// 0 where the question names something rare, so that the walk has one place to begin at; 1 where it names nothing, or only
+    /// 0 where the question names something rare, so that PageRank has one place to start at; 1 where it names nothing, or only
     /// what many passages speak of.
     pub looseness: f64,
     /// The proper name in the question that the fewest passages speak of.
@@ -24,13 +24,13 @@ pub struct WalkTrust {
     pub passages: usize,
 }
 
-impl WalkTrust {
-    /// The trust in a walk over `nodes` chunks, entities and relations, with a question of these proper names, each with the number
+impl PageRankTrust {
+    /// The trust in PageRank over `nodes` chunks, entities and relations, with a question of these proper names, each with the number
     /// of passages that speak of it.
     ///
     /// - The width of a name is ln(passages) / ln(nodes): 0 for one passage, 1 for all there is. Of the narrowest name, from
     ///   [`TIGHT`] to [`LOOSE`], looseness grows from 0 to 1.
-    /// - `direct` is what the ranking without the walk counts where looseness is 1.
+    /// - `direct` is what the ranking without PageRank counts where looseness is 1.
     pub(super) fn of(names: impl IntoIterator<Item = (EntityKey, usize)>, nodes: usize, direct: f64) -> Self {
         let rarest =
             names.into_iter().min_by(|(one, few), (other, many)| few.cmp(many).then_with(|| one.cmp(other)));
@@ -45,8 +45,8 @@ impl WalkTrust {
         Self { share: 1.0 - direct * looseness, looseness, name, passages }
     }
 
-    /// What words count beside vectors where the walk begins: as much as given where it is held tightly, twice as much where
-    /// nothing holds it. Words tell apart what names do not.
+    /// What words count beside vectors where PageRank starts: as much as given where a rare name guides it, twice as much where
+    /// nothing does. Words tell apart what names do not.
     pub(super) fn words(&self, given: f64) -> f64 {
         given * (1.0 + self.looseness)
     }
@@ -61,9 +61,9 @@ impl WalkTrust {
             None => "the question names nothing in particular that the graph knows".to_owned(),
         };
         match (self.share * 100.0).round() {
-            100.0 => format!("the walk ranks alone: {why}"),
+            100.0 => format!("PageRank ranks alone: {why}"),
             percent => {
-                format!("the walk counts {percent}%, words and vectors alone {}%: {why}", 100.0 - percent)
+                format!("PageRank counts {percent}%, words and vectors alone {}%: {why}", 100.0 - percent)
             }
         }
     }
@@ -73,24 +73,24 @@ impl WalkTrust {
 mod tests {
     use super::*;
 
-    fn trust(names: &[(&str, usize)]) -> WalkTrust {
+    fn trust(names: &[(&str, usize)]) -> PageRankTrust {
         let names = names.iter().map(|&(name, passages)| (EntityKey::from_stored(name.to_owned()), passages));
-        WalkTrust::of(names, 10_000, 0.6)
+        PageRankTrust::of(names, 10_000, 0.6)
     }
 
     #[test]
-    fn a_rare_name_leaves_the_walk_alone() {
+    fn a_rare_name_leaves_pagerank_alone() {
         let trust = trust(&[("VELORA BRIDGE", 2), ("COUNTY", 400)]);
         assert_eq!((trust.share, trust.looseness), (1.0, 0.0));
         assert_eq!(
             trust.reason(),
-            "the walk ranks alone: 2 passages mention \"VELORA BRIDGE\", the rarest name of the question"
+            "PageRank ranks alone: 2 passages mention \"VELORA BRIDGE\", the rarest name of the question"
         );
         assert_eq!((trust.words(0.5), trust.words(3.0)), (0.5, 3.0));
     }
 
     #[test]
-    fn a_name_that_is_everywhere_holds_the_walk_no_better_than_none() {
+    fn a_name_that_is_everywhere_guides_pagerank_no_better_than_none() {
         let (everywhere, none) = (trust(&[("LI HUA", 430)]), trust(&[]));
         assert_eq!((everywhere.share, everywhere.looseness), (0.4, 1.0));
         assert_eq!((none.share, none.looseness, none.passages), (0.4, 1.0, 0));
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn an_empty_graph_is_no_error() {
-        let trust = WalkTrust::of([(EntityKey::from_stored("A".to_owned()), 0)], 0, 0.6);
+        let trust = PageRankTrust::of([(EntityKey::from_stored("A".to_owned()), 0)], 0, 0.6);
         assert_eq!(trust.looseness, 0.0);
     }
 }

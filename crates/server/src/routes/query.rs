@@ -269,7 +269,7 @@ pub(super) fn notes(retrieval: &Retrieval) -> Vec<String> {
         | QueryNote::NoLayer { .. }
         | QueryNote::ReportsLeftOut { .. }
         | QueryNote::FollowUpsLeftOut { .. }
-        | QueryNote::WalkOptionsUnused { .. }
+        | QueryNote::PageRankOptionsUnused { .. }
         | QueryNote::LayerMissing { .. }
         | QueryNote::LayerOutdated { .. }
         | QueryNote::LayerUnfiltered { .. }

@@ -95,7 +95,7 @@ struct RetrievedChunk {
     document: String,
     /// First byte and end byte (exclusive) in the document's text. Graphloom only.
     span: [u64; 2],
-    /// The search that found it first: `vector`, `fused`, `entity`, `relation`, `walk`, `tree` or `report`. Graphloom only.
+    /// The search that found it first: `vector`, `fused`, `entity`, `relation`, `pagerank`, `tree` or `report`. Graphloom only.
     #[schemars(with = "String")]
     found_by: query::Arm,
     /// Comparable only within one retrieval; `null` if its search has no scores. Graphloom only.
@@ -175,12 +175,12 @@ pub(super) struct RouteItem {
     /// Why, as a sentence.
     reason: String,
     /// How much the graph search counted; `null` if nothing was searched.
-    walk: Option<WalkItem>,
+    pagerank: Option<PageRankItem>,
 }
 
 /// How much the graph search counted.
 #[derive(Debug, Serialize, JsonSchema)]
-struct WalkItem {
+struct PageRankItem {
     /// Its share of the ranking, 0 to 1; the rest is vectors and words.
     share: f64,
     /// 0 if the question names something rare, 1 if it names nothing or only what many passages mention.
@@ -369,11 +369,11 @@ impl From<&query::Route> for RouteItem {
             parts: route.parts.clone(),
             model: route.model.clone(),
             reason: route.reason.clone(),
-            walk: route.walk.as_ref().map(|walk| WalkItem {
-                share: walk.share,
-                looseness: walk.looseness,
-                name: walk.name.as_ref().map(ToString::to_string),
-                passages: walk.passages,
+            pagerank: route.pagerank.as_ref().map(|trust| PageRankItem {
+                share: trust.share,
+                looseness: trust.looseness,
+                name: trust.name.as_ref().map(ToString::to_string),
+                passages: trust.passages,
             }),
         }
     }

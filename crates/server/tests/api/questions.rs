@@ -148,8 +148,7 @@ async fn what_was_found_is_given_with_where_it_is_from() {
     assert_eq!(found["data"]["references"][0]["file_path"], "station.md");
     assert_eq!(found["metadata"]["route"], json!(null));
 
-    let asked =
-        json!({ "query": "Who directed Weir Station?", "mode": "auto", "walk": { "filter_facts": true } });
+    let asked = json!({ "query": "Who directed Weir Station?", "mode": "auto", "pagerank": { "filter_facts": true } });
     let found = server.post("/query/data", asked).await.ok();
     assert_eq!(found["metadata"]["route"]["form"], "whole");
     let (path, chunk) = (&found["metadata"]["paths"][0], &found["data"]["chunks"][0]["chunk_id"]);

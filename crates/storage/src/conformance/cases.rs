@@ -26,7 +26,9 @@ pub use super::graph::{
     what_is_set_aside_is_kept_and_counts_for_nothing,
 };
 pub use super::layers::{
-    a_node_goes_with_any_of_its_members, layers_and_nodes_are_removed_with_what_is_built_on_them,
+    a_node_goes_with_any_of_its_members,
+    a_search_in_one_layer_finds_its_nodes_however_many_of_others_match_better,
+    layers_and_nodes_are_removed_with_what_is_built_on_them,
     nodes_need_their_layer_their_members_and_their_own_key,
     nodes_of_layers_are_found_by_key_member_level_vector_and_words,
     only_current_layers_are_part_of_the_canonical_state,

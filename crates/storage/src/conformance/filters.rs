@@ -146,11 +146,10 @@ pub async fn searches_within_documents_count_nothing_else(store: &dyn Store) {
         (ItemKind::Relation, [0.0, 0.0, 1.0], vec![sample::pair("ADA", "CLEO").to_string()]),
     ] {
         let request = SearchRequest::by_vector(kind, question.to_vec(), 1, -1.0);
-        let request = request.within(Some(Arc::clone(&allowed)));
+        let request = request.filtered(Some(Arc::clone(&allowed)));
         assert_eq!(ids(steps::found(&*view, &request).await), found);
     }
-    let words =
-        |text, limit, within| SearchRequest::by_words(ItemKind::Chunk, text, limit).within(Some(within));
+    let words = |text, limit, ids| SearchRequest::by_words(ItemKind::Chunk, text, limit).filtered(Some(ids));
     let request = words("ada met", 1, Arc::clone(&allowed));
     let hits = steps::found(&*view, &request).await;
     assert_eq!(hits.len(), 1);
@@ -166,7 +165,7 @@ pub async fn searches_within_documents_count_nothing_else(store: &dyn Store) {
 
     let nothing = Arc::new(FilteredIds::default());
     let request = SearchRequest::by_vector(ItemKind::Chunk, vec![1.0, 0.0, 0.0], 9, -1.0);
-    assert_eq!(steps::found(&*view, &request.within(Some(Arc::clone(&nothing)))).await, []);
+    assert_eq!(steps::found(&*view, &request.filtered(Some(Arc::clone(&nothing)))).await, []);
     assert_eq!(steps::found(&*view, &words("ada", 9, nothing)).await, []);
 }
 

@@ -1,12 +1,12 @@
 //! Cases of layers, the views over a whole workspace.
 
 use graphloom_core::{
-    Batch, ContentHash, ItemKind, LayerName, LayerNode, Member, NodeKey, Require, Revision, Store, table,
-    write_dump,
+    Batch, ContentHash, ItemKind, LayerName, LayerNode, Member, NodeKey, Require, Revision, SearchRequest,
+    Store, table, write_dump,
 };
 
 use super::sample;
-use super::steps::{commit, conflict, counts, get, invalid, matching, near, view};
+use super::steps::{commit, conflict, counts, found, get, invalid, matching, near, view};
 
 /// A graph of two documents, and over it the layer `themes`: two nodes of entities or chunks and one of these nodes.
 async fn layered(store: &dyn Store) -> [LayerNode; 3] {
@@ -87,6 +87,49 @@ pub async fn nodes_of_layers_are_found_by_key_member_level_vector_and_words(stor
     let after = view(store).await;
     assert_eq!(get(after.nodes(std::slice::from_ref(&people.key)).await), [Some(written)]);
     assert_eq!(matching(&*after, ItemKind::Node, "gambit").await, [people.key.as_str()]);
+}
+
+/// Case.
+pub async fn a_search_in_one_layer_finds_its_nodes_however_many_of_others_match_better(store: &dyn Store) {
+    commit(store, sample::indexed("a", "Ada met Bob", "ADA", "BOB")).await;
+    // A name that begins with the other one's.
+    let [one, other] = ["themes", "themes_2"].map(|name| LayerName::new(name).expect("a name"));
+    let put_nodes: Vec<LayerNode> = (0..40)
+        .map(|level| sample::node(other.as_str(), level, [entity("ADA")], "Chess, chess and chess"))
+        .chain([sample::node(one.as_str(), 0, [entity("BOB")], "A long report that mentions chess once")])
+        .collect();
+    let vector = |node: &LayerNode| {
+        let values = if node.layer == one { [0.6, 0.8, 0.0] } else { [1.0, 0.0, 0.0] };
+        sample::vector(ItemKind::Node, node.key.as_str(), &values)
+    };
+    let batch = Batch {
+        put_layers: [&one, &other].map(|name| sample::layer(name.as_str(), 1, true)).to_vec(),
+        put_vectors: put_nodes.iter().map(vector).collect(),
+        put_nodes: put_nodes.clone(),
+        ..Batch::default()
+    };
+    commit(store, batch).await;
+    let now = view(store).await;
+    let by_vector = |limit| SearchRequest::by_vector(ItemKind::Node, vec![1.0, 0.0, 0.0], limit, -1.0);
+    let by_words = |limit| SearchRequest::by_words(ItemKind::Node, "chess", limit);
+    for ask in [&by_vector as &dyn Fn(usize) -> SearchRequest, &by_words] {
+        let all = found(&*now, &ask(99)).await;
+        assert_eq!(all.len(), put_nodes.len());
+        for layer in [&one, &other] {
+            let mut expected = all.clone();
+            expected.retain(|hit| layer.holds(&hit.item.id()));
+            for limit in [1, 7, 99] {
+                let hits = found(&*now, &ask(limit).in_layer(layer.clone())).await;
+                assert_eq!(hits, expected[..limit.min(expected.len())], "{layer}, {limit}");
+            }
+        }
+        let none = LayerName::new("theme").expect("a name");
+        assert_eq!(found(&*now, &ask(9).in_layer(none)).await, []);
+        assert_eq!(
+            found(&*now, &SearchRequest { kind: ItemKind::Entity, ..ask(9).in_layer(one.clone()) }).await,
+            []
+        );
+    }
 }
 
 /// Case.

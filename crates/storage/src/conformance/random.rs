@@ -658,15 +658,25 @@ async fn allowed(view: &dyn Snapshot) -> Arc<FilteredIds> {
     Arc::new(answer(FilteredIds::of(view, documents, true).await))
 }
 
+/// No layer, and each.
+fn layers() -> Vec<Option<LayerName>> {
+    let each = LAYERS.into_iter().map(|name| Some(LayerName::from_stored(name)));
+    std::iter::once(None).chain(each).collect()
+}
+
 async fn compare_searches(found: &dyn Snapshot, expected: &dyn Snapshot) {
     for kind in ItemKind::ALL {
         for (limit, min_score) in [(1, -1.0), (2, 0.0), (3, 0.7), (99, -1.0)] {
             let vectors = [[1.0, 0.0, 0.0], [0.3, -0.8, 0.1], [0.0, 0.0, 0.0]];
-            for within in [None, Some(allowed(expected).await)] {
-                let requests = vectors.map(|vector| {
-                    SearchRequest::by_vector(kind, vector.to_vec(), limit, min_score).within(within.clone())
-                });
-                same!(found, expected, search(&requests));
+            for filtered in [None, Some(allowed(expected).await)] {
+                for layer in layers() {
+                    let requests = vectors.map(|vector| SearchRequest {
+                        filtered: filtered.clone(),
+                        layer: layer.clone(),
+                        ..SearchRequest::by_vector(kind, vector.to_vec(), limit, min_score)
+                    });
+                    same!(found, expected, search(&requests));
+                }
             }
         }
         let entries = answer(expected.scan(table::Vectors { kind }, None, 99).await);
@@ -678,7 +688,7 @@ async fn compare_searches(found: &dyn Snapshot, expected: &dyn Snapshot) {
 /// The same entries must be found; scores may differ in what they are computed from.
 async fn compare_text(found: &dyn Snapshot, expected: &dyn Snapshot) {
     for kind in ItemKind::ALL {
-        for (text, within) in [
+        for (text, filtered) in [
             ("Bob", false),
             ("Bob", true),
             ("say ADA", true),
@@ -687,15 +697,19 @@ async fn compare_text(found: &dyn Snapshot, expected: &dyn Snapshot) {
             ("contextualized paris", false),
             ("zzz", true),
         ] {
-            let within = if within { Some(allowed(expected).await) } else { None };
-            let request = [SearchRequest::by_words(kind, text, 99).within(within)];
-            let ids = |hits: Vec<Vec<Hit>>| {
-                let mut items: Vec<_> = hits.concat().into_iter().map(|hit| hit.item).collect();
-                items.sort();
-                items
-            };
-            let found = ids(answer(found.search(&request).await));
-            assert_eq!(found, ids(answer(expected.search(&request).await)), "search_text {text}");
+            let filtered = if filtered { Some(allowed(expected).await) } else { None };
+            for layer in layers() {
+                let filtered = filtered.clone();
+                let request =
+                    [SearchRequest { layer, ..SearchRequest::by_words(kind, text, 99).filtered(filtered) }];
+                let ids = |hits: Vec<Vec<Hit>>| {
+                    let mut items: Vec<_> = hits.concat().into_iter().map(|hit| hit.item).collect();
+                    items.sort();
+                    items
+                };
+                let found = ids(answer(found.search(&request).await));
+                assert_eq!(found, ids(answer(expected.search(&request).await)), "search_text {text}");
+            }
         }
     }
 }

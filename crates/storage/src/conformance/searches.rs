@@ -253,14 +253,14 @@ pub async fn the_best_by_words_are_the_first_of_all(store: &dyn Store) {
     let view = view(store).await;
     let some = Arc::new(get(FilteredIds::of(&*view, some, true).await));
     for text in QUESTIONS {
-        for within in [None, Some(&some)] {
-            let ask = |limit, within: Option<&Arc<FilteredIds>>| {
-                SearchRequest::by_words(ItemKind::Chunk, text, limit).within(within.cloned())
+        for filtered in [None, Some(&some)] {
+            let ask = |limit, filtered: Option<&Arc<FilteredIds>>| {
+                SearchRequest::by_words(ItemKind::Chunk, text, limit).filtered(filtered.cloned())
             };
             let mut all = found(&*view, &ask(1000, None)).await;
-            all.retain(|hit| within.is_none_or(|within| within.admits(ItemKind::Chunk, &hit.item.id())));
+            all.retain(|hit| filtered.is_none_or(|ids| ids.admits(ItemKind::Chunk, &hit.item.id())));
             for limit in [1, 2, 9, 40, 1000] {
-                let best = found(&*view, &ask(limit, within)).await;
+                let best = found(&*view, &ask(limit, filtered)).await;
                 assert_eq!(best, all[..limit.min(all.len())], "{text}");
             }
         }

@@ -67,7 +67,7 @@ impl MemorySnapshot {
             .vectors
             .iter()
             .filter(|((kind, id), _)| *kind == query.kind && self.is_found(*kind, id))
-            .filter(|((kind, id), _)| admits(query.within.as_deref(), *kind, id))
+            .filter(|((kind, id), _)| query.only.admits(*kind, id))
             .map(|((_, id), stored)| (id, vector::decode(&stored.data)))
             .collect();
         let nearest = |question: &Vec<f32>| {
@@ -87,7 +87,7 @@ impl MemorySnapshot {
         let entries: Vec<(String, Vec<String>)> =
             self.texts_of_kind(query.kind).into_iter().map(|(id, text)| (id, words::words(&text))).collect();
         let mut hits = bm25(&entries, &words::words(&query.text).into_iter().collect());
-        hits.retain(|hit| admits(query.within.as_deref(), query.kind, &hit.id));
+        hits.retain(|hit| query.only.admits(query.kind, &hit.id));
         vector::rank(&mut hits, query.limit);
         hits
     }

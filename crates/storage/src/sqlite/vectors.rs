@@ -8,8 +8,8 @@
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use graphloom_core::{FilteredIds, ItemKind};
-use graphloom_rules::search::{ScoredId, VectorQuery};
+use graphloom_core::ItemKind;
+use graphloom_rules::search::{Only, ScoredId, VectorQuery};
 use rusqlite::{Connection, OptionalExtension, Result, Row, params};
 
 use super::changes::{self, Mark};
@@ -89,7 +89,7 @@ impl Vectors {
         }
         match index.changed_since(now) {
             Some(changed) => {
-                let chosen = query.within.as_deref().map(|allowed| index.rows_of(allowed, query.kind));
+                let chosen = index.rows_of(&query.only, query.kind);
                 let questions: Vec<Question> = units.iter().map(|unit| Question::new(unit)).collect();
                 let dots = index.dots(&questions, chosen.as_deref());
                 (units.iter().zip(&questions).zip(dots))
@@ -256,11 +256,17 @@ impl Index {
         Ok(hits)
     }
 
-    /// The rows of what is allowed, ascending.
-    fn rows_of(&self, allowed: &FilteredIds, kind: ItemKind) -> Vec<usize> {
-        let mut rows: Vec<usize> = allowed.ids(kind).filter_map(|id| self.places.get(id).copied()).collect();
-        rows.sort_unstable();
-        rows
+    /// The rows of what may be found, ascending; `None` for all.
+    fn rows_of(&self, only: &Only, kind: ItemKind) -> Option<Vec<usize>> {
+        if let Some(filtered) = &only.filtered {
+            let ids = filtered.ids(kind).filter(|id| only.admits(kind, id));
+            let mut rows: Vec<usize> = ids.filter_map(|id| self.places.get(id).copied()).collect();
+            rows.sort_unstable();
+            return Some(rows);
+        }
+        only.layer.as_ref()?;
+        let rows = self.keys.iter().enumerate().filter(|(_, key)| only.admits(kind, key));
+        Some(rows.map(|(row, _)| row).collect())
     }
 
     /// For each question its product with every row, or with the `chosen` ones. The rows are gone through once for all
@@ -331,7 +337,7 @@ impl Index {
 }
 
 pub(super) fn admits(query: &VectorQuery, key: &str) -> bool {
-    query.within.as_deref().is_none_or(|allowed| allowed.admits(query.kind, key))
+    query.only.admits(query.kind, key)
 }
 
 /// Adds an entry to the hits where its vector is near enough.

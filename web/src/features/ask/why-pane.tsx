@@ -119,7 +119,7 @@ const FOUND_BY: Record<string, keyof typeof texts.en> = {
   fused: 'foundFused',
   entity: 'foundEntity',
   relation: 'foundRelation',
-  walk: 'foundWalk',
+  pagerank: 'foundPageRank',
 };
 
 function PassageItem({

@@ -7,7 +7,7 @@ const chunk = (id: string, score?: number) => ({
   document: 'doc-1',
   file_path: 'a.md',
   reference_id: '1',
-  found_by: 'walk',
+  found_by: 'pagerank',
   span: [0, 5] as [number, number],
   score: score ?? null,
 });

@@ -26,7 +26,7 @@ pub(super) fn explained(retrieval: &Retrieval, numbered: &[Option<&Citation>]) -
         let parts = one_line(&route.parts.join("; "), 200);
         let looked_for = if parts.is_empty() { parts } else { format!("; looked for: {parts}") };
         lines.push(format!("  {}{looked_for}", one_line(&route.reason, 200)));
-        lines.extend(route.walk.iter().map(|trust| format!("  {}", one_line(&trust.reason(), 200))));
+        lines.extend(route.pagerank.iter().map(|trust| format!("  {}", one_line(&trust.reason(), 200))));
     }
     if !retrieval.reports.is_empty() {
         let reports = count(retrieval.reports.len() as u64, "report");
@@ -76,14 +76,14 @@ fn way_to(retrieval: &Retrieval, citation: &Citation) -> String {
         Arm::Relation => "states a relation that the question is about".to_owned(),
         Arm::Tree => "close to the question in meaning, or behind a summary that is".to_owned(),
         Arm::Claim => "states a claim that held at the date of the question".to_owned(),
-        Arm::Walk => walked(retrieval, found),
+        Arm::PageRank => by_pagerank(retrieval, found),
         Arm::Report => "a finding of a report rests on it".to_owned(),
     };
     format!("{way}; passage {} of {}", rank + 1, retrieval.chunks.len())
 }
 
 /// The path through the graph to a passage.
-fn walked(retrieval: &Retrieval, found: &FoundChunk) -> String {
+fn by_pagerank(retrieval: &Retrieval, found: &FoundChunk) -> String {
     let path = retrieval.paths.iter().find(|path| path.chunk == found.chunk.id);
     let before = path.and_then(|path| path.steps.split_last()).map_or(&[][..], |(_, before)| before);
     let steps: Vec<String> = before.iter().take(MOST_STEPS).map(|step| named(retrieval, step)).collect();

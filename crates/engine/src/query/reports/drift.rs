@@ -21,7 +21,7 @@ use crate::text::one_line;
 
 /// Reports that the primer reads [GraphRAG: `drift_k_followups`].
 const PRIMER_REPORTS: usize = 20;
-/// Nodes that each ranking brings; some may belong to other layers.
+/// Reports that each ranking brings.
 const RANKED: usize = 100;
 
 /// The step of the primer, for the model.
@@ -36,16 +36,16 @@ pub(super) async fn nearest(
     let snapshot = engine.store.snapshot().await?;
     let scope = FilteredSnapshot::new(snapshot.as_ref(), None, engine.tokenizer).await?;
     let mut requests = vec![scope.by_words(ItemKind::Node, relevance.text(), RANKED)];
-    requests.extend(
-        relevance.vector().map(|vector| scope.by_vector(ItemKind::Node, vector.to_vec(), RANKED, 0.0)),
-    );
+    let by_vector = |vector: &[f32]| scope.by_vector(ItemKind::Node, vector.to_vec(), RANKED, 0.0);
+    requests.extend(relevance.vector().map(by_vector));
+    let requests: Vec<_> =
+        requests.into_iter().map(|request| request.in_layer(Communities::name())).collect();
     let rankings = snapshot.search(&requests).await?.into_iter();
     let items: Vec<Vec<ItemKey>> =
         rankings.map(|hits| hits.into_iter().map(|hit| hit.item).collect()).collect();
     let ranked = reciprocal_ranks::<ItemKey>(&items);
     let keys: Vec<NodeKey> = ranked.into_iter().filter_map(|(item, _)| item.into_node()).collect();
     let mut nodes: Vec<_> = snapshot.nodes(&keys).await?.into_iter().flatten().collect();
-    nodes.retain(|node| node.layer == Communities::name());
     nodes.truncate(PRIMER_REPORTS);
     if nodes.is_empty() || relevance.is_corpus_wide {
         let mut coarsest = select::of_level(snapshot.as_ref(), relevance, 0).await?;

@@ -14,7 +14,7 @@ use super::chunks::Candidate;
 use super::embed::QueryVectors;
 use super::fuse::round_robin;
 use super::plan::{Fusion, Operator, Plan};
-use super::trust::WalkTrust;
+use super::trust::PageRankTrust;
 use super::{Arm, ChunkPath, FoundEntity, QueryError, Question};
 use crate::filtered::FilteredSnapshot;
 
@@ -35,7 +35,7 @@ pub(super) struct Hits {
     /// How PageRank came to the first of the chunks.
     pub(super) paths: Vec<ChunkPath>,
     /// How far mode auto trusted PageRank.
-    pub(super) trust: Option<WalkTrust>,
+    pub(super) trust: Option<PageRankTrust>,
 }
 
 /// Runs the operators of the plan that there are vectors for, and makes one result of theirs. PageRank begins at `facts`

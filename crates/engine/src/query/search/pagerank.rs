@@ -1,4 +1,4 @@
-//! Walked search: a personalised PageRank from what the question is near to and what it names, down to chunks.
+//! Search by PageRank: a personalised PageRank from what the question is near to and what it names, down to chunks.
 //!
 //! Seeds are passages near to the question, facts near to it, and entities that it names. Source: Gutiérrez et al.,
 //! "From RAG to Memory: Non-Parametric Continual Learning for Large Language Models", ICML 2025 (HippoRAG 2). What
@@ -17,16 +17,16 @@ use crate::offline::{self, KnownName};
 use crate::query::chunks::Candidate;
 use crate::query::embed::QueryVectors;
 use crate::query::fuse::weighted_ranks;
-use crate::query::pagerank::{Ground, Reach, Walk, walk};
+use crate::query::pagerank::{Ground, PageRank, Reach, pagerank};
 use crate::query::plan::Prior;
-use crate::query::trust::WalkTrust;
+use crate::query::trust::PageRankTrust;
 use crate::query::{Arm, ChunkPath, FoundEntity, PageRankOptions, PathStep, QueryError, Question};
 use crate::text::entity_key;
 
 /// Chunks handed on, at least.
 const MIN_CHUNKS: usize = 100;
 
-/// What the walk reaches: chunks by PageRank, in mode auto as far as the walk is trusted, and the entities and relations that it began at and that are on the paths to
+/// What PageRank reaches: chunks by PageRank, in mode auto as far as it is trusted, and the entities and relations that it began at and that are on the paths to
 /// the first of the chunks. It begins at `chosen` facts in place of the nearest where they are given.
 pub(super) async fn search(
     scope: &FilteredSnapshot<'_>,
@@ -35,7 +35,7 @@ pub(super) async fn search(
     vectors: &QueryVectors,
     chosen: Option<Vec<(RelationKey, f64)>>,
 ) -> Result<Hits, QueryError> {
-    let options = &question.walk;
+    let options = &question.pagerank;
     let graph = link_graph(scope.snapshot).await?;
     let holds = |node: NodeNumber| match graph.node(node) {
         Some(Node::Chunk(id)) => scope.holds(id),
@@ -48,7 +48,7 @@ pub(super) async fn search(
         let known = proper.filter_map(|name| {
             Some((name.key.clone(), passages_of(&graph, graph.entity(&name.key)?, &holds)))
         });
-        WalkTrust::of(known, nodes, options.direct)
+        PageRankTrust::of(known, nodes, options.direct)
     });
     let names: Vec<EntityKey> = names.into_iter().map(|name| name.key).collect();
     let sought = sought(question, vectors);
@@ -77,22 +77,23 @@ pub(super) async fn search(
     };
     let seeds = Seeds::of(&graph, options, passages, &facts, &names, holds);
     let hub_links = options.hub_share * nodes as f64;
-    let how = Walk { damping: options.damping, precision: options.precision, hub_links };
+    let how = PageRank { damping: options.damping, precision: options.precision, hub_links };
     let ground =
         Ground { graph: &graph, also: synonyms.as_ref(), admits: scope.is_filtered().then_some(&holds) };
-    let reach = walk(ground, &seeds.linked, how);
+    let reach = pagerank(ground, &seeds.linked, how);
     let shown = if question.chunk_top_k == 0 { question.top_k } else { question.chunk_top_k };
     let limit = shown.max(MIN_CHUNKS);
     let reached = ranked(&graph, &reach, &seeds, limit);
     let chunks = as_trusted(reached, direct, trust.as_ref().map_or(1.0, |trust| trust.share), limit);
     let paths: Vec<ChunkPath> =
         chunks.iter().take(shown).filter_map(|(id, _)| path_to(&graph, &reach, id)).collect();
-    // What the walk began at comes first: it is what the question is about, also where it leads to no passage alone.
+    // What PageRank started at comes first: it is what the question is about, also where it leads to no passage alone.
     let began = (names.into_iter().map(PathStep::Entity))
         .chain(facts.into_iter().map(|(fact, _)| PathStep::Relation(fact)));
     let steps = began.chain(paths.iter().flat_map(|path| path.steps.iter().cloned()));
     let (entities, relations) = found_on(scope, question, &graph, &reach, steps).await?;
-    let candidate = |(id, score): (ChunkId, f64)| Candidate { id, arm: Arm::Walk, score: Some(score as f32) };
+    let candidate =
+        |(id, score): (ChunkId, f64)| Candidate { id, arm: Arm::PageRank, score: Some(score as f32) };
     let chunks = chunks.into_iter().map(candidate).collect();
     Ok(Hits { entities, relations, chunks, paths, trust, ..Hits::default() })
 }
@@ -106,7 +107,7 @@ struct SearchPart<'a> {
 
 /// The question and its parts; the shares add up to 1.
 fn sought<'a>(question: &'a Question, vectors: &'a QueryVectors) -> Vec<SearchPart<'a>> {
-    let parts = if vectors.parts.is_empty() { 0.0 } else { question.walk.parts };
+    let parts = if vectors.parts.is_empty() { 0.0 } else { question.pagerank.parts };
     let whole = vectors.question.iter();
     let whole = whole.map(|vector| SearchPart { text: question.text.trim(), vector, share: 1.0 - parts });
     let share = parts / vectors.parts.len().max(1) as f64;
@@ -120,7 +121,8 @@ pub(in crate::query) async fn near_facts(
     vector: &[f32],
 ) -> Result<Vec<(RelationKey, f64)>, QueryError> {
     let sought = [SearchPart { text: question.text.trim(), vector, share: 1.0 }];
-    let [facts] = near(scope, question, [SeedRanking::facts(&question.walk, Prior::Vector)], &sought).await?;
+    let [facts] =
+        near(scope, question, [SeedRanking::facts(&question.pagerank, Prior::Vector)], &sought).await?;
     Ok(relations(facts))
 }
 
@@ -141,16 +143,16 @@ struct SeedRanking {
 }
 
 impl SeedRanking {
-    fn passages(walk: &PageRankOptions, trust: Option<&WalkTrust>) -> Self {
-        let words = trust.map_or(0.0, |trust| trust.words(walk.passage_words));
-        let (hits, seeds) = (walk.passage_hits, walk.passage_seeds);
-        Self { kind: ItemKind::Chunk, hits, seeds, words, temperature: walk.passage_temperature }
+    fn passages(options: &PageRankOptions, trust: Option<&PageRankTrust>) -> Self {
+        let words = trust.map_or(0.0, |trust| trust.words(options.passage_words));
+        let (hits, seeds) = (options.passage_hits, options.passage_seeds);
+        Self { kind: ItemKind::Chunk, hits, seeds, words, temperature: options.passage_temperature }
     }
 
-    fn facts(walk: &PageRankOptions, prior: Prior) -> Self {
-        let words = if prior == Prior::VectorAndWords { walk.fact_words } else { 0.0 };
-        let (hits, seeds) = (walk.fact_seeds, walk.fact_seeds);
-        Self { kind: ItemKind::Relation, hits, seeds, words, temperature: walk.fact_temperature }
+    fn facts(options: &PageRankOptions, prior: Prior) -> Self {
+        let words = if prior == Prior::VectorAndWords { options.fact_words } else { 0.0 };
+        let (hits, seeds) = (options.fact_seeds, options.fact_seeds);
+        Self { kind: ItemKind::Relation, hits, seeds, words, temperature: options.fact_temperature }
     }
 }
 
@@ -225,13 +227,13 @@ fn sharpened(mut scores: Vec<f64>, temperature: f64) -> Vec<f64> {
     scores
 }
 
-/// Where the walk begins.
+/// Where PageRank starts.
 struct Seeds {
     linked: Vec<(NodeNumber, f64)>,
     /// Chunks that lead nowhere yet, with the share of all weight that they keep.
     unlinked: Vec<(ChunkId, f64)>,
-    /// The share of all weight that walks.
-    walking: f64,
+    /// The share of all weight that moves along links.
+    moving: f64,
 }
 
 impl Seeds {
@@ -262,7 +264,7 @@ impl Seeds {
         let kept: f64 = unlinked.iter().map(|(_, weight)| weight).sum();
         let all = kept + linked.iter().map(|(_, weight)| weight).sum::<f64>();
         unlinked.iter_mut().for_each(|(_, weight)| *weight /= all.max(f64::MIN_POSITIVE));
-        Self { linked, unlinked, walking: 1.0 - kept / all.max(f64::MIN_POSITIVE) }
+        Self { linked, unlinked, moving: 1.0 - kept / all.max(f64::MIN_POSITIVE) }
     }
 }
 
@@ -288,8 +290,8 @@ fn passages_of(graph: &LinkGraph, entity: NodeNumber, holds: &impl Fn(NodeNumber
     graph.neighbours(entity).iter().filter(|&&node| holds(node)).count()
 }
 
-/// The `limit` best of what a walk reached and of what it began with, each list best first: by their ranks, of which those of the walk
-/// count `share`. What the walk reached as it is where that is all.
+/// The `limit` best of what PageRank reached and of what it started with, each list best first: by their ranks, of which those of PageRank
+/// count `share`. What PageRank reached as it is where that is all.
 fn as_trusted(
     reached: Vec<(ChunkId, f64)>,
     direct: Vec<ChunkId>,
@@ -308,7 +310,7 @@ fn as_trusted(
 /// The `limit` best chunks by score, best first, ties by id.
 fn ranked(graph: &LinkGraph, reach: &Reach, seeds: &Seeds, limit: usize) -> Vec<(ChunkId, f64)> {
     let reached = reach.nodes().filter_map(|node| match graph.node(node)? {
-        Node::Chunk(id) => Some((id, seeds.walking * reach.score(node))),
+        Node::Chunk(id) => Some((id, seeds.moving * reach.score(node))),
         Node::Entity(_) | Node::Relation(..) => None,
     });
     let mut chunks: Vec<(&ChunkId, f64)> =
@@ -319,7 +321,7 @@ fn ranked(graph: &LinkGraph, reach: &Reach, seeds: &Seeds, limit: usize) -> Vec<
     chunks.into_iter().take(limit).map(|(id, score)| (id.clone(), score)).collect()
 }
 
-/// How the walk came to a chunk; `None` where the chunk leads nowhere.
+/// How PageRank came to a chunk; `None` where the chunk leads nowhere.
 fn path_to(graph: &LinkGraph, reach: &Reach, chunk: &ChunkId) -> Option<ChunkPath> {
     let nodes = reach.path(graph.chunk(chunk)?);
     let steps = nodes.into_iter().filter_map(|node| {
@@ -380,7 +382,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_walk_that_is_trusted_wholly_ranks_as_if_there_were_no_other_ranking(
+        fn pagerank_that_is_trusted_wholly_ranks_as_if_there_were_no_other_ranking(
             reached in vec(0u8..30, 0..20),
             direct in vec(0u8..30, 0..20),
         ) {
@@ -389,7 +391,7 @@ mod tests {
         }
 
         #[test]
-        fn a_walk_that_is_trusted_in_part_loses_nothing_and_one_of_the_first_stays_first(
+        fn pagerank_that_is_trusted_in_part_loses_nothing_and_one_of_the_first_stays_first(
             reached in vec(0u8..30, 1..20),
             direct in vec(0u8..30, 1..20),
             share in 0.0f64..0.99,

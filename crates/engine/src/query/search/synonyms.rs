@@ -1,6 +1,6 @@
 //! Links between entities whose vectors are near to each other's.
 //!
-//! Source: the synonym edges of HippoRAG 2 (Gutiérrez et al., ICML 2025), made for those entities only that a walk begins at.
+//! Source: the synonym edges of HippoRAG 2 (Gutiérrez et al., ICML 2025), made for those entities only that PageRank starts at.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -23,8 +23,6 @@ const MIN_CHUNKS: usize = 100;
 const NODE_SHARE: f32 = 0.2;
 /// A node above more passages says nothing of each of them, and its passages are not looked at.
 const MAX_PASSAGES_BELOW: u32 = 200;
-/// Nodes first asked for; nodes of other layers are among them.
-const NODES_AT_FIRST: usize = 64;
 
 /// The passages that the tree leads to, best first, and the nodes that led there.
 pub(super) async fn search(
@@ -98,19 +96,10 @@ async fn nearest_nodes(
     question: &Question,
     vector: &[f32],
 ) -> Result<Vec<(NodeKey, f32)>, QueryError> {
-    let prefix = format!("{}-", Tree::name());
-    let mut limit = NODES_AT_FIRST;
-    loop {
-        let hits = scope.nearest(ItemKind::Node, vector, limit, question.cosine_threshold).await?;
-        let is_all = hits.len() < limit;
-        let nodes = hits.into_iter().filter_map(|hit| Some((hit.item.into_node()?, hit.score)));
-        let of_tree: Vec<(NodeKey, f32)> =
-            nodes.filter(|(key, _)| key.as_str().starts_with(&prefix)).take(COLLAPSED_TOP).collect();
-        if is_all || of_tree.len() == COLLAPSED_TOP {
-            return Ok(of_tree);
-        }
-        limit *= 4;
-    }
+    let (vector, least) = (vector.to_vec(), question.cosine_threshold);
+    let request = scope.by_vector(ItemKind::Node, vector, COLLAPSED_TOP, least).in_layer(Tree::name());
+    let hits = scope.snapshot.search(&[request]).await?.into_iter().flatten();
+    Ok(hits.filter_map(|hit| Some((hit.item.into_node()?, hit.score))).collect())
 }
 
 /// The passages below each node, with the score of the best node above each.

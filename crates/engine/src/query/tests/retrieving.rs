@@ -319,7 +319,7 @@ async fn a_walk_reaches_passages_that_share_nothing_with_the_question_and_says_h
     };
     let retrieval = found(&world, &near_nothing).await;
     let last = retrieval.chunks.iter().find(|found| found.chunk.text == LONDON[0]).expect("reached");
-    assert_eq!(last.arm, Arm::Walk);
+    assert_eq!(last.arm, Arm::PageRank);
     let path = retrieval.paths.iter().find(|path| path.chunk == last.chunk.id).expect("it says how");
     let entities: Vec<&str> = path.steps.iter().filter_map(entity_of).collect();
     assert_eq!(entities, ["ANALYTICAL_ENGINE", "ADA_LOVELACE"]);

@@ -48,8 +48,8 @@ pub(super) fn find(
             terms.push(WeightedTerm { term, weight, ceiling });
         }
     }
-    let within = query.within.as_ref();
-    let few = within.filter(|allowed| allowed.count(query.kind) <= MAX_ALLOWED_TERMS);
+    let filtered = query.only.filtered.as_ref();
+    let few = filtered.filter(|allowed| allowed.count(query.kind) <= MAX_ALLOWED_TERMS);
     let few = few.map(|allowed| lately.entries(searcher, fields, query.kind, allowed)).transpose()?;
     let mut few = few.map(Vec::into_iter);
     let mut best = Best { limit: query.limit, hits: BinaryHeap::new() };
@@ -69,7 +69,7 @@ pub(super) fn find(
             }
             let hit = ScoredId { id, score };
             if best.would_take(&hit)
-                && within.is_none_or(|allowed| allowed.admits(query.kind, &hit.id))
+                && query.only.admits(query.kind, &hit.id)
                 && (*holds_all || holds(&hit.id)?)
             {
                 best.take(hit);

@@ -3,13 +3,13 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BinaryHeap};
 
-use graphloom_core::ItemKind;
+use graphloom_core::{FilteredIds, ItemKind};
 use graphloom_rules::search::{ScoredId, VectorQuery};
-use rusqlite::{Connection, OptionalExtension, Result};
+use rusqlite::{Connection, OptionalExtension, Result, params};
 
 use super::super::changes::Mark;
 use super::super::question::Question;
-use super::super::vectors;
+use super::super::{rows, vectors};
 use super::TreeLimits;
 use super::cache::NodeCache;
 use super::node::{Node, Nodes, Row};
@@ -58,6 +58,28 @@ impl PartialEq for ScoredRow {
 
 impl Eq for ScoredRow {}
 
+/// The entries that a restricted query allows.
+enum Allowed<'a> {
+    Filtered(&'a FilteredIds, ItemKind),
+    Listed(Vec<String>),
+}
+
+impl Allowed<'_> {
+    fn count(&self) -> usize {
+        match self {
+            Self::Filtered(ids, kind) => ids.count(*kind),
+            Self::Listed(ids) => ids.len(),
+        }
+    }
+
+    fn ids(&self) -> Vec<&str> {
+        match self {
+            Self::Filtered(ids, kind) => ids.ids(*kind).collect(),
+            Self::Listed(ids) => ids.iter().map(String::as_str).collect(),
+        }
+    }
+}
+
 /// What a question reached.
 struct Frontier {
     /// Rows of leaves with their upper bounds.
@@ -78,16 +100,15 @@ impl TreeSearch<'_> {
         let Self { conn, limits, .. } = *self;
         let leaves_for = |hits: usize| limits.leaves.max(hits.div_ceil(limits.hits_a_leaf.max(1)));
         let (mut leaves, mut most) = (leaves_for(query.limit), leaves_for(query.limit));
-        if let Some(allowed) = query.within.as_deref() {
+        if let Some(allowed) = self.allowed(query)? {
             let all = super::Tree::read(conn, query.kind)?.vectors as usize;
-            let count = allowed.count(query.kind);
+            let count = allowed.count();
             let one_in = all.div_ceil(count.max(1)).max(1);
             leaves = leaves_for(query.limit.saturating_mul(one_in));
             most = most.saturating_mul(one_in);
             let rows = leaves.saturating_mul(limits.node_rows).min(all);
             if count <= limits.exact_allowed.max(rows / limits.rows_a_look_up.max(1)) {
-                let ids: Vec<&str> = allowed.ids(query.kind).collect();
-                return vectors::search_ids(conn, query, units, &ids);
+                return vectors::search_ids(conn, query, units, &allowed.ids());
             }
         }
         let questions: Vec<Question> = units.iter().map(|unit| Question::new(unit)).collect();
@@ -107,6 +128,25 @@ impl TreeSearch<'_> {
             }
             short = still;
             leaves = leaves.saturating_mul(MORE_LEAVES).min(most);
+        }
+    }
+
+    /// The entries that a restricted query allows; `None` for all.
+    fn allowed<'q>(&self, query: &'q VectorQuery) -> Result<Option<Allowed<'q>>> {
+        match (&query.only.filtered, &query.only.layer) {
+            (None, None) => Ok(None),
+            (Some(filtered), None) => Ok(Some(Allowed::Filtered(filtered, query.kind))),
+            (_, Some(layer)) => {
+                // The end of a key's prefix is `-`, and what follows that is `.`.
+                let mut keys = self.conn.prepare_cached(
+                    "SELECT key FROM vectors WHERE kind = ?1 AND key > ?2 || '-' AND key < ?2 || '.'",
+                )?;
+                let keys =
+                    keys.query_map(params![rows::kind_code(query.kind), layer.as_str()], |row| row.get(0))?;
+                let mut keys: Vec<String> = keys.collect::<Result<_>>()?;
+                keys.retain(|key| query.only.admits(query.kind, key));
+                Ok(Some(Allowed::Listed(keys)))
+            }
         }
     }
 

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use graphloom_core::{Batch, FilteredIds, SearchRequest, Store, StoreError, WorkspaceId};
-use graphloom_rules::search::VectorQuery;
+use graphloom_rules::search::{Only, VectorQuery};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use tempfile::TempDir;
@@ -160,8 +160,9 @@ impl Fixture {
         slots
     }
 
-    fn query(limit: usize, within: Option<Arc<FilteredIds>>) -> VectorQuery {
-        VectorQuery { kind: ItemKind::Entity, vectors: Vec::new(), limit, min_score: -1.0, within }
+    fn query(limit: usize, filtered: Option<Arc<FilteredIds>>) -> VectorQuery {
+        let only = Only { filtered, layer: None };
+        VectorQuery { kind: ItemKind::Entity, vectors: Vec::new(), limit, min_score: -1.0, only }
     }
 
     fn found(&self, query: &VectorQuery, question: &[f32]) -> Vec<String> {
@@ -323,7 +324,7 @@ fn found_within(limits: TreeLimits, allowed: Range<usize>, limit: usize) -> usiz
         let allowed = documents[allowed].iter().cloned().collect();
         let allowed = FilteredIds::of(snapshot.as_ref(), allowed, false).await?;
         let request = SearchRequest::by_vector(ItemKind::Chunk, vec![0.9, -0.3, 0.1], limit, -1.0);
-        snapshot.search(&[request.within(Some(Arc::new(allowed)))]).await
+        snapshot.search(&[request.filtered(Some(Arc::new(allowed)))]).await
     });
     hits.expect("an answer")[0].len()
 }

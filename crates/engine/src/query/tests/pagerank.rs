@@ -1,4 +1,4 @@
-//! Questions that walk the graph: what they are taken apart into, and what else a walk may begin at and go over.
+//! Questions answered by PageRank: what they are split into, and what else PageRank may start at and run over.
 
 use graphloom_core::{ChatMessage, ChatRole, Role};
 
@@ -10,8 +10,8 @@ fn auto(text: &str) -> Question {
     question(Mode::Auto, text, &[], &[])
 }
 
-fn with_walk(question: Question, walk: PageRankOptions) -> Question {
-    Question { walk, ..question }
+fn with_options(question: Question, pagerank: PageRankOptions) -> Question {
+    Question { pagerank, ..question }
 }
 
 /// The texts that were embedded for the latest question.
@@ -39,11 +39,11 @@ async fn a_rare_name_lets_the_walk_rank_alone_and_a_question_without_one_does_no
     let world = World::library().await;
     let trust = async |text: &str| {
         let route = found(&world, &auto(text)).await.route.expect("auto says how it went about it");
-        route.walk.expect("and how far it trusted its walk")
+        route.pagerank.expect("and how far it trusted PageRank")
     };
     let named = trust("Who taught Mary Somerville?").await;
     assert_eq!((named.share, named.looseness, named.passages), (1.0, 0.0, 1));
-    assert!(named.reason().starts_with("the walk ranks alone: 1 passage mentions"), "{}", named.reason());
+    assert!(named.reason().starts_with("PageRank ranks alone: 1 passage mentions"), "{}", named.reason());
     let nothing = trust("How does one take notes?").await;
     assert_eq!((nothing.share, nothing.looseness, nothing.name.clone()), (0.4, 1.0, None));
     assert!(nothing.reason().contains("names nothing"), "{}", nothing.reason());
@@ -53,10 +53,13 @@ async fn a_rare_name_lets_the_walk_rank_alone_and_a_question_without_one_does_no
 async fn nothing_but_the_walk_ranks_where_no_direct_ranking_is_asked_for() {
     let world = World::library().await;
     let asked = |direct| {
-        with_walk(auto("How does one take notes?"), PageRankOptions { direct, ..PageRankOptions::default() })
+        with_options(
+            auto("How does one take notes?"),
+            PageRankOptions { direct, ..PageRankOptions::default() },
+        )
     };
-    let walk = found(&world, &asked(0.0)).await.route.and_then(|route| route.walk).expect("trust");
-    assert_eq!((walk.share, walk.looseness), (1.0, 1.0));
+    let trust = found(&world, &asked(0.0)).await.route.and_then(|route| route.pagerank).expect("trust");
+    assert_eq!((trust.share, trust.looseness), (1.0, 1.0));
 }
 
 #[tokio::test]
@@ -65,14 +68,14 @@ async fn a_part_of_a_question_reaches_what_the_whole_does_not() {
     let text =
         "In which year was the show of inventions, as friends of hers who went said, that London hosted?";
     let near_only = |parts| {
-        let walk = PageRankOptions {
+        let options = PageRankOptions {
             parts,
             facts: 0.0,
             names: 0.0,
             passage_words: 0.0,
             ..PageRankOptions::default()
         };
-        with_walk(Question { cosine_threshold: 0.4, ..auto(text) }, walk)
+        with_options(Question { cosine_threshold: 0.4, ..auto(text) }, options)
     };
     assert!(found(&world, &near_only(0.0)).await.chunks.is_empty());
     let retrieval = found(&world, &near_only(0.5)).await;
@@ -87,7 +90,7 @@ async fn one_call_takes_a_follow_up_apart_and_makes_it_stand_alone() {
     let model = world.finding_keywords(&[answer]);
     let by_model = PageRankOptions { decompose: Decompose::Model, ..PageRankOptions::default() };
     let history = vec![ChatMessage::new(ChatRole::User, "Who wrote the notes?")];
-    let asked = with_walk(Question { history, ..auto("Who taught that writer?") }, by_model);
+    let asked = with_options(Question { history, ..auto("Who taught that writer?") }, by_model);
     let retrieval = found(&world, &asked).await;
     assert_eq!(retrieval.standalone_question.as_deref(), Some("Who taught the writer of the notes?"));
     let route = retrieval.route.expect("auto says how it went about it");
@@ -108,7 +111,7 @@ async fn rules_take_a_question_apart_that_a_model_did_not() {
     world.finding_keywords(&["I would rather not."]);
     let by_model = PageRankOptions { decompose: Decompose::Model, ..PageRankOptions::default() };
     let retrieval =
-        found(&world, &with_walk(auto("Who is older, Ada Lovelace or Mary Somerville?"), by_model)).await;
+        found(&world, &with_options(auto("Who is older, Ada Lovelace or Mary Somerville?"), by_model)).await;
     let route = retrieval.route.expect("auto says how it went about it");
     assert_eq!((route.form, route.model), (QuestionForm::Compared, None));
 }
@@ -123,9 +126,9 @@ async fn options_that_change_nothing_are_told_of() {
         ..PageRankOptions::default()
     };
     let unused = async |mode: Mode| {
-        let asked = with_walk(question(mode, "Who wrote the notes?", &[], &["Ada"]), options.clone());
+        let asked = with_options(question(mode, "Who wrote the notes?", &[], &["Ada"]), options.clone());
         match &found(&world, &asked).await.notes[..] {
-            [QueryNote::WalkOptionsUnused { options }] => options.clone(),
+            [QueryNote::PageRankOptionsUnused { options }] => options.clone(),
             other => panic!("{other:?}"),
         }
     };
@@ -153,7 +156,7 @@ async fn a_walk_begins_at_those_near_facts_that_a_model_chose() {
     let model = world.finding_keywords(&[r#"{"relevant": [1]}"#, r#"{"relevant": []}"#, "None of them."]);
     let only_facts =
         PageRankOptions { filter_facts: true, passages: 0.0, names: 0.0, ..PageRankOptions::default() };
-    let asked = |text: &str| with_walk(question(Mode::Ppr, text, &[], &[]), only_facts.clone());
+    let asked = |text: &str| with_options(question(Mode::Ppr, text, &[], &[]), only_facts.clone());
     let retrieval = found(&world, &asked("She described its programs, he drew its plans?")).await;
     let prompt = &model.requests()[0].messages[1].content;
     let (first, second) = ("1. ADA_LOVELACE, ANALYTICAL_ENGINE: She described", "\n2. ");
@@ -182,10 +185,10 @@ async fn synonyms_lead_from_one_spelling_to_the_passages_of_the_other() {
     world.entity("Mill Lovelace", "Place", "A mill on the river Wye near the old bridge.", &[OTHER]);
     world.commit().await;
     let asked = |synonyms| {
-        let walk = PageRankOptions { synonyms, ..PageRankOptions::default() };
+        let options = PageRankOptions { synonyms, ..PageRankOptions::default() };
         let far =
             Question { cosine_threshold: 0.99, ..question(Mode::Ppr, "How old is Lovelace Mill?", &[], &[]) };
-        with_walk(far, walk)
+        with_options(far, options)
     };
     assert_eq!(found(&world, &asked(None)).await.chunks.len(), 1);
     let linked = found(&world, &asked(Some(0.8))).await;
@@ -196,9 +199,9 @@ async fn synonyms_lead_from_one_spelling_to_the_passages_of_the_other() {
 #[tokio::test]
 async fn an_option_of_the_walk_out_of_range_is_refused_with_its_range() {
     let world = World::empty();
-    let refused = with_walk(auto("Who?"), PageRankOptions { damping: 1.5, ..PageRankOptions::default() });
+    let refused = with_options(auto("Who?"), PageRankOptions { damping: 1.5, ..PageRankOptions::default() });
     let error = super::super::retrieve(&world.engine, &refused).await.expect_err("refused");
     assert!(matches!(error, QueryError::OutOfRange { .. }));
-    assert_eq!(error.to_string(), "walk.damping: 1.5 is not from 0 to 0.99");
-    assert!(serde_json::from_str::<Question>(r#"{"walk": {"dampng": 0.5}}"#).is_err());
+    assert_eq!(error.to_string(), "pagerank.damping: 1.5 is not from 0 to 0.99");
+    assert!(serde_json::from_str::<Question>(r#"{"pagerank": {"dampng": 0.5}}"#).is_err());
 }

@@ -29,6 +29,13 @@ forbid graphloom-server 'graphloom(-(eval|storage|postgres|providers|cli))?|rusq
 
 forbid graphloom 'graphloom-(eval|server|cli)' 'the library knows no surface'
 
+# Which store keeps a workspace is chosen in one file; all else knows the port.
+chosen=$(grep -rnE 'graphloom_postgres|sqlite::|SqliteStore|FileWorkspaces|\.graphloom-wal' crates/graphloom/src crates/cli/src crates/server/src --include='*.rs' | grep -v '^crates/graphloom/src/stores.rs:' || true)
+if [[ -n $chosen ]]; then
+    failures=$((failures + 1))
+    printf '%s\n  knows how workspaces are kept\n' "$chosen" >&2
+fi
+
 # Below the adapters, files, network, environment, clock and tasks are passed as arguments; tests may use them directly.
 world='std::(fs|env|net|process)\b|SystemTime|Instant::now|tokio::(spawn|fs|net)\b|thread_rng|rand::'
 while IFS= read -r file; do

@@ -188,6 +188,7 @@ pub(crate) enum Command {
     /// Check the configuration, the data folder and the models
     Doctor,
     /// Manage local models
+    #[cfg(feature = "local")]
     #[command(subcommand)]
     Model(ModelCommand),
     /// Show the configuration
@@ -425,6 +426,7 @@ pub(crate) struct ParseArgs {
     pub(crate) cut: bool,
 }
 
+#[cfg(feature = "local")]
 #[derive(Debug, Subcommand)]
 pub(crate) enum ModelCommand {
     /// Copy a model folder into the model store

@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::io;
 
-use graphloom_core::{FilterError, ModelError, StoreError};
+use graphloom_core::{FilterError, LostEvidence, LostKind, ModelError, StoreError};
 use graphloom_engine::edit::EditError;
 use graphloom_engine::index::{IndexError, ReadyGraphError};
 use graphloom_engine::query::{QueryError, QueryNote};
@@ -11,10 +11,10 @@ use graphloom_eval::journal::JournalError;
 use graphloom_eval::judge::JudgeError;
 use graphloom_eval::set::{CORPUS_FILE, SetError};
 use graphloom_migrate::MigrateError;
+#[cfg(feature = "local")]
 use graphloom_providers::models::ModelStoreError;
 use graphloom_providers::web::FetchError;
 use graphloom_server::{AccessError, McpError, ServeError};
-use graphloom_storage::sqlite::repair::{LostEvidence, LostKind};
 
 /// If a command's models or settings differ from the workspace's.
 const OTHER_SETTINGS: &str = "remove them to keep the workspace's own (`graphloom config show --origin` shows where each is set); \
@@ -34,6 +34,7 @@ pub(crate) fn of(cause: &(dyn Error + 'static)) -> Option<String> {
     if let Some(IndexError::OtherSettings(_)) = cause.downcast_ref() {
         return Some(OTHER_SETTINGS.to_owned());
     }
+    #[cfg(feature = "local")]
     if let Some(models) = cause.downcast_ref() {
         return of_model_store(models).map(str::to_owned);
     }
@@ -89,6 +90,7 @@ fn of_library(error: &graphloom::Error) -> Option<String> {
         Error::Model(error) | Error::Index(IndexError::Model(error)) => of_model(error),
         Error::Query(error) => of_query(error),
         Error::Edit(error) => of_edit(error),
+        #[cfg(feature = "local")]
         Error::ModelStore(error) => of_model_store(error).map(str::to_owned),
         error => error.remedy(),
     }
@@ -126,6 +128,7 @@ fn of_model(error: &ModelError) -> Option<String> {
     }
 }
 
+#[cfg(feature = "local")]
 fn of_model_store(error: &ModelStoreError) -> Option<&'static str> {
     match error {
         ModelStoreError::Unknown { .. } => Some(

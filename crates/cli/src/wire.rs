@@ -7,19 +7,18 @@ use std::sync::Arc;
 use graphloom::BuildWith;
 use graphloom::config::{Config, RoleModels};
 use graphloom::providers::Providers;
-use graphloom::stores::OpenStore;
-use graphloom_core::{LanguageModel, Reranker, Store, TrackId};
+use graphloom_core::{LanguageModel, Patience, Reranker, TrackId, Worker, WorkspaceStore};
 use graphloom_engine::Engine;
 use graphloom_engine::money::Limit;
 use graphloom_engine::query::QueryCost;
 use graphloom_providers::http::ServiceListener;
-use graphloom_storage::sqlite::Patience;
-use graphloom_storage::workers::Worker;
 
 pub(crate) use graphloom::setup::{
-    Indexing, embeds_by_service, exists, gone, model_store, now, register_server, register_worker,
-    require_workspace, workspace_file,
+    Indexing, embeds_by_service, exists, gone, now, register_server, register_worker, require_workspace,
 };
+
+#[cfg(feature = "local")]
+pub(crate) use graphloom::setup::model_store;
 
 use crate::commands::App;
 use crate::fault::Fault;
@@ -36,17 +35,17 @@ pub(crate) enum Asks {
 }
 
 /// The workspace's store; an error if it does not exist.
-pub(crate) fn open_store(config: &Config) -> anyhow::Result<Arc<dyn Store>> {
-    Ok(graphloom::setup::open_store(config)?)
+pub(crate) async fn open_store(config: &Config) -> anyhow::Result<Arc<dyn WorkspaceStore>> {
+    Ok(graphloom::setup::open_store(config).await?)
 }
 
 /// The workspace's store, made if it is missing. A write waits as long as others write: it says so, and Ctrl-C ends it.
-pub(crate) fn open_or_create(config: &Config) -> anyhow::Result<Arc<OpenStore>> {
-    Ok(graphloom::setup::open_or_create(config, Patience::Endless)?)
+pub(crate) async fn open_or_create(config: &Config) -> anyhow::Result<Arc<dyn WorkspaceStore>> {
+    Ok(graphloom::setup::open_or_create(config, Patience::Endless).await?)
 }
 
 /// A generated name for a run of this process.
-pub(crate) fn track_of(what: &str, worker: &Worker) -> TrackId {
+pub(crate) fn track_of(what: &str, worker: &dyn Worker) -> TrackId {
     TrackId::of_run(what, now(), worker.name())
 }
 
@@ -68,7 +67,7 @@ pub(crate) fn build_once(switch: bool) -> BuildWith {
 /// - `limit`: what the run may spend on all of its models.
 pub(crate) async fn indexing(
     app: &App,
-    worker: &Worker,
+    worker: &dyn Worker,
     listener: ServiceListener,
     limit: Option<Limit>,
     build_with: BuildWith,

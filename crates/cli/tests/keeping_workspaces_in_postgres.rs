@@ -30,7 +30,9 @@ impl InDatabase {
 
 impl Drop for InDatabase {
     fn drop(&mut self) {
-        self.database.open().delete(&self.workspace).expect("the workspace is deleted");
+        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+        let database = self.database.open();
+        runtime.block_on(database.delete(&self.workspace)).expect("the workspace is deleted");
     }
 }
 

@@ -29,9 +29,11 @@ mod links;
 mod model;
 mod place;
 mod progress;
+mod repair;
 mod shape;
 mod span;
 mod store;
+mod workspaces;
 
 pub use batch::{Batch, NewDocument, Require, VectorRow};
 pub use cache::{CacheEntry, CacheKind, CacheSize, MAX_CACHE_BYTES, MAX_CACHE_ENTRIES};
@@ -67,9 +69,13 @@ pub use model::{
 };
 pub use place::{Part, PartMark, Place};
 pub use progress::{Progress, ProgressSink, Stage};
+pub use repair::{Loss, LostEvidence, LostKind, RepairReport};
 pub use shape::{AnswerShape, Schema, SchemaDialect, Shape};
 pub use span::Span;
 pub use store::{
     By, ChunkCounts, EmbeddingSpec, Evidence, Graph, GraphTurn, Hit, Ledger, Projection, Queue, Search,
     SearchRequest, Snapshot, Store, StoreCounts, StoreError, VectorEntry, table,
+};
+pub use workspaces::{
+    Finding, Patience, Registration, Repairs, StoreSize, Upkeep, Worker, Workers, WorkspaceStore, Workspaces,
 };

@@ -95,7 +95,7 @@ impl Graphloom {
     pub async fn resume(&self) -> Result<RunReport> {
         let progress = &*self.on_progress;
         let engine = &self.engines.indexing;
-        Ok(index::run(engine, &|step| progress(step), &setup::gone(&self.config)).await?)
+        Ok(index::run(engine, &|step| progress(step), &setup::gone(&self.config)?).await?)
     }
 
     async fn accept(&self, sources: Vec<Source>, added: &mut AddReport) -> Result<()> {

@@ -9,8 +9,8 @@ use graphloom_engine::edit::EditError;
 use graphloom_engine::index::IndexError;
 use graphloom_engine::query::QueryError;
 use graphloom_providers::ConfigError;
-use graphloom_providers::local::FolderError;
-use graphloom_providers::models::ModelStoreError;
+#[cfg(feature = "local")]
+use graphloom_providers::{local::FolderError, models::ModelStoreError};
 
 /// What this crate returns.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -86,9 +86,11 @@ pub enum Error {
     #[error(transparent)]
     ModelConfig(#[from] ConfigError),
     /// A local model cannot be read.
+    #[cfg(feature = "local")]
     #[error(transparent)]
     LocalModel(#[from] FolderError),
     /// The store of local models failed.
+    #[cfg(feature = "local")]
     #[error(transparent)]
     ModelStore(#[from] ModelStoreError),
     /// A file or folder cannot be read or written.
@@ -142,10 +144,12 @@ impl Error {
             Self::Query(error) => error.remedy(),
             Self::Edit(EditError::Store(error)) => error.remedy(),
             Self::Edit(EditError::Model(error)) => error.remedy(),
+            #[cfg(feature = "local")]
             Self::ModelStore(error) => error.remedy().map(str::to_owned),
             Self::Index(IndexError::OtherSettings(_)) => {
                 Some("leave them out to go on as before, or switch the workspace to them".to_owned())
             }
+            #[cfg(feature = "local")]
             Self::LocalModel(error) => Some(error.remedy().to_owned()),
             Self::Edit(_) | Self::ModelConfig(_) | Self::Io(_) => None,
         }

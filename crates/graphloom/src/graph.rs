@@ -1,15 +1,15 @@
 //! An open workspace.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use graphloom_core::{Document, DocumentFilter, DocumentId, Entity, StatusKind};
+use graphloom_core::{Document, DocumentFilter, DocumentId, Entity, StatusKind, Worker};
 use graphloom_engine::Engine;
 use graphloom_engine::derive::{
     self, CommunityEntry, CommunityReport, DeriveEstimate, DeriveReport, LayerKind, TreeEntry, TreeNodeView,
 };
 use graphloom_engine::edit::{self, Edit, EditReport};
 use graphloom_engine::index::{self, Removal};
-use graphloom_storage::workers::Worker;
 
 use crate::config::Config;
 use crate::error::Result;
@@ -25,7 +25,7 @@ use crate::setup::{self, Engines};
 pub struct Graphloom {
     pub(crate) engines: Engines,
     /// Its name is taken as long as the workspace is open.
-    pub(crate) _worker: Worker,
+    pub(crate) _worker: Arc<dyn Worker>,
     pub(crate) config: Config,
     pub(crate) here: Here,
     pub(crate) readers: Readers,
@@ -81,7 +81,7 @@ impl Graphloom {
     /// Reports whose entities and relations did not change are kept, so only what changed costs LLM calls.
     pub async fn derive(&self, layer: LayerKind) -> Result<DeriveReport> {
         let progress = &*self.on_progress;
-        let gone = setup::gone(&self.config);
+        let gone = setup::gone(&self.config)?;
         Ok(derive::derive(&self.engines.indexing, layer.deriver(), &|step| progress(step), &gone).await?)
     }
 

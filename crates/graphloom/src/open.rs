@@ -4,9 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use graphloom_core::{Embedder, LanguageModel, Progress};
+use graphloom_core::{Embedder, LanguageModel, Patience, Progress};
 use graphloom_providers::http::{ServiceListener, ServiceNotice};
-use graphloom_storage::sqlite::Patience;
 
 use crate::Graphloom;
 use crate::config::Surroundings;
@@ -184,15 +183,16 @@ impl Builder {
             without_files: self.project.is_none(),
             ..Surroundings::default()
         };
-        let (config, settings) = setup::configured(&mut surroundings)?;
+        let (config, settings) = setup::configured(&mut surroundings).await?;
         let here = match self.project {
             Some(_) => settings.here(&current_dir),
             None => Here { folder: current_dir.clone(), root: current_dir },
         };
         let own = setup::OwnModels { llm: self.llm, embedder: self.embedder };
-        let worker = setup::register_server(&config)?;
+        let worker = setup::register_server(&config).await?;
         let listener = listener(Arc::clone(&self.on_progress));
-        let engines = setup::engines(&config, &settings, &own, &worker, Patience::Endless, listener).await?;
+        let engines =
+            setup::engines(&config, &settings, &own, worker.as_ref(), Patience::Endless, listener).await?;
         let readers = Readers::new(config.memory_mb, self.readers);
         Ok(Graphloom { engines, _worker: worker, config, here, readers, on_progress: self.on_progress })
     }

@@ -11,6 +11,7 @@ use graphloom_providers::gemini::{
     GEMINI_BASE_URL, GeminiChat, GeminiChatConfig, GeminiEmbedder, GeminiEmbedderConfig,
 };
 use graphloom_providers::http::{HttpClient, HttpConfig, ServiceListener};
+#[cfg(feature = "local")]
 use graphloom_providers::local::{LocalEmbedder, StaticEmbedder};
 use graphloom_providers::ollama::{
     DEFAULT_CONTEXT_TOKENS, OllamaChat, OllamaChatConfig, OllamaEmbedder, OllamaEmbedderConfig,
@@ -26,7 +27,9 @@ use graphloom_providers::{Endpoint, Secret};
 
 use crate::config::{Config, EmbedderChoice, ModelChoice, RerankerChoice, RoleModels, Service, keys};
 use crate::error::{Doing, Fault, Result};
-use crate::setup::{model_store, of_space};
+#[cfg(feature = "local")]
+use crate::setup::model_store;
+use crate::setup::of_space;
 
 /// The chat model of each role.
 pub struct ChatModels {
@@ -143,13 +146,22 @@ impl<'a> Providers<'a> {
         let http = |service| self.client(service, Use::Embed);
         Ok(match choice {
             EmbedderChoice::Builtin => Arc::new(BuiltinEmbedder),
+            #[cfg(feature = "local")]
             EmbedderChoice::Local(name) => {
                 let model = model_store(self.config).open(name).doing(setting_up)?;
                 Arc::new(LocalEmbedder::open(model.config()).doing(setting_up)?)
             }
+            #[cfg(feature = "local")]
             EmbedderChoice::Static(name) => {
                 let model = model_store(self.config).open(name).doing(setting_up)?;
                 Arc::new(StaticEmbedder::open(model.config()).doing(setting_up)?)
+            }
+            #[cfg(not(feature = "local"))]
+            EmbedderChoice::Local(_) | EmbedderChoice::Static(_) => {
+                let fault = Fault::usage(format!(
+                    "{choice} needs local models, and this program is built without them"
+                ));
+                return Err(fault.help("choose another embedder, or build with the feature `local`").into());
             }
             EmbedderChoice::OpenAi(model) => {
                 let config = OpenAiEmbedderConfig {

@@ -3,65 +3,59 @@
 //! [`crate::Graphloom`] is the short way. Programs that need the parts, as the command line and its server do, take them from
 //! here.
 
-use std::path::{Path, PathBuf};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use graphloom_core::{Clock, Embedder, EmbeddingSpec, LanguageModel, Reranker, Store, Timestamp};
+use graphloom_core::{
+    Clock, Embedder, EmbeddingSpec, LanguageModel, Patience, Registration, Reranker, Store, Timestamp,
+    Upkeep, Worker, WorkspaceStore,
+};
 use graphloom_engine::chunk_context::ContextWriter;
 use graphloom_engine::index::{self, IndexConfig, OtherSetting, Quota};
 use graphloom_engine::money::{Budget, Limit, NoPrice, WhenShort};
 use graphloom_engine::query::QueryCaches;
 use graphloom_engine::{Engine, Models};
 use graphloom_providers::http::ServiceListener;
+#[cfg(feature = "local")]
 use graphloom_providers::models::ModelStore;
 use graphloom_storage::memory::MemoryStore;
 use graphloom_storage::private;
-use graphloom_storage::sqlite::Patience;
-use graphloom_storage::workers::{self, Worker};
 
 use crate::clock::SystemClock;
 use crate::config::{Config, Contextual, EmbedderChoice, RoleModels, Settings, Surroundings, remembered};
 use crate::error::{Doing, Error, Fault, Result};
 use crate::project::DATA_DIR;
 use crate::providers::{ChatModels, Providers};
-use crate::stores::{OpenStore, Workspaces};
+use crate::stores::workspaces;
 use crate::wording::Wording;
 
-/// The file of the configured workspace; `None` if it is in a database.
-pub fn workspace_file(config: &Config) -> Option<PathBuf> {
-    let file = || config.data_dir.join(format!("{}.graphloom", config.workspace));
-    config.store.is_none().then(file)
-}
-
-/// Whether the configured workspace exists and can be opened without making anything.
-pub fn exists(config: &Config) -> Result<bool> {
-    match workspace_file(config) {
-        Some(file) => Ok(file.is_file()),
-        None => Workspaces::of(config)?.exists(&config.workspace),
-    }
+/// Whether the configured workspace exists.
+pub async fn exists(config: &Config) -> Result<bool> {
+    Ok(workspaces(config)?.exists(&config.workspace).await?)
 }
 
 /// An error if the workspace does not exist yet.
-pub fn require_workspace(config: &Config) -> Result<()> {
-    let workspaces = Workspaces::of(config)?;
-    if workspaces.exists(&config.workspace)? {
+pub async fn require_workspace(config: &Config) -> Result<()> {
+    let workspaces = workspaces(config)?;
+    if workspaces.exists(&config.workspace).await? {
         return Ok(());
     }
     Err(Error::NoWorkspace { workspace: config.workspace.clone(), place: workspaces.place() })
 }
 
 /// The workspace's store; an error if it does not exist. A write waits for other processes that write.
-pub fn open_store(config: &Config) -> Result<Arc<OpenStore>> {
-    require_workspace(config)?;
-    open_or_create(config, Patience::Endless)
+pub async fn open_store(config: &Config) -> Result<Arc<dyn WorkspaceStore>> {
+    require_workspace(config).await?;
+    open_or_create(config, Patience::Endless).await
 }
 
 /// The workspace's store, made if it is missing.
 ///
 /// - `patience`: how long a write waits for other processes that write.
-pub fn open_or_create(config: &Config, patience: Patience) -> Result<Arc<OpenStore>> {
+pub async fn open_or_create(config: &Config, patience: Patience) -> Result<Arc<dyn WorkspaceStore>> {
     make_data_dir(config)?;
-    let opened = Workspaces::of(config).and_then(|workspaces| workspaces.open(&config.workspace, patience));
+    let opened = async { Ok(workspaces(config)?.open(&config.workspace, patience).await?) };
+    let opened: Result<Arc<dyn WorkspaceStore>> = opened.await;
     opened.doing(|| format!("opening workspace {}", config.workspace))
 }
 
@@ -82,15 +76,18 @@ fn make_data_dir(config: &Config) -> Result<()> {
 }
 
 /// Registers this process as a worker; makes the data folder if it is missing.
-pub fn register_worker(config: &Config) -> Result<Worker> {
-    make_data_dir(config)?;
-    Ok(Worker::register(&config.data_dir, &host(config))?)
+pub async fn register_worker(config: &Config) -> Result<Arc<dyn Worker>> {
+    register(config, Registration::Required).await
 }
 
 /// Registers this process as a worker that answers questions too, and does so if nothing can be written.
-pub fn register_server(config: &Config) -> Result<Worker> {
+pub async fn register_server(config: &Config) -> Result<Arc<dyn Worker>> {
+    register(config, Registration::WhenWritable).await
+}
+
+async fn register(config: &Config, registration: Registration) -> Result<Arc<dyn Worker>> {
     make_data_dir(config)?;
-    Ok(Worker::register_if_writable(&config.data_dir, &host(config))?)
+    Ok(workspaces(config)?.workers().register(registration).await?)
 }
 
 /// The current time.
@@ -98,16 +95,11 @@ pub fn now() -> Timestamp {
     SystemClock.now()
 }
 
-/// What names of workers begin with, so that those of other hosts in the same database are told apart.
-fn host(config: &Config) -> String {
-    if config.store.is_some() { workers::host_of(&config.data_dir) } else { String::new() }
-}
-
 /// A function that tells whether a worker's process has exited. It is not known of workers of other hosts, whose leases
 /// expire.
-pub fn gone(config: &Config) -> impl Fn(&str) -> bool + Send + Sync + use<> {
-    let (folder, host) = (config.data_dir.clone(), host(config));
-    move |name| name.starts_with(&host) && workers::is_gone(&folder, name)
+pub fn gone(config: &Config) -> Result<impl Fn(&str) -> bool + Send + Sync + use<>> {
+    let workspaces = workspaces(config)?;
+    Ok(move |name: &str| workspaces.workers().is_gone(name))
 }
 
 /// The configuration in `surroundings`, completed by the settings stored in the workspace.
@@ -116,11 +108,12 @@ pub fn gone(config: &Config) -> impl Fn(&str) -> bool + Send + Sync + use<> {
 ///
 /// Fails if the configuration is invalid. A workspace that cannot be read is ignored here; commands that build
 /// compare their settings with the stored ones when they open it.
-pub fn configured(surroundings: &mut Surroundings) -> Result<(Config, Settings)> {
+pub async fn configured(surroundings: &mut Surroundings) -> Result<(Config, Settings)> {
     surroundings.remembered.clear();
     let (config, settings) = crate::config::load(surroundings)?;
-    let workspaces = Workspaces::of(&config);
-    match workspaces.and_then(|workspaces| workspaces.settings_of(&config.workspace)) {
+    let remembered = async { Ok(workspaces(&config)?.settings_of(&config.workspace).await?) };
+    let remembered: Result<BTreeMap<String, String>> = remembered.await;
+    match remembered {
         Ok(remembered) if remembered.is_empty() => Ok((config, settings)),
         Ok(remembered) => {
             surroundings.remembered = remembered;
@@ -152,7 +145,7 @@ pub struct Indexing {
     pub budget: Option<Arc<Budget>>,
     /// What the workspace was switched to.
     pub switched: Vec<OtherSetting>,
-    store: Arc<OpenStore>,
+    store: Arc<dyn WorkspaceStore>,
 }
 
 /// An engine that indexes; makes the workspace if it is missing.
@@ -167,7 +160,7 @@ pub struct Indexing {
 pub async fn indexing(
     config: &Config,
     settings: &Settings,
-    worker: &Worker,
+    worker: &dyn Worker,
     listener: ServiceListener,
     limit: Option<Limit>,
     build_with: BuildWith,
@@ -186,8 +179,8 @@ pub async fn indexing(
         let embedder = providers.embedder(choice)?;
         budget.as_ref().map(|budget| budgeted_embedder(embedder, budget)).transpose()?;
     }
-    let store = open_or_create(config, Patience::Endless)?;
-    let mut engine = engine(config, settings, store.clone(), chat, &providers, wording).await?;
+    let store = open_or_create(config, Patience::Endless).await?;
+    let mut engine = engine(config, settings, Opened::of(&store), chat, &providers, wording).await?;
     if let Some(budget) = &budget {
         engine.models.embedder = budgeted_embedder(engine.models.embedder, budget)?;
     }
@@ -202,7 +195,7 @@ pub async fn indexing(
 }
 
 /// Lets an engine work as this process.
-pub fn works_as(engine: &mut Engine, worker: &Worker, config: &Config) {
+pub fn works_as(engine: &mut Engine, worker: &dyn Worker, config: &Config) {
     worker.name().clone_into(&mut engine.index.worker);
     // While a run waits for a service, its documents stay its own; a lease whose process has ended is void anyway.
     let pause_ms = u64::try_from(config.max_pause.as_millis()).unwrap_or(u64::MAX);
@@ -216,9 +209,9 @@ pub async fn estimating(config: &Config, settings: &Settings) -> Result<Engine> 
     require_context_model(config)?;
     let providers = Providers::new(config);
     let chat = providers.chat_models(&roles)?;
-    let store: Arc<dyn Store> = match exists(config)? {
-        true => open_or_create(config, Patience::Endless)?,
-        false => Arc::new(MemoryStore::new(config.workspace.clone())),
+    let store = match exists(config).await? {
+        true => Opened::of(&open_or_create(config, Patience::Endless).await?),
+        false => Opened { store: Arc::new(MemoryStore::new(config.workspace.clone())), bytes: None },
     };
     engine(config, settings, store, chat, &providers, Wording::read(config)?).await
 }
@@ -274,22 +267,19 @@ impl Indexing {
     /// Updates the full-text index now, so that the next search does not have to. The index is only a cache: if
     /// this fails, the next search tries again and reports the error.
     pub async fn catch_up(&self) {
-        let store = self.store.clone();
-        match tokio::task::spawn_blocking(move || store.catch_up()).await {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::warn!(%error, "updating the full-text index failed"),
-            Err(error) => tracing::warn!(%error, "updating the full-text index failed"),
+        if let Err(error) = self.store.maintain(Upkeep::CatchUp).await {
+            tracing::warn!(%error, "updating the full-text index failed");
         }
     }
 }
 
 /// An engine over the existing workspace with the models of these roles.
 pub async fn existing(config: &Config, settings: &Settings, roles: &RoleModels) -> Result<Engine> {
-    require_workspace(config)?;
+    require_workspace(config).await?;
     let providers = Providers::new(config);
     let chat = providers.chat_models(roles)?;
-    let store = open_store(config)?;
-    engine(config, settings, store, chat, &providers, Wording::read(config)?).await
+    let store = open_store(config).await?;
+    engine(config, settings, Opened::of(&store), chat, &providers, Wording::read(config)?).await
 }
 
 /// The configured reranker.
@@ -330,7 +320,7 @@ pub struct Engines {
     /// Indexes. It waits for services that are down.
     pub indexing: Engine,
     /// The store of both.
-    pub store: Arc<OpenStore>,
+    pub store: Arc<dyn WorkspaceStore>,
 }
 
 /// Both engines over the workspace, which is made if it is missing.
@@ -342,7 +332,7 @@ pub async fn engines(
     config: &Config,
     settings: &Settings,
     own: &OwnModels,
-    worker: &Worker,
+    worker: &dyn Worker,
     patience: Patience,
     listener: ServiceListener,
 ) -> Result<Engines> {
@@ -360,7 +350,7 @@ pub async fn engines(
         (None, Some(choice)) => Some(impatient.embedder(choice)?),
         (None, None) => None,
     };
-    let store = open_or_create(config, patience)?;
+    let store = open_or_create(config, patience).await?;
     let space = store.snapshot().await?.embedding().await?;
     let embedding = match chosen {
         Some(embedder) => of_space(embedder, space.as_ref())?,
@@ -374,7 +364,7 @@ pub async fn engines(
         _ => embedding.clone(),
     };
     let part = |chat, embedder| Parts {
-        store: store.clone(),
+        store: Opened::of(&store),
         chat: own.fill(chat, settings),
         embedder,
         own,
@@ -404,20 +394,39 @@ pub(crate) fn of_space(
 async fn engine(
     config: &Config,
     settings: &Settings,
-    store: Arc<dyn Store>,
+    store: Opened,
     chat: ChatModels,
     providers: &Providers<'_>,
     wording: Wording,
 ) -> Result<Engine> {
-    let space = store.snapshot().await?.embedding().await?;
+    let space = store.store.snapshot().await?.embedding().await?;
     let embedder = providers.embedder_of(space.as_ref())?;
     let own = &OwnModels::default();
     Ok(Parts { store, chat, embedder, own, wording }.engine(config, settings))
 }
 
+/// A store, and what it takes up.
+struct Opened {
+    store: Arc<dyn Store>,
+    /// `None` if that is not limited.
+    bytes: Option<Arc<dyn Fn() -> u64 + Send + Sync>>,
+}
+
+impl Opened {
+    fn of(store: &Arc<dyn WorkspaceStore>) -> Self {
+        let bytes = store.size().map(|_| {
+            let store = Arc::clone(store);
+            let bytes: Arc<dyn Fn() -> u64 + Send + Sync> =
+                Arc::new(move || store.size().map_or(0, |size| size.data + size.log));
+            bytes
+        });
+        Self { store: Arc::clone(store) as Arc<dyn Store>, bytes }
+    }
+}
+
 /// What an engine is made of, besides its configuration.
 struct Parts<'a> {
-    store: Arc<dyn Store>,
+    store: Opened,
     chat: ChatModels,
     embedder: Arc<dyn Embedder>,
     own: &'a OwnModels,
@@ -432,7 +441,7 @@ impl Parts<'_> {
             layers: config.derive.clone(),
             tree: config.tree_clustering,
             community_weights: config.community_weights,
-            quota: quota(config),
+            quota: quota(config, store.bytes),
             max_concurrent_calls: config.max_concurrent_calls,
             max_concurrent_documents: config.max_concurrent_documents,
             ..IndexConfig::default()
@@ -460,19 +469,13 @@ impl Parts<'_> {
             prompts: wording.prompts,
             index,
             caches,
-            ..Engine::new(store, models, Arc::new(SystemClock))
+            ..Engine::new(store.store, models, Arc::new(SystemClock))
         }
     }
 }
 
-/// The limits of the workspace. Its size is that of its file and write-ahead log.
-fn quota(config: &Config) -> Quota {
-    let bytes = |path: &Path| std::fs::metadata(path).map_or(0, |metadata| metadata.len());
-    let stored_bytes = workspace_file(config).map(|file| {
-        let log = file.with_extension("graphloom-wal");
-        let stored: Arc<dyn Fn() -> u64 + Send + Sync> = Arc::new(move || bytes(&file) + bytes(&log));
-        stored
-    });
+/// The limits of the workspace.
+fn quota(config: &Config, stored_bytes: Option<Arc<dyn Fn() -> u64 + Send + Sync>>) -> Quota {
     Quota {
         max_documents: config.max_documents,
         max_bytes: config.max_workspace_mb.map(|most| most.saturating_mul(1 << 20)),
@@ -481,6 +484,7 @@ fn quota(config: &Config) -> Quota {
 }
 
 /// The store of local models.
+#[cfg(feature = "local")]
 pub fn model_store(config: &Config) -> ModelStore {
     ModelStore::new(&config.models_dir)
 }

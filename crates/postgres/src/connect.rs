@@ -41,11 +41,6 @@ const MAX_IDLE: Duration = Duration::from_secs(60);
 const SESSION: &str = "SET statement_timeout = '300s'; SET lock_timeout = '300s'; \
     SET idle_in_transaction_session_timeout = '600s'; SET client_min_messages = 'warning'; SET jit = off";
 
-/// Whether a location is the address of a database rather than a folder.
-pub fn is_url(location: &str) -> bool {
-    location.starts_with("postgres://") || location.starts_with("postgresql://")
-}
-
 /// A database with workspaces. Clones share connections, which end with the last clone, store and snapshot.
 #[derive(Clone)]
 pub struct Database {
@@ -123,8 +118,8 @@ impl Database {
     }
 
     /// The workspaces, by name.
-    pub fn list(&self) -> Result<Vec<WorkspaceId>, StoreError> {
-        self.wait("listing workspaces", |shared| async move {
+    pub async fn list(&self) -> Result<Vec<WorkspaceId>, StoreError> {
+        self.run("listing workspaces", |shared| async move {
             let client = shared.readers.get().await?;
             let found = client.query("SELECT name FROM workspaces ORDER BY name", &[]).await?;
             found
@@ -132,17 +127,18 @@ impl Database {
                 .map(|row| rows::get(row, 0).map(|name: String| WorkspaceId::from_stored(name)))
                 .collect()
         })
+        .await
     }
 
     /// Whether there is such a workspace.
-    pub fn exists(&self, workspace: &WorkspaceId) -> Result<bool, StoreError> {
-        Ok(self.row(workspace, false)?.is_some())
+    pub async fn exists(&self, workspace: &WorkspaceId) -> Result<bool, StoreError> {
+        Ok(self.row(workspace, false).await?.is_some())
     }
 
     /// The settings that a workspace is built with; empty where it does not exist or stores none.
-    pub fn settings_of(&self, workspace: &WorkspaceId) -> Result<BTreeMap<String, String>, StoreError> {
+    pub async fn settings_of(&self, workspace: &WorkspaceId) -> Result<BTreeMap<String, String>, StoreError> {
         let name = workspace.to_string();
-        self.wait("reading settings", move |shared| {
+        self.run("reading settings", move |shared| {
             let name = name.clone();
             async move {
                 let client = shared.readers.get().await?;
@@ -151,11 +147,12 @@ impl Database {
                 row.map_or_else(|| Ok(BTreeMap::new()), |row| rows::parse(rows::get(&row, 0)?))
             }
         })
+        .await
     }
 
     /// The store of a workspace, which is created where missing.
-    pub fn open_or_create(&self, workspace: WorkspaceId) -> Result<PostgresStore, StoreError> {
-        let row = self.row(&workspace, true)?;
+    pub async fn open_or_create(&self, workspace: WorkspaceId) -> Result<PostgresStore, StoreError> {
+        let row = self.row(&workspace, true).await?;
         let missing = || StoreError::Gone { path: format!("workspace {workspace} of {}", self.shared.name) };
         let row = row.ok_or_else(missing)?;
         Ok(PostgresStore::start(Arc::clone(&self.shared), workspace, row))
@@ -163,9 +160,9 @@ impl Database {
 
     /// Deletes a workspace with everything in it; nothing if there is none. Stores of it that are open refuse commits from
     /// then on.
-    pub fn delete(&self, workspace: &WorkspaceId) -> Result<(), StoreError> {
-        let Some(row) = self.row(workspace, false)? else { return Ok(()) };
-        self.wait("deleting a workspace", move |shared| async move {
+    pub async fn delete(&self, workspace: &WorkspaceId) -> Result<(), StoreError> {
+        let Some(row) = self.row(workspace, false).await? else { return Ok(()) };
+        self.run("deleting a workspace", move |shared| async move {
             let session = Session::write(&shared, row).await?;
             session.run("DELETE FROM workspaces WHERE id = $1", &[]).await?;
             for table in migrate::TABLES {
@@ -173,12 +170,13 @@ impl Database {
             }
             session.commit().await
         })
+        .await
     }
 
     /// The number of a workspace.
-    fn row(&self, workspace: &WorkspaceId, create: bool) -> Result<Option<i64>, StoreError> {
+    async fn row(&self, workspace: &WorkspaceId, create: bool) -> Result<Option<i64>, StoreError> {
         let name = workspace.to_string();
-        self.wait("opening a workspace", move |shared| {
+        self.run("opening a workspace", move |shared| {
             let name = name.clone();
             async move {
                 let client = shared.writers.get().await?;
@@ -192,10 +190,11 @@ impl Database {
                 row.map(|row| rows::get(&row, 0)).transpose()
             }
         })
+        .await
     }
 
-    /// Runs a step on the database's threads and blocks until it is done.
-    fn wait<T, F>(
+    /// Runs a step on the database's threads.
+    async fn run<T, F>(
         &self,
         operation: &'static str,
         step: impl Fn(Arc<Shared>) -> F + Send + Sync + 'static,
@@ -207,7 +206,7 @@ impl Database {
         let shared = Arc::clone(&self.shared);
         let patient =
             async move { shared.patiently(operation, PATIENCE, || step(Arc::clone(&shared))).await };
-        self.shared.wait(operation, patient)
+        self.shared.run(operation, patient).await
     }
 }
 

@@ -21,6 +21,8 @@ mod store;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod words;
+mod workspaces;
 
-pub use connect::{Database, is_url};
+pub use connect::Database;
 pub use store::PostgresStore;
+pub use workspaces::PostgresWorkspaces;

@@ -57,19 +57,25 @@ impl PostgresStore {
     }
 
     /// Whether the workspace can be read and, for all that can be known without a commit, written. Tries once.
-    pub fn probe(&self) -> Result<(), StoreError> {
+    pub(crate) async fn probe(&self) -> Result<(), StoreError> {
         let (shared, row) = (Arc::clone(&self.shared), self.row);
-        self.shared.wait("probing", async move {
+        let probing = async move {
             let probed = async {
                 let session = Session::write(&shared, row).await?;
                 session.run("SELECT FROM workspaces WHERE id = $1", &[]).await.map(drop)
             };
             probed.await.map_err(|fault: Fault| fault.into_store("probing", &shared.name))
-        })
+        };
+        self.shared.run("probing", probing).await
+    }
+
+    /// The address of the database without user and password.
+    pub(crate) fn database_name(&self) -> &str {
+        &self.shared.name
     }
 
     /// Closes connections that are not in use.
-    pub fn rest(&self) {
+    pub(crate) fn rest(&self) {
         self.shared.close_idle();
     }
 

@@ -1,12 +1,11 @@
 //! The port through which the server gets its workspaces.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
-use graphloom_core::{StoreError, WorkspaceId};
+use graphloom_core::{Worker, WorkspaceId, WorkspaceStore};
 use graphloom_engine::Engine;
 use graphloom_engine::index::{Source, SourceText};
 use graphloom_engine::money::Prices;
@@ -56,16 +55,12 @@ pub struct OpenWorkspace {
     pub embeds_by_service: bool,
     /// Whether the process of a worker has exited.
     pub gone: Arc<dyn Fn(&str) -> bool + Send + Sync>,
-    /// The file of the store; `None` if it is not in a file.
-    pub file: Option<PathBuf>,
+    /// The store of both engines.
+    pub store: Arc<dyn WorkspaceStore>,
+    /// This process, whose name is on its leases.
+    pub worker: Arc<dyn Worker>,
     /// The model services that indexing waits for.
     pub pauses: Arc<Pauses>,
-    /// Updates the full-text index; called on a thread that may block.
-    pub catch_up: Arc<dyn Fn() -> Result<(), StoreError> + Send + Sync>,
-    /// Releases memory that the store keeps for later use; called on a thread that may block.
-    pub rest: Arc<dyn Fn() + Send + Sync>,
-    /// Tests whether the store can be read and written; called on a thread that may block.
-    pub probe: Arc<dyn Fn() -> Result<(), StoreError> + Send + Sync>,
 }
 
 /// Model services that are down. The host reports them; metrics read them.

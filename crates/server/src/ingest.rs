@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use graphloom_core::{
-    DocumentId, Progress, ProgressSink, Snapshot, StoreError, Timestamp, WorkspaceId, table,
+    DocumentId, Progress, ProgressSink, Snapshot, StoreError, Timestamp, Upkeep, WorkspaceId, table,
 };
 use graphloom_engine::derive::{LayerKind, derive};
 use graphloom_engine::index::{self, IndexError, MissingContexts, RunReport};
@@ -446,8 +446,9 @@ impl Ingest {
             },
             outcome => outcome,
         };
-        let catch_up = Arc::clone(&opened.catch_up);
-        match in_background(move || catch_up()).await {
+        let (store, runtime) = (Arc::clone(&opened.store), Handle::current());
+        // The store's own thread takes the priority of the one that asks.
+        match in_background(move || runtime.block_on(store.maintain(Upkeep::CatchUp))).await {
             Ok(Ok(())) => {}
             // The index is a cache; if updating it failed here, the next search updates it and reports errors.
             Ok(Err(error)) => {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use graphloom_core::Upkeep;
 use tokio::sync::{Notify, watch};
 
 use crate::background::in_background;
@@ -51,9 +52,10 @@ pub(crate) async fn watch(activity: Arc<Activity>, spaces: &Spaces, mut stop: wa
             let is_busy = || spaces.opened().iter().any(|space| space.ingest.is_busy());
             activity.over(|| tokio::time::sleep(QUIET), is_busy).await;
             let opened = spaces.opened();
-            let rested = in_background(move || opened.iter().for_each(|space| (space.rest)())).await;
-            if let Err(error) = rested {
-                tracing::warn!(%error, "memory is not given back");
+            for space in opened {
+                if let Err(error) = space.store.maintain(Upkeep::Rest).await {
+                    tracing::warn!(%error, "memory is not given back");
+                }
             }
             tokio::time::sleep(KEPT).await;
             // A thread that ends has the allocator give back what it kept of all threads for long enough.

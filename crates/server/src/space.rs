@@ -1,11 +1,10 @@
 //! The open workspaces with their engines and workers.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use graphloom_core::{StoreError, WorkspaceId};
+use graphloom_core::{Upkeep, Worker, WorkspaceId, WorkspaceStore};
 use graphloom_engine::Engine;
 use graphloom_engine::money::Prices;
 use serde::Serialize;
@@ -35,8 +34,10 @@ pub(crate) struct Space {
     pub(crate) embeds_by_service: bool,
     /// One request at a time checks which sources are new and accepts them.
     pub(crate) accepting: Semaphore,
-    /// The file of the store; `None` if it is not in a file.
-    pub(crate) file: Option<PathBuf>,
+    /// The store of both engines.
+    pub(crate) store: Arc<dyn WorkspaceStore>,
+    /// This process among the workers.
+    worker: Arc<dyn Worker>,
     /// The model services that indexing waits for.
     pub(crate) pauses: Arc<Pauses>,
     /// The latest counts of the store.
@@ -47,10 +48,6 @@ pub(crate) struct Space {
     pub(crate) stop: watch::Receiver<bool>,
     /// Time of the last request.
     used: Mutex<Instant>,
-    /// Releases memory that the store keeps for later use.
-    pub(crate) rest: Arc<dyn Fn() + Send + Sync>,
-    /// Tests whether the store can be read and written.
-    probe: Arc<dyn Fn() -> Result<(), StoreError> + Send + Sync>,
     /// Time and result of the last test.
     probed: tokio::sync::Mutex<Option<(Instant, Option<String>)>>,
 }
@@ -83,12 +80,13 @@ impl Space {
         {
             return fault.clone();
         }
-        let probe = Arc::clone(&self.probe);
-        let probing = tokio::task::spawn_blocking(move || probe());
+        let probing = async {
+            self.store.maintain(Upkeep::Probe).await?;
+            self.worker.try_again()
+        };
         let fault = match tokio::time::timeout(PROBED_WITHIN, probing).await {
-            Ok(Ok(Ok(()))) => None,
-            Ok(Ok(Err(error))) => Some(Problem::from(error).words()),
-            Ok(Err(_)) => Some("testing its store panicked; see the server's log".to_owned()),
+            Ok(Ok(())) => None,
+            Ok(Err(error)) => Some(Problem::from(error).words()),
             Err(_) => Some("its store does not respond".to_owned()),
         };
         *probed = Some((Instant::now(), fault.clone()));
@@ -289,10 +287,9 @@ impl Spaces {
             user_prompt_prefix,
             prices,
             embeds_by_service,
-            file,
+            store,
+            worker,
             pauses,
-            probe,
-            rest,
             ..
         } = opened.clone();
         let ingest = match self.indexing {
@@ -309,14 +306,13 @@ impl Spaces {
             prices,
             embeds_by_service,
             accepting: Semaphore::new(1),
-            file,
+            store,
+            worker,
             pauses,
             last_read: Mutex::default(),
             ingest,
             stop: self.stop.clone(),
             used: Mutex::new(Instant::now()),
-            probe,
-            rest,
             probed: tokio::sync::Mutex::default(),
         })
     }

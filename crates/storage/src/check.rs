@@ -6,10 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use graphloom_core::{
     Chunk, ChunkExtraction, ChunkId, Claim, ContentHash, Decisions, DocumentId, EntityKey, ExtractionKey,
-    Fact, GraphKey, ItemKey, ItemKind, JobState, RelationKey, Revision, Snapshot, Span, StoreError,
+    Fact, Finding, GraphKey, ItemKey, ItemKind, JobState, RelationKey, Revision, Snapshot, Span, StoreError,
     Visibility, indexed_text, table,
 };
-use serde::Serialize;
 
 /// Rows read from the store at a time.
 const PAGE: usize = 1000;
@@ -17,17 +16,6 @@ const PAGE: usize = 1000;
 pub const MAX_FINDINGS: usize = 1000;
 /// Weights are sums of floats read back from storage.
 const WEIGHT_TOLERANCE: f64 = 1e-9;
-
-/// Something that is not as it must be.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct Finding {
-    /// What kind of row it is about, such as `chunk`.
-    pub kind: &'static str,
-    /// Which row.
-    pub id: String,
-    /// What is wrong, for people.
-    pub what: String,
-}
 
 /// Everything wrong in the state of `snapshot`, at most [`MAX_FINDINGS`] of it; empty for a sound store.
 ///

@@ -48,7 +48,7 @@ pub(crate) async fn run(app: &App, args: &AddArgs) -> anyhow::Result<Exit> {
         return estimate(app, args).await;
     }
     if !args.watch
-        && !wire::exists(&app.config)?
+        && !wire::exists(&app.config).await?
         && let Some(summary) = nothing_to_add(app, args)?
     {
         // No workspace is made for nothing.
@@ -58,7 +58,7 @@ pub(crate) async fn run(app: &App, args: &AddArgs) -> anyhow::Result<Exit> {
     let Session { worker, view, indexing } =
         Session::begin(app, args.building.budget, wire::build_on(args.building.switch)).await?;
     let interrupt = Interrupt::listen()?;
-    let track = args.track.clone().unwrap_or_else(|| wire::track_of("add", &worker));
+    let track = args.track.clone().unwrap_or_else(|| wire::track_of("add", worker.as_ref()));
     indexing::say_track(app, &track)?;
     let watch = match args.watch {
         true => Some(Watch::begin(app, watched(args)?).await?),

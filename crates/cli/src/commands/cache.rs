@@ -16,7 +16,7 @@ struct ClearOutput {
 
 /// Shows or clears the cache.
 pub(crate) async fn run(app: &App, command: &CacheCommand) -> anyhow::Result<Exit> {
-    let store = wire::open_store(&app.config)?;
+    let store = wire::open_store(&app.config).await?;
     let sizes = store.snapshot().await?.cache_sizes().await?;
     match command {
         CacheCommand::Show => {

@@ -28,7 +28,7 @@ struct DocumentName {
 
 /// Removes documents from the queue; changes nothing if one of them is unknown.
 pub(crate) async fn run(app: &App, args: &CancelArgs) -> anyhow::Result<Exit> {
-    let store = wire::open_store(&app.config)?;
+    let store = wire::open_store(&app.config).await?;
     let snapshot = store.snapshot().await?;
     let ids = if args.all {
         index::queued(snapshot.as_ref()).await?

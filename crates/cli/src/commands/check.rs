@@ -1,7 +1,8 @@
 //! `graphloom check`: damaged files and contradictions in a store.
 
-use graphloom_core::{Store, StoreError};
-use graphloom_storage::check::{Finding, check};
+use graphloom_core::Finding;
+use graphloom_core::StoreError;
+use graphloom_storage::check::check;
 
 use super::App;
 use crate::fault::Exit;
@@ -17,9 +18,9 @@ pub(crate) async fn run(app: &App) -> anyhow::Result<Exit> {
 
 /// All findings about the workspace.
 pub(crate) async fn findings(app: &App) -> anyhow::Result<Vec<Finding>> {
-    wire::require_workspace(&app.config)?;
-    let store = wire::open_or_create(&app.config)?;
-    let mut findings = store.verify()?;
+    wire::require_workspace(&app.config).await?;
+    let store = wire::open_or_create(&app.config).await?;
+    let mut findings = store.verify().await?;
     let contradictions = match store.snapshot().await {
         Ok(snapshot) => check(snapshot.as_ref()).await,
         Err(error) => Err(error),
@@ -40,7 +41,7 @@ async fn print(app: &App, findings: &[Finding]) -> anyhow::Result<()> {
     if app.output.json {
         app.output.json(&findings)?;
     } else if findings.is_empty() {
-        let documents = wire::open_store(&app.config)?.snapshot().await?.counts().await?.documents;
+        let documents = wire::open_store(&app.config).await?.snapshot().await?.counts().await?.documents;
         app.output.line(format_args!("no contradictions in {}", count(documents, "document")))?;
     } else {
         for finding in findings {

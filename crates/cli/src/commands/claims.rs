@@ -24,7 +24,7 @@ struct Listed {
 
 /// Lists claims.
 pub(crate) async fn run(app: &App, args: &ClaimsArgs) -> anyhow::Result<Exit> {
-    let store = wire::open_store(&app.config)?;
+    let store = wire::open_store(&app.config).await?;
     let snapshot = store.snapshot().await?;
     let snapshot = snapshot.as_ref();
     let name = args.subject.clone().or_else(|| (!args.entity.is_empty()).then(|| args.entity.join(" ")));

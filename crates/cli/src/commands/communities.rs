@@ -34,7 +34,7 @@ struct Listed {
 
 /// Lists the communities of a level, or prints the report of one.
 pub(crate) async fn run(app: &App, args: &CommunitiesArgs) -> anyhow::Result<Exit> {
-    let store = wire::open_store(&app.config)?;
+    let store = wire::open_store(&app.config).await?;
     let snapshot = store.snapshot().await?;
     let snapshot = snapshot.as_ref();
     let layer = WORDS.state(app, snapshot, &Communities::name()).await?;

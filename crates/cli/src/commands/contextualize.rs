@@ -23,7 +23,7 @@ struct Summary {
 
 /// Recomputes outdated contexts and embeds the changed chunks again.
 pub(crate) async fn run(app: &App, args: &ContextualizeArgs) -> anyhow::Result<Exit> {
-    wire::require_workspace(&app.config)?;
+    wire::require_workspace(&app.config).await?;
     if args.estimate {
         let engine = wire::estimating(app).await?;
         let ids = named(app, &engine, args).await?;
@@ -35,7 +35,7 @@ pub(crate) async fn run(app: &App, args: &ContextualizeArgs) -> anyhow::Result<E
     let Session { worker: _worker, view, indexing } =
         Session::begin(app, args.building.budget, wire::build_once(args.building.switch)).await?;
     let ids = named(app, &indexing.engine, args).await?;
-    let plan = index::plan_contexts(&indexing.engine, &ids, &wire::gone(&app.config)).await?;
+    let plan = index::plan_contexts(&indexing.engine, &ids, &wire::gone(&app.config)?).await?;
     let what = format_args!(
         "{} of {} need a new context",
         count(plan.chunks, "chunk"),

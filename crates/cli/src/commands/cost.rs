@@ -13,7 +13,7 @@ const MOST_PRINTED: usize = 50;
 
 /// Prints the totals of the ledger.
 pub(crate) async fn run(app: &App, args: &CostArgs) -> anyhow::Result<Exit> {
-    let store = wire::open_store(&app.config)?;
+    let store = wire::open_store(&app.config).await?;
     let by = args.by.iter().map(|by| (*by).into()).collect();
     let spending = spending(store.snapshot().await?.as_ref(), &by, &app.config.prices).await?;
     if app.output.json {

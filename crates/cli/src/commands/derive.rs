@@ -31,7 +31,7 @@ struct EstimateOutput {
 
 /// Derives a layer from the whole graph.
 pub(crate) async fn run(app: &App, args: &DeriveArgs) -> anyhow::Result<Exit> {
-    wire::require_workspace(&app.config)?;
+    wire::require_workspace(&app.config).await?;
     if args.estimate {
         return estimate(app, args).await;
     }
@@ -40,7 +40,7 @@ pub(crate) async fn run(app: &App, args: &DeriveArgs) -> anyhow::Result<Exit> {
     let deriver = LayerKind::from(args.layer).deriver();
     let interrupt = Interrupt::listen()?;
     let show = |progress| view.show(progress);
-    let gone = wire::gone(&app.config);
+    let gone = wire::gone(&app.config)?;
     let outcome = tokio::select! {
         outcome = derive::derive(&indexing.engine, deriver, &show, &gone) => Some(outcome),
         () = interrupt.wait() => None,

@@ -116,7 +116,7 @@ fn writable(folder: &Path) -> anyhow::Result<String> {
 }
 
 async fn workspace(app: &App) -> (Finding, Option<EmbeddingSpec>) {
-    match wire::exists(&app.config) {
+    match wire::exists(&app.config).await {
         Ok(true) => {}
         Ok(false) => {
             let message =
@@ -126,7 +126,7 @@ async fn workspace(app: &App) -> (Finding, Option<EmbeddingSpec>) {
         Err(error) => return (Finding::of("workspace", Err(error.into())), None),
     }
     let read = async {
-        let store = wire::open_store(&app.config)?;
+        let store = wire::open_store(&app.config).await?;
         let snapshot = store.snapshot().await?;
         let documents = count(snapshot.counts().await?.documents, "document");
         let message =

@@ -11,7 +11,7 @@ use crate::wire;
 
 /// Prints the state on stdout and its hash on stderr; with `--hash` only the hash, on stdout.
 pub(crate) async fn run(app: &App, args: &DumpArgs) -> anyhow::Result<Exit> {
-    let store = wire::open_store(&app.config)?;
+    let store = wire::open_store(&app.config).await?;
     let snapshot = store.snapshot().await?;
     if args.hash {
         let dumped = write_dump(snapshot.as_ref(), &mut io::sink()).await?;

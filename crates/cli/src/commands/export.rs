@@ -53,7 +53,7 @@ pub(crate) async fn run(app: &App, args: &ExportArgs) -> anyhow::Result<Exit> {
             .help("name a file with --output, or remove --json")
             .into());
     }
-    let store = wire::open_store(&app.config)?;
+    let store = wire::open_store(&app.config).await?;
     let snapshot = store.snapshot().await?;
     let snapshot = snapshot.as_ref();
     let allowed = allowed(app, args, snapshot).await?;
@@ -99,7 +99,7 @@ async fn to_graphrag(app: &App, folder: &Path, force: bool) -> anyhow::Result<Ex
         let message = format!("{} exists", taken.display());
         return Err(Fault::failed(message).help("--force replaces it").into());
     }
-    let store = wire::open_store(&app.config)?;
+    let store = wire::open_store(&app.config).await?;
     let snapshot = store.snapshot().await?;
     let written = graphrag::write(snapshot.as_ref(), folder, &wire::now().to_date()).await?;
     if app.output.json {

@@ -97,7 +97,7 @@ async fn store(
 ) -> anyhow::Result<()> {
     let Session { worker, view, mut indexing } = Session::begin(app, None, BuildWith::Workspace).await?;
     let interrupt = Interrupt::listen()?;
-    let track = args.track.clone().unwrap_or_else(|| wire::track_of("import", &worker));
+    let track = args.track.clone().unwrap_or_else(|| wire::track_of("import", worker.as_ref()));
     indexing::say_track(app, &track)?;
     summary.track = Some(track.clone());
     import.cover(&indexing.engine);

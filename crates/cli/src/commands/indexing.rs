@@ -5,13 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use graphloom::BuildWith;
-use graphloom_core::{DocumentId, Progress, TrackId};
+use graphloom_core::{DocumentId, Progress, TrackId, Worker};
 use graphloom_engine::Engine;
 use graphloom_engine::derive::{DeriveReport, LayerKind, derive, layer_states};
 use graphloom_engine::index::{self, IndexError, RunReport};
 use graphloom_engine::money::{CallTotals, Limit, spending_after};
 use graphloom_providers::http::{ServiceListener, ServiceNotice};
-use graphloom_storage::workers::Worker;
 use serde::Serialize;
 
 use super::App;
@@ -71,7 +70,7 @@ pub(crate) fn say_track(app: &App, track: &TrackId) -> anyhow::Result<()> {
 
 /// The context of a command that indexes. Holds the worker's name while it lives.
 pub(crate) struct Session {
-    pub(crate) worker: Worker,
+    pub(crate) worker: Arc<dyn Worker>,
     pub(crate) view: Arc<ProgressView>,
     pub(crate) indexing: Indexing,
 }
@@ -95,9 +94,9 @@ impl Session {
         limit: Option<Limit>,
         build_with: BuildWith,
     ) -> anyhow::Result<Self> {
-        let worker = wire::register_worker(&app.config)?;
+        let worker = wire::register_worker(&app.config).await?;
         let view = Arc::new(view);
-        let indexing = wire::indexing(app, &worker, listener(&view), limit, build_with).await?;
+        let indexing = wire::indexing(app, worker.as_ref(), listener(&view), limit, build_with).await?;
         Ok(Self { worker, view, indexing })
     }
 }
@@ -124,7 +123,7 @@ pub(crate) async fn run(
     view: &ProgressView,
 ) -> anyhow::Result<RunOutcome> {
     let show = |progress| view.show(progress);
-    let gone = wire::gone(&app.config);
+    let gone = wire::gone(&app.config)?;
     let waiting = indexing.engine.store.snapshot().await?.claimable_jobs(wire::now(), usize::MAX).await?;
     view.expect(waiting.len());
     run_to_end(app, indexing, interrupt, view, index::run(&indexing.engine, &show, &gone)).await
@@ -164,7 +163,7 @@ pub(crate) async fn derive_failed(
     view: &ProgressView,
 ) -> anyhow::Result<Vec<DeriveReport>> {
     let show = |progress| view.show(progress);
-    let gone = wire::gone(&app.config);
+    let gone = wire::gone(&app.config)?;
     let snapshot = indexing.engine.store.snapshot().await?;
     let states = layer_states(snapshot.as_ref()).await?;
     drop(snapshot);

@@ -23,6 +23,7 @@ mod indexing;
 mod key;
 mod layer;
 mod mcp;
+#[cfg(feature = "local")]
 mod model;
 mod parse;
 mod pause;
@@ -152,7 +153,8 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
         config_file: cli.global.config.clone(),
         ..Surroundings::default()
     };
-    let (config, settings) = graphloom::setup::configured(&mut surroundings)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("starting")?;
+    let (config, settings) = runtime.block_on(graphloom::setup::configured(&mut surroundings))?;
     let serve = ServeConfig::read(&settings)?;
     for warning in &settings.warnings {
         output.note(format_args!("warning: {warning}"));
@@ -165,7 +167,6 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
     let readers = Readers::new(config.memory_mb / 2, ReaderProgram::Graphloom(program));
     let here = settings.here(&surroundings.current_dir);
     let app = App { config, serve, settings, surroundings, output, here, readers };
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("starting")?;
     let outcome = runtime.block_on(dispatch(&app, &cli.command));
     // Abandoned blocking work must not keep the process alive.
     runtime.shutdown_background();
@@ -214,6 +215,7 @@ async fn dispatch(app: &App, command: &Command) -> anyhow::Result<Exit> {
         Command::Repair(args) => repair::run(app, args).await,
         Command::Parse(args) => parse::run(app.output, args),
         Command::Doctor => doctor::run(app).await,
+        #[cfg(feature = "local")]
         Command::Model(command) => model::run(app, command).await,
         Command::Config(command) => config::run(app, command),
         Command::Prompts(command) => prompts::run(app, command),
@@ -287,7 +289,6 @@ fn building(command: &Command) -> Option<&BuildArgs> {
         | Command::Dump(_)
         | Command::Check
         | Command::Doctor
-        | Command::Model(_)
         | Command::Config(_)
         | Command::Prompts(_)
         | Command::Completions(_)
@@ -298,6 +299,8 @@ fn building(command: &Command) -> Option<&BuildArgs> {
         | Command::Tree(_)
         | Command::Export(_)
         | Command::ReadSource => None,
+        #[cfg(feature = "local")]
+        Command::Model(_) => None,
     }
 }
 

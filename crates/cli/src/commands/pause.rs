@@ -18,7 +18,7 @@ struct PauseOutput {
 
 /// Pauses indexing.
 pub(crate) async fn pause(app: &App) -> anyhow::Result<Exit> {
-    let store = wire::open_store(&app.config)?;
+    let store = wire::open_store(&app.config).await?;
     let queue = index::pause(store.as_ref(), wire::now()).await?;
     let waiting = index::queued(store.snapshot().await?.as_ref()).await?.len();
     if app.output.json {
@@ -33,7 +33,7 @@ pub(crate) async fn pause(app: &App) -> anyhow::Result<Exit> {
 
 /// Resumes indexing.
 pub(crate) async fn resume(app: &App) -> anyhow::Result<Exit> {
-    let store = wire::open_store(&app.config)?;
+    let store = wire::open_store(&app.config).await?;
     let before = index::resume(store.as_ref()).await?;
     let waiting = index::queued(store.snapshot().await?.as_ref()).await?.len();
     if app.output.json {

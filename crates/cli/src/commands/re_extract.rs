@@ -23,15 +23,15 @@ struct Summary {
 
 /// Extracts the documents again and updates the graph.
 pub(crate) async fn run(app: &App, args: &ReExtractArgs) -> anyhow::Result<Exit> {
-    wire::require_workspace(&app.config)?;
+    wire::require_workspace(&app.config).await?;
     if args.estimate {
         return estimate(app, args).await;
     }
     let Session { worker, view, indexing } =
         Session::begin(app, args.building.budget, wire::build_once(args.building.switch)).await?;
     let ids = named(app, &indexing.engine, args).await?;
-    let track = wire::track_of("re-extract", &worker);
-    let gone = wire::gone(&app.config);
+    let track = wire::track_of("re-extract", worker.as_ref());
+    let gone = wire::gone(&app.config)?;
     let plan = index::plan_renewal(&indexing.engine, &ids, Some(&track), &gone).await?;
     if plan.renewed.is_empty() && plan.unchanged.is_empty() && plan.busy.is_empty() {
         let fault = Fault::failed("none of these documents is in the graph yet");

@@ -2,10 +2,8 @@
 
 use std::path::PathBuf;
 
-use graphloom_core::StoreError;
-use graphloom_storage::check::Finding;
-use graphloom_storage::sqlite::exists;
-use graphloom_storage::sqlite::repair::{self, Loss, RepairReport};
+use graphloom::stores::workspaces;
+use graphloom_core::{Finding, Loss, RepairReport, Repairs, StoreError};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
@@ -42,15 +40,16 @@ struct LossRow {
 
 /// Repairs the workspace; exits with 3 if something stays lost.
 pub(crate) async fn run(app: &App, args: &RepairArgs) -> anyhow::Result<Exit> {
-    if app.config.store.is_some() {
+    let workspaces = workspaces(&app.config)?;
+    let Some(repairs) = workspaces.repairs() else {
         let fault = Fault::usage("repair is for workspace files, and store keeps workspaces in a database");
         return Err(fault.help("restore a backup of the database").into());
-    }
-    wire::require_workspace(&app.config)?;
-    let (folder, workspace) = (&app.config.data_dir, &app.config.workspace);
-    let (lost, mut copies) = accept_loss(app, args)?;
+    };
+    wire::require_workspace(&app.config).await?;
+    let workspace = &app.config.workspace;
+    let (lost, mut copies) = accept_loss(app, args, repairs).await?;
     // If nothing is left, the next `add` creates the workspace again.
-    let findings = match exists(folder, workspace) {
+    let findings = match workspaces.exists(workspace).await? {
         true => findings(app).await?,
         false => Vec::new(),
     };
@@ -58,14 +57,14 @@ pub(crate) async fn run(app: &App, args: &RepairArgs) -> anyhow::Result<Exit> {
     let mended = if findings.is_empty() {
         None
     } else if findings.iter().all(is_rebuilt) {
-        repair::forget_projections(folder, workspace)?;
+        repairs.forget_indexes(workspace).await?;
         Some(RepairReport::default())
     } else {
         app.output.note(format_args!("{}; copying intact data", count(findings.len() as u64, "finding")));
         if copies.is_empty() {
-            copies = repair::keep_copy(folder, workspace)?;
+            copies = repairs.keep_copy(workspace).await?;
         }
-        let mended = repair::mend(folder, workspace).map_err(|error| match error {
+        let mended = repairs.mend(workspace).await.map_err(|error| match error {
             StoreError::Corrupt { .. } => anyhow::Error::from(
                 Fault::failed(error.to_string()).help("too much is damaged: restore a backup"),
             ),
@@ -98,9 +97,13 @@ pub(crate) async fn run(app: &App, args: &RepairArgs) -> anyhow::Result<Exit> {
 }
 
 /// Accepts missing commits. Returns the loss and the copies of the files.
-fn accept_loss(app: &App, args: &RepairArgs) -> anyhow::Result<(Option<LossRow>, Vec<PathBuf>)> {
-    let (folder, workspace) = (&app.config.data_dir, &app.config.workspace);
-    let Loss { found, committed } = match repair::loss(folder, workspace) {
+async fn accept_loss(
+    app: &App,
+    args: &RepairArgs,
+    repairs: &dyn Repairs,
+) -> anyhow::Result<(Option<LossRow>, Vec<PathBuf>)> {
+    let workspace = &app.config.workspace;
+    let Loss { found, committed } = match repairs.loss(workspace).await {
         Ok(Some(loss)) => loss,
         // A file that cannot be read is repaired later.
         Ok(None) | Err(StoreError::Corrupt { .. }) => return Ok((None, Vec::new())),
@@ -115,8 +118,8 @@ fn accept_loss(app: &App, args: &RepairArgs) -> anyhow::Result<(Option<LossRow>,
                     workspace as it is, and add again what was added since";
         return Err(Fault::failed(message).help(help).into());
     }
-    let copies = repair::keep_copy(folder, workspace)?;
-    repair::accept_loss(folder, workspace)?;
+    let copies = repairs.keep_copy(workspace).await?;
+    repairs.accept_loss(workspace).await?;
     Ok((Some(LossRow { revision: found.0, committed: committed.0 }), copies))
 }
 

@@ -31,7 +31,7 @@ struct Summary {
 
 /// Queues failures again and indexes them.
 pub(crate) async fn run(app: &App, args: &RetryArgs) -> anyhow::Result<Exit> {
-    wire::require_workspace(&app.config)?;
+    wire::require_workspace(&app.config).await?;
     let Session { worker, view, indexing } =
         Session::begin(app, args.building.budget, wire::build_on(args.building.switch)).await?;
     let snapshot = indexing.engine.store.snapshot().await?;
@@ -41,7 +41,7 @@ pub(crate) async fn run(app: &App, args: &RetryArgs) -> anyhow::Result<Exit> {
     let cancelled = args.cancelled || !named.is_empty();
     let ids = to_retry(snapshot.as_ref(), filter.unwrap_or_default(), cancelled).await?;
     drop(snapshot);
-    let track = wire::track_of("retry", &worker);
+    let track = wire::track_of("retry", worker.as_ref());
     let queued = index::retry(&indexing.engine, &ids, Some(&track)).await?;
     if queued.documents > 0 {
         indexing::say_track(app, &track)?;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use graphloom::stores::Workspaces;
+use graphloom::stores::workspaces;
 use graphloom_core::{Role, WorkspaceId};
 use graphloom_server::{Limits, Server, ServerConfig};
 use serde_json::json;
@@ -19,7 +19,7 @@ use crate::wire::serving::ServingHost;
 pub(crate) async fn run(app: &App) -> anyhow::Result<Exit> {
     let config = &app.config;
     let interrupt = Interrupt::listen()?;
-    let host = Arc::new(ServingHost::new(app, wire::register_server(config)?));
+    let host = Arc::new(ServingHost::new(app, wire::register_server(config).await?));
     let server_config = ServerConfig {
         address: SocketAddr::new(app.serve.host, app.serve.port),
         data_dir: config.data_dir.clone(),
@@ -38,7 +38,7 @@ pub(crate) async fn run(app: &App) -> anyhow::Result<Exit> {
         },
     };
     let server = Server::bind(server_config, host).await?;
-    if let Err(error) = tell(app, &server) {
+    if let Err(error) = tell(app, &server).await {
         // The server is useful even if nothing reads its stdout.
         tracing::warn!(%error, "printing the server's address failed");
     }
@@ -50,13 +50,13 @@ pub(crate) async fn run(app: &App) -> anyhow::Result<Exit> {
 const MAX_NAMED: usize = 10;
 
 /// Prints the address, who has access, the workspaces, and the next steps.
-fn tell(app: &App, server: &Server) -> anyhow::Result<()> {
+async fn tell(app: &App, server: &Server) -> anyhow::Result<()> {
     let config = &app.config;
     let url = format!("http://{}", server.address());
     let asks_for_key = server.asks_for_credentials();
     let data_dir = std::path::absolute(&config.data_dir).unwrap_or_else(|_| config.data_dir.clone());
-    let stores = Workspaces::of(config)?;
-    let workspaces = stores.list()?;
+    let stores = workspaces(config)?;
+    let workspaces = stores.list().await?;
     let models: BTreeMap<&str, String> = config
         .models
         .by_role()

@@ -37,7 +37,7 @@ struct ShownChunk {
 
 /// Prints the document; if it has two versions, both.
 pub(crate) async fn run(app: &App, args: &ShowArgs) -> anyhow::Result<Exit> {
-    let store = wire::open_store(&app.config)?;
+    let store = wire::open_store(&app.config).await?;
     let snapshot = store.snapshot().await?;
     let versions = documents::find(snapshot.as_ref(), &args.document, &app.here).await?;
     let ids: Vec<_> = versions.iter().map(|document| document.id.clone()).collect();

@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 
 use graphloom::files::bytes;
-use graphloom::stores::Workspaces;
 use graphloom_core::{
     Call, CallOutcome, DocumentId, DocumentStatus, EmbeddingSpec, Projection, QueueState, Revision, Role,
-    Snapshot, StoreCounts, Timestamp, Visibility, table,
+    Snapshot, StoreCounts, Timestamp, Visibility, WorkspaceStore, table,
 };
 use graphloom_engine::derive::{LayerStatus, layer_states};
 use graphloom_engine::index::{DocumentState, ListError, Listing, RenewalState, count_by_status, list};
@@ -94,9 +93,9 @@ struct ModelCost {
 
 /// Prints the workspace's status.
 pub(crate) async fn run(app: &App, args: &StatusArgs) -> anyhow::Result<Exit> {
-    let store = wire::open_store(&app.config)?;
+    let store = wire::open_store(&app.config).await?;
     let snapshot = store.snapshot().await?;
-    let status = read(app, args, snapshot.as_ref()).await?;
+    let status = read(app, args, store.as_ref(), snapshot.as_ref()).await?;
     if app.output.json {
         app.output.json(&status)?
     } else {
@@ -105,8 +104,12 @@ pub(crate) async fn run(app: &App, args: &StatusArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-async fn read(app: &App, args: &StatusArgs, snapshot: &dyn Snapshot) -> anyhow::Result<Status> {
-    let file = wire::workspace_file(&app.config);
+async fn read(
+    app: &App,
+    args: &StatusArgs,
+    store: &dyn WorkspaceStore,
+    snapshot: &dyn Snapshot,
+) -> anyhow::Result<Status> {
     let filter = args.filter.resolve(snapshot, &app.here).await?.unwrap_or_default();
     let limit = args.limit.unwrap_or(if app.output.json { usize::MAX } else { MOST_PRINTED });
     let after = match &args.next {
@@ -120,11 +123,8 @@ async fn read(app: &App, args: &StatusArgs, snapshot: &dyn Snapshot) -> anyhow::
     let rejects = snapshot.reject_counts().await?;
     Ok(Status {
         workspace: app.config.workspace.to_string(),
-        file_bytes: file.as_ref().and_then(|file| file.metadata().ok()).map(|metadata| metadata.len()),
-        file: match &file {
-            Some(file) => file.display().to_string(),
-            None => Workspaces::of(&app.config)?.place(),
-        },
+        file_bytes: store.size().map(|size| size.data),
+        file: store.place(),
         revision: snapshot.revision(),
         queue: snapshot.queue().await?,
         counts: snapshot.counts().await?,

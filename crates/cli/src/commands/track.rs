@@ -40,7 +40,7 @@ struct DocumentRow {
 
 /// Prints the documents of a run with their status.
 pub(crate) async fn run(app: &App, track: &TrackId) -> anyhow::Result<Exit> {
-    let store = wire::open_store(&app.config)?;
+    let store = wire::open_store(&app.config).await?;
     let snapshot = store.snapshot().await?;
     let ids = documents::find_all(snapshot.as_ref(), &[], std::slice::from_ref(track), &app.here).await?;
     let states = states_of(snapshot.as_ref(), &ids).await?;

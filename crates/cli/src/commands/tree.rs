@@ -37,7 +37,7 @@ struct TreeOutput {
 
 /// Lists the nodes of a level, or prints one.
 pub(crate) async fn run(app: &App, args: &TreeArgs) -> anyhow::Result<Exit> {
-    let store = wire::open_store(&app.config)?;
+    let store = wire::open_store(&app.config).await?;
     let snapshot = store.snapshot().await?;
     let snapshot = snapshot.as_ref();
     let layer = WORDS.state(app, snapshot, &Tree::name()).await?;

@@ -17,7 +17,7 @@ struct Summary {
 
 /// Works until nothing is left that this process can take.
 pub(crate) async fn run(app: &App, args: &WorkArgs) -> anyhow::Result<Exit> {
-    wire::require_workspace(&app.config)?;
+    wire::require_workspace(&app.config).await?;
     let Session { worker: _worker, view, indexing } =
         Session::begin(app, args.building.budget, wire::build_on(args.building.switch)).await?;
     let interrupt = Interrupt::listen()?;

@@ -4,15 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use graphloom::setup::{self, Engines, OwnModels, embeds_by_service, gone, workspace_file};
-use graphloom::stores::Workspaces;
-use graphloom_core::WorkspaceId;
+use graphloom::setup::{self, Engines, OwnModels, embeds_by_service, gone};
+use graphloom::stores::workspaces;
+use graphloom_core::{Patience, Worker, WorkspaceId};
 use graphloom_engine::index::{Source, SourceText};
 use graphloom_engine::readers::ParseLimits;
 use graphloom_providers::http::ServiceNotice;
 use graphloom_server::{Host, HostError, IfMissing, OpenWorkspace, Pauses};
-use graphloom_storage::sqlite::Patience;
-use graphloom_storage::workers::Worker;
 
 use crate::commands::App;
 use crate::fault;
@@ -23,22 +21,22 @@ const WRITE_PATIENCE: Duration = Duration::from_secs(30);
 /// Opens workspaces with their configuration, including settings for one workspace.
 pub(crate) struct ServingHost {
     app: App,
-    worker: Arc<Worker>,
+    worker: Arc<dyn Worker>,
 }
 
 impl ServingHost {
     /// - `worker`: this process; its runs hold leases under this name.
-    pub(crate) fn new(app: &App, worker: Worker) -> Self {
-        Self { app: app.clone(), worker: Arc::new(worker) }
+    pub(crate) fn new(app: &App, worker: Arc<dyn Worker>) -> Self {
+        Self { app: app.clone(), worker }
     }
 
     /// The app of a workspace.
-    fn app_of(&self, workspace: &WorkspaceId) -> anyhow::Result<App> {
+    async fn app_of(&self, workspace: &WorkspaceId) -> anyhow::Result<App> {
         let mut surroundings = self.app.surroundings.clone();
         // If a key is set twice, the first wins.
         let flag = ("workspace".to_owned(), workspace.to_string(), "the workspace of a request".to_owned());
         surroundings.flags.insert(0, flag);
-        let (config, settings) = setup::configured(&mut surroundings)?;
+        let (config, settings) = setup::configured(&mut surroundings).await?;
         Ok(App { config, settings, surroundings, ..self.app.clone() })
     }
 
@@ -47,14 +45,10 @@ impl ServingHost {
         workspace: &WorkspaceId,
         missing: IfMissing,
     ) -> anyhow::Result<Option<OpenWorkspace>> {
-        let app = &self.app_of(workspace)?;
+        let app = &self.app_of(workspace).await?;
         let config = &app.config;
-        if missing == IfMissing::Leave {
-            let config = config.clone();
-            let exists = move || Workspaces::of(&config)?.exists(&config.workspace);
-            if !tokio::task::spawn_blocking(exists).await?? {
-                return Ok(None);
-            }
+        if missing == IfMissing::Leave && !setup::exists(config).await? {
+            return Ok(None);
         }
         let pauses = Arc::new(Pauses::default());
         let listener = {
@@ -64,7 +58,7 @@ impl ServingHost {
         let patience = Patience::Limited(WRITE_PATIENCE);
         let own = OwnModels::default();
         let Engines { asking, indexing, store } =
-            setup::engines(config, &app.settings, &own, &self.worker, patience, listener).await?;
+            setup::engines(config, &app.settings, &own, self.worker.as_ref(), patience, listener).await?;
         if let Err(error) = self.worker.try_again() {
             tracing::debug!(%error, "the workspace is read-only");
         }
@@ -74,21 +68,10 @@ impl ServingHost {
             embeds_by_service: embeds_by_service(&asking),
             asking,
             indexing,
-            gone: Arc::new(gone(config)),
-            file: workspace_file(config),
+            gone: Arc::new(gone(config)?),
+            worker: Arc::clone(&self.worker),
+            store,
             pauses,
-            probe: Arc::new({
-                let (store, worker) = (store.clone(), Arc::clone(&self.worker));
-                move || {
-                    store.probe()?;
-                    worker.try_again()
-                }
-            }),
-            rest: Arc::new({
-                let store = store.clone();
-                move || store.rest()
-            }),
-            catch_up: Arc::new(move || store.catch_up()),
         }))
     }
 }
@@ -96,9 +79,8 @@ impl ServingHost {
 #[async_trait]
 impl Host for ServingHost {
     async fn workspaces(&self) -> Result<Vec<WorkspaceId>, HostError> {
-        let config = self.app.config.clone();
-        let listed = tokio::task::spawn_blocking(move || Workspaces::of(&config)?.list()).await;
-        listed.map_err(|error| said(&error.into()))?.map_err(|error| said(&error.into()))
+        let listed = async { anyhow::Ok(workspaces(&self.app.config)?.list().await?) };
+        listed.await.map_err(|error| said(&error))
     }
 
     async fn open(

@@ -234,10 +234,13 @@ fn is_loopback(address: &str) -> bool {
     name == "localhost" || name.parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback())
 }
 
+/// What addresses of databases begin with.
+const DATABASES: [&str; 2] = ["postgres://", "postgresql://"];
+
 /// The address of the database with the workspaces. It may hold a password, so no message shows it.
 fn store(settings: &Settings) -> Result<Option<Secret>> {
     let Some(setting) = settings.get("store") else { return Ok(None) };
-    if !graphloom_postgres::is_url(&setting.value) {
+    if !DATABASES.iter().any(|begin| setting.value.starts_with(begin)) {
         let origin = &setting.origin;
         let fault = Fault::usage(format!("store ({origin}) is not the address of a database"));
         return Err(fault.help("write it as postgres://USER:PASSWORD@HOST/DATABASE").into());

@@ -15,18 +15,36 @@ struct Guard {
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        self.database.delete(&self.workspace).expect("the workspace is deleted");
+        block_on(self.database.delete(&self.workspace)).expect("the workspace is deleted");
     }
 }
 
 fn open() -> (PostgresStore, Guard) {
     let server = TestDatabase::shared();
     let (database, workspace) = (server.open(), new_workspace());
-    let store = database.open_or_create(workspace.clone()).expect("a new store");
+    let store = block_on(database.open_or_create(workspace.clone())).expect("a new store");
     (store, Guard { database, workspace, _server: server })
 }
 
 graphloom_storage::conformance_tests!(open);
+
+mod as_workspaces {
+    use std::sync::Arc;
+
+    use graphloom_postgres::PostgresWorkspaces;
+    use graphloom_storage::workers::LockFiles;
+
+    use super::*;
+
+    fn open() -> (PostgresWorkspaces, String, impl Sized) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let server = TestDatabase::shared();
+        let workers = Arc::new(LockFiles::of_host(folder.path()));
+        (PostgresWorkspaces::new(server.open(), workers), format!("{}-", new_workspace()), (server, folder))
+    }
+
+    graphloom_storage::workspaces_conformance_tests!(open);
+}
 
 #[test]
 fn the_dump_is_that_of_the_embedded_store() {

@@ -25,7 +25,7 @@ fn server() -> (Server, TempDir) {
 fn a_server_that_crashes_while_committing_loses_nothing_and_applies_nothing_twice() {
     let (mut server, _folder) = server();
     let database = Database::open(&server.url()).expect("the database opens");
-    let store = database.open_or_create(WorkspaceId::default()).expect("a store");
+    let store = block_on(database.open_or_create(WorkspaceId::default())).expect("a store");
     let (sent, committed) = channel();
     let (stop, mut acknowledged) = (AtomicBool::new(false), Vec::new());
     std::thread::scope(|scope| {
@@ -68,7 +68,7 @@ fn commits_of_many_stores_wait_for_each_other_and_preconditions_hold() {
         for worker in 0..4 {
             let (server, name, won) = (&server, &name, &won);
             scope.spawn(move || {
-                let store = server.open().open_or_create(name.clone()).expect("a store");
+                let store = block_on(server.open().open_or_create(name.clone())).expect("a store");
                 for number in 0..10 {
                     let revision = block_on(store.snapshot()).expect("a snapshot").graph_revision();
                     let mut batch =
@@ -82,11 +82,11 @@ fn commits_of_many_stores_wait_for_each_other_and_preconditions_hold() {
             });
         }
     });
-    let store = database.open_or_create(name.clone()).expect("a store");
+    let store = block_on(database.open_or_create(name.clone())).expect("a store");
     let snapshot = block_on(store.snapshot()).expect("a snapshot");
     assert_eq!(snapshot.revision(), Revision(won.load(Ordering::Relaxed)));
     drop(snapshot);
-    database.delete(&name).expect("deleted");
+    block_on(database.delete(&name)).expect("deleted");
 }
 
 #[test]
@@ -94,7 +94,8 @@ fn the_turn_to_change_the_graph_has_one_holder_among_processes_and_commits_go_on
     let server = TestDatabase::shared();
     let name = new_workspace();
     let (one, other) = (server.open(), server.open());
-    let stores = [&one, &other].map(|database| database.open_or_create(name.clone()).expect("a store"));
+    let stores =
+        [&one, &other].map(|database| block_on(database.open_or_create(name.clone())).expect("a store"));
     let turn = block_on(stores[0].graph_turn()).expect("the turn");
     let (sent, taken) = channel();
     std::thread::scope(|scope| {
@@ -108,5 +109,5 @@ fn the_turn_to_change_the_graph_has_one_holder_among_processes_and_commits_go_on
         drop(turn);
         taken.recv_timeout(Duration::from_secs(20)).expect("the turn was given back");
     });
-    one.delete(&name).expect("deleted");
+    block_on(one.delete(&name)).expect("deleted");
 }

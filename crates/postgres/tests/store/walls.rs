@@ -32,7 +32,7 @@ fn workspaces_are_made_listed_and_deleted_and_find_only_their_own() {
     let server = TestDatabase::shared();
     let database = server.open();
     let names = [new_workspace(), new_workspace()];
-    let stores = names.clone().map(|name| database.open_or_create(name).expect("a store"));
+    let stores = names.clone().map(|name| block_on(database.open_or_create(name)).expect("a store"));
     for (number, store) in stores.iter().enumerate() {
         let batch = sample::indexed("same", &format!("Ada met number{number}"), "ADA", "BOB");
         block_on(store.commit(batch)).expect("committed");
@@ -43,16 +43,16 @@ fn workspaces_are_made_listed_and_deleted_and_find_only_their_own() {
     };
     assert_eq!((found(&stores[0], "number0"), found(&stores[0], "number1")), (1, 0));
     assert_eq!((found(&stores[1], "number0"), found(&stores[1], "number1")), (0, 1));
-    let listed = database.list().expect("a list");
+    let listed = block_on(database.list()).expect("a list");
     assert!(names.iter().all(|name| listed.contains(name)), "{listed:?}");
 
-    database.delete(&names[0]).expect("deleted");
-    assert!(!database.exists(&names[0]).expect("an answer"));
+    block_on(database.delete(&names[0])).expect("deleted");
+    assert!(!block_on(database.exists(&names[0])).expect("an answer"));
     let batch = sample::indexed("b", "Cleo met Dan", "C", "D");
     let error = block_on(stores[0].commit(batch)).expect_err("a workspace that is gone");
     assert!(matches!(error, StoreError::Gone { .. }), "{error:?}");
     assert_eq!(found(&stores[1], "number1"), 1);
-    database.delete(&names[1]).expect("deleted");
+    block_on(database.delete(&names[1])).expect("deleted");
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn a_transaction_sees_the_rows_of_its_workspace_alone_whatever_it_asks_for() {
     execute(&admin.replace("/postgres?", "/app?"), "CREATE EXTENSION vector").expect("pgvector");
     let database = Database::open(&url).expect("the database opens for a role with few rights");
     for name in [new_workspace(), new_workspace()] {
-        let store = database.open_or_create(name).expect("a store");
+        let store = block_on(database.open_or_create(name)).expect("a store");
         block_on(store.commit(sample::indexed("a", "Ada met Bob", "ADA", "BOB"))).expect("committed");
     }
     let rows =
@@ -102,7 +102,7 @@ fn a_database_that_does_not_answer_is_named_without_its_password() {
     let database = server.open();
     assert!(!database.name().contains('@'), "{}", database.name());
     let name = new_workspace();
-    let store = database.open_or_create(name.clone()).expect("a store");
+    let store = block_on(database.open_or_create(name.clone())).expect("a store");
     assert_eq!(block_on(store.commit(empty)).expect("nothing to do").0, 0);
-    database.delete(&name).expect("deleted");
+    block_on(database.delete(&name)).expect("deleted");
 }

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
 use std::sync::atomic::{AtomicI64, AtomicU64};
 use std::time::{Duration, Instant};
 
@@ -77,7 +76,7 @@ impl WorkspaceState {
             name: space.id.to_string(),
             counts,
             is_busy: space.ingest.is_busy(),
-            bytes: space.file.as_deref().map(sizes),
+            bytes: space.store.size().map(|size| [size.data, size.log]),
             paused_services: space.pauses.paused(),
             service_pauses: space.pauses.total(),
             chunk_failures: space.ingest.chunk_failures(),
@@ -152,13 +151,6 @@ async fn ill_chunks(snapshot: &dyn Snapshot) -> Result<[u64; 3], StoreError> {
         }
     }
     Ok(ill)
-}
-
-/// Bytes of a store's file and of its write-ahead log; 0 if missing.
-fn sizes(file: &Path) -> [u64; 2] {
-    let mut log = file.as_os_str().to_owned();
-    log.push("-wal");
-    [file, Path::new(&log)].map(|file| fs::metadata(file).map_or(0, |found| found.len()))
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]

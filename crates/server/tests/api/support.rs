@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use graphloom_core::{
-    Clock, Embedder, Embeddings, ModelError, Purpose, Store, StoreError, Timestamp, WorkspaceId,
+    Clock, Embedder, Embeddings, ModelError, Purpose, Store, StoreError, Timestamp, Worker, WorkspaceId,
+    WorkspaceStore,
 };
 use graphloom_engine::derive::{Communities, derive};
 use graphloom_engine::index::{self, Source, SourceText};
@@ -75,11 +76,9 @@ impl Host for MemoryHost {
             prices: Prices::parse("other:model=1/2").expect("prices"),
             embeds_by_service: false,
             gone: Arc::new(|_| false),
-            file: None,
+            store: Arc::clone(store) as Arc<dyn WorkspaceStore>,
+            worker: Arc::new(TestWorker { fault }),
             pauses: Arc::default(),
-            catch_up: Arc::new(|| Ok(())),
-            rest: Arc::new(|| ()),
-            probe: Arc::new(move || fault.map_or(Ok(()), |fault| Err(fault()))),
         }))
     }
 
@@ -89,6 +88,21 @@ impl Host for MemoryHost {
             let _open = self.gate.acquire().await.expect("never closed");
         }
         sources.into_iter().map(|source| index::read(source, &limits)).collect()
+    }
+}
+
+/// A worker whose registration fails like this.
+struct TestWorker {
+    fault: Option<fn() -> StoreError>,
+}
+
+impl Worker for TestWorker {
+    fn name(&self) -> &str {
+        "this process"
+    }
+
+    fn try_again(&self) -> Result<(), StoreError> {
+        self.fault.map_or(Ok(()), |fault| Err(fault()))
     }
 }
 

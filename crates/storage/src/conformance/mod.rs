@@ -13,6 +13,7 @@ pub mod random;
 pub mod sample;
 pub mod searches;
 mod steps;
+pub mod workspaces;
 
 use std::future::Future;
 use std::pin::pin;

@@ -11,9 +11,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 use graphloom_core::{
     Batch, CacheKind, Call, Chunk, ChunkContext, ChunkId, Claim, ContentHash, Decision, DecisionId, Document,
-    DocumentId, EmbeddingSpec, Entity, EntityKey, Extraction, ExtractionKey, Fact, GraphKey, GraphTurn,
-    ItemKind, Job, Layer, LayerName, LayerNode, Mention, NodeKey, QueueState, Relation, RelationKey, Renewal,
-    Revision, Snapshot, Store, StoreError, SummaryKey, TrackId, WorkspaceId,
+    DocumentId, EmbeddingSpec, Entity, EntityKey, Extraction, ExtractionKey, Fact, Finding, GraphKey,
+    GraphTurn, ItemKind, Job, Layer, LayerName, LayerNode, Mention, NodeKey, QueueState, Relation,
+    RelationKey, Renewal, Revision, Snapshot, Store, StoreError, StoreSize, SummaryKey, TrackId, Upkeep,
+    WorkspaceId, WorkspaceStore,
 };
 
 /// A store in memory, gone with its last handle. Snapshots cost one reference count.
@@ -57,6 +58,27 @@ impl Store for MemoryStore {
 
     async fn graph_turn(&self) -> Result<GraphTurn, StoreError> {
         Ok(Box::new(Arc::clone(&self.turn).lock_owned().await))
+    }
+}
+
+#[async_trait]
+impl WorkspaceStore for MemoryStore {
+    fn place(&self) -> String {
+        "memory".to_owned()
+    }
+
+    fn size(&self) -> Option<StoreSize> {
+        None
+    }
+
+    async fn maintain(&self, upkeep: Upkeep) -> Result<(), StoreError> {
+        match upkeep {
+            Upkeep::Probe | Upkeep::CatchUp | Upkeep::Rest => Ok(()),
+        }
+    }
+
+    async fn verify(&self) -> Result<Vec<Finding>, StoreError> {
+        Ok(Vec::new())
     }
 }
 

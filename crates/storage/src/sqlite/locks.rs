@@ -1,5 +1,6 @@
 //! Waits for the write lock: who holds it, how long to wait, and when to report it.
 
+pub(super) use graphloom_core::Patience;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,18 +21,6 @@ const REPORTED_EVERY: Duration = Duration::from_secs(60);
 const CLOSING_PATIENCE: Duration = Duration::from_secs(5);
 /// Characters of a command that a report shows.
 const MAX_COMMAND_CHARS: usize = 40;
-
-/// How long a commit waits while another process writes.
-///
-/// The operating system gives the lock back when its holder ends, however it ends, so a lock that is held has a holder
-/// that lives.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Patience {
-    /// As long as the other process holds the lock. A report tells who it is.
-    Endless,
-    /// This long; then the commit fails with [`StoreError::Busy`](graphloom_core::StoreError::Busy).
-    Limited(Duration),
-}
 
 /// How the connections of one store wait for locks of others.
 pub(super) struct LockPatience {

@@ -33,6 +33,7 @@ mod unlocked;
 mod vector_tree;
 mod vectors;
 mod verify;
+mod workspaces;
 mod writer;
 
 use std::collections::BTreeMap;
@@ -42,21 +43,23 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use graphloom_core::{Batch, GraphTurn, Revision, Snapshot, Store, StoreError, WorkspaceId};
+use graphloom_core::{
+    Batch, Finding, GraphTurn, Patience, Revision, Snapshot, Store, StoreError, WorkspaceId,
+};
 use rusqlite::Connection;
 use rusqlite::config::DbConfig;
 
 use error::{Context, backend, classified};
 use locks::LockPatience;
-pub use locks::Patience;
 use log::{Gate, Passage};
 use place::Place;
 use schema::ReadConnection;
 use unindexed::Readers;
 use vector_tree::TreeLimits;
+pub use workspaces::FileWorkspaces;
+pub(crate) use workspaces::apart;
 use writer::Writer;
 
-use crate::check::Finding;
 use crate::private;
 
 /// The ending of a workspace's file.
@@ -79,7 +82,7 @@ pub struct SqliteStore {
 
 /// The settings that the workspace `<data_dir>/<workspace>.graphloom` is built with; empty where it does not exist or
 /// stores none, as those of older releases. Nothing is created, migrated or waited for.
-pub fn settings_of(data_dir: &Path, workspace: &WorkspaceId) -> Result<BTreeMap<String, String>, StoreError> {
+fn settings_of(data_dir: &Path, workspace: &WorkspaceId) -> Result<BTreeMap<String, String>, StoreError> {
     let path = data_dir.join(format!("{workspace}.{EXTENSION}"));
     if !path.is_file() {
         return Ok(BTreeMap::new());
@@ -184,7 +187,7 @@ impl SqliteStore {
 
     /// Whether the workspace can be read and, for all that can be known without a commit, written. Writes a small file
     /// beside it.
-    pub fn probe(&self) -> Result<(), StoreError> {
+    fn probe(&self) -> Result<(), StoreError> {
         Reader::begin(&self.shared, self.shared.gate.pass_now())?;
         self.writer()?;
         schema::probe(&self.shared.path)
@@ -216,7 +219,7 @@ impl SqliteStore {
 
     /// What of the store's files is damaged: pages, indexes, rows that do not have their checksums, projections. Empty
     /// for sound files.
-    pub fn verify(&self) -> Result<Vec<Finding>, StoreError> {
+    fn verify(&self) -> Result<Vec<Finding>, StoreError> {
         verify::verify(&self.shared)
     }
 }
@@ -278,7 +281,7 @@ pub(crate) fn execute(data_dir: &Path, sql: &str) {
 }
 
 /// Whether there is such a workspace: its file, or a mark that says that there was one, which opening it then reports.
-pub fn exists(data_dir: &Path, workspace: &WorkspaceId) -> bool {
+fn exists(data_dir: &Path, workspace: &WorkspaceId) -> bool {
     let path = data_dir.join(format!("{workspace}.{EXTENSION}"));
     path.is_file() || place::is_marked(&path)
 }
@@ -289,7 +292,7 @@ pub(crate) fn unwritable_folder(operation: &str, folder: &Path, error: std::io::
 }
 
 /// The workspaces of a data folder, by name; none where the folder does not exist.
-pub fn list_workspaces(data_dir: &Path) -> Result<Vec<WorkspaceId>, StoreError> {
+fn list_workspaces(data_dir: &Path) -> Result<Vec<WorkspaceId>, StoreError> {
     let failed = |e: std::io::Error| backend(format!("listing {}", data_dir.display()), e);
     let entries = match std::fs::read_dir(data_dir) {
         Ok(entries) => entries,

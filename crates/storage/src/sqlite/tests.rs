@@ -27,6 +27,17 @@ fn reopen(folder: &TempDir) -> SqliteStore {
 
 crate::conformance_tests!(open);
 
+mod as_workspaces {
+    use super::*;
+
+    fn open() -> (super::super::FileWorkspaces, &'static str, TempDir) {
+        let folder = tempfile::tempdir().expect("a folder");
+        (super::super::FileWorkspaces::new(folder.path()), "test-", folder)
+    }
+
+    crate::workspaces_conformance_tests!(open);
+}
+
 fn commit(store: &SqliteStore, batch: Batch) -> Revision {
     block_on(store.commit(batch)).expect("the batch is accepted")
 }

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use graphloom_core::StoreError;
+use graphloom_core::{Finding, StoreError};
 use rusqlite::Connection;
 
 use super::error::Context;
 use super::{Shared, links, schema, sums, vector_tree};
-use crate::check::{Finding, MAX_FINDINGS};
+use crate::check::MAX_FINDINGS;
 
 /// Everything that is damaged in the files of a store, at most [`MAX_FINDINGS`] of each kind; empty for sound ones.
 ///

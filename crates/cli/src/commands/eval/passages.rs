@@ -46,7 +46,7 @@ pub(super) async fn index(
         Session::begin_with(app, view, args.budget, BuildWith::Workspace).await?;
     let engine = &indexing.engine;
     let removed = settle_others(app, set, args, engine).await?;
-    let track = wire::track_of("eval", &worker);
+    let track = wire::track_of("eval", worker.as_ref());
     let mut accepted = AcceptOutcome::default();
     let mut sources = set.sources().peekable();
     while sources.peek().is_some() && !interrupt.is_requested() {

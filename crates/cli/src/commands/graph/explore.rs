@@ -18,7 +18,7 @@ const MATCHES: usize = 50;
 
 /// Prints matching labels, those with the most relations, or all.
 pub(super) async fn labels(app: &App, text: &str, limit: Option<usize>, all: bool) -> anyhow::Result<Exit> {
-    let store = wire::open_store(&app.config)?;
+    let store = wire::open_store(&app.config).await?;
     let snapshot = store.snapshot().await?;
     let snapshot = snapshot.as_ref();
     let labels: Vec<Label> = match (all, text.trim()) {
@@ -43,7 +43,7 @@ pub(super) async fn labels(app: &App, text: &str, limit: Option<usize>, all: boo
 
 /// Prints the part of the graph around an entity.
 pub(super) async fn subgraph(app: &App, label: &str, depth: u32, max_nodes: usize) -> anyhow::Result<Exit> {
-    let store = wire::open_store(&app.config)?;
+    let store = wire::open_store(&app.config).await?;
     let snapshot = store.snapshot().await?;
     let query = SubgraphQuery { label: label.to_owned(), max_depth: depth, max_nodes };
     let Some(graph) = explore::subgraph(snapshot.as_ref(), &query).await? else {

@@ -18,7 +18,7 @@ struct DecisionRow<'a> {
 
 /// Prints the latest decisions.
 pub(super) async fn run(app: &App, limit: usize) -> anyhow::Result<Exit> {
-    let store = wire::open_store(&app.config)?;
+    let store = wire::open_store(&app.config).await?;
     let snapshot = store.snapshot().await?;
     let decisions = Decisions::read(snapshot.as_ref()).await?;
     let latest = decisions.all().iter().rev().take(limit);

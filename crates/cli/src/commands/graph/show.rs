@@ -99,7 +99,7 @@ struct Passage {
 ///
 /// - `all`: print everything, however long.
 pub(super) async fn run(app: &App, name: &str, all: bool) -> anyhow::Result<Exit> {
-    let store = wire::open_store(&app.config)?;
+    let store = wire::open_store(&app.config).await?;
     let snapshot = store.snapshot().await?;
     let Some(entity) = find_entity(snapshot.as_ref(), name).await? else {
         return Err(unknown(snapshot.as_ref(), name).await?);

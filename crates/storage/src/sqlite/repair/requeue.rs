@@ -10,7 +10,7 @@ use super::super::apply::count_records;
 use super::super::vector_tree::{self, TreeLimits};
 use super::super::{descriptions, rows, text};
 use super::rebuild::CopyLosses;
-use super::{LostEvidence, LostKind, RepairReport};
+use graphloom_core::{LostEvidence, LostKind, RepairReport};
 
 /// Removes what hangs in the air, and everything whose owner is missing.
 const REMOVE_ORPHANS: &str = "

@@ -4,7 +4,9 @@ use graphloom_core::{Batch, Document, Snapshot, Store, WorkspaceId, table};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
-use super::{LostKind, RepairReport, keep_copy, mend};
+use graphloom_core::{LostKind, RepairReport};
+
+use super::{keep_copy, mend};
 use crate::conformance::{block_on, sample};
 use crate::sqlite::SqliteStore;
 

@@ -7,7 +7,9 @@ use tempfile::TempDir;
 
 use super::{commit, reopen};
 use crate::conformance::{block_on, sample};
-use crate::sqlite::repair::{self, Loss};
+use graphloom_core::Loss;
+
+use crate::sqlite::repair;
 use crate::sqlite::{SqliteStore, exists};
 
 const FILE: &str = "default.graphloom";

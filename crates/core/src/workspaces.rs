@@ -1,0 +1,162 @@
+//! The port behind which workspaces are kept. What is above it knows neither files nor databases.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde::Serialize;
+
+use crate::{Loss, RepairReport, Store, StoreError, WorkspaceId};
+
+/// All workspaces of one folder or database.
+#[async_trait]
+pub trait Workspaces: Send + Sync {
+    /// Where they are, for people: a folder, or the address of a database without user and password.
+    fn place(&self) -> String;
+
+    /// The workspaces, by name.
+    async fn list(&self) -> Result<Vec<WorkspaceId>, StoreError>;
+
+    /// Whether the workspace exists. One whose data is lost exists; opening it says what is wrong.
+    async fn exists(&self, workspace: &WorkspaceId) -> Result<bool, StoreError>;
+
+    /// The settings that the workspace is built with; empty if it does not exist or stores none. Creates, migrates and repairs
+    /// nothing.
+    async fn settings_of(&self, workspace: &WorkspaceId) -> Result<BTreeMap<String, String>, StoreError>;
+
+    /// Opens the workspace and brings it up to date with this release; creates it if it is missing.
+    ///
+    /// - `patience`: how long a commit waits for other processes, if the store is one that they lock.
+    async fn open(
+        &self,
+        workspace: &WorkspaceId,
+        patience: Patience,
+    ) -> Result<Arc<dyn WorkspaceStore>, StoreError>;
+
+    /// Deletes the workspace with everything in it, backups too; nothing if there is none. Stores that are open on it fail from
+    /// then on.
+    async fn delete(&self, workspace: &WorkspaceId) -> Result<(), StoreError>;
+
+    /// The processes that work on these workspaces.
+    fn workers(&self) -> &dyn Workers;
+
+    /// Repairs damaged workspaces; `None` if the place where they are kept repairs itself.
+    fn repairs(&self) -> Option<&dyn Repairs>;
+}
+
+/// The open store of a workspace, and its upkeep.
+#[async_trait]
+pub trait WorkspaceStore: Store {
+    /// Where it is, for people.
+    fn place(&self) -> String;
+
+    /// How much room it takes; `None` if that is not known at a low price.
+    fn size(&self) -> Option<StoreSize>;
+
+    /// Does what keeps the store quick and small.
+    async fn maintain(&self, upkeep: Upkeep) -> Result<(), StoreError>;
+
+    /// What is damaged below the rows that a snapshot shows; empty for a sound store, and for one that verifies itself.
+    async fn verify(&self) -> Result<Vec<Finding>, StoreError>;
+}
+
+/// Something that keeps an open store in order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Upkeep {
+    /// Tests whether it can be read and, for all that can be known without a commit, written. Tries once.
+    Probe,
+    /// Brings its indexes up to the latest commit, so that the next search need not.
+    CatchUp,
+    /// Releases memory and connections that it keeps for later.
+    Rest,
+}
+
+/// Bytes of an open store.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct StoreSize {
+    /// Of its data.
+    pub data: u64,
+    /// Of commits that are durable and not yet among the data.
+    pub log: u64,
+}
+
+/// How long a commit waits while another process writes.
+///
+/// A lock is given back when its holder ends, however it ends, so a lock that is held has a holder that lives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Patience {
+    /// As long as the other process holds the lock. A report says who it is.
+    Endless,
+    /// This long; then the commit fails with [`StoreError::Busy`].
+    Limited(Duration),
+}
+
+/// The processes that work on workspaces. A lease whose process has ended is void.
+#[async_trait]
+pub trait Workers: Send + Sync {
+    /// Registers this process under a name that no other has, until the result is dropped or the process ends.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::ReadOnly`] and [`StoreError::DiskFull`] where nothing can be written, if registration is
+    /// [required](Registration::Required).
+    async fn register(&self, registration: Registration) -> Result<Arc<dyn Worker>, StoreError>;
+
+    /// Whether the process of this worker has ended; `false` where that is not known, since its lease expires anyway. Quick.
+    fn is_gone(&self, worker: &str) -> bool;
+}
+
+/// Whether a process can do without being registered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Registration {
+    /// It cannot: it only writes.
+    Required,
+    /// It reads too. Where nothing can be written, nobody can hold a lease, and [`Worker::try_again`] registers it later.
+    WhenWritable,
+}
+
+/// This process among the workers.
+pub trait Worker: Send + Sync {
+    /// Its name, for leases.
+    fn name(&self) -> &str;
+
+    /// Registers it if it is not registered yet. Quick.
+    fn try_again(&self) -> Result<(), StoreError>;
+}
+
+/// Something in a store that is not as it must be.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Finding {
+    /// What kind of row it is about, such as `chunk`.
+    pub kind: &'static str,
+    /// Which row.
+    pub id: String,
+    /// What is wrong, for people.
+    pub what: String,
+}
+
+/// Repairs workspaces that are damaged or lack commits. No process may have the workspace open meanwhile.
+#[async_trait]
+pub trait Repairs: Send + Sync {
+    /// What the workspace lost; `None` if nothing is known to be lost.
+    async fn loss(&self, workspace: &WorkspaceId) -> Result<Option<Loss>, StoreError>;
+
+    /// Takes the workspace as it is from now on. A [copy](Self::keep_copy) should be kept first.
+    async fn accept_loss(&self, workspace: &WorkspaceId) -> Result<(), StoreError>;
+
+    /// Copies everything of the workspace, and returns the copies.
+    async fn keep_copy(&self, workspace: &WorkspaceId) -> Result<Vec<PathBuf>, StoreError>;
+
+    /// Removes indexes that the next search makes again.
+    async fn forget_indexes(&self, workspace: &WorkspaceId) -> Result<(), StoreError>;
+
+    /// Keeps every row that is whole. A run of the worker then derives what is missing. A [copy](Self::keep_copy) should be kept
+    /// first.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Corrupt`] where nothing can be read at all; then it stays as it is.
+    async fn mend(&self, workspace: &WorkspaceId) -> Result<RepairReport, StoreError>;
+}

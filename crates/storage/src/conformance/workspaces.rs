@@ -1,0 +1,138 @@
+//! Cases of the port behind which workspaces are kept.
+
+use graphloom_core::{Batch, Patience, Registration, Upkeep, WorkspaceId, Workspaces};
+
+use super::sample;
+
+/// Makes one test of each case, for the workspaces that `open` makes: `open()` returns `(workspaces, prefix, guard)`.
+///
+/// The place may hold workspaces of others, but none whose name begins with the prefix.
+#[macro_export]
+macro_rules! workspaces_conformance_tests {
+    ($open:expr) => {
+        $crate::workspaces_conformance_tests!(
+            $open;
+            a_workspace_exists_from_its_first_opening_until_it_is_deleted,
+            a_deleted_workspace_takes_nothing_of_others_with_it,
+            settings_are_read_without_opening,
+            upkeep_changes_no_content,
+            a_worker_has_a_name_of_its_own_while_it_runs,
+        );
+    };
+    ($open:expr; $($case:ident),* $(,)?) => {
+        $(
+            #[test]
+            fn $case() {
+                let (workspaces, prefix, _guard) = ($open)();
+                $crate::conformance::block_on($crate::conformance::workspaces::$case(&workspaces, &prefix));
+            }
+        )*
+    };
+}
+
+fn named(prefix: &str, name: &str) -> WorkspaceId {
+    WorkspaceId::new(&format!("{prefix}{name}")).expect("a name")
+}
+
+async fn ours(workspaces: &dyn Workspaces, prefix: &str) -> Vec<WorkspaceId> {
+    let mut listed = workspaces.list().await.expect("a list");
+    assert!(listed.is_sorted(), "{listed:?}");
+    listed.retain(|name| name.as_str().starts_with(prefix));
+    listed
+}
+
+async fn documents_of(workspaces: &dyn Workspaces, workspace: &WorkspaceId) -> u64 {
+    let store = workspaces.open(workspace, Patience::Endless).await.expect("it opens");
+    assert_eq!(store.workspace(), workspace);
+    store.snapshot().await.expect("a snapshot").counts().await.expect("counts").documents
+}
+
+async fn fill(workspaces: &dyn Workspaces, workspace: &WorkspaceId) {
+    let store = workspaces.open(workspace, Patience::Endless).await.expect("it opens");
+    store.commit(sample::indexed("a", "Ada met Bob", "ADA", "BOB")).await.expect("committed");
+}
+
+/// Case.
+pub async fn a_workspace_exists_from_its_first_opening_until_it_is_deleted(
+    workspaces: &dyn Workspaces,
+    prefix: &str,
+) {
+    let names = [named(prefix, "a"), named(prefix, "b")];
+    assert!(ours(workspaces, prefix).await.is_empty() && !workspaces.place().is_empty());
+    for name in &names {
+        assert!(!workspaces.exists(name).await.expect("an answer"));
+        workspaces.delete(name).await.expect("there is nothing to delete");
+    }
+    // In an order that is not that of names.
+    fill(workspaces, &names[1]).await;
+    fill(workspaces, &names[0]).await;
+    assert_eq!(ours(workspaces, prefix).await, names);
+    assert_eq!(documents_of(workspaces, &names[0]).await, 1);
+    let open = workspaces.open(&names[0], Patience::Endless).await.expect("it opens");
+    workspaces.delete(&names[0]).await.expect("deleted");
+    assert!(open.commit(sample::indexed("b", "Cleo met Dan", "CLEO", "DAN")).await.is_err());
+    drop(open);
+    assert!(!workspaces.exists(&names[0]).await.expect("an answer"));
+    assert_eq!(ours(workspaces, prefix).await, names[1..]);
+    assert_eq!(documents_of(workspaces, &names[0]).await, 0, "a new one of the same name is empty");
+    for name in &names {
+        workspaces.delete(name).await.expect("deleted");
+    }
+    assert!(ours(workspaces, prefix).await.is_empty());
+}
+
+/// Case.
+pub async fn a_deleted_workspace_takes_nothing_of_others_with_it(workspaces: &dyn Workspaces, prefix: &str) {
+    // Names of which one begins with the other.
+    let [one, other] = [named(prefix, "a"), named(prefix, "a-b")];
+    fill(workspaces, &one).await;
+    fill(workspaces, &other).await;
+    workspaces.delete(&one).await.expect("deleted");
+    assert_eq!(documents_of(workspaces, &other).await, 1);
+    workspaces.delete(&other).await.expect("deleted");
+}
+
+/// Case.
+pub async fn settings_are_read_without_opening(workspaces: &dyn Workspaces, prefix: &str) {
+    let name = named(prefix, "settings");
+    assert!(workspaces.settings_of(&name).await.expect("settings").is_empty());
+    assert!(!workspaces.exists(&name).await.expect("an answer"), "reading makes nothing");
+    let store = workspaces.open(&name, Patience::Endless).await.expect("it opens");
+    let settings: std::collections::BTreeMap<_, _> = [("llm".to_owned(), "none".to_owned())].into();
+    store
+        .commit(Batch { set_settings: Some(settings.clone()), ..Batch::default() })
+        .await
+        .expect("committed");
+    drop(store);
+    assert_eq!(workspaces.settings_of(&name).await.expect("settings"), settings);
+    workspaces.delete(&name).await.expect("deleted");
+}
+
+/// Case.
+pub async fn upkeep_changes_no_content(workspaces: &dyn Workspaces, prefix: &str) {
+    let name = named(prefix, "upkeep");
+    fill(workspaces, &name).await;
+    let store = workspaces.open(&name, Patience::Endless).await.expect("it opens");
+    for upkeep in [Upkeep::Probe, Upkeep::CatchUp, Upkeep::Rest] {
+        store.maintain(upkeep).await.expect("kept in order");
+        assert_eq!(store.verify().await.expect("verified"), []);
+        assert_eq!(documents_of(workspaces, &name).await, 1);
+    }
+    assert!(!store.place().is_empty());
+    assert!(store.size().is_none_or(|size| size.data > 0));
+    drop(store);
+    workspaces.delete(&name).await.expect("deleted");
+}
+
+/// Case.
+pub async fn a_worker_has_a_name_of_its_own_while_it_runs(workspaces: &dyn Workspaces, _: &str) {
+    let workers = workspaces.workers();
+    let one = workers.register(Registration::Required).await.expect("registered");
+    let other = workers.register(Registration::WhenWritable).await.expect("registered");
+    assert_ne!(one.name(), other.name());
+    let name = one.name().to_owned();
+    assert!(!workers.is_gone(&name));
+    one.try_again().expect("registered already");
+    drop(one);
+    assert!(workers.is_gone(&name) && !workers.is_gone(other.name()));
+}

@@ -1,0 +1,209 @@
+//! Workspaces that are files of one folder.
+//!
+//! What opens, lists, repairs and tidies them blocks, so it runs on threads of its own. A thread takes the priority of the one
+//! that asks.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use futures::channel::oneshot;
+use graphloom_core::{
+    Batch, Finding, GraphTurn, Loss, Patience, RepairReport, Repairs, Revision, Snapshot, Store, StoreError,
+    StoreSize, Upkeep, Workers, WorkspaceId, WorkspaceStore, Workspaces,
+};
+
+use super::error::backend;
+use super::{EXTENSION, SqliteStore, exists, list_workspaces, place, repair, settings_of};
+use crate::workers::LockFiles;
+
+/// The workspaces of a folder, each a file `NAME.graphloom` with others beside it.
+pub struct FileWorkspaces {
+    folder: PathBuf,
+    workers: LockFiles,
+}
+
+impl FileWorkspaces {
+    /// The workspaces of this folder, which need not exist yet.
+    pub fn new(folder: impl Into<PathBuf>) -> Self {
+        let folder = folder.into();
+        Self { workers: LockFiles::new(&folder), folder }
+    }
+}
+
+#[async_trait]
+impl Workspaces for FileWorkspaces {
+    fn place(&self) -> String {
+        self.folder.display().to_string()
+    }
+
+    async fn list(&self) -> Result<Vec<WorkspaceId>, StoreError> {
+        let folder = self.folder.clone();
+        apart("listing workspaces", move || list_workspaces(&folder)).await
+    }
+
+    async fn exists(&self, workspace: &WorkspaceId) -> Result<bool, StoreError> {
+        let (folder, workspace) = (self.folder.clone(), workspace.clone());
+        apart("looking for a workspace", move || Ok(exists(&folder, &workspace))).await
+    }
+
+    async fn settings_of(&self, workspace: &WorkspaceId) -> Result<BTreeMap<String, String>, StoreError> {
+        let (folder, workspace) = (self.folder.clone(), workspace.clone());
+        apart("reading settings", move || settings_of(&folder, &workspace)).await
+    }
+
+    async fn open(
+        &self,
+        workspace: &WorkspaceId,
+        patience: Patience,
+    ) -> Result<Arc<dyn WorkspaceStore>, StoreError> {
+        let (folder, workspace) = (self.folder.clone(), workspace.clone());
+        let open = move || SqliteStore::open_patiently(&folder, workspace, patience);
+        Ok(Arc::new(FileStore(Arc::new(apart("opening a workspace", open).await?))))
+    }
+
+    async fn delete(&self, workspace: &WorkspaceId) -> Result<(), StoreError> {
+        let (folder, workspace) = (self.folder.clone(), workspace.clone());
+        apart("deleting a workspace", move || delete(&folder, &workspace)).await
+    }
+
+    fn workers(&self) -> &dyn Workers {
+        &self.workers
+    }
+
+    fn repairs(&self) -> Option<&dyn Repairs> {
+        Some(self)
+    }
+}
+
+#[async_trait]
+impl Repairs for FileWorkspaces {
+    async fn loss(&self, workspace: &WorkspaceId) -> Result<Option<Loss>, StoreError> {
+        let (folder, workspace) = (self.folder.clone(), workspace.clone());
+        apart("looking for what is lost", move || repair::loss(&folder, &workspace)).await
+    }
+
+    async fn accept_loss(&self, workspace: &WorkspaceId) -> Result<(), StoreError> {
+        let (folder, workspace) = (self.folder.clone(), workspace.clone());
+        apart("accepting a loss", move || repair::accept_loss(&folder, &workspace)).await
+    }
+
+    async fn keep_copy(&self, workspace: &WorkspaceId) -> Result<Vec<PathBuf>, StoreError> {
+        let (folder, workspace) = (self.folder.clone(), workspace.clone());
+        apart("copying a workspace", move || repair::keep_copy(&folder, &workspace)).await
+    }
+
+    async fn forget_indexes(&self, workspace: &WorkspaceId) -> Result<(), StoreError> {
+        let (folder, workspace) = (self.folder.clone(), workspace.clone());
+        apart("removing indexes", move || repair::forget_projections(&folder, &workspace)).await
+    }
+
+    async fn mend(&self, workspace: &WorkspaceId) -> Result<RepairReport, StoreError> {
+        let (folder, workspace) = (self.folder.clone(), workspace.clone());
+        apart("repairing a workspace", move || repair::mend(&folder, &workspace)).await
+    }
+}
+
+/// An open store that can be worked on by another thread.
+struct FileStore(Arc<SqliteStore>);
+
+#[async_trait]
+impl WorkspaceStore for FileStore {
+    fn place(&self) -> String {
+        self.0.shared.path.display().to_string()
+    }
+
+    fn size(&self) -> Option<StoreSize> {
+        let path = &self.0.shared.path;
+        let bytes = |path: &Path| std::fs::metadata(path).map_or(0, |metadata| metadata.len());
+        Some(StoreSize { data: bytes(path), log: bytes(&place::beside(path, "-wal")) })
+    }
+
+    async fn maintain(&self, upkeep: Upkeep) -> Result<(), StoreError> {
+        let store = Arc::clone(&self.0);
+        let work = move || match upkeep {
+            Upkeep::Probe => store.probe(),
+            Upkeep::CatchUp => store.catch_up(),
+            Upkeep::Rest => {
+                store.rest();
+                Ok(())
+            }
+        };
+        apart("keeping a workspace in order", work).await
+    }
+
+    async fn verify(&self) -> Result<Vec<Finding>, StoreError> {
+        let store = Arc::clone(&self.0);
+        apart("verifying a workspace", move || store.verify()).await
+    }
+}
+
+#[async_trait]
+impl Store for FileStore {
+    fn workspace(&self) -> &WorkspaceId {
+        self.0.workspace()
+    }
+
+    async fn snapshot(&self) -> Result<Box<dyn Snapshot>, StoreError> {
+        self.0.snapshot().await
+    }
+
+    async fn commit(&self, batch: Batch) -> Result<Revision, StoreError> {
+        self.0.commit(batch).await
+    }
+
+    fn fault(&self) -> Option<String> {
+        self.0.fault()
+    }
+
+    async fn graph_turn(&self) -> Result<GraphTurn, StoreError> {
+        self.0.graph_turn().await
+    }
+}
+
+/// Removes every file of a workspace. Its mark goes first: without it, a workspace whose file is gone is none.
+fn delete(folder: &Path, workspace: &WorkspaceId) -> Result<(), StoreError> {
+    let failed = |path: &Path, error| backend(format!("removing {}", path.display()), error);
+    let path = folder.join(format!("{workspace}.{EXTENSION}"));
+    let mut files = vec![place::beside(&path, "-mark"), path];
+    let entries = match std::fs::read_dir(folder) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        entries => entries.map_err(|error| failed(folder, error))?,
+    };
+    // No name of a workspace has a full stop, so what begins so is of this one.
+    let prefix = format!("{workspace}.");
+    for entry in entries {
+        let entry = entry.map_err(|error| failed(folder, error))?;
+        if entry.file_name().to_string_lossy().starts_with(&prefix) {
+            files.push(entry.path());
+        }
+    }
+    for file in files {
+        let removed = match file.is_dir() {
+            true => std::fs::remove_dir_all(&file),
+            false => std::fs::remove_file(&file),
+        };
+        match removed {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(failed(&file, error)),
+            Ok(()) | Err(_) => {}
+        }
+    }
+    Ok(())
+}
+
+/// Runs what blocks on a thread of its own, to its end even if nobody waits for it.
+pub(crate) async fn apart<T: Send + 'static>(
+    operation: &'static str,
+    work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
+) -> Result<T, StoreError> {
+    let (reply, answer) = oneshot::channel();
+    let span = tracing::Span::current();
+    let run = move || {
+        let _entered = span.entered();
+        let _ = reply.send(work());
+    };
+    let thread = std::thread::Builder::new().name("workspace-files".to_owned());
+    thread.spawn(run).map_err(|error| backend(operation.to_owned(), error))?;
+    answer.await.unwrap_or_else(|_| Err(backend(operation.to_owned(), "the work on it panicked")))
+}

@@ -5,11 +5,13 @@
 DIR holds GraphRAG's tables (entities, relationships, communities, text_units). GraphRAG's contexts are built by its own code
 (the package graphrag), and its prompts are counted without calling anything. Graphloom imports the same graph, and a scripted
 model on loopback answers its calls and counts what they hold. Both are counted in tokens of o200k_base; tiktoken finds the
-vocabulary in TIKTOKEN_CACHE_DIR. Prints one JSON object.
+vocabulary in TIKTOKEN_CACHE_DIR, else with litellm. Prints one JSON object.
 """
 import argparse
 import http.server
+import importlib.util
 import json
+import os
 import pathlib
 import re
 import subprocess
@@ -19,6 +21,9 @@ import threading
 import pandas
 import tiktoken
 
+# GraphRAG's dependency litellm brings the table of tokens, so that none is downloaded.
+TABLES = importlib.util.find_spec("litellm").submodule_search_locations[0]
+os.environ.setdefault("TIKTOKEN_CACHE_DIR", f"{TABLES}/litellm_core_utils/tokenizers")
 ENCODING = tiktoken.get_encoding("o200k_base")
 QUESTION = "What are the main themes?"
 # GraphRAG's default: tokens of data in a prompt about a community.
@@ -160,12 +165,13 @@ def graphloom(program, data):
 
         def run(*arguments):
             command = [program, "--json", "--data-dir", f"{folder}/data", "--set", f"base_url={address}", *arguments]
-            done = subprocess.run(command, capture_output=True, text=True)
+            # Relative to the folder, so that its random name is in no prompt.
+            done = subprocess.run(command, capture_output=True, text=True, cwd=folder)
             if done.returncode:
                 raise SystemExit(f"{' '.join(arguments)}: {done.stderr[-2000:]}")
             return [json.loads(line) for line in done.stdout.splitlines() if line.startswith(("{", "["))]
 
-        run("graph", "import", str(path))
+        run("graph", "import", path.name)
         llm = ["--set", "summarize_llm=openai:scripted"]
         run("derive", "communities", *llm)
         calls, tokens = model.taken()
@@ -203,7 +209,8 @@ def main():
     data = {name: pandas.read_parquet(arguments.data / f"{name}.parquet") for name in tables}
     data["entities"]["description"] = data["entities"]["description"].fillna("No Description")
     data["relationships"]["description"] = data["relationships"]["description"].fillna("No Description")
-    ours, theirs = graphloom(arguments.graphloom, data), graphrag(data)
+    program = str(pathlib.Path(arguments.graphloom).resolve())
+    ours, theirs = graphloom(program, data), graphrag(data)
     ratio = ours["prompt_tokens"] / theirs["prompt_tokens"]
     print(json.dumps({"graphloom": ours, "graphrag": theirs, "report_tokens_ratio": round(ratio, 3)}))
 

@@ -22,6 +22,7 @@ check: web ## Formatting, lints and the shape of the workspace
 	scripts/check-arrows.sh
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
+	scripts/check-features.sh
 	cargo package --quiet --package graphloom-server --list --allow-dirty | grep '^ui/dist/index.html$$' >/dev/null
 	cargo package --quiet --workspace --exclude graphloom-bench --exclude graphloom-torture --locked --offline --no-verify --allow-dirty
 

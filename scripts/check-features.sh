@@ -11,7 +11,7 @@ cargo clippy --locked --quiet "${crates[@]}" --all-features -- -D warnings
 
 # What a feature is for is in the program if and only if the feature is.
 holds() { # crate dependency arguments
-    cargo tree --locked --offline --package "$1" --edges normal --prefix none "${@:3}" | awk '{ print $1 }' | grep -Fxq "$2"
+    cargo tree --locked --offline --package "$1" --edges normal --prefix none "${@:3}" | awk -v part="$2" '$1 == part { found = 1 } END { exit !found }'
 }
 for crate in graphloom graphloom-cli; do
     for part in graphloom-minilm graphloom-postgres; do

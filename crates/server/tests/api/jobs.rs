@@ -217,6 +217,8 @@ async fn what_a_service_said_is_for_those_who_may_write() {
     let of = |path: &str, key: &str| Request::get(path).header("x-api-key", key);
     let ended = events(&server.send(of(&format!("/jobs/events?track_id={track}"), &writer)).await);
     assert_eq!(ended.last().expect("an end").data["reason"], "failed");
+    // The run ends after its last document.
+    while server.send(of("/documents/pipeline_status", &writer)).await.ok()["busy"] == true {}
     let jobs = server.send(of("/jobs", &writer)).await.ok();
     let id = jobs["jobs"][0]["id"].as_str().expect("an id").to_owned();
     for path in [

@@ -8,8 +8,10 @@ use std::time::Duration;
 use graphloom_core::{
     DocumentId, Progress, ProgressSink, Snapshot, StoreError, Timestamp, Upkeep, WorkspaceId, table,
 };
+use graphloom_engine::Engine;
 use graphloom_engine::derive::{LayerKind, derive};
 use graphloom_engine::index::{self, IndexError, MissingContexts, RunReport};
+use graphloom_engine::money::{Budget, NoPrice, WhenShort};
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, watch};
 
@@ -47,7 +49,8 @@ pub(crate) struct Ingest {
 /// The layers that clients want.
 #[derive(Debug, Default)]
 struct Layering {
-    wanted: BTreeSet<LayerKind>,
+    /// With what may be spent, if that is limited.
+    wanted: BTreeMap<LayerKind, Option<Arc<Budget>>>,
     deriving: Option<LayerKind>,
     /// Why the last attempt at a layer failed.
     failures: BTreeMap<LayerKind, String>,
@@ -259,11 +262,11 @@ impl Ingest {
         self.wake();
     }
 
-    /// A layer is to be brought up to date.
-    pub(crate) fn derive(&self, kind: LayerKind) {
+    /// A layer is to be brought up to date, within a budget if there is one.
+    pub(crate) fn derive(&self, kind: LayerKind, budget: Option<Arc<Budget>>) {
         {
             let mut layers = self.layers();
-            layers.wanted.insert(kind);
+            layers.wanted.insert(kind, budget);
             layers.failures.remove(&kind);
         }
         self.wake();
@@ -272,7 +275,7 @@ impl Ingest {
     /// Whether a layer is being brought up to date, or is about to be.
     pub(crate) fn derives(&self, kind: LayerKind) -> bool {
         let layers = self.layers();
-        layers.deriving == Some(kind) || layers.wanted.contains(&kind)
+        layers.deriving == Some(kind) || layers.wanted.contains_key(&kind)
     }
 
     /// Why the last attempt to bring a layer up to date failed; `None` if it did not.
@@ -511,24 +514,38 @@ impl Ingest {
     /// Derives the layers that clients want. What a pause interrupts waits for the next run.
     async fn derive_wanted(&self, opened: &OpenWorkspace, show: ProgressSink<'_>) {
         loop {
-            let kind = {
+            let wanted = {
                 let mut layers = self.layers();
-                layers.deriving = layers.wanted.pop_first();
-                layers.deriving
+                let wanted = layers.wanted.pop_first();
+                layers.deriving = wanted.as_ref().map(|(kind, _)| *kind);
+                wanted
             };
-            let Some(kind) = kind else { return };
-            let outcome = derive(&opened.indexing, kind.deriver(), show, opened.gone.as_ref()).await;
+            let Some((kind, budget)) = wanted else { return };
+            let engine = match &budget {
+                None => Ok(opened.indexing.clone()),
+                Some(budget) => within(budget, &opened.indexing, opened.embeds_by_service),
+            };
+            let outcome = match engine {
+                Ok(engine) => derive(&engine, kind.deriver(), show, opened.gone.as_ref())
+                    .await
+                    .map_err(|error| chain(&error)),
+                Err(error) => Err(chain(&error)),
+            };
             let failure = match &outcome {
                 Ok(derived) if derived.paused => None,
-                Ok(derived) => derived.reason.clone().or_else(|| derived.over_budget.clone()),
-                Err(error) => Some(chain(error)),
+                Ok(derived) => {
+                    let stopped =
+                        || Some(format!("stopped by the budget: {}", derived.over_budget.as_ref()?));
+                    derived.reason.clone().or_else(stopped)
+                }
+                Err(error) => Some(error.clone()),
             };
             let is_paused = outcome.as_ref().is_ok_and(|derived| derived.paused);
             {
                 let mut layers = self.layers();
                 layers.deriving = None;
                 if is_paused {
-                    layers.wanted.insert(kind);
+                    layers.wanted.entry(kind).or_insert(budget);
                 }
                 if let Some(reason) = &failure {
                     layers.failures.insert(kind, reason.clone());
@@ -599,6 +616,22 @@ fn end_of(report: &RunReport) -> String {
         said.push_str(&format!(" ({reason})"));
     }
     said
+}
+
+/// The engine with models that a budget pays for, as far as deriving a layer calls them. Models in this process cost nothing.
+pub(crate) fn within(
+    budget: &Arc<Budget>,
+    engine: &Engine,
+    embeds_by_service: bool,
+) -> Result<Engine, NoPrice> {
+    let mut engine = engine.clone();
+    if let Some(model) = engine.models.summarize.take() {
+        engine.models.summarize = Some(Arc::new(budget.model(model, WhenShort::Refuse)?));
+    }
+    if embeds_by_service {
+        engine.models.embedder = Arc::new(budget.embedder(engine.models.embedder.clone())?);
+    }
+    Ok(engine)
 }
 
 #[cfg(test)]

@@ -336,3 +336,29 @@ async fn a_layer_is_estimated_derived_in_the_background_and_followed_to_its_end(
     }
     server.get("/tree?limit=0").await.problem(422);
 }
+
+#[tokio::test]
+async fn deriving_a_layer_stops_before_its_budget_is_exceeded_and_goes_on_with_a_larger_one() {
+    let server = Running::start().await;
+    for (name, text) in
+        [("a.md", "Tobias Renn lives in Weirholm."), ("b.md", "Maren Oskoldt lives in Weirholm.")]
+    {
+        server.add("/w/service", name, text).await;
+    }
+    for wrong in ["much", "0tokens", "1.50"] {
+        let path = format!("/w/service/layers/tree/derive?budget={wrong}");
+        let problem = server.send(Request::new("POST", &path)).await.problem(422);
+        assert!(problem.contains("budget"), "{problem}");
+    }
+    let end = async |budget: &str| {
+        let path = format!("/w/service/layers/tree/derive{budget}");
+        server.send(Request::new("POST", &path)).await.ok();
+        events(&server.get("/w/service/layers/tree/events").await).last().expect("an end").data.clone()
+    };
+    let stopped = end("?budget=1tokens").await;
+    assert_eq!((&stopped["reason"], &stopped["layer"]["current"]), (&json!("failed"), &json!(false)));
+    let status = server.get("/w/service/documents/pipeline_status").await.ok();
+    assert!(status.to_string().contains("stopped by the budget"), "{status}");
+    let done = end("?budget=2M").await;
+    assert_eq!((&done["reason"], &done["layer"]["current"]), (&json!("done"), &json!(true)));
+}

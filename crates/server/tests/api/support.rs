@@ -36,6 +36,7 @@ pub(crate) struct MemoryHost {
     /// Opens for what is held.
     gate: Arc<Semaphore>,
     /// Workspaces whose stores fail like this: one whose name begins with `broken` does not open, others fail their probe.
+    /// The embedder of one whose name begins with `service` is a service, which costs.
     pub(crate) faults: Mutex<BTreeMap<WorkspaceId, fn() -> StoreError>>,
 }
 
@@ -74,7 +75,7 @@ impl Host for MemoryHost {
             indexing: engine,
             user_prompt_prefix: String::new(),
             prices: Prices::parse("other:model=1/2").expect("prices"),
-            embeds_by_service: false,
+            embeds_by_service: workspace.as_str().starts_with("service"),
             gone: Arc::new(|_| false),
             store: Arc::clone(store) as Arc<dyn WorkspaceStore>,
             worker: Arc::new(TestWorker { fault }),

@@ -1,21 +1,24 @@
 //! Layers: their state, what deriving one costs, deriving it in the background, and following that.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use axum::http::HeaderMap;
 use axum::response::Response;
 use axum::routing::{get, post};
 use graphloom_core::{Snapshot, StoreError};
 use graphloom_engine::derive::{self, DeriveEstimate, LayerKind, LayerStatus, layer_states};
+use graphloom_engine::money::{Budget, Limit};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::following::{Feed, JobEvent, Target};
 use crate::apart::{apart, apart_in_background};
 use crate::guard::Admission;
-use crate::input::{Existing, PathName};
+use crate::ingest::within;
+use crate::input::{Existing, Params, PathName};
 use crate::problem::Problem;
-use crate::route::{Gives, Load, Route, schema};
+use crate::route::{Gives, Load, Route, Takes, schema};
 use crate::routes::documents::{StepItem, TotalItem};
 use crate::space::Space;
 
@@ -31,6 +34,7 @@ pub(in crate::routes) const ROUTES: &[Route] = &[
     .gives(Gives::Json(schema::<LayerEstimate>)),
     Route::post("/layers/{layer}/derive", "Brings a layer up to date in the background", || post(start))
         .writes()
+        .takes(Takes::Query(schema::<DeriveParams>))
         .gives(Gives::Json(schema::<LayerItem>)),
     Route::get("/layers/{layer}/events", "Events of deriving a layer until it is done", || get(events))
         .reads()
@@ -58,6 +62,12 @@ pub(super) struct LayerItem {
     levels: Vec<u64>,
     /// Nodes without a text because a model failed; deriving again tries again.
     failed: u64,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct DeriveParams {
+    /// Stop before exceeding this budget: tokens such as `2M`, `500k` or `900tokens`, or money such as `1.50`.
+    budget: Option<String>,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -108,11 +118,27 @@ async fn estimate(
 async fn start(
     Existing(space): Existing,
     PathName(layer): PathName,
+    Params(DeriveParams { budget }): Params<DeriveParams>,
 ) -> Result<axum::Json<LayerItem>, Problem> {
     let kind = kind_of(&layer)?;
-    space.ingest.derive(kind);
+    let budget = budget.map(|text| budget_of(&space, &text)).transpose()?;
+    space.ingest.derive(kind, budget);
     let snapshot = space.indexing.store.snapshot().await?;
     Ok(axum::Json(LayerItem::read(&space, snapshot.as_ref(), kind).await?))
+}
+
+/// What may be spent; a problem if it cannot be read or measured.
+fn budget_of(space: &Space, text: &str) -> Result<Arc<Budget>, Problem> {
+    let limit = Limit::parse(text).ok_or_else(|| {
+        let remedy = "write tokens, such as 2M or 500k, or money, such as 1.50";
+        Problem::invalid("budget is no limit").remedy(Some(remedy))
+    })?;
+    let budget = Budget::new(limit, space.prices.clone());
+    within(&budget, &space.indexing, space.embeds_by_service).map_err(|error| {
+        let remedy = "configure its price, or limit tokens instead, such as 2M";
+        Problem::invalid(format!("the budget is in money: {error}")).remedy(Some(remedy))
+    })?;
+    Ok(budget)
 }
 
 async fn events(

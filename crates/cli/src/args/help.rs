@@ -153,7 +153,7 @@ fn groups(command: &Command) -> String {
                 Some(about) => about.to_string(),
                 None => "Print this help or the help of a command".to_owned(),
             };
-            text.push_str(&format!("  {literal}{name:<12}{end}{about}\n"));
+            text.push_str(&format!("  {literal}{name:<15}{end}{about}\n"));
         }
         text.push('\n');
     }

@@ -10,6 +10,9 @@ const TIGHT: f64 = 0.1;
 /// what they are linked with is linked with most of the collection.
 const LOOSE: f64 = 0.3;
 
+/// What the ranking by words alone counts, of what PageRank does not, where looseness is 1.
+const WORDS_ALONE: f64 = 0.3;
+
 /// How far PageRank was trusted with a question, and why.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PageRankTrust {
@@ -51,6 +54,12 @@ impl PageRankTrust {
         given * (1.0 + self.looseness)
     }
 
+    /// What the ranking by words alone counts, of what PageRank does not: the square of looseness, so next to nothing where a name
+    /// still holds PageRank. Words are added up with vectors too; alone they keep a first place that vectors do not share.
+    pub(super) fn words_alone(&self) -> f64 {
+        WORDS_ALONE * self.looseness * self.looseness
+    }
+
     /// The same as a sentence for people.
     pub fn reason(&self) -> String {
         let why = match &self.name {
@@ -86,7 +95,7 @@ mod tests {
             trust.reason(),
             "PageRank ranks alone: 2 passages mention \"VELORA BRIDGE\", the rarest name of the question"
         );
-        assert_eq!((trust.words(0.5), trust.words(3.0)), (0.5, 3.0));
+        assert_eq!((trust.words(0.5), trust.words(3.0), trust.words_alone()), (0.5, 3.0, 0.0));
     }
 
     #[test]
@@ -94,7 +103,7 @@ mod tests {
         let (everywhere, none) = (trust(&[("LI HUA", 430)]), trust(&[]));
         assert_eq!((everywhere.share, everywhere.looseness), (0.4, 1.0));
         assert_eq!((none.share, none.looseness, none.passages), (0.4, 1.0, 0));
-        assert_eq!((none.words(0.5), none.words(0.0)), (1.0, 0.0));
+        assert_eq!((none.words(0.5), none.words(0.0), none.words_alone()), (1.0, 0.0, WORDS_ALONE));
         assert!(none.reason().contains("counts 40%, words and vectors alone 60%"), "{}", none.reason());
     }
 

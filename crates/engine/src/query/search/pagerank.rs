@@ -61,11 +61,13 @@ pub(super) async fn search(
         None => {
             let rankings = [passages, SeedRanking::facts(options, prior)];
             let [passages, facts] = near(scope, question, rankings, &sought).await?;
-            (passages, relations(facts))
+            (passages, relations(facts.weights))
         }
     };
-    let passages: Vec<(ChunkId, f64)> =
-        passages.into_iter().filter_map(|(item, weight)| Some((item.into_chunk()?, weight))).collect();
+    let by_words: Vec<ChunkId> = passages.by_words.into_iter().filter_map(ItemKey::into_chunk).collect();
+    let passages: Vec<(ChunkId, f64)> = (passages.weights.into_iter())
+        .filter_map(|(item, weight)| Some((item.into_chunk()?, weight)))
+        .collect();
     let direct: Vec<ChunkId> = passages.iter().map(|(id, _)| id.clone()).collect();
     let synonyms = match options.synonyms {
         Some(least) => {
@@ -84,7 +86,10 @@ pub(super) async fn search(
     let shown = if question.chunk_top_k == 0 { question.top_k } else { question.chunk_top_k };
     let limit = shown.max(MIN_CHUNKS);
     let reached = ranked(&graph, &reach, &seeds, limit);
-    let chunks = as_trusted(reached, direct, trust.as_ref().map_or(1.0, |trust| trust.share), limit);
+    let chunks = match &trust {
+        Some(trust) => as_trusted(reached, [direct, by_words], trust, limit),
+        None => reached,
+    };
     let paths: Vec<ChunkPath> =
         chunks.iter().take(shown).filter_map(|(id, _)| path_to(&graph, &reach, id)).collect();
     // What PageRank started at comes first: it is what the question is about, also where it leads to no passage alone.
@@ -123,7 +128,7 @@ pub(in crate::query) async fn near_facts(
     let sought = [SearchPart { text: question.text.trim(), vector, share: 1.0 }];
     let [facts] =
         near(scope, question, [SeedRanking::facts(&question.pagerank, Prior::Vector)], &sought).await?;
-    Ok(relations(facts))
+    Ok(relations(facts.weights))
 }
 
 fn relations(facts: Vec<(ItemKey, f64)>) -> Vec<(RelationKey, f64)> {
@@ -156,14 +161,21 @@ impl SeedRanking {
     }
 }
 
-/// What is near to what is sought, in each of the rankings: best first, ties by id, with weights that add up to 1. All is
-/// searched for at once.
+/// What one sort of seeds has near to what is sought.
+struct Near {
+    /// Best first, ties by id, with weights that add up to 1.
+    weights: Vec<(ItemKey, f64)>,
+    /// The ranking of the whole question by words alone.
+    by_words: Vec<ItemKey>,
+}
+
+/// What is near to what is sought, in each of the rankings. All is searched for at once.
 async fn near<const RANKINGS: usize>(
     scope: &FilteredSnapshot<'_>,
     question: &Question,
     rankings: [SeedRanking; RANKINGS],
     sought: &[SearchPart<'_>],
-) -> Result<[Vec<(ItemKey, f64)>; RANKINGS], QueryError> {
+) -> Result<[Near; RANKINGS], QueryError> {
     let mut requests = Vec::new();
     for ranked in &rankings {
         for SearchPart { text, vector, .. } in sought {
@@ -177,17 +189,20 @@ async fn near<const RANKINGS: usize>(
     let mut found = scope.snapshot.search(&requests).await?.into_iter();
     Ok(rankings.map(|ranked| {
         let mut weights: BTreeMap<ItemKey, f64> = BTreeMap::new();
+        let mut whole: Option<Vec<ItemKey>> = None;
         for sought in sought {
             let by_vector = found.next().unwrap_or_default();
             let by_words = if ranked.words > 0.0 { found.next() } else { None };
             let hits = [by_vector, by_words.unwrap_or_default()];
+            // The whole question comes first.
+            whole.get_or_insert_with(|| hits[1].iter().map(|hit| hit.item.clone()).collect());
             for (id, weight) in weighed(hits, ranked.words, ranked.seeds, ranked.temperature) {
                 *weights.entry(id).or_default() += sought.share * weight;
             }
         }
         let mut near: Vec<(ItemKey, f64)> = weights.into_iter().collect();
         near.sort_by(|(_, one), (_, other)| other.total_cmp(one));
-        near
+        Near { weights: near, by_words: whole.unwrap_or_default() }
     }))
 }
 
@@ -290,19 +305,21 @@ fn passages_of(graph: &LinkGraph, entity: NodeNumber, holds: &impl Fn(NodeNumber
     graph.neighbours(entity).iter().filter(|&&node| holds(node)).count()
 }
 
-/// The `limit` best of what PageRank reached and of what it started with, each list best first: by their ranks, of which those of PageRank
-/// count `share`. What PageRank reached as it is where that is all.
+/// The `limit` best of what PageRank reached, of what it started with, and of what words alone find, each list best first: by their ranks,
+/// which count as far as each is trusted. What PageRank reached as it is where that is all.
 fn as_trusted(
     reached: Vec<(ChunkId, f64)>,
-    direct: Vec<ChunkId>,
-    share: f64,
+    [direct, by_words]: [Vec<ChunkId>; 2],
+    trust: &PageRankTrust,
     limit: usize,
 ) -> Vec<(ChunkId, f64)> {
-    if share >= 1.0 {
+    if trust.share >= 1.0 {
         return reached;
     }
     let reached = reached.into_iter().map(|(id, _)| id).collect();
-    let mut fused = weighted_ranks(&[(share, reached), (1.0 - share, direct)]);
+    let (rest, words) = (1.0 - trust.share, trust.words_alone());
+    let mut fused =
+        weighted_ranks(&[(trust.share, reached), (rest * (1.0 - words), direct), (rest * words, by_words)]);
     fused.truncate(limit);
     fused
 }
@@ -376,6 +393,11 @@ mod tests {
         each_once.map(|number| ChunkId::from_stored(format!("chunk-{number}"))).collect()
     }
 
+    /// PageRank that counts `share`, and no words alone.
+    fn trust(share: f64) -> PageRankTrust {
+        PageRankTrust { share, looseness: 0.0, name: None, passages: 0 }
+    }
+
     fn scored(ids: &[ChunkId]) -> Vec<(ChunkId, f64)> {
         ids.iter().cloned().zip((0..).map(|rank| 0.9f64.powi(rank))).collect()
     }
@@ -387,7 +409,7 @@ mod tests {
             direct in vec(0u8..30, 0..20),
         ) {
             let reached = scored(&ids(&reached));
-            prop_assert_eq!(as_trusted(reached.clone(), ids(&direct), 1.0, 100), reached);
+            prop_assert_eq!(as_trusted(reached.clone(), [ids(&direct), Vec::new()], &trust(1.0), 100), reached);
         }
 
         #[test]
@@ -397,7 +419,7 @@ mod tests {
             share in 0.0f64..0.99,
         ) {
             let (reached, direct) = (ids(&reached), ids(&direct));
-            let fused = as_trusted(scored(&reached), direct.clone(), share, 100);
+            let fused = as_trusted(scored(&reached), [direct.clone(), Vec::new()], &trust(share), 100);
             let fused: Vec<&ChunkId> = fused.iter().map(|(id, _)| id).collect();
             let all: BTreeSet<&ChunkId> = reached.iter().chain(&direct).collect();
             prop_assert_eq!(fused.len(), all.len());

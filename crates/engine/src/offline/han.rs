@@ -224,6 +224,11 @@ pub(super) fn bare(text: &str, piece: &str) -> Range<usize> {
     start..piece.len()
 }
 
+/// Whether a character begins the names of many Chinese.
+pub(super) fn is_surname(c: char) -> bool {
+    SURNAMES.contains(c)
+}
+
 /// Whether `piece` is a word of `text`: it stands there at least [`MIN_PLACES`] times, and not always as part of one longer word.
 ///
 /// On either side of a word stands, somewhere, something else: a mark, a character that only binds, or another character than elsewhere.

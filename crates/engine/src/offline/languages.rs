@@ -240,6 +240,12 @@ impl Language {
             return language;
         }
         let lower = text.to_lowercase();
+        // `什么是 WeakSet？` asks in Chinese about something with a long name.
+        let unspaced: String = text.chars().filter(|c| !c.is_ascii_alphanumeric()).collect();
+        let asks_in_letters = lower.split(|c: char| !c.is_ascii_alphanumeric()).any(is_stop_word);
+        if !asks_in_letters && Self::of(&unspaced) != Self::English {
+            return Self::of(&unspaced);
+        }
         let mut words = lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
         let is_english = |word: &str| is_stop_word(word);
         let first: Vec<&str> = words.by_ref().take(FIRST_WORDS).collect();

@@ -60,6 +60,12 @@ pub(super) struct QuestionParts {
     pub(super) by_noun: bool,
     /// Whether it is about what a name has: `Scrooge's nephew`.
     pub(super) possessive: bool,
+    /// Whether it is about what belongs to a name in other words: `the nephew of Scrooge`.
+    pub(super) of_name: bool,
+    /// The terms of the name of who says what is asked for.
+    pub(super) speaker: Option<BTreeSet<usize>>,
+    /// Whether it asks for what is not.
+    pub(super) denies: bool,
     /// Whether all its words are too common to tell much.
     pub(super) is_common: bool,
     /// Pairs of terms that stand side by side, the first telling more about the second: `mountain railway`.
@@ -126,6 +132,15 @@ impl QuestionParts {
             possessive: words.iter().skip(1).any(|word| {
                 word.gap.len() > 1 && word.gap.ends_with("s ") && word.gap.starts_with(['\'', '’'])
             }),
+            of_name: form.key.is_some_and(|key| {
+                let is_named = |at: &usize| {
+                    words.get(*at).is_some_and(|word| named.iter().any(|range| range.contains(&word.start)))
+                };
+                words.get(key + 1).is_some_and(|word| any_word("of von", &word.lower))
+                    && (key + 2..key + 4).any(|at| is_named(&at))
+            }),
+            speaker: None,
+            denies: words.iter().any(|word| words::is_denial(&word.lower)),
             is_common: false,
             pairs: Vec::new(),
             roots: words.iter().map(|word| roots.root(word.lower.trim_matches('_'))).collect(),
@@ -183,6 +198,11 @@ impl QuestionParts {
         if has_no_spaces(question) {
             asked.add_segments(question, roots, &named, is_held);
         }
+        asked.speaker = speaking(&words, form.asking).and_then(|span| {
+            let is_in = |range: &Range<usize>| range.start >= span.start && range.end <= span.end;
+            let at = named.iter().position(is_in)?;
+            Some(asked.names[at].clone()).filter(|name| !name.is_empty())
+        });
         asked.names.retain(|name| !name.is_empty());
         if matches!(asked.wants, Wants::Amount { .. }) {
             let is_other = asked
@@ -273,6 +293,17 @@ fn named(question: &str, words: &[Token<'_>], asking: Option<usize>) -> Vec<Rang
     named.sort_by_key(|range| (range.start, usize::MAX - range.end));
     named.dedup_by(|next, before| next.start < before.end);
     named
+}
+
+/// The bytes of `What did Ada say?` in which the name of who says it stands.
+fn speaking(words: &[Token<'_>], asking: Option<usize>) -> Option<Range<usize>> {
+    const MAX_WORDS: usize = 6;
+    let asking = asking.filter(|at| any_word("what was", &words[*at].lower))?;
+    let says = |at: &usize| any_word(words::SPEECH, &words[*at].lower);
+    let verb = (asking + 1..words.len().min(asking + 2 + MAX_WORDS)).find(says)?;
+    // `Was sagte Ada?` names who says it behind the verb.
+    let end = if verb == asking + 1 { words.len().min(verb + 4) } else { verb };
+    Some(words[asking].end..words[end - 1].end)
 }
 
 /// Whether a word holds a digit and is no small count.

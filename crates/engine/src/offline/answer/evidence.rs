@@ -1,11 +1,15 @@
 //! What each line holds of a question, with the headings above it and the lines before.
 
+use std::collections::{BTreeSet, HashMap};
+
 use super::super::languages::Language;
+use super::super::lexicon::is_stop_word;
 use super::Passage;
-use super::asked::{QuestionParts, Role, Term};
+use super::asked::{QuestionParts, Role, Term, Wants};
 use super::kinds;
-use super::lines::{Line, LineForm, lines};
+use super::lines::{Line, LineForm, Word, lines};
 use super::roots::Roots;
+use super::words::{TIMES, any_word};
 
 /// Lines before a line that it may refer to.
 const LOOK_BACK: usize = 3;
@@ -27,12 +31,20 @@ const SAID_BEFORE: f32 = 0.8;
 pub(super) const EVERYWHERE: f32 = 0.6;
 /// Share of the passages that hold such a name.
 const MOST_PASSAGES: f32 = 0.5;
+/// Share of the passages with the name that stands in most; what fewer hold is not what all of them are about.
+const OF_MOST: f32 = 0.75;
 /// Passages below which lines are counted in their place.
 const FEW_PASSAGES: usize = 4;
 /// Share of the lines that hold a name which few passages are about.
 const MANY_LINES: f32 = 0.1;
 /// The same as a number, at least.
 const MIN_LINES: usize = 3;
+/// What a verb counts where only who does it or what is done is named, and how such words end.
+const AS_AGENT: f32 = 0.5;
+const AGENTS: [&str; 5] = ["or", "ors", "er", "ers", "erin"];
+const DEEDS: [&str; 2] = ["ment", "ments"];
+/// What a name counts that tells more about the word joined to it.
+const IN_COMPOUND: f32 = 0.5;
 /// What a word counts that tells the same in other words.
 const OTHER_WORDS: f32 = 0.8;
 /// From where on a word counts as there.
@@ -57,6 +69,8 @@ pub(super) struct Evidence<'r, 'a> {
     pub(super) direct: Vec<Vec<f32>>,
     /// The same with headings and the lines before.
     pub(super) strength: Vec<Vec<f32>>,
+    /// How far each term stands in a line by the lines before it alone.
+    pub(super) before: Vec<Vec<f32>>,
     /// Of each term, whether it stands anywhere.
     pub(super) known: Vec<bool>,
     /// The line before that names what a line speaks of.
@@ -101,13 +115,17 @@ impl<'r, 'a> Evidence<'r, 'a> {
         let direct: Vec<Vec<f32>> = reading
             .lines
             .iter()
-            .map(|line| asked.terms.iter().map(|term| held(reading, term, line)).collect())
+            .map(|line| {
+                let key = |at: usize| (asked.key == Some(at)).then_some(asked.wants);
+                asked.terms.iter().enumerate().map(|(at, term)| held(reading, term, key(at), line)).collect()
+            })
             .collect();
         let mut evidence = Self {
             reading,
             asked,
             weights: weights(asked, &direct),
             strength: direct.clone(),
+            before: vec![vec![0.0; asked.terms.len()]; direct.len()],
             known: (0..asked.terms.len())
                 .map(|term| reading.is_known(&asked.terms[term], &direct, term))
                 .collect(),
@@ -213,6 +231,7 @@ impl<'r, 'a> Evidence<'r, 'a> {
     /// Of each name that most passages hold, the passages that hold it.
     fn spread(&self) -> Vec<Vec<bool>> {
         let count = self.reading.passages.len();
+        let most = self.most_spread();
         let of_term = |term: usize| {
             let mut held = vec![false; count];
             for (line, direct) in self.reading.lines.iter().zip(&self.direct) {
@@ -220,12 +239,37 @@ impl<'r, 'a> Evidence<'r, 'a> {
             }
             let lines = self.direct.iter().filter(|direct| direct[term] > 0.0).count();
             let (share, of) = match count >= FEW_PASSAGES {
-                true => (held.iter().filter(|held| **held).count() as f32 / count as f32, MOST_PASSAGES),
+                true => {
+                    let passages = held.iter().filter(|held| **held).count() as f32;
+                    (passages / count as f32, MOST_PASSAGES.max(OF_MOST * most / count as f32))
+                }
                 false => (lines as f32 / self.direct.len().max(1) as f32, MANY_LINES),
             };
             if share >= of && lines >= MIN_LINES { held } else { Vec::new() }
         };
         (0..self.asked.terms.len()).map(of_term).collect()
+    }
+
+    /// In how many passages the name stands that stands in most; 0 where names look like other words.
+    fn most_spread(&self) -> f32 {
+        const FIRST: usize = 1;
+        if self.reading.language != Language::English {
+            return 0.0;
+        }
+        let mut passages: HashMap<&str, BTreeSet<usize>> = HashMap::new();
+        for line in self.reading.lines.iter().filter(|line| matches!(line.form, LineForm::Prose)) {
+            let is_name = |word: &&Word<'_>| {
+                let lower = word.lower.as_str();
+                word.is_capital()
+                    && word.text.len() > FIRST
+                    && !is_stop_word(lower)
+                    && !any_word(TIMES, lower)
+            };
+            for word in line.words.iter().skip(FIRST).filter(is_name) {
+                passages.entry(&word.root).or_default().insert(line.passage);
+            }
+        }
+        passages.values().map(BTreeSet::len).max().unwrap_or_default() as f32
     }
 
     fn look_back(&mut self, at: usize) {
@@ -255,6 +299,7 @@ impl<'r, 'a> Evidence<'r, 'a> {
                     (false, _) => BEFORE,
                 };
                 let held = factor * self.direct[at - back][term];
+                self.before[at][term] = self.before[at][term].max(held);
                 if held > self.strength[at][term] {
                     if asked.role == Role::Name && held >= IS_THERE && self.named_by[at].is_none() {
                         self.named_by[at] = Some(at - back);
@@ -293,7 +338,9 @@ impl<'r, 'a> Evidence<'r, 'a> {
 }
 
 /// How far a term stands in a line: 1 as it is, less in other words, 0 not at all.
-fn held(reading: &Passages<'_>, term: &Term, line: &Line<'_>) -> f32 {
+///
+/// - `key`: what is asked, if the term tells it; `new-born` does not tell of a birth.
+fn held(reading: &Passages<'_>, term: &Term, key: Option<Wants>, line: &Line<'_>) -> f32 {
     if term.unspaced {
         if line.text.contains(&term.word) {
             return 1.0;
@@ -308,13 +355,29 @@ fn held(reading: &Passages<'_>, term: &Term, line: &Line<'_>) -> f32 {
     if !term.families.is_empty() && (is_life || is_death || (is_of("wrote") && kinds::credits(line))) {
         best = OTHER_WORDS;
     }
-    for word in &line.words {
+    for word in line.words.iter().filter(|word| !(key.is_some() && word.is_joined)) {
         let like = match term.role {
             Role::Number => f32::from(u8::from(word.lower == term.word)),
             _ => reading.roots.likeness(&term.root, &word.root),
         };
+        // Who visits is not that somebody visits.
+        let ends = |endings: &[&str]| {
+            endings.iter().any(|ending| word.lower.ends_with(ending) && !term.word.ends_with(ending))
+        };
+        let may_be_person = matches!(key, Some(Wants::Person | Wants::Meaning));
+        let is_agent = key.is_some()
+            && match reading.language {
+                Language::English => ends(&DEEDS) || (ends(&AGENTS) && !may_be_person),
+                Language::German => word.is_capital() && ends(&AGENTS) && !may_be_person,
+                _ => false,
+            };
+        let like = if is_agent { AS_AGENT * like } else { like };
+        // `Rust-Compiler` is not Rust.
+        let like =
+            if term.role == Role::Name && word.joins && !word.is_joined { IN_COMPOUND * like } else { like };
         let like = match like > 0.0 || term.role == Role::Name {
             true => like,
+            false if term.is_related(word) && is_agent => AS_AGENT * OTHER_WORDS,
             false if term.is_related(word) => OTHER_WORDS,
             false => 0.0,
         };

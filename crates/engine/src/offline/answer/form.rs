@@ -345,8 +345,30 @@ impl Form {
             }
             _ => {}
         }
+        form.key = main_verb_german(at, &form, words);
         form
     }
+}
+
+/// The verb of a German question: a participle or infinitive at its end, else what stands behind the word that asks and its noun.
+fn main_verb_german(asking: usize, form: &Form, words: &[Token<'_>]) -> Option<usize> {
+    const LIGHT: &str = "heißt hieß kostet kostete gibt gab dauert dauerte kommt kam macht machte geht ging steht stand liegt lag bedeutet \
+        gehört gehören hat haben hatte findet finden";
+    let may_be = |at: &usize| {
+        let word = &words[*at];
+        let lower = word.lower.as_str();
+        !word.is_capital()
+            && !is_stop_word(lower)
+            && !Language::German.is_function_word(lower)
+            && !any_word(LIGHT, lower)
+            && !any_word(words::VERBS_FIRST_GERMAN, lower)
+            && lower.chars().all(char::is_alphabetic)
+    };
+    let last = words.len() - 1;
+    let ends_as_verb = ["t", "en", "ern", "eln"].iter().any(|ending| words[last].lower.ends_with(ending));
+    let behind = form.class.last().copied().unwrap_or(asking) + 1;
+    let first = Some(behind).filter(|at| *at < words.len() && !form.skipped.contains(at) && may_be(at));
+    Some(last).filter(|at| *at > asking + 1 && ends_as_verb && may_be(at)).or(first)
 }
 
 /// The verb of a question behind the word that asks: `earn` in `How much does she earn a week?`, `made` in `What was it made of?`.

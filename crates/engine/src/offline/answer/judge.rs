@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::super::lexicon::is_stop_word;
+use super::super::scripts::has_no_spaces;
 use super::asked::{Role, Wants};
 use super::evidence::{EVERYWHERE, Evidence, IN_TITLE, IS_THERE};
 use super::kinds;
@@ -21,8 +22,6 @@ const MIN_HELD: f32 = 0.7;
 const MIN_HELD_UNTYPED: f32 = 0.78;
 /// The same for yes or no.
 const MIN_HELD_TRUTH: f32 = 0.85;
-/// Share that must stand in the line itself if only the passage names what the question is about.
-const MIN_OWN: f32 = 0.6;
 
 /// A line that answers.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -31,6 +30,21 @@ pub(super) struct LineScore {
     pub(super) score: f32,
     /// Share of what is asked that it holds.
     pub(super) held: f32,
+}
+
+/// Whether a line is set in columns, as tables of contents are.
+fn has_columns(text: &str) -> bool {
+    const GAP: &str = "    ";
+    const MIN_GAPS: usize = 2;
+    let gaps = text.lines().filter(|line| line.trim().contains(GAP)).count();
+    gaps >= MIN_GAPS
+}
+
+/// Whether a line is a note or the caption of a picture: `3. ^ Title`, `[a brown duck]`.
+fn is_note(text: &str) -> bool {
+    let bare = text.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | ' '));
+    let is_caption = text.starts_with('[') && text.ends_with(']') && text.matches('[').count() == 1;
+    bare.starts_with('^') || is_caption || has_columns(text)
 }
 
 impl Evidence<'_, '_> {
@@ -67,7 +81,7 @@ impl Evidence<'_, '_> {
 
     /// Whether one of the lines above holds a name.
     fn is_named_above(&self, line: usize, name: &BTreeSet<usize>) -> bool {
-        const FAR: usize = 14;
+        const FAR: usize = 4;
         let lines = &self.reading.lines;
         let above = (line.saturating_sub(FAR)..line).filter(|at| lines[*at].passage == lines[line].passage);
         above.into_iter().any(|at| name.iter().all(|term| self.direct[at][*term] > 0.0))
@@ -124,12 +138,13 @@ impl Evidence<'_, '_> {
     fn is_near_key(&self, at: usize) -> bool {
         const NEAR_NOUN: usize = 7;
         const NEAR_VERB: usize = 14;
+        const NEAR_PLACE: usize = 8;
         let line = &self.reading.lines[at];
         if let (None, Some(measure)) = (self.asked.key, &self.asked.measure) {
             return line.begins_with_pronoun || self.is_measured_near_name(line, measure);
         }
         let Some(key) = self.asked.key.map(|key| &self.asked.terms[key]) else { return true };
-        if self.asked.wants != Wants::Person || line.form == LineForm::Row || key.unspaced {
+        if line.form == LineForm::Row || key.unspaced {
             return true;
         }
         let is_key = |word: &Word<'_>| {
@@ -138,21 +153,36 @@ impl Evidence<'_, '_> {
         let keys: Vec<usize> =
             line.words.iter().enumerate().filter(|(_, word)| is_key(word)).map(|(place, _)| place).collect();
         if keys.is_empty() {
-            return true;
+            let is_part = matches!(line.form, LineForm::Item) || line.begins_with_pronoun;
+            return self.asked.wants != Wants::Person || is_part || kinds::is_label(self.asked, line);
         }
+        let near_verb = if self.asked.wants == Wants::Place { NEAR_PLACE } else { NEAR_VERB };
+        let most = if self.asked.by_noun { NEAR_NOUN } else { near_verb };
+        let found = match self.asked.wants {
+            Wants::Person => self.places_of_names(line),
+            Wants::Place if line.text.contains(" | ") || kinds::is_label(self.asked, line) => return true,
+            Wants::Place => kinds::places(self.asked, line),
+            _ => return true,
+        };
+        // A mark that parts clauses parts what they say.
+        let is_parted = |one: usize, other: usize| {
+            let (first, last) = (&line.words[one.min(other)], &line.words[one.max(other)]);
+            line.text.get(first.at..last.at).is_some_and(|between| between.contains([';', '；']))
+        };
+        let mut found = found.into_iter();
+        found.any(|place| keys.iter().any(|key| key.abs_diff(place) <= most && !is_parted(*key, place)))
+    }
+
+    /// The words of a line that are part of a name that the question does not hold.
+    fn places_of_names(&self, line: &Line<'_>) -> Vec<usize> {
         let names = kinds::names(self.asked, line);
-        let most = if self.asked.by_noun { NEAR_NOUN } else { NEAR_VERB };
         let is_name = |word: &Word<'_>| {
             word.is_capital()
                 && names
                     .iter()
                     .any(|name| name.split(|c: char| !c.is_alphanumeric()).any(|part| part == word.text))
         };
-        line.words
-            .iter()
-            .enumerate()
-            .filter(|(_, word)| is_name(word))
-            .any(|(place, _)| keys.iter().any(|key| key.abs_diff(place) <= most))
+        (0..line.words.len()).filter(|at| is_name(&line.words[*at])).collect()
     }
 
     /// Whether the number that is asked for stands near to a word of what is measured.
@@ -178,7 +208,29 @@ impl Evidence<'_, '_> {
             (0..self.asked.terms.len()).filter(|term| self.asked.terms[*term].role == Role::Relation);
         let key = relations.max_by(|one, other| self.weights[*one].total_cmp(&self.weights[*other]));
         let is_there = |term: usize| self.strength[line][term] >= IS_THERE;
-        key.is_none_or(is_there) && self.asked.key.is_none_or(is_there)
+        // A verb that only a line before holds is said of something else.
+        let is_own = |term: usize| {
+            is_there(term)
+                && (self.direct[line][term] > 0.0
+                    || self.before[line][term] < self.strength[line][term]
+                    || self.asked.terms[term].unspaced)
+        };
+        key.is_none_or(is_there) && self.asked.key.is_none_or(is_own)
+    }
+
+    /// Whether a line, with what is above it, holds all that is asked, but one word of many, where no verb tells what is asked.
+    fn has_relations(&self, line: usize) -> bool {
+        const MANY: usize = 4;
+        if self.asked.key.is_some()
+            || !matches!(self.asked.wants, Wants::Thing | Wants::Person | Wants::Manner)
+        {
+            return true;
+        }
+        let terms = self.asked.terms.iter().zip(&self.strength[line]);
+        let relations: Vec<f32> =
+            terms.filter(|(term, _)| term.role == Role::Relation).map(|(_, held)| *held).collect();
+        let missing = relations.iter().filter(|held| **held < IS_THERE).count();
+        missing <= relations.len() / MANY
     }
 
     /// Whether a line speaks of every name, itself or by what stands above and before it.
@@ -190,63 +242,6 @@ impl Evidence<'_, '_> {
                 .names
                 .iter()
                 .all(|name| name.iter().any(|term| self.strength[line][*term] > EVERYWHERE))
-    }
-
-    /// Whether nothing but its place among passages that all hold it ties a name to a line that holds little of what is asked.
-    fn is_far_from_names(&self, line: usize) -> bool {
-        let far = |name: &BTreeSet<usize>| name.iter().all(|term| self.strength[line][*term] <= EVERYWHERE);
-        if self.asked.possessive && self.asked.names.iter().any(far) {
-            return true;
-        }
-        if self.asked.names.iter().any(far) && self.is_about_others(line) {
-            return true;
-        }
-        self.asked.names.iter().any(far) && self.own_share(line) < MIN_OWN
-            || (self.asked.names.iter().any(far)
-                && !self.asked.terms.iter().any(|term| term.role == Role::Relation))
-    }
-
-    /// Whether a line that does not name what the question is about speaks of somebody else: of who speaks or is spoken to, or of
-    /// another name where none is asked for.
-    fn is_about_others(&self, line: usize) -> bool {
-        const SPEAKERS: &str = "i me my mine we us our you your yours ich mich mir mein meine meinen meinem meiner wir uns unser unsere du dich dir dein deine";
-        let line = &self.reading.lines[line];
-        let is_speech = line.words.iter().any(|word| any_word(SPEAKERS, &word.lower));
-        let asks_for_names = matches!(self.asked.wants, Wants::Person | Wants::Place);
-        is_speech || (!asks_for_names && kinds::names_person(self.asked, line))
-    }
-
-    /// Whether somebody says the line of themselves, and only a line before names what the question is about.
-    fn is_said_by_others(&self, at: usize) -> bool {
-        let line = &self.reading.lines[at];
-        self.named_by[at].is_some()
-            && !self.holds_names_itself(at)
-            && line.words.iter().any(|word| any_word("i me my mine ich mich mir mein meine", &word.lower))
-    }
-
-    /// Whether what is asked of a name is in this line of another one: `the niece's sister` is not Ada's.
-    fn is_owned_by_others(&self, at: usize) -> bool {
-        let Some(key) = self.asked.key.filter(|_| self.asked.possessive).map(|key| &self.asked.terms[key])
-        else {
-            return false;
-        };
-        let line = &self.reading.lines[at];
-        let keys = (1..line.words.len()).filter(|at| line.words[*at].root == key.root);
-        let mut owners = keys
-            .filter(|at| {
-                let before = line.text[..line.words[*at].at].trim_end();
-                before.ends_with("'s") || before.ends_with("’s")
-            })
-            .map(|at| &line.words[at - 1])
-            .peekable();
-        let is_asked = |word: &Word<'_>| {
-            let bare = word.lower.trim_end_matches("'s").trim_end_matches("’s");
-            self.asked
-                .terms
-                .iter()
-                .any(|term| term.role == Role::Name && (term.root == word.root || term.word == bare))
-        };
-        owners.peek().is_some() && owners.all(|owner| !is_asked(owner))
     }
 
     /// Whether a line has a pronoun where the thing stands that is asked for: `I'll send it to Ada`.
@@ -261,6 +256,70 @@ impl Evidence<'_, '_> {
             })
     }
 
+    /// Whether a line says how something else is done than what is asked: `To check that it is installed, ...`.
+    fn has_other_purpose(&self, at: usize) -> bool {
+        const NEAR: usize = 8;
+        let words = &self.reading.lines[at].words;
+        let purpose = match words.first().map(|word| word.lower.as_str()) {
+            Some("to") => words.get(1),
+            Some("um") => {
+                let to = words.iter().take(NEAR).position(|word| word.lower == "zu");
+                to.and_then(|to| words.get(to + 1))
+            }
+            _ => None,
+        };
+        let is_asked = |word: &Word<'_>| {
+            self.asked.terms.iter().any(|term| {
+                self.reading.roots.likeness(&term.root, &word.root) > 0.0 || term.is_related(word)
+            })
+        };
+        self.asked.wants == Wants::Manner && purpose.is_some_and(|purpose| !is_asked(purpose))
+    }
+
+    /// Whether a line holds neither the sort of thing that is asked for nor a name that could be one.
+    fn lacks_the_class(&self, at: usize) -> bool {
+        let terms = self.asked.terms.iter().zip(&self.strength[at]);
+        let mut classes = terms.filter(|(term, _)| term.role == Role::Class).peekable();
+        let line = &self.reading.lines[at];
+        self.asked.wants == Wants::Thing
+            && classes.peek().is_some()
+            && line.form != LineForm::Row
+            && !has_no_spaces(line.text)
+            && !classes.any(|(_, held)| *held >= IS_THERE)
+            && !(self.holds_names_itself(at) && self.names_near_relation(line))
+    }
+
+    /// Whether a name that shares no word with one of the question, a code or a quotation stands near to what is asked of it.
+    fn names_near_relation(&self, line: &Line<'_>) -> bool {
+        const NEAR: usize = 5;
+        let is_asked = |name: &String| {
+            let mut parts = name.split(|c: char| !c.is_alphanumeric()).map(str::to_lowercase);
+            parts.any(|part| self.asked.terms.iter().any(|term| term.word == part))
+        };
+        let names: Vec<String> =
+            kinds::names(self.asked, line).into_iter().filter(|name| !is_asked(name)).collect();
+        let is_code = |word: &Word<'_>| {
+            let before = line.text[..word.at].chars().next_back();
+            before.is_some_and(|c| matches!(c, '`' | '"' | '“' | '„' | '«' | '-'))
+                || word.text.chars().skip(1).any(|c| c.is_uppercase() || c.is_ascii_digit())
+        };
+        let is_name = |word: &Word<'_>| {
+            names.iter().any(|name| name.split(|c: char| !c.is_alphanumeric()).any(|part| part == word.text))
+        };
+        let is_relation = |word: &Word<'_>| {
+            self.asked.terms.iter().any(|term| {
+                term.role == Role::Relation
+                    && (self.reading.roots.likeness(&term.root, &word.root) > 0.0 || term.is_related(word))
+            })
+        };
+        let relations: Vec<usize> =
+            (0..line.words.len()).filter(|at| is_relation(&line.words[*at])).collect();
+        let marked =
+            (0..line.words.len()).filter(|at| is_name(&line.words[*at]) || is_code(&line.words[*at]));
+        relations.is_empty()
+            || marked.into_iter().any(|at| relations.iter().any(|relation| relation.abs_diff(at) <= NEAR))
+    }
+
     /// How sure it is that the line answers; `None` where it does not hold what is asked for.
     pub(super) fn judge(&self, at: usize) -> Option<LineScore> {
         let line = &self.reading.lines[at];
@@ -269,6 +328,7 @@ impl Evidence<'_, '_> {
         if is_heading
             || line.text.len() > MAX_ANSWER_BYTES
             || matches!(line.form, LineForm::Code | LineForm::Question)
+            || is_note(line.text)
             || self.asked.terms.is_empty()
         {
             return None;
@@ -279,13 +339,8 @@ impl Evidence<'_, '_> {
         let least = match self.asked.wants {
             Wants::Thing if classed => MIN_HELD,
             Wants::Truth => MIN_HELD_TRUTH,
-            Wants::Thing | Wants::Manner => MIN_HELD_UNTYPED,
-            Wants::Person
-            | Wants::Time
-            | Wants::Place
-            | Wants::Amount { .. }
-            | Wants::Reason
-            | Wants::Meaning => MIN_HELD,
+            Wants::Thing | Wants::Manner | Wants::Reason => MIN_HELD_UNTYPED,
+            Wants::Person | Wants::Time | Wants::Place | Wants::Amount { .. } | Wants::Meaning => MIN_HELD,
         };
         let own = self.direct[at]
             .iter()
@@ -304,12 +359,13 @@ impl Evidence<'_, '_> {
         if !own
             || held < least
             || !self.has_key(at)
+            || !self.has_relations(at)
             || !self.has_names(at)
             || !self.has_numbers(at)
-            || self.is_far_from_names(at)
-            || self.is_owned_by_others(at)
+            || self.is_of_others(at)
             || self.hides_the_thing(at)
-            || self.is_said_by_others(at)
+            || self.has_other_purpose(at)
+            || self.lacks_the_class(at)
         {
             return None;
         }
@@ -359,6 +415,7 @@ impl Evidence<'_, '_> {
             _ => 0.0,
         };
         let own = self.own_share(at);
+        let label = if kinds::is_label(self.asked, line) { 0.12 } else { 0.0 };
         0.5 * held
             + 0.2 * self.share(at)
             + 0.05 * own
@@ -369,10 +426,11 @@ impl Evidence<'_, '_> {
             + manner
             + measure
             + named
+            + label
     }
 
     /// Share of what is asked, names aside, that stands in the line itself.
-    fn own_share(&self, at: usize) -> f32 {
+    pub(super) fn own_share(&self, at: usize) -> f32 {
         let terms = self
             .asked
             .terms

@@ -4,18 +4,21 @@ use std::collections::HashSet;
 
 use harper_brill::UPOS;
 
+use super::super::han;
 use super::super::languages::Language;
 use super::super::lexicon::{is_month, is_stop_word};
 use super::super::phrase::{PhraseKind, phrases};
-use super::super::scripts::{has_no_spaces, runs};
+use super::super::scripts::{has_no_spaces, is_ideograph, runs};
 use super::super::token::tokens;
-use super::asked::{QuestionParts, Role, Wants};
+use super::asked::{QuestionParts, Role, Term, Wants};
 use super::lines::{Line, LineForm, Word};
 use super::roots::Roots;
 use super::words::{self, any_word};
 
 /// Words between a preposition and a place, at most.
 const PLACE_WORDS: usize = 3;
+/// Words of what is to be defined from which on some may stand elsewhere.
+const MAX_SUBJECT: usize = 2;
 /// Words between a number and what it counts, at most.
 const COUNTED_WORDS: usize = 4;
 
@@ -24,16 +27,31 @@ const COUNTED_WORDS: usize = 4;
 /// - `next`: the line behind it, which may hold the reason of what it says.
 pub(super) fn holds(asked: &QuestionParts, line: &Line<'_>, next: Option<&Line<'_>>) -> bool {
     match asked.wants {
-        // Chinese names are hard to tell from other words.
-        Wants::Person => {
-            !names(asked, line).is_empty() || (has_no_spaces(line.text) && new_words(asked, line) >= 1)
-        }
+        Wants::Person => !names(asked, line).is_empty() || holds_surname(asked, line),
         Wants::Time => holds_time(asked, line),
-        Wants::Place => holds_place(asked, line),
+        Wants::Place => holds_place(asked, line) || is_label(asked, line),
         Wants::Amount { measured } => holds_amount(asked, line, measured),
         Wants::Reason => gives_reason(line.text) || next.is_some_and(|next| begins_reason(next.text)),
         Wants::Manner | Wants::Thing | Wants::Truth | Wants::Meaning => new_words(asked, line) >= 1,
     }
+}
+
+/// Whether a line gives a value below a label that the question holds: `Number of employees: 212`.
+pub(super) fn is_label(asked: &QuestionParts, line: &Line<'_>) -> bool {
+    const MAX_WORDS: usize = 4;
+    let Some((label, value)) = line.text.split_once([':', '：']) else { return false };
+    let of_label = || line.words.iter().take_while(|word| word.at < label.len());
+    let is_asked = |word: &Word<'_>| {
+        asked
+            .terms
+            .iter()
+            .any(|term| term.role != Role::Name && (term.root == word.root || term.is_related(word)))
+    };
+    let tells = |word: &&Word<'_>| !is_stop_word(&word.lower) && !any_word(words::QUANTITIES, &word.lower);
+    (1..=MAX_WORDS).contains(&of_label().count())
+        && !value.trim().is_empty()
+        && of_label().any(is_asked)
+        && of_label().filter(tells).all(is_asked)
 }
 
 /// The names in a line that the question does not hold.
@@ -53,12 +71,52 @@ pub(super) fn names(asked: &QuestionParts, line: &Line<'_>) -> Vec<String> {
             let is_asked = asked.terms.iter().any(|term| term.word == word);
             let names =
                 word.chars().all(char::is_alphabetic) && word.chars().count() > 1 && !is_stop_word(word);
-            !is_asked && names && !is_month(word) && !any_word(words::TIMES, word)
+            !is_asked
+                && names
+                && !is_month(word)
+                && !any_word(words::TIMES, word)
+                && !any_word(words::ADDRESSES, word)
         })
     };
-    let named = of_line.filter(|phrase| phrase.kind == PhraseKind::Name && !has_no_spaces(&phrase.text));
+    // `Cargo.toml` is a file.
+    let is_file = |name: &str| {
+        let mut parts = name.split('.').skip(1);
+        parts.any(|part| part.starts_with(|c: char| c.is_lowercase()))
+    };
+    let named = of_line.filter(|phrase| {
+        phrase.kind == PhraseKind::Name && !has_no_spaces(&phrase.text) && !is_file(&phrase.text)
+    });
     found.extend(named.map(|phrase| phrase.text).filter(|name| is_new(name)));
     found
+}
+
+/// Whether what may be a Chinese name begins somewhere in a line: a surname behind a mark, a word that binds or calls, or a word of
+/// the question.
+fn holds_surname(asked: &QuestionParts, line: &Line<'_>) -> bool {
+    const BEFORE: &str = "是由被为叫和与及向请让给对由名员长任理师生人家者授士裁总事";
+    const NAMING: [char; 2] = ['是', '为'];
+    let text = line.text;
+    let is_named = asked.terms.iter().filter(|term| term.unspaced && term.role != Role::Common).any(|term| {
+        text.match_indices(&term.word).any(|(at, word)| {
+            let behind = text[at + word.len()..].strip_prefix(NAMING);
+            behind.is_some_and(|name| name.chars().take(2).filter(|c| is_ideograph(*c)).count() == 2)
+        })
+    });
+    // `由读者承担`: whoever it is, it is said who.
+    let by = text.match_indices('由').any(|(at, by)| {
+        let behind: String = text[at + by.len()..].chars().take(2).collect();
+        behind.chars().filter(|c| is_ideograph(*c)).count() == 2 && !asked.lower.contains(&behind)
+    });
+    if is_named || by {
+        return true;
+    }
+    text.char_indices().filter(|(_, c)| han::is_surname(*c)).any(|(at, surname)| {
+        let (before, behind) = (&text[..at], &text[at + surname.len_utf8()..]);
+        let begins = before.chars().next_back().is_none_or(|c| !is_ideograph(c) || BEFORE.contains(c))
+            || asked.terms.iter().any(|term| term.unspaced && before.ends_with(&term.word));
+        let given = behind.chars().next().filter(|c| is_ideograph(*c));
+        begins && given.is_some_and(|given| !asked.lower.contains(&format!("{surname}{given}")))
+    })
 }
 
 /// How many names, codes and quotations, roughly, a line has that the question does not hold.
@@ -143,18 +201,45 @@ fn holds_place(asked: &QuestionParts, line: &Line<'_>) -> bool {
         return marks.iter().any(|mark| line.text.contains(mark) && !asked.lower.contains(mark))
             || names(asked, line).iter().any(|name| name.chars().count() >= 2);
     }
-    let places = line.words.iter().enumerate().any(|(at, word)| {
-        let behind = line.words.iter().skip(at + 1).take(PLACE_WORDS);
-        any_word(words::BEFORE_PLACES, &word.lower)
-            && behind.into_iter().any(|word| {
-                is_new(asked, word)
-                    && !is_stop_word(&word.lower)
-                    && !is_year(&word.lower)
-                    && !any_word(words::TIMES, &word.lower)
-            })
-    });
     // A row of a table says `city: Ghent`.
-    places || line.text.contains(" | ")
+    !places(asked, line).is_empty() || line.text.contains(" | ")
+}
+
+/// The words of a line that may be places that the question does not hold: behind a preposition, up to the next mark.
+pub(super) fn places(asked: &QuestionParts, line: &Line<'_>) -> Vec<usize> {
+    const ARTICLES: &str = "the a an his her its their our my your this that";
+    const BEFORE_OF: &str =
+        "city town village county state province kingdom parish port island district borough shores";
+    let word = |at: usize| line.words.get(at);
+    let joined = |at: usize| {
+        at.checked_sub(1).and_then(word).zip(word(at)).is_some_and(|(before, next)| {
+            let gap = line.text.get(before.at + before.text.len()..next.at).unwrap_or_default();
+            !gap.contains([',', ';', ':', '.', '(', ')', '!', '?'])
+        })
+    };
+    let mut found = Vec::new();
+    for at in 0..line.words.len() {
+        let preposition = line.words[at].lower.as_str();
+        if !any_word(words::BEFORE_PLACES, preposition) || !joined(at + 1) {
+            continue;
+        }
+        let next = &line.words[at + 1];
+        let is_place = match preposition {
+            // `to live` is no place.
+            "to" | "zu" => next.is_capital() || any_word(ARTICLES, &next.lower),
+            "of" => at.checked_sub(1).is_some_and(|at| any_word(BEFORE_OF, &line.words[at].lower)),
+            _ => true,
+        };
+        let behind = (at + 1..line.words.len().min(at + 1 + PLACE_WORDS)).take_while(|at| joined(*at));
+        let place = behind.into_iter().find(|at| {
+            let word = &line.words[*at];
+            let may_be = asked.language != Language::German || word.is_capital() || word.text.contains('.');
+            is_new(asked, word) && !is_stop_word(&word.lower) && may_be
+        });
+        let is_time = |word: &Word<'_>| is_year(&word.lower) || any_word(words::TIMES, &word.lower);
+        found.extend(place.filter(|at| is_place && !is_time(&line.words[*at])));
+    }
+    found
 }
 
 /// What stands directly behind each number of a text that the question does not hold.
@@ -173,10 +258,25 @@ fn new_numbers<'t>(asked: &QuestionParts, text: &'t str) -> impl Iterator<Item =
     found.into_iter()
 }
 
+/// What counts in a Chinese question: `岁` of `几岁`.
+fn counter(question: &str) -> Option<char> {
+    const COUNTERS: &str = "岁种天次名位层级米吨";
+    let places = ["多少", "几"].into_iter().filter_map(|asking| question.split_once(asking));
+    places.filter_map(|(_, behind)| behind.chars().next()).find(|c| COUNTERS.contains(*c))
+}
+
 fn holds_amount(asked: &QuestionParts, line: &Line<'_>, measured: bool) -> bool {
     let roots = Roots::of(asked.language);
     if has_no_spaces(line.text) {
         const COUNTS: &str = "个名位座家人年月天次级种条项倍吨米克元万亿周日分秒小層层套台部辆艘岁册本份公平";
+        if let Some(counter) = counter(&asked.lower) {
+            let counts = |before: &str| {
+                before.ends_with(|c: char| {
+                    c.is_ascii_digit() || "一二两三四五六七八九十百千万亿半余多".contains(c)
+                })
+            };
+            return line.text.match_indices(counter).any(|(at, _)| counts(&line.text[..at]));
+        }
         let in_words = line.text.char_indices().any(|(at, c)| {
             let next = line.text[at + c.len_utf8()..].chars().next();
             "一二两三四五六七八九十百千半".contains(c) && next.is_some_and(|next| COUNTS.contains(next))
@@ -232,8 +332,17 @@ fn measures(measure: &str, line: &Line<'_>, at: usize) -> bool {
         return true;
     };
     let units = || words::DIMENSIONS.iter().filter(|(dimension, _)| any_word(dimensions, dimension));
-    let mut behind = line.words.iter().skip(at + 1).take(2);
-    let has_unit = behind.any(|next| units().any(|(_, units)| any_word(units, &next.lower)));
+    let is_unit = |word: &Word<'_>| units().any(|(_, units)| any_word(units, &word.lower));
+    let unit = (at + 1..line.words.len().min(at + 3)).find(|at| is_unit(&line.words[*at]));
+    // `three feet of snow` measures the snow.
+    let of_other = |unit: usize| {
+        line.words.get(unit + 1).is_some_and(|of| any_word("of", &of.lower))
+            && !tells_measure_by(told_by, line)
+    };
+    if unit.is_some_and(of_other) {
+        return false;
+    }
+    let has_unit = unit.is_some();
     let is_year = is_year(&line.words[at].lower) && !has_unit;
     has_unit || (!is_year && tells_measure_by(told_by, line))
 }
@@ -266,7 +375,16 @@ pub(super) fn gives_life(line: &Line<'_>, death: bool) -> bool {
 
 fn gives_reason(text: &str) -> bool {
     let lower = format!(" {} ", text.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" "));
-    words::REASONS.iter().any(|mark| lower.contains(mark))
+    // `since the war` tells when, `since it was late` why.
+    let since = lower.split(" since ").skip(1).any(|behind| {
+        let first = behind.split(' ').next().unwrap_or_default();
+        any_word("the a an it he she they we you i there this that these those its his her their", first)
+            && !behind
+                .split(' ')
+                .take(4)
+                .any(|word| any_word(words::TIMES, word) || is_year(word) || any_word("time times war", word))
+    });
+    since || words::REASONS.iter().any(|mark| lower.contains(mark))
 }
 
 fn begins_reason(text: &str) -> bool {
@@ -292,14 +410,18 @@ fn begins_reason(text: &str) -> bool {
 pub(super) fn means(asked: &QuestionParts, line: &Line<'_>) -> bool {
     let lower = spaced(&line.text.to_lowercase());
     if has_no_spaces(line.text) {
-        return asked.terms.iter().filter(|term| term.unspaced && term.role != Role::Common).any(|term| {
+        let is_meant = |term: &&Term| {
+            term.role != Role::Common && (term.unspaced || term.role == Role::Name || asked.terms.len() == 1)
+        };
+        return asked.terms.iter().filter(is_meant).any(|term| {
             let bare = |rest: &str| rest.trim_start_matches(['”', '"', '」', '》', '*', '_', ' ']).to_owned();
-            line.text.match_indices(term.word.as_str()).any(|(at, word)| {
-                let behind = bare(&line.text[at + word.len()..]);
-                let before = &line.text[..at];
+            lower.match_indices(term.word.as_str()).any(|(at, word)| {
+                let behind = bare(&lower[at + word.len()..]);
+                let before = &lower[..at];
                 ["是指", "指的是", "指", "是一", "即", "：", ":", "是", "，是", "（"]
                     .iter()
                     .any(|mark| behind.starts_with(mark))
+                    && !["指定", "指向", "指出", "指令"].iter().any(|other| behind.starts_with(other))
                     && before.chars().count() <= 8
                     || ["称为", "叫做", "称作", "所谓", "就是"]
                         .iter()
@@ -313,18 +435,29 @@ pub(super) fn means(asked: &QuestionParts, line: &Line<'_>) -> bool {
         .filter(|term| matches!(term.role, Role::Name | Role::Relation | Role::Number))
         .map(|term| term.root.as_str())
         .collect();
+    let whole_subject: Vec<&str> = asked
+        .terms
+        .iter()
+        .filter(|term| term.role == Role::Relation)
+        .map(|term| term.root.as_str())
+        .collect();
     let is_subject = |at: usize| line.words.get(at).is_some_and(|word| subject.contains(&word.root.as_str()));
     let starts =
         (0..line.words.len()).filter(|at| is_subject(*at) && !at.checked_sub(1).is_some_and(is_subject));
     starts.into_iter().any(|first| {
         let end = (first..line.words.len()).take_while(|at| is_subject(*at)).last().unwrap_or(first);
-        means_at(asked, line, &lower, first, end)
+        let held: HashSet<&str> = line.words[first..=end].iter().map(|word| word.root.as_str()).collect();
+        let is_whole = line.form == LineForm::Row
+            || subject.len() > MAX_SUBJECT
+            || whole_subject.iter().all(|root| held.contains(root));
+        is_whole && means_at(asked, line, &lower, first, end)
     })
 }
 
 /// Whether a line says what is named by its words from `first` to `end`.
 fn means_at(asked: &QuestionParts, line: &Line<'_>, lower: &str, first: usize, end: usize) -> bool {
     const MAX_WORDS_BEFORE: usize = 3;
+    const MAX_INNER: usize = 4;
     let word = &line.words[end];
     let behind = lower.get(word.at + word.text.len()..).unwrap_or_default();
     let behind = behind.trim_start_matches(['_', '*', '`', '"', '”', '“', '’', '\'']);
@@ -333,6 +466,12 @@ fn means_at(asked: &QuestionParts, line: &Line<'_>, lower: &str, first: usize, e
     let near_start =
         line.words[..first].iter().filter(|word| !is_stop_word(&word.lower)).count() <= MAX_WORDS_BEFORE;
     let is_name = asked.terms.iter().any(|term| term.role == Role::Name);
+    // `Generic traits are` says nothing of all traits.
+    let is_narrowed = !is_name
+        && first.checked_sub(1).map(|at| &line.words[at]).is_some_and(|word| {
+            let gap = line.text.get(word.at + word.text.len()..line.words[first].at).unwrap_or_default();
+            gap == " " && !is_stop_word(&word.lower) && word.lower.chars().all(char::is_alphabetic)
+        });
     const COPULAS: &[&str] = &[
         " is a ",
         " is an ",
@@ -408,7 +547,23 @@ fn means_at(asked: &QuestionParts, line: &Line<'_>, lower: &str, first: usize, e
         }
     }
     let is_row = line.form == LineForm::Row && first <= 1;
-    let copula = near_start && COPULAS.iter().any(|mark| behind.starts_with(mark));
+    // `The name of the demon Ash is` says nothing of Ash.
+    let is_inner = line.words[..first].iter().rev().take(MAX_INNER).any(|word| {
+        let between = line.text.get(word.at..line.words[first].at).unwrap_or_default();
+        any_word("of by from about von", &word.lower) && !between.contains([',', ';', ':', '('])
+    });
+    const NO_DEFINITION: &str = "not nicht außer for für in im at on auch also only nur very sehr still noch already schon now jetzt here hier there dort \
+        used called to zu by von with mit often oft always immer never nie just even so too";
+    let says_more = || {
+        let copula = behind.split_whitespace().next().unwrap_or_default();
+        let next = behind.split_whitespace().nth(1).unwrap_or_default();
+        any_word("is ist was war are sind were waren", copula) && any_word(NO_DEFINITION, next)
+    };
+    let copula = near_start
+        && !is_narrowed
+        && !is_inner
+        && COPULAS.iter().any(|mark| behind.starts_with(mark))
+        && !says_more();
     let german = (lower.starts_with("als ") || lower.starts_with("unter "))
         && ["bezeichnet", "versteht", "nennt"].iter().any(|verb| lower.contains(verb));
     let named = NAMED.iter().any(|mark| before.ends_with(&format!(" {mark}")));

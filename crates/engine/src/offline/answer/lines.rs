@@ -60,6 +60,10 @@ pub(super) struct Word<'a> {
     pub(super) root: String,
     /// The families of words that tell the same.
     pub(super) families: Vec<u16>,
+    /// Whether a hyphen joins it to the word before.
+    pub(super) is_joined: bool,
+    /// Whether a hyphen joins it to the word behind.
+    pub(super) joins: bool,
 }
 
 impl Word<'_> {
@@ -189,7 +193,10 @@ fn words<'a>(line: &'a str, roots: &Roots) -> Vec<Word<'a>> {
         let lower = text.to_lowercase();
         let root = roots.root(&lower);
         let families = roots.families(&root);
-        (!text.is_empty()).then_some(Word { at, text, lower, root, families })
+        let is_joined = line[..at].ends_with('-') && line[..at - 1].ends_with(char::is_alphabetic);
+        let behind = &line[at + text.len()..];
+        let joins = behind.strip_prefix('-').is_some_and(|rest| rest.starts_with(char::is_alphabetic));
+        (!text.is_empty()).then_some(Word { at, text, lower, root, families, is_joined, joins })
     });
     found.collect()
 }

@@ -160,6 +160,13 @@ fn enumerates(line: &Line<'_>) -> usize {
     commas + coordinated.iter().map(|word| text.matches(word).count()).sum::<usize>()
 }
 
+/// Whether a line enumerates, announces a list, or is an entry or row.
+pub(super) fn may_be_list(evidence: &Evidence<'_, '_>, at: usize) -> bool {
+    let line = &evidence.reading.lines[at];
+    let is_entry = matches!(line.form, LineForm::Item | LineForm::Row);
+    is_entry || enumerates(line) > 0 || !announced(evidence, at).is_empty()
+}
+
 /// What follows a line that asks the same question, as in dialogues and lists of questions.
 pub(super) fn answered_question(evidence: &Evidence<'_, '_>) -> Option<Vec<usize>> {
     let lines = &evidence.reading.lines;

@@ -5,6 +5,7 @@
 //! else is not passed off as an answer: the nearest passages are shown as what they are, or nothing is found.
 
 mod asked;
+mod attribution;
 mod closest;
 mod evidence;
 mod form;
@@ -99,6 +100,11 @@ fn single(evidence: &Evidence<'_, '_>, compares: bool) -> Option<Vec<usize>> {
         return Some(lines);
     }
     let mut answers = evidence.answers();
+    // Several things are no one thing.
+    let is_several = |line: usize| {
+        !evidence.asked.many || evidence.asked.wants != Wants::Thing || lists::may_be_list(evidence, line)
+    };
+    answers.retain(|judged| is_several(judged.line));
     answers.retain(|judged| !compares || evidence.holds_names_itself(judged.line));
     let best = answers.first()?;
     let mut found: Vec<usize> = Vec::new();

@@ -40,7 +40,11 @@ impl Roots {
 
     /// The root of a word in small letters: `founder`, `founded` and `founding` have one.
     pub(super) fn root(&self, lower: &str) -> String {
-        let Some(stemmer) = &self.stemmer else { return lower.to_owned() };
+        // What is carried is not what is born.
+        const WHOLE: [&str; 1] = ["borne"];
+        let Some(stemmer) = self.stemmer.as_ref().filter(|_| !WHOLE.contains(&lower)) else {
+            return lower.to_owned();
+        };
         let stem = stemmer.stem(lower).into_owned();
         let endings: &[&str] = match self.language {
             Language::English => &["ation", "ment", "ion", "ing", "or", "er", "ive", "at", "iv"],
@@ -124,11 +128,11 @@ const ENGLISH_FAMILIES: &[&str] = &[
     "discover discovered discovery discoverer find found described identified detected",
     "locate located location situated lies stands seat headquarters headquartered based",
     "cost costs price priced worth paid pay pays",
-    "live lives lived living reside resides resided resident dwell dwelt home house lodgings",
+    "live lives lived living reside resides resided resident dwell dwelt dwells lodgings",
     "employ employs employed employee employees staff workers workforce jobs work works worked",
     "earn earns earned salary wage wages income",
     "head heads headed lead leads led leader director directs directed chief manage manages managed manager chair chairs chaired chairman chairwoman run runs ran",
-    "succeed succeeds succeeded successor replaced replaces replacement follow followed follows predecessor over",
+    "succeed succeeds succeeded successor replaced replaces replacement follow followed follows predecessor",
     "take takes took taken",
     "own owns owned owner belong belongs belonged possess property",
     "open opens opened opening inaugurated inauguration",
@@ -136,8 +140,10 @@ const ENGLISH_FAMILIES: &[&str] = &[
     "buy buys bought buyer purchase purchased acquire acquired acquisition",
     "sell sells sold seller sale sales",
     "marry married marries marriage wife husband spouse wedding wed",
-    "child children son sons daughter daughters kids offspring",
-    "brother brothers sister sisters sibling siblings",
+    "child children son sons kids offspring",
+    "child children daughter daughters kids offspring",
+    "brother brothers sibling siblings",
+    "sister sisters sibling siblings",
     "father mother parent parents",
     "begin begins began begun beginning start starts started commence commenced",
     "end ends ended finish finishes finished complete completed",

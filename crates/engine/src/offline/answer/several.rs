@@ -242,11 +242,18 @@ fn steps_at(question: &str, binds: &[&str], relatives: &[&str]) -> Vec<TwoSteps>
         let inner_start = words[start].0;
         // A verb at the end belongs to the question: `Where was the author of X born`.
         let last = words.len() - 1;
-        let ends_with_verb = !is_relative && last > at + 1 && words[last].1.chars().all(char::is_lowercase);
-        let inner_end = if ends_with_verb { words[last].0 } else { question.len() };
-        let first = question[inner_start..inner_end].trim().to_owned();
-        let second = format!("{} {}", question[..inner_start].trim(), question[inner_end..].trim());
-        found.push(TwoSteps { first, second });
+        let may_end_with_verb = last > at + 1 && words[last].1.chars().all(char::is_lowercase);
+        // Behind a relative clause it belongs to the one or to the other: `the firm that made the lamp founded`, `the lamp that was sold`.
+        let ends: &[usize] = match (may_end_with_verb, is_relative) {
+            (true, true) => &[words[last].0, question.len()],
+            (true, false) => &[words[last].0],
+            (false, _) => &[question.len()],
+        };
+        for &inner_end in ends {
+            let first = question[inner_start..inner_end].trim().to_owned();
+            let second = format!("{} {}", question[..inner_start].trim(), question[inner_end..].trim());
+            found.push(TwoSteps { first, second });
+        }
     }
     // `John's father's birthplace`
     let owners = question.matches("'s ").count() + question.matches("’s ").count();

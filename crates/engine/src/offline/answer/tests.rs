@@ -64,6 +64,90 @@ fn a_question_in_two_steps_gets_both() {
 }
 
 #[test]
+fn a_verb_behind_a_relative_clause_is_asked_of_what_the_clause_describes() {
+    let passages = [
+        "Nordlicht was introduced by Halden Optics in 2019. It is a lamp for workshops.",
+        "Mara Lind is chief executive of Halden Optics. Halden Optics was founded in Tromso by Erik Moe.",
+    ];
+    check_of(
+        &passages,
+        "Who is chief executive of the company that introduced Nordlicht?",
+        &[
+            "Nordlicht was introduced by Halden Optics in 2019.",
+            "Mara Lind is chief executive of Halden Optics.",
+        ],
+    );
+    check_of(
+        &passages,
+        "Where was the company that introduced Nordlicht founded?",
+        &[
+            "Nordlicht was introduced by Halden Optics in 2019.",
+            "Halden Optics was founded in Tromso by Erik Moe.",
+        ],
+    );
+}
+
+#[test]
+fn what_is_said_of_something_else_answers_nothing() {
+    let story = [
+        "Old Wendell was a clerk. His household was poor. In came little Wendell with at least three feet of rope hanging down before him.",
+        "The Marsh family sat at the table. The Marsh twins laughed. He had no further talk with neighbours, but lived upon bread ever afterwards.",
+        "Ada's niece's sister blushed. And Valentine, said Ada, and his wild brother, Orson, there they go!",
+        "It was a sufficient dinner; indeed, as Mrs. Marsh said with great delight, they had not eaten it all at last! Little Tom beat on the table.",
+        "Over time, advancements such as carbon paper and the lamp introduced by Halden in 1935 improved the speed of offices, and developments followed.",
+        "The sister of the mayor was carried away. Ida saw her thoughts carried out, and was borne to the centre of a group with new-born hope.",
+        "Ducks are found in Norway and Chile. Humans have hunted ducks since prehistoric times.",
+    ];
+    for question in [
+        "How tall was Wendell?",
+        "Where did the Marsh twins live?",
+        "Who is the sister of Ada?",
+        "What did Little Tom say at the dinner?",
+        "Who invented carbon paper?",
+        "Where was Ida born?",
+        "In which country are there no ducks?",
+        "Why are ducks hunted?",
+    ] {
+        let passages = story.map(|text| Passage { text, title: "", headings: &[] });
+        let reply = reply(question, &passages);
+        assert!(!matches!(reply, Reply::Answer(_)), "{question}: {reply:?}");
+    }
+}
+
+#[test]
+fn a_definition_is_of_the_whole_thing_and_of_every_one() {
+    check_of(
+        &["Generic lanes are the ones listed here.", "A lane is a queue of steps."],
+        "What is a lane?",
+        &["A lane is a queue of steps."],
+    );
+}
+
+#[test]
+fn a_value_below_its_label_answers() {
+    check_of(
+        &[
+            "Additional offices are in Bellmoor (900 employees).",
+            "Number of employees: 2,210 (2023)\nHeadquarters: Mill Lane, Redwick",
+        ],
+        "Where is the headquarters?",
+        &["Headquarters: Mill Lane, Redwick"],
+    );
+}
+
+#[test]
+fn characters_that_ask_stay_where_they_are_part_of_a_word() {
+    check_of(&["所有权是一组规则，用于管理内存。"], "什么是所有权？", &["所有权是一组规则，用于管理内存。"]);
+    let reply = reply(
+        "程序的作者是谁？",
+        &[Passage {
+            text: "新建程序时增加的作者信息和描述可能看起来像这样。", title: "", headings: &[]
+        }],
+    );
+    assert!(!matches!(reply, Reply::Answer(_)), "{reply:?}");
+}
+
+#[test]
 fn a_reason_answers_why() {
     check_answer(
         "Why was the harbour closed?",
@@ -102,6 +186,15 @@ fn the_second_of_two_things_is_not_answered_by_the_first() {
     ] {
         check_no_answer(question);
     }
+}
+
+#[track_caller]
+fn check_of(texts: &[&str], question: &str, expected: &[&str]) {
+    let passages: Vec<Passage<'_>> =
+        texts.iter().map(|text| Passage { text, title: "", headings: &[] }).collect();
+    let Reply::Answer(quotes) = reply(question, &passages) else { panic!("{question}: no answer") };
+    let found: Vec<&str> = quotes.iter().map(|quote| &texts[quote.passage][quote.range.clone()]).collect();
+    assert_eq!(found, expected, "{question}");
 }
 
 #[track_caller]

@@ -1,5 +1,7 @@
 //! The words by which questions and sentences are understood.
 
+use std::ops::Range;
+
 use super::super::languages::Language;
 use super::asked::Wants;
 
@@ -48,7 +50,6 @@ pub(super) const COMMON_GERMAN: &str = "gibt gab geben name namen heißt heißen
 /// Words behind which a reason stands.
 pub(super) const REASONS: &[&str] = &[
     " because",
-    " since ",
     " after a ",
     " after an ",
     "nachdem ",
@@ -152,11 +153,26 @@ pub(super) const DIMENSIONS: &[(&str, &str)] = &[
 pub(super) const TITLES: &str =
     "mr mrs ms miss dr prof professor sir lady lord king queen captain uncle aunt herr frau the and saint";
 
+/// Words before a name that are no name alone.
+pub(super) const ADDRESSES: &str = "mr mrs ms miss dr prof professor sir lady herr frau";
+
 /// Nouns that only say that a number is asked for.
 pub(super) const QUANTITIES: &str = "rate number amount percentage share level total figure value size sum zahl anzahl höhe betrag menge summe wert";
 
 /// Words that only say that something is somewhere, which its place says too.
-pub(super) const LOCATES: &str = "located situated based lies headquartered headquarters befindet befinden liegt liegen sitz untergebracht steht lebt wohnt";
+pub(super) const LOCATES: &str =
+    "located situated based lies headquartered befindet befinden liegt liegen untergebracht steht";
+
+/// Words that say that somebody says or thinks something.
+pub(super) const SPEECH: &str = "say says said saying ask asks asked answer answers answered reply replies replied cry cries cried shout shouts shouted exclaim \
+    exclaims exclaimed tell tells told add adds added observed remarked returned think thinks thought whisper whispers whispered sagen sagt sagte fragt fragte \
+    antwortet antwortete ruft rief meint meinte dachte erzählt erzählte";
+
+/// Whether a word denies.
+pub(super) fn is_denial(word: &str) -> bool {
+    const DENIALS: &str = "no not none never nobody nothing neither nor without except cannot nicht nie niemals niemand nichts ohne außer";
+    any_word(DENIALS, word) || word.ends_with("n't") || word.ends_with("n’t") || word.starts_with("kein")
+}
 
 /// A word that tells when something is.
 pub(super) const TIMES: &str = "january february march april may june july august september october november december monday tuesday \
@@ -327,10 +343,30 @@ pub(super) fn without_asking(question: &str, language: Language) -> String {
             }
         }
     }
+    let whole: Vec<Range<usize>> = whole_words(question).collect();
     for word in ASKING_UNSPACED {
-        plain = plain.replace(word, &" ".repeat(word.len()));
+        let places: Vec<usize> = plain.match_indices(word).map(|(at, _)| at).collect();
+        // `有` is part of `所有权`.
+        let is_part = |at: usize| {
+            whole
+                .iter()
+                .any(|range| range.start <= at && at + word.len() <= range.end && range.len() > word.len())
+        };
+        for at in places.into_iter().filter(|at| !is_part(*at)) {
+            plain.replace_range(at..at + word.len(), &" ".repeat(word.len()));
+        }
     }
     plain
+}
+
+/// Where words stand that hold a character that asks or binds elsewhere.
+fn whole_words(question: &str) -> impl Iterator<Item = Range<usize>> {
+    const WHOLE: &str = "所有权 所有者 所有人 有限 有效 有机 有害 会议 会员 会计 会长 社会 协会 机会 大会 委员会 学会 理事会 上海 上市 网上 线上 上级 对象 \
+        对手 对外 对齐 自由 理由 到期 从业 和平 共和 饱和 参与 在线 存在 现在 成都 首都 都市 就业 成就 普及 涉及 应用 响应 反应 供应 适应 效应 应力 了解 \
+        目的 几何 把手 由来 路由 理由 有理数 对比 对话 绝对 相对 针对 面对 会话 会场 会费 聚会 上下文 上传 上限 以上 上班 上课 晚上 早上 上午 从事 从属 是非 于是 \
+        每股 每日 各地 各种 各类 与会 关于 由于 对于 把握 被子 就是 也许 都会";
+    let words = WHOLE.split_whitespace();
+    words.flat_map(|word| question.match_indices(word).map(move |(at, _)| at..at + word.len()))
 }
 
 /// Whether a word without spaces is too common to tell much.

@@ -1,0 +1,113 @@
+//! Whether what a line says is said of what the question names, and not of somebody or something else.
+
+use std::collections::BTreeSet;
+
+use super::asked::{Role, Wants};
+use super::evidence::{EVERYWHERE, Evidence};
+use super::kinds;
+use super::lines::Word;
+use super::words::{self, any_word};
+
+/// Share that must stand in the line itself if only the passage names what the question is about.
+const MIN_OWN: f32 = 0.6;
+
+impl Evidence<'_, '_> {
+    /// Whether nothing but its place among passages that all hold it ties a name to a line that holds little of what is asked.
+    fn is_far_from_names(&self, line: usize) -> bool {
+        const OTHERS: &str = "he she him her his hers er ihn ihm";
+        let far = |name: &BTreeSet<usize>| name.iter().all(|term| self.strength[line][*term] <= EVERYWHERE);
+        if self.asked.possessive && self.asked.names.iter().any(far) {
+            return true;
+        }
+        // A pronoun stands for what is named nearer, and how something is done is told where it is named.
+        let is_elsewhere = || {
+            let words = &self.reading.lines[line].words;
+            self.asked.wants == Wants::Manner || words.iter().any(|word| any_word(OTHERS, &word.lower))
+        };
+        if self.asked.names.iter().any(far) && (is_elsewhere() || self.is_about_others(line)) {
+            return true;
+        }
+        self.asked.names.iter().any(far) && self.own_share(line) < MIN_OWN
+            || (self.asked.names.iter().any(far)
+                && !self.asked.terms.iter().any(|term| term.role == Role::Relation))
+    }
+
+    /// Whether a line that does not name what the question is about speaks of somebody else: of who speaks or is spoken to, or of
+    /// another name where none is asked for.
+    fn is_about_others(&self, line: usize) -> bool {
+        const SPEAKERS: &str = "i me my mine we us our you your yours ich mich mir mein meine meinen meinem meiner wir uns unser unsere du dich dir dein deine";
+        let line = &self.reading.lines[line];
+        let is_speech = line.words.iter().any(|word| any_word(SPEAKERS, &word.lower));
+        let asks_for_names = matches!(self.asked.wants, Wants::Person | Wants::Place);
+        is_speech || (!asks_for_names && kinds::names_person(self.asked, line))
+    }
+
+    /// Whether somebody says the line of themselves, and only a line before names what the question is about.
+    fn is_said_by_others(&self, at: usize) -> bool {
+        let line = &self.reading.lines[at];
+        self.named_by[at].is_some()
+            && !self.holds_names_itself(at)
+            && line.words.iter().any(|word| any_word("i me my mine ich mich mir mein meine", &word.lower))
+    }
+
+    /// Whether what is asked of a name is in this line of another one: `the niece's sister` is not Ada's.
+    fn is_owned_by_others(&self, at: usize) -> bool {
+        let owned = self.asked.possessive || self.asked.of_name;
+        let Some(key) = self.asked.key.filter(|_| owned).map(|key| &self.asked.terms[key]) else {
+            return false;
+        };
+        let line = &self.reading.lines[at];
+        let keys = (1..line.words.len()).filter(|at| line.words[*at].root == key.root);
+        let mut owners = keys
+            .filter(|at| {
+                let before = line.text[..line.words[*at].at].trim_end();
+                before.ends_with("'s") || before.ends_with("’s")
+            })
+            .map(|at| &line.words[at - 1])
+            .peekable();
+        let is_asked = |word: &Word<'_>| {
+            let bare = word.lower.trim_end_matches("'s").trim_end_matches("’s");
+            self.asked
+                .terms
+                .iter()
+                .any(|term| term.role == Role::Name && (term.root == word.root || term.word == bare))
+        };
+        owners.peek().is_some() && owners.all(|owner| !is_asked(owner))
+    }
+
+    /// Whether the line is said by somebody else than by whom the question says that it is said.
+    fn is_not_said_by_speaker(&self, at: usize) -> bool {
+        const NEAR: usize = 4;
+        let Some(speaker) = &self.asked.speaker else { return false };
+        let words = &self.reading.lines[at].words;
+        let is_speaker = |word: &Word<'_>| {
+            speaker
+                .iter()
+                .any(|term| self.reading.roots.likeness(&self.asked.terms[*term].root, &word.root) > 0.0)
+        };
+        let says = |word: &Word<'_>| any_word(words::SPEECH, &word.lower);
+        if !self.asked.names.iter().all(|name| name.iter().any(|term| self.direct[at][*term] > 0.0)) {
+            return true;
+        }
+        let names: Vec<usize> = (0..words.len()).filter(|at| is_speaker(&words[*at])).collect();
+        let verbs = (0..words.len()).filter(|at| says(&words[*at]));
+        !verbs.into_iter().any(|verb| names.iter().any(|name| name.abs_diff(verb) <= NEAR))
+    }
+
+    /// Whether a question that denies is not answered by a line that denies: `Where are no ducks?`.
+    fn lacks_denial(&self, at: usize) -> bool {
+        let is_open =
+            !matches!(self.asked.wants, Wants::Reason | Wants::Manner | Wants::Truth | Wants::Meaning);
+        let words = &self.reading.lines[at].words;
+        self.asked.denies && is_open && !words.iter().any(|word| words::is_denial(&word.lower))
+    }
+
+    /// Whether the line tells what it tells of something else than the question asks about.
+    pub(super) fn is_of_others(&self, at: usize) -> bool {
+        self.is_far_from_names(at)
+            || self.is_owned_by_others(at)
+            || self.is_said_by_others(at)
+            || self.is_not_said_by_speaker(at)
+            || self.lacks_denial(at)
+    }
+}

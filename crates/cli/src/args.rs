@@ -177,6 +177,8 @@ pub(crate) enum Command {
     /// Measure retrieval and answers on questions with known answers
     #[command(subcommand)]
     Eval(EvalCommand),
+    /// Copy workspaces between data folders and databases
+    Copy(CopyArgs),
     /// Print the canonical state as JSON lines, and its hash
     Dump(DumpArgs),
     /// Check the store for damage and contradictions
@@ -404,6 +406,23 @@ pub(crate) enum CacheCommand {
         #[arg(long)]
         nodes: bool,
     },
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A place is a data folder, such as .graphloom or sqlite:.graphloom, or a database, such as postgres://HOST/NAME. Run the command \
+again to go on after an interruption, or to copy what was added since; nothing may write to the target meanwhile. At the end \
+both workspaces have the same hash, which `graphloom dump --hash` prints.")]
+pub(crate) struct CopyArgs {
+    /// Where the workspace is
+    #[arg(value_name = "FROM")]
+    pub(crate) from: String,
+    /// Where it is copied to; by default the place that the configuration names
+    #[arg(value_name = "TO")]
+    pub(crate) to: Option<String>,
+    /// Copy all workspaces of FROM, not only that of --workspace
+    #[arg(long)]
+    pub(crate) all: bool,
 }
 
 #[derive(Debug, Args)]

@@ -4,6 +4,7 @@ use std::error::Error;
 use std::io;
 
 use graphloom_core::{FilterError, LostEvidence, LostKind, ModelError, StoreError};
+use graphloom_engine::copy::CopyError;
 use graphloom_engine::edit::EditError;
 use graphloom_engine::index::{IndexError, ReadyGraphError};
 use graphloom_engine::query::{QueryError, QueryNote};
@@ -62,6 +63,9 @@ pub(crate) fn of(cause: &(dyn Error + 'static)) -> Option<String> {
     if let Some(set) = cause.downcast_ref() {
         return of_set(set);
     }
+    if let Some(copy) = cause.downcast_ref() {
+        return of_copy(copy);
+    }
     if let Some(JournalError::Busy { .. }) = cause.downcast_ref() {
         return Some("wait until the other run ends, or use another --out".to_owned());
     }
@@ -102,6 +106,20 @@ fn of_set(error: &SetError) -> Option<String> {
         SetError::Missing { file: CORPUS_FILE, .. } => format!("{remedy}; --workspace selects a workspace"),
         _ => remedy,
     })
+}
+
+fn of_copy(error: &CopyError) -> Option<String> {
+    match error {
+        CopyError::Store { error, .. } => of_store(error),
+        CopyError::Other { .. } => Some(
+            "copy to a place without this workspace; to replace it, delete it there first and copy again"
+                .to_owned(),
+        ),
+        CopyError::Unequal { .. } => {
+            Some("run the command again while nothing writes to either workspace".to_owned())
+        }
+        CopyError::Dump(_) => None,
+    }
 }
 
 fn of_store(error: &StoreError) -> Option<String> {

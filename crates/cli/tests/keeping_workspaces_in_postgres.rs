@@ -73,6 +73,29 @@ fn the_everyday_commands_work_and_the_state_is_that_of_a_file() {
 }
 
 #[test]
+fn a_workspace_is_copied_to_a_database_and_back_as_it_is() {
+    let here = InDatabase::new();
+    let file = Graphloom::new().with("GRAPHLOOM_WORKSPACE", here.workspace.as_str());
+    copy_lab(&file);
+    file.ok(&["add", "docs"]);
+    file.ok(&["graph", "edit", "Edda Corrin", "--description", "Chief executive since 2019."]);
+    file.ok(&["derive", "communities"]);
+    let hash = file.hash();
+    let url = here.database.url.as_str();
+    let copied = file.json(&["copy", ".graphloom", url]);
+    assert_eq!((&copied["hash"], &copied["present"]), (&json!(hash), &json!(0)), "{copied}");
+    assert_eq!(here.graphloom.hash(), hash);
+    here.graphloom.run(&["check"]).exits(0).says("no contradictions");
+    assert_eq!(here.graphloom.json(&["communities"]), file.json(&["communities"]));
+    assert_eq!(file.json(&["copy", ".graphloom", url])["copied"], json!(0), "a copy that is complete");
+    let back = Graphloom::new().with("GRAPHLOOM_WORKSPACE", here.workspace.as_str());
+    back.ok(&["copy", url]);
+    assert_eq!(back.hash(), hash);
+    back.run(&["check"]).exits(0);
+    assert_eq!(back.json(&["cost"]), file.json(&["cost"]));
+}
+
+#[test]
 fn an_add_that_is_killed_goes_on_where_it_was() {
     let here = InDatabase::new();
     let graphloom = &here.graphloom;

@@ -11,6 +11,7 @@ pub mod claims;
 mod commit;
 #[cfg(test)]
 mod conformance;
+pub mod copy;
 pub mod derive;
 pub mod edit;
 pub mod explore;

@@ -20,6 +20,18 @@ pub fn workspaces(config: &Config) -> Result<Arc<dyn Workspaces>> {
     }
 }
 
+/// All workspaces at an address: a data folder, also as `sqlite:FOLDER`, or a database as `postgres://...`.
+///
+/// # Errors
+///
+/// Those of [`workspaces`].
+pub fn workspaces_at(config: &Config, address: &str) -> Result<Arc<dyn Workspaces>> {
+    match address.starts_with("postgres://") || address.starts_with("postgresql://") {
+        true => database::workspaces(config, address),
+        false => Ok(Arc::new(FileWorkspaces::new(address.strip_prefix("sqlite:").unwrap_or(address)))),
+    }
+}
+
 #[cfg(feature = "postgres")]
 mod database {
     use std::collections::BTreeMap;

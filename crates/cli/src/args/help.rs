@@ -42,6 +42,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
             "cache",
             "check",
             "repair",
+            "copy",
             "dump",
             "parse",
             "completions",

@@ -10,6 +10,7 @@ mod communities;
 mod completions;
 mod config;
 mod contextualize;
+mod copy;
 mod cost;
 mod derive;
 mod doctor;
@@ -212,6 +213,7 @@ async fn dispatch(app: &App, command: &Command) -> anyhow::Result<Exit> {
         Command::Eval(command) => eval::run(app, command).await,
         Command::Dump(args) => dump::run(app, args).await,
         Command::Check => check::run(app).await,
+        Command::Copy(args) => copy::run(app, args).await,
         Command::Repair(args) => repair::run(app, args).await,
         Command::Parse(args) => parse::run(app.output, args),
         Command::Doctor => doctor::run(app).await,
@@ -286,6 +288,7 @@ fn building(command: &Command) -> Option<&BuildArgs> {
         | Command::Graph(_)
         | Command::Cache(_)
         | Command::Eval(_)
+        | Command::Copy(_)
         | Command::Dump(_)
         | Command::Check
         | Command::Doctor

@@ -15,7 +15,7 @@ const PAGE: usize = 1000;
 /// Rows of one kind in one order.
 pub trait Table: Clone + Send + Sync {
     /// What rows are ordered by; unique.
-    type Key: Clone + Send + Sync;
+    type Key: Clone + PartialEq + Send + Sync;
     /// What a row holds.
     type Row: Send;
 

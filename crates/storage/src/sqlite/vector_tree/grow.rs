@@ -2,8 +2,8 @@
 //!
 //! A tree made at once keeps a commit, and so all writers, waiting for seconds. So the tree of a kind begins empty when its
 //! vectors become many. Each commit puts its own vectors in, and some of the older ones in the order of their keys. Until all
-//! are in, the kind is searched exactly. As a commit puts in at least as many older vectors as new ones, the tree is complete
-//! before there are twice as many.
+//! are in, the kind is searched exactly. A commit puts in one older vector for every few new ones at least, which bounds how
+//! many there are by then.
 
 use graphloom_core::ItemKind;
 use rusqlite::{Connection, OptionalExtension, Result, params};
@@ -13,6 +13,10 @@ use super::descent::NodeReads;
 use super::node::{Form, Nodes};
 use super::put::Builder;
 use super::{TreeLimits, fell};
+
+/// New vectors of a commit for each older one that it puts into a growing tree: the price of the growth is a fraction of the
+/// commit's own, and a tree is complete before there are one more than so many times as many vectors.
+const NEW_FOR_OLDER: usize = 4;
 
 /// Begins the tree of a kind whose vectors are of `data`'s dimensions; returns its root.
 pub(super) fn begin(conn: &Connection, limits: TreeLimits, kind: ItemKind, data: &[u8]) -> Result<i64> {
@@ -36,7 +40,7 @@ pub(super) fn go_on(
     new: usize,
 ) -> Result<i64> {
     let Some(after) = after(conn, kind)? else { return Ok(root) };
-    let most = new.max(limits.grown_by);
+    let most = (new / NEW_FOR_OLDER).max(limits.grown_by);
     let mut select = conn.prepare_cached(
         "SELECT v.key, v.slot, x.data FROM vectors v JOIN vector_data x ON x.slot = v.slot
             WHERE v.kind = ?1 AND v.key > ?2 AND v.slot NOT IN (SELECT slot FROM vector_places)

@@ -237,10 +237,10 @@ fn a_kind_that_becomes_many_gets_its_tree_over_several_commits() {
 }
 
 #[test]
-fn a_growing_tree_is_complete_before_there_are_twice_as_many_vectors() {
-    let fixture = Fixture::new(TreeLimits { exact_vectors: 3000, ..READ_WHOLLY });
-    (0..10).for_each(|commit| fixture.put_all(600 * commit..600 * (commit + 1)));
-    assert_eq!(fixture.slots().len(), 6000);
+fn a_growing_tree_is_complete_before_there_are_five_times_as_many_vectors() {
+    let fixture = Fixture::new(TreeLimits { exact_vectors: 600, ..READ_WHOLLY });
+    (0..15).for_each(|commit| fixture.put_all(200 * commit..200 * (commit + 1)));
+    assert_eq!(fixture.slots().len(), 3000);
     assert_eq!(fixture.contradictions(), Vec::<String>::new());
 }
 

@@ -88,10 +88,10 @@ impl ContextPrompt {
 
     /// Whether it is still to be asked about a chunk that has `stored`.
     ///
-    /// - `anew`: whether a question that failed before is asked again.
-    pub(crate) fn is_open(&self, stored: Option<&ChunkContext>, anew: bool) -> bool {
+    /// - `again`: whether a question that failed before is asked again.
+    pub(crate) fn is_open(&self, stored: Option<&ChunkContext>, again: bool) -> bool {
         let known = stored.filter(|stored| stored.key == self.key);
-        known.is_none_or(|known| anew && known.failure().is_some())
+        known.is_none_or(|known| again && known.failure().is_some())
     }
 }
 

@@ -45,14 +45,14 @@ impl Run<'_> {
     /// graph together with the chunk's vector; the rest is returned. A chunk whose context fails keeps what it had before,
     /// else the failure is recorded with it.
     ///
-    /// - `anew`: whether to ask again what failed before, and to end chunk contexts where chunks are not contextualized any more. Of
+    /// - `again`: whether to ask about failed chunks once more, and to remove contexts that the setting no longer asks for. Of
     ///   a document that is being indexed they stay: somebody paid for them, and may have asked for them in another run.
     pub(in super::super) async fn contextualize(
         &self,
         job: &mut Job,
         document: &Document,
         chunks: &[Chunk],
-        anew: bool,
+        again: bool,
     ) -> Result<IndexedTexts, Stop> {
         let engine = self.engine;
         let snapshot = engine.store.snapshot().await?;
@@ -65,7 +65,7 @@ impl Run<'_> {
         for (at, wanted) in wanted.into_iter().enumerate() {
             match wanted {
                 ContextTask::Nothing => {
-                    if let Some(ended) = stored[at].take_if(|_| anew) {
+                    if let Some(ended) = stored[at].take_if(|_| again) {
                         contextualized.batch.remove_chunk_contexts.push(ended.chunk.clone());
                         if ended.text().is_some_and(|text| !text.is_empty()) {
                             contextualized.changed.push(ended.chunk);
@@ -76,7 +76,7 @@ impl Run<'_> {
                     contextualized.put(&mut stored[at], chunk_context(&chunks[at], key, HEADINGS, text));
                 }
                 ContextTask::Asked(question) => {
-                    if question.is_open(stored[at].as_ref(), anew) {
+                    if question.is_open(stored[at].as_ref(), again) {
                         questions.entry(question.key.clone()).or_insert((question, Vec::new())).1.push(at);
                     }
                 }

@@ -1,4 +1,4 @@
-//! Whether what a line says is said of what the question names, and not of somebody or something else.
+//! Whether a line speaks of what the question names, and not of another person or thing.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ impl Evidence<'_, '_> {
         if self.asked.possessive && self.asked.names.iter().any(far) {
             return true;
         }
-        // A pronoun stands for what is named nearer, and how something is done is told where it is named.
+        // A pronoun stands for what is named nearer, and a line says how something is done where it names it.
         let is_elsewhere = || {
             let words = &self.reading.lines[line].words;
             self.asked.wants == Wants::Manner || words.iter().any(|word| any_word(OTHERS, &word.lower))
@@ -32,7 +32,7 @@ impl Evidence<'_, '_> {
                 && !self.asked.terms.iter().any(|term| term.role == Role::Relation))
     }
 
-    /// Whether a line that does not name what the question is about speaks of somebody else: of who speaks or is spoken to, or of
+    /// Whether a line that does not name what the question is about speaks of another person: of who speaks or is spoken to, or of
     /// another name where none is asked for.
     fn is_about_others(&self, line: usize) -> bool {
         const SPEAKERS: &str = "i me my mine we us our you your yours ich mich mir mein meine meinen meinem meiner wir uns unser unsere du dich dir dein deine";
@@ -42,7 +42,7 @@ impl Evidence<'_, '_> {
         is_speech || (!asks_for_names && kinds::names_person(self.asked, line))
     }
 
-    /// Whether somebody says the line of themselves, and only a line before names what the question is about.
+    /// Whether speakers say the line of themselves, and only a line before names what the question is about.
     fn is_said_by_others(&self, at: usize) -> bool {
         let line = &self.reading.lines[at];
         self.named_by[at].is_some()
@@ -75,7 +75,7 @@ impl Evidence<'_, '_> {
         owners.peek().is_some() && owners.all(|owner| !is_asked(owner))
     }
 
-    /// Whether the line is said by somebody else than by whom the question says that it is said.
+    /// Whether the speaker of the line is another than the one that the question names.
     fn is_not_said_by_speaker(&self, at: usize) -> bool {
         const NEAR: usize = 4;
         let Some(speaker) = &self.asked.speaker else { return false };

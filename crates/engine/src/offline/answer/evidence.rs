@@ -360,7 +360,7 @@ fn held(reading: &Passages<'_>, term: &Term, key: Option<Wants>, line: &Line<'_>
             Role::Number => f32::from(u8::from(word.lower == term.word)),
             _ => reading.roots.likeness(&term.root, &word.root),
         };
-        // Who visits is not that somebody visits.
+        // A line that says only that a visit takes place does not name the visitor.
         let ends = |endings: &[&str]| {
             endings.iter().any(|ending| word.lower.ends_with(ending) && !term.word.ends_with(ending))
         };

@@ -163,7 +163,7 @@ pub(super) const QUANTITIES: &str = "rate number amount percentage share level t
 pub(super) const LOCATES: &str =
     "located situated based lies headquartered befindet befinden liegt liegen untergebracht steht";
 
-/// Words that say that somebody says or thinks something.
+/// Words for saying or thinking something.
 pub(super) const SPEECH: &str = "say says said saying ask asks asked answer answers answered reply replies replied cry cries cried shout shouts shouted exclaim \
     exclaims exclaimed tell tells told add adds added observed remarked returned think thinks thought whisper whispers whispered sagen sagt sagte fragt fragte \
     antwortet antwortete ruft rief meint meinte dachte erzählt erzählte";

@@ -1,4 +1,4 @@
-//! What each kind of verb says about an office, and what is said about one without a verb.
+//! What each kind of verb says about an office, and what a sentence says about one without a verb.
 
 use std::ops::Range;
 

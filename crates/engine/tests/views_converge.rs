@@ -340,6 +340,17 @@ proptest! {
     }
 }
 
+#[tokio::test]
+async fn a_new_version_prepared_under_a_higher_limit_of_chunks_gets_its_vectors() {
+    let steps = [
+        Step::Put(4, "Ada knows Ada. Ada was CEO of Ada in 2012. ".to_owned()),
+        Step::Put(4, "Ada knows the Dee. the Dee knows Eve's club. ".to_owned()),
+        Step::Interrupt(1),
+        Step::Slice { chunks: 1, records: 1 },
+    ];
+    play(memory(), Reader::Rules, &steps).await;
+}
+
 fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().build().expect("a runtime")
 }

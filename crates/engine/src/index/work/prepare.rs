@@ -59,7 +59,7 @@ impl Run<'_> {
             if let Some(stop) = self.halt(&job).await? {
                 return Err(stop);
             }
-            if job.state == JobState::Accepted {
+            if job.state == JobState::Accepted || self.lacks_vectors(&document, &chunks).await? {
                 let contextualized = self.contextualize(&mut job, &document, &chunks, false).await?;
                 self.embed_chunks(&mut job, &document, &chunks, contextualized).await?;
             }
@@ -72,6 +72,22 @@ impl Run<'_> {
             }
             Err(stop) => self.stop(&job, &document, stop).await,
         }
+    }
+
+    /// Whether a staged version became a large one after it was prepared, for the limit was higher then: its chunks wait for
+    /// vectors that the merge of a large one expects to be there.
+    async fn lacks_vectors(&self, document: &Document, chunks: &[Chunk]) -> Result<bool, StoreError> {
+        let most = self.engine.index.max_merge_chunks.max(1);
+        if document.visibility != Visibility::Staged || chunks.len() <= most {
+            return Ok(false);
+        }
+        for chunks in chunks.chunks(most) {
+            let items: Vec<ItemKey> = chunks.iter().map(|chunk| ItemKey::Chunk(chunk.id.clone())).collect();
+            if self.engine.store.snapshot().await?.vectors(&items).await?.iter().any(Option::is_none) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// How many of a document's chunks could not be contextualized.

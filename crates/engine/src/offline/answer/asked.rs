@@ -170,12 +170,17 @@ impl QuestionParts {
                 None => Role::Relation,
             };
             let counts = form.counted == Some(at) && role == Role::Relation;
-            let root = roots.root(bare);
-            let families = roots.families(&root);
-            let term = Term { word: bare.to_owned(), root, families, role, unspaced: false };
             let is_key = role == Role::Relation && form.key == Some(at);
             let place = at;
-            let at = asked.add(term);
+            // `delivery_days` is two words.
+            let mut parts = bare.split('_').filter(|part| !part.is_empty()).peekable();
+            let mut at = 0;
+            while let Some(part) = parts.next() {
+                at = asked.add(term(part, role, roots));
+                if let Some(name) = name.filter(|_| role != Role::Class && parts.peek().is_some()) {
+                    asked.names[name].insert(at);
+                }
+            }
             if let Some((_, other)) =
                 before.filter(|(end, other)| *end + 1 == place && *other != at && word.gap == " ")
             {
@@ -204,6 +209,9 @@ impl QuestionParts {
             Some(asked.names[at].clone()).filter(|name| !name.is_empty())
         });
         asked.names.retain(|name| !name.is_empty());
+        if let Some(word) = form.implied {
+            asked.key = Some(asked.add(term(word, Role::Relation, roots)));
+        }
         if matches!(asked.wants, Wants::Amount { .. }) {
             let is_other = asked
                 .terms
@@ -254,6 +262,9 @@ impl QuestionParts {
         is_held: &dyn Fn(&str) -> bool,
     ) {
         let asking = words::without_asking(question, self.language);
+        // What is asked of something stands directly before or behind the words that ask: `押金` of `需要交多少押金`.
+        let asks = words::asking_place(question);
+        let mut nearest: Option<(usize, usize)> = None;
         let mut offset = 0;
         for run in asking.split(|c: char| !has_no_spaces(c.encode_utf8(&mut [0; 4]))) {
             let start = offset + asking[offset..].find(run).unwrap_or(0);
@@ -278,9 +289,28 @@ impl QuestionParts {
                 if let Some(name) = name {
                     self.names[name].insert(at);
                 }
+                if let Some(asks) = asks.as_ref().filter(|_| role == Role::Relation) {
+                    let far = match place.start >= asks.end {
+                        true => place.start - asks.end,
+                        // `价格是多少` asks more of what is before, but only directly.
+                        false => asks.start.saturating_sub(place.end) * 2,
+                    };
+                    if nearest.is_none_or(|(known, _)| far < known) {
+                        nearest = Some((far, at));
+                    }
+                }
             }
         }
+        if self.language == Language::Chinese && !matches!(self.wants, Wants::Meaning | Wants::Truth) {
+            self.key = nearest.map(|(_, at)| at);
+        }
     }
+}
+
+fn term(word: &str, role: Role, roots: &Roots) -> Term {
+    let root = roots.root(word);
+    let families = roots.families(&root);
+    Term { word: word.to_owned(), root, families, role, unspaced: false }
 }
 
 /// Names and quotations of a question; the word that asks is none.

@@ -22,7 +22,9 @@ impl Evidence<'_, '_> {
         // A pronoun stands for what is named nearer, and a line says how something is done where it names it.
         let is_elsewhere = || {
             let words = &self.reading.lines[line].words;
-            self.asked.wants == Wants::Manner || words.iter().any(|word| any_word(OTHERS, &word.lower))
+            self.asked.wants == Wants::Manner
+                || self.reading.lines[line].begins_with_pronoun
+                || words.iter().any(|word| any_word(OTHERS, &word.lower))
         };
         if self.asked.names.iter().any(far) && (is_elsewhere() || self.is_about_others(line)) {
             return true;
@@ -46,6 +48,7 @@ impl Evidence<'_, '_> {
     fn is_said_by_others(&self, at: usize) -> bool {
         let line = &self.reading.lines[at];
         self.named_by[at].is_some()
+            && self.named_by[at] != line.turn
             && !self.holds_names_itself(at)
             && line.words.iter().any(|word| any_word("i me my mine ich mich mir mein meine", &word.lower))
     }

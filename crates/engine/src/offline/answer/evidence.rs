@@ -9,7 +9,7 @@ use super::asked::{QuestionParts, Role, Term, Wants};
 use super::kinds;
 use super::lines::{Line, LineForm, Word, lines};
 use super::roots::Roots;
-use super::words::{TIMES, any_word};
+use super::words::{GENERIC_NOUNS, LIMITS, TIMES, any_word};
 
 /// Lines before a line that it may refer to.
 const LOOK_BACK: usize = 3;
@@ -25,6 +25,8 @@ const REFERRED: f32 = 0.75;
 const REFERRED_AT_ONCE: f32 = 0.9;
 /// The same in the line before, which it does not refer to.
 const BEFORE: f32 = 0.5;
+/// What a name counts that a line before holds, where the line says `the company` or the like.
+const DESCRIBED: f32 = 0.6;
 /// What a word counts that was said before of the thing that the line is about.
 const SAID_BEFORE: f32 = 0.8;
 /// What a name counts that most passages hold, this one too.
@@ -167,7 +169,7 @@ impl<'r, 'a> Evidence<'r, 'a> {
                         passage.title.contains(&asked.word)
                             || passage.headings.iter().any(|heading| heading.contains(&asked.word))
                     }
-                    false => above.contains(&asked.root),
+                    false => above.iter().any(|root| reading.roots.likeness(&asked.root, root) > 0.0),
                 };
                 if in_title {
                     best = best.max(IN_TITLE);
@@ -184,9 +186,24 @@ impl<'r, 'a> Evidence<'r, 'a> {
                 self.strength[at][term] = best;
             }
             self.look_back(at);
+            self.take_speaker(at);
         }
         self.take_modifiers();
         self.take_addressees();
+    }
+
+    /// `I'm allergic to nuts` is about who says it.
+    fn take_speaker(&mut self, at: usize) {
+        let lines = &self.reading.lines;
+        let Some(turn) = lines[at].turn.filter(|_| lines[at].of_speaker) else { return };
+        let label = || lines[turn].words.iter().take(lines[turn].label_words);
+        for (term, asked) in self.asked.terms.iter().enumerate() {
+            let is_speaker = label().any(|word| self.reading.roots.likeness(&asked.root, &word.root) > 0.0);
+            if is_speaker && self.strength[at][term] < REFERRED_AT_ONCE {
+                self.strength[at][term] = REFERRED_AT_ONCE;
+                self.named_by[at] = Some(turn).filter(|turn| *turn != at);
+            }
+        }
     }
 
     /// `Your desk is in room 3` is about whom the letter is for.
@@ -289,14 +306,17 @@ impl<'r, 'a> Evidence<'r, 'a> {
             }
             // A pronoun within a line stands for what its own paragraph names.
             let refers = line.begins_with_pronoun || (connected && (line.refers || drops_subjects));
-            if !(refers || back == 1 && connected) {
+            let describes = !refers && connected && self.describes(at);
+            if !(refers || describes || back == 1 && connected) {
                 break;
             }
             for (term, asked) in self.asked.terms.iter().enumerate() {
                 let factor = match (refers, back) {
                     (true, 1) if line.begins_with_pronoun => REFERRED_AT_ONCE,
                     (true, _) => REFERRED - 0.05 * (back - 1) as f32,
-                    (false, _) => BEFORE,
+                    (false, _) if describes && asked.role == Role::Name => DESCRIBED,
+                    (false, 1) => BEFORE,
+                    (false, _) => 0.0,
                 };
                 let held = factor * self.direct[at - back][term];
                 self.before[at][term] = self.before[at][term].max(held);
@@ -309,6 +329,38 @@ impl<'r, 'a> Evidence<'r, 'a> {
             }
             connected = connected && before.goes_on;
         }
+    }
+
+    /// The line before that tells what the pronoun at the beginning of a line stands for, where the question asks about that.
+    pub(super) fn described_by(&self, at: usize) -> Option<usize> {
+        let line = &self.reading.lines[at];
+        let before = at.checked_sub(1).filter(|_| line.begins_with_pronoun)?;
+        let is_told = |term: &usize| {
+            self.direct[at][*term] == 0.0
+                && self.direct[before][*term] > 0.0
+                && self.before[at][*term] >= IS_THERE
+                && self.asked.terms[*term].role == Role::Relation
+        };
+        (0..self.asked.terms.len()).any(|term| is_told(&term)).then_some(before)
+    }
+
+    /// Whether a line speaks of something definite that it does not name: `The first crossing is`, `director of the company`.
+    fn describes(&self, at: usize) -> bool {
+        const BEGIN: &str =
+            "the its his her their this these der die das dieser diese dieses sein seine ihr ihre";
+        const FIRST: usize = 4;
+        let words = &self.reading.lines[at].words;
+        let is_asked = |word: &Word<'_>| {
+            let mut told =
+                self.asked.terms.iter().filter(|term| matches!(term.role, Role::Relation | Role::Class));
+            told.any(|term| self.reading.roots.likeness(&term.root, &word.root) > 0.0)
+        };
+        let begins = words.first().is_some_and(|word| any_word(BEGIN, &word.lower))
+            && words.iter().take(FIRST).skip(1).any(is_asked);
+        let generic = words
+            .windows(2)
+            .any(|pair| any_word("the this", &pair[0].lower) && any_word(GENERIC_NOUNS, &pair[1].lower));
+        begins || generic
     }
 
     /// Share of what is asked that the line holds, names aside; 1 where nothing but names is asked.
@@ -337,6 +389,17 @@ impl<'r, 'a> Evidence<'r, 'a> {
     }
 }
 
+/// Whether a line says that something is the most or least that may be, as the word of a question does.
+fn is_limit(term: &Term, line: &Line<'_>) -> bool {
+    let lower = || kinds::spaced(&line.text.to_lowercase());
+    LIMITS.iter().any(|(words, marks)| {
+        any_word(words, &term.word) && {
+            let text = lower();
+            marks.iter().any(|mark| text.contains(mark))
+        }
+    })
+}
+
 /// How far a term stands in a line: 1 as it is, less in other words, 0 not at all.
 ///
 /// - `key`: what is asked, if the term tells it; `new-born` does not tell of a birth.
@@ -346,9 +409,10 @@ fn held(reading: &Passages<'_>, term: &Term, key: Option<Wants>, line: &Line<'_>
             return 1.0;
         }
         let related = reading.roots.relatives(&term.families);
-        return if related.iter().any(|word| line.text.contains(word)) { OTHER_WORDS } else { 0.0 };
+        let is_there = related.iter().any(|word| line.text.contains(word)) || is_limit(term, line);
+        return if is_there { OTHER_WORDS } else { 0.0 };
     }
-    let mut best: f32 = 0.0;
+    let mut best: f32 = if is_limit(term, line) { OTHER_WORDS } else { 0.0 };
     let is_of = |word: &str| shares(&term.families, &reading.roots.families(&reading.roots.root(word)));
     let is_life = (is_of("born") || is_of("geboren")) && kinds::gives_life(line, false);
     let is_death = (is_of("died") || is_of("gestorben")) && kinds::gives_life(line, true);
@@ -365,7 +429,9 @@ fn held(reading: &Passages<'_>, term: &Term, key: Option<Wants>, line: &Line<'_>
             endings.iter().any(|ending| word.lower.ends_with(ending) && !term.word.ends_with(ending))
         };
         let may_be_person = matches!(key, Some(Wants::Person | Wants::Meaning));
+        // `order` is no agent of `ordered`.
         let is_agent = key.is_some()
+            && !term.word.starts_with(&word.lower)
             && match reading.language {
                 Language::English => ends(&DEEDS) || (ends(&AGENTS) && !may_be_person),
                 Language::German => word.is_capital() && ends(&AGENTS) && !may_be_person,

@@ -26,6 +26,8 @@ pub(super) struct Form {
     pub(super) measure: Option<String>,
     pub(super) acts: bool,
     pub(super) by_noun: bool,
+    /// A word that tells what is asked and that the question leaves out: `contain` of `What is in the box?`.
+    pub(super) implied: Option<&'static str>,
 }
 
 impl Form {
@@ -39,7 +41,9 @@ impl Form {
 
     fn unspaced(lower: &str) -> Self {
         let (wants, many) = words::wants_unspaced(lower);
-        Self { many, ..Self::new(wants) }
+        let measure = words::MEASURING_UNSPACED.iter().find(|word| lower.contains(**word));
+        let measure = measure.filter(|_| wants == Wants::Amount { measured: true });
+        Self { many, measure: measure.map(|word| (*word).to_owned()), ..Self::new(wants) }
     }
 
     fn new(wants: Wants) -> Self {
@@ -55,6 +59,7 @@ impl Form {
             measure: None,
             acts: false,
             by_noun: false,
+            implied: None,
         }
     }
 
@@ -75,6 +80,17 @@ impl Form {
                 let is_key =
                     |at: &usize| !(is_stop_word(word(*at)) || form.by_noun && words[*at].is_capital());
                 form.key = (at + 1..words.len()).find(is_key);
+                // `After whom is the reading room named?`, `Whom did the old smith marry?`
+                let last = words.len() - 1;
+                let is_participle = any_word("named called", word(last))
+                    || words[last].tag == UPOS::VERB && word(last).ends_with(['d', 'n']);
+                if form.by_noun && form.key.is_some_and(|key| key < last) && is_participle {
+                    form.by_noun = false;
+                    form.key = Some(last);
+                    form.telling.push(last);
+                } else if any_word("do does did", next) {
+                    form.key = main_verb(at, words);
+                }
                 form.many = any_word("are were", next)
                     && words.get(at + 2..).is_some_and(|rest| rest.iter().any(is_plural));
                 // `Who is Ada?`: what she is; `Who is the head?`: a person.
@@ -109,6 +125,13 @@ impl Form {
         if any_word("many much", next) {
             self.wants = Wants::Amount { measured: false };
             self.skipped.push(at + 1);
+            // `How much is a ticket?` asks for a price.
+            if next == "much"
+                && words.get(at + 2).is_some_and(|word| any_word("is are was were", &word.lower))
+            {
+                self.wants = Wants::Amount { measured: true };
+                self.measure = Some("expensive".to_owned());
+            }
             if next == "many" {
                 let nouns =
                     words.iter().enumerate().skip(at + 2).take_while(|(_, word)| !is_stop_word(&word.lower));
@@ -118,9 +141,12 @@ impl Form {
             self.wants = Wants::Amount { measured: true };
             self.measure = Some(next.to_owned());
             // `How long is it?` asks for a length, `How long did it take?` for a time.
-            if next == "long"
-                && words.iter().skip(at + 2).any(|word| word.tag == UPOS::VERB && !is_stop_word(&word.lower))
-            {
+            let helps =
+                words.get(at + 2).is_some_and(|word| any_word("do does did has have had will", &word.lower));
+            let lasts = words.iter().skip(at + 2).any(|word| {
+                word.tag == UPOS::VERB && !is_stop_word(&word.lower) || any_word(words::LASTING, &word.lower)
+            });
+            if next == "long" && (helps || lasts) {
                 self.measure = Some("lasting".to_owned());
             }
             self.skipped.push(at + 1);
@@ -168,7 +194,12 @@ impl Form {
         let start = noun;
         while words.get(noun + 1).is_some_and(|next| {
             let joins = words[noun].tag != UPOS::VERB || words[noun].lower.ends_with("ing");
-            next.gap == " " && matches!(next.tag, UPOS::NOUN) && !next.is_capital() && joins
+            // `Which ship replaces the ferry?`
+            let is_verb = next.lower.ends_with('s')
+                && words
+                    .get(noun + 2)
+                    .is_some_and(|behind| any_word("the a an its his her their", &behind.lower));
+            next.gap == " " && matches!(next.tag, UPOS::NOUN) && !next.is_capital() && joins && !is_verb
         }) {
             noun += 1;
         }
@@ -176,10 +207,19 @@ impl Form {
         self.class.extend(start..=noun);
         // `Which river flooded the town?`
         self.key = Some(noun + 1).filter(|at| {
-            words.get(*at).is_some_and(|verb| verb.tag == UPOS::VERB && !is_stop_word(&verb.lower))
+            words.get(*at).is_some_and(|verb| {
+                (verb.tag == UPOS::VERB
+                    || verb.lower.ends_with('s')
+                        && words.get(at + 1).is_some_and(|next| is_stop_word(&next.lower)))
+                    && !is_stop_word(&verb.lower)
+            })
         });
         self.many |= is_plural(head);
         self.wants = noun_wants(&head.lower);
+        // `Which days is it open?`
+        if self.wants == Wants::Time {
+            self.many = false;
+        }
         if self.wants == Wants::Person && self.many {
             self.wants = Wants::Thing;
         }
@@ -201,7 +241,19 @@ impl Form {
         if first.tag == UPOS::VERB && first.lower.ends_with("ed") {
             return;
         }
-        if any_word("in on at under behind inside above for from with", &first.lower) {
+        if any_word("in inside", &first.lower) {
+            self.implied = Some("contain");
+            return;
+        }
+        if any_word("on at under behind above for from with", &first.lower) {
+            return;
+        }
+        // `What is Ada's profession?` asks what she is.
+        if rest.last().is_some_and(|last| any_word("job profession occupation trade", &last.lower))
+            && rest.len() > 1
+        {
+            self.wants = Wants::Meaning;
+            self.skipped.push(from + rest.len() - 1);
             return;
         }
         let binds = rest
@@ -313,10 +365,10 @@ impl Form {
             "was" if any_word("ist sind war waren", next) => {
                 let rest = words.get(at + 2..).unwrap_or_default();
                 let nouns: Vec<&Token<'_>> = rest.iter().filter(|word| word.is_capital()).collect();
-                let binds = rest
-                    .iter()
-                    .skip(1)
-                    .any(|word| any_word("der des von vom eines einer in im am beim für", &word.lower));
+                let binds = rest.last().is_some_and(|last| last.lower == "tun")
+                    || rest
+                        .iter()
+                        .any(|word| any_word("der des von vom eines einer in im am beim für", &word.lower));
                 let wants = nouns.first().map_or(Wants::Thing, |noun| noun_wants_german(&noun.lower));
                 form.wants = match wants {
                     Wants::Thing if !binds && (1..=2).contains(&nouns.len()) => Wants::Meaning,
@@ -352,7 +404,7 @@ impl Form {
 
 /// The verb of a German question: a participle or infinitive at its end, else what stands behind the word that asks and its noun.
 fn main_verb_german(asking: usize, form: &Form, words: &[Token<'_>]) -> Option<usize> {
-    const LIGHT: &str = "heißt hieß kostet kostete gibt gab dauert dauerte kommt kam macht machte geht ging steht stand liegt lag bedeutet \
+    const LIGHT: &str = "gilt gelten galt galten beträgt betragen betrug heißt hieß kostet kostete gibt gab dauert dauerte kommt kam macht machte geht ging steht stand liegt lag bedeutet \
         gehört gehören hat haben hatte findet finden";
     let may_be = |at: &usize| {
         let word = &words[*at];
@@ -375,7 +427,7 @@ fn main_verb_german(asking: usize, form: &Form, words: &[Token<'_>]) -> Option<u
 /// Verbs that tell little alone are none.
 fn main_verb(asking: usize, words: &[Token<'_>]) -> Option<usize> {
     const HELPS: &str = "do does did is are was were";
-    const LIGHT: &str = "take takes took taken have has had get gets got go goes went gone come comes came happen happened need needs \
+    const LIGHT: &str = "become becomes became take takes took taken have has had get gets got go goes went gone come comes came happen happened need needs \
         mean means contain contains cost costs weigh weighs look looks call called name named know known say says said do done use used \
         belong belongs stand stands";
     let helps = (asking + 1..words.len()).find(|at| any_word(HELPS, &words[*at].lower))?;
@@ -387,14 +439,17 @@ fn main_verb(asking: usize, words: &[Token<'_>]) -> Option<usize> {
     };
     let first_lower =
         (helps + 1..words.len()).find(|at| !words[*at].is_capital() && words[*at].lower != "the");
-    let behind_name = first_lower.filter(|at| !passive && words[at - 1].is_capital() && may_be(at));
+    let behind_name = first_lower
+        .filter(|at| !passive && words[at - 1].is_capital() && words[*at].gap == " " && may_be(at));
     behind_name.or_else(|| {
         (helps + 2..words.len()).filter(may_be).find(|at| {
             let word = &words[*at];
             let ends = words.get(at + 1).is_none_or(|next| is_stop_word(&next.lower));
+            // `the silver watch belong` has one verb.
+            let is_noun = words.get(at + 1).is_some_and(|next| next.tag == UPOS::VERB && next.gap == " ");
             let participle =
                 ["ed", "en"].iter().any(|ending| word.lower.ends_with(ending)) || word.lower == "made";
-            word.tag == UPOS::VERB && (!passive || ends && participle)
+            word.tag == UPOS::VERB && if passive { ends && participle } else { !is_noun }
         })
     })
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::super::lexicon::is_stop_word;
 use super::super::scripts::has_no_spaces;
-use super::asked::{Role, Wants};
+use super::asked::{Role, Term, Wants};
 use super::evidence::{EVERYWHERE, Evidence, IN_TITLE, IS_THERE};
 use super::kinds;
 use super::lines::{Line, LineForm, Word};
@@ -18,6 +18,8 @@ const MAX_ANSWER_BYTES: usize = 1200;
 const UNMARKED: u8 = 7;
 /// Share of what is asked that a line must hold to be an answer.
 const MIN_HELD: f32 = 0.7;
+/// The same where it holds all but one word of what is asked.
+const MIN_HELD_BUT_ONE: f32 = 0.5;
 /// The same where nothing but these words shows that it is one.
 const MIN_HELD_UNTYPED: f32 = 0.78;
 /// The same for yes or no.
@@ -140,8 +142,14 @@ impl Evidence<'_, '_> {
         const NEAR_VERB: usize = 14;
         const NEAR_PLACE: usize = 8;
         let line = &self.reading.lines[at];
+        if self.is_own_speaker(at) {
+            return true;
+        }
         if let (None, Some(measure)) = (self.asked.key, &self.asked.measure) {
-            return line.begins_with_pronoun || self.is_measured_near_name(line, measure);
+            return line.begins_with_pronoun
+                || kinds::labels_measure(self.asked, line)
+                || self.is_below_asked(at)
+                || self.is_measured_near_name(line, measure);
         }
         let Some(key) = self.asked.key.map(|key| &self.asked.terms[key]) else { return true };
         if line.form == LineForm::Row || key.unspaced {
@@ -153,13 +161,20 @@ impl Evidence<'_, '_> {
         let keys: Vec<usize> =
             line.words.iter().enumerate().filter(|(_, word)| is_key(word)).map(|(place, _)| place).collect();
         if keys.is_empty() {
-            let is_part = matches!(line.form, LineForm::Item) || line.begins_with_pronoun;
+            let is_part =
+                matches!(line.form, LineForm::Item) || line.begins_with_pronoun || self.is_below_asked(at);
             return self.asked.wants != Wants::Person || is_part || kinds::is_label(self.asked, line);
         }
         let near_verb = if self.asked.wants == Wants::Place { NEAR_PLACE } else { NEAR_VERB };
         let most = if self.asked.by_noun { NEAR_NOUN } else { near_verb };
         let found = match self.asked.wants {
-            Wants::Person => self.places_of_names(line),
+            Wants::Person => {
+                const NEAR_ROLE: usize = 4;
+                let near = |place: &usize| keys.iter().any(|key| key.abs_diff(*place) <= NEAR_ROLE);
+                let is_done = !(self.asked.by_noun || self.asked.possessive || self.asked.of_name);
+                let roles = kinds::roles(self.asked, line).into_iter().filter(|at| is_done && near(at));
+                self.places_of_names(line).into_iter().chain(roles).collect()
+            }
             Wants::Place if line.text.contains(" | ") || kinds::is_label(self.asked, line) => return true,
             Wants::Place => kinds::places(self.asked, line),
             _ => return true,
@@ -173,6 +188,39 @@ impl Evidence<'_, '_> {
         found.any(|place| keys.iter().any(|key| key.abs_diff(place) <= most && !is_parted(*key, place)))
     }
 
+    /// Whether a line is one of the first below a heading that holds a word of what is asked.
+    fn is_below_asked(&self, at: usize) -> bool {
+        const FIRST: usize = 2;
+        let lines = &self.reading.lines;
+        let Some(&heading) = lines[at].headings.last() else { return false };
+        let tells =
+            |(held, term): (&f32, &Term)| *held > 0.0 && matches!(term.role, Role::Relation | Role::Class);
+        at - heading <= FIRST && self.direct[heading].iter().zip(&self.asked.terms).any(tells)
+    }
+
+    /// Whether a line says what is asked of who says it, who is not named in the question: `I cleared the logs`.
+    fn is_own_speaker(&self, at: usize) -> bool {
+        const NEAR: usize = 3;
+        let line = &self.reading.lines[at];
+        let Some(turn) = line.turn.filter(|_| self.asked.wants == Wants::Person && line.of_speaker) else {
+            return false;
+        };
+        let speaker = &self.reading.lines[turn];
+        let is_asked = |word: &Word<'_>| self.asked.terms.iter().any(|term| term.root == word.root);
+        if speaker.words.iter().take(speaker.label_words).any(is_asked) {
+            return false;
+        }
+        let is_self = |word: &Word<'_>| any_word("i i'm i'll i've i'd ich", &word.lower);
+        let selves = || (0..line.words.len()).filter(|at| is_self(&line.words[*at]));
+        let Some(key) = self.asked.key.map(|key| &self.asked.terms[key]) else {
+            return selves().next().is_some();
+        };
+        let is_key = |word: &Word<'_>| {
+            self.reading.roots.likeness(&key.root, &word.root) > 0.0 || key.is_related(word)
+        };
+        selves().any(|own| line.words.iter().skip(own + 1).take(NEAR).any(is_key))
+    }
+
     /// The words of a line that are part of a name that the question does not hold.
     fn places_of_names(&self, line: &Line<'_>) -> Vec<usize> {
         let names = kinds::names(self.asked, line);
@@ -182,7 +230,12 @@ impl Evidence<'_, '_> {
                     .iter()
                     .any(|name| name.split(|c: char| !c.is_alphanumeric()).any(|part| part == word.text))
         };
-        (0..line.words.len()).filter(|at| is_name(&line.words[*at])).collect()
+        // `written in Rust` names no person.
+        let is_inside = |at: usize| {
+            self.asked.wants == Wants::Person
+                && at.checked_sub(1).is_some_and(|at| any_word("in at near", &line.words[at].lower))
+        };
+        (0..line.words.len()).filter(|at| is_name(&line.words[*at]) && !is_inside(*at)).collect()
     }
 
     /// Whether the number that is asked for stands near to a word of what is measured.
@@ -215,7 +268,31 @@ impl Evidence<'_, '_> {
                     || self.before[line][term] < self.strength[line][term]
                     || self.asked.terms[term].unspaced)
         };
-        key.is_none_or(is_there) && self.asked.key.is_none_or(is_own)
+        (key.is_none_or(is_there) || self.holds_all_but_one(line)) && self.asked.key.is_none_or(is_own)
+    }
+
+    /// Whether a line itself holds what is asked for by its kind, the word that tells it, and all other words but one.
+    ///
+    /// Questions describe in other words what a text says; what they ask for stands there as it is.
+    fn holds_all_but_one(&self, line: usize) -> bool {
+        const MIN_DIRECT: usize = 2;
+        let is_typed = match self.asked.wants {
+            Wants::Person | Wants::Time | Wants::Place | Wants::Reason => self.asked.key.is_some(),
+            Wants::Amount { .. } => {
+                self.asked.key.is_some() || self.asked.counted.is_some() || self.asked.measure.is_some()
+            }
+            Wants::Manner | Wants::Meaning | Wants::Thing | Wants::Truth => false,
+        };
+        let is_own = |term: usize| self.direct[line][term] > 0.0;
+        let relations: Vec<usize> = (0..self.asked.terms.len())
+            .filter(|term| self.asked.terms[*term].role == Role::Relation)
+            .collect();
+        let direct = relations.iter().filter(|term| is_own(**term)).count();
+        let missing = relations.iter().filter(|term| self.strength[line][**term] < IS_THERE).count();
+        is_typed
+            && [self.asked.key, self.asked.counted].into_iter().flatten().all(is_own)
+            && direct >= MIN_DIRECT
+            && missing <= 1
     }
 
     /// Whether a line, with what is above it, holds all that is asked, but one word of many, where no verb tells what is asked.
@@ -283,10 +360,9 @@ impl Evidence<'_, '_> {
         let line = &self.reading.lines[at];
         self.asked.wants == Wants::Thing
             && classes.peek().is_some()
-            && line.form != LineForm::Row
             && !has_no_spaces(line.text)
             && !classes.any(|(_, held)| *held >= IS_THERE)
-            && !(self.holds_names_itself(at) && self.names_near_relation(line))
+            && !(line.form != LineForm::Row && self.holds_names_itself(at) && self.names_near_relation(line))
     }
 
     /// Whether a name that shares no word with one of the question, a code or a quotation stands near to what is asked of it.
@@ -342,11 +418,17 @@ impl Evidence<'_, '_> {
             Wants::Thing | Wants::Manner | Wants::Reason => MIN_HELD_UNTYPED,
             Wants::Person | Wants::Time | Wants::Place | Wants::Amount { .. } | Wants::Meaning => MIN_HELD,
         };
+        let least = if self.holds_all_but_one(at) { MIN_HELD_BUT_ONE } else { least };
         let own = self.direct[at]
             .iter()
             .zip(&self.asked.terms)
             .any(|(held, term)| *held > 0.0 && (term.role != Role::Common || line.begins_with_pronoun));
-        let own = own || kinds::tells_measure(self.asked, line);
+        let typed =
+            matches!(self.asked.wants, Wants::Person | Wants::Time | Wants::Place | Wants::Amount { .. });
+        let own = own
+            || kinds::tells_measure(self.asked, line)
+            || self.is_below_asked(at)
+            || line.begins_with_pronoun && typed;
         let bare = !self
             .asked
             .terms
@@ -372,6 +454,7 @@ impl Evidence<'_, '_> {
         let next = self.reading.lines.get(at + 1).filter(|next| next.passage == line.passage);
         let of_kind = match self.asked.wants {
             Wants::Meaning => kinds::means(self.asked, line),
+            Wants::Person if self.is_own_speaker(at) => true,
             _ => kinds::holds(self.asked, line, next) && self.is_near_key(at),
         };
         of_kind.then(|| LineScore { line: at, score: self.score(at, held), held })

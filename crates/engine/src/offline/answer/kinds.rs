@@ -27,13 +27,43 @@ const COUNTED_WORDS: usize = 4;
 /// - `next`: the line behind it, which may hold the reason of what it says.
 pub(super) fn holds(asked: &QuestionParts, line: &Line<'_>, next: Option<&Line<'_>>) -> bool {
     match asked.wants {
-        Wants::Person => !names(asked, line).is_empty() || holds_surname(asked, line),
+        Wants::Person => {
+            !names(asked, line).is_empty() || holds_surname(asked, line) || !roles(asked, line).is_empty()
+        }
         Wants::Time => holds_time(asked, line),
-        Wants::Place => holds_place(asked, line) || is_label(asked, line),
+        Wants::Place => holds_place(asked, line) || is_label(asked, line) || is_address(asked, line),
         Wants::Amount { measured } => holds_amount(asked, line, measured),
         Wants::Reason => gives_reason(line.text) || next.is_some_and(|next| begins_reason(next.text)),
         Wants::Manner | Wants::Thing | Wants::Truth | Wants::Meaning => new_words(asked, line) >= 1,
     }
+}
+
+/// Whether a line gives a value below a label that tells what a question measures: `Weight: 3 kg`.
+pub(super) fn labels_measure(asked: &QuestionParts, line: &Line<'_>) -> bool {
+    const MAX_CHARS: usize = 30;
+    let Some((label, value)) = line.text.split_once([':', '：']) else { return false };
+    let Some(measure) = &asked.measure else { return false };
+    let told_by = words::MEASURES.iter().find(|(words, _, _)| any_word(words, measure));
+    let is_told = |told_by: &str| match has_no_spaces(line.text) {
+        true => told_by.split_whitespace().any(|word| label.contains(word)),
+        false => line
+            .words
+            .iter()
+            .take_while(|word| word.at < label.len())
+            .any(|word| any_word(told_by, &word.lower)),
+    };
+    label.chars().count() <= MAX_CHARS
+        && !value.trim().is_empty()
+        && told_by.is_some_and(|(_, told_by, _)| is_told(told_by))
+}
+
+/// Whether a line is an address behind a name: `Halden Ltd., 4 Mill Lane, Ludlow`.
+fn is_address(asked: &QuestionParts, line: &Line<'_>) -> bool {
+    const MIN_PARTS: usize = 3;
+    let parts: Vec<&str> = line.text.split(", ").collect();
+    let begins = line.words.first().is_some_and(|word| !is_new(asked, word));
+    let is_part = |part: &&&str| part.starts_with(|c: char| c.is_uppercase() || c.is_ascii_digit());
+    begins && parts.len() >= MIN_PARTS && parts.iter().filter(is_part).count() == parts.len()
 }
 
 /// Whether a line gives a value below a label that the question holds: `Number of employees: 212`.
@@ -88,6 +118,12 @@ pub(super) fn names(asked: &QuestionParts, line: &Line<'_>) -> Vec<String> {
     });
     found.extend(named.map(|phrase| phrase.text).filter(|name| is_new(name)));
     found
+}
+
+/// The words of a line that name a person or body by what it is: `my grandfather`.
+pub(super) fn roles(asked: &QuestionParts, line: &Line<'_>) -> Vec<usize> {
+    let is_role = |word: &Word<'_>| any_word(words::ROLES, &word.lower) && is_new(asked, word);
+    (0..line.words.len()).filter(|at| is_role(&line.words[*at])).collect()
 }
 
 /// Whether what may be a Chinese name begins somewhere in a line: a surname behind a mark, a word that binds or calls, or a word of
@@ -176,11 +212,19 @@ fn is_year(word: &str) -> bool {
 fn holds_time(asked: &QuestionParts, line: &Line<'_>) -> bool {
     if has_no_spaces(line.text) {
         let with_number = ["年", "月", "日", "时", "点", "周", "天", "号", "期", "月期"];
-        return new_numbers(asked, line.text)
-            .any(|behind| with_number.iter().any(|unit| behind.starts_with(unit)))
+        // `周四`, `十八点`, `读书月`
+        let in_words = line.text.char_indices().any(|(at, c)| {
+            let next = line.text[at + c.len_utf8()..].chars().next();
+            let unit = if c == '周' { "一二三四五六日天末" } else { "点月号日年" };
+            (c == '周' || "一二三四五六七八九十".contains(c)) && next.is_some_and(|next| unit.contains(next))
+        });
+        return in_words
+            || new_numbers(asked, line.text)
+                .any(|behind| with_number.iter().any(|unit| behind.starts_with(unit)))
             || ["世纪", "年代", "去年", "今年", "次年"].iter().any(|word| line.text.contains(word));
     }
-    line.words.iter().enumerate().any(|(at, word)| {
+    const BEFORE: &str = "after before within until till by every nach vor bis alle binnen";
+    line.words.iter().enumerate().skip(line.label_words).any(|(at, word)| {
         let capital_month = !is_month(&word.lower) || word.is_capital();
         let day = line
             .words
@@ -188,7 +232,11 @@ fn holds_time(asked: &QuestionParts, line: &Line<'_>) -> bool {
             .is_some_and(|next| is_month(&next.lower) || any_word(words::TIMES, &next.lower));
         let is_ordinal = word.has_digit() && word.lower.ends_with("th");
         let is_time = capital_month && word.lower != "uhr" && any_word(words::TIMES, &word.lower);
-        is_new(asked, word) && (is_year(&word.lower) || is_ordinal || (word.has_digit() && day) || is_time)
+        let is_number = || word.has_digit() || any_word(words::NUMBERS, &word.lower);
+        let is_since =
+            at.checked_sub(1).is_some_and(|at| any_word(BEFORE, &line.words[at].lower)) && is_number();
+        is_new(asked, word)
+            && (is_year(&word.lower) || is_ordinal || (word.has_digit() && day) || is_time || is_since)
     })
 }
 
@@ -265,8 +313,30 @@ fn counter(question: &str) -> Option<char> {
     places.filter_map(|(_, behind)| behind.chars().next()).find(|c| COUNTERS.contains(*c))
 }
 
+/// Whether a number of a Chinese line has a unit of what a question measures.
+fn measures_unspaced(asked: &QuestionParts, measure: &str, text: &str) -> bool {
+    const DIGITS: &str = "一二两三四五六七八九十百千半";
+    let Some((_, _, dimensions)) = words::MEASURES.iter().find(|(words, _, _)| any_word(words, measure))
+    else {
+        return true;
+    };
+    let dimensions =
+        words::DIMENSIONS_CHINESE.iter().filter(|(dimension, _)| any_word(dimensions, dimension));
+    let units: Vec<&str> = dimensions.flat_map(|(_, units)| units.iter().copied()).collect();
+    let lower = text.to_lowercase();
+    let is_unit = |behind: &str| units.iter().any(|unit| behind.trim_start().starts_with(unit));
+    let in_words =
+        lower.char_indices().any(|(at, c)| DIGITS.contains(c) && is_unit(&lower[at + c.len_utf8()..]));
+    // `每周` tells how often.
+    let often = lower.match_indices('每').any(|(at, every)| is_unit(&lower[at + every.len()..]));
+    new_numbers(asked, &lower).any(is_unit) || in_words || often
+}
+
 fn holds_amount(asked: &QuestionParts, line: &Line<'_>, measured: bool) -> bool {
     let roots = Roots::of(asked.language);
+    if let Some(measure) = asked.measure.as_deref().filter(|_| has_no_spaces(line.text)) {
+        return measures_unspaced(asked, measure, line.text);
+    }
     if has_no_spaces(line.text) {
         const COUNTS: &str = "个名位座家人年月天次级种条项倍吨米克元万亿周日分秒小層层套台部辆艘岁册本份公平";
         if let Some(counter) = counter(&asked.lower) {
@@ -284,7 +354,13 @@ fn holds_amount(asked: &QuestionParts, line: &Line<'_>, measured: bool) -> bool 
         let is_date = |behind: &&str| (behind.starts_with('年') && !measured) || behind.starts_with('月');
         return new_numbers(asked, line.text).any(|behind| !is_date(&behind)) || in_words;
     }
-    line.words.iter().enumerate().any(|(at, word)| {
+    // `3. The frame was closed` counts nothing.
+    let numbered = line.text.starts_with(|c: char| c.is_ascii_digit())
+        && [". ", ") "]
+            .iter()
+            .any(|mark| line.text.trim_start_matches(|c: char| c.is_ascii_digit()).starts_with(mark));
+    let first = line.label_words.max(usize::from(numbered));
+    line.words.iter().enumerate().skip(first).any(|(at, word)| {
         if !is_new(asked, word) {
             return false;
         }
@@ -326,6 +402,7 @@ fn holds_amount(asked: &QuestionParts, line: &Line<'_>, measured: bool) -> bool 
 
 /// Whether the number at a place of a line is what `measure` asks for: by its unit, or by a word that tells it.
 fn measures(measure: &str, line: &Line<'_>, at: usize) -> bool {
+    const NEAR: usize = 3;
     let Some((_, told_by, dimensions)) =
         words::MEASURES.iter().find(|(words, _, _)| any_word(words, measure))
     else {
@@ -342,6 +419,16 @@ fn measures(measure: &str, line: &Line<'_>, at: usize) -> bool {
     if unit.is_some_and(of_other) {
         return false;
     }
+    // `74 metres long` tells nothing of a width.
+    let is_other = |word: &Word<'_>| {
+        words::MEASURES
+            .iter()
+            .any(|(_, told, of)| of == dimensions && *told != *told_by && any_word(told, &word.lower))
+    };
+    let near = line.words.iter().skip(at + 1).take(NEAR);
+    if near.into_iter().any(is_other) && !tells_measure_by(told_by, line) {
+        return false;
+    }
     let has_unit = unit.is_some();
     let is_year = is_year(&line.words[at].lower) && !has_unit;
     has_unit || (!is_year && tells_measure_by(told_by, line))
@@ -354,6 +441,9 @@ pub(super) fn measured_places(measure: &str, line: &Line<'_>) -> Vec<usize> {
 }
 
 fn tells_measure_by(told_by: &str, line: &Line<'_>) -> bool {
+    if has_no_spaces(line.text) {
+        return told_by.split_whitespace().any(|word| line.text.contains(word));
+    }
     line.words.iter().any(|word| any_word(told_by, &word.lower))
 }
 
@@ -429,6 +519,9 @@ pub(super) fn means(asked: &QuestionParts, line: &Line<'_>) -> bool {
             })
         });
     }
+    if line.form == LineForm::Row && explains(asked, line) {
+        return true;
+    }
     let subject: Vec<&str> = asked
         .terms
         .iter()
@@ -447,10 +540,23 @@ pub(super) fn means(asked: &QuestionParts, line: &Line<'_>) -> bool {
     starts.into_iter().any(|first| {
         let end = (first..line.words.len()).take_while(|at| is_subject(*at)).last().unwrap_or(first);
         let held: HashSet<&str> = line.words[first..=end].iter().map(|word| word.root.as_str()).collect();
-        let is_whole = line.form == LineForm::Row
-            || subject.len() > MAX_SUBJECT
-            || whole_subject.iter().all(|root| held.contains(root));
+        let is_whole = subject.len() > MAX_SUBJECT || whole_subject.iter().all(|root| held.contains(root));
         is_whole && means_at(asked, line, &lower, first, end)
+    })
+}
+
+/// Whether one of the first cells of a row holds what is to be defined, so that the others say more of it.
+fn explains(asked: &QuestionParts, row: &Line<'_>) -> bool {
+    const FIRST: usize = 2;
+    let mut end = 0;
+    row.text.split(" | ").take(FIRST).any(|cell| {
+        let start = end;
+        end += cell.len() + " | ".len();
+        let words = || row.words.iter().filter(|word| (start..end).contains(&word.at));
+        let in_cell = |term: &Term| words().any(|word| word.root == term.root);
+        let mut fixed = asked.terms.iter().filter(|term| matches!(term.role, Role::Name | Role::Number));
+        let mut told = asked.terms.iter().filter(|term| term.role != Role::Common);
+        row.text.contains(" | ") && told.any(in_cell) && fixed.all(in_cell)
     })
 }
 

@@ -1,12 +1,14 @@
 //! Passages as lines: sentences with the headings above them.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use unicode_segmentation::UnicodeSegmentation;
 
+use super::super::scripts::has_no_spaces;
 use super::Passage;
 use super::roots::Roots;
-use super::words::{PRONOUNS, any_word};
+use super::words::{PRONOUNS, SPEAKERS, any_word};
 use crate::text::sentences;
 
 /// Sentences read of one passage, at most.
@@ -36,6 +38,12 @@ pub(super) struct Line<'a> {
     pub(super) begins_with_pronoun: bool,
     /// Whether it speaks to its reader, as letters do.
     pub(super) addresses: bool,
+    /// Whether it speaks of who says it.
+    pub(super) of_speaker: bool,
+    /// The line with which its turn in a conversation begins: `[09:14] Ada: I have it.`
+    pub(super) turn: Option<usize>,
+    /// How many of its first words only say when and by whom it is said; 0 where no turn begins.
+    pub(super) label_words: usize,
 }
 
 /// What kind of line it is.
@@ -80,9 +88,55 @@ impl Word<'_> {
 pub(super) fn lines<'a>(passages: &[Passage<'a>], roots: &Roots) -> Vec<Line<'a>> {
     let mut found = Vec::new();
     for (passage, Passage { text, .. }) in passages.iter().enumerate() {
+        let first = found.len();
         read(passage, text, roots, &mut found);
+        take_turns(&mut found, first);
     }
     found
+}
+
+/// Finds the turns of a conversation among the lines from `first` on.
+fn take_turns(lines: &mut [Line<'_>], first: usize) {
+    const MIN_TURNS: usize = 3;
+    let labels: Vec<(usize, usize, &str)> = (first..lines.len())
+        .filter_map(|at| speaker(&lines[at]).map(|(name, words)| (at, words, name)))
+        .collect();
+    let names: BTreeSet<&str> = labels.iter().map(|(_, _, name)| *name).collect();
+    // Labels of values do not come again.
+    if labels.len() < MIN_TURNS || names.len() < 2 || names.len() == labels.len() {
+        return;
+    }
+    for (at, words, _) in labels {
+        lines[at].turn = Some(at);
+        lines[at].label_words = words;
+    }
+    for at in first + 1..lines.len() {
+        let before = lines[at - 1].turn;
+        if lines[at].turn.is_none() && !matches!(lines[at].form, LineForm::Heading(_)) {
+            lines[at].turn = before;
+        }
+    }
+}
+
+/// Who says a line, and how many words stand before what is said: `[2031-05-02 09:14] Ada Byron: Hello`.
+fn speaker<'a>(line: &Line<'a>) -> Option<(&'a str, usize)> {
+    const MAX_NAME_WORDS: usize = 3;
+    let is_time = |c: char| {
+        c.is_ascii_digit()
+            || matches!(c, '[' | ']' | '(' | ')' | ':' | '-' | '/' | '.' | ',' | ' ' | 'T' | '*')
+    };
+    let text = line.text;
+    let bare = text.trim_start_matches(is_time);
+    let (name, _) = bare.split_once([':', '：'])?;
+    let name = name.trim_end_matches(|c: char| is_time(c));
+    let parts: Vec<&str> = name.split_whitespace().collect();
+    let is_name = |part: &&str| {
+        part.starts_with(|c: char| c.is_uppercase() || has_no_spaces(c.encode_utf8(&mut [0; 4])))
+            && part.chars().all(|c| c.is_alphabetic() || matches!(c, '.' | '-' | '\''))
+    };
+    let fits = (1..=MAX_NAME_WORDS).contains(&parts.len()) && parts.iter().all(is_name);
+    let end = text.len() - bare.len() + name.len();
+    fits.then(|| (name, line.words.iter().take_while(|word| word.at < end).count()))
 }
 
 fn read<'a>(passage: usize, text: &'a str, roots: &Roots, found: &mut Vec<Line<'a>>) {
@@ -105,7 +159,13 @@ fn read<'a>(passage: usize, text: &'a str, roots: &Roots, found: &mut Vec<Line<'
         let ends_line = text[range.end..].starts_with(['\n', '\r']) || range.end == text.len();
         let form = match fenced {
             true => LineForm::Code,
-            false => form(line, starts_line && ends_line, &text[range.end..], range.start == 0),
+            false => {
+                let below_title = found.last().is_some_and(|before: &Line<'_>| {
+                    before.passage == passage && matches!(before.form, LineForm::Heading(_))
+                });
+                let opens = range.start == 0 || is_blank_line(gap) || below_title;
+                form(line, starts_line && ends_line, &text[range.end..], range.start == 0, opens)
+            }
         };
         if let LineForm::Heading(level) = form {
             trail.retain(|(above, _)| *above < level);
@@ -115,13 +175,18 @@ fn read<'a>(passage: usize, text: &'a str, roots: &Roots, found: &mut Vec<Line<'
         let personal = |word: &Word<'_>| any_word("he she his her him they their them", &word.lower);
         let refers = first.into_iter().any(|word| any_word(PRONOUNS, &word.lower))
             || words.iter().any(personal)
+            || words.last().is_some_and(|last| last.lower == "it")
+            || begins_with_one(&words)
             || ["他", "她", "它", "该", "其", "此后", "之后", "毕业后"]
                 .iter()
                 .any(|word| line.contains(word));
-        let begins_with_pronoun = words.iter().take(2).any(|word| any_word(PRONOUNS, &word.lower));
+        let begins_with_pronoun =
+            words.iter().take(2).any(|word| any_word(PRONOUNS, &word.lower)) || begins_with_one(&words);
         let addresses = words
             .iter()
             .any(|word| any_word("you your yours dein deine deinen ihr ihre ihren sie", &word.lower));
+        let of_speaker = words.iter().any(|word| any_word(SPEAKERS, &word.lower))
+            || (has_no_spaces(line) && line.contains('我'));
         let headings = trail.iter().map(|(_, at)| *at).collect();
         if let LineForm::Heading(level) = form {
             trail.push((level, found.len()));
@@ -138,15 +203,26 @@ fn read<'a>(passage: usize, text: &'a str, roots: &Roots, found: &mut Vec<Line<'
             refers,
             begins_with_pronoun,
             addresses,
+            of_speaker,
+            turn: None,
+            label_words: 0,
         });
     }
+}
+
+/// Whether one of the first words stands for a thing named before, as in `A new one costs more`.
+fn begins_with_one(words: &[Word<'_>]) -> bool {
+    const FIRST: usize = 4;
+    const BEFORE: &str = "a the this that another each every";
+    let begins = words.first().is_some_and(|word| any_word(BEFORE, &word.lower));
+    begins && words.iter().take(FIRST).skip(1).any(|word| any_word("one ones", &word.lower))
 }
 
 fn is_blank_line(gap: &str) -> bool {
     gap.replace('\r', "").matches('\n').count() >= 2
 }
 
-fn form(line: &str, alone: bool, behind: &str, is_first: bool) -> LineForm {
+fn form(line: &str, alone: bool, behind: &str, is_first: bool, opens: bool) -> LineForm {
     if line.starts_with('#') {
         let level = line.bytes().take_while(|byte| *byte == b'#').count();
         return LineForm::Heading(u8::try_from(level).unwrap_or(u8::MAX));
@@ -166,7 +242,7 @@ fn form(line: &str, alone: bool, behind: &str, is_first: bool) -> LineForm {
     let open = !bare.ends_with(['.', '!', ':', '。', '！', '：', ';', '；', ',', '，', '…']);
     let is_short = line.chars().count() <= MAX_HEADING_CHARS;
     let before_blank = is_blank_line(&behind[..behind.len() - behind.trim_start().len()]);
-    if alone && open && is_short && (before_blank || is_first) && !behind.trim().is_empty() {
+    if alone && opens && open && is_short && (before_blank || is_first) && !behind.trim().is_empty() {
         return LineForm::Heading(if is_first { 1 } else { 7 });
     }
     LineForm::Prose

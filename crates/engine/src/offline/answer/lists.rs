@@ -184,17 +184,28 @@ pub(super) fn answered_question(evidence: &Evidence<'_, '_>) -> Option<Vec<usize
             && evidence.has_key(at)
     };
     let direct = |at: usize| evidence.direct[at].iter().sum::<f32>();
+    let with_titles = |at: usize| evidence.strength[at].iter().sum::<f32>();
     // A name alone is asked about in many ways.
     let tells = |role: Role| !matches!(role, Role::Name | Role::Common);
     if evidence.asked.measure.is_some() || !evidence.asked.terms.iter().any(|term| tells(term.role)) {
         return None;
     }
-    let best =
-        (0..lines.len()).filter(|at| asks(*at) && direct(*at) >= 0.75 * evidence.asked.terms.len() as f32);
+    let best = (0..lines.len()).filter(|at| {
+        let count = evidence.asked.terms.len() as f32;
+        asks(*at) && with_titles(*at) >= 0.75 * count && direct(*at) >= 0.5 * count
+    });
     let question = best.max_by(|one, other| direct(*one).total_cmp(&direct(*other)).then(other.cmp(one)))?;
     let next = lines.get(question + 1)?;
-    let answers =
-        next.passage == lines[question].passage && matches!(next.form, LineForm::Prose | LineForm::Item);
+    let asks_the_same = evidence.reading.ask(lines[question].text).wants == evidence.asked.wants;
+    let is_of_kind = match evidence.asked.wants {
+        Wants::Person | Wants::Time | Wants::Place | Wants::Amount { .. } | Wants::Reason => {
+            asks_the_same || kinds::holds(evidence.asked, next, None)
+        }
+        Wants::Thing | Wants::Manner | Wants::Meaning | Wants::Truth => asks_the_same,
+    };
+    let answers = next.passage == lines[question].passage
+        && matches!(next.form, LineForm::Prose | LineForm::Item)
+        && is_of_kind;
     let heading = matches!(lines[question].form, LineForm::Heading(_));
     answers.then(|| {
         let mut found: Vec<usize> = (!heading).then_some(question).into_iter().collect();

@@ -121,7 +121,11 @@ fn single(evidence: &Evidence<'_, '_>, compares: bool) -> Option<Vec<usize>> {
 /// A line with what it cannot be understood without: the line that names what it speaks of, the list that it announces, the
 /// reason behind it.
 fn whole(evidence: &Evidence<'_, '_>, line: usize) -> Vec<usize> {
-    let mut found: Vec<usize> = evidence.named_by[line].into_iter().collect();
+    let mut found: Vec<usize> =
+        evidence.named_by[line].or_else(|| evidence.described_by(line)).into_iter().collect();
+    // Who says it.
+    let spoken = &evidence.reading.lines[line];
+    found.extend(spoken.turn.filter(|turn| spoken.of_speaker && *turn < line && !found.contains(turn)));
     found.push(line);
     let announced = lists::announced(evidence, line);
     let next = evidence.reading.lines.get(line + 1);

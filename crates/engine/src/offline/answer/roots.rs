@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 use rust_stemmers::{Algorithm, Stemmer};
 
 use super::super::languages::Language;
+use super::words::any_word;
 
 /// Letters that a root keeps when an ending that makes another kind of word is cut off.
 const MIN_ROOT: usize = 4;
@@ -86,7 +87,13 @@ impl Roots {
             return 1.0;
         }
         let compounds = matches!(self.language, Language::German | Language::Dutch);
+        // `Vorsitz` is no `Sitz`.
+        const PREFIXES: &str =
+            "vor auf an ab aus bei ein mit nach über um unter zu ver be ge ent er zer miss un wider hinter";
         let is_part = |long: &str, short: &str| {
+            if long.strip_suffix(short).is_some_and(|prefix| any_word(PREFIXES, prefix)) {
+                return false;
+            }
             let is_head = short.len() >= HEAD && long.len() >= short.len() + HEAD && long.ends_with(short);
             is_head || (short.len() >= COMPOUND && (long.ends_with(short) || long.starts_with(short)))
         };
@@ -228,6 +235,71 @@ const ENGLISH_FAMILIES: &[&str] = &[
     "company firm",
     "nationality citizen",
     "population inhabitants residents",
+    "clean cleans cleaned cleaning wash washes washed wipe wiped brush brushed scrub",
+    "store stores stored storage keep keeps kept",
+    "connect connects connected attach attached plug plugged",
+    "rent rents rented hire hires hired lease leased",
+    "injure injured injury injuries wounded hurt",
+    "arrest arrested detained",
+    "elect elects elected election vote voted votes",
+    "resign resigns resigned retire retires retired quit",
+    "host hosts hosted",
+    "move moves moved relocate relocated",
+    "play plays played player perform performs performed performance performer",
+    "translate translates translated translator translation",
+    "paint paints painted painter painting",
+    "compose composes composed composer",
+    "fund funds funded finance financed finances sponsor sponsored donated",
+    "damage damaged damages destroy destroyed destroys ruined",
+    "last lasts lasted duration",
+    "burn burns burned burnt fire",
+    "flee fled escape escapes escaped",
+    "accept accepts accepted approve approves approved agree agreed adopt adopted",
+    "reject rejects rejected refuse refuses refused",
+    "propose proposes proposed proposal suggest suggests suggested",
+    "guarantee warranty",
+    "failure problem malfunction error fault",
+    "phone telephone",
+    "email e-mail",
+    "password passphrase",
+    "update updates updated upgrade upgraded",
+    "licence license licensed licenced",
+    "colour color",
+    "storey floor",
+    "profit earnings",
+    "revenue turnover sales",
+    "deputy vice",
+    "guest guests visitor visitors attendees",
+    "postpone postponed postpones delay delayed delays",
+    "shop store",
+    "meal dish food",
+    "gift present",
+    "ill sick illness disease",
+    "bury buried buries grave tomb",
+    "kill kills killed murder murdered shot",
+    "wake wakes woke woken",
+    "help helps helped assist assists assisted",
+    "preview show",
+    "raise raises raised collect collected collects",
+    "solo soloist solist sing sings sang sung singer",
+    "conduct conducts conducted conductor",
+    "voyage journey trip crossing passage",
+    "lift elevator",
+    "pupil student",
+    "picture image photo photograph",
+    "responsible charge handles handle handled organise organises organize organizes oversees",
+    "stop stops stopped discontinue discontinued discontinues cancel cancels cancelled canceled suspended dropped",
+    "fit fits hold holds held capacity takes seats seat accommodate accommodates carry carries",
+    "gram grams g",
+    "kilogram kilograms kilo kilos kg",
+    "minute minutes min",
+    "rescue rescues rescued save saves saved",
+    "stick sticks stuck jam jams jammed",
+    "contain contains contained containing hold holds held include includes included inside",
+    "ticket tickets admission entry",
+    "deadline until by",
+    "stay stays stayed remain remains remained",
+    "pay pays paid payment payments",
 ];
 
 const GERMAN_FAMILIES: &[&str] = &[
@@ -285,6 +357,30 @@ const GERMAN_FAMILIES: &[&str] = &[
     "stattfinden findet statt",
     "schwimmen schwamm geschwommen",
     "zweck ziel aufgabe",
+    "reinigen reinigt gereinigt säubern sauber putzen geputzt spülen waschen gewaschen reinigung",
+    "benutzen benutzt verwenden verwendet nutzen nutzt gebrauchen",
+    "öffnen öffnet geöffnet offen öffnungszeiten",
+    "wechseln wechselt gewechselt austauschen ausgetauscht ersetzen ersetzt tauschen",
+    "prüfen prüft geprüft kontrollieren überprüfen kontrolliert",
+    "einschalten eingeschaltet anschalten starten startet inbetriebnahme",
+    "befestigen befestigt einhängen hängen hängt montieren montiert",
+    "verantwortlich zuständig kümmert betreut",
+    "ausleihen ausgeliehen leihen verleiht verliehen leihfrist ausleihe entleihen",
+    "zahlen zahlt bezahlen bezahlt gezahlt kostet",
+    "retten rettete gerettet",
+    "finden gefunden fand",
+    "verletzen verletzt verletzte verletzung",
+    "sperren gesperrt sperrung",
+    "ziehen umziehen zog umgezogen",
+    "beruf arbeitete tätig",
+    "gewährleistung garantie",
+    "störung fehler defekt",
+    "telefon telefonnummer rufnummer",
+    "beschließen beschlossen beschloss entschied entschieden",
+    "vorschlagen vorgeschlagen vorschlag schlug",
+    "stehlen stahl gestohlen diebstahl",
+    "bauzeit baudauer",
+    "schlüssel schlüssels",
 ];
 
 const CHINESE_FAMILIES: &[&str] = &[
@@ -313,6 +409,20 @@ const CHINESE_FAMILIES: &[&str] = &[
     "客户 顾客",
     "主营业务 业务",
     "步骤 方法 流程",
+    "清洗 清洁 洗",
+    "费用 花费 耗资 花了 投资",
+    "负责 主持 承担 管理",
+    "举行 举办 召开",
+    "获得 荣获 夺得 取得",
+    "开放 营业 开门",
+    "关闭 闭馆 关门 休息",
+    "重量 净重 多重",
+    "老师 教练 师傅",
+    "来自 籍贯 故乡",
+    "电话 客服 热线",
+    "结束 截止 完工",
+    "参加 报名 加入",
+    "建造 始建 建于 修建 建的",
 ];
 
 #[cfg(test)]

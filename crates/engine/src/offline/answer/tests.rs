@@ -288,3 +288,107 @@ proptest! {
         }
     }
 }
+
+#[track_caller]
+fn check_in(title: &str, text: &str, question: &str, expected: &[&str]) {
+    let passage = Passage { text, title, headings: &[] };
+    let reply = reply(question, &[passage]);
+    let Reply::Answer(quotes) = &reply else { panic!("{question}: {reply:?}") };
+    let texts: Vec<&str> = quotes.iter().map(|quote| &text[quote.range.clone()]).collect();
+    assert_eq!(texts, expected, "{question}");
+}
+
+#[test]
+fn who_speaks_in_a_conversation_is_whom_i_and_my_stand_for() {
+    let chat = "[09:14] Ines: The demo is moved to Thursday.\n[09:16] Magda: The server was down. I cleared the old logs.\n\
+        [09:20] Ines: Thanks! Cake tomorrow, I'm allergic to nuts.\n[09:21] Olek: My wife Sigrid bakes it. It is in the grey cupboard.";
+    check_in(
+        "",
+        chat,
+        "Who cleared the old logs?",
+        &["[09:16] Magda: The server was down.", "I cleared the old logs."],
+    );
+    check_in(
+        "",
+        chat,
+        "What is Ines allergic to?",
+        &["[09:20] Ines: Thanks!", "Cake tomorrow, I'm allergic to nuts."],
+    );
+    check_in("", chat, "Who is Olek's wife?", &["[09:21] Olek: My wife Sigrid bakes it."]);
+}
+
+#[test]
+fn labels_and_headings_tell_what_is_asked() {
+    let manual = "# Halden G2 grinder\n\n## Data\n\nPower: 165 W\nWeight: 3.4 kg\nNoise level: 71 dB\n\n## Warranty\n\n24 months from the date of purchase.\n\n\
+        ## Use\n\nThe burrs should be replaced after 400 kg of coffee. The cleaning brush is red.\n\n## Maker\n\nHalden Ltd., 4 Mill Lane, Ludlow, England.";
+    check_in("", manual, "How heavy is the grinder?", &["Weight: 3.4 kg"]);
+    check_in("", manual, "How loud is the Halden G2?", &["Noise level: 71 dB"]);
+    check_in(
+        "",
+        manual,
+        "How long is the warranty of the Halden G2?",
+        &["24 months from the date of purchase."],
+    );
+    check_in(
+        "",
+        manual,
+        "When do the burrs have to be replaced?",
+        &["The burrs should be replaced after 400 kg of coffee."],
+    );
+    check_in("", manual, "Where is Halden based?", &["Halden Ltd., 4 Mill Lane, Ludlow, England."]);
+}
+
+#[test]
+fn a_row_answers_only_with_a_column_that_is_asked_for() {
+    let table = "item: desk lamp | supplier: Lumina | price: 18.50\nitem: office chair | supplier: Sedia | price: 139.00";
+    let passage = Passage { text: table, title: "stock", headings: &[] };
+    assert!(!matches!(reply("What colour is the office chair?", &[passage]), Reply::Answer(_)));
+    check_in(
+        "stock",
+        table,
+        "Who supplies the office chair?",
+        &["item: office chair | supplier: Sedia | price: 139.00"],
+    );
+}
+
+#[test]
+fn a_definite_noun_stands_for_the_name_in_the_line_before() {
+    let news = "Brannoch Lines ordered the ferry Aurelia. \"We cut our emissions,\" said Moira Brannoch, managing director of the company. \
+        The first crossing is planned for May 2035.";
+    check_in(
+        "",
+        news,
+        "When is the first crossing of the Aurelia planned?",
+        &["Brannoch Lines ordered the ferry Aurelia.", "The first crossing is planned for May 2035."],
+    );
+}
+
+#[test]
+fn another_measure_of_the_same_unit_answers_nothing() {
+    let text = "Die Brücke ist 74 Meter lang und aus Holz.";
+    let passage = Passage { text, title: "", headings: &[] };
+    assert!(!matches!(reply("Wie breit ist die Brücke?", &[passage]), Reply::Answer(_)));
+    check_in("", text, "Wie lang ist die Brücke?", &[text]);
+}
+
+#[test]
+fn what_is_in_a_thing_needs_a_line_about_its_content() {
+    let story = "Under a tree they dug up a chest. It held no gold, but forty letters.";
+    check_in(
+        "",
+        story,
+        "What was in the chest?",
+        &["Under a tree they dug up a chest.", "It held no gold, but forty letters."],
+    );
+    let passage = Passage { text: "Under a tree they dug up a chest.", title: "", headings: &[] };
+    assert!(!matches!(reply("What was in the chest?", &[passage]), Reply::Answer(_)));
+}
+
+#[test]
+fn one_word_of_a_question_may_be_said_in_other_words() {
+    let minutes = "Present: Bea, Colin. The gate is locked from dusk on again. Gus keeps the spare key.";
+    check_in("", minutes, "Who keeps the spare key of the gate?", &["Gus keeps the spare key."]);
+    let passage = Passage { text: minutes, title: "", headings: &[] };
+    assert!(!matches!(reply("Who made the spare key of the gate?", &[passage]), Reply::Answer(_)));
+    check_in("", "儿童证最多借六本。期刊只能在馆内阅读。", "儿童一次能借几本？", &["儿童证最多借六本。"]);
+}

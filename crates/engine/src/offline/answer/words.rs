@@ -11,15 +11,14 @@ pub(super) fn any_word(list: &str, word: &str) -> bool {
 }
 
 /// After `how`: what is measured.
-pub(super) const MEASURES_ENGLISH: &str = "long old tall high large big small far deep wide heavy fast often thick expensive hot cold strong late soon quickly slow";
-pub(super) const MEASURES_GERMAN: &str =
-    "lang lange alt groß hoch weit breit tief schwer schnell oft häufig teuer warm stark klein dick spät";
+pub(super) const MEASURES_ENGLISH: &str = "long old tall high large big small far deep wide heavy loud noisy bright powerful fast often thick expensive hot cold strong late soon quickly slow";
+pub(super) const MEASURES_GERMAN: &str = "lang lange alt groß hoch weit breit tief schwer laut schnell oft häufig teuer warm stark klein dick spät";
 
 pub(super) const AMOUNTS_ENGLISH: &str = "price prices cost costs rate number amount percentage share population size length height width \
     depth weight area distance speed temperature revenue income profit turnover salary allowance budget capacity age duration voltage \
     power score total fee fine tax ratio count sum wage loss sales range diameter volume density pressure";
 pub(super) const TIMES_ENGLISH: &str =
-    "year years date day month century decade time deadline hour weekday season birthday";
+    "days dates months year years date day month century decade time deadline hour weekday season birthday";
 pub(super) const PLACES_ENGLISH: &str =
     "city town country village place location county state continent region province birthplace hometown";
 pub(super) const PERSONS_ENGLISH: &str = "person man woman author writer director founder president chairman chairwoman ceo mayor inventor \
@@ -41,7 +40,7 @@ pub(super) const PLURAL_VERBS_GERMAN: &str = "sind waren haben hatten werden wur
 pub(super) const COMMON_ENGLISH: &str = "name names named call called tell give given show find explain mean means meaning say said know known thing things way ways \
     kind kinds type types sort many much more most less least different used use using make made makes get got gets go goes went come came take took people \
     person please document documents text example actually really often usually well still even now today good great important year years \
-    date day days time times place places part parts number numbers currently exactly question answer department team responsible charge company firm new old next other others further additional also ever both whole entire";
+    date day days time times place places part parts number numbers currently exactly question answer department team company firm new old next other others further additional also ever both whole entire";
 /// German words too common to tell much.
 pub(super) const COMMON_GERMAN: &str = "gibt gab geben name namen heißt heißen jahr jahre jahren tag tage ort orte stadt mensch menschen person personen art arten \
     teil teile zahl anzahl genau eigentlich ungefähr wichtig wichtigsten ersten erste erster erstes letzte letzten neu neue neuen neuer alt alte alten groß große \
@@ -111,7 +110,19 @@ pub(super) const MEASURES: &[(&str, &str, &str)] = &[
     ("long lang", "long length lang länge", "length"),
     ("lasting lange", "long last lasts lasted duration dauert dauerte dauer lang lange", "time length"),
     ("tall", "tall height", "length"),
-    ("high hoch", "tall high height hoch höhe", "length money"),
+    ("high hoch", "tall high height hoch höhe", "length money heat pressure share"),
+    ("loud noisy laut", "loud noise noisy sound laut lautstärke geräusch schallpegel", "sound"),
+    ("powerful", "power powerful", "power"),
+    ("bright", "bright brightness light", "light"),
+    ("多重", "重量 净重 体重 毛重 重", "weight"),
+    ("多长时间 多久", "历时 期限", "time"),
+    ("多长", "全长 长度 长", "length time"),
+    ("多高", "高度 身高 海拔 高", "length"),
+    ("多深", "深度 深", "length"),
+    ("多宽", "宽度 宽", "length"),
+    ("多远", "距离 相距 远", "length"),
+    ("多快", "速度 时速", "length"),
+    ("多大", "面积 容量 大小 年龄 适用", "area volume age length weight"),
     ("old alt", "old age aged alt alter", ""),
     (
         "large big small groß klein",
@@ -123,7 +134,7 @@ pub(super) const MEASURES: &[(&str, &str, &str)] = &[
     ("heavy schwer", "heavy weigh weighs weighed weight schwer wiegt gewicht", "weight"),
     ("fast quickly schnell slow", "fast speed quick schnell", "length time"),
     ("often häufig oft", "often every times once twice oft häufig alle mal jede jeden", "time"),
-    ("expensive teuer", "cost costs price expensive teuer kostet kostete preis", "money"),
+    ("expensive teuer", "cost costs price worth value fee expensive teuer kostet kostete preis", "money"),
     ("hot cold warm", "hot cold warm temperature temperatur degrees grad", "heat"),
     ("late spät soon", "late until spät bis within", "time"),
     ("strong stark", "strong force stark stärke", "weight"),
@@ -147,7 +158,30 @@ pub(super) const DIMENSIONS: &[(&str, &str)] = &[
     ("data", "mb gb kb tb bytes"),
     ("area", "hectares acres square hektar quadratmeter percent prozent"),
     ("heat", "degrees grad celsius"),
+    ("pressure", "bar hpa psi pascal"),
+    ("share", "percent prozent"),
+    ("sound", "db decibel decibels dezibel"),
+    ("power", "w kw watt watts hp horsepower ps"),
+    ("light", "lumen lumens lux"),
 ];
+
+/// The same in Chinese, directly behind a number.
+pub(super) const DIMENSIONS_CHINESE: &[(&str, &[&str])] = &[
+    ("weight", &["千克", "公斤", "克", "斤", "吨", "kg", "g"]),
+    ("time", &["年", "个月", "月", "天", "周", "星期", "小时", "个小时", "分钟", "秒", "日"]),
+    ("length", &["米", "公里", "千米", "厘米", "毫米", "里", "m", "km", "cm", "mm"]),
+    ("area", &["平方", "亩", "公顷", "㎡"]),
+    ("volume", &["升", "毫升", "立方", "l", "ml", "gb", "mb"]),
+    ("age", &["岁", "周岁"]),
+];
+
+/// Words of Chinese questions that measure; longer ones first.
+pub(super) const MEASURING_UNSPACED: &[&str] =
+    &["多长时间", "多久", "多重", "多长", "多高", "多深", "多宽", "多远", "多快", "多大"];
+
+/// Nouns for what lasts.
+pub(super) const LASTING: &str = "warranty guarantee trial period term contract break pause meeting course film movie flight journey trip \
+    tour voyage stay visit notice session lesson wait training sentence validity lease season war reign ceremony concert";
 
 /// Words between a name and the word before that is no other name.
 pub(super) const TITLES: &str =
@@ -170,7 +204,7 @@ pub(super) const SPEECH: &str = "say says said saying ask asks asked answer answ
 
 /// Whether a word denies.
 pub(super) fn is_denial(word: &str) -> bool {
-    const DENIALS: &str = "no not none never nobody nothing neither nor without except cannot nicht nie niemals niemand nichts ohne außer";
+    const DENIALS: &str = "off unavailable no not none never nobody nothing neither nor without except cannot nicht nie niemals niemand nichts ohne außer";
     any_word(DENIALS, word) || word.ends_with("n't") || word.ends_with("n’t") || word.starts_with("kein")
 }
 
@@ -188,6 +222,70 @@ pub(super) const BEFORE_PLACES: &str = "in at near from of to on above under beh
 /// Words that stand for what a sentence before names.
 pub(super) const PRONOUNS: &str = "he she it they him her his hers its their theirs them this these that such er sie es ihn ihm ihr ihre ihren ihrem ihrer sein seine seinen \
     seinem seiner dieser diese dieses diesem diesen dessen deren dort dabei dazu davon damals daraufhin then there il elle ils elles ce cette él ella";
+
+/// Words by which speakers speak of themselves.
+pub(super) const SPEAKERS: &str =
+    "i i'm i'll i've i'd me my mine myself ich mich mir mein meine meinen meinem meiner";
+
+/// Nouns that name a person or body by what it is to others or does.
+pub(super) const ROLES: &str = "grandfather grandmother grandson granddaughter mother father brother sister son daughter uncle aunt cousin nephew niece wife husband \
+    friend neighbour neighbor teacher pupil student students baker smith blacksmith captain cook chef king queen mayor farmer nurse doctor officer \
+    soldier sailor priest bishop gardener driver keeper caretaker shepherd fisherman thief policeman inspector technician county council city state government \
+    university ministry donors volunteers members parents tenants residents customers company großvater großmutter mutter vater bruder schwester \
+    sohn tochter onkel tante freund freundin lehrer lehrerin schüler bäcker schmied kapitän koch köchin könig königin bürgermeister bürgermeisterin \
+    bauer arzt ärztin pfarrer gärtner fahrer hausmeister stadt gemeinde land landkreis verein mitglieder vorsitzende vorsitzenden kassenwart vorstand";
+
+/// Words for the most that something may be, and what says so.
+pub(super) const LIMITS: &[(&str, &[&str])] = &[
+    (
+        "maximum max maximal most longest largest limit limited upper höchstens maximale maximalen höchste größte 最长 最多 最大 最高 上限",
+        &[
+            "at most",
+            "up to",
+            "no more than",
+            "not more than",
+            "beyond",
+            "maximum",
+            "limited to",
+            "limit",
+            "max.",
+            "höchstens",
+            "maximal",
+            "bis zu",
+            "nicht mehr als",
+            "不超过",
+            "不要超过",
+            "不得超过",
+            "不能超过",
+            "最多",
+            "最长",
+            "最大",
+            "上限",
+            "至多",
+        ],
+    ),
+    (
+        "minimum min minimal least shortest smallest mindestens minimale mindeste 最少 最低 最小 最短 至少",
+        &[
+            "at least",
+            "no less than",
+            "minimum",
+            "or more",
+            "mindestens",
+            "至少",
+            "不少于",
+            "不低于",
+            "最少",
+            "最低",
+            "以上",
+        ],
+    ),
+];
+
+/// Nouns that stand for a name said before: `the company`.
+pub(super) const GENERIC_NOUNS: &str = "company firm town city village island river school club association society museum library ship ferry vessel boat film \
+    book novel album song device appliance machine product tool program device building bridge tower house hotel church man woman boy girl \
+    author artist king queen author team group bank factory project festival event station route line service";
 
 /// Characters and words that ask or bind in Chinese and Japanese; longer ones first.
 const ASKING_UNSPACED: &[&str] = &[
@@ -253,6 +351,7 @@ const ASKING_UNSPACED: &[&str] = &[
     "一次",
     "星期几",
     "周几",
+    "几点",
     "几个",
     "几种",
     "几位",
@@ -294,6 +393,7 @@ const ASKING_UNSPACED: &[&str] = &[
     "应",
     "可以",
     "能够",
+    "能",
     "需要",
     "会",
     "上",
@@ -359,12 +459,49 @@ pub(super) fn without_asking(question: &str, language: Language) -> String {
     plain
 }
 
+/// The bytes of the words of a Chinese question that ask for something.
+pub(super) fn asking_place(question: &str) -> Option<Range<usize>> {
+    const ASKS: &[&str] = &[
+        "什么时候",
+        "什么时间",
+        "什么地方",
+        "多长时间",
+        "哪一年",
+        "哪一天",
+        "多少",
+        "什么",
+        "几点",
+        "哪里",
+        "哪儿",
+        "哪个",
+        "哪家",
+        "哪所",
+        "哪座",
+        "哪年",
+        "哪天",
+        "哪位",
+        "哪些",
+        "多久",
+        "多长",
+        "多大",
+        "多高",
+        "多重",
+        "多远",
+        "多快",
+        "多深",
+        "多宽",
+        "谁",
+        "几",
+    ];
+    ASKS.iter().find_map(|asks| question.find(asks).map(|at| at..at + asks.len()))
+}
+
 /// Where words stand that hold a character that asks or binds elsewhere.
 fn whole_words(question: &str) -> impl Iterator<Item = Range<usize>> {
     const WHOLE: &str = "所有权 所有者 所有人 有限 有效 有机 有害 会议 会员 会计 会长 社会 协会 机会 大会 委员会 学会 理事会 上海 上市 网上 线上 上级 对象 \
         对手 对外 对齐 自由 理由 到期 从业 和平 共和 饱和 参与 在线 存在 现在 成都 首都 都市 就业 成就 普及 涉及 应用 响应 反应 供应 适应 效应 应力 了解 \
         目的 几何 把手 由来 路由 理由 有理数 对比 对话 绝对 相对 针对 面对 会话 会场 会费 聚会 上下文 上传 上限 以上 上班 上课 晚上 早上 上午 从事 从属 是非 于是 \
-        每股 每日 各地 各种 各类 与会 关于 由于 对于 把握 被子 就是 也许 都会";
+        能源 能力 功能 性能 智能 节能 可能 技能 能量 太阳能 电能 职能 每股 每日 各地 各种 各类 与会 关于 由于 对于 把握 被子 就是 也许 都会";
     let words = WHOLE.split_whitespace();
     words.flat_map(|word| question.match_indices(word).map(move |(at, _)| at..at + word.len()))
 }
@@ -394,6 +531,7 @@ pub(super) fn wants_unspaced(text: &str) -> (Wants, bool) {
         "哪天",
         "星期几",
         "周几",
+        "几点",
         "哪一天",
         "哪个月",
         "几月",

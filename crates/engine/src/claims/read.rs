@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use futures::future::BoxFuture;
 use graphloom_core::{
     Chunk, ChunkId, Claim, ClaimStatus, Decisions, Document, DocumentId, EntityKey, IsoDate, Snapshot, Span,
     StoreError, table,
@@ -133,31 +134,35 @@ pub(crate) async fn all_claims(
 
 /// The claims of the workspace that `filter` takes, by subject, kind, object and start, with their words; at most
 /// `limit`, and how many there are.
-pub async fn list_claims(
-    snapshot: &dyn Snapshot,
-    filter: &ClaimFilter,
+pub fn list_claims<'a>(
+    snapshot: &'a dyn Snapshot,
+    filter: &'a ClaimFilter,
     limit: usize,
-) -> Result<(Vec<ListedClaim>, usize), StoreError> {
-    let scope = FilteredSnapshot::new(snapshot, None, Tokenizer).await?;
-    let decisions = Decisions::read(snapshot).await?;
-    let claims = match &filter.entity {
-        Some(entity) => claims_about(&scope, &decisions, std::slice::from_ref(entity)).await?,
-        None => all_claims(&scope, &decisions).await?,
-    };
-    let mut claims: Vec<MergedClaim> = claims.into_iter().filter(|claim| filter.takes(claim)).collect();
-    let total = claims.len();
-    claims.truncate(limit.min(MAX_LISTED_CLAIMS));
-    Ok((with_words(snapshot, claims).await?, total))
+) -> BoxFuture<'a, Result<(Vec<ListedClaim>, usize), StoreError>> {
+    Box::pin(async move {
+        let scope = FilteredSnapshot::new(snapshot, None, Tokenizer).await?;
+        let decisions = Decisions::read(snapshot).await?;
+        let claims = match &filter.entity {
+            Some(entity) => claims_about(&scope, &decisions, std::slice::from_ref(entity)).await?,
+            None => all_claims(&scope, &decisions).await?,
+        };
+        let mut claims: Vec<MergedClaim> = claims.into_iter().filter(|claim| filter.takes(claim)).collect();
+        let total = claims.len();
+        claims.truncate(limit.min(MAX_LISTED_CLAIMS));
+        Ok((with_words(snapshot, claims).await?, total))
+    })
 }
 
 /// The claims about one entity that `filter` takes.
-pub async fn claims_of_entity(
-    snapshot: &dyn Snapshot,
-    entity: &EntityKey,
+pub fn claims_of_entity<'a>(
+    snapshot: &'a dyn Snapshot,
+    entity: &'a EntityKey,
     limit: usize,
-) -> Result<Vec<ListedClaim>, StoreError> {
-    let filter = ClaimFilter { entity: Some(entity.clone()), ..ClaimFilter::default() };
-    Ok(list_claims(snapshot, &filter, limit).await?.0)
+) -> BoxFuture<'a, Result<Vec<ListedClaim>, StoreError>> {
+    Box::pin(async move {
+        let filter = ClaimFilter { entity: Some(entity.clone()), ..ClaimFilter::default() };
+        Ok(list_claims(snapshot, &filter, limit).await?.0)
+    })
 }
 
 /// Adds the words of all quotes.

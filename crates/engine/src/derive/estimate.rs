@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use futures::StreamExt;
+use futures::future::BoxFuture;
 use futures::stream;
 use graphloom_core::{
     ChatEvent, ChatRequest, ChatStream, Completion, FinishReason, LanguageModel, LayerName, LayerNode,
@@ -43,48 +44,50 @@ pub struct DeriveEstimate {
 ///
 /// - `embeds_by_service`: whether vectors are made by a service; models in process cost nothing.
 /// - A second attempt at an answer that is cut or unreadable is not counted.
-pub async fn estimate(
-    engine: &Engine,
-    deriver: &dyn Deriver,
+pub fn estimate<'a>(
+    engine: &'a Engine,
+    deriver: &'a dyn Deriver,
     embeds_by_service: bool,
-    prices: &Prices,
-) -> Result<DeriveEstimate, StoreError> {
-    let snapshot = engine.store.snapshot().await?;
-    let planned = LayerPlan::new(deriver.plan(engine, snapshot.as_ref()).await?);
-    drop(snapshot);
-    let low = count(engine, deriver, &planned, false).await?;
-    let high = count(engine, deriver, &planned, true).await?;
-    let range = |low: u64, high: u64| Range { low: low.min(high), high: low.max(high) };
-    let mut steps = Vec::new();
-    if let Some(model) = engine.models.summarize.as_deref().filter(|_| high.asked > 0) {
-        steps.push(ExpectedCalls {
-            step: Step::WriteNodes,
-            role: Role::Summarize,
-            model: model.name().to_owned(),
-            calls: range(low.asked, high.asked),
-            input_tokens: range(low.input, high.input),
-            output_tokens: range(low.output, high.output),
-        });
-    }
-    if embeds_by_service && high.embedded > 0 {
-        steps.push(ExpectedCalls {
-            step: Step::EmbedNodes,
-            role: Role::Embed,
-            model: engine.models.embedder.name().to_owned(),
-            // Nodes that cost no call are embedded many at a time.
-            calls: range(u64::max(1, low.asked), low.embedded.max(high.embedded)),
-            input_tokens: range(low.embedded_tokens, high.embedded_tokens),
-            output_tokens: Range::default(),
-        });
-    }
-    let priced = Estimate { steps, ..Estimate::default() }.priced(prices);
-    Ok(DeriveEstimate {
-        layer: deriver.layer(),
-        nodes: planned.len() as u64,
-        free: planned.len() as u64 - high.asked,
-        steps: priced.steps,
-        total: priced.total,
-        unpriced: priced.unpriced,
+    prices: &'a Prices,
+) -> BoxFuture<'a, Result<DeriveEstimate, StoreError>> {
+    Box::pin(async move {
+        let snapshot = engine.store.snapshot().await?;
+        let planned = LayerPlan::new(deriver.plan(engine, snapshot.as_ref()).await?);
+        drop(snapshot);
+        let low = count(engine, deriver, &planned, false).await?;
+        let high = count(engine, deriver, &planned, true).await?;
+        let range = |low: u64, high: u64| Range { low: low.min(high), high: low.max(high) };
+        let mut steps = Vec::new();
+        if let Some(model) = engine.models.summarize.as_deref().filter(|_| high.asked > 0) {
+            steps.push(ExpectedCalls {
+                step: Step::WriteNodes,
+                role: Role::Summarize,
+                model: model.name().to_owned(),
+                calls: range(low.asked, high.asked),
+                input_tokens: range(low.input, high.input),
+                output_tokens: range(low.output, high.output),
+            });
+        }
+        if embeds_by_service && high.embedded > 0 {
+            steps.push(ExpectedCalls {
+                step: Step::EmbedNodes,
+                role: Role::Embed,
+                model: engine.models.embedder.name().to_owned(),
+                // Nodes that cost no call are embedded many at a time.
+                calls: range(u64::max(1, low.asked), low.embedded.max(high.embedded)),
+                input_tokens: range(low.embedded_tokens, high.embedded_tokens),
+                output_tokens: Range::default(),
+            });
+        }
+        let priced = Estimate { steps, ..Estimate::default() }.priced(prices);
+        Ok(DeriveEstimate {
+            layer: deriver.layer(),
+            nodes: planned.len() as u64,
+            free: planned.len() as u64 - high.asked,
+            steps: priced.steps,
+            total: priced.total,
+            unpriced: priced.unpriced,
+        })
     })
 }
 

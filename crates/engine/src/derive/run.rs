@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use futures::future::BoxFuture;
 use futures::{StreamExt, stream};
 use graphloom_core::{
     Batch, Call, ContentHash, ItemKey, Layer, LayerName, LayerNode, Lease, ModelError, NodeKey, Progress,
@@ -83,41 +84,45 @@ pub enum DeriveError {
 /// - A node whose model fails is recorded and left to the next run; so are those that need its text.
 /// - If other processes keep changing the graph, the layer is left out of date.
 /// - Dropping the future cancels it; nothing is half-written.
-pub async fn derive(
-    engine: &Engine,
-    deriver: &dyn Deriver,
-    progress: ProgressSink<'_>,
-    gone: &(dyn Fn(&str) -> bool + Send + Sync),
-) -> Result<DeriveReport, DeriveError> {
-    let layer = deriver.layer();
-    let mut run = Run {
-        engine,
-        deriver,
-        progress,
-        derived: DeriveReport {
-            layer: layer.clone(),
-            nodes: 0,
-            written: 0,
-            kept: 0,
-            removed: 0,
-            failed: 0,
-            reason: None,
-            current: false,
-            paused: false,
-            over_budget: None,
-        },
-        details: None,
-    };
-    for _ in 0..MAX_ROUNDS {
-        match run.round(gone).await {
-            Ok(()) => break,
-            Err(Stop::Overtaken) => tracing::debug!(%layer, "the graph changed while a layer was derived"),
-            Err(Stop::Busy(owner)) => return Err(DeriveError::Busy { layer, owner }),
-            Err(Stop::Store(source)) => return Err(DeriveError::Store { layer, source }),
-            Err(Stop::Model(source)) => return Err(DeriveError::Model { layer, source }),
+pub fn derive<'a>(
+    engine: &'a Engine,
+    deriver: &'a dyn Deriver,
+    progress: ProgressSink<'a>,
+    gone: &'a (dyn Fn(&str) -> bool + Send + Sync),
+) -> BoxFuture<'a, Result<DeriveReport, DeriveError>> {
+    Box::pin(async move {
+        let layer = deriver.layer();
+        let mut run = Run {
+            engine,
+            deriver,
+            progress,
+            derived: DeriveReport {
+                layer: layer.clone(),
+                nodes: 0,
+                written: 0,
+                kept: 0,
+                removed: 0,
+                failed: 0,
+                reason: None,
+                current: false,
+                paused: false,
+                over_budget: None,
+            },
+            details: None,
+        };
+        for _ in 0..MAX_ROUNDS {
+            match run.round(gone).await {
+                Ok(()) => break,
+                Err(Stop::Overtaken) => {
+                    tracing::debug!(%layer, "the graph changed while a layer was derived")
+                }
+                Err(Stop::Busy(owner)) => return Err(DeriveError::Busy { layer, owner }),
+                Err(Stop::Store(source)) => return Err(DeriveError::Store { layer, source }),
+                Err(Stop::Model(source)) => return Err(DeriveError::Model { layer, source }),
+            }
         }
-    }
-    Ok(run.derived)
+        Ok(run.derived)
+    })
 }
 
 /// Why a round ends early.

@@ -1,5 +1,6 @@
 //! Reads communities and their reports for people and programs.
 
+use futures::future::BoxFuture;
 use graphloom_core::{EntityKey, LayerNode, Member, NodeKey, Snapshot, StoreError};
 use serde::Serialize;
 
@@ -64,11 +65,16 @@ pub struct QuotedFinding {
 }
 
 /// The communities of a level that have a report, best rated first; ties by id.
-pub async fn communities(snapshot: &dyn Snapshot, level: u32) -> Result<Vec<CommunityEntry>, StoreError> {
-    let entry = |node: &LayerNode| Some(entry_of(node, &Report::of(node)?));
-    let mut entries = pages::entries(snapshot, Communities::name(), level, entry).await?;
-    entries.sort_by(|one, other| other.rating.total_cmp(&one.rating).then_with(|| one.id.cmp(&other.id)));
-    Ok(entries)
+pub fn communities<'a>(
+    snapshot: &'a dyn Snapshot,
+    level: u32,
+) -> BoxFuture<'a, Result<Vec<CommunityEntry>, StoreError>> {
+    Box::pin(async move {
+        let entry = |node: &LayerNode| Some(entry_of(node, &Report::of(node)?));
+        let mut entries = pages::entries(snapshot, Communities::name(), level, entry).await?;
+        entries.sort_by(|one, other| other.rating.total_cmp(&one.rating).then_with(|| one.id.cmp(&other.id)));
+        Ok(entries)
+    })
 }
 
 /// The communities whose id is, or starts with, `id`, at most two; the part before the hyphen may be left out.
@@ -77,28 +83,33 @@ pub async fn find_communities(snapshot: &dyn Snapshot, id: &str) -> Result<Vec<N
 }
 
 /// A community with its report, and quotes for its references; `None` if there is none.
-pub async fn community(snapshot: &dyn Snapshot, id: &NodeKey) -> Result<Option<CommunityReport>, StoreError> {
-    let Some(node) = pages::node_of(snapshot, &Communities::name(), id).await? else { return Ok(None) };
-    let Some(report) = Report::of(&node) else { return Ok(None) };
-    let (mut parts, mut members) = (Vec::new(), Vec::new());
-    for member in &node.members {
-        match member {
-            Member::Node(key) => parts.push(key.clone()),
-            Member::Entity(key) => members.push(key.clone()),
-            Member::Chunk(_) => {}
+pub fn community<'a>(
+    snapshot: &'a dyn Snapshot,
+    id: &'a NodeKey,
+) -> BoxFuture<'a, Result<Option<CommunityReport>, StoreError>> {
+    Box::pin(async move {
+        let Some(node) = pages::node_of(snapshot, &Communities::name(), id).await? else { return Ok(None) };
+        let Some(report) = Report::of(&node) else { return Ok(None) };
+        let (mut parts, mut members) = (Vec::new(), Vec::new());
+        for member in &node.members {
+            match member {
+                Member::Node(key) => parts.push(key.clone()),
+                Member::Entity(key) => members.push(key.clone()),
+                Member::Chunk(_) => {}
+            }
         }
-    }
-    Ok(Some(CommunityReport {
-        entry: entry_of(&node, &report),
-        rating_reason: report.rating_reason.clone(),
-        findings: quoted(snapshot, &report).await?,
-        dropped_references: report.dropped_references,
-        source: report.source,
-        omitted_relations: report.omitted_relations,
-        parent: pages::parents_of(snapshot, id).await?.into_iter().next(),
-        parts: pages::names_of(snapshot, &parts).await?,
-        members,
-    }))
+        Ok(Some(CommunityReport {
+            entry: entry_of(&node, &report),
+            rating_reason: report.rating_reason.clone(),
+            findings: quoted(snapshot, &report).await?,
+            dropped_references: report.dropped_references,
+            source: report.source,
+            omitted_relations: report.omitted_relations,
+            parent: pages::parents_of(snapshot, id).await?.into_iter().next(),
+            parts: pages::names_of(snapshot, &parts).await?,
+            members,
+        }))
+    })
 }
 
 fn entry_of(node: &LayerNode, report: &Report) -> CommunityEntry {

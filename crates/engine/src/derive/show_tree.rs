@@ -1,5 +1,6 @@
 //! Reads the tree for people and programs.
 
+use futures::future::BoxFuture;
 use graphloom_core::{Chunk, ChunkId, DocumentId, LayerNode, Member, NodeKey, Snapshot, StoreError};
 use serde::Serialize;
 
@@ -62,11 +63,16 @@ pub struct TreePassage {
 }
 
 /// The nodes of a level that have a summary, those over most passages first; ties by id.
-pub async fn tree_nodes(snapshot: &dyn Snapshot, level: u32) -> Result<Vec<TreeEntry>, StoreError> {
-    let entry = |node: &LayerNode| Some(entry_of(node, &NodeSummary::of(node)?));
-    let mut entries = pages::entries(snapshot, Tree::name(), level, entry).await?;
-    entries.sort_by(|one, other| other.passages.cmp(&one.passages).then_with(|| one.id.cmp(&other.id)));
-    Ok(entries)
+pub fn tree_nodes<'a>(
+    snapshot: &'a dyn Snapshot,
+    level: u32,
+) -> BoxFuture<'a, Result<Vec<TreeEntry>, StoreError>> {
+    Box::pin(async move {
+        let entry = |node: &LayerNode| Some(entry_of(node, &NodeSummary::of(node)?));
+        let mut entries = pages::entries(snapshot, Tree::name(), level, entry).await?;
+        entries.sort_by(|one, other| other.passages.cmp(&one.passages).then_with(|| one.id.cmp(&other.id)));
+        Ok(entries)
+    })
 }
 
 /// The nodes whose id is, or starts with, `id`, at most two; the part before the hyphen may be left out.
@@ -75,43 +81,48 @@ pub async fn find_tree_nodes(snapshot: &dyn Snapshot, id: &str) -> Result<Vec<No
 }
 
 /// A node with what it is made of; `None` if there is none.
-pub async fn tree_node(snapshot: &dyn Snapshot, id: &NodeKey) -> Result<Option<TreeNodeView>, StoreError> {
-    let Some(node) = pages::node_of(snapshot, &Tree::name(), id).await? else { return Ok(None) };
-    let Some(summary) = NodeSummary::of(&node) else { return Ok(None) };
-    let (mut inner, mut chunks) = (Vec::new(), Vec::new());
-    for member in &node.members {
-        match member {
-            Member::Node(key) => inner.push(key.clone()),
-            Member::Chunk(id) => chunks.push(id.clone()),
-            Member::Entity(_) => {}
+pub fn tree_node<'a>(
+    snapshot: &'a dyn Snapshot,
+    id: &'a NodeKey,
+) -> BoxFuture<'a, Result<Option<TreeNodeView>, StoreError>> {
+    Box::pin(async move {
+        let Some(node) = pages::node_of(snapshot, &Tree::name(), id).await? else { return Ok(None) };
+        let Some(summary) = NodeSummary::of(&node) else { return Ok(None) };
+        let (mut inner, mut chunks) = (Vec::new(), Vec::new());
+        for member in &node.members {
+            match member {
+                Member::Node(key) => inner.push(key.clone()),
+                Member::Chunk(id) => chunks.push(id.clone()),
+                Member::Entity(_) => {}
+            }
         }
-    }
-    let mut chunks: Vec<Chunk> = snapshot.chunks(&chunks).await?.into_iter().flatten().collect();
-    let quoted = summary.quotes.iter().map(|reference| &reference.document);
-    let owners = chunks.iter().map(|chunk| &chunk.document).chain(quoted);
-    let documents = Documents::read(snapshot, owners).await?;
-    chunks.sort_by(|one, other| {
-        let place = |chunk: &Chunk| (documents.source(&chunk.document).to_owned(), chunk.ordinal);
-        place(one).cmp(&place(other)).then_with(|| one.id.cmp(&other.id))
-    });
-    let passage = |chunk: Chunk| {
-        Some(TreePassage {
-            lines: documents.lines(&chunk.document, chunk.span)?,
-            source: documents.source(&chunk.document).to_owned(),
-            start: chunk.span.start,
-            end: chunk.span.end,
-            chunk: chunk.id,
-            document: chunk.document,
-            text: chunk.text,
-        })
-    };
-    Ok(Some(TreeNodeView {
-        entry: entry_of(&node, &summary),
-        parents: pages::parents_of(snapshot, id).await?,
-        nodes: pages::names_of(snapshot, &inner).await?,
-        members: chunks.into_iter().filter_map(passage).collect(),
-        quotes: summary.quotes.iter().filter_map(|reference| documents.quote(reference)).collect(),
-    }))
+        let mut chunks: Vec<Chunk> = snapshot.chunks(&chunks).await?.into_iter().flatten().collect();
+        let quoted = summary.quotes.iter().map(|reference| &reference.document);
+        let owners = chunks.iter().map(|chunk| &chunk.document).chain(quoted);
+        let documents = Documents::read(snapshot, owners).await?;
+        chunks.sort_by(|one, other| {
+            let place = |chunk: &Chunk| (documents.source(&chunk.document).to_owned(), chunk.ordinal);
+            place(one).cmp(&place(other)).then_with(|| one.id.cmp(&other.id))
+        });
+        let passage = |chunk: Chunk| {
+            Some(TreePassage {
+                lines: documents.lines(&chunk.document, chunk.span)?,
+                source: documents.source(&chunk.document).to_owned(),
+                start: chunk.span.start,
+                end: chunk.span.end,
+                chunk: chunk.id,
+                document: chunk.document,
+                text: chunk.text,
+            })
+        };
+        Ok(Some(TreeNodeView {
+            entry: entry_of(&node, &summary),
+            parents: pages::parents_of(snapshot, id).await?,
+            nodes: pages::names_of(snapshot, &inner).await?,
+            members: chunks.into_iter().filter_map(passage).collect(),
+            quotes: summary.quotes.iter().filter_map(|reference| documents.quote(reference)).collect(),
+        }))
+    })
 }
 
 fn entry_of(node: &LayerNode, summary: &NodeSummary) -> TreeEntry {

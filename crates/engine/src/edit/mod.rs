@@ -9,6 +9,7 @@ mod plan;
 
 use std::collections::BTreeMap;
 
+use futures::future::BoxFuture;
 use graphloom_core::{
     Action, Batch, Decision, DecisionId, Decisions, Entity, EntityKey, Relation, RelationKey, Snapshot,
     StoreError,
@@ -155,10 +156,12 @@ pub struct EditReport {
 
 /// Decides and applies `edit`.
 #[tracing::instrument(skip_all)]
-pub async fn apply(engine: &Engine, edit: &Edit) -> Result<EditReport, EditError> {
-    try_apply(engine, edit).await.inspect_err(|error| match error.is_refusal() {
-        true => tracing::info!(%error, "an edit is refused"),
-        false => tracing::error!(error = error as &dyn std::error::Error, "an edit failed"),
+pub fn apply<'a>(engine: &'a Engine, edit: &'a Edit) -> BoxFuture<'a, Result<EditReport, EditError>> {
+    Box::pin(async move {
+        try_apply(engine, edit).await.inspect_err(|error| match error.is_refusal() {
+            true => tracing::info!(%error, "an edit is refused"),
+            false => tracing::error!(error = error as &dyn std::error::Error, "an edit failed"),
+        })
     })
 }
 
@@ -192,23 +195,30 @@ async fn apply_with(
 }
 
 /// What `edit` would do. Nothing is stored and no model is asked: descriptions that would be summarised are cut.
-pub async fn preview(engine: &Engine, edit: &Edit) -> Result<EditReport, EditError> {
-    let snapshot = engine.store.snapshot().await?;
-    let decisions = Decisions::read(snapshot.as_ref()).await?;
-    let planned = plan::plan(engine, snapshot.as_ref(), &decisions, edit).await?;
-    let attempt = Attempt { engine, snapshot: snapshot.as_ref(), decisions: &decisions };
-    let decided = attempt.decide(planned);
-    let (derivation, _) =
-        derive(engine, snapshot.as_ref(), &decided.change(), Summaries::Later, &BTreeMap::new()).await?;
-    Ok(attempt.edited(decided, &derivation.batch).await?)
+pub fn preview<'a>(engine: &'a Engine, edit: &'a Edit) -> BoxFuture<'a, Result<EditReport, EditError>> {
+    Box::pin(async move {
+        let snapshot = engine.store.snapshot().await?;
+        let decisions = Decisions::read(snapshot.as_ref()).await?;
+        let planned = plan::plan(engine, snapshot.as_ref(), &decisions, edit).await?;
+        let attempt = Attempt { engine, snapshot: snapshot.as_ref(), decisions: &decisions };
+        let decided = attempt.decide(planned);
+        let (derivation, _) =
+            derive(engine, snapshot.as_ref(), &decided.change(), Summaries::Later, &BTreeMap::new()).await?;
+        Ok(attempt.edited(decided, &derivation.batch).await?)
+    })
 }
 
 /// Adds decisions as they are, in this order, in one commit, and derives what they change. Nothing is asked of them: one
 /// that names what does not exist waits for it. For moving decisions from one workspace to another.
-pub async fn decide(engine: &Engine, actions: Vec<Action>) -> Result<Vec<DecisionId>, EditError> {
-    let mut changes = GraphChanges::new(engine);
-    let outcome = decide_with(engine, &mut changes, &actions).await;
-    changes.end(outcome).await
+pub fn decide<'a>(
+    engine: &'a Engine,
+    actions: Vec<Action>,
+) -> BoxFuture<'a, Result<Vec<DecisionId>, EditError>> {
+    Box::pin(async move {
+        let mut changes = GraphChanges::new(engine);
+        let outcome = decide_with(engine, &mut changes, &actions).await;
+        changes.end(outcome).await
+    })
 }
 
 async fn decide_with(

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use futures::future::BoxFuture;
 use graphloom_core::{Entity, EntityKey, Relation, RelationKey, Snapshot, StoreError};
 use serde::Serialize;
 
@@ -74,25 +75,27 @@ pub enum Limit {
 ///
 /// Breadth first; within a depth the best connected entities come first, ties by name. Unlike LightRAG's, the answer also
 /// says when the depth left something out.
-pub async fn subgraph(
-    snapshot: &dyn Snapshot,
-    query: &SubgraphQuery,
-) -> Result<Option<Subgraph>, StoreError> {
-    let max_nodes = query.max_nodes.min(MAX_NODES);
-    let mut graph = Subgraph::default();
-    if query.label == EVERYTHING {
-        let best = popular_labels(snapshot, max_nodes).await?;
-        let keys: Vec<EntityKey> = best.into_iter().map(|label| label.key).collect();
-        let entities = snapshot.entities(&keys).await?.into_iter().flatten();
-        graph.nodes = entities.map(|entity| GraphNode { depth: 0, entity }).collect();
-        let left_out = snapshot.counts().await?.entities.saturating_sub(graph.nodes.len() as u64);
-        graph.leave_out(Limit::Nodes, left_out);
-    } else {
-        let Some(start) = find_entity(snapshot, &query.label).await? else { return Ok(None) };
-        reach(snapshot, start, query.max_depth.min(MAX_DEPTH), max_nodes, &mut graph).await?;
-    }
-    graph.edges = edges_among(snapshot, &graph.nodes).await?;
-    Ok(Some(graph))
+pub fn subgraph<'a>(
+    snapshot: &'a dyn Snapshot,
+    query: &'a SubgraphQuery,
+) -> BoxFuture<'a, Result<Option<Subgraph>, StoreError>> {
+    Box::pin(async move {
+        let max_nodes = query.max_nodes.min(MAX_NODES);
+        let mut graph = Subgraph::default();
+        if query.label == EVERYTHING {
+            let best = popular_labels(snapshot, max_nodes).await?;
+            let keys: Vec<EntityKey> = best.into_iter().map(|label| label.key).collect();
+            let entities = snapshot.entities(&keys).await?.into_iter().flatten();
+            graph.nodes = entities.map(|entity| GraphNode { depth: 0, entity }).collect();
+            let left_out = snapshot.counts().await?.entities.saturating_sub(graph.nodes.len() as u64);
+            graph.leave_out(Limit::Nodes, left_out);
+        } else {
+            let Some(start) = find_entity(snapshot, &query.label).await? else { return Ok(None) };
+            reach(snapshot, start, query.max_depth.min(MAX_DEPTH), max_nodes, &mut graph).await?;
+        }
+        graph.edges = edges_among(snapshot, &graph.nodes).await?;
+        Ok(Some(graph))
+    })
 }
 
 impl Subgraph {

@@ -11,6 +11,7 @@ mod jsonl;
 use std::io::Write;
 use std::sync::Arc;
 
+use futures::future::BoxFuture;
 use graphloom_core::{
     Chunk, Decisions, Document, Entity, EntityKey, FilteredIds, GraphKey, Relation, Snapshot, StoreError,
     Visibility, table,
@@ -105,33 +106,37 @@ pub enum ExportError {
 /// snapshot gives the same bytes. Parts that the format cannot hold are left out.
 ///
 /// With `allowed` only what those documents hold and say: entities and relations are described by them alone.
-pub async fn export(
-    snapshot: &dyn Snapshot,
+pub fn export<'a>(
+    snapshot: &'a dyn Snapshot,
     allowed: Option<Arc<FilteredIds>>,
     format: ExportFormat,
-    parts: &[ExportPart],
-    out: &mut (dyn Write + Send),
-) -> Result<ExportCounts, ExportError> {
-    let mut writer: Box<dyn GraphWriter + '_> = match format {
-        ExportFormat::JsonLines => Box::new(jsonl::JsonLines(out)),
-        ExportFormat::Csv => Box::new(csv::Csv::new(out)),
-        ExportFormat::GraphMl => Box::new(graphml::GraphMl(out)),
-        ExportFormat::Cypher => Box::new(cypher::Cypher(out)),
-    };
-    let scope = &FilteredSnapshot::new(snapshot, allowed, Tokenizer).await?;
-    let mut exported = ExportCounts::default();
-    writer.begin()?;
-    for part in format.parts().iter().copied().filter(|part| parts.contains(part)) {
-        writer.part(part)?;
-        match part {
-            ExportPart::Entities => export_entities(scope, &mut *writer, &mut exported.entities).await?,
-            ExportPart::Relations => export_relations(scope, &mut *writer, &mut exported.relations).await?,
-            ExportPart::Chunks => export_chunks(scope, &mut *writer, &mut exported.chunks).await?,
-            ExportPart::Claims => export_claims(scope, &mut *writer, &mut exported.claims).await?,
+    parts: &'a [ExportPart],
+    out: &'a mut (dyn Write + Send),
+) -> BoxFuture<'a, Result<ExportCounts, ExportError>> {
+    Box::pin(async move {
+        let mut writer: Box<dyn GraphWriter + '_> = match format {
+            ExportFormat::JsonLines => Box::new(jsonl::JsonLines(out)),
+            ExportFormat::Csv => Box::new(csv::Csv::new(out)),
+            ExportFormat::GraphMl => Box::new(graphml::GraphMl(out)),
+            ExportFormat::Cypher => Box::new(cypher::Cypher(out)),
+        };
+        let scope = &FilteredSnapshot::new(snapshot, allowed, Tokenizer).await?;
+        let mut exported = ExportCounts::default();
+        writer.begin()?;
+        for part in format.parts().iter().copied().filter(|part| parts.contains(part)) {
+            writer.part(part)?;
+            match part {
+                ExportPart::Entities => export_entities(scope, &mut *writer, &mut exported.entities).await?,
+                ExportPart::Relations => {
+                    export_relations(scope, &mut *writer, &mut exported.relations).await?
+                }
+                ExportPart::Chunks => export_chunks(scope, &mut *writer, &mut exported.chunks).await?,
+                ExportPart::Claims => export_claims(scope, &mut *writer, &mut exported.claims).await?,
+            }
         }
-    }
-    writer.end()?;
-    Ok(exported)
+        writer.end()?;
+        Ok(exported)
+    })
 }
 
 /// One format.

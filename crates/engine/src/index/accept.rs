@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use futures::future::BoxFuture;
 use graphloom_core::{
     Batch, Chunk, ChunkExtraction, ChunkId, ContentHash, Document, DocumentId, DocumentStatus, Extraction,
     Job, JobState, NewDocument, Require, Snapshot, StoreError, TrackId, Visibility,
@@ -55,20 +56,27 @@ pub fn read(source: Source, limits: &ParseLimits) -> SourceText {
 ///
 /// Sources are read as one list: of two with one name the later is the version that stays. The whole list is one
 /// commit, so callers bound its bytes.
-pub async fn accept(engine: &Engine, sources: Vec<Source>) -> Result<Vec<Acceptance>, IndexError> {
-    let readings = sources.into_iter().map(|source| read(source, &engine.index.limits)).collect();
-    accept_read(engine, readings, None).await
+pub fn accept<'a>(
+    engine: &'a Engine,
+    sources: Vec<Source>,
+) -> BoxFuture<'a, Result<Vec<Acceptance>, IndexError>> {
+    Box::pin(async move {
+        let readings = sources.into_iter().map(|source| read(source, &engine.index.limits)).collect();
+        accept_read(engine, readings, None).await
+    })
 }
 
 /// As [`accept`], of sources that were read. What is accepted, and what is known but not finished, is noted as queued by
 /// the run `track`.
-pub async fn accept_read(
-    engine: &Engine,
+pub fn accept_read<'a>(
+    engine: &'a Engine,
     readings: Vec<SourceText>,
-    track: Option<&TrackId>,
-) -> Result<Vec<Acceptance>, IndexError> {
-    let arrivals = readings.into_iter().map(|reading| Arrival::of(engine, reading)).collect();
-    accept_arrivals(engine, arrivals, track).await
+    track: Option<&'a TrackId>,
+) -> BoxFuture<'a, Result<Vec<Acceptance>, IndexError>> {
+    Box::pin(async move {
+        let arrivals = readings.into_iter().map(|reading| Arrival::of(engine, reading)).collect();
+        accept_arrivals(engine, arrivals, track).await
+    })
 }
 
 /// As [`accept`], of documents that are made.

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::PoisonError;
 
+use futures::future::BoxFuture;
 use futures::{StreamExt, TryStreamExt, stream};
 use graphloom_core::{
     Batch, Chunk, ChunkId, Document, DocumentId, Job, JobState, Progress, ProgressSink, Require, Snapshot,
@@ -37,34 +38,37 @@ pub struct ContextPlan {
 }
 
 /// What [`contextualize`] would do to these documents. Nothing is stored but that leases of workers that are `gone` end.
-pub async fn plan_contexts(
-    engine: &Engine,
-    documents: &[DocumentId],
-    gone: &(dyn Fn(&str) -> bool + Send + Sync),
-) -> Result<ContextPlan, IndexError> {
-    // A run that was dropped may have left a commit under way; what it leased shows only after that.
-    engine.store.commit(Batch::default()).await?;
-    release_leases(engine, |lease| lease.owner == engine.index.worker || gone(&lease.owner)).await?;
-    let documents: Vec<DocumentId> = documents.iter().collect::<BTreeSet<_>>().into_iter().cloned().collect();
-    let mut plan = ContextPlan::default();
-    for page in documents.chunks(PAGE) {
-        let snapshot = engine.store.snapshot().await?;
-        for id in page {
-            let Some(target) = Target::read(snapshot.as_ref(), id).await? else {
-                plan.not_ready.push(id.clone());
-                continue;
-            };
-            if target.job.lease.is_some() {
-                plan.busy.push(id.clone());
-                continue;
+pub fn plan_contexts<'a>(
+    engine: &'a Engine,
+    documents: &'a [DocumentId],
+    gone: &'a (dyn Fn(&str) -> bool + Send + Sync),
+) -> BoxFuture<'a, Result<ContextPlan, IndexError>> {
+    Box::pin(async move {
+        // A run that was dropped may have left a commit under way; what it leased shows only after that.
+        engine.store.commit(Batch::default()).await?;
+        release_leases(engine, |lease| lease.owner == engine.index.worker || gone(&lease.owner)).await?;
+        let documents: Vec<DocumentId> =
+            documents.iter().collect::<BTreeSet<_>>().into_iter().cloned().collect();
+        let mut plan = ContextPlan::default();
+        for page in documents.chunks(PAGE) {
+            let snapshot = engine.store.snapshot().await?;
+            for id in page {
+                let Some(target) = Target::read(snapshot.as_ref(), id).await? else {
+                    plan.not_ready.push(id.clone());
+                    continue;
+                };
+                if target.job.lease.is_some() {
+                    plan.busy.push(id.clone());
+                    continue;
+                }
+                let chunks = target.changed(engine, snapshot.as_ref()).await?.len() as u32;
+                plan.chunks += chunks;
+                let list = if chunks > 0 { &mut plan.changed } else { &mut plan.unchanged };
+                list.push(id.clone());
             }
-            let chunks = target.changed(engine, snapshot.as_ref()).await?.len() as u32;
-            plan.chunks += chunks;
-            let list = if chunks > 0 { &mut plan.changed } else { &mut plan.unchanged };
-            list.push(id.clone());
         }
-    }
-    Ok(plan)
+        Ok(plan)
+    })
 }
 
 /// Writes the contexts of these documents with the context writer of the engine, where they are not yet, and embeds again those whose
@@ -73,22 +77,24 @@ pub async fn plan_contexts(
 /// - What a model says is stored as it arrives, with the chunk's vector, so a run that ended early costs nothing twice when
 ///   it is repeated.
 /// - A chunk whose context fails keeps what it had. It is asked about again when this is repeated.
-pub async fn contextualize(
-    engine: &Engine,
-    documents: &[DocumentId],
-    progress: ProgressSink<'_>,
-) -> Result<RunReport, IndexError> {
-    let run = Run::new(engine, progress);
-    let at_once = engine.index.max_concurrent_documents.max(1);
-    // Owned ids: with borrowed ones the compiler does not see that the future is `Send`.
-    let outcome = stream::iter(documents.to_vec())
-        .map(|id| run.contextualize_again(id))
-        .buffer_unordered(at_once)
-        .try_for_each(|()| std::future::ready(Ok(())))
-        .await;
-    release_leases(engine, |lease| lease.owner == engine.index.worker).await?;
-    outcome?;
-    Ok(run.report.lock().unwrap_or_else(PoisonError::into_inner).clone())
+pub fn contextualize<'a>(
+    engine: &'a Engine,
+    documents: &'a [DocumentId],
+    progress: ProgressSink<'a>,
+) -> BoxFuture<'a, Result<RunReport, IndexError>> {
+    Box::pin(async move {
+        let run = Run::new(engine, progress);
+        let at_once = engine.index.max_concurrent_documents.max(1);
+        // Owned ids: with borrowed ones the compiler does not see that the future is `Send`.
+        let outcome = stream::iter(documents.to_vec())
+            .map(|id| run.contextualize_again(id))
+            .buffer_unordered(at_once)
+            .try_for_each(|()| std::future::ready(Ok(())))
+            .await;
+        release_leases(engine, |lease| lease.owner == engine.index.worker).await?;
+        outcome?;
+        Ok(run.report.lock().unwrap_or_else(PoisonError::into_inner).clone())
+    })
 }
 
 /// Documents in the graph of which chunks could not be contextualized.
@@ -102,31 +108,34 @@ pub struct MissingContexts {
 }
 
 /// Which of these documents in the graph have chunks that could not be contextualized.
-pub async fn without_context(
-    engine: &Engine,
-    documents: &[DocumentId],
-) -> Result<MissingContexts, StoreError> {
-    let snapshot = engine.store.snapshot().await?;
-    let mut found = MissingContexts::default();
-    for (id, failed) in documents.iter().zip(snapshot.failed_contexts_of(documents).await?) {
-        if failed.is_empty() || Target::read(snapshot.as_ref(), id).await?.is_none() {
-            continue;
-        }
-        let chunks = snapshot.chunk_ids_of(std::slice::from_ref(id)).await?.concat();
-        let chunk_contexts = snapshot.chunk_contexts(&chunks).await?.into_iter().flatten();
-        let failed: Vec<String> = (chunk_contexts.filter(|chunk_context| chunk_context.failure().is_some()))
+pub fn without_context<'a>(
+    engine: &'a Engine,
+    documents: &'a [DocumentId],
+) -> BoxFuture<'a, Result<MissingContexts, StoreError>> {
+    Box::pin(async move {
+        let snapshot = engine.store.snapshot().await?;
+        let mut found = MissingContexts::default();
+        for (id, failed) in documents.iter().zip(snapshot.failed_contexts_of(documents).await?) {
+            if failed.is_empty() || Target::read(snapshot.as_ref(), id).await?.is_none() {
+                continue;
+            }
+            let chunks = snapshot.chunk_ids_of(std::slice::from_ref(id)).await?.concat();
+            let chunk_contexts = snapshot.chunk_contexts(&chunks).await?.into_iter().flatten();
+            let failed: Vec<String> = (chunk_contexts
+                .filter(|chunk_context| chunk_context.failure().is_some()))
             .map(|chunk_context| chunk_context.by)
             .collect();
-        let ours = engine.models.context_writer.name();
-        if failed.iter().all(|by| Some(by.as_str()) == ours) {
-            found.again.push(id.clone());
-            continue;
+            let ours = engine.models.context_writer.name();
+            if failed.iter().all(|by| Some(by.as_str()) == ours) {
+                found.again.push(id.clone());
+                continue;
+            }
+            for by in failed {
+                *found.by_others.entry(by).or_default() += 1;
+            }
         }
-        for by in failed {
-            *found.by_others.entry(by).or_default() += 1;
-        }
-    }
-    Ok(found)
+        Ok(found)
+    })
 }
 
 /// A document in the graph.

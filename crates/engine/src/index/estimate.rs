@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use futures::future::BoxFuture;
 use graphloom_core::{
     ChatMessage, ChatRole, Chunk, ChunkContextKey, ChunkExtraction, ChunkId, Document, DocumentId,
     ExtractionKey, JobState, Role, Snapshot, table,
@@ -188,32 +189,34 @@ impl<'a> Estimator<'a> {
     }
 
     /// Starts with what waits in the store from before.
-    pub async fn start(engine: &'a Engine, embeds_by_service: bool) -> Result<Self, IndexError> {
-        let mut estimator = Self::new(engine, embeds_by_service);
-        let snapshot = engine.store.snapshot().await?;
-        let mut pages = snapshot.pages(table::Jobs);
-        while let Some(page) = pages.next().await? {
-            for job in page {
-                let embedded = match job.state {
-                    JobState::Accepted => false,
-                    JobState::Chunked => true,
-                    JobState::Merged | JobState::Failed { .. } | JobState::Cancelled => continue,
-                };
-                estimator.estimate.waiting += 1;
-                let id = [job.document];
-                let document = snapshot.documents(&id).await?.pop().flatten();
-                let text = snapshot.texts(&id).await?.pop().flatten().unwrap_or_default();
-                for chunks in snapshot.chunks_of(&id).await? {
-                    if let Some(document) = document.as_ref().filter(|_| !embedded) {
-                        let wanted = estimator.wanted(document, &text, &chunks);
-                        estimator.chunk_contexts(snapshot.as_ref(), &chunks, wanted).await?;
-                        estimator.embeddings(&chunks);
+    pub fn start(engine: &'a Engine, embeds_by_service: bool) -> BoxFuture<'a, Result<Self, IndexError>> {
+        Box::pin(async move {
+            let mut estimator = Self::new(engine, embeds_by_service);
+            let snapshot = engine.store.snapshot().await?;
+            let mut pages = snapshot.pages(table::Jobs);
+            while let Some(page) = pages.next().await? {
+                for job in page {
+                    let embedded = match job.state {
+                        JobState::Accepted => false,
+                        JobState::Chunked => true,
+                        JobState::Merged | JobState::Failed { .. } | JobState::Cancelled => continue,
+                    };
+                    estimator.estimate.waiting += 1;
+                    let id = [job.document];
+                    let document = snapshot.documents(&id).await?.pop().flatten();
+                    let text = snapshot.texts(&id).await?.pop().flatten().unwrap_or_default();
+                    for chunks in snapshot.chunks_of(&id).await? {
+                        if let Some(document) = document.as_ref().filter(|_| !embedded) {
+                            let wanted = estimator.wanted(document, &text, &chunks);
+                            estimator.chunk_contexts(snapshot.as_ref(), &chunks, wanted).await?;
+                            estimator.embeddings(&chunks);
+                        }
+                        estimator.chunks(snapshot.as_ref(), chunks).await?;
                     }
-                    estimator.chunks(snapshot.as_ref(), chunks).await?;
                 }
             }
-        }
-        Ok(estimator)
+            Ok(estimator)
+        })
     }
 
     /// What is too large to read.
@@ -222,45 +225,52 @@ impl<'a> Estimator<'a> {
     }
 
     /// Adds what these sources would cost and says what would become of each, in order.
-    pub async fn add(&mut self, readings: Vec<SourceText>) -> Result<Vec<Acceptance>, IndexError> {
-        let snapshot = self.engine.store.snapshot().await?;
-        let (batch, acceptances) = preview(self.engine, snapshot.as_ref(), readings).await?;
-        for acceptance in &acceptances {
-            match acceptance {
-                Acceptance::Accepted { .. } => self.estimate.documents += 1,
-                Acceptance::Unchanged { .. } => self.estimate.unchanged += 1,
-                Acceptance::Refused { .. } => self.estimate.refused += 1,
+    pub fn add<'s>(
+        &'s mut self,
+        readings: Vec<SourceText>,
+    ) -> BoxFuture<'s, Result<Vec<Acceptance>, IndexError>> {
+        Box::pin(async move {
+            let snapshot = self.engine.store.snapshot().await?;
+            let (batch, acceptances) = preview(self.engine, snapshot.as_ref(), readings).await?;
+            for acceptance in &acceptances {
+                match acceptance {
+                    Acceptance::Accepted { .. } => self.estimate.documents += 1,
+                    Acceptance::Unchanged { .. } => self.estimate.unchanged += 1,
+                    Acceptance::Refused { .. } => self.estimate.refused += 1,
+                }
             }
-        }
-        let mut by_document: BTreeMap<DocumentId, Vec<Chunk>> = BTreeMap::new();
-        for chunk in batch.put_chunks {
-            by_document.entry(chunk.document.clone()).or_default().push(chunk);
-        }
-        for new in &batch.put_documents {
-            let Some(chunks) = by_document.remove(&new.document.id) else { continue };
-            let wanted = self.wanted(&new.document, &new.text, &chunks);
-            self.chunk_contexts(snapshot.as_ref(), &chunks, wanted).await?;
-            self.embeddings(&chunks);
-            self.chunks(snapshot.as_ref(), chunks).await?;
-        }
-        Ok(acceptances)
+            let mut by_document: BTreeMap<DocumentId, Vec<Chunk>> = BTreeMap::new();
+            for chunk in batch.put_chunks {
+                by_document.entry(chunk.document.clone()).or_default().push(chunk);
+            }
+            for new in &batch.put_documents {
+                let Some(chunks) = by_document.remove(&new.document.id) else { continue };
+                let wanted = self.wanted(&new.document, &new.text, &chunks);
+                self.chunk_contexts(snapshot.as_ref(), &chunks, wanted).await?;
+                self.embeddings(&chunks);
+                self.chunks(snapshot.as_ref(), chunks).await?;
+            }
+            Ok(acceptances)
+        })
     }
 
     /// Adds the cost of re-extracting these documents. Documents that are not in the graph are ignored.
-    pub async fn renew(&mut self, documents: &[DocumentId]) -> Result<(), IndexError> {
-        let snapshot = self.engine.store.snapshot().await?;
-        for id in documents {
-            let target = Target::read(self.engine, snapshot.as_ref(), id).await?;
-            let Some(Target { wanted, .. }) = target else { continue };
-            if wanted.is_empty() {
-                self.estimate.unchanged += 1;
-                continue;
+    pub fn renew<'s>(&'s mut self, documents: &'s [DocumentId]) -> BoxFuture<'s, Result<(), IndexError>> {
+        Box::pin(async move {
+            let snapshot = self.engine.store.snapshot().await?;
+            for id in documents {
+                let target = Target::read(self.engine, snapshot.as_ref(), id).await?;
+                let Some(Target { wanted, .. }) = target else { continue };
+                if wanted.is_empty() {
+                    self.estimate.unchanged += 1;
+                    continue;
+                }
+                self.estimate.documents += 1;
+                let anew = |(chunk, _)| Chunk { extraction: ChunkExtraction::Pending, ..chunk };
+                self.chunks(snapshot.as_ref(), wanted.into_iter().map(anew).collect()).await?;
             }
-            self.estimate.documents += 1;
-            let anew = |(chunk, _)| Chunk { extraction: ChunkExtraction::Pending, ..chunk };
-            self.chunks(snapshot.as_ref(), wanted.into_iter().map(anew).collect()).await?;
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     /// The whole.
@@ -363,26 +373,32 @@ impl<'a> Estimator<'a> {
 
     /// Adds the cost of new contexts for the chunks of these documents. Documents that are not in the graph are
     /// ignored.
-    pub async fn contextualize(&mut self, documents: &[DocumentId]) -> Result<(), IndexError> {
-        let snapshot = self.engine.store.snapshot().await?;
-        for id in documents {
-            let Some(target) = contexts::Target::read(snapshot.as_ref(), id).await? else { continue };
-            let chunks = target.changed(self.engine, snapshot.as_ref()).await?;
-            if chunks.is_empty() {
-                self.estimate.unchanged += 1;
-                continue;
+    pub fn contextualize<'s>(
+        &'s mut self,
+        documents: &'s [DocumentId],
+    ) -> BoxFuture<'s, Result<(), IndexError>> {
+        Box::pin(async move {
+            let snapshot = self.engine.store.snapshot().await?;
+            for id in documents {
+                let Some(target) = contexts::Target::read(snapshot.as_ref(), id).await? else { continue };
+                let chunks = target.changed(self.engine, snapshot.as_ref()).await?;
+                if chunks.is_empty() {
+                    self.estimate.unchanged += 1;
+                    continue;
+                }
+                self.estimate.documents += 1;
+                self.estimate.chunks += chunks.len() as u32;
+                let text =
+                    snapshot.texts(std::slice::from_ref(id)).await?.pop().flatten().unwrap_or_default();
+                let ids: BTreeSet<&ChunkId> = chunks.iter().map(|chunk| &chunk.id).collect();
+                let wanted = self.wanted(&target.document, &text, &target.chunks).into_iter();
+                let wanted = wanted.zip(&target.chunks).filter(|(_, chunk)| ids.contains(&chunk.id));
+                let wanted = wanted.map(|(wanted, _)| wanted).collect();
+                self.chunk_contexts(snapshot.as_ref(), &chunks, wanted).await?;
+                self.embeddings(&chunks);
             }
-            self.estimate.documents += 1;
-            self.estimate.chunks += chunks.len() as u32;
-            let text = snapshot.texts(std::slice::from_ref(id)).await?.pop().flatten().unwrap_or_default();
-            let ids: BTreeSet<&ChunkId> = chunks.iter().map(|chunk| &chunk.id).collect();
-            let wanted = self.wanted(&target.document, &text, &target.chunks).into_iter();
-            let wanted = wanted.zip(&target.chunks).filter(|(_, chunk)| ids.contains(&chunk.id));
-            let wanted = wanted.map(|(wanted, _)| wanted).collect();
-            self.chunk_contexts(snapshot.as_ref(), &chunks, wanted).await?;
-            self.embeddings(&chunks);
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     /// Counts what is asked about the chunks of one document.

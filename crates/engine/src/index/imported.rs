@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use futures::future::BoxFuture;
 use graphloom_core::{
     Chunk, ChunkExtraction, ChunkId, ContentHash, Document, DocumentId, Extraction, ExtractionKey, Format,
     Records, Span, TrackId, Visibility,
@@ -148,13 +149,15 @@ impl ImportedDocument {
 
 /// Makes imported documents durable and says what became of each, in order, as [`super::accept`] does with files;
 /// [`super::run`] brings them into the graph and calls no LLM about a chunk.
-pub async fn accept_imported(
-    engine: &Engine,
+pub fn accept_imported<'a>(
+    engine: &'a Engine,
     documents: Vec<ImportedDocument>,
-    track: Option<&TrackId>,
-) -> Result<Vec<Acceptance>, IndexError> {
-    let arrivals = documents.into_iter().map(|document| document.arrive(engine)).collect();
-    accept_arrivals(engine, arrivals, track).await
+    track: Option<&'a TrackId>,
+) -> BoxFuture<'a, Result<Vec<Acceptance>, IndexError>> {
+    Box::pin(async move {
+        let arrivals = documents.into_iter().map(|document| document.arrive(engine)).collect();
+        accept_arrivals(engine, arrivals, track).await
+    })
 }
 
 /// The extraction of a chunk that consists of ready records.

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use futures::future::BoxFuture;
 use graphloom_core::{
     Document, DocumentFilter, DocumentId, Snapshot, StatusKind, StoreError, statuses_of, table,
 };
@@ -54,32 +55,36 @@ impl ListError {
 
 /// At most `limit` documents that `filter` admits, live and staged, in the order of `sort`, after the document `after`
 /// of a page before. Texts and extractions are not read.
-pub async fn list(
-    snapshot: &dyn Snapshot,
-    filter: &DocumentFilter,
+pub fn list<'a>(
+    snapshot: &'a dyn Snapshot,
+    filter: &'a DocumentFilter,
     sort: DocumentSort,
-    after: Option<&DocumentId>,
+    after: Option<&'a DocumentId>,
     limit: usize,
-) -> Result<Listing, ListError> {
-    let after = match after {
-        None => None,
-        Some(id) => {
-            let found = snapshot.documents(std::slice::from_ref(id)).await?.into_iter().flatten().next();
-            Some(found.ok_or_else(|| ListError::Gone(id.clone()))?)
-        }
-    };
-    // One more tells whether there is a page after this one.
-    let wanted = limit.saturating_add(1);
-    let mut found = match sort {
-        DocumentSort::Source | DocumentSort::Date => in_order(snapshot, filter, sort, after, wanted).await?,
-        DocumentSort::Status => by_status(snapshot, filter, after, wanted).await?,
-    };
-    let more = found.len() > limit;
-    found.truncate(limit);
-    let ids: Vec<DocumentId> = found.into_iter().map(|document| document.id).collect();
-    let next = ids.last().filter(|_| more).cloned();
-    let documents = states_of(snapshot, &ids).await?.into_iter().flatten().collect();
-    Ok(Listing { documents, next })
+) -> BoxFuture<'a, Result<Listing, ListError>> {
+    Box::pin(async move {
+        let after = match after {
+            None => None,
+            Some(id) => {
+                let found = snapshot.documents(std::slice::from_ref(id)).await?.into_iter().flatten().next();
+                Some(found.ok_or_else(|| ListError::Gone(id.clone()))?)
+            }
+        };
+        // One more tells whether there is a page after this one.
+        let wanted = limit.saturating_add(1);
+        let mut found = match sort {
+            DocumentSort::Source | DocumentSort::Date => {
+                in_order(snapshot, filter, sort, after, wanted).await?
+            }
+            DocumentSort::Status => by_status(snapshot, filter, after, wanted).await?,
+        };
+        let more = found.len() > limit;
+        found.truncate(limit);
+        let ids: Vec<DocumentId> = found.into_iter().map(|document| document.id).collect();
+        let next = ids.last().filter(|_| more).cloned();
+        let documents = states_of(snapshot, &ids).await?.into_iter().flatten().collect();
+        Ok(Listing { documents, next })
+    })
 }
 
 /// How many documents that `filter` admits have each status, live and staged.

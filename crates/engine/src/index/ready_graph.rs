@@ -9,6 +9,7 @@
 
 use std::collections::BTreeMap;
 
+use futures::future::BoxFuture;
 use graphloom_core::{
     Chunk, ChunkExtraction, ChunkId, ContentHash, Document, DocumentId, EntityRecord, Extraction, Format,
     Records, RelationRecord, Span, Visibility,
@@ -266,16 +267,18 @@ impl OwnWords<'_> {
 
 /// Makes `graph` durable as the document `name`, as [`super::accept`] does with files; [`super::run`] brings it into the
 /// graph and calls no model but the embedder and, where descriptions are many, the summariser.
-pub async fn accept_graph(
-    engine: &Engine,
-    name: &str,
+pub fn accept_graph<'a>(
+    engine: &'a Engine,
+    name: &'a str,
     graph: ReadyGraph,
     meta: BTreeMap<String, String>,
-) -> Result<Acceptance, IndexError> {
-    let arrival = arrival(engine, name, graph, meta);
-    // One acceptance comes for each arrival, in order.
-    let mut accepted = accept_arrivals(engine, vec![Ok(arrival)], None).await?;
-    Ok(accepted.remove(0))
+) -> BoxFuture<'a, Result<Acceptance, IndexError>> {
+    Box::pin(async move {
+        let arrival = arrival(engine, name, graph, meta);
+        // One acceptance comes for each arrival, in order.
+        let mut accepted = accept_arrivals(engine, vec![Ok(arrival)], None).await?;
+        Ok(accepted.remove(0))
+    })
 }
 
 fn arrival(engine: &Engine, name: &str, graph: ReadyGraph, meta: BTreeMap<String, String>) -> Arrival {

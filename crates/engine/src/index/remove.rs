@@ -1,5 +1,6 @@
 //! Removes documents and everything derived from them in one commit; records of large documents first, in slices.
 
+use futures::future::BoxFuture;
 use graphloom_core::DocumentId;
 
 use super::IndexError;
@@ -30,16 +31,18 @@ pub struct Removal {
 /// ignored. Many documents cost one derivation, and models are asked only for summaries that changed. Where other processes
 /// change the graph meanwhile, this waits for its turn. The records of a document of more chunks than a commit takes leave in
 /// slices before it; the summaries that this changes are left to the next run.
-pub async fn delete(engine: &Engine, ids: &[DocumentId]) -> Result<Removal, IndexError> {
-    let unloaded = unload(engine, ids).await?;
-    let mut changes = GraphChanges::new(engine);
-    let outcome = try_delete(&mut changes, ids).await;
-    let removal = changes.end(outcome).await?;
-    Ok(Removal {
-        entities: removal.entities + unloaded.entities,
-        relations: removal.relations + unloaded.relations,
-        changed: removal.changed + unloaded.changed,
-        ..removal
+pub fn delete<'a>(engine: &'a Engine, ids: &'a [DocumentId]) -> BoxFuture<'a, Result<Removal, IndexError>> {
+    Box::pin(async move {
+        let unloaded = unload(engine, ids).await?;
+        let mut changes = GraphChanges::new(engine);
+        let outcome = try_delete(&mut changes, ids).await;
+        let removal = changes.end(outcome).await?;
+        Ok(Removal {
+            entities: removal.entities + unloaded.entities,
+            relations: removal.relations + unloaded.relations,
+            changed: removal.changed + unloaded.changed,
+            ..removal
+        })
     })
 }
 

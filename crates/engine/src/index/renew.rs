@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use futures::future::BoxFuture;
 use futures::stream;
 use graphloom_core::{
     Batch, Chunk, ChunkExtraction, ChunkId, Document, DocumentId, ExtractionKey, Job, JobState, ProgressSink,
@@ -39,26 +40,29 @@ pub struct RenewalPlan {
 ///
 /// - `gone` says whether the worker of that name has ended; what it had in its hands is free again.
 /// - A renewal by another model that was not finished is replaced.
-pub async fn plan_renewal(
-    engine: &Engine,
-    documents: &[DocumentId],
-    track: Option<&TrackId>,
-    gone: &(dyn Fn(&str) -> bool + Send + Sync),
-) -> Result<RenewalPlan, IndexError> {
-    // A run that was dropped may have left a commit under way; what it leased shows only after that.
-    engine.store.commit(Batch::default()).await?;
-    release_leases(engine, |lease| lease.owner == engine.index.worker || gone(&lease.owner)).await?;
-    let documents: Vec<DocumentId> = documents.iter().collect::<BTreeSet<_>>().into_iter().cloned().collect();
-    let mut plan = RenewalPlan::default();
-    for page in documents.chunks(PAGE) {
-        let of_page = plan_page(engine, page, track).await?;
-        plan.renewed.extend(of_page.renewed);
-        plan.chunks += of_page.chunks;
-        plan.unchanged.extend(of_page.unchanged);
-        plan.busy.extend(of_page.busy);
-        plan.not_ready.extend(of_page.not_ready);
-    }
-    Ok(plan)
+pub fn plan_renewal<'a>(
+    engine: &'a Engine,
+    documents: &'a [DocumentId],
+    track: Option<&'a TrackId>,
+    gone: &'a (dyn Fn(&str) -> bool + Send + Sync),
+) -> BoxFuture<'a, Result<RenewalPlan, IndexError>> {
+    Box::pin(async move {
+        // A run that was dropped may have left a commit under way; what it leased shows only after that.
+        engine.store.commit(Batch::default()).await?;
+        release_leases(engine, |lease| lease.owner == engine.index.worker || gone(&lease.owner)).await?;
+        let documents: Vec<DocumentId> =
+            documents.iter().collect::<BTreeSet<_>>().into_iter().cloned().collect();
+        let mut plan = RenewalPlan::default();
+        for page in documents.chunks(PAGE) {
+            let of_page = plan_page(engine, page, track).await?;
+            plan.renewed.extend(of_page.renewed);
+            plan.chunks += of_page.chunks;
+            plan.unchanged.extend(of_page.unchanged);
+            plan.busy.extend(of_page.busy);
+            plan.not_ready.extend(of_page.not_ready);
+        }
+        Ok(plan)
+    })
 }
 
 async fn plan_page(
@@ -121,14 +125,16 @@ async fn plan_page(
 ///   or [`super::cancel`] gives it up.
 /// - Answers are stored as they arrive, so a run that ended early costs nothing twice when it is repeated.
 /// - A document that another process has in its hands is left to it.
-pub async fn renew(
-    engine: &Engine,
-    documents: &[DocumentId],
-    progress: ProgressSink<'_>,
-) -> Result<RunReport, IndexError> {
-    let run = Run::new(engine, progress);
-    let documents = stream::iter(documents.iter().cloned().map(Ok));
-    run.work_through(documents, |id| run.prepare_renewal(id)).await
+pub fn renew<'a>(
+    engine: &'a Engine,
+    documents: &'a [DocumentId],
+    progress: ProgressSink<'a>,
+) -> BoxFuture<'a, Result<RunReport, IndexError>> {
+    Box::pin(async move {
+        let run = Run::new(engine, progress);
+        let documents = stream::iter(documents.iter().cloned().map(Ok));
+        run.work_through(documents, |id| run.prepare_renewal(id)).await
+    })
 }
 
 /// The name of who extracts.

@@ -1,5 +1,6 @@
 //! Queues failed, stopped and cancelled documents again.
 
+use futures::future::BoxFuture;
 use graphloom_core::{Batch, Chunk, ChunkExtraction, DocumentId, ItemKey, Job, JobState, Require, TrackId};
 
 use super::IndexError;
@@ -17,49 +18,55 @@ pub struct RequeueReport {
 
 /// Queues the failed and damaged chunks of these documents again, and documents that stopped or were cancelled; [`super::run`]
 /// then works on them. What was saved of damaged chunks counts until then. The documents are noted as queued by the run `track`.
-pub async fn retry(
-    engine: &Engine,
-    documents: &[DocumentId],
-    track: Option<&TrackId>,
-) -> Result<RequeueReport, IndexError> {
-    let mut retries = Retries::new("other processes worked on the same documents");
-    loop {
-        let snapshot = engine.store.snapshot().await?;
-        let chunks = snapshot.chunks_of(documents).await?;
-        let jobs = snapshot.jobs(documents).await?;
-        let (mut batch, mut queued) = (Batch::default(), RequeueReport::default());
-        for (chunks, job) in chunks.into_iter().zip(jobs) {
-            let Some(job) = job else { continue };
-            let again: Vec<(&Chunk, ChunkExtraction)> = chunks.iter().filter_map(asked_again).collect();
-            let state = match job.state {
-                JobState::Accepted | JobState::Chunked | JobState::Merged if again.is_empty() => continue,
-                JobState::Accepted => JobState::Accepted,
-                JobState::Chunked | JobState::Merged => JobState::Chunked,
-                JobState::Failed { .. } | JobState::Cancelled => {
-                    let items: Vec<ItemKey> =
-                        chunks.iter().map(|chunk| ItemKey::Chunk(chunk.id.clone())).collect();
-                    let vectors = snapshot.vectors(&items).await?;
-                    if vectors.iter().all(Option::is_some) { JobState::Chunked } else { JobState::Accepted }
+pub fn retry<'a>(
+    engine: &'a Engine,
+    documents: &'a [DocumentId],
+    track: Option<&'a TrackId>,
+) -> BoxFuture<'a, Result<RequeueReport, IndexError>> {
+    Box::pin(async move {
+        let mut retries = Retries::new("other processes worked on the same documents");
+        loop {
+            let snapshot = engine.store.snapshot().await?;
+            let chunks = snapshot.chunks_of(documents).await?;
+            let jobs = snapshot.jobs(documents).await?;
+            let (mut batch, mut queued) = (Batch::default(), RequeueReport::default());
+            for (chunks, job) in chunks.into_iter().zip(jobs) {
+                let Some(job) = job else { continue };
+                let again: Vec<(&Chunk, ChunkExtraction)> = chunks.iter().filter_map(asked_again).collect();
+                let state = match job.state {
+                    JobState::Accepted | JobState::Chunked | JobState::Merged if again.is_empty() => continue,
+                    JobState::Accepted => JobState::Accepted,
+                    JobState::Chunked | JobState::Merged => JobState::Chunked,
+                    JobState::Failed { .. } | JobState::Cancelled => {
+                        let items: Vec<ItemKey> =
+                            chunks.iter().map(|chunk| ItemKey::Chunk(chunk.id.clone())).collect();
+                        let vectors = snapshot.vectors(&items).await?;
+                        if vectors.iter().all(Option::is_some) {
+                            JobState::Chunked
+                        } else {
+                            JobState::Accepted
+                        }
+                    }
+                };
+                queued.documents += 1;
+                queued.chunks += again.len() as u32;
+                // An answer that arrived meanwhile, to a question asked before the document was given up, stays.
+                for (chunk, again) in again {
+                    let (id, extraction) = (chunk.id.clone(), chunk.extraction.clone());
+                    batch.require.push(Require::ExtractionIs { chunk: id.clone(), extraction });
+                    batch.set_extractions.push((id, again));
                 }
-            };
-            queued.documents += 1;
-            queued.chunks += again.len() as u32;
-            // An answer that arrived meanwhile, to a question asked before the document was given up, stays.
-            for (chunk, again) in again {
-                let (id, extraction) = (chunk.id.clone(), chunk.extraction.clone());
-                batch.require.push(Require::ExtractionIs { chunk: id.clone(), extraction });
-                batch.set_extractions.push((id, again));
+                batch.put_tracks.extend(track.map(|track| (track.clone(), job.document.clone())));
+                batch.require.push(Require::JobIs(job.clone()));
+                // Whoever works on it would not see what is queued again, so it is taken up anew.
+                batch.put_jobs.push(Job { state, lease: None, ..job });
             }
-            batch.put_tracks.extend(track.map(|track| (track.clone(), job.document.clone())));
-            batch.require.push(Require::JobIs(job.clone()));
-            // Whoever works on it would not see what is queued again, so it is taken up anew.
-            batch.put_jobs.push(Job { state, lease: None, ..job });
+            drop(snapshot);
+            if retries.is_done(engine.store.commit(batch).await)? {
+                return Ok(queued);
+            }
         }
-        drop(snapshot);
-        if retries.is_done(engine.store.commit(batch).await)? {
-            return Ok(queued);
-        }
-    }
+    })
 }
 
 /// A chunk's state once it is queued again; `None` where there is nothing to ask again.

@@ -1,5 +1,6 @@
 //! A document's status, derived from its job and its chunks.
 
+use futures::future::BoxFuture;
 use graphloom_core::{
     ChunkCounts, ChunkExtraction, ChunkId, Document, DocumentId, DocumentStatus, JobState, Renewal, Snapshot,
     StoreError,
@@ -53,41 +54,45 @@ impl RenewalState {
 }
 
 /// The state of each document, in order; `None` where unknown.
-pub async fn states_of(
-    snapshot: &dyn Snapshot,
-    ids: &[DocumentId],
-) -> Result<Vec<Option<DocumentState>>, StoreError> {
-    let documents = snapshot.documents(ids).await?;
-    let jobs = snapshot.jobs(ids).await?;
-    let chunks = snapshot.extraction_states_of(ids).await?;
-    let renewals = renewals_of(snapshot, ids).await?;
-    let without_context = snapshot.failed_contexts_of(ids).await?;
-    let known = documents.into_iter().zip(jobs).zip(chunks).zip(renewals).zip(without_context);
-    let states = known.map(|((((document, job), chunks), renewals), chunks_without_context)| {
-        let (mut failed_chunks, mut damaged_chunks) = (Vec::new(), Vec::new());
-        for (ordinal, extraction) in &chunks {
-            match extraction {
-                ChunkExtraction::Pending | ChunkExtraction::Done { .. } => {}
-                ChunkExtraction::Damaged { reason, .. } => damaged_chunks.push((*ordinal, reason.clone())),
-                ChunkExtraction::Failed { reason, .. } => failed_chunks.push((*ordinal, reason.clone())),
+pub fn states_of<'a>(
+    snapshot: &'a dyn Snapshot,
+    ids: &'a [DocumentId],
+) -> BoxFuture<'a, Result<Vec<Option<DocumentState>>, StoreError>> {
+    Box::pin(async move {
+        let documents = snapshot.documents(ids).await?;
+        let jobs = snapshot.jobs(ids).await?;
+        let chunks = snapshot.extraction_states_of(ids).await?;
+        let renewals = renewals_of(snapshot, ids).await?;
+        let without_context = snapshot.failed_contexts_of(ids).await?;
+        let known = documents.into_iter().zip(jobs).zip(chunks).zip(renewals).zip(without_context);
+        let states = known.map(|((((document, job), chunks), renewals), chunks_without_context)| {
+            let (mut failed_chunks, mut damaged_chunks) = (Vec::new(), Vec::new());
+            for (ordinal, extraction) in &chunks {
+                match extraction {
+                    ChunkExtraction::Pending | ChunkExtraction::Done { .. } => {}
+                    ChunkExtraction::Damaged { reason, .. } => {
+                        damaged_chunks.push((*ordinal, reason.clone()))
+                    }
+                    ChunkExtraction::Failed { reason, .. } => failed_chunks.push((*ordinal, reason.clone())),
+                }
             }
-        }
-        let state = job.map_or(JobState::Accepted, |job| job.state);
-        let counts: ChunkCounts = chunks.iter().map(|(_, extraction)| extraction).collect();
-        let counts = ChunkCounts { without_context: chunks_without_context.len() as u32, ..counts };
-        let status = DocumentStatus::derive(&state, counts);
-        let renewal = RenewalState::of(renewals);
-        let document = document?;
-        Some(DocumentState {
-            document,
-            status,
-            failed_chunks,
-            damaged_chunks,
-            chunks_without_context,
-            renewal,
-        })
-    });
-    Ok(states.collect())
+            let state = job.map_or(JobState::Accepted, |job| job.state);
+            let counts: ChunkCounts = chunks.iter().map(|(_, extraction)| extraction).collect();
+            let counts = ChunkCounts { without_context: chunks_without_context.len() as u32, ..counts };
+            let status = DocumentStatus::derive(&state, counts);
+            let renewal = RenewalState::of(renewals);
+            let document = document?;
+            Some(DocumentState {
+                document,
+                status,
+                failed_chunks,
+                damaged_chunks,
+                chunks_without_context,
+                renewal,
+            })
+        });
+        Ok(states.collect())
+    })
 }
 
 /// The renewals of each document with the ordinals of their chunks.

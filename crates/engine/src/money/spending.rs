@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use futures::future::BoxFuture;
 use graphloom_core::{Call, CallOutcome, DocumentId, Role, Snapshot, StoreError, Usage, table};
 use serde::Serialize;
 
@@ -100,19 +101,21 @@ pub async fn spending(
 }
 
 /// The calls of the ledger after the first `skip`, added up by `by`, at these prices.
-pub async fn spending_after(
-    snapshot: &dyn Snapshot,
+pub fn spending_after<'a>(
+    snapshot: &'a dyn Snapshot,
     skip: u64,
-    by: &BTreeSet<CostBy>,
-    prices: &Prices,
-) -> Result<Spending, StoreError> {
-    let mut ledger = Ledger { by, prices, rows: BTreeMap::new(), unpriced: BTreeSet::new() };
-    let mut pages = snapshot.pages(table::Calls).after(Some(skip));
-    while let Some(page) = pages.next().await? {
-        page.iter().for_each(|call| ledger.add(call));
-    }
-    let sources = sources(snapshot, &ledger).await?;
-    Ok(ledger.finish(&sources))
+    by: &'a BTreeSet<CostBy>,
+    prices: &'a Prices,
+) -> BoxFuture<'a, Result<Spending, StoreError>> {
+    Box::pin(async move {
+        let mut ledger = Ledger { by, prices, rows: BTreeMap::new(), unpriced: BTreeSet::new() };
+        let mut pages = snapshot.pages(table::Calls).after(Some(skip));
+        while let Some(page) = pages.next().await? {
+            page.iter().for_each(|call| ledger.add(call));
+        }
+        let sources = sources(snapshot, &ledger).await?;
+        Ok(ledger.finish(&sources))
+    })
 }
 
 struct Ledger<'a> {

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use futures::future::BoxFuture;
 use graphloom_core::{
     Chunk, ChunkId, Document, DocumentFilter, DocumentId, Entity, EntityKey, ItemKey, ItemKind, Place,
     Relation, RelationKey, Revision, Visibility,
@@ -78,21 +79,23 @@ pub struct RelationHit {
 /// documents it admits say, as in [`Question::filter`]. The call of the embedder is stored in the ledger, also if a later step
 /// fails.
 #[tracing::instrument(skip_all, fields(limit))]
-pub async fn search(
-    engine: &Engine,
-    text: &str,
+pub fn search<'a>(
+    engine: &'a Engine,
+    text: &'a str,
     limit: usize,
-    filter: Option<&DocumentFilter>,
-) -> Result<SearchHits, QueryError> {
-    let text = text.trim();
-    if text.is_empty() {
-        return Err(QueryError::Empty);
-    }
-    let mut cost = QueryCost::default();
-    let found = look_up(engine, text, limit, filter, &mut cost).await;
-    cost.store(engine).await;
-    let hits = found.map_err(|error| error.logged(&cost))?;
-    Ok(SearchHits { cost, ..hits })
+    filter: Option<&'a DocumentFilter>,
+) -> BoxFuture<'a, Result<SearchHits, QueryError>> {
+    Box::pin(async move {
+        let text = text.trim();
+        if text.is_empty() {
+            return Err(QueryError::Empty);
+        }
+        let mut cost = QueryCost::default();
+        let found = look_up(engine, text, limit, filter, &mut cost).await;
+        cost.store(engine).await;
+        let hits = found.map_err(|error| error.logged(&cost))?;
+        Ok(SearchHits { cost, ..hits })
+    })
 }
 
 async fn look_up(

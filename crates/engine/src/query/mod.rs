@@ -47,6 +47,7 @@ mod wording;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
+use futures::future::BoxFuture;
 use graphloom_core::{
     ChatMessage, Chunk, ChunkId, DocumentId, Entity, EntityKey, FilterError, LayerName, ModelError, NodeKey,
     Place, Relation, RelationKey, Revision, Role, Span, StoreError,
@@ -86,13 +87,18 @@ use stops::CutText;
 /// that follows a conversation is searched for as it would be asked without it. The model calls are stored in the
 /// ledger, also if a later step fails.
 #[tracing::instrument(skip_all, fields(mode = ?question.mode))]
-pub async fn retrieve(engine: &Engine, question: &Question) -> Result<Retrieval, QueryError> {
-    question.check().inspect_err(QueryError::log)?;
-    let mut cost = QueryCost::default();
-    let found = find(engine, question, &mut cost).await;
-    cost.store(engine).await;
-    let retrieval = found.map_err(|error| error.logged(&cost))?;
-    Ok(Retrieval { cost, ..retrieval })
+pub fn retrieve<'a>(
+    engine: &'a Engine,
+    question: &'a Question,
+) -> BoxFuture<'a, Result<Retrieval, QueryError>> {
+    Box::pin(async move {
+        question.check().inspect_err(QueryError::log)?;
+        let mut cost = QueryCost::default();
+        let found = find(engine, question, &mut cost).await;
+        cost.store(engine).await;
+        let retrieval = found.map_err(|error| error.logged(&cost))?;
+        Ok(Retrieval { cost, ..retrieval })
+    })
 }
 
 async fn find(engine: &Engine, question: &Question, cost: &mut QueryCost) -> Result<Retrieval, QueryError> {
@@ -232,17 +238,19 @@ async fn find(engine: &Engine, question: &Question, cost: &mut QueryCost) -> Res
 /// What the model said to the same prompt before is the answer again; its citations are verified again. The model call
 /// is stored in the ledger, also if it or a later step fails.
 #[tracing::instrument(skip_all, fields(mode = ?retrieval.mode))]
-pub async fn answer(
-    engine: &Engine,
-    question: &Question,
-    retrieval: &Retrieval,
-    on_delta: &mut (dyn FnMut(&str) + Send),
-) -> Result<Answer, QueryError> {
-    let mut cost = QueryCost::default();
-    let answered = make_answer(engine, question, retrieval, &mut cost, on_delta).await;
-    cost.store(engine).await;
-    let answer = answered.map_err(|error| error.logged(&cost))?;
-    Ok(Answer { cost, ..answer })
+pub fn answer<'a>(
+    engine: &'a Engine,
+    question: &'a Question,
+    retrieval: &'a Retrieval,
+    on_delta: &'a mut (dyn FnMut(&str) + Send),
+) -> BoxFuture<'a, Result<Answer, QueryError>> {
+    Box::pin(async move {
+        let mut cost = QueryCost::default();
+        let answered = make_answer(engine, question, retrieval, &mut cost, on_delta).await;
+        cost.store(engine).await;
+        let answer = answered.map_err(|error| error.logged(&cost))?;
+        Ok(Answer { cost, ..answer })
+    })
 }
 
 async fn make_answer(

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
+use futures::future::BoxFuture;
 use graphloom_core::{
     CallOutcome, ChatRequest, Chunk, ChunkId, Document, DocumentId, Entity, EntityKey, GraphKey, ItemKind,
     LanguageModel, Role, SearchRequest, Snapshot, Span, Visibility,
@@ -84,27 +85,33 @@ pub struct Suggestion {
 /// - Without it, they come from the reports of communities if there are any, and from the entities with most relations.
 /// - With an answer model, one call proposes the questions; else rules do. A proposal that no sentence of its passage
 ///   answers is dropped and counted.
-pub async fn suggest(engine: &Engine, about: Option<&str>, count: usize) -> Result<Suggestions, QueryError> {
-    let count = count.min(MAX_SUGGESTIONS);
-    let size = about.map_or(0, |text| text.chars().count());
-    if size > MAX_ABOUT_CHARS {
-        return Err(QueryError::TooMuch { what: "characters of about", size, limit: MAX_ABOUT_CHARS });
-    }
-    let snapshot = engine.store.snapshot().await?;
-    let excerpts =
-        Excerpts::read(snapshot.as_ref(), about.map(str::trim).filter(|about| !about.is_empty())).await?;
-    drop(snapshot);
-    if excerpts.list.is_empty() || count == 0 {
-        return Ok(Suggestions::default());
-    }
-    let mut cost = QueryCost::default();
-    let suggested = match engine.models.answer.as_deref() {
-        Some(model) => by_model(engine, model, &excerpts, count, &mut cost).await,
-        None => Ok(by_rules(&excerpts, count)),
-    };
-    cost.store(engine).await;
-    let suggested = suggested.map_err(|error| error.logged(&cost))?;
-    Ok(Suggestions { cost, ..suggested })
+pub fn suggest<'a>(
+    engine: &'a Engine,
+    about: Option<&'a str>,
+    count: usize,
+) -> BoxFuture<'a, Result<Suggestions, QueryError>> {
+    Box::pin(async move {
+        let count = count.min(MAX_SUGGESTIONS);
+        let size = about.map_or(0, |text| text.chars().count());
+        if size > MAX_ABOUT_CHARS {
+            return Err(QueryError::TooMuch { what: "characters of about", size, limit: MAX_ABOUT_CHARS });
+        }
+        let snapshot = engine.store.snapshot().await?;
+        let excerpts =
+            Excerpts::read(snapshot.as_ref(), about.map(str::trim).filter(|about| !about.is_empty())).await?;
+        drop(snapshot);
+        if excerpts.list.is_empty() || count == 0 {
+            return Ok(Suggestions::default());
+        }
+        let mut cost = QueryCost::default();
+        let suggested = match engine.models.answer.as_deref() {
+            Some(model) => by_model(engine, model, &excerpts, count, &mut cost).await,
+            None => Ok(by_rules(&excerpts, count)),
+        };
+        cost.store(engine).await;
+        let suggested = suggested.map_err(|error| error.logged(&cost))?;
+        Ok(Suggestions { cost, ..suggested })
+    })
 }
 
 /// A sentence that may answer a question, and the entities that it names.

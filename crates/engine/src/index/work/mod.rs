@@ -19,6 +19,7 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
 use futures::channel::mpsc;
+use futures::future::BoxFuture;
 use futures::{FutureExt, SinkExt, Stream, StreamExt, TryStreamExt, stream};
 use graphloom_core::{Batch, ProgressSink};
 
@@ -52,23 +53,25 @@ const DOCUMENTS_UNTIL_SETTLED: usize = 16_384;
 /// - Dropping the future cancels it; nothing is half-written.
 ///
 /// The future is `Send`, so a run can be a task of its own.
-pub async fn run(
-    engine: &Engine,
-    progress: ProgressSink<'_>,
-    gone: &(dyn Fn(&str) -> bool + Send + Sync),
-) -> Result<RunReport, IndexError> {
-    // A run that was dropped may have left a commit under way; what it leased shows only after that.
-    engine.store.commit(Batch::default()).await?;
-    require_settings(engine).await?;
-    release_leases(engine, |lease| lease.owner == engine.index.worker || gone(&lease.owner)).await?;
-    let run = Run::new(engine, progress);
-    let jobs = stream::unfold((), |()| async { run.claim().await.transpose().map(|jobs| (jobs, ())) })
-        .map_ok(|jobs| stream::iter(jobs.into_iter().map(Ok::<_, IndexError>)))
-        .try_flatten();
-    // In a box, for the compiler does not see that the bare stream is `Send`.
-    let mut report = run.work_through(jobs.boxed(), |job| run.prepare(job)).await?;
-    derive_layers(engine, progress, gone, &mut report).await?;
-    Ok(report)
+pub fn run<'a>(
+    engine: &'a Engine,
+    progress: ProgressSink<'a>,
+    gone: &'a (dyn Fn(&str) -> bool + Send + Sync),
+) -> BoxFuture<'a, Result<RunReport, IndexError>> {
+    Box::pin(async move {
+        // A run that was dropped may have left a commit under way; what it leased shows only after that.
+        engine.store.commit(Batch::default()).await?;
+        require_settings(engine).await?;
+        release_leases(engine, |lease| lease.owner == engine.index.worker || gone(&lease.owner)).await?;
+        let run = Run::new(engine, progress);
+        let jobs = stream::unfold((), |()| async { run.claim().await.transpose().map(|jobs| (jobs, ())) })
+            .map_ok(|jobs| stream::iter(jobs.into_iter().map(Ok::<_, IndexError>)))
+            .try_flatten();
+        // In a box, for the compiler does not see that the bare stream is `Send`.
+        let mut report = run.work_through(jobs.boxed(), |job| run.prepare(job)).await?;
+        derive_layers(engine, progress, gone, &mut report).await?;
+        Ok(report)
+    })
 }
 
 /// Brings the layers up to date that the engine derives after indexing.

@@ -29,7 +29,7 @@ pub(crate) use filter::{ConditionArgs, FilterArgs};
 pub(crate) use graph::{ExportArgs, ExportTo, GraphArgs, GraphCommand, HowArgs};
 pub(crate) use help::{command, parse};
 pub(crate) use import::{ImportArgs, ImportCommand};
-pub(crate) use queue::{CancelArgs, ContextualizeArgs, ReExtractArgs, WorkArgs};
+pub(crate) use queue::{CancelArgs, ContextualizeArgs, ReEmbedArgs, ReExtractArgs, WorkArgs};
 pub(crate) use server::{KeyCommand, McpArgs, ServeArgs, UserCommand};
 
 /// Turn documents into a knowledge graph and answer questions with citations
@@ -174,6 +174,8 @@ pub(crate) enum Command {
     ReExtract(ReExtractArgs),
     /// Recompute the context of chunks after the setting `contextual` changed
     Contextualize(ContextualizeArgs),
+    /// Replace all vectors by those of another embedder; the old ones stay in use meanwhile
+    ReEmbed(ReEmbedArgs),
     /// Measure retrieval and answers on questions with known answers
     #[command(subcommand)]
     Eval(EvalCommand),

@@ -22,7 +22,8 @@ const OTHER_SETTINGS: &str = "remove them to keep the workspace's own (`graphloo
                               --switch uses them from now on and leaves what is already in the graph as it is";
 
 /// If a command's embedder differs from the workspace's.
-const OTHER_EMBEDDER: &str = "use the embedder the workspace was built with, or another --workspace";
+const OTHER_EMBEDDER: &str =
+    "use the embedder the workspace was built with; `graphloom re-embed` changes it to the configured one";
 
 /// The remedy for an error of a library, if known.
 pub(crate) fn of(cause: &(dyn Error + 'static)) -> Option<String> {
@@ -86,7 +87,10 @@ fn of_library(error: &graphloom::Error) -> Option<String> {
             Some("`graphloom add PATH` creates it; --data-dir selects another folder".to_owned())
         }
         Error::OtherEmbedder { .. } => {
-            Some("remove --embedder to use the workspace's own, or choose another --workspace".to_owned())
+            Some(
+                "remove --embedder to use the workspace's own; `graphloom re-embed` changes it to the configured one"
+                    .to_owned(),
+            )
         }
         Error::Index(IndexError::OtherSettings(_)) => Some(OTHER_SETTINGS.to_owned()),
         Error::While { source, .. } => of_library(source),

@@ -17,6 +17,9 @@ use crate::{
 pub struct Batch {
     /// Preconditions; if one does not hold, the commit fails with [`crate::StoreError::Conflict`].
     pub require: Vec<Require>,
+    /// Whether all vectors are removed first, and their space with them. `embedding` can be another one then. Counts as a change
+    /// of the graph.
+    pub replace_embedding: bool,
     /// The embedding space of the workspace, set once, before the first vector.
     pub embedding: Option<EmbeddingSpec>,
     /// The models and settings the workspace is built with from now on; they replace the stored ones. Use
@@ -97,7 +100,7 @@ pub struct Batch {
     pub clear_caches: Vec<CacheKind>,
     /// Cache entries to put, by kind and key; each becomes the newest of its kind. Of each kind, the newest
     /// entries within [`MAX_CACHE_ENTRIES`](crate::MAX_CACHE_ENTRIES) and
-    /// [`MAX_CACHE_BYTES`](crate::MAX_CACHE_BYTES) are kept.
+    /// [`MAX_CACHE_BYTES`](crate::MAX_CACHE_BYTES) are kept, if [the kind is bounded](CacheKind::is_bounded).
     pub put_cached: Vec<CacheEntry>,
 }
 
@@ -120,7 +123,8 @@ impl Batch {
             && self.remove_relations.is_empty()
             && self.put_relations.is_empty()
             && self.set_stale.is_empty()
-            && !self.outdates_layers)
+            && !self.outdates_layers
+            && !self.replace_embedding)
     }
 }
 
@@ -159,6 +163,8 @@ pub enum Require {
     /// No commit after this revision touched the graph ([`Batch::touches_graph`]), so views derived from a
     /// snapshot at this revision are still valid.
     GraphUnchangedSince(Revision),
+    /// There was no commit after this revision.
+    UnchangedSince(Revision),
     /// The source has exactly these live and staged documents. A batch that puts or removes one of them depends on
     /// its visibility and metadata.
     SourceIs {

@@ -22,11 +22,22 @@ pub enum CacheKind {
     Vector,
     /// The text that a model wrote for a node of a layer.
     Node,
+    /// The vector of an indexed text by the next embedder, until it takes the place of the present one.
+    NextVector,
 }
 
 impl CacheKind {
     /// All kinds, in order.
-    pub const ALL: [Self; 4] = [Self::Keywords, Self::Answer, Self::Vector, Self::Node];
+    pub const ALL: [Self; 5] = [Self::Keywords, Self::Answer, Self::Vector, Self::Node, Self::NextVector];
+
+    /// Whether the oldest entries are removed beyond [`MAX_CACHE_ENTRIES`] and [`MAX_CACHE_BYTES`]. The others are kept until
+    /// their kind is cleared.
+    pub fn is_bounded(self) -> bool {
+        match self {
+            Self::Keywords | Self::Answer | Self::Vector | Self::Node => true,
+            Self::NextVector => false,
+        }
+    }
 
     /// The name in output.
     pub fn name(self) -> &'static str {
@@ -35,6 +46,7 @@ impl CacheKind {
             Self::Answer => "answer",
             Self::Vector => "vector",
             Self::Node => "node",
+            Self::NextVector => "next_vector",
         }
     }
 }

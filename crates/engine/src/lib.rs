@@ -26,6 +26,7 @@ pub mod prompt;
 pub mod query;
 pub mod readers;
 pub mod text;
+mod vector_bytes;
 
 use std::sync::Arc;
 

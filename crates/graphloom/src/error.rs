@@ -130,9 +130,10 @@ impl Error {
             Self::NoWorkspace { .. } => {
                 Some("add a document to make it, or choose another folder".to_owned())
             }
-            Self::OtherEmbedder { .. } => {
-                Some("choose no embedder to use the workspace's own, or choose a new workspace".to_owned())
-            }
+            Self::OtherEmbedder { .. } => Some(
+                "choose no embedder to use the workspace's own, or embed the workspace again with this one"
+                    .to_owned(),
+            ),
             Self::While { source, .. } => source.remedy(),
             Self::Store(error)
             | Self::Index(IndexError::Store(error))

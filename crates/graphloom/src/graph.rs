@@ -9,13 +9,14 @@ use graphloom_engine::derive::{
     self, CommunityEntry, CommunityReport, DeriveEstimate, DeriveReport, LayerKind, TreeEntry, TreeNodeView,
 };
 use graphloom_engine::edit::{self, Edit, EditReport};
-use graphloom_engine::index::{self, Removal};
+use graphloom_engine::index::{self, ReEmbedReport, Removal};
 
-use crate::config::Config;
-use crate::error::Result;
+use crate::config::{Config, EmbedderChoice};
+use crate::error::{Fault, Result};
 use crate::files::source_name;
 use crate::open::OnProgress;
 use crate::project::Here;
+use crate::providers::Providers;
 use crate::reading::Readers;
 use crate::setup::{self, Engines};
 
@@ -74,6 +75,22 @@ impl Graphloom {
             return Ok(None);
         }
         Ok(Some(index::delete(&self.engines.indexing, &ids).await?))
+    }
+
+    /// Replaces all vectors by those of another embedder, such as `static:all-minilm-l6-v2`, and uses it from then on.
+    ///
+    /// Questions use the old vectors until all new ones are there. Call it again to continue after an error. The tree of
+    /// summaries is out of date then.
+    pub async fn re_embed(&mut self, embedder: &str) -> Result<ReEmbedReport> {
+        let unknown = || Fault::usage(format!("no embedder {embedder:?}")).help(EmbedderChoice::EXPECTED);
+        let choice = EmbedderChoice::parse(embedder).ok_or_else(unknown)?;
+        let embedder = Providers::new(&self.config).embedder(&choice)?;
+        let Engines { asking, indexing, .. } = &mut self.engines;
+        let mut next = indexing.clone();
+        next.models.embedder = Arc::clone(&embedder);
+        let report = index::re_embed(&next, &|_, _| {}).await?;
+        (asking.models.embedder, indexing.models.embedder) = (Arc::clone(&embedder), embedder);
+        Ok(report)
     }
 
     /// Brings a layer, such as the communities, up to date with the graph.

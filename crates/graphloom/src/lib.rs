@@ -37,7 +37,7 @@ pub use graphloom_engine::derive::{
     TreeEntry, TreeNodeView, TreePassage,
 };
 pub use graphloom_engine::edit::{Edit, EditReport};
-pub use graphloom_engine::index::{Removal, RunReport};
+pub use graphloom_engine::index::{ReEmbedReport, Removal, RunReport};
 pub use graphloom_engine::money::Limit;
 pub use graphloom_engine::query::{
     Answer, AnswerKind, Citation, EntityHit, Mode, PassageHit, Question, RelationHit, ReportOptions,

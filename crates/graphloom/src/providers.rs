@@ -32,6 +32,7 @@ use crate::setup::model_store;
 use crate::setup::of_space;
 
 /// The chat model of each role.
+#[derive(Default)]
 pub struct ChatModels {
     /// Writes the context of chunks.
     pub context: Option<Arc<dyn LanguageModel>>,

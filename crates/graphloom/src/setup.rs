@@ -194,6 +194,30 @@ pub async fn indexing(
     Ok(Indexing { engine, budget, switched, store })
 }
 
+/// An engine with the configured embedder, to replace the vectors of a workspace by its own, and the budget for that.
+///
+/// # Errors
+///
+/// The workspace does not exist, no embedder is configured, or it has no price and the limit is in money.
+pub async fn re_embedding(
+    config: &Config,
+    settings: &Settings,
+    limit: Option<Limit>,
+) -> Result<(Engine, Option<Arc<Budget>>)> {
+    let Some(choice) = &config.embedder else {
+        let fault = Fault::usage("no embedder is named");
+        return Err(fault.help("name the new one, such as static:all-minilm-l6-v2 or openai:MODEL").into());
+    };
+    let mut embedder = Providers::new(config).embedder(choice)?;
+    let budget = limit.map(|limit| Budget::new(limit, config.prices.clone()));
+    if let Some(budget) = &budget {
+        embedder = budgeted_embedder(embedder, budget)?;
+    }
+    let store = Opened::of(&open_store(config).await?);
+    let (own, chat, wording) = (&OwnModels::default(), ChatModels::default(), Wording::read(config)?);
+    Ok((Parts { store, chat, embedder, own, wording }.engine(config, settings), budget))
+}
+
 /// Lets an engine work as this process.
 pub fn works_as(engine: &mut Engine, worker: &dyn Worker, config: &Config) {
     worker.name().clone_into(&mut engine.index.worker);

@@ -8,7 +8,7 @@ mod views;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use graphloom_core::{Batch, EmbeddingSpec, ItemKind, Job, Require, Revision, StoreError};
+use graphloom_core::{Batch, CacheKind, EmbeddingSpec, ItemKind, Job, Require, Revision, StoreError};
 use graphloom_rules::batch as rules;
 
 use crate::error::Fault;
@@ -80,6 +80,10 @@ pub(crate) async fn apply(
         return Ok(Revision(state.revision));
     }
     state.revision += 1;
+    if batch.replace_embedding {
+        state.embedding = None;
+        session.run("DELETE FROM vectors WHERE workspace_id = $1", &[]).await?;
+    }
     if let Some(spec) = &batch.embedding {
         match &state.embedding {
             Some(known) if known != spec => return Err(rules::embedding_mismatch(known, spec).into()),
@@ -126,6 +130,7 @@ async fn check_require(session: &Session, state: &State, require: &Require) -> R
             return Err(rules::conflict(format!("the graph changed at {changed} after {revision}")).into());
         }
         Require::GraphUnchangedSince(_) => {}
+        Require::UnchangedSince(revision) => rules::require_revision(*revision, Revision(state.revision))?,
         Require::SettingsAre(settings) => rules::require_settings(settings, &state.settings)?,
         Require::LayerIs { name, layer } => {
             let sql = "SELECT body FROM layers WHERE workspace_id = $1 AND name = $2";
@@ -185,7 +190,8 @@ async fn remember(session: &Session, batch: &Batch, state: &mut State) -> Result
         ) \
         DELETE FROM cache WHERE workspace_id = $1 AND kind = $2 \
             AND place <= (SELECT max(place) FROM newest WHERE number > $3 OR bytes > $4)";
-    for kind in kinds.into_iter().collect::<BTreeSet<_>>() {
+    let grown: BTreeSet<CacheKind> = batch.put_cached.iter().map(|entry| entry.kind).collect();
+    for kind in grown.into_iter().filter(|kind| kind.is_bounded()).map(rows::cache_code) {
         let (entries, bytes) =
             (graphloom_core::MAX_CACHE_ENTRIES as i64, graphloom_core::MAX_CACHE_BYTES as i64);
         session.run(prune, &[&kind, &entries, &bytes]).await?;

@@ -163,6 +163,7 @@ pub(crate) fn cache_code(kind: CacheKind) -> i16 {
         CacheKind::Answer => 1,
         CacheKind::Vector => 2,
         CacheKind::Node => 3,
+        CacheKind::NextVector => 4,
     }
 }
 

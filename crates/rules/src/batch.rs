@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use graphloom_core::{
     Action, Batch, ChunkExtraction, ChunkId, Document, DocumentId, EmbeddingSpec, EntityKey, GraphKey, Job,
-    Layer, LayerName, LayerNode, Lease, Member, NodeKey, QueueState, RelationKey, StoreError, Timestamp,
+    Layer, LayerName, LayerNode, Lease, Member, NodeKey, QueueState, RelationKey, Revision, StoreError,
+    Timestamp,
 };
 
 /// The largest number a store keeps: SQL integers are signed.
@@ -223,6 +224,14 @@ pub fn require_settings(
     match settings == stored {
         true => Ok(()),
         false => Err(conflict("the settings that the workspace is built with have changed".to_owned())),
+    }
+}
+
+/// [`Require::UnchangedSince`](graphloom_core::Require::UnchangedSince) `known`, where `newest` is the last commit.
+pub fn require_revision(known: Revision, newest: Revision) -> Result<(), StoreError> {
+    match newest > known {
+        true => Err(conflict(format!("the workspace changed at {newest} after {known}"))),
+        false => Ok(()),
     }
 }
 

@@ -31,6 +31,8 @@ const MAX_MESSAGES: usize = 1000;
 
 /// The worker of a workspace.
 pub(crate) struct Ingest {
+    /// What the next run works with; `None` if it never runs.
+    opened: Mutex<Option<Arc<OpenWorkspace>>>,
     wake: Notify,
     state: Mutex<Pipeline>,
     /// Documents whose failed chunk contexts are retried after the next run.
@@ -191,9 +193,10 @@ impl Ingest {
     ) -> Arc<Self> {
         let (ending, ended) = watch::channel(false);
         let ingest = Arc::new(Self::ending_with(ended, activity));
+        ingest.work_with(opened);
         let worker = Arc::clone(&ingest);
         tokio::spawn(async move {
-            worker.work(workspace, Arc::new(opened), stop).await;
+            worker.work(workspace, stop).await;
             // There may be no receiver any more.
             let _ = ending.send(true);
         });
@@ -208,8 +211,14 @@ impl Ingest {
         Arc::new(ingest)
     }
 
+    /// The next run works with this, such as after the embedder of the workspace changed.
+    pub(crate) fn work_with(&self, opened: OpenWorkspace) {
+        *self.opened.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(opened));
+    }
+
     fn ending_with(ended: watch::Receiver<bool>, activity: Arc<Activity>) -> Self {
         Self {
+            opened: Mutex::default(),
             wake: Notify::new(),
             state: Mutex::default(),
             again: Mutex::default(),
@@ -344,14 +353,11 @@ impl Ingest {
         self.layers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn work(
-        self: Arc<Self>,
-        workspace: WorkspaceId,
-        opened: Arc<OpenWorkspace>,
-        mut stop: watch::Receiver<bool>,
-    ) {
+    async fn work(self: Arc<Self>, workspace: WorkspaceId, mut stop: watch::Receiver<bool>) {
         let mut rest = LOOK;
         while !*stop.borrow() {
+            let opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let Some(opened) = opened else { return };
             let went_well = match self.waits(&opened).await {
                 Ok(Waiting::Work) => {
                     if !self.begin(&opened) {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use graphloom_core::{Upkeep, Worker, WorkspaceId, WorkspaceStore};
+use graphloom_core::{StoreError, Upkeep, Worker, WorkspaceId, WorkspaceStore};
 use graphloom_engine::Engine;
 use graphloom_engine::money::Prices;
 use serde::Serialize;
@@ -69,6 +69,12 @@ const PROBED_EVERY: Duration = Duration::from_secs(5);
 const PROBED_WITHIN: Duration = Duration::from_secs(5);
 
 impl Space {
+    /// Whether the vectors of the workspace are of another embedder than that of its engines: another process replaced them.
+    async fn has_other_embedder(&self) -> Result<bool, StoreError> {
+        let space = self.store.snapshot().await?.embedding().await?;
+        Ok(space.is_some_and(|space| space.model != self.asking.models.embedder.name()))
+    }
+
     /// What is wrong with the store; `None` if it can be read and written.
     pub(crate) async fn fault(&self) -> Option<String> {
         if let Some(damage) = self.asking.store.fault() {
@@ -122,6 +128,8 @@ pub(crate) struct Spaces {
     indexing: Indexing,
     watched: LiveState,
     stop: watch::Receiver<bool>,
+    /// Held while a workspace whose embedder changed is opened again.
+    reopening: tokio::sync::Mutex<()>,
 }
 
 /// State that is updated by everything that happens in the workspaces.
@@ -143,7 +151,8 @@ impl Spaces {
     ) -> Self {
         let (open, unopened) = (Mutex::default(), Mutex::default());
         let (most, idle) = (limits.workspaces, limits.idle);
-        Self { host, open, unopened, most, idle, indexing, watched, stop }
+        let reopening = tokio::sync::Mutex::default();
+        Self { host, open, unopened, most, idle, indexing, watched, stop, reopening }
     }
 
     /// Returns the workspace, opening it if necessary.
@@ -161,11 +170,37 @@ impl Spaces {
                 self.note(id, opened.as_ref().err());
                 let opened = opened?;
                 let unknown = || Problem::not_found(format!("no workspace {id}"));
-                Ok::<_, Problem>(self.start(id, opened.ok_or_else(unknown)?))
+                Ok::<_, Problem>(self.start(id, opened.ok_or_else(unknown)?, None))
             })
             .await?;
         *space.used() = Instant::now();
-        Ok(Arc::clone(space))
+        match space.has_other_embedder().await? {
+            true => self.reopen(id).await,
+            false => Ok(Arc::clone(space)),
+        }
+    }
+
+    /// Opens a workspace again whose vectors another process replaced by those of another embedder. Its events and what
+    /// waits for the next run stay.
+    async fn reopen(&self, id: &WorkspaceId) -> Result<Arc<Space>, Problem> {
+        let _turn = self.reopening.lock().await;
+        let known = {
+            let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+            open.get(id).and_then(|cell| cell.get().cloned())
+        };
+        if let Some(space) = &known
+            && !space.has_other_embedder().await?
+        {
+            return Ok(Arc::clone(space));
+        }
+        let opened = self.host.open(id, IfMissing::Leave).await;
+        self.note(id, opened.as_ref().err());
+        let opened = opened?.ok_or_else(|| Problem::not_found(format!("no workspace {id}")))?;
+        tracing::info!(workspace = %id, embedder = opened.asking.models.embedder.name(), "opened again with another embedder");
+        let space = self.start(id, opened, known.map(|known| Arc::clone(&known.ingest)));
+        let cell = Arc::new(OnceCell::new_with(Some(Arc::clone(&space))));
+        self.open.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), cell);
+        Ok(space)
     }
 
     /// Records whether a workspace could be opened.
@@ -277,7 +312,8 @@ impl Spaces {
         }
     }
 
-    fn start(&self, id: &WorkspaceId, mut opened: OpenWorkspace) -> Arc<Space> {
+    /// - `ingest`: the worker that the workspace has already.
+    fn start(&self, id: &WorkspaceId, mut opened: OpenWorkspace, ingest: Option<Arc<Ingest>>) -> Arc<Space> {
         let known_prices = Arc::new(opened.prices.clone());
         opened.asking = counted(opened.asking, &self.watched.metrics, &known_prices);
         opened.indexing = counted(opened.indexing, &self.watched.metrics, &known_prices);
@@ -292,11 +328,16 @@ impl Spaces {
             pauses,
             ..
         } = opened.clone();
-        let ingest = match self.indexing {
-            Indexing::On => {
+        let ingest = match (ingest, self.indexing) {
+            (Some(ingest), Indexing::On) => {
+                ingest.work_with(opened);
+                ingest.wake();
+                ingest
+            }
+            (None, Indexing::On) => {
                 Ingest::start(id.clone(), opened, Arc::clone(&self.watched.activity), self.stop.clone())
             }
-            Indexing::Off => Ingest::idle(),
+            (_, Indexing::Off) => Ingest::idle(),
         };
         Arc::new(Space {
             id: id.clone(),

@@ -25,6 +25,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
             "resume",
             "re-extract",
             "contextualize",
+            "re-embed",
         ],
     ),
     ("Ask", &["ask", "search", "suggest"]),

@@ -2,6 +2,7 @@
 
 use clap::Args;
 use graphloom_core::TrackId;
+use graphloom_engine::money::Limit;
 
 use super::BuildArgs;
 
@@ -64,6 +65,23 @@ pub(crate) struct ContextualizeArgs {
     pub(crate) estimate: bool,
     #[command(flatten)]
     pub(crate) building: BuildArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Questions use the old vectors until all new ones are there; then one commit replaces them. What is embedded is kept, so the same \
+command continues after an interruption. A server that has the workspace open opens it again with the new embedder. If \
+graphloom.toml names an embedder, change it there too.")]
+pub(crate) struct ReEmbedArgs {
+    /// The new embedder, such as static:all-minilm-l6-v2 or openai:MODEL [default: the configured one]
+    #[arg(value_name = "EMBEDDER", conflicts_with = "embedder")]
+    pub(crate) new: Option<String>,
+    /// Print an estimate of the cost; send nothing and store nothing
+    #[arg(long, conflicts_with = "budget")]
+    pub(crate) estimate: bool,
+    /// Stop before exceeding this budget: tokens such as 2M, 500k or 900tokens, or money such as 1.50
+    #[arg(long, value_name = "AMOUNT", value_parser = super::limit)]
+    pub(crate) budget: Option<Limit>,
 }
 
 /// Parses the name of a run.

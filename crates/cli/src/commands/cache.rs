@@ -33,6 +33,7 @@ pub(crate) async fn run(app: &App, command: &CacheCommand) -> anyhow::Result<Exi
                 CacheKind::Answer => *answers,
                 CacheKind::Vector => *vectors,
                 CacheKind::Node => *nodes,
+                CacheKind::NextVector => false,
             };
             let cleared: Vec<CacheSize> = sizes.into_iter().filter(|size| all || named(size.kind)).collect();
             let clear_caches = cleared.iter().map(|size| size.kind).collect();
@@ -50,7 +51,7 @@ pub(crate) async fn run(app: &App, command: &CacheCommand) -> anyhow::Result<Exi
 
 fn print(app: &App, sizes: &[CacheSize]) -> anyhow::Result<()> {
     for CacheSize { kind, entries, bytes } in sizes {
-        app.output.line(format_args!("{:<10} {entries:>6} entries {bytes:>10} bytes", kind.name()))?;
+        app.output.line(format_args!("{:<11} {entries:>6} entries {bytes:>10} bytes", kind.name()))?;
     }
     Ok(())
 }

@@ -29,6 +29,7 @@ mod model;
 mod parse;
 mod pause;
 mod prompts;
+mod re_embed;
 mod re_extract;
 mod repair;
 mod retry;
@@ -210,6 +211,7 @@ async fn dispatch(app: &App, command: &Command) -> anyhow::Result<Exit> {
         Command::Resume => pause::resume(app).await,
         Command::ReExtract(args) => re_extract::run(app, args).await,
         Command::Contextualize(args) => contextualize::run(app, args).await,
+        Command::ReEmbed(args) => re_embed::run(app, args).await,
         Command::Eval(command) => eval::run(app, command).await,
         Command::Dump(args) => dump::run(app, args).await,
         Command::Check => check::run(app).await,
@@ -235,6 +237,7 @@ fn flags(global: &Global, command: &Command) -> Vec<(String, String, String)> {
         ("workspace", "--workspace", global.workspace.clone()),
         ("llm", "--llm", global.llm.clone()),
         ("embedder", "--embedder", global.embedder.clone()),
+        ("embedder", "EMBEDDER", new_embedder(command)),
         ("gleaning", "--gleaning", building(command).and_then(|building| building.gleaning.clone())),
         ("contextual", "--contextual", building(command).and_then(|building| building.contextual.clone())),
     ];
@@ -259,6 +262,11 @@ fn flags(global: &Global, command: &Command) -> Vec<(String, String, String)> {
     let others =
         global.set.iter().rev().map(|(key, value)| (key.clone(), value.clone(), format!("--set {key}")));
     named.chain(own_workspace).chain(others).collect()
+}
+
+/// The embedder that `re-embed` is to switch to.
+fn new_embedder(command: &Command) -> Option<String> {
+    if let Command::ReEmbed(args) = command { args.new.clone() } else { None }
 }
 
 /// The build options of a command that builds the graph.
@@ -288,6 +296,7 @@ fn building(command: &Command) -> Option<&BuildArgs> {
         | Command::Graph(_)
         | Command::Cache(_)
         | Command::Eval(_)
+        | Command::ReEmbed(_)
         | Command::Copy(_)
         | Command::Dump(_)
         | Command::Check

@@ -27,8 +27,8 @@ use moved::{StoredRecords, moved_records};
 pub(crate) use records::claims_of;
 use records::evidence_of;
 pub use views::UNKNOWN_KIND;
-use views::{Draft, end_names, entity_text, relation_text};
-pub(crate) use views::{derive_entity, derive_relation};
+use views::{Draft, end_names, relation_text};
+pub(crate) use views::{derive_entity, derive_relation, entity_text};
 
 /// From this many mentions an entity is counted only while documents stream in.
 const HUB_MENTIONS: u32 = SUMMARY_FRAGMENTS as u32;
@@ -184,6 +184,22 @@ fn names_of_ends(key: &RelationKey, facts: &[Fact], decisions: &Decisions) -> (S
     let decided = |end: &EntityKey| decisions.entity(end).and_then(|decided| decided.name.clone());
     let (a, b) = end_names(key, facts);
     (decided(key.a()).unwrap_or(a), decided(key.b()).unwrap_or(b))
+}
+
+/// The texts that relations are embedded by, of those that the snapshot has.
+pub(crate) async fn indexed_relations(
+    snapshot: &dyn Snapshot,
+    decisions: &Decisions,
+    keys: &[RelationKey],
+) -> Result<Vec<(RelationKey, String)>, StoreError> {
+    let (relations, facts) = (snapshot.relations(keys).await?, snapshot.facts_of(keys).await?);
+    let text = |(relation, facts): (Option<Relation>, Vec<Fact>)| {
+        let relation = relation?;
+        let facts = counting(facts, &relation.key, decisions);
+        let text = relation_text(&relation, names_of_ends(&relation.key, &facts, decisions));
+        Some((relation.key, text))
+    };
+    Ok(relations.into_iter().zip(facts).filter_map(text).collect())
 }
 
 async fn derive_relations(

@@ -53,7 +53,7 @@ pub struct Range {
 }
 
 impl Range {
-    fn exactly(number: u64) -> Self {
+    pub(super) fn exactly(number: u64) -> Self {
         Self { low: number, high: number }
     }
 
@@ -108,6 +108,8 @@ pub enum Step {
     WriteNodes,
     /// Vectors of the nodes of a layer.
     EmbedNodes,
+    /// Vectors of everything by another embedder; its tokens are exact.
+    ReEmbed,
 }
 
 impl Step {
@@ -123,6 +125,7 @@ impl Step {
             Self::EmbedGraph => "embed graph",
             Self::WriteNodes => "write nodes",
             Self::EmbedNodes => "embed nodes",
+            Self::ReEmbed => "embed again",
         }
     }
 }

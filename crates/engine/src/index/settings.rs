@@ -10,7 +10,10 @@ use super::IndexError;
 use crate::Engine;
 use crate::commit::Retries;
 
-/// The models and settings of an engine, by name. What the names mean is the caller's matter.
+/// The name of the setting that [`super::re_embed`] changes.
+pub const EMBEDDER: &str = "embedder";
+
+/// The models and settings of an engine, by name. Except for [`EMBEDDER`], what the names mean is the caller's matter.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BuildSettings {
     /// Those that decide what is built. A workspace is built with one value of each; empty for none.
@@ -126,6 +129,25 @@ pub async fn switch_settings(engine: &Engine) -> Result<Vec<OtherSetting>, Store
             return Ok(differences);
         }
     }
+}
+
+/// Lets `batch`, which replaces the vectors, store the engine's embedder in place of the workspace's, and what it needs to be
+/// reached.
+pub(super) async fn store_embedder(
+    engine: &Engine,
+    snapshot: &dyn Snapshot,
+    batch: &mut Batch,
+) -> Result<(), StoreError> {
+    let Some(settings) = &engine.index.settings else { return Ok(()) };
+    let mut stored = snapshot.settings().await?;
+    if let Some((embedder, known)) = settings.decisive.get(EMBEDDER).zip(stored.get_mut(EMBEDDER)) {
+        known.clone_from(embedder);
+        for (name, value) in &settings.others {
+            stored.entry(name.clone()).or_insert_with(|| value.clone());
+        }
+        batch.set_settings = Some(stored);
+    }
+    Ok(())
 }
 
 async fn has_no_documents(snapshot: &dyn Snapshot) -> Result<bool, StoreError> {

@@ -10,6 +10,7 @@ use super::calls::{QueryCost, Timer};
 use super::plan::{Operator, Plan};
 use super::{ChunkPick, Keywords, QueryError, Question};
 use crate::Engine;
+use crate::vector_bytes::{decode, encode};
 
 /// What is searched for; `None` where the plan does not need it or there is no such keyword.
 #[derive(Debug, Clone, Default)]
@@ -65,8 +66,11 @@ pub(super) async fn vectors_of(
     let embedder = engine.models.embedder.as_ref();
     let keys: Vec<ContentHash> = texts.iter().map(|text| cache::vector_key(embedder.name(), text)).collect();
     let known = cache::find(engine, CacheKind::Vector, &keys, caches, cost).await?;
-    let mut vectors: BTreeMap<String, Arc<[f32]>> =
-        texts.iter().zip(known).filter_map(|(text, value)| Some((text.clone(), decode(&value?)))).collect();
+    let mut vectors: BTreeMap<String, Arc<[f32]>> = texts
+        .iter()
+        .zip(known)
+        .filter_map(|(text, value)| Some((text.clone(), decode(&value?).collect())))
+        .collect();
     let mut missing: Vec<String> = Vec::new();
     for text in texts {
         if !vectors.contains_key(text) && !missing.contains(text) {
@@ -105,15 +109,6 @@ pub(super) async fn vectors_of(
         Some(other) => Err(other_embedder(space, embedder.name(), Some(other.len()))),
         None => Ok(found),
     }
-}
-
-/// A vector as it is remembered.
-fn encode(vector: &[f32]) -> Vec<u8> {
-    vector.iter().flat_map(|number| number.to_le_bytes()).collect()
-}
-
-fn decode(bytes: &[u8]) -> Arc<[f32]> {
-    bytes.as_chunks().0.iter().map(|number| f32::from_le_bytes(*number)).collect()
 }
 
 /// Refuses a workspace of another embedder, before anything is asked of any model.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use graphloom_core::ContentHash;
-use graphloom_engine::index::BuildSettings;
+use graphloom_engine::index::{BuildSettings, EMBEDDER};
 use graphloom_engine::prompt::{ALL, Prompt, Prompts};
 use graphloom_providers::without_credentials;
 
@@ -32,7 +32,7 @@ pub(super) fn offer(settings: &mut Settings, remembered: &BTreeMap<String, Strin
     for (name, value) in remembered.iter().filter(|(_, value)| !value.is_empty()) {
         let name = name.as_str();
         let is_taken = match name {
-            "embedder" | "language" | "prompts_dir" => true,
+            EMBEDDER | "language" | "prompts_dir" => true,
             "entity_guidance" => !says_guidance,
             name if ROLES.contains(&name) => !says_model_of_all,
             name => CUTTING.contains(&name) || EXTRACTING.contains(&name) || addresses.contains(&name),
@@ -68,7 +68,7 @@ pub fn of(
     let mut decisive = |name: &str, value: Option<String>| {
         kept.decisive.insert(name.to_owned(), value.unwrap_or_default());
     };
-    decisive("embedder", Some(choice.as_ref().map_or(embedder.to_owned(), ToString::to_string)));
+    decisive(EMBEDDER, Some(choice.as_ref().map_or(embedder.to_owned(), ToString::to_string)));
     decisive("extract_llm", Some(name(&extract)));
     decisive("summarize_llm", Some(name(&summarize)));
     for name in CUTTING {

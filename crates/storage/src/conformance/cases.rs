@@ -35,11 +35,12 @@ pub use super::layers::{
 };
 use super::sample;
 pub use super::searches::{
-    an_old_snapshot_searches_its_own_vectors, changed_descriptions_are_found_by_their_new_words,
-    equal_vectors_beyond_the_limit_keep_the_smallest_ids, scores_by_words_are_of_what_is_there_alone,
-    several_searches_at_once_answer_as_one_after_another, syntax_in_a_question_is_ordinary_text,
-    text_is_found_by_stem_in_any_script, the_best_by_words_are_the_first_of_all,
-    the_embedding_space_is_set_once, vectors_are_found_by_cosine_with_ties_by_id, vectors_must_fit_the_space,
+    all_vectors_can_be_replaced_by_those_of_another_space, an_old_snapshot_searches_its_own_vectors,
+    changed_descriptions_are_found_by_their_new_words, equal_vectors_beyond_the_limit_keep_the_smallest_ids,
+    scores_by_words_are_of_what_is_there_alone, several_searches_at_once_answer_as_one_after_another,
+    syntax_in_a_question_is_ordinary_text, text_is_found_by_stem_in_any_script,
+    the_best_by_words_are_the_first_of_all, the_embedding_space_is_set_once,
+    vectors_are_found_by_cosine_with_ties_by_id, vectors_must_fit_the_space,
     words_meet_however_they_are_written,
 };
 use super::steps::{commit, conflict, counts, get, invalid, matching, near, view};
@@ -584,7 +585,8 @@ pub async fn remembered_answers_are_replaced_and_forgotten_by_kind(store: &dyn S
             size(keywords, 0, 0),
             size(answer, 1, 5),
             size(CacheKind::Vector, 0, 0),
-            size(CacheKind::Node, 0, 0)
+            size(CacheKind::Node, 0, 0),
+            size(CacheKind::NextVector, 0, 0)
         ]
     );
     // Remembering is no change of the graph, so no merge has to be repeated for it.
@@ -603,6 +605,12 @@ pub async fn the_oldest_remembered_answers_go_first(store: &dyn Store) {
     let keys = [known(0), known(1), known(2), known(MAX_CACHE_ENTRIES)];
     let found: Vec<bool> = get(view(store).await.cached(&keys).await).iter().map(Option::is_some).collect();
     assert_eq!(found, [true, false, true, true]);
+
+    // A kind that is not bounded keeps all until it is cleared.
+    let put_cached = (0..=MAX_CACHE_ENTRIES).map(|n| remembered(CacheKind::NextVector, n, b"v")).collect();
+    commit(store, Batch { put_cached, ..Batch::default() }).await;
+    let oldest = (CacheKind::NextVector, cache_key(0));
+    assert_eq!(get(view(store).await.cached(&[oldest]).await), [Some(b"v".to_vec())]);
 
     let half = vec![7; MAX_CACHE_BYTES as usize / 2];
     for n in 1..4 {

@@ -81,6 +81,7 @@ macro_rules! conformance_tests {
             what_is_set_aside_is_kept_and_counts_for_nothing,
             several_searches_at_once_answer_as_one_after_another,
             the_embedding_space_is_set_once,
+            all_vectors_can_be_replaced_by_those_of_another_space,
             settings_are_replaced_as_a_whole_by_who_knows_them,
             vectors_must_fit_the_space,
             vectors_are_found_by_cosine_with_ties_by_id,

@@ -65,9 +65,11 @@ enum Change {
     Remember { kind: usize, key: u8, said: u8 },
     Forget { kind: usize },
     Embedding { dimensions: u32 },
+    ReplaceEmbedding,
     RequireJob { document: u8, state: u8, lease: Option<u8>, created_at: u8 },
     RequireExtraction { document: u8, ordinal: u32, extraction: u8 },
     RequireGraph { revision: u64 },
+    RequireRevision { revision: u64 },
     RequireLayer { layer: usize, known: Option<(u8, bool)> },
     RequireSource { document: u8, known: Vec<(u8, bool, u8)> },
 }
@@ -165,9 +167,9 @@ fn change() -> impl Strategy<Value = Change> {
     use Change::{
         Activate, Call, Chunk, ChunkContext, Claim, Clear, Decision, Document, Embedding, EndContext,
         EndRenewal, Entity, Extraction, Fact, Forget, Job, Layer, Mention, Node, NodeVector, Queue, Relation,
-        Remember, Remove, RemoveEntity, RemoveLayer, RemoveNode, RemoveRelation, Renewal, RequireExtraction,
-        RequireGraph, RequireJob, RequireLayer, RequireSource, SetExtraction, Stale, Summaries, Track,
-        Vector,
+        Remember, Remove, RemoveEntity, RemoveLayer, RemoveNode, RemoveRelation, Renewal, ReplaceEmbedding,
+        RequireExtraction, RequireGraph, RequireJob, RequireLayer, RequireRevision, RequireSource,
+        SetExtraction, Stale, Summaries, Track, Vector,
     };
     let document = 0..DOCUMENTS;
     let place = (0..DOCUMENTS, 0..CHUNKS);
@@ -231,6 +233,8 @@ fn change() -> impl Strategy<Value = Change> {
         2 => (0..CacheKind::ALL.len(), 0..3u8, any::<u8>()).prop_map(|(kind, key, said)| Remember { kind, key, said }),
         1 => (0..CacheKind::ALL.len()).prop_map(|kind| Forget { kind }),
         1 => (3..5u32).prop_map(|dimensions| Embedding { dimensions }),
+        1 => Just(ReplaceEmbedding),
+        1 => (0..9u64).prop_map(|revision| RequireRevision { revision }),
         1 => (document.clone(), 0..5u8, lease, 0..9u8)
             .prop_map(|(document, state, lease, created_at)| RequireJob { document, state, lease, created_at }),
         1 => (required, 0..9u8).prop_map(|((document, ordinal), extraction)| {
@@ -373,6 +377,7 @@ fn batch(changes: &[Change]) -> Batch {
                 batch.put_cached.push(CacheEntry { kind: CacheKind::ALL[kind], key: cache_key(key), value });
             }
             Change::Forget { kind } => batch.clear_caches.push(CacheKind::ALL[kind]),
+            Change::ReplaceEmbedding => batch.replace_embedding = true,
             Change::Embedding { dimensions } => batch.embedding = Some(sample::space(dimensions)),
             Change::RequireJob { document, state, lease, created_at } => {
                 batch.require.push(Require::JobIs(job(document, state, lease, created_at)));
@@ -380,6 +385,9 @@ fn batch(changes: &[Change]) -> Batch {
             Change::RequireExtraction { document, ordinal, extraction } => {
                 let chunk = chunk(document, ordinal, 0).id;
                 batch.require.push(Require::ExtractionIs { chunk, extraction: state(extraction) });
+            }
+            Change::RequireRevision { revision } => {
+                batch.require.push(Require::UnchangedSince(Revision(revision)));
             }
             Change::RequireGraph { revision } => {
                 batch.require.push(Require::GraphUnchangedSince(Revision(revision)));

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use graphloom_core::{
-    Batch, EmbeddingSpec, FilteredIds, ItemKey, ItemKind, NewDocument, SearchRequest, Store, StoreError,
+    Batch, EmbeddingSpec, FilteredIds, ItemKey, ItemKind, NewDocument, Require, SearchRequest, Store,
+    StoreError, table,
 };
 
 use super::sample;
@@ -21,6 +22,46 @@ pub async fn the_embedding_space_is_set_once(store: &dyn Store) {
         assert!(matches!(error, StoreError::EmbeddingMismatch { .. }), "{error:?}");
     }
     assert_eq!(get(view(store).await.embedding().await), Some(sample::space(3)));
+}
+
+/// Case.
+pub async fn all_vectors_can_be_replaced_by_those_of_another_space(store: &dyn Store) {
+    let kinds = [ItemKind::Chunk, ItemKind::Entity, ItemKind::Relation];
+    commit(store, sample::indexed("a", "Ada met Bob", "ADA", "BOB")).await;
+    let chunk = get(view(store).await.scan(table::Chunks, None, 1).await)[0].id.to_string();
+    let ids = [(ItemKind::Chunk, chunk.as_str()), (ItemKind::Entity, "ADA"), (ItemKind::Entity, "BOB")];
+    let put_vectors = ids.map(|(kind, id)| sample::vector(kind, id, &[1.0, 0.0, 0.5])).to_vec();
+    commit(store, Batch { embedding: Some(sample::space(3)), put_vectors, ..Batch::default() }).await;
+    let before = view(store).await;
+    assert_eq!(near(&*before, ItemKind::Entity, &[1.0, 0.0, 0.0], 5).await.len(), 2);
+    let graph_revision = before.graph_revision();
+
+    let other = EmbeddingSpec { model: "other".to_owned(), dimensions: 40 };
+    let direction = |at: usize| (0..40).map(|place| f32::from(place == at)).collect::<Vec<f32>>();
+    let replace = || Batch {
+        require: vec![Require::UnchangedSince(before.revision())],
+        replace_embedding: true,
+        embedding: Some(other.clone()),
+        put_vectors: vec![
+            sample::vector(ItemKind::Chunk, &chunk, &direction(39)),
+            sample::vector(ItemKind::Entity, "ADA", &direction(20)),
+        ],
+        ..Batch::default()
+    };
+    commit(store, replace()).await;
+    let after = view(store).await;
+    assert_eq!(get(after.embedding().await), Some(other.clone()));
+    assert!(after.graph_revision() > graph_revision, "layers rest on vectors");
+    assert_eq!(near(&*after, ItemKind::Entity, &direction(20), 5).await, ["ADA"]);
+    assert_eq!(near(&*after, ItemKind::Chunk, &direction(39), 5).await, [chunk.as_str()]);
+    for kind in kinds {
+        let of_kind = ids.iter().filter(|(of, id)| *of == kind && *id != "BOB").count();
+        assert_eq!(get(after.scan(table::Vectors { kind }, None, 9).await).len(), of_kind);
+    }
+    // The older snapshot still has the vectors that it saw.
+    assert_eq!(near(&*before, ItemKind::Entity, &[1.0, 0.0, 0.0], 5).await.len(), 2);
+    let error = refusal(store, replace()).await;
+    assert!(error.is_conflict(), "the workspace changed: {error:?}");
 }
 
 /// Case.

@@ -25,6 +25,10 @@ pub(super) fn apply(state: &mut State, batch: Batch) -> Result<(), StoreError> {
     }
     state.revision = revision;
 
+    if batch.replace_embedding {
+        state.embedding = None;
+        state.vectors = Arc::default();
+    }
     if let Some(spec) = &batch.embedding {
         match &state.embedding {
             Some(known) if known != spec => return Err(rules::embedding_mismatch(known, spec)),
@@ -195,7 +199,7 @@ fn remember(state: &mut State, cleared: &[CacheKind], entries: Vec<CacheEntry>) 
         let remembered = CacheRow { place: state.cache_puts, value: entry.value };
         cache.insert((entry.kind, entry.key), remembered);
     }
-    for kind in CacheKind::ALL {
+    for kind in CacheKind::ALL.into_iter().filter(|kind| kind.is_bounded()) {
         let mut newest: Vec<(u64, u64)> = (cache.iter().filter(|((of, _), _)| *of == kind))
             .map(|(_, entry)| (entry.place, entry.value.len() as u64))
             .collect();
@@ -223,6 +227,7 @@ fn check_require(state: &State, require: &Require) -> Result<(), StoreError> {
             Err(conflict(format!("the graph changed at {} after {revision}", state.graph_revision)))
         }
         Require::GraphUnchangedSince(_) => Ok(()),
+        Require::UnchangedSince(revision) => rules::require_revision(*revision, state.revision),
         Require::LayerIs { name, layer } => {
             rules::require_layer(name, layer.as_ref(), state.layers.get(name))
         }

@@ -17,7 +17,7 @@ use chunks::{put_chunk_contexts, put_chunks};
 use documents::{document, put_document, put_job, remove_document, touch_chunks_of, unknown_document};
 use graph::{put_graph, put_views};
 use layers::put_layers;
-use vectors::put_vectors;
+use vectors::{put_vectors, remove_all_vectors};
 
 use super::cache;
 use super::changes::{self, BatchKeys};
@@ -29,18 +29,21 @@ use crate::rules::{self, conflict};
 pub(super) fn apply(conn: &Connection, trees: TreeLimits, batch: &Batch) -> Result<Revision, StoreError> {
     rules::check(batch)?;
     let (revision, graph_revision) = revisions(conn).during("reading the revision")?;
-    batch.require.iter().try_for_each(|require| check_require(conn, graph_revision, require))?;
+    batch.require.iter().try_for_each(|require| check_require(conn, (revision, graph_revision), require))?;
     if batch.is_empty() {
         return Ok(revision);
     }
     let revision = Revision(revision.0 + 1);
     let graph_revision = if batch.touches_graph() { revision } else { graph_revision };
+    let mut touched = BatchKeys::new();
+    if batch.replace_embedding {
+        remove_all_vectors(conn, &mut touched).during("removing all vectors")?;
+    }
     set_embedding(conn, batch)?;
     if let Some(settings) = &batch.set_settings {
         set_settings(conn, settings).during("storing the settings of the workspace")?;
     }
 
-    let mut touched = BatchKeys::new();
     let at_risk = ghosts::at_risk(conn, batch)?;
     ghosts::write_out(conn, batch)?;
     for id in &batch.remove_documents {
@@ -94,7 +97,11 @@ pub(super) fn apply(conn: &Connection, trees: TreeLimits, batch: &Batch) -> Resu
     Ok(revision)
 }
 
-fn check_require(conn: &Connection, graph_revision: Revision, require: &Require) -> Result<(), StoreError> {
+fn check_require(
+    conn: &Connection,
+    (revision, graph_revision): (Revision, Revision),
+    require: &Require,
+) -> Result<(), StoreError> {
     match require {
         Require::JobIs(job) => {
             let stored = super::read::job(conn, &job.document).during("reading a job")?;
@@ -104,10 +111,11 @@ fn check_require(conn: &Connection, graph_revision: Revision, require: &Require)
             let stored = super::read::extraction_state(conn, chunk).during("reading a chunk's state")?;
             rules::require_extraction(chunk, extraction, stored.as_ref())
         }
-        Require::GraphUnchangedSince(revision) if graph_revision > *revision => {
-            Err(conflict(format!("the graph changed at {graph_revision} after {revision}")))
+        Require::GraphUnchangedSince(known) if graph_revision > *known => {
+            Err(conflict(format!("the graph changed at {graph_revision} after {known}")))
         }
         Require::GraphUnchangedSince(_) => Ok(()),
+        Require::UnchangedSince(known) => rules::require_revision(*known, revision),
         Require::LayerIs { name, layer } => {
             let stored = super::layers::layer(conn, name).during("reading a layer")?;
             rules::require_layer(name, layer.as_ref(), stored.as_ref())

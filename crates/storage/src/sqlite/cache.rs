@@ -40,7 +40,8 @@ pub(super) fn remember(conn: &Connection, cleared: &[CacheKind], entries: &[Cach
             entry.value
         ])?;
     }
-    let grown = CacheKind::ALL.into_iter().filter(|kind| entries.iter().any(|entry| entry.kind == *kind));
+    let bounded = CacheKind::ALL.into_iter().filter(|kind| kind.is_bounded());
+    let grown = bounded.filter(|kind| entries.iter().any(|entry| entry.kind == *kind));
     for kind in grown {
         conn.prepare_cached(
             "DELETE FROM cache WHERE kind = ?1 AND id <= (
@@ -65,5 +66,6 @@ fn code(kind: CacheKind) -> u8 {
         CacheKind::Answer => 1,
         CacheKind::Vector => 2,
         CacheKind::Node => 3,
+        CacheKind::NextVector => 4,
     }
 }

@@ -139,19 +139,21 @@ impl Index {
 
     fn catch_up(&mut self, conn: &Connection, kind: ItemKind, now: Mark) -> Result<()> {
         match self.mark {
-            Some(mark) if changes::reaches(conn, mark)? => self.apply_changes(conn, kind, mark)?,
+            Some(mark) if changes::reaches(conn, mark)? => self.apply_changes(conn, kind, mark, now)?,
             _ => self.rebuild(conn, kind, now)?,
         }
         self.mark = Some(now);
         Ok(())
     }
 
-    fn apply_changes(&mut self, conn: &Connection, kind: ItemKind, mark: Mark) -> Result<()> {
+    fn apply_changes(&mut self, conn: &Connection, kind: ItemKind, mark: Mark, now: Mark) -> Result<()> {
         for (id, code, key) in changes::after(conn, mark, changes::VECTOR)? {
             if code != rows::kind_code(kind) {
                 continue;
             }
             match find(conn, kind, &key)? {
+                // The vectors are of another embedder now.
+                Some((_, data)) if !self.fits(&data) => return self.rebuild(conn, kind, now),
                 Some((slot, data)) => self.put(&key, slot, &data),
                 None => self.remove(&key),
             }
@@ -175,9 +177,15 @@ impl Index {
         Ok(())
     }
 
+    /// Whether a vector has as many codes as the others.
+    fn fits(&self, data: &[u8]) -> bool {
+        self.keys.is_empty() || stride(&vector::read_coarse(data)) == self.stride
+    }
+
     fn put(&mut self, key: &str, slot: i64, data: &[u8]) {
-        let Coarse { codes, scale, residual } = vector::read_coarse(data);
-        self.stride = codes.len().next_multiple_of(question::LANES);
+        let coarse = vector::read_coarse(data);
+        self.stride = stride(&coarse);
+        let Coarse { codes, scale, residual } = coarse;
         let codes = codes.iter().copied().chain(std::iter::repeat(ZERO)).take(self.stride);
         match self.places.get(key) {
             Some(&row) => {
@@ -334,6 +342,11 @@ impl Index {
         candidates.sort_unstable_by(|x, y| y.0.total_cmp(&x.0));
         candidates
     }
+}
+
+/// Codes of a row, padding included.
+fn stride(coarse: &Coarse) -> usize {
+    coarse.codes.len().next_multiple_of(question::LANES)
 }
 
 pub(super) fn admits(query: &VectorQuery, key: &str) -> bool {

@@ -32,7 +32,7 @@ use super::settle::settle;
 use super::{IndexError, RunReport, require_settings};
 use crate::Engine;
 use crate::derive::{DeriveError, derive};
-use pace::Pace;
+pub(super) use pace::Pace;
 use permits::Permits;
 
 /// Documents that may wait for the merger, for each of those that are worked on at once; more make the extraction wait, which

@@ -9,20 +9,25 @@ const MIN_RECORDS: usize = 64;
 
 /// How fast the embedder was in this run.
 #[derive(Debug, Default)]
-pub(super) struct Pace {
+pub(in super::super) struct Pace {
     texts: AtomicU64,
     ms: AtomicU64,
 }
 
 impl Pace {
+    /// Whether anything was counted.
+    pub(in super::super) fn is_known(&self) -> bool {
+        self.texts.load(Ordering::Relaxed) > 0
+    }
+
     /// Counts `texts` that were embedded in `ms` milliseconds.
-    pub(super) fn count(&self, texts: usize, ms: u64) {
+    pub(in super::super) fn count(&self, texts: usize, ms: u64) {
         self.texts.fetch_add(texts as u64, Ordering::Relaxed);
         self.ms.fetch_add(ms, Ordering::Relaxed);
     }
 
     /// Records of the next merge: `most`, or fewer if embedding them would take longer than [`EMBED_MS`].
-    pub(super) fn records(&self, most: usize) -> usize {
+    pub(in super::super) fn records(&self, most: usize) -> usize {
         let (texts, ms) = (self.texts.load(Ordering::Relaxed), self.ms.load(Ordering::Relaxed));
         match texts.saturating_mul(EMBED_MS).checked_div(ms) {
             Some(records) => usize::try_from(records).unwrap_or(usize::MAX).max(MIN_RECORDS).min(most),

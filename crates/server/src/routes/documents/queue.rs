@@ -224,8 +224,7 @@ async fn retry(space: Arc<Space>, track: Option<TrackId>) -> Result<RequeueRepor
 
 async fn clear_cache(Existing(space): Existing) -> Result<axum::Json<StatusMessage>, Problem> {
     let store = &space.indexing.store;
-    let clear_caches: Vec<CacheKind> =
-        store.snapshot().await?.cache_sizes().await?.into_iter().map(|size| size.kind).collect();
+    let clear_caches: Vec<CacheKind> = CacheKind::ALL.into_iter().filter(|kind| kind.is_bounded()).collect();
     store.commit(Batch { clear_caches, ..Batch::default() }).await?;
     let message = "Successfully cleared cached answers".to_owned();
     Ok(axum::Json(StatusMessage { status: "success", message }))

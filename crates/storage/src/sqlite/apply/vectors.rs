@@ -46,6 +46,21 @@ pub(super) fn put_vectors(
     planter.finish()
 }
 
+/// Removes the vectors of all kinds with their trees, and the space that they are of.
+pub(super) fn remove_all_vectors(conn: &Connection, touched: &mut BatchKeys) -> rusqlite::Result<()> {
+    let mut select = conn.prepare("SELECT key FROM vectors WHERE kind = ?1")?;
+    for kind in ItemKind::ALL {
+        let mut keys = select.query([rows::kind_code(kind)])?;
+        while let Some(row) = keys.next()? {
+            touch(touched, kind, row.get_ref(0)?.as_str()?, VECTOR);
+        }
+    }
+    for table in ["vectors", "vector_data"].into_iter().chain(vector_tree::TABLES) {
+        conn.execute(&format!("DELETE FROM {table}"), [])?;
+    }
+    conn.execute("UPDATE state SET model = NULL, dimensions = NULL", []).map(drop)
+}
+
 pub(super) fn remove_vector(
     conn: &Connection,
     trees: TreeLimits,

@@ -37,6 +37,9 @@ use node::{Form, Node, Nodes};
 use put::Builder;
 pub(super) use search::TreeSearch;
 
+/// The tables of the trees, which hold nothing else.
+pub(super) const TABLES: [&str; 4] = ["vector_trees", "growing_trees", "vector_places", "vector_nodes"];
+
 /// When there is a tree, and how it is made and searched.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TreeLimits {

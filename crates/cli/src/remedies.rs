@@ -295,6 +295,7 @@ pub(crate) fn of_lost(lost: &LostEvidence) -> &'static str {
         (LostKind::Renewal, _) => "run `graphloom re-extract` again",
         (LostKind::Layer, _) => "derive it again",
         (LostKind::Call, _) | (LostKind::Table, "calls") => "costs are counted without it",
+        (LostKind::Conversation, _) | (LostKind::Table, "conversations" | "exchanges") => "ask again",
         (LostKind::State, _) => {
             "compare the embedding model that `graphloom status` shows with your configuration"
         }

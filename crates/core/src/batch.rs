@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    CacheEntry, CacheKind, Call, Chunk, ChunkContext, ChunkExtraction, ChunkId, Claim, Decision, Document,
-    DocumentId, EmbeddingSpec, Entity, EntityKey, Extraction, Fact, GraphKey, ItemKind, Job, Layer,
-    LayerName, LayerNode, Mention, NodeKey, QueueState, Relation, RelationKey, Renewal, Revision, Summary,
-    TrackId, VectorEntry,
+    CacheEntry, CacheKind, Call, Chunk, ChunkContext, ChunkExtraction, ChunkId, Claim, Conversation,
+    ConversationId, Decision, Document, DocumentId, EmbeddingSpec, Entity, EntityKey, Extraction, Fact,
+    GraphKey, ItemKind, Job, Layer, LayerName, LayerNode, Mention, NewExchange, NodeKey, QueueState,
+    Relation, RelationKey, Renewal, Revision, Summary, TrackId, VectorEntry,
 };
 
 /// Changes that are applied together or not at all.
@@ -25,8 +25,9 @@ pub struct Batch {
     /// The models and settings the workspace is built with from now on; they replace the stored ones. Use
     /// [`Require::SettingsAre`] to check what they replace.
     pub set_settings: Option<BTreeMap<String, String>>,
-    /// Documents to remove with their text, job, chunks, chunk vectors, chunk contexts, mentions, facts and claims, and
-    /// with extractions that no remaining chunk or renewal uses. Entities and relations are views, which the caller
+    /// Documents to remove with their text, job, chunks, chunk vectors, chunk contexts, mentions, facts and claims, with
+    /// extractions that no remaining chunk or renewal uses, and with the answers of exchanges that rest on one of them and of
+    /// all later exchanges in the same conversation. Entities and relations are views, which the caller
     /// must put, remove or mark; a batch that leaves one unchanged without evidence fails with
     /// [`crate::StoreError::Invalid`].
     pub remove_documents: Vec<DocumentId>,
@@ -102,6 +103,12 @@ pub struct Batch {
     /// entries within [`MAX_CACHE_ENTRIES`](crate::MAX_CACHE_ENTRIES) and
     /// [`MAX_CACHE_BYTES`](crate::MAX_CACHE_BYTES) are kept, if [the kind is bounded](CacheKind::is_bounded).
     pub put_cached: Vec<CacheEntry>,
+    /// Conversations to remove with their exchanges.
+    pub remove_conversations: Vec<ConversationId>,
+    /// Conversations to put, by id.
+    pub put_conversations: Vec<Conversation>,
+    /// Exchanges of existing conversations to put, by conversation and place; see [`NewExchange`].
+    pub put_exchanges: Vec<NewExchange>,
 }
 
 impl Batch {

@@ -34,7 +34,7 @@ pub enum DumpError {
 /// Writes the canonical state as JSON lines, each with a `kind`, and returns its hash.
 ///
 /// Omits everything that depends on when and how often work was done: times, the ledger, leases, finished jobs,
-/// runs, whether the queue is paused, and layers that are not [current](crate::Layer::is_current). Vectors are
+/// runs, whether the queue is paused, conversations, and layers that are not [current](crate::Layer::is_current). Vectors are
 /// represented by the hash of the embedded text, since their digits depend on the embedder. Extractions are
 /// represented by their records, since the wording of an answer does not matter.
 pub async fn write_dump(

@@ -78,6 +78,10 @@ string_id!(
     DecisionId
 );
 string_id!(
+    /// One conversation that is kept: random, so that it cannot be guessed.
+    ConversationId
+);
+string_id!(
     /// Hash of a text's or an input's bytes.
     ContentHash
 );

@@ -11,6 +11,7 @@ mod chunk;
 mod chunk_context;
 mod claim;
 mod clock;
+mod conversation;
 mod date;
 mod decided;
 mod decision;
@@ -41,6 +42,9 @@ pub use chunk::{Chunk, ChunkExtraction, Renewal};
 pub use chunk_context::{ChunkContext, ChunkContextOutcome, indexed_text};
 pub use claim::{Claim, ClaimRecord, ClaimStatus, Period};
 pub use clock::{Clock, Timestamp};
+pub use conversation::{
+    Conversation, Exchange, KeptAnswer, MAX_CONVERSATIONS, MAX_EXCHANGES, NewExchange, RestsOn,
+};
 pub use date::{InvalidDate, IsoDate};
 pub use decided::{DecidedEntity, DecidedRelation, Decisions, Difference, FactPlace, MentionPlace};
 pub use decision::{Action, Decision};
@@ -54,7 +58,7 @@ pub use filter::{
 pub use filtered_ids::{FilteredIds, statuses_of};
 pub use graph::{Entity, Fact, GraphKey, Mention, Relation, Summary};
 pub use id::{
-    ChunkContextKey, ChunkId, ContentHash, DecisionId, DocumentId, EntityKey, ExtractionKey,
+    ChunkContextKey, ChunkId, ContentHash, ConversationId, DecisionId, DocumentId, EntityKey, ExtractionKey,
     InvalidLayerName, InvalidTrackId, InvalidWorkspaceId, LayerName, NodeKey, PartsHasher, RelationKey,
     Revision, SummaryKey, TrackId, WorkspaceId,
 };

@@ -59,6 +59,8 @@ pub enum LostKind {
     Layer,
     /// A row of the ledger.
     Call,
+    /// A conversation, or a question of one.
+    Conversation,
     /// The workspace's own row.
     State,
     /// A table of which a part cannot be read; the id is its name.
@@ -75,6 +77,7 @@ impl LostKind {
             Self::Renewal => "renewal",
             Self::Layer => "layer",
             Self::Call => "call",
+            Self::Conversation => "conversation",
             Self::State => "state",
             Self::Table => "table",
         }

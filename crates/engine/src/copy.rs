@@ -13,7 +13,8 @@ use std::collections::VecDeque;
 use graphloom_core::table::{self, Pages, Table};
 use graphloom_core::{
     Batch, DocumentId, DumpError, ExtractionKey, GraphKey, ItemKind, Job, Layer, LayerName, LayerNode,
-    Member, NewDocument, QueueState, Revision, Snapshot, Store, StoreError, VectorRow, write_dump,
+    Member, NewDocument, NewExchange, QueueState, Revision, Snapshot, Store, StoreError, VectorRow,
+    write_dump,
 };
 use serde::Serialize;
 
@@ -90,6 +91,7 @@ pub async fn copy(
     copier.layers().await?;
     copier.vectors().await?;
     copier.ledger().await?;
+    copier.conversations().await?;
     copier.jobs().await?;
     copier.finish().await
 }
@@ -348,6 +350,28 @@ impl Copier<'_> {
         }
         self.report.present += known;
         Ok(())
+    }
+
+    async fn conversations(&mut self) -> Result<(), CopyError> {
+        self.table(
+            "conversations",
+            table::Conversations,
+            |_| 0,
+            async |put_conversations| Ok(Batch { put_conversations, ..Batch::default() }),
+        )
+        .await?;
+        // The documents that answers rest on are there already.
+        let known = |exchange| NewExchange { exchange, read_at: Revision(u64::MAX) };
+        self.table(
+            "exchanges",
+            table::Exchanges { conversation: None },
+            |_| 0,
+            async |rows| {
+                let put_exchanges = rows.into_iter().map(known).collect();
+                Ok(Batch { put_exchanges, ..Batch::default() })
+            },
+        )
+        .await
     }
 
     /// Makes layers current that are current in the source, and compares both workspaces.

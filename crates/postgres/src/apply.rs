@@ -1,6 +1,7 @@
 //! Applies a batch inside a transaction, field by field in the order of their declaration.
 
 mod chunks;
+mod conversations;
 mod documents;
 mod evidence;
 mod layers;
@@ -39,6 +40,7 @@ struct State {
     settings: BTreeMap<String, String>,
     calls: i64,
     cache_puts: i64,
+    last_removal: u64,
 }
 
 /// Applies `batch` and returns the new revision. `token` identifies the batch over all tries to apply it: where a try
@@ -49,7 +51,7 @@ pub(crate) async fn apply(
     token: &mut Option<String>,
 ) -> Result<Revision, Fault> {
     let locked = "SELECT revision, graph_revision, embedding_model, embedding_dimensions, settings, calls, cache_puts, \
-        gen_random_uuid()::text FROM workspaces WHERE id = $1 FOR UPDATE";
+        gen_random_uuid()::text, last_removal FROM workspaces WHERE id = $1 FOR UPDATE";
     let found = session.rows(locked, &[]).await?;
     let row = found.first().ok_or_else(|| {
         Fault::Refused(StoreError::Gone {
@@ -72,6 +74,7 @@ pub(crate) async fn apply(
         settings: rows::parsed(row, 4)?,
         calls: get(row, 5)?,
         cache_puts: get(row, 6)?,
+        last_removal: rows::number(row, 8)?,
     };
     for require in &batch.require {
         check_require(session, &state, require).await?;
@@ -83,6 +86,9 @@ pub(crate) async fn apply(
     if batch.replace_embedding {
         state.embedding = None;
         session.run("DELETE FROM vectors WHERE workspace_id = $1", &[]).await?;
+    }
+    if !batch.remove_documents.is_empty() {
+        state.last_removal = state.revision;
     }
     if let Some(spec) = &batch.embedding {
         match &state.embedding {
@@ -107,6 +113,7 @@ pub(crate) async fn apply(
     words::update(session, ItemKind::Node, &touched.nodes).await?;
     append_calls(session, batch, &mut state).await?;
     remember(session, batch, &mut state).await?;
+    conversations::apply(session, batch, Revision(state.last_removal)).await?;
     finish(session, batch, &state, token, !touched.chunks.is_empty()).await?;
     Ok(Revision(state.revision))
 }
@@ -212,7 +219,7 @@ async fn finish(
             graph_revision = CASE WHEN $3 THEN $2 ELSE graph_revision END, \
             links_revision = CASE WHEN $4 THEN $2 ELSE links_revision END, \
             embedding_model = $5, embedding_dimensions = $6, settings = $7, queue = coalesce($8, queue), \
-            calls = $9, cache_puts = $10 \
+            calls = $9, cache_puts = $10, last_removal = $11 \
         WHERE id = $1";
     let model = state.embedding.as_ref().map(|spec| spec.model.as_str());
     let dimensions = state.embedding.as_ref().map(|spec| spec.dimensions as i32);
@@ -220,9 +227,9 @@ async fn finish(
     let queue = batch.set_queue.as_ref().map(rows::body).transpose()?;
     let graph = batch.touches_graph();
     let links = graph || chunks_changed;
-    let (calls, puts) = (state.calls, state.cache_puts);
+    let (calls, puts, removal) = (state.calls, state.cache_puts, state.last_removal as i64);
     let arguments: &[&(dyn tokio_postgres::types::ToSql + Sync)] =
-        &[&revision, &graph, &links, &model, &dimensions, &settings, &queue, &calls, &puts];
+        &[&revision, &graph, &links, &model, &dimensions, &settings, &queue, &calls, &puts, &removal];
     session.run(sql, arguments).await?;
     let put = "INSERT INTO commits VALUES ($1, $2::text::uuid, $3)";
     session.run(put, &[&token, &revision]).await?;

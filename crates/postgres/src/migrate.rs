@@ -9,11 +9,14 @@ use crate::error::Fault;
 use crate::rows;
 
 /// What makes each version from the one before, from version 1.
-const MIGRATIONS: [&str; 2] =
-    [include_str!("../migrations/0001_tables.sql"), include_str!("../migrations/0002_claims.sql")];
+const MIGRATIONS: [&str; 3] = [
+    include_str!("../migrations/0001_tables.sql"),
+    include_str!("../migrations/0002_claims.sql"),
+    include_str!("../migrations/0003_conversations.sql"),
+];
 
 /// The tables that hold rows of workspaces.
-pub(crate) const TABLES: [&str; 26] = [
+pub(crate) const TABLES: [&str; 28] = [
     "commits",
     "documents",
     "texts",
@@ -40,6 +43,8 @@ pub(crate) const TABLES: [&str; 26] = [
     "layers",
     "nodes",
     "members",
+    "conversations",
+    "exchanges",
 ];
 
 /// The oldest supported server, as `server_version_num` says it.

@@ -3,13 +3,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use graphloom_core::{
-    Action, Batch, ChunkExtraction, ChunkId, Document, DocumentId, EmbeddingSpec, EntityKey, GraphKey, Job,
-    Layer, LayerName, LayerNode, Lease, Member, NodeKey, QueueState, RelationKey, Revision, StoreError,
-    Timestamp,
+    Action, Batch, ChunkExtraction, ChunkId, ConversationId, Document, DocumentId, EmbeddingSpec, EntityKey,
+    GraphKey, Job, Layer, LayerName, LayerNode, Lease, Member, NodeKey, QueueState, RelationKey, Revision,
+    StoreError, Timestamp,
 };
 
 /// The largest number a store keeps: SQL integers are signed.
 const MAX_NUMBER: u64 = i64::MAX as u64;
+
+/// The refusal of an exchange whose conversation does not exist.
+pub fn unknown_conversation(id: &ConversationId) -> StoreError {
+    invalid(format!("the conversation {id} does not exist"))
+}
 
 /// Refuses a batch that is wrong whatever the store holds.
 pub fn check(batch: &Batch) -> Result<(), StoreError> {
@@ -25,6 +30,13 @@ pub fn check(batch: &Batch) -> Result<(), StoreError> {
             return Err(invalid(format!("{id} says {said} bytes of text and has {is}")));
         }
         check_time(new.document.added_at)?;
+    }
+    for conversation in &batch.put_conversations {
+        check_time(conversation.created_at)?;
+        check_time(conversation.updated_at)?;
+    }
+    for new in &batch.put_exchanges {
+        check_time(new.exchange.asked_at)?;
     }
     for job in &batch.put_jobs {
         check_time(job.created_at)?;

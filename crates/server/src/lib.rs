@@ -25,6 +25,7 @@ mod guard;
 mod host;
 mod ingest;
 mod input;
+mod keeping;
 mod leash;
 mod limits;
 mod lines;

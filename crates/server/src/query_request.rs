@@ -1,7 +1,8 @@
 //! A question in the format of LightRAG's clients.
 
 use graphloom_core::{
-    ChatMessage, ChatRole, DocumentFilter, IsoDate, MAX_FILTER_CONDITIONS, MAX_FILTER_DOCUMENTS,
+    ChatMessage, ChatRole, DocumentFilter, IsoDate, MAX_EXCHANGES, MAX_FILTER_CONDITIONS,
+    MAX_FILTER_DOCUMENTS,
 };
 use graphloom_engine::query::{
     MAX_BUDGET_TOKENS, MAX_DRIFT_STEPS, MAX_GIVEN_KEYWORDS, MAX_HISTORY_MESSAGES, MAX_KEYWORD_CHARS,
@@ -92,6 +93,13 @@ pub(crate) struct QueryRequest {
     /// How modes `community_global`, `community_local` and `drift` read reports of communities. Graphloom only.
     #[schemars(with = "Option<ReportsItem>")]
     reports: Option<ReportOptions>,
+    /// The conversation that keeps the question and its answer: `new` or its id; the questions and answers that it holds replace
+    /// `conversation_history`. Graphloom only, for `/query/events`.
+    #[schemars(length(max = 64))]
+    pub(crate) conversation: Option<String>,
+    /// The place in the conversation of a question to ask again; the new answer replaces the old one. Graphloom only.
+    #[schemars(range(max = MAX_EXCHANGES))]
+    pub(crate) exchange: Option<u32>,
 }
 
 /// How reports of communities are read; options left out keep their defaults: the schema of [`ReportOptions`].
@@ -161,6 +169,22 @@ pub(crate) fn mode_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema
 }
 
 impl QueryRequest {
+    /// How the question is asked, as a conversation keeps it.
+    pub(crate) fn settings(&self) -> Value {
+        serde_json::json!({ "mode": self.mode, "filter": self.filter })
+    }
+
+    /// Refuses a question that names a conversation, on a route that keeps none.
+    pub(crate) fn check_not_kept(&self) -> Result<(), Problem> {
+        match self.conversation.is_some() || self.exchange.is_some() {
+            false => Ok(()),
+            true => Err(Problem::invalid(
+                "conversation and exchange are only for /query/events, which keeps answers",
+            )
+            .remedy(Some("ask with POST /query/events, or leave both out"))),
+        }
+    }
+
     /// The checked question.
     ///
     /// - `prefix`: configured instructions that precede those of every question.

@@ -32,8 +32,8 @@ export function App() {
     <Shell>
       <CrashBoundary>
         <Switch>
-          {FEATURES.map(({ path, Page }) => (
-            <Route key={path} path={path} nest={path !== '/'}>
+          {FEATURES.map(({ path, route, Page }) => (
+            <Route key={path} path={route ?? path} nest={route === undefined}>
               <Page />
             </Route>
           ))}

@@ -1,5 +1,6 @@
 import { type ComponentType, lazy } from 'react';
 import { ActivityIcon, AskIcon, DocumentsIcon, SettingsIcon, WhyIcon } from '../design/icons';
+import { ASK_PATHS } from '../features/ask/address';
 import AskPage from '../features/ask/page';
 import type texts from './texts';
 
@@ -7,6 +8,8 @@ import type texts from './texts';
 export interface Feature {
   /** Its path and, below that, everything the page routes itself. */
   path: string;
+  /** The paths of the page, where they are not all below `path`. */
+  route?: RegExp;
   /** Its name: a key of the texts of `app`. */
   name: keyof typeof texts.en;
   Icon: ComponentType<{ size?: number }>;
@@ -16,7 +19,7 @@ export interface Feature {
 /** The pages, in the order of the navigation. To add one, add a folder to `features/` and a row here. */
 export const FEATURES: Feature[] = [
   // The first screen is part of the first load; every other page is loaded when it is opened.
-  { path: '/', name: 'ask', Icon: AskIcon, Page: AskPage },
+  { path: '/', route: ASK_PATHS, name: 'ask', Icon: AskIcon, Page: AskPage },
   {
     path: '/documents',
     name: 'documents',

@@ -120,3 +120,5 @@ export function Logo({ size = 20 }: { size?: number }) {
     </svg>
   );
 }
+export const HistoryIcon = icon(<path d="M2.8 8a5.2 5.2 0 1 0 1.7-3.9M2.6 2.6v2.6h2.6M8 5.2V8l2 1.4" />);
+export const CompareIcon = icon(<path d="M2.5 3h4.6v10H2.5zM8.9 3h4.6v10H8.9z" />);

@@ -1,11 +1,11 @@
-//! The part of a snapshot about calls that were paid for.
+//! The part of a snapshot about calls that were paid for, and conversations.
 
 use async_trait::async_trait;
 
 use super::StoreError;
-use crate::{CacheKind, CacheSize, ContentHash};
+use crate::{CacheKind, CacheSize, ContentHash, Conversation, ConversationId};
 
-/// Stored results of calls. The calls themselves are [a table](super::table::Calls).
+/// Stored results of calls, and conversations. The calls themselves are [a table](super::table::Calls).
 #[async_trait]
 pub trait Ledger: Send + Sync {
     /// Cached values by kind and key.
@@ -13,4 +13,7 @@ pub trait Ledger: Send + Sync {
 
     /// Size of the cache for every kind, in order.
     async fn cache_sizes(&self) -> Result<Vec<CacheSize>, StoreError>;
+
+    /// Conversations by id. Their exchanges are [a table](super::table::Exchanges).
+    async fn conversations(&self, ids: &[ConversationId]) -> Result<Vec<Option<Conversation>>, StoreError>;
 }

@@ -4,9 +4,10 @@
 
 use super::{Snapshot, StoreError};
 use crate::{
-    Call, Chunk, ChunkContext, ChunkId, Claim, Decision, DecisionId, Document, DocumentId, Entity, EntityKey,
-    Extraction, ExtractionKey, Fact, GraphKey, ItemKey, ItemKind, Job, LayerName, LayerNode, Mention,
-    NodeKey, Relation, RelationKey, Renewal, Summary, SummaryKey, Timestamp, VectorEntry,
+    Call, Chunk, ChunkContext, ChunkId, Claim, Conversation, ConversationId, Decision, DecisionId, Document,
+    DocumentId, Entity, EntityKey, Exchange, Extraction, ExtractionKey, Fact, GraphKey, ItemKey, ItemKind,
+    Job, LayerName, LayerNode, Mention, NodeKey, Relation, RelationKey, Renewal, Summary, SummaryKey,
+    Timestamp, VectorEntry,
 };
 
 /// Rows that [`Pages`] reads at a time.
@@ -151,6 +152,15 @@ tables! {
     /// Rows of the ledger in order. The key of a row is its number, from 1.
     Calls, u64 => Call, "scanning calls",
         |after, rows| Some(after.copied().unwrap_or(0) + rows.len() as u64);
+    /// Conversations by id.
+    Conversations, ConversationId => Conversation, "scanning conversations",
+        |_, rows| rows.last().map(|row| row.id.clone());
+    /// Exchanges by (conversation, ordinal).
+    Exchanges {
+        /// Those of one conversation, or of all.
+        conversation: Option<ConversationId>
+    }, (ConversationId, u32) => Exchange, "scanning exchanges",
+        |_, rows| rows.last().map(|row| (row.conversation.clone(), row.ordinal));
 }
 
 impl dyn Snapshot + '_ {

@@ -32,6 +32,7 @@ mod references;
 mod reports;
 mod rerank;
 mod respond;
+mod rests_on;
 mod search;
 mod seen;
 mod stops;
@@ -70,6 +71,7 @@ pub use question::{
 };
 pub use references::{ListedDocument, references};
 pub use reports::{FoundReport, MAX_DRIFT_STEPS, MAX_REPORT_CALLS, Point, RateReports, ReportOptions};
+pub use rests_on::rests_on;
 pub use suggest::{MAX_ABOUT_CHARS, MAX_SUGGESTIONS, Suggestion, Suggestions, suggest};
 pub use trust::PageRankTrust;
 pub use verbatim::AnswerKind;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use graphloom_core::{Batch, DocumentId, NewDocument, Visibility};
 use graphloom_rules::batch::invalid;
 
-use super::{SearchChanges, chunks, layers, require_all, unknown};
+use super::{SearchChanges, chunks, conversations, layers, require_all, unknown};
 use crate::error::Fault;
 use crate::rows::{self, get};
 use crate::session::Session;
@@ -16,6 +16,7 @@ pub(super) async fn apply(
     touched: &mut SearchChanges,
 ) -> Result<(), Fault> {
     remove(session, &batch.remove_documents, touched).await?;
+    conversations::remove_answers(session, &batch.remove_documents).await?;
     put(session, &batch.put_documents, touched).await?;
     activate(session, &batch.activate_documents, touched).await?;
     put_jobs(session, batch).await?;

@@ -1,9 +1,9 @@
-//! Stored results of calls.
+//! Stored results of calls, and conversations.
 
 use std::collections::HashMap;
 
 use async_trait::async_trait;
-use graphloom_core::{CacheKind, CacheSize, ContentHash, Ledger, StoreError};
+use graphloom_core::{CacheKind, CacheSize, ContentHash, Conversation, ConversationId, Ledger, StoreError};
 use tokio_postgres::Row;
 
 use super::PostgresSnapshot;
@@ -31,5 +31,13 @@ impl Ledger for PostgresSnapshot {
             CacheSize { kind, entries, bytes }
         };
         Ok(CacheKind::ALL.map(size).to_vec())
+    }
+
+    async fn conversations(&self, ids: &[ConversationId]) -> Result<Vec<Option<Conversation>>, StoreError> {
+        let sql = "SELECT id, body FROM conversations WHERE workspace_id = $1 AND id = ANY($2)";
+        let wanted: Vec<&str> = ids.iter().map(ConversationId::as_str).collect();
+        let read = |row: &Row| Ok((get::<String>(row, 0)?, rows::parsed(row, 1)?));
+        let read = self.all(sql, &[&wanted], read).await?.into_iter().collect();
+        Ok(found(ids.iter().map(ToString::to_string), read))
     }
 }

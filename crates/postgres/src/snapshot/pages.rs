@@ -147,6 +147,17 @@ impl PostgresSnapshot {
                 let arguments: &Arguments<'_> = &[&skip, &rows::limit(page.limit)];
                 page.rows = self.select(sql, arguments, |row| rows::parsed(row, 0)).await?;
             }
+            PageOf::Conversations(page) => self.bodies(page, "conversations", "id").await?,
+            PageOf::Exchanges(page) => {
+                let sql = "SELECT body FROM exchanges WHERE workspace_id = $1 \
+                    AND conversation = coalesce($2, conversation) AND (conversation, ordinal) > ($3, $4) \
+                    ORDER BY conversation, ordinal LIMIT $5";
+                let of = page.table.conversation.as_ref().map(|id| id.as_str());
+                let after = page.after.as_ref();
+                let (id, ordinal) = after.map_or(("", -1), |(id, at)| (id.as_str(), i64::from(*at)));
+                let arguments: &Arguments<'_> = &[&of, &id, &ordinal, &rows::limit(page.limit)];
+                page.rows = self.select(sql, arguments, |row| rows::parsed(row, 0)).await?;
+            }
         }
         Ok(())
     }

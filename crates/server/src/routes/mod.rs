@@ -2,6 +2,7 @@
 
 mod api_page;
 mod configuration;
+mod conversations;
 mod documents;
 mod graph;
 mod health;
@@ -18,6 +19,7 @@ mod suggestions;
 mod ui;
 mod workspace;
 
+pub(crate) use conversations::{KeptAnswer, KeptPlace, unknown_conversation};
 pub(crate) use documents::{InsertResponse, add_texts, source_of};
 pub(crate) use query::citations;
 pub(crate) use suggestions::{Suggestions, suggested};
@@ -50,6 +52,7 @@ pub(crate) static ROUTES: LazyLock<Vec<&'static Route>> = LazyLock::new(|| {
         query_events::ROUTES,
         search::ROUTES,
         suggestions::ROUTES,
+        conversations::ROUTES,
         workspace::ROUTES,
         jobs::ROUTES,
         jobs::layers::ROUTES,

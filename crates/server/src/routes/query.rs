@@ -126,6 +126,7 @@ async fn answer(
     Json(request): Json<QueryRequest>,
 ) -> Result<axum::Json<QueryResponse>, Problem> {
     let started = Instant::now();
+    request.check_not_kept()?;
     let wants_citations = request.include_citations.unwrap_or(true);
     let mut question = request.question(&space.user_prompt_prefix, false)?;
     question.stream = false;
@@ -154,6 +155,7 @@ async fn stream(
     Json(request): Json<QueryRequest>,
 ) -> Result<Response, Problem> {
     let started = Instant::now();
+    request.check_not_kept()?;
     let wants_progress = request.include_progress.unwrap_or(false);
     let wants_citations = request.include_citations.unwrap_or(false);
     let question = request.question(&space.user_prompt_prefix, true)?;

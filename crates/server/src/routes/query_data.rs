@@ -225,6 +225,7 @@ async fn data(
 ) -> Result<Response, Problem> {
     let found = async {
         let Json(request) = request?;
+        request.check_not_kept()?;
         let mut question = request.question(&space.user_prompt_prefix, false)?;
         question.include_references = true;
         // Without an answer, no points are drawn from reports.

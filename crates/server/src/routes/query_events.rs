@@ -6,24 +6,26 @@ use std::time::Instant;
 use axum::response::Response;
 use axum::routing::post;
 use graphloom_core::{Call, Usage};
-use graphloom_engine::Engine;
 use graphloom_engine::money::{Money, Prices};
 use graphloom_engine::query::{self, Mode, Question, Retrieval};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
 
-use super::query::{ReferenceItem, notes, references, seconds};
+use super::conversations::{KeptAnswer, KeptPlace};
+use super::query::{ReferenceItem, citations, notes, references, seconds};
 use super::query_data::RouteItem;
 use crate::answering::{QuestionOutcome, answer_from, check_answerable};
 use crate::apart::asked_apart;
 use crate::guard::Admission;
 use crate::input::{Existing, Json};
+use crate::keeping::Keeping;
 use crate::lines::{Framing, HEARTBEAT, Lines};
 use crate::place::CitationItem;
 use crate::problem::{Problem, ProblemBody};
 use crate::query_request::QueryRequest;
 use crate::route::{Gives, Load, Route, Takes, schema};
+use crate::space::Space;
 
 pub(super) const ROUTES: &[Route] = &[Route::post(
     "/query/events",
@@ -56,7 +58,10 @@ enum AnswerEvent {
 
 /// The context of an answer.
 #[derive(Serialize, JsonSchema)]
-struct ContextEvent {
+pub(super) struct ContextEvent {
+    /// The conversation that keeps the question, if the request names one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    conversation: Option<String>,
     #[schemars(with = "String")]
     mode: Mode,
     /// The documents of the context; `null` if not requested.
@@ -93,7 +98,7 @@ struct Delta {
 
 /// Model usage of an answer.
 #[derive(Serialize, JsonSchema)]
-struct UsageEvent {
+pub(super) struct UsageEvent {
     calls: usize,
     prompt_tokens: u64,
     /// Prompt tokens that the provider read from its cache.
@@ -106,7 +111,7 @@ struct UsageEvent {
 
 /// The complete answer.
 #[derive(Serialize, JsonSchema)]
-struct Done {
+pub(super) struct Done {
     /// The answer, equal to all pieces joined.
     response: String,
     /// Whether an LLM wrote it.
@@ -119,6 +124,9 @@ struct Done {
     marks: Vec<MarkItem>,
     /// Duration in seconds.
     response_time: f64,
+    /// Where the question and its answer are kept, if the request names a conversation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kept: Option<KeptPlace>,
 }
 
 /// Citation numbers in an answer, such as `[1]` or `[1, 2]`.
@@ -138,7 +146,12 @@ async fn events(
     Json(request): Json<QueryRequest>,
 ) -> Result<Response, Problem> {
     let started = Instant::now();
-    let question = request.question(&space.user_prompt_prefix, true)?;
+    let keeping = Keeping::begin(&space, &admitted.caller.name, &request).await?;
+    let mut question = request.question(&space.user_prompt_prefix, true)?;
+    if let Some(keeping) = &keeping {
+        question.history.clone_from(&keeping.history);
+        question.check()?;
+    }
     check_answerable(&space.asking, &question)?;
     let framing = Framing::Named { text: "delta", heartbeat: HEARTBEAT };
     let (lines, response) = Lines::new(framing, |text| json!({ "text": text }));
@@ -147,7 +160,7 @@ async fn events(
     // Continues if the client disconnects: the LLM call is paid for, and its answer is cached.
     let asked = asked_apart(async move || {
         let _turn = admitted.turn;
-        write(&space.asking, &space.prices, &question, &lines, started).await
+        write(&space, &question, keeping, &lines, started).await
     });
     tokio::spawn(async move {
         // A panic becomes a problem too, so that there is always a last event.
@@ -159,27 +172,47 @@ async fn events(
 }
 
 async fn write(
-    engine: &Engine,
-    prices: &Prices,
+    space: &Space,
     question: &Question,
+    keeping: Option<Keeping>,
     lines: &Lines,
     started: Instant,
 ) -> Result<(), Problem> {
+    let engine = &space.asking;
     let retrieval = query::retrieve(engine, question).await?;
-    lines.event("context", json!(context(question, &retrieval)));
+    let conversation = keeping.as_ref().map(Keeping::id);
+    lines.event("context", json!(ContextEvent { conversation, ..context(question, &retrieval) }));
     let answered = answer_from(engine, question, &retrieval, &mut |piece| lines.text(piece)).await?;
     let listed = answered.reference_list(question);
     lines.text(&listed);
     for citation in &answered.citations {
         lines.event("citation", json!(CitationItem::from(citation)));
     }
-    lines.event("usage", json!(usage(&answered.calls, prices)));
-    let (citations, response_time) = (answered.citations.len(), seconds(started));
-    let (answer_kind, llm_generated) = (answered.kind_name(), answered.by_model);
-    let marks = marks(&answered, &retrieval);
-    let response = answered.text + &listed;
-    lines
-        .event("done", json!(Done { response, llm_generated, answer_kind, citations, marks, response_time }));
+    let usage = usage(&answered.calls, &space.prices);
+    lines.event("usage", json!(usage));
+    let mut done = Done {
+        llm_generated: answered.by_model,
+        answer_kind: answered.kind_name(),
+        citations: answered.citations.len(),
+        marks: marks(&answered, &retrieval),
+        response_time: seconds(started),
+        kept: None,
+        response: answered.text.clone() + &listed,
+    };
+    if let Some(keeping) = keeping {
+        // Keywords and the route name what is in the documents; the answer can be shown without.
+        let context = ContextEvent {
+            high_level_keywords: Vec::new(),
+            low_level_keywords: Vec::new(),
+            route: None,
+            ..context(question, &retrieval)
+        };
+        let answer = KeptAnswer { context, citations: citations(&answered), usage, done };
+        let place = keeping.keep(space, &retrieval, &answer).await;
+        done = answer.done;
+        done.kept = Some(place);
+    }
+    lines.event("done", json!(done));
     Ok(())
 }
 
@@ -220,6 +253,7 @@ fn context(question: &Question, retrieval: &Retrieval) -> ContextEvent {
         reference_id: found.reference.to_string(),
     };
     ContextEvent {
+        conversation: None,
         mode: retrieval.mode,
         references: references(question, retrieval),
         chunks: retrieval.chunks.iter().map(chunk).collect(),

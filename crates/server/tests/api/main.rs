@@ -5,6 +5,7 @@ mod canaries;
 mod chat;
 mod clients;
 mod compression;
+mod conversations;
 mod documents;
 mod graph;
 mod jobs;

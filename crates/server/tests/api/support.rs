@@ -274,8 +274,13 @@ impl Running {
 
     /// A new key.
     pub(crate) fn key(&self, right: Right, only: &[&str]) -> String {
+        self.key_of("test", right, only)
+    }
+
+    /// A key of this name.
+    pub(crate) fn key_of(&self, name: &str, right: Right, only: &[&str]) -> String {
         let grant = grant(right, only);
-        let key = self.access().change(|access| access.create_key("test", grant, Timestamp(1)));
+        let key = self.access().change(|access| access.create_key(name, grant, Timestamp(1)));
         key.expect("a key").secret
     }
 

@@ -11,6 +11,10 @@ use graphloom_core::{
 };
 
 pub use super::chunk_contexts::chunk_contexts_are_searched_with_their_chunks_and_go_with_them;
+pub use super::conversations::{
+    an_answer_goes_with_any_document_it_rests_on_and_takes_later_ones_along,
+    conversations_are_put_renamed_and_removed_with_their_exchanges,
+};
 pub use super::filters::{
     chunks_are_listed_and_counted_without_their_text, documents_come_by_source_and_by_date,
     extractions_without_records_are_counted_while_they_live,

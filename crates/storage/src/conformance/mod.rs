@@ -6,6 +6,7 @@
 
 pub mod cases;
 pub mod chunk_contexts;
+pub mod conversations;
 pub mod filters;
 pub mod graph;
 pub mod layers;
@@ -68,6 +69,8 @@ macro_rules! conformance_tests {
             an_extraction_goes_when_its_chunk_names_another,
             renewals_come_by_document_and_keep_their_extractions,
             chunk_contexts_are_searched_with_their_chunks_and_go_with_them,
+            an_answer_goes_with_any_document_it_rests_on_and_takes_later_ones_along,
+            conversations_are_put_renamed_and_removed_with_their_exchanges,
             runs_list_the_documents_they_queued,
             a_pause_is_kept_and_ends,
             one_batch_replaces_a_document_by_its_next_version,

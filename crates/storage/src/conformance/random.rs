@@ -6,13 +6,14 @@ use std::sync::Arc;
 use graphloom_core::table::Table;
 use graphloom_core::{
     Batch, CacheEntry, CacheKind, Call, CallOutcome, ChunkContextKey, ChunkExtraction, ContentHash,
-    DocumentFilter, FilteredIds, GraphKey, Hit, ItemKind, Job, JobState, LayerName, LayerNode, Lease, Member,
-    QueueState, Require, Revision, Role, SearchRequest, Snapshot, Span, Store, StoreError, Timestamp,
-    WorkspaceId, link_graph, table,
+    ConversationId, DocumentFilter, FilteredIds, GraphKey, Hit, ItemKind, Job, JobState, LayerName,
+    LayerNode, Lease, Member, NewExchange, QueueState, Require, RestsOn, Revision, Role, SearchRequest,
+    Snapshot, Span, Store, StoreError, Timestamp, WorkspaceId, link_graph, table,
 };
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
+use super::conversations::{conversation, exchange};
 use super::{block_on, sample};
 use crate::memory::MemoryStore;
 
@@ -64,6 +65,9 @@ enum Change {
     Call { said: u8 },
     Remember { kind: usize, key: u8, said: u8 },
     Forget { kind: usize },
+    Conversation { number: u8, said: u8 },
+    EndConversation { number: u8 },
+    Exchange { number: u8, ordinal: u32, rests_on: Option<Vec<u8>>, read_at: u64 },
     Embedding { dimensions: u32 },
     ReplaceEmbedding,
     RequireJob { document: u8, state: u8, lease: Option<u8>, created_at: u8 },
@@ -145,6 +149,7 @@ fn foundation() -> Batch {
         batch.put_chunks.extend((0..CHUNKS).map(|ordinal| chunk(number, ordinal, number)));
         batch.put_documents.push(new);
     }
+    batch.put_conversations = vec![conversation("0", ""), conversation("1", "")];
     batch
 }
 
@@ -165,11 +170,11 @@ fn outcome(result: Result<Revision, StoreError>) -> Result<Revision, &'static st
 
 fn change() -> impl Strategy<Value = Change> {
     use Change::{
-        Activate, Call, Chunk, ChunkContext, Claim, Clear, Decision, Document, Embedding, EndContext,
-        EndRenewal, Entity, Extraction, Fact, Forget, Job, Layer, Mention, Node, NodeVector, Queue, Relation,
-        Remember, Remove, RemoveEntity, RemoveLayer, RemoveNode, RemoveRelation, Renewal, ReplaceEmbedding,
-        RequireExtraction, RequireGraph, RequireJob, RequireLayer, RequireRevision, RequireSource,
-        SetExtraction, Stale, Summaries, Track, Vector,
+        Activate, Call, Chunk, ChunkContext, Claim, Clear, Conversation, Decision, Document, Embedding,
+        EndContext, EndConversation, EndRenewal, Entity, Exchange, Extraction, Fact, Forget, Job, Layer,
+        Mention, Node, NodeVector, Queue, Relation, Remember, Remove, RemoveEntity, RemoveLayer, RemoveNode,
+        RemoveRelation, Renewal, ReplaceEmbedding, RequireExtraction, RequireGraph, RequireJob, RequireLayer,
+        RequireRevision, RequireSource, SetExtraction, Stale, Summaries, Track, Vector,
     };
     let document = 0..DOCUMENTS;
     let place = (0..DOCUMENTS, 0..CHUNKS);
@@ -232,6 +237,17 @@ fn change() -> impl Strategy<Value = Change> {
         1 => any::<u8>().prop_map(|said| Call { said }),
         2 => (0..CacheKind::ALL.len(), 0..3u8, any::<u8>()).prop_map(|(kind, key, said)| Remember { kind, key, said }),
         1 => (0..CacheKind::ALL.len()).prop_map(|kind| Forget { kind }),
+        2 => (0..3u8, any::<u8>()).prop_map(|(number, said)| Conversation { number, said }),
+        1 => (0..3u8).prop_map(|number| EndConversation { number }),
+        4 => (
+            0..3u8,
+            0..3u32,
+            prop::option::of(prop::collection::vec(document.clone(), 0..3)),
+            0..9u64,
+        )
+            .prop_map(|(number, ordinal, rests_on, read_at)| {
+                Exchange { number, ordinal, rests_on, read_at }
+            }),
         1 => (3..5u32).prop_map(|dimensions| Embedding { dimensions }),
         1 => Just(ReplaceEmbedding),
         1 => (0..9u64).prop_map(|revision| RequireRevision { revision }),
@@ -378,6 +394,22 @@ fn batch(changes: &[Change]) -> Batch {
             }
             Change::Forget { kind } => batch.clear_caches.push(CacheKind::ALL[kind]),
             Change::ReplaceEmbedding => batch.replace_embedding = true,
+            Change::Conversation { number, said } => {
+                batch.put_conversations.push(conversation(&number.to_string(), &said.to_string()));
+            }
+            Change::EndConversation { number } => {
+                batch.remove_conversations.push(conversation(&number.to_string(), "").id);
+            }
+            Change::Exchange { number, ordinal, rests_on, read_at } => {
+                let rests_on = rests_on.map_or(RestsOn::Everything, |numbers| {
+                    let id = |number: u8| document(number, false, 0).document.id;
+                    RestsOn::Documents(numbers.into_iter().map(id).collect())
+                });
+                batch.put_exchanges.push(NewExchange {
+                    read_at: Revision(read_at),
+                    ..exchange(&number.to_string(), ordinal, rests_on)
+                });
+            }
             Change::Embedding { dimensions } => batch.embedding = Some(sample::space(dimensions)),
             Change::RequireJob { document, state, lease, created_at } => {
                 batch.require.push(Require::JobIs(job(document, state, lease, created_at)));
@@ -654,6 +686,11 @@ async fn compare(found: &dyn Snapshot, expected: &dyn Snapshot) {
         same_table(found, expected, table::Vectors { kind }).await;
     }
     same_table(found, expected, table::Calls).await;
+    let ids = ["0", "2", "9"].map(ConversationId::from_stored);
+    same!(found, expected, conversations(&ids));
+    same_table(found, expected, table::Conversations).await;
+    same_table(found, expected, table::Exchanges { conversation: None }).await;
+    same_table(found, expected, table::Exchanges { conversation: Some(ids[0].clone()) }).await;
     let remembered: Vec<_> =
         (0..4).flat_map(|key| CacheKind::ALL.map(|kind| (kind, cache_key(key)))).collect();
     same!(found, expected, cached(&remembered));

@@ -9,7 +9,7 @@ use graphloom_core::{
     StoreError, Visibility,
 };
 
-use super::{CacheRow, State, StoredVector};
+use super::{CacheRow, State, StoredVector, conversations};
 use crate::rules::{self, conflict, invalid};
 use crate::vector;
 
@@ -43,6 +43,10 @@ pub(super) fn apply(state: &mut State, batch: Batch) -> Result<(), StoreError> {
     let mut at_risk = rules::left_as_they_are(&batch, losing(state, &batch));
     at_risk.retain(|key| has_evidence(state, key));
     remove_documents(state, &batch.remove_documents);
+    if !batch.remove_documents.is_empty() {
+        state.last_removal = revision;
+        conversations::remove_answers(state, &batch.remove_documents);
+    }
     batch.put_documents.into_iter().try_for_each(|new| put_document(state, new))?;
     for id in batch.activate_documents {
         let document =
@@ -187,7 +191,7 @@ pub(super) fn apply(state: &mut State, batch: Batch) -> Result<(), StoreError> {
     if !(batch.clear_caches.is_empty() && batch.put_cached.is_empty()) {
         remember(state, &batch.clear_caches, batch.put_cached);
     }
-    Ok(())
+    conversations::apply(state, batch.remove_conversations, batch.put_conversations, batch.put_exchanges)
 }
 
 /// Forgets whole kinds, puts entries, and drops the oldest beyond the limits.

@@ -2,6 +2,7 @@
 //! is indexed or durable.
 
 mod apply;
+mod conversations;
 mod snapshot;
 mod tables;
 
@@ -10,11 +11,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use graphloom_core::{
-    Batch, CacheKind, Call, Chunk, ChunkContext, ChunkId, Claim, ContentHash, Decision, DecisionId, Document,
-    DocumentId, EmbeddingSpec, Entity, EntityKey, Extraction, ExtractionKey, Fact, Finding, GraphKey,
-    GraphTurn, ItemKind, Job, Layer, LayerName, LayerNode, Mention, NodeKey, QueueState, Relation,
-    RelationKey, Renewal, Revision, Snapshot, Store, StoreError, StoreSize, SummaryKey, TrackId, Upkeep,
-    WorkspaceId, WorkspaceStore,
+    Batch, CacheKind, Call, Chunk, ChunkContext, ChunkId, Claim, ContentHash, Conversation, ConversationId,
+    Decision, DecisionId, Document, DocumentId, EmbeddingSpec, Entity, EntityKey, Exchange, Extraction,
+    ExtractionKey, Fact, Finding, GraphKey, GraphTurn, ItemKind, Job, Layer, LayerName, LayerNode, Mention,
+    NodeKey, QueueState, Relation, RelationKey, Renewal, Revision, Snapshot, Store, StoreError, StoreSize,
+    SummaryKey, TrackId, Upkeep, WorkspaceId, WorkspaceStore,
 };
 
 /// A store in memory, gone with its last handle. Snapshots cost one reference count.
@@ -116,6 +117,10 @@ struct State {
     cache: Table<(CacheKind, ContentHash), CacheRow>,
     /// Entries ever put into the cache.
     cache_puts: u64,
+    conversations: Table<ConversationId, Conversation>,
+    exchanges: Table<(ConversationId, u32), Exchange>,
+    /// The last revision that removed documents.
+    last_removal: Revision,
 }
 
 /// An entry of the cache.

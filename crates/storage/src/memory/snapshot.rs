@@ -7,11 +7,11 @@ use async_trait::async_trait;
 use graphloom_core::table::PageOf;
 use graphloom_core::{
     CacheKind, CacheSize, Chunk, ChunkContext, ChunkContextKey, ChunkCounts, ChunkExtraction, ChunkId, Claim,
-    ContentHash, Document, DocumentFilter, DocumentId, EmbeddingSpec, Entity, EntityKey, Evidence,
-    Extraction, ExtractionKey, Fact, FilteredIds, Graph, GraphKey, Hit, ItemKey, ItemKind, Job, Layer,
-    LayerName, LayerNode, Ledger, LinkGraph, Member, Mention, NodeKey, Projection, Queue, QueueState,
-    RejectReason, Relation, RelationKey, Renewal, Revision, Search, SearchRequest, Snapshot, StatusKind,
-    StoreCounts, StoreError, Summary, Timestamp, TrackId, Visibility, indexed_text,
+    ContentHash, Conversation, ConversationId, Document, DocumentFilter, DocumentId, EmbeddingSpec, Entity,
+    EntityKey, Evidence, Extraction, ExtractionKey, Fact, FilteredIds, Graph, GraphKey, Hit, ItemKey,
+    ItemKind, Job, Layer, LayerName, LayerNode, Ledger, LinkGraph, Member, Mention, NodeKey, Projection,
+    Queue, QueueState, RejectReason, Relation, RelationKey, Renewal, Revision, Search, SearchRequest,
+    Snapshot, StatusKind, StoreCounts, StoreError, Summary, Timestamp, TrackId, Visibility, indexed_text,
 };
 use graphloom_rules::search::{ScoredId, Searches, TextQuery, VectorQuery};
 
@@ -412,6 +412,10 @@ impl Ledger for MemorySnapshot {
             CacheSize { kind, entries: lengths.len() as u64, bytes: lengths.iter().sum() }
         };
         Ok(CacheKind::ALL.map(size).to_vec())
+    }
+
+    async fn conversations(&self, ids: &[ConversationId]) -> Result<Vec<Option<Conversation>>, StoreError> {
+        Ok(ids.iter().map(|id| self.0.conversations.get(id).cloned()).collect())
     }
 }
 

@@ -76,6 +76,13 @@ pub(super) fn read(state: &State, page: PageOf<'_>) {
             let skip = usize::try_from(page.after.unwrap_or(0)).unwrap_or(usize::MAX);
             page.rows = state.calls.iter().skip(skip).take(page.limit).cloned().collect();
         }
+        PageOf::Conversations(page) => values(page, &state.conversations),
+        PageOf::Exchanges(page) => {
+            let of = page.table.conversation.as_ref();
+            let rows = after(&state.exchanges, page.after.as_ref()).map(|(_, exchange)| exchange);
+            let rows = rows.filter(|exchange| of.is_none_or(|of| exchange.conversation == *of));
+            page.rows = rows.take(page.limit).cloned().collect();
+        }
     }
 }
 

@@ -19,10 +19,10 @@ use graph::{put_graph, put_views};
 use layers::put_layers;
 use vectors::{put_vectors, remove_all_vectors};
 
-use super::cache;
 use super::changes::{self, BatchKeys};
 use super::error::Context;
 use super::vector_tree::TreeLimits;
+use super::{cache, conversations};
 use super::{revisions, rows};
 use crate::rules::{self, conflict};
 
@@ -49,6 +49,8 @@ pub(super) fn apply(conn: &Connection, trees: TreeLimits, batch: &Batch) -> Resu
     for id in &batch.remove_documents {
         remove_document(conn, trees, id, &mut touched).during("removing a document")?;
     }
+    conversations::remove_answers(conn, &batch.remove_documents, revision)
+        .during("removing answers that rest on a removed document")?;
     for new in &batch.put_documents {
         put_document(conn, new, &mut touched)?;
     }
@@ -88,6 +90,7 @@ pub(super) fn apply(conn: &Connection, trees: TreeLimits, batch: &Batch) -> Resu
         append_call(conn, call).during("appending to the ledger")?;
     }
     cache::remember(conn, &batch.clear_caches, &batch.put_cached).during("remembering answers")?;
+    conversations::apply(conn, batch)?;
     changes::append(conn, &touched).during("logging changes")?;
     conn.prepare_cached("UPDATE state SET revision = ?1, graph_revision = ?2")
         .and_then(|mut update| {

@@ -6,6 +6,7 @@
 mod apply;
 mod cache;
 mod changes;
+mod conversations;
 mod descriptions;
 mod error;
 mod full_text;

@@ -8,7 +8,7 @@ use rusqlite::{Connection, Result, Row, params, params_from_iter};
 use super::descriptions::Descriptions;
 use super::read::{owner_columns, query, select, sql_limit, summary, with_text};
 use super::text::Slicer;
-use super::{layers, rows, sums};
+use super::{conversations, layers, rows, sums};
 
 const JOBS: &str = "documents d JOIN jobs j ON j.document = d.id";
 const CHUNKS: &str = "chunks c JOIN documents d ON d.id = c.document";
@@ -149,6 +149,15 @@ pub(super) fn read(conn: &Connection, page: PageOf<'_>) -> Result<()> {
             let sql = query(rows::CALL, "calls WHERE id > ?1 ORDER BY id LIMIT ?2");
             let skip = i64::try_from(page.after.unwrap_or(0)).unwrap_or(i64::MAX);
             page.rows = select(conn, &sql, params![skip, sql_limit(page.limit)], rows::call)?;
+        }
+        PageOf::Conversations(page) => {
+            let table = (conversations::CONVERSATION, "conversations", "id");
+            let after = id(page.after.as_ref());
+            page.rows = select_after(conn, table, after, page.limit, conversations::conversation_of)?;
+        }
+        PageOf::Exchanges(page) => {
+            let of = page.table.conversation.as_ref();
+            page.rows = conversations::exchanges(conn, of, page.after.as_ref(), page.limit)?;
         }
     }
     Ok(())

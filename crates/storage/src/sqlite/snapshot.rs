@@ -7,11 +7,11 @@ use async_trait::async_trait;
 use graphloom_core::table::PageOf;
 use graphloom_core::{
     CacheKind, CacheSize, Chunk, ChunkContext, ChunkContextKey, ChunkCounts, ChunkExtraction, ChunkId, Claim,
-    ContentHash, Document, DocumentFilter, DocumentId, EmbeddingSpec, Entity, EntityKey, Evidence,
-    Extraction, ExtractionKey, Fact, FilteredIds, Graph, GraphKey, Hit, ItemKey, Job, Layer, LayerName,
-    LayerNode, Ledger, LinkGraph, Member, Mention, NodeKey, Projection, Queue, QueueState, RejectReason,
-    Relation, RelationKey, Renewal, Revision, Search, SearchRequest, Snapshot, StatusKind, StoreCounts,
-    StoreError, Summary, Timestamp, TrackId,
+    ContentHash, Conversation, ConversationId, Document, DocumentFilter, DocumentId, EmbeddingSpec, Entity,
+    EntityKey, Evidence, Extraction, ExtractionKey, Fact, FilteredIds, Graph, GraphKey, Hit, ItemKey, Job,
+    Layer, LayerName, LayerNode, Ledger, LinkGraph, Member, Mention, NodeKey, Projection, Queue, QueueState,
+    RejectReason, Relation, RelationKey, Renewal, Revision, Search, SearchRequest, Snapshot, StatusKind,
+    StoreCounts, StoreError, Summary, Timestamp, TrackId,
 };
 use graphloom_rules::search::{ScoredId, Searches, VectorQuery};
 use rusqlite::Connection;
@@ -19,7 +19,7 @@ use rusqlite::Connection;
 use super::descriptions::Descriptions;
 use super::error::Context;
 use super::text::Slicer;
-use super::{Reader, Shared, cache, changes, full_text, layers, read, rows, scan};
+use super::{Reader, Shared, cache, changes, conversations, full_text, layers, read, rows, scan};
 use crate::rules;
 
 pub(super) struct SqliteSnapshot {
@@ -341,6 +341,10 @@ impl Ledger for SqliteSnapshot {
 
     async fn cache_sizes(&self) -> Result<Vec<CacheSize>, StoreError> {
         self.each("counting remembered answers", &CacheKind::ALL, cache::size)
+    }
+
+    async fn conversations(&self, ids: &[ConversationId]) -> Result<Vec<Option<Conversation>>, StoreError> {
+        self.each("reading conversations", ids, conversations::conversation)
     }
 }
 

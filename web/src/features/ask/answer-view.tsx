@@ -17,26 +17,39 @@ interface Props {
   answer: Answer;
   opened: Schemas['CitationItem'] | undefined;
   onOpen: (citation: Schemas['CitationItem']) => void;
-  onWhy: (answer: Answer) => void;
+  /** Shows how the answer came about; nothing does if it is left out. */
+  onWhy?: ((answer: Answer) => void) | undefined;
 }
 
 /** A question and its answer, in whatever state it is. */
-export const AnswerView = memo(function AnswerView({ answer, opened, onOpen, onWhy }: Props) {
+export const AnswerView = memo(function AnswerView(props: Props) {
+  const { answer, onWhy } = props;
+  const { phase } = answer;
+  const isOpen = phase === 'searching' || phase === 'writing';
+  return (
+    <article className={styles.exchange} aria-busy={isOpen}>
+      <h2 className={styles.question} dir="auto">
+        {answer.question.text}
+      </h2>
+      <AnswerBody {...props} />
+      {!isOpen && <Foot answer={answer} onWhy={onWhy} />}
+    </article>
+  );
+});
+
+/** An answer without its question. */
+export function AnswerBody({ answer, opened, onOpen, onWhy }: Props) {
   const t = useTexts(texts);
-  const { question, phase, text, problem } = answer;
+  const { phase, text, problem, done } = answer;
   const kind = kindOf(answer);
   return (
-    <article className={styles.exchange} aria-busy={phase === 'searching' || phase === 'writing'}>
-      <h2 className={styles.question} dir="auto">
-        {question.text}
-      </h2>
+    <>
       {kind === 'closest' && (
         <p className={styles.weak}>
           <WarningIcon />
           {t('closest')}
         </p>
       )}
-
       {kind === 'not_found' || kind === 'empty' ? (
         <NotFound answer={answer} onWhy={onWhy} />
       ) : (
@@ -49,15 +62,18 @@ export const AnswerView = memo(function AnswerView({ answer, opened, onOpen, onW
         </Note>
       )}
       {phase === 'stopped' && <Note>{t('stopped')}</Note>}
-      <Sources answer={answer} onOpen={onOpen} />
-      {(phase === 'done' || phase === 'stopped' || phase === 'failed') && (
-        <Foot answer={answer} onWhy={onWhy} />
+      {phase === 'removed' && <Note>{t('removed')}</Note>}
+      {done?.kept?.problem != null && (
+        <Note tone="warn" icon={<WarningIcon />}>
+          {t('notKept')} {done.kept.problem}
+        </Note>
       )}
-    </article>
+      <Sources answer={answer} onOpen={onOpen} />
+    </>
   );
-});
+}
 
-function AnswerText({ answer, opened, onOpen }: Omit<Props, 'onWhy'>) {
+function AnswerText({ answer, opened, onOpen }: Pick<Props, 'answer' | 'opened' | 'onOpen'>) {
   const marks = useMemo(() => marksOf(answer), [answer]);
   return (
     <Markdown
@@ -98,7 +114,9 @@ function NotFound({ answer, onWhy }: Pick<Props, 'answer' | 'onWhy'>) {
       </h3>
       <p dir="auto">{answer.text}</p>
       <div className={styles.noneActions}>
-        {kindOf(answer) === 'not_found' && <Button onClick={() => onWhy(answer)}>{t('notFoundLook')}</Button>}
+        {kindOf(answer) === 'not_found' && onWhy && (
+          <Button onClick={() => onWhy(answer)}>{t('notFoundLook')}</Button>
+        )}
         <Link href="/documents" className={buttonClass('plain')}>
           {t('addDocuments')}
         </Link>
@@ -149,7 +167,7 @@ function Foot({ answer, onWhy }: Pick<Props, 'answer' | 'onWhy'>) {
       <Button look="quiet" label={t('again')} onClick={() => retry(answer)}>
         <RetryIcon />
       </Button>
-      {phase === 'done' && (
+      {phase === 'done' && onWhy && (
         <Button look="quiet" onClick={() => onWhy(answer)}>
           <WhyIcon />
           {t('why')}

@@ -10,8 +10,11 @@ export interface Question {
   filter: Schemas['FilterItem'] | undefined;
 }
 
-/** `searching` until the passages are found, then `writing` until an end. */
-export type Phase = 'searching' | 'writing' | 'done' | 'stopped' | 'failed';
+/**
+ * `searching` until the passages are found, then `writing` until an end. A kept answer is `removed` with a document that it
+ * rests on.
+ */
+export type Phase = 'searching' | 'writing' | 'done' | 'stopped' | 'failed' | 'removed';
 
 /** When things happened, in milliseconds. */
 interface Times {
@@ -35,6 +38,8 @@ export interface Answer {
   usage: Schemas['UsageEvent'] | undefined;
   done: Schemas['Done'] | undefined;
   problem: Problem | undefined;
+  /** Its place in the conversation, once it is kept. */
+  exchange: number | undefined;
 }
 
 /** An answer of which nothing has arrived. */
@@ -56,7 +61,17 @@ export function newAnswer(
     usage: undefined,
     done: undefined,
     problem: undefined,
+    exchange: undefined,
   };
+}
+
+/** An answer as a conversation keeps it. */
+export function keptAnswer(id: number, item: Schemas['ExchangeItem']): Answer {
+  const { question: text, mode, filter, answer: kept, exchange } = item;
+  const answer = newAnswer(id, { text, mode, filter: filter ?? undefined }, [], 0);
+  if (!kept) return { ...answer, phase: 'removed', exchange };
+  const { context, citations, usage, done } = kept;
+  return { ...answer, phase: 'done', text: done.response, context, citations, usage, done, exchange };
 }
 
 /** Adds a streamed event; an `error` event ends the answer and keeps the text so far. Unknown events change nothing. */
@@ -75,7 +90,8 @@ export function reduceAnswer(answer: Answer, { name, data }: ServerEvent, now: n
       return { ...answer, usage: JSON.parse(data) as Schemas['UsageEvent'] };
     case 'done': {
       const done = JSON.parse(data) as Schemas['Done'];
-      return { ...answer, phase: 'done', text: done.response, done, times: ended };
+      const exchange = done.kept?.exchange ?? undefined;
+      return { ...answer, phase: 'done', text: done.response, done, exchange, times: ended };
     }
     case 'error': {
       const body = JSON.parse(data) as Schemas['ProblemBody'];

@@ -1,25 +1,39 @@
 import { useSyncExternalStore } from 'react';
-import { type Schemas, stream } from '../../api/client';
-import { Problem, problemOf } from '../../api/problem';
-import type { ServerEvent } from '../../api/sse';
-import { type Answer, type Question, historyOf, newAnswer, reduceAnswer } from './answer';
+import { get } from '../../api/client';
+import { type Problem, problemOf } from '../../api/problem';
+import { type Answer, type Question, historyOf, keptAnswer, newAnswer } from './answer';
+import { receive, requestOf } from './asking';
+
+/** The conversation that is shown. */
+export interface Conversation {
+  /** Its id; none until the server keeps it. */
+  id: string | undefined;
+  /** Its questions and answers, the oldest first. */
+  answers: Answer[];
+  /** `loading` while it is read from the server. */
+  state: 'ready' | 'loading' | 'failed';
+  problem?: Problem;
+}
 
 /*
- * The conversation lives while the page is open, also when another page of the UI is shown. It is kept nowhere else: a copy in
- * the browser would outlive the deletion of a document that it quotes.
+ * The server keeps the conversation, inside the workspace and its rules of deletion. What is here is what the page shows. It is
+ * stored nowhere else: a copy in the browser would outlive the deletion of a document that it quotes.
  */
-let answers: Answer[] = [];
+const NONE: Conversation = { id: undefined, answers: [], state: 'ready' };
+let shown = NONE;
 let lastId = 0;
 let running: { id: number; abort: AbortController } | undefined;
 const listeners = new Set<() => void>();
 
-function publish(next: Answer[]): void {
-  answers = next;
+function publish(next: Conversation): void {
+  shown = next;
   for (const listener of listeners) listener();
 }
 
 function change(id: number, how: (answer: Answer) => Answer): void {
-  publish(answers.map(answer => (answer.id === id ? how(answer) : answer)));
+  const answers = shown.answers.map(answer => (answer.id === id ? how(answer) : answer));
+  const named = answers.find(answer => answer.id === id)?.context?.conversation;
+  publish({ ...shown, answers, id: shown.id ?? named ?? undefined });
 }
 
 function subscribe(listener: () => void): () => void {
@@ -27,27 +41,36 @@ function subscribe(listener: () => void): () => void {
   return () => listeners.delete(listener);
 }
 
-/** The questions and answers so far, the oldest first. */
-export function useConversation(): Answer[] {
-  return useSyncExternalStore(subscribe, () => answers);
+/** The conversation that is shown. */
+export function useConversation(): Conversation {
+  return useSyncExternalStore(subscribe, () => shown);
+}
+
+/** The id of the conversation that is shown. */
+export function shownId(): string | undefined {
+  return shown.id;
 }
 
 /** Asks; the answer arrives in the conversation. What is still being answered is stopped. */
 export function ask(question: Question): void {
   stop();
   lastId += 1;
-  const answer = newAnswer(lastId, question, historyOf(answers), performance.now());
-  publish([...answers, answer]);
-  void receive(answer);
+  const answer = newAnswer(lastId, question, historyOf(shown.answers), performance.now());
+  publish({ ...shown, answers: [...shown.answers, answer] });
+  void start(answer, undefined);
 }
 
 /** Asks the same question again, in its place. */
-export function retry({ id, question, history }: Answer): void {
+export function retry({ id, question, exchange }: Answer): void {
   stop();
   lastId += 1;
-  const answer = newAnswer(lastId, question, history, performance.now());
-  change(id, () => answer);
-  void receive(answer);
+  const before = shown.answers.slice(
+    0,
+    shown.answers.findIndex(answer => answer.id === id),
+  );
+  const answer = newAnswer(lastId, question, historyOf(before), performance.now());
+  publish({ ...shown, answers: shown.answers.map(old => (old.id === id ? answer : old)) });
+  void start(answer, exchange);
 }
 
 /** Stops the answer that is being written and keeps its text. */
@@ -58,49 +81,38 @@ export function stop(): void {
 /** Begins a new conversation. */
 export function clear(): void {
   stop();
-  publish([]);
+  publish(NONE);
 }
 
-async function receive({ id, question, history }: Answer): Promise<void> {
-  const abort = new AbortController();
-  running = { id, abort };
-  const take = (event: ServerEvent) => change(id, answer => reduceAnswer(answer, event, performance.now()));
+/** Shows a conversation that the server keeps, as it is there now: answers may have been removed with their documents. */
+export async function open(id: string): Promise<void> {
+  const isSame = shown.id === id;
+  if (isSame && running) return;
+  stop();
+  publish(isSame ? shown : { ...NONE, id, state: 'loading' });
   try {
-    await stream('post', '/query/events', { body: requestOf(question, history), signal: abort.signal }, take);
-    change(id, answer =>
-      isOpen(answer) ? failed(answer, new Problem(0, 'The connection was lost.')) : answer,
-    );
+    const { exchanges } = await get('/conversations/{conversation_id}', { path: { conversation_id: id } });
+    if (shown.id !== id || running) return;
+    const answers = exchanges.map(item => {
+      const known = shown.answers.find(({ exchange }) => exchange === item.exchange);
+      return known && item.answer?.done.response === known.text ? known : keptAnswer((lastId += 1), item);
+    });
+    publish({ id, answers, state: 'ready' });
   } catch (error) {
-    change(id, answer =>
-      abort.signal.aborted ? { ...answer, phase: 'stopped' } : failed(answer, problemOf(error)),
-    );
-  } finally {
-    if (running.id === id) running = undefined;
+    if (shown.id === id && !running) publish({ ...NONE, id, state: 'failed', problem: problemOf(error) });
   }
 }
 
-/** The body of a request about a question. */
-export function requestOf(
-  { text, mode, filter }: Question,
-  history: Answer['history'],
-): Schemas['QueryRequest'] {
-  return {
-    query: text,
-    mode,
-    // The UI lists the cited documents itself.
-    include_references: false,
-    hl_keywords: [],
-    ll_keywords: [],
-    conversation_history: history,
-    filter: filter ?? null,
+async function start({ id, question, history }: Answer, exchange: number | undefined): Promise<void> {
+  const abort = new AbortController();
+  running = { id, abort };
+  const request = {
+    ...requestOf(question, history),
+    // The server knows the history that it keeps.
+    conversation_history: null,
+    conversation: shown.id ?? 'new',
+    exchange: exchange ?? null,
   };
-}
-
-/** Whether more of an answer is to come. */
-export function isOpen({ phase }: Answer): boolean {
-  return phase === 'searching' || phase === 'writing';
-}
-
-function failed(answer: Answer, problem: Problem): Answer {
-  return { ...answer, phase: 'failed', problem };
+  await receive(request, abort.signal, how => change(id, how));
+  if (running.id === id) running = undefined;
 }

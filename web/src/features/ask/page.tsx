@@ -1,21 +1,29 @@
-import { useCallback, useEffect, useRef, useState } from 'react';
+import { lazy, useCallback, useEffect, useRef, useState } from 'react';
+import { Link, useLocation } from 'wouter';
 import type { Schemas } from '../../api/client';
-import { Button } from '../../design/button';
-import { PlusIcon } from '../../design/icons';
+import { Button, buttonClass } from '../../design/button';
+import { CompareIcon, HistoryIcon, PlusIcon } from '../../design/icons';
 import { Scroll } from '../../design/scroll';
-import { ProblemState } from '../../design/state';
+import { ProblemState, Skeleton } from '../../design/state';
 import { useTexts } from '../../i18n/text';
 import { FirstRun } from '../documents/first-run';
 import { IndexingNote } from '../documents/indexing-note';
 import { type Passage, SourcePane } from '../source/source-pane';
+import { pathOf, shownAt } from './address';
 import type { Answer } from './answer';
 import { AnswerView } from './answer-view';
 import styles from './ask.module.css';
 import { Composer } from './composer';
-import { ask, clear, isOpen, useConversation } from './conversation';
+import { isOpen } from './asking';
+import { ask, clear, open, shownId, useConversation } from './conversation';
 import texts from './texts';
 import { useAskable, useSuggestions } from './use-ask';
 import { WhyPane } from './why-pane';
+
+const ComparePage = lazy(() => import('./compare-page'));
+const HistoryPanel = lazy(() =>
+  import('./history-panel').then(({ HistoryPanel }) => ({ default: HistoryPanel })),
+);
 
 /** What is shown beside the conversation. */
 interface Pane {
@@ -24,39 +32,52 @@ interface Pane {
   why?: number | undefined;
 }
 
-/** The first screen: questions, answers, and beside them the sources. */
+/** The first screen: questions, answers, and beside them the sources; or two ways to answer one question. */
 export default function AskPage() {
-  const t = useTexts(texts);
-  const answers = useConversation();
+  const [location] = useLocation();
+  const shown = shownAt(location);
+  return shown.kind === 'compare' ? <ComparePage /> : <ConversationPage id={shown.id} />;
+}
+
+function ConversationPage({ id }: { id: string | undefined }) {
+  const conversation = useConversation();
+  const { answers } = conversation;
   const [pane, setPane] = useState<Pane>({});
+  const [hasHistory, setHistory] = useHistoryShown();
   const openCitation = useCallback(
     (citation: Schemas['CitationItem']) => setPane({ citation, passage: citation }),
     [],
   );
   const openWhy = useCallback((answer: Answer) => setPane({ why: answer.id }), []);
   const close = () => setPane({});
-  const why = answers.find(({ id }) => id === pane.why);
+  const why = answers.find(answer => answer.id === pane.why);
   const hasPane = pane.passage !== undefined || why !== undefined;
   useEscape(close, hasPane);
+  useAddress(id, conversation.id);
+  const isNew = answers.length === 0 && conversation.state === 'ready';
   return (
-    <div className={styles.layout} data-pane={hasPane || undefined}>
+    <div className={styles.layout} data-pane={hasPane || undefined} data-history={hasHistory || undefined}>
+      {hasHistory && (
+        <HistoryPanel
+          onClose={() => setHistory(false)}
+          onOpened={() => {
+            close();
+            if (isNarrow()) setHistory(false);
+          }}
+        />
+      )}
       <div className={styles.conversation}>
-        {answers.length === 0 ? (
+        <Head isNew={isNew} hasHistory={hasHistory} onHistory={setHistory} onNew={close} />
+        {conversation.state === 'failed' ? (
+          <ProblemState error={conversation.problem} />
+        ) : conversation.state === 'loading' ? (
+          <div className={`${styles.column ?? ''} ${styles.loading ?? ''}`}>
+            <Skeleton />
+          </div>
+        ) : isNew ? (
           <Welcome />
         ) : (
           <>
-            <div className={`${styles.column ?? ''} ${styles.head ?? ''}`}>
-              <Button
-                look="quiet"
-                onClick={() => {
-                  clear();
-                  close();
-                }}
-              >
-                <PlusIcon />
-                {t('newConversation')}
-              </Button>
-            </div>
             <Answers answers={answers} opened={pane.citation} onOpen={openCitation} onWhy={openWhy} />
             <div className={`${styles.column ?? ''} ${styles.bottom ?? ''}`}>
               <Asking answers={answers} />
@@ -78,6 +99,77 @@ export default function AskPage() {
             )
           )}
         </aside>
+      )}
+    </div>
+  );
+}
+
+/** Keeps the address and the conversation that is shown the same. */
+function useAddress(id: string | undefined, shown: string | undefined) {
+  const [, navigate] = useLocation();
+  const isFirst = useRef(true);
+  useEffect(() => {
+    // On the way back to the page, documents may have been removed. A conversation that has just begun is there already.
+    const wanted = id ?? shownId();
+    if (wanted !== undefined && (isFirst.current || shownId() !== id)) void open(wanted);
+    isFirst.current = false;
+  }, [id]);
+  useEffect(() => {
+    if (id === undefined && shown !== undefined) navigate(pathOf(shown), { replace: true });
+  }, [id, shown, navigate]);
+}
+
+const HISTORY_SHOWN = 'graphloom.history';
+
+/** Whether the history is shown; remembered where there is room for it beside the conversation. */
+function useHistoryShown(): [boolean, (isShown: boolean) => void] {
+  const [isShown, setShown] = useState(() => !isNarrow() && localStorage.getItem(HISTORY_SHOWN) === 'shown');
+  const change = (next: boolean) => {
+    setShown(next);
+    if (!isNarrow()) localStorage.setItem(HISTORY_SHOWN, next ? 'shown' : 'hidden');
+  };
+  return [isShown, change];
+}
+
+function isNarrow(): boolean {
+  return !matchMedia('(min-width: 1180px)').matches;
+}
+
+interface HeadProps {
+  isNew: boolean;
+  hasHistory: boolean;
+  onHistory: (isShown: boolean) => void;
+  onNew: () => void;
+}
+
+function Head({ isNew, hasHistory, onHistory, onNew }: HeadProps) {
+  const t = useTexts(texts);
+  const [, navigate] = useLocation();
+  return (
+    <div className={styles.head}>
+      {!hasHistory && (
+        <Button look="quiet" onClick={() => onHistory(true)}>
+          <HistoryIcon />
+          {t('history')}
+        </Button>
+      )}
+      <span className={styles.space} />
+      <Link href="/compare" className={buttonClass('quiet')}>
+        <CompareIcon />
+        {t('compare')}
+      </Link>
+      {!isNew && (
+        <Button
+          look="quiet"
+          onClick={() => {
+            clear();
+            onNew();
+            navigate('/');
+          }}
+        >
+          <PlusIcon />
+          {t('newConversation')}
+        </Button>
       )}
     </div>
   );

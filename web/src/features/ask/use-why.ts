@@ -2,7 +2,7 @@ import { useMutation, useQuery } from '@tanstack/react-query';
 import { post } from '../../api/client';
 import type { Problem } from '../../api/problem';
 import type { Answer } from './answer';
-import { requestOf } from './conversation';
+import { requestOf } from './asking';
 import { foundOf } from './why';
 
 /** What the search for an answer finds. */

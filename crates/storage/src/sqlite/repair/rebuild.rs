@@ -11,9 +11,10 @@ use rusqlite::{Connection, Result, Row, params_from_iter};
 use super::super::sums::{self, Table};
 
 /// Tables that are not copied: they are made again from others.
-const MADE_AGAIN: [&str; 7] = [
+const MADE_AGAIN: [&str; 8] = [
     "changes",
     "empty_extractions",
+    "exchange_documents",
     "growing_trees",
     "rejects",
     "vector_nodes",

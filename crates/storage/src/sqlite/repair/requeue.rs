@@ -28,6 +28,14 @@ const REMOVE_ORPHANS: &str = "
         AND key NOT IN (SELECT extraction FROM renewals WHERE extraction IS NOT NULL);
 ";
 
+/// What removes the answers of conversations together with their documents.
+const INDEX_EXCHANGES: &str = "
+    DELETE FROM exchanges WHERE conversation NOT IN (SELECT id FROM conversations);
+    INSERT OR IGNORE INTO exchange_documents (document, conversation, ordinal)
+        SELECT d.value, e.conversation, e.ordinal
+        FROM exchanges e, json_each(e.body, '$.answer.rests_on.documents') d WHERE e.rests_on = 0;
+";
+
 /// Relations that nothing states any more. Where there are decisions one of them may state a relation, which deriving
 /// again finds out.
 const REMOVE_UNSTATED: &str = "
@@ -95,6 +103,7 @@ pub(super) fn requeue(conn: &Connection, missing: &CopyLosses) -> Result<RepairR
     report_lost(missing, &mut mended);
     remove_incomplete_documents(conn, missing, &mut mended)?;
     conn.execute_batch(REMOVE_ORPHANS)?;
+    conn.execute_batch(INDEX_EXCHANGES)?;
     conn.execute(
         "INSERT INTO jobs (document, state, attempts, created_at)
          SELECT id, 0, 0, added_at FROM documents WHERE id NOT IN (SELECT document FROM jobs)",
@@ -136,6 +145,10 @@ fn report_lost(missing: &CopyLosses, mended: &mut RepairReport) {
             }
             "layers" => (LostKind::Layer, row.text("name"), "a derived layer is damaged"),
             "calls" => (LostKind::Call, row.text("model"), "a row of the ledger is damaged"),
+            "conversations" => (LostKind::Conversation, row.text("id"), "a conversation is damaged"),
+            "exchanges" => {
+                (LostKind::Conversation, row.text("conversation"), "a question of a conversation is damaged")
+            }
             "state" => (LostKind::State, row.text("model"), "the workspace's own row was damaged"),
             _ => continue,
         };
@@ -146,6 +159,7 @@ fn report_lost(missing: &CopyLosses, mended: &mut RepairReport) {
             "documents" | "segments" | "chunks" => "documents may be missing",
             "decisions" => "edits of the graph may be missing",
             "calls" => "rows of the ledger may be missing",
+            "conversations" | "exchanges" => "conversations may be missing",
             _ => continue,
         };
         mended.lost.push(LostEvidence { kind: LostKind::Table, id: table.clone(), what });

@@ -34,6 +34,7 @@ pub(super) const MIGRATIONS: &[Migration] = &[
     store_sparse_vectors_coarsely,
     add_claims,
     grow_trees,
+    add_conversations,
 ];
 
 /// Version 1.
@@ -433,6 +434,30 @@ fn grow_trees(conn: &Connection) -> rusqlite::Result<()> {
         "
         -- Older vectors are in the tree up to the key `after`.
         CREATE TABLE growing_trees (kind INTEGER PRIMARY KEY, after TEXT NOT NULL);
+        ",
+    )
+}
+
+/// Conversations that are kept. Bodies are JSON.
+fn add_conversations(conn: &Connection) -> rusqlite::Result<()> {
+    conn.execute_batch(
+        "
+        CREATE TABLE conversations (id TEXT PRIMARY KEY, body TEXT NOT NULL) WITHOUT ROWID;
+        -- Rests on: null where the answer is removed, 0 for the documents below, 1 for everything.
+        CREATE TABLE exchanges (
+            conversation TEXT NOT NULL REFERENCES conversations ON DELETE CASCADE, ordinal INTEGER NOT NULL,
+            rests_on INTEGER, body TEXT NOT NULL,
+            PRIMARY KEY (conversation, ordinal)
+        ) WITHOUT ROWID;
+        CREATE INDEX exchanges_of_everything ON exchanges (conversation, ordinal) WHERE rests_on = 1;
+        CREATE TABLE exchange_documents (
+            document TEXT NOT NULL, conversation TEXT NOT NULL, ordinal INTEGER NOT NULL,
+            PRIMARY KEY (document, conversation, ordinal),
+            FOREIGN KEY (conversation, ordinal) REFERENCES exchanges ON DELETE CASCADE
+        ) WITHOUT ROWID;
+        CREATE INDEX documents_of_exchanges ON exchange_documents (conversation, ordinal);
+        -- The last revision that removed documents.
+        CREATE TABLE removals (id INTEGER PRIMARY KEY CHECK (id = 1), revision INTEGER NOT NULL);
         ",
     )
 }

@@ -1,14 +1,16 @@
 //! Every stored value has a checksum, and what does not have its checksum is found.
 
 use graphloom_core::{
-    CacheEntry, CacheKind, Call, CallOutcome, ChunkExtraction, ContentHash, Extraction, GraphKey, Member,
-    QueueState, Records, Role, Span, Store, StoreError, Timestamp, WorkspaceId, table,
+    CacheEntry, CacheKind, Call, CallOutcome, ChunkExtraction, ContentHash, DocumentId, Extraction, GraphKey,
+    Member, NewExchange, QueueState, Records, RestsOn, Revision, Role, Span, Store, StoreError, Timestamp,
+    WorkspaceId, table,
 };
 use rusqlite::Connection;
 use rusqlite::types::Value;
 use tempfile::TempDir;
 
 use super::commit;
+use crate::conformance::conversations::{conversation, exchange};
 use crate::conformance::{block_on, sample};
 use crate::sqlite::vector_tree::TreeLimits;
 use crate::sqlite::{Patience, SqliteStore, sums};
@@ -55,9 +57,13 @@ fn full() -> (SqliteStore, TempDir) {
         started_at: Timestamp(5),
         duration_ms: 9,
         outcome: CallOutcome::Ok,
-        document: Some(document),
+        document: Some(document.clone()),
         rejects: 1,
     }];
+    batch.remove_documents = vec![DocumentId::from_stored("none")];
+    batch.put_conversations = vec![conversation("x", "ada")];
+    let rests_on = RestsOn::Documents([document].into());
+    batch.put_exchanges = vec![NewExchange { read_at: Revision(1), ..exchange("x", 0, rests_on) }];
     commit(&store, batch);
     // More vectors than before, so that a tree is growing.
     commit(&store, sample::indexed("c", "Cleo met Dan", "CLEO", "DAN"));

@@ -365,6 +365,50 @@ fn answers_in_lightrags_cache_are_not_paid_for_again() {
 }
 
 #[test]
+fn a_summary_of_lightrag_is_not_paid_for_again_while_the_same_passages_describe_the_entity() {
+    let model = ScriptedModel::start();
+    let graphloom = Graphloom::new()
+        .with("GRAPHLOOM_BASE_URL", &model.base_url())
+        .with("GRAPHLOOM_LLM", "openai:scripted")
+        .with("GRAPHLOOM_GLEANING", "0");
+    let put = |name: &str, rows: &Value| graphloom.write(&format!("rag/{name}"), rows.to_string());
+    let text = |number: u32| format!("Clara Voss opened bridge number {number}.");
+    let (mut documents, mut chunks, mut answers) = (json!({}), json!({}), json!({}));
+    for number in 0..9 {
+        let (document, chunk) = (format!("doc-{number}"), format!("chunk-{number}"));
+        documents[&document] = json!({ "content": text(number), "file_path": format!("{number}.txt") });
+        chunks[&chunk] =
+            json!({ "content": text(number), "full_doc_id": document, "chunk_order_index": 0, "tokens": 9 });
+        let answer =
+            format!("entity<|#|>Clara Voss<|#|>Person<|#|>She opened bridge {number}.\n<|COMPLETE|>");
+        answers[format!("default:extract:{number}")] =
+            json!({ "return": answer, "cache_type": "extract", "chunk_id": chunk, "create_time": 1 });
+    }
+    put("kv_store_full_docs.json", &documents);
+    put("kv_store_text_chunks.json", &chunks);
+    put("kv_store_llm_response_cache.json", &answers);
+    let sources: Vec<String> = (0..9).map(|number| format!("chunk-{number}")).collect();
+    let graph = format!(
+        "<graphml><key id=\"d0\" for=\"node\" attr.name=\"description\"/><key id=\"d1\" for=\"node\" attr.name=\"source_id\"/>\
+         <graph><node id=\"Clara Voss\"><data key=\"d0\">Clara Voss opened nine bridges.</data>\
+         <data key=\"d1\">{}</data></node></graph></graphml>",
+        sources.join("&lt;SEP&gt;")
+    );
+    graphloom.write("rag/graph_chunk_entity_relation.graphml", graph);
+    graphloom
+        .run(&["import", "lightrag", "rag"])
+        .exits(0)
+        .says("1 description of the folder used in place of summaries");
+    graphloom.run(&["graph", "show", "Clara Voss"]).exits(0).says("Clara Voss opened nine bridges.");
+    graphloom.ok(&["work"]);
+    assert_eq!(model.asked().values().sum::<usize>(), 0, "nothing is left to pay for");
+    // Without one of the nine passages the summary says too much.
+    graphloom.ok(&["rm", "8.txt"]);
+    let shown = graphloom.ok(&["graph", "show", "Clara Voss"]);
+    assert!(!shown.contains("nine bridges"), "{shown}");
+}
+
+#[test]
 fn chunks_without_an_answer_take_what_lightrags_graph_says_and_early_layouts_are_read() {
     let graphloom = Graphloom::new();
     // Entries below their mode, which name their chunk by its text in the prompt alone.

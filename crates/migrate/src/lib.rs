@@ -19,6 +19,7 @@ use std::path::PathBuf;
 
 use graphloom_engine::Engine;
 use graphloom_engine::derive::ImportedReport;
+use graphloom_engine::graph::KnownDescriptions;
 use graphloom_engine::index::ImportedDocument;
 use serde::Serialize;
 
@@ -34,6 +35,8 @@ pub struct Import {
     reports: graphrag::Reports,
     /// Vectors of texts; of which model is not known.
     pub vectors: Vectors,
+    /// Descriptions that a model made of many.
+    pub descriptions: KnownDescriptions,
     /// Counts of what was found.
     pub found: Found,
     /// What the folder lacks, or what could not be taken over, for people.

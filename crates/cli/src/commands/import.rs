@@ -40,6 +40,8 @@ struct Summary {
     reports_in_use: u64,
     /// Vectors of the folder that were taken in place of new ones; `None` if its vectors are of another model.
     vectors_used: Option<u64>,
+    /// Descriptions of the folder that were taken in place of new summaries.
+    summaries_used: usize,
     run: RunOutcome,
 }
 
@@ -73,6 +75,7 @@ pub(crate) async fn run(app: &App, command: &ImportCommand) -> anyhow::Result<Ex
         refused: Vec::new(),
         reports_in_use: 0,
         vectors_used: None,
+        summaries_used: 0,
         run: RunOutcome::default(),
     };
     if args.dry_run {
@@ -124,6 +127,8 @@ async fn store(
     let summarize = indexing.engine.models.summarize.take();
     indexing.engine.models.summarize = summarize.map(graphloom_migrate::unpaid);
     indexing.engine.index.layers.clear();
+    let descriptions = Arc::new(import.descriptions);
+    indexing.engine.index.known_descriptions = Some(Arc::clone(&descriptions));
     let embedder = indexing.engine.models.embedder.clone();
     let known = match import.vectors.are_of(embedder.as_ref()).await.context("comparing vectors")? {
         true => Some(Arc::new(KnownVectors::new(import.vectors, embedder))),
@@ -134,6 +139,7 @@ async fn store(
     }
     summary.run = indexing::run(app, &indexing, &interrupt, &view).await?;
     summary.vectors_used = known.map(|known| known.used());
+    summary.summaries_used = descriptions.used();
     if let Some(report) = &mut summary.run.report {
         // The only budget of an import is that of summaries, which are counted as stale.
         report.over_budget = None;
@@ -225,6 +231,10 @@ impl Summary {
         }
         if let Some(used) = self.vectors_used {
             output.line(format_args!("{} of the folder used again", count(used, "vector")))?;
+        }
+        if self.summaries_used > 0 {
+            let used = count(self.summaries_used as u64, "description");
+            output.line(format_args!("{used} of the folder used in place of summaries"))?;
         }
         self.run.print(app, "retry")
     }

@@ -88,7 +88,17 @@ pub(crate) async fn describe(
         parts.sort_by(|one, other| (one.border, &one.text).cmp(&(other.border, &other.text)));
     }
     let known = memo.iter().map(|known| (known.key.clone(), known.text.clone())).collect();
-    let mut tree = Tree { engine, model, when, owner, name, known, used: BTreeMap::new(), calls: Vec::new() };
+    let mut tree = Tree {
+        engine,
+        model,
+        when,
+        owner,
+        name,
+        fragments: &fragments,
+        known,
+        used: BTreeMap::new(),
+        calls: Vec::new(),
+    };
     let mut cut_after = GROUP_CUT;
     let mut missing = None;
     while missing.is_none() && !is_short(engine, &parts) {
@@ -115,6 +125,8 @@ struct Tree<'a> {
     when: Summaries,
     owner: &'a GraphKey,
     name: &'a str,
+    /// All that describes it.
+    fragments: &'a [String],
     /// All that was ever paid for.
     known: BTreeMap<SummaryKey, String>,
     /// What this description rests on.
@@ -142,6 +154,7 @@ impl Tree<'_> {
         let key = summary_key(&self.engine.prompts, self.model, self.owner, self.name, texts);
         let text = match (self.known.get(&key), self.when) {
             (Some(known), _) => known.clone(),
+            (None, _) if let Some(imported) = self.imported(texts) => imported,
             (None, Summaries::Later | Summaries::Known) => return Err(DescriptionGap::Later),
             (None, Summaries::Now) => {
                 let summary =
@@ -154,6 +167,13 @@ impl Tree<'_> {
         };
         self.used.insert(key, text.clone());
         Ok(text)
+    }
+
+    /// What another system made of these texts, if they are all that there are.
+    fn imported(&self, texts: &[String]) -> Option<String> {
+        let known = self.engine.index.known_descriptions.as_deref()?;
+        let text = (texts.len() == self.fragments.len()).then(|| known.of(self.owner, self.fragments))??;
+        Some(text.to_owned())
     }
 }
 

@@ -6,6 +6,7 @@
 #[cfg(test)]
 mod conformance;
 mod describe;
+mod known;
 mod moved;
 mod records;
 mod views;
@@ -23,6 +24,7 @@ use crate::Engine;
 use describe::{Description, DescriptionGap, describe};
 pub use describe::{SUMMARY_CONTEXT_TOKENS, SUMMARY_FRAGMENTS, SUMMARY_TOKENS};
 pub(crate) use describe::{Summaries, keep_within};
+pub use known::KnownDescriptions;
 use moved::{StoredRecords, moved_records};
 pub(crate) use records::claims_of;
 use records::evidence_of;

@@ -20,6 +20,7 @@ mod unload;
 mod work;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use graphloom_core::{DocumentId, DocumentStatus, Format, ModelError, StoreError};
 
@@ -44,6 +45,7 @@ pub use work::{MAX_DAMAGED_ATTEMPTS, run};
 use crate::chunk::ChunkConfig;
 use crate::derive::{DeriveReport, EdgeWeights, LayerKind, TreeClustering};
 use crate::extract::ExtractSpec;
+use crate::graph::KnownDescriptions;
 use crate::readers::ParseLimits;
 
 /// How documents are indexed.
@@ -69,6 +71,8 @@ pub struct IndexConfig {
     /// Chunks of a document from whose texts rules make entities and relations; later ones are found by their words and
     /// vectors only. Models read all.
     pub max_rule_chunks: u32,
+    /// Descriptions of another system that count as summaries; `None` outside of an import.
+    pub known_descriptions: Option<Arc<KnownDescriptions>>,
     /// Layers that a [`run`] brings up to date once the graph has settled.
     pub layers: Vec<LayerKind>,
     /// How the layer `tree` groups chunks.
@@ -211,6 +215,7 @@ impl Default for IndexConfig {
             max_merge_chunks: 128,
             max_merge_records: 4096,
             max_rule_chunks: 4000,
+            known_descriptions: None,
             layers: Vec::new(),
             tree: TreeClustering::default(),
             community_weights: EdgeWeights::default(),

@@ -76,7 +76,7 @@ pub fn read(folder: &Path, prefix: &str) -> Result<Import, MigrateError> {
     let documents: Vec<ImportedDocument> = documents.list.into_iter().map(Document::finish).collect();
     let chunks = documents.iter().flat_map(|document| &document.chunks);
     found.extracted = chunks.filter(|chunk| chunk.extraction.is_ok()).count() as u64;
-    Ok(Import { documents, reports, vectors, found, missing })
+    Ok(Import { documents, reports, vectors, found, missing, ..Import::default() })
 }
 
 /// A document on its way.

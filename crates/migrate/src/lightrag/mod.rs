@@ -12,8 +12,9 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
-use graphloom_core::{EntityKey, EntityRecord, Records, RelationKey, RelationRecord, Span};
+use graphloom_core::{EntityKey, EntityRecord, GraphKey, Records, RelationKey, RelationRecord, Span};
 use graphloom_engine::extract::{extract_from_answers, records::parse};
+use graphloom_engine::graph::KnownDescriptions;
 use graphloom_engine::index::{ImportedChunk, ImportedDocument, recorded};
 use graphloom_engine::text::{clean_name, entity_key, sanitize};
 use serde_json::{Map, Value};
@@ -83,6 +84,7 @@ pub fn read(folder: &Path, prefix: &str) -> Result<Import, MigrateError> {
         Found { documents: documents.len() as u64, chunks: chunks.len() as u64, ..Found::default() };
     let mut from_graph = Recorded::of(&graph, &chunks, &answers);
     let (mut entities, mut relations) = (BTreeSet::new(), BTreeSet::new());
+    let mut fragments: BTreeMap<GraphKey, BTreeSet<String>> = BTreeMap::new();
     let (mut recorded_chunks, mut without) = (0, 0);
     let mut read: Vec<ImportedDocument> = Vec::new();
     for document in documents.values_mut() {
@@ -103,12 +105,21 @@ pub fn read(folder: &Path, prefix: &str) -> Result<Import, MigrateError> {
             if let Ok(extraction) = &extraction {
                 found.extracted += 1;
                 let records = &extraction.records;
-                entities.extend(records.entities.iter().filter_map(|entity| key_of(&entity.name)));
+                for entity in &records.entities {
+                    let Some(key) = key_of(&entity.name) else { continue };
+                    entities.insert(key.clone());
+                    fragments.entry(GraphKey::Entity(key)).or_default().insert(entity.description.clone());
+                }
                 for relation in &records.relations {
                     let (source, target) = (key_of(&relation.source), key_of(&relation.target));
                     let Some((source, target)) = source.zip(target) else { continue };
                     entities.extend([source.clone(), target.clone()]);
-                    relations.extend(RelationKey::new(source, target));
+                    let Some(key) = RelationKey::new(source, target) else { continue };
+                    relations.insert(key.clone());
+                    fragments
+                        .entry(GraphKey::Relation(key))
+                        .or_default()
+                        .insert(relation.description.clone());
                 }
             }
             imported.entry(*span).or_insert(ImportedChunk { span: *span, extraction });
@@ -137,7 +148,40 @@ pub fn read(folder: &Path, prefix: &str) -> Result<Import, MigrateError> {
     );
     found.entities = entities.len() as u64;
     found.relations = relations.len() as u64;
-    Ok(Import { documents: read, vectors, found, missing, ..Import::default() })
+    let descriptions = summaries(&graph, &chunks, fragments);
+    Ok(Import { documents: read, vectors, descriptions, found, missing, ..Import::default() })
+}
+
+/// The descriptions of the graph file that a model made of several, where all of their chunks are there.
+///
+/// - `fragments`: what the answers say of each entity and relation.
+fn summaries(
+    graph: &GraphFile,
+    chunks: &BTreeMap<String, Chunk>,
+    mut fragments: BTreeMap<GraphKey, BTreeSet<String>>,
+) -> KnownDescriptions {
+    let mut known = KnownDescriptions::default();
+    let mut add = |owner: Option<GraphKey>, description: &str, sources: &[String]| {
+        // LightRAG joins what it does not summarize.
+        let is_summary = !description.trim().is_empty() && !description.contains(SEPARATOR);
+        if !is_summary || !sources.iter().all(|id| chunks.contains_key(id)) {
+            return;
+        }
+        let Some((owner, mut made_of)) = owner.and_then(|owner| fragments.remove_entry(&owner)) else {
+            return;
+        };
+        made_of.remove("");
+        known.add(owner, description.trim().to_owned(), made_of);
+    };
+    for (name, node) in &graph.nodes {
+        add(key_of(name).map(GraphKey::Entity), &node.description, &node.sources);
+    }
+    for edge in &graph.edges {
+        let ends = key_of(&edge.source).zip(key_of(&edge.target));
+        let key = ends.and_then(|(source, target)| RelationKey::new(source, target));
+        add(key.map(GraphKey::Relation), &edge.description, &edge.sources);
+    }
+    known
 }
 
 /// The key of a name as it stands in an answer or in the graph file.

@@ -68,7 +68,7 @@ impl Endpoint {
             |name: &str| SECRET_PARAMETERS.iter().any(|part| name.to_ascii_lowercase().contains(part));
         let keys = url.query_pairs().filter(|(name, _)| is_key(name));
         secrets.extend(keys.map(|(_, value)| Secret::new(value)));
-        Ok(Target::new(model.to_owned(), url, headers, secrets))
+        Ok(Target::new(model.to_owned(), url, path.to_owned(), headers, secrets))
     }
 
     /// The host of the base URL in lower case.
@@ -177,6 +177,7 @@ mod tests {
         let target = Endpoint::new("x", "https://h/v1?api-version=7").target("embeddings", "m").unwrap();
         assert_eq!(target.address().as_str(), "https://h/v1/embeddings?api-version=7");
         assert_eq!(target.url().as_str(), "https://h/v1/embeddings");
+        assert_eq!(target.base_url(), "https://h/v1");
     }
 
     #[test]

@@ -8,18 +8,19 @@ use graphloom_core::{EntityRecord, Records, RelationRecord};
 use harper_brill::UPOS;
 use unicode_segmentation::UnicodeSegmentation;
 
+use super::boilerplate::without_boilerplate;
 use super::claims::claims;
 use super::han;
 use super::kind::entity_type;
 use super::languages::Language;
-use super::lexicon::{is_generic, is_opener, is_unnamed};
+use super::lexicon::{is_generic, is_opener, is_plain_heading, is_unnamed};
 use super::phrase::{Phrase, PhraseKind, phrases};
 use super::scripts::has_no_spaces;
 use super::token::{Token, tokens};
 use crate::text::{Tokenizer, entity_key, one_line, sentences};
 
 /// The name under which records made by these rules are kept; a change of the rules changes it.
-pub const RULES: &str = "rules-v6";
+pub const RULES: &str = "rules-v7";
 /// Sentences of an entity's description, at most.
 pub const MAX_DESCRIPTION_SENTENCES: usize = 4;
 /// Relations made from one sentence, at most; those of names come first.
@@ -42,6 +43,7 @@ const MAX_COMMON_OBJECTS: usize = 2;
 
 /// The records of `text`: its best phrases as entities, and what a sentence says about its subject as relations.
 ///
+/// - Paragraphs that state rights and licences name nothing.
 /// - Entities are in the order of their rank; the number is bounded by the text's length.
 /// - An entity's description is the sentences that name it, verbatim, the first four. A relation's is its sentence.
 /// - A relation's keywords are the verbs and nouns between the two names where few words stand there, else the content
@@ -49,6 +51,8 @@ const MAX_COMMON_OBJECTS: usize = 2;
 /// - The subject of a sentence is the first name in it; where it begins with a pronoun, the subject of the sentence before. In other
 ///   languages than English so is a sentence with at most one name, and not at its beginning.
 pub fn extract(text: &str) -> Records {
+    let plain = without_boilerplate(text);
+    let text = plain.as_ref();
     let tokens = Tokenizer.count(text) as usize;
     let language = Language::of(text);
     let mut kept = phrases(text);
@@ -83,7 +87,9 @@ pub fn extract(text: &str) -> Records {
 fn is_entity(text: &str, words: &BTreeMap<String, u32>, phrase: &Phrase, language: Language) -> bool {
     let lower = phrase.text.to_lowercase();
     match phrase.kind {
-        PhraseKind::Heading => !is_unnamed(&lower),
+        PhraseKind::Heading => {
+            !is_unnamed(&lower) && !is_plain_heading(&lower) && !han::begins_bound(&phrase.text)
+        }
         PhraseKind::NounPhrase if language == Language::Chinese => han::is_word(text, &phrase.text),
         PhraseKind::NounPhrase => {
             let once = words.get(&lower).is_some_and(|&count| count == 1);

@@ -80,10 +80,10 @@ const GENERIC: &str = "公司 企业 总部 城市 城镇 影片 电影 本片 �
     弟弟 姐姐 妹妹 祖父 祖母 长子 次子 家乡 故乡 籍贯 祖籍 人士 代表作 出生地 男 女 \
     不过 例如 比如 注意 示例 例子 总结 情况 问题 方式 内容 部分 结果 东西 办法 方面 过程 原因 目的 事情 步骤 章节 本章 本节 小节 \
     上面 下面 前面 后面 意味 任何 尝试 真正 类似 简单 直接 相同 如下 看看 知道 额外 接下来 早些 多细节 总结 展示 讨论 允许 确保 \
-    一行 够大 练习";
+    一行 够大 练习 定义 操作 上面代码 下面代码 以上代码 代码中 个字节";
 
 /// What is done, and is a marker but before [`OF_BODIES`], where it tells what a body or person is for.
-const DEEDS: &str = "设计 管理 研究 开发 投资 出版 制作 展览 收藏 应用 工作 生活 生产 发展 建设 销售 经营 教育 服务 合作 发行 运输 领导 创作 演出 \
+const DEEDS: &str = "调用 运行 执行 返回 添加 设计 管理 研究 开发 投资 出版 制作 展览 收藏 应用 工作 生活 生产 发展 建设 销售 经营 教育 服务 合作 发行 运输 领导 创作 演出 \
     表演 翻译 训练 统治 学习 考察 调查 测量 规划";
 const OF_BODIES: &str = "公集银学大中局所院社室站馆部厂会区师者员家奖法团业性力量人机有股控责基";
 
@@ -222,6 +222,33 @@ pub(super) fn bare(text: &str, piece: &str) -> Range<usize> {
     let head = piece.strip_prefix(HEADS).filter(|stem| stands_alone(stem, piece));
     let start = head.map_or(0, |stem| piece.len() - stem.len());
     start..piece.len()
+}
+
+/// Whether a text in ideographs begins with a word that binds: `在函数签名中` is no name.
+pub(super) fn begins_bound(text: &str) -> bool {
+    const BINDS: [&str; 19] = [
+        "在",
+        "从",
+        "对",
+        "将",
+        "把",
+        "用",
+        "使用",
+        "如何",
+        "怎么",
+        "怎样",
+        "为什么",
+        "为何",
+        "什么是",
+        "通过",
+        "关于",
+        "当",
+        "与",
+        "和",
+        "利用",
+    ];
+    const WHOLE: [&str; 5] = ["对象", "将军", "从业", "和平", "用户"];
+    BINDS.iter().any(|word| text.starts_with(word)) && !WHOLE.iter().any(|word| text.starts_with(word))
 }
 
 /// Whether a character begins the names of many Chinese.

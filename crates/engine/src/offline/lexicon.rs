@@ -53,6 +53,23 @@ pub(super) fn is_unnamed(word: &str) -> bool {
     is_generic(word) || UNNAMED_WORDS.contains(word)
 }
 
+/// Headings that any text could have.
+static PLAIN_HEADINGS: LazyLock<HashSet<&'static str>> = LazyLock::new(|| {
+    "introduction|summary|contents|table of contents|overview|references|further reading|see also|notes|external links|installation|\
+     install|usage|example|examples|getting started|quick start|faq|troubleshooting|conclusion|appendix|license|licence|preface|\
+     foreword|acknowledgements|acknowledgments|index|abstract|background|description|features|requirements|configuration|options|\
+     limitations|contributing|changelog|credits|einleitung|einführung|zusammenfassung|inhalt|inhaltsverzeichnis|übersicht|vorwort|\
+     anhang|hinweise|beispiel|beispiele|literatur|weblinks|einzelnachweise|fazit|概述|简介|介绍|总结|目录|示例|例子|用法|安装|附录|前言|参考文献|注意事项|说明"
+        .split('|')
+        .map(str::trim)
+        .collect()
+});
+
+/// Whether a heading in small letters is one that any text could have.
+pub(super) fn is_plain_heading(heading: &str) -> bool {
+    PLAIN_HEADINGS.contains(heading)
+}
+
 /// Whether a word, in any case, says little or nothing about what a text is about.
 pub fn is_small_word(word: &str) -> bool {
     is_generic(&word.to_lowercase())

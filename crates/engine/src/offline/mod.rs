@@ -4,7 +4,9 @@
 //! punctuation for every script that has them, and what stands between function words for the others. Same text, same result.
 
 mod answer;
+mod boilerplate;
 mod claims;
+mod common_nouns;
 mod dates;
 mod extract;
 mod follow_up;
@@ -17,6 +19,7 @@ mod languages;
 mod lexicon;
 mod parts;
 mod phrase;
+mod proper_names;
 mod reading;
 mod scripts;
 mod token;

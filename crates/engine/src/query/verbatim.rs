@@ -238,7 +238,8 @@ impl Draft {
         self.text.push('\n');
     }
 
-    /// A line with the words of a quote, white space runs as one blank, and the number of its document.
+    /// A line with the words of a quote, white space runs as one blank, and the number of its document. Entries of lists, rows of
+    /// tables and turns of conversations keep lines of their own.
     ///
     /// - `before`: what stands before it in its line.
     pub(super) fn quote(&mut self, before: &str, cited: &[CitableChunk<'_>], quote: &Quote) {
@@ -247,18 +248,20 @@ impl Draft {
         self.text.push_str(before);
         let mut marks = quote.matches.iter().peekable();
         let mut begun = None;
-        let mut blank = false;
+        let mut gap = String::new();
         for (at, c) in words.char_indices().map(|(at, c)| (quote.range.start + at, c)) {
             if begun.is_some() && marks.peek().is_some_and(|mark| mark.end <= at) {
                 self.matches.extend(begun.take().map(|start| start..self.text.len()));
                 marks.next();
             }
             if c.is_whitespace() {
-                blank = true;
+                gap.push(c);
                 continue;
             }
-            if std::mem::take(&mut blank) {
-                self.text.push(' ');
+            if !gap.is_empty() {
+                let line = words[at - quote.range.start..].lines().next().unwrap_or_default();
+                self.text.push(if gap.contains('\n') && stands_alone(line) { '\n' } else { ' ' });
+                gap.clear();
             }
             if begun.is_none() && marks.peek().is_some_and(|mark| mark.start <= at && at < mark.end) {
                 begun = Some(self.text.len());
@@ -273,19 +276,24 @@ impl Draft {
     }
 }
 
+/// Whether a line does not go on with the one before: an entry of a list, a row of a table, a turn of a conversation.
+fn stands_alone(line: &str) -> bool {
+    let number = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    ["- ", "* ", "• ", "["].iter().any(|mark| line.starts_with(mark))
+        || number.len() < line.len() && [". ", ") "].iter().any(|mark| number.starts_with(mark))
+        || line.contains(" | ")
+}
+
 #[cfg(test)]
 mod tests {
     use graphloom_core::{Chunk, ChunkExtraction, ChunkId, DocumentId};
 
     use super::*;
 
-    #[test]
-    fn a_quote_is_written_on_one_line_with_its_matches() {
-        let text = "x. The  old\nbridge fell.";
-        let document = DocumentId::from_stored("d");
+    fn check_quote(text: &str, from: usize, matches: Vec<std::ops::Range<usize>>) -> Draft {
         let chunk = Chunk {
             id: ChunkId::from_stored("c"),
-            document,
+            document: DocumentId::from_stored("d"),
             ordinal: 0,
             span: Span::new(0, text.len()),
             token_count: 1,
@@ -295,11 +303,27 @@ mod tests {
         };
         let mut draft = Draft::default();
         draft.line("Closest:");
-        let quote = Quote { passage: 0, range: 3..text.len(), matches: vec![3..6, 8..18] };
+        let quote = Quote { passage: 0, range: from..text.len(), matches };
         draft.quote("- ", &[CitableChunk { chunk: &chunk, number: 4 }], &quote);
+        draft
+    }
+
+    #[test]
+    fn a_quote_is_written_on_one_line_with_its_matches() {
+        let draft = check_quote("x. The  old\nbridge fell.", 3, vec![3..6, 8..18]);
         assert_eq!(draft.text, "Closest:\n- The old bridge fell. [4]\n");
         let marked: Vec<&str> = draft.matches.iter().map(|range| &draft.text[range.clone()]).collect();
         assert_eq!(marked, ["The", "old bridge"]);
         assert_eq!(draft.picks[0].0, draft.text.trim_end().len());
+    }
+
+    #[test]
+    fn entries_rows_and_turns_keep_lines_of_their_own() {
+        let draft =
+            check_quote("It has:\n\n- a lid,\nwhich is red\n- a base\n[09:14] Ada: Yes.", 0, Vec::new());
+        assert_eq!(
+            draft.text,
+            "Closest:\n- It has:\n- a lid, which is red\n- a base\n[09:14] Ada: Yes. [4]\n"
+        );
     }
 }

@@ -110,7 +110,7 @@ impl Failure {
         let model = target.model().to_owned();
         match self {
             Self::Connection(what) => {
-                ModelError::Unreachable { model, url: target.url().to_string(), what: target.readable(&what) }
+                ModelError::Unreachable { model, url: target.base_url(), what: target.readable(&what) }
             }
             Self::Silent(limit) => {
                 ModelError::Timeout { model, idle_ms: u64::try_from(limit.as_millis()).unwrap_or(u64::MAX) }

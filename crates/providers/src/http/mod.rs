@@ -94,13 +94,21 @@ impl Default for HttpConfig {
 pub struct Target {
     model: String,
     url: Url,
+    /// What the URL adds to the configured address of the service.
+    path: String,
     headers: HeaderMap,
     secrets: Vec<Secret>,
 }
 
 impl Target {
-    pub(crate) fn new(model: String, url: Url, headers: HeaderMap, secrets: Vec<Secret>) -> Self {
-        Self { model, url, headers, secrets }
+    pub(crate) fn new(
+        model: String,
+        url: Url,
+        path: String,
+        headers: HeaderMap,
+        secrets: Vec<Secret>,
+    ) -> Self {
+        Self { model, url, path, headers, secrets }
     }
 
     /// Adds a header that is not secret.
@@ -139,6 +147,13 @@ impl Target {
         let _ = url.set_password(None);
         url.set_query(None);
         url
+    }
+
+    /// The address of the service as it is configured, without credentials and query.
+    pub fn base_url(&self) -> String {
+        let url = self.url().to_string();
+        let base = url.strip_suffix(self.path.as_str()).unwrap_or(&url);
+        base.trim_end_matches('/').to_owned()
     }
 
     /// `text` on one line, without secrets, shortened.
@@ -360,7 +375,7 @@ impl HttpClient {
         }
         let client = self.build(route).map_err(|error| ModelError::Unreachable {
             model: target.model.clone(),
-            url: target.url().to_string(),
+            url: target.base_url(),
             what: error.to_string(),
         })?;
         pools.insert(route, client.clone());

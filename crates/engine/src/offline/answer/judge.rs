@@ -5,9 +5,11 @@ use std::collections::BTreeSet;
 use super::super::lexicon::is_stop_word;
 use super::super::scripts::has_no_spaces;
 use super::asked::{Role, Term, Wants};
+use super::definitions;
 use super::evidence::{EVERYWHERE, Evidence, IN_TITLE, IS_THERE};
 use super::kinds;
 use super::lines::{Line, LineForm, Word};
+use super::measures;
 use super::words::{TITLES, any_word};
 
 /// Words that stand before a name at the beginning of a sentence and are no part of another one.
@@ -147,7 +149,7 @@ impl Evidence<'_, '_> {
         }
         if let (None, Some(measure)) = (self.asked.key, &self.asked.measure) {
             return line.begins_with_pronoun
-                || kinds::labels_measure(self.asked, line)
+                || measures::labels_measure(self.asked, line)
                 || self.is_below_asked(at)
                 || self.is_measured_near_name(line, measure);
         }
@@ -250,7 +252,7 @@ impl Evidence<'_, '_> {
             line.words.iter().enumerate().filter(|(_, word)| is_thing(word)).map(|(at, _)| at).collect();
         let unspaced = self.asked.terms.iter().any(|term| term.unspaced);
         unspaced
-            || kinds::measured_places(measure, line)
+            || measures::measured_places(measure, line)
                 .iter()
                 .any(|at| things.iter().any(|thing| thing.abs_diff(*at) <= NEAR))
     }
@@ -426,7 +428,7 @@ impl Evidence<'_, '_> {
         let typed =
             matches!(self.asked.wants, Wants::Person | Wants::Time | Wants::Place | Wants::Amount { .. });
         let own = own
-            || kinds::tells_measure(self.asked, line)
+            || measures::tells_measure(self.asked, line)
             || self.is_below_asked(at)
             || line.begins_with_pronoun && typed;
         let bare = !self
@@ -453,7 +455,7 @@ impl Evidence<'_, '_> {
         }
         let next = self.reading.lines.get(at + 1).filter(|next| next.passage == line.passage);
         let of_kind = match self.asked.wants {
-            Wants::Meaning => kinds::means(self.asked, line),
+            Wants::Meaning => definitions::means(self.asked, line),
             Wants::Person if self.is_own_speaker(at) => true,
             _ => kinds::holds(self.asked, line, next) && self.is_near_key(at),
         };
@@ -473,7 +475,7 @@ impl Evidence<'_, '_> {
 
     fn score(&self, at: usize, held: f32) -> f32 {
         let line = &self.reading.lines[at];
-        let measure = if kinds::tells_measure(self.asked, line) { 0.25 } else { 0.0 };
+        let measure = if measures::tells_measure(self.asked, line) { 0.25 } else { 0.0 };
         let named = match self.asked.terms.iter().any(|term| term.role == Role::Class)
             && self.asked.wants == Wants::Thing
         {

@@ -2,26 +2,18 @@
 
 use std::collections::HashSet;
 
-use harper_brill::UPOS;
-
 use super::super::han;
 use super::super::languages::Language;
 use super::super::lexicon::{is_month, is_stop_word};
 use super::super::phrase::{PhraseKind, phrases};
 use super::super::scripts::{has_no_spaces, is_ideograph, runs};
-use super::super::token::tokens;
-use super::asked::{QuestionParts, Role, Term, Wants};
-use super::lines::{Line, LineForm, Word};
-use super::roots::Roots;
+use super::asked::{QuestionParts, Role, Wants};
+use super::lines::{Line, Word};
+use super::measures::holds_amount;
 use super::words::{self, any_word};
 
 /// Words between a preposition and a place, at most.
 const PLACE_WORDS: usize = 3;
-/// Words of what is to be defined from which on some may stand elsewhere.
-const MAX_SUBJECT: usize = 2;
-/// Words between a number and what it counts, at most.
-const COUNTED_WORDS: usize = 4;
-
 /// Whether `line` holds what `asked` wants, besides what the question says itself.
 ///
 /// - `next`: the line behind it, which may hold the reason of what it says.
@@ -36,25 +28,6 @@ pub(super) fn holds(asked: &QuestionParts, line: &Line<'_>, next: Option<&Line<'
         Wants::Reason => gives_reason(line.text) || next.is_some_and(|next| begins_reason(next.text)),
         Wants::Manner | Wants::Thing | Wants::Truth | Wants::Meaning => new_words(asked, line) >= 1,
     }
-}
-
-/// Whether a line gives a value below a label that tells what a question measures: `Weight: 3 kg`.
-pub(super) fn labels_measure(asked: &QuestionParts, line: &Line<'_>) -> bool {
-    const MAX_CHARS: usize = 30;
-    let Some((label, value)) = line.text.split_once([':', '：']) else { return false };
-    let Some(measure) = &asked.measure else { return false };
-    let told_by = words::MEASURES.iter().find(|(words, _, _)| any_word(words, measure));
-    let is_told = |told_by: &str| match has_no_spaces(line.text) {
-        true => told_by.split_whitespace().any(|word| label.contains(word)),
-        false => line
-            .words
-            .iter()
-            .take_while(|word| word.at < label.len())
-            .any(|word| any_word(told_by, &word.lower)),
-    };
-    label.chars().count() <= MAX_CHARS
-        && !value.trim().is_empty()
-        && told_by.is_some_and(|(_, told_by, _)| is_told(told_by))
 }
 
 /// Whether a line is an address behind a name: `Halden Ltd., 4 Mill Lane, Ludlow`.
@@ -196,7 +169,7 @@ fn new_words(asked: &QuestionParts, line: &Line<'_>) -> usize {
     line.words.iter().filter(|word| is_new(asked, word) && !is_stop_word(&word.lower)).count()
 }
 
-fn is_new(asked: &QuestionParts, word: &Word<'_>) -> bool {
+pub(super) fn is_new(asked: &QuestionParts, word: &Word<'_>) -> bool {
     !asked.terms.iter().any(|term| term.root == word.root || term.word == word.lower)
 }
 
@@ -205,7 +178,7 @@ fn digits(word: &str) -> Option<u32> {
     plain.parse().ok()
 }
 
-fn is_year(word: &str) -> bool {
+pub(super) fn is_year(word: &str) -> bool {
     word.len() == 4 && digits(word).is_some_and(|year| (1000..2200).contains(&year))
 }
 
@@ -291,7 +264,7 @@ pub(super) fn places(asked: &QuestionParts, line: &Line<'_>) -> Vec<usize> {
 }
 
 /// What stands directly behind each number of a text that the question does not hold.
-fn new_numbers<'t>(asked: &QuestionParts, text: &'t str) -> impl Iterator<Item = &'t str> {
+pub(super) fn new_numbers<'t>(asked: &QuestionParts, text: &'t str) -> impl Iterator<Item = &'t str> {
     let is_part = |c: char| c.is_ascii_digit() || matches!(c, '.' | ',');
     let mut found = Vec::new();
     let mut at = 0;
@@ -304,154 +277,6 @@ fn new_numbers<'t>(asked: &QuestionParts, text: &'t str) -> impl Iterator<Item =
         at = end;
     }
     found.into_iter()
-}
-
-/// What counts in a Chinese question: `岁` of `几岁`.
-fn counter(question: &str) -> Option<char> {
-    const COUNTERS: &str = "岁种天次名位层级米吨";
-    let places = ["多少", "几"].into_iter().filter_map(|asking| question.split_once(asking));
-    places.filter_map(|(_, behind)| behind.chars().next()).find(|c| COUNTERS.contains(*c))
-}
-
-/// Whether a number of a Chinese line has a unit of what a question measures.
-fn measures_unspaced(asked: &QuestionParts, measure: &str, text: &str) -> bool {
-    const DIGITS: &str = "一二两三四五六七八九十百千半";
-    let Some((_, _, dimensions)) = words::MEASURES.iter().find(|(words, _, _)| any_word(words, measure))
-    else {
-        return true;
-    };
-    let dimensions =
-        words::DIMENSIONS_CHINESE.iter().filter(|(dimension, _)| any_word(dimensions, dimension));
-    let units: Vec<&str> = dimensions.flat_map(|(_, units)| units.iter().copied()).collect();
-    let lower = text.to_lowercase();
-    let is_unit = |behind: &str| units.iter().any(|unit| behind.trim_start().starts_with(unit));
-    let in_words =
-        lower.char_indices().any(|(at, c)| DIGITS.contains(c) && is_unit(&lower[at + c.len_utf8()..]));
-    // `每周` tells how often.
-    let often = lower.match_indices('每').any(|(at, every)| is_unit(&lower[at + every.len()..]));
-    new_numbers(asked, &lower).any(is_unit) || in_words || often
-}
-
-fn holds_amount(asked: &QuestionParts, line: &Line<'_>, measured: bool) -> bool {
-    let roots = Roots::of(asked.language);
-    if let Some(measure) = asked.measure.as_deref().filter(|_| has_no_spaces(line.text)) {
-        return measures_unspaced(asked, measure, line.text);
-    }
-    if has_no_spaces(line.text) {
-        const COUNTS: &str = "个名位座家人年月天次级种条项倍吨米克元万亿周日分秒小層层套台部辆艘岁册本份公平";
-        if let Some(counter) = counter(&asked.lower) {
-            let counts = |before: &str| {
-                before.ends_with(|c: char| {
-                    c.is_ascii_digit() || "一二两三四五六七八九十百千万亿半余多".contains(c)
-                })
-            };
-            return line.text.match_indices(counter).any(|(at, _)| counts(&line.text[..at]));
-        }
-        let in_words = line.text.char_indices().any(|(at, c)| {
-            let next = line.text[at + c.len_utf8()..].chars().next();
-            "一二两三四五六七八九十百千半".contains(c) && next.is_some_and(|next| COUNTS.contains(next))
-        });
-        let is_date = |behind: &&str| (behind.starts_with('年') && !measured) || behind.starts_with('月');
-        return new_numbers(asked, line.text).any(|behind| !is_date(&behind)) || in_words;
-    }
-    // `3. The frame was closed` counts nothing.
-    let numbered = line.text.starts_with(|c: char| c.is_ascii_digit())
-        && [". ", ") "]
-            .iter()
-            .any(|mark| line.text.trim_start_matches(|c: char| c.is_ascii_digit()).starts_with(mark));
-    let first = line.label_words.max(usize::from(numbered));
-    line.words.iter().enumerate().skip(first).any(|(at, word)| {
-        if !is_new(asked, word) {
-            return false;
-        }
-        let behind = || line.words.iter().skip(at + 1).take(COUNTED_WORDS);
-        let has_unit = || {
-            behind().take(2).any(|next| any_word(words::UNITS, &next.lower))
-                || line.text[word.at + word.text.len()..].trim_start().starts_with(['%', '€', '$', '£', '°'])
-        };
-        // `Two young Cratchits` counts nothing that is asked about Bob Cratchit.
-        let is_asked = |next: &Word<'_>| {
-            asked
-                .terms
-                .iter()
-                .any(|term| term.role != Role::Name && (term.root == next.root || term.is_related(next)))
-        };
-        let counts = || behind().any(is_asked);
-        if let Some(counted) = asked.counted.and_then(|counted| asked.terms.get(counted)) {
-            let is_counted = |next: &Word<'_>| counted.root == next.root || counted.is_related(next);
-            let before = line.words[..at].iter().rev().take(2).any(is_counted);
-            let is_number = word.has_digit() || any_word(words::NUMBERS, &word.lower);
-            let is_counted =
-                |next: &Word<'_>| is_counted(next) || roots.likeness(&counted.root, &next.root) > 0.0;
-            return is_number
-                && (behind().any(is_counted)
-                    || before
-                    || (line.form == LineForm::Row && !is_year(&word.lower)));
-        }
-        if let Some(measure) = &asked.measure {
-            let is_number = word.has_digit() || any_word(words::NUMBERS, &word.lower);
-            return is_number && measures(measure, line, at);
-        }
-        if word.has_digit() {
-            // A bare year counts nothing.
-            return !is_year(&word.lower) || has_unit() || counts();
-        }
-        any_word(words::NUMBERS, &word.lower) && (has_unit() || counts())
-    })
-}
-
-/// Whether the number at a place of a line is what `measure` asks for: by its unit, or by a word that tells it.
-fn measures(measure: &str, line: &Line<'_>, at: usize) -> bool {
-    const NEAR: usize = 3;
-    let Some((_, told_by, dimensions)) =
-        words::MEASURES.iter().find(|(words, _, _)| any_word(words, measure))
-    else {
-        return true;
-    };
-    let units = || words::DIMENSIONS.iter().filter(|(dimension, _)| any_word(dimensions, dimension));
-    let is_unit = |word: &Word<'_>| units().any(|(_, units)| any_word(units, &word.lower));
-    let unit = (at + 1..line.words.len().min(at + 3)).find(|at| is_unit(&line.words[*at]));
-    // `three feet of snow` measures the snow.
-    let of_other = |unit: usize| {
-        line.words.get(unit + 1).is_some_and(|of| any_word("of", &of.lower))
-            && !tells_measure_by(told_by, line)
-    };
-    if unit.is_some_and(of_other) {
-        return false;
-    }
-    // `74 metres long` tells nothing of a width.
-    let is_other = |word: &Word<'_>| {
-        words::MEASURES
-            .iter()
-            .any(|(_, told, of)| of == dimensions && *told != *told_by && any_word(told, &word.lower))
-    };
-    let near = line.words.iter().skip(at + 1).take(NEAR);
-    if near.into_iter().any(is_other) && !tells_measure_by(told_by, line) {
-        return false;
-    }
-    let has_unit = unit.is_some();
-    let is_year = is_year(&line.words[at].lower) && !has_unit;
-    has_unit || (!is_year && tells_measure_by(told_by, line))
-}
-
-/// The places of the numbers of a line that `measure` asks for.
-pub(super) fn measured_places(measure: &str, line: &Line<'_>) -> Vec<usize> {
-    let is_number = |word: &Word<'_>| word.has_digit() || any_word(words::NUMBERS, &word.lower);
-    (0..line.words.len()).filter(|at| is_number(&line.words[*at]) && measures(measure, line, *at)).collect()
-}
-
-fn tells_measure_by(told_by: &str, line: &Line<'_>) -> bool {
-    if has_no_spaces(line.text) {
-        return told_by.split_whitespace().any(|word| line.text.contains(word));
-    }
-    line.words.iter().any(|word| any_word(told_by, &word.lower))
-}
-
-/// Whether a line has the word that a question measures by.
-pub(super) fn tells_measure(asked: &QuestionParts, line: &Line<'_>) -> bool {
-    let Some(measure) = &asked.measure else { return false };
-    let told_by = words::MEASURES.iter().find(|(words, _, _)| any_word(words, measure));
-    told_by.is_some_and(|(_, told_by, _)| tells_measure_by(told_by, line))
 }
 
 /// Whether a line gives the years of a life in brackets, or the first of them: `Ada Byron (1815 - 1852)`.
@@ -494,194 +319,4 @@ fn begins_reason(text: &str) -> bool {
     ]
     .iter()
     .any(|start| lower.starts_with(start))
-}
-
-/// Whether a line says what the terms of the question mean, or who or what they name.
-pub(super) fn means(asked: &QuestionParts, line: &Line<'_>) -> bool {
-    let lower = spaced(&line.text.to_lowercase());
-    if has_no_spaces(line.text) {
-        let is_meant = |term: &&Term| {
-            term.role != Role::Common && (term.unspaced || term.role == Role::Name || asked.terms.len() == 1)
-        };
-        return asked.terms.iter().filter(is_meant).any(|term| {
-            let bare = |rest: &str| rest.trim_start_matches(['”', '"', '」', '》', '*', '_', ' ']).to_owned();
-            lower.match_indices(term.word.as_str()).any(|(at, word)| {
-                let behind = bare(&lower[at + word.len()..]);
-                let before = &lower[..at];
-                ["是指", "指的是", "指", "是一", "即", "：", ":", "是", "，是", "（"]
-                    .iter()
-                    .any(|mark| behind.starts_with(mark))
-                    && !["指定", "指向", "指出", "指令"].iter().any(|other| behind.starts_with(other))
-                    && before.chars().count() <= 8
-                    || ["称为", "叫做", "称作", "所谓", "就是"]
-                        .iter()
-                        .any(|mark| before.trim_end_matches(['“', '"', '「', '*']).ends_with(mark))
-            })
-        });
-    }
-    if line.form == LineForm::Row && explains(asked, line) {
-        return true;
-    }
-    let subject: Vec<&str> = asked
-        .terms
-        .iter()
-        .filter(|term| matches!(term.role, Role::Name | Role::Relation | Role::Number))
-        .map(|term| term.root.as_str())
-        .collect();
-    let whole_subject: Vec<&str> = asked
-        .terms
-        .iter()
-        .filter(|term| term.role == Role::Relation)
-        .map(|term| term.root.as_str())
-        .collect();
-    let is_subject = |at: usize| line.words.get(at).is_some_and(|word| subject.contains(&word.root.as_str()));
-    let starts =
-        (0..line.words.len()).filter(|at| is_subject(*at) && !at.checked_sub(1).is_some_and(is_subject));
-    starts.into_iter().any(|first| {
-        let end = (first..line.words.len()).take_while(|at| is_subject(*at)).last().unwrap_or(first);
-        let held: HashSet<&str> = line.words[first..=end].iter().map(|word| word.root.as_str()).collect();
-        let is_whole = subject.len() > MAX_SUBJECT || whole_subject.iter().all(|root| held.contains(root));
-        is_whole && means_at(asked, line, &lower, first, end)
-    })
-}
-
-/// Whether one of the first cells of a row holds what is to be defined, so that the others say more of it.
-fn explains(asked: &QuestionParts, row: &Line<'_>) -> bool {
-    const FIRST: usize = 2;
-    let mut end = 0;
-    row.text.split(" | ").take(FIRST).any(|cell| {
-        let start = end;
-        end += cell.len() + " | ".len();
-        let words = || row.words.iter().filter(|word| (start..end).contains(&word.at));
-        let in_cell = |term: &Term| words().any(|word| word.root == term.root);
-        let mut fixed = asked.terms.iter().filter(|term| matches!(term.role, Role::Name | Role::Number));
-        let mut told = asked.terms.iter().filter(|term| term.role != Role::Common);
-        row.text.contains(" | ") && told.any(in_cell) && fixed.all(in_cell)
-    })
-}
-
-/// Whether a line says what is named by its words from `first` to `end`.
-fn means_at(asked: &QuestionParts, line: &Line<'_>, lower: &str, first: usize, end: usize) -> bool {
-    const MAX_WORDS_BEFORE: usize = 3;
-    const MAX_INNER: usize = 4;
-    let word = &line.words[end];
-    let behind = lower.get(word.at + word.text.len()..).unwrap_or_default();
-    let behind = behind.trim_start_matches(['_', '*', '`', '"', '”', '“', '’', '\'']);
-    let before = lower.get(..line.words[first].at).unwrap_or_default();
-    let before = before.trim_end_matches(['_', '*', '`', '"', '“', '„', '‘', ' ']);
-    let near_start =
-        line.words[..first].iter().filter(|word| !is_stop_word(&word.lower)).count() <= MAX_WORDS_BEFORE;
-    let is_name = asked.terms.iter().any(|term| term.role == Role::Name);
-    // `Generic traits are` says nothing of all traits.
-    let is_narrowed = !is_name
-        && first.checked_sub(1).map(|at| &line.words[at]).is_some_and(|word| {
-            let gap = line.text.get(word.at + word.text.len()..line.words[first].at).unwrap_or_default();
-            gap == " " && !is_stop_word(&word.lower) && word.lower.chars().all(char::is_alphabetic)
-        });
-    const COPULAS: &[&str] = &[
-        " is a ",
-        " is an ",
-        " is the ",
-        " is any ",
-        " is one ",
-        " is when ",
-        " is where ",
-        " are ",
-        " was a ",
-        " was an ",
-        " was the ",
-        " were ",
-        " means ",
-        " mean ",
-        " refers to ",
-        " denotes ",
-        " stands for ",
-        " describes ",
-        ": ",
-        " – ",
-        " — ",
-        " - ",
-        " ist ein",
-        " ist der ",
-        " ist die ",
-        " ist das ",
-        " sind ",
-        " war ein",
-        " war der ",
-        " war die ",
-        " bezeichnet ",
-        " bedeutet ",
-        " heißt ",
-        " nennt man ",
-        " versteht man ",
-        " est un",
-        " est le ",
-        " est la ",
-        " es un",
-        " es el ",
-        " es la ",
-        " è un",
-        " is ",
-        " ist ",
-        " was ",
-        " war ",
-    ];
-    const NAMED: &[&str] = &[
-        "called",
-        "called the",
-        "called a",
-        "called an",
-        "known as",
-        "known as the",
-        "named",
-        "termed",
-        "genannt",
-        "sogenannte",
-        "sogenannter",
-        "namens",
-        "als",
-    ];
-    if asked.acts {
-        let subject_first = line.words[..first].iter().all(|word| is_stop_word(&word.lower));
-        let next = line.words.get(end + 1).filter(|_| subject_first);
-        let all = tokens(line.text, 0..line.text.len());
-        let is_verb = |at: usize| {
-            all.iter().any(|token| token.start == at && matches!(token.tag, UPOS::VERB | UPOS::AUX))
-        };
-        if next.is_some_and(|next| is_verb(next.at)) {
-            return true;
-        }
-    }
-    let is_row = line.form == LineForm::Row && first <= 1;
-    // `The name of the demon Ash is` says nothing of Ash.
-    let is_inner = line.words[..first].iter().rev().take(MAX_INNER).any(|word| {
-        let between = line.text.get(word.at..line.words[first].at).unwrap_or_default();
-        any_word("of by from about von", &word.lower) && !between.contains([',', ';', ':', '('])
-    });
-    const NO_DEFINITION: &str = "not nicht außer for für in im at on auch also only nur very sehr still noch already schon now jetzt here hier there dort \
-        used called to zu by von with mit often oft always immer never nie just even so too";
-    let says_more = || {
-        let copula = behind.split_whitespace().next().unwrap_or_default();
-        let next = behind.split_whitespace().nth(1).unwrap_or_default();
-        any_word("is ist was war are sind were waren", copula) && any_word(NO_DEFINITION, next)
-    };
-    let copula = near_start
-        && !is_narrowed
-        && !is_inner
-        && COPULAS.iter().any(|mark| behind.starts_with(mark))
-        && !says_more();
-    let german = (lower.starts_with("als ") || lower.starts_with("unter "))
-        && ["bezeichnet", "versteht", "nennt"].iter().any(|verb| lower.contains(verb));
-    let named = NAMED.iter().any(|mark| before.ends_with(&format!(" {mark}")));
-    let described = behind.starts_with(", a ")
-        || behind.starts_with(", an ")
-        || is_name
-            && (behind.starts_with(", a")
-                || behind.starts_with(", the ")
-                || behind.starts_with(" (")
-                || behind.starts_with(", who ")
-                || behind.starts_with(", de")
-                || behind.starts_with(", di")
-                || before.ends_with(','));
-    is_row || copula || german || named || described
 }

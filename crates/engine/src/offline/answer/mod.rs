@@ -7,12 +7,14 @@
 mod asked;
 mod attribution;
 mod closest;
+mod definitions;
 mod evidence;
 mod form;
 mod judge;
 mod kinds;
 mod lines;
 mod lists;
+mod measures;
 mod roots;
 mod several;
 mod words;
@@ -181,7 +183,7 @@ pub fn sentence_about(name: &str, passages: &[Passage<'_>]) -> Option<Quote> {
         let fits = line.text.len() <= MAX_TOPIC_BYTES && !line.text.ends_with([':', '：']);
         (names_it && tells).then(|| {
             f32::from(u8::from(fits)) * 2.0
-                + f32::from(u8::from(kinds::means(&asked, line)))
+                + f32::from(u8::from(definitions::means(&asked, line)))
                 + f32::from(u8::from(begins)) * 0.6
                 - f32::from(u8::from(line.refers)) * 0.3
                 // Lists of names tell little about each.

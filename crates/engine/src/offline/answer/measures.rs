@@ -1,0 +1,178 @@
+//! Whether a line holds the number that a question asks for, in a unit that fits.
+
+use super::super::scripts::has_no_spaces;
+use super::asked::{QuestionParts, Role};
+use super::kinds::{is_new, is_year, new_numbers};
+use super::lines::{Line, LineForm, Word};
+use super::roots::Roots;
+use super::words::{self, any_word};
+
+/// Words between a number and what it counts, at most.
+const COUNTED_WORDS: usize = 4;
+
+pub(super) fn holds_amount(asked: &QuestionParts, line: &Line<'_>, measured: bool) -> bool {
+    let roots = Roots::of(asked.language);
+    if let Some(measure) = asked.measure.as_deref().filter(|_| has_no_spaces(line.text)) {
+        return measures_unspaced(asked, measure, line.text);
+    }
+    if has_no_spaces(line.text) {
+        const COUNTS: &str = "个名位座家人年月天次级种条项倍吨米克元万亿周日分秒小層层套台部辆艘岁册本份公平";
+        if let Some(counter) = counter(&asked.lower) {
+            let counts = |before: &str| {
+                before.ends_with(|c: char| {
+                    c.is_ascii_digit() || "一二两三四五六七八九十百千万亿半余多".contains(c)
+                })
+            };
+            return line.text.match_indices(counter).any(|(at, _)| counts(&line.text[..at]));
+        }
+        let in_words = line.text.char_indices().any(|(at, c)| {
+            let next = line.text[at + c.len_utf8()..].chars().next();
+            "一二两三四五六七八九十百千半".contains(c) && next.is_some_and(|next| COUNTS.contains(next))
+        });
+        let is_date = |behind: &&str| (behind.starts_with('年') && !measured) || behind.starts_with('月');
+        return new_numbers(asked, line.text).any(|behind| !is_date(&behind)) || in_words;
+    }
+    // `3. The frame was closed` counts nothing.
+    let numbered = line.text.starts_with(|c: char| c.is_ascii_digit())
+        && [". ", ") "]
+            .iter()
+            .any(|mark| line.text.trim_start_matches(|c: char| c.is_ascii_digit()).starts_with(mark));
+    let first = line.label_words.max(usize::from(numbered));
+    line.words.iter().enumerate().skip(first).any(|(at, word)| {
+        if !is_new(asked, word) {
+            return false;
+        }
+        let behind = || line.words.iter().skip(at + 1).take(COUNTED_WORDS);
+        let has_unit = || {
+            behind().take(2).any(|next| any_word(words::UNITS, &next.lower))
+                || line.text[word.at + word.text.len()..].trim_start().starts_with(['%', '€', '$', '£', '°'])
+        };
+        // `Two young Cratchits` counts nothing that is asked about Bob Cratchit.
+        let is_asked = |next: &Word<'_>| {
+            asked
+                .terms
+                .iter()
+                .any(|term| term.role != Role::Name && (term.root == next.root || term.is_related(next)))
+        };
+        let counts = || behind().any(is_asked);
+        if let Some(counted) = asked.counted.and_then(|counted| asked.terms.get(counted)) {
+            let is_counted = |next: &Word<'_>| counted.root == next.root || counted.is_related(next);
+            let before = line.words[..at].iter().rev().take(2).any(is_counted);
+            let is_number = word.has_digit() || any_word(words::NUMBERS, &word.lower);
+            let is_counted =
+                |next: &Word<'_>| is_counted(next) || roots.likeness(&counted.root, &next.root) > 0.0;
+            return is_number
+                && (behind().any(is_counted)
+                    || before
+                    || (line.form == LineForm::Row && !is_year(&word.lower)));
+        }
+        if let Some(measure) = &asked.measure {
+            let is_number = word.has_digit() || any_word(words::NUMBERS, &word.lower);
+            return is_number && measures(measure, line, at);
+        }
+        if word.has_digit() {
+            // A bare year counts nothing.
+            return !is_year(&word.lower) || has_unit() || counts();
+        }
+        any_word(words::NUMBERS, &word.lower) && (has_unit() || counts())
+    })
+}
+
+/// What counts in a Chinese question: `岁` of `几岁`.
+fn counter(question: &str) -> Option<char> {
+    const COUNTERS: &str = "岁种天次名位层级米吨";
+    let places = ["多少", "几"].into_iter().filter_map(|asking| question.split_once(asking));
+    places.filter_map(|(_, behind)| behind.chars().next()).find(|c| COUNTERS.contains(*c))
+}
+
+/// Whether a number of a Chinese line has a unit of what a question measures.
+fn measures_unspaced(asked: &QuestionParts, measure: &str, text: &str) -> bool {
+    const DIGITS: &str = "一二两三四五六七八九十百千半";
+    let Some((_, _, dimensions)) = words::MEASURES.iter().find(|(words, _, _)| any_word(words, measure))
+    else {
+        return true;
+    };
+    let dimensions =
+        words::DIMENSIONS_CHINESE.iter().filter(|(dimension, _)| any_word(dimensions, dimension));
+    let units: Vec<&str> = dimensions.flat_map(|(_, units)| units.iter().copied()).collect();
+    let lower = text.to_lowercase();
+    let is_unit = |behind: &str| units.iter().any(|unit| behind.trim_start().starts_with(unit));
+    let in_words =
+        lower.char_indices().any(|(at, c)| DIGITS.contains(c) && is_unit(&lower[at + c.len_utf8()..]));
+    // `每周` tells how often.
+    let often = lower.match_indices('每').any(|(at, every)| is_unit(&lower[at + every.len()..]));
+    new_numbers(asked, &lower).any(is_unit) || in_words || often
+}
+
+/// Whether the number at a place of a line is what `measure` asks for: by its unit, or by a word that tells it.
+fn measures(measure: &str, line: &Line<'_>, at: usize) -> bool {
+    const NEAR: usize = 3;
+    let Some((_, told_by, dimensions)) =
+        words::MEASURES.iter().find(|(words, _, _)| any_word(words, measure))
+    else {
+        return true;
+    };
+    let units = || words::DIMENSIONS.iter().filter(|(dimension, _)| any_word(dimensions, dimension));
+    let is_unit = |word: &Word<'_>| units().any(|(_, units)| any_word(units, &word.lower));
+    let unit = (at + 1..line.words.len().min(at + 3)).find(|at| is_unit(&line.words[*at]));
+    // `three feet of snow` measures the snow.
+    let of_other = |unit: usize| {
+        line.words.get(unit + 1).is_some_and(|of| any_word("of", &of.lower))
+            && !tells_measure_by(told_by, line)
+    };
+    if unit.is_some_and(of_other) {
+        return false;
+    }
+    // `74 metres long` tells nothing of a width.
+    let is_other = |word: &Word<'_>| {
+        words::MEASURES
+            .iter()
+            .any(|(_, told, of)| of == dimensions && *told != *told_by && any_word(told, &word.lower))
+    };
+    let near = line.words.iter().skip(at + 1).take(NEAR);
+    if near.into_iter().any(is_other) && !tells_measure_by(told_by, line) {
+        return false;
+    }
+    let has_unit = unit.is_some();
+    let is_year = is_year(&line.words[at].lower) && !has_unit;
+    has_unit || (!is_year && tells_measure_by(told_by, line))
+}
+
+/// The places of the numbers of a line that `measure` asks for.
+pub(super) fn measured_places(measure: &str, line: &Line<'_>) -> Vec<usize> {
+    let is_number = |word: &Word<'_>| word.has_digit() || any_word(words::NUMBERS, &word.lower);
+    (0..line.words.len()).filter(|at| is_number(&line.words[*at]) && measures(measure, line, *at)).collect()
+}
+
+/// Whether a line gives a value below a label that tells what a question measures: `Weight: 3 kg`.
+pub(super) fn labels_measure(asked: &QuestionParts, line: &Line<'_>) -> bool {
+    const MAX_CHARS: usize = 30;
+    let Some((label, value)) = line.text.split_once([':', '：']) else { return false };
+    let Some(measure) = &asked.measure else { return false };
+    let told_by = words::MEASURES.iter().find(|(words, _, _)| any_word(words, measure));
+    let is_told = |told_by: &str| match has_no_spaces(line.text) {
+        true => told_by.split_whitespace().any(|word| label.contains(word)),
+        false => line
+            .words
+            .iter()
+            .take_while(|word| word.at < label.len())
+            .any(|word| any_word(told_by, &word.lower)),
+    };
+    label.chars().count() <= MAX_CHARS
+        && !value.trim().is_empty()
+        && told_by.is_some_and(|(_, told_by, _)| is_told(told_by))
+}
+
+fn tells_measure_by(told_by: &str, line: &Line<'_>) -> bool {
+    if has_no_spaces(line.text) {
+        return told_by.split_whitespace().any(|word| line.text.contains(word));
+    }
+    line.words.iter().any(|word| any_word(told_by, &word.lower))
+}
+
+/// Whether a line has the word that a question measures by.
+pub(super) fn tells_measure(asked: &QuestionParts, line: &Line<'_>) -> bool {
+    let Some(measure) = &asked.measure else { return false };
+    let told_by = words::MEASURES.iter().find(|(words, _, _)| any_word(words, measure));
+    told_by.is_some_and(|(_, told_by, _)| tells_measure_by(told_by, line))
+}

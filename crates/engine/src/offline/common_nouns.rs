@@ -1,0 +1,64 @@
+//! Finds noun phrases: common nouns with the adjectives and names before them.
+
+use std::ops::Range;
+
+use harper_brill::UPOS;
+
+use super::reading::{Common, TextStatistics};
+use super::scripts;
+use super::token::{Shape, Token};
+
+/// Most words of one noun phrase; longer ones keep their last words.
+const MAX_NOUN_PHRASE_WORDS: usize = 4;
+
+/// Common nouns with the adjectives and names before them.
+pub(super) fn noun_phrases(tokens: &[Token<'_>], reading: &TextStatistics<'_>) -> Vec<Range<usize>> {
+    let joins = matches!(reading.common, Common::Phrases | Common::HeadFirst);
+    let belongs = |token: &Token<'_>| {
+        let is_small = token.is_content() && !reading.language.is_function_word(&token.lower);
+        matches!(token.tag, UPOS::NOUN | UPOS::PROPN | UPOS::ADJ)
+            && is_small
+            && token.shape != Shape::Digit
+            && !token.is_contraction()
+            && !scripts::has_no_spaces(token.text)
+    };
+    let mut found = Vec::new();
+    let mut at = if reading.common == Common::Nothing { tokens.len() } else { 0 };
+    while at < tokens.len() {
+        let mut end = at;
+        while end < tokens.len()
+            && belongs(&tokens[end])
+            && !is_part_of_path(tokens, end)
+            && (end == at || (matches!(tokens[end].gap, " " | "-" | " - ") && joins))
+        {
+            end += 1;
+        }
+        let nouns = tokens[at..end].iter().rposition(|token| matches!(token.tag, UPOS::NOUN | UPOS::PROPN));
+        if let Some(last) = nouns {
+            let mut stop = at + last + 1;
+            let mut start = at.max(stop.saturating_sub(MAX_NOUN_PHRASE_WORDS));
+            if reading.common == Common::HeadFirst {
+                (start, stop) = (at, stop.min(at + MAX_NOUN_PHRASE_WORDS));
+            }
+            // `Ownership is a set of rules`
+            let defined = at == 0
+                && stop == 1
+                && tokens.get(1).is_some_and(|next| matches!(next.lower.as_str(), "is" | "are" | "means"));
+            let small = tokens[stop - 1].shape == Shape::Lower || (defined && joins);
+            let long_enough = tokens[stop - 1].text.chars().count() >= 3;
+            if small && long_enough {
+                found.push(tokens[start].start..tokens[stop - 1].end);
+            }
+        }
+        at = end.max(at + 1);
+    }
+    found
+}
+
+/// Whether a word is a folder or file of a path: `src/main.rs`. `input/output` is none.
+fn is_part_of_path(tokens: &[Token<'_>], at: usize) -> bool {
+    let joined = |at: usize| tokens[at].gap == "/";
+    let first = (0..at).rev().find(|&before| !joined(before + 1)).map_or(0, |before| before + 1);
+    let last = (at + 1..tokens.len()).find(|&next| !joined(next)).unwrap_or(tokens.len());
+    last - first > 1 && tokens[first..last].iter().any(|token| token.text.contains('.'))
+}

@@ -1,0 +1,241 @@
+//! Finds proper names: runs of capital words with the small words between them.
+
+use std::ops::Range;
+
+use harper_brill::UPOS;
+
+use super::dates::is_year;
+use super::languages::Language;
+use super::lexicon::{is_connector, is_month, is_name_abbreviation, is_opener};
+use super::phrase::PhraseKind;
+use super::reading::{Sentence, TextStatistics};
+use super::token::{Shape, Token, opens};
+
+/// Most words of one name.
+const MAX_NAME_WORDS: usize = 12;
+
+/// Runs of capital words with the small words between them.
+pub(super) fn names(
+    text: &str,
+    sentence: &Sentence<'_>,
+    reading: &TextStatistics<'_>,
+) -> Vec<(Range<usize>, PhraseKind)> {
+    let tokens = &sentence.tokens;
+    let mut found = Vec::new();
+    let mut at = 0;
+    while at < tokens.len() {
+        if !starts_name(text, sentence, at, reading) {
+            at += 1;
+            continue;
+        }
+        let counted = is_counted(tokens, at, reading.language);
+        let mut end = at + 1;
+        while end < tokens.len() && end - at < MAX_NAME_WORDS {
+            // `the teacher of Klara Voss` is no name where nouns have capitals.
+            let bound = counted && end == at + 1;
+            match name_goes_on(tokens, end, reading) {
+                0 => break,
+                2.. if bound => break,
+                more => end += more,
+            }
+        }
+        let end = end.min(tokens.len());
+        match kind_of_name(tokens, at..end, counted, sentence.heading, reading) {
+            Some(PhraseKind::Name) => push_name(text, &tokens[at..end], &mut found),
+            Some(kind) => found.push((tokens[at].start..tokens[end - 1].end, kind)),
+            None => {}
+        }
+        at = end;
+    }
+    found
+}
+
+/// What a run of capital words is; `None` where it is no name.
+fn kind_of_name(
+    tokens: &[Token<'_>],
+    run: Range<usize>,
+    counted: bool,
+    heading: bool,
+    reading: &TextStatistics<'_>,
+) -> Option<PhraseKind> {
+    let first = &tokens[run.start];
+    if reading.language == Language::English || heading || run.len() > 1 || first.shape != Shape::Capital {
+        return Some(PhraseKind::Name);
+    }
+    let opens = opens(tokens, run.start) || first.gap.contains(':');
+    let may_be_common = opens || reading.language.capitalises_nouns();
+    if may_be_common && reading.small.contains(first.lower.as_str()) {
+        return None;
+    }
+    let is_weak = (opens && !reading.capitals.contains(first.lower.as_str())) || counted;
+    Some(if is_weak { PhraseKind::NounPhrase } else { PhraseKind::Name })
+}
+
+/// Whether an article or a number stands before a word of a language in which all nouns are capital.
+fn is_counted(tokens: &[Token<'_>], at: usize, language: Language) -> bool {
+    const DETERMINERS: [&str; 46] = [
+        "der", "die", "das", "dem", "den", "des", "ein", "eine", "einen", "einem", "einer", "eines", "kein",
+        "keine", "keinen", "keinem", "keiner", "im", "am", "zum", "zur", "vom", "beim", "ins", "ans",
+        "dieser", "diese", "dieses", "diesem", "diesen", "sein", "seine", "seinen", "seinem", "seiner",
+        "ihr", "ihre", "ihren", "ihrem", "ihrer", "mehrere", "viele", "einige", "alle", "welche", "welcher",
+    ];
+    let determines = |at: usize| {
+        let token = &tokens[at];
+        token.shape == Shape::Digit || DETERMINERS.contains(&token.lower.as_str())
+    };
+    let follows = |at: usize| at > 0 && tokens[at].gap == " ";
+    // `in späteren Jahren`
+    let after = |at: usize| {
+        ["in", "mit", "von", "bei", "nach", "aus", "auf", "seit"].contains(&tokens[at].lower.as_str())
+    };
+    let adjective =
+        |at: usize| tokens[at].shape == Shape::Lower && !language.is_function_word(&tokens[at].lower);
+    language.capitalises_nouns()
+        && follows(at)
+        && (determines(at - 1)
+            || (adjective(at - 1) && follows(at - 1) && (determines(at - 2) || after(at - 2))))
+}
+
+fn starts_name(text: &str, sentence: &Sentence<'_>, at: usize, reading: &TextStatistics<'_>) -> bool {
+    let tokens = &sentence.tokens;
+    let token = &tokens[at];
+    let is_english = reading.language == Language::English;
+    if token.shape == Shape::Digit {
+        // `2018 Winter Olympics`, `29th Berlin Festival`; but `a 2018 American film`, and days before months.
+        let counted = at > 0 && matches!(tokens[at - 1].lower.as_str(), "a" | "an" | "in");
+        // `27 January 2018`, and behind it another line.
+        let dated = at > 0 && tokens[at - 1].is_capital() && is_month(&tokens[at - 1].lower);
+        let next = tokens.get(at + 1).filter(|next| next.is_capital() && next.gap == " ");
+        return is_english
+            && token.text.len() >= 2
+            && !dated
+            && !(counted && is_year(token.text))
+            && next.is_some_and(|next| !is_month(&next.lower) && !is_opener(&next.lower));
+    }
+    let next =
+        tokens.get(at + 1).filter(|next| next.is_capital() && joins(next.gap) && !next.is_contraction());
+    let opener = reading.is_opener(&token.lower) && !is_acronym(tokens, at, is_english);
+    // `die Regie von La Strada`
+    let titled = !is_english && at > 0 && next.is_some() && is_connector(&token.lower);
+    if !token.is_capital() || token.is_contraction() || (opener && !titled) || is_part_of_date(tokens, at) {
+        return false;
+    }
+    if !is_english || token.shape != Shape::Capital || reading.capitals.contains(token.lower.as_str()) {
+        return true;
+    }
+    let head = matches!(token.tag, UPOS::NOUN | UPOS::ADJ | UPOS::PROPN);
+    let compound = next.is_some_and(|_| head && !is_part_of_date(tokens, at + 1));
+    if sentence.heading {
+        // In `How to Build a Bridge` every word is capital; in `Notes on velora and Ada Byron` names alone.
+        let has_small = tokens.iter().any(|token| token.shape == Shape::Lower && token.is_content());
+        return has_small && (at > 0 || compound);
+    }
+    if !opens(tokens, at) {
+        return true;
+    }
+    // The tagger does not know `Hallo` either.
+    let exclaimed = text[token.end..].starts_with('!');
+    let proper = if token.known { token.tag == UPOS::PROPN } else { !exclaimed };
+    (proper && !reading.small.contains(token.lower.as_str())) || compound
+}
+
+/// Whether a small word in capitals is the name of a country, body or trade, and no emphasis: `the US`, `WHO guidelines`.
+fn is_acronym(tokens: &[Token<'_>], at: usize, is_english: bool) -> bool {
+    let token = &tokens[at];
+    let before = at.checked_sub(1).map(|before| &tokens[before]);
+    let next = tokens.get(at + 1);
+    let shouted = |token: &Token<'_>| token.shape == Shape::Upper;
+    let follows = before
+        .is_some_and(|word| token.gap == " " && matches!(word.lower.as_str(), "the" | "in" | "of" | "from"));
+    let modifies = next.is_some_and(|next| {
+        let noun = matches!(next.tag, UPOS::NOUN | UPOS::PROPN | UPOS::ADJ) && next.is_content();
+        next.gap == "-" || (next.gap == " " && noun) || next.gap.ends_with("s ")
+    });
+    // `AT&T`
+    let bound = token.shape == Shape::Upper && next.is_some_and(|next| next.gap == "&");
+    bound
+        || matches!(token.text, "US" | "WHO" | "IT")
+            && !before.is_some_and(shouted)
+            && !next.is_some_and(shouted)
+            && (!is_english || follows || modifies)
+}
+
+/// Whether a capital word is a month: the names of `Jan Hus` and `April March` are not.
+fn is_part_of_date(tokens: &[Token<'_>], at: usize) -> bool {
+    let token = &tokens[at];
+    if token.shape != Shape::Capital || !is_month(&token.lower) {
+        return false;
+    }
+    let before = at > 0 && tokens[at - 1].shape == Shape::Digit;
+    let next = tokens.get(at + 1).filter(|next| matches!(next.gap, " " | ", " | ". "));
+    let after = next.is_some_and(|next| next.shape == Shape::Digit);
+    let named = next.is_some_and(|next| next.is_capital() && next.gap == " ");
+    before || after || !named
+}
+
+/// How many words from `at` belong to the name before it.
+fn name_goes_on(tokens: &[Token<'_>], at: usize, reading: &TextStatistics<'_>) -> usize {
+    let token = &tokens[at];
+    let previous = &tokens[at - 1];
+    let initial = previous.text.chars().count() == 1 || previous.text.contains('.');
+    let joined =
+        joins(token.gap) || (token.gap == ". " && (initial || is_name_abbreviation(&previous.lower)));
+    if !joined && token.gap != " & " {
+        return 0;
+    }
+    if token.is_capital() {
+        return usize::from(!is_part_of_date(tokens, at) && !token.is_contraction());
+    }
+    if token.shape == Shape::Digit {
+        let dated = reading.language != Language::English && is_year(token.text);
+        return usize::from(token.text.len() <= 4 && matches!(token.gap, " " | "-") && !dated);
+    }
+    if token.gap == "-" && !token.known && token.text.chars().count() <= 4 {
+        // The second half of a Korean given name, as in `Kim Man-il`.
+        return 1;
+    }
+    if !reading.joins(tokens, at) || token.gap != " " {
+        return 0;
+    }
+    // Up to two small words between two capitals: `Bank of the West`, `Leonardo da Vinci`.
+    for small in 1..=2 {
+        let Some(next) = tokens.get(at + small).filter(|next| next.gap == " ") else { return 0 };
+        let year = next.shape == Shape::Digit && next.text.len() == 4 && token.lower == "of";
+        if year || (next.is_capital() && !is_part_of_date(tokens, at + small)) {
+            return small + 1;
+        }
+        if next.lower != "the" && !reading.joins(tokens, at + small) {
+            return 0;
+        }
+    }
+    0
+}
+
+fn joins(gap: &str) -> bool {
+    matches!(gap, " " | "&" | "-" | "–" | " - " | "'" | "’" | "." | "/" | "'s " | "’s ")
+}
+
+fn push_name(text: &str, tokens: &[Token<'_>], found: &mut Vec<(Range<usize>, PhraseKind)>) {
+    let (Some(first), Some(last)) = (tokens.first(), tokens.last()) else { return };
+    if tokens.len() == 1 && first.text.chars().count() == 1 {
+        return;
+    }
+    found.push((first.start..with_stop(text, last), PhraseKind::Name));
+    // What possessives join is also two names: `Germany's Angela Merkel`.
+    let mut start = 0;
+    for at in 1..tokens.len() {
+        if tokens[at].gap.len() > 1 && tokens[at].gap.ends_with("s ") {
+            found.push((tokens[start].start..tokens[at - 1].end, PhraseKind::Name));
+            start = at;
+        }
+    }
+    if start > 0 {
+        found.push((tokens[start].start..last.end, PhraseKind::Name));
+    }
+}
+
+/// The end of a word, with the full stop that shortens it.
+fn with_stop(text: &str, token: &Token<'_>) -> usize {
+    let shortened = token.text.contains('.') || is_name_abbreviation(&token.lower);
+    if shortened && text[token.end..].starts_with('.') { token.end + 1 } else { token.end }
+}

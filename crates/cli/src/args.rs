@@ -29,7 +29,7 @@ pub(crate) use filter::{ConditionArgs, FilterArgs};
 pub(crate) use graph::{ExportArgs, ExportTo, GraphArgs, GraphCommand, HowArgs};
 pub(crate) use help::{command, parse};
 pub(crate) use import::{ImportArgs, ImportCommand};
-pub(crate) use queue::{CancelArgs, ContextualizeArgs, ReEmbedArgs, ReExtractArgs, WorkArgs};
+pub(crate) use queue::{CancelArgs, ContextualizeArgs, ReEmbedArgs, ReExtractArgs, WorkArgs, WorkerArgs};
 pub(crate) use server::{KeyCommand, McpArgs, ServeArgs, UserCommand};
 
 /// Turn documents into a knowledge graph and answer questions with citations
@@ -154,6 +154,8 @@ pub(crate) enum Command {
     Cache(CacheCommand),
     /// Index everything that is queued, without adding anything
     Work(WorkArgs),
+    /// Index the queued documents of all workspaces until Ctrl-C
+    Worker(WorkerArgs),
     /// Serve the HTTP API and index added documents until Ctrl-C
     Serve(ServeArgs),
     /// Serve one client over the Model Context Protocol (MCP) on standard input and output

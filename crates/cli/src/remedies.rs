@@ -207,6 +207,12 @@ fn of_access(error: &AccessError) -> Option<&'static str> {
             }
             _ => None,
         },
+        AccessError::Missing { .. } => {
+            Some("restore the database, or create a new key with `graphloom key create NAME`")
+        }
+        AccessError::Store(_) | AccessError::Overtaken { .. } => {
+            Some("try again when the database is available")
+        }
         AccessError::Random { .. } | AccessError::Name { .. } => None,
         AccessError::Password => None,
     }

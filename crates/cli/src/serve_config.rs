@@ -23,6 +23,8 @@ pub(crate) struct ServeConfig {
     pub(crate) queue_timeout: Duration,
     /// How long the body of a request may take.
     pub(crate) body_timeout: Duration,
+    /// Workspaces that are indexed at once; 0 leaves queued documents to other processes.
+    pub(crate) workers: Option<usize>,
     /// How long the server still serves once it is asked to stop.
     pub(crate) drain: Duration,
     /// How long requests under way may take after that.
@@ -50,6 +52,7 @@ impl ServeConfig {
             trusted_proxies: trusted_proxies(settings)?,
             queue_timeout: seconds("queue_timeout_s")?,
             body_timeout: number(settings, "body_timeout_s", 1)?.map_or(Duration::MAX, Duration::from_secs),
+            workers: number(settings, "workers", 0)?,
             drain: seconds("drain_s")?,
             stop_timeout: seconds("stop_timeout_s")?,
             max_concurrent_questions: number(settings, "max_concurrent_questions", 1)?.unwrap_or(1),

@@ -81,5 +81,6 @@ pub use store::{
     SearchRequest, Snapshot, Store, StoreCounts, StoreError, VectorEntry, table,
 };
 pub use workspaces::{
-    Finding, Patience, Registration, Repairs, StoreSize, Upkeep, Worker, Workers, WorkspaceStore, Workspaces,
+    Finding, Patience, Registration, Repairs, SharedTexts, StoreSize, Upkeep, Worker, Workers,
+    WorkspaceStore, Workspaces,
 };

@@ -8,7 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde::Serialize;
 
-use crate::{Loss, RepairReport, Store, StoreError, WorkspaceId};
+use crate::{Clock, Loss, RepairReport, Store, StoreError, WorkspaceId};
 
 /// All workspaces of one folder or database.
 #[async_trait]
@@ -35,15 +35,35 @@ pub trait Workspaces: Send + Sync {
         patience: Patience,
     ) -> Result<Arc<dyn WorkspaceStore>, StoreError>;
 
+    /// The workspaces that a worker would find work in, by name: documents that nobody works on, or descriptions to write.
+    /// `None` if that is not known without opening each of them.
+    async fn with_work(&self) -> Result<Option<Vec<WorkspaceId>>, StoreError>;
+
     /// Deletes the workspace with everything in it, backups too; nothing if there is none. Stores that are open on it fail from
     /// then on.
     async fn delete(&self, workspace: &WorkspaceId) -> Result<(), StoreError>;
+
+    /// Texts that every process of this place shares; `None` if they are files of the data folder.
+    fn shared_texts(&self) -> Option<Arc<dyn SharedTexts>>;
 
     /// The processes that work on these workspaces.
     fn workers(&self) -> &dyn Workers;
 
     /// Repairs damaged workspaces; `None` if the place where they are kept repairs itself.
     fn repairs(&self) -> Option<&dyn Repairs>;
+}
+
+/// Small texts beside the workspaces, each with a version that grows with every change.
+#[async_trait]
+pub trait SharedTexts: Send + Sync {
+    /// Where they are, for people.
+    fn place(&self) -> String;
+
+    /// The version and the text of this name; `None` if there is none.
+    async fn read(&self, name: &str) -> Result<Option<(u64, String)>, StoreError>;
+
+    /// Replaces the text if it has this version, 0 for a text that does not exist; returns whether it had.
+    async fn replace(&self, name: &str, version: u64, text: &str) -> Result<bool, StoreError>;
 }
 
 /// The open store of a workspace, and its upkeep.
@@ -54,6 +74,9 @@ pub trait WorkspaceStore: Store {
 
     /// How much room it takes; `None` if that is not known at a low price.
     fn size(&self) -> Option<StoreSize>;
+
+    /// The clock that all its processes share, by which leases expire; `None` if that is the clock of this host.
+    fn clock(&self) -> Option<Arc<dyn Clock>>;
 
     /// Does what keeps the store quick and small.
     async fn maintain(&self, upkeep: Upkeep) -> Result<(), StoreError>;

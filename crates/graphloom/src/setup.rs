@@ -235,7 +235,11 @@ pub async fn estimating(config: &Config, settings: &Settings) -> Result<Engine> 
     let chat = providers.chat_models(&roles)?;
     let store = match exists(config).await? {
         true => Opened::of(&open_or_create(config, Patience::Endless).await?),
-        false => Opened { store: Arc::new(MemoryStore::new(config.workspace.clone())), bytes: None },
+        false => Opened {
+            store: Arc::new(MemoryStore::new(config.workspace.clone())),
+            bytes: None,
+            clock: Arc::new(SystemClock),
+        },
     };
     engine(config, settings, store, chat, &providers, Wording::read(config)?).await
 }
@@ -434,6 +438,7 @@ struct Opened {
     store: Arc<dyn Store>,
     /// `None` if that is not limited.
     bytes: Option<Arc<dyn Fn() -> u64 + Send + Sync>>,
+    clock: Arc<dyn Clock>,
 }
 
 impl Opened {
@@ -444,7 +449,8 @@ impl Opened {
                 Arc::new(move || store.size().map_or(0, |size| size.data + size.log));
             bytes
         });
-        Self { store: Arc::clone(store) as Arc<dyn Store>, bytes }
+        let clock = store.clock().unwrap_or_else(|| Arc::new(SystemClock));
+        Self { store: Arc::clone(store) as Arc<dyn Store>, bytes, clock }
     }
 }
 
@@ -489,12 +495,7 @@ impl Parts<'_> {
         let models =
             Models { extract, context_writer, keywords, summarize, answer, embedder, reranker: None };
         let caches = if config.query_cache { QueryCaches::default() } else { QueryCaches::off() };
-        Engine {
-            prompts: wording.prompts,
-            index,
-            caches,
-            ..Engine::new(store.store, models, Arc::new(SystemClock))
-        }
+        Engine { prompts: wording.prompts, index, caches, ..Engine::new(store.store, models, store.clock) }
     }
 }
 

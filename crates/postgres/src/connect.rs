@@ -1,9 +1,10 @@
 //! Databases: addresses, encryption, pools of connections, and the workspaces of each.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::mpsc::sync_channel;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use deadpool_postgres::{
@@ -19,12 +20,13 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use crate::error::Fault;
 use crate::session::Session;
 use crate::store::PostgresStore;
-use crate::{migrate, rows};
+use crate::{migrate, rows, workers};
 
-/// Connections of one process for snapshots, commits, and turns to change a graph.
+/// Connections of one process for snapshots, commits, turns to change a graph, and beats.
 const MAX_READERS: usize = 16;
 const MAX_WRITERS: usize = 8;
 const MAX_TURNS: usize = 8;
+const MAX_BEATS: usize = 1;
 /// How long a connection is waited for when all are in use, and how long opening one may take.
 const MAX_WAIT: Duration = Duration::from_secs(30);
 const MAX_CONNECT: Duration = Duration::from_secs(10);
@@ -55,6 +57,12 @@ pub(crate) struct Shared {
     pub(crate) readers: Pool,
     pub(crate) writers: Pool,
     pub(crate) turns: Pool,
+    /// Of workers that say that they live, whatever else is under way.
+    pub(crate) beats: Pool,
+    /// Workers that have ended or are silent, as of the latest beat.
+    silent: Mutex<BTreeSet<String>>,
+    /// Milliseconds by which the database's clock is ahead of this host's.
+    ahead_ms: AtomicI64,
 }
 
 impl Drop for Shared {
@@ -103,11 +111,14 @@ impl Database {
                 .map_err(|e| failed("preparing connections", Box::new(e)))
         };
         let (readers, writers, turns) = (pool(MAX_READERS)?, pool(MAX_WRITERS)?, pool(MAX_TURNS)?);
-        let shared = Shared { runtime: Some(runtime), name, readers, writers, turns };
+        let (beats, silent, ahead_ms) = (pool(MAX_BEATS)?, Mutex::default(), AtomicI64::new(0));
+        let shared =
+            Shared { runtime: Some(runtime), name, readers, writers, turns, beats, silent, ahead_ms };
         let database = Self { shared: Arc::new(shared) };
         let opened = Arc::clone(&database.shared);
         database.shared.wait("opening", async move {
-            opened.patiently("opening", OPENING_PATIENCE, || migrate::migrate(&opened)).await
+            opened.patiently("opening", OPENING_PATIENCE, || migrate::migrate(&opened)).await?;
+            opened.patiently("opening", OPENING_PATIENCE, || opened.read_clock()).await
         })?;
         Ok(database)
     }
@@ -156,6 +167,52 @@ impl Database {
         let missing = || StoreError::Gone { path: format!("workspace {workspace} of {}", self.shared.name) };
         let row = row.ok_or_else(missing)?;
         Ok(PostgresStore::start(Arc::clone(&self.shared), workspace, row))
+    }
+
+    /// The workspaces that a worker would find work in, by name.
+    pub async fn with_work(&self) -> Result<Vec<WorkspaceId>, StoreError> {
+        self.run("looking for work", |shared| async move { workers::with_work(&shared).await }).await
+    }
+
+    /// The version and the text of this name beside the workspaces.
+    pub(crate) async fn shared_text(&self, name: &str) -> Result<Option<(u64, String)>, StoreError> {
+        let name = name.to_owned();
+        self.run("reading a shared text", move |shared| {
+            let name = name.clone();
+            async move {
+                let client = shared.readers.get().await?;
+                let row = client
+                    .query_opt("SELECT version, body FROM shared_texts WHERE name = $1", &[&name])
+                    .await?;
+                row.map(|row| Ok((rows::number(&row, 0)?, rows::get(&row, 1)?))).transpose()
+            }
+        })
+        .await
+    }
+
+    /// Replaces it if it has this version.
+    pub(crate) async fn replace_shared_text(
+        &self,
+        name: &str,
+        version: u64,
+        text: &str,
+    ) -> Result<bool, StoreError> {
+        let (name, text, version) =
+            (name.to_owned(), text.to_owned(), i64::try_from(version).unwrap_or(i64::MAX));
+        self.run("changing a shared text", move |shared| {
+            let (name, text) = (name.clone(), text.clone());
+            async move {
+                let client = shared.writers.get().await?;
+                let sql = match version {
+                    0 => {
+                        "INSERT INTO shared_texts (name, version, body) VALUES ($1, $2::int8 + 1, $3) ON CONFLICT DO NOTHING"
+                    }
+                    _ => "UPDATE shared_texts SET version = version + 1, body = $3 WHERE name = $1 AND version = $2",
+                };
+                Ok(client.execute(sql, &[&name, &version, &text]).await? == 1)
+            }
+        })
+        .await
     }
 
     /// Deletes a workspace with everything in it; nothing if there is none. Stores of it that are open refuse commits from
@@ -218,6 +275,30 @@ impl Shared {
         }
     }
 
+    /// Workers that have ended or are silent, as of the latest beat.
+    pub(crate) fn silent(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        self.silent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Milliseconds by which the database's clock is ahead of this host's.
+    pub(crate) fn ahead_ms(&self) -> i64 {
+        self.ahead_ms.load(Ordering::Relaxed)
+    }
+
+    async fn read_clock(&self) -> Result<(), Fault> {
+        self.set_clock(&*self.writers.get().await?).await
+    }
+
+    /// Compares the clocks of the database and of this host.
+    pub(crate) async fn set_clock(&self, client: &tokio_postgres::Client) -> Result<(), Fault> {
+        let before = workers::local_ms();
+        let sql = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::int8";
+        let there: i64 = rows::get(&client.query_one(sql, &[]).await?, 0)?;
+        let here = before.midpoint(workers::local_ms());
+        self.ahead_ms.store(there.saturating_sub(here), Ordering::Relaxed);
+        Ok(())
+    }
+
     /// Runs a step on the database's threads and blocks until it is done.
     pub(crate) fn wait<T: Send + 'static>(
         &self,
@@ -233,7 +314,7 @@ impl Shared {
 
     /// Closes connections that nothing used for a minute.
     pub(crate) fn close_idle(&self) {
-        for pool in [&self.readers, &self.writers, &self.turns] {
+        for pool in [&self.readers, &self.writers, &self.turns, &self.beats] {
             pool.retain(|_, metrics| metrics.last_used() < MAX_IDLE);
         }
     }

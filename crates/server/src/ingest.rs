@@ -10,7 +10,7 @@ use graphloom_core::{
 };
 use graphloom_engine::Engine;
 use graphloom_engine::derive::{LayerKind, derive};
-use graphloom_engine::index::{self, IndexError, MissingContexts, RunReport};
+use graphloom_engine::index::{self, IndexError, MissingContexts, RunReport, StopRequest};
 use graphloom_engine::money::{Budget, NoPrice, WhenShort};
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, watch};
@@ -18,6 +18,8 @@ use tokio::sync::{Notify, watch};
 use crate::background::in_background;
 use crate::events::EventLog;
 use crate::host::OpenWorkspace;
+use crate::index_turns::IndexTurns;
+use crate::limits::Limits;
 use crate::problem::chain;
 use crate::quiet::Activity;
 use crate::reasons::Reasons;
@@ -29,11 +31,28 @@ const LONGEST_REST: Duration = Duration::from_secs(900);
 /// Maximum messages kept [LightRAG].
 const MAX_MESSAGES: usize = 1000;
 
+/// What the workers of all workspaces keep to.
+#[derive(Debug)]
+pub(crate) struct IngestLimits {
+    turns: IndexTurns,
+    slice: Duration,
+    finish: Duration,
+}
+
+impl IngestLimits {
+    pub(crate) fn of(limits: &Limits) -> Self {
+        Self { turns: IndexTurns::new(limits.workers), slice: limits.slice, finish: limits.finish }
+    }
+}
+
 /// The worker of a workspace.
 pub(crate) struct Ingest {
     /// What the next run works with; `None` if it never runs.
     opened: Mutex<Option<Arc<OpenWorkspace>>>,
     wake: Notify,
+    /// Another process queued documents, or left some.
+    found: Notify,
+    limits: Arc<IngestLimits>,
     state: Mutex<Pipeline>,
     /// Documents whose failed chunk contexts are retried after the next run.
     again: Mutex<BTreeSet<DocumentId>>,
@@ -98,6 +117,17 @@ impl Message {
             None => what,
         }
     }
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum RunEnd {
+    /// Nothing has to be retried.
+    Well,
+    /// Something has to be retried, after a pause.
+    Badly,
+    /// It gave its turn to another workspace.
+    Unfinished,
 }
 
 /// Whether there is work.
@@ -188,11 +218,12 @@ impl Ingest {
     pub(crate) fn start(
         workspace: WorkspaceId,
         opened: OpenWorkspace,
+        limits: Arc<IngestLimits>,
         activity: Arc<Activity>,
         stop: watch::Receiver<bool>,
     ) -> Arc<Self> {
         let (ending, ended) = watch::channel(false);
-        let ingest = Arc::new(Self::ending_with(ended, activity));
+        let ingest = Arc::new(Self::ending_with(ended, limits, activity));
         ingest.work_with(opened);
         let worker = Arc::clone(&ingest);
         tokio::spawn(async move {
@@ -206,7 +237,8 @@ impl Ingest {
     /// A worker that never runs.
     pub(crate) fn idle() -> Arc<Self> {
         let (_, ended) = watch::channel(true);
-        let ingest = Self::ending_with(ended, Arc::default());
+        let limits = Arc::new(IngestLimits::of(&Limits { workers: 0, ..Limits::default() }));
+        let ingest = Self::ending_with(ended, limits, Arc::default());
         ingest.lock().idle = true;
         Arc::new(ingest)
     }
@@ -216,10 +248,12 @@ impl Ingest {
         *self.opened.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(opened));
     }
 
-    fn ending_with(ended: watch::Receiver<bool>, activity: Arc<Activity>) -> Self {
+    fn ending_with(ended: watch::Receiver<bool>, limits: Arc<IngestLimits>, activity: Arc<Activity>) -> Self {
         Self {
             opened: Mutex::default(),
             wake: Notify::new(),
+            found: Notify::new(),
+            limits,
             state: Mutex::default(),
             again: Mutex::default(),
             layers: Mutex::default(),
@@ -238,6 +272,11 @@ impl Ingest {
         }
         self.wake.notify_one();
         self.events.poke();
+    }
+
+    /// Another process left work: check the queue, unless the last run failed and a pause is kept.
+    pub(crate) fn found_work(&self) {
+        self.found.notify_one();
     }
 
     /// A document was added to the queue.
@@ -358,31 +397,39 @@ impl Ingest {
         while !*stop.borrow() {
             let opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner).clone();
             let Some(opened) = opened else { return };
-            let went_well = match self.waits(&opened).await {
+            let ended = match self.waits(&opened).await {
                 Ok(Waiting::Work) => {
+                    let turn = tokio::select! {
+                        turn = self.limits.turns.take() => turn,
+                        _ = stop.wait_for(|stop| *stop) => return,
+                    };
                     if !self.begin(&opened) {
                         return;
                     }
-                    Some(Arc::clone(&self).run_apart(&workspace, &opened, &stop).await)
+                    let ended = Arc::clone(&self).run_apart(&workspace, &opened, &stop).await;
+                    drop(turn);
+                    Some(ended)
                 }
                 Ok(Waiting::Later | Waiting::Nothing) => None,
                 Err(error) => {
                     tracing::error!(%workspace, error = chain(&error), "checking the queue failed");
-                    Some(false)
+                    Some(RunEnd::Badly)
                 }
             };
-            if went_well == Some(true) {
+            if ended == Some(RunEnd::Unfinished) {
+                continue;
+            }
+            if ended == Some(RunEnd::Well) {
                 // Only to note whether anything is left; it is processed after a pause.
                 if let Err(error) = self.waits(&opened).await {
                     tracing::error!(%workspace, error = chain(&error), "checking the queue failed");
                 }
             }
-            rest = match went_well {
-                None | Some(true) => LOOK,
-                Some(false) => (rest * 2).min(LONGEST_REST),
-            };
+            let has_failed = ended == Some(RunEnd::Badly);
+            rest = if has_failed { (rest * 2).min(LONGEST_REST) } else { LOOK };
             tokio::select! {
                 () = self.wake.notified() => {}
+                () = self.found.notified(), if !has_failed => {}
                 () = tokio::time::sleep(rest) => {}
                 _ = stop.wait_for(|stop| *stop) => {}
             }
@@ -407,52 +454,76 @@ impl Ingest {
         true
     }
 
-    /// Executes a run in the background, so that its computing does not block requests; returns whether nothing has to
-    /// be retried.
+    /// Executes a run in the background, so that its computing does not block requests.
     async fn run_apart(
         self: Arc<Self>,
         workspace: &WorkspaceId,
         opened: &Arc<OpenWorkspace>,
         stop: &watch::Receiver<bool>,
-    ) -> bool {
-        let (workspace, opened, mut stop) = (workspace.clone(), Arc::clone(opened), stop.clone());
+    ) -> RunEnd {
+        let request = StopRequest::default();
+        let mut asked = OpenWorkspace::clone(opened);
+        asked.indexing.index.stop = request.clone();
+        let (workspace, stop) = (workspace.clone(), stop.clone());
         let (runtime, worker) = (Handle::current(), Arc::clone(&self));
         let run = in_background(move || {
             runtime.block_on(async {
                 // Dropping a run leaves nothing half-written.
                 tokio::select! {
-                    went_well = worker.run(&workspace, &opened) => went_well,
-                    _ = stop.wait_for(|stop| *stop) => true,
+                    ended = worker.run(&workspace, &asked) => ended,
+                    () = worker.ask_to_stop(request, stop) => RunEnd::Well,
                 }
             })
         });
-        let went_well = run.await;
+        let ended = run.await;
         self.lock().busy = false;
         self.activity.note();
         self.events.poke();
-        went_well.unwrap_or_else(|error| {
+        ended.unwrap_or_else(|error| {
             tracing::error!(%error, "indexing panicked");
             self.events.run_failed("indexing panicked; see the server's log".to_owned());
-            false
+            RunEnd::Badly
         })
     }
 
-    /// Executes a run; returns whether nothing has to be retried.
-    async fn run(&self, workspace: &WorkspaceId, opened: &OpenWorkspace) -> bool {
+    /// Asks a run to end when the process stops, or when other workspaces have waited for the length of a slice. Returns when
+    /// the process stops and the run has not ended in time.
+    async fn ask_to_stop(&self, request: StopRequest, mut stop: watch::Receiver<bool>) {
+        let IngestLimits { turns, slice, finish } = &*self.limits;
+        loop {
+            tokio::select! {
+                _ = stop.wait_for(|stop| *stop) => break,
+                () = tokio::time::sleep(*slice) => if turns.is_wanted() {
+                    request.make();
+                },
+            }
+        }
+        request.make();
+        tokio::time::sleep(*finish).await;
+    }
+
+    /// Executes a run.
+    async fn run(&self, workspace: &WorkspaceId, opened: &OpenWorkspace) -> RunEnd {
         let show = |progress| {
             self.count(&progress);
             self.events.add(&progress);
             self.lock().show(progress);
         };
-        let outcome = match index::run(&opened.indexing, &show, opened.gone.as_ref()).await {
+        let indexed = match self.limits.turns.leaves_queues() {
+            true => Ok(RunReport::default()),
+            false => index::run(&opened.indexing, &show, opened.gone.as_ref()).await,
+        };
+        let outcome = match indexed {
             // A pause applies to everything that is queued.
-            Ok(report) if !report.paused => match self.contextualize(opened, &show).await {
-                Ok(()) => {
-                    self.derive_wanted(opened, &show).await;
-                    Ok(report)
+            Ok(report) if !report.paused && !report.stopped => {
+                match self.contextualize(opened, &show).await {
+                    Ok(()) => {
+                        self.derive_wanted(opened, &show).await;
+                        Ok(report)
+                    }
+                    Err(error) => Err(error),
                 }
-                Err(error) => Err(error),
-            },
+            }
             outcome => outcome,
         };
         let (store, runtime) = (Arc::clone(&opened.store), Handle::current());
@@ -468,6 +539,12 @@ impl Ingest {
             }
         }
         match outcome {
+            Ok(report) if report.stopped => {
+                let finished = report.finished;
+                self.lock().say(format!("indexing was interrupted: {finished} documents in the graph"));
+                tracing::debug!(%workspace, finished, "indexing was asked to stop");
+                RunEnd::Unfinished
+            }
             Ok(report) => {
                 let (said, went_well) = (end_of(&report), !report.is_partial());
                 if report.is_mostly_empty() {
@@ -479,14 +556,14 @@ impl Ingest {
                     false => tracing::warn!(%workspace, said, "indexing is incomplete and will be retried"),
                 }
                 self.lock().say(said);
-                went_well
+                if went_well { RunEnd::Well } else { RunEnd::Badly }
             }
             Err(error) => {
                 let reason = chain(&error);
                 tracing::warn!(%workspace, error = reason, "indexing failed and will be retried");
                 self.events.run_failed(reason.clone());
                 self.lock().say_why("indexing stopped".to_owned(), reason);
-                false
+                RunEnd::Badly
             }
         }
     }
@@ -584,12 +661,17 @@ impl Ingest {
             return Ok(Waiting::Later);
         }
         let is_asked_for = !self.again().is_empty() || !self.layers().wanted.is_empty();
-        if is_asked_for || !snapshot.claimable_jobs(engine.clock.now(), 1).await?.is_empty() {
+        let leaves_queue = self.limits.turns.leaves_queues();
+        if is_asked_for || !leaves_queue && !snapshot.claimable_jobs(engine.clock.now(), 1).await?.is_empty()
+        {
             return Ok(Waiting::Work);
         }
         // Leases of a killed process are void even before they expire.
         let left = index::queued(snapshot.as_ref()).await?;
         let is_queued = !left.is_empty();
+        if leaves_queue {
+            return Ok(if is_queued { Waiting::Later } else { Waiting::Nothing });
+        }
         let jobs = snapshot.jobs(&left).await?;
         let is_left = jobs.into_iter().flatten().any(|job| {
             job.state.is_open()

@@ -23,6 +23,7 @@ mod events;
 mod file_name;
 mod guard;
 mod host;
+mod index_turns;
 mod ingest;
 mod input;
 mod keeping;
@@ -56,12 +57,12 @@ mod vectors;
 mod wrapped;
 
 pub use access::{
-    Access, AccessError, AccessFile, Grant, KeyRecord, MIN_PASSWORD_CHARS, NewKey, Right, UserRecord,
-    random_password,
+    Access, AccessError, AccessFile, AccessStore, Grant, KeyRecord, MIN_PASSWORD_CHARS, NewKey, Right,
+    UserRecord, random_password,
 };
 pub use host::{Host, HostError, IfMissing, OpenWorkspace, Pauses};
 pub use limits::Limits;
 pub use mcp::{McpConfig, McpError, serve_mcp};
 pub use openapi::document as openapi;
 pub use origin::{Network, NotANetwork};
-pub use serve::{ServeError, Server, ServerConfig};
+pub use serve::{Routes, ServeError, Server, ServerConfig};

@@ -38,6 +38,12 @@ pub struct Limits {
     pub body: Duration,
     /// Window in which a body must deliver at least 8 KiB or end.
     pub body_window: Duration,
+    /// Maximum workspaces indexed at once; 0 leaves queued documents to other processes.
+    pub workers: usize,
+    /// How long the indexing of one workspace may take while others wait for their turn.
+    pub slice: Duration,
+    /// How long indexing may finish model calls in flight after a stop request.
+    pub finish: Duration,
     /// How long the server keeps serving after a stop request while it reports not ready.
     pub drain: Duration,
     /// How long running requests may take after that. Unfinished streams then end with an error.
@@ -75,6 +81,9 @@ impl Default for Limits {
             head: Duration::from_secs(10),
             body: Duration::from_secs(120),
             body_window: Duration::from_secs(10),
+            workers: 256,
+            slice: Duration::from_secs(10),
+            finish: Duration::ZERO,
             drain: Duration::ZERO,
             stop: Duration::from_secs(10),
         }

@@ -33,6 +33,12 @@ use crate::unread::watch as watch_body;
 
 /// Pause after accepting a connection failed, for example because no file handles were left.
 const ACCEPT_REST: Duration = Duration::from_millis(100);
+/// How often to read keys and users that are in a database.
+const REFRESH_ACCESS: Duration = Duration::from_secs(1);
+/// How often to look for workspaces in which documents wait.
+const FIND_WORK: Duration = Duration::from_secs(1);
+/// The same where every workspace has to be opened for it.
+const FIND_WORKSPACES: Duration = Duration::from_secs(30);
 /// Time for ended streams to send their final value.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
@@ -49,8 +55,19 @@ pub struct ServerConfig {
     pub cors_origins: Vec<String>,
     /// Proxies whose forwarded client addresses are trusted.
     pub trusted_proxies: Vec<Network>,
+    /// The routes to serve.
+    pub routes: Routes,
     /// Limits on concurrent work.
     pub limits: Limits,
+}
+
+/// Which routes a server has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Routes {
+    /// All; the workspace of requests that name none is created if it does not exist.
+    All,
+    /// Health and metrics, for a process that only indexes.
+    Health,
 }
 
 /// Why the server cannot start.
@@ -83,6 +100,7 @@ pub struct Server {
     listener: TcpListener,
     address: SocketAddr,
     app: App,
+    routes: Routes,
     phases: Phases,
 }
 
@@ -98,7 +116,8 @@ impl Server {
     ///
     /// Rejects an address that other machines can reach if there are no keys or users.
     pub async fn bind(config: ServerConfig, host: Arc<dyn Host>) -> Result<Self, ServeError> {
-        let ServerConfig { address, data_dir, workspace, cors_origins, trusted_proxies, limits } = config;
+        let ServerConfig { address, data_dir, workspace, cors_origins, trusted_proxies, routes, limits } =
+            config;
         let ((drain, draining), (stop, stopping), (cut, cutting)) =
             (watch::channel(false), watch::channel(false), watch::channel(false));
         let app = App::new(Parts {
@@ -115,13 +134,16 @@ impl Server {
             stop: stopping,
             cut: cutting,
         });
+        app.access.refresh().await?;
         if app.access.read()?.is_empty() && !address.ip().is_loopback() {
             return Err(ServeError::Open { address: address.ip() });
         }
         let bind = |source| ServeError::Bind { address, source };
         let listener = TcpListener::bind(address).await.map_err(bind)?;
         let address = listener.local_addr().map_err(bind)?;
-        if let Err(problem) = app.spaces.get(&workspace, IfMissing::Create).await {
+        if routes == Routes::All
+            && let Err(problem) = app.spaces.get(&workspace, IfMissing::Create).await
+        {
             // A damaged store must not keep other workspaces from being served; a configuration error is reported
             // now.
             if !app.spaces.is_store_unusable(&workspace) {
@@ -130,7 +152,7 @@ impl Server {
             }
             tracing::error!(%workspace, error = problem.words(), "a workspace is not served");
         }
-        Ok(Self { listener, address, app, phases: Phases { drain, stop, cut } })
+        Ok(Self { listener, address, app, routes, phases: Phases { drain, stop, cut } })
     }
 
     /// The address the server listens on.
@@ -147,12 +169,15 @@ impl Server {
     /// After that it accepts nothing new, gives running requests time to finish, and stops the workers between two
     /// commits. Streams that are unfinished by then end with an error.
     pub async fn run(self, stop: impl Future<Output = ()>) {
-        let Self { listener, app, phases, .. } = self;
-        let router = routes::router(&app);
+        let Self { listener, app, routes, phases, .. } = self;
+        let router = match routes {
+            Routes::All => routes::router(&app),
+            Routes::Health => routes::health_router(&app),
+        };
         let graceful = GracefulShutdown::new();
         let connections = Arc::new(Semaphore::new(app.limits.connections.max(1)));
-        let opening = app.clone();
-        tokio::spawn(async move { opening.spaces.open_all().await });
+        tokio::spawn(refresh_access(app.clone(), phases.stop.subscribe()));
+        tokio::spawn(find_work(app.clone(), routes, phases.stop.subscribe()));
         let (watched, stopping) = (app.clone(), phases.stop.subscribe());
         // What was opened at the start counts too.
         app.activity.note();
@@ -199,6 +224,48 @@ impl Server {
             // Anything still running ends with the process.
             let _ = tokio::time::timeout(LAST_WORDS, ended).await;
         }
+    }
+}
+
+/// Learns of keys that other servers create or revoke, until the server stops.
+async fn refresh_access(app: App, mut stop: watch::Receiver<bool>) {
+    let refreshing = async {
+        loop {
+            tokio::time::sleep(REFRESH_ACCESS).await;
+            if let Err(error) = app.access.refresh().await {
+                tracing::warn!(
+                    error = chain(&error),
+                    "reading keys and users failed; those known before are used"
+                );
+            }
+        }
+    };
+    tokio::select! {
+        () = refreshing => {}
+        _ = stop.wait_for(|stop| *stop) => {}
+    }
+}
+
+/// Opens workspaces in which documents wait, until the server stops.
+async fn find_work(app: App, routes: Routes, mut stop: watch::Receiver<bool>) {
+    if app.limits.workers == 0 {
+        return app.spaces.open_all().await;
+    }
+    let finding = async {
+        loop {
+            let is_known = app.spaces.open_with_work().await;
+            // Where it is not known, every workspace is open now and looks for itself. New ones come with requests.
+            let rest = match (is_known, routes) {
+                (true, _) => FIND_WORK,
+                (false, Routes::Health) => FIND_WORKSPACES,
+                (false, Routes::All) => return,
+            };
+            tokio::time::sleep(rest).await;
+        }
+    };
+    tokio::select! {
+        () = finding => {}
+        _ = stop.wait_for(|stop| *stop) => {}
     }
 }
 

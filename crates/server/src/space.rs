@@ -12,7 +12,7 @@ use tokio::sync::{OnceCell, Semaphore, watch};
 
 use crate::app::Indexing;
 use crate::host::{Host, HostError, IfMissing, OpenWorkspace, Pauses};
-use crate::ingest::Ingest;
+use crate::ingest::{Ingest, IngestLimits};
 use crate::limits::Limits;
 use crate::metrics::{LastRead, Metrics, counted};
 use crate::problem::Problem;
@@ -126,6 +126,7 @@ pub(crate) struct Spaces {
     most: usize,
     idle: Duration,
     indexing: Indexing,
+    turns: Arc<IngestLimits>,
     watched: LiveState,
     stop: watch::Receiver<bool>,
     /// Held while a workspace whose embedder changed is opened again.
@@ -152,7 +153,8 @@ impl Spaces {
         let (open, unopened) = (Mutex::default(), Mutex::default());
         let (most, idle) = (limits.workspaces, limits.idle);
         let reopening = tokio::sync::Mutex::default();
-        Self { host, open, unopened, most, idle, indexing, watched, stop, reopening }
+        let turns = Arc::new(IngestLimits::of(limits));
+        Self { host, open, unopened, most, idle, indexing, turns, watched, stop, reopening }
     }
 
     /// Returns the workspace, opening it if necessary.
@@ -305,6 +307,31 @@ impl Spaces {
         }
     }
 
+    /// Opens the workspaces in which documents wait, and has them indexed; returns whether it is known which they are. If
+    /// not, opens all.
+    pub(crate) async fn open_with_work(&self) -> bool {
+        let found = match self.host.with_work().await {
+            Ok(Some(found)) => found,
+            Ok(None) => {
+                self.open_all().await;
+                return false;
+            }
+            Err(error) => {
+                tracing::warn!(%error, "looking for queued documents failed");
+                return true;
+            }
+        };
+        for workspace in found {
+            match self.get(&workspace, IfMissing::Leave).await {
+                Ok(space) => space.ingest.found_work(),
+                Err(problem) => {
+                    tracing::debug!(%workspace, error = problem.words(), "its queued documents wait");
+                }
+            }
+        }
+        true
+    }
+
     /// Waits until all workers have ended.
     pub(crate) async fn stopped(&self) {
         for space in self.opened() {
@@ -334,9 +361,13 @@ impl Spaces {
                 ingest.wake();
                 ingest
             }
-            (None, Indexing::On) => {
-                Ingest::start(id.clone(), opened, Arc::clone(&self.watched.activity), self.stop.clone())
-            }
+            (None, Indexing::On) => Ingest::start(
+                id.clone(),
+                opened,
+                Arc::clone(&self.turns),
+                Arc::clone(&self.watched.activity),
+                self.stop.clone(),
+            ),
             (_, Indexing::Off) => Ingest::idle(),
         };
         Arc::new(Space {

@@ -30,7 +30,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ),
     ("Ask", &["ask", "search", "suggest"]),
     ("Graph", &["graph", "claims", "communities", "tree", "derive", "export"]),
-    ("Serve", &["serve", "mcp", "key", "user"]),
+    ("Serve", &["serve", "worker", "mcp", "key", "user"]),
     ("Evaluate", &["eval"]),
     (
         "Operate",

@@ -1,5 +1,7 @@
 //! Arguments of the commands that work on the queue.
 
+use std::net::SocketAddr;
+
 use clap::Args;
 use graphloom_core::TrackId;
 use graphloom_engine::money::Limit;
@@ -10,6 +12,21 @@ use super::BuildArgs;
 pub(crate) struct WorkArgs {
     #[command(flatten)]
     pub(crate) building: BuildArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Run it on any number of hosts beside `graphloom serve --workers 0`, with the same --store and the same models. Documents are \
+claimed one host at a time; those of a worker that dies go to others after 15 seconds. Workspaces take turns of 10 seconds \
+if more than --workers have documents queued. Ctrl-C or SIGTERM stops it: calls in flight are finished and \
+stored for up to stop_timeout_s seconds.")]
+pub(crate) struct WorkerArgs {
+    /// Workspaces indexed at the same time [default: 4]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) workers: Option<u64>,
+    /// Serve /livez, /readyz and /metrics at this address, such as 0.0.0.0:9622 [default: a free port of 127.0.0.1]
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub(crate) metrics: Option<SocketAddr>,
 }
 
 #[derive(Debug, Args)]

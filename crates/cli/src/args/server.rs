@@ -23,6 +23,9 @@ pub(crate) struct ServeArgs {
     /// Trust the client address that the proxy at this address or network forwards, such as 10.0.0.0/8; repeatable
     #[arg(long = "trusted-proxy", value_name = "NETWORK")]
     pub(crate) trusted_proxies: Vec<String>,
+    /// Workspaces indexed at the same time; 0 leaves queued documents to `graphloom worker` [default: 256]
+    #[arg(long, value_name = "N")]
+    pub(crate) workers: Option<u64>,
     /// Seconds to keep serving after a stop request while /readyz returns 503, so that load balancers notice
     /// [default: 0]
     #[arg(long, value_name = "SECONDS")]

@@ -52,8 +52,9 @@ impl Finding {
 /// Prints one line per test; exits with 1 if one fails.
 pub(crate) async fn run(app: &App) -> anyhow::Result<Exit> {
     let mut findings = vec![configuration(app)];
-    findings
-        .extend(app.settings.key_warnings.iter().map(|warning| Finding::new("key", Verdict::Warn, warning)));
+    findings.extend(
+        app.settings.address_warnings.iter().map(|warning| Finding::new("key", Verdict::Warn, warning)),
+    );
     findings.extend(wording(app));
     findings.push(Finding::of("data folder", writable(&app.config.data_dir)));
     let (workspace, space) = workspace(app).await;

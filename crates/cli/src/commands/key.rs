@@ -3,7 +3,8 @@
 use std::io::Read;
 
 use anyhow::Context;
-use graphloom_server::{AccessFile, Grant, KeyRecord, UserRecord, random_password};
+use graphloom::stores::workspaces;
+use graphloom_server::{Access, AccessStore, Grant, KeyRecord, UserRecord, random_password};
 use serde_json::{Value, json};
 
 use super::App;
@@ -16,12 +17,12 @@ use crate::wire;
 const MAX_INPUT: u64 = 4096;
 
 /// Creates, lists or revokes keys.
-pub(crate) fn run(app: &App, command: &KeyCommand) -> anyhow::Result<Exit> {
-    let file = AccessFile::of(&app.config.data_dir);
+pub(crate) async fn run(app: &App, command: &KeyCommand) -> anyhow::Result<Exit> {
+    let access = access_of(app).await?;
     let output = &app.output;
     match command {
         KeyCommand::Create { name, grant } => {
-            let key = file.change(|access| access.create_key(name, grant.grant(), wire::now()))?;
+            let key = access.change(|access| access.create_key(name, grant.grant(), wire::now())).await?;
             if output.json {
                 output.json(&key)?;
             } else {
@@ -34,7 +35,7 @@ pub(crate) fn run(app: &App, command: &KeyCommand) -> anyhow::Result<Exit> {
             }
         }
         KeyCommand::List => {
-            let access = file.read()?;
+            let access = access.read()?;
             if output.json {
                 output.json(&access.keys.iter().map(key_json).collect::<Vec<_>>())?;
             } else {
@@ -51,7 +52,7 @@ pub(crate) fn run(app: &App, command: &KeyCommand) -> anyhow::Result<Exit> {
             }
         }
         KeyCommand::Revoke { reference } => {
-            let revoked = file.change(|access| access.revoke_key(reference, wire::now()))?;
+            let revoked = access.change(|access| access.revoke_key(reference, wire::now())).await?;
             if output.json {
                 output.json(&json!({ "revoked": revoked }))?;
             } else {
@@ -63,19 +64,20 @@ pub(crate) fn run(app: &App, command: &KeyCommand) -> anyhow::Result<Exit> {
 }
 
 /// Creates, lists or removes users.
-pub(crate) fn users(app: &App, command: &UserCommand) -> anyhow::Result<Exit> {
-    let file = AccessFile::of(&app.config.data_dir);
+pub(crate) async fn users(app: &App, command: &UserCommand) -> anyhow::Result<Exit> {
+    let access = access_of(app).await?;
     let output = &app.output;
     match command {
         UserCommand::Add { name, grant, password_stdin } => {
             let password = if *password_stdin { given()? } else { random_password()? };
-            let grant = file.change(|access| {
+            let put = |access: &mut Access| {
                 // Setting a new password must not widen the permissions.
                 let held = access.users.iter().find(|user| user.name == *name).map(|user| user.grant.clone());
                 let grant = grant.over(held.as_ref());
                 access.put_user(name, &password, grant.clone(), wire::now())?;
                 Ok(grant)
-            })?;
+            };
+            let grant = access.change(put).await?;
             let shown = (!password_stdin).then_some(&password);
             if output.json {
                 output.json(&json!({ "user": name, "password": shown, "grant": grant }))?;
@@ -87,7 +89,7 @@ pub(crate) fn users(app: &App, command: &UserCommand) -> anyhow::Result<Exit> {
             }
         }
         UserCommand::List => {
-            let access = file.read()?;
+            let access = access.read()?;
             if output.json {
                 output.json(&access.users.iter().map(user_json).collect::<Vec<_>>())?;
             } else {
@@ -97,7 +99,7 @@ pub(crate) fn users(app: &App, command: &UserCommand) -> anyhow::Result<Exit> {
             }
         }
         UserCommand::Remove { name } => {
-            file.change(|access| access.remove_user(name))?;
+            access.change(|access| access.remove_user(name)).await?;
             if output.json {
                 output.json(&json!({ "removed": name }))?;
             } else {
@@ -106,6 +108,13 @@ pub(crate) fn users(app: &App, command: &UserCommand) -> anyhow::Result<Exit> {
         }
     }
     Ok(Exit::Done)
+}
+
+/// Keys and users, where the workspaces are.
+async fn access_of(app: &App) -> anyhow::Result<AccessStore> {
+    let access = AccessStore::of(workspaces(&app.config)?.shared_texts(), &app.config.data_dir);
+    access.refresh().await?;
+    Ok(access)
 }
 
 /// The first line of standard input.

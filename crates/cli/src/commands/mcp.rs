@@ -15,7 +15,7 @@ use crate::wire::serving::ServingHost;
 pub(crate) async fn run(app: &App, args: &McpArgs) -> anyhow::Result<Exit> {
     let config = &app.config;
     let interrupt = Interrupt::listen()?;
-    let host = Arc::new(ServingHost::new(app, wire::register_server(config).await?));
+    let host = Arc::new(ServingHost::new(app, wire::register_server(config).await?)?);
     let mcp_config = McpConfig {
         data_dir: config.data_dir.clone(),
         workspace: config.workspace.clone(),

@@ -43,6 +43,7 @@ mod track;
 mod tree;
 mod watch;
 mod work;
+mod worker;
 
 use std::collections::BTreeMap;
 
@@ -138,7 +139,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
         graphloom::reading::answer()?;
         return Ok(Exit::Done);
     }
-    let serves = matches!(cli.command, Command::Serve(_) | Command::Mcp(_));
+    let serves = matches!(cli.command, Command::Serve(_) | Command::Mcp(_) | Command::Worker(_));
     #[cfg_attr(not(feature = "otel"), expect(unused_mut, reason = "traces add one"))]
     let mut told = vec![log(&cli.global, layers::set(&environment, "GRAPHLOOM_LOG"), serves)];
     #[cfg(feature = "otel")]
@@ -162,7 +163,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
         output.note(format_args!("warning: {warning}"));
     }
     // Shown even with --quiet: a sent key cannot be taken back.
-    for warning in &settings.key_warnings {
+    for warning in &settings.address_warnings {
         output.warn(format_args!("warning: {warning}"));
     }
     let program = std::env::current_exe().context("finding this program")?;
@@ -202,10 +203,11 @@ async fn dispatch(app: &App, command: &Command) -> anyhow::Result<Exit> {
         Command::Retry(args) => retry::run(app, args).await,
         Command::Cache(command) => cache::run(app, command).await,
         Command::Work(args) => work::run(app, args).await,
+        Command::Worker(args) => worker::run(app, args).await,
         Command::Serve(_) => serve::run(app).await,
         Command::Mcp(args) => mcp::run(app, args).await,
-        Command::Key(command) => key::run(app, command),
-        Command::User(command) => key::users(app, command),
+        Command::Key(command) => key::run(app, command).await,
+        Command::User(command) => key::users(app, command).await,
         Command::Cancel(args) => cancel::run(app, args).await,
         Command::Pause => pause::pause(app).await,
         Command::Resume => pause::resume(app).await,
@@ -249,8 +251,11 @@ fn flags(global: &Global, command: &Command) -> Vec<(String, String, String)> {
             ("port", "--port", args.port.map(|port| port.to_string())),
             ("cors_origins", "--cors-origin", origins),
             ("trusted_proxies", "--trusted-proxy", proxies),
+            ("workers", "--workers", args.workers.map(|workers| workers.to_string())),
             ("drain_s", "--drain", args.drain.map(|seconds| seconds.to_string())),
         ]
+    } else if let Command::Worker(args) = command {
+        vec![("workers", "--workers", args.workers.map(|workers| workers.to_string()))]
     } else {
         Vec::new()
     };
@@ -287,6 +292,7 @@ fn building(command: &Command) -> Option<&BuildArgs> {
         | Command::Pause
         | Command::Resume
         | Command::Serve(_)
+        | Command::Worker(_)
         | Command::Mcp(_)
         | Command::Key(_)
         | Command::User(_)

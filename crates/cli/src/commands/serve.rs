@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use graphloom::stores::workspaces;
 use graphloom_core::{Role, WorkspaceId};
-use graphloom_server::{Limits, Server, ServerConfig};
+use graphloom_server::{Limits, Routes, Server, ServerConfig};
 use serde_json::json;
 
 use super::App;
@@ -19,19 +19,21 @@ use crate::wire::serving::ServingHost;
 pub(crate) async fn run(app: &App) -> anyhow::Result<Exit> {
     let config = &app.config;
     let interrupt = Interrupt::listen()?;
-    let host = Arc::new(ServingHost::new(app, wire::register_server(config).await?));
+    let host = Arc::new(ServingHost::new(app, wire::register_server(config).await?)?);
     let server_config = ServerConfig {
         address: SocketAddr::new(app.serve.host, app.serve.port),
         data_dir: config.data_dir.clone(),
         workspace: config.workspace.clone(),
         cors_origins: app.serve.cors_origins.clone(),
         trusted_proxies: app.serve.trusted_proxies.clone(),
+        routes: Routes::All,
         limits: Limits {
             questions: app.serve.max_concurrent_questions,
             rate_of_caller: app.serve.rate_limit,
             rate_of_stranger: app.serve.rate_limit_unknown,
             turn: app.serve.queue_timeout,
             body: app.serve.body_timeout,
+            workers: app.serve.workers.unwrap_or(Limits::default().workers),
             drain: app.serve.drain,
             stop: app.serve.stop_timeout,
             ..Limits::default()

@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use graphloom::setup::{self, Engines, OwnModels, embeds_by_service, gone};
 use graphloom::stores::workspaces;
-use graphloom_core::{Patience, Worker, WorkspaceId};
+use graphloom_core::{Patience, SharedTexts, Worker, WorkspaceId};
 use graphloom_engine::index::{Source, SourceText};
 use graphloom_engine::readers::ParseLimits;
 use graphloom_providers::http::ServiceNotice;
@@ -22,12 +22,14 @@ const WRITE_PATIENCE: Duration = Duration::from_secs(30);
 pub(crate) struct ServingHost {
     app: App,
     worker: Arc<dyn Worker>,
+    shared_texts: Option<Arc<dyn SharedTexts>>,
 }
 
 impl ServingHost {
     /// - `worker`: this process; its runs hold leases under this name.
-    pub(crate) fn new(app: &App, worker: Arc<dyn Worker>) -> Self {
-        Self { app: app.clone(), worker }
+    pub(crate) fn new(app: &App, worker: Arc<dyn Worker>) -> anyhow::Result<Self> {
+        let shared_texts = workspaces(&app.config)?.shared_texts();
+        Ok(Self { app: app.clone(), worker, shared_texts })
     }
 
     /// The app of a workspace.
@@ -81,6 +83,15 @@ impl Host for ServingHost {
     async fn workspaces(&self) -> Result<Vec<WorkspaceId>, HostError> {
         let listed = async { anyhow::Ok(workspaces(&self.app.config)?.list().await?) };
         listed.await.map_err(|error| said(&error))
+    }
+
+    fn shared_texts(&self) -> Option<Arc<dyn SharedTexts>> {
+        self.shared_texts.clone()
+    }
+
+    async fn with_work(&self) -> Result<Option<Vec<WorkspaceId>>, HostError> {
+        let found = async { anyhow::Ok(workspaces(&self.app.config)?.with_work().await?) };
+        found.await.map_err(|error| said(&error))
     }
 
     async fn open(

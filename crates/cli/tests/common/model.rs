@@ -8,6 +8,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -58,6 +59,8 @@ struct State {
     answer: String,
     /// What to say before the records of an extraction.
     preamble: String,
+    /// How long it takes to answer.
+    delay: Duration,
     /// Tokens that every call is said to cost: sent, of them cached, received; 10, 0 and 5 where unset.
     tokens: Option<[u64; 3]>,
 }
@@ -128,6 +131,19 @@ impl ScriptedModel {
         self.change(|state| state.tokens = Some(tokens));
     }
 
+    /// Takes this long for every answer.
+    pub(crate) fn answer_after(&self, delay: Duration) {
+        self.change(|state| state.delay = delay);
+    }
+
+    /// Waits until so many extraction prompts were asked, counting repetitions.
+    pub(crate) fn wait_until_asked(&self, count: usize) {
+        let mut state = self.shared.state.lock().expect("not poisoned");
+        while state.asked.values().sum::<usize>() < count {
+            state = self.shared.changed.wait(state).expect("not poisoned");
+        }
+    }
+
     /// How often each extraction prompt was asked.
     pub(crate) fn asked(&self) -> BTreeMap<String, usize> {
         self.shared.state.lock().expect("not poisoned").asked.clone()
@@ -152,11 +168,12 @@ impl ScriptedModel {
         if !self.admit(&prompt, is_extraction) {
             return Ok(());
         }
-        let (refuse, answer, preamble, [sent, cached, received]) = {
+        let (delay, refuse, answer, preamble, [sent, cached, received]) = {
             let state = self.shared.state.lock().expect("not poisoned");
             let tokens = state.tokens.unwrap_or([10, 0, 5]);
-            (state.refuse.clone(), state.answer.clone(), state.preamble.clone(), tokens)
+            (state.delay, state.refuse.clone(), state.answer.clone(), state.preamble.clone(), tokens)
         };
+        thread::sleep(delay);
         if refuse.is_some_and(|part| prompt.contains(&part)) {
             return respond(
                 &mut stream,
@@ -200,6 +217,7 @@ impl ScriptedModel {
         *state.anything.entry(prompt.to_owned()).or_default() += 1;
         if count {
             *state.asked.entry(prompt.to_owned()).or_default() += 1;
+            self.shared.changed.notify_all();
         }
         match state.allowed.as_mut() {
             None => return true,

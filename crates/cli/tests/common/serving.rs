@@ -37,21 +37,7 @@ impl Serving {
 
     /// The status and the body of the answer.
     pub(crate) fn send(&self, method: &str, path: &str, key: &str, body: &Value) -> (u16, String) {
-        let mut stream = TcpStream::connect(&self.address).expect("connected");
-        stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
-        let body = body.to_string();
-        let request = format!(
-            "{method} {path} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\nx-api-key: {key}\r\n\
-             content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
-            self.address,
-            body.len()
-        );
-        stream.write_all(request.as_bytes()).expect("sent");
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).expect("an answer");
-        let status = answer.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
-        let body = answer.split_once("\r\n\r\n").map(|(_, body)| body.to_owned()).unwrap_or_default();
-        (status, body)
+        send(&self.address, method, path, key, body)
     }
 
     pub(crate) fn ok(&self, method: &str, path: &str, key: &str, body: &Value) -> Value {
@@ -67,6 +53,23 @@ impl Serving {
         assert!(killed.success());
         assert_eq!(self.child.wait().expect("it ends").code(), Some(0));
     }
+}
+
+/// Sends a request to the server at an address; the status and the body of the answer.
+pub(crate) fn send(address: &str, method: &str, path: &str, key: &str, body: &Value) -> (u16, String) {
+    let mut stream = TcpStream::connect(address).expect("connected");
+    stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+    let (body, mut answer) = (body.to_string(), String::new());
+    let request = format!(
+        "{method} {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\nx-api-key: {key}\r\n\
+         content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    stream.write_all(request.as_bytes()).expect("sent");
+    stream.read_to_string(&mut answer).expect("an answer");
+    let status = answer.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
+    let body = answer.split_once("\r\n\r\n").map(|(_, body)| body.to_owned()).unwrap_or_default();
+    (status, body)
 }
 
 impl Drop for Serving {

@@ -270,7 +270,8 @@ impl Run<'_> {
                 if snapshot.graph_revision() > held.graph {
                     return Err(Stop::Overtaken);
                 }
-                self.derived.paused |= snapshot.queue().await?.is_paused();
+                self.derived.paused |=
+                    snapshot.queue().await?.is_paused() || self.engine.index.stop.is_made();
                 if self.derived.paused || self.derived.over_budget.is_some() {
                     return Ok(());
                 }

@@ -21,6 +21,7 @@ mod work;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use graphloom_core::{DocumentId, DocumentStatus, Format, ModelError, StoreError};
 
@@ -85,9 +86,28 @@ pub struct IndexConfig {
     pub lease_ms: u64,
     /// Unique name of this worker.
     pub worker: String,
+    /// Asks runs to end soon.
+    pub stop: StopRequest,
     /// The models and settings of this engine, which the workspace keeps and is built with from its first document on;
     /// `None` stores and compares none.
     pub settings: Option<BuildSettings>,
+}
+
+/// Asks a [`run`] to end soon: it claims nothing more and starts no further call; what is under way is finished and stored.
+/// Clones are the same request.
+#[derive(Debug, Clone, Default)]
+pub struct StopRequest(Arc<AtomicBool>);
+
+impl StopRequest {
+    /// Makes the request. It cannot be taken back.
+    pub fn make(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the request was made.
+    pub fn is_made(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
 }
 
 /// One thing to index: its name, bytes and metadata.
@@ -170,6 +190,9 @@ pub struct RunReport {
     pub cancelled: u32,
     /// Whether the queue was paused; queued documents wait for the next run after it is resumed.
     pub paused: bool,
+    /// Whether the run was [asked to end](StopRequest); what is queued waits for the next run.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub stopped: bool,
     /// What was spent when the first call did not fit the budget; what waits for it is left to the next run.
     pub over_budget: Option<String>,
 }
@@ -222,6 +245,7 @@ impl Default for IndexConfig {
             quota: Quota::default(),
             lease_ms: 600_000,
             worker: "worker".to_owned(),
+            stop: StopRequest::default(),
             settings: None,
         }
     }

@@ -35,6 +35,11 @@ pub(super) async fn settle(engine: &Engine, progress: ProgressSink<'_>) -> Resul
     let mut settled = SettleOutcome::default();
     let mut tried = 0;
     for group in stale.chunks(engine.index.max_concurrent_calls.max(1)) {
+        if engine.index.stop.is_made() {
+            settled.unfinished += total - tried;
+            settled.reason.get_or_insert_with(|| "the run was asked to end".to_owned());
+            break;
+        }
         if engine.store.snapshot().await?.queue().await?.is_paused() {
             settled.paused = true;
             settled.unfinished += total - tried;

@@ -193,6 +193,11 @@ pub const KEYS: &[Key] = &[
         Some("120"),
         "seconds to receive a request body; for a file upload five times as many",
     ),
+    key(
+        "workers",
+        None,
+        "maximum workspaces that the server or a worker indexes at once; 0 leaves queued documents to workers",
+    ),
     key("drain_s", Some("0"), "seconds the server keeps serving after a stop request"),
     key("stop_timeout_s", Some("10"), "seconds that running requests may then still take"),
     key("max_pause_s", Some("900"), "seconds that indexing waits for a model service that is down"),

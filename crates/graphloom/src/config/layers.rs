@@ -93,9 +93,9 @@ pub struct Settings {
     values: BTreeMap<&'static str, Setting>,
     /// Problems that are not errors, such as an unknown variable.
     pub warnings: Vec<String>,
-    /// Warnings about API keys of the user that would be sent to an address set by the current folder. Always
-    /// shown.
-    pub key_warnings: Vec<String>,
+    /// Warnings about API keys and documents of the user that would be sent to an address set by the current folder.
+    /// Always shown.
+    pub address_warnings: Vec<String>,
     /// The configuration file of the current folder, if it was read without being named.
     project_file: Option<PathBuf>,
     /// The project folder, if it is above the current folder.

@@ -191,14 +191,25 @@ impl fmt::Debug for Secret {
 /// Reads and checks the configuration.
 pub fn load(surroundings: &Surroundings) -> Result<(Config, Settings)> {
     let mut settings = layers::read(surroundings)?;
-    settings.key_warnings = key_warnings(&settings);
+    settings.address_warnings = address_warnings(&settings);
     Ok((check(&settings, surroundings)?, settings))
 }
 
-/// Warnings for API keys of the user that would be sent to an address set by the current folder. A cloned
-/// repository could steal keys that way. Addresses on this machine are harmless.
-fn key_warnings(settings: &Settings) -> Vec<String> {
+/// Warnings for API keys and documents of the user that would be sent to an address set by the current folder. A cloned
+/// repository could steal them that way. Addresses on this machine are harmless.
+fn address_warnings(settings: &Settings) -> Vec<String> {
     let mut warnings = Vec::new();
+    if let Some(store) = settings.get("store")
+        && settings.is_of_project(store)
+        && !is_database_here(&store.value)
+    {
+        warnings.push(format!(
+            "what you add would be stored in the database at {}, an address set by this folder ({}); if you trust it, set \
+             GRAPHLOOM_STORE in the environment, otherwise remove it from the folder",
+            host_of(&store.value),
+            store.origin
+        ));
+    }
     for service in Service::ALL {
         let Some(key) = service.secret_key().and_then(|key| settings.get(key)) else { continue };
         let Some(address) = settings.get(service.address_key()) else { continue };
@@ -232,6 +243,12 @@ fn is_loopback(address: &str) -> bool {
         None => host.split(':').next().unwrap_or_default(),
     };
     name == "localhost" || name.parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback())
+}
+
+/// Whether the address of a database names this machine alone. It can name several hosts, also in its options.
+fn is_database_here(address: &str) -> bool {
+    let options = address.split_once('?').map_or("", |(_, options)| options);
+    is_loopback(address) && !host_of(address).contains(',') && !options.contains("host")
 }
 
 /// What addresses of databases begin with.
@@ -589,7 +606,7 @@ mod tests {
     }
 
     /// The warnings about keys with these lines in `.env`, this `graphloom.toml` and these variables.
-    fn check_key_warnings(dot_env: &str, file: &str, variables: &[(&str, &str)]) -> Vec<String> {
+    fn check_address_warnings(dot_env: &str, file: &str, variables: &[(&str, &str)]) -> Vec<String> {
         let folder = tempfile::tempdir().expect("a folder");
         std::fs::write(folder.path().join(".env"), dot_env).expect("written");
         std::fs::write(folder.path().join(layers::PROJECT_FILE), file).expect("written");
@@ -599,13 +616,13 @@ mod tests {
             current_dir: folder.path().to_owned(),
             ..Surroundings::default()
         };
-        load(&around).expect("valid").1.key_warnings
+        load(&around).expect("valid").1.address_warnings
     }
 
     #[test]
     fn a_key_of_the_user_that_would_go_where_the_folder_says_is_warned_about() {
         let key = ("OPENAI_API_KEY", "sk-very-secret");
-        let warned = check_key_warnings("OPENAI_BASE_URL=https://me:pw@elsewhere.example/v1", "", &[key]);
+        let warned = check_address_warnings("OPENAI_BASE_URL=https://me:pw@elsewhere.example/v1", "", &[key]);
         assert_eq!(warned.len(), 1);
         for part in
             ["openai", "elsewhere.example", ".env OPENAI_BASE_URL", "GRAPHLOOM_BASE_URL", "OPENAI_API_KEY"]
@@ -614,27 +631,52 @@ mod tests {
         }
         assert!(!warned[0].contains("sk-very-secret") && !warned[0].contains("pw"));
         let file = "anthropic_base_url = \"https://elsewhere.example\"";
-        assert_eq!(check_key_warnings("", file, &[("ANTHROPIC_API_KEY", "k")]).len(), 1);
+        assert_eq!(check_address_warnings("", file, &[("ANTHROPIC_API_KEY", "k")]).len(), 1);
         assert_eq!(
-            check_key_warnings("", "base_url = \"http://localhost.elsewhere.example\"", &[key]).len(),
+            check_address_warnings("", "base_url = \"http://localhost.elsewhere.example\"", &[key]).len(),
             1
         );
         assert_eq!(
-            check_key_warnings("", "base_url = \"http://localhost@elsewhere.example\"", &[key]).len(),
+            check_address_warnings("", "base_url = \"http://localhost@elsewhere.example\"", &[key]).len(),
             1
         );
+    }
+
+    #[test]
+    fn a_database_that_the_folder_names_is_warned_about_without_its_password() {
+        let url = |address: &str| format!("store = \"postgres://ada:secret@{address}/x\"");
+        for elsewhere in ["db.example", "localhost,db.example", "localhost.db.example"] {
+            let warned = check_address_warnings("", &url(elsewhere), &[]);
+            assert_eq!(warned.len(), 1, "{elsewhere}");
+            assert!(warned[0].contains("GRAPHLOOM_STORE") && warned[0].contains(elsewhere), "{warned:?}");
+            assert!(!warned[0].contains("secret"), "{warned:?}");
+        }
+        let option = "store = \"postgres://localhost/x?hostaddr=203.0.113.9\"";
+        assert_eq!(check_address_warnings("", option, &[]).len(), 1);
+        assert!(check_address_warnings("", &url("127.0.0.1:5432"), &[]).is_empty(), "this machine");
+        let chosen = ("GRAPHLOOM_STORE", "postgres://db.example/x");
+        assert!(check_address_warnings("", &url("db.example"), &[chosen]).is_empty(), "chosen");
     }
 
     #[test]
     fn an_address_that_the_user_chose_or_that_takes_nothing_away_is_not_warned_about() {
         let (key, elsewhere) = (("OPENAI_API_KEY", "k"), "https://elsewhere.example/v1");
         let file = format!("base_url = {elsewhere:?}");
-        assert!(check_key_warnings("", &file, &[]).is_empty(), "no key");
-        assert!(check_key_warnings("", &file, &[("ANTHROPIC_API_KEY", "k")]).is_empty(), "another's key");
-        assert!(check_key_warnings("OPENAI_API_KEY=theirs", &file, &[]).is_empty(), "the folder's own key");
-        assert!(check_key_warnings("", &file, &[key, ("OPENAI_BASE_URL", elsewhere)]).is_empty(), "chosen");
+        assert!(check_address_warnings("", &file, &[]).is_empty(), "no key");
+        assert!(check_address_warnings("", &file, &[("ANTHROPIC_API_KEY", "k")]).is_empty(), "another's key");
+        assert!(
+            check_address_warnings("OPENAI_API_KEY=theirs", &file, &[]).is_empty(),
+            "the folder's own key"
+        );
+        assert!(
+            check_address_warnings("", &file, &[key, ("OPENAI_BASE_URL", elsewhere)]).is_empty(),
+            "chosen"
+        );
         for local in ["http://localhost:8000/v1", "http://127.0.0.1:8000", "http://[::1]:8000/v1"] {
-            assert!(check_key_warnings("", &format!("base_url = {local:?}"), &[key]).is_empty(), "{local}");
+            assert!(
+                check_address_warnings("", &format!("base_url = {local:?}"), &[key]).is_empty(),
+                "{local}"
+            );
         }
     }
 }

@@ -134,12 +134,14 @@ async fn put_jobs(session: &Session, batch: &Batch) -> Result<(), Fault> {
     let open: Vec<bool> = jobs.values().map(|job| job.state.is_open()).collect();
     let until = |job: &graphloom_core::Job| job.lease.as_ref().map(|lease| lease.expires_at.0 as i64);
     let leases: Vec<Option<i64>> = jobs.values().map(|job| until(job)).collect();
+    let owner = |job: &graphloom_core::Job| job.lease.as_ref().map(|lease| lease.owner.clone());
+    let owners: Vec<Option<String>> = jobs.values().map(|job| owner(job)).collect();
     let created: Vec<i64> = jobs.values().map(|job| job.created_at.0 as i64).collect();
     let bodies = jobs.values().map(rows::body).collect::<Result<Vec<_>, _>>()?;
-    let sql = "INSERT INTO jobs SELECT $1, * FROM unnest($2::text[], $3::bool[], $4::int8[], $5::int8[], $6::text[]) \
-        ON CONFLICT (workspace_id, document) DO UPDATE SET is_open = EXCLUDED.is_open, \
-            lease_until = EXCLUDED.lease_until, created_at = EXCLUDED.created_at, body = EXCLUDED.body";
-    session.run(sql, &[&ids, &open, &leases, &created, &bodies]).await?;
+    let sql = "INSERT INTO jobs SELECT $1, * FROM unnest($2::text[], $3::bool[], $4::int8[], $5::int8[], $6::text[], $7::text[]) \
+        ON CONFLICT (workspace_id, document) DO UPDATE SET is_open = EXCLUDED.is_open, lease_until = EXCLUDED.lease_until, \
+            created_at = EXCLUDED.created_at, body = EXCLUDED.body, lease_owner = EXCLUDED.lease_owner";
+    session.run(sql, &[&ids, &open, &leases, &created, &bodies, &owners]).await?;
     Ok(())
 }
 

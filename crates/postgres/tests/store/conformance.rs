@@ -1,7 +1,7 @@
 //! The suite of every store, and the same hash as the embedded store's.
 
 use graphloom_core::{Batch, ItemKind, Store, WorkspaceId, write_dump};
-use graphloom_postgres::testing::{TestDatabase, new_workspace};
+use graphloom_postgres::testing::{Release, TestDatabase, new_workspace};
 use graphloom_postgres::{Database, PostgresStore};
 use graphloom_storage::conformance::{block_on, sample};
 use graphloom_storage::sqlite::SqliteStore;
@@ -20,13 +20,27 @@ impl Drop for Guard {
 }
 
 fn open() -> (PostgresStore, Guard) {
-    let server = TestDatabase::shared();
+    open_on(Release::Newest)
+}
+
+fn open_on(release: Release) -> (PostgresStore, Guard) {
+    let server = TestDatabase::shared_of(release);
     let (database, workspace) = (server.open(), new_workspace());
     let store = block_on(database.open_or_create(workspace.clone())).expect("a new store");
     (store, Guard { database, workspace, _server: server })
 }
 
 graphloom_storage::conformance_tests!(open);
+
+mod on_the_oldest_release {
+    use super::*;
+
+    fn open() -> (PostgresStore, Guard) {
+        open_on(Release::Oldest)
+    }
+
+    graphloom_storage::conformance_tests!(open);
+}
 
 mod as_workspaces {
     use std::sync::Arc;

@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
+use graphloom_core::StoreError;
+
 use super::Access;
 
 /// Name of the file in the data folder.
@@ -37,6 +39,21 @@ pub enum AccessError {
         /// The file.
         path: String,
     },
+    /// Keys or users existed in the database, but are missing, or nothing is known of them yet.
+    #[error("the keys and users in {place} are missing")]
+    Missing {
+        /// The database.
+        place: String,
+    },
+    /// The database with keys and users cannot be read or changed.
+    #[error("keys and users in the database")]
+    Store(#[from] StoreError),
+    /// Other processes kept changing keys and users.
+    #[error("other processes kept changing keys and users in {place}")]
+    Overtaken {
+        /// The database.
+        place: String,
+    },
     /// The system provides no random bytes, or they cannot be used.
     #[error("generating a secret: {what}")]
     Random {
@@ -66,6 +83,13 @@ pub enum AccessError {
         /// The name.
         name: String,
     },
+}
+
+impl AccessError {
+    /// A text with keys and users that is none.
+    pub(super) fn unreadable(path: String, error: serde_json::Error) -> Self {
+        Self::File { operation: "reading keys and users in", path, source: error.into() }
+    }
 }
 
 /// Keys and users of a data folder.

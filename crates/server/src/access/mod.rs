@@ -1,4 +1,4 @@
-//! Access control: keys, users and login tokens, in one file of the data folder.
+//! Access control: keys, users and login tokens, in one file of the data folder or in the database.
 //!
 //! Secrets are random, shown once and stored as hashes. The file is read again whenever it changes, so a revoked
 //! key is rejected immediately, whichever process revoked it.
@@ -6,6 +6,7 @@
 mod file;
 mod key;
 mod password;
+mod shared;
 mod throttle;
 mod token;
 
@@ -18,6 +19,7 @@ use serde::{Deserialize, Serialize};
 pub use file::{AccessError, AccessFile};
 pub use key::{KeyRecord, NewKey};
 pub use password::{MIN_PASSWORD_CHARS, UserRecord, random_password};
+pub use shared::AccessStore;
 pub(crate) use throttle::Throttle;
 pub(crate) use token::guest_token;
 

@@ -70,8 +70,17 @@ pub(crate) fn path_of(path: &str) -> Option<&'static str> {
 
 /// All routes with their guards.
 pub(crate) fn router(app: &App) -> Router {
+    router_of(app, ROUTES.iter().copied())
+}
+
+/// The routes about the process itself.
+pub(crate) fn health_router(app: &App) -> Router {
+    router_of(app, health::ROUTES.iter())
+}
+
+fn router_of(app: &App, routes: impl Iterator<Item = &'static Route>) -> Router {
     let mut router = Router::new();
-    for route in ROUTES.iter().copied() {
+    for route in routes {
         let guarded = (route.mount)().route_layer(from_fn_with_state((app.clone(), route), guard));
         router = router.route(route.path, guarded);
     }

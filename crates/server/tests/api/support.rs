@@ -18,7 +18,7 @@ use graphloom_engine::readers::ParseLimits;
 use graphloom_engine::{Engine, Models};
 use graphloom_providers::builtin::BuiltinEmbedder;
 use graphloom_server::{
-    AccessFile, Grant, Host, HostError, IfMissing, Limits, OpenWorkspace, Right, Server, ServerConfig,
+    AccessFile, Grant, Host, HostError, IfMissing, Limits, OpenWorkspace, Right, Routes, Server, ServerConfig,
 };
 use graphloom_storage::memory::MemoryStore;
 use serde_json::Value;
@@ -50,6 +50,14 @@ impl Default for MemoryHost {
 impl Host for MemoryHost {
     async fn workspaces(&self) -> Result<Vec<WorkspaceId>, HostError> {
         Ok(self.stores.lock().expect("a lock").keys().cloned().collect())
+    }
+
+    fn shared_texts(&self) -> Option<Arc<dyn graphloom_core::SharedTexts>> {
+        None
+    }
+
+    async fn with_work(&self) -> Result<Option<Vec<WorkspaceId>>, HostError> {
+        Ok(None)
     }
 
     async fn open(
@@ -177,6 +185,7 @@ pub(crate) fn config(folder: &Path, limits: Limits) -> ServerConfig {
         workspace: WorkspaceId::default(),
         cors_origins: Vec::new(),
         trusted_proxies: Vec::new(),
+        routes: Routes::All,
         limits,
     }
 }

@@ -1,6 +1,8 @@
 //! Cases of the port behind which workspaces are kept.
 
-use graphloom_core::{Batch, Patience, Registration, Upkeep, WorkspaceId, Workspaces};
+use graphloom_core::{
+    Batch, Job, Lease, Patience, QueueState, Registration, Timestamp, Upkeep, WorkspaceId, Workspaces,
+};
 
 use super::sample;
 
@@ -17,6 +19,7 @@ macro_rules! workspaces_conformance_tests {
             settings_are_read_without_opening,
             upkeep_changes_no_content,
             a_worker_has_a_name_of_its_own_while_it_runs,
+            workspaces_with_work_are_those_with_documents_that_nobody_works_on,
         );
     };
     ($open:expr; $($case:ident),* $(,)?) => {
@@ -135,4 +138,42 @@ pub async fn a_worker_has_a_name_of_its_own_while_it_runs(workspaces: &dyn Works
     one.try_again().expect("registered already");
     drop(one);
     assert!(workers.is_gone(&name) && !workers.is_gone(other.name()));
+}
+
+/// Case.
+pub async fn workspaces_with_work_are_those_with_documents_that_nobody_works_on(
+    workspaces: &dyn Workspaces,
+    prefix: &str,
+) {
+    let [queued, leased, paused, done] =
+        ["queued", "leased", "paused", "done"].map(|name| named(prefix, name));
+    let worker = workspaces.workers().register(Registration::Required).await.expect("registered");
+    fill(workspaces, &done).await;
+    for name in [&queued, &leased, &paused] {
+        let store = workspaces.open(name, Patience::Endless).await.expect("it opens");
+        let new = sample::document("a", "Ada met Bob");
+        let now = store.clock().map_or(Timestamp(0), |clock| clock.now());
+        let expires_at = Timestamp(now.0 + 60_000);
+        let lease = (name == &leased).then(|| Lease { owner: worker.name().to_owned(), expires_at });
+        let job = Job { lease, ..sample::job(&new.document.id, 1) };
+        let set_queue = (name == &paused).then_some(QueueState::Paused { since: now });
+        store
+            .commit(Batch { put_documents: vec![new], put_jobs: vec![job], set_queue, ..Batch::default() })
+            .await
+            .expect("committed");
+    }
+    let with_work = || async {
+        let mut found = workspaces.with_work().await.expect("an answer")?;
+        found.retain(|name| name.as_str().starts_with(prefix));
+        Some(found)
+    };
+    assert!(with_work().await.is_none_or(|found| found == [queued.clone()]));
+    drop(worker);
+    assert!(
+        with_work().await.is_none_or(|found| found == [leased.clone(), queued.clone()]),
+        "its worker has ended"
+    );
+    for name in [queued, leased, paused, done] {
+        workspaces.delete(&name).await.expect("deleted");
+    }
 }

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use graphloom_core::{
-    Batch, CacheKind, Call, Chunk, ChunkContext, ChunkId, Claim, ContentHash, Conversation, ConversationId,
+    Batch, CacheKind, Call, Chunk, ChunkContext, ChunkId, Claim, Clock, ContentHash, Conversation, ConversationId,
     Decision, DecisionId, Document, DocumentId, EmbeddingSpec, Entity, EntityKey, Exchange, Extraction,
     ExtractionKey, Fact, Finding, GraphKey, GraphTurn, ItemKind, Job, Layer, LayerName, LayerNode, Mention,
     NodeKey, QueueState, Relation, RelationKey, Renewal, Revision, Snapshot, Store, StoreError, StoreSize,
@@ -69,6 +69,10 @@ impl WorkspaceStore for MemoryStore {
     }
 
     fn size(&self) -> Option<StoreSize> {
+        None
+    }
+
+    fn clock(&self) -> Option<Arc<dyn Clock>> {
         None
     }
 

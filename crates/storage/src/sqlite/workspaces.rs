@@ -10,8 +10,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use futures::channel::oneshot;
 use graphloom_core::{
-    Batch, Finding, GraphTurn, Loss, Patience, RepairReport, Repairs, Revision, Snapshot, Store, StoreError,
-    StoreSize, Upkeep, Workers, WorkspaceId, WorkspaceStore, Workspaces,
+    Batch, Clock, Finding, GraphTurn, Loss, Patience, RepairReport, Repairs, Revision, SharedTexts, Snapshot,
+    Store, StoreError, StoreSize, Upkeep, Workers, WorkspaceId, WorkspaceStore, Workspaces,
 };
 
 use super::error::backend;
@@ -63,9 +63,17 @@ impl Workspaces for FileWorkspaces {
         Ok(Arc::new(FileStore(Arc::new(apart("opening a workspace", open).await?))))
     }
 
+    async fn with_work(&self) -> Result<Option<Vec<WorkspaceId>>, StoreError> {
+        Ok(None)
+    }
+
     async fn delete(&self, workspace: &WorkspaceId) -> Result<(), StoreError> {
         let (folder, workspace) = (self.folder.clone(), workspace.clone());
         apart("deleting a workspace", move || delete(&folder, &workspace)).await
+    }
+
+    fn shared_texts(&self) -> Option<Arc<dyn SharedTexts>> {
+        None
     }
 
     fn workers(&self) -> &dyn Workers {
@@ -118,6 +126,10 @@ impl WorkspaceStore for FileStore {
         let path = &self.0.shared.path;
         let bytes = |path: &Path| std::fs::metadata(path).map_or(0, |metadata| metadata.len());
         Some(StoreSize { data: bytes(path), log: bytes(&place::beside(path, "-wal")) })
+    }
+
+    fn clock(&self) -> Option<Arc<dyn Clock>> {
+        None
     }
 
     async fn maintain(&self, upkeep: Upkeep) -> Result<(), StoreError> {

@@ -32,6 +32,9 @@ pub(in super::super) async fn release_leases(
 impl Run<'_> {
     /// Claims the next jobs; `None` when there are none left to take.
     pub(super) async fn claim(&self) -> Result<Option<Vec<Job>>, IndexError> {
+        if self.engine.index.stop.is_made() {
+            self.asked_to_stop();
+        }
         if self.is_stopping() {
             return Ok(None);
         }
@@ -72,6 +75,9 @@ impl Run<'_> {
 
     /// Why nothing more may be asked about a document under this claim, where that is so.
     pub(in super::super) async fn halt(&self, claimed: &Job) -> Result<Option<Stop>, StoreError> {
+        if self.engine.index.stop.is_made() {
+            return Ok(Some(Stop::Asked));
+        }
         let snapshot = self.engine.store.snapshot().await?;
         if snapshot.queue().await?.is_paused() {
             return Ok(Some(Stop::Paused));

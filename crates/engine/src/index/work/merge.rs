@@ -126,6 +126,10 @@ impl Run<'_> {
                 self.paused();
                 Ok(())
             }
+            Err(Stop::Asked) => {
+                self.asked_to_stop();
+                Ok(())
+            }
             Err(Stop::Later(_) | Stop::Failed(_) | Stop::OverBudget(_) | Stop::Lost) => {
                 for document in documents {
                     Box::pin(self.merge_whole(vec![document])).await?;

@@ -82,12 +82,12 @@ async fn derive_layers(
     report: &mut RunReport,
 ) -> Result<(), IndexError> {
     for kind in &engine.index.layers {
-        if report.paused || report.over_budget.is_some() {
+        if report.paused || report.stopped || report.over_budget.is_some() {
             break;
         }
         match derive(engine, kind.deriver(), progress, gone).await {
             Ok(derived) => {
-                report.paused |= derived.paused;
+                report.paused |= derived.paused && !engine.index.stop.is_made();
                 report.over_budget.clone_from(&derived.over_budget);
                 report.derived.push(derived);
             }
@@ -178,6 +178,7 @@ impl<'a> Run<'a> {
         outcome?;
         let settled = settle(engine, self.progress).await?;
         let mut report = self.report.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        report.stopped |= engine.index.stop.is_made();
         report.paused |= settled.paused;
         (report.stale, report.stale_reason) = (settled.unfinished, settled.reason);
         report.over_budget = report.over_budget.or(settled.over_budget);

@@ -27,9 +27,13 @@ impl Run<'_> {
         self.count(|report| report.paused = true);
     }
 
-    /// Whether no more jobs are claimed: the budget is used up, or the queue was paused.
+    pub(super) fn asked_to_stop(&self) {
+        self.count(|report| report.stopped = true);
+    }
+
+    /// Whether no more jobs are claimed: the budget is used up, the queue was paused, or the run was asked to end.
     pub(in super::super) fn is_stopping(&self) -> bool {
-        self.report.lock().is_ok_and(|report| report.over_budget.is_some() || report.paused)
+        self.report.lock().is_ok_and(|report| report.over_budget.is_some() || report.paused || report.stopped)
     }
 
     /// Counts the extractions of chunks, and those in which nothing was named. What was left out on purpose is no fault.

@@ -19,6 +19,8 @@ pub(in super::super) enum Stop {
     OverBudget(String),
     /// The queue was paused; a run after it is resumed continues.
     Paused,
+    /// The run was asked to end; the next one goes on.
+    Asked,
     /// The whole run ends.
     Fatal(IndexError),
 }
@@ -58,6 +60,7 @@ impl Run<'_> {
         match stop {
             Stop::Lost => self.lost(document).await?,
             Stop::Paused => self.paused(),
+            Stop::Asked => self.asked_to_stop(),
             Stop::Later(reason) => self.stopped(document, reason),
             Stop::Failed(reason) => self.fail(job, document, reason).await?,
             Stop::OverBudget(what) => self.over_budget(what),

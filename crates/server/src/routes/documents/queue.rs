@@ -145,8 +145,9 @@ async fn pipeline_status(
     let snapshot = space.indexing.store.snapshot().await?;
     let (paused, empty_extractions) =
         (snapshot.queue().await?.is_paused(), snapshot.empty_extractions().await?);
+    let is_indexed_elsewhere = !snapshot.leased_jobs().await?.is_empty();
     Ok(axum::Json(PipelineStatus {
-        busy: pipeline.busy,
+        busy: pipeline.busy || is_indexed_elsewhere,
         job_name: "indexing",
         job_start: pipeline.started_at.map(graphloom_core::Timestamp::to_iso),
         docs: pipeline.documents,

@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::Response;
 use bytes::Bytes;
-use graphloom_core::{DocumentId, Snapshot, StatusKind, StoreError, TrackId, statuses_of};
+use graphloom_core::{DocumentId, Revision, Snapshot, StatusKind, StoreError, TrackId, statuses_of};
 use graphloom_engine::derive::LayerKind;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -26,6 +27,8 @@ use crate::reasons::Reasons;
 use crate::space::Space;
 use crate::turns::Turn;
 
+/// How often to look for what other processes did.
+const GLANCE: Duration = Duration::from_secs(1);
 /// Reconnect delay for clients, in milliseconds.
 const RETRY_MS: u64 = 3000;
 
@@ -46,7 +49,7 @@ pub(super) enum Target {
 #[serde(untagged)]
 #[allow(dead_code, reason = "describes events that are written as they arrive")]
 pub(super) enum JobEvent {
-    /// `state`, first and after `missed`: the current state. `accepted`, `queued`, `removed`, `advanced`,
+    /// `state`, first, after `missed`, and when another process changed it: the current state. `accepted`, `queued`, `removed`, `advanced`,
     /// `chunk_failed`, `chunk_damaged`, `chunk_without_context`, `finished`, `settled`, `cancelled`, `failed`,
     /// `run_failed`, `paused`, `resumed`, `derived`, `derive_ended`: what happened.
     Happened(BTreeMap<String, Value>),
@@ -107,6 +110,10 @@ pub(super) struct Feed {
     changed: watch::Receiver<u64>,
     stop: watch::Receiver<bool>,
     next_beat: Instant,
+    /// When to look next for what other processes did.
+    next_glance: Instant,
+    /// The revision of the store at the last state sent.
+    shown: Revision,
     reasons: Reasons,
     _turn: Option<Arc<Turn>>,
 }
@@ -138,6 +145,8 @@ impl Feed {
             changed,
             stop,
             next_beat: Instant::now() + HEARTBEAT,
+            next_glance: Instant::now() + GLANCE,
+            shown: Revision::default(),
             reasons: Reasons::for_caller(&admitted),
             _turn: admitted.turn,
         };
@@ -212,17 +221,42 @@ impl Feed {
         if *self.stop.borrow() {
             return self.finish(End::of("stopped"));
         }
-        tokio::select! {
+        let glances = tokio::select! {
             // The sender is part of the workspace, which is held, so this cannot fail.
-            _ = self.changed.changed() => self.look |= self.space.ingest.events.last() == self.seen,
-            _ = self.stop.wait_for(|stop| *stop) => {}
-            // Other processes may work on the same jobs, so the store is checked too.
+            _ = self.changed.changed() => {
+                self.look |= self.space.ingest.events.last() == self.seen;
+                false
+            }
+            _ = self.stop.wait_for(|stop| *stop) => false,
+            // Other processes may work on the same jobs.
+            () = tokio::time::sleep_until(self.next_glance) => true,
             () = tokio::time::sleep_until(self.next_beat) => {
                 self.next_beat = Instant::now() + HEARTBEAT;
                 self.look = true;
                 self.ready.push_back(Bytes::from_static(b": still here\n\n"));
+                false
+            }
+        };
+        if glances {
+            self.glance().await;
+        }
+    }
+
+    /// Sends the state if other processes changed it. What this process does is sent as events.
+    async fn glance(&mut self) {
+        let began = Instant::now();
+        if !self.space.ingest.is_busy() {
+            match self.space.indexing.store.snapshot().await {
+                Ok(snapshot) if snapshot.revision() != self.shown => {
+                    self.look = true;
+                    self.say_state().await;
+                }
+                Ok(_) => {}
+                Err(error) => return self.broken(&error),
             }
         }
+        // Counting takes time in proportion to the workspace.
+        self.next_glance = Instant::now() + GLANCE.max(began.elapsed() * 10);
     }
 
     /// Why the stream is complete; `None` if more can come.
@@ -334,18 +368,21 @@ impl Feed {
 
     async fn say_state(&mut self) {
         let state = match self.state().await {
-            Ok(state) => state,
+            Ok((revision, state)) => {
+                self.shown = revision;
+                state
+            }
             Err(error) => return self.broken(&error),
         };
         let id = self.space.ingest.events.id(self.seen);
         self.ready.push_back(frame(&id, "state", &state));
     }
 
-    async fn state(&self) -> Result<Value, StoreError> {
+    async fn state(&self) -> Result<(Revision, Value), StoreError> {
         let snapshot = self.space.indexing.store.snapshot().await?;
         let snapshot = snapshot.as_ref();
         let paused = snapshot.queue().await?.is_paused();
-        let busy = self.space.ingest.pipeline().busy;
+        let busy = self.space.ingest.is_busy() || !snapshot.leased_jobs().await?.is_empty();
         let counts: BTreeMap<StatusKind, u64> = match documents_of(snapshot, &self.target).await? {
             None => snapshot.status_counts().await?,
             Some(ids) => {
@@ -365,7 +402,7 @@ impl Feed {
         if let Target::One(id) = &self.target {
             state["job"] = json!(item_of(snapshot, id, self.reasons).await?);
         }
-        Ok(state)
+        Ok((snapshot.revision(), state))
     }
 
     async fn read_followed(&self) -> Result<Option<BTreeSet<DocumentId>>, StoreError> {

@@ -1,0 +1,246 @@
+//! Any number of servers and workers share one database: nothing is lost, nothing waits forever, nothing is paid for again.
+
+#![cfg(unix)]
+
+mod common;
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use common::Graphloom;
+use common::model::{ScriptedModel, with_things};
+use common::serving::{Serving, send};
+use graphloom_postgres::testing::{Server, TestDatabase, new_workspace, postgres_folder};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// How long a test waits for what must come.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// A worker as a process of a host of its own; killed where it is not stopped.
+struct Host {
+    graphloom: Graphloom,
+    child: Child,
+    address: String,
+}
+
+impl Host {
+    fn start(graphloom: Graphloom, arguments: &[&str]) -> Self {
+        let (child, address) = worker(&graphloom, arguments);
+        Self { graphloom, child, address }
+    }
+
+    /// Ends it as a crash would; the host starts a new one.
+    fn kill_and_restart(&mut self, arguments: &[&str]) {
+        self.child.kill().expect("killed");
+        self.child.wait().expect("ended");
+        (self.child, self.address) = worker(&self.graphloom, arguments);
+    }
+
+    fn terminate(&mut self) -> Option<i32> {
+        let pid = self.child.id().to_string();
+        let told = std::process::Command::new("kill").args(["-TERM", &pid]).status().expect("kill runs");
+        assert!(told.success());
+        self.child.wait().expect("it ends").code()
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn worker(graphloom: &Graphloom, arguments: &[&str]) -> (Child, String) {
+    let arguments: Vec<&str> = ["--json", "worker"].iter().chain(arguments).copied().collect();
+    let mut child =
+        graphloom.command(&arguments).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it runs");
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().expect("a pipe")).read_line(&mut line).expect("a line");
+    let said: Value = serde_json::from_str(&line).expect("JSON");
+    assert_eq!(said["event"], "working");
+    (child, said["url"].as_str().and_then(|url| url.strip_prefix("http://")).expect("an address").to_owned())
+}
+
+fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let until = Instant::now() + PATIENCE;
+    while !is_so() {
+        assert!(Instant::now() < until, "{what}");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+/// A folder for a server that runs as another user.
+fn folder() -> TempDir {
+    std::fs::create_dir_all(postgres_folder()).expect("a folder");
+    let folder = TempDir::new_in(postgres_folder()).expect("a folder");
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(folder.path(), open).expect("readable");
+    folder
+}
+
+#[test]
+fn workers_that_are_killed_and_a_database_that_crashes_lose_nothing_and_pay_for_nothing_again() {
+    const DOCUMENTS: usize = 90;
+    const CALLS: usize = 2;
+    const AT_ONCE: usize = 2;
+    let folder = folder();
+    let mut database = Server::start(folder.path(), &[]);
+    let url = database.url();
+    let model = ScriptedModel::start();
+    model.answer_after(Duration::from_millis(30));
+    let workspaces = ["one", "two", "three"];
+    let names: Vec<String> = (0..DOCUMENTS).map(|number| format!("Thing{number}")).collect();
+    let of_workspace = |place: usize| names.iter().map(String::as_str).skip(place).step_by(workspaces.len());
+    let calls = CALLS.to_string();
+    let machine = |names: &[&str]| {
+        let machine = with_things(&model, names);
+        machine.with("GRAPHLOOM_STORE", &url).with("GRAPHLOOM_MAX_CONCURRENT_CALLS", &calls)
+    };
+    let queued: Vec<Graphloom> = (0..workspaces.len())
+        .map(|place| {
+            machine(&of_workspace(place).collect::<Vec<_>>()).with("GRAPHLOOM_WORKSPACE", workspaces[place])
+        })
+        .collect();
+    for graphloom in &queued {
+        graphloom.ok(&["add", "docs", "--no-wait"]);
+    }
+    let arguments = ["--workers", &AT_ONCE.to_string()];
+    let mut hosts: Vec<Host> = (0..4).map(|_| Host::start(machine(&[]), &arguments)).collect();
+    let (mut kills, mut chosen) = (0, 7usize);
+    for step in 1..=6 {
+        model.wait_until_asked(step * DOCUMENTS / 8);
+        chosen = chosen.wrapping_mul(1_103_515_245).wrapping_add(12_345);
+        hosts[(chosen >> 16) % 4].kill_and_restart(&arguments);
+        kills += 1;
+        if step % 3 == 0 {
+            database.crash_and_restart();
+        }
+    }
+    let is_done = |graphloom: &Graphloom| {
+        graphloom.json(&["status"])["by_status"]["ready"] == json!(DOCUMENTS / workspaces.len())
+    };
+    wait_until("documents are stuck", || queued.iter().all(&is_done));
+    for host in &mut hosts {
+        assert_eq!(host.terminate(), Some(0));
+    }
+    let asked = model.asked();
+    assert_eq!(asked.len(), DOCUMENTS, "every document was read");
+    let again: usize = asked.values().map(|times| times - 1).sum();
+    assert!(again <= kills * CALLS * AT_ONCE, "{again} calls were paid for again after {kills} kills");
+    for (place, graphloom) in queued.iter().enumerate() {
+        let here = with_things(&model, &of_workspace(place).collect::<Vec<_>>());
+        here.ok(&["add", "docs"]);
+        assert_eq!(graphloom.hash(), here.hash(), "the state is that of a file");
+        graphloom.run(&["check"]).exits(0).says("no contradictions");
+    }
+}
+
+#[test]
+fn a_worker_that_is_asked_to_stop_stores_the_answers_it_waits_for() {
+    let database = TestDatabase::shared();
+    let (model, workspace) = (ScriptedModel::start(), new_workspace());
+    let queued = with_things(&model, &["ThingA", "ThingB", "ThingC", "ThingD"])
+        .with("GRAPHLOOM_STORE", &database.url)
+        .with("GRAPHLOOM_WORKSPACE", workspace.as_str());
+    queued.ok(&["add", "docs", "--no-wait"]);
+    model.answer_after(Duration::from_millis(700));
+    let mut host = Host::start(with_things(&model, &[]).with("GRAPHLOOM_STORE", &database.url), &[]);
+    model.wait_until_asked(1);
+    assert_eq!(host.terminate(), Some(0));
+    let asked = model.asked();
+    assert!(asked.len() < 4, "it was stopped early");
+    model.answer_after(Duration::ZERO);
+    queued.ok(&["work"]);
+    assert!(
+        model.asked().values().all(|times| *times == 1),
+        "nothing is paid for again: {:?}",
+        model.asked()
+    );
+    assert_eq!(queued.json(&["status"])["by_status"]["ready"], 4);
+    delete(&database, &workspace);
+}
+
+#[test]
+fn servers_without_workers_leave_documents_to_a_worker_and_show_its_progress() {
+    let database = TestDatabase::shared();
+    let workspaces: Vec<_> = (0..4).map(|_| new_workspace()).collect();
+    let machine = || Graphloom::new().with("GRAPHLOOM_STORE", &database.url);
+    let (one, two) = (machine(), machine());
+    let own = workspaces[0].as_str();
+    let servers = [
+        Serving::start(&one, &["--workspace", own, "--workers", "0"]),
+        Serving::start(&two, &["--workspace", own, "--workers", "0"]),
+    ];
+    let mut tracks = Vec::new();
+    for (place, workspace) in workspaces.iter().enumerate() {
+        // Each workspace has a canary that no other may show.
+        let text = format!("Canary{place} Oskoldt was director of Weir Station in 199{place}.");
+        let path = format!("/w/{workspace}/documents/text");
+        let body = json!({ "text": text, "file_source": format!("canary-{place}.md") });
+        let accepted = servers[place % 2].ok("POST", &path, "", &body);
+        tracks.push(accepted["track_id"].as_str().expect("a track").to_owned());
+    }
+    let counts = |server: &Serving, workspace: &str| {
+        server.ok("GET", &format!("/w/{workspace}/documents/status_counts"), "", &json!({}))["status_counts"]
+            .clone()
+    };
+    assert_eq!(counts(&servers[0], own)["pending"], 1, "nobody works");
+    let mut host = Host::start(machine(), &[]);
+    for (place, (workspace, track)) in workspaces.iter().zip(&tracks).enumerate() {
+        // The server that did not accept it follows it to its end.
+        let server = &servers[1 - place % 2];
+        let (status, events) =
+            server.send("GET", &format!("/w/{workspace}/jobs/events?track_id={track}"), "", &json!({}));
+        assert_eq!(status, 200);
+        assert!(events.contains("event: end") && events.contains("\"reason\":\"done\""), "{events}");
+        let question = json!({ "query": "Who was director of Weir Station?" });
+        let answer =
+            server.ok("POST", &format!("/w/{workspace}/query"), "", &question)["response"].to_string();
+        let shown: Vec<usize> = (0..4).filter(|other| answer.contains(&format!("Canary{other}"))).collect();
+        assert_eq!(shown, [place], "{answer}");
+    }
+    let metrics = send(&host.address, "GET", "/metrics", "", &json!({}));
+    assert_eq!(metrics.0, 200);
+    assert!(metrics.1.contains("graphloom_"), "{}", metrics.1);
+    assert_eq!(host.terminate(), Some(0));
+    for server in servers {
+        server.stop();
+    }
+    for workspace in &workspaces {
+        delete(&database, workspace);
+    }
+}
+
+#[test]
+fn a_key_that_one_host_creates_or_revokes_counts_on_all_servers() {
+    let folder = folder();
+    let database = Server::start(folder.path(), &["fsync=off"]);
+    let machine = || Graphloom::new().with("GRAPHLOOM_STORE", &database.url());
+    let (first, second, elsewhere) = (machine(), machine(), machine());
+    let servers = [Serving::start(&first, &[]), Serving::start(&second, &["--workers", "0"])];
+    let key = elsewhere.json(&["key", "create", "admin", "--right", "admin"]);
+    let secret = key["key"].as_str().expect("a key");
+    assert!(!elsewhere.path(".graphloom/access.json").exists());
+    let refuses = |server: &Serving, key: &str| {
+        matches!(server.send("GET", "/documents/status_counts", key, &json!({})).0, 401 | 403)
+    };
+    let status =
+        |server: &Serving, key: &str| server.send("GET", "/documents/status_counts", key, &json!({})).0;
+    for server in &servers {
+        wait_until("the server does not know that there is a key", || refuses(server, ""));
+        assert_eq!(status(server, secret), 200);
+    }
+    elsewhere.ok(&["key", "revoke", "admin"]);
+    for server in &servers {
+        wait_until("the key still counts", || refuses(server, secret));
+    }
+}
+
+fn delete(database: &TestDatabase, workspace: &graphloom_core::WorkspaceId) {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+    runtime.block_on(database.open().delete(workspace)).expect("the workspace is deleted");
+}

@@ -1,0 +1,163 @@
+//! Keys and users that all servers of a database share.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use graphloom_core::SharedTexts;
+
+use super::Access;
+use super::file::{AccessError, AccessFile};
+
+/// Name of the text with keys and users.
+const NAME: &str = "access";
+/// Times a change is tried while other processes change the text.
+const MAX_TRIES: u32 = 10;
+
+/// Where keys and users are kept.
+pub struct AccessStore(Place);
+
+enum Place {
+    /// A file of the data folder, which is read again whenever it changes.
+    File(AccessFile),
+    /// The database with the workspaces.
+    Shared(SharedAccess),
+}
+
+/// Keys and users in a database, as of the latest refresh.
+struct SharedAccess {
+    texts: Arc<dyn SharedTexts>,
+    known: Mutex<Option<Arc<Access>>>,
+}
+
+impl AccessStore {
+    /// Those among the texts that all processes share, of which nothing is known before the first [`refresh`](Self::refresh), or
+    /// else those in the file of a data folder.
+    pub fn of(texts: Option<Arc<dyn SharedTexts>>, data_dir: &Path) -> Self {
+        Self(match texts {
+            Some(texts) => Place::Shared(SharedAccess { texts, known: Mutex::default() }),
+            None => Place::File(AccessFile::of(data_dir)),
+        })
+    }
+
+    /// Learns what other processes changed in the database. Files need it not.
+    pub async fn refresh(&self) -> Result<(), AccessError> {
+        match &self.0 {
+            Place::File(_) => Ok(()),
+            Place::Shared(shared) => shared.refresh().await,
+        }
+    }
+
+    /// The current keys and users.
+    ///
+    /// # Errors
+    ///
+    /// They existed and are missing, or cannot be read. Then nobody may be let in.
+    pub fn read(&self) -> Result<Arc<Access>, AccessError> {
+        match &self.0 {
+            Place::File(file) => file.read(),
+            Place::Shared(shared) => {
+                let known = shared.known().clone();
+                known.ok_or_else(|| AccessError::Missing { place: shared.texts.place() })
+            }
+        }
+    }
+
+    /// Changes keys and users atomically. `change` is called again if another process was faster.
+    pub async fn change<T>(
+        &self,
+        mut change: impl FnMut(&mut Access) -> Result<T, AccessError>,
+    ) -> Result<T, AccessError> {
+        let shared = match &self.0 {
+            Place::File(file) => return file.change(change),
+            Place::Shared(shared) => shared,
+        };
+        for _ in 0..MAX_TRIES {
+            let (version, mut access) = shared.stored().await?.unwrap_or_default();
+            let made = change(&mut access)?;
+            let text = serde_json::to_string(&access)
+                .map_err(|error| AccessError::unreadable(shared.texts.place(), error))?;
+            if shared.texts.replace(NAME, version, &text).await? {
+                *shared.known() = Some(Arc::new(access));
+                return Ok(made);
+            }
+        }
+        Err(AccessError::Overtaken { place: shared.texts.place() })
+    }
+}
+
+impl SharedAccess {
+    async fn refresh(&self) -> Result<(), AccessError> {
+        let stored = self.stored().await?;
+        let mut known = self.known();
+        *known = match (stored, known.as_ref()) {
+            (Some((_, access)), _) => Some(Arc::new(access)),
+            // Keys that vanish must not open the server to everyone.
+            (None, Some(before)) if !before.is_empty() => None,
+            (None, _) => Some(Arc::default()),
+        };
+        Ok(())
+    }
+
+    async fn stored(&self) -> Result<Option<(u64, Access)>, AccessError> {
+        let Some((version, text)) = self.texts.read(NAME).await? else { return Ok(None) };
+        let access = serde_json::from_str(&text)
+            .map_err(|error| AccessError::unreadable(self.texts.place(), error))?;
+        Ok(Some((version, access)))
+    }
+
+    fn known(&self) -> std::sync::MutexGuard<'_, Option<Arc<Access>>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use async_trait::async_trait;
+    use graphloom_core::{StoreError, Timestamp};
+
+    use super::super::Grant;
+    use super::*;
+
+    /// One text in memory.
+    #[derive(Default)]
+    struct Texts(Mutex<Option<(u64, String)>>);
+
+    #[async_trait]
+    impl SharedTexts for Texts {
+        fn place(&self) -> String {
+            "memory".to_owned()
+        }
+
+        async fn read(&self, _: &str) -> Result<Option<(u64, String)>, StoreError> {
+            Ok(self.0.lock().expect("a lock").clone())
+        }
+
+        async fn replace(&self, _: &str, version: u64, text: &str) -> Result<bool, StoreError> {
+            let mut stored = self.0.lock().expect("a lock");
+            let is_current = stored.as_ref().map_or(0, |(version, _)| *version) == version;
+            if is_current {
+                *stored = Some((version + 1, text.to_owned()));
+            }
+            Ok(is_current)
+        }
+    }
+
+    #[tokio::test]
+    async fn a_key_of_one_server_is_known_to_others_and_keys_that_vanish_let_nobody_in() {
+        let texts = Arc::new(Texts::default());
+        let [ours, theirs] = [(); 2].map(|()| AccessStore::of(Some(texts.clone()), Path::new("unused")));
+        assert!(ours.read().is_err(), "nothing is known yet");
+        ours.refresh().await.expect("read");
+        assert!(ours.read().expect("known").is_empty());
+        let key =
+            theirs.change(|access| access.create_key("k", Grant::ALL, Timestamp(1))).await.expect("written");
+        ours.change(|access| access.create_key("other", Grant::ALL, Timestamp(1))).await.expect("written");
+        theirs.refresh().await.expect("read");
+        let both = theirs.read().expect("known");
+        assert_eq!(both.keys.len(), 2);
+        assert_eq!(both.keys[0].id, key.id);
+        *texts.0.lock().expect("a lock") = None;
+        ours.refresh().await.expect("read");
+        assert!(matches!(ours.read(), Err(AccessError::Missing { .. })));
+    }
+}

@@ -27,6 +27,7 @@
 #   honesty             right and wrong answers without an LLM on the texts and questions of bench/honesty; needs no harness
 #   filtered            retrieval with filters that allow 1 to 100% of musique_train100, offline; needs no harness
 #   scale-synthetic     synthetic stores with 10,000 and 100,000 chunks, or SCALE_CHUNKS; needs no harness
+#   database            PostgreSQL beside SQLite: 1, 2 and 4 workers, retrieval, one commit, vectors with and without an index; needs no harness
 #   contention          one writer and 32 continuous readers: how long do commits take? needs no harness
 #   contextual          recall with and without chunk contexts by headings, offline; needs no harness
 #   large               large and odd documents: memory, time and disk of each, and of a server after them; needs no harness      (slow)
@@ -60,6 +61,7 @@
 # SCALE_OPTIONS            more options of graphloom-bench-scale, such as "--relation-vectors 0.1", "--no-graph" or "--shuffled"
 # SCALE_FOLDER             where its stores are kept and found again (default: a temporary folder, removed at the end)
 # TREE_MODES_OPTIONS       more options of tree-modes, such as "--set musique_train100 --first 50"
+# DATABASE_OPTIONS         more options of database, such as "--steps workers"
 # LARGE_PATHS              documents of your own for large: files and folders, "book.txt manual"
 # SERVE_FOLDER             where the stores of serve are kept and found again (default: serve in BENCH_HOME's work; without a harness the target folder's)
 # BENCH_TOOLS              where Python packages of the steps mcp, clients, schemathesis and webui are installed (default: the target folder's bench-tools)
@@ -193,6 +195,14 @@ for step in $steps; do
                 --questions 200 --add 20 ${SCALE_OPTIONS:-}
         done
         [ -n "${SCALE_FOLDER:-}" ] || rm -r "$scale_folder"
+        continue
+        ;;
+    database)
+        build
+        has_questions
+        "$root/scripts/install-postgres.sh"
+        "$root/bench/database.py" --graphloom "$bin/graphloom" --store "$bin/graphloom-bench-database" \
+            --corpus "$questions/$corpus/corpus.jsonl" --questions "$questions/$corpus/questions.jsonl" ${DATABASE_OPTIONS:-}
         continue
         ;;
     contention)

@@ -14,7 +14,7 @@ mod server;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use graphloom_core::TrackId;
+use graphloom_core::{TrackId, WorkspaceId};
 use graphloom_engine::index::DocumentSort;
 use graphloom_engine::money::Limit;
 
@@ -183,6 +183,13 @@ pub(crate) enum Command {
     Eval(EvalCommand),
     /// Copy workspaces between data folders and databases
     Copy(CopyArgs),
+    /// List, delete and move workspaces
+    #[command(subcommand)]
+    Workspace(WorkspaceCommand),
+    /// Copy all workspaces, keys and users into a folder, while they are in use
+    Backup(BackupArgs),
+    /// Verify a backup and restore its workspaces
+    Restore(RestoreArgs),
     /// Print the canonical state as JSON lines, and its hash
     Dump(DumpArgs),
     /// Check the store for damage and contradictions
@@ -427,6 +434,62 @@ pub(crate) struct CopyArgs {
     /// Copy all workspaces of FROM, not only that of --workspace
     #[arg(long)]
     pub(crate) all: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Copies every workspace of the data folder or of --store, one moment of each, while others read and write; and keys and users of \
+the server. Cached answers are not copied. The copies are data folders' files, whatever the source. Run the command again to go on \
+after an interruption.")]
+pub(crate) struct BackupArgs {
+    /// A new folder
+    #[arg(value_name = "FOLDER")]
+    pub(crate) folder: PathBuf,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Verifies the backup: every file is sound, free of contradictions, and has the hash that it had when it was copied. Then copies its \
+workspaces into the data folder or --store. Workspaces there may hold nothing that the backup does not have: delete them first with \
+`graphloom workspace delete`. Nothing may use them meanwhile.")]
+pub(crate) struct RestoreArgs {
+    /// A folder that `graphloom backup` made
+    #[arg(value_name = "FOLDER")]
+    pub(crate) folder: PathBuf,
+    /// Only verify the backup
+    #[arg(long)]
+    pub(crate) verify: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum WorkspaceCommand {
+    /// List the workspaces with their documents and size
+    List,
+    /// Delete a workspace with everything in it
+    Delete {
+        /// The workspace
+        #[arg(value_name = "NAME", value_parser = workspace_name)]
+        name: WorkspaceId,
+        /// Delete it; without this, only say what would be deleted
+        #[arg(long)]
+        yes: bool,
+    },
+    /// Move a workspace to another data folder or database while it is in use
+    ///
+    /// Copies it, then pauses its queue, waits for workers, copies what changed meanwhile, and deletes the original once the copy
+    /// has its hash. Programs that use it must then be told of the new place.
+    Move {
+        /// The workspace
+        #[arg(value_name = "NAME", value_parser = workspace_name)]
+        name: WorkspaceId,
+        /// Where to: a data folder, such as sqlite:FOLDER, or a database, such as postgres://HOST/NAME
+        #[arg(value_name = "TO")]
+        to: String,
+    },
+}
+
+fn workspace_name(name: &str) -> Result<WorkspaceId, String> {
+    WorkspaceId::new(name).map_err(|error| error.to_string())
 }
 
 #[derive(Debug, Args)]

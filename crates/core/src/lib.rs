@@ -81,6 +81,6 @@ pub use store::{
     SearchRequest, Snapshot, Store, StoreCounts, StoreError, VectorEntry, table,
 };
 pub use workspaces::{
-    Finding, Patience, Registration, Repairs, SharedTexts, StoreSize, Upkeep, Worker, Workers,
+    Finding, HeldWorkspace, Patience, Registration, Repairs, SharedTexts, StoreSize, Upkeep, Worker, Workers,
     WorkspaceStore, Workspaces,
 };

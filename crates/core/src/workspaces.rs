@@ -43,6 +43,13 @@ pub trait Workspaces: Send + Sync {
     /// then on.
     async fn delete(&self, workspace: &WorkspaceId) -> Result<(), StoreError>;
 
+    /// Lets nobody commit to the workspace until the result is dropped. Reading goes on; commits wait, and fail if it is deleted.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Gone`] if there is none.
+    async fn hold(&self, workspace: &WorkspaceId) -> Result<Box<dyn HeldWorkspace>, StoreError>;
+
     /// Texts that every process of this place shares; `None` if they are files of the data folder.
     fn shared_texts(&self) -> Option<Arc<dyn SharedTexts>>;
 
@@ -51,6 +58,13 @@ pub trait Workspaces: Send + Sync {
 
     /// Repairs damaged workspaces; `None` if the place where they are kept repairs itself.
     fn repairs(&self) -> Option<&dyn Repairs>;
+}
+
+/// A workspace to which nobody can commit.
+#[async_trait]
+pub trait HeldWorkspace: Send + Sync {
+    /// Deletes it with everything in it. No commit was made since it is held.
+    async fn delete(self: Box<Self>) -> Result<(), StoreError>;
 }
 
 /// Small texts beside the workspaces, each with a version that grows with every change.

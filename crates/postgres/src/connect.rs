@@ -20,7 +20,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use crate::error::Fault;
 use crate::session::Session;
 use crate::store::PostgresStore;
-use crate::{migrate, rows, workers};
+use crate::{migrate, nearest_index, rows, workers};
 
 /// Connections of one process for snapshots, commits, turns to change a graph, and beats.
 const MAX_READERS: usize = 16;
@@ -40,7 +40,7 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(20), Duration::from_
 const MAX_IDLE: Duration = Duration::from_secs(60);
 /// Settings of every connection. A statement that takes longer is cancelled; a snapshot that nothing reads from for so long
 /// is ended, since it keeps the database from reusing space.
-const SESSION: &str = "SET statement_timeout = '300s'; SET lock_timeout = '300s'; \
+pub(crate) const SESSION: &str = "SET statement_timeout = '300s'; SET lock_timeout = '300s'; \
     SET idle_in_transaction_session_timeout = '600s'; SET client_min_messages = 'warning'; SET jit = off";
 
 /// A database with workspaces. Clones share connections, which end with the last clone, store and snapshot.
@@ -221,13 +221,25 @@ impl Database {
         let Some(row) = self.row(workspace, false).await? else { return Ok(()) };
         self.run("deleting a workspace", move |shared| async move {
             let session = Session::write(&shared, row).await?;
-            session.run("DELETE FROM workspaces WHERE id = $1", &[]).await?;
-            for table in migrate::TABLES {
-                session.run(&format!("DELETE FROM {table} WHERE workspace_id = $1"), &[]).await?;
-            }
-            session.commit().await
+            delete_rows(&shared, session, row).await
         })
         .await
+    }
+
+    /// Lets nobody commit to a workspace until the result is dropped.
+    pub(crate) async fn hold(&self, workspace: &WorkspaceId) -> Result<HeldRow, StoreError> {
+        let gone = || StoreError::Gone { path: format!("workspace {workspace} of {}", self.shared.name) };
+        let row = self.row(workspace, false).await?.ok_or_else(gone)?;
+        let session = self
+            .run("holding a workspace", move |shared| async move {
+                let session = Session::write(&shared, row).await?;
+                // A commit locks this row first.
+                let found = session.rows("SELECT FROM workspaces WHERE id = $1 FOR UPDATE", &[]).await?;
+                Ok((!found.is_empty()).then_some(session))
+            })
+            .await?
+            .ok_or_else(gone)?;
+        Ok(HeldRow { shared: Arc::clone(&self.shared), row, session })
     }
 
     /// The number of a workspace.
@@ -358,6 +370,36 @@ impl Shared {
             source: "the task of the database has stopped".into(),
         }
     }
+}
+
+/// A workspace whose row is locked.
+pub(crate) struct HeldRow {
+    shared: Arc<Shared>,
+    row: i64,
+    session: Session,
+}
+
+impl HeldRow {
+    /// Deletes the workspace with everything in it.
+    pub(crate) async fn delete(self) -> Result<(), StoreError> {
+        let Self { shared, row, session } = self;
+        let deleting = Arc::clone(&shared);
+        let delete = async move {
+            let deleted = delete_rows(&deleting, session, row).await;
+            deleted.map_err(|fault| fault.into_store("deleting a workspace", &deleting.name))
+        };
+        shared.run("deleting a workspace", delete).await
+    }
+}
+
+/// Deletes everything of a workspace. Commits that wait for its row find it gone.
+async fn delete_rows(shared: &Shared, session: Session, row: i64) -> Result<(), Fault> {
+    session.run("DELETE FROM workspaces WHERE id = $1", &[]).await?;
+    for table in migrate::TABLES {
+        session.run(&format!("DELETE FROM {table} WHERE workspace_id = $1"), &[]).await?;
+    }
+    session.commit().await?;
+    nearest_index::forget(shared, row).await
 }
 
 /// A parsed address.

@@ -13,6 +13,7 @@ mod error;
 mod halfvec;
 mod links;
 mod migrate;
+mod nearest_index;
 mod rows;
 mod search;
 mod session;
@@ -25,5 +26,6 @@ mod workers;
 mod workspaces;
 
 pub use connect::Database;
+pub use nearest_index::INDEXED;
 pub use store::PostgresStore;
 pub use workspaces::PostgresWorkspaces;

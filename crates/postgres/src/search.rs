@@ -5,10 +5,12 @@ use std::collections::BTreeSet;
 use graphloom_core::ItemKind;
 use graphloom_rules::search::{Only, ScoredId, TextQuery, VectorQuery};
 use graphloom_rules::{vector, words};
+use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 use crate::error::Fault;
 use crate::halfvec::HalfVec;
+use crate::nearest_index::NearestIndex;
 use crate::rows::{self, get};
 use crate::session::{Arguments, Session};
 use crate::words::kept;
@@ -17,6 +19,11 @@ use crate::words::kept;
 const MARGIN: usize = 32;
 /// What the database's arithmetic, in single precision, may move a score by.
 const ROUNDING: f32 = 3e-5;
+/// Entries that a scan of an index keeps in view, which decides how many of the nearest it finds; the database takes no more.
+const MIN_BREADTH: usize = 200;
+const MAX_BREADTH: usize = 1000;
+/// Hits up to which an index is asked.
+const MAX_INDEXED_LIMIT: usize = (MAX_BREADTH - MARGIN) / 2;
 /// BM25 [Robertson, Zaragoza 2009], as in the embedded store.
 const K1: f32 = 1.2;
 const B: f32 = 0.75;
@@ -69,13 +76,60 @@ fn live(also: &str) -> String {
     format!(" AND EXISTS (SELECT FROM chunks c WHERE c.workspace_id = $1 AND c.id = x.id AND c.live{also})")
 }
 
-/// The nearest entries for each vector of the query, scored exactly as in every other store.
+/// The nearest entries for each vector of the query, scored exactly as in every other store. A kind that is
+/// [indexed](NearestIndex) and searched without a filter may lack some of the nearest.
 pub(crate) async fn nearest(session: &Session, query: &VectorQuery) -> Result<Vec<Vec<ScoredId>>, Fault> {
+    let is_whole = query.only.filtered.is_none() && query.only.layer.is_none();
+    let index = match query.vectors.first().filter(|_| is_whole && query.limit <= MAX_INDEXED_LIMIT) {
+        Some(vector) => NearestIndex::find(session, query.kind, vector.len()).await?,
+        None => None,
+    };
     let mut found = Vec::new();
     for vector in &query.vectors {
-        found.push(nearest_to(session, query, vector).await?);
+        let indexed = match &index {
+            Some(index) => indexed(session, index, query, vector).await?,
+            None => None,
+        };
+        found.push(match indexed {
+            Some(hits) => hits,
+            None => nearest_to(session, query, vector).await?,
+        });
     }
     Ok(found)
+}
+
+/// The nearest entries that the index finds, scored exactly; `None` if it finds fewer than asked for.
+async fn indexed(
+    session: &Session,
+    index: &NearestIndex,
+    query: &VectorQuery,
+    vector: &[f32],
+) -> Result<Option<Vec<ScoredId>>, Fault> {
+    let unit = vector::to_unit(vector);
+    let (rounded, _) = HalfVec::rounded(&unit);
+    let only = if query.kind == ItemKind::Chunk { live("") } else { String::new() };
+    let fetched = query.limit.saturating_mul(2).saturating_add(MARGIN);
+    let breadth = fetched.clamp(MIN_BREADTH, MAX_BREADTH);
+    // Where documents are not live, a scan that did not go on would return fewer than asked for.
+    session
+        .execute(&format!(
+            "SET LOCAL hnsw.iterative_scan = relaxed_order; SET LOCAL hnsw.ef_search = {breadth}"
+        ))
+        .await?;
+    let found = session.rows(&index.candidates(&only), &[&rounded, &rows::limit(fetched)]).await?;
+    if found.len() < query.limit {
+        return Ok(None);
+    }
+    let mut hits = found.iter().map(|row| scored_row(row, &unit)).collect::<Result<Vec<_>, _>>()?;
+    vector::rank(&mut hits, query.limit);
+    hits.retain(|hit| hit.score >= query.min_score);
+    Ok(Some(hits))
+}
+
+/// Columns `id, codes`, scored exactly.
+fn scored_row(row: &Row, unit: &[f32]) -> Result<ScoredId, Fault> {
+    let stored = vector::decode(&vector::of_codes(&get::<HalfVec>(row, 1)?.to_codes()));
+    Ok(ScoredId { id: get(row, 0)?, score: vector::cosine(unit, &stored) })
 }
 
 /// The database ranks by scores of the rounded vector, and what may be among the best is scored here.
@@ -100,11 +154,7 @@ async fn nearest_to(session: &Session, query: &VectorQuery, vector: &[f32]) -> R
     loop {
         let limit = rows::limit(fetched);
         let found = session.rows(&sql, &only.after(&[&kind, &rounded, &limit])).await?;
-        let mut hits = Vec::with_capacity(found.len());
-        for row in &found {
-            let stored = vector::decode(&vector::of_codes(&get::<HalfVec>(row, 1)?.to_codes()));
-            hits.push(ScoredId { id: get(row, 0)?, score: vector::cosine(&unit, &stored) });
-        }
+        let mut hits = found.iter().map(|row| scored_row(row, &unit)).collect::<Result<Vec<_>, _>>()?;
         vector::rank(&mut hits, query.limit);
         // No entry that was not fetched scores more than this.
         let left =

@@ -40,6 +40,16 @@ impl Session {
         Ok(session)
     }
 
+    /// The number of the workspace.
+    pub(crate) fn workspace(&self) -> i64 {
+        self.workspace
+    }
+
+    /// Executes statements without arguments.
+    pub(crate) async fn execute(&self, sql: &str) -> Result<(), Fault> {
+        Ok(self.client().batch_execute(sql).await?)
+    }
+
     /// The rows of a statement whose first argument is the workspace.
     pub(crate) async fn rows(&self, sql: &str, arguments: &Arguments<'_>) -> Result<Vec<Row>, Fault> {
         let statement = self.client().prepare_cached(sql).await?;

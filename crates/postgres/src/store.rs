@@ -15,6 +15,7 @@ use crate::apply;
 use crate::connect::{PATIENCE, Shared};
 use crate::error::Fault;
 use crate::links::Links;
+use crate::nearest_index;
 use crate::session::Session;
 use crate::snapshot::PostgresSnapshot;
 use crate::workers::DatabaseClock;
@@ -73,6 +74,16 @@ impl PostgresStore {
     /// The address of the database without user and password.
     pub(crate) fn database_name(&self) -> &str {
         &self.shared.name
+    }
+
+    /// Indexes the kinds with at least so many vectors, and drops the index of those with fewer than the second number.
+    pub async fn index_vectors(&self, [from, below]: [i64; 2]) -> Result<(), StoreError> {
+        let (shared, row) = (Arc::clone(&self.shared), self.row);
+        let keeping = async move {
+            let kept = nearest_index::keep_up(&shared, row, [from, below]).await;
+            kept.map_err(|fault| fault.into_store("indexing vectors", &shared.name))
+        };
+        self.shared.run("indexing vectors", keeping).await
     }
 
     /// The clock of the database.

@@ -131,6 +131,46 @@ impl Server {
         url(self.port)
     }
 
+    /// A new server with its files inside this folder that follows another one and only reads.
+    ///
+    /// # Panics
+    ///
+    /// As [`start`](Self::start).
+    pub fn follow(primary: &Self, folder: &Path) -> Self {
+        let data = folder.join("data");
+        fs::create_dir_all(&data).expect("the folder of the server is made");
+        if is_root() {
+            chown(&data, Some(NOBODY), Some(NOBODY)).expect("the folder is given to another user");
+        }
+        let closed = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+        fs::set_permissions(&data, closed).expect("the folder is closed to others");
+        let mut copy = program(Release::Newest, "pg_basebackup", folder);
+        copy.args(["--host=127.0.0.1", "--username=postgres", "--checkpoint=fast", "--write-recovery-conf"]);
+        copy.arg(format!("--port={}", primary.port)).arg("--pgdata").arg(&data);
+        assert!(copy.status().is_ok_and(|status| status.success()), "pg_basebackup failed");
+        let settings = primary.settings.clone();
+        let (port, child) = launch(Release::Newest, folder, &settings, free_port());
+        Self { folder: folder.to_owned(), settings, port, child }
+    }
+
+    /// Has it write too, and follow nobody any more.
+    pub fn promote(&self) {
+        let mut promote = program(Release::Newest, "pg_ctl", &self.folder);
+        let promoted = promote.arg("promote").arg("--pgdata").arg(self.folder.join("data")).status();
+        assert!(promoted.is_ok_and(|status| status.success()), "pg_ctl promote failed");
+    }
+
+    /// Ends it as the loss of its machine would.
+    pub fn crash(mut self) {
+        self.signal("QUIT");
+        self.child.wait().expect("the server ended");
+    }
+
+    /// The port that it listens on.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
     /// Ends it as a power cut would, and starts it again on the same port.
     pub fn crash_and_restart(&mut self) {
         self.signal("QUIT");

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use graphloom_core::{
-    Clock, Finding, Patience, Repairs, SharedTexts, StoreError, StoreSize, Upkeep, Workers, WorkspaceId,
-    WorkspaceStore, Workspaces,
+    Clock, Finding, HeldWorkspace, Patience, Repairs, SharedTexts, StoreError, StoreSize, Upkeep, Workers,
+    WorkspaceId, WorkspaceStore, Workspaces,
 };
 
-use crate::connect::Database;
+use crate::connect::{Database, HeldRow};
+use crate::nearest_index::INDEXED;
 use crate::store::PostgresStore;
 use crate::workers::DatabaseWorkers;
 
@@ -62,6 +63,10 @@ impl Workspaces for PostgresWorkspaces {
         self.database.delete(workspace).await
     }
 
+    async fn hold(&self, workspace: &WorkspaceId) -> Result<Box<dyn HeldWorkspace>, StoreError> {
+        Ok(Box::new(self.database.hold(workspace).await?))
+    }
+
     fn shared_texts(&self) -> Option<Arc<dyn SharedTexts>> {
         Some(Arc::new(self.database.clone()))
     }
@@ -92,8 +97,7 @@ impl WorkspaceStore for PostgresStore {
     async fn maintain(&self, upkeep: Upkeep) -> Result<(), StoreError> {
         match upkeep {
             Upkeep::Probe => self.probe().await,
-            // Indexes are part of each commit.
-            Upkeep::CatchUp => Ok(()),
+            Upkeep::CatchUp => self.index_vectors(INDEXED).await,
             Upkeep::Rest => {
                 self.rest();
                 Ok(())
@@ -118,5 +122,12 @@ impl SharedTexts for Database {
 
     async fn replace(&self, name: &str, version: u64, text: &str) -> Result<bool, StoreError> {
         self.replace_shared_text(name, version, text).await
+    }
+}
+
+#[async_trait]
+impl HeldWorkspace for HeldRow {
+    async fn delete(self: Box<Self>) -> Result<(), StoreError> {
+        HeldRow::delete(*self).await
     }
 }

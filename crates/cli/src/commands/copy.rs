@@ -1,22 +1,16 @@
 //! `graphloom copy`: workspaces from one place to another.
 
-use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
-
 use graphloom::stores::{workspaces, workspaces_at};
-use graphloom_core::{Patience, WorkspaceId, Workspaces};
-use graphloom_engine::copy::{CopyReport, copy};
-use indicatif::ProgressBar;
+use graphloom_core::WorkspaceId;
+use graphloom_engine::copy::CopyReport;
 use serde::Serialize;
 
 use super::App;
+use super::copying::copy_one;
 use crate::args::CopyArgs;
 use crate::fault::Exit;
 use crate::interrupt::Interrupt;
 use crate::output::render::count;
-
-/// Minimum interval between lines of progress if there is no terminal.
-const PLAIN_INTERVAL: Duration = Duration::from_secs(10);
 
 /// A line of `--json`.
 #[derive(Serialize)]
@@ -51,40 +45,6 @@ pub(crate) async fn run(app: &App, args: &CopyArgs) -> anyhow::Result<Exit> {
         print(app, CopyOutput { workspace, from: from.place(), to: to.place(), report })?;
     }
     Ok(Exit::Done)
-}
-
-async fn copy_one(
-    app: &App,
-    workspace: &WorkspaceId,
-    from: &dyn Workspaces,
-    to: &dyn Workspaces,
-) -> anyhow::Result<CopyReport> {
-    if !from.exists(workspace).await? {
-        let missing = graphloom::Error::NoWorkspace { workspace: workspace.clone(), place: from.place() };
-        return Err(missing.into());
-    }
-    let source = from.open(workspace, Patience::Endless).await?;
-    let target = to.open(workspace, Patience::Endless).await?;
-    let bar = app.output.bars.then(ProgressBar::new_spinner);
-    let last_line = Mutex::new(Instant::now());
-    let show = |table: &'static str, rows: u64| {
-        let said = format!("copying {workspace}: {rows} {table}");
-        if let Some(bar) = &bar {
-            bar.set_message(said);
-            bar.tick();
-            return;
-        }
-        let mut last_line = last_line.lock().unwrap_or_else(PoisonError::into_inner);
-        if last_line.elapsed() >= PLAIN_INTERVAL {
-            *last_line = Instant::now();
-            app.output.note(said);
-        }
-    };
-    let report = copy(source.as_ref(), target.as_ref(), &show).await;
-    if let Some(bar) = bar {
-        bar.finish_and_clear();
-    }
-    Ok(report?)
 }
 
 fn print(app: &App, output: CopyOutput<'_>) -> anyhow::Result<()> {

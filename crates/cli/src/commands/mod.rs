@@ -2,6 +2,7 @@
 
 mod add;
 mod ask;
+mod backup;
 mod cache;
 mod cancel;
 mod check;
@@ -11,6 +12,7 @@ mod completions;
 mod config;
 mod contextualize;
 mod copy;
+mod copying;
 mod cost;
 mod derive;
 mod doctor;
@@ -44,6 +46,7 @@ mod tree;
 mod watch;
 mod work;
 mod worker;
+mod workspace;
 
 use std::collections::BTreeMap;
 
@@ -218,6 +221,9 @@ async fn dispatch(app: &App, command: &Command) -> anyhow::Result<Exit> {
         Command::Dump(args) => dump::run(app, args).await,
         Command::Check => check::run(app).await,
         Command::Copy(args) => copy::run(app, args).await,
+        Command::Workspace(command) => workspace::run(app, command).await,
+        Command::Backup(args) => backup::backup(app, args).await,
+        Command::Restore(args) => backup::restore(app, args).await,
         Command::Repair(args) => repair::run(app, args).await,
         Command::Parse(args) => parse::run(app.output, args),
         Command::Doctor => doctor::run(app).await,
@@ -304,6 +310,9 @@ fn building(command: &Command) -> Option<&BuildArgs> {
         | Command::Eval(_)
         | Command::ReEmbed(_)
         | Command::Copy(_)
+        | Command::Workspace(_)
+        | Command::Backup(_)
+        | Command::Restore(_)
         | Command::Dump(_)
         | Command::Check
         | Command::Doctor

@@ -2,4 +2,6 @@
 
 mod conformance;
 mod faults;
+mod indexes;
+mod network;
 mod walls;

@@ -16,7 +16,8 @@ fn folder() -> TempDir {
     folder
 }
 
-fn execute(url: &str, sql: &str) -> Result<u64, tokio_postgres::Error> {
+/// Executes statements, of which all but the last return nothing.
+pub(super) fn execute(url: &str, sql: &str) -> Result<u64, tokio_postgres::Error> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
         let (client, connection) = tokio_postgres::connect(url, NoTls).await?;

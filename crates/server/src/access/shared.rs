@@ -62,6 +62,31 @@ impl AccessStore {
         }
     }
 
+    /// Keys and users as a text for a backup, with hashes in place of secrets; `None` if there never were any.
+    pub fn export(&self) -> Result<Option<String>, AccessError> {
+        let access = self.read()?;
+        if access.is_empty() {
+            return Ok(None);
+        }
+        let text = serde_json::to_string_pretty(access.as_ref());
+        text.map(Some).map_err(|error| AccessError::unreadable("a backup".to_owned(), error))
+    }
+
+    /// Takes the keys and users of a backup, unless there are some already; returns whether it did.
+    pub async fn import(&self, text: &str) -> Result<bool, AccessError> {
+        let read = || {
+            serde_json::from_str(text).map_err(|error| AccessError::unreadable("a backup".to_owned(), error))
+        };
+        self.change(|access: &mut Access| {
+            let is_empty = access.is_empty();
+            if is_empty {
+                *access = read()?;
+            }
+            Ok(is_empty)
+        })
+        .await
+    }
+
     /// Changes keys and users atomically. `change` is called again if another process was faster.
     pub async fn change<T>(
         &self,

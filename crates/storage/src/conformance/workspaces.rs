@@ -1,7 +1,8 @@
 //! Cases of the port behind which workspaces are kept.
 
 use graphloom_core::{
-    Batch, Job, Lease, Patience, QueueState, Registration, Timestamp, Upkeep, WorkspaceId, Workspaces,
+    Batch, Job, Lease, Patience, QueueState, Registration, StoreError, Timestamp, Upkeep, WorkspaceId,
+    Workspaces,
 };
 
 use super::sample;
@@ -17,6 +18,7 @@ macro_rules! workspaces_conformance_tests {
             a_workspace_exists_from_its_first_opening_until_it_is_deleted,
             a_deleted_workspace_takes_nothing_of_others_with_it,
             settings_are_read_without_opening,
+            a_commit_to_a_workspace_that_is_held_waits_or_finds_it_gone,
             upkeep_changes_no_content,
             a_worker_has_a_name_of_its_own_while_it_runs,
             workspaces_with_work_are_those_with_documents_that_nobody_works_on,
@@ -93,6 +95,29 @@ pub async fn a_deleted_workspace_takes_nothing_of_others_with_it(workspaces: &dy
     workspaces.delete(&one).await.expect("deleted");
     assert_eq!(documents_of(workspaces, &other).await, 1);
     workspaces.delete(&other).await.expect("deleted");
+}
+
+/// Case.
+pub async fn a_commit_to_a_workspace_that_is_held_waits_or_finds_it_gone(
+    workspaces: &dyn Workspaces,
+    prefix: &str,
+) {
+    let name = named(prefix, "held");
+    assert!(matches!(workspaces.hold(&name).await.map(drop), Err(StoreError::Gone { .. })));
+    fill(workspaces, &name).await;
+    let store = workspaces.open(&name, Patience::Endless).await.expect("it opens");
+    let held = workspaces.hold(&name).await.expect("held");
+    let mut waiting = store.commit(sample::indexed("b", "Cleo met Dan", "CLEO", "DAN"));
+    assert!(futures::poll!(&mut waiting).is_pending(), "it waits");
+    assert_eq!(store.snapshot().await.expect("a snapshot").counts().await.expect("counts").documents, 1);
+    drop(held);
+    waiting.await.expect("committed");
+    let held = workspaces.hold(&name).await.expect("held");
+    let mut waiting = store.commit(sample::indexed("c", "Eve met Finn", "EVE", "FINN"));
+    assert!(futures::poll!(&mut waiting).is_pending(), "it waits");
+    held.delete().await.expect("deleted");
+    assert!(waiting.await.is_err(), "the workspace is gone");
+    assert!(!workspaces.exists(&name).await.expect("an answer"));
 }
 
 /// Case.

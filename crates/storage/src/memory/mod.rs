@@ -11,11 +11,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use graphloom_core::{
-    Batch, CacheKind, Call, Chunk, ChunkContext, ChunkId, Claim, Clock, ContentHash, Conversation, ConversationId,
-    Decision, DecisionId, Document, DocumentId, EmbeddingSpec, Entity, EntityKey, Exchange, Extraction,
-    ExtractionKey, Fact, Finding, GraphKey, GraphTurn, ItemKind, Job, Layer, LayerName, LayerNode, Mention,
-    NodeKey, QueueState, Relation, RelationKey, Renewal, Revision, Snapshot, Store, StoreError, StoreSize,
-    SummaryKey, TrackId, Upkeep, WorkspaceId, WorkspaceStore,
+    Batch, CacheKind, Call, Chunk, ChunkContext, ChunkId, Claim, Clock, ContentHash, Conversation,
+    ConversationId, Decision, DecisionId, Document, DocumentId, EmbeddingSpec, Entity, EntityKey, Exchange,
+    Extraction, ExtractionKey, Fact, Finding, GraphKey, GraphTurn, ItemKind, Job, Layer, LayerName,
+    LayerNode, Mention, NodeKey, QueueState, Relation, RelationKey, Renewal, Revision, Snapshot, Store,
+    StoreError, StoreSize, SummaryKey, TrackId, Upkeep, WorkspaceId, WorkspaceStore,
 };
 
 /// A store in memory, gone with its last handle. Snapshots cost one reference count.

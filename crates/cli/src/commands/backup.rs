@@ -1,0 +1,199 @@
+//! `graphloom backup` and `graphloom restore`: copies of all workspaces with keys and users, in a folder.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::Context;
+use graphloom::stores::{workspaces, workspaces_at};
+use graphloom_core::{Patience, WorkspaceId, Workspaces, write_dump};
+use graphloom_server::AccessStore;
+use graphloom_storage::check::check;
+use graphloom_storage::private;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::App;
+use super::copying::copy_one;
+use crate::args::{BackupArgs, RestoreArgs};
+use crate::fault::{Exit, Fault};
+use crate::interrupt::Interrupt;
+use crate::output::render::{count, plain};
+use crate::wire;
+
+/// What a complete backup holds; written last.
+const MANIFEST: &str = "backup.json";
+/// Keys and users of the server.
+const ACCESS: &str = "access.json";
+/// The form of backups.
+const FORM: u32 = 1;
+
+/// The content of [`MANIFEST`].
+#[derive(Debug, Serialize, Deserialize)]
+struct Manifest {
+    form: u32,
+    /// The release that wrote it.
+    release: String,
+    taken_at: String,
+    /// Where the workspaces were.
+    from: String,
+    workspaces: Vec<Kept>,
+}
+
+/// A workspace of a backup.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Kept {
+    workspace: WorkspaceId,
+    documents: u64,
+    hash: String,
+}
+
+/// Copies all workspaces into a new folder. Each copy is one moment of its workspace, whatever is written meanwhile.
+pub(crate) async fn backup(app: &App, args: &BackupArgs) -> anyhow::Result<Exit> {
+    let folder = args.folder.as_path();
+    if folder.join(MANIFEST).exists() {
+        let fault = Fault::usage(format!("{} holds a complete backup", folder.display()));
+        return Err(fault.help("name a new folder").into());
+    }
+    private::create_folder(folder).with_context(|| format!("creating {}", folder.display()))?;
+    let (from, to) = (workspaces(&app.config)?, place_of(app, folder)?);
+    let names = from.list().await?;
+    if names.is_empty() {
+        return Err(Fault::usage(format!("there are no workspaces in {}", from.place())).into());
+    }
+    let interrupt = Interrupt::listen()?;
+    let mut kept = Vec::new();
+    for workspace in names {
+        let report = tokio::select! {
+            report = copy_one(app, &workspace, from.as_ref(), to.as_ref()) => report
+                .with_context(|| format!("backing up {workspace}; a folder that is not complete can be removed"))?,
+            () = interrupt.wait() => {
+                app.output.note("stopped; run the same command to continue");
+                return Ok(Exit::Interrupted);
+            }
+        };
+        let (documents, hash) = (report.documents, report.hash);
+        print(app, "backed up", &Kept { workspace: workspace.clone(), documents, hash: hash.clone() })?;
+        kept.push(Kept { workspace, documents, hash });
+    }
+    let access = AccessStore::of(from.shared_texts(), &app.config.data_dir);
+    access.refresh().await?;
+    if let Some(text) = access.export()? {
+        write_own(&folder.join(ACCESS), &text)?;
+    }
+    let (release, taken_at) = (env!("CARGO_PKG_VERSION").to_owned(), wire::now().to_iso());
+    let manifest = Manifest { form: FORM, release, taken_at, from: from.place(), workspaces: kept };
+    write_own(&folder.join(MANIFEST), &serde_json::to_string_pretty(&manifest)?)?;
+    Ok(Exit::Done)
+}
+
+/// Verifies a backup, and unless that is all, puts its workspaces where the configuration says.
+pub(crate) async fn restore(app: &App, args: &RestoreArgs) -> anyhow::Result<Exit> {
+    let folder = args.folder.as_path();
+    let manifest = read(folder)?;
+    let from = place_of(app, folder)?;
+    for kept in &manifest.workspaces {
+        verify(from.as_ref(), kept)
+            .await
+            .with_context(|| format!("verifying the backup of {}", kept.workspace))?;
+        if args.verify {
+            print(app, "verified", kept)?;
+        }
+    }
+    if args.verify {
+        return Ok(Exit::Done);
+    }
+    let to = workspaces(&app.config)?;
+    let interrupt = Interrupt::listen()?;
+    for kept in &manifest.workspaces {
+        tokio::select! {
+            report = copy_one(app, &kept.workspace, from.as_ref(), to.as_ref()) => report.map(drop)?,
+            () = interrupt.wait() => {
+                app.output.note("stopped; run the same command to continue");
+                return Ok(Exit::Interrupted);
+            }
+        }
+        print(app, "restored", kept)?;
+    }
+    let access = folder.join(ACCESS);
+    if access.exists() {
+        let text = fs::read_to_string(&access).with_context(|| format!("reading {}", access.display()))?;
+        let there = AccessStore::of(to.shared_texts(), &app.config.data_dir);
+        if !there.import(&text).await? && !app.output.json {
+            app.output.note("keys and users stay as they are, since there are some already");
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// An error unless the workspace is sound and has the hash that it had when it was copied.
+async fn verify(from: &dyn Workspaces, kept: &Kept) -> anyhow::Result<()> {
+    let damaged = |what: String| {
+        let fault = Fault::usage(format!("the backup of {} is damaged: {what}", kept.workspace));
+        fault.help("restore an older backup")
+    };
+    if !from.exists(&kept.workspace).await? {
+        return Err(damaged("it is missing".to_owned()).into());
+    }
+    let store = from.open(&kept.workspace, Patience::Endless).await?;
+    let mut findings = store.verify().await?;
+    let snapshot = store.snapshot().await?;
+    findings.extend(check(snapshot.as_ref()).await?);
+    if let Some(finding) = findings.first() {
+        return Err(damaged(format!("{} {}: {}", finding.kind, plain(&finding.id), finding.what)).into());
+    }
+    let hash = write_dump(snapshot.as_ref(), &mut std::io::sink()).await?.hash;
+    if hash != kept.hash {
+        return Err(damaged(format!("its hash is {hash}, not {}", kept.hash)).into());
+    }
+    Ok(())
+}
+
+fn read(folder: &Path) -> anyhow::Result<Manifest> {
+    let path = folder.join(MANIFEST);
+    let text = match fs::read_to_string(&path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            let fault = Fault::usage(format!("{} holds no complete backup", folder.display()));
+            return Err(fault.help("run `graphloom backup` again, or name another folder").into());
+        }
+        text => text.with_context(|| format!("reading {}", path.display()))?,
+    };
+    let manifest: Manifest =
+        serde_json::from_str(&text).with_context(|| format!("reading {}", path.display()))?;
+    if manifest.form > FORM {
+        let fault = Fault::usage(format!("the backup is of a later release, {}", plain(&manifest.release)));
+        return Err(fault.help("restore it with that release").into());
+    }
+    Ok(manifest)
+}
+
+/// The workspaces in a folder, whatever the configuration says.
+fn place_of(app: &App, folder: &Path) -> anyhow::Result<std::sync::Arc<dyn Workspaces>> {
+    Ok(workspaces_at(&app.config, &format!("sqlite:{}", folder.display()))?)
+}
+
+/// Writes a file that only its owner can read, whole or not at all.
+fn write_own(path: &Path, text: &str) -> anyhow::Result<()> {
+    let beside = path.with_extension("json.new");
+    let write = || {
+        let mut options = fs::OpenOptions::new();
+        options.write(true).create(true).truncate(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let mut file = options.open(&beside)?;
+        std::io::Write::write_all(&mut file, text.as_bytes())?;
+        file.sync_all()?;
+        fs::rename(&beside, path)
+    };
+    write().with_context(|| format!("writing {}", path.display()))
+}
+
+fn print(app: &App, what: &str, kept: &Kept) -> anyhow::Result<()> {
+    let Kept { workspace, documents, hash } = kept;
+    if app.output.json {
+        return app
+            .output
+            .json(&json!({ "event": what, "workspace": workspace, "documents": documents, "hash": hash }));
+    }
+    app.output.line(format_args!("{what} {workspace}: {}, hash {hash}", count(*documents, "document")))?;
+    Ok(())
+}

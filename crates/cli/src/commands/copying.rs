@@ -1,0 +1,58 @@
+//! Copies workspaces between places, for `copy`, `backup`, `restore` and `workspace move`.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use graphloom_core::{Patience, Store, WorkspaceId, Workspaces};
+use graphloom_engine::copy::{CopyReport, copy};
+use indicatif::ProgressBar;
+
+use super::App;
+
+/// Minimum interval between lines of progress if there is no terminal.
+const PLAIN_INTERVAL: Duration = Duration::from_secs(10);
+
+/// Copies a workspace and shows progress.
+pub(crate) async fn copy_one(
+    app: &App,
+    workspace: &WorkspaceId,
+    from: &dyn Workspaces,
+    to: &dyn Workspaces,
+) -> anyhow::Result<CopyReport> {
+    if !from.exists(workspace).await? {
+        let missing = graphloom::Error::NoWorkspace { workspace: workspace.clone(), place: from.place() };
+        return Err(missing.into());
+    }
+    let source = from.open(workspace, Patience::Endless).await?;
+    let target = to.open(workspace, Patience::Endless).await?;
+    copy_opened(app, workspace, source.as_ref(), target.as_ref()).await
+}
+
+/// The same with open stores.
+pub(crate) async fn copy_opened(
+    app: &App,
+    workspace: &WorkspaceId,
+    source: &dyn Store,
+    target: &dyn Store,
+) -> anyhow::Result<CopyReport> {
+    let bar = app.output.bars.then(ProgressBar::new_spinner);
+    let last_line = Mutex::new(Instant::now());
+    let show = |table: &'static str, rows: u64| {
+        let said = format!("copying {workspace}: {rows} {table}");
+        if let Some(bar) = &bar {
+            bar.set_message(said);
+            bar.tick();
+            return;
+        }
+        let mut last_line = last_line.lock().unwrap_or_else(PoisonError::into_inner);
+        if last_line.elapsed() >= PLAIN_INTERVAL {
+            *last_line = Instant::now();
+            app.output.note(said);
+        }
+    };
+    let report = copy(source, target, &show).await;
+    if let Some(bar) = bar {
+        bar.finish_and_clear();
+    }
+    Ok(report?)
+}

@@ -1,0 +1,231 @@
+//! `graphloom workspace`: lists, deletes and moves workspaces.
+
+use std::time::{Duration, Instant};
+
+use graphloom::stores::{workspaces, workspaces_at};
+use graphloom_core::{Patience, QueueState, Store, WorkspaceId, Workspaces};
+use graphloom_engine::copy::{CopyError, CopyReport};
+use graphloom_engine::index;
+use serde_json::json;
+
+use super::App;
+use super::copying::{copy_one, copy_opened};
+use crate::args::WorkspaceCommand;
+use crate::fault::{Exit, Fault};
+use crate::interrupt::Interrupt;
+use crate::output::render::count;
+use crate::wire;
+
+/// How long a move waits for workers that are to stop, and how often it looks.
+const MAX_WAIT: Duration = Duration::from_secs(300);
+const LOOK: Duration = Duration::from_millis(200);
+
+/// Runs the command.
+pub(crate) async fn run(app: &App, command: &WorkspaceCommand) -> anyhow::Result<Exit> {
+    match command {
+        WorkspaceCommand::List => list(app).await,
+        WorkspaceCommand::Delete { name, yes } => delete(app, name, *yes).await,
+        WorkspaceCommand::Move { name, to } => {
+            let interrupt = Interrupt::listen()?;
+            let (from, to) = (workspaces(&app.config)?, workspaces_at(&app.config, to)?);
+            move_one(app, name, from.as_ref(), to.as_ref(), &interrupt).await
+        }
+    }
+}
+
+async fn list(app: &App) -> anyhow::Result<Exit> {
+    let place = workspaces(&app.config)?;
+    let mut rows = Vec::new();
+    for workspace in place.list().await? {
+        let store = place.open(&workspace, Patience::Endless).await?;
+        let snapshot = store.snapshot().await?;
+        let (counts, paused) = (snapshot.counts().await?, snapshot.queue().await?.is_paused());
+        let queued = index::queued(snapshot.as_ref()).await?.len();
+        let bytes = store.size().map(|size| size.data + size.log);
+        rows.push((workspace, counts, queued, paused, bytes));
+    }
+    if app.output.json {
+        let rows: Vec<_> = rows
+            .iter()
+            .map(|(workspace, counts, queued, paused, bytes)| {
+                json!({
+                    "workspace": workspace,
+                    "documents": counts.documents,
+                    "chunks": counts.chunks,
+                    "queued": queued,
+                    "paused": paused,
+                    "bytes": bytes,
+                })
+            })
+            .collect();
+        app.output.json(&rows)?;
+        return Ok(Exit::Done);
+    }
+    for (workspace, counts, queued, paused, bytes) in &rows {
+        let mut said = format!("{workspace}: {}", count(counts.documents, "document"));
+        if *queued > 0 {
+            said.push_str(&format!(", {queued} of them queued"));
+        }
+        if *paused {
+            said.push_str(", paused");
+        }
+        if let Some(bytes) = bytes {
+            said.push_str(&format!(", {:.1} MiB", *bytes as f64 / f64::from(1 << 20)));
+        }
+        app.output.line(said)?;
+    }
+    if rows.is_empty() {
+        app.output.note(format_args!("no workspaces in {}", place.place()));
+    }
+    Ok(Exit::Done)
+}
+
+async fn delete(app: &App, name: &WorkspaceId, yes: bool) -> anyhow::Result<Exit> {
+    let place = workspaces(&app.config)?;
+    require(place.as_ref(), name).await?;
+    if !yes {
+        let store = place.open(name, Patience::Endless).await?;
+        let documents = store.snapshot().await?.counts().await?.documents;
+        let what = format!("this deletes {name} in {} with {}", place.place(), count(documents, "document"));
+        return Err(Fault::usage(what)
+            .help("add --yes to delete it; `graphloom backup` keeps a copy")
+            .into());
+    }
+    place.delete(name).await?;
+    if app.output.json {
+        app.output.json(&json!({ "deleted": name, "place": place.place() }))?;
+    } else {
+        app.output.line(format_args!("deleted {name} in {}", place.place()))?;
+    }
+    Ok(Exit::Done)
+}
+
+async fn require(place: &dyn Workspaces, name: &WorkspaceId) -> anyhow::Result<()> {
+    if !place.exists(name).await? {
+        let missing = graphloom::Error::NoWorkspace { workspace: name.clone(), place: place.place() };
+        return Err(missing.into());
+    }
+    Ok(())
+}
+
+/// Copies the workspace while it is in use, then without workers what changed meanwhile, and deletes the original once
+/// the copy equals it and nobody can commit.
+async fn move_one(
+    app: &App,
+    name: &WorkspaceId,
+    from: &dyn Workspaces,
+    to: &dyn Workspaces,
+    interrupt: &Interrupt,
+) -> anyhow::Result<Exit> {
+    require(from, name).await?;
+    if from.place() == to.place() {
+        return Err(Fault::usage(format!("{name} is in {} already", to.place())).into());
+    }
+    tokio::select! {
+        copied = copy_one(app, name, from, to) => copied.map(drop)?,
+        () = interrupt.wait() => {
+            app.output.note("stopped; run the same command to continue");
+            return Ok(Exit::Interrupted);
+        }
+    }
+    let source = from.open(name, Patience::Endless).await?;
+    let before = source.snapshot().await?.queue().await?;
+    index::pause(source.as_ref(), wire::now()).await?;
+    let moved = async {
+        wait_for_workers(source.as_ref(), from).await?;
+        move_rest(app, name, from, to).await
+    };
+    let moved = tokio::select! {
+        moved = moved => moved,
+        () = interrupt.wait() => Err(Fault::usage("stopped; the workspace stays where it was").into()),
+    };
+    let report = match moved {
+        Ok(report) => report,
+        Err(error) => {
+            if before == QueueState::Running {
+                index::resume(source.as_ref()).await?;
+            }
+            return Err(error);
+        }
+    };
+    if before == QueueState::Running {
+        index::resume(to.open(name, Patience::Endless).await?.as_ref()).await?;
+    }
+    if app.output.json {
+        let (hash, documents) = (&report.hash, report.documents);
+        app.output.json(&json!({
+            "moved": name, "from": from.place(), "to": to.place(), "hash": hash, "documents": documents,
+        }))?;
+    } else {
+        app.output.line(format_args!(
+            "{name}: {} moved to {}; the hash is {}",
+            count(report.documents, "document"),
+            to.place(),
+            report.hash
+        ))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// Waits until no running worker holds a document.
+async fn wait_for_workers(source: &dyn Store, from: &dyn Workspaces) -> anyhow::Result<()> {
+    let until = Instant::now() + MAX_WAIT;
+    loop {
+        let leased = source.snapshot().await?.leased_jobs().await?;
+        let holder = leased
+            .into_iter()
+            .filter_map(|job| job.lease)
+            .find(|lease| !from.workers().is_gone(&lease.owner));
+        let Some(holder) = holder else { return Ok(()) };
+        if Instant::now() > until {
+            let fault =
+                Fault::usage(format!("worker {} still holds documents of the workspace", holder.owner));
+            return Err(fault.help("run the command again once it has stopped").into());
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+/// Copies what changed meanwhile, then lets nobody commit, copies the rest, and deletes the original.
+async fn move_rest(
+    app: &App,
+    name: &WorkspaceId,
+    from: &dyn Workspaces,
+    to: &dyn Workspaces,
+) -> anyhow::Result<CopyReport> {
+    // The first copy took long, so that the second has much to bring; what is left after it is little.
+    copy_again(app, name, from, to).await?;
+    let source = from.open(name, Patience::Endless).await?;
+    let held = from.hold(name).await?;
+    let target = to.open(name, Patience::Endless).await?;
+    let report = match copy_opened(app, name, source.as_ref(), target.as_ref()).await {
+        Err(error) if is_outdated(&error) => {
+            to.delete(name).await?;
+            let target = to.open(name, Patience::Endless).await?;
+            copy_opened(app, name, source.as_ref(), target.as_ref()).await?
+        }
+        copied => copied?,
+    };
+    held.delete().await?;
+    Ok(report)
+}
+
+/// Brings the copy up to date. If something was removed since it began, it is made again: it is ours.
+async fn copy_again(
+    app: &App,
+    name: &WorkspaceId,
+    from: &dyn Workspaces,
+    to: &dyn Workspaces,
+) -> anyhow::Result<()> {
+    match copy_one(app, name, from, to).await {
+        Err(error) if is_outdated(&error) => {
+            to.delete(name).await?;
+            copy_one(app, name, from, to).await.map(drop)
+        }
+        copied => copied.map(drop),
+    }
+}
+
+fn is_outdated(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(CopyError::Other { .. }))
+}

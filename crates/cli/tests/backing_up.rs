@@ -1,0 +1,113 @@
+//! `backup` and `restore`: a restored workspace is the one that was backed up.
+
+mod common;
+
+use common::{Graphloom, copy_lab};
+use graphloom_postgres::testing::{Server, postgres_folder};
+use serde_json::json;
+
+/// A folder with the samples, a second workspace, and a key.
+fn origin() -> Graphloom {
+    let graphloom = Graphloom::new();
+    copy_lab(&graphloom);
+    graphloom.ok(&["add", "docs"]);
+    graphloom.ok(&["graph", "edit", "Edda Corrin", "--description", "Chief executive since 2019."]);
+    graphloom.write("other.md", "Ada Lovelace wrote the first program.\n");
+    graphloom.ok(&["--workspace", "other", "add", "other.md"]);
+    graphloom.ok(&["key", "create", "admin", "--right", "admin"]);
+    graphloom
+}
+
+#[test]
+fn a_backup_is_verified_and_restored_with_keys() {
+    let graphloom = origin();
+    let hash = graphloom.hash();
+    graphloom.run(&["restore", "backup"]).exits(2).says("holds no complete backup");
+    graphloom
+        .run(&["backup", "backup"])
+        .exits(0)
+        .says("backed up default")
+        .says(&hash)
+        .says("backed up other");
+    graphloom.run(&["backup", "backup"]).exits(2).says("holds a complete backup");
+    graphloom
+        .run(&["restore", "backup", "--verify"])
+        .exits(0)
+        .says("verified default")
+        .says("verified other");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mode =
+            std::fs::metadata(graphloom.path("backup/access.json")).expect("keys").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+    let spare = ["--data-dir", "spare"];
+    let run = |arguments: &[&str]| graphloom.run(&[&spare, arguments].concat());
+    run(&["restore", "backup"]).exits(0).says("restored default").says("restored other");
+    assert_eq!(run(&["dump", "--hash"]).exits(0).stdout.trim(), hash);
+    run(&["check"]).exits(0);
+    run(&["key", "list"]).exits(0).says("admin");
+    run(&["restore", "backup"]).exits(0).says("restored default");
+    run(&["rm", "docs/staff.csv"]).exits(0);
+    run(&["restore", "backup"]).exits(0);
+    assert_eq!(run(&["dump", "--hash"]).exits(0).stdout.trim(), hash, "what was missing is back");
+    graphloom.write("more.md", "Ilse Maar runs the harbour of Kelm.\n");
+    run(&["add", "more.md"]).exits(0);
+    run(&["restore", "backup"]).exits(1).says("the target holds documents that the source does not have");
+}
+
+#[test]
+fn a_backup_of_one_moment_is_taken_while_documents_are_added() {
+    let graphloom = origin();
+    for number in 0..30 {
+        graphloom
+            .write(&format!("more/{number}.md"), format!("Person{number} Oskoldt runs Harbour{number}.\n"));
+    }
+    let mut adding = graphloom.command(&["add", "more"]).spawn().expect("it runs");
+    graphloom.run(&["backup", "backup"]).exits(0);
+    assert!(adding.wait().expect("it ends").success());
+    graphloom.run(&["restore", "backup", "--verify"]).exits(0);
+    let run = |arguments: &[&str]| graphloom.run(&[&["--data-dir", "spare"], arguments].concat());
+    run(&["restore", "backup"]).exits(0);
+    run(&["check"]).exits(0).says("no contradictions");
+    run(&["work"]).exits(0);
+}
+
+#[test]
+fn a_backup_that_was_changed_is_refused() {
+    let graphloom = origin();
+    graphloom.ok(&["backup", "backup"]);
+    graphloom.ok(&["--data-dir", "backup", "rm", "docs/staff.csv"]);
+    let refused = graphloom.run(&["restore", "backup", "--verify"]).exits(2);
+    refused.says("the backup of default is damaged: its hash is");
+    std::fs::remove_file(graphloom.path("backup/other.graphloom")).expect("there");
+    graphloom.ok(&["--data-dir", "backup", "workspace", "delete", "default", "--yes"]);
+    graphloom.run(&["--data-dir", "spare", "restore", "backup"]).exits(2).says("it is missing");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_database_is_backed_up_to_files_and_restored_into_another_one() {
+    std::fs::create_dir_all(postgres_folder()).expect("a folder");
+    let folders = [(); 2].map(|()| {
+        let folder = tempfile::TempDir::new_in(postgres_folder()).expect("a folder");
+        let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(folder.path(), open).expect("readable");
+        folder
+    });
+    let [first, second] = folders.each_ref().map(|folder| Server::start(folder.path(), &["fsync=off"]));
+    let here = Graphloom::new().with("GRAPHLOOM_STORE", &first.url());
+    copy_lab(&here);
+    here.ok(&["add", "docs"]);
+    here.ok(&["key", "create", "admin", "--right", "admin"]);
+    let backup = here.path("backup");
+    let backup = backup.to_str().expect("a path");
+    here.run(&["backup", backup]).exits(0).says("backed up default");
+    here.run(&["restore", backup, "--verify"]).exits(0);
+    let there = Graphloom::new().with("GRAPHLOOM_STORE", &second.url());
+    there.run(&["restore", backup]).exits(0).says("restored default");
+    assert_eq!(there.hash(), here.hash());
+    assert_eq!(there.json(&["key", "list"])[0]["name"], json!("admin"));
+    there.run(&["check"]).exits(0).says("no contradictions");
+}

@@ -1,0 +1,155 @@
+//! Indexes of vectors: an HNSW graph for each kind of a workspace that has become large.
+//!
+//! An index covers the rows of one workspace and one kind, so it grows with that workspace alone, and a scan of it meets no rows
+//! of others. It is made and dropped outside of commits, while they go on.
+
+use std::sync::Arc;
+
+use deadpool_postgres::Object;
+use graphloom_core::ItemKind;
+
+use crate::connect::Shared;
+use crate::error::Fault;
+use crate::rows::{self, get};
+use crate::session::Session;
+
+/// Vectors of a kind from which it is indexed, and below which it no longer is. Below, reading all is quicker than the
+/// other costs of an index are worth: `bench/run.sh database`.
+pub const INDEXED: [i64; 2] = [20_000, 10_000];
+/// The most dimensions that an index takes.
+const MAX_DIMENSIONS: i32 = 4000;
+/// Memory that building an index may take; beyond, it takes longer.
+const MEMORY: &str = "256MB";
+/// The class of locks that are held while an index is built; the object is the workspace.
+const BUILDING: i32 = 0x6772_6978;
+
+/// The index of a kind, usable by this transaction.
+pub(crate) struct NearestIndex {
+    workspace: i64,
+    kind: i16,
+    dimensions: i32,
+}
+
+impl NearestIndex {
+    fn name(workspace: i64, kind: i16, dimensions: i32) -> String {
+        format!("vectors_near_{workspace}_{kind}_{dimensions}")
+    }
+
+    /// The index of a kind, if it is complete.
+    pub(crate) async fn find(
+        session: &Session,
+        kind: ItemKind,
+        dimensions: usize,
+    ) -> Result<Option<Self>, Fault> {
+        let (workspace, kind) = (session.workspace(), rows::kind_code(kind));
+        let dimensions = i32::try_from(dimensions).unwrap_or(i32::MAX);
+        let name = Self::name(workspace, kind, dimensions);
+        let sql =
+            "SELECT FROM pg_index WHERE $1::int8 IS NOT NULL AND indexrelid = to_regclass($2) AND indisvalid";
+        let found = session.rows(sql, &[&name]).await?;
+        Ok((!found.is_empty()).then_some(Self { workspace, kind, dimensions }))
+    }
+
+    /// A statement for the candidates nearest to the vector `$2`, at most `$3`: columns `id, codes`, for entries `x` for which
+    /// the conditions hold.
+    ///
+    /// What the index is restricted to is written out, since only then the database sees that the index covers it. Vectors of other
+    /// dimensions are those of another embedder, while a workspace is embedded again.
+    pub(crate) fn candidates(&self, conditions: &str) -> String {
+        let Self { workspace, kind, dimensions } = self;
+        format!(
+            "SELECT x.id, x.codes FROM vectors x \
+             WHERE x.workspace_id = $1 AND x.workspace_id = {workspace} AND x.kind = {kind} \
+                AND vector_dims(x.codes) = {dimensions}{conditions} \
+             ORDER BY x.codes::halfvec({dimensions}) <=> $2 LIMIT $3"
+        )
+    }
+}
+
+/// Makes the indexes that a workspace needs by these [bounds](INDEXED), and drops those that it no longer does. Returns at once if another process does.
+pub(crate) async fn keep_up(shared: &Arc<Shared>, workspace: i64, bounds: [i64; 2]) -> Result<(), Fault> {
+    let client = shared.writers.get().await?;
+    let lock =
+        client.query_one("SELECT pg_try_advisory_lock($1, $2)", &[&BUILDING, &(workspace as i32)]).await?;
+    if !get::<bool>(&lock, 0)? {
+        return Ok(());
+    }
+    let kept = keep_up_locked(shared, &client, workspace, bounds).await;
+    let unlocked =
+        client.execute("SELECT pg_advisory_unlock($1, $2)", &[&BUILDING, &(workspace as i32)]).await;
+    if unlocked.is_err() || kept.is_err() {
+        drop(Object::take(client));
+    }
+    kept
+}
+
+async fn keep_up_locked(
+    shared: &Arc<Shared>,
+    client: &Object,
+    workspace: i64,
+    [from, below]: [i64; 2],
+) -> Result<(), Fault> {
+    let session = Session::read(shared, workspace).await?;
+    let sql =
+        "SELECT kind, count(*), min(vector_dims(codes)) FROM vectors WHERE workspace_id = $1 GROUP BY kind";
+    let mut counts = [(0, 0); 4];
+    for row in session.rows(sql, &[]).await? {
+        if let Some(count) = counts.get_mut(get::<i16>(&row, 0)? as usize) {
+            *count = (get::<i64>(&row, 1)?, get::<i32>(&row, 2)?);
+        }
+    }
+    drop(session);
+    let sql = "SELECT c.relname::text, i.indisvalid FROM pg_class c JOIN pg_index i ON i.indexrelid = c.oid \
+        WHERE starts_with(c.relname::text, $1)";
+    let mut present = Vec::new();
+    for row in client.query(sql, &[&format!("vectors_near_{workspace}_")]).await? {
+        present.push((get::<String>(&row, 0)?, get::<bool>(&row, 1)?));
+    }
+    let mut wanted = Vec::new();
+    for (kind, (count, dimensions)) in (0..).zip(counts) {
+        let name = NearestIndex::name(workspace, kind, dimensions);
+        let is_present = present.iter().any(|(present, is_valid)| *present == name && *is_valid);
+        let is_large = count >= from || is_present && count >= below;
+        if is_large && dimensions <= MAX_DIMENSIONS {
+            wanted.push((name, is_present, kind, dimensions));
+        }
+    }
+    for (name, is_valid) in &present {
+        // One that is not valid is left of a process that ended while it built it.
+        if !is_valid || !wanted.iter().any(|(wanted, ..)| wanted == name) {
+            client.batch_execute(&format!("DROP INDEX CONCURRENTLY IF EXISTS {name}")).await?;
+        }
+    }
+    for (name, is_present, kind, dimensions) in wanted {
+        if is_present {
+            continue;
+        }
+        tracing::info!(workspace, kind, dimensions, "indexing the vectors");
+        // Each is a statement of its own, for none may be in a transaction.
+        for sql in [
+            "SET statement_timeout = 0",
+            "SET lock_timeout = 0",
+            &format!("SET maintenance_work_mem = '{MEMORY}'"),
+            &format!(
+                "CREATE INDEX CONCURRENTLY {name} ON vectors USING hnsw ((codes::halfvec({dimensions})) halfvec_cosine_ops) \
+                 WHERE workspace_id = {workspace} AND kind = {kind} AND vector_dims(codes) = {dimensions}"
+            ),
+            "RESET maintenance_work_mem",
+            crate::connect::SESSION,
+        ] {
+            client.batch_execute(sql).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Drops the indexes of a workspace that was deleted.
+pub(crate) async fn forget(shared: &Shared, workspace: i64) -> Result<(), Fault> {
+    let client = shared.writers.get().await?;
+    let sql = "SELECT relname::text FROM pg_class WHERE relkind = 'i' AND starts_with(relname::text, $1)";
+    for row in client.query(sql, &[&format!("vectors_near_{workspace}_")]).await? {
+        let name: String = get(&row, 0)?;
+        client.batch_execute(&format!("DROP INDEX CONCURRENTLY IF EXISTS {name}")).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,226 @@
+//! What happens on the way to the server: encryption, cut connections, and another server that takes over.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use graphloom_core::{DocumentId, Store, StoreError, WorkspaceId};
+use graphloom_postgres::testing::{Server, TestDatabase, new_workspace, postgres_folder};
+use graphloom_postgres::{Database, PostgresStore};
+use graphloom_storage::conformance::{block_on, sample};
+use tempfile::TempDir;
+use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+
+/// How long a commit may take while the way to the server is cut.
+const MAX_WAIT: Duration = Duration::from_secs(60);
+/// What a client that wants encryption sends first: the length of the message and its code.
+const SSL_REQUEST: [u8; 8] = [0, 0, 0, 8, 4, 210, 22, 47];
+
+/// Passes connections on to a server until it is dropped.
+struct Proxy {
+    port: u16,
+    cut: watch::Sender<u64>,
+    _runtime: tokio::runtime::Runtime,
+}
+
+impl Proxy {
+    /// - `tls`: ends encryption here, for servers that are built without it.
+    fn to(server: SocketAddr, tls: Option<TlsAcceptor>) -> Self {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+        let runtime = runtime.expect("a runtime");
+        let (cut, cuts) = watch::channel(0);
+        let listener = runtime.block_on(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))).expect("a port");
+        let port = listener.local_addr().expect("bound").port();
+        runtime.spawn(async move {
+            while let Ok((client, _)) = listener.accept().await {
+                let (tls, mut cuts) = (tls.clone(), cuts.clone());
+                cuts.mark_unchanged();
+                tokio::spawn(async move {
+                    tokio::select! {
+                        // An error is a peer that went away.
+                        _ = pass_on(client, server, tls) => {}
+                        _ = cuts.changed() => {}
+                    }
+                });
+            }
+        });
+        Self { port, cut, _runtime: runtime }
+    }
+
+    /// Cuts all connections that are open.
+    fn cut(&self) {
+        self.cut.send_modify(|cuts| *cuts += 1);
+    }
+}
+
+async fn pass_on(mut client: TcpStream, server: SocketAddr, tls: Option<TlsAcceptor>) -> std::io::Result<()> {
+    let mut server = TcpStream::connect(server).await?;
+    let Some(tls) = tls else { return copy_bidirectional(&mut client, &mut server).await.map(drop) };
+    let mut first = [0; SSL_REQUEST.len()];
+    client.read_exact(&mut first).await?;
+    if first != SSL_REQUEST {
+        return Err(std::io::Error::other("not encrypted"));
+    }
+    client.write_all(b"S").await?;
+    let mut client = tls.accept(client).await?;
+    copy_bidirectional(&mut client, &mut server).await.map(drop)
+}
+
+/// A certificate for `localhost`, signed by an authority of its own, and the file with that authority.
+fn encrypted(folder: &Path) -> (TlsAcceptor, String) {
+    let (key, server_key) =
+        (rcgen::KeyPair::generate().expect("a key"), rcgen::KeyPair::generate().expect("a key"));
+    let mut authority = rcgen::CertificateParams::new(Vec::new()).expect("parameters");
+    authority.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    let certificate = authority.self_signed(&key).expect("a certificate");
+    let file = folder.join("authority.pem");
+    std::fs::write(&file, certificate.pem()).expect("written");
+    let issuer = rcgen::Issuer::new(authority, key);
+    let params = rcgen::CertificateParams::new(vec!["localhost".to_owned()]).expect("parameters");
+    let server = params.signed_by(&server_key, &issuer).expect("a certificate");
+    let secret = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(server_key.serialize_der()));
+    let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
+    let config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .expect("versions")
+        .with_no_client_auth()
+        .with_single_cert(vec![server.der().clone()], secret)
+        .expect("a configuration");
+    (TlsAcceptor::from(Arc::new(config)), file.display().to_string())
+}
+
+/// The address of the server in an address of a database.
+fn server_of(url: &str) -> SocketAddr {
+    let host = url.split('@').nth(1).and_then(|rest| rest.split('/').next()).expect("a host");
+    host.parse().expect("an address with a port")
+}
+
+#[test]
+fn encrypted_connections_are_made_only_to_a_server_whose_certificate_is_valid() {
+    let (database, folder) = (TestDatabase::shared(), TempDir::new().expect("a folder"));
+    let other = TempDir::new().expect("a folder");
+    let ((tls, authority), (_, stranger)) = (encrypted(folder.path()), encrypted(other.path()));
+    let proxy = Proxy::to(server_of(&database.url), Some(tls));
+    let url = |host: &str, mode: &str, authority: &str| {
+        format!("postgres://postgres@{host}:{}/postgres?sslmode={mode}&sslrootcert={authority}", proxy.port)
+    };
+    for mode in ["require", "verify-ca", "verify-full"] {
+        let opened = Database::open(&url("localhost", mode, &authority)).expect("the certificate is valid");
+        let name = new_workspace();
+        let store = block_on(opened.open_or_create(name.clone())).expect("a store");
+        block_on(store.commit(sample::indexed("a", "Ada met Bob", "ADA", "BOB"))).expect("committed");
+        block_on(opened.delete(&name)).expect("deleted");
+    }
+    for (url, why) in [
+        (url("localhost", "require", &stranger), "another authority"),
+        (url("127.0.0.1", "require", &authority), "the certificate of another name"),
+        (url("localhost", "disable", &authority), "the server takes no plain connections"),
+    ] {
+        let refused = Database::open(&url).map(drop);
+        assert!(
+            matches!(refused, Err(StoreError::Unavailable { .. } | StoreError::Backend { .. })),
+            "{why}: {refused:?}"
+        );
+    }
+}
+
+/// Commits until it is told to stop, and says which documents were acknowledged.
+fn commit_meanwhile(store: &PostgresStore, meanwhile: impl FnOnce(&Receiver<DocumentId>)) -> Vec<DocumentId> {
+    let (stop, (sent, committed)) = (AtomicBool::new(false), channel());
+    let mut acknowledged = Vec::new();
+    std::thread::scope(|scope| {
+        for worker in 0..2 {
+            let (sent, stop) = (sent.clone(), &stop);
+            scope.spawn(move || {
+                for number in (0..).take_while(|_| !stop.load(Ordering::Relaxed)) {
+                    let name = format!("{worker}-{number}");
+                    let batch = sample::indexed(&name, &format!("{name} met Bob"), "ADA", "BOB");
+                    let id = batch.put_documents[0].document.id.clone();
+                    block_on(store.commit(batch)).expect("a commit outlives what happens on the way");
+                    sent.send(id).expect("a listener");
+                }
+            });
+        }
+        drop(sent);
+        meanwhile(&committed);
+        stop.store(true, Ordering::Relaxed);
+        acknowledged.extend(committed.iter());
+    });
+    acknowledged
+}
+
+fn wait_for(committed: &Receiver<DocumentId>, acknowledged: &mut Vec<DocumentId>, count: usize) {
+    acknowledged.extend((0..count).map(|_| committed.recv_timeout(MAX_WAIT).expect("commits go on")));
+}
+
+fn require_all(store: &PostgresStore, acknowledged: &[DocumentId]) {
+    let found = block_on(async { store.snapshot().await?.documents(acknowledged).await }).expect("documents");
+    assert!(found.iter().all(Option::is_some), "an acknowledged document is lost");
+    let revision = block_on(store.snapshot()).expect("a snapshot").revision().0;
+    assert_eq!(revision, acknowledged.len() as u64, "each batch was applied once");
+}
+
+#[test]
+fn connections_that_are_cut_while_committing_lose_nothing_and_apply_nothing_twice() {
+    let database = TestDatabase::shared();
+    let proxy = Proxy::to(server_of(&database.url), None);
+    let url = format!("postgres://postgres@127.0.0.1:{}/postgres?sslmode=disable", proxy.port);
+    let (opened, name) = (Database::open(&url).expect("the database opens"), new_workspace());
+    let store = block_on(opened.open_or_create(name.clone())).expect("a store");
+    let mut acknowledged = Vec::new();
+    let rest = commit_meanwhile(&store, |committed| {
+        for _ in 0..8 {
+            wait_for(committed, &mut acknowledged, 3);
+            proxy.cut();
+        }
+    });
+    acknowledged.extend(rest);
+    require_all(&store, &acknowledged);
+    block_on(opened.delete(&name)).expect("deleted");
+}
+
+#[test]
+fn a_standby_that_is_promoted_has_every_acknowledged_commit() {
+    std::fs::create_dir_all(postgres_folder()).expect("a folder");
+    let folders = [(); 2].map(|()| {
+        let folder = TempDir::new_in(postgres_folder()).expect("a folder");
+        let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(folder.path(), open).expect("readable");
+        folder
+    });
+    let primary = Server::start(folders[0].path(), &[]);
+    let standby = Server::follow(&primary, folders[1].path());
+    // Commits wait for the standby from now on.
+    super::walls::execute(
+        &primary.url(),
+        "ALTER SYSTEM SET synchronous_standby_names = '*'; SELECT pg_reload_conf()",
+    )
+    .expect("the setting");
+    let hosts = format!("127.0.0.1:{},127.0.0.1:{}", primary.port(), standby.port());
+    let url = format!("postgres://postgres@{hosts}/postgres?sslmode=disable&target_session_attrs=read-write");
+    let opened = Database::open(&url).expect("the database opens");
+    let store = block_on(opened.open_or_create(WorkspaceId::default())).expect("a store");
+    let mut acknowledged = Vec::new();
+    let rest = commit_meanwhile(&store, |committed| {
+        wait_for(committed, &mut acknowledged, 10);
+        primary.crash();
+        super::walls::execute(&standby.url(), "SELECT 1").expect("the standby answers");
+        standby.promote();
+        super::walls::execute(
+            &standby.url(),
+            "ALTER SYSTEM RESET synchronous_standby_names; SELECT pg_reload_conf()",
+        )
+        .expect("the setting");
+        wait_for(committed, &mut acknowledged, 10);
+    });
+    acknowledged.extend(rest);
+    require_all(&store, &acknowledged);
+}

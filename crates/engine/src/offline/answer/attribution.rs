@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::asked::{Role, Wants};
 use super::evidence::{EVERYWHERE, Evidence};
 use super::kinds;
-use super::lines::Word;
+use super::lines::{LineForm, Word};
 use super::words::{self, any_word};
 
 /// Share that must stand in the line itself if only the passage names what the question is about.
@@ -22,7 +22,9 @@ impl Evidence<'_, '_> {
         // A pronoun stands for what is named nearer, and a line says how something is done where it names it.
         let is_elsewhere = || {
             let words = &self.reading.lines[line].words;
+            // A row of a table is about what stands in it.
             self.asked.wants == Wants::Manner
+                || self.reading.lines[line].form == LineForm::Row
                 || self.reading.lines[line].begins_with_pronoun
                 || words.iter().any(|word| any_word(OTHERS, &word.lower))
         };

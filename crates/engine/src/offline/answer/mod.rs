@@ -24,6 +24,7 @@ use std::ops::Range;
 
 use asked::{QuestionParts, Role, Wants};
 use evidence::{Evidence, Passages};
+use judge::LineScore;
 use lines::LineForm;
 
 /// Passages read, at most; callers pass the best first.
@@ -109,6 +110,9 @@ fn single(evidence: &Evidence<'_, '_>, compares: bool) -> Option<Vec<usize>> {
     answers.retain(|judged| is_several(judged.line));
     answers.retain(|judged| !compares || evidence.holds_names_itself(judged.line));
     let best = answers.first()?;
+    if let Some(rows) = rows_alike(evidence, best.line, &answers) {
+        return Some(rows);
+    }
     let mut found: Vec<usize> = Vec::new();
     let mut texts: BTreeSet<&str> = BTreeSet::new();
     for judged in answers.iter().take_while(|judged| judged.score >= AS_GOOD * best.score) {
@@ -118,6 +122,22 @@ fn single(evidence: &Evidence<'_, '_>, compares: bool) -> Option<Vec<usize>> {
         }
     }
     Some(found)
+}
+
+/// All rows of a table that answer as the best one does, where several things are asked for; `None` where it is no row.
+fn rows_alike(evidence: &Evidence<'_, '_>, best: usize, answers: &[LineScore]) -> Option<Vec<usize>> {
+    let lines = &evidence.reading.lines;
+    if !evidence.asked.many || lines[best].form != LineForm::Row {
+        return None;
+    }
+    let is_alike = |line: &usize| {
+        let holds =
+            evidence.direct[*line].iter().zip(&evidence.direct[best]).all(|(held, best)| held >= best);
+        holds && lines[*line].form == LineForm::Row && lines[*line].passage == lines[best].passage
+    };
+    let mut rows: Vec<usize> = answers.iter().map(|judged| judged.line).filter(is_alike).collect();
+    rows.sort_unstable();
+    Some(rows)
 }
 
 /// A line with what it cannot be understood without: the line that names what it speaks of, the list that it announces, the

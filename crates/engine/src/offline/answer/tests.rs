@@ -352,6 +352,21 @@ fn a_row_answers_only_with_a_column_that_is_asked_for() {
 }
 
 #[test]
+fn all_rows_that_answer_are_given_where_several_are_asked_for() {
+    let table = "item: desk lamp | supplier: Lumina\nitem: office chair | supplier: Sedia\nitem: bench | supplier: Sedia\nitem: stool | supplier: Sedia";
+    check_in(
+        "stock",
+        table,
+        "Which items are supplied by Sedia?",
+        &[
+            "item: office chair | supplier: Sedia",
+            "item: bench | supplier: Sedia",
+            "item: stool | supplier: Sedia",
+        ],
+    );
+}
+
+#[test]
 fn a_definite_noun_stands_for_the_name_in_the_line_before() {
     let news = "Brannoch Lines ordered the ferry Aurelia. \"We cut our emissions,\" said Moira Brannoch, managing director of the company. \
         The first crossing is planned for May 2035.";

@@ -86,7 +86,7 @@ impl Default for PageRankOptions {
             fact_temperature: 0.08,
             passage_words: 0.5,
             fact_words: 0.0,
-            direct: 0.6,
+            direct: 0.7,
             decompose: Decompose::Form,
             parts: 0.5,
             filter_facts: false,

@@ -48,10 +48,10 @@ impl PageRankTrust {
         Self { share: 1.0 - direct * looseness, looseness, name, passages }
     }
 
-    /// What words count beside vectors where PageRank starts: as much as given where a rare name guides it, twice as much where
+    /// What words count beside vectors where PageRank starts: as much as given where a rare name guides it, four times as much where
     /// nothing does. Words tell apart what names do not.
     pub(super) fn words(&self, given: f64) -> f64 {
-        given * (1.0 + self.looseness)
+        given * (1.0 + self.looseness + 2.0 * self.looseness * self.looseness)
     }
 
     /// What the ranking by words alone counts, of what PageRank does not: the square of looseness, so next to nothing where a name
@@ -103,7 +103,7 @@ mod tests {
         let (everywhere, none) = (trust(&[("LI HUA", 430)]), trust(&[]));
         assert_eq!((everywhere.share, everywhere.looseness), (0.4, 1.0));
         assert_eq!((none.share, none.looseness, none.passages), (0.4, 1.0, 0));
-        assert_eq!((none.words(0.5), none.words(0.0), none.words_alone()), (1.0, 0.0, WORDS_ALONE));
+        assert_eq!((none.words(0.5), none.words(0.0), none.words_alone()), (2.0, 0.0, WORDS_ALONE));
         assert!(none.reason().contains("counts 40%, words and vectors alone 60%"), "{}", none.reason());
     }
 

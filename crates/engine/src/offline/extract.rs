@@ -86,6 +86,9 @@ pub fn extract(text: &str) -> Records {
 /// comes up once, and of Chinese, which is cut without a dictionary, what stands twice and is not cut from a longer word.
 fn is_entity(text: &str, words: &BTreeMap<String, u32>, phrase: &Phrase, language: Language) -> bool {
     let lower = phrase.text.to_lowercase();
+    if han::is_generic(&phrase.text) {
+        return false;
+    }
     match phrase.kind {
         PhraseKind::Heading => {
             !is_unnamed(&lower) && !is_plain_heading(&lower) && !han::begins_bound(&phrase.text)
@@ -335,6 +338,17 @@ mod tests {
 
     const TEXT: &str = "Ada Lovelace\nAda Lovelace was an English mathematician. She worked with Charles Babbage in London. \
                         Charles Babbage designed the Analytical Engine in 1837.";
+
+    #[test]
+    fn words_that_any_chinese_manual_has_are_no_entities() {
+        let is_name = |text: &str| {
+            let phrase =
+                Phrase { range: 0..text.len(), text: text.to_owned(), kind: PhraseKind::Name, score: 1.0 };
+            is_entity(text, &BTreeMap::new(), &phrase, Language::Chinese)
+        };
+        assert!(!is_name("示例") && !is_name("调用") && !is_name("运行"));
+        assert!(is_name("所有权"));
+    }
 
     #[test]
     fn entities_are_described_by_the_sentences_that_name_them() {

@@ -224,6 +224,11 @@ pub(super) fn bare(text: &str, piece: &str) -> Range<usize> {
     start..piece.len()
 }
 
+/// Whether a text is a word that says what sort of thing something is, and no name alone: `示例`.
+pub(super) fn is_generic(text: &str) -> bool {
+    LEXICON.generic.contains(text) || LEXICON.deeds.contains(text)
+}
+
 /// Whether a text in ideographs begins with a word that binds: `在函数签名中` is no name.
 pub(super) fn begins_bound(text: &str) -> bool {
     const BINDS: [&str; 19] = [

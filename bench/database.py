@@ -5,7 +5,7 @@
                       [--documents 240] [--asked 100] [--steps workers,retrieval,store]
 
 - workers: 1, 2 and 4 workers index documents of one chunk with a model on this machine that takes 200 ms a call and answers the same
-  to the same request. Each worker makes 2 calls at once. Documents a second, and the share of what the model allows.
+  to the same request. Each worker makes 2 calls at once in a workspace. All documents are in one workspace, then in four.
 - retrieval: the corpus in a file and in the database, both served; every question goes to both, in turn, without cache.
 - store: commits and vector searches, by the program graphloom-bench-database.
 
@@ -158,30 +158,42 @@ def measure_workers(binary: Path, work: Path, url: str, documents: int) -> None:
         text = f"Thing{number} stands beside Thing{number + 1} near ThingZ{number % 40}.\n"
         (sources / f"{number}.md").write_text(text)
     limit = CALLS / MODEL_SECONDS
-    print(f"workers  documents/s  of the model's limit ({limit:.0f}/s a worker)")
-    for workers in [1, 2, 4]:
-        named = {**settings, "GRAPHLOOM_WORKSPACE": f"workers-{workers}"}
-        run(binary, work / "accept", named, "add", str(sources), "--no-wait")
-        running, began = [], time.monotonic()
-        for number in range(workers):
-            folder = work / f"host-{workers}-{number}"
-            folder.mkdir()
-            log = open(folder / "log", "w")
-            worker = subprocess.Popen([binary, "--json", "worker"], cwd=folder, env=environment(**named), stdout=subprocess.DEVNULL, stderr=log)
-            running.append(worker)
-        while True:
-            counts = json.loads(run(binary, work / "accept", named, "status"))["by_status"]
-            if counts.get("ready", 0) == documents:
-                break
-            time.sleep(0.5)
-        took = time.monotonic() - began
-        for worker in running:
-            worker.send_signal(signal.SIGTERM)
-        for worker in running:
-            worker.wait()
-        rate = documents / took
-        print(f"{workers:7}  {rate:11.1f}  {rate / (limit * workers):.0%}", flush=True)
+    print("workers  workspaces  documents/s  of the model's limit  CPU ms a document")
+    for spread in [1, 4]:
+        for workers in [1, 2, 4]:
+            names = [f"bench-{spread}-{workers}-{number}" for number in range(spread)]
+            for place, name in enumerate(names):
+                share = [str(sources / f"{number}.md") for number in range(place, documents, spread)]
+                run(binary, work / "accept", {**settings, "GRAPHLOOM_WORKSPACE": name}, "add", *share, "--no-wait")
+            rate, cpu_ms = index(binary, work, settings, names, workers, documents)
+            print(
+                f"{workers:7}  {spread:10}  {rate:11.1f}  {rate / (limit * workers * spread):20.0%}  {cpu_ms:17.0f}", flush=True
+            )
     model.shutdown()
+
+
+def index(
+    binary: Path, work: Path, settings: dict[str, str], names: list[str], workers: int, documents: int
+) -> tuple[float, float]:
+    """Documents a second, and CPU time of the workers for each."""
+    running, began = [], time.monotonic()
+    for number in range(workers):
+        folder = work / f"host-{names[0]}-{number}"
+        folder.mkdir()
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        running.append(subprocess.Popen([binary, "--json", "worker"], cwd=folder, env=environment(**settings), **quiet))
+    watch = work / "accept"
+    for name in names:
+        named = {**settings, "GRAPHLOOM_WORKSPACE": name}
+        while json.loads(run(binary, watch, named, "status"))["by_status"].get("ready", 0) < documents // len(names):
+            time.sleep(1)
+    took = time.monotonic() - began
+    ticks = sum(sum(map(int, Path(f"/proc/{worker.pid}/stat").read_text().rsplit(")")[1].split()[11:13])) for worker in running)
+    for worker in running:
+        worker.send_signal(signal.SIGTERM)
+    for worker in running:
+        worker.wait()
+    return documents / took, ticks / os.sysconf("SC_CLK_TCK") * 1e3 / documents
 
 
 @contextlib.contextmanager
@@ -205,6 +217,11 @@ def ask(url: str, question: str, mode: str) -> float:
     return (time.perf_counter() - began) * 1e3
 
 
+def size(url: str) -> int:
+    sql = "SELECT pg_database_size(current_database())"
+    return int(subprocess.run([PROGRAMS / "psql", url, "-Atc", sql], check=True, capture_output=True, text=True).stdout)
+
+
 def measure_retrieval(binary: Path, work: Path, url: str, corpus: Path, questions: Path, asked: int) -> None:
     passages, file = work / "passages", work / "file"
     passages.mkdir()
@@ -212,8 +229,10 @@ def measure_retrieval(binary: Path, work: Path, url: str, corpus: Path, question
         passage = json.loads(line)
         (passages / f"{number}.md").write_text(f"# {passage.get('title', number)}\n\n{passage['text']}\n")
     run(binary, file, {}, "add", str(passages))
+    empty = size(url)
     run(binary, file, {}, "copy", ".graphloom", url)
     chunks = json.loads(run(binary, file, {}, "status"))["counts"]["chunks"]
+    print(f"database: {(size(url) - empty) / chunks / 1e3:.1f} kB a chunk, graph, words, vectors and indexes included")
     texts = [json.loads(line)["question"] for line in questions.open()][:asked]
     with serving(binary, file, {}) as sqlite, serving(binary, work / "database", {"GRAPHLOOM_STORE": url}) as database:
         print(f"mode   SQLite p50 / p99 ms  PostgreSQL p50 / p99 ms  ratio of p50   ({chunks} chunks, {len(texts)} questions)")

@@ -67,6 +67,28 @@ test('the table is sorted by the server, and the selection is deleted as one', a
   await expect.poll(() => links.count()).toBe(10);
 });
 
+test('documents are found by name, all of them are selected, and a preview says what deleting changes', async () => {
+  const page = await open('/documents');
+  const links = page.getByRole('table').getByRole('link');
+  await links.first().waitFor();
+  const before = await links.count();
+  await page.getByRole('button', { name: 'Text', exact: true }).click();
+  await page.getByRole('searchbox', { name: 'Search names' }).fill('NEWSLETTER');
+  await expect.poll(() => links.count()).toBe(2);
+  await page.getByRole('checkbox').first().check();
+  await page.getByRole('button', { name: 'Select all 2' }).click();
+  await page.getByText('2 selected').waitFor();
+  await page.getByRole('button', { name: 'Delete', exact: true }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByText(/^\d+ entities are removed/).waitFor();
+  await dialog.getByRole('button', { name: 'Close' }).click();
+  await page.getByRole('button', { name: 'Clear selection' }).click();
+  await page.getByRole('searchbox', { name: 'Search names' }).fill('no such name');
+  await page.getByText('No name contains these words.').waitFor();
+  await page.getByRole('searchbox', { name: 'Search names' }).fill('');
+  await expect.poll(() => links.count()).toBe(before);
+});
+
 test('a link to a passage opens the document there', async () => {
   const listed = await fetch(`${server.url}/documents/paginated`, {
     method: 'POST',

@@ -150,3 +150,16 @@ for (const colorScheme of ['light', 'dark'] as const) {
     }
   });
 }
+
+test('a path joins two entities with the sentences that state each step', async () => {
+  const page = await graph('?entity=Hearthmoth&view=table');
+  await page.getByRole('complementary').getByRole('link', { name: 'Path to…' }).click();
+  await page.getByRole('combobox', { name: 'To' }).fill('kellmere water');
+  await page.getByRole('option', { name: 'Kellmere Water Board' }).click();
+  await page.getByRole('link', { name: 'Kellmere Water Board' }).waitFor();
+  const steps = page.getByRole('main').getByRole('listitem').getByRole('link');
+  expect(await steps.first().innerText()).toBe('Hearthmoth');
+  await page.getByRole('button', { name: /founding-charter\.md/ }).click();
+  await page.getByRole('complementary').locator('mark').first().waitFor();
+  expect(await seriousFaults(page)).toEqual([]);
+});

@@ -14,6 +14,8 @@ const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 
 /** A server with a folder of its own, without models. */
 export class Server {
+  constructor(private readonly settings: NodeJS.ProcessEnv = {}) {}
+
   private readonly folder = mkdtempSync(join(tmpdir(), 'graphloom-ui-'));
   private child: ChildProcess | undefined;
   url = '';
@@ -26,6 +28,7 @@ export class Server {
       GRAPHLOOM_CONFIG: join(this.folder, 'graphloom.toml'),
       GRAPHLOOM_LLM: 'none',
       GRAPHLOOM_EMBEDDER: 'builtin',
+      ...this.settings,
     };
   }
 
@@ -87,8 +90,8 @@ export interface Site {
 }
 
 /** A server and a browser for the tests of one file. Every test ends without errors on any of its pages. */
-export function site(prepare?: (server: Server) => void): Site {
-  const server = new Server();
+export function site(prepare?: (server: Server) => void, settings?: NodeJS.ProcessEnv): Site {
+  const server = new Server(settings);
   let browser: Browser | undefined;
   const faults: string[] = [];
   beforeAll(async () => {

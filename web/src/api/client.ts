@@ -95,6 +95,15 @@ export async function upload(
   )) as Schemas['InsertResponse'];
 }
 
+/** What adding a file would cost by itself. */
+export async function estimate(file: File, signal?: AbortSignal): Promise<Schemas['EstimateAnswer']> {
+  const body = new FormData();
+  body.append('file', file, file.name);
+  return (await json(
+    await send('POST', '/documents/upload/estimate', { query: { alone: true }, body, signal }),
+  )) as Schemas['EstimateAnswer'];
+}
+
 /** Logs in with a name and a password; the token. */
 export async function login(username: string, password: string): Promise<string> {
   const body = new URLSearchParams({ username, password });

@@ -1,4 +1,4 @@
-import { type ReactNode, Suspense, useEffect } from 'react';
+import { type ReactNode, Suspense, lazy, useEffect } from 'react';
 import { Link, useLocation } from 'wouter';
 import { address } from '../api/client';
 import { credential, useCredential } from '../api/credential';
@@ -10,6 +10,7 @@ import { Toasts } from '../design/toast';
 import { Commands } from '../features/commands/commands';
 import { AddingTray } from '../features/documents/adding-tray';
 import { DropZone } from '../features/documents/drop-zone';
+import { setPaid, useProposal } from '../features/documents/proposal';
 import { LANGUAGES, type Language, setLanguage, useLanguage, useTexts } from '../i18n/text';
 import { FEATURES } from './features';
 import styles from './shell.module.css';
@@ -18,11 +19,16 @@ import { setTheme, useTheme } from './theme';
 import { useHealth, useRights } from './use-server';
 import { WorkspaceMenu } from './workspace-menu';
 
+const BatchDialog = lazy(() => import('../features/documents/batch-dialog'));
+
 /** The frame of every page: navigation, workspace and preferences. */
 export function Shell({ children }: { children: ReactNode }) {
   const t = useTexts(texts);
   const health = useHealth();
   const rights = useRights();
+  const proposal = useProposal();
+  const model = health.data?.configuration?.llm_model;
+  useEffect(() => setPaid(model != null), [model]);
   return (
     <div className={styles.shell}>
       <a className={styles.skip} href="#main" onClick={focusMain}>
@@ -53,6 +59,11 @@ export function Shell({ children }: { children: ReactNode }) {
       <Toasts />
       <AddingTray />
       {rights?.canWrite !== false && <DropZone />}
+      {proposal && (
+        <Suspense>
+          <BatchDialog files={proposal} />
+        </Suspense>
+      )}
     </div>
   );
 }

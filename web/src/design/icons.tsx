@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react';
 
-/** Icons are decoration: whatever carries one also has a name in words. */
-function icon(paths: ReactNode) {
+/** Icons are decoration: whatever carries one also has a name in words. One that `turns` points the other way from right to left. */
+function icon(paths: ReactNode, turns = false) {
   return function Icon({ size = 16 }: { size?: number }) {
     return (
       <svg
@@ -15,6 +15,7 @@ function icon(paths: ReactNode) {
         strokeLinejoin="round"
         aria-hidden="true"
         focusable="false"
+        data-turns={turns || undefined}
       >
         {paths}
       </svg>
@@ -47,7 +48,7 @@ export const PasteIcon = icon(
 export const SampleIcon = icon(
   <path d="M6.2 2.2v4L2.9 12a1.1 1.1 0 0 0 1 1.7h8.2a1.1 1.1 0 0 0 1-1.7L9.8 6.2v-4M5.2 2.2h5.6M4.6 9.6h6.8" />,
 );
-export const BackIcon = icon(<path d="M13 8H3M7 3.8 2.8 8 7 12.2" />);
+export const BackIcon = icon(<path d="M13 8H3M7 3.8 2.8 8 7 12.2" />, true);
 export const ChevronIcon = icon(<path d="m4.5 6.2 3.5 3.6 3.5-3.6" />);
 export const MoreIcon = icon(<path d="M3.4 8h.01M8 8h.01M12.6 8h.01" strokeWidth="2.2" />);
 export const TrashIcon = icon(

@@ -1,13 +1,15 @@
 //! Removes documents and everything derived from them in one commit; records of large documents first, in slices.
 
 use futures::future::BoxFuture;
-use graphloom_core::DocumentId;
+use std::collections::{BTreeMap, BTreeSet};
+
+use graphloom_core::{ChunkId, DocumentId, RestsOn, Snapshot, table};
 
 use super::IndexError;
 use super::unload::unload;
 use crate::Engine;
 use crate::commit::GraphChanges;
-use crate::graph::{Derivation, GraphChange, Summaries};
+use crate::graph::{Derivation, GraphChange, Summaries, derive};
 
 /// What a [`delete`] removed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
@@ -44,6 +46,90 @@ pub fn delete<'a>(engine: &'a Engine, ids: &'a [DocumentId]) -> BoxFuture<'a, Re
             ..removal
         })
     })
+}
+
+/// Chunks of documents whose removal is derived for a preview; of more, only documents and chunks are counted.
+const MAX_PREVIEWED_CHUNKS: usize = 20_000;
+
+/// What removing documents would do.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
+pub struct RemovalPreview {
+    /// Documents.
+    pub documents: u32,
+    /// Their chunks.
+    pub chunks: u32,
+    /// What would happen to the graph; `None` if they have more than 20,000 chunks.
+    pub graph: Option<RemovedFromGraph>,
+    /// Kept answers of conversations that would be removed.
+    pub answers: u64,
+}
+
+/// What removing documents would do to the graph.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
+pub struct RemovedFromGraph {
+    /// Entities that nothing else mentions.
+    pub entities: u32,
+    /// Relations that nothing else states.
+    pub relations: u32,
+    /// Entities and relations that would read differently.
+    pub changed: u32,
+}
+
+/// What [`delete`] would do now, without doing it and without asking a model. Unknown ids are ignored.
+pub fn preview_removal<'a>(
+    engine: &'a Engine,
+    ids: &'a [DocumentId],
+) -> BoxFuture<'a, Result<RemovalPreview, IndexError>> {
+    Box::pin(async move {
+        let snapshot = engine.store.snapshot().await?;
+        let known: BTreeSet<DocumentId> =
+            snapshot.documents(ids).await?.into_iter().flatten().map(|document| document.id).collect();
+        let documents: Vec<DocumentId> = known.iter().cloned().collect();
+        let removed: BTreeSet<ChunkId> =
+            snapshot.chunk_ids_of(&documents).await?.into_iter().flatten().collect();
+        let chunks = removed.len() as u32;
+        let graph = match removed.len() > MAX_PREVIEWED_CHUNKS {
+            true => None,
+            false => {
+                let change = GraphChange { removed, ..GraphChange::default() };
+                let (Derivation { batch, .. }, _) =
+                    derive(engine, snapshot.as_ref(), &change, Summaries::Known, &BTreeMap::new()).await?;
+                Some(RemovedFromGraph {
+                    entities: batch.remove_entities.len() as u32,
+                    relations: batch.remove_relations.len() as u32,
+                    changed: (batch.put_entities.len() + batch.put_relations.len()) as u32,
+                })
+            }
+        };
+        let answers = removed_answers(snapshot.as_ref(), &known).await?;
+        Ok(RemovalPreview { documents: documents.len() as u32, chunks, graph, answers })
+    })
+}
+
+/// The number of kept answers that go with these documents.
+async fn removed_answers(
+    snapshot: &dyn Snapshot,
+    documents: &BTreeSet<DocumentId>,
+) -> Result<u64, IndexError> {
+    if documents.is_empty() {
+        return Ok(0);
+    }
+    let (mut count, mut losing) = (0, None);
+    let mut pages = snapshot.pages(table::Exchanges { conversation: None });
+    while let Some(page) = pages.next().await? {
+        for exchange in page {
+            let Some(answer) = exchange.answer else { continue };
+            let rests = match &answer.rests_on {
+                RestsOn::Everything => true,
+                RestsOn::Documents(known) => !known.is_disjoint(documents),
+            };
+            if rests || losing.as_ref() == Some(&exchange.conversation) {
+                losing = Some(exchange.conversation);
+                count += 1;
+            }
+        }
+    }
+    Ok(count)
 }
 
 async fn try_delete(changes: &mut GraphChanges<'_>, ids: &[DocumentId]) -> Result<Removal, IndexError> {

@@ -1,5 +1,6 @@
 //! The table of all routes. Routes are created only from its rows.
 
+mod access;
 mod api_page;
 mod configuration;
 mod conversations;
@@ -47,6 +48,7 @@ pub(crate) static ROUTES: LazyLock<Vec<&'static Route>> = LazyLock::new(|| {
         ui::ROUTES,
         api_page::ROUTES,
         login::ROUTES,
+        access::ROUTES,
         query::ROUTES,
         query_data::ROUTES,
         query_events::ROUTES,

@@ -244,3 +244,47 @@ async fn what_a_body_lacks_is_said_with_its_place_in_words_of_its_sender() {
     assert!(server.get("/jobs?limt=1").await.problem(422).contains("limt"));
     assert!(server.get("/jobs?limit=x").await.problem(422).contains("a whole number"));
 }
+
+#[tokio::test]
+async fn documents_are_searched_sorted_selected_and_their_removal_is_previewed() {
+    let server = Running::start().await;
+    for (name, text) in [
+        ("alpha.md", "Tobias Renn lives in Weirholm."),
+        ("beta.txt", "Tobias Renn directs Weir Station. Maren Oskoldt works there, too."),
+        ("Alpine.md", "Radium."),
+    ] {
+        server.add("", name, text).await;
+    }
+    let page = async |body: serde_json::Value| {
+        let page = server.post("/documents/paginated", body).await.ok();
+        let names: Vec<String> = page["documents"]
+            .as_array()
+            .expect("documents")
+            .iter()
+            .map(|document| document["file_path"].as_str().expect("a name").to_owned())
+            .collect();
+        (names, page["pagination"]["total_count"].clone())
+    };
+    let by_name = json!({ "search": "ALP", "sort_field": "file_path", "sort_direction": "asc" });
+    assert_eq!(page(by_name).await, (vec!["Alpine.md".to_owned(), "alpha.md".to_owned()], json!(2)));
+    let by_size = json!({ "sort_field": "content_length", "sort_direction": "asc" });
+    assert_eq!(page(by_size).await.0, ["Alpine.md", "alpha.md", "beta.txt"]);
+    assert_eq!(page(json!({ "search": "alp", "status_filters": ["failed"] })).await, (vec![], json!(0)));
+    assert_eq!(page(json!({ "sort_field": "status" })).await.0.len(), 3);
+    server.post("/documents/paginated", json!({ "search": "x".repeat(201) })).await.problem(422);
+
+    let selected = server.post("/documents/select", json!({ "search": ".txt" })).await.ok();
+    assert_eq!(selected["total"], 1);
+    let ids = json!({ "doc_ids": selected["ids"] });
+    let preview = server.post("/documents/removal_preview", ids.clone()).await.ok();
+    let before = server.get("/graph/label/list").await.ok().as_array().map_or(0, Vec::len);
+    assert_eq!(
+        (&preview["documents"], &preview["chunks"], &preview["answers"]),
+        (&json!(1), &json!(1), &json!(0))
+    );
+    server.send(Request::delete("/documents/delete_document", ids.clone())).await.ok();
+    let after = server.get("/graph/label/list").await.ok().as_array().map_or(0, Vec::len);
+    assert_eq!(preview["graph"]["entities"], json!(before - after), "{preview}");
+    assert_eq!(server.post("/documents/removal_preview", ids).await.ok()["documents"], 0);
+    server.post("/documents/removal_preview", json!({ "doc_ids": [] })).await.problem(422);
+}

@@ -173,3 +173,38 @@ async fn communities_are_listed_and_shown_with_the_sentences_behind_their_report
     server.add("", "more.md", "Ada Vell lives in Weirholm.").await;
     assert_eq!(server.get("/communities").await.ok()["current"], json!(false));
 }
+
+#[tokio::test]
+async fn a_path_joins_two_entities_by_as_few_relations_as_there_are() {
+    let server = Running::start().await;
+    server.add("", "a.md", "Radium glows.").await;
+    for name in ["Ada", "Bob", "Cem", "Dan", "Hub", "Alone"] {
+        let entity = json!({ "entity_name": name, "entity_data": { "description": "A person." } });
+        server.post("/graph/entity/create", entity).await.ok();
+    }
+    for (one, other) in
+        [("Ada", "Bob"), ("Bob", "Cem"), ("Cem", "Dan"), ("Ada", "Hub"), ("Hub", "Dan"), ("Hub", "Cem")]
+    {
+        let relation = json!({ "description": "They met.", "weight": 1.0 });
+        let body = json!({ "source_entity": one, "target_entity": other, "relation_data": relation });
+        server.post("/graph/relation/create", body).await.ok();
+    }
+    let path = async |from: &str, to: &str, most: u32| {
+        let found = server.get(&format!("/graph/path?from={from}&to={to}&max_length={most}")).await.ok();
+        let nodes = found["path"]["nodes"].as_array().map(|nodes| {
+            nodes.iter().map(|node| node["id"].as_str().expect("a name").to_owned()).collect::<Vec<_>>()
+        });
+        (nodes, found["is_limited"] == json!(true))
+    };
+    let names = |names: &[&str]| Some(names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
+    assert_eq!(path("Ada", "dan", 8).await, (names(&["Ada", "Hub", "Dan"]), false));
+    // Of two ways of the same length, the one over whom fewer are related to.
+    assert_eq!(path("Ada", "Cem", 8).await, (names(&["Ada", "Bob", "Cem"]), false));
+    assert_eq!(path("Ada", "Dan", 1).await, (None, true));
+    assert_eq!(path("Ada", "Alone", 8).await, (None, false));
+    assert_eq!(path("Ada", "Ada", 8).await, (names(&["Ada"]), false));
+    let found = server.get("/graph/path?from=Ada&to=Cem").await.ok();
+    assert_eq!(found["path"]["edges"].as_array().map(Vec::len), Some(2));
+    assert!(server.get("/graph/path?from=Ada&to=Nobody").await.problem(404).contains("Nobody"));
+    server.get("/graph/path?from=Ada&to=Bob&max_length=9").await.problem(422);
+}

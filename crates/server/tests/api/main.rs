@@ -1,5 +1,6 @@
 //! The server over real sockets of this machine, with stores in memory and no model.
 
+mod access;
 mod attacks;
 mod canaries;
 mod chat;

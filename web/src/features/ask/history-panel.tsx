@@ -10,6 +10,7 @@ import { Menu, MenuItem } from '../../design/menu';
 import { ProblemState, Skeleton } from '../../design/state';
 import { tell, tellProblem } from '../../design/toast';
 import { useTexts } from '../../i18n/text';
+import { useRested } from '../../design/rested';
 import { pathOf } from './address';
 import { isOpen } from './asking';
 import { clear, useConversation } from './conversation';
@@ -21,7 +22,6 @@ type Item = Schemas['ConversationItem'];
 
 /** Conversations that are read at first, and more each time. */
 const PAGE = 50;
-const PAUSE_MS = 200;
 
 /** The user's conversations, with a search. */
 export function HistoryPanel({ onClose, onOpened }: { onClose: () => void; onOpened: () => void }) {
@@ -273,14 +273,4 @@ function Confirm({ title, isPending, onClose, onConfirm }: ConfirmProps) {
       {t('deleteBody')}
     </Dialog>
   );
-}
-
-/** A text once it has rested. */
-function useRested(text: string): string {
-  const [rested, setRested] = useState(text);
-  useEffect(() => {
-    const timer = setTimeout(() => setRested(text), PAUSE_MS);
-    return () => clearTimeout(timer);
-  }, [text]);
-  return rested;
 }

@@ -1,4 +1,4 @@
-import { addFiles } from './adding';
+import { proposeFiles } from './proposal';
 
 /** Lets the user choose files, or a folder with all it holds, and adds them. */
 export function chooseFiles(what: 'files' | 'folder'): void {
@@ -7,7 +7,7 @@ export function chooseFiles(what: 'files' | 'folder'): void {
   input.multiple = true;
   input.webkitdirectory = what === 'folder';
   input.addEventListener('change', () =>
-    addFiles([...(input.files ?? [])].filter(({ name }) => !name.startsWith('.'))),
+    proposeFiles([...(input.files ?? [])].filter(({ name }) => !name.startsWith('.'))),
   );
   input.click();
 }

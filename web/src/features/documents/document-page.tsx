@@ -10,7 +10,7 @@ import { useLanguage, useTexts } from '../../i18n/text';
 import { SourceText } from '../source/source-text';
 import { useDocument, useDocumentText } from '../source/use-source';
 import styles from './documents.module.css';
-import { RemoveDialog } from './list-page';
+import { RemoveDialog } from './remove-dialog';
 import { sizeOf } from './table';
 import texts from './texts';
 import { useChanges } from './use-documents';
@@ -71,7 +71,7 @@ function Remove({ id }: { id: string }) {
       </Button>
       {isAsking && (
         <RemoveDialog
-          count={1}
+          ids={[id]}
           onClose={() => setAsking(false)}
           onRemove={() => {
             setAsking(false);

@@ -3,9 +3,9 @@ import { useEffect, useRef, useState } from 'react';
 import { Link } from 'wouter';
 import type { Schemas } from '../../api/client';
 import { Button } from '../../design/button';
-import { ChevronIcon, MoreIcon, RetryIcon, StopIcon, TrashIcon } from '../../design/icons';
+import { ChevronIcon, DocumentsIcon, MoreIcon, RetryIcon, StopIcon, TrashIcon } from '../../design/icons';
 import { Menu, MenuItem } from '../../design/menu';
-import { ProblemState } from '../../design/state';
+import { ProblemState, State } from '../../design/state';
 import { useLanguage, useTexts } from '../../i18n/text';
 import styles from './documents.module.css';
 import type { Stage } from './progress';
@@ -18,6 +18,9 @@ const ROW_PX = 44;
 
 interface Props {
   tab: Tab;
+  /** What the names contain. */
+  search: string;
+  onTotal: (total: number) => void;
   canWrite: boolean;
   selected: ReadonlySet<string>;
   onSelect: (selected: ReadonlySet<string>) => void;
@@ -27,12 +30,15 @@ interface Props {
 }
 
 /** A table of any length: the server pages and sorts, and only rows in sight are drawn. */
-export function DocumentTable({ tab, selected, onSelect, ...actions }: Props) {
+export function DocumentTable({ tab, search, selected, onSelect, onTotal, ...actions }: Props) {
   const t = useTexts(texts);
   const [sorting, setSorting] = useState<Sorting>({ field: 'created_at', direction: 'desc' });
   const [inSight, setInSight] = useState<[number, number]>([0, 0]);
-  const { rows, total, error, retry } = usePages(tab, sorting, pagesOf(...inSight, PAGE_SIZE));
+  const { rows, total, error, retry } = usePages(tab, search, sorting, pagesOf(...inSight, PAGE_SIZE));
   const stages = useStages();
+  useEffect(() => {
+    if (total !== undefined) onTotal(total);
+  }, [total, onTotal]);
   const scroll = useRef<HTMLDivElement>(null);
   // The compiler must not memoize what the virtualizer returns, and does not.
   // eslint-disable-next-line react-hooks/incompatible-library
@@ -47,6 +53,13 @@ export function DocumentTable({ tab, selected, onSelect, ...actions }: Props) {
     },
   });
   if (error !== undefined && rows.size === 0) return <ProblemState error={error} onRetry={retry} />;
+  if (total === 0) {
+    return (
+      <State icon={<DocumentsIcon size={20} />} title={t('noneTitle')}>
+        {t(search === '' ? 'noneBody' : 'noneFound')}
+      </State>
+    );
+  }
   const toggle = (id: string) => {
     const next = new Set(selected);
     if (!next.delete(id)) next.add(id);
@@ -71,9 +84,11 @@ export function DocumentTable({ tab, selected, onSelect, ...actions }: Props) {
           <span role="columnheader" aria-sort={sortOf('file_path')}>
             {head('file_path', t('columnName'))}
           </span>
-          <span role="columnheader">{t('columnStatus')}</span>
-          <span role="columnheader" className={styles.wide}>
-            {t('columnSize')}
+          <span role="columnheader" aria-sort={sortOf('status')}>
+            {head('status', t('columnStatus'))}
+          </span>
+          <span role="columnheader" className={styles.wide} aria-sort={sortOf('content_length')}>
+            {head('content_length', t('columnSize'))}
           </span>
           <span role="columnheader" className={styles.wide} aria-sort={sortOf('created_at')}>
             {head('created_at', t('columnAdded'))}

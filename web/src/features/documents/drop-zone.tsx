@@ -1,9 +1,9 @@
 import { useEffect, useState } from 'react';
 import { tellProblem } from '../../design/toast';
 import { useTexts } from '../../i18n/text';
-import { addFiles } from './adding';
 import styles from './adding.module.css';
 import { droppedFiles } from './dropped';
+import { proposeFiles } from './proposal';
 import texts from './texts';
 
 /** Lets files and folders be dropped anywhere on the page. */
@@ -24,7 +24,7 @@ export function DropZone() {
       if (!hasFiles(event) || !event.dataTransfer) return;
       event.preventDefault();
       setOver(false);
-      droppedFiles(event.dataTransfer.items).then(addFiles, tellProblem);
+      droppedFiles(event.dataTransfer.items).then(proposeFiles, tellProblem);
     };
     window.addEventListener('dragover', over);
     window.addEventListener('dragleave', leave);

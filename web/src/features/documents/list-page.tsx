@@ -1,7 +1,7 @@
 import { useState } from 'react';
 import { useRights } from '../../app/use-server';
 import { Button } from '../../design/button';
-import { Dialog } from '../../design/dialog';
+import { inputClass } from '../../design/field';
 import {
   ChevronIcon,
   DocumentsIcon,
@@ -20,11 +20,15 @@ import { DocumentTable } from './document-table';
 import styles from './documents.module.css';
 import { FirstRun } from './first-run';
 import { PasteDialog } from './paste-dialog';
+import { RemoveDialog } from './remove-dialog';
+import { useRested } from '../../design/rested';
 import { addSamples } from './samples';
 import type { Tab } from './table';
 import texts from './texts';
-import { type Counts, useChanges, useCounts } from './use-documents';
+import { type Counts, useChanges, useCounts, useSelectAll } from './use-documents';
 
+/** The most documents that are selected at once; the most that the server deletes in one request. */
+const MAX_SELECTED = 10_000;
 const TABS: Tab[] = ['all', 'ready', 'working', 'waiting', 'failed'];
 
 /** The table of all documents. */
@@ -57,6 +61,10 @@ function Documents({ counts }: { counts: Counts }) {
   const [tab, setTab] = useState<Tab>('all');
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   const [removing, setRemoving] = useState<string[]>();
+  const [typed, setTyped] = useState('');
+  const search = useRested(typed.trim());
+  const [total, setTotal] = useState(0);
+  const selectAll = useSelectAll(ids => setSelected(new Set(ids)));
   const rights = useRights();
   const changes = useChanges(t);
   const canWrite = rights?.canWrite !== false;
@@ -66,6 +74,15 @@ function Documents({ counts }: { counts: Counts }) {
         {selected.size > 0 ? (
           <>
             <span className={styles.tabs}>{t('selected', { count: selected.size })}</span>
+            {selected.size < total && selected.size < MAX_SELECTED && (
+              <Button
+                look="quiet"
+                disabled={selectAll.isPending}
+                onClick={() => selectAll.mutate({ tab, search })}
+              >
+                {t('selectAll', { count: Math.min(total, MAX_SELECTED) })}
+              </Button>
+            )}
             <Button look="quiet" onClick={() => setSelected(new Set())}>
               {t('clearSelection')}
             </Button>
@@ -90,6 +107,16 @@ function Documents({ counts }: { counts: Counts }) {
                 </button>
               ))}
             </div>
+            <input
+              type="search"
+              className={`${inputClass} ${styles.find ?? ''}`}
+              aria-label={t('search')}
+              placeholder={t('search')}
+              maxLength={200}
+              dir="auto"
+              value={typed}
+              onChange={event => setTyped(event.target.value)}
+            />
             {canWrite && counts.failed > 0 && (
               <Button
                 look="quiet"
@@ -109,6 +136,8 @@ function Documents({ counts }: { counts: Counts }) {
       ) : (
         <DocumentTable
           tab={tab}
+          search={search}
+          onTotal={setTotal}
           canWrite={canWrite}
           selected={selected}
           onSelect={setSelected}
@@ -119,7 +148,7 @@ function Documents({ counts }: { counts: Counts }) {
       )}
       {removing && (
         <RemoveDialog
-          count={removing.length}
+          ids={removing}
           onClose={() => setRemoving(undefined)}
           onRemove={() => {
             changes.remove.mutate(removing);
@@ -129,32 +158,6 @@ function Documents({ counts }: { counts: Counts }) {
         />
       )}
     </>
-  );
-}
-
-/** Asks before documents are deleted. */
-export function RemoveDialog({
-  count,
-  onRemove,
-  onClose,
-}: {
-  count: number;
-  onRemove: () => void;
-  onClose: () => void;
-}) {
-  const t = useTexts(texts);
-  return (
-    <Dialog
-      title={t('deleteTitle', { count })}
-      onClose={onClose}
-      actions={
-        <Button look="danger" onClick={onRemove}>
-          {t('delete')}
-        </Button>
-      }
-    >
-      <p>{t('deleteBody')}</p>
-    </Dialog>
   );
 }
 

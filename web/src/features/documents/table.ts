@@ -14,13 +14,14 @@ export const STATUSES: Record<Tab, Schemas['DocStatus'][] | undefined> = {
 
 /** The order of the table. */
 export interface Sorting {
-  field: 'created_at' | 'file_path';
+  field: 'created_at' | 'file_path' | 'content_length' | 'status';
   direction: Schemas['SortDirection'];
 }
 
 /** The order after a click on a column: the other direction, or the usual one of another column. */
 export function sortedBy(sorting: Sorting, field: Sorting['field']): Sorting {
-  if (sorting.field !== field) return { field, direction: field === 'created_at' ? 'desc' : 'asc' };
+  if (sorting.field !== field)
+    return { field, direction: field === 'created_at' || field === 'content_length' ? 'desc' : 'asc' };
   return { field, direction: sorting.direction === 'asc' ? 'desc' : 'asc' };
 }
 

@@ -47,6 +47,7 @@ type Page = Schemas['PaginatedDocuments'];
 /** The pages of the table that are in sight. */
 export function usePages(
   tab: Tab,
+  search: string,
   sorting: Sorting,
   pages: number[],
 ): {
@@ -57,7 +58,7 @@ export function usePages(
 } {
   const results = useQueries({
     queries: pages.map(page => ({
-      queryKey: ['documents', 'page', tab, sorting, page],
+      queryKey: ['documents', 'page', tab, search, sorting, page],
       queryFn: ({ signal }: { signal: AbortSignal }): Promise<Page> =>
         post('/documents/paginated', {
           body: {
@@ -66,6 +67,7 @@ export function usePages(
             sort_field: sorting.field,
             sort_direction: sorting.direction,
             status_filters: STATUSES[tab] ?? null,
+            search,
           },
           signal,
         }),
@@ -84,6 +86,25 @@ export function usePages(
     error: results.find(({ error }) => error !== null)?.error,
     retry: () => results.forEach(result => void result.refetch()),
   };
+}
+
+/** What deleting these documents would change. */
+export function useRemovalPreview(ids: string[]) {
+  return useQuery({
+    queryKey: ['documents', 'removal', ids],
+    queryFn: ({ signal }) => post('/documents/removal_preview', { body: { doc_ids: ids }, signal }),
+    staleTime: 10_000,
+  });
+}
+
+/** The ids of all documents of a tab whose names contain a text. */
+export function useSelectAll(onSelected: (ids: string[], total: number) => void) {
+  return useMutation({
+    mutationFn: ({ tab, search }: { tab: Tab; search: string }) =>
+      post('/documents/select', { body: { status_filters: STATUSES[tab] ?? null, search } }),
+    onSuccess: ({ ids, total }) => onSelected(ids, total),
+    onError: tellProblem,
+  });
 }
 
 /** The stage of each document that is being indexed; reads the tables again as documents change. */

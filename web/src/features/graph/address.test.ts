@@ -9,6 +9,7 @@ test('an address says all that is shown, and reads back the same', () => {
     open: 'B',
     isTable: true,
     merge: '',
+    to: 'B',
     edits: true,
   };
   expect(shownIn(new URLSearchParams(hrefOf(shown)))).toEqual(shown);

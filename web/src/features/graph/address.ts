@@ -11,6 +11,8 @@ export interface Shown {
   isTable: boolean;
   /** The entity to merge with; empty if it is not chosen yet. */
   merge: string | undefined;
+  /** The entity that a path leads to; empty if it is not chosen yet. */
+  to: string | undefined;
   /** Whether the pane shows the edits. */
   edits: boolean;
 }
@@ -32,6 +34,7 @@ export function shownIn(query: URLSearchParams): Shown {
     open: text('open') || undefined,
     isTable: query.get('view') === 'table',
     merge: text('merge'),
+    to: text('to'),
     edits: query.has('edits'),
   };
 }
@@ -45,6 +48,7 @@ export function hrefOf(shown: Partial<Shown>): string {
   if (shown.open !== undefined) query.set('open', shown.open);
   if (shown.isTable === true) query.set('view', 'table');
   if (shown.merge !== undefined) query.set('merge', shown.merge);
+  if (shown.to !== undefined) query.set('to', shown.to);
   if (shown.edits === true) query.set('edits', '');
   const text = query.toString();
   return text === '' ? '' : `?${text}`;

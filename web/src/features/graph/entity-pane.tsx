@@ -1,6 +1,7 @@
 import { type ReactNode, useState } from 'react';
+import { Link } from 'wouter';
 import { useRights } from '../../app/use-server';
-import { Button } from '../../design/button';
+import { Button, buttonClass } from '../../design/button';
 import { Dialog } from '../../design/dialog';
 import { CloseIcon, MoreIcon, QuestionIcon, TrashIcon } from '../../design/icons';
 import { Menu, MenuItem } from '../../design/menu';
@@ -9,14 +10,15 @@ import { ProblemState, Skeleton, State } from '../../design/state';
 import { tellProblem } from '../../design/toast';
 import { useTexts } from '../../i18n/text';
 import type { Passage } from '../source/source-pane';
-import { EXPANSION } from './address';
+import { EXPANSION, hrefOf } from './address';
+import { ClaimsList } from './claims-list';
 import { concerns } from './decisions';
 import { EditDialog } from './edit-dialog';
 import { EditList } from './edits-pane';
 import { EvidenceList } from './evidence-list';
 import styles from './pane.module.css';
 import texts from './texts';
-import { type Editing, useEdits, useNeighbourhood } from './use-graph';
+import { type Editing, useClaims, useEdits, useNeighbourhood } from './use-graph';
 import { type Entity, type Neighbour, type Part, missingIn, neighboursOf } from './view';
 
 /** How many relations are listed at first, and how many more at a time. */
@@ -94,6 +96,9 @@ function Sections(props: Props & { entity: Entity; around: Part }) {
             {t('center')}
           </Button>
         )}
+        <Link href={hrefOf({ entity: entity.name, to: '' })} className={buttonClass('quiet')}>
+          {t('pathFromHere')}
+        </Link>
       </div>
       <Section title={t('description')}>
         <Description text={entity.description} />
@@ -119,6 +124,7 @@ function Sections(props: Props & { entity: Entity; around: Part }) {
       >
         <Relations of={entity.name} neighbours={neighbours} onOpen={onOpen} onSource={onSource} />
       </Section>
+      <Claims name={entity.name} onSource={onSource} />
       <History {...props} />
     </>
   );
@@ -214,6 +220,18 @@ function Relations({
         </button>
       )}
     </>
+  );
+}
+
+/** Nothing if the documents state no dated claims about it. */
+function Claims({ name, onSource }: { name: string; onSource: (passage: Passage) => void }) {
+  const t = useTexts(texts);
+  const claims = useClaims(name);
+  if (!claims.data || claims.data.total === 0) return null;
+  return (
+    <Section title={t('claims', { count: claims.data.total })}>
+      <ClaimsList claims={claims.data.claims} onSource={onSource} />
+    </Section>
   );
 }
 

@@ -3,6 +3,7 @@ import { shownIn } from './address';
 import { CommunitiesPage } from './communities-page';
 import { Explore } from './explore';
 import { MergePage } from './merge-page';
+import { PathPage } from './path-page';
 import { StartPage } from './start-page';
 import { useEditing } from './use-graph';
 
@@ -12,6 +13,7 @@ export default function GraphPage() {
   const editing = useEditing();
   const [isCommunities, community] = useRoute('/communities/:id?');
   if (isCommunities) return <CommunitiesPage id={community.id} />;
+  if (shown.to !== undefined) return <PathPage shown={shown} from={shown.entity} to={shown.to} />;
   if (shown.entity === undefined) return <StartPage shown={shown} editing={editing} />;
   if (shown.merge !== undefined) {
     return (

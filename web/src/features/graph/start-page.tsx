@@ -60,6 +60,9 @@ export function StartPage({ shown, editing }: { shown: Shown; editing: Editing }
               <Link href="/communities" className={styles.textLink}>
                 {t('communities')}
               </Link>
+              <Link href={hrefOf({ to: '' })} className={styles.textLink}>
+                {t('path')}
+              </Link>
               {!shown.edits && (
                 <Link href={hrefOf({ edits: true })} className={styles.textLink}>
                   {t('editsTitle')}

@@ -19,6 +19,8 @@ const POPULAR = 40;
 const MAX_NEIGHBOURS = 1000;
 /** How many edits the history has. */
 const MAX_EDITS = 200;
+/** How many claims an entity's list has. */
+const CLAIMS = 50;
 
 /** What the page reads: the part around an entity, and all neighbours of those that were expanded. */
 export interface Surroundings {
@@ -104,6 +106,29 @@ export function useMatches(text: string) {
     enabled: q !== '',
     staleTime: STALE_MS,
     placeholderData: before => before,
+  });
+}
+
+/** The shortest path between two entities. */
+export function usePath(from: string, to: string) {
+  return useQuery({
+    queryKey: ['graph', 'path', from, to],
+    queryFn: async ({ signal }) => {
+      const { path, seen, is_limited } = await get('/graph/path', { query: { from, to }, signal });
+      return { path: path ? partOf(path) : undefined, seen, isLimited: is_limited };
+    },
+    enabled: from !== '' && to !== '',
+    staleTime: STALE_MS,
+    retry: false,
+  });
+}
+
+/** The dated claims about an entity. */
+export function useClaims(entity: string) {
+  return useQuery({
+    queryKey: ['graph', 'claims', entity],
+    queryFn: ({ signal }) => get('/claims', { query: { entity, limit: CLAIMS }, signal }),
+    staleTime: STALE_MS,
   });
 }
 

@@ -7,6 +7,7 @@ import { Note, ProblemState, Skeleton } from '../../design/state';
 import { useLanguage, useTexts } from '../../i18n/text';
 import { CodeBlock } from '../connect/code-block';
 import { durationOf } from '../activity/pace';
+import { ManageAccess } from './manage-access';
 import styles from './settings.module.css';
 import texts from './texts';
 import { useCaller } from './use-settings';
@@ -56,10 +57,11 @@ export function AccessPage() {
           <Button onClick={credential.signOut}>{t('signOut')}</Button>
         </div>
       )}
+      {right === 'admin' && workspaces == null && <ManageAccess caller={name} />}
       <h2 className={styles.sectionTitle}>{t('manageTitle')}</h2>
       <p className={styles.lead}>{t('manageLead')}</p>
-      <CodeBlock name={t('addKey')} code="graphloom key create NAME --right read --only WORKSPACE" />
-      <CodeBlock name={t('addUser')} code="graphloom user add NAME --right write" />
+      <CodeBlock name={t('addKeyCommand')} code="graphloom key create NAME --right read --only WORKSPACE" />
+      <CodeBlock name={t('addUserCommand')} code="graphloom user add NAME --right write" />
       <CodeBlock name={t('listAll')} code={'graphloom key list\ngraphloom user list'} />
       <CodeBlock name={t('takeBack')} code={'graphloom key revoke NAME\ngraphloom user remove NAME'} />
       <div>

@@ -1,5 +1,5 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import { address, del, get, post, upload } from '../../api/client';
+import { type Schemas, address, del, get, post, upload } from '../../api/client';
 import { uiOf } from '../../api/address';
 import type { Problem } from '../../api/problem';
 import { tell, tellProblem } from '../../design/toast';
@@ -79,4 +79,49 @@ export function useCaller() {
     queryKey: ['settings', 'caller'],
     queryFn: ({ signal }) => get('/auth/verify', { signal }),
   });
+}
+
+/** The keys and users of the server. */
+export function useAccess() {
+  return useQuery({
+    queryKey: ['settings', 'access'],
+    queryFn: ({ signal }) => get('/access', { signal }),
+  });
+}
+
+/** What a new key or user may do, and where; everywhere if no workspace is named. */
+export interface NewAccess {
+  name: string;
+  right: Schemas['Right'];
+  workspaces: string[];
+}
+
+/** Makes keys and users, and takes them back. */
+export function useAccessChanges() {
+  const queries = useQueryClient();
+  const onSettled = () => queries.invalidateQueries({ queryKey: ['settings', 'access'] });
+  const body = ({ name, right, workspaces }: NewAccess) => ({
+    name,
+    right,
+    workspaces: workspaces.length === 0 ? null : workspaces,
+  });
+  const createKey = useMutation<Schemas['CreatedAccessKey'], Problem, NewAccess>({
+    mutationFn: async wanted => await post('/access/keys', { body: body(wanted) }),
+  });
+  const createUser = useMutation<Schemas['CreatedAccessUser'], Problem, NewAccess>({
+    mutationFn: async wanted => await post('/access/users', { body: body(wanted) }),
+  });
+  const revokeKey = useMutation({
+    mutationFn: (id: string) => del('/access/keys/{key_id}', { path: { key_id: id } }),
+    onError: tellProblem,
+    onSettled,
+  });
+  const removeUser = useMutation({
+    mutationFn: (name: string) => del('/access/users/{user_name}', { path: { user_name: name } }),
+    onError: tellProblem,
+    onSettled,
+  });
+  /** Reads everything again: after the first key, the caller is another. */
+  const refresh = () => queries.invalidateQueries();
+  return { createKey, createUser, revokeKey, removeUser, refresh };
 }

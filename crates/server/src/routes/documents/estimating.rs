@@ -10,12 +10,12 @@ use graphloom_engine::index::{
 };
 use graphloom_engine::money::Money;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::adding::{InsertTexts, receive_file, sources_of};
 use crate::apart::apart_in_background;
 use crate::app::App;
-use crate::input::{Existing, Json};
+use crate::input::{Existing, Json, Params};
 use crate::limits::{MAX_TEXTS_BODY, MAX_UPLOAD_BODY};
 use crate::problem::Problem;
 use crate::route::{Gives, Route, Takes, schema};
@@ -25,6 +25,7 @@ pub(super) const ROUTES: &[Route] = &[
     Route::post("/documents/upload/estimate", "Estimates the cost of adding a file", || post(of_file))
         .writes()
         .max_body(MAX_UPLOAD_BODY)
+        .params(schema::<EstimateParams>)
         .takes(Takes::File)
         .gives(Gives::Json(schema::<EstimateAnswer>)),
     Route::post("/documents/texts/estimate", "Estimates the cost of adding texts", || post(of_texts))
@@ -33,6 +34,15 @@ pub(super) const ROUTES: &[Route] = &[
         .takes(Takes::Json(schema::<InsertTexts>))
         .gives(Gives::Json(schema::<EstimateAnswer>)),
 ];
+
+/// How a file is estimated.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct EstimateParams {
+    /// Leave out the documents that still wait, so that the estimates of several files add up.
+    #[serde(default)]
+    alone: bool,
+}
 
 /// The estimated cost. First calls are counted exactly; calls that depend on answers are given as a range.
 #[derive(Serialize, JsonSchema)]
@@ -102,11 +112,12 @@ pub(in crate::routes) struct PriceItem {
 async fn of_file(
     State(app): State<App>,
     Existing(space): Existing,
+    Params(EstimateParams { alone }): Params<EstimateParams>,
     request: Request,
 ) -> Result<axum::Json<EstimateAnswer>, Problem> {
     let source = receive_file(&app, space.indexing.index.limits, request).await?;
     let readings = app.host.read(vec![source], space.indexing.index.limits).await;
-    estimate(space, readings).await
+    estimate(space, readings, alone).await
 }
 
 async fn of_texts(
@@ -116,16 +127,20 @@ async fn of_texts(
 ) -> Result<axum::Json<EstimateAnswer>, Problem> {
     let (sources, _) = sources_of(texts)?;
     let readings = app.host.read(sources, space.indexing.index.limits).await;
-    estimate(space, readings).await
+    estimate(space, readings, false).await
 }
 
 async fn estimate(
     space: Arc<Space>,
     readings: Vec<SourceText>,
+    alone: bool,
 ) -> Result<axum::Json<EstimateAnswer>, Problem> {
     apart_in_background(async move || {
         let names: Vec<String> = readings.iter().map(|reading| reading.name.clone()).collect();
-        let mut estimator = Estimator::start(&space.indexing, space.embeds_by_service).await?;
+        let mut estimator = match alone {
+            true => Estimator::new(&space.indexing, space.embeds_by_service),
+            false => Estimator::start(&space.indexing, space.embeds_by_service).await?,
+        };
         let acceptances = estimator.add(readings).await?;
         let refused =
             acceptances.into_iter().zip(names).filter_map(|(acceptance, file_path)| match acceptance {

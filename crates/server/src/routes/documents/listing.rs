@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use axum::routing::{get, post};
 use graphloom_core::{
     ChunkId, Document, DocumentFilter, DocumentId, DocumentStatus, Snapshot, StatusKind, StoreError, TrackId,
-    table,
+    statuses_of, table,
 };
 use graphloom_engine::index::{self, DocumentState};
 use schemars::JsonSchema;
@@ -14,14 +14,17 @@ use serde::{Deserialize, Serialize};
 use crate::apart::apart;
 use crate::guard::Admission;
 use crate::input::{Existing, Json, PathName};
+use crate::limits::MAX_IDS;
 use crate::problem::Problem;
 use crate::reasons::Reasons;
-use crate::route::{Gives, Route, Takes, schema};
+use crate::route::{Gives, Load, Route, Takes, schema};
 
 /// Documents per read when looking for a page.
 const SCAN: usize = 500;
 /// Maximum characters of a summary [LightRAG].
 const SUMMARY_CHARS: usize = 250;
+/// Maximum characters of a search.
+const MAX_SEARCH_CHARS: usize = 200;
 /// Allowed page sizes [LightRAG].
 const PAGE_SIZES: std::ops::RangeInclusive<usize> = 10..=200;
 
@@ -32,6 +35,15 @@ pub(super) const ROUTES: &[Route] = &[
     .reads()
     .takes(Takes::Json(schema::<DocumentsRequest>))
     .gives(Gives::Json(schema::<PaginatedDocuments>)),
+    Route::post(
+        "/documents/select",
+        "The ids of the documents that match, such as to remove all of them",
+        || post(select),
+    )
+    .reads()
+    .load(Load::Whole)
+    .takes(Takes::Json(schema::<SelectDocuments>))
+    .gives(Gives::Json(schema::<SelectedDocuments>)),
     Route::get("/documents/status_counts", "The number of documents by status", || get(status_counts))
         .reads()
         .gives(Gives::Json(schema::<StatusCounts>)),
@@ -103,6 +115,10 @@ enum SortField {
     UpdatedAt,
     Id,
     FilePath,
+    /// Graphloom only.
+    ContentLength,
+    /// Those that need attention first. Graphloom only.
+    Status,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
@@ -133,6 +149,30 @@ struct DocumentsRequest {
     sort_field: SortField,
     #[serde(default)]
     sort_direction: SortDirection,
+    /// Only documents whose name contains this, in any case. Graphloom only.
+    #[serde(default)]
+    #[schemars(length(max = MAX_SEARCH_CHARS))]
+    search: String,
+}
+
+/// Selects documents.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct SelectDocuments {
+    /// Only these statuses.
+    status_filters: Option<Vec<DocStatus>>,
+    /// Only documents whose name contains this, in any case.
+    #[serde(default)]
+    #[schemars(length(max = MAX_SEARCH_CHARS))]
+    search: String,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct SelectedDocuments {
+    /// Number of documents that match.
+    total: usize,
+    /// The first 10,000 of them by name.
+    ids: Vec<String>,
 }
 
 fn first() -> usize {
@@ -206,6 +246,7 @@ async fn paginated(
     if page == 0 || !PAGE_SIZES.contains(&page_size) {
         return Err(Problem::invalid("page must be at least 1, and page_size from 10 to 200"));
     }
+    let words = words_of(&request.search)?;
     let wanted = request.status_filters.or_else(|| request.status_filter.map(|status| vec![status]));
     apart(async move || {
         let snapshot = space.indexing.store.snapshot().await?;
@@ -213,6 +254,16 @@ async fn paginated(
         let of_kinds = snapshot.status_counts().await?;
         let kinds: Option<BTreeSet<StatusKind>> =
             wanted.map(|wanted| wanted.into_iter().flat_map(DocStatus::kinds).collect());
+        let order = Order { field: sort_field, direction: sort_direction };
+        if !words.is_empty() || !sort_field.is_stored() {
+            let found = selected(snapshot, &words, kinds, order).await?;
+            let skip = (page - 1).saturating_mul(page_size);
+            let ids: Vec<DocumentId> = found.iter().skip(skip).take(page_size).cloned().collect();
+            let documents = items(snapshot, &ids, Reasons::for_caller(&admitted)).await?;
+            let pagination = Pagination::of(page, page_size, found.len() as u64);
+            let status_counts = by_name(&of_kinds);
+            return Ok(axum::Json(PaginatedDocuments { documents, pagination, status_counts }));
+        }
         let counted = |kind: &StatusKind| kinds.as_ref().is_none_or(|kinds| kinds.contains(kind));
         let total: u64 = of_kinds.iter().filter(|(kind, _)| counted(kind)).map(|(_, count)| count).sum();
         let skip = (page as u64 - 1).saturating_mul(page_size as u64);
@@ -221,23 +272,75 @@ async fn paginated(
             (true, kinds) => {
                 let filter =
                     DocumentFilter { status: kinds.unwrap_or_default(), ..DocumentFilter::default() };
-                let order = Order { field: sort_field, direction: sort_direction };
                 let ids = order.page(snapshot, &filter, total, skip, page_size as u64).await?;
                 items(snapshot, &ids, Reasons::for_caller(&admitted)).await?
             }
         };
-        let total_pages = total.div_ceil(page_size as u64);
-        let pagination = Pagination {
-            page,
-            page_size,
-            total_count: total,
-            total_pages,
-            has_next: (page as u64) < total_pages,
-            has_prev: page > 1,
-        };
+        let pagination = Pagination::of(page, page_size, total);
         Ok(axum::Json(PaginatedDocuments { documents, pagination, status_counts: by_name(&of_kinds) }))
     })
     .await
+}
+
+async fn select(
+    Existing(space): Existing,
+    Json(SelectDocuments { status_filters, search }): Json<SelectDocuments>,
+) -> Result<axum::Json<SelectedDocuments>, Problem> {
+    let words = words_of(&search)?;
+    apart(async move || {
+        let snapshot = space.indexing.store.snapshot().await?;
+        let kinds = status_filters.map(|wanted| wanted.into_iter().flat_map(DocStatus::kinds).collect());
+        let order = Order { field: SortField::FilePath, direction: SortDirection::Asc };
+        let found = selected(snapshot.as_ref(), &words, kinds, order).await?;
+        let ids = found.iter().take(MAX_IDS).map(ToString::to_string).collect();
+        Ok(axum::Json(SelectedDocuments { total: found.len(), ids }))
+    })
+    .await
+}
+
+/// What names are searched for, in small letters.
+fn words_of(search: &str) -> Result<String, Problem> {
+    match search.chars().count() > MAX_SEARCH_CHARS {
+        true => Err(Problem::invalid(format!("search may have {MAX_SEARCH_CHARS} characters"))),
+        false => Ok(search.trim().to_lowercase()),
+    }
+}
+
+/// The documents whose names contain `words`, of these statuses, in order. Reads the rows of all documents, and their texts of
+/// none.
+async fn selected(
+    snapshot: &dyn Snapshot,
+    words: &str,
+    kinds: Option<BTreeSet<StatusKind>>,
+    order: Order,
+) -> Result<Vec<DocumentId>, StoreError> {
+    let filter = DocumentFilter { status: kinds.unwrap_or_default(), ..DocumentFilter::default() };
+    let mut found: Vec<(Document, Option<StatusKind>)> = Vec::new();
+    let mut pages = snapshot.pages(table::DocumentsBySource);
+    while let Some(mut page) = pages.next().await? {
+        page.retain(|document| words.is_empty() || document.source.to_lowercase().contains(words));
+        let page = filter.admitted(snapshot, page).await?;
+        let statuses = match order.field {
+            SortField::Status => {
+                let ids: Vec<DocumentId> = page.iter().map(|document| document.id.clone()).collect();
+                statuses_of(snapshot, &ids).await?.iter().map(|status| Some(status.kind())).collect()
+            }
+            _ => vec![None; page.len()],
+        };
+        found.extend(page.into_iter().zip(statuses));
+    }
+    // Rows come by source and id, which decides between equal ones.
+    match order.field {
+        SortField::CreatedAt | SortField::UpdatedAt => found.sort_by_key(|(document, _)| document.added_at),
+        SortField::Id => found.sort_by(|(one, _), (other, _)| one.id.cmp(&other.id)),
+        SortField::FilePath => {}
+        SortField::ContentLength => found.sort_by_key(|(document, _)| document.text_bytes),
+        SortField::Status => found.sort_by_key(|(_, status)| *status),
+    }
+    if order.direction == SortDirection::Desc {
+        found.reverse();
+    }
+    Ok(found.into_iter().map(|(document, _)| document.id).collect())
 }
 
 async fn status_counts(Existing(space): Existing) -> Result<axum::Json<StatusCounts>, Problem> {
@@ -273,6 +376,24 @@ fn by_name(counts: &BTreeMap<StatusKind, u64>) -> BTreeMap<&'static str, u64> {
     by_name
 }
 
+impl Pagination {
+    fn of(page: usize, page_size: usize, total: u64) -> Self {
+        let total_pages = total.div_ceil(page_size as u64);
+        let (has_next, has_prev) = ((page as u64) < total_pages, page > 1);
+        Self { page, page_size, total_count: total, total_pages, has_next, has_prev }
+    }
+}
+
+impl SortField {
+    /// Whether the store reads documents in this order.
+    fn is_stored(self) -> bool {
+        match self {
+            Self::CreatedAt | Self::UpdatedAt | Self::Id | Self::FilePath => true,
+            Self::ContentLength | Self::Status => false,
+        }
+    }
+}
+
 /// A sort order.
 #[derive(Debug, Clone, Copy)]
 struct Order {
@@ -293,7 +414,9 @@ impl Order {
     ) -> Result<Vec<DocumentId>, StoreError> {
         let natural = match self.field {
             SortField::CreatedAt | SortField::UpdatedAt => SortDirection::Desc,
-            SortField::Id | SortField::FilePath => SortDirection::Asc,
+            SortField::Id | SortField::FilePath | SortField::ContentLength | SortField::Status => {
+                SortDirection::Asc
+            }
         };
         let size = size.min(total.saturating_sub(skip));
         let is_reversed = self.direction != natural;
@@ -329,7 +452,7 @@ impl Order {
                 let after = after.map(|after| (after.added_at, after.id.clone()));
                 snapshot.scan(table::DocumentsByDate, after.as_ref(), SCAN).await
             }
-            SortField::FilePath => {
+            SortField::FilePath | SortField::ContentLength | SortField::Status => {
                 let after = after.map(|after| (after.source.clone(), after.id.clone()));
                 snapshot.scan(table::DocumentsBySource, after.as_ref(), SCAN).await
             }

@@ -7,7 +7,7 @@ use axum::routing::{delete, get, post};
 use graphloom_core::{
     Batch, CacheKind, DocumentFilter, DocumentId, Snapshot, StatusKind, StoreError, TrackId, table,
 };
-use graphloom_engine::index::{self, RequeueReport};
+use graphloom_engine::index::{self, RemovalPreview, RemovedFromGraph, RequeueReport};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -53,6 +53,11 @@ pub(super) const ROUTES: &[Route] = &[
     .writes()
     .takes(Takes::Json(schema::<DeleteDocuments>))
     .gives(Gives::Json(schema::<DeleteAnswer>)),
+    Route::post("/documents/removal_preview", "What removing documents would change", || post(preview))
+        .reads()
+        .load(Load::Whole)
+        .takes(Takes::Json(schema::<PreviewDocuments>))
+        .gives(Gives::Json(schema::<RemovalPreviewItem>)),
     Route::delete("/documents", "Removes all documents of the workspace", || delete(clear))
         .needs(Needs::Workspace(Right::Admin))
         .load(Load::Change)
@@ -126,6 +131,38 @@ struct DeleteDocuments {
     #[serde(default)]
     #[allow(dead_code, reason = "LightRAG clients send it")]
     delete_llm_cache: bool,
+}
+
+/// The documents whose removal is asked about.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct PreviewDocuments {
+    /// Their ids.
+    #[schemars(length(min = 1, max = MAX_IDS), inner(length(min = 1)))]
+    doc_ids: Vec<String>,
+}
+
+/// What removing documents would do.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "RemovalPreview")]
+struct RemovalPreviewItem {
+    documents: u32,
+    chunks: u32,
+    /// What would happen to the graph; `null` if that takes too long to find out.
+    graph: Option<RemovedFromGraphItem>,
+    /// Kept answers of conversations that would be removed.
+    answers: u64,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "RemovedFromGraph")]
+struct RemovedFromGraphItem {
+    /// Entities that nothing else mentions.
+    entities: u32,
+    /// Relations that nothing else states.
+    relations: u32,
+    /// Entities and relations that would read differently.
+    changed: u32,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -256,6 +293,27 @@ async fn delete_documents(
             message.push_str(&format!("; {unknown} ids are unknown"));
         }
         Ok(axum::Json(DeleteAnswer { status: "deletion_started", message, doc_id: ids.join(", ") }))
+    })
+    .await
+}
+
+async fn preview(
+    Existing(space): Existing,
+    Json(PreviewDocuments { doc_ids }): Json<PreviewDocuments>,
+) -> Result<axum::Json<RemovalPreviewItem>, Problem> {
+    if doc_ids.is_empty() || doc_ids.len() > MAX_IDS {
+        return Err(Problem::invalid(format!("doc_ids must have 1 to {MAX_IDS} ids")));
+    }
+    apart(async move || {
+        let ids: Vec<DocumentId> = doc_ids.into_iter().map(DocumentId::from_stored).collect();
+        let RemovalPreview { documents, chunks, graph, answers } =
+            index::preview_removal(&space.indexing, &ids).await?;
+        let graph = graph.map(|RemovedFromGraph { entities, relations, changed }| RemovedFromGraphItem {
+            entities,
+            relations,
+            changed,
+        });
+        Ok(axum::Json(RemovalPreviewItem { documents, chunks, graph, answers }))
     })
     .await
 }

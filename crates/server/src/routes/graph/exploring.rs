@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use axum::routing::get;
-use graphloom_core::{EntityKey, GraphKey};
+use graphloom_core::{Entity, EntityKey, GraphKey, Relation};
 use graphloom_engine::edit::find_entity;
 use graphloom_engine::explore::{
-    self, MAX_DEPTH, MAX_LABELS, MAX_MATCHES, MAX_NODES, Subgraph, SubgraphQuery,
+    self, GraphPath, MAX_DEPTH, MAX_LABELS, MAX_MATCHES, MAX_NODES, MAX_PATH_LENGTH, PathSearch, Subgraph,
+    SubgraphQuery,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,7 +17,7 @@ use crate::apart::apart;
 use crate::behind::Behind;
 use crate::input::{Existing, Params};
 use crate::problem::Problem;
-use crate::route::{Gives, Route, Takes, schema};
+use crate::route::{Gives, Load, Route, Takes, schema};
 
 /// Maximum chunks listed per entity or relation.
 const MAX_CHUNKS_BEHIND: usize = 10;
@@ -41,6 +42,11 @@ pub(super) const ROUTES: &[Route] = &[
     .reads()
     .takes(Takes::Query(schema::<GraphParams>))
     .gives(Gives::Json(schema::<Graph>)),
+    Route::get("/graph/path", "The shortest path between two entities", || get(path))
+        .reads()
+        .load(Load::Whole)
+        .takes(Takes::Query(schema::<PathParams>))
+        .gives(Gives::Json(schema::<PathAnswer>)),
     Route::get("/graph/entity/exists", "Whether an entity has this name", || get(exists))
         .reads()
         .takes(Takes::Query(schema::<ExistsParams>))
@@ -85,6 +91,23 @@ struct ExistsParams {
     name: String,
 }
 
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct PathParams {
+    /// Where it begins: the name of an entity.
+    from: String,
+    /// Where it ends: the name of an entity.
+    to: String,
+    /// Maximum relations, 1 to 8.
+    #[serde(default = "eight")]
+    #[schemars(range(min = 1, max = MAX_PATH_LENGTH))]
+    max_length: u32,
+}
+
+fn eight() -> u32 {
+    MAX_PATH_LENGTH
+}
+
 fn three_hundred() -> usize {
     300
 }
@@ -113,6 +136,16 @@ struct Graph {
     edges: Vec<Edge>,
     /// Whether connected entities were left out.
     is_truncated: bool,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct PathAnswer {
+    /// Its entities from the first to the last, and its relations in the same order; `null` if there is none within the limits.
+    path: Option<Graph>,
+    /// Entities that were looked at.
+    seen: u64,
+    /// Whether a limit ended the search, so that there may be a path all the same.
+    is_limited: bool,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -201,12 +234,50 @@ async fn graphs(
     .await
 }
 
+async fn path(
+    Existing(space): Existing,
+    Params(PathParams { from, to, max_length }): Params<PathParams>,
+) -> Result<axum::Json<PathAnswer>, Problem> {
+    within("max_length", max_length as usize, MAX_PATH_LENGTH as usize)?;
+    apart(async move || {
+        let snapshot = space.asking.store.snapshot().await?;
+        let snapshot = snapshot.as_ref();
+        let mut ends = Vec::new();
+        for name in [&from, &to] {
+            let found = find_entity(snapshot, name).await?;
+            let unknown = || {
+                Problem::not_found(format!("no entity is named {name:?}"))
+                    .remedy(Some("GET /graph/label/search finds names"))
+            };
+            ends.push(found.ok_or_else(unknown)?.key);
+        }
+        let found = explore::shortest_path(snapshot, &ends[0], &ends[1], max_length).await?;
+        let PathSearch { path, seen, is_limited } = found;
+        let path = match path {
+            None => None,
+            Some(GraphPath { entities, relations }) => {
+                let nodes = entities.iter().map(|entity| GraphKey::Entity(entity.key.clone()));
+                let edges = relations.iter().map(|relation| GraphKey::Relation(relation.key.clone()));
+                let keys = nodes.chain(edges).collect();
+                let behind = Behind::of(snapshot, keys, MAX_CHUNKS_BEHIND, None).await?;
+                Some(graph_from(entities, relations, false, &behind))
+            }
+        };
+        Ok(axum::Json(PathAnswer { path, seen, is_limited }))
+    })
+    .await
+}
+
 fn graph_of(found: Subgraph, behind: &Behind) -> Graph {
+    let entities = found.nodes.into_iter().map(|node| node.entity).collect();
+    graph_from(entities, found.edges, found.truncated, behind)
+}
+
+fn graph_from(entities: Vec<Entity>, relations: Vec<Relation>, is_truncated: bool, behind: &Behind) -> Graph {
     let names: BTreeMap<EntityKey, String> =
-        found.nodes.iter().map(|node| (node.entity.key.clone(), node.entity.name.clone())).collect();
+        entities.iter().map(|entity| (entity.key.clone(), entity.name.clone())).collect();
     let name = |key: &EntityKey| names.get(key).cloned().unwrap_or_else(|| key.to_string());
-    let nodes = found.nodes.into_iter().map(|node| {
-        let entity = node.entity;
+    let nodes = entities.into_iter().map(|entity| {
         let (source_id, file_path) = behind.get(&GraphKey::Entity(entity.key));
         Node {
             id: entity.name.clone(),
@@ -220,7 +291,7 @@ fn graph_of(found: Subgraph, behind: &Behind) -> Graph {
             }),
         }
     });
-    let edges = found.edges.into_iter().map(|edge| {
+    let edges = relations.into_iter().map(|edge| {
         let (source, target) = (name(edge.key.a()), name(edge.key.b()));
         let (source_id, file_path) = behind.get(&GraphKey::Relation(edge.key));
         Edge {
@@ -237,7 +308,7 @@ fn graph_of(found: Subgraph, behind: &Behind) -> Graph {
             }),
         }
     });
-    Graph { nodes: nodes.collect(), edges: edges.collect(), is_truncated: found.truncated }
+    Graph { nodes: nodes.collect(), edges: edges.collect(), is_truncated }
 }
 
 fn within(what: &str, value: usize, most: usize) -> Result<(), Problem> {

@@ -1,0 +1,228 @@
+// Measures the built UI in Chromium: node scripts/figures.mjs URL, with a server that has indexed samples/lab.
+//
+// A proxy in front of the server answers what would take hours to index: 50,000 documents, a subgraph of 300 entities, and an answer of
+// 5,000 tokens. Everything else is the server's.
+import { createServer, request } from 'node:http';
+import { chromium } from 'playwright-core';
+
+const target = new URL(process.argv[2] ?? 'http://127.0.0.1:9621');
+const DOCUMENTS = 50_000;
+const ENTITIES = 300;
+const TOKENS = 5000;
+const TOKENS_PER_SECOND = 500;
+
+const json = (response, body) => {
+  response.writeHead(200, { 'content-type': 'application/json' });
+  response.end(JSON.stringify(body));
+};
+
+const counts = { all: DOCUMENTS, processed: DOCUMENTS, pending: 0, processing: 0, failed: 0 };
+
+function page(response, body) {
+  const { page, page_size: size } = JSON.parse(body);
+  const total_pages = Math.ceil(DOCUMENTS / size);
+  const documents = Array.from({ length: Math.min(size, DOCUMENTS - (page - 1) * size) }, (_, row) => {
+    const number = (page - 1) * size + row;
+    const at = new Date(1.7e12 + number * 1000).toISOString();
+    return {
+      id: `doc-${number}`,
+      content_summary: `Document ${number} about the weather of Weirholm and of other places.`,
+      content_length: 1000 + number,
+      status: 'processed',
+      created_at: at,
+      updated_at: at,
+      track_id: null,
+      chunks_count: 3,
+      error_msg: null,
+      remarks: [],
+      metadata: {},
+      file_path: `reports/${number}/weather.md`,
+    };
+  });
+  const pagination = {
+    page,
+    page_size: size,
+    total_count: DOCUMENTS,
+    total_pages,
+    has_next: page < total_pages,
+    has_prev: page > 1,
+  };
+  json(response, { documents, pagination, status_counts: counts });
+}
+
+function graph(response) {
+  const name = number => `Entity ${number}`;
+  const nodes = Array.from({ length: ENTITIES }, (_, number) => ({
+    id: name(number),
+    labels: [name(number)],
+    properties: {
+      entity_id: name(number),
+      entity_type: `Kind ${number % 6}`,
+      description: 'A place.',
+      source_id: '',
+      file_path: '',
+    },
+  }));
+  const edges = Array.from({ length: 2 * ENTITIES }, (_, number) => ({
+    id: `edge ${number}`,
+    type: 'DIRECTED',
+    source: name(number % ENTITIES),
+    target: name((number * 7 + 1) % ENTITIES),
+    properties: { weight: 1, description: 'near', keywords: 'near', source_id: '', file_path: '' },
+  })).filter(({ source, target }) => source !== target);
+  json(response, { nodes, edges, is_truncated: false });
+}
+
+async function answer(response) {
+  response.writeHead(200, { 'content-type': 'text/event-stream' });
+  const send = (name, data) => response.write(`event: ${name}\ndata: ${JSON.stringify(data)}\n\n`);
+  send('context', {
+    mode: 'mix',
+    references: [],
+    chunks: [],
+    entities: 0,
+    relationships: 0,
+    high_level_keywords: [],
+    low_level_keywords: [],
+    notes: [],
+  });
+  let text = '';
+  for (let sent = 0; sent < TOKENS; sent += 25) {
+    for (let token = sent; token < sent + 25; token += 1) {
+      const piece =
+        token % 100 === 99
+          ? `end [${(token % 7) + 1}].\n\n${token % 500 === 499 ? '## Heading\n\n- a\n- b\n\n' : ''}`
+          : `word${token % 13} `;
+      text += piece;
+      send('delta', { text: piece });
+    }
+    await new Promise(resolve => setTimeout(resolve, 25_000 / TOKENS_PER_SECOND));
+  }
+  send('usage', {
+    calls: 1,
+    prompt_tokens: 9000,
+    cached_prompt_tokens: 0,
+    completion_tokens: TOKENS,
+    cost: null,
+  });
+  send('done', {
+    response: text,
+    llm_generated: true,
+    answer_kind: 'answer',
+    citations: 0,
+    marks: [],
+    response_time: 10,
+  });
+  response.end();
+}
+
+const proxy = createServer((incoming, response) => {
+  const chunks = [];
+  incoming.on('data', chunk => chunks.push(chunk));
+  incoming.on('end', () => {
+    const body = Buffer.concat(chunks);
+    const path = incoming.url.split('?')[0];
+    if (path === '/documents/paginated') return page(response, body.toString());
+    if (path === '/documents/status_counts') return json(response, { status_counts: counts });
+    if (path === '/graphs') return graph(response);
+    if (path === '/query/events') return void answer(response);
+    const headers = { ...incoming.headers, host: target.host };
+    delete headers.origin;
+    const forwarded = request(
+      { host: target.hostname, port: target.port, path: incoming.url, method: incoming.method, headers },
+      found => {
+        response.writeHead(found.statusCode, found.headers);
+        found.pipe(response);
+      },
+    );
+    forwarded.end(body);
+  });
+});
+await new Promise(resolve => proxy.listen(0, '127.0.0.1', resolve));
+const origin = `http://127.0.0.1:${proxy.address().port}`;
+const browser = await chromium.launch({
+  executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+  args: ['--headless', '--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking'],
+});
+
+let violations = 0;
+let foreign = 0;
+
+async function opened(path) {
+  const page = await browser.newPage({ viewport: { width: 1280, height: 800 }, locale: 'en-US' });
+  page.on('console', message => {
+    if (/Content Security Policy/.test(message.text())) violations += 1;
+  });
+  page.on('request', made => {
+    if (!made.url().startsWith(origin) && !made.url().startsWith('data:')) foreign += 1;
+  });
+  await page.addInitScript(() => {
+    globalThis.tasks = [];
+    new PerformanceObserver(list =>
+      globalThis.tasks.push(...list.getEntries().map(task => task.duration)),
+    ).observe({
+      type: 'longtask',
+      buffered: true,
+    });
+  });
+  await page.goto(`${origin}/ui${path}`);
+  return page;
+}
+
+/** The longest task since `reset`, in milliseconds; tasks of less than 50 ms are not reported by the browser. */
+const longest = page => page.evaluate(() => Math.max(0, ...globalThis.tasks));
+const reset = page => page.evaluate(() => void (globalThis.tasks.length = 0));
+const told = (what, value) => console.log(`${what.padEnd(64)}${value}`);
+const task = ms => (ms === 0 ? 'under 50 ms' : `${Math.round(ms)} ms`);
+
+{
+  const page = await opened('/documents');
+  await page.getByRole('link', { name: 'reports/0/weather.md' }).waitFor();
+  await page.waitForTimeout(500);
+  await reset(page);
+  await page.mouse.move(700, 500);
+  for (let step = 0; step < 120; step += 1) {
+    await page.mouse.wheel(0, step % 10 === 9 ? 200_000 : 1500);
+    await page.waitForTimeout(30);
+  }
+  await page.waitForTimeout(500);
+  told('50,000 documents: longest task while scrolling', task(await longest(page)));
+  told('50,000 documents: rows in the page', await page.getByRole('row').count());
+  await page.close();
+}
+{
+  const page = await opened('/graph');
+  await page.getByRole('combobox').waitFor();
+  const began = Date.now();
+  await page.goto(`${origin}/ui/graph?entity=Entity+0&most=300`);
+  await page.getByRole('img', { name: /Graph of 300 entities/ }).waitFor();
+  await page.evaluate(
+    () => new Promise(resolve => requestAnimationFrame(() => requestAnimationFrame(resolve))),
+  );
+  told('300 entities: from a new page to the drawn graph', `${Date.now() - began} ms`);
+  await page.getByRole('link', { name: 'Graph' }).click();
+  await page.getByRole('combobox').waitFor();
+  const again = Date.now();
+  await page.goBack();
+  await page.getByRole('img', { name: /Graph of 300 entities/ }).waitFor();
+  await page.evaluate(
+    () => new Promise(resolve => requestAnimationFrame(() => requestAnimationFrame(resolve))),
+  );
+  told('300 entities: from a click to the drawn graph', `${Date.now() - again} ms`);
+  await page.close();
+}
+{
+  const page = await opened('/');
+  await page.getByRole('textbox').waitFor();
+  await page.waitForTimeout(500);
+  await reset(page);
+  await page.getByRole('textbox').fill('Tell me everything.');
+  await page.keyboard.press('Enter');
+  await page.getByRole('button', { name: 'Ask again' }).waitFor({ timeout: 120_000 });
+  told('5,000 tokens: longest task while streaming', task(await longest(page)));
+  await page.close();
+}
+told('violations of the content security policy', violations);
+told('requests to other origins', foreign);
+await browser.close();
+proxy.close();

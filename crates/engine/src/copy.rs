@@ -149,104 +149,59 @@ impl Copier<'_> {
             },
         )
         .await?;
-        self.table(
-            "chunks",
-            table::Chunks,
-            |_| 0,
-            async |put_chunks| {
-                let keys: Vec<ExtractionKey> =
-                    put_chunks.iter().filter_map(|chunk| chunk.extraction.key().cloned()).collect();
-                let put_extractions = source.extractions(&keys).await?.into_iter().flatten().collect();
-                Ok(Batch { put_chunks, put_extractions, ..Batch::default() })
-            },
-        )
+        self.rows("chunks", table::Chunks, async |put_chunks| {
+            let keys: Vec<ExtractionKey> =
+                put_chunks.iter().filter_map(|chunk| chunk.extraction.key().cloned()).collect();
+            let put_extractions = source.extractions(&keys).await?.into_iter().flatten().collect();
+            Ok(Batch { put_chunks, put_extractions, ..Batch::default() })
+        })
         .await?;
-        self.table(
-            "renewals",
-            table::Renewals,
-            |_| 0,
-            async |put_renewals| {
-                let keys: Vec<ExtractionKey> =
-                    put_renewals.iter().filter_map(|renewal| renewal.extraction.key().cloned()).collect();
-                let put_extractions = source.extractions(&keys).await?.into_iter().flatten().collect();
-                Ok(Batch { put_renewals, put_extractions, ..Batch::default() })
-            },
-        )
+        self.rows("renewals", table::Renewals, async |put_renewals| {
+            let keys: Vec<ExtractionKey> =
+                put_renewals.iter().filter_map(|renewal| renewal.extraction.key().cloned()).collect();
+            let put_extractions = source.extractions(&keys).await?.into_iter().flatten().collect();
+            Ok(Batch { put_renewals, put_extractions, ..Batch::default() })
+        })
         .await?;
-        self.table(
-            "chunk contexts",
-            table::ChunkContexts,
-            |_| 0,
-            async |put_chunk_contexts| Ok(Batch { put_chunk_contexts, ..Batch::default() }),
-        )
+        self.rows("chunk contexts", table::ChunkContexts, async |put_chunk_contexts| {
+            Ok(Batch { put_chunk_contexts, ..Batch::default() })
+        })
         .await?;
-        self.table(
-            "decisions",
-            table::Decisions,
-            |_| 0,
-            async |put_decisions| Ok(Batch { put_decisions, ..Batch::default() }),
-        )
+        self.rows("decisions", table::Decisions, async |put_decisions| {
+            Ok(Batch { put_decisions, ..Batch::default() })
+        })
         .await?;
-        self.table(
-            "mentions",
-            table::Mentions,
-            |_| 0,
-            async |put_mentions| Ok(Batch { put_mentions, ..Batch::default() }),
-        )
+        self.rows("mentions", table::Mentions, async |put_mentions| {
+            Ok(Batch { put_mentions, ..Batch::default() })
+        })
         .await?;
-        self.table(
-            "facts",
-            table::Facts,
-            |_| 0,
-            async |put_facts| Ok(Batch { put_facts, ..Batch::default() }),
-        )
-        .await?;
-        self.table(
-            "claims",
-            table::Claims,
-            |_| 0,
-            async |put_claims| Ok(Batch { put_claims, ..Batch::default() }),
-        )
-        .await
+        self.rows("facts", table::Facts, async |put_facts| Ok(Batch { put_facts, ..Batch::default() }))
+            .await?;
+        self.rows("claims", table::Claims, async |put_claims| Ok(Batch { put_claims, ..Batch::default() }))
+            .await
     }
 
     async fn views(&mut self) -> Result<(), CopyError> {
-        self.table(
-            "entities",
-            table::Entities,
-            |_| 0,
-            async |put_entities| Ok(Batch { put_entities, ..Batch::default() }),
-        )
+        self.rows("entities", table::Entities, async |put_entities| {
+            Ok(Batch { put_entities, ..Batch::default() })
+        })
         .await?;
-        self.table(
-            "relations",
-            table::Relations,
-            |_| 0,
-            async |put_relations| Ok(Batch { put_relations, ..Batch::default() }),
-        )
+        self.rows("relations", table::Relations, async |put_relations| {
+            Ok(Batch { put_relations, ..Batch::default() })
+        })
         .await?;
         let source = self.source;
-        self.table(
-            "summaries",
-            table::Summaries,
-            |_| 0,
-            async |rows| {
-                let mut owners: Vec<GraphKey> = rows.into_iter().map(|(owner, _)| owner).collect();
-                owners.dedup();
-                let summaries = source.summaries(&owners).await?;
-                Ok(Batch { set_summaries: owners.into_iter().zip(summaries).collect(), ..Batch::default() })
-            },
-        )
+        self.rows("summaries", table::Summaries, async |rows| {
+            let mut owners: Vec<GraphKey> = rows.into_iter().map(|(owner, _)| owner).collect();
+            owners.dedup();
+            let summaries = source.summaries(&owners).await?;
+            Ok(Batch { set_summaries: owners.into_iter().zip(summaries).collect(), ..Batch::default() })
+        })
         .await?;
-        self.table(
-            "stale entries",
-            table::Stale,
-            |_| 0,
-            async |keys| {
-                let set_stale = keys.into_iter().map(|key| (key, true)).collect();
-                Ok(Batch { set_stale, ..Batch::default() })
-            },
-        )
+        self.rows("stale entries", table::Stale, async |keys| {
+            let set_stale = keys.into_iter().map(|key| (key, true)).collect();
+            Ok(Batch { set_stale, ..Batch::default() })
+        })
         .await
     }
 
@@ -264,12 +219,9 @@ impl Copier<'_> {
             }
             for level in self.levels_from_below(&layer.name).await.map_err(of_source)? {
                 let nodes = table::Nodes { layer: layer.name.clone(), level: Some(level) };
-                self.table(
-                    "nodes",
-                    nodes,
-                    |_| 0,
-                    async |put_nodes: Vec<LayerNode>| Ok(Batch { put_nodes, ..Batch::default() }),
-                )
+                self.rows("nodes", nodes, async |put_nodes: Vec<LayerNode>| {
+                    Ok(Batch { put_nodes, ..Batch::default() })
+                })
                 .await?;
             }
         }
@@ -305,21 +257,16 @@ impl Copier<'_> {
             (ItemKind::Relation, "vectors of relations"),
             (ItemKind::Node, "vectors of nodes"),
         ] {
-            self.table(
-                name,
-                table::Vectors { kind },
-                |_| 0,
-                async |entries| {
-                    let items: Vec<_> = entries.iter().map(|entry| entry.item.clone()).collect();
-                    let vectors = source.vectors(&items).await?;
-                    let put_vectors = entries
-                        .into_iter()
-                        .zip(vectors)
-                        .filter_map(|(entry, vector)| Some(VectorRow { entry, vector: vector? }))
-                        .collect();
-                    Ok(Batch { put_vectors, ..Batch::default() })
-                },
-            )
+            self.rows(name, table::Vectors { kind }, async |entries| {
+                let items: Vec<_> = entries.iter().map(|entry| entry.item.clone()).collect();
+                let vectors = source.vectors(&items).await?;
+                let put_vectors = entries
+                    .into_iter()
+                    .zip(vectors)
+                    .filter_map(|(entry, vector)| Some(VectorRow { entry, vector: vector? }))
+                    .collect();
+                Ok(Batch { put_vectors, ..Batch::default() })
+            })
             .await?;
         }
         Ok(())
@@ -353,24 +300,16 @@ impl Copier<'_> {
     }
 
     async fn conversations(&mut self) -> Result<(), CopyError> {
-        self.table(
-            "conversations",
-            table::Conversations,
-            |_| 0,
-            async |put_conversations| Ok(Batch { put_conversations, ..Batch::default() }),
-        )
+        self.rows("conversations", table::Conversations, async |put_conversations| {
+            Ok(Batch { put_conversations, ..Batch::default() })
+        })
         .await?;
         // The documents that answers rest on are there already.
         let known = |exchange| NewExchange { exchange, read_at: Revision(u64::MAX) };
-        self.table(
-            "exchanges",
-            table::Exchanges { conversation: None },
-            |_| 0,
-            async |rows| {
-                let put_exchanges = rows.into_iter().map(known).collect();
-                Ok(Batch { put_exchanges, ..Batch::default() })
-            },
-        )
+        self.rows("exchanges", table::Exchanges { conversation: None }, async |rows| {
+            let put_exchanges = rows.into_iter().map(known).collect();
+            Ok(Batch { put_exchanges, ..Batch::default() })
+        })
         .await
     }
 
@@ -401,6 +340,19 @@ impl Copier<'_> {
     }
 
     /// Puts the rows of a table that the target lacks.
+    async fn rows<T: Table>(
+        &mut self,
+        name: &'static str,
+        table: T,
+        batch_of: impl AsyncFn(Vec<T::Row>) -> Result<Batch, StoreError>,
+    ) -> Result<(), CopyError>
+    where
+        T::Row: PartialEq,
+    {
+        self.table(name, table, |_| 0, batch_of).await
+    }
+
+    /// The same for rows that are changed or bring texts.
     ///
     /// - `adapt`: changes a row of the source to what the target is to hold; returns the bytes of text that `batch_of` reads for it.
     /// - `batch_of`: what puts these rows.

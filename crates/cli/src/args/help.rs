@@ -68,12 +68,12 @@ const MEANT: [(&[&str], &str); 6] = [
     ),
     (&["start", "run", "server", "web", "ui"], "`graphloom serve` serves the HTTP API until Ctrl-C"),
     (
-        &["backup", "restore", "save"],
-        "a workspace is one file: `graphloom status` prints its path; copy the file while nothing uses it",
+        &["save", "archive"],
+        "`graphloom backup FOLDER` copies all workspaces while they are in use; `graphloom restore` brings them back",
     ),
     (
         &["clear", "reset", "purge"],
-        "`graphloom rm DOC` removes documents; to remove a workspace, delete its file, whose path `graphloom status` prints",
+        "`graphloom rm DOC` removes documents, `graphloom workspace delete NAME` a whole workspace",
     ),
 ];
 

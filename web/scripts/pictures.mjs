@@ -44,4 +44,12 @@ await picture('web-documents.png', 'light', '/documents', async page => {
   await page.getByRole('button', { name: 'Name' }).click();
   await page.getByRole('link', { name: 'braidline-product-sheet.md' }).waitFor();
 });
+await picture('web-history.png', 'light', '/', async page => {
+  await ask(page, 'Who was the first customer of Braidline?');
+  await page.getByRole('button', { name: 'History' }).click();
+  await page.getByRole('region', { name: 'History' }).getByRole('link').first().waitFor();
+});
+await picture('web-path.png', 'dark', '/graph?entity=Hearthmoth&to=Kellmere+Water+Board', async page => {
+  await page.getByRole('button', { name: /founding-charter/ }).waitFor();
+});
 await browser.close();

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Offline retrieval on all kinds of text: is `auto` as good as the better of its parts, full text and vectors?
 
-    bench/kinds.py --graphloom BINARY [--keep FOLDER] [--questions FOLDER] [--sets NAME,NAME] [--arm NAME=JSON ...]
+    bench/kinds.py --graphloom BINARY [--embedder NAME] [--keep FOLDER] [--questions FOLDER] [--sets NAME,NAME] [--arm NAME=JSON ...]
 
 The sets are the files of kinds/, the languages of languages.json and the question sets in --questions. A file of kinds/ holds news,
 manuals, code documentation, tables, answers to common questions, minutes or letters, in English, German, Chinese or Japanese: a line
@@ -63,11 +63,11 @@ def sets(folder: pathlib.Path, given: pathlib.Path | None) -> dict[str, pathlib.
     return found
 
 
-def evaluate(graphloom: pathlib.Path, folder: pathlib.Path, name: str, data: pathlib.Path, arms: list[str]) -> dict:
+def evaluate(graphloom: list, folder: pathlib.Path, name: str, data: pathlib.Path, arms: list[str]) -> dict:
     """The report on one set."""
     out = folder / f"{name}.json"
     workspace = name.replace("_", "-").lower()
-    command = [graphloom, "--data-dir", folder / "data", "--workspace", workspace, "eval", "retrieval", "--data", data, "--out", out]
+    command = [*graphloom, "--data-dir", folder / "data", "--workspace", workspace, "eval", "retrieval", "--data", data, "--out", out]
     command += ["--arm", f"words={json.dumps(WORDS)}", "--modes", ",".join(MODES), "--k", ",".join(map(str, RANKS))]
     for arm in arms:
         command += ["--arm", arm]
@@ -109,17 +109,20 @@ def compared(report: dict, rank: int) -> tuple[str, bool]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--graphloom", type=pathlib.Path, required=True, help="the program")
+    parser.add_argument("--embedder", help="such as static:all-minilm-l6-v2 (default: that of the workspace, or the built-in one)")
     parser.add_argument("--keep", type=pathlib.Path, help="folder for workspaces and reports (default: removed at the end)")
     parser.add_argument("--questions", type=pathlib.Path, help="folder of further question sets, each a folder")
     parser.add_argument("--sets", help="names of sets (default: all)")
     parser.add_argument("--arm", action="append", default=[], help="another way of asking, NAME=JSON; repeatable")
     arguments = parser.parse_args()
-    below = []
+    below, graphloom = [], [arguments.graphloom.resolve()]
+    if arguments.embedder:
+        graphloom += ["--embedder", arguments.embedder]
     with tempfile.TemporaryDirectory() as scratch:
         folder = (arguments.keep or pathlib.Path(scratch)).resolve()
         found = sets(folder / "sets", arguments.questions)
         for count, name in enumerate(arguments.sets.split(",") if arguments.sets else found):
-            report = evaluate(arguments.graphloom.resolve(), folder, name, found[name], arguments.arm)
+            report = evaluate(graphloom, folder, name, found[name], arguments.arm)
             by_rank = {rank: recalls(report, rank) for rank in RANKS}
             arms = list(by_rank[1])
             if not count:

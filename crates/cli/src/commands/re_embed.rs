@@ -57,7 +57,7 @@ pub(crate) async fn run(app: &App, args: &ReEmbedArgs) -> anyhow::Result<Exit> {
         let mut last_line = last_line.lock().unwrap_or_else(PoisonError::into_inner);
         if last_line.elapsed() >= PLAIN_INTERVAL {
             *last_line = Instant::now();
-            app.output.note(format_args!("embedding: {} of {}", thousands(done), count(total, "vector")));
+            app.output.note(format_args!("embedding: {} of {} vectors", thousands(done), thousands(total)));
         }
     };
     let outcome = tokio::select! {

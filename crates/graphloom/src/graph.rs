@@ -86,10 +86,15 @@ impl Graphloom {
         let choice = EmbedderChoice::parse(embedder).ok_or_else(unknown)?;
         let embedder = Providers::new(&self.config).embedder(&choice)?;
         let Engines { asking, indexing, .. } = &mut self.engines;
-        let mut next = indexing.clone();
-        next.models.embedder = Arc::clone(&embedder);
-        let report = index::re_embed(&next, &|_, _| {}).await?;
-        (asking.models.embedder, indexing.models.embedder) = (Arc::clone(&embedder), embedder);
+        let (mut next_asking, mut next_indexing) = (asking.clone(), indexing.clone());
+        for engine in [&mut next_asking, &mut next_indexing] {
+            engine.models.embedder = Arc::clone(&embedder);
+            if let Some(settings) = &mut engine.index.settings {
+                settings.decisive.insert(index::EMBEDDER.to_owned(), choice.to_string());
+            }
+        }
+        let report = index::re_embed(&next_indexing, &|_, _| {}).await?;
+        (*asking, *indexing) = (next_asking, next_indexing);
         Ok(report)
     }
 

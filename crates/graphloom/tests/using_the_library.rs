@@ -5,10 +5,10 @@ use std::process::Command;
 use std::sync::{Arc, Mutex};
 
 use graphloom::model::{
-    ChatEvent, ChatRequest, ChatStream, Completion, FinishReason, LanguageModel, ModelError, Usage,
-    async_trait, stream_of,
+    ChatEvent, ChatRequest, ChatStream, Completion, Embeddings, FinishReason, LanguageModel, ModelError,
+    Purpose, Usage, async_trait, stream_of,
 };
-use graphloom::{Builder, DocumentFilter, Edit, Error, Graphloom, Progress};
+use graphloom::{Builder, DocumentFilter, Edit, Embedder, Error, Graphloom, Progress};
 
 fn open(folder: &Path) -> Builder {
     Graphloom::open(folder.join("notes.graphloom"))
@@ -186,4 +186,42 @@ async fn every_call_can_be_a_task_of_its_own() {
     let edit = Edit::DeleteEntity { name: "Lind Bridge".to_owned() };
     spawned(async move { one.edit(&edit).await }).await.expect("deleted");
     assert!(spawned(async move { two.delete("bridge.txt").await }).await.expect("deleted").is_some());
+}
+
+/// Counts letters.
+struct Letters;
+
+#[async_trait]
+impl Embedder for Letters {
+    fn name(&self) -> &str {
+        "letters"
+    }
+
+    async fn dimensions(&self) -> Result<u32, ModelError> {
+        Ok(26)
+    }
+
+    async fn embed(&self, _: Purpose, texts: &[String]) -> Result<Embeddings, ModelError> {
+        let count =
+            |text: &String, letter: u8| 0.1 + text.bytes().filter(|byte| *byte == letter).count() as f32;
+        let vectors = texts.iter().map(|text| (b'a'..=b'z').map(|letter| count(text, letter)).collect());
+        Ok(Embeddings { vectors: vectors.collect(), usage: Usage::default(), attempts: 0 })
+    }
+}
+
+#[tokio::test]
+async fn the_embedder_of_a_workspace_is_changed_and_kept() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut graph = open(folder.path()).own_embedder(Arc::new(Letters)).build().await.expect("opened");
+    graph.add_text("bridge.txt", "Clara Voss designed the Lind bridge.").await.expect("added");
+    let report = graph.re_embed("builtin").await.expect("embedded");
+    assert_eq!(report.from.map(|space| space.model).as_deref(), Some("letters"));
+    assert!(report.embedded > 0);
+    graph.add_text("tower.txt", "Nils Quant built the tower.").await.expect("added");
+    drop(graph);
+    let mut graph = open(folder.path()).build().await.expect("opened with the new embedder");
+    let answer = graph.ask("Who built the tower?").await.expect("answered");
+    assert_eq!(answer.citations[0].source, "tower.txt");
+    let unknown = graph.re_embed("words").await.expect_err("there is no such embedder");
+    assert!(unknown.remedy().is_some_and(|remedy| remedy.contains("static:NAME")), "{unknown}");
 }

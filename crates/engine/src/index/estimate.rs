@@ -269,8 +269,8 @@ impl<'a> Estimator<'a> {
                     continue;
                 }
                 self.estimate.documents += 1;
-                let anew = |(chunk, _)| Chunk { extraction: ChunkExtraction::Pending, ..chunk };
-                self.chunks(snapshot.as_ref(), wanted.into_iter().map(anew).collect()).await?;
+                let pending = |(chunk, _)| Chunk { extraction: ChunkExtraction::Pending, ..chunk };
+                self.chunks(snapshot.as_ref(), wanted.into_iter().map(pending).collect()).await?;
             }
             Ok(())
         })

@@ -58,7 +58,7 @@ pub fn retry<'a>(
                 }
                 batch.put_tracks.extend(track.map(|track| (track.clone(), job.document.clone())));
                 batch.require.push(Require::JobIs(job.clone()));
-                // Whoever works on it would not see what is queued again, so it is taken up anew.
+                // Whoever works on it would not see what is queued again, so it is taken up again.
                 batch.put_jobs.push(Job { state, lease: None, ..job });
             }
             drop(snapshot);

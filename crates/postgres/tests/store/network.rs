@@ -132,7 +132,7 @@ fn encrypted_connections_are_made_only_to_a_server_whose_certificate_is_valid() 
     }
 }
 
-/// Commits until it is told to stop, and says which documents were acknowledged.
+/// Commits until it is stopped, and says which documents were acknowledged.
 fn commit_meanwhile(store: &PostgresStore, meanwhile: impl FnOnce(&Receiver<DocumentId>)) -> Vec<DocumentId> {
     let (stop, (sent, committed)) = (AtomicBool::new(false), channel());
     let mut acknowledged = Vec::new();

@@ -710,15 +710,20 @@ fn layers() -> Vec<Option<LayerName>> {
 }
 
 async fn compare_searches(found: &dyn Snapshot, expected: &dyn Snapshot) {
+    let dimensions = answer(expected.embedding().await).map_or(3, |space| space.dimensions as usize);
     for kind in ItemKind::ALL {
         for (limit, min_score) in [(1, -1.0), (2, 0.0), (3, 0.7), (99, -1.0)] {
             let vectors = [[1.0, 0.0, 0.0], [0.3, -0.8, 0.1], [0.0, 0.0, 0.0]];
             for filtered in [None, Some(allowed(expected).await)] {
                 for layer in layers() {
-                    let requests = vectors.map(|vector| SearchRequest {
-                        filtered: filtered.clone(),
-                        layer: layer.clone(),
-                        ..SearchRequest::by_vector(kind, vector.to_vec(), limit, min_score)
+                    let requests = vectors.map(|vector| {
+                        let mut vector = vector.to_vec();
+                        vector.resize(dimensions, 0.0);
+                        SearchRequest {
+                            filtered: filtered.clone(),
+                            layer: layer.clone(),
+                            ..SearchRequest::by_vector(kind, vector, limit, min_score)
+                        }
                     });
                     same!(found, expected, search(&requests));
                 }

@@ -9,11 +9,12 @@ use crate::error::Fault;
 use crate::rows;
 
 /// What makes each version from the one before, from version 1.
-const MIGRATIONS: [&str; 4] = [
+const MIGRATIONS: [&str; 5] = [
     include_str!("../migrations/0001_tables.sql"),
     include_str!("../migrations/0002_claims.sql"),
     include_str!("../migrations/0003_conversations.sql"),
     include_str!("../migrations/0004_workers.sql"),
+    include_str!("../migrations/0005_postings.sql"),
 ];
 
 /// The tables that hold rows of workspaces.

@@ -23,7 +23,7 @@ const ROUNDING: f32 = 3e-5;
 const MIN_BREADTH: usize = 200;
 const MAX_BREADTH: usize = 1000;
 /// Hits up to which an index is asked.
-const MAX_INDEXED_LIMIT: usize = (MAX_BREADTH - MARGIN) / 2;
+const MAX_INDEXED_LIMIT: usize = MAX_BREADTH - MARGIN;
 /// BM25 [Robertson, Zaragoza 2009], as in the embedded store.
 const K1: f32 = 1.2;
 const B: f32 = 0.75;
@@ -108,7 +108,7 @@ async fn indexed(
     let unit = vector::to_unit(vector);
     let (rounded, _) = HalfVec::rounded(&unit);
     let only = if query.kind == ItemKind::Chunk { live("") } else { String::new() };
-    let fetched = query.limit.saturating_mul(2).saturating_add(MARGIN);
+    let fetched = query.limit.saturating_add(MARGIN);
     let breadth = fetched.clamp(MIN_BREADTH, MAX_BREADTH);
     // Where documents are not live, a scan that did not go on would return fewer than asked for.
     session
@@ -140,21 +140,30 @@ async fn nearest_to(session: &Session, query: &VectorQuery, vector: &[f32]) -> R
     let unit = vector::to_unit(vector);
     let (rounded, residual) = HalfVec::rounded(&unit);
     let slack = residual + ROUNDING;
-    let mut only = Conditions::of(query.kind, &query.only, 5);
-    if query.kind == ItemKind::Chunk && query.only.filtered.is_none() {
-        only.sql.push_str(&live(""));
-    }
+    let only = Conditions::of(query.kind, &query.only, 5);
     let conditions = &only.sql;
-    let sql = format!(
+    let ranked = format!(
         "SELECT x.id, x.codes, (CASE WHEN x.length = 0 THEN 0 ELSE -(x.codes <#> $3) / x.length END)::float4 AS score \
          FROM vectors x WHERE x.workspace_id = $1 AND x.kind = $2{conditions} ORDER BY score DESC, x.id LIMIT $4"
     );
+    // Nearly all chunks are live, so only the nearest are looked up.
+    let is_live = match (query.kind, &query.only.filtered) {
+        (ItemKind::Chunk, None) => format!("true{}", live("")),
+        _ => "true".to_owned(),
+    };
+    let sql =
+        format!("SELECT x.id, x.codes, x.score, {is_live} FROM ({ranked}) x ORDER BY x.score DESC, x.id");
     let kind = rows::kind_code(query.kind);
     let mut fetched = query.limit.saturating_add(MARGIN);
     loop {
         let limit = rows::limit(fetched);
         let found = session.rows(&sql, &only.after(&[&kind, &rounded, &limit])).await?;
-        let mut hits = found.iter().map(|row| scored_row(row, &unit)).collect::<Result<Vec<_>, _>>()?;
+        let mut hits = Vec::new();
+        for row in &found {
+            if get::<bool>(row, 3)? {
+                hits.push(scored_row(row, &unit)?);
+            }
+        }
         vector::rank(&mut hits, query.limit);
         // No entry that was not fetched scores more than this.
         let left =

@@ -76,7 +76,8 @@ impl PostgresStore {
         &self.shared.name
     }
 
-    /// Indexes the kinds with at least so many vectors, and drops the index of those with fewer than the second number.
+    /// Indexes the kinds whose vectors have at least so many numbers in all, and drops the index of those with fewer than the
+    /// second bound.
     pub async fn index_vectors(&self, [from, below]: [i64; 2]) -> Result<(), StoreError> {
         let (shared, row) = (Arc::clone(&self.shared), self.row);
         let keeping = async move {

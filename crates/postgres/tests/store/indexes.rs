@@ -1,12 +1,13 @@
 //! Many vectors are indexed, and what an index finds is scored as if there were none.
 
-use graphloom_core::{Batch, ItemKind, SearchRequest, Snapshot, Store, Upkeep, VectorRow, WorkspaceStore};
-use graphloom_postgres::INDEXED;
+use graphloom_core::{Batch, ItemKind, SearchRequest, Snapshot, Store, VectorRow};
 use graphloom_postgres::testing::{TestDatabase, new_workspace};
 use graphloom_storage::conformance::{block_on, sample};
 
 const DIMENSIONS: usize = 8;
 const HITS: usize = 20;
+/// Vectors, so many that the database prefers an index to reading all.
+const MANY: u64 = 20_000;
 
 /// A vector that depends on the number alone.
 fn vector(number: u64) -> Vec<f32> {
@@ -46,10 +47,9 @@ fn a_kind_that_has_become_large_is_indexed_and_the_nearest_are_still_found() {
     let store = block_on(database.open_or_create(name.clone())).expect("a store");
     block_on(store.commit(Batch { embedding: Some(sample::space(DIMENSIONS as u32)), ..Batch::default() }))
         .expect("committed");
-    let many = u64::try_from(INDEXED[0]).expect("a count");
-    for from in (0..many).step_by(2000) {
+    for from in (0..MANY).step_by(2000) {
         let (mut put_entities, mut put_vectors): (Vec<_>, Vec<VectorRow>) = Default::default();
-        for number in from..(from + 2000).min(many) {
+        for number in from..(from + 2000).min(MANY) {
             let key = format!("E{number}");
             put_entities.push(sample::entity(&key, ""));
             put_vectors.push(sample::vector(ItemKind::Entity, &key, &vector(number)));
@@ -62,8 +62,11 @@ fn a_kind_that_has_become_large_is_indexed_and_the_nearest_are_still_found() {
         questions.iter().map(|number| hits(snapshot.as_ref(), *number)).collect()
     };
     assert_eq!(indexes(&server.url), 0);
-    block_on(store.maintain(Upkeep::CatchUp)).expect("indexed");
-    block_on(store.maintain(Upkeep::CatchUp)).expect("indexed already");
+    let numbers = i64::try_from(MANY as usize * DIMENSIONS).expect("a count");
+    block_on(store.index_vectors([numbers + 1, numbers])).expect("not indexed");
+    assert_eq!(indexes(&server.url), 0, "not yet large");
+    block_on(store.index_vectors([numbers, numbers])).expect("indexed");
+    block_on(store.index_vectors([numbers + 1, numbers])).expect("indexed already");
     assert_eq!(indexes(&server.url), 1);
     let snapshot = block_on(store.snapshot()).expect("a snapshot");
     let mut found = 0;

@@ -27,6 +27,11 @@ pub(crate) struct Retries {
 }
 
 impl Retries {
+    /// Retries of a change to documents.
+    pub(crate) fn on_documents() -> Self {
+        Self::new("other processes worked on the same documents")
+    }
+
     /// `who`: what other processes do that makes this step fail.
     pub(crate) fn new(who: &'static str) -> Self {
         Self { who, left: MAX_RETRIES }

@@ -57,7 +57,7 @@ pub async fn cancel(store: &dyn Store, documents: &[DocumentId]) -> Result<Cance
 }
 
 async fn cancel_page(store: &dyn Store, documents: &[DocumentId]) -> Result<Cancellation, StoreError> {
-    let mut retries = Retries::new("other processes worked on the same documents");
+    let mut retries = Retries::on_documents();
     loop {
         let snapshot = store.snapshot().await?;
         let jobs = snapshot.jobs(documents).await?;

@@ -7,10 +7,10 @@ use std::sync::PoisonError;
 use futures::future::BoxFuture;
 use futures::{StreamExt, TryStreamExt, stream};
 use graphloom_core::{
-    Batch, Chunk, ChunkId, Document, DocumentId, Job, JobState, Progress, ProgressSink, Require, Snapshot,
-    StoreError, Visibility,
+    Chunk, ChunkId, Document, DocumentId, Job, Progress, ProgressSink, Require, Snapshot, StoreError,
 };
 
+use super::redo::{Indexed, released};
 use super::work::{Run, chunk_texts, release_leases};
 use super::{IndexError, RunReport};
 use crate::Engine;
@@ -44,16 +44,12 @@ pub fn plan_contexts<'a>(
     gone: &'a (dyn Fn(&str) -> bool + Send + Sync),
 ) -> BoxFuture<'a, Result<ContextPlan, IndexError>> {
     Box::pin(async move {
-        // A run that was dropped may have left a commit under way; what it leased shows only after that.
-        engine.store.commit(Batch::default()).await?;
-        release_leases(engine, |lease| lease.owner == engine.index.worker || gone(&lease.owner)).await?;
-        let documents: Vec<DocumentId> =
-            documents.iter().collect::<BTreeSet<_>>().into_iter().cloned().collect();
+        let documents = released(engine, documents, gone).await?;
         let mut plan = ContextPlan::default();
         for page in documents.chunks(PAGE) {
             let snapshot = engine.store.snapshot().await?;
             for id in page {
-                let Some(target) = Target::read(snapshot.as_ref(), id).await? else {
+                let Some(target) = Indexed::read(snapshot.as_ref(), id).await? else {
                     plan.not_ready.push(id.clone());
                     continue;
                 };
@@ -61,7 +57,7 @@ pub fn plan_contexts<'a>(
                     plan.busy.push(id.clone());
                     continue;
                 }
-                let chunks = target.changed(engine, snapshot.as_ref()).await?.len() as u32;
+                let chunks = target.to_contextualize(engine, snapshot.as_ref()).await?.len() as u32;
                 plan.chunks += chunks;
                 let list = if chunks > 0 { &mut plan.changed } else { &mut plan.unchanged };
                 list.push(id.clone());
@@ -116,7 +112,7 @@ pub fn without_context<'a>(
         let snapshot = engine.store.snapshot().await?;
         let mut found = MissingContexts::default();
         for (id, failed) in documents.iter().zip(snapshot.failed_contexts_of(documents).await?) {
-            if failed.is_empty() || Target::read(snapshot.as_ref(), id).await?.is_none() {
+            if failed.is_empty() || Indexed::read(snapshot.as_ref(), id).await?.is_none() {
                 continue;
             }
             let chunks = snapshot.chunk_ids_of(std::slice::from_ref(id)).await?.concat();
@@ -138,29 +134,9 @@ pub fn without_context<'a>(
     })
 }
 
-/// A document in the graph.
-pub(super) struct Target {
-    job: Job,
-    pub(super) document: Document,
-    pub(super) chunks: Vec<Chunk>,
-}
-
-impl Target {
-    /// `None` where the document is unknown or not in the graph.
-    pub(super) async fn read(snapshot: &dyn Snapshot, id: &DocumentId) -> Result<Option<Self>, StoreError> {
-        let ids = std::slice::from_ref(id);
-        let job = snapshot.jobs(ids).await?.into_iter().next().flatten();
-        let document = snapshot.documents(ids).await?.into_iter().next().flatten();
-        let (Some(job), Some(document)) = (job, document) else { return Ok(None) };
-        if job.state != JobState::Merged || document.visibility != Visibility::Live {
-            return Ok(None);
-        }
-        let chunks = snapshot.chunks_of(ids).await?.into_iter().flatten().collect();
-        Ok(Some(Self { job, document, chunks }))
-    }
-
+impl Indexed {
     /// The chunks that are not contextualized as `engine` would contextualize them.
-    pub(super) async fn changed(
+    pub(super) async fn to_contextualize(
         &self,
         engine: &Engine,
         snapshot: &dyn Snapshot,
@@ -200,7 +176,9 @@ pub(super) async fn wanted_of(
 
 impl Run<'_> {
     async fn contextualize_again(&self, id: DocumentId) -> Result<(), IndexError> {
-        let Some(Target { mut job, document, chunks }) = self.claim_merged(&id).await? else { return Ok(()) };
+        let Some(Indexed { mut job, document, chunks }) = self.claim_indexed(&id).await? else {
+            return Ok(());
+        };
         let contextualized = async {
             if let Some(stop) = self.halt(&job).await? {
                 return Err(stop);
@@ -235,22 +213,18 @@ impl Run<'_> {
     }
 
     /// Claims a document in the graph; `None` where there is none, or another process has it.
-    async fn claim_merged(&self, id: &DocumentId) -> Result<Option<Target>, IndexError> {
+    async fn claim_indexed(&self, id: &DocumentId) -> Result<Option<Indexed>, IndexError> {
         if self.is_stopping() {
             return Ok(None);
         }
-        let mut retries = Retries::new("other processes worked on the same documents");
+        let mut retries = Retries::on_documents();
         loop {
             let snapshot = self.engine.store.snapshot().await?;
-            let target = Target::read(snapshot.as_ref(), id).await?;
+            let target = Indexed::read(snapshot.as_ref(), id).await?;
             drop(snapshot);
             let Some(target) = target.filter(|target| target.job.lease.is_none()) else { return Ok(None) };
-            let require = vec![Require::JobIs(target.job.clone())];
-            let lease = Some(self.lease(self.engine.clock.now()));
-            let job = Job { lease, attempts: target.job.attempts + 1, ..target.job.clone() };
-            let batch = Batch { require, put_jobs: vec![job.clone()], ..Batch::default() };
-            if retries.is_done(self.engine.store.commit(batch).await)? {
-                return Ok(Some(Target { job, ..target }));
+            if let Some(job) = self.claim_again(&mut retries, &target.job).await? {
+                return Ok(Some(Indexed { job, ..target }));
             }
         }
     }

@@ -13,8 +13,9 @@ use graphloom_core::{
 use serde::Serialize;
 
 use super::accept::preview;
+use super::redo::Indexed;
 use super::renew::Target;
-use super::{Acceptance, IndexError, SourceText, contexts};
+use super::{Acceptance, IndexError, SourceText};
 use crate::Engine;
 use crate::chunk_context::{ContextTask, ContextWriter, MAX_CONTEXT_TOKENS, plan};
 use crate::extract::{
@@ -383,8 +384,8 @@ impl<'a> Estimator<'a> {
         Box::pin(async move {
             let snapshot = self.engine.store.snapshot().await?;
             for id in documents {
-                let Some(target) = contexts::Target::read(snapshot.as_ref(), id).await? else { continue };
-                let chunks = target.changed(self.engine, snapshot.as_ref()).await?;
+                let Some(target) = Indexed::read(snapshot.as_ref(), id).await? else { continue };
+                let chunks = target.to_contextualize(self.engine, snapshot.as_ref()).await?;
                 if chunks.is_empty() {
                     self.estimate.unchanged += 1;
                     continue;

@@ -10,6 +10,7 @@ mod price;
 mod quota;
 mod re_embed;
 mod ready_graph;
+mod redo;
 mod remove;
 mod renew;
 mod requeue;

@@ -5,11 +5,12 @@ use std::collections::BTreeSet;
 use futures::future::BoxFuture;
 use futures::stream;
 use graphloom_core::{
-    Batch, Chunk, ChunkExtraction, ChunkId, Document, DocumentId, ExtractionKey, Job, JobState, ProgressSink,
-    Renewal, Require, Snapshot, StoreError, TrackId, Visibility,
+    Batch, Chunk, ChunkExtraction, ChunkId, DocumentId, ExtractionKey, ProgressSink, Renewal, Require,
+    Snapshot, StoreError, TrackId,
 };
 
-use super::work::{Ready, Run, release_leases};
+use super::redo::{Indexed, released};
+use super::work::{Ready, Run};
 use super::{IndexError, RunReport};
 use crate::Engine;
 use crate::commit::Retries;
@@ -47,11 +48,7 @@ pub fn plan_renewal<'a>(
     gone: &'a (dyn Fn(&str) -> bool + Send + Sync),
 ) -> BoxFuture<'a, Result<RenewalPlan, IndexError>> {
     Box::pin(async move {
-        // A run that was dropped may have left a commit under way; what it leased shows only after that.
-        engine.store.commit(Batch::default()).await?;
-        release_leases(engine, |lease| lease.owner == engine.index.worker || gone(&lease.owner)).await?;
-        let documents: Vec<DocumentId> =
-            documents.iter().collect::<BTreeSet<_>>().into_iter().cloned().collect();
+        let documents = released(engine, documents, gone).await?;
         let mut plan = RenewalPlan::default();
         for page in documents.chunks(PAGE) {
             let of_page = plan_page(engine, page, track).await?;
@@ -70,13 +67,15 @@ async fn plan_page(
     documents: &[DocumentId],
     track: Option<&TrackId>,
 ) -> Result<RenewalPlan, IndexError> {
-    let mut retries = Retries::new("other processes worked on the same documents");
+    let mut retries = Retries::on_documents();
     loop {
         let snapshot = engine.store.snapshot().await?;
         let (mut plan, mut batch) = (RenewalPlan::default(), Batch::default());
         let renewals = snapshot.renewals_of(documents).await?;
         for (id, renewals) in documents.iter().zip(renewals) {
-            let Some(Target { job, wanted, .. }) = Target::read(engine, snapshot.as_ref(), id).await? else {
+            let Some(Target { indexed: Indexed { job, .. }, wanted }) =
+                Target::read(engine, snapshot.as_ref(), id).await?
+            else {
                 plan.not_ready.push(id.clone());
                 continue;
             };
@@ -142,32 +141,23 @@ fn model_name(engine: &Engine) -> &str {
     engine.models.extract.as_deref().map_or(RULES, |model| model.name())
 }
 
-/// A document in the graph, and what of it is to be asked about.
+/// A document in the graph, and its chunks to be asked about.
 pub(super) struct Target {
-    job: Job,
-    document: Document,
-    pub(super) chunks: Vec<Chunk>,
+    indexed: Indexed,
     /// Chunks whose extraction is not the one that the engine's model would be asked for, with that one's key.
     pub(super) wanted: Vec<(Chunk, ExtractionKey)>,
 }
 
 impl Target {
-    /// `None` where the document is unknown or not in the graph.
+    /// `None` if the document is unknown or not in the graph.
     pub(super) async fn read(
         engine: &Engine,
         snapshot: &dyn Snapshot,
         id: &DocumentId,
     ) -> Result<Option<Self>, StoreError> {
-        let ids = std::slice::from_ref(id);
-        let job = snapshot.jobs(ids).await?.into_iter().next().flatten();
-        let document = snapshot.documents(ids).await?.into_iter().next().flatten();
-        let (Some(job), Some(document)) = (job, document) else { return Ok(None) };
-        if job.state != JobState::Merged || document.visibility != Visibility::Live {
-            return Ok(None);
-        }
-        let chunks: Vec<Chunk> = snapshot.chunks_of(ids).await?.into_iter().flatten().collect();
+        let Some(indexed) = Indexed::read(snapshot, id).await? else { return Ok(None) };
         let model = engine.models.extract.as_deref().map(|model| model.name());
-        let wanted = chunks.iter().filter_map(|chunk| {
+        let wanted = indexed.chunks.iter().filter_map(|chunk| {
             let key = match model {
                 None => rules_key(engine, chunk),
                 model => extraction_key(chunk, &engine.index.extract, &engine.prompts, model),
@@ -175,16 +165,15 @@ impl Target {
             (chunk.extraction.key() != Some(&key)).then(|| (chunk.clone(), key))
         });
         let wanted = wanted.collect();
-        Ok(Some(Self { job, document, chunks, wanted }))
+        Ok(Some(Self { indexed, wanted }))
     }
 }
 
 impl Run<'_> {
     /// Brings a document to where its new extractions can be merged; `None` where it is lost or waits.
     async fn prepare_renewal(&self, id: DocumentId) -> Result<Option<Ready>, IndexError> {
-        let Some(Target { mut job, document, mut chunks, wanted }) = self.claim_renewal(&id).await? else {
-            return Ok(None);
-        };
+        let Some(Target { indexed, wanted }) = self.claim_renewal(&id).await? else { return Ok(None) };
+        let Indexed { mut job, document, mut chunks } = indexed;
         let wanted: BTreeSet<ChunkId> = wanted.into_iter().map(|(chunk, _)| chunk.id).collect();
         for chunk in chunks.iter_mut().filter(|chunk| wanted.contains(&chunk.id)) {
             chunk.extraction = ChunkExtraction::Pending;
@@ -212,7 +201,7 @@ impl Run<'_> {
         if self.is_stopping() {
             return Ok(None);
         }
-        let mut retries = Retries::new("other processes worked on the same documents");
+        let mut retries = Retries::on_documents();
         loop {
             let snapshot = self.engine.store.snapshot().await?;
             let noted = snapshot.renewals_of(std::slice::from_ref(id)).await?;
@@ -221,15 +210,12 @@ impl Run<'_> {
             let Some(mut target) = target else { return Ok(None) };
             let noted: BTreeSet<ChunkId> = noted.into_iter().flatten().map(|renewal| renewal.chunk).collect();
             target.wanted.retain(|(chunk, _)| noted.contains(&chunk.id));
-            if target.wanted.is_empty() || target.job.lease.is_some() {
+            if target.wanted.is_empty() || target.indexed.job.lease.is_some() {
                 return Ok(None);
             }
-            let require = vec![Require::JobIs(target.job.clone())];
-            let lease = Some(self.lease(self.engine.clock.now()));
-            let job = Job { lease, attempts: target.job.attempts + 1, ..target.job.clone() };
-            let batch = Batch { require, put_jobs: vec![job.clone()], ..Batch::default() };
-            if retries.is_done(self.engine.store.commit(batch).await)? {
-                return Ok(Some(Target { job, ..target }));
+            if let Some(job) = self.claim_again(&mut retries, &target.indexed.job).await? {
+                target.indexed.job = job;
+                return Ok(Some(target));
             }
         }
     }

@@ -24,7 +24,7 @@ pub fn retry<'a>(
     track: Option<&'a TrackId>,
 ) -> BoxFuture<'a, Result<RequeueReport, IndexError>> {
     Box::pin(async move {
-        let mut retries = Retries::new("other processes worked on the same documents");
+        let mut retries = Retries::on_documents();
         loop {
             let snapshot = engine.store.snapshot().await?;
             let chunks = snapshot.chunks_of(documents).await?;

@@ -39,7 +39,7 @@ impl Run<'_> {
             return Ok(None);
         }
         let limit = self.engine.index.max_concurrent_documents.max(1) * 2;
-        let mut retries = Retries::new("other processes worked on the same documents");
+        let mut retries = Retries::on_documents();
         loop {
             let now = self.engine.clock.now();
             let snapshot = self.engine.store.snapshot().await?;

@@ -1,0 +1,61 @@
+//! What all work on documents that are in the graph already shares: extractions by another model, and contexts of chunks.
+
+use std::collections::BTreeSet;
+
+use graphloom_core::{
+    Batch, Chunk, Document, DocumentId, Job, JobState, Require, Snapshot, StoreError, Visibility,
+};
+
+use super::IndexError;
+use super::work::{Run, release_leases};
+use crate::Engine;
+use crate::commit::Retries;
+
+/// A document in the graph.
+pub(super) struct Indexed {
+    pub(super) job: Job,
+    pub(super) document: Document,
+    pub(super) chunks: Vec<Chunk>,
+}
+
+impl Indexed {
+    /// `None` if the document is unknown or not in the graph.
+    pub(super) async fn read(snapshot: &dyn Snapshot, id: &DocumentId) -> Result<Option<Self>, StoreError> {
+        let ids = std::slice::from_ref(id);
+        let job = snapshot.jobs(ids).await?.into_iter().next().flatten();
+        let document = snapshot.documents(ids).await?.into_iter().next().flatten();
+        let (Some(job), Some(document)) = (job, document) else { return Ok(None) };
+        if job.state != JobState::Merged || document.visibility != Visibility::Live {
+            return Ok(None);
+        }
+        let chunks = snapshot.chunks_of(ids).await?.into_iter().flatten().collect();
+        Ok(Some(Self { job, document, chunks }))
+    }
+}
+
+/// The documents, ascending and each once, after the leases of this worker and of those that are `gone` ended.
+pub(super) async fn released(
+    engine: &Engine,
+    documents: &[DocumentId],
+    gone: &(dyn Fn(&str) -> bool + Send + Sync),
+) -> Result<Vec<DocumentId>, IndexError> {
+    // A run that was dropped may have left a commit under way; its leases show only after that.
+    engine.store.commit(Batch::default()).await?;
+    release_leases(engine, |lease| lease.owner == engine.index.worker || gone(&lease.owner)).await?;
+    Ok(documents.iter().collect::<BTreeSet<_>>().into_iter().cloned().collect())
+}
+
+impl Run<'_> {
+    /// Leases a document of this state to this run; `None` if its state changed meanwhile.
+    pub(super) async fn claim_again(
+        &self,
+        retries: &mut Retries,
+        job: &Job,
+    ) -> Result<Option<Job>, IndexError> {
+        let require = vec![Require::JobIs(job.clone())];
+        let lease = Some(self.lease(self.engine.clock.now()));
+        let job = Job { lease, attempts: job.attempts + 1, ..job.clone() };
+        let batch = Batch { require, put_jobs: vec![job.clone()], ..Batch::default() };
+        Ok(retries.is_done(self.engine.store.commit(batch).await)?.then_some(job))
+    }
+}

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::App;
-use super::copying::copy_one;
+use super::copying::{copy_one, index_copy};
 use crate::args::{BackupArgs, RestoreArgs};
 use crate::fault::{Exit, Fault};
 use crate::interrupt::Interrupt;
@@ -112,6 +112,7 @@ pub(crate) async fn restore(app: &App, args: &RestoreArgs) -> anyhow::Result<Exi
                 return Ok(Exit::Interrupted);
             }
         }
+        index_copy(&kept.workspace, to.as_ref()).await;
         print(app, "restored", kept)?;
     }
     let access = folder.join(ACCESS);

@@ -6,7 +6,7 @@ use graphloom_engine::copy::CopyReport;
 use serde::Serialize;
 
 use super::App;
-use super::copying::copy_one;
+use super::copying::{copy_one, index_copy};
 use crate::args::CopyArgs;
 use crate::fault::Exit;
 use crate::interrupt::Interrupt;
@@ -42,6 +42,7 @@ pub(crate) async fn run(app: &App, args: &CopyArgs) -> anyhow::Result<Exit> {
                 return Ok(Exit::Interrupted);
             }
         };
+        index_copy(workspace, to.as_ref()).await;
         print(app, CopyOutput { workspace, from: from.place(), to: to.place(), report })?;
     }
     Ok(Exit::Done)

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use graphloom_core::{Patience, Store, WorkspaceId, Workspaces};
+use graphloom_core::{Patience, Store, Upkeep, WorkspaceId, Workspaces};
 use graphloom_engine::copy::{CopyReport, copy};
 use indicatif::ProgressBar;
 
@@ -55,4 +55,13 @@ pub(crate) async fn copy_opened(
         bar.finish_and_clear();
     }
     Ok(report?)
+}
+
+/// Makes the search indexes of a copy, so that its first searches do not wait for them. They are a cache, made later if
+/// this fails.
+pub(crate) async fn index_copy(workspace: &WorkspaceId, place: &dyn Workspaces) {
+    let made = async { place.open(workspace, Patience::Endless).await?.maintain(Upkeep::CatchUp).await };
+    if let Err(error) = made.await {
+        tracing::warn!(%workspace, %error, "the copy is complete; making its search indexes failed");
+    }
 }

@@ -9,7 +9,7 @@ use graphloom_engine::index;
 use serde_json::json;
 
 use super::App;
-use super::copying::{copy_one, copy_opened};
+use super::copying::{copy_one, copy_opened, index_copy};
 use crate::args::WorkspaceCommand;
 use crate::fault::{Exit, Fault};
 use crate::interrupt::Interrupt;
@@ -207,6 +207,7 @@ async fn move_rest(
         copied => copied?,
     };
     held.delete().await?;
+    index_copy(name, to).await;
     Ok(report)
 }
 

@@ -145,6 +145,24 @@ def typical(reports):
     return row["summary"], [(finding["summary"], finding["explanation"]) for finding in row["findings"]]
 
 
+def coverage(program, data_dir):
+    """Communities of each level, relations within communities, and how many of these no report's author saw."""
+
+    def read(*arguments):
+        done = subprocess.run([program, "--json", "--data-dir", data_dir, "communities", *arguments], capture_output=True,
+                              text=True, check=True)
+        return json.loads(done.stdout)
+
+    levels = read()["layer"]["levels"]
+    internal = omitted = 0
+    for level in range(len(levels)):
+        for entry in read("--level", str(level), "--limit", "10000")["communities"]:
+            report = read(entry["id"])
+            omitted += report["omitted_relations"]
+            internal += report["relations"]
+    return levels, internal, omitted
+
+
 def graphloom(program, data):
     """Calls and prompt tokens of Graphloom with the same graph."""
     first = lambda ids: str(ids[0]) if len(ids) else "none"
@@ -175,19 +193,7 @@ def graphloom(program, data):
         llm = ["--set", "summarize_llm=openai:scripted"]
         run("derive", "communities", *llm)
         calls, tokens = model.taken()
-        levels = subprocess.run([program, "--json", "--data-dir", f"{folder}/data", "communities"], capture_output=True,
-                                text=True).stdout
-        levels = json.loads(levels)["layer"]["levels"]
-        omitted = internal = 0
-        for level in range(len(levels)):
-            listed = subprocess.run([program, "--json", "--data-dir", f"{folder}/data", "communities", "--level",
-                                     str(level), "--limit", "10000"], capture_output=True, text=True).stdout
-            for entry in json.loads(listed)["communities"]:
-                report = subprocess.run([program, "--json", "--data-dir", f"{folder}/data", "communities", entry["id"]],
-                                        capture_output=True, text=True).stdout
-                report = json.loads(report)
-                omitted += report["omitted_relations"]
-                internal += report["relations"]
+        levels, internal, omitted = coverage(program, f"{folder}/data")
         asked = {}
         for name, options in (("question", []), ("question_of_finest_reports", ["--level", str(len(levels) - 1)])):
             done = subprocess.run([program, "--json", "--data-dir", f"{folder}/data", "--set", f"base_url={address}", "ask",

@@ -42,6 +42,7 @@
 #   webui               LightRAG's own web pages in a browser, with LightRAG and with Graphloom: are the responses alike?
 #   intents             questions that mode auto takes for questions about everything; needs no harness
 #   reports             prompt tokens of reports and of a question about everything, by Graphloom and GraphRAG; needs no harness
+#   graphrag            GraphRAG and Graphloom run whole on one text: model calls and prompt tokens of indexing and of a question; needs no harness
 #   asof                questions as of a date on texts about 550 successions, offline: are the answers right, and is a claim retired without a reason? needs no harness
 #   communities         communities by Graphloom, igraph, leidenalg and graspologic-native on the same graphs; needs no harness
 #   weights             communities with both weights of edges on the text of GraphRAG's example: how many, how large; needs no harness
@@ -309,6 +310,13 @@ for step in $steps; do
         [ -d "$graphrag" ] || { echo "bench: no tables at $graphrag; set GRAPHLOOM_BENCH_GRAPHRAG" >&2; exit 2; }
         python=$(python_with reports 'graphrag==3.3.0' pandas pyarrow tiktoken)
         "$python" "$root/bench/reports.py" "$bin/graphloom" --data "$graphrag"
+        continue
+        ;;
+    graphrag)
+        build
+        [ -d "$graphrag" ] || { echo "bench: no tables at $graphrag; set GRAPHLOOM_BENCH_GRAPHRAG" >&2; exit 2; }
+        python=$(python_with reports 'graphrag==3.3.0' pandas pyarrow tiktoken)
+        "$python" "$root/bench/graphrag_run.py" "$bin/graphloom" --data "$graphrag"
         continue
         ;;
     weights)

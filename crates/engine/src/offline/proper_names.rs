@@ -211,8 +211,9 @@ fn name_goes_on(tokens: &[Token<'_>], at: usize, reading: &TextStatistics<'_>) -
     0
 }
 
+/// A mark behind which a sentence goes on with a capital is part of a name: `Yum! Brands`.
 fn joins(gap: &str) -> bool {
-    matches!(gap, " " | "&" | "-" | "–" | " - " | "'" | "’" | "." | "/" | "'s " | "’s ")
+    matches!(gap, " " | "! " | "&" | "-" | "–" | " - " | "'" | "’" | "." | "/" | "'s " | "’s ")
 }
 
 fn push_name(text: &str, tokens: &[Token<'_>], found: &mut Vec<(Range<usize>, PhraseKind)>) {

@@ -2,6 +2,7 @@
 
 mod key;
 mod lines;
+mod marked_names;
 mod names;
 mod sanitize;
 mod sentences;

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::lines::{Line, lines};
+use super::marked_names::MarkedNames;
 use super::wrapped::is_ideograph;
 
 /// How far back the word before a full stop is read.
@@ -11,8 +12,8 @@ const MAX_WORD_CHARS: usize = 24;
 /// The byte ranges of the sentences of `text`, ascending, disjoint, without white space at their ends.
 ///
 /// - A full stop ends a sentence where white space and no small letter follows, unless it belongs to an
-///   abbreviation, an initial, an ordinal, a list number or a decimal. `!`, `?` and `…` likewise; `。！？` and
-///   their kin always.
+///   abbreviation, an initial, an ordinal, a list number or a decimal. `!`, `?` and `…` likewise, unless they
+///   belong to a name, such as `Yum! Brands`; `。！？` and their kin always.
 /// - Closing quotes and brackets stay with the sentence they close.
 /// - Blank lines end sentences. A single line end (`\n`, `\r\n` or `\r`) does so before and after headings,
 ///   table rows and records, before list items, where a quotation begins or ends, and after a short line that
@@ -40,6 +41,7 @@ struct Segment {
 fn segments(text: &str) -> Vec<Segment> {
     let mut found = Vec::new();
     let mut start = 0;
+    let names = MarkedNames::of(text);
     for line in lines(text) {
         if line.code {
             push_trimmed(text, start..line.start, false, &mut found);
@@ -47,7 +49,7 @@ fn segments(text: &str) -> Vec<Segment> {
             start = line.next;
             continue;
         }
-        start = end_sentences(text, start, &line, &mut found);
+        start = end_sentences(text, start, &line, &names, &mut found);
         if line.ends_sentence {
             push_trimmed(text, start..line.end, false, &mut found);
             start = line.next;
@@ -58,7 +60,13 @@ fn segments(text: &str) -> Vec<Segment> {
 }
 
 /// Adds the sentences that end inside `line`; where the one after them starts.
-fn end_sentences(text: &str, mut start: usize, line: &Line, found: &mut Vec<Segment>) -> usize {
+fn end_sentences(
+    text: &str,
+    mut start: usize,
+    line: &Line,
+    names: &MarkedNames<'_>,
+    found: &mut Vec<Segment>,
+) -> usize {
     let mut at = line.start;
     while let Some(c) = text[at..line.end].chars().next() {
         let mut end = at + c.len_utf8();
@@ -72,7 +80,8 @@ fn end_sentences(text: &str, mut start: usize, line: &Line, found: &mut Vec<Segm
                 end = skip_while(text, end, |c| matches!(c, '.' | '!' | '?' | '…'));
                 let alone = c == '.' && end == run_start + 1;
                 let after_closers = skip_closers(text, end);
-                let ends = stop_ends_sentence(text, start, run_start, after_closers, alone);
+                let ends = stop_ends_sentence(text, start, run_start, after_closers, alone)
+                    && !names.hold(text, run_start);
                 end = after_closers;
                 ends
             }
@@ -269,7 +278,7 @@ const MAY_END: [&str; 39] = [
 ];
 
 /// Whether a text begins with a word that is capital only because a sentence starts there.
-fn starts_like_sentence(next: &str) -> bool {
+pub(super) fn starts_like_sentence(next: &str) -> bool {
     const STARTERS: [&str; 75] = [
         "A", "Aber", "After", "All", "Als", "Am", "An", "And", "As", "At", "Auch", "Bei", "Before", "But",
         "By", "Dabei", "Danach", "Dann", "Das", "Der", "Die", "Dies", "Diese", "Dieser", "Dieses", "Doch",
@@ -326,6 +335,24 @@ mod tests {
         );
         check_sentences("He said no. Then he left.", &["He said no.", "Then he left."]);
         check_sentences("It began in 1999. Nobody knew.", &["It began in 1999.", "Nobody knew."]);
+    }
+
+    #[test]
+    fn a_mark_inside_a_name_ends_no_sentence() {
+        let one = "Ada was an officer of Yum! Brands, a seller of food, until 2014.";
+        check_sentences(one, &[one]);
+        check_sentences(
+            "Yum! Brands named Ada its head. Bo left the board of Yum! Brands.",
+            &["Yum! Brands named Ada its head.", "Bo left the board of Yum! Brands."],
+        );
+        check_sentences(
+            "Help! Peter came. Have you heard of Tom? Mary has. Welcome to Oslo! Bo waits.",
+            &["Help!", "Peter came.", "Have you heard of Tom?", "Mary has.", "Welcome to Oslo!", "Bo waits."],
+        );
+        check_sentences(
+            "Tom! Mary is here. Do you see Tom! Mary asked.",
+            &["Tom!", "Mary is here.", "Do you see Tom!", "Mary asked."],
+        );
     }
 
     #[test]

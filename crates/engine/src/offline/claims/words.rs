@@ -153,7 +153,9 @@ fn push_chunk<'a>(
         from += c.len_utf8();
     }
     let mut behind = Vec::new();
-    while let Some(c) = text[from..to].chars().next_back() {
+    // Where a sentence goes on behind the mark of a capitalized word, it is part of a name: `Yum! Brands`.
+    let named = !is_last && text[from..to].starts_with(char::is_uppercase) && text[from..to].ends_with('!');
+    while let Some(c) = text[from..to].chars().next_back().filter(|_| !named) {
         let closes = CLOSERS.contains(&c) && !(c == ')' && *depth == 0 && text[from..to].contains('('));
         let stops = c == '.' && is_last && !keeps_its_stop(&text[from..to]);
         if !closes && !stops {

@@ -7,6 +7,7 @@ use std::path::Path;
 use common::Graphloom;
 use common::model::ScriptedModel;
 use graphloom_migrate::testing::{Column, Values, write};
+use graphloom_providers::testing::{Reply, ScriptedServer};
 use serde_json::{Value, json};
 
 const BRIDGE: &str = "Clara Voss opened the Lind bridge in 1931. Otto Kern drew its plans.\n\nThe bridge crosses the Lind at Kelm.\n";
@@ -194,7 +195,8 @@ fn a_graphrag_project_is_imported_once_and_cited_at_its_passages() {
         .says("claims (covariates) whose source text does not stand in their text unit, left out: 1")
         .says("claims (covariates) without a text unit that is there, left out: 1")
         .says("3 documents imported")
-        .says("1 of 2 reports");
+        .says("2 communities with reports and levels as GraphRAG has them")
+        .says("uses 1 of 2 reports again");
     let entity = graphloom.json(&["graph", "show", "Lind bridge"]);
     assert_eq!(entity["entity"]["description"], json!("A bridge that Clara Voss opened."), "{entity}");
     let answer = graphloom.json(&["ask", "Who opened the Lind bridge in 1931?"]);
@@ -281,6 +283,136 @@ fn a_report_is_used_again_while_its_community_and_evidence_are_the_same() {
     graphloom.ok(&["rm", "more.md"]);
     graphloom.ok(&["derive", "communities"]);
     assert_eq!(by(&graphloom), Some(json!("graphrag")));
+}
+
+#[test]
+fn communities_of_graphrag_are_there_with_their_reports_and_levels_until_others_are_derived() {
+    let graphloom = Graphloom::new();
+    graphrag_project(&graphloom, "rag");
+    let output = graphloom.path("rag/output");
+    let put = |name: &str, columns: &[Column]| {
+        write(&output.join(format!("{name}.parquet")), columns).expect("written");
+    };
+    let names = ["All", "The club", "Kelm"];
+    put(
+        "communities",
+        &[
+            column("community", Values::Integers(vec![0, 1, 2])),
+            // One entity is in no text unit of the folder.
+            column(
+                "entity_ids",
+                lists(&[&["e0", "e4", "e5", "e6", "e7"], &["e5", "e6", "e7"], &["e0", "e4", "e99"]]),
+            ),
+        ],
+    );
+    put(
+        "community_reports",
+        &[
+            column("community", Values::Integers(vec![0, 1, 2])),
+            column("level", Values::Integers(vec![0, 1, 1])),
+            column("title", texts(&names)),
+            column("summary", texts(&["A town and a club.", "Three people met.", "A town and its teacher."])),
+            column("rank", Values::Numbers(vec![8.0, 6.5, 2.0])),
+            column(
+                "findings",
+                Values::RecordLists(
+                    &["explanation", "summary"],
+                    vec![
+                        vec![vec![
+                            "She taught there [Data: Entities (0)].".to_owned(),
+                            "A teacher.".to_owned(),
+                        ]],
+                        Vec::new(),
+                        Vec::new(),
+                    ],
+                ),
+            ),
+        ],
+    );
+    graphloom
+        .run(&["import", "graphrag", "rag"])
+        .exits(0)
+        .says("3 communities with reports and levels as GraphRAG has them");
+    let titles = |level: &str| -> Vec<String> {
+        let listed = graphloom.json(&["communities", "--level", level]);
+        let rows = listed["communities"].as_array().expect("a list");
+        rows.iter().map(|row| row["title"].as_str().unwrap_or_default().to_owned()).collect()
+    };
+    assert_eq!(
+        (titles("0"), titles("1")),
+        (vec!["All".to_owned()], vec!["The club".to_owned(), "Kelm".to_owned()])
+    );
+    let listed = graphloom.json(&["communities", "--level", "0"]);
+    assert_eq!(listed["layer"]["current"], json!(true), "{listed}");
+    let all = graphloom.json(&["communities", listed["communities"][0]["id"].as_str().expect("an id")]);
+    let parts: Vec<&Value> =
+        all["parts"].as_array().expect("parts").iter().map(|part| &part["title"]).collect();
+    assert_eq!((parts.len(), &all["members"], &all["by"]), (2, &json!([]), &json!("graphrag")), "{all}");
+    // A question about everything is answered from them.
+    let answer = graphloom.json(&["ask", "What are the main themes?", "--mode", "community_global"]);
+    assert!(answer["answer"].as_str().is_some_and(|text| text.contains("All: A teacher.")), "{answer}");
+
+    let hash = graphloom.hash();
+    graphloom.run(&["import", "graphrag", "rag"]).exits(0).says("3 communities with reports");
+    assert_eq!(graphloom.hash(), hash);
+    // They stay, out of date, while documents come and go, and an import beside others does not bring them back.
+    graphloom.write("more.md", "Dee Fox lives in Paris.\n");
+    graphloom.ok(&["add", "more.md"]);
+    assert_eq!((titles("0").len(), titles("1").len()), (1, 2));
+    graphloom.ok(&["derive", "communities"]);
+    assert!(!titles("0").contains(&"All".to_owned()));
+    graphloom.ok(&["rm", "more.md"]);
+    graphloom.run(&["import", "graphrag", "rag"]).exits(0).says("are used again by");
+    assert!(!titles("0").contains(&"All".to_owned()));
+}
+
+#[test]
+fn vectors_of_graphrag_are_used_again_where_the_model_is_the_same() {
+    let numbers = |text: &str| ["bridge", "kelm", "club"].map(|word| 0.1 + text.matches(word).count() as f64);
+    let server = ScriptedServer::start(move |_, request| {
+        let texts = request.json()["input"].as_array().cloned().unwrap_or_default();
+        let vector = |(index, text): (usize, &Value)| {
+            let numbers = numbers(&text.as_str().unwrap_or_default().to_lowercase());
+            json!({ "object": "embedding", "index": index, "embedding": numbers })
+        };
+        let data: Vec<Value> = texts.iter().enumerate().map(vector).collect();
+        let usage = json!({ "prompt_tokens": 7, "total_tokens": 7 });
+        Reply::json(
+            200,
+            json!({ "object": "list", "data": data, "model": "small", "usage": usage }).to_string(),
+        )
+    });
+    let import = |table: Option<&str>, foreign: bool| -> Value {
+        let graphloom = Graphloom::new()
+            .with("OPENAI_API_KEY", "sk-0123456789")
+            .with("OPENAI_BASE_URL", &format!("{}/v1", server.url()));
+        graphrag_project(&graphloom, "rag");
+        std::fs::create_dir_all(graphloom.path("rag/output/lancedb/text_unit_text.lance")).expect("a folder");
+        let vector = |text: &str| {
+            let [a, b, c] = numbers(&text.to_lowercase());
+            if foreign { vec![c, -a, b] } else { vec![a, b, c] }
+        };
+        let (first, second) = BRIDGE.split_once("\n\n").expect("two paragraphs");
+        let first = format!("title: bridge.txt.\n{first}");
+        let columns = [
+            column("id", texts(&["u1", "u2", "u3", "u4"])),
+            column("embedding", Values::NumberLists([&first, second, SCHOOL, CLUB].map(vector).to_vec())),
+        ];
+        if let Some(table) = table {
+            write(&graphloom.path(&format!("rag/output/{table}.parquet")), &columns).expect("written");
+        }
+        let printed = graphloom.ok(&["--json", "--embedder", "openai:small", "import", "graphrag", "rag"]);
+        serde_json::from_str(printed.lines().last().unwrap_or_default()).expect("a summary")
+    };
+    let hint = |summary: &Value| summary["missing"].to_string().contains("lancedb.connect");
+    for table in ["embeddings.text_unit_text", "embeddings.text_unit.text"] {
+        let summary = import(Some(table), false);
+        // The text of the first unit begins with metadata, which is no part of the chunk.
+        assert_eq!((&summary["vectors_used"], hint(&summary)), (&json!(3), false), "{summary}");
+    }
+    assert_eq!(import(Some("embeddings.text_unit_text"), true)["vectors_used"], Value::Null);
+    let without = import(None, false);
+    assert!(without["vectors_used"].is_null() && hint(&without), "{without}");
 }
 
 #[test]

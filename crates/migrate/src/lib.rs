@@ -54,6 +54,11 @@ impl Import {
     pub fn reports(&self) -> Vec<ImportedReport> {
         self.reports.of(&self.documents)
     }
+
+    /// Whether another system found the communities of the reports; else deriving them finds the same.
+    pub fn has_foreign_communities(&self) -> bool {
+        !self.reports.without_rules
+    }
 }
 
 /// Counts of what a folder holds and of what is taken over.

@@ -249,6 +249,8 @@ pub enum Values {
     TextLists(Vec<Vec<String>>),
     /// Lists of whole numbers.
     IntegerLists(Vec<Vec<i64>>),
+    /// Lists of numbers.
+    NumberLists(Vec<Vec<f64>>),
     /// Lists of records with these fields, all texts.
     RecordLists(&'static [&'static str], Vec<Vec<Vec<String>>>),
 }
@@ -289,6 +291,7 @@ impl Column {
             Values::Numbers(_) => number(name, Physical::DOUBLE)?,
             Values::TextLists(_) => list_of(name, text("element")?)?,
             Values::IntegerLists(_) => list_of(name, number("element", Physical::INT64)?)?,
+            Values::NumberLists(_) => list_of(name, number("element", Physical::DOUBLE)?)?,
             Values::RecordLists(fields, _) => {
                 let fields: Result<Vec<TypePtr>, ParquetError> =
                     fields.iter().map(|field| text(field).map(Arc::new)).collect();
@@ -370,6 +373,11 @@ impl Values {
                 let (defined, repeated) = levels(lists.iter().map(Vec::len), ELEMENT);
                 let values: Vec<i64> = lists.iter().flatten().copied().collect();
                 write_column::<Int64Type, W>(group, &values, &defined, Some(&repeated))
+            }
+            Self::NumberLists(lists) => {
+                let (defined, repeated) = levels(lists.iter().map(Vec::len), ELEMENT);
+                let values: Vec<f64> = lists.iter().flatten().copied().collect();
+                write_column::<DoubleType, W>(group, &values, &defined, Some(&repeated))
             }
             Self::RecordLists(fields, lists) => {
                 let (defined, repeated) = levels(lists.iter().map(Vec::len), FIELD);

@@ -3,7 +3,8 @@
 use anyhow::Context;
 use graphloom::BuildWith;
 use graphloom_core::TrackId;
-use graphloom_engine::derive::{keep_reports, reports_in_use};
+use graphloom_engine::Engine;
+use graphloom_engine::derive::{self, ImportedCommunities, ImportedReport, keep_reports, reports_in_use};
 use graphloom_engine::index::{self, Acceptance, ImportedDocument};
 use graphloom_migrate::{Found, Import, KnownVectors, graphrag, lightrag};
 use serde::Serialize;
@@ -36,7 +37,9 @@ struct Summary {
     replaced: u64,
     unchanged: u64,
     refused: Vec<Refused>,
-    /// Communities of the graph that take an imported report.
+    /// Communities of the folder that are there with their reports.
+    communities: u64,
+    /// Communities that deriving them finds, and that take an imported report.
     reports_in_use: u64,
     /// Vectors of the folder that were taken in place of new ones; `None` if its vectors are of another model.
     vectors_used: Option<u64>,
@@ -73,6 +76,7 @@ pub(crate) async fn run(app: &App, command: &ImportCommand) -> anyhow::Result<Ex
         replaced: 0,
         unchanged: 0,
         refused: Vec::new(),
+        communities: 0,
         reports_in_use: 0,
         vectors_used: None,
         summaries_used: 0,
@@ -105,6 +109,7 @@ async fn store(
     summary.track = Some(track.clone());
     import.cover(&indexing.engine);
     let reports = import.reports();
+    let has_foreign_communities = import.has_foreign_communities();
     let mut documents = import.documents.into_iter().peekable();
     let (mut batch, mut bytes, mut read) = (Vec::new(), 0, 0);
     while let Some(document) = documents.next() {
@@ -147,12 +152,36 @@ async fn store(
     if !reports.is_empty() && !summary.run.interrupted {
         let snapshot = indexing.engine.store.snapshot().await?;
         summary.reports_in_use = reports_in_use(&indexing.engine, snapshot.as_ref()).await?;
+        drop(snapshot);
+        if has_foreign_communities {
+            summary.communities = take_communities(app, &indexing.engine, &reports, summary).await?;
+        }
     }
     Ok(())
 }
 
+/// Stores the communities of the folder as they are, with their reports; how many. None if the workspace has other documents,
+/// which they do not cover, or other communities.
+async fn take_communities(
+    app: &App,
+    engine: &Engine,
+    reports: &[ImportedReport],
+    summary: &Summary,
+) -> anyhow::Result<u64> {
+    let snapshot = engine.store.snapshot().await?;
+    let communities = ImportedCommunities::new(snapshot.as_ref(), reports).await?;
+    let are_all = snapshot.counts().await?.documents == summary.accepted + summary.unchanged;
+    if !are_all || !communities.have_room(snapshot.as_ref()).await? {
+        return Ok(0);
+    }
+    drop(snapshot);
+    let gone = wire::gone(&app.config)?;
+    let derived = derive::derive(engine, &communities, &|_| {}, &gone).await?;
+    Ok(derived.written + derived.kept)
+}
+
 async fn accept(
-    engine: &graphloom_engine::Engine,
+    engine: &Engine,
     documents: Vec<ImportedDocument>,
     track: &TrackId,
     summary: &mut Summary,
@@ -222,11 +251,21 @@ impl Summary {
         for Refused { source, reason } in &self.refused {
             output.trouble(format_args!("refused: {}: {reason}", plain(source)))?;
         }
-        if self.found.reports > 0 {
+        let reports = count(self.found.reports, "report");
+        if self.communities > 0 {
             output.line(format_args!(
-                "{} of {} are used again by `graphloom derive communities`: those about the same entities as a community here",
+                "{} with reports and levels as {} has them; see `graphloom communities`",
+                count(self.communities, "community"),
+                self.from,
+            ))?;
+            output.line(format_args!(
+                "`graphloom derive communities` replaces them by its own, and uses {} of {reports} again",
                 self.reports_in_use,
-                count(self.found.reports, "report"),
+            ))?;
+        } else if self.found.reports > 0 {
+            output.line(format_args!(
+                "{} of {reports} are used again by `graphloom derive communities`: those about the same entities as a community here",
+                self.reports_in_use,
             ))?;
         }
         if let Some(used) = self.vectors_used {

@@ -30,6 +30,9 @@ pub struct ImportedReport {
     /// The entities that it is about.
     #[serde(skip)]
     pub members: BTreeSet<EntityKey>,
+    /// The level of its community; 0 is the coarsest.
+    #[serde(skip)]
+    pub level: u32,
     /// The chunks that mention each of them.
     #[serde(skip)]
     pub evidence: BTreeMap<EntityKey, BTreeSet<ChunkId>>,
@@ -139,16 +142,30 @@ pub(super) async fn write(
         return Ok(None);
     }
     let evidence = evidence_of(snapshot, &material.members).await?;
-    let key = members_key(&material.members.iter().collect::<Vec<_>>());
-    let inputs = ContentHash::of_parts(&[key.as_str(), evidence.as_str()]);
-    if stored.is_some_and(|stored| stored.inputs_hash == inputs) {
+    if stored.is_some_and(|stored| stored.inputs_hash == inputs(&material.members, &evidence)) {
         return Ok(Some(NodeOutcome::Kept));
     }
     let Some(Kept { report, .. }) = kept.filter(|kept| kept.evidence == evidence) else { return Ok(None) };
+    let node = written(snapshot, node, material, report).await?;
+    Ok(Some(NodeOutcome::New { node, paid: None, calls: Vec::new() }))
+}
+
+/// The node with the report.
+pub(super) async fn written(
+    snapshot: &dyn Snapshot,
+    node: &LayerNode,
+    material: &Material,
+    report: ImportedReport,
+) -> Result<LayerNode, StoreError> {
+    let evidence = evidence_of(snapshot, &material.members).await?;
     let title = report.title.clone();
     let report = resolve(snapshot, material, report).await?;
-    let node = report.put_into(node.clone(), &title, inputs);
-    Ok(Some(NodeOutcome::New { node, paid: None, calls: Vec::new() }))
+    Ok(report.put_into(node.clone(), &title, inputs(&material.members, &evidence)))
+}
+
+fn inputs(members: &[EntityKey], evidence: &ContentHash) -> ContentHash {
+    let key = members_key(&members.iter().collect::<Vec<_>>());
+    ContentHash::of_parts(&[key.as_str(), evidence.as_str()])
 }
 
 async fn kept_for(snapshot: &dyn Snapshot, members: &[EntityKey]) -> Result<Option<Kept>, StoreError> {

@@ -7,6 +7,7 @@
 mod communities;
 mod estimate;
 mod imported;
+mod imported_communities;
 mod material;
 mod pages;
 mod plan;
@@ -26,6 +27,7 @@ use graphloom_core::{
 pub use communities::{Communities, MAX_COMMUNITY_SIZE, MAX_REPORT_CONTEXT_TOKENS};
 pub use estimate::{DeriveEstimate, estimate};
 pub use imported::{About, ImportedFinding, ImportedReport, keep_reports, reports_in_use};
+pub use imported_communities::ImportedCommunities;
 pub use pages::{NodeName, Quote};
 pub use plan::LayerPlan;
 pub use report::{Finding, RULES, Reference, Report, ReportSource};

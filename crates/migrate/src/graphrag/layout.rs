@@ -18,6 +18,9 @@ const REMEDY: &str = "name the project folder of GraphRAG or its folder `output`
 /// Prefix of the tables of releases before 2.0.
 const OLD_PREFIX: &str = "create_final_";
 
+/// Tables of the text units' vectors, which releases write with `snapshots.embeddings`: from 3.0 on, and from 1.0 on.
+const VECTORS: [&str; 2] = ["embeddings.text_unit_text", "embeddings.text_unit.text"];
+
 /// The contents of the tables.
 #[derive(Debug, Default)]
 pub(super) struct Layout {
@@ -154,10 +157,11 @@ impl Layout {
             );
             return Ok(());
         };
-        // With `snapshots.embeddings`, releases from 1.0 on write vectors into a table of their own.
-        let vectors = tables.read("embeddings.text_unit.text", &["id", "embedding"])?.unwrap_or_default();
-        let mut vectors: BTreeMap<String, Vec<f32>> =
-            vectors.iter().filter_map(|row| Some((row.text("id"), row.vector("embedding")?))).collect();
+        let mut vectors = BTreeMap::new();
+        for name in VECTORS {
+            let rows = tables.read(name, &["id", "embedding"])?.unwrap_or_default();
+            vectors.extend(rows.iter().filter_map(|row| Some((row.text("id"), row.vector("embedding")?))));
+        }
         for row in rows {
             let id = row.text("id");
             let vector = vectors.remove(&id).or_else(|| row.vector("text_embedding"));
@@ -169,6 +173,11 @@ impl Layout {
             if self.units.insert(id.clone(), TextUnit { text, document, number, vector }).is_none() {
                 self.order.push(id);
             }
+        }
+        if self.units.values().all(|unit| unit.vector.is_none())
+            && let Some(remedy) = tables.vectors_elsewhere()
+        {
+            self.missing.push(remedy);
         }
         // Some releases leave the list of a document's text units to the table of text units.
         let mut of_document: BTreeMap<&str, Vec<String>> = BTreeMap::new();
@@ -234,8 +243,9 @@ impl Layout {
     }
 
     fn read_communities(&mut self, tables: &Tables) -> Result<(), MigrateError> {
-        const REPORT_COLUMNS: [&str; 9] = [
+        const REPORT_COLUMNS: [&str; 10] = [
             "community",
+            "level",
             "title",
             "summary",
             "rank",
@@ -331,6 +341,26 @@ impl Tables {
             .iter()
             .map(|file| self.0.join(file))
             .find(|path| path.is_file())
+    }
+
+    /// How to bring the text units' vectors into a table; `None` if they are not in LanceDB.
+    fn vectors_elsewhere(&self) -> Option<String> {
+        let project = self.0.parent().unwrap_or(&self.0);
+        [self.0.join("lancedb"), project.join("lancedb")].iter().find_map(|lancedb| {
+            let tables = std::fs::read_dir(lancedb).ok()?.flatten();
+            let names = tables.filter_map(|table| Some(table.file_name().to_str()?.strip_suffix(".lance")?.to_owned()));
+            // `text_unit_text`, and before release 3.0 `default-text_unit-text`.
+            let name = names.filter(|name| name.contains("text_unit")).min()?;
+            let to = self.0.join(format!("{}.parquet", VECTORS[0]));
+            Some(format!(
+                "vectors are in LanceDB, which is not read. To use them again if your embedder is the same model, write them into \
+                 a table with the Python that GraphRAG runs in, before you import: python -c 'import lancedb; \
+                 t = lancedb.connect(\"{}\").open_table(\"{name}\").to_pandas(); \
+                 t[[\"id\", \"vector\"]].rename(columns={{\"vector\": \"embedding\"}}).to_parquet(\"{}\")'",
+                lancedb.display(),
+                to.display(),
+            ))
+        })
     }
 
     /// The rows of a table; `None` if there is no such table.

@@ -15,6 +15,8 @@ use crate::table::Row;
 #[derive(Debug, Default)]
 pub struct Reports {
     rows: Vec<ReportRow>,
+    /// Whether there were reports by rules, which are left out. So the communities are our own.
+    pub(crate) without_rules: bool,
     /// Where each entity is mentioned: documents and spans.
     mentions: BTreeMap<EntityKey, BTreeSet<(usize, Span)>>,
 }
@@ -22,6 +24,7 @@ pub struct Reports {
 #[derive(Debug)]
 struct ReportRow {
     members: BTreeSet<EntityKey>,
+    level: u32,
     by: String,
     title: String,
     summary: String,
@@ -56,7 +59,7 @@ impl Reports {
         missing: &mut Vec<String>,
     ) -> Self {
         let targets = Targets::of(layout, graph, documents);
-        let (mut rows, mut without_members) = (Vec::new(), 0);
+        let (mut rows, mut without_members, mut without_rules) = (Vec::new(), 0, false);
         for row in &layout.reports {
             let members: Option<BTreeSet<EntityKey>> =
                 layout.communities.get(&row.text("community")).map(|entities| {
@@ -72,8 +75,9 @@ impl Reports {
             };
             let report = ReportRow::of(row, members, &targets);
             // Reports by rules cost nothing to make again.
-            if report.by != RULES {
-                rows.push(report);
+            match report.by == RULES {
+                true => without_rules = true,
+                false => rows.push(report),
             }
         }
         if without_members > 0 && !layout.communities.is_empty() {
@@ -81,7 +85,7 @@ impl Reports {
         }
         let mentions =
             graph.entities.iter().map(|(key, entity)| (key.clone(), documents.places_of(&entity.units)));
-        Self { rows, mentions: mentions.collect() }
+        Self { rows, without_rules, mentions: mentions.collect() }
     }
 
     /// The reports, in terms of the chunks of `documents`.
@@ -97,6 +101,7 @@ impl Reports {
         };
         let report = |row: &ReportRow| ImportedReport {
             members: row.members.clone(),
+            level: row.level,
             evidence: row
                 .members
                 .iter()
@@ -221,6 +226,7 @@ impl ReportRow {
         let by = from_json(&json, "by");
         Self {
             members,
+            level: row.number("level").map_or(0, |level| level as u32),
             by: if by.is_empty() { ORIGIN.to_owned() } else { by },
             title: row.text("title"),
             summary: without_marks(&row.text("summary")).0,

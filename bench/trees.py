@@ -7,13 +7,18 @@ their mean with the question, and their passages taken, nearest first, until the
 """
 import argparse
 import json
+import os
 import pathlib
 import subprocess
 import sys
 import tempfile
 import time
 
-import numpy as np
+# Each clustering on one processor: a thread that waits for another would count as processor time.
+for library in ("OMP", "OPENBLAS", "NUMBA"):
+    os.environ[f"{library}_NUM_THREADS"] = "1"
+
+import numpy as np  # noqa: E402
 
 
 def read(path):
@@ -109,8 +114,8 @@ def main():
             (folder / "vectors").write_bytes(vectors.astype("<f4").tobytes())
             for what in ("soft", "tree"):
                 command = [arguments.program, what, str(folder / "names"), str(folder / "vectors")]
-                if what == "tree":
-                    command += ["--without", "0.01", "--one", "100"]
+                # Soft clusters take seconds each time.
+                command += ["--without", "0.01", "--one", "100" if what == "tree" else "8"]
                 result = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
                 groups = [group for group in result["groups"] if group["layer"] == 1]
                 clusters = [np.array([numbers[member] for member in group["members"]]) for group in groups]
@@ -121,7 +126,7 @@ def main():
                     new = 100 * result["new"]
                     one = result["one"]
                     notes.append(
-                        f"{name}: {new:.1f}% of {one['nodes']} nodes are new with 1% more passages; one passage: {one['new']:.1f} "
+                        f"{name}, {what}: {new:.1f}% of {one['nodes']} nodes are new with 1% more passages; one passage: {one['new']:.1f} "
                         f"new, at most {one['most']}, of which {one['above']:.1f} are above it (mean of {one['vectors']})"
                     )
         begin = time.process_time()

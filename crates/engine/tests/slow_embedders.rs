@@ -7,8 +7,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use graphloom_core::{Clock, Embedder, Embeddings, ModelError, Purpose, Timestamp, WorkspaceId, write_dump};
-use graphloom_engine::index;
+use graphloom_core::{
+    Clock, Embedder, Embeddings, ModelError, Progress, Purpose, Stage, Timestamp, WorkspaceId, write_dump,
+};
+use graphloom_engine::{Engine, index};
 use graphloom_storage::memory::MemoryStore;
 use support::{ReadingModel, WordEmbedder, engine, source};
 
@@ -32,7 +34,8 @@ impl Embedder for SlowEmbedder {
     async fn embed(&self, purpose: Purpose, texts: &[String]) -> Result<Embeddings, ModelError> {
         self.now.fetch_add(self.ms_each * texts.len() as u64, Ordering::SeqCst);
         self.calls.lock().expect("no test panicked").push(texts.len());
-        WordEmbedder.embed(purpose, texts).await
+        // As a model in this process, it makes no attempts over a network.
+        Ok(Embeddings { attempts: 0, ..WordEmbedder.embed(purpose, texts).await? })
     }
 }
 
@@ -42,8 +45,11 @@ impl Clock for SlowEmbedder {
     }
 }
 
-/// The texts of each call after the chunks were embedded, and the dump without its times.
-async fn index_with(ms_each: u64) -> (Vec<usize>, String) {
+/// How many chunks the document of [`engine_with`] has.
+const CHUNKS: usize = 51;
+
+/// An engine with an embedder that takes `ms_each` for every text, and one document accepted.
+async fn engine_with(ms_each: u64) -> (Engine, Arc<SlowEmbedder>) {
     let embedder = Arc::new(SlowEmbedder { ms_each, now: AtomicU64::new(1), calls: Mutex::default() });
     let mut engine =
         engine(Arc::new(MemoryStore::new(WorkspaceId::default())), Arc::new(ReadingModel::default()));
@@ -52,21 +58,59 @@ async fn index_with(ms_each: u64) -> (Vec<usize>, String) {
     engine.index.chunk.overlap_tokens = 0;
     let text: String = (0..100).map(|n| format!("Ada{n} knows Bob{n}. ")).collect();
     index::accept(&engine, vec![source("a.txt", &text)]).await.expect("the store works");
-    let report = index::run(&engine, &|_| {}, &|_| true).await.expect("store and models work");
-    assert_eq!(report.finished, 1);
-    let calls = embedder.calls.lock().expect("no test panicked").split_off(1);
+    (engine, embedder)
+}
+
+async fn dump_of(engine: &Engine) -> String {
     let mut dump = Vec::new();
     let snapshot = engine.store.snapshot().await.expect("the store works");
     write_dump(snapshot.as_ref(), &mut dump).await.expect("memory does not fail");
-    (calls, String::from_utf8(dump).expect("a dump is text"))
+    String::from_utf8(dump).expect("a dump is text")
+}
+
+/// The texts of each call for chunks and of each call after these, and the dump without its times.
+async fn index_with(ms_each: u64) -> (Vec<usize>, Vec<usize>, String) {
+    let (engine, embedder) = engine_with(ms_each).await;
+    let report = index::run(&engine, &|_| {}, &|_| true).await.expect("store and models work");
+    assert_eq!(report.finished, 1);
+    let (mut of_chunks, mut of_graph) = (Vec::new(), Vec::new());
+    for &texts in embedder.calls.lock().expect("no test panicked").iter() {
+        let is_of_chunks = of_chunks.iter().sum::<usize>() < CHUNKS;
+        if is_of_chunks { of_chunks.push(texts) } else { of_graph.push(texts) }
+    }
+    (of_chunks, of_graph, dump_of(&engine).await)
 }
 
 #[tokio::test]
 async fn a_slow_embedder_gets_little_at_a_time_and_ends_with_the_same_graph() {
-    let (fast, expected) = index_with(0).await;
+    let (chunks, fast, expected) = index_with(0).await;
+    assert_eq!(chunks, [16, 35], "the first step is small, since nothing is known of the embedder");
     assert_eq!(fast, [300], "one merge embeds 200 entities and 100 relations");
-    let (slow, dump) = index_with(100).await;
+    let (chunks, slow, dump) = index_with(100).await;
+    assert_eq!(chunks, [16, 15, 15, 5], "a step of a document embeds for one and a half seconds");
     assert_eq!(slow.iter().sum::<usize>(), 300, "nothing is embedded twice: {slow:?}");
     assert!(slow.iter().all(|texts| *texts <= 64), "a merge embeds for about five seconds at most: {slow:?}");
     assert_eq!(dump, expected);
+}
+
+#[tokio::test]
+async fn a_stopped_run_keeps_the_vectors_that_came_and_the_next_embeds_the_rest() {
+    let (_, _, expected) = index_with(100).await;
+    let (mut engine, embedder) = engine_with(100).await;
+    let stop = engine.index.stop.clone();
+    let after_two_steps = |progress: Progress| {
+        let Progress::Advanced { stage: Stage::Chunk, done, .. } = progress else { return };
+        if done == 31 {
+            stop.make();
+        }
+    };
+    let report = index::run(&engine, &after_two_steps, &|_| true).await.expect("store and models work");
+    assert!(report.stopped);
+    assert_eq!(*embedder.calls.lock().expect("no test panicked"), [16, 15]);
+    engine.index.stop = index::StopRequest::default();
+    let report = index::run(&engine, &|_| {}, &|_| true).await.expect("store and models work");
+    assert_eq!(report.finished, 1);
+    let calls = embedder.calls.lock().expect("no test panicked").clone();
+    assert_eq!(calls[2..4], [16, 4], "{calls:?}");
+    assert_eq!(dump_of(&engine).await, expected);
 }

@@ -1,17 +1,25 @@
-//! How many records one merge takes, so that a slow embedder still commits every few seconds.
+//! How many texts are embedded at once, so that a slow embedder still commits every few seconds.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// How long one merge may embed, in milliseconds: the work that an interruption loses.
 const EMBED_MS: u64 = 5_000;
 /// Fewest records of a merge: each merge costs a commit, and entities shared between merges are embedded again.
 const MIN_RECORDS: usize = 64;
 
+/// How long one step of the chunks of a document may embed, in milliseconds: how often progress is shown.
+const STEP_MS: u64 = 1_500;
+/// Fewest texts of such a step.
+const MIN_TEXTS: usize = 8;
+/// Texts of the first step, before anything is known.
+const FIRST_TEXTS: usize = 16;
+
 /// How fast the embedder was in this run.
 #[derive(Debug, Default)]
 pub(in super::super) struct Pace {
     texts: AtomicU64,
     ms: AtomicU64,
+    of_service: AtomicBool,
 }
 
 impl Pace {
@@ -24,6 +32,22 @@ impl Pace {
     pub(in super::super) fn count(&self, texts: usize, ms: u64) {
         self.texts.fetch_add(texts as u64, Ordering::Relaxed);
         self.ms.fetch_add(ms, Ordering::Relaxed);
+    }
+
+    /// Notes that a service embeds: it answers many texts as fast as few.
+    pub(super) fn is_of_service(&self) {
+        self.of_service.store(true, Ordering::Relaxed);
+    }
+
+    /// Texts of the next step of a document: `most`, or fewer if a model in this process would take longer than [`STEP_MS`].
+    pub(super) fn texts(&self, most: usize) -> usize {
+        let (texts, ms) = (self.texts.load(Ordering::Relaxed), self.ms.load(Ordering::Relaxed));
+        match texts.saturating_mul(STEP_MS).checked_div(ms) {
+            _ if self.of_service.load(Ordering::Relaxed) => most,
+            None if texts == 0 => FIRST_TEXTS.min(most),
+            None => most,
+            Some(step) => usize::try_from(step).unwrap_or(usize::MAX).max(MIN_TEXTS).min(most),
+        }
     }
 
     /// Records of the next merge: `most`, or fewer if embedding them would take longer than [`EMBED_MS`].
@@ -49,6 +73,21 @@ mod tests {
         assert_eq!(pace.records(200), 200, "the limit holds");
         pace.count(0, 1_000_000);
         assert_eq!(pace.records(4096), MIN_RECORDS);
+    }
+
+    #[test]
+    fn a_document_is_embedded_in_steps_by_a_model_in_this_process_alone() {
+        let pace = Pace::default();
+        assert_eq!(pace.texts(128), FIRST_TEXTS, "nothing is known yet");
+        pace.count(16, 1_600);
+        assert_eq!((pace.texts(128), pace.texts(4)), (15, 4));
+        pace.count(0, 1_000_000);
+        assert_eq!(pace.texts(128), MIN_TEXTS);
+        pace.is_of_service();
+        assert_eq!(pace.texts(128), 128);
+        let fast = Pace::default();
+        fast.count(16, 0);
+        assert_eq!(fast.texts(128), 128);
     }
 
     #[test]

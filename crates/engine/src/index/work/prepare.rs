@@ -10,6 +10,7 @@ use graphloom_core::{
 use super::Run;
 use super::contexts::IndexedTexts;
 use super::stop::Stop;
+use crate::chunk_context::ContextWriter;
 use crate::graph::embed;
 use crate::index::IndexError;
 
@@ -97,8 +98,34 @@ impl Run<'_> {
         Ok(failed.iter().map(Vec::len).sum::<usize>() as u32)
     }
 
-    /// Makes the chunks of a live document findable by vector; those of a staged one wait for the merge. Those of a large
-    /// document are embedded a few at a time, a commit each, and are found once it is live.
+    /// The chunks of a document that a run before this one embedded as they are to be embedded now. Contexts by a model may have
+    /// been written again since, so with them there are none.
+    async fn embedded_before(
+        &self,
+        chunks: &[Chunk],
+        changed: &[ChunkId],
+    ) -> Result<BTreeSet<ChunkId>, StoreError> {
+        let by_model = matches!(self.engine.models.context_writer, ContextWriter::Model(_));
+        let snapshot = self.engine.store.snapshot().await?;
+        let is_same_space = snapshot
+            .embedding()
+            .await?
+            .is_some_and(|space| space.model == self.engine.models.embedder.name());
+        if by_model || !is_same_space {
+            return Ok(BTreeSet::new());
+        }
+        let mut found = BTreeSet::new();
+        for chunks in chunks.chunks(self.engine.index.max_merge_chunks.max(1)) {
+            let items: Vec<ItemKey> = chunks.iter().map(|chunk| ItemKey::Chunk(chunk.id.clone())).collect();
+            let vectors = snapshot.vectors(&items).await?;
+            let known = chunks.iter().zip(vectors).filter(|(_, vector)| vector.is_some());
+            found.extend(known.map(|(chunk, _)| chunk.id.clone()).filter(|id| !changed.contains(id)));
+        }
+        Ok(found)
+    }
+
+    /// Makes the chunks of a live document findable by vector; those of a staged one wait for the merge. They are embedded a few
+    /// at a time, a commit each: a run that is interrupted keeps them. Those of a large document are found once it is live.
     async fn embed_chunks(
         &self,
         job: &mut Job,
@@ -106,18 +133,30 @@ impl Run<'_> {
         chunks: &[Chunk],
         contextualized: IndexedTexts,
     ) -> Result<(), Stop> {
-        let IndexedTexts { texts, mut batch, .. } = contextualized;
+        let IndexedTexts { texts, mut batch, changed } = contextualized;
         let most = self.engine.index.max_merge_chunks.max(1);
-        let is_large = chunks.len() > most;
-        let mut done = 0;
+        let is_embedded = chunks.len() > most || document.visibility == Visibility::Live;
+        let mut waiting: Vec<&Chunk> = Vec::new();
+        if is_embedded {
+            let known = self.embedded_before(chunks, &changed).await?;
+            waiting.extend(chunks.iter().filter(|chunk| !known.contains(&chunk.id)));
+        }
+        let mut done = chunks.len() - waiting.len();
+        let mut waiting = waiting.as_slice();
         loop {
-            let slice = &chunks[done..chunks.len().min(done + most)];
-            if is_large || document.visibility == Visibility::Live {
-                let started_at = self.engine.clock.now();
-                embed(self.engine, chunk_texts(slice, &texts), Some(&document.id), &mut batch).await?;
+            let (slice, rest) = waiting.split_at(waiting.len().min(self.pace.texts(most)));
+            waiting = rest;
+            if !slice.is_empty() {
+                let (started_at, calls) = (self.engine.clock.now(), batch.append_calls.len());
+                let slice = slice.iter().copied();
+                embed(self.engine, chunk_texts(slice.clone(), &texts), Some(&document.id), &mut batch)
+                    .await?;
+                if batch.append_calls.len() > calls {
+                    self.pace.is_of_service();
+                }
                 self.pace.count(slice.len(), self.engine.clock.now().0.saturating_sub(started_at.0));
+                done += slice.len();
             }
-            done += slice.len();
             let state = if done == chunks.len() { JobState::Chunked } else { job.state.clone() };
             if let Err(error) = self.commit_step(job, state, batch.clone()).await {
                 if error.is_conflict() {
@@ -128,6 +167,9 @@ impl Run<'_> {
             self.advanced(document, Stage::Chunk, done, chunks.len());
             if done == chunks.len() {
                 return Ok(());
+            }
+            if let Some(stop) = self.halt(job).await? {
+                return Err(stop);
             }
             batch = Batch::default();
         }

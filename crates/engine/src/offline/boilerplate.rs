@@ -34,6 +34,10 @@ const MARKS: &[&str] = &[
 const MIN_KINDS: usize = 3;
 /// Words of a paragraph that are marks: one in so many, at least.
 const WORDS_PER_MARK: usize = 25;
+/// The same of a licence of many paragraphs.
+const MIN_KINDS_OF_MANY: usize = 5;
+/// The same of words.
+const WORDS_PER_MARK_OF_MANY: usize = 30;
 /// Signs of a line that parts a text from what publishers put around it: `*** END OF THE EBOOK ***`.
 const RULE: &str = "***";
 
@@ -62,26 +66,73 @@ fn boilerplate(text: &str) -> Vec<Range<usize>> {
     let is_border = |line: &str, mark: &str| {
         line.starts_with(RULE) && line.ends_with(RULE) && line.to_uppercase().contains(mark)
     };
+    let marked: Vec<Marks> = all.iter().map(|range| Marks::of(&text[range.clone()])).collect();
+    let licence = licence(&marked);
     let mut ended = false;
     let mut found = Vec::new();
-    for range in all {
+    for (at, range) in all.into_iter().enumerate() {
         let line = text[range.clone()].trim();
         ended |= is_border(line, "END OF");
-        if ended || is_border(line, "START OF") || states_rights(line) {
+        if ended || is_border(line, "START OF") || licence.contains(&at) || marked[at].states_rights() {
             found.push(range);
         }
     }
     found
 }
 
-fn states_rights(paragraph: &str) -> bool {
-    let lower = paragraph.to_lowercase();
-    let words: Vec<&str> =
-        lower.split(|c: char| !c.is_alphabetic()).filter(|word| !word.is_empty()).collect();
-    let marks: Vec<&str> =
-        words.iter().filter_map(|word| MARKS.iter().find(|mark| word.starts_with(**mark)).copied()).collect();
-    let kinds: BTreeSet<&str> = marks.iter().copied().collect();
-    kinds.len() >= MIN_KINDS && marks.len() * WORDS_PER_MARK >= words.len()
+/// The paragraphs of a licence that goes over many of them: from the first that states rights to the last, where all of them
+/// together do, and those around that hold a mark. Empty where there is none.
+fn licence(paragraphs: &[Marks]) -> Range<usize> {
+    let mut stating = (0..paragraphs.len()).filter(|at| paragraphs[*at].states_rights());
+    let Some(first) = stating.next() else { return 0..0 };
+    let last = stating.next_back().unwrap_or(first);
+    let (mut start, mut end) = (first, last + 1);
+    while start > 0 && !paragraphs[start - 1].kinds.is_empty() {
+        start -= 1;
+    }
+    while end < paragraphs.len() && !paragraphs[end].kinds.is_empty() {
+        end += 1;
+    }
+    let all = paragraphs[start..end].iter().fold(Marks::default(), |all, marks| Marks {
+        words: all.words + marks.words,
+        count: all.count + marks.count,
+        kinds: all.kinds.union(&marks.kinds).copied().collect(),
+    });
+    match all.are_dense(MIN_KINDS_OF_MANY, WORDS_PER_MARK_OF_MANY) {
+        true => start..end,
+        false => 0..0,
+    }
+}
+
+/// The marks that a paragraph holds.
+#[derive(Default)]
+struct Marks {
+    words: usize,
+    count: usize,
+    kinds: BTreeSet<&'static str>,
+}
+
+impl Marks {
+    fn of(paragraph: &str) -> Self {
+        let lower = paragraph.to_lowercase();
+        let mut marks = Self::default();
+        for word in lower.split(|c: char| !c.is_alphabetic()).filter(|word| !word.is_empty()) {
+            marks.words += 1;
+            if let Some(mark) = MARKS.iter().find(|mark| word.starts_with(**mark)) {
+                marks.count += 1;
+                marks.kinds.insert(mark);
+            }
+        }
+        marks
+    }
+
+    fn states_rights(&self) -> bool {
+        self.are_dense(MIN_KINDS, WORDS_PER_MARK)
+    }
+
+    fn are_dense(&self, kinds: usize, words_per_mark: usize) -> bool {
+        self.kinds.len() >= kinds && self.count * words_per_mark >= self.words
+    }
 }
 
 /// What stands between empty lines.
@@ -121,6 +172,19 @@ mod tests {
             "{plain}"
         );
         assert_eq!(plain.len(), text.len());
+    }
+
+    #[test]
+    fn all_paragraphs_of_a_long_licence_name_nothing() {
+        let text = "Ada Byron met the smith in Ludlow.\n\n\
+            1.A. The license of Halden Press covers its trademark and redistribution of all copies.\n\n\
+            1.B. Halden Press is known in forty countries.\n\n\
+            1.C. Halden Press gives no warranty; liability for damages ends with a refund.\n\n\
+            1.D. Donations are sent to Halden House.\n";
+        let plain = without_boilerplate(text);
+        assert_eq!(plain.trim(), "Ada Byron met the smith in Ludlow.");
+        let story = "A license was nailed to the door.\n\nAda gave a donation.\n\nHalden paid the damages.\n";
+        assert_eq!(without_boilerplate(story), story);
     }
 
     #[test]

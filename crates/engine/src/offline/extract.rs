@@ -20,7 +20,7 @@ use super::token::{Token, tokens};
 use crate::text::{Tokenizer, entity_key, one_line, sentences};
 
 /// The name under which records made by these rules are kept; a change of the rules changes it.
-pub const RULES: &str = "rules-v7";
+pub const RULES: &str = "rules-v8";
 /// Sentences of an entity's description, at most.
 pub const MAX_DESCRIPTION_SENTENCES: usize = 4;
 /// Relations made from one sentence, at most; those of names come first.

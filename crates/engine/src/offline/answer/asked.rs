@@ -150,7 +150,9 @@ impl QuestionParts {
         for (at, word) in words.iter().enumerate() {
             let name = named.iter().position(|range| range.start <= word.start && word.end <= range.end);
             let bare = word.lower.trim_matches('_');
-            let small = is_stop_word(bare) || language.is_function_word(bare);
+            // `in May`
+            let is_named_month = at > 0 && is_month(bare) && word.is_capital();
+            let small = (is_stop_word(bare) || language.is_function_word(bare)) && !is_named_month;
             let is_acronym =
                 name.is_some() && word.text.len() > 1 && word.text.chars().all(char::is_uppercase);
             if bare.is_empty() || has_no_spaces(bare) || (small && !is_acronym) || form.skipped.contains(&at)
@@ -159,6 +161,10 @@ impl QuestionParts {
             }
             let role = match name {
                 _ if is_code(bare) => Role::Number,
+                // `Which things` asks for no sort, `the reasons why` for what the question asks anyway.
+                None if form.class.contains(&at) && any_word(words::GENERIC_CLASSES, bare) => Role::Common,
+                None if form.wants == Wants::Reason && any_word(words::REASON_NOUNS, bare) => Role::Common,
+                None if form.many && any_word(words::MEMBERSHIP, bare) => Role::Common,
                 _ if form.class.contains(&at) => Role::Class,
                 // `Braidline Two` is not `Braidline`.
                 Some(range) if word.start > named[range].start && is_numeral(word, &named[range]) => {
@@ -264,6 +270,7 @@ impl QuestionParts {
         let asking = words::without_asking(question, self.language);
         // What is asked of something stands directly before or behind the words that ask: `押金` of `需要交多少押金`.
         let asks = words::asking_place(question);
+        let sort = words::sort_place(question);
         let mut nearest: Option<(usize, usize)> = None;
         let mut offset = 0;
         for run in asking.split(|c: char| !has_no_spaces(c.encode_utf8(&mut [0; 4]))) {
@@ -276,6 +283,7 @@ impl QuestionParts {
                 let role = match name {
                     Some(_) => Role::Name,
                     None if words::is_common_unspaced(text) => Role::Common,
+                    None if sort == Some(place.start) => Role::Class,
                     None => Role::Relation,
                 };
                 let families = roots.families(text);

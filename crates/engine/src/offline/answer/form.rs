@@ -214,7 +214,11 @@ impl Form {
                     && !is_stop_word(&verb.lower)
             })
         });
-        self.many |= is_plural(head);
+        self.telling.extend(self.key);
+        // What stands before the verb is a noun, even if it is tagged as none.
+        let is_noun =
+            words.get(noun + 1).is_some_and(|next| any_word(DO, &next.lower) || any_word(BE, &next.lower));
+        self.many |= is_plural(head) || is_noun && ends_as_plural(head);
         self.wants = noun_wants(&head.lower);
         // `Which days is it open?`
         if self.wants == Wants::Time {
@@ -390,7 +394,11 @@ impl Form {
                 let plural_noun = words
                     .get(noun)
                     .is_some_and(|head| head.lower.ends_with("en") || head.lower.ends_with("er"));
-                form.many = start == "welche" && (plural || plural_noun);
+                let plural_verb = words.get(noun + 1).is_some_and(|verb| {
+                    !verb.is_capital()
+                        && ["en", "ern", "eln"].iter().any(|ending| verb.lower.ends_with(ending))
+                });
+                form.many = start == "welche" && (plural || plural_noun || plural_verb);
                 if form.many {
                     form.wants = Wants::Thing;
                 }
@@ -457,12 +465,13 @@ fn main_verb(asking: usize, words: &[Token<'_>]) -> Option<usize> {
 fn is_plural(word: &Token<'_>) -> bool {
     let lower = word.lower.as_str();
     let irregular = any_word("people men women children mice feet teeth criteria", lower);
-    let ends = lower.len() > 3
-        && lower.ends_with('s')
-        && !lower.ends_with("ss")
-        && !lower.ends_with("us")
-        && !lower.ends_with("is");
-    irregular || (ends && !word.is_capital() && matches!(word.tag, UPOS::NOUN | UPOS::PROPN))
+    irregular || ends_as_plural(word) && matches!(word.tag, UPOS::NOUN | UPOS::PROPN)
+}
+
+fn ends_as_plural(word: &Token<'_>) -> bool {
+    let lower = word.lower.as_str();
+    let is_other = ["ss", "us", "is"].iter().any(|ending| lower.ends_with(ending));
+    lower.len() > 3 && lower.ends_with('s') && !is_other && !word.is_capital()
 }
 
 /// What a noun that is asked for stands for.

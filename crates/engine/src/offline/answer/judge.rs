@@ -1,19 +1,15 @@
-//! How surely each line answers a question.
+//! Whether a line answers a question.
 
-use std::collections::BTreeSet;
-
-use super::super::lexicon::is_stop_word;
 use super::super::scripts::has_no_spaces;
 use super::asked::{Role, Term, Wants};
 use super::definitions;
-use super::evidence::{EVERYWHERE, Evidence, IN_TITLE, IS_THERE};
+use super::evidence::{Evidence, IS_THERE};
 use super::kinds;
 use super::lines::{Line, LineForm, Word};
+use super::lists::{MIN_ENUMERATED, enumerates};
 use super::measures;
-use super::words::{TITLES, any_word};
+use super::words::any_word;
 
-/// Words that stand before a name at the beginning of a sentence and are no part of another one.
-const TITLES_ONLY: &str = "mr mrs ms miss dr prof professor sir lady lord king queen captain herr frau";
 /// Longest line that is an answer, in bytes; longer ones are no sentences.
 const MAX_ANSWER_BYTES: usize = 1200;
 /// The level of a heading without a mark.
@@ -52,90 +48,6 @@ fn is_note(text: &str) -> bool {
 }
 
 impl Evidence<'_, '_> {
-    /// Whether a line speaks of everything that the question names.
-    pub(super) fn has_names(&self, line: usize) -> bool {
-        const MAX_SHORTENED: usize = 3;
-        let is_there = |term: &usize| self.strength[line][*term] >= IS_THERE;
-        self.asked.names.iter().all(|name| {
-            let there = name.iter().filter(|term| is_there(term)).count();
-            if there == name.len() {
-                return true;
-            }
-            // What stands nowhere makes it another name.
-            let is_known =
-                |term: &usize| self.known[*term] || any_word(TITLES, &self.asked.terms[*term].word);
-            if !name.iter().all(is_known) {
-                return false;
-            }
-            // Beside a name that the line holds, another one may stand further above.
-            let is_beside = self
-                .asked
-                .names
-                .iter()
-                .any(|other| other != name && other.iter().all(|term| self.direct[line][*term] > 0.0));
-            if is_beside && self.is_named_above(line, name) {
-                return true;
-            }
-            let last = name.iter().next_back().filter(|term| is_there(term));
-            let is_short =
-                last.is_some_and(|last| name.len() <= MAX_SHORTENED && !self.is_other_name(line, *last));
-            (name.len() > 2 && there >= (2 * name.len()).div_ceil(3)) || is_short
-        })
-    }
-
-    /// Whether one of the lines above holds a name.
-    fn is_named_above(&self, line: usize, name: &BTreeSet<usize>) -> bool {
-        const FAR: usize = 4;
-        let lines = &self.reading.lines;
-        let above = (line.saturating_sub(FAR)..line).filter(|at| lines[*at].passage == lines[line].passage);
-        above.into_iter().any(|at| name.iter().all(|term| self.direct[at][*term] > 0.0))
-    }
-
-    /// Whether the last word of a name stands in a line behind a word of another name: `Old Heron` for `Little Heron`.
-    fn is_other_name(&self, line: usize, last: usize) -> bool {
-        let words = &self.reading.lines[line].words;
-        let term = &self.asked.terms[last];
-        let mut places = (0..words.len()).filter(|at| words[*at].root == term.root).peekable();
-        if places.peek().is_none() {
-            return false;
-        }
-        places.all(|at| {
-            let before = at.checked_sub(1).map(|at| &words[at]);
-            before.is_some_and(|before| {
-                let adjacent = words[at].at == before.at + before.text.len() + 1;
-                let is_asked = self.asked.terms.iter().any(|term| term.root == before.root);
-                adjacent && before.is_capital() && at > 1 && !is_asked && !any_word(TITLES, &before.lower)
-                    || (adjacent
-                        && at == 1
-                        && before.is_capital()
-                        && !is_asked
-                        && !is_stop_word(&before.lower)
-                        && !any_word(TITLES_ONLY, &before.lower))
-            })
-        })
-    }
-
-    /// Whether a line holds every number, year and month of the question.
-    pub(super) fn has_numbers(&self, line: usize) -> bool {
-        let strength = &self.strength[line];
-        self.asked.terms.iter().zip(strength).all(|(term, held)| {
-            let least = if term.word.contains(|c: char| c.is_ascii_digit()) { IN_TITLE } else { IS_THERE };
-            term.role != Role::Number || *held >= least
-        })
-    }
-
-    /// Whether a line holds every number of the question itself.
-    pub(super) fn holds_numbers_itself(&self, line: usize) -> bool {
-        let numbers =
-            self.asked.terms.iter().zip(&self.direct[line]).filter(|(term, _)| term.role == Role::Number);
-        numbers.into_iter().all(|(_, held)| *held > 0.0)
-    }
-
-    /// Whether a line holds every name of the question itself.
-    pub(super) fn holds_names_itself(&self, line: usize) -> bool {
-        self.asked.names.iter().all(|name| name.iter().any(|term| self.direct[line][*term] > 0.0))
-    }
-
     /// Whether the kind of thing that is asked for stands near to the word that tells what is asked.
     ///
     /// Long sentences hold many names and numbers that belong to something else.
@@ -312,17 +224,6 @@ impl Evidence<'_, '_> {
         missing <= relations.len() / MANY
     }
 
-    /// Whether a line speaks of every name, itself or by what stands above and before it.
-    pub(super) fn speaks_of_names(&self, line: usize) -> bool {
-        let is_near = self.reading.lines[line].begins_with_pronoun || self.named_by[line].is_none();
-        is_near
-            && self
-                .asked
-                .names
-                .iter()
-                .all(|name| name.iter().any(|term| self.strength[line][*term] > EVERYWHERE))
-    }
-
     /// Whether a line has a pronoun where the thing stands that is asked for: `I'll send it to Ada`.
     fn hides_the_thing(&self, at: usize) -> bool {
         let Some(key) = self.asked.key.map(|key| &self.asked.terms[key]) else { return false };
@@ -365,6 +266,16 @@ impl Evidence<'_, '_> {
             && !has_no_spaces(line.text)
             && !classes.any(|(_, held)| *held >= IS_THERE)
             && !(line.form != LineForm::Row && self.holds_names_itself(at) && self.names_near_relation(line))
+            && !(self.asked.many && enumerates(line) >= MIN_ENUMERATED && self.says_all_itself(at))
+    }
+
+    /// Whether a line holds the verb and every other word itself that tells what is asked.
+    fn says_all_itself(&self, at: usize) -> bool {
+        if self.asked.key.is_none() {
+            return false;
+        }
+        let mut told = self.asked.terms.iter().zip(&self.direct[at]);
+        told.all(|(term, held)| term.role != Role::Relation || *held > 0.0)
     }
 
     /// Whether a name that shares no word with one of the question, a code or a quotation stands near to what is asked of it.
@@ -457,114 +368,11 @@ impl Evidence<'_, '_> {
         let of_kind = match self.asked.wants {
             Wants::Meaning => definitions::means(self.asked, line),
             Wants::Person if self.is_own_speaker(at) => true,
+            // Several reasons stand side by side.
+            Wants::Reason if self.asked.many && enumerates(line) >= MIN_ENUMERATED => true,
             _ => kinds::holds(self.asked, line, next) && self.is_near_key(at),
         };
         of_kind.then(|| LineScore { line: at, score: self.score(at, held), held })
-    }
-
-    /// Whether a name of the question is among the first words of a line.
-    fn begins_with_name(&self, at: usize) -> bool {
-        const FIRST: usize = 4;
-        let line = &self.reading.lines[at];
-        let names = || self.asked.terms.iter().filter(|term| matches!(term.role, Role::Name | Role::Class));
-        let first = line.words.iter().take(FIRST);
-        line.begins_with_pronoun
-            || first.into_iter().any(|word| names().any(|term| term.root == word.root))
-            || names().any(|term| term.unspaced && line.text.contains(&term.word))
-    }
-
-    fn score(&self, at: usize, held: f32) -> f32 {
-        let line = &self.reading.lines[at];
-        let measure = if measures::tells_measure(self.asked, line) { 0.25 } else { 0.0 };
-        let named = match self.asked.terms.iter().any(|term| term.role == Role::Class)
-            && self.asked.wants == Wants::Thing
-        {
-            true if kinds::marks(self.asked, line) > 0 => 0.15,
-            true | false => 0.0,
-        };
-        let rank = 1.0 - line.passage as f32 / self.reading.passages.len().max(1) as f32;
-        let short = 1.0 / (1.0 + line.words.len() as f32 / 40.0);
-        let manner = match self.asked.wants {
-            Wants::Manner => {
-                let lower = line.text.to_lowercase();
-                let tells = ["to ", "you ", "use ", "um "].iter().any(|start| lower.starts_with(start));
-                if tells { 0.1 } else { 0.0 }
-            }
-            Wants::Person if kinds::names_person(self.asked, line) => 0.08,
-            Wants::Meaning if line.words.len() > 3 => {
-                let lower = line.text.to_lowercase();
-                let defines =
-                    [" is a ", " is an ", " is the ", "refers to", " means ", "指", " ist ein", "bezeichnet"];
-                if defines.iter().any(|mark| lower.contains(mark)) { 0.1 } else { 0.0 }
-            }
-            _ => 0.0,
-        };
-        let own = self.own_share(at);
-        let label = if kinds::is_label(self.asked, line) { 0.12 } else { 0.0 };
-        0.5 * held
-            + 0.2 * self.share(at)
-            + 0.05 * own
-            + 0.1 * self.nearness(at)
-            + 0.15 * self.sequence(at)
-            + 0.05 * rank
-            + 0.05 * short
-            + manner
-            + measure
-            + named
-            + label
-    }
-
-    /// Share of what is asked, names aside, that stands in the line itself.
-    pub(super) fn own_share(&self, at: usize) -> f32 {
-        let terms = self
-            .asked
-            .terms
-            .iter()
-            .enumerate()
-            .filter(|(_, term)| term.role != Role::Name && term.role != Role::Class);
-        let (all, own) = terms.fold((0.0, 0.0), |(all, own), (term, _)| {
-            (all + self.weights[term], own + self.weights[term] * self.direct[at][term])
-        });
-        if all == 0.0 { 1.0 } else { own / all }
-    }
-
-    /// How long a run of words of the question stands in a line as it is; 1 for a long one.
-    pub(super) fn sequence(&self, at: usize) -> f32 {
-        const LONG: f32 = 5.0;
-        let (asked, words) = (&self.asked.roots, &self.reading.lines[at].words);
-        let tells = |root: &str| self.asked.terms.iter().any(|term| term.root == root);
-        let mut best = 0_usize;
-        // Of each word of the question, the run that ends at it and how many of its words tell something.
-        let mut runs = vec![(0_usize, 0_usize); asked.len() + 1];
-        for word in words {
-            let telling = usize::from(tells(&word.root));
-            for place in (0..asked.len()).rev() {
-                runs[place + 1] = match asked[place] == word.root {
-                    true => (runs[place].0 + 1, runs[place].1 + telling),
-                    false => (0, 0),
-                };
-                if runs[place + 1].1 >= 2 {
-                    best = best.max(runs[place + 1].0);
-                }
-            }
-        }
-        (best.saturating_sub(1) as f32 / (LONG - 1.0)).min(1.0)
-    }
-
-    /// How near to each other the words of the question stand in a line.
-    pub(super) fn nearness(&self, at: usize) -> f32 {
-        let line = &self.reading.lines[at];
-        let is_asked = |word: &Word<'_>| {
-            self.asked
-                .terms
-                .iter()
-                .any(|term| term.role != Role::Common && (term.root == word.root || term.is_related(word)))
-        };
-        let mut places =
-            line.words.iter().enumerate().filter(|(_, word)| is_asked(word)).map(|(place, _)| place);
-        let Some(first) = places.next() else { return 0.5 };
-        let (last, count) = places.fold((first, 1), |(_, count), place| (place, count + 1));
-        count as f32 / (last - first + 1) as f32
     }
 
     /// The lines that answer, surest first.

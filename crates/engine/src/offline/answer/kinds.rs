@@ -141,9 +141,16 @@ pub(super) fn marks(asked: &QuestionParts, line: &Line<'_>) -> usize {
 pub(super) fn names_person(asked: &QuestionParts, line: &Line<'_>) -> bool {
     const BODIES: &str = "university college institute company bank board council museum school society city county province state river lake street \
         park club press group party office committee laboratory universität gesellschaft verein stadt";
+    let text = spaced(line.text);
+    // `"Hearing Through Glass"` is a title.
+    let is_quoted = |name: &str| {
+        let before = text.find(name).and_then(|at| text[..at].chars().next_back());
+        before.is_some_and(|c| matches!(c, '"' | '“' | '„' | '«' | '*' | '_'))
+    };
     names(asked, line).iter().any(|name| {
         let lower = name.to_lowercase();
-        name.split(' ').count() >= 2 && !lower.split(' ').any(|word| any_word(BODIES, word))
+        let is_body = lower.split(' ').any(|word| any_word(BODIES, word));
+        name.split(' ').count() >= 2 && !is_body && !is_quoted(name)
     })
 }
 
@@ -204,7 +211,9 @@ fn holds_time(asked: &QuestionParts, line: &Line<'_>) -> bool {
             .get(at + 1)
             .is_some_and(|next| is_month(&next.lower) || any_word(words::TIMES, &next.lower));
         let is_ordinal = word.has_digit() && word.lower.ends_with("th");
-        let is_time = capital_month && word.lower != "uhr" && any_word(words::TIMES, &word.lower);
+        let is_weekdays = word.lower.strip_suffix("days").is_some_and(|day| !day.is_empty());
+        let is_time =
+            capital_month && word.lower != "uhr" && (is_weekdays || any_word(words::TIMES, &word.lower));
         let is_number = || word.has_digit() || any_word(words::NUMBERS, &word.lower);
         let is_since =
             at.checked_sub(1).is_some_and(|at| any_word(BEFORE, &line.words[at].lower)) && is_number();

@@ -1,9 +1,13 @@
 //! Finds the lists that a question asks for, and the lists and answers that a line announces.
 
+use super::super::lexicon::is_stop_word;
 use super::asked::{Role, Wants};
-use super::evidence::Evidence;
+use super::counted::{counts_persons, members};
+use super::evidence::{Evidence, IS_THERE};
+use super::judge::LineScore;
 use super::kinds;
-use super::lines::{Line, LineForm};
+use super::lines::{Line, LineForm, Word};
+use super::rows::rows;
 use super::words::{self, any_word};
 
 /// Entries of a list, at most.
@@ -19,14 +23,25 @@ const MAX_COUNTED: usize = 5;
 /// Bytes between what is counted and the colon that announces it, at most.
 const NEAR_COLON: usize = 25;
 /// Things that a sentence must enumerate to be a list.
-const MIN_ENUMERATED: usize = 2;
+pub(super) const MIN_ENUMERATED: usize = 2;
+/// The least share of what is asked that a heading must hold, with what is above it, whose sentences are the list.
+const MIN_HELD_SECTION: f32 = 0.8;
+/// What a list counts less that does not hold the sort of thing that is asked for.
+const NO_CLASS: f32 = 0.3;
+/// Sentences below such a heading.
+const SECTION_LINES: std::ops::RangeInclusive<usize> = 2..=8;
+/// Lines of a section that each name one thing answer nearly as well as the best of them.
+const NEARLY_AS_GOOD: f32 = 0.85;
 
-/// The list that a question for several things asks for: entries below a line that announces them, or a sentence that
-/// enumerates them.
+/// The list that a question for several things asks for: rows of a table, entries below a line that announces them, sentences
+/// that name what a line before counts, or a sentence that enumerates.
 pub(super) fn list(evidence: &Evidence<'_, '_>) -> Option<Vec<usize>> {
     let asked = evidence.asked;
-    if !asked.many && asked.wants != Wants::Manner {
+    if !asked.many && !matches!(asked.wants, Wants::Manner | Wants::Person) {
         return None;
+    }
+    if let Some(found) = rows(evidence).filter(|found| asked.many && found.by_value) {
+        return Some(found.lines);
     }
     let lines = &evidence.reading.lines;
     let mut best: Option<(f32, Vec<usize>)> = None;
@@ -39,15 +54,19 @@ pub(super) fn list(evidence: &Evidence<'_, '_>) -> Option<Vec<usize>> {
         let holds = evidence.has_names(at) && evidence.has_numbers(at) && evidence.has_key(at);
         let held = evidence.held(at);
         let own: f32 = evidence.direct[at].iter().sum();
-        if !holds || own == 0.0 || held < MIN_HELD {
+        let may_announce = asked.many || asked.wants == Wants::Manner || counts_persons(evidence, at);
+        if !holds || own == 0.0 || held < MIN_HELD || !may_announce || is_of_other_sort(evidence, at) {
             continue;
         }
         let entries = match line.form {
-            LineForm::Heading(_) => below_heading(lines, at),
+            LineForm::Heading(_) => section(evidence, at),
             LineForm::Item | LineForm::Row | LineForm::Code => Vec::new(),
-            LineForm::Question | LineForm::Prose => announced(evidence, at),
+            LineForm::Question | LineForm::Prose => {
+                let entries = announced(evidence, at);
+                if entries.is_empty() { members(evidence, at) } else { entries }
+            }
         };
-        let share = evidence.share(at);
+        let share = evidence.share(at) - if lacks_class(evidence, at) { NO_CLASS } else { 0.0 };
         if !entries.is_empty() {
             let heading = if matches!(line.form, LineForm::Heading(_)) { 0.0 } else { 0.1 };
             let own_line = (!matches!(line.form, LineForm::Heading(_))).then_some(at);
@@ -138,6 +157,77 @@ fn entries(lines: &[Line<'_>], from: usize, above: &Line<'_>) -> Vec<usize> {
     found
 }
 
+/// Whether a line holds neither the sort of thing that is asked for nor anything else that is asked of it.
+fn is_of_other_sort(evidence: &Evidence<'_, '_>, at: usize) -> bool {
+    let mut terms = evidence.asked.terms.iter().zip(&evidence.direct[at]);
+    lacks_class(evidence, at) && !terms.any(|(term, held)| term.role == Role::Relation && *held > 0.0)
+}
+
+/// Whether the question asks for a sort of thing that a line, with what is above it, does not hold.
+fn lacks_class(evidence: &Evidence<'_, '_>, at: usize) -> bool {
+    let terms = evidence.asked.terms.iter().zip(&evidence.strength[at]);
+    let mut classes = terms.filter(|(term, _)| term.role == Role::Class).peekable();
+    classes.peek().is_some() && !classes.any(|(_, held)| *held >= IS_THERE)
+}
+
+/// What is listed below a heading: its first list, or all its sentences where it names nothing but what is asked for.
+fn section(evidence: &Evidence<'_, '_>, heading: usize) -> Vec<usize> {
+    let lines = &evidence.reading.lines;
+    let listed = below_heading(lines, heading);
+    // The list of a part below it is another one, unless the heading names what is listed.
+    let is_of_part = listed.last().is_some_and(|entry| lines[*entry].headings.last() != Some(&heading));
+    if is_of_part && lacks_class(evidence, heading) {
+        return Vec::new();
+    }
+    if !listed.is_empty() || !evidence.asked.many || evidence.held(heading) < MIN_HELD_SECTION {
+        return listed;
+    }
+    let tells = |word: &Word<'_>| !is_stop_word(&word.lower);
+    let is_asked = |word: &Word<'_>| {
+        evidence.asked.terms.iter().any(|term| term.root == word.root || term.is_related(word))
+    };
+    let names_only_that = lines[heading].words.iter().filter(|word| tells(word)).all(is_asked);
+    let within: Vec<usize> = (heading + 1..lines.len())
+        .take_while(|at| {
+            lines[*at].passage == lines[heading].passage && lines[*at].headings.contains(&heading)
+        })
+        .collect();
+    let is_prose = within.iter().all(|at| lines[*at].form == LineForm::Prose);
+    let is_section = names_only_that && is_prose && SECTION_LINES.contains(&within.len());
+    if is_section { within } else { Vec::new() }
+}
+
+/// The rows of a table that is about what is asked for.
+pub(super) fn rows_of_all(evidence: &Evidence<'_, '_>) -> Option<Vec<usize>> {
+    rows(evidence).filter(|_| evidence.asked.many).map(|found| found.lines)
+}
+
+/// All lines of a part of a text that answer nearly as well as the best, where each of them names one of several things.
+pub(super) fn one_by_one(
+    evidence: &Evidence<'_, '_>,
+    best: &LineScore,
+    answers: &[LineScore],
+) -> Option<Vec<usize>> {
+    let lines = &evidence.reading.lines;
+    let of_best = &lines[best.line];
+    let names_one = |line: &Line<'_>| {
+        matches!(line.form, LineForm::Prose | LineForm::Item) && enumerates(line) < MIN_ENUMERATED
+    };
+    if !evidence.asked.many || !names_one(of_best) || !members(evidence, best.line).is_empty() {
+        return None;
+    }
+    let is_alike = |other: &&LineScore| {
+        let line = &lines[other.line];
+        other.score >= NEARLY_AS_GOOD * best.score
+            && line.passage == of_best.passage
+            && line.headings == of_best.headings
+            && line.form == of_best.form
+    };
+    let mut found: Vec<usize> = answers.iter().filter(is_alike).map(|other| other.line).collect();
+    found.sort_unstable();
+    (found.len() > 1).then_some(found)
+}
+
 /// The first list below a heading, with the line that announces it.
 fn below_heading(lines: &[Line<'_>], heading: usize) -> Vec<usize> {
     let head = &lines[heading];
@@ -153,7 +243,7 @@ fn below_heading(lines: &[Line<'_>], heading: usize) -> Vec<usize> {
 }
 
 /// How many things a sentence puts side by side, by commas and coordinators.
-fn enumerates(line: &Line<'_>) -> usize {
+pub(super) fn enumerates(line: &Line<'_>) -> usize {
     let commas = line.text.chars().filter(|c| matches!(c, ',' | '、' | '，' | ';' | '；')).count();
     let coordinated = [" and ", " or ", " und ", " oder ", "和", "与", "及", " et ", " y "];
     let text = kinds::spaced(line.text);
@@ -164,7 +254,10 @@ fn enumerates(line: &Line<'_>) -> usize {
 pub(super) fn may_be_list(evidence: &Evidence<'_, '_>, at: usize) -> bool {
     let line = &evidence.reading.lines[at];
     let is_entry = matches!(line.form, LineForm::Item | LineForm::Row);
-    is_entry || enumerates(line) > 0 || !announced(evidence, at).is_empty()
+    is_entry
+        || enumerates(line) > 0
+        || !announced(evidence, at).is_empty()
+        || !members(evidence, at).is_empty()
 }
 
 /// What follows a line that asks the same question, as in dialogues and lists of questions.

@@ -7,6 +7,7 @@
 mod asked;
 mod attribution;
 mod closest;
+mod counted;
 mod definitions;
 mod evidence;
 mod form;
@@ -15,7 +16,10 @@ mod kinds;
 mod lines;
 mod lists;
 mod measures;
+mod names;
 mod roots;
+mod rows;
+mod score;
 mod several;
 mod words;
 
@@ -24,7 +28,6 @@ use std::ops::Range;
 
 use asked::{QuestionParts, Role, Wants};
 use evidence::{Evidence, Passages};
-use judge::LineScore;
 use lines::LineForm;
 
 /// Passages read, at most; callers pass the best first.
@@ -86,6 +89,7 @@ pub fn reply(question: &str, passages: &[Passage<'_>]) -> Reply {
     let compares = several::compares(&reading, question);
     let answer = several::compared(&reading, question)
         .or_else(|| lists::list(&evidence))
+        .or_else(|| lists::rows_of_all(&evidence))
         .or_else(|| single(&evidence, compares))
         .or_else(|| several::steps(&reading, question));
     if let Some(lines) = answer {
@@ -110,8 +114,11 @@ fn single(evidence: &Evidence<'_, '_>, compares: bool) -> Option<Vec<usize>> {
     answers.retain(|judged| is_several(judged.line));
     answers.retain(|judged| !compares || evidence.holds_names_itself(judged.line));
     let best = answers.first()?;
-    if let Some(rows) = rows_alike(evidence, best.line, &answers) {
+    if let Some(rows) = rows::rows_alike(evidence, best.line, &answers) {
         return Some(rows);
+    }
+    if let Some(lines) = lists::one_by_one(evidence, best, &answers) {
+        return Some(lines);
     }
     let mut found: Vec<usize> = Vec::new();
     let mut texts: BTreeSet<&str> = BTreeSet::new();
@@ -124,32 +131,21 @@ fn single(evidence: &Evidence<'_, '_>, compares: bool) -> Option<Vec<usize>> {
     Some(found)
 }
 
-/// All rows of a table that answer as the best one does, where several things are asked for; `None` where it is no row.
-fn rows_alike(evidence: &Evidence<'_, '_>, best: usize, answers: &[LineScore]) -> Option<Vec<usize>> {
-    let lines = &evidence.reading.lines;
-    if !evidence.asked.many || lines[best].form != LineForm::Row {
-        return None;
-    }
-    let is_alike = |line: &usize| {
-        let holds =
-            evidence.direct[*line].iter().zip(&evidence.direct[best]).all(|(held, best)| held >= best);
-        holds && lines[*line].form == LineForm::Row && lines[*line].passage == lines[best].passage
-    };
-    let mut rows: Vec<usize> = answers.iter().map(|judged| judged.line).filter(is_alike).collect();
-    rows.sort_unstable();
-    Some(rows)
-}
-
 /// A line with what it cannot be understood without: the line that names what it speaks of, the list that it announces, the
 /// reason behind it.
 fn whole(evidence: &Evidence<'_, '_>, line: usize) -> Vec<usize> {
     let mut found: Vec<usize> =
         evidence.named_by[line].or_else(|| evidence.described_by(line)).into_iter().collect();
+    found.extend(introduced_by(evidence, line).filter(|before| !found.contains(before)));
     // Who says it.
     let spoken = &evidence.reading.lines[line];
     found.extend(spoken.turn.filter(|turn| spoken.of_speaker && *turn < line && !found.contains(turn)));
     found.push(line);
     let announced = lists::announced(evidence, line);
+    let announced = match announced.is_empty() && evidence.asked.many {
+        true => counted::members(evidence, line),
+        false => announced,
+    };
     let next = evidence.reading.lines.get(line + 1);
     // How something is done often takes more than one sentence.
     let goes_on = next.is_some_and(|next| {
@@ -160,6 +156,22 @@ fn whole(evidence: &Evidence<'_, '_>, line: usize) -> Vec<usize> {
     }
     found.extend(announced);
     found
+}
+
+/// The line that gives the whole name of a person whom the line calls by the first name alone, where a person is asked for.
+fn introduced_by(evidence: &Evidence<'_, '_>, at: usize) -> Option<usize> {
+    const FAR: usize = 3;
+    let lines = &evidence.reading.lines;
+    if evidence.asked.wants != Wants::Person || kinds::names_person(evidence.asked, &lines[at]) {
+        return None;
+    }
+    let short = kinds::names(evidence.asked, &lines[at]);
+    let is_whole = |name: &String| {
+        name.split_once(' ').is_some_and(|(first, _)| short.iter().any(|short| short == first))
+    };
+    let before =
+        (at.saturating_sub(FAR)..at).rev().filter(|before| lines[*before].passage == lines[at].passage);
+    before.into_iter().find(|before| kinds::names(evidence.asked, &lines[*before]).iter().any(is_whole))
 }
 
 /// The lines as quotes, each once.

@@ -49,7 +49,7 @@ impl Roots {
         let stem = stemmer.stem(lower).into_owned();
         let endings: &[&str] = match self.language {
             Language::English => &["ation", "ment", "ion", "ing", "or", "er", "ive", "at", "iv"],
-            Language::German => &["ungs", "ung", "er", "in", "et", "t"],
+            Language::German => &["ungs", "ung", "ert", "elt", "eln", "er", "in", "et", "t"],
             _ => return stem,
         };
         let cut = endings.iter().find_map(|ending| stem.strip_suffix(ending));
@@ -226,7 +226,9 @@ const ENGLISH_FAMILIES: &[&str] = &[
     "answer answers answered reply replies replied respond",
     "report reports reported reporting",
     "prevent prevents prevented avoid avoids avoided",
-    "consist consists comprise comprises comprised",
+    "consist consists comprise comprises comprised member members",
+    "meeting meetings minutes session assembly",
+    "present attend attends attended attendance attendees",
     "kind type sort",
     "ship boat vessel",
     "movie film",

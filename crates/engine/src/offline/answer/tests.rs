@@ -407,3 +407,88 @@ fn one_word_of_a_question_may_be_said_in_other_words() {
     assert!(!matches!(reply("Who made the spare key of the gate?", &[passage]), Reply::Answer(_)));
     check_in("", "儿童证最多借六本。期刊只能在馆内阅读。", "儿童一次能借几本？", &["儿童证最多借六本。"]);
 }
+
+#[test]
+fn what_a_line_counts_is_named_by_the_lines_behind_it() {
+    let story = "Two men came with the boat each month. Eskil steered. Young Tam Orrin carried the sacks. The sea was calm.";
+    let men =
+        ["Two men came with the boat each month.", "Eskil steered.", "Young Tam Orrin carried the sacks."];
+    check_in("", story, "Who came with the boat?", &men);
+    let news = "Three ships were lost in the gale. The Patience broke on a rock. The Corrie Mor went down. Of the third nothing was found.";
+    check_in(
+        "",
+        news,
+        "Which ships were lost in the gale?",
+        &[
+            "Three ships were lost in the gale.",
+            "The Patience broke on a rock.",
+            "The Corrie Mor went down.",
+            "Of the third nothing was found.",
+        ],
+    );
+    let own = "There are three sizes of loaf: small, medium and large. The crust is dark.";
+    check_in(
+        "",
+        own,
+        "Which sizes of loaf are there?",
+        &["There are three sizes of loaf: small, medium and large."],
+    );
+    let german = "Drei Betriebe bilden wieder aus. Maurer sucht einen Lehrling. Die Krone nimmt zwei. Auch die Gärtnerei hilft.";
+    check_in(
+        "",
+        german,
+        "Welche Betriebe bilden aus?",
+        &[
+            "Drei Betriebe bilden wieder aus.",
+            "Maurer sucht einen Lehrling.",
+            "Die Krone nimmt zwei.",
+            "Auch die Gärtnerei hilft.",
+        ],
+    );
+}
+
+#[test]
+fn rows_that_hold_the_value_that_is_asked_for_are_a_list() {
+    let table = "plant: Sage | family: mint | bed: south | flowers: May\nplant: Hosta | family: asparagus | bed: north | flowers: June\n\
+        plant: Thyme | family: mint | bed: north | flowers: June";
+    let rows: Vec<&str> = table.lines().collect();
+    check_in("", table, "Which plants belong to the mint family?", &[rows[0], rows[2]]);
+    check_in("", table, "Which plants grow in the north bed?", &[rows[1], rows[2]]);
+    check_in("", table, "Which plants flower in May?", &[rows[0]]);
+    let passage = Passage { text: table, title: "", headings: &[] };
+    for question in ["Which plants belong to the rose family?", "Which tools are in the north bed?"] {
+        assert!(!matches!(reply(question, &[passage]), Reply::Answer(_)), "{question}");
+    }
+}
+
+#[test]
+fn a_section_that_is_about_nothing_else_is_a_list() {
+    let manual = "# loom\n\n## Known problems\n\nOn macOS the port is lost after sleep. The counter overflows at 999.\n\n## People\n\nAda wrote it.";
+    check_in(
+        "",
+        manual,
+        "What are the known problems of loom?",
+        &["On macOS the port is lost after sleep.", "The counter overflows at 999."],
+    );
+}
+
+#[test]
+fn a_list_of_another_sort_answers_nothing() {
+    let manual = "# Brummer L2\n\n## Unterstützung\n\nEs gibt drei Stufen:\n\n- Eco\n- Tour\n- Berg\n";
+    let passage = Passage { text: manual, title: "", headings: &[] };
+    assert!(!matches!(reply("Welche Farben hat das Brummer L2?", &[passage]), Reply::Answer(_)));
+}
+
+#[test]
+fn a_first_name_comes_with_the_line_that_gives_the_whole_name() {
+    let letter = "Piet Lansdorrow leads the house. Piet came in 2010, wrote \"Hearing\nThrough Glass\" and built the Glass Ear.";
+    check_in(
+        "",
+        letter,
+        "Who built the Glass Ear?",
+        &[
+            "Piet Lansdorrow leads the house.",
+            "Piet came in 2010, wrote \"Hearing\nThrough Glass\" and built the Glass Ear.",
+        ],
+    );
+}

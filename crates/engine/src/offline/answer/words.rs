@@ -97,6 +97,38 @@ pub(super) const NUMBERS: &str = "one two three four five six seven eight nine t
     single double zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn siebzehn achtzehn neunzehn zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig \
     neunzig hundert tausend million millionen einmal zweimal dreimal halb halbe dutzend deux trois quatre cinq dix vingt cent mille dos tres cuatro cinco diez ciento mil";
 
+/// Numbers of things that a text counts before it names them.
+const COUNTS: &[(&str, usize)] = &[
+    ("two zwei deux dos both beide 2", 2),
+    ("three drei trois tres 3", 3),
+    ("four vier quatre cuatro 4", 4),
+    ("five fünf cinq cinco 5", 5),
+    ("six sechs seis 6", 6),
+    ("seven sieben sept siete 7", 7),
+    ("eight acht huit ocho 8", 8),
+    ("nine neun neuf nueve 9", 9),
+    ("ten zehn dix diez 10", 10),
+    ("eleven elf onze once 11", 11),
+    ("twelve zwölf douze doce 12", 12),
+];
+
+/// The small number that a word tells; `None` for other words and for one.
+pub(super) fn count(word: &str) -> Option<usize> {
+    COUNTS.iter().find(|(words, _)| any_word(words, word)).map(|(_, count)| *count)
+}
+
+/// Nouns for what is counted that tell no sort.
+pub(super) const GENERAL_NOUNS: &str = "things items people persons men women boys girls children others points reasons steps ways kinds parts groups members     dinge sachen personen leute männer frauen kinder punkte gründe schritte arten teile gruppen mitglieder möglichkeiten";
+
+/// Nouns behind `which` that tell no sort.
+pub(super) const GENERIC_CLASSES: &str = "thing things item items object objects ones person persons people ding dinge sachen gegenstände personen leute";
+
+/// Nouns for a reason.
+pub(super) const REASON_NOUNS: &str = "reason reasons cause causes grund gründe ursache ursachen";
+
+/// Verbs that only say that things belong to, are in or are at something.
+pub(super) const MEMBERSHIP: &str = "include includes included contain contains belong belongs comprise comprises exist exists offer offers provide provides     gehören gehört gehörten enthalten enthält umfassen umfasst besteht bestehen bietet bieten gibt";
+
 /// A unit of length, time, weight, money and the like, behind a number.
 pub(super) const UNITS: &str = "feet foot ft metre metres meter meters m km kilometre kilometres kilometer kilometers mile miles inch inches cm centimetres \
     centimeters mm millimetre millimetres millimeters yard yards second seconds minute minutes hour hours day days week weeks month months year years \
@@ -402,6 +434,8 @@ const ASKING_UNSPACED: &[&str] = &[
     "由",
     "对",
     "列出",
+    "作出",
+    "做出",
     "これ",
     "それ",
     "どこ",
@@ -494,6 +528,14 @@ pub(super) fn asking_place(question: &str) -> Option<Range<usize>> {
         "几",
     ];
     ASKS.iter().find_map(|asks| question.find(asks).map(|at| at..at + asks.len()))
+}
+
+/// Where the sort of thing begins that a Chinese question asks several of: `部件` of `哪些部件`.
+pub(super) fn sort_place(question: &str) -> Option<usize> {
+    const COUNTERS: [char; 10] = ['种', '类', '个', '位', '家', '项', '条', '名', '所', '座'];
+    let (at, asks) = ["哪些", "哪几"].iter().find_map(|asks| Some((question.find(asks)?, asks)))?;
+    let behind = &question[at + asks.len()..];
+    Some(question.len() - behind.trim_start_matches(COUNTERS).len())
 }
 
 /// Where words stand that hold a character that asks or binds elsewhere.

@@ -1,0 +1,190 @@
+//! Rows of tables that a question for several things asks for: those that hold the values that it names, or all of them.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use super::asked::{Role, Term};
+use super::evidence::{Evidence, IS_THERE};
+use super::judge::LineScore;
+use super::lines::{Line, LineForm, Word};
+
+/// Share of what is asked that may stand neither in the table nor above it.
+const MAX_MISSING: f32 = 0.3;
+
+/// A row of a table: of each cell, the bytes of its label and of its value.
+struct Row {
+    line: usize,
+    cells: Vec<(Range<usize>, Range<usize>)>,
+}
+
+/// The cells of a row with labels, as in `name: Ada | room: 4`; `None` for the head of a table.
+fn cells(line: &Line<'_>) -> Option<Vec<(Range<usize>, Range<usize>)>> {
+    const BETWEEN: &str = " | ";
+    const LABEL: &str = ": ";
+    let mut found = Vec::new();
+    let mut start = 0;
+    for cell in line.text.split(BETWEEN) {
+        let end = start + cell.len();
+        if let Some(label) = cell.find(LABEL) {
+            found.push((start..start + label, start + label + LABEL.len()..end));
+        }
+        start = end + BETWEEN.len();
+    }
+    (found.len() > 1).then_some(found)
+}
+
+/// Rows of a table that answer a question for several things.
+pub(super) struct Rows {
+    /// Whether the question names values that they hold; else they are all rows of the table.
+    pub(super) by_value: bool,
+    /// Share of what is asked that the table holds.
+    held: f32,
+    pub(super) lines: Vec<usize>,
+}
+
+/// The rows that are asked for, of the table that holds most of the question; `None` where no table has them.
+///
+/// What tells one row from another must be a value of the row. All else must be a label, or stand above the table; only the verb
+/// may be said nowhere, where a label tells what is asked.
+pub(super) fn rows(evidence: &Evidence<'_, '_>) -> Option<Rows> {
+    let lines = &evidence.reading.lines;
+    let mut best: Option<Rows> = None;
+    let mut at = 0;
+    while at < lines.len() {
+        let passage = lines[at].passage;
+        let end = (at..lines.len())
+            .find(|next| lines[*next].form != LineForm::Row || lines[*next].passage != passage)
+            .unwrap_or(lines.len());
+        let table: Vec<Row> =
+            (at..end).filter_map(|line| Some(Row { line, cells: cells(&lines[line])? })).collect();
+        let fits = |rows: &Rows| (rows.by_value, rows.held, rows.lines.len());
+        if let Some(found) = chosen(evidence, &table)
+            && best.as_ref().is_none_or(|known| fits(&found) > fits(known))
+        {
+            best = Some(found);
+        }
+        at = end.max(at + 1);
+    }
+    best
+}
+
+/// Where a term of the question stands in a table.
+#[derive(PartialEq)]
+enum Place {
+    /// In a value of one row or more.
+    Value,
+    /// In a label.
+    Label,
+    /// In a heading above it, or in the title.
+    Above,
+    Nowhere,
+}
+
+fn chosen(evidence: &Evidence<'_, '_>, table: &[Row]) -> Option<Rows> {
+    let asked = evidence.asked;
+    let first = table.first()?;
+    let line = |row: &Row| &evidence.reading.lines[row.line];
+    let is_in = |row: &Row, bytes: &Range<usize>, term: &Term| {
+        let mut words = line(row).words.iter().filter(|word| bytes.contains(&word.at));
+        words.any(|word| is_said(evidence, term, word))
+            || term.unspaced
+                && line(row).text.get(bytes.clone()).is_some_and(|text| text.contains(&term.word))
+    };
+    let in_value = |row: &Row, term: &Term| row.cells.iter().any(|(_, value)| is_in(row, value, term));
+    let in_label = |term: &Term| first.cells.iter().any(|(label, _)| is_in(first, label, term));
+    let is_above = |at: usize| {
+        evidence.reading.lines[first.line].headings.iter().any(|heading| evidence.direct[*heading][at] > 0.0)
+    };
+    let place = |at: usize, term: &Term| {
+        let is_value = table.iter().any(|row| in_value(row, term));
+        let names = matches!(term.role, Role::Name | Role::Number);
+        match () {
+            () if names && is_value => Place::Value,
+            () if term.role == Role::Class && is_above(at) => Place::Above,
+            () if in_label(term) => Place::Label,
+            () if evidence.strength[first.line][at] >= IS_THERE && !is_value => Place::Above,
+            () if is_value => Place::Value,
+            () => Place::Nowhere,
+        }
+    };
+    let places: Vec<Place> = asked.terms.iter().enumerate().map(|(at, term)| place(at, term)).collect();
+    let (mut all, mut missing, mut has_label) = (0.0, 0.0, false);
+    for (at, term) in asked.terms.iter().enumerate() {
+        let is_there = places[at] != Place::Nowhere;
+        has_label |= places[at] == Place::Label && term.role == Role::Relation;
+        match term.role {
+            Role::Name | Role::Number | Role::Class if !is_there => return None,
+            Role::Relation => {
+                all += evidence.weights[at];
+                missing += if is_there || asked.key == Some(at) { 0.0 } else { evidence.weights[at] };
+            }
+            Role::Name | Role::Number | Role::Class | Role::Common => {}
+        }
+    }
+    let lacks_key = asked.key.is_some_and(|key| places[key] == Place::Nowhere);
+    if missing > MAX_MISSING * all || (lacks_key && !has_label) {
+        return None;
+    }
+    let values: Vec<usize> = (0..places.len())
+        .filter(|at| places[*at] == Place::Value && asked.terms[*at].role != Role::Common)
+        .collect();
+    // All rows are asked for by what the table is about.
+    let is_about = || {
+        places
+            .iter()
+            .zip(&asked.terms)
+            .any(|(place, term)| *place == Place::Above && matches!(term.role, Role::Relation | Role::Class))
+    };
+    if values.is_empty() && !is_about() {
+        return None;
+    }
+    let holds = |row: &Row| {
+        values.iter().all(|value| {
+            let term = &asked.terms[*value];
+            // `mint family`: the value stands below the label that it tells more about.
+            let label = asked
+                .pairs
+                .iter()
+                .find(|(modifier, head)| modifier == value && places[*head] == Place::Label);
+            row.cells.iter().any(|(label_bytes, bytes)| {
+                is_in(row, bytes, term)
+                    && label.is_none_or(|(_, head)| is_in(row, label_bytes, &asked.terms[*head]))
+            })
+        })
+    };
+    let mut texts: BTreeSet<&str> = BTreeSet::new();
+    let found: Vec<usize> =
+        table.iter().filter(|row| holds(row) && texts.insert(line(row).text)).map(|row| row.line).collect();
+    let held = if all == 0.0 { 1.0 } else { 1.0 - missing / all };
+    (!found.is_empty()).then_some(Rows { by_value: !values.is_empty(), held, lines: found })
+}
+
+fn is_said(evidence: &Evidence<'_, '_>, term: &Term, word: &Word<'_>) -> bool {
+    match term.role {
+        Role::Number => word.lower == term.word,
+        Role::Name => evidence.reading.roots.likeness(&term.root, &word.root) > 0.0,
+        Role::Relation | Role::Class | Role::Common => {
+            evidence.reading.roots.likeness(&term.root, &word.root) > 0.0 || term.is_related(word)
+        }
+    }
+}
+
+/// All rows of a table that answer as the best one does, where several things are asked for; `None` where it is no row.
+pub(super) fn rows_alike(
+    evidence: &Evidence<'_, '_>,
+    best: usize,
+    answers: &[LineScore],
+) -> Option<Vec<usize>> {
+    let lines = &evidence.reading.lines;
+    if !evidence.asked.many || lines[best].form != LineForm::Row {
+        return None;
+    }
+    let is_alike = |line: &usize| {
+        let holds =
+            evidence.direct[*line].iter().zip(&evidence.direct[best]).all(|(held, best)| held >= best);
+        holds && lines[*line].form == LineForm::Row && lines[*line].passage == lines[best].passage
+    };
+    let mut rows: Vec<usize> = answers.iter().map(|judged| judged.line).filter(is_alike).collect();
+    rows.sort_unstable();
+    Some(rows)
+}

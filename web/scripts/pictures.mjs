@@ -1,4 +1,5 @@
-// Takes the pictures of the documentation: node scripts/pictures.mjs URL FOLDER, with a server that has indexed samples/lab.
+// Takes the pictures of the documentation: node scripts/pictures.mjs URL FOLDER, with a server that has indexed samples/lab. Adds a PDF file.
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { chromium } from 'playwright-core';
 
@@ -51,5 +52,38 @@ await picture('web-history.png', 'light', '/', async page => {
 });
 await picture('web-path.png', 'dark', '/graph?entity=Hearthmoth&to=Kellmere+Water+Board', async page => {
   await page.getByRole('button', { name: /founding-charter/ }).waitFor();
+});
+
+// One of the samples, printed.
+const report = readFileSync(
+  join(import.meta.dirname, '../../samples/lab/hearthmoth-incident-report.txt'),
+  'utf8',
+);
+const paper = await browser.newPage();
+await paper.evaluate(text => {
+  document.body.style.cssText = 'font: 12pt/1.5 serif; font-kerning: none; margin: 1cm';
+  for (const paragraph of text.split(/\n\s*\n/)) {
+    const element = document.createElement(document.body.childElementCount === 0 ? 'h1' : 'p');
+    element.textContent = paragraph;
+    document.body.append(element);
+  }
+}, report);
+const file = await paper.pdf({ format: 'A4', margin: { top: '2cm', bottom: '2cm' } });
+await paper.close();
+const form = new FormData();
+form.append('file', new Blob([file]), 'hearthmoth-incident-report.pdf');
+await fetch(`${url}/documents/upload?replace=true`, { method: 'POST', body: form });
+for (;;) {
+  const { status_counts: counts } = await (await fetch(`${url}/documents/status_counts`)).json();
+  if (counts.pending + counts.processing === 0) break;
+  await new Promise(resolve => setTimeout(resolve, 200));
+}
+await picture('web-pdf.png', 'light', '/', async page => {
+  await page.getByRole('button', { name: 'Filter' }).click();
+  await page.getByLabel('File names').fill('*.pdf');
+  await page.getByRole('button', { name: 'Apply' }).click();
+  await ask(page, 'How much did the recall of the Hearthmoth cost?');
+  await page.locator('article button[aria-pressed]').first().click();
+  await page.locator('mark').first().waitFor();
 });
 await browser.close();

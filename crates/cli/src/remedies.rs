@@ -295,7 +295,7 @@ pub(crate) fn of_filter(error: &FilterError) -> String {
 /// What to do about evidence that a repair could not save.
 pub(crate) fn of_lost(lost: &LostEvidence) -> &'static str {
     match (lost.kind, lost.id.as_str()) {
-        (LostKind::Document, _) => "add this source again",
+        (LostKind::Document | LostKind::Original, _) => "add this source again",
         (LostKind::Decision, _) => "make this edit again",
         (LostKind::ChunkContext, _) => "run `graphloom contextualize` again",
         (LostKind::Renewal, _) => "run `graphloom re-extract` again",

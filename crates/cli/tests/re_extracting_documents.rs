@@ -2,7 +2,11 @@
 
 mod common;
 
+use std::time::{Duration, Instant};
+
+use common::Graphloom;
 use common::model::{ScriptedModel, with_things};
+use common::serving::{PATIENCE, Serving};
 use serde_json::json;
 
 const NAMES: [&str; 2] = ["ThingA", "ThingB"];
@@ -70,4 +74,50 @@ fn documents_that_are_not_in_the_graph_are_not_re_extracted() {
     graphloom.run(&ANEW).exits(1).says("none of these documents is in the graph yet");
     graphloom.run(&["re-extract", "docs/none.md"]).exits(1).says("no document");
     graphloom.run(&["re-extract"]).exits(2);
+}
+
+#[cfg(unix)]
+#[test]
+fn the_server_re_extracts_documents_that_another_model_read() {
+    let model = ScriptedModel::start();
+    let things = || {
+        let graphloom = Graphloom::new().with("GRAPHLOOM_BASE_URL", &model.base_url());
+        for name in NAMES {
+            graphloom.write(&format!("docs/{name}.md"), format!("{name} stands beside ThingZ.\n"));
+        }
+        graphloom
+    };
+    let graphloom = things();
+    graphloom.ok(&["add", "docs", "--llm", "openai:scripted"]);
+    graphloom.write("docs/ThingC.md", "ThingC stands beside ThingZ.\n");
+    graphloom.ok(&["add", "docs/ThingC.md", "--switch", "--llm", "openai:second"]);
+    let count = asked(&model);
+    let serving = Serving::start(&graphloom, &[]);
+    let listed = serving.ok("POST", "/documents/paginated", "", &json!({}));
+    let documents = listed["documents"].as_array().expect("documents");
+    let ids =
+        json!({ "doc_ids": documents.iter().map(|document| document["id"].clone()).collect::<Vec<_>>() });
+    let estimate = |serving: &Serving| serving.ok("POST", "/documents/re_extract/estimate", "", &ids);
+    let before = estimate(&serving);
+    assert_eq!((&before["documents"], &before["unchanged"]), (&json!(2), &json!(1)), "{before}");
+    assert_eq!(asked(&model), count, "an estimate asks nothing");
+
+    let begun = serving.ok("POST", "/documents/re_extract", "", &ids);
+    assert_eq!(begun["status"], "re_extraction_started");
+    let until = Instant::now() + PATIENCE;
+    while estimate(&serving)["unchanged"] != 3 {
+        assert!(Instant::now() < until, "not re-extracted");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert!(asked(&model) > count);
+    let (status, said) =
+        serving.send("POST", "/documents/re_extract", "", &json!({ "doc_ids": ["doc-none"] }));
+    assert_eq!(status, 404, "{said}");
+    serving.stop();
+    graphloom.run(&["check"]).exits(0);
+
+    let plain = things();
+    plain.write("docs/ThingC.md", "ThingC stands beside ThingZ.\n");
+    plain.ok(&["add", "docs", "--llm", "openai:second"]);
+    assert_eq!(graphloom.hash(), plain.hash());
 }

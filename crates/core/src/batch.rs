@@ -6,7 +6,7 @@ use crate::{
     CacheEntry, CacheKind, Call, Chunk, ChunkContext, ChunkExtraction, ChunkId, Claim, Conversation,
     ConversationId, Decision, Document, DocumentId, EmbeddingSpec, Entity, EntityKey, Extraction, Fact,
     GraphKey, ItemKind, Job, Layer, LayerName, LayerNode, Mention, NewExchange, NodeKey, QueueState,
-    Relation, RelationKey, Renewal, Revision, Summary, TrackId, VectorEntry,
+    Relation, RelationKey, Renewal, Revision, SetOriginal, Summary, TrackId, VectorEntry,
 };
 
 /// Changes that are applied together or not at all.
@@ -25,7 +25,7 @@ pub struct Batch {
     /// The models and settings the workspace is built with from now on; they replace the stored ones. Use
     /// [`Require::SettingsAre`] to check what they replace.
     pub set_settings: Option<BTreeMap<String, String>>,
-    /// Documents to remove with their text, job, chunks, chunk vectors, chunk contexts, mentions, facts and claims, with
+    /// Documents to remove with their text, original, job, chunks, chunk vectors, chunk contexts, mentions, facts and claims, with
     /// extractions that no remaining chunk or renewal uses, and with the answers of exchanges that rest on one of them and of
     /// all later exchanges in the same conversation. Entities and relations are views, which the caller
     /// must put, remove or mark; a batch that leaves one unchanged without evidence fails with
@@ -33,6 +33,8 @@ pub struct Batch {
     pub remove_documents: Vec<DocumentId>,
     /// Documents to put.
     pub put_documents: Vec<NewDocument>,
+    /// Originals of existing documents, by document.
+    pub set_originals: Vec<SetOriginal>,
     /// Staged documents that become live.
     pub activate_documents: Vec<DocumentId>,
     /// Jobs to put, by document.

@@ -174,6 +174,31 @@ impl Format {
         }
     }
 
+    /// Whether it has pages that look the same everywhere and that a browser can show.
+    pub fn has_pages(self) -> bool {
+        match self {
+            Self::Pdf => true,
+            Self::Text
+            | Self::Markdown
+            | Self::Html
+            | Self::Csv
+            | Self::Json
+            | Self::JsonLines
+            | Self::Xml
+            | Self::Code
+            | Self::Docx
+            | Self::Pptx
+            | Self::Xlsx
+            | Self::Xls
+            | Self::Odt
+            | Self::Ods
+            | Self::Odp
+            | Self::Epub
+            | Self::Rtf
+            | Self::Eml => false,
+        }
+    }
+
     /// The format of this [`Format::name`].
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|format| format.name() == name)

@@ -7,8 +7,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::{
-    Chunk, ChunkContext, ChunkContextOutcome, ChunkExtraction, Decisions, Document, Extraction, ItemKey,
-    ItemKind, JobState, LayerName, Snapshot, StoreError, VectorEntry, table,
+    Chunk, ChunkContext, ChunkContextOutcome, ChunkExtraction, Decisions, Document, DocumentId, Extraction,
+    ItemKey, ItemKind, JobState, LayerName, Snapshot, StoreError, VectorEntry, table,
 };
 
 /// The result of a dump.
@@ -89,8 +89,15 @@ impl Dump<'_> {
 async fn dump_documents(snapshot: &dyn Snapshot, dump: &mut Dump<'_>) -> Result<(), DumpError> {
     let mut pages = snapshot.pages(table::Documents);
     while let Some(page) = pages.next().await? {
-        for document in &page {
+        let ids: Vec<DocumentId> = page.iter().map(|document| document.id.clone()).collect();
+        for (document, original) in page.iter().zip(snapshot.original_stamps(&ids).await?) {
             dump.line(&document_line(document))?;
+            if let Some(stamp) = original {
+                let (hash, bytes) = (stamp.hash, stamp.bytes);
+                dump.line(
+                    &json!({ "kind": "original", "document": document.id, "hash": hash, "bytes": bytes }),
+                )?;
+            }
         }
     }
     let mut pages = snapshot.pages(table::Jobs);

@@ -28,6 +28,7 @@ mod layer;
 mod ledger;
 mod links;
 mod model;
+mod original;
 mod place;
 mod progress;
 mod repair;
@@ -71,6 +72,7 @@ pub use model::{
     ChatEvent, ChatMessage, ChatRequest, ChatRole, ChatStream, Completion, Embedder, Embeddings,
     FinishReason, LanguageModel, ModelError, Purpose, Reranker, Reranking, Usage, complete,
 };
+pub use original::{OriginalStamp, SetOriginal};
 pub use place::{Part, PartMark, Place};
 pub use progress::{Progress, ProgressSink, Stage};
 pub use repair::{Loss, LostEvidence, LostKind, RepairReport};

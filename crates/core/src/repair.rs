@@ -49,6 +49,8 @@ pub struct LostEvidence {
 pub enum LostKind {
     /// A document, with its text and chunks.
     Document,
+    /// The file that a document was read from; its text is whole.
+    Original,
     /// An edit of the graph.
     Decision,
     /// The context of a chunk.
@@ -72,6 +74,7 @@ impl LostKind {
     pub fn name(self) -> &'static str {
         match self {
             Self::Document => "document",
+            Self::Original => "original",
             Self::Decision => "decision",
             Self::ChunkContext => "chunk context",
             Self::Renewal => "renewal",

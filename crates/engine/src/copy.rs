@@ -9,12 +9,13 @@
 //! again.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use graphloom_core::table::{self, Pages, Table};
 use graphloom_core::{
     Batch, DocumentId, DumpError, ExtractionKey, GraphKey, ItemKind, Job, Layer, LayerName, LayerNode,
-    Member, NewDocument, NewExchange, QueueState, Revision, Snapshot, Store, StoreError, VectorRow,
-    write_dump,
+    Member, NewDocument, NewExchange, QueueState, Revision, SetOriginal, Snapshot, Store, StoreError,
+    VectorRow, write_dump,
 };
 use serde::Serialize;
 
@@ -149,6 +150,7 @@ impl Copier<'_> {
             },
         )
         .await?;
+        self.originals().await?;
         self.rows("chunks", table::Chunks, async |put_chunks| {
             let keys: Vec<ExtractionKey> =
                 put_chunks.iter().filter_map(|chunk| chunk.extraction.key().cloned()).collect();
@@ -179,6 +181,32 @@ impl Copier<'_> {
             .await?;
         self.rows("claims", table::Claims, async |put_claims| Ok(Batch { put_claims, ..Batch::default() }))
             .await
+    }
+
+    /// One at a time: files are large.
+    async fn originals(&mut self) -> Result<(), CopyError> {
+        let there = self.target.snapshot().await.map_err(of_target)?;
+        let mut pages = self.source.pages(table::Documents);
+        let mut done = 0;
+        while let Some(page) = pages.next().await.map_err(of_source)? {
+            let ids: Vec<DocumentId> = page.into_iter().map(|document| document.id).collect();
+            let stamps = self.source.original_stamps(&ids).await.map_err(of_source)?;
+            let known = there.original_stamps(&ids).await.map_err(of_target)?;
+            for ((document, stamp), known) in ids.into_iter().zip(stamps).zip(known) {
+                done += u64::from(stamp.is_some());
+                if stamp == known {
+                    self.report.present += u64::from(stamp.is_some());
+                    continue;
+                }
+                let read = self.source.originals(std::slice::from_ref(&document)).await;
+                let bytes = read.map_err(of_source)?.pop().flatten().map(Arc::new);
+                self.report.copied += u64::from(bytes.is_some());
+                let set_originals = vec![SetOriginal { document, bytes }];
+                self.commit(Batch { set_originals, ..Batch::default() }).await?;
+            }
+            (self.progress)("originals", done);
+        }
+        Ok(())
     }
 
     async fn views(&mut self) -> Result<(), CopyError> {

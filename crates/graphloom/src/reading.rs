@@ -116,15 +116,22 @@ impl Readers {
         let program = match &self.program {
             ReaderProgram::Graphloom(program) if !is_simple => program,
             ReaderProgram::Graphloom(_) | ReaderProgram::InProcess => {
-                let read = tokio::task::spawn_blocking(move || read_here(source, limits));
-                let outcome = read.await.unwrap_or_else(|_| Err(crashed()));
-                return SourceText { name, meta, outcome };
+                let read = tokio::task::spawn_blocking(move || read_here(source, limits)).await;
+                let (outcome, original) = match read {
+                    Ok(SourceText { outcome, original, .. }) => (outcome, original),
+                    Err(_) => (Err(crashed()), None),
+                };
+                return SourceText { name, meta, outcome, original };
             }
         };
+        let is_kept = index::keeps_original(format, source.bytes.len(), limits.max_original_bytes);
+        // The process that reads it keeps nothing.
+        let limits = ParseLimits { max_original_bytes: 0, ..limits };
         let Source { bytes, format, .. } = source;
         let size_mib = source_mib(bytes.len());
         let request = Arc::new(Request { name: name.clone(), format, limits, bytes: bytes.len() });
         let mut bytes = Some(Arc::new(bytes));
+        let original = if is_kept { bytes.clone() } else { None };
         let first = (LEAST_MEMORY_MIB + MEMORY_PER_MIB.saturating_mul(size_mib)).min(self.all_mib);
         let mut outcome = Err(Broken::Crashed);
         // Few documents need more than the initial memory; those are read again with all of it.
@@ -148,7 +155,7 @@ impl Readers {
             }
         }
         let outcome = outcome.unwrap_or_else(|broken| Err(broken.refusal()));
-        SourceText { name, meta, outcome }
+        SourceText { name, meta, outcome, original }
     }
 }
 
@@ -298,14 +305,15 @@ fn crashed() -> Refusal {
 }
 
 /// Reads a source on a thread with room for deeply nested documents; a panic refuses the document.
-fn read_here(source: Source, limits: ParseLimits) -> Outcome {
-    let reader =
-        thread::Builder::new().stack_size(STACK_BYTES).spawn(move || index::read(source, &limits).outcome);
-    match reader.map(thread::JoinHandle::join) {
-        Ok(Ok(outcome)) => outcome,
-        Ok(Err(_)) => Err(crashed()),
-        Err(error) => Err(Refusal { reason: format!("starting the reader failed: {error}"), remedy: None }),
-    }
+fn read_here(source: Source, limits: ParseLimits) -> SourceText {
+    let (name, meta) = (source.name.clone(), source.meta.clone());
+    let reader = thread::Builder::new().stack_size(STACK_BYTES).spawn(move || index::read(source, &limits));
+    let refusal = match reader.map(thread::JoinHandle::join) {
+        Ok(Ok(read)) => return read,
+        Ok(Err(_)) => crashed(),
+        Err(error) => Refusal { reason: format!("starting the reader failed: {error}"), remedy: None },
+    };
+    SourceText { name, meta, outcome: Err(refusal), original: None }
 }
 
 /// The child process: reads one source from standard input and answers on standard output.
@@ -322,7 +330,7 @@ pub fn answer() -> io::Result<()> {
     let mut bytes = Vec::with_capacity(bytes);
     input.read_to_end(&mut bytes)?;
     let source = Source { name, bytes, format, meta: Default::default() };
-    let mut outcome = read_here(source, limits);
+    let mut outcome = read_here(source, limits).outcome;
     let text = outcome.as_mut().map(|document| std::mem::take(&mut document.text)).unwrap_or_default();
     let mut output = io::stdout().lock();
     serde_json::to_writer(&mut output, &Head { outcome, text_bytes: text.len() })?;

@@ -478,6 +478,7 @@ impl Parts<'_> {
         };
         let own_llm = own.llm.as_ref().map(|model| model.name());
         index.settings = Some(remembered::of(config, settings, &wording, embedder.name(), own_llm));
+        index.limits.max_original_bytes = (config.max_original_mb as usize).saturating_mul(1 << 20);
         index.extract.gleaning = config.gleaning;
         index.extract.claims = config.claims;
         index.extract.form = config.form;

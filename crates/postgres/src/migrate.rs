@@ -9,19 +9,21 @@ use crate::error::Fault;
 use crate::rows;
 
 /// What makes each version from the one before, from version 1.
-const MIGRATIONS: [&str; 5] = [
+const MIGRATIONS: [&str; 6] = [
     include_str!("../migrations/0001_tables.sql"),
     include_str!("../migrations/0002_claims.sql"),
     include_str!("../migrations/0003_conversations.sql"),
     include_str!("../migrations/0004_workers.sql"),
     include_str!("../migrations/0005_postings.sql"),
+    include_str!("../migrations/0006_originals.sql"),
 ];
 
 /// The tables that hold rows of workspaces.
-pub(crate) const TABLES: [&str; 28] = [
+pub(crate) const TABLES: [&str; 29] = [
     "commits",
     "documents",
     "texts",
+    "originals",
     "jobs",
     "tracks",
     "chunks",

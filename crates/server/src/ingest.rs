@@ -56,6 +56,8 @@ pub(crate) struct Ingest {
     state: Mutex<Pipeline>,
     /// Documents whose failed chunk contexts are retried after the next run.
     again: Mutex<BTreeSet<DocumentId>>,
+    /// Documents that are extracted again after the next run.
+    renewing: Mutex<BTreeSet<DocumentId>>,
     /// Layers to derive after the next run.
     layers: Mutex<Layering>,
     /// Numbers of chunks that failed, lost records, or got no context.
@@ -256,6 +258,7 @@ impl Ingest {
             limits,
             state: Mutex::default(),
             again: Mutex::default(),
+            renewing: Mutex::default(),
             layers: Mutex::default(),
             chunk_failures: Default::default(),
             events: EventLog::new(),
@@ -307,6 +310,12 @@ impl Ingest {
             self.events.queued_again(document, source);
         }
         self.again().extend(documents.into_iter().map(|(document, _)| document));
+        self.wake();
+    }
+
+    /// Documents are to be extracted again.
+    pub(crate) fn re_extract(&self, documents: impl IntoIterator<Item = DocumentId>) {
+        self.renewing().extend(documents);
         self.wake();
     }
 
@@ -386,6 +395,10 @@ impl Ingest {
 
     fn again(&self) -> std::sync::MutexGuard<'_, BTreeSet<DocumentId>> {
         self.again.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn renewing(&self) -> std::sync::MutexGuard<'_, BTreeSet<DocumentId>> {
+        self.renewing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn layers(&self) -> std::sync::MutexGuard<'_, Layering> {
@@ -516,7 +529,11 @@ impl Ingest {
         let outcome = match indexed {
             // A pause applies to everything that is queued.
             Ok(report) if !report.paused && !report.stopped => {
-                match self.contextualize(opened, &show).await {
+                let again = async {
+                    self.contextualize(opened, &show).await?;
+                    self.renew(opened, &show).await
+                };
+                match again.await {
                     Ok(()) => {
                         self.derive_wanted(opened, &show).await;
                         Ok(report)
@@ -594,6 +611,33 @@ impl Ingest {
         outcome.map(|_| ())
     }
 
+    /// Extracts documents again. If this stops early, the rest waits for the next run.
+    async fn renew(&self, opened: &OpenWorkspace, show: ProgressSink<'_>) -> Result<(), IndexError> {
+        let engine = &opened.indexing;
+        let wanted: Vec<DocumentId> = std::mem::take(&mut *self.renewing()).into_iter().collect();
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        let renew = async {
+            // Planned here, where nothing else of this worker is under way.
+            let plan = index::plan_renewal(engine, &wanted, None, opened.gone.as_ref()).await?;
+            let (chunks, documents, unchanged) = (plan.chunks, plan.renewed.len(), plan.unchanged.len());
+            self.lock().say(format!(
+                "re-extraction: {chunks} chunks of {documents} documents; {unchanged} documents are by this model already, {} \
+                 are not in the graph or being worked on",
+                plan.busy.len() + plan.not_ready.len()
+            ));
+            index::renew(engine, &plan.renewed, show).await
+        };
+        let outcome = renew.await;
+        if outcome.as_ref().map_or(true, |report| report.paused || report.stopped) {
+            self.renewing().extend(wanted);
+        }
+        let report = outcome?;
+        self.lock().say(format!("re-extraction finished: {} documents", report.finished));
+        Ok(())
+    }
+
     /// Derives the layers that clients want. What a pause interrupts waits for the next run.
     async fn derive_wanted(&self, opened: &OpenWorkspace, show: ProgressSink<'_>) {
         loop {
@@ -660,7 +704,8 @@ impl Ingest {
         if snapshot.queue().await?.is_paused() {
             return Ok(Waiting::Later);
         }
-        let is_asked_for = !self.again().is_empty() || !self.layers().wanted.is_empty();
+        let is_asked_for =
+            !self.again().is_empty() || !self.renewing().is_empty() || !self.layers().wanted.is_empty();
         let leaves_queue = self.limits.turns.leaves_queues();
         if is_asked_for || !leaves_queue && !snapshot.claimable_jobs(engine.clock.now(), 1).await?.is_empty()
         {

@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use graphloom_core::{
     Chunk, ChunkExtraction, ChunkId, Claim, ContentHash, Decisions, DocumentId, EntityKey, ExtractionKey,
-    Fact, Finding, GraphKey, ItemKey, ItemKind, JobState, RelationKey, Revision, Snapshot, Span, StoreError,
-    Visibility, indexed_text, table,
+    Fact, Finding, GraphKey, ItemKey, ItemKind, JobState, OriginalStamp, RelationKey, Revision, Snapshot,
+    Span, StoreError, Visibility, indexed_text, table,
 };
 
 /// Rows read from the store at a time.
@@ -96,8 +96,25 @@ async fn check_documents(
             }
             documents.insert(document.id.clone(), document.visibility);
         }
+        check_originals(snapshot, &ids, findings).await?;
     }
     Ok(documents)
+}
+
+/// One at a time: files are large.
+async fn check_originals(
+    snapshot: &dyn Snapshot,
+    documents: &[DocumentId],
+    findings: &mut Findings,
+) -> Result<(), StoreError> {
+    for (id, stamp) in documents.iter().zip(snapshot.original_stamps(documents).await?) {
+        let Some(stamp) = stamp else { continue };
+        let bytes = snapshot.originals(std::slice::from_ref(id)).await?.pop().flatten();
+        if bytes.is_none_or(|bytes| OriginalStamp::of(&bytes) != stamp) {
+            findings.add("original", id, "its bytes do not hash to its stamp");
+        }
+    }
+    Ok(())
 }
 
 /// What the other checks need of a chunk.

@@ -39,6 +39,7 @@ export const CheckIcon = icon(<path d="m3 8.5 3.2 3.2L13 4.8" />);
 export const CloseIcon = icon(<path d="m3.8 3.8 8.4 8.4M12.2 3.8l-8.4 8.4" />);
 export const FilterIcon = icon(<path d="M2 4h12M4.2 8h7.6M6.4 12h3.2" />);
 export const PlusIcon = icon(<path d="M8 3v10M3 8h10" />);
+export const MinusIcon = icon(<path d="M3 8h10" />);
 export const UploadIcon = icon(
   <path d="M8 10.5v-8M4.8 5.4 8 2.2l3.2 3.2M2.5 10.5v2a1 1 0 0 0 1 1h9a1 1 0 0 0 1-1v-2" />,
 );
@@ -73,6 +74,7 @@ export const CommunitiesIcon = icon(
     <circle cx="8" cy="10.4" r="3.4" />
   </>,
 );
+export const TreeIcon = icon(<path d="M6 2.2h4v3H6zM2 10.8h4v3H2zM10 10.8h4v3h-4zM8 5.2V8M4 10.8V8h8v2.8" />);
 export const PreferencesIcon = icon(
   <>
     <path d="M2.5 5h4M11.5 5h2M2.5 11h2M9.5 11h4" />

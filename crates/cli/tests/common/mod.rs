@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test file uses its own part")]
 
 pub(crate) mod model;
+pub(crate) mod pdf;
 pub(crate) mod serving;
 
 use std::fs;

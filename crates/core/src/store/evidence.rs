@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::StoreError;
 use crate::{
     Chunk, ChunkContext, ChunkContextKey, ChunkExtraction, ChunkId, ContentHash, Document, DocumentFilter,
-    DocumentId, Extraction, ExtractionKey, RejectReason, Renewal,
+    DocumentId, Extraction, ExtractionKey, OriginalStamp, RejectReason, Renewal,
 };
 
 /// Documents, their chunks, and what models and rules said of those.
@@ -29,6 +29,12 @@ pub trait Evidence: Send + Sync {
 
     /// Whole texts.
     async fn texts(&self, ids: &[DocumentId]) -> Result<Vec<Option<String>>, StoreError>;
+
+    /// The bytes of originals; `None` if a document has none.
+    async fn originals(&self, ids: &[DocumentId]) -> Result<Vec<Option<Vec<u8>>>, StoreError>;
+
+    /// The stamps of originals. Cheaper than [`Snapshot::originals`].
+    async fn original_stamps(&self, ids: &[DocumentId]) -> Result<Vec<Option<OriginalStamp>>, StoreError>;
 
     /// Chunks with text.
     async fn chunks(&self, ids: &[ChunkId]) -> Result<Vec<Option<Chunk>>, StoreError>;

@@ -1,11 +1,13 @@
 //! Accepts sources: reads, parses and chunks them, and stores documents and jobs in one commit.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use graphloom_core::{
     Batch, Chunk, ChunkExtraction, ChunkId, ContentHash, Document, DocumentId, DocumentStatus, Extraction,
-    Job, JobState, NewDocument, Require, Snapshot, StoreError, TrackId, Visibility,
+    Format, Job, JobState, NewDocument, OriginalStamp, Require, SetOriginal, Snapshot, StoreError, TrackId,
+    Visibility,
 };
 
 use serde::{Deserialize, Serialize};
@@ -16,7 +18,7 @@ use super::{Acceptance, IndexError, Source, states_of};
 use crate::Engine;
 use crate::chunk::chunk;
 use crate::commit::{Retries, commit_in_turn};
-use crate::readers::{ParseError, ParseLimits, ParsedDocument, parse};
+use crate::readers::{ParseError, ParseLimits, ParsedDocument, format_of, parse};
 
 /// A source as it was read, ready to be accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +29,13 @@ pub struct SourceText {
     pub meta: BTreeMap<String, String>,
     /// Its text, or why it has none.
     pub outcome: Result<ParsedDocument, Refusal>,
+    /// The bytes of the file, if it is kept; see [`keeps_original`].
+    pub original: Option<Arc<Vec<u8>>>,
+}
+
+/// Whether a source is kept as it is, beside its text: it has pages that a browser can show, and at most `max_bytes`.
+pub fn keeps_original(format: Format, bytes: usize, max_bytes: usize) -> bool {
+    format.has_pages() && bytes <= max_bytes
 }
 
 /// Why a source was not read.
@@ -47,8 +56,11 @@ impl From<ParseError> for Refusal {
 /// Reads a source. This is work for the processor alone; callers that read what strangers sent do it where it can be
 /// stopped, and pass what came of it to [`accept_read`].
 pub fn read(source: Source, limits: &ParseLimits) -> SourceText {
+    let format = source.format.unwrap_or_else(|| format_of(&source.name, &source.bytes));
+    let is_kept = keeps_original(format, source.bytes.len(), limits.max_original_bytes);
+    let original = is_kept.then(|| Arc::new(source.bytes.clone()));
     let outcome = parse(&source.name, source.bytes, source.format, limits).map_err(Refusal::from);
-    SourceText { name: source.name, meta: source.meta, outcome }
+    SourceText { name: source.name, meta: source.meta, outcome, original }
 }
 
 /// Makes `sources` durable and says what became of each, in order. When this returns, every accepted document and its
@@ -154,11 +166,13 @@ pub(super) struct Arrival {
     pub(super) extractions: Vec<Extraction>,
     /// What people should know of how it was read.
     pub(super) remarks: Vec<String>,
+    /// The bytes of the file, if it is kept.
+    pub(super) original: Option<Arc<Vec<u8>>>,
 }
 
 impl Arrival {
     fn of(engine: &Engine, reading: SourceText) -> Result<Self, Refusal> {
-        let SourceText { name, meta, outcome } = reading;
+        let SourceText { name, meta, outcome, original } = reading;
         let parsed = outcome?;
         let content_hash = ContentHash::of(parsed.text.as_bytes());
         let id = DocumentId::new(&name, &content_hash);
@@ -194,7 +208,7 @@ impl Arrival {
             visibility: Visibility::Live,
             added_at: engine.clock.now(),
         };
-        Ok(Self { document, text: parsed.text, chunks, extractions: Vec::new(), remarks })
+        Ok(Self { document, text: parsed.text, chunks, extractions: Vec::new(), remarks, original })
     }
 }
 
@@ -293,12 +307,37 @@ async fn unchanged(
         let document = Document { meta, parts: parts.clone(), remarks: remarks.clone(), ..known.clone() };
         batch.put_documents.push(NewDocument { document, text: arrival.text.clone() });
     }
+    if !new {
+        keep_original(snapshot, &known, arrival, batch).await?;
+    }
     let states = states_of(snapshot, std::slice::from_ref(&known.id)).await?;
     let status = match states.into_iter().next().flatten() {
         Some(state) => state.status,
         None => DocumentStatus::Waiting,
     };
     Ok(Acceptance::Unchanged { document: known.id, status })
+}
+
+/// Keeps the file of a version that is known: the one that its places of pages are of.
+async fn keep_original(
+    snapshot: &dyn Snapshot,
+    known: &Document,
+    arrival: &Arrival,
+    batch: &mut Batch,
+) -> Result<(), StoreError> {
+    if !known.format.has_pages() {
+        return Ok(());
+    }
+    let stored = snapshot.original_stamps(std::slice::from_ref(&known.id)).await?.pop().flatten();
+    let differs = match &arrival.original {
+        Some(bytes) => stored != Some(OriginalStamp::of(bytes)),
+        None => stored.is_some() && known.parts != arrival.document.parts,
+    };
+    if differs {
+        let bytes = arrival.original.clone();
+        batch.set_originals.push(SetOriginal { document: known.id.clone(), bytes });
+    }
+    Ok(())
 }
 
 /// This version is new. It goes live at once where the source is new, and is staged beside the live version else; an
@@ -341,6 +380,10 @@ fn new_version(
         remarks: arrival.remarks.clone(),
         replaces,
     };
+    if let Some(bytes) = &arrival.original {
+        let original = SetOriginal { document: document.id.clone(), bytes: Some(Arc::clone(bytes)) };
+        batch.set_originals.push(original);
+    }
     batch.put_documents.push(NewDocument { document, text: arrival.text.clone() });
     acceptance
 }
@@ -352,6 +395,7 @@ fn drop_version(batch: &mut Batch, id: &DocumentId) {
     if batch.put_documents.len() == put {
         batch.remove_documents.push(id.clone());
     } else {
+        batch.set_originals.retain(|set| set.document != *id);
         batch.put_jobs.retain(|job| job.document != *id);
         batch.put_chunks.retain(|chunk| chunk.document != *id);
         let chunks = &batch.put_chunks;

@@ -143,7 +143,8 @@ impl ImportedDocument {
             visibility: Visibility::Live,
             added_at: engine.clock.now(),
         };
-        Ok(Arrival { document, text, chunks, extractions: extractions.into_values().collect(), remarks })
+        let extractions = extractions.into_values().collect();
+        Ok(Arrival { document, text, chunks, extractions, remarks, original: None })
     }
 }
 

@@ -26,7 +26,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use graphloom_core::{DocumentId, DocumentStatus, Format, ModelError, StoreError};
 
-pub use accept::{Refusal, SourceText, accept, accept_read, read};
+pub use accept::{Refusal, SourceText, accept, accept_read, keeps_original, read};
 pub use cancel::{Cancellation, cancel, pause, queued, resume};
 pub use contexts::{ContextPlan, MissingContexts, contextualize, plan_contexts, without_context};
 pub use estimate::{Estimate, Estimator, ExpectedCalls, Range, Step};

@@ -322,7 +322,7 @@ fn arrival(engine: &Engine, name: &str, graph: ReadyGraph, meta: BTreeMap<String
         visibility: Visibility::Live,
         added_at: engine.clock.now(),
     };
-    Arrival { document, text, chunks, extractions, remarks: Vec::new() }
+    Arrival { document, text, chunks, extractions, remarks: Vec::new(), original: None }
 }
 
 #[derive(Default)]

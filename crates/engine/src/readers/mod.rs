@@ -77,6 +77,8 @@ pub struct ParseLimits {
     pub max_parts: usize,
     /// Deepest nesting of elements. HTML that is nested deeper is read as if it were not.
     pub max_depth: usize,
+    /// Most bytes of a source that is kept as it is, beside its text; 0 keeps none.
+    pub max_original_bytes: usize,
 }
 
 impl Default for ParseLimits {
@@ -86,6 +88,7 @@ impl Default for ParseLimits {
             max_unpacked_bytes: 256 * 1024 * 1024,
             max_parts: 10_000,
             max_depth: 256,
+            max_original_bytes: 50 * 1024 * 1024,
         }
     }
 }

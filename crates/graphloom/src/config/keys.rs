@@ -159,6 +159,11 @@ pub const KEYS: &[Key] = &[
         "maximum size of a workspace's file in MiB; beyond it new documents are rejected, queued ones still indexed",
     ),
     key(
+        "max_original_mb",
+        Some("50"),
+        "maximum size in MiB of PDF files that are kept to show their pages; 0 keeps none",
+    ),
+    key(
         "requests_per_minute",
         None,
         "maximum requests per minute to each model service, such as 500,anthropic=50",

@@ -90,6 +90,8 @@ pub struct Config {
     pub max_documents: Option<u64>,
     /// Size of a workspace's file in MiB beyond which new documents are rejected.
     pub max_workspace_mb: Option<u64>,
+    /// Size in MiB up to which PDF files are kept to show their pages.
+    pub max_original_mb: u32,
     /// Maximum requests per minute.
     pub requests_per_minute: PerMinute,
     /// Maximum tokens per minute.
@@ -357,6 +359,7 @@ fn check(settings: &Settings, surroundings: &Surroundings) -> Result<Config> {
         memory_mb: number(settings, "memory_mb", LEAST_MEMORY_MB)?.unwrap_or(LEAST_MEMORY_MB),
         max_documents: number(settings, "max_documents", 1)?,
         max_workspace_mb: number(settings, "max_workspace_mb", 1)?,
+        max_original_mb: number(settings, "max_original_mb", 0)?.unwrap_or(0),
         requests_per_minute: per_minute(settings, "requests_per_minute")?,
         tokens_per_minute: per_minute(settings, "tokens_per_minute")?,
         max_pause: Duration::from_secs(number(settings, "max_pause_s", 0)?.unwrap_or(0)),

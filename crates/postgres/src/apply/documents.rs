@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use graphloom_core::{Batch, DocumentId, NewDocument, Visibility};
+use graphloom_core::{Batch, DocumentId, NewDocument, OriginalStamp, SetOriginal, Visibility};
 use graphloom_rules::batch::invalid;
 
 use super::{SearchChanges, chunks, conversations, layers, require_all, unknown};
@@ -18,6 +18,7 @@ pub(super) async fn apply(
     remove(session, &batch.remove_documents, touched).await?;
     conversations::remove_answers(session, &batch.remove_documents).await?;
     put(session, &batch.put_documents, touched).await?;
+    set_originals(session, &batch.set_originals).await?;
     activate(session, &batch.activate_documents, touched).await?;
     put_jobs(session, batch).await?;
     put_tracks(session, batch).await
@@ -51,7 +52,7 @@ async fn remove(
     let vectors = "DELETE FROM vectors WHERE workspace_id = $1 AND kind = 0 AND id = ANY($2)";
     session.run(vectors, &[&removed]).await?;
     session.run("DELETE FROM documents WHERE workspace_id = $1 AND id = ANY($2)", &[&documents]).await?;
-    for table in ["texts", "jobs", "tracks"] {
+    for table in ["texts", "originals", "jobs", "tracks"] {
         let sql = format!("DELETE FROM {table} WHERE workspace_id = $1 AND document = ANY($2)");
         session.run(&sql, &[&documents]).await?;
     }
@@ -90,6 +91,26 @@ async fn put(session: &Session, new: &[NewDocument], touched: &mut SearchChanges
         ON CONFLICT (workspace_id, document) DO UPDATE SET text = EXCLUDED.text";
     session.run(sql, &[&ids, &texts]).await?;
     show_chunks(session, &ids, touched).await
+}
+
+async fn set_originals(session: &Session, originals: &[SetOriginal]) -> Result<(), Fault> {
+    if originals.is_empty() {
+        return Ok(());
+    }
+    require_all(session, "documents", "id", &originals.iter().map(|set| set.document.as_str()).collect())
+        .await?;
+    for SetOriginal { document, bytes } in originals {
+        let Some(bytes) = bytes else {
+            let sql = "DELETE FROM originals WHERE workspace_id = $1 AND document = $2";
+            session.run(sql, &[&document.as_str()]).await?;
+            continue;
+        };
+        let sql = "INSERT INTO originals VALUES ($1, $2, $3, $4) \
+            ON CONFLICT (workspace_id, document) DO UPDATE SET hash = EXCLUDED.hash, bytes = EXCLUDED.bytes";
+        let hash = OriginalStamp::of(bytes).hash;
+        session.run(sql, &[&document.as_str(), &hash.as_str(), &bytes.as_slice()]).await?;
+    }
+    Ok(())
 }
 
 async fn activate(

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 use graphloom_core::{
     Chunk, ChunkContext, ChunkContextKey, ChunkCounts, ChunkExtraction, ChunkId, ContentHash, Document,
-    DocumentFilter, DocumentId, Evidence, Extraction, ExtractionKey, IsoDate, RejectReason, Renewal,
-    StoreError,
+    DocumentFilter, DocumentId, Evidence, Extraction, ExtractionKey, IsoDate, OriginalStamp, RejectReason,
+    Renewal, StoreError,
 };
 use tokio_postgres::Row;
 
@@ -61,6 +61,24 @@ impl Evidence for PostgresSnapshot {
     async fn texts(&self, documents: &[DocumentId]) -> Result<Vec<Option<String>>, StoreError> {
         let sql = "SELECT document, text FROM texts WHERE workspace_id = $1 AND document = ANY($2)";
         self.by_id(sql, ids(documents), |row| rows::utf8(get(row, 1)?)).await
+    }
+
+    async fn originals(&self, documents: &[DocumentId]) -> Result<Vec<Option<Vec<u8>>>, StoreError> {
+        let sql = "SELECT document, bytes FROM originals WHERE workspace_id = $1 AND document = ANY($2)";
+        self.by_id(sql, ids(documents), |row| get::<Vec<u8>>(row, 1)).await
+    }
+
+    async fn original_stamps(
+        &self,
+        documents: &[DocumentId],
+    ) -> Result<Vec<Option<OriginalStamp>>, StoreError> {
+        let sql = "SELECT document, hash, octet_length(bytes)::bigint FROM originals \
+            WHERE workspace_id = $1 AND document = ANY($2)";
+        let stamp = |row: &Row| {
+            let hash = ContentHash::from_stored(get::<String>(row, 1)?);
+            Ok(OriginalStamp { hash, bytes: rows::number(row, 2)? })
+        };
+        self.by_id(sql, ids(documents), stamp).await
     }
 
     async fn chunks(&self, chunks: &[ChunkId]) -> Result<Vec<Option<Chunk>>, StoreError> {

@@ -37,6 +37,7 @@ pub use super::layers::{
     nodes_of_layers_are_found_by_key_member_level_vector_and_words,
     only_current_layers_are_part_of_the_canonical_state,
 };
+pub use super::originals::originals_are_set_replaced_and_go_with_their_documents;
 use super::sample;
 pub use super::searches::{
     all_vectors_can_be_replaced_by_those_of_another_space, an_old_snapshot_searches_its_own_vectors,

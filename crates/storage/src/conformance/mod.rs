@@ -10,6 +10,7 @@ pub mod conversations;
 pub mod filters;
 pub mod graph;
 pub mod layers;
+pub mod originals;
 pub mod random;
 pub mod sample;
 pub mod searches;
@@ -71,6 +72,7 @@ macro_rules! conformance_tests {
             chunk_contexts_are_searched_with_their_chunks_and_go_with_them,
             an_answer_goes_with_any_document_it_rests_on_and_takes_later_ones_along,
             conversations_are_put_renamed_and_removed_with_their_exchanges,
+            originals_are_set_replaced_and_go_with_their_documents,
             runs_list_the_documents_they_queued,
             a_pause_is_kept_and_ends,
             one_batch_replaces_a_document_by_its_next_version,

@@ -8,7 +8,7 @@ use graphloom_core::{
     Batch, CacheEntry, CacheKind, Call, CallOutcome, ChunkContextKey, ChunkExtraction, ContentHash,
     ConversationId, DocumentFilter, FilteredIds, GraphKey, Hit, ItemKind, Job, JobState, LayerName,
     LayerNode, Lease, Member, NewExchange, QueueState, Require, RestsOn, Revision, Role, SearchRequest,
-    Snapshot, Span, Store, StoreError, Timestamp, WorkspaceId, link_graph, table,
+    SetOriginal, Snapshot, Span, Store, StoreError, Timestamp, WorkspaceId, link_graph, table,
 };
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -33,6 +33,7 @@ const TEXT: &str = "Ada met Bob in Zürich, 東京 and Rome.";
 #[derive(Debug, Clone)]
 enum Change {
     Document { document: u8, staged: bool, title: u8 },
+    Original { document: u8, said: Option<u8> },
     Remove { document: u8 },
     Activate { document: u8 },
     Job { document: u8, state: u8, lease: Option<u8>, created_at: u8 },
@@ -172,9 +173,9 @@ fn change() -> impl Strategy<Value = Change> {
     use Change::{
         Activate, Call, Chunk, ChunkContext, Claim, Clear, Conversation, Decision, Document, Embedding,
         EndContext, EndConversation, EndRenewal, Entity, Exchange, Extraction, Fact, Forget, Job, Layer,
-        Mention, Node, NodeVector, Queue, Relation, Remember, Remove, RemoveEntity, RemoveLayer, RemoveNode,
-        RemoveRelation, Renewal, ReplaceEmbedding, RequireExtraction, RequireGraph, RequireJob, RequireLayer,
-        RequireRevision, RequireSource, SetExtraction, Stale, Summaries, Track, Vector,
+        Mention, Node, NodeVector, Original, Queue, Relation, Remember, Remove, RemoveEntity, RemoveLayer,
+        RemoveNode, RemoveRelation, Renewal, ReplaceEmbedding, RequireExtraction, RequireGraph, RequireJob,
+        RequireLayer, RequireRevision, RequireSource, SetExtraction, Stale, Summaries, Track, Vector,
     };
     let document = 0..DOCUMENTS;
     let place = (0..DOCUMENTS, 0..CHUNKS);
@@ -189,6 +190,8 @@ fn change() -> impl Strategy<Value = Change> {
         2 => (document.clone(), any::<bool>(), 0..3u8)
             .prop_map(|(document, staged, title)| Document { document, staged, title }),
         2 => document.clone().prop_map(|document| Remove { document }),
+        2 => (document.clone(), prop::option::of(any::<u8>()))
+            .prop_map(|(document, said)| Original { document, said }),
         1 => document.clone().prop_map(|document| Activate { document }),
         2 => (document.clone(), 0..5u8, lease.clone(), 0..9u8)
             .prop_map(|(document, state, lease, created_at)| Job { document, state, lease, created_at }),
@@ -273,6 +276,11 @@ fn batch(changes: &[Change]) -> Batch {
             }
             Change::Remove { document: number } => {
                 batch.remove_documents.push(document(number, false, 0).document.id)
+            }
+            Change::Original { document: number, said } => {
+                let document = document(number, false, 0).document.id;
+                let bytes = said.map(|said| Arc::new(vec![said; usize::from(said)]));
+                batch.set_originals.push(SetOriginal { document, bytes });
             }
             Change::Activate { document: number } => {
                 batch.activate_documents.push(document(number, false, 0).document.id);
@@ -617,6 +625,8 @@ async fn compare(found: &dyn Snapshot, expected: &dyn Snapshot) {
     same!(found, expected, chunk_counts_of(&documents));
     same!(found, expected, extraction_states_of(&documents));
     same!(found, expected, extractions(&extractions));
+    same!(found, expected, originals(&documents));
+    same!(found, expected, original_stamps(&documents));
     same!(found, expected, chunk_contexts(&chunks));
     same!(found, expected, failed_contexts_of(&documents));
     same!(found, expected, chunk_context_counts());

@@ -1,14 +1,15 @@
 //! Small rows for tests.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use graphloom_core::{
     Action, Batch, Chunk, ChunkContext, ChunkContextKey, ChunkContextOutcome, ChunkExtraction, ChunkId,
     Claim, ClaimRecord, ClaimStatus, ContentHash, Decision, Document, DocumentId, EmbeddingSpec, Entity,
     EntityKey, Extraction, ExtractionKey, Fact, Format, ItemKey, ItemKind, Job, JobState, Layer, LayerName,
     LayerNode, Lease, Member, Mention, NewDocument, Part, PartMark, Period, Records, Reject, RejectReason,
-    Relation, RelationKey, RelationRecord, Renewal, Revision, Span, Summary, SummaryKey, Timestamp, TrackId,
-    VectorEntry, VectorRow, Visibility,
+    Relation, RelationKey, RelationRecord, Renewal, Revision, SetOriginal, Span, Summary, SummaryKey,
+    Timestamp, TrackId, VectorEntry, VectorRow, Visibility,
 };
 use serde_json::json;
 
@@ -36,6 +37,11 @@ pub fn document(source: &str, text: &str) -> NewDocument {
         },
         text: text.to_owned(),
     }
+}
+
+/// An original of these bytes.
+pub fn original(document: &DocumentId, bytes: &[u8]) -> SetOriginal {
+    SetOriginal { document: document.clone(), bytes: Some(Arc::new(bytes.to_vec())) }
 }
 
 /// The same document, staged.

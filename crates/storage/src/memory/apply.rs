@@ -6,7 +6,7 @@ use std::sync::Arc;
 use graphloom_core::{
     Batch, CacheEntry, CacheKind, Chunk, ChunkExtraction, ChunkId, DocumentId, ExtractionKey, GraphKey,
     ItemKind, LayerNode, MAX_CACHE_BYTES, MAX_CACHE_ENTRIES, Member, NewDocument, Require, Revision,
-    StoreError, Visibility,
+    SetOriginal, StoreError, Visibility,
 };
 
 use super::{CacheRow, State, StoredVector, conversations};
@@ -48,6 +48,7 @@ pub(super) fn apply(state: &mut State, batch: Batch) -> Result<(), StoreError> {
         conversations::remove_answers(state, &batch.remove_documents);
     }
     batch.put_documents.into_iter().try_for_each(|new| put_document(state, new))?;
+    batch.set_originals.into_iter().try_for_each(|set| set_original(state, set))?;
     for id in batch.activate_documents {
         let document =
             Arc::make_mut(&mut state.documents).get_mut(&id).ok_or_else(|| unknown_document(&id))?;
@@ -317,6 +318,7 @@ fn remove_documents(state: &mut State, documents: &[DocumentId]) {
     for id in documents {
         Arc::make_mut(&mut state.documents).remove(id);
         Arc::make_mut(&mut state.texts).remove(id);
+        Arc::make_mut(&mut state.originals).remove(id);
         Arc::make_mut(&mut state.jobs).remove(id);
     }
     Arc::make_mut(&mut state.tracks).retain(|(_, document), ()| !removed.contains(document));
@@ -346,6 +348,18 @@ fn put_document(state: &mut State, new: NewDocument) -> Result<(), StoreError> {
     }
     Arc::make_mut(&mut state.texts).insert(id.clone(), new.text);
     Arc::make_mut(&mut state.documents).insert(id, new.document);
+    Ok(())
+}
+
+fn set_original(state: &mut State, SetOriginal { document, bytes }: SetOriginal) -> Result<(), StoreError> {
+    if !state.documents.contains_key(&document) {
+        return Err(unknown_document(&document));
+    }
+    let originals = Arc::make_mut(&mut state.originals);
+    match bytes {
+        Some(bytes) => originals.insert(document, bytes),
+        None => originals.remove(&document),
+    };
     Ok(())
 }
 

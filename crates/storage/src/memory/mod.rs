@@ -99,6 +99,7 @@ struct State {
     settings: BTreeMap<String, String>,
     documents: Table<DocumentId, Document>,
     texts: Table<DocumentId, String>,
+    originals: Table<DocumentId, Arc<Vec<u8>>>,
     jobs: Table<DocumentId, Job>,
     tracks: Table<(TrackId, DocumentId), ()>,
     queue: QueueState,

@@ -9,9 +9,10 @@ use graphloom_core::{
     CacheKind, CacheSize, Chunk, ChunkContext, ChunkContextKey, ChunkCounts, ChunkExtraction, ChunkId, Claim,
     ContentHash, Conversation, ConversationId, Document, DocumentFilter, DocumentId, EmbeddingSpec, Entity,
     EntityKey, Evidence, Extraction, ExtractionKey, Fact, FilteredIds, Graph, GraphKey, Hit, ItemKey,
-    ItemKind, Job, Layer, LayerName, LayerNode, Ledger, LinkGraph, Member, Mention, NodeKey, Projection,
-    Queue, QueueState, RejectReason, Relation, RelationKey, Renewal, Revision, Search, SearchRequest,
-    Snapshot, StatusKind, StoreCounts, StoreError, Summary, Timestamp, TrackId, Visibility, indexed_text,
+    ItemKind, Job, Layer, LayerName, LayerNode, Ledger, LinkGraph, Member, Mention, NodeKey, OriginalStamp,
+    Projection, Queue, QueueState, RejectReason, Relation, RelationKey, Renewal, Revision, Search,
+    SearchRequest, Snapshot, StatusKind, StoreCounts, StoreError, Summary, Timestamp, TrackId, Visibility,
+    indexed_text,
 };
 use graphloom_rules::search::{ScoredId, Searches, TextQuery, VectorQuery};
 
@@ -114,6 +115,16 @@ impl Evidence for MemorySnapshot {
 
     async fn texts(&self, ids: &[DocumentId]) -> Result<Vec<Option<String>>, StoreError> {
         Ok(lookup(&self.0.texts, ids))
+    }
+
+    async fn originals(&self, ids: &[DocumentId]) -> Result<Vec<Option<Vec<u8>>>, StoreError> {
+        let bytes = |id: &DocumentId| self.0.originals.get(id).map(|bytes| bytes.to_vec());
+        Ok(ids.iter().map(bytes).collect())
+    }
+
+    async fn original_stamps(&self, ids: &[DocumentId]) -> Result<Vec<Option<OriginalStamp>>, StoreError> {
+        let stamp = |id: &DocumentId| self.0.originals.get(id).map(|bytes| OriginalStamp::of(bytes));
+        Ok(ids.iter().map(stamp).collect())
     }
 
     async fn chunks(&self, ids: &[ChunkId]) -> Result<Vec<Option<Chunk>>, StoreError> {

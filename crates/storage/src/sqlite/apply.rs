@@ -22,7 +22,7 @@ use vectors::{put_vectors, remove_all_vectors};
 use super::changes::{self, BatchKeys};
 use super::error::Context;
 use super::vector_tree::TreeLimits;
-use super::{cache, conversations};
+use super::{cache, conversations, originals};
 use super::{revisions, rows};
 use crate::rules::{self, conflict};
 
@@ -53,6 +53,11 @@ pub(super) fn apply(conn: &Connection, trees: TreeLimits, batch: &Batch) -> Resu
         .during("removing answers that rest on a removed document")?;
     for new in &batch.put_documents {
         put_document(conn, new, &mut touched)?;
+    }
+    for set in &batch.set_originals {
+        let (number, _) = document(conn, &set.document)?.ok_or_else(|| unknown_document(&set.document))?;
+        let bytes = set.bytes.as_deref().map(Vec::as_slice);
+        originals::set(conn, number, bytes).during("storing an original")?;
     }
     for id in &batch.activate_documents {
         let (number, live) = document(conn, id)?.ok_or_else(|| unknown_document(id))?;

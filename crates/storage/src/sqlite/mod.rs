@@ -14,6 +14,7 @@ mod layers;
 mod links;
 mod locks;
 mod log;
+mod originals;
 mod place;
 mod question;
 mod quotes;

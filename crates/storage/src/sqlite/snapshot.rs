@@ -9,9 +9,9 @@ use graphloom_core::{
     CacheKind, CacheSize, Chunk, ChunkContext, ChunkContextKey, ChunkCounts, ChunkExtraction, ChunkId, Claim,
     ContentHash, Conversation, ConversationId, Document, DocumentFilter, DocumentId, EmbeddingSpec, Entity,
     EntityKey, Evidence, Extraction, ExtractionKey, Fact, FilteredIds, Graph, GraphKey, Hit, ItemKey, Job,
-    Layer, LayerName, LayerNode, Ledger, LinkGraph, Member, Mention, NodeKey, Projection, Queue, QueueState,
-    RejectReason, Relation, RelationKey, Renewal, Revision, Search, SearchRequest, Snapshot, StatusKind,
-    StoreCounts, StoreError, Summary, Timestamp, TrackId,
+    Layer, LayerName, LayerNode, Ledger, LinkGraph, Member, Mention, NodeKey, OriginalStamp, Projection,
+    Queue, QueueState, RejectReason, Relation, RelationKey, Renewal, Revision, Search, SearchRequest,
+    Snapshot, StatusKind, StoreCounts, StoreError, Summary, Timestamp, TrackId,
 };
 use graphloom_rules::search::{ScoredId, Searches, VectorQuery};
 use rusqlite::Connection;
@@ -19,7 +19,7 @@ use rusqlite::Connection;
 use super::descriptions::Descriptions;
 use super::error::Context;
 use super::text::Slicer;
-use super::{Reader, Shared, cache, changes, conversations, full_text, layers, read, rows, scan};
+use super::{Reader, Shared, cache, changes, conversations, full_text, layers, originals, read, rows, scan};
 use crate::rules;
 
 pub(super) struct SqliteSnapshot {
@@ -107,6 +107,14 @@ impl Evidence for SqliteSnapshot {
 
     async fn texts(&self, ids: &[DocumentId]) -> Result<Vec<Option<String>>, StoreError> {
         self.each("reading texts", ids, read::text)
+    }
+
+    async fn originals(&self, ids: &[DocumentId]) -> Result<Vec<Option<Vec<u8>>>, StoreError> {
+        self.each("reading originals", ids, originals::bytes)
+    }
+
+    async fn original_stamps(&self, ids: &[DocumentId]) -> Result<Vec<Option<OriginalStamp>>, StoreError> {
+        self.each("reading stamps of originals", ids, originals::stamp)
     }
 
     async fn chunks(&self, ids: &[ChunkId]) -> Result<Vec<Option<Chunk>>, StoreError> {

@@ -9,10 +9,11 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use super::sums;
 
 /// Bytes of a segment.
-const SEGMENT_BYTES: usize = 64 << 10;
+pub(super) const SEGMENT_BYTES: usize = 64 << 10;
 /// zstd's level.
 const COMPRESSION: i32 = 3;
-/// What a compressed segment begins with. No text holds these bytes: the second is never behind the first.
+/// What a compressed segment begins with. No text holds these bytes: the second is never behind the first. Other bytes that
+/// begin with them are always compressed.
 const COMPRESSED: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 /// Its columns, and whether it has its checksum.
 const SEGMENT: &str = "document, bytes, row_sum('segments', document, ordinal, bytes) = sum";
@@ -29,9 +30,11 @@ pub(super) fn write(conn: &Connection, document: i64, text: &str) -> rusqlite::R
 }
 
 /// The stored form of a segment.
-fn stored(bytes: &[u8]) -> Cow<'_, [u8]> {
+pub(super) fn stored(bytes: &[u8]) -> Cow<'_, [u8]> {
     match zstd::bulk::compress(bytes, COMPRESSION) {
-        Ok(compressed) if compressed.len() < bytes.len() => Cow::Owned(compressed),
+        Ok(compressed) if compressed.len() < bytes.len() || bytes.starts_with(&COMPRESSED) => {
+            Cow::Owned(compressed)
+        }
         // It is read as well as it is.
         Ok(_) | Err(_) => Cow::Borrowed(bytes),
     }
@@ -48,15 +51,26 @@ fn read(stored: &[u8]) -> rusqlite::Result<Cow<'_, [u8]>> {
 
 /// Reads a whole text.
 pub(super) fn read_all(conn: &Connection, document: i64) -> rusqlite::Result<String> {
+    into_text(read_segments(conn, "segments", document)?)
+}
+
+/// The bytes of all segments that a document has in `table`.
+pub(super) fn read_segments(
+    conn: &Connection,
+    table: &'static str,
+    document: i64,
+) -> rusqlite::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    let mut select =
-        conn.prepare_cached(&format!("SELECT {SEGMENT} FROM segments WHERE document = ?1 ORDER BY ordinal"))?;
+    let mut select = conn.prepare_cached(&format!(
+        "SELECT document, bytes, row_sum('{table}', document, ordinal, bytes) = sum FROM {table}
+         WHERE document = ?1 ORDER BY ordinal"
+    ))?;
     let mut rows = select.query([document])?;
     while let Some(row) = rows.next()? {
-        sums::require(row, 2, "segments")?;
+        sums::require(row, 2, table)?;
         bytes.extend_from_slice(&read(row.get_ref(1)?.as_blob()?)?);
     }
-    into_text(bytes)
+    Ok(bytes)
 }
 
 /// Bytes of segments that are kept.
@@ -153,6 +167,14 @@ mod tests {
         check_segment(b"Ada met Bob.", 12);
         check_segment("(µ/ý) ".repeat(1000).as_bytes(), 100);
         check_segment("Ada met Bob at the harbour. ".repeat(2000).as_bytes(), 500);
+    }
+
+    #[test]
+    fn bytes_that_look_compressed_are_read_as_what_they_are() {
+        let mut bytes = COMPRESSED.to_vec();
+        assert_eq!(read(&stored(&bytes)).expect("read"), bytes.as_slice());
+        bytes.extend(0..=u8::MAX);
+        assert_eq!(read(&stored(&bytes)).expect("read"), bytes.as_slice());
     }
 
     #[test]

@@ -3,13 +3,14 @@ import { Link, useLocation, useSearchParams } from 'wouter';
 import type { Schemas } from '../../api/client';
 import { useRights } from '../../app/use-server';
 import { Button, buttonClass } from '../../design/button';
-import { BackIcon, TrashIcon, WarningIcon } from '../../design/icons';
+import { BackIcon, RetryIcon, TrashIcon, WarningIcon } from '../../design/icons';
 import { Scroll } from '../../design/scroll';
 import { Note, ProblemState, Skeleton } from '../../design/state';
 import { useLanguage, useTexts } from '../../i18n/text';
-import { SourceText } from '../source/source-text';
+import { DocumentView } from '../source/document-view';
 import { useDocument, useDocumentText } from '../source/use-source';
 import styles from './documents.module.css';
+import { ReExtractDialog } from './re-extract-dialog';
 import { RemoveDialog } from './remove-dialog';
 import { sizeOf } from './table';
 import texts from './texts';
@@ -29,6 +30,7 @@ export function DocumentPage({ id }: { id: string }) {
           <BackIcon />
         </Link>
         <h1 className={styles.detailTitle}>{document.data?.title ?? ''}</h1>
+        {document.data && <ReExtract id={id} />}
         {document.data && <Remove id={id} />}
       </div>
       {document.data && <Facts document={document.data} />}
@@ -40,7 +42,7 @@ export function DocumentPage({ id }: { id: string }) {
               onRetry={() => void Promise.all([document.refetch(), text.refetch()])}
             />
           ) : document.data && text.data ? (
-            <SourceText document={document.data} bytes={text.data} span={spanOf(search.get('span'))} />
+            <DocumentView document={document.data} bytes={text.data} span={spanOf(search.get('span'))} />
           ) : (
             <Skeleton lines={14} />
           )}
@@ -54,6 +56,32 @@ export function DocumentPage({ id }: { id: string }) {
 function spanOf(text: string | null): [number, number] | undefined {
   const [, start, end] = /^(\d+)-(\d+)$/.exec(text ?? '') ?? [];
   return start === undefined || end === undefined ? undefined : [Number(start), Number(end)];
+}
+
+function ReExtract({ id }: { id: string }) {
+  const t = useTexts(texts);
+  const rights = useRights();
+  const { reExtract } = useChanges(t);
+  const [isAsking, setAsking] = useState(false);
+  if (rights?.canWrite === false) return null;
+  return (
+    <>
+      <Button look="quiet" onClick={() => setAsking(true)}>
+        <RetryIcon />
+        {t('reExtract')}
+      </Button>
+      {isAsking && (
+        <ReExtractDialog
+          ids={[id]}
+          onClose={() => setAsking(false)}
+          onReExtract={() => {
+            setAsking(false);
+            reExtract.mutate([id]);
+          }}
+        />
+      )}
+    </>
+  );
 }
 
 function Remove({ id }: { id: string }) {
@@ -103,6 +131,15 @@ function Facts({ document }: { document: Schemas['DocumentDetail'] }) {
       {document.status === 'failed' && document.error_msg != null && (
         <Note tone="bad" icon={<WarningIcon />}>
           {document.error_msg}
+        </Note>
+      )}
+      {document.re_extraction && (
+        <Note>
+          {t('reExtraction', {
+            model: document.re_extraction.model,
+            done: document.re_extraction.extracted,
+            total: document.re_extraction.chunks,
+          })}
         </Note>
       )}
       <dl className={styles.facts}>

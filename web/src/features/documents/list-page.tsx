@@ -7,6 +7,7 @@ import {
   DocumentsIcon,
   PasteIcon,
   PlusIcon,
+  RetryIcon,
   SampleIcon,
   TrashIcon,
   UploadIcon,
@@ -20,6 +21,7 @@ import { DocumentTable } from './document-table';
 import styles from './documents.module.css';
 import { FirstRun } from './first-run';
 import { PasteDialog } from './paste-dialog';
+import { ReExtractDialog } from './re-extract-dialog';
 import { RemoveDialog } from './remove-dialog';
 import { useRested } from '../../design/rested';
 import { addSamples } from './samples';
@@ -61,6 +63,7 @@ function Documents({ counts }: { counts: Counts }) {
   const [tab, setTab] = useState<Tab>('all');
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   const [removing, setRemoving] = useState<string[]>();
+  const [reExtracting, setReExtracting] = useState<string[]>();
   const [typed, setTyped] = useState('');
   const search = useRested(typed.trim());
   const [total, setTotal] = useState(0);
@@ -86,6 +89,12 @@ function Documents({ counts }: { counts: Counts }) {
             <Button look="quiet" onClick={() => setSelected(new Set())}>
               {t('clearSelection')}
             </Button>
+            {canWrite && (
+              <Button onClick={() => setReExtracting([...selected])}>
+                <RetryIcon />
+                {t('reExtract')}
+              </Button>
+            )}
             <Button onClick={() => setRemoving([...selected])}>
               <TrashIcon />
               {t('delete')}
@@ -144,6 +153,17 @@ function Documents({ counts }: { counts: Counts }) {
           onRetry={id => changes.retry.mutate([id])}
           onCancel={id => changes.cancel.mutate(id)}
           onRemove={id => setRemoving([id])}
+        />
+      )}
+      {reExtracting && (
+        <ReExtractDialog
+          ids={reExtracting}
+          onClose={() => setReExtracting(undefined)}
+          onReExtract={() => {
+            changes.reExtract.mutate(reExtracting);
+            setReExtracting(undefined);
+            setSelected(new Set());
+          }}
         />
       )}
       {removing && (

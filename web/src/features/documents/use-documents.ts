@@ -97,6 +97,15 @@ export function useRemovalPreview(ids: string[]) {
   });
 }
 
+/** What extracting these documents again would cost. */
+export function useReExtractEstimate(ids: string[]) {
+  return useQuery({
+    queryKey: ['documents', 're-extraction', ids],
+    queryFn: ({ signal }) => post('/documents/re_extract/estimate', { body: { doc_ids: ids }, signal }),
+    staleTime: 10_000,
+  });
+}
+
 /** The ids of all documents of a tab whose names contain a text. */
 export function useSelectAll(onSelected: (ids: string[], total: number) => void) {
   return useMutation({
@@ -141,7 +150,9 @@ export function useStages(): Stages {
 }
 
 /** Changes of documents; each tells what it did. */
-export function useChanges(t: (key: 'deleted' | 'retried', values: { count: number }) => string) {
+export function useChanges(
+  t: (key: 'deleted' | 'retried' | 'reExtracting', values: { count: number }) => string,
+) {
   const queries = useQueryClient();
   const onSettled = () => queries.invalidateQueries({ queryKey: ['documents'] });
   const remove = useMutation({
@@ -172,5 +183,16 @@ export function useChanges(t: (key: 'deleted' | 'retried', values: { count: numb
     onError: tellProblem,
     onSettled,
   });
-  return { remove, retry, cancel, retryAll };
+  const reExtract = useMutation({
+    mutationFn: (ids: string[]) => post('/documents/re_extract', { body: { doc_ids: ids } }),
+    onSuccess: (_, ids) => tell(t('reExtracting', { count: ids.length })),
+    onError: tellProblem,
+    onSettled: async (_, __, ids) => {
+      await Promise.all([
+        onSettled(),
+        ...ids.map(id => queries.invalidateQueries({ queryKey: ['document', id] })),
+      ]);
+    },
+  });
+  return { remove, retry, cancel, retryAll, reExtract };
 }

@@ -4,6 +4,7 @@ import { Button, buttonClass } from '../../design/button';
 import { BackIcon, ChevronIcon, QuestionIcon } from '../../design/icons';
 import { Menu, MenuChoice } from '../../design/menu';
 import { Note, ProblemState, Skeleton, State } from '../../design/state';
+import { Switch } from '../../design/switch';
 import { useTexts } from '../../i18n/text';
 import { type Passage, SourcePane } from '../source/source-pane';
 import { BUDGETS, EXPANSION, type Shown, hrefOf } from './address';
@@ -234,20 +235,15 @@ function Bar({
           options={BUDGETS.map(count => ({ value: String(count), text: t('mostChoice', { count }) }))}
         />
       </Menu>
-      <div className={styles.switch} role="group" aria-label={t('view')}>
-        {[false, true].map(table => (
-          <button
-            key={String(table)}
-            type="button"
-            className={styles.switchItem}
-            aria-pressed={isTable === table}
-            disabled={!table && !canDraw}
-            onClick={() => go({ isTable: table }, { replace: true })}
-          >
-            {t(table ? 'asTable' : 'asGraph')}
-          </button>
-        ))}
-      </div>
+      <Switch
+        label={t('view')}
+        items={[false, true].map(table => ({
+          name: t(table ? 'asTable' : 'asGraph'),
+          isOn: isTable === table,
+          isDisabled: !table && !canDraw,
+          onChoose: () => go({ isTable: table }, { replace: true }),
+        }))}
+      />
       <button type="button" className={buttonClass('quiet')} onClick={() => go({ edits: true })}>
         {t('edits')}
       </button>

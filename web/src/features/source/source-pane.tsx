@@ -7,7 +7,7 @@ import { Scroll } from '../../design/scroll';
 import { ProblemState, Skeleton, State } from '../../design/state';
 import { tell } from '../../design/toast';
 import { type Translate, useTexts } from '../../i18n/text';
-import { SourceText } from './source-text';
+import { DocumentView } from './document-view';
 import styles from './source.module.css';
 import texts from './texts';
 import { useDocument, useDocumentText } from './use-source';
@@ -107,5 +107,5 @@ function PassageText({ passage }: { passage: Pick<Schemas['CitationItem'], 'docu
       <ProblemState error={error} onRetry={() => void Promise.all([document.refetch(), text.refetch()])} />
     );
   if (!document.data || !text.data) return <Skeleton lines={12} />;
-  return <SourceText document={document.data} bytes={text.data} span={passage.span} />;
+  return <DocumentView document={document.data} bytes={text.data} span={passage.span} />;
 }

@@ -9,6 +9,18 @@ export function useDocument(id: string) {
   });
 }
 
+/** The file that a document was read from. */
+export function useOriginal(id: string) {
+  return useQuery({
+    queryKey: ['document', id, 'original'],
+    queryFn: ({ signal }) =>
+      getBytes('/documents/{document_id}/original', { path: { document_id: id }, signal }),
+    staleTime: Infinity,
+    // Files are large: what is not shown is not kept for long.
+    gcTime: 60_000,
+  });
+}
+
 /** The bytes of a document's text, which citations count in. */
 export function useDocumentText(id: string) {
   return useQuery({

@@ -13,6 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::adding::{InsertTexts, receive_file, sources_of};
+use super::queue::ReExtractDocuments;
 use crate::apart::apart_in_background;
 use crate::app::App;
 use crate::input::{Existing, Json, Params};
@@ -33,6 +34,14 @@ pub(super) const ROUTES: &[Route] = &[
         .max_body(MAX_TEXTS_BODY)
         .takes(Takes::Json(schema::<InsertTexts>))
         .gives(Gives::Json(schema::<EstimateAnswer>)),
+    Route::post(
+        "/documents/re_extract/estimate",
+        "Estimates the cost of extracting documents again with the workspace's model",
+        || post(of_re_extraction),
+    )
+    .writes()
+    .takes(Takes::Json(schema::<ReExtractDocuments>))
+    .gives(Gives::Json(schema::<EstimateAnswer>)),
 ];
 
 /// How a file is estimated.
@@ -130,6 +139,19 @@ async fn of_texts(
     estimate(space, readings, false).await
 }
 
+async fn of_re_extraction(
+    Existing(space): Existing,
+    Json(request): Json<ReExtractDocuments>,
+) -> Result<axum::Json<EstimateAnswer>, Problem> {
+    let ids = request.ids()?;
+    apart_in_background(async move || {
+        let mut estimator = Estimator::new(&space.indexing, space.embeds_by_service);
+        estimator.renew(&ids).await?;
+        Ok(axum::Json(EstimateAnswer::of(estimator.finish().priced(&space.prices), Vec::new())))
+    })
+    .await
+}
+
 async fn estimate(
     space: Arc<Space>,
     readings: Vec<SourceText>,
@@ -148,24 +170,19 @@ async fn estimate(
                 Acceptance::Accepted { .. } | Acceptance::Unchanged { .. } => None,
             });
         let refused = refused.collect();
-        let priced = estimator.finish().priced(&space.prices);
-        let PricedEstimate { documents, unchanged, waiting, chunks, reused, steps, total, unpriced, .. } =
-            priced;
-        let total = TotalItem::of(total.calls, total.input_tokens, total.output_tokens, total.price);
-        let steps = steps.into_iter().map(StepItem::from).collect();
-        Ok(axum::Json(EstimateAnswer {
-            documents,
-            unchanged,
-            refused,
-            waiting,
-            chunks,
-            reused,
-            steps,
-            total,
-            unpriced,
-        }))
+        Ok(axum::Json(EstimateAnswer::of(estimator.finish().priced(&space.prices), refused)))
     })
     .await
+}
+
+impl EstimateAnswer {
+    fn of(estimate: PricedEstimate, refused: Vec<RefusedItem>) -> Self {
+        let PricedEstimate { documents, unchanged, waiting, chunks, reused, steps, total, unpriced, .. } =
+            estimate;
+        let total = TotalItem::of(total.calls, total.input_tokens, total.output_tokens, total.price);
+        let steps = steps.into_iter().map(StepItem::from).collect();
+        Self { documents, unchanged, refused, waiting, chunks, reused, steps, total, unpriced }
+    }
 }
 
 impl From<PricedStep> for StepItem {

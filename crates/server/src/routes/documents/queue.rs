@@ -37,6 +37,14 @@ pub(super) const ROUTES: &[Route] = &[
     )
     .writes()
     .gives(Gives::Json(schema::<Reprocessing>)),
+    Route::post(
+        "/documents/re_extract",
+        "Extracts documents again with the workspace's model, in the background; they answer as before meanwhile",
+        || post(re_extract),
+    )
+    .writes()
+    .takes(Takes::Json(schema::<ReExtractDocuments>))
+    .gives(Gives::Json(schema::<StatusMessage>)),
     Route::post("/documents/scan", "Queues failed documents again; the server has no folder to scan", || {
         post(scan)
     })
@@ -123,7 +131,7 @@ struct DeleteDocuments {
     /// Their ids.
     #[schemars(length(min = 1, max = MAX_IDS), inner(length(min = 1)))]
     doc_ids: Vec<String>,
-    /// No effect: files are not kept.
+    /// No effect: a file that is kept is always removed with its document.
     #[serde(default)]
     #[allow(dead_code, reason = "LightRAG clients send it")]
     delete_file: bool,
@@ -131,6 +139,24 @@ struct DeleteDocuments {
     #[serde(default)]
     #[allow(dead_code, reason = "LightRAG clients send it")]
     delete_llm_cache: bool,
+}
+
+/// The documents to extract again.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ReExtractDocuments {
+    /// Their ids.
+    #[schemars(length(min = 1, max = MAX_IDS), inner(length(min = 1)))]
+    doc_ids: Vec<String>,
+}
+
+impl ReExtractDocuments {
+    pub(super) fn ids(self) -> Result<Vec<DocumentId>, Problem> {
+        if self.doc_ids.is_empty() || self.doc_ids.len() > MAX_IDS {
+            return Err(Problem::invalid(format!("doc_ids must have 1 to {MAX_IDS} ids")));
+        }
+        Ok(self.doc_ids.into_iter().map(DocumentId::from_stored).collect())
+    }
 }
 
 /// The documents whose removal is asked about.
@@ -256,6 +282,25 @@ async fn retry(space: Arc<Space>, track: Option<TrackId>) -> Result<RequeueRepor
         let queued = index::retry(engine, &ids, track.as_ref()).await?;
         space.ingest.retry(ids.into_iter().zip(sources).collect());
         Ok(queued)
+    })
+    .await
+}
+
+async fn re_extract(
+    Existing(space): Existing,
+    Json(request): Json<ReExtractDocuments>,
+) -> Result<axum::Json<StatusMessage>, Problem> {
+    let ids = request.ids()?;
+    apart(async move || {
+        let known = named(space.indexing.store.snapshot().await?.as_ref(), &ids).await?;
+        if known.is_empty() {
+            return Err(Problem::not_found("none of these documents exists"));
+        }
+        // A run with other settings than the workspace's would be refused, where nobody sees it.
+        index::require_settings(&space.indexing).await?;
+        let message = format!("{} documents are compared with the model and extracted again", known.len());
+        space.ingest.re_extract(known.into_iter().map(|(id, _)| id));
+        Ok(axum::Json(StatusMessage { status: "re_extraction_started", message }))
     })
     .await
 }

@@ -1,10 +1,11 @@
 //! Reads one document: details, text, chunks, and spans as citations name them.
 
+use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use graphloom_core::{
-    Chunk, ChunkContext, ChunkContextOutcome, ChunkExtraction, ChunkId, Document, DocumentId, GraphKey,
-    PartMark, Snapshot, Span, StoreError, Visibility,
+    Chunk, ChunkContext, ChunkContextOutcome, ChunkExtraction, ChunkId, Document, DocumentId, Format,
+    GraphKey, Part, PartMark, Snapshot, Span, StoreError, Visibility,
 };
 use graphloom_engine::index::{self, RenewalState};
 use schemars::JsonSchema;
@@ -39,6 +40,14 @@ pub(super) const ROUTES: &[Route] = &[
     )
     .reads()
     .load(Load::Whole),
+    Route::get(
+        "/documents/{document_id}/original",
+        "The file that a document was read from, if it is kept: PDF files that have original_bytes",
+        || get(original),
+    )
+    .reads()
+    .load(Load::Whole)
+    .gives(Gives::Media(&["application/pdf"])),
     Route::get("/documents/{document_id}/chunks", "The chunks of a document, in order", || get(chunks))
         .reads()
         .takes(Takes::Query(schema::<ChunksParams>))
@@ -70,6 +79,8 @@ struct DocumentDetail {
     lines_match_source: bool,
     /// Start of its pages, slides or sheets.
     parts: Vec<PartItem>,
+    /// Length of the file it was read from, if that is kept.
+    original_bytes: Option<u64>,
     /// Whether it is a new version that is not in use yet.
     staged: bool,
     /// Runs that queued it.
@@ -95,6 +106,8 @@ struct PartItem {
     offset: u64,
     /// Such as `p. 3`, `slide 2`, `sheet Budget`.
     name: String,
+    /// Its number, if it is a page.
+    page: Option<u32>,
 }
 
 /// A failed chunk.
@@ -209,6 +222,7 @@ async fn document(
         let keys = snapshot.graph_keys_of(&chunks).await?;
         let entities = keys.iter().filter(|key| matches!(key, GraphKey::Entity(_))).count();
         let tracks = snapshot.tracks_of(&ids).await?.into_iter().flatten();
+        let original = snapshot.original_stamps(&ids).await?.into_iter().flatten().next();
         let document = state.document;
         Ok(axum::Json(DocumentDetail {
             item,
@@ -216,6 +230,7 @@ async fn document(
             encoding: document.encoding,
             lines_match_source: document.lines_match_source,
             parts: document.parts.iter().map(PartItem::from).collect(),
+            original_bytes: original.map(|stamp| stamp.bytes),
             staged: document.visibility == Visibility::Staged,
             title: document.title,
             track_ids: tracks.map(|track| track.to_string()).collect(),
@@ -237,6 +252,44 @@ async fn text(Existing(space): Existing, PathName(id): PathName) -> Result<Respo
         Ok(text.into_response())
     })
     .await
+}
+
+/// Opened by itself, the file runs nothing and loads nothing.
+const ORIGINAL_POLICY: &str = "default-src 'none'; sandbox; frame-ancestors 'none'";
+
+async fn original(Existing(space): Existing, PathName(id): PathName) -> Result<Response, Problem> {
+    apart(async move || {
+        let snapshot = space.indexing.store.snapshot().await?;
+        let ids = [DocumentId::from_stored(id.as_str())];
+        let document = snapshot.documents(&ids).await?.into_iter().flatten().next();
+        let document = document.ok_or_else(|| no_document(&id))?;
+        let bytes = snapshot.originals(&ids).await?.into_iter().flatten().next().ok_or_else(|| {
+            Problem::not_found(format!("the file of document {id} is not kept"))
+                .remedy(Some("add a PDF file of at most max_original_mb again to keep it"))
+        })?;
+        let is_pdf = document.format == Format::Pdf;
+        let kind = if is_pdf { "application/pdf" } else { "application/octet-stream" };
+        let headers = [
+            (header::CONTENT_TYPE, HeaderValue::from_static(kind)),
+            (header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(ORIGINAL_POLICY)),
+            (header::CONTENT_DISPOSITION, attachment_of(&document.source)),
+        ];
+        Ok((headers, bytes).into_response())
+    })
+    .await
+}
+
+/// Has a browser save the file under the last part of its name, in the form of RFC 6266.
+fn attachment_of(source: &str) -> HeaderValue {
+    let name = source.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+    let mut value = "attachment; filename*=UTF-8''".to_owned();
+    for byte in name.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' => value.push(char::from(byte)),
+            _ => value.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    HeaderValue::try_from(value).unwrap_or_else(|_| HeaderValue::from_static("attachment"))
 }
 
 async fn chunks(
@@ -405,6 +458,10 @@ impl ReExtraction {
 
 impl From<&PartMark> for PartItem {
     fn from(PartMark { offset, part }: &PartMark) -> Self {
-        Self { offset: *offset, name: part.to_string() }
+        let page = match part {
+            Part::Page(number) => Some(*number),
+            Part::Slide(_) | Part::Sheet(_) | Part::Message(_) => None,
+        };
+        Self { offset: *offset, name: part.to_string(), page }
     }
 }

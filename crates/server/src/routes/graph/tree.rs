@@ -115,7 +115,7 @@ struct Passage {
     /// One past the last byte.
     end: u64,
     /// First and last line, from 1.
-    lines: (u32, u32),
+    lines: [u32; 2],
     text: String,
 }
 
@@ -130,7 +130,7 @@ struct Sentence {
     /// One past the last byte.
     end: u64,
     /// First and last line, from 1.
-    lines: (u32, u32),
+    lines: [u32; 2],
     quote: String,
 }
 
@@ -148,11 +148,13 @@ impl From<TreeNodeView> for TreeNodeItem {
         let passage = |passage: TreePassage| {
             let TreePassage { chunk, document, source, start, end, lines, text } = passage;
             let (chunk_id, document) = (chunk.to_string(), document.to_string());
+            let lines = lines.into();
             Passage { chunk_id, document, source, start, end, lines, text }
         };
         let sentence = |quote: Quote| {
             let Quote { document, source, start, end, lines, quote } = quote;
-            Sentence { document: document.to_string(), source, start, end, lines, quote }
+            let (document, lines) = (document.to_string(), lines.into());
+            Sentence { document, source, start, end, lines, quote }
         };
         Self {
             entry: entry.into(),

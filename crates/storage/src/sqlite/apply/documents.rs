@@ -35,7 +35,7 @@ pub(super) fn touch_chunks_of(
     Ok(())
 }
 
-/// Removes a document; its segments, job, tracks, chunks, renewals, chunk contexts, mentions, facts and claims go with it by
+/// Removes a document; its segments, original, job, tracks, chunks, renewals, chunk contexts, mentions, facts and claims go with it by
 /// cascade.
 pub(super) fn remove_document(
     conn: &Connection,

@@ -8,13 +8,14 @@ use rusqlite::{Connection, Result, params};
 
 use super::super::apply::count_records;
 use super::super::vector_tree::{self, TreeLimits};
-use super::super::{descriptions, rows, text};
+use super::super::{descriptions, originals, rows, text};
 use super::rebuild::CopyLosses;
 use graphloom_core::{LostEvidence, LostKind, RepairReport};
 
 /// Removes what hangs in the air, and everything whose owner is missing.
 const REMOVE_ORPHANS: &str = "
     DELETE FROM segments WHERE document NOT IN (SELECT id FROM documents);
+    DELETE FROM originals WHERE document NOT IN (SELECT id FROM documents);
     DELETE FROM jobs WHERE document NOT IN (SELECT id FROM documents);
     DELETE FROM tracks WHERE document NOT IN (SELECT id FROM documents);
     DELETE FROM chunks WHERE document NOT IN (SELECT id FROM documents);
@@ -27,6 +28,9 @@ const REMOVE_ORPHANS: &str = "
     DELETE FROM extractions WHERE key NOT IN (SELECT extraction FROM chunks WHERE extraction IS NOT NULL)
         AND key NOT IN (SELECT extraction FROM renewals WHERE extraction IS NOT NULL);
 ";
+
+const REMOVE_SEGMENTS_OF_ORIGINALS: &str =
+    "DELETE FROM original_segments WHERE document NOT IN (SELECT document FROM originals)";
 
 /// What removes the answers of conversations together with their documents.
 const INDEX_EXCHANGES: &str = "
@@ -103,6 +107,7 @@ pub(super) fn requeue(conn: &Connection, missing: &CopyLosses) -> Result<RepairR
     report_lost(missing, &mut mended);
     remove_incomplete_documents(conn, missing, &mut mended)?;
     conn.execute_batch(REMOVE_ORPHANS)?;
+    remove_broken_originals(conn, &mut mended)?;
     conn.execute_batch(INDEX_EXCHANGES)?;
     conn.execute(
         "INSERT INTO jobs (document, state, attempts, created_at)
@@ -160,6 +165,7 @@ fn report_lost(missing: &CopyLosses, mended: &mut RepairReport) {
             "decisions" => "edits of the graph may be missing",
             "calls" => "rows of the ledger may be missing",
             "conversations" | "exchanges" => "conversations may be missing",
+            "originals" | "original_segments" => "originals of documents may be missing",
             _ => continue,
         };
         mended.lost.push(LostEvidence { kind: LostKind::Table, id: table.clone(), what });
@@ -195,6 +201,15 @@ fn remove_incomplete_documents(
         mended.lost.push(LostEvidence { kind: LostKind::Document, id: source, what });
     }
     Ok(())
+}
+
+/// Removes originals of which a part is missing; adding their files again brings them back.
+fn remove_broken_originals(conn: &Connection, mended: &mut RepairReport) -> Result<()> {
+    for id in originals::remove_broken(conn)? {
+        let what = "its original is damaged; its text is not";
+        mended.lost.push(LostEvidence { kind: LostKind::Original, id, what });
+    }
+    conn.execute(REMOVE_SEGMENTS_OF_ORIGINALS, []).map(drop)
 }
 
 /// Whether the chunks that are there are numbered without gaps and reach the end of the text. A document that was not cut yet has none.

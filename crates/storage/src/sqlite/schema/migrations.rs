@@ -35,6 +35,7 @@ pub(super) const MIGRATIONS: &[Migration] = &[
     add_claims,
     grow_trees,
     add_conversations,
+    add_originals,
 ];
 
 /// Version 1.
@@ -458,6 +459,23 @@ fn add_conversations(conn: &Connection) -> rusqlite::Result<()> {
         CREATE INDEX documents_of_exchanges ON exchange_documents (conversation, ordinal);
         -- The last revision that removed documents.
         CREATE TABLE removals (id INTEGER PRIMARY KEY CHECK (id = 1), revision INTEGER NOT NULL);
+        ",
+    )
+}
+
+/// The files that documents were read from, in pieces of 64 KiB.
+fn add_originals(conn: &Connection) -> rusqlite::Result<()> {
+    conn.execute_batch(
+        "
+        CREATE TABLE originals (
+            document INTEGER PRIMARY KEY REFERENCES documents ON DELETE CASCADE,
+            hash TEXT NOT NULL, bytes INTEGER NOT NULL
+        );
+        CREATE TABLE original_segments (
+            document INTEGER NOT NULL REFERENCES originals ON DELETE CASCADE,
+            ordinal INTEGER NOT NULL, bytes BLOB NOT NULL,
+            PRIMARY KEY (document, ordinal)
+        ) WITHOUT ROWID;
         ",
     )
 }

@@ -60,6 +60,7 @@ fn full() -> (SqliteStore, TempDir) {
         document: Some(document.clone()),
         rejects: 1,
     }];
+    batch.set_originals = vec![sample::original(&document, b"%PDF-1.7")];
     batch.remove_documents = vec![DocumentId::from_stored("none")];
     batch.put_conversations = vec![conversation("x", "ada")];
     let rests_on = RestsOn::Documents([document].into());

@@ -1,0 +1,76 @@
+//! PDF files are kept in their workspace to show their pages, and go with their documents.
+
+mod common;
+
+use common::Graphloom;
+use common::pdf::pdf;
+use common::serving::Serving;
+use serde_json::{Value, json};
+
+const PAGES: [&str; 2] = ["Tobias Renn directs Weir Station.", "Maren Oskoldt lives in Weirholm."];
+
+/// The id of the only document, and the length of its file, as the server says it.
+fn only_document(serving: &Serving) -> (String, Value) {
+    let listed = serving.ok("POST", "/documents/paginated", "", &json!({}));
+    let id = listed["documents"][0]["id"].as_str().expect("a document").to_owned();
+    let detail = serving.ok("GET", &format!("/documents/{id}"), "", &json!({}));
+    (id, detail["original_bytes"].clone())
+}
+
+#[cfg(unix)]
+#[test]
+fn the_file_of_a_pdf_document_is_kept_copied_and_removed_with_it() {
+    let graphloom = Graphloom::new();
+    let file = pdf(&PAGES);
+    graphloom.write("docs/report.pdf", &file);
+    graphloom.write("docs/note.md", "Ada met Bob.");
+    graphloom.ok(&["add", "docs/report.pdf"]);
+    graphloom.ok(&["check"]);
+    let dump = graphloom.ok(&["dump"]);
+    assert_eq!(dump.matches("\"kind\":\"original\"").count(), 1, "{dump}");
+    let serving = Serving::start(&graphloom, &[]);
+    let (id, bytes) = only_document(&serving);
+    assert_eq!(bytes, file.len());
+    let (status, body) = serving.send("GET", &format!("/documents/{id}/original"), "", &json!({}));
+    assert_eq!((status, body.as_bytes()), (200, file.as_slice()));
+    serving.stop();
+
+    // What is kept is part of the state that a copy has.
+    graphloom.ok(&["copy", ".graphloom", "elsewhere"]);
+    graphloom.ok(&["--data-dir", "elsewhere", "check"]);
+    assert_eq!(graphloom.ok(&["--data-dir", "elsewhere", "dump", "--hash"]).trim(), graphloom.hash());
+    graphloom.ok(&["add", "docs/note.md"]);
+    graphloom.ok(&["rm", "docs/report.pdf"]);
+    assert!(!graphloom.ok(&["dump"]).contains("\"kind\":\"original\""));
+    let serving = Serving::start(&graphloom, &[]);
+    let (status, said) = serving.send("GET", &format!("/documents/{id}/original"), "", &json!({}));
+    assert_eq!(status, 404, "{said}");
+    let (_, none) = only_document(&serving);
+    assert_eq!(none, Value::Null);
+    serving.stop();
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_is_kept_once_it_may_be_and_is_added_again() {
+    let graphloom = Graphloom::new();
+    graphloom.write("report.pdf", pdf(&PAGES));
+    graphloom.ok(&["--set", "max_original_mb=0", "add", "report.pdf"]);
+    let before = graphloom.hash();
+    let serving = Serving::start(&graphloom, &[]);
+    let (id, bytes) = only_document(&serving);
+    assert_eq!(bytes, Value::Null);
+    let (status, said) = serving.send("GET", &format!("/documents/{id}/original"), "", &json!({}));
+    assert!(status == 404 && said.contains("max_original_mb"), "{status} {said}");
+    serving.stop();
+
+    graphloom.run(&["add", "report.pdf"]).exits(0).says("1 unchanged");
+    let serving = Serving::start(&graphloom, &[]);
+    assert!(only_document(&serving).1.is_u64());
+    serving.stop();
+    let kept = graphloom.hash();
+    assert_ne!(kept, before);
+    // Kept files stay when the setting changes.
+    graphloom.ok(&["--set", "max_original_mb=0", "add", "report.pdf"]);
+    assert_eq!(graphloom.hash(), kept);
+}

@@ -1,5 +1,5 @@
 import { DropdownMenu } from 'radix-ui';
-import type { ReactNode } from 'react';
+import { type ReactElement, type ReactNode, cloneElement, useState } from 'react';
 import styles from './floating.module.css';
 import { CheckIcon } from './icons';
 
@@ -8,14 +8,16 @@ export function Menu({
   button,
   children,
   align = 'end',
+  isOpenAtFirst = false,
 }: {
   button: ReactNode;
   children: ReactNode;
   align?: 'start' | 'end';
+  isOpenAtFirst?: boolean;
 }) {
   return (
     // A modal menu would lock scrolling with a style element, which the content security policy forbids.
-    <DropdownMenu.Root modal={false}>
+    <DropdownMenu.Root modal={false} defaultOpen={isOpenAtFirst}>
       <DropdownMenu.Trigger asChild>{button}</DropdownMenu.Trigger>
       <DropdownMenu.Portal>
         <DropdownMenu.Content
@@ -29,6 +31,29 @@ export function Menu({
       </DropdownMenu.Portal>
     </DropdownMenu.Root>
   );
+}
+
+/** The same for one of many: until it is first opened it is a button only. */
+export function LazyMenu({
+  button,
+  children,
+}: {
+  button: ReactElement<{ onClick?: () => void; 'aria-haspopup'?: 'menu'; 'aria-expanded'?: boolean }>;
+  children: ReactNode;
+}) {
+  const [isUsed, setUsed] = useState(false);
+  if (isUsed) {
+    return (
+      <Menu button={button} isOpenAtFirst>
+        {children}
+      </Menu>
+    );
+  }
+  return cloneElement(button, {
+    onClick: () => setUsed(true),
+    'aria-haspopup': 'menu',
+    'aria-expanded': false,
+  });
 }
 
 /** An entry of a menu. */

@@ -1,4 +1,5 @@
-import { useSyncExternalStore } from 'react';
+import { useCallback, useSyncExternalStore } from 'react';
+import { numbers, plurals } from './formats';
 
 /** A text, or one per plural category of its language. */
 export type Text = string | Partial<Record<Intl.LDMLPluralRule, string>>;
@@ -25,13 +26,11 @@ export function fill(text: Text, language: Language, values: Values = {}): strin
   const chosen =
     typeof text === 'string'
       ? text
-      : ((typeof count === 'number' ? text[new Intl.PluralRules(language).select(count)] : undefined) ??
-        text.other ??
-        '');
+      : ((typeof count === 'number' ? text[plurals(language).select(count)] : undefined) ?? text.other ?? '');
   return chosen.replace(/\{(\w+)\}/g, (whole, name: string) => {
     const value = values[name];
     if (value === undefined) return whole;
-    return typeof value === 'number' ? new Intl.NumberFormat(language).format(value) : value;
+    return typeof value === 'number' ? numbers(language).format(value) : value;
   });
 }
 
@@ -84,5 +83,5 @@ export function useLanguage(): Language {
 /** The texts of one part of the UI in the chosen language. */
 export function useTexts<E extends Record<string, Text>>(texts: Texts<E>): Translate<keyof E> {
   const chosen = useLanguage();
-  return (key, values) => fill(texts[chosen][key], chosen, values);
+  return useCallback((key, values) => fill(texts[chosen][key], chosen, values), [texts, chosen]);
 }

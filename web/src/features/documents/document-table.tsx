@@ -1,11 +1,12 @@
 import { useVirtualizer } from '@tanstack/react-virtual';
-import { useEffect, useRef, useState } from 'react';
+import { memo, useCallback, useEffect, useRef, useState } from 'react';
 import { Link } from 'wouter';
 import type { Schemas } from '../../api/client';
 import { Button } from '../../design/button';
 import { ChevronIcon, DocumentsIcon, MoreIcon, RetryIcon, StopIcon, TrashIcon } from '../../design/icons';
-import { Menu, MenuItem } from '../../design/menu';
+import { LazyMenu, MenuItem } from '../../design/menu';
 import { ProblemState, State } from '../../design/state';
+import { times } from '../../i18n/formats';
 import { useLanguage, useTexts } from '../../i18n/text';
 import styles from './documents.module.css';
 import type { Stage } from './progress';
@@ -39,7 +40,24 @@ export function DocumentTable({ tab, search, selected, onSelect, onTotal, ...act
   useEffect(() => {
     if (total !== undefined) onTotal(total);
   }, [total, onTotal]);
+  const now = useNow();
   const scroll = useRef<HTMLDivElement>(null);
+  // Rows stay as they are while others come into sight, so what they call stays the same too.
+  const latest = useRef({ selected, onSelect, ...actions });
+  useEffect(() => {
+    latest.current = { selected, onSelect, ...actions };
+  });
+  const onAct = useCallback((id: string, act: Act) => {
+    const { selected, onSelect, onRetry, onCancel, onRemove } = latest.current;
+    if (act === 'retry') onRetry(id);
+    else if (act === 'cancel') onCancel(id);
+    else if (act === 'remove') onRemove(id);
+    else {
+      const next = new Set(selected);
+      if (!next.delete(id)) next.add(id);
+      onSelect(next);
+    }
+  }, []);
   // The compiler must not memoize what the virtualizer returns, and does not.
   // eslint-disable-next-line react-hooks/incompatible-library
   const virtual = useVirtualizer({
@@ -60,11 +78,6 @@ export function DocumentTable({ tab, search, selected, onSelect, onTotal, ...act
       </State>
     );
   }
-  const toggle = (id: string) => {
-    const next = new Set(selected);
-    if (!next.delete(id)) next.add(id);
-    onSelect(next);
-  };
   const head = (field: Sorting['field'], text: string) => (
     <SortButton
       text={text}
@@ -114,8 +127,9 @@ export function DocumentTable({ tab, search, selected, onSelect, onTotal, ...act
                     document={document}
                     stage={stages.get(document.id)}
                     isSelected={selected.has(document.id)}
-                    onToggle={toggle}
-                    {...actions}
+                    canWrite={actions.canWrite}
+                    now={now}
+                    onAct={onAct}
                   />
                 ) : (
                   <>
@@ -156,17 +170,21 @@ function SortButton({
   );
 }
 
-interface CellsProps extends Pick<Props, 'canWrite' | 'onRetry' | 'onCancel' | 'onRemove'> {
+/** What can be done with a row. */
+type Act = 'select' | 'retry' | 'cancel' | 'remove';
+
+interface CellsProps {
   document: Schemas['DocumentItem'];
   stage: Stage | undefined;
   isSelected: boolean;
-  onToggle: (id: string) => void;
+  canWrite: boolean;
+  now: number;
+  onAct: (id: string, act: Act) => void;
 }
 
-function Cells({ document, stage, isSelected, onToggle, canWrite, onRetry, onCancel, onRemove }: CellsProps) {
+const Cells = memo(function Cells({ document, stage, isSelected, canWrite, now, onAct }: CellsProps) {
   const t = useTexts(texts);
   const language = useLanguage();
-  const now = useNow();
   const { id, file_path: name, error_msg: reason } = document;
   const condition = conditionOf(document);
   const isOpen = condition === 'working' || condition === 'waiting';
@@ -178,7 +196,7 @@ function Cells({ document, stage, isSelected, onToggle, canWrite, onRetry, onCan
             type="checkbox"
             aria-label={t('select', { name })}
             checked={isSelected}
-            onChange={() => onToggle(id)}
+            onChange={() => onAct(id, 'select')}
           />
         )}
       </span>
@@ -204,13 +222,13 @@ function Cells({ document, stage, isSelected, onToggle, canWrite, onRetry, onCan
       <span
         role="cell"
         className={`${styles.wide ?? ''} ${styles.number ?? ''}`}
-        title={new Date(document.created_at).toLocaleString(language)}
+        title={times(language).format(new Date(document.created_at))}
       >
         {ageOf(document.created_at, now, language)}
       </span>
       <span role="cell">
         {canWrite && (
-          <Menu
+          <LazyMenu
             button={
               <Button look="quiet" label={t('more', { name })}>
                 <MoreIcon />
@@ -218,24 +236,24 @@ function Cells({ document, stage, isSelected, onToggle, canWrite, onRetry, onCan
             }
           >
             {(condition === 'failed' || condition === 'withFaults') && (
-              <MenuItem icon={<RetryIcon />} onSelect={() => onRetry(id)}>
+              <MenuItem icon={<RetryIcon />} onSelect={() => onAct(id, 'retry')}>
                 {t('retry')}
               </MenuItem>
             )}
             {isOpen && (
-              <MenuItem icon={<StopIcon />} onSelect={() => onCancel(id)}>
+              <MenuItem icon={<StopIcon />} onSelect={() => onAct(id, 'cancel')}>
                 {t('cancelJob')}
               </MenuItem>
             )}
-            <MenuItem icon={<TrashIcon />} tone="bad" onSelect={() => onRemove(id)}>
+            <MenuItem icon={<TrashIcon />} tone="bad" onSelect={() => onAct(id, 'remove')}>
               {t('delete')}
             </MenuItem>
-          </Menu>
+          </LazyMenu>
         )}
       </span>
     </>
   );
-}
+});
 
 /** The time, to the minute. */
 function useNow(): number {

@@ -1,4 +1,5 @@
 import type { Schemas } from '../../api/client';
+import { ages, numbers } from '../../i18n/formats';
 
 /** Which documents the table shows. */
 export type Tab = 'all' | 'ready' | 'working' | 'waiting' | 'failed';
@@ -46,7 +47,7 @@ export function conditionOf({
 /** A size in bytes, in the largest unit that keeps it readable. */
 export function sizeOf(bytes: number, language: string): string {
   const [unit, divisor] = bytes >= 1e6 ? (['megabyte', 1e6] as const) : (['kilobyte', 1e3] as const);
-  const format = new Intl.NumberFormat(language, {
+  const format = numbers(language, {
     style: 'unit',
     unit,
     maximumFractionDigits: bytes / divisor < 10 ? 1 : 0,
@@ -65,7 +66,6 @@ const UNITS: [Intl.RelativeTimeFormatUnit, number][] = [
 /** How long ago something happened. */
 export function ageOf(time: string, now: number, language: string): string {
   const seconds = Math.max(0, (now - Date.parse(time)) / 1000);
-  const format = new Intl.RelativeTimeFormat(language, { numeric: 'auto', style: 'short' });
   const [unit, length] = UNITS.find(([, length]) => seconds >= length) ?? ['second', 1];
-  return format.format(unit === 'second' ? 0 : -Math.floor(seconds / length), unit);
+  return ages(language).format(unit === 'second' ? 0 : -Math.floor(seconds / length), unit);
 }

@@ -5,6 +5,7 @@ import { Note, ProblemState, Skeleton, State } from '../../design/state';
 import { useTexts } from '../../i18n/text';
 import { type Passage, SourcePane } from '../source/source-pane';
 import styles from './communities.module.css';
+import { DeriveAction } from './derive-action';
 import { ReportPane } from './report-pane';
 import texts from './texts';
 import { type Community, useCommunities } from './use-communities';
@@ -22,7 +23,11 @@ export function CommunitiesPage({ id }: { id: string | undefined }) {
   const { communities, current, levels } = list.data;
   if (levels.length === 0) {
     return (
-      <State icon={<CommunitiesIcon size={20} />} title={t('noCommunitiesTitle')}>
+      <State
+        icon={<CommunitiesIcon size={20} />}
+        title={t('noCommunitiesTitle')}
+        actions={<DeriveAction layer="communities" />}
+      >
         {t('noCommunitiesBody')}
         <code className={styles.command}>graphloom derive communities</code>
       </State>
@@ -38,7 +43,11 @@ export function CommunitiesPage({ id }: { id: string | undefined }) {
           <h1 className={styles.display}>{t('communities')}</h1>
           <p className={styles.lead}>{t('communitiesLead')}</p>
         </header>
-        {!current && <Note tone="warn">{t('communitiesOld')}</Note>}
+        {!current && (
+          <Note tone="warn">
+            {t('communitiesOld')} <DeriveAction layer="communities" />
+          </Note>
+        )}
         <Levels levels={levels} level={level} id={id} />
         <ul className={styles.rows} aria-busy={list.isPlaceholderData}>
           {communities.map(community => (

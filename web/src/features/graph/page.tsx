@@ -5,13 +5,16 @@ import { Explore } from './explore';
 import { MergePage } from './merge-page';
 import { PathPage } from './path-page';
 import { StartPage } from './start-page';
+import { TreePage } from './tree-page';
 import { useEditing } from './use-graph';
 
-/** The graph: a search to start from, its communities, the surroundings of an entity, and two entities side by side to merge. */
+/** The graph: a search to start from, its communities, the tree of summaries, the surroundings of an entity, and two entities side by side to merge. */
 export default function GraphPage() {
   const shown = shownIn(new URLSearchParams(useSearch()));
   const editing = useEditing();
   const [isCommunities, community] = useRoute('/communities/:id?');
+  const [isTree, node] = useRoute('/tree/:id?');
+  if (isTree) return <TreePage id={node.id} />;
   if (isCommunities) return <CommunitiesPage id={community.id} />;
   if (shown.to !== undefined) return <PathPage shown={shown} from={shown.entity} to={shown.to} />;
   if (shown.entity === undefined) return <StartPage shown={shown} editing={editing} />;

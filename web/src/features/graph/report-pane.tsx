@@ -11,6 +11,7 @@ import styles from './communities.module.css';
 import { Section } from './entity-pane';
 import graph from './graph.module.css';
 import pane from './pane.module.css';
+import { Quotes } from './quotes';
 import texts from './texts';
 import { type Report, useReport } from './use-communities';
 
@@ -129,35 +130,5 @@ function Sections({ report, onSource }: { report: Report; onSource: Props['onSou
         </Section>
       )}
     </>
-  );
-}
-
-function Quotes({
-  quotes,
-  onSource,
-}: {
-  quotes: Report['findings'][number]['references'];
-  onSource: Props['onSource'];
-}) {
-  const t = useTexts(texts);
-  return (
-    <ul className={pane.evidence}>
-      {quotes.map(({ document, source, start, end, lines, quote }) => (
-        <li key={`${document} ${start}`}>
-          <button
-            type="button"
-            className={pane.quote}
-            onClick={() => onSource({ document, file_path: source, span: [start, end], quote })}
-          >
-            <span className={pane.quoteText} dir="auto">
-              {quote}
-            </span>
-            <span className={pane.quoteSource}>
-              {source} · {t('line', { line: lines[0] })}
-            </span>
-          </button>
-        </li>
-      ))}
-    </ul>
   );
 }

@@ -11,6 +11,7 @@ import styles from './graph.module.css';
 import { SearchBox } from './search-box';
 import texts from './texts';
 import { type Editing, usePopular, useTotal } from './use-graph';
+import { useTreeLevels } from './use-tree';
 
 /** Before an entity is chosen: the search, and the entities with the most relations. */
 export function StartPage({ shown, editing }: { shown: Shown; editing: Editing }) {
@@ -60,6 +61,7 @@ export function StartPage({ shown, editing }: { shown: Shown; editing: Editing }
               <Link href="/communities" className={styles.textLink}>
                 {t('communities')}
               </Link>
+              <TreeLink />
               <Link href={hrefOf({ to: '' })} className={styles.textLink}>
                 {t('path')}
               </Link>
@@ -78,6 +80,18 @@ export function StartPage({ shown, editing }: { shown: Shown; editing: Editing }
         </aside>
       )}
     </div>
+  );
+}
+
+/** Leads to the tree of summaries, where there is one. */
+function TreeLink() {
+  const t = useTexts(texts);
+  const levels = useTreeLevels();
+  if ((levels.data?.length ?? 0) === 0) return null;
+  return (
+    <Link href="/tree" className={styles.textLink}>
+      {t('tree')}
+    </Link>
   );
 }
 

@@ -1,12 +1,34 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
 import type { BrowserContextOptions, Page } from 'playwright-core';
 import { beforeAll, expect, test } from 'vitest';
-import { addSamples, seriousFaults, site } from './support';
+import { pdfOf } from './files';
+import { addFile, addSamples, indexed, seriousFaults, site } from './support';
 
 const { open, server } = site();
 const empty = site();
+// Estimates ask no model, so none needs to be there.
+const paid = site(undefined, {
+  GRAPHLOOM_LLM: 'openai:gpt-4o-mini',
+  OPENAI_API_KEY: 'none',
+  OPENAI_BASE_URL: 'http://127.0.0.1:9/v1',
+});
+/** Where pictures of all screens go, if anywhere. */
+const PICTURES = process.env.PICTURES;
 
 beforeAll(async () => {
   await addSamples(server);
+  await addFile(
+    server,
+    'harbour.pdf',
+    pdfOf([
+      ['Survey of the harbour of Kessary'],
+      ['The northern pier of Kessary was built by Anselm Voortrek in', '1887, out of larch and basalt.'],
+    ]),
+  );
+  await indexed(server);
+  server.run('derive', 'communities');
+  server.run('derive', 'tree');
 });
 
 async function answered(page: Page) {
@@ -65,6 +87,85 @@ const SCREENS: [string, (options: BrowserContextOptions) => Promise<Page>][] = [
       }),
   ],
   [
+    'pages of a file',
+    async options =>
+      await loaded(open('/', options), async page => {
+        await page.getByRole('textbox').fill('Who built the northern pier of Kessary?');
+        await page.keyboard.press('Enter');
+        await page.locator('article button[aria-pressed]').first().click();
+        await page.locator('mark').first().waitFor();
+      }),
+  ],
+  [
+    'history',
+    async options =>
+      await loaded(open('/', options), async page => {
+        await answered(page);
+        await page.getByRole('button', { name: names.history }).click();
+        await page.getByRole('region', { name: names.history }).getByRole('link').first().waitFor();
+      }),
+  ],
+  [
+    'compare',
+    async options =>
+      await loaded(open('/compare', options), async page => {
+        await page.getByRole('textbox').fill('Who was the first customer of Braidline?');
+        await page.keyboard.press('Enter');
+        await expect.poll(() => page.locator('article button[aria-pressed]').count()).toBeGreaterThan(1);
+      }),
+  ],
+  [
+    'batch',
+    async options =>
+      await loaded(paid.open('/documents', options), async page => {
+        const files = Array.from({ length: 10 }, (_, number) => ({
+          name: `note-${number}.md`,
+          mimeType: 'text/markdown',
+          buffer: Buffer.from(`Ines Varga designed tower ${number}. `.repeat(40)),
+        }));
+        const [chooser] = await Promise.all([
+          page.waitForEvent('filechooser'),
+          page.locator('main button').first().click(),
+        ]);
+        await chooser.setFiles(files);
+        const dialog = page.getByRole('dialog');
+        await dialog.waitFor();
+        await expect.poll(() => dialog.getByRole('progressbar').count()).toBe(0);
+      }),
+  ],
+  [
+    'entity with claims',
+    async options =>
+      await loaded(open('/graph?entity=Edda+Corrin&view=table', options), page =>
+        page.getByRole('complementary').locator('blockquote, q, li').first().waitFor(),
+      ),
+  ],
+  [
+    'path',
+    async options =>
+      await loaded(open('/graph?entity=Hearthmoth&to=Kellmere+Water+Board', options), page =>
+        page.getByRole('button', { name: /founding-charter/ }).waitFor(),
+      ),
+  ],
+  [
+    'communities',
+    async options =>
+      await loaded(open('/graph/communities', options), page => page.locator('main li a').first().waitFor()),
+  ],
+  [
+    'tree',
+    async options =>
+      await loaded(open('/graph/tree', options), page => page.locator('main li a').first().waitFor()),
+  ],
+  [
+    'node of the tree',
+    async options =>
+      await loaded(open('/graph/tree', options), async page => {
+        await page.locator('main li a').first().click();
+        await page.getByRole('complementary').getByRole('button').nth(1).waitFor();
+      }),
+  ],
+  [
     'unknown page',
     async options =>
       await loaded(open('/nothing', options), page => page.getByRole('heading').first().waitFor()),
@@ -77,7 +178,23 @@ async function loaded(opening: Promise<Page>, ready: (page: Page) => Promise<voi
   return page;
 }
 
+const names = { history: /^(History|السجل)$/ };
+
 for (const [screen, show] of SCREENS) {
+  test.runIf(PICTURES !== undefined)(`${screen} as a picture`, async () => {
+    mkdirSync(PICTURES ?? '', { recursive: true });
+    for (const colorScheme of ['light', 'dark'] as const) {
+      for (const width of [360, 768, 1280]) {
+        const page = await show({ viewport: { width, height: 800 }, colorScheme });
+        // Transitions end.
+        await page.waitForTimeout(300);
+        await page.screenshot({
+          path: join(PICTURES ?? '', `${screen.replaceAll(' ', '-')}-${colorScheme}-${width}.png`),
+        });
+        await page.context().close();
+      }
+    }
+  });
   for (const colorScheme of ['light', 'dark'] as const) {
     test(`${screen} has no serious fault of accessibility in the ${colorScheme} theme`, async () => {
       expect(await seriousFaults(await show({ colorScheme }))).toEqual([]);

@@ -37,7 +37,9 @@ const WORDS_PER_MARK: usize = 25;
 /// The same of a licence of many paragraphs.
 const MIN_KINDS_OF_MANY: usize = 5;
 /// The same of words.
-const WORDS_PER_MARK_OF_MANY: usize = 30;
+const WORDS_PER_MARK_OF_MANY: usize = 40;
+/// Words between two paragraphs with marks of such a licence, at most.
+const MAX_WORDS_BETWEEN: usize = 120;
 /// Signs of a line that parts a text from what publishers put around it: `*** END OF THE EBOOK ***`.
 const RULE: &str = "***";
 
@@ -67,41 +69,50 @@ fn boilerplate(text: &str) -> Vec<Range<usize>> {
         line.starts_with(RULE) && line.ends_with(RULE) && line.to_uppercase().contains(mark)
     };
     let marked: Vec<Marks> = all.iter().map(|range| Marks::of(&text[range.clone()])).collect();
-    let licence = licence(&marked);
+    let licences = licences(&marked);
+    let is_licence = |at: usize| licences.iter().any(|licence| licence.contains(&at));
     let mut ended = false;
     let mut found = Vec::new();
     for (at, range) in all.into_iter().enumerate() {
         let line = text[range.clone()].trim();
         ended |= is_border(line, "END OF");
-        if ended || is_border(line, "START OF") || licence.contains(&at) || marked[at].states_rights() {
+        if ended || is_border(line, "START OF") || is_licence(at) || marked[at].states_rights() {
             found.push(range);
         }
     }
     found
 }
 
-/// The paragraphs of a licence that goes over many of them: from the first that states rights to the last, where all of them
-/// together do, and those around that hold a mark. Empty where there is none.
-fn licence(paragraphs: &[Marks]) -> Range<usize> {
-    let mut stating = (0..paragraphs.len()).filter(|at| paragraphs[*at].states_rights());
-    let Some(first) = stating.next() else { return 0..0 };
-    let last = stating.next_back().unwrap_or(first);
-    let (mut start, mut end) = (first, last + 1);
-    while start > 0 && !paragraphs[start - 1].kinds.is_empty() {
-        start -= 1;
+/// The paragraphs of licences that go over many of them: runs of paragraphs with marks, few words between them, that state rights
+/// together.
+fn licences(paragraphs: &[Marks]) -> Vec<Range<usize>> {
+    let mut runs: Vec<(Range<usize>, Marks)> = Vec::new();
+    let mut between = Marks::default();
+    for (at, marks) in paragraphs.iter().enumerate() {
+        if marks.kinds.is_empty() {
+            between.add(marks);
+            continue;
+        }
+        match runs.last_mut().filter(|_| between.words <= MAX_WORDS_BETWEEN) {
+            Some((run, all)) => {
+                run.end = at + 1;
+                all.add(&between);
+                all.add(marks);
+            }
+            None => {
+                let mut all = Marks::default();
+                all.add(marks);
+                runs.push((at..at + 1, all));
+            }
+        }
+        between = Marks::default();
     }
-    while end < paragraphs.len() && !paragraphs[end].kinds.is_empty() {
-        end += 1;
+    // What stands behind a licence at the end is most often more of the licence.
+    if let Some((run, _)) = runs.last_mut().filter(|_| between.words <= MAX_WORDS_BETWEEN / 2) {
+        run.end = paragraphs.len();
     }
-    let all = paragraphs[start..end].iter().fold(Marks::default(), |all, marks| Marks {
-        words: all.words + marks.words,
-        count: all.count + marks.count,
-        kinds: all.kinds.union(&marks.kinds).copied().collect(),
-    });
-    match all.are_dense(MIN_KINDS_OF_MANY, WORDS_PER_MARK_OF_MANY) {
-        true => start..end,
-        false => 0..0,
-    }
+    runs.retain(|(_, all)| all.are_dense(MIN_KINDS_OF_MANY, WORDS_PER_MARK_OF_MANY));
+    runs.into_iter().map(|(run, _)| run).collect()
 }
 
 /// The marks that a paragraph holds.
@@ -124,6 +135,12 @@ impl Marks {
             }
         }
         marks
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.words += other.words;
+        self.count += other.count;
+        self.kinds.extend(&other.kinds);
     }
 
     fn states_rights(&self) -> bool {

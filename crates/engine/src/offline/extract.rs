@@ -347,6 +347,7 @@ mod tests {
             is_entity(text, &BTreeMap::new(), &phrase, Language::Chinese)
         };
         assert!(!is_name("示例") && !is_name("调用") && !is_name("运行"));
+        assert!(!is_name("上面代码中") && !is_name("下列函数"));
         assert!(is_name("所有权"));
     }
 

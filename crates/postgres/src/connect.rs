@@ -39,10 +39,9 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(20), Duration::from_
 /// Idle time after which a connection may be closed.
 const MAX_IDLE: Duration = Duration::from_secs(60);
 /// Settings of every connection. A statement that takes longer is cancelled; a snapshot that nothing reads from for so long
-/// is ended, since it keeps the database from reusing space. Pages are priced as on solid-state disks, else the database
-/// reads all vectors where their index is several times as quick.
+/// is ended, since it keeps the database from reusing space.
 pub(crate) const SESSION: &str = "SET statement_timeout = '300s'; SET lock_timeout = '300s'; \
-    SET idle_in_transaction_session_timeout = '600s'; SET client_min_messages = 'warning'; SET jit = off; SET random_page_cost = 1.1";
+    SET idle_in_transaction_session_timeout = '600s'; SET client_min_messages = 'warning'; SET jit = off";
 
 /// A database with workspaces. Clones share connections, which end with the last clone, store and snapshot.
 #[derive(Clone)]

@@ -249,7 +249,8 @@ pub enum Values {
     TextLists(Vec<Vec<String>>),
     /// Lists of whole numbers.
     IntegerLists(Vec<Vec<i64>>),
-    /// Lists of numbers.
+    /// Lists of numbers, which tests write as GraphRAG writes vectors.
+    #[cfg(feature = "testing")]
     NumberLists(Vec<Vec<f64>>),
     /// Lists of records with these fields, all texts.
     RecordLists(&'static [&'static str], Vec<Vec<Vec<String>>>),
@@ -291,6 +292,7 @@ impl Column {
             Values::Numbers(_) => number(name, Physical::DOUBLE)?,
             Values::TextLists(_) => list_of(name, text("element")?)?,
             Values::IntegerLists(_) => list_of(name, number("element", Physical::INT64)?)?,
+            #[cfg(feature = "testing")]
             Values::NumberLists(_) => list_of(name, number("element", Physical::DOUBLE)?)?,
             Values::RecordLists(fields, _) => {
                 let fields: Result<Vec<TypePtr>, ParquetError> =
@@ -374,6 +376,7 @@ impl Values {
                 let values: Vec<i64> = lists.iter().flatten().copied().collect();
                 write_column::<Int64Type, W>(group, &values, &defined, Some(&repeated))
             }
+            #[cfg(feature = "testing")]
             Self::NumberLists(lists) => {
                 let (defined, repeated) = levels(lists.iter().map(Vec::len), ELEMENT);
                 let values: Vec<f64> = lists.iter().flatten().copied().collect();

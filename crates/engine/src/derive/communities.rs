@@ -72,10 +72,6 @@ impl Deriver for Communities {
         Ok(nodes_of(&Self::name(), &hierarchy(&graph, &settings), graph.names()))
     }
 
-    fn details(&self, _: &LayerPlan) -> serde_json::Map<String, serde_json::Value> {
-        serde_json::Map::new()
-    }
-
     fn sample_answer(&self, long: bool) -> String {
         report::sample(long)
     }

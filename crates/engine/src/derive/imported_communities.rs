@@ -72,10 +72,6 @@ impl Deriver for ImportedCommunities {
         Ok(nest(&Communities::name(), whole.map(|(level, members)| (*level, members.as_slice()))))
     }
 
-    fn details(&self, _: &LayerPlan) -> serde_json::Map<String, serde_json::Value> {
-        serde_json::Map::new()
-    }
-
     fn sample_answer(&self, long: bool) -> String {
         report::sample(long)
     }

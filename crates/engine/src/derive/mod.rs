@@ -90,8 +90,10 @@ pub trait Deriver: Send + Sync {
     /// All nodes of the layer without their texts, in any order.
     async fn plan(&self, engine: &Engine, snapshot: &dyn Snapshot) -> Result<Vec<LayerNode>, StoreError>;
 
-    /// What is kept with the layer as a whole, beside the number of failed nodes: a JSON object.
-    fn details(&self, planned: &LayerPlan) -> serde_json::Map<String, serde_json::Value>;
+    /// What is kept with the layer as a whole, beside the number of failed nodes: a JSON object, empty by default.
+    fn details(&self, _planned: &LayerPlan) -> serde_json::Map<String, serde_json::Value> {
+        serde_json::Map::new()
+    }
 
     /// An answer as a model gives it that [`write`](Self::write) reads: a `long` one, or the shortest.
     fn sample_answer(&self, long: bool) -> String;

@@ -130,6 +130,8 @@ pub(crate) enum Command {
     Status(StatusArgs),
     /// Show what model calls cost, by role, model, document or day
     Cost(CostArgs),
+    /// Show or set the budget of the workspace, which all processes keep together
+    Budget(BudgetArgs),
     /// Show one document
     Show(ShowArgs),
     /// Remove documents and everything derived only from them
@@ -252,6 +254,13 @@ pub(crate) struct AddArgs {
     pub(crate) building: BuildArgs,
 }
 
+fn workspace_limit(text: &str) -> Result<WorkspaceLimit, String> {
+    match text.trim() {
+        "none" => Ok(WorkspaceLimit::None),
+        text => limit(text).map(WorkspaceLimit::Of),
+    }
+}
+
 /// How to build the graph, and how much that may cost.
 #[derive(Debug, Args)]
 pub(crate) struct BuildArgs {
@@ -268,6 +277,29 @@ pub(crate) struct BuildArgs {
     /// stays as it is
     #[arg(long)]
     pub(crate) switch: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Model calls of every command, server and worker on the workspace count from the time that the budget is set. A call that might \
+exceed it is not sent: indexing stops with exit code 5 and continues once the budget is larger, and questions that need an LLM \
+fail. A budget in money needs prices for all models. `--budget` of a command limits that run alone, in addition.")]
+pub(crate) struct BudgetArgs {
+    /// Tokens such as 2M, 500k or 900tokens, money such as 1.50, or none [default: show the budget]
+    #[arg(value_name = "AMOUNT", value_parser = workspace_limit)]
+    pub(crate) amount: Option<WorkspaceLimit>,
+    /// Count from 0 again, even if the unit stays the same
+    #[arg(long, requires = "amount")]
+    pub(crate) restart: bool,
+}
+
+/// What the workspace may spend.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum WorkspaceLimit {
+    /// This.
+    Of(Limit),
+    /// Anything.
+    None,
 }
 
 #[derive(Debug, Args)]

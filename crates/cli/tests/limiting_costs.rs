@@ -131,6 +131,43 @@ fn a_budget_of_money_counts_by_the_prices() {
 }
 
 #[test]
+fn the_budget_of_a_workspace_limits_every_command_and_goes_with_a_copy() {
+    let model = ScriptedModel::start();
+    model.count_tokens([2000, 1000, 500]);
+    let graphloom = with_model(&model).with("GRAPHLOOM_PRICES", PRICES);
+    write_things(&graphloom, &["ThingA", "ThingB", "ThingC"]);
+    graphloom.run(&["budget"]).exits(1).says("no workspace");
+    assert!(graphloom.ok(&["budget", "0.0120"]).starts_with("0.0000 of 0.0120 of money are spent since "));
+    graphloom.run(&["add", "docs"]).exits(5).says("the workspace has spent 0.0050 of its budget of 0.0120");
+    assert_eq!(asked(&model), 2);
+    let budget = graphloom.json(&["budget"])["budget"].clone();
+    assert_eq!(
+        (&budget["unit"], &budget["spent"], &budget["amount"]),
+        (&json!("money"), &json!(0.005), &json!(0.012))
+    );
+    // A budget of the run is kept in addition.
+    graphloom.ok(&["budget", "1.0"]);
+    graphloom.run(&["retry", "--budget", "0.0001"]).exits(5).says("0.0000 of 0.0001 are spent");
+    assert_eq!(asked(&model), 2);
+    graphloom.ok(&["retry"]);
+    assert_eq!(graphloom.json(&["budget"])["budget"]["spent"], json!(0.0075));
+    graphloom.ok(&["copy", ".graphloom", "elsewhere"]);
+    assert_eq!(graphloom.json(&["budget", "--data-dir", "elsewhere"])["budget"]["spent"], json!(0.0075));
+    assert_eq!(
+        graphloom.json(&["budget", "5k"])["budget"]["spent"],
+        json!(0.0),
+        "another unit counts from 0"
+    );
+    graphloom.ok(&["budget", "none"]);
+    assert_eq!(graphloom.json(&["budget"])["budget"], Value::Null);
+    graphloom
+        .run(&["budget", "1.0", "--set", "prices=other=1"])
+        .exits(2)
+        .says("no price is configured for openai:scripted");
+    graphloom.run(&["budget", "500"]).exits(2).says("tokens with a unit");
+}
+
+#[test]
 fn a_budget_that_could_mean_tokens_or_money_is_refused() {
     let graphloom = Graphloom::new();
     graphloom.run(&["add", "docs", "--budget", "500"]).exits(2).says("tokens with a unit");

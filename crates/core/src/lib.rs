@@ -6,6 +6,7 @@
 //! of the live evidence. A [`Store`] has two main operations: [`Store::snapshot`] and [`Store::commit`].
 
 mod batch;
+mod budget;
 mod cache;
 mod chunk;
 mod chunk_context;
@@ -38,6 +39,7 @@ mod store;
 mod workspaces;
 
 pub use batch::{Batch, NewDocument, Require, VectorRow};
+pub use budget::{BudgetChange, BudgetOutcome, BudgetUnit, WorkspaceBudget};
 pub use cache::{CacheEntry, CacheKind, CacheSize, MAX_CACHE_BYTES, MAX_CACHE_ENTRIES};
 pub use chunk::{Chunk, ChunkExtraction, Renewal};
 pub use chunk_context::{ChunkContext, ChunkContextOutcome, indexed_text};

@@ -8,7 +8,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde::Serialize;
 
-use crate::{Clock, Loss, RepairReport, Store, StoreError, WorkspaceId};
+use crate::{
+    BudgetChange, BudgetOutcome, Clock, Loss, RepairReport, Store, StoreError, WorkspaceBudget, WorkspaceId,
+};
 
 /// All workspaces of one folder or database.
 #[async_trait]
@@ -53,6 +55,10 @@ pub trait Workspaces: Send + Sync {
     /// Texts that every process of this place shares; `None` if they are files of the data folder.
     fn shared_texts(&self) -> Option<Arc<dyn SharedTexts>>;
 
+    /// Texts in which the processes of this place keep the limits of model services together. They hold what a minute needs, and
+    /// are in no backup.
+    fn limits(&self) -> Arc<dyn SharedTexts>;
+
     /// The processes that work on these workspaces.
     fn workers(&self) -> &dyn Workers;
 
@@ -73,6 +79,9 @@ pub trait SharedTexts: Send + Sync {
     /// Where they are, for people.
     fn place(&self) -> String;
 
+    /// The clock that all its processes share; `None` if that is the clock of this host.
+    fn clock(&self) -> Option<Arc<dyn Clock>>;
+
     /// The version and the text of this name; `None` if there is none.
     async fn read(&self, name: &str) -> Result<Option<(u64, String)>, StoreError>;
 
@@ -91,6 +100,13 @@ pub trait WorkspaceStore: Store {
 
     /// The clock that all its processes share, by which leases expire; `None` if that is the clock of this host.
     fn clock(&self) -> Option<Arc<dyn Clock>>;
+
+    /// The budget of the workspace; `None` if it has none.
+    async fn budget(&self) -> Result<Option<WorkspaceBudget>, StoreError>;
+
+    /// [Applies](BudgetChange::applied_to) a change to the budget of the workspace, durably, and one at a time for all processes.
+    /// It is no commit: the revision stays.
+    async fn change_budget(&self, change: BudgetChange) -> Result<BudgetOutcome, StoreError>;
 
     /// Does what keeps the store quick and small.
     async fn maintain(&self, upkeep: Upkeep) -> Result<(), StoreError>;

@@ -4,6 +4,7 @@
 //! here.
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use graphloom_core::{
@@ -12,7 +13,7 @@ use graphloom_core::{
 };
 use graphloom_engine::chunk_context::ContextWriter;
 use graphloom_engine::index::{self, IndexConfig, OtherSetting, Quota};
-use graphloom_engine::money::{Budget, Limit, NoPrice, WhenShort};
+use graphloom_engine::money::{Budget, Limit, NoPrice, WhenShort, WorkspaceAccount};
 use graphloom_engine::query::QueryCaches;
 use graphloom_engine::{Engine, Models};
 use graphloom_providers::http::ServiceListener;
@@ -239,6 +240,7 @@ pub async fn estimating(config: &Config, settings: &Settings) -> Result<Engine> 
             store: Arc::new(MemoryStore::new(config.workspace.clone())),
             bytes: None,
             clock: Arc::new(SystemClock),
+            budgeted: None,
         },
     };
     engine(config, settings, store, chat, &providers, Wording::read(config)?).await
@@ -255,16 +257,30 @@ pub fn require_context_model(config: &Config) -> Result<()> {
 
 /// Whether embedding calls a service; models in this process cost nothing.
 pub fn embeds_by_service(engine: &Engine) -> bool {
-    EmbedderChoice::of_space(engine.models.embedder.name()).is_some_and(|choice| !choice.is_in_process())
+    calls_service(engine.models.embedder.as_ref())
 }
 
 /// Wraps the models so that their calls count against a budget.
 fn budgeted(chat: ChatModels, budget: &Arc<Budget>) -> Result<ChatModels> {
-    let model =
-        |model: Option<Arc<dyn LanguageModel>>, when_short| -> Result<Option<Arc<dyn LanguageModel>>> {
-            let Some(model) = model else { return Ok(None) };
-            Ok(Some(Arc::new(budget.model(model, when_short).map_err(unpriced)?)))
-        };
+    paid(chat, |model, when_short| Ok(Arc::new(budget.model(model, when_short).map_err(unpriced)?)))
+}
+
+/// The same with the budget of the workspace.
+fn paid_by_workspace(chat: ChatModels, account: &Arc<WorkspaceAccount>) -> ChatModels {
+    let paid =
+        paid(chat, |model, when_short| Ok::<_, Infallible>(Arc::new(account.model(model, when_short))));
+    let Ok(paid) = paid;
+    paid
+}
+
+/// Wraps each model by how its calls behave if the budget is short.
+fn paid<E>(
+    chat: ChatModels,
+    pay: impl Fn(Arc<dyn LanguageModel>, WhenShort) -> std::result::Result<Arc<dyn LanguageModel>, E>,
+) -> std::result::Result<ChatModels, E> {
+    let model = |model: Option<Arc<dyn LanguageModel>>, when_short| {
+        model.map(|model| pay(model, when_short)).transpose()
+    };
     let ChatModels { context, extract, keywords, summarize, answer } = chat;
     Ok(ChatModels {
         context: model(context, WhenShort::Wait)?,
@@ -277,10 +293,15 @@ fn budgeted(chat: ChatModels, budget: &Arc<Budget>) -> Result<ChatModels> {
 }
 
 fn budgeted_embedder(embedder: Arc<dyn Embedder>, budget: &Arc<Budget>) -> Result<Arc<dyn Embedder>> {
-    if EmbedderChoice::of_space(embedder.name()).is_none_or(|choice| choice.is_in_process()) {
-        return Ok(embedder);
+    match calls_service(embedder.as_ref()) {
+        true => Ok(Arc::new(budget.embedder(embedder).map_err(unpriced)?)),
+        false => Ok(embedder),
     }
-    Ok(Arc::new(budget.embedder(embedder).map_err(unpriced)?))
+}
+
+/// Whether an embedder calls a service; models in this process cost nothing.
+fn calls_service(embedder: &dyn Embedder) -> bool {
+    EmbedderChoice::of_space(embedder.name()).is_some_and(|choice| !choice.is_in_process())
 }
 
 fn unpriced(error: NoPrice) -> Error {
@@ -439,6 +460,8 @@ struct Opened {
     /// `None` if that is not limited.
     bytes: Option<Arc<dyn Fn() -> u64 + Send + Sync>>,
     clock: Arc<dyn Clock>,
+    /// The store, if its budget pays for calls.
+    budgeted: Option<Arc<dyn WorkspaceStore>>,
 }
 
 impl Opened {
@@ -450,7 +473,8 @@ impl Opened {
             bytes
         });
         let clock = store.clock().unwrap_or_else(|| Arc::new(SystemClock));
-        Self { store: Arc::clone(store) as Arc<dyn Store>, bytes, clock }
+        let budgeted = Some(Arc::clone(store));
+        Self { store: Arc::clone(store) as Arc<dyn Store>, bytes, clock, budgeted }
     }
 }
 
@@ -465,7 +489,14 @@ struct Parts<'a> {
 
 impl Parts<'_> {
     fn engine(self, config: &Config, settings: &Settings) -> Engine {
-        let Self { store, chat, embedder, own, wording } = self;
+        let Self { store, mut chat, mut embedder, own, wording } = self;
+        if let Some(store) = store.budgeted {
+            let account = WorkspaceAccount::new(store, config.prices.clone());
+            chat = paid_by_workspace(chat, &account);
+            if calls_service(embedder.as_ref()) {
+                embedder = Arc::new(account.embedder(embedder));
+            }
+        }
         let mut index = IndexConfig {
             chunk: config.chunk.clone(),
             layers: config.derive.clone(),

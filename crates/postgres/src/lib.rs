@@ -8,6 +8,7 @@
 //! own, so callers need no runtime.
 
 mod apply;
+mod budget;
 mod connect;
 mod error;
 mod halfvec;

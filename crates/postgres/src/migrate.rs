@@ -9,17 +9,19 @@ use crate::error::Fault;
 use crate::rows;
 
 /// What makes each version from the one before, from version 1.
-const MIGRATIONS: [&str; 6] = [
+const MIGRATIONS: [&str; 7] = [
     include_str!("../migrations/0001_tables.sql"),
     include_str!("../migrations/0002_claims.sql"),
     include_str!("../migrations/0003_conversations.sql"),
     include_str!("../migrations/0004_workers.sql"),
     include_str!("../migrations/0005_postings.sql"),
     include_str!("../migrations/0006_originals.sql"),
+    include_str!("../migrations/0007_budgets.sql"),
 ];
 
 /// The tables that hold rows of workspaces.
-pub(crate) const TABLES: [&str; 29] = [
+pub(crate) const TABLES: [&str; 30] = [
+    "budgets",
     "commits",
     "documents",
     "texts",

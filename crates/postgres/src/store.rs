@@ -5,13 +5,15 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use deadpool_postgres::Object;
-use graphloom_core::{Batch, Clock, GraphTurn, Revision, Snapshot, Store, StoreError, WorkspaceId};
+use graphloom_core::{
+    Batch, BudgetChange, BudgetOutcome, Clock, GraphTurn, Revision, Snapshot, Store, StoreError,
+    WorkspaceBudget, WorkspaceId,
+};
 use graphloom_rules::batch::conflict;
 use tokio::runtime::Handle;
 use tokio::sync::{Mutex, OwnedMutexGuard, mpsc, oneshot};
 use tokio_postgres::error::SqlState;
 
-use crate::apply;
 use crate::connect::{PATIENCE, Shared};
 use crate::error::Fault;
 use crate::links::Links;
@@ -19,6 +21,7 @@ use crate::nearest_index;
 use crate::session::Session;
 use crate::snapshot::PostgresSnapshot;
 use crate::workers::DatabaseClock;
+use crate::{apply, budget};
 
 /// Commits that wait behind the one in progress; further callers wait to be queued.
 const MAX_QUEUED: usize = 64;
@@ -90,6 +93,20 @@ impl PostgresStore {
     /// The clock of the database.
     pub(crate) fn database_clock(&self) -> Arc<dyn Clock> {
         Arc::new(DatabaseClock(Arc::clone(&self.shared)))
+    }
+
+    /// The budget of the workspace.
+    pub(crate) async fn read_budget(&self) -> Result<Option<WorkspaceBudget>, StoreError> {
+        let (shared, row) = (Arc::clone(&self.shared), self.row);
+        self.shared.run("reading the budget", async move { budget::read(&shared, row).await }).await
+    }
+
+    /// Changes the budget of the workspace.
+    pub(crate) async fn apply_to_budget(&self, change: BudgetChange) -> Result<BudgetOutcome, StoreError> {
+        let (shared, row) = (Arc::clone(&self.shared), self.row);
+        self.shared
+            .run("changing the budget", async move { budget::change(&shared, row, change).await })
+            .await
     }
 
     /// Closes connections that are not in use.

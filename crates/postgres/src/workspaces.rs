@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use graphloom_core::{
-    Clock, Finding, HeldWorkspace, Patience, Repairs, SharedTexts, StoreError, StoreSize, Upkeep, Workers,
-    WorkspaceId, WorkspaceStore, Workspaces,
+    BudgetChange, BudgetOutcome, Clock, Finding, HeldWorkspace, Patience, Repairs, SharedTexts, StoreError,
+    StoreSize, Upkeep, Workers, WorkspaceBudget, WorkspaceId, WorkspaceStore, Workspaces,
 };
 
 use crate::connect::{Database, HeldRow};
 use crate::nearest_index::INDEXED;
 use crate::store::PostgresStore;
-use crate::workers::DatabaseWorkers;
+use crate::workers::{DatabaseClock, DatabaseWorkers};
 
 /// The workspaces of a database.
 pub struct PostgresWorkspaces {
@@ -71,6 +71,10 @@ impl Workspaces for PostgresWorkspaces {
         Some(Arc::new(self.database.clone()))
     }
 
+    fn limits(&self) -> Arc<dyn SharedTexts> {
+        Arc::new(self.database.clone())
+    }
+
     fn workers(&self) -> &dyn Workers {
         &self.workers
     }
@@ -94,6 +98,14 @@ impl WorkspaceStore for PostgresStore {
         Some(self.database_clock())
     }
 
+    async fn budget(&self) -> Result<Option<WorkspaceBudget>, StoreError> {
+        self.read_budget().await
+    }
+
+    async fn change_budget(&self, change: BudgetChange) -> Result<BudgetOutcome, StoreError> {
+        self.apply_to_budget(change).await
+    }
+
     async fn maintain(&self, upkeep: Upkeep) -> Result<(), StoreError> {
         match upkeep {
             Upkeep::Probe => self.probe().await,
@@ -114,6 +126,10 @@ impl WorkspaceStore for PostgresStore {
 impl SharedTexts for Database {
     fn place(&self) -> String {
         self.name().to_owned()
+    }
+
+    fn clock(&self) -> Option<Arc<dyn Clock>> {
+        Some(Arc::new(DatabaseClock(Arc::clone(&self.shared))))
     }
 
     async fn read(&self, name: &str) -> Result<Option<(u64, String)>, StoreError> {

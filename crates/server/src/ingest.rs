@@ -128,6 +128,8 @@ enum RunEnd {
     Well,
     /// Something has to be retried, after a pause.
     Badly,
+    /// The budget does not reach; it may be larger after a pause.
+    OverBudget,
     /// It gave its turn to another workspace.
     Unfinished,
 }
@@ -440,9 +442,10 @@ impl Ingest {
             }
             let has_failed = ended == Some(RunEnd::Badly);
             rest = if has_failed { (rest * 2).min(LONGEST_REST) } else { LOOK };
+            let keeps_pause = has_failed || ended == Some(RunEnd::OverBudget);
             tokio::select! {
                 () = self.wake.notified() => {}
-                () = self.found.notified(), if !has_failed => {}
+                () = self.found.notified(), if !keeps_pause => {}
                 () = tokio::time::sleep(rest) => {}
                 _ = stop.wait_for(|stop| *stop) => {}
             }
@@ -573,7 +576,17 @@ impl Ingest {
                     false => tracing::warn!(%workspace, said, "indexing is incomplete and will be retried"),
                 }
                 self.lock().say(said);
-                if went_well { RunEnd::Well } else { RunEnd::Badly }
+                match report.over_budget {
+                    Some(what) => {
+                        let reason = format!("stopped by the budget: {what}");
+                        tracing::warn!(%workspace, reason, "indexing waits for a larger budget");
+                        self.events.run_failed(reason.clone());
+                        self.lock().say_why("indexing waits for a larger budget".to_owned(), reason);
+                        RunEnd::OverBudget
+                    }
+                    None if went_well => RunEnd::Well,
+                    None => RunEnd::Badly,
+                }
             }
             Err(error) => {
                 let reason = chain(&error);

@@ -1,11 +1,12 @@
 //! The open workspaces with their engines and workers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use graphloom_core::{StoreError, Upkeep, Worker, WorkspaceId, WorkspaceStore};
 use graphloom_engine::Engine;
+use graphloom_engine::chunk_context::ContextWriter;
 use graphloom_engine::money::Prices;
 use serde::Serialize;
 use tokio::sync::{OnceCell, Semaphore, watch};
@@ -53,6 +54,19 @@ pub(crate) struct Space {
 }
 
 impl Space {
+    /// The names of the models of services that the workspace calls.
+    pub(crate) fn models(&self) -> BTreeSet<String> {
+        let (asking, indexing) = (&self.asking.models, &self.indexing.models);
+        let context = match &indexing.context_writer {
+            ContextWriter::Model(model) => Some(model),
+            ContextWriter::Off | ContextWriter::Headings => None,
+        };
+        let chat = [&indexing.extract, &indexing.summarize, &asking.keywords, &asking.answer];
+        let chat = chat.into_iter().flatten().chain(context).map(|model| model.name().to_owned());
+        let embedder = self.embeds_by_service.then(|| indexing.embedder.name().to_owned());
+        chat.chain(embedder).collect()
+    }
+
     /// The latest counts of the store.
     pub(crate) fn last_read(&self) -> std::sync::MutexGuard<'_, Option<LastRead>> {
         self.last_read.lock().unwrap_or_else(PoisonError::into_inner)

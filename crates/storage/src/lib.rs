@@ -11,6 +11,7 @@ pub mod faulty;
 pub mod memory;
 pub mod private;
 pub mod sqlite;
+mod texts;
 pub mod workers;
 
 use graphloom_rules::{batch as rules, vector, words};

@@ -40,6 +40,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
             "model",
             "prompts",
             "cost",
+            "budget",
             "cache",
             "check",
             "repair",

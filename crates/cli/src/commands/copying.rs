@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use graphloom_core::{Patience, Store, Upkeep, WorkspaceId, Workspaces};
+use graphloom_core::{BudgetChange, Patience, Upkeep, WorkspaceId, WorkspaceStore, Workspaces};
 use graphloom_engine::copy::{CopyReport, copy};
 use indicatif::ProgressBar;
 
@@ -28,12 +28,21 @@ pub(crate) async fn copy_one(
     copy_opened(app, workspace, source.as_ref(), target.as_ref()).await
 }
 
+/// Gives a copy the budget of its source, with what is spent of it.
+async fn copy_budget(source: &dyn WorkspaceStore, target: &dyn WorkspaceStore) -> anyhow::Result<()> {
+    let budget = source.budget().await?;
+    if target.budget().await? != budget {
+        target.change_budget(BudgetChange::Put(budget)).await?;
+    }
+    Ok(())
+}
+
 /// The same with open stores.
 pub(crate) async fn copy_opened(
     app: &App,
     workspace: &WorkspaceId,
-    source: &dyn Store,
-    target: &dyn Store,
+    source: &dyn WorkspaceStore,
+    target: &dyn WorkspaceStore,
 ) -> anyhow::Result<CopyReport> {
     let bar = app.output.bars.then(ProgressBar::new_spinner);
     let last_line = Mutex::new(Instant::now());
@@ -51,6 +60,9 @@ pub(crate) async fn copy_opened(
         }
     };
     let report = copy(source, target, &show).await;
+    if report.is_ok() {
+        copy_budget(source, target).await?;
+    }
     if let Some(bar) = bar {
         bar.finish_and_clear();
     }

@@ -316,7 +316,8 @@ impl RunOutcome {
         }
         if let Some(what) = self.over_budget() {
             app.output.warn(format_args!(
-                "stopped by the budget: {what}; to continue, run the same command with a larger budget or none"
+                "stopped by the budget: {what}; to continue, run the same command with a larger --budget, or after \
+                 `graphloom budget` for that of the workspace"
             ));
         }
         if self.report.as_ref().is_some_and(|report| report.paused) {

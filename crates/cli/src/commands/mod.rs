@@ -3,6 +3,7 @@
 mod add;
 mod ask;
 mod backup;
+mod budget;
 mod cache;
 mod cancel;
 mod check;
@@ -203,6 +204,7 @@ async fn dispatch(app: &App, command: &Command) -> anyhow::Result<Exit> {
         Command::Communities(args) => communities::run(app, args).await,
         Command::Tree(args) => tree::run(app, args).await,
         Command::Export(args) => export::run(app, args).await,
+        Command::Budget(args) => budget::run(app, args).await,
         Command::Retry(args) => retry::run(app, args).await,
         Command::Cache(command) => cache::run(app, command).await,
         Command::Work(args) => work::run(app, args).await,
@@ -303,6 +305,7 @@ fn building(command: &Command) -> Option<&BuildArgs> {
         | Command::Key(_)
         | Command::User(_)
         | Command::Cost(_)
+        | Command::Budget(_)
         | Command::Show(_)
         | Command::Rm(_)
         | Command::Graph(_)

@@ -7,9 +7,11 @@ use async_trait::async_trait;
 use futures::channel::oneshot;
 use futures::{StreamExt, stream};
 use graphloom_core::{
-    ChatEvent, ChatRequest, ChatStream, Embedder, Embeddings, LanguageModel, ModelError, Purpose, Usage,
+    ChatEvent, ChatRequest, ChatStream, Embedder, Embeddings, LanguageModel, ModelError, Purpose, Timestamp,
+    Usage,
 };
 
+use super::account::WorkspaceAccount;
 use super::price::{Money, Price, Prices};
 use super::{prompt_tokens, shape_tokens, text_tokens};
 use crate::text::Tokenizer;
@@ -132,12 +134,12 @@ impl Budget {
                 Some(price)
             }
         };
-        Ok(Meter { budget: Arc::clone(self), model: model.to_owned(), price, when_short })
+        let payer = Payer::Run(Arc::clone(self), price);
+        Ok(Meter { payer, model: model.to_owned(), when_short })
     }
 
-    /// Holds back `most` for a call of `meter`; `least` is what it costs if it is cut off. An error where the call might
-    /// pass the budget.
-    async fn hold(self: &Arc<Self>, meter: &Meter, most: u128, least: u128) -> Result<CallHold, ModelError> {
+    /// Holds back `most` for a call of `meter`. An error where the call might pass the budget.
+    async fn hold(&self, meter: &Meter, most: u128) -> Result<(), ModelError> {
         let limit = match self.limit {
             Limit::Tokens(tokens) => u128::from(tokens),
             Limit::Money(money) => money.units(),
@@ -147,7 +149,7 @@ impl Budget {
                 let mut state = self.state();
                 if state.spent + state.held + most <= limit {
                     state.held += most;
-                    return Ok(CallHold { budget: Arc::clone(self), held: most, cost: least });
+                    return Ok(());
                 }
                 let may_fit_later = state.spent + most <= limit && state.held > 0;
                 if meter.when_short == WhenShort::Refuse || !may_fit_later {
@@ -171,6 +173,20 @@ impl Budget {
         }
     }
 
+    /// Replaces what is held for a call by its cost, and lets others look again.
+    fn book(&self, held: u128, cost: u128) {
+        let waiting = {
+            let mut state = self.state();
+            state.held = state.held.saturating_sub(held);
+            state.spent += cost;
+            std::mem::take(&mut state.waiting)
+        };
+        for free in waiting {
+            // Who waited may have been cancelled.
+            let _ = free.send(());
+        }
+    }
+
     fn shown(&self, units: u128) -> String {
         match self.limit {
             Limit::Tokens(_) => units.to_string(),
@@ -183,58 +199,95 @@ impl Budget {
     }
 }
 
-/// What a call under way may cost; dropping it books its cost and lets others look again.
-#[derive(Debug)]
-struct CallHold {
-    budget: Arc<Budget>,
-    held: u128,
-    cost: u128,
+/// Who pays for calls: the budget of a run, or that of the workspace.
+#[derive(Clone)]
+pub(super) enum Payer {
+    /// The budget of a run, and the price of the model; `None` where tokens are the limit.
+    Run(Arc<Budget>, Option<Price>),
+    /// The budget of the workspace, if it has one by then.
+    Workspace(Arc<WorkspaceAccount>),
+}
+
+/// What a call under way may cost. Dropping it books its cost and lets others look again.
+pub(super) struct CallHold {
+    pub(super) of: HoldOf,
+    /// `None` where tokens are the limit.
+    pub(super) price: Option<Price>,
+    pub(super) held: u128,
+    pub(super) cost: u128,
+}
+
+/// Where a hold is booked.
+pub(super) enum HoldOf {
+    Run(Arc<Budget>),
+    Workspace(Arc<WorkspaceAccount>, Timestamp),
+    /// Nowhere: there is no budget, or the hold is settled.
+    Nobody,
+}
+
+impl CallHold {
+    /// What the call has cost so far.
+    fn count(&mut self, usage: Usage) {
+        self.cost = cost(self.price, usage);
+    }
+
+    /// Books the cost before this returns, also where others see it.
+    async fn settle(mut self) {
+        match std::mem::replace(&mut self.of, HoldOf::Nobody) {
+            HoldOf::Run(budget) => budget.book(self.held, self.cost),
+            HoldOf::Workspace(account, since) => account.settle(since, self.held, self.cost).await,
+            HoldOf::Nobody => {}
+        }
+    }
 }
 
 impl Drop for CallHold {
     fn drop(&mut self) {
-        let waiting = {
-            let mut state = self.budget.state();
-            state.held = state.held.saturating_sub(self.held);
-            state.spent += self.cost;
-            std::mem::take(&mut state.waiting)
-        };
-        for free in waiting {
-            // Who waited may have been cancelled.
-            let _ = free.send(());
+        match std::mem::replace(&mut self.of, HoldOf::Nobody) {
+            HoldOf::Run(budget) => budget.book(self.held, self.cost),
+            HoldOf::Workspace(account, since) => account.settle_later(since, self.held, self.cost),
+            HoldOf::Nobody => {}
         }
     }
 }
 
-/// Counts the calls of one model against the budget.
-#[derive(Debug, Clone)]
-struct Meter {
-    budget: Arc<Budget>,
-    model: String,
-    /// `None` where tokens are the limit.
-    price: Option<Price>,
-    when_short: WhenShort,
+/// What these tokens cost: money by the price, else tokens.
+pub(super) fn cost(price: Option<Price>, usage: Usage) -> u128 {
+    match price {
+        None => u128::from(usage.prompt_tokens) + u128::from(usage.completion_tokens),
+        Some(price) => price.of(usage).units(),
+    }
+}
+
+/// Counts the calls of one model against a budget.
+#[derive(Clone)]
+pub(super) struct Meter {
+    pub(super) payer: Payer,
+    pub(super) model: String,
+    pub(super) when_short: WhenShort,
 }
 
 impl Meter {
-    fn cost(&self, usage: Usage) -> u128 {
-        match self.price {
-            None => u128::from(usage.prompt_tokens) + u128::from(usage.completion_tokens),
-            Some(price) => price.of(usage).units(),
-        }
-    }
-
     async fn hold(&self, prompt_tokens: u64, output_tokens: u64) -> Result<CallHold, ModelError> {
-        let usage = |completion_tokens| Usage { prompt_tokens, completion_tokens, ..Usage::default() };
-        self.budget.hold(self, self.cost(usage(output_tokens)), self.cost(usage(0))).await
+        let most = Usage { prompt_tokens, completion_tokens: output_tokens, ..Usage::default() };
+        let least = Usage { completion_tokens: 0, ..most };
+        match &self.payer {
+            Payer::Run(budget, price) => {
+                let held = cost(*price, most);
+                budget.hold(self, held).await?;
+                let of = HoldOf::Run(Arc::clone(budget));
+                Ok(CallHold { of, price: *price, held, cost: cost(*price, least) })
+            }
+            Payer::Workspace(account) => account.hold(self, most, least).await,
+        }
     }
 }
 
-/// A chat model whose calls a [`Budget`] pays for. A call that is cut off counts as far as it got; one that fails costs
+/// A chat model whose calls a budget pays for. A call that is cut off counts as far as it got; one that fails costs
 /// nothing.
 pub struct BudgetedModel {
-    model: Arc<dyn LanguageModel>,
-    meter: Meter,
+    pub(super) model: Arc<dyn LanguageModel>,
+    pub(super) meter: Meter,
 }
 
 #[async_trait]
@@ -251,27 +304,26 @@ impl LanguageModel for BudgetedModel {
             Ok(events) => events,
             Err(error) => {
                 held.cost = 0;
+                held.settle().await;
                 return Err(error);
             }
         };
         let counted = Usage { prompt_tokens, ..Usage::default() };
-        let meter = self.meter.clone();
         // The state ends with the last event, so what is held is free again when the caller has the whole answer.
-        let metered = stream::unfold(Some((events, meter, held, counted)), |state| async move {
-            let (mut events, meter, mut held, mut counted) = state?;
+        let metered = stream::unfold(Some((events, held, counted)), |state| async move {
+            let (mut events, mut held, mut counted) = state?;
             let event = events.next().await?;
             match &event {
                 Ok(ChatEvent::Delta(text)) => {
                     counted.completion_tokens += u64::from(Tokenizer.count(text));
-                    held.cost = meter.cost(counted);
-                    Some((event, Some((events, meter, held, counted))))
+                    held.count(counted);
+                    return Some((event, Some((events, held, counted))));
                 }
-                Ok(ChatEvent::Done(done)) => {
-                    held.cost = meter.cost(known(done.usage, counted));
-                    Some((event, None))
-                }
-                Err(_) => Some((event, None)),
+                Ok(ChatEvent::Done(done)) => held.count(known(done.usage, counted)),
+                Err(_) => {}
             }
+            held.settle().await;
+            Some((event, None))
         });
         Ok(metered.boxed())
     }
@@ -287,10 +339,10 @@ fn known(usage: Usage, counted: Usage) -> Usage {
     }
 }
 
-/// An embedder whose calls a [`Budget`] pays for.
+/// An embedder whose calls a budget pays for.
 pub struct BudgetedEmbedder {
-    embedder: Arc<dyn Embedder>,
-    meter: Meter,
+    pub(super) embedder: Arc<dyn Embedder>,
+    pub(super) meter: Meter,
 }
 
 #[async_trait]
@@ -306,17 +358,16 @@ impl Embedder for BudgetedEmbedder {
     async fn embed(&self, purpose: Purpose, texts: &[String]) -> Result<Embeddings, ModelError> {
         let counted = text_tokens(texts.iter().map(String::as_str));
         let mut held = self.meter.hold(counted, 0).await?;
-        match self.embedder.embed(purpose, texts).await {
+        let outcome = self.embedder.embed(purpose, texts).await;
+        match &outcome {
             Ok(embeddings) => {
                 let counted = Usage { prompt_tokens: counted, ..Usage::default() };
-                held.cost = self.meter.cost(known(embeddings.usage, counted));
-                Ok(embeddings)
+                held.count(known(embeddings.usage, counted));
             }
-            Err(error) => {
-                held.cost = 0;
-                Err(error)
-            }
+            Err(_) => held.cost = 0,
         }
+        held.settle().await;
+        outcome
     }
 }
 
@@ -365,6 +416,11 @@ mod tests {
         budget.model(Arc::new(GatedModel { tokens, gates: Mutex::default() }), WhenShort::Wait)
     }
 
+    fn budget_of(model: &BudgetedModel) -> &Arc<Budget> {
+        let Payer::Run(budget, _) = &model.meter.payer else { panic!("the budget of a run") };
+        budget
+    }
+
     /// How many calls one after another a budget lets through, and what is spent then.
     fn check_calls(limit: &str, prices: &str, tokens: u64) -> (usize, String) {
         let model = budgeted(limit, prices, tokens).expect("priced");
@@ -373,7 +429,7 @@ mod tests {
             calls += 1;
             assert!(calls < 100, "the budget ends");
         }
-        (calls, model.meter.budget.spent())
+        (calls, budget_of(&model).spent())
     }
 
     #[test]
@@ -417,7 +473,7 @@ mod tests {
     fn a_call_that_is_dropped_counts_its_prompt() {
         let model = budgeted("500tokens", "", 30).expect("tokens need no price");
         drop(block_on(model.chat(request())).expect("fits"));
-        assert_eq!(model.meter.budget.spent(), "10");
+        assert_eq!(budget_of(&model).spent(), "10");
     }
 
     struct Counting;
@@ -452,7 +508,7 @@ mod tests {
     #[test]
     fn embeddings_do_not_wait_for_calls_in_flight() {
         let model = budgeted("101tokens", "", 30).expect("tokens need no price");
-        let embedder = model.meter.budget.embedder(Arc::new(Counting)).expect("tokens need no price");
+        let embedder = budget_of(&model).embedder(Arc::new(Counting)).expect("tokens need no price");
         let in_flight = block_on(model.chat(request())).expect("fits");
         let texts = ["one two three".to_owned()];
         let refused = block_on(embedder.embed(Purpose::Document, &texts)).expect_err("is held back");

@@ -1,11 +1,13 @@
 //! Costs of model calls: tokens, prices, and a budget that calls cannot exceed.
 
+mod account;
 mod budget;
 mod price;
 mod spending;
 
 use graphloom_core::{AnswerShape, ChatMessage, SchemaDialect};
 
+pub use account::{MAX_WORKSPACE_MONEY, WorkspaceAccount, limit_of, limiting, number, shown};
 pub use budget::{Budget, BudgetedEmbedder, BudgetedModel, Limit, NoPrice, OUTPUT_RESERVE, WhenShort};
 pub use price::{Money, Price, Prices};
 pub use spending::{CallTotals, CostBy, CostGroup, Spending, spending, spending_after};

@@ -153,6 +153,10 @@ mod tests {
             "memory".to_owned()
         }
 
+        fn clock(&self) -> Option<Arc<dyn graphloom_core::Clock>> {
+            None
+        }
+
         async fn read(&self, _: &str) -> Result<Option<(u64, String)>, StoreError> {
             Ok(self.0.lock().expect("a lock").clone())
         }

@@ -2,6 +2,7 @@
 
 mod access;
 mod api_page;
+mod budget;
 mod configuration;
 mod conversations;
 mod documents;
@@ -56,6 +57,7 @@ pub(crate) static ROUTES: LazyLock<Vec<&'static Route>> = LazyLock::new(|| {
         suggestions::ROUTES,
         conversations::ROUTES,
         workspace::ROUTES,
+        budget::ROUTES,
         jobs::ROUTES,
         jobs::layers::ROUTES,
         ollama::ROUTES,

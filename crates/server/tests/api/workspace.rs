@@ -57,6 +57,27 @@ async fn costs_are_added_up_by_what_is_asked_for() {
 }
 
 #[tokio::test]
+async fn a_budget_is_set_shown_and_removed() {
+    let server = Running::start().await;
+    let budget = |answer: Value| answer["budget"].clone();
+    for body in
+        [json!({}), json!({ "amount": "much" }), json!({ "amount": "5" }), json!({ "amount": "19000000.5" })]
+    {
+        server.post("/budget", body).await.problem(422);
+    }
+    let set = budget(server.post("/budget", json!({ "amount": "2M" })).await.ok());
+    assert_eq!((&set["unit"], &set["amount"]), (&json!("tokens"), &json!(2_000_000.0)));
+    assert_eq!((&set["spent"], &set["left"]), (&json!(0.0), &json!(2_000_000.0)));
+    assert_eq!(budget(server.get("/budget").await.ok()), set);
+    server.add("", "station.md", STATION).await;
+    assert_eq!(budget(server.get("/budget").await.ok()), set, "rules cost nothing");
+    let money = budget(server.post("/budget", json!({ "amount": "1.5", "restart": true })).await.ok());
+    assert_eq!((&money["unit"], &money["amount"]), (&json!("money"), &json!(1.5)));
+    let removed = server.send(Request::new("DELETE", "/budget")).await.ok();
+    assert_eq!((budget(removed), budget(server.get("/budget").await.ok())), (Value::Null, Value::Null));
+}
+
+#[tokio::test]
 async fn an_estimate_stores_nothing() {
     let server = Running::start().await;
     let texts = json!({ "texts": [STATION, "Weirholm lies at the sea."], "file_sources": ["a.md", "b.md"] });

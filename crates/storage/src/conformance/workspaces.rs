@@ -1,8 +1,8 @@
 //! Cases of the port behind which workspaces are kept.
 
 use graphloom_core::{
-    Batch, Job, Lease, Patience, QueueState, Registration, StoreError, Timestamp, Upkeep, WorkspaceId,
-    Workspaces,
+    Batch, BudgetChange, BudgetUnit, Job, Lease, Patience, QueueState, Registration, StoreError, Timestamp,
+    Upkeep, WorkspaceId, Workspaces,
 };
 
 use super::sample;
@@ -20,6 +20,8 @@ macro_rules! workspaces_conformance_tests {
             settings_are_read_without_opening,
             a_commit_to_a_workspace_that_is_held_waits_or_finds_it_gone,
             upkeep_changes_no_content,
+            a_text_that_processes_share_is_replaced_by_who_knows_its_version,
+            a_budget_is_one_for_all_that_book_and_goes_with_its_workspace,
             a_worker_has_a_name_of_its_own_while_it_runs,
             workspaces_with_work_are_those_with_documents_that_nobody_works_on,
         );
@@ -150,6 +152,77 @@ pub async fn upkeep_changes_no_content(workspaces: &dyn Workspaces, prefix: &str
     assert!(store.size().is_none_or(|size| size.data > 0));
     drop(store);
     workspaces.delete(&name).await.expect("deleted");
+}
+
+/// Case.
+pub async fn a_text_that_processes_share_is_replaced_by_who_knows_its_version(
+    workspaces: &dyn Workspaces,
+    prefix: &str,
+) {
+    let [one, other] = [workspaces.limits(), workspaces.limits()];
+    let name = format!("{prefix}of openai/any");
+    assert!(!one.place().is_empty());
+    assert_eq!(one.read(&name).await.expect("an answer"), None);
+    assert!(!one.replace(&name, 1, "none").await.expect("an answer"), "there is no version 1");
+    assert!(one.replace(&name, 0, "first\nline").await.expect("an answer"));
+    assert!(!other.replace(&name, 0, "late").await.expect("an answer"));
+    assert_eq!(other.read(&name).await.expect("an answer"), Some((1, "first\nline".to_owned())));
+    // All at once, each knowing the version: one of them does it.
+    let all = (0..6).map(|at| [&one, &other][at % 2].replace(&name, 1, "second"));
+    let replaced = futures::future::try_join_all(all).await.expect("answers");
+    assert_eq!(replaced.into_iter().filter(|replaced| *replaced).count(), 1);
+    assert_eq!(one.read(&name).await.expect("an answer"), Some((2, "second".to_owned())));
+    assert_eq!(one.read(&format!("{name}2")).await.expect("an answer"), None);
+}
+
+/// Case.
+pub async fn a_budget_is_one_for_all_that_book_and_goes_with_its_workspace(
+    workspaces: &dyn Workspaces,
+    prefix: &str,
+) {
+    let [name, other] = ["budget", "other"].map(|name| named(prefix, name));
+    fill(workspaces, &name).await;
+    fill(workspaces, &other).await;
+    let one = workspaces.open(&name, Patience::Endless).await.expect("it opens");
+    let another = workspaces.open(&name, Patience::Endless).await.expect("it opens");
+    let without = workspaces.open(&other, Patience::Endless).await.expect("it opens");
+    assert_eq!(one.budget().await.expect("an answer"), None);
+    let revision = one.snapshot().await.expect("a snapshot").revision();
+    let limit = |amount, restart, now| {
+        let unit = BudgetUnit::Tokens;
+        BudgetChange::Limit { unit, amount, restart, now: Timestamp(now) }
+    };
+    let set = one.change_budget(limit(100, false, 7)).await.expect("set").budget.expect("a budget");
+    assert_eq!((set.amount, set.spent, set.since), (100, 0, Timestamp(7)));
+    let book = |hold| BudgetChange::Book { since: Timestamp(7), released: 0, cost: 0, hold };
+    // All at once, by both: as many are held as fit.
+    let stores = [&one, &another];
+    let booked = (0..8).map(|call| stores[call % 2].change_budget(book(30)));
+    let held = futures::future::try_join_all(booked).await.expect("booked");
+    assert_eq!(held.iter().filter(|outcome| outcome.held).count(), 3);
+    assert_eq!(another.budget().await.expect("an answer").map(|budget| budget.spent), Some(90));
+    let settle = BudgetChange::Book { since: Timestamp(7), released: 30, cost: 5, hold: 0 };
+    another.change_budget(settle).await.expect("settled");
+    assert!(one.change_budget(book(35)).await.expect("booked").held);
+    assert!(!one.change_budget(book(1)).await.expect("booked").held);
+    assert_eq!(without.budget().await.expect("an answer"), None);
+    assert_eq!(one.snapshot().await.expect("a snapshot").revision(), revision, "it is no commit");
+    drop((one, another));
+    let again = workspaces.open(&name, Patience::Endless).await.expect("it opens");
+    let kept = again.budget().await.expect("an answer").expect("a budget");
+    assert_eq!((kept.amount, kept.spent), (100, 100));
+    assert_eq!(again.verify().await.expect("verified"), []);
+    let removed = again.change_budget(BudgetChange::Put(None)).await.expect("removed");
+    assert_eq!((removed.budget, again.budget().await.expect("an answer")), (None, None));
+    again.change_budget(BudgetChange::Put(Some(kept))).await.expect("put");
+    drop(again);
+    workspaces.delete(&name).await.expect("deleted");
+    let new = workspaces.open(&name, Patience::Endless).await.expect("it opens");
+    assert_eq!(new.budget().await.expect("an answer"), None);
+    drop((new, without));
+    for name in [name, other] {
+        workspaces.delete(&name).await.expect("deleted");
+    }
 }
 
 /// Case.

@@ -11,11 +11,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use graphloom_core::{
-    Batch, CacheKind, Call, Chunk, ChunkContext, ChunkId, Claim, Clock, ContentHash, Conversation,
-    ConversationId, Decision, DecisionId, Document, DocumentId, EmbeddingSpec, Entity, EntityKey, Exchange,
-    Extraction, ExtractionKey, Fact, Finding, GraphKey, GraphTurn, ItemKind, Job, Layer, LayerName,
-    LayerNode, Mention, NodeKey, QueueState, Relation, RelationKey, Renewal, Revision, Snapshot, Store,
-    StoreError, StoreSize, SummaryKey, TrackId, Upkeep, WorkspaceId, WorkspaceStore,
+    Batch, BudgetChange, BudgetOutcome, CacheKind, Call, Chunk, ChunkContext, ChunkId, Claim, Clock,
+    ContentHash, Conversation, ConversationId, Decision, DecisionId, Document, DocumentId, EmbeddingSpec,
+    Entity, EntityKey, Exchange, Extraction, ExtractionKey, Fact, Finding, GraphKey, GraphTurn, ItemKind,
+    Job, Layer, LayerName, LayerNode, Mention, NodeKey, QueueState, Relation, RelationKey, Renewal, Revision,
+    Snapshot, Store, StoreError, StoreSize, SummaryKey, TrackId, Upkeep, WorkspaceBudget, WorkspaceId,
+    WorkspaceStore,
 };
 
 /// A store in memory, gone with its last handle. Snapshots cost one reference count.
@@ -24,12 +25,13 @@ pub struct MemoryStore {
     workspace: WorkspaceId,
     state: Mutex<Arc<State>>,
     turn: Arc<futures::lock::Mutex<()>>,
+    budget: Mutex<Option<WorkspaceBudget>>,
 }
 
 impl MemoryStore {
     /// An empty store.
     pub fn new(workspace: WorkspaceId) -> Self {
-        Self { workspace, state: Mutex::default(), turn: Arc::default() }
+        Self { workspace, state: Mutex::default(), turn: Arc::default(), budget: Mutex::default() }
     }
 }
 
@@ -74,6 +76,17 @@ impl WorkspaceStore for MemoryStore {
 
     fn clock(&self) -> Option<Arc<dyn Clock>> {
         None
+    }
+
+    async fn budget(&self) -> Result<Option<WorkspaceBudget>, StoreError> {
+        Ok(*self.budget.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    async fn change_budget(&self, change: BudgetChange) -> Result<BudgetOutcome, StoreError> {
+        let mut budget = self.budget.lock().unwrap_or_else(PoisonError::into_inner);
+        let outcome = change.applied_to(*budget);
+        *budget = outcome.budget;
+        Ok(outcome)
     }
 
     async fn maintain(&self, upkeep: Upkeep) -> Result<(), StoreError> {

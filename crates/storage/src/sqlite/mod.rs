@@ -4,6 +4,7 @@
 //! work while other processes use the same file.
 
 mod apply;
+mod budget;
 mod cache;
 mod changes;
 mod conversations;
@@ -46,7 +47,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use graphloom_core::{
-    Batch, Finding, GraphTurn, Patience, Revision, Snapshot, Store, StoreError, WorkspaceId,
+    Batch, BudgetChange, BudgetOutcome, Finding, GraphTurn, Patience, Revision, Snapshot, Store, StoreError,
+    WorkspaceBudget, WorkspaceId,
 };
 use rusqlite::Connection;
 use rusqlite::config::DbConfig;
@@ -217,6 +219,22 @@ impl SqliteStore {
         for reader in self.shared.readers.lock().unwrap_or_else(PoisonError::into_inner).iter() {
             forget_pages(&reader.conn);
         }
+    }
+
+    /// The budget of the workspace.
+    async fn read_budget(&self) -> Result<Option<WorkspaceBudget>, StoreError> {
+        let passage = self.shared.gate.pass().await;
+        let read = || {
+            let reader = Reader::begin(&self.shared, passage)?;
+            let budget = budget::read(&reader.conn).during("reading the budget")?;
+            reader.given(budget)
+        };
+        read().map_err(|error| self.shared.seen_by_all(error))
+    }
+
+    /// Changes the budget of the workspace.
+    async fn apply_to_budget(&self, change: BudgetChange) -> Result<BudgetOutcome, StoreError> {
+        self.writer()?.change_budget(change).await.map_err(|error| self.shared.seen_by_all(error))
     }
 
     /// What of the store's files is damaged: pages, indexes, rows that do not have their checksums, projections. Empty

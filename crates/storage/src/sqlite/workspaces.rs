@@ -11,15 +11,16 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures::channel::oneshot;
 use graphloom_core::{
-    Batch, Clock, Finding, GraphTurn, HeldWorkspace, Loss, Patience, RepairReport, Repairs, Revision,
-    SharedTexts, Snapshot, Store, StoreError, StoreSize, Upkeep, Workers, WorkspaceId, WorkspaceStore,
-    Workspaces,
+    Batch, BudgetChange, BudgetOutcome, Clock, Finding, GraphTurn, HeldWorkspace, Loss, Patience,
+    RepairReport, Repairs, Revision, SharedTexts, Snapshot, Store, StoreError, StoreSize, Upkeep, Workers,
+    WorkspaceBudget, WorkspaceId, WorkspaceStore, Workspaces,
 };
 
 use rusqlite::{Connection, OpenFlags};
 
 use super::error::{Context, backend};
 use super::{EXTENSION, SqliteStore, exists, list_workspaces, place, repair, settings_of};
+use crate::texts::FileTexts;
 use crate::workers::LockFiles;
 
 /// How long a deletion waits for a commit in progress.
@@ -88,6 +89,10 @@ impl Workspaces for FileWorkspaces {
         None
     }
 
+    fn limits(&self) -> Arc<dyn SharedTexts> {
+        Arc::new(FileTexts::new(self.folder.join("limits")))
+    }
+
     fn workers(&self) -> &dyn Workers {
         &self.workers
     }
@@ -142,6 +147,14 @@ impl WorkspaceStore for FileStore {
 
     fn clock(&self) -> Option<Arc<dyn Clock>> {
         None
+    }
+
+    async fn budget(&self) -> Result<Option<WorkspaceBudget>, StoreError> {
+        self.0.read_budget().await
+    }
+
+    async fn change_budget(&self, change: BudgetChange) -> Result<BudgetOutcome, StoreError> {
+        self.0.apply_to_budget(change).await
     }
 
     async fn maintain(&self, upkeep: Upkeep) -> Result<(), StoreError> {

@@ -6,10 +6,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
 use futures::channel::oneshot;
-use graphloom_core::{Batch, Revision, StoreError};
+use graphloom_core::{Batch, BudgetChange, BudgetOutcome, Revision, StoreError};
 use rusqlite::Connection;
 
-use super::apply;
 use super::error::{Context, backend, classified, repeated};
 use super::forget_pages;
 use super::locks::LockPatience;
@@ -17,6 +16,7 @@ use super::log::{Gate, Log};
 use super::place::Place;
 use super::reserve;
 use super::vector_tree::TreeLimits;
+use super::{apply, budget};
 
 /// Batches that may wait; a caller beyond them blocks until one is taken.
 const MAX_WAITING_BATCHES: usize = 64;
@@ -60,6 +60,15 @@ impl Writer {
         answer.await.map_err(|_| stopped())?
     }
 
+    /// Changes the budget of the workspace; durable when this returns.
+    pub(super) async fn change_budget(&self, change: BudgetChange) -> Result<BudgetOutcome, StoreError> {
+        let stopped = || backend("changing the budget".to_owned(), "the writer thread has stopped");
+        let (reply, answer) = oneshot::channel();
+        let queue = self.queue.as_ref().ok_or_else(stopped)?;
+        queue.send(Work::Budget(change, reply)).map_err(|_| stopped())?;
+        answer.await.map_err(|_| stopped())?
+    }
+
     /// Empties the write-ahead log after the commits before it, as far as readers let it, without waiting for a pause.
     pub(super) fn shrink_log(&self) {
         // A writer that has stopped leaves the log for the next one to open the file.
@@ -95,6 +104,7 @@ impl Drop for Writer {
 /// What the thread is asked for.
 enum Work {
     Commit(Box<Request>),
+    Budget(BudgetChange, oneshot::Sender<Result<BudgetOutcome, StoreError>>),
     Tidy(Tidying, SyncSender<()>),
 }
 
@@ -128,9 +138,8 @@ impl Thread {
             };
             let first = match first {
                 Ok(Work::Commit(first)) => first,
-                Ok(Work::Tidy(what, reply)) => {
-                    self.tidy(what, log);
-                    let _ = reply.send(());
+                Ok(other) => {
+                    self.do_other(other, log);
                     continue;
                 }
                 Err(RecvTimeoutError::Disconnected) => return,
@@ -143,11 +152,11 @@ impl Thread {
                     continue;
                 }
             };
-            let mut tidying = None;
+            let mut next = None;
             let more = requests.try_iter().take(MAX_GROUP - 1).map_while(|work| match work {
                 Work::Commit(request) => Some(request),
-                Work::Tidy(what, reply) => {
-                    tidying = Some((what, reply));
+                other @ (Work::Budget(..) | Work::Tidy(..)) => {
+                    next = Some(other);
                     None
                 }
             });
@@ -156,11 +165,46 @@ impl Thread {
                 let _ = reply.send(result);
             }
             log.after_commit(&self.conn);
-            if let Some((what, reply)) = tidying {
+            if let Some(next) = next {
+                self.do_other(next, log);
+            }
+        }
+    }
+
+    /// Does what is no commit.
+    fn do_other(&self, work: Work, log: &mut Log) {
+        match work {
+            Work::Budget(change, reply) => {
+                // A caller that no longer waits still has its change made.
+                let _ = reply.send(self.change_budget(change));
+                log.after_commit(&self.conn);
+            }
+            Work::Tidy(what, reply) => {
                 self.tidy(what, log);
                 let _ = reply.send(());
             }
+            Work::Commit(request) => {
+                for (reply, result) in self.write_group(std::iter::once(request)) {
+                    let _ = reply.send(result);
+                }
+            }
         }
+    }
+
+    /// Changes the budget in a transaction of its own.
+    fn change_budget(&self, change: BudgetChange) -> Result<BudgetOutcome, StoreError> {
+        self.place.require_unmoved()?;
+        self.run("BEGIN IMMEDIATE")?;
+        let changed = budget::change(&self.conn, change).during("changing the budget");
+        let changed = changed.map_err(|error| classified(error, self.place.path()));
+        let outcome = changed.and_then(|outcome| self.run("COMMIT").map(|()| outcome));
+        if outcome.is_err()
+            && !self.conn.is_autocommit()
+            && let Err(error) = self.run("ROLLBACK")
+        {
+            tracing::error!(%error, "rolling back failed");
+        }
+        outcome
     }
 
     fn tidy(&self, what: Tidying, log: &mut Log) {

@@ -155,6 +155,7 @@ fn report_lost(missing: &CopyLosses, mended: &mut RepairReport) {
                 (LostKind::Conversation, row.text("conversation"), "a question of a conversation is damaged")
             }
             "state" => (LostKind::State, row.text("model"), "the workspace's own row was damaged"),
+            "budget" => (LostKind::State, row.text("id"), "the budget of the workspace was damaged"),
             _ => continue,
         };
         mended.lost.push(LostEvidence { kind, id: id.unwrap_or("unknown").to_owned(), what });
@@ -162,6 +163,7 @@ fn report_lost(missing: &CopyLosses, mended: &mut RepairReport) {
     for table in &missing.unreadable {
         let what = match table.as_str() {
             "documents" | "segments" | "chunks" => "documents may be missing",
+            "budget" => "the budget of the workspace is missing",
             "decisions" => "edits of the graph may be missing",
             "calls" => "rows of the ledger may be missing",
             "conversations" | "exchanges" => "conversations may be missing",

@@ -36,6 +36,7 @@ pub(super) const MIGRATIONS: &[Migration] = &[
     grow_trees,
     add_conversations,
     add_originals,
+    add_budget,
 ];
 
 /// Version 1.
@@ -478,6 +479,11 @@ fn add_originals(conn: &Connection) -> rusqlite::Result<()> {
         ) WITHOUT ROWID;
         ",
     )
+}
+
+/// The budget of the workspace.
+fn add_budget(conn: &Connection) -> rusqlite::Result<()> {
+    conn.execute_batch("CREATE TABLE budget (id INTEGER PRIMARY KEY CHECK (id = 1), body TEXT NOT NULL);")
 }
 
 /// The numbers of a sparse vector as versions 16 to 18 stored them: zero, how many numbers in two bytes, then for each that is not

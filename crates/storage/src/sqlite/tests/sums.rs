@@ -1,9 +1,9 @@
 //! Every stored value has a checksum, and what does not have its checksum is found.
 
 use graphloom_core::{
-    CacheEntry, CacheKind, Call, CallOutcome, ChunkExtraction, ContentHash, DocumentId, Extraction, GraphKey,
-    Member, NewExchange, QueueState, Records, RestsOn, Revision, Role, Span, Store, StoreError, Timestamp,
-    WorkspaceId, table,
+    BudgetChange, BudgetUnit, CacheEntry, CacheKind, Call, CallOutcome, ChunkExtraction, ContentHash,
+    DocumentId, Extraction, GraphKey, Member, NewExchange, QueueState, Records, RestsOn, Revision, Role,
+    Span, Store, StoreError, Timestamp, WorkspaceId, table,
 };
 use rusqlite::Connection;
 use rusqlite::types::Value;
@@ -66,6 +66,9 @@ fn full() -> (SqliteStore, TempDir) {
     let rests_on = RestsOn::Documents([document].into());
     batch.put_exchanges = vec![NewExchange { read_at: Revision(1), ..exchange("x", 0, rests_on) }];
     commit(&store, batch);
+    let limit =
+        BudgetChange::Limit { unit: BudgetUnit::Tokens, amount: 9, restart: false, now: Timestamp(1) };
+    block_on(store.apply_to_budget(limit)).expect("set");
     // More vectors than before, so that a tree is growing.
     commit(&store, sample::indexed("c", "Cleo met Dan", "CLEO", "DAN"));
     (store, folder)

@@ -1,0 +1,358 @@
+//! The budget of a workspace as calls of one process pay from it: what they may cost is held back in the store, where all
+//! processes see it.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures::channel::oneshot;
+use graphloom_core::{
+    BudgetChange, BudgetUnit, Embedder, LanguageModel, ModelError, StoreError, Timestamp, Usage,
+    WorkspaceBudget, WorkspaceStore,
+};
+
+use super::budget::{
+    BudgetedEmbedder, BudgetedModel, CallHold, HoldOf, Limit, Meter, Payer, WhenShort, cost,
+};
+use super::price::{Money, Prices};
+
+/// Times that a call looks at a budget which others keep replacing.
+const MAX_LOOKS: u32 = 20;
+
+/// The largest amount of money that the budget of a workspace can be.
+pub const MAX_WORKSPACE_MONEY: &str = "18000000.0";
+
+/// Pays for calls from the [budget](WorkspaceBudget) of a workspace, if it has one when the call is sent.
+pub struct WorkspaceAccount {
+    store: Arc<dyn WorkspaceStore>,
+    prices: Prices,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// The budget when it was last seen.
+    known: Option<WorkspaceBudget>,
+    /// Calls of this process in flight.
+    in_flight: u32,
+    /// Calls of this process that ended and are not settled yet: what was held, and what they cost, of each counting.
+    ended: BTreeMap<Timestamp, (u128, u128)>,
+    /// Calls that wait for others of this process to end, since those may cost less than is held for them.
+    waiting: Vec<oneshot::Sender<()>>,
+}
+
+impl WorkspaceAccount {
+    /// The account of this process.
+    pub fn new(store: Arc<dyn WorkspaceStore>, prices: Prices) -> Arc<Self> {
+        Arc::new(Self { store, prices, state: Mutex::default() })
+    }
+
+    /// `model`, whose calls the workspace pays for.
+    pub fn model(self: &Arc<Self>, model: Arc<dyn LanguageModel>, when_short: WhenShort) -> BudgetedModel {
+        let meter = self.meter(model.name(), when_short);
+        BudgetedModel { model, meter }
+    }
+
+    /// `embedder`, whose calls the workspace pays for; they never wait for others.
+    pub fn embedder(self: &Arc<Self>, embedder: Arc<dyn Embedder>) -> BudgetedEmbedder {
+        let meter = self.meter(embedder.name(), WhenShort::Refuse);
+        BudgetedEmbedder { embedder, meter }
+    }
+
+    fn meter(self: &Arc<Self>, model: &str, when_short: WhenShort) -> Meter {
+        Meter { payer: Payer::Workspace(Arc::clone(self)), model: model.to_owned(), when_short }
+    }
+
+    /// Holds back what a call may cost at `most`; at `least` is what it costs if it is cut off.
+    pub(super) async fn hold(
+        self: &Arc<Self>,
+        meter: &Meter,
+        most: Usage,
+        least: Usage,
+    ) -> Result<CallHold, ModelError> {
+        let mut known = self.state().known;
+        for _ in 0..MAX_LOOKS {
+            if known.is_none() {
+                known = self.store.budget().await.map_err(|error| unbooked(meter, &error))?;
+            }
+            let Some(budget) = known else {
+                return Ok(CallHold { of: HoldOf::Nobody, price: None, held: 0, cost: 0 });
+            };
+            let price = match budget.unit {
+                BudgetUnit::Tokens => None,
+                BudgetUnit::Money => {
+                    Some(self.prices.of(&meter.model).ok_or_else(|| ModelError::OverBudget {
+                        model: meter.model.clone(),
+                        what: format!(
+                            "the budget of the workspace is in money, and no price is configured for {}",
+                            meter.model
+                        ),
+                    })?)
+                }
+            };
+            let hold = units(cost(price, most));
+            // Before it is tried, so that a call that ends meanwhile is not missed.
+            let (released, spent, freed) = {
+                let mut state = self.state();
+                let (released, spent) = state.ended.remove(&budget.since).unwrap_or_default();
+                state.ended.clear();
+                let (free, freed) = oneshot::channel();
+                state.waiting.retain(|waiting| !waiting.is_canceled());
+                state.waiting.push(free);
+                (units(released), units(spent), freed)
+            };
+            let book = BudgetChange::Book { since: budget.since, released, cost: spent, hold };
+            let outcome = match self.store.change_budget(book).await {
+                Ok(outcome) => outcome,
+                Err(error) => {
+                    self.give_back(budget.since, released.into(), spent.into());
+                    return Err(unbooked(meter, &error));
+                }
+            };
+            let others = {
+                let mut state = self.state();
+                state.known = outcome.budget;
+                state.in_flight += u32::from(outcome.held);
+                state.in_flight
+            };
+            if outcome.held {
+                let of = HoldOf::Workspace(Arc::clone(self), budget.since);
+                return Ok(CallHold { of, price, held: hold.into(), cost: cost(price, least) });
+            }
+            known = outcome.budget;
+            match known {
+                Some(latest) if latest.since == budget.since => {
+                    if meter.when_short == WhenShort::Refuse || others == 0 || hold > latest.amount {
+                        let what = format!(
+                            "the workspace has spent {} of its budget of {} and the call may cost {}",
+                            shown(latest.unit, latest.spent),
+                            limit_of(&latest),
+                            shown(latest.unit, hold)
+                        );
+                        return Err(ModelError::OverBudget { model: meter.model.clone(), what });
+                    }
+                    // A sender that went away means the same: look again.
+                    let _ = freed.await;
+                }
+                // Another counting, or no budget any more: look at it.
+                Some(_) | None => {}
+            }
+        }
+        let what = "the budget of the workspace keeps being replaced".to_owned();
+        Err(ModelError::OverBudget { model: meter.model.clone(), what })
+    }
+
+    /// Replaces what is held for a call by its cost.
+    pub(super) async fn settle(&self, since: Timestamp, held: u128, cost: u128) {
+        // Also if nobody waits for this any more; then the call stays booked with what was held.
+        let _ended = Ended(self);
+        let book = BudgetChange::Book { since, released: units(held), cost: units(cost), hold: 0 };
+        match self.store.change_budget(book).await {
+            Ok(outcome) => self.state().known = outcome.budget,
+            Err(error) => {
+                tracing::warn!(%error, "the cost of a call is booked with the next one");
+                self.give_back(since, held, cost);
+            }
+        }
+    }
+
+    /// The same with the next call.
+    pub(super) fn settle_later(&self, since: Timestamp, held: u128, cost: u128) {
+        let _ended = Ended(self);
+        self.give_back(since, held, cost);
+    }
+
+    fn give_back(&self, since: Timestamp, held: u128, cost: u128) {
+        let mut state = self.state();
+        let ended = state.ended.entry(since).or_default();
+        (ended.0, ended.1) = (ended.0 + held, ended.1 + cost);
+    }
+
+    fn state(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A call of this process that ends when this is dropped; then those that wait look again.
+struct Ended<'a>(&'a WorkspaceAccount);
+
+impl Drop for Ended<'_> {
+    fn drop(&mut self) {
+        let waiting = {
+            let mut state = self.0.state();
+            state.in_flight = state.in_flight.saturating_sub(1);
+            std::mem::take(&mut state.waiting)
+        };
+        for free in waiting {
+            // Who waited may have been cancelled.
+            let _ = free.send(());
+        }
+    }
+}
+
+/// What may be spent of a budget.
+pub fn limit_of(budget: &WorkspaceBudget) -> Limit {
+    match budget.unit {
+        BudgetUnit::Tokens => Limit::Tokens(budget.amount),
+        BudgetUnit::Money => Limit::Money(Money::of_units(budget.amount.into())),
+    }
+}
+
+/// The change that sets what the workspace may spend; `None` if it is more than [`MAX_WORKSPACE_MONEY`].
+///
+/// - `restart`: whether what is spent becomes 0. It does too if the unit changes.
+pub fn limiting(limit: Limit, restart: bool, now: Timestamp) -> Option<BudgetChange> {
+    let (unit, amount) = match limit {
+        Limit::Tokens(tokens) => (BudgetUnit::Tokens, tokens),
+        Limit::Money(money) => {
+            let most = Money::parse(MAX_WORKSPACE_MONEY).filter(|most| money <= *most);
+            (BudgetUnit::Money, most.and_then(|_| u64::try_from(money.units()).ok())?)
+        }
+    };
+    Some(BudgetChange::Limit { unit, amount, restart, now })
+}
+
+/// An amount of a budget, as people read it.
+pub fn shown(unit: BudgetUnit, amount: u64) -> String {
+    match unit {
+        BudgetUnit::Tokens => amount.to_string(),
+        BudgetUnit::Money => Money::of_units(amount.into()).to_string(),
+    }
+}
+
+/// An amount of a budget as a number: of tokens, or in the currency of the prices.
+pub fn number(unit: BudgetUnit, amount: u64) -> f64 {
+    match unit {
+        BudgetUnit::Tokens => amount as f64,
+        BudgetUnit::Money => amount as f64 / 1e12,
+    }
+}
+
+fn units(amount: u128) -> u64 {
+    u64::try_from(amount).unwrap_or(u64::MAX)
+}
+
+fn unbooked(meter: &Meter, error: &StoreError) -> ModelError {
+    let what = format!("booking the call in the budget of the workspace: {}", crate::chain(error));
+    ModelError::Local { model: meter.model.clone(), what }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use async_trait::async_trait;
+    use futures::{StreamExt, stream};
+    use graphloom_core::{
+        ChatEvent, ChatMessage, ChatRequest, ChatRole, ChatStream, Completion, FinishReason, WorkspaceId,
+        complete,
+    };
+    use graphloom_storage::conformance::block_on;
+    use graphloom_storage::memory::MemoryStore;
+
+    use super::*;
+
+    /// Costs 30 tokens each way, and counts its calls.
+    #[derive(Default)]
+    struct CountingModel(AtomicU64);
+
+    #[async_trait]
+    impl LanguageModel for CountingModel {
+        fn name(&self) -> &str {
+            "counting:model"
+        }
+
+        async fn chat(&self, _: ChatRequest) -> Result<ChatStream, ModelError> {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            let usage = Usage { prompt_tokens: 30, completion_tokens: 30, ..Usage::default() };
+            let done = Completion { finish: FinishReason::Stop, usage, attempts: 1 };
+            Ok(stream::iter([Ok(ChatEvent::Delta("yes".to_owned())), Ok(ChatEvent::Done(done))]).boxed())
+        }
+    }
+
+    /// A call holds 10 tokens of prompt and 90 of answer, and then costs 60.
+    fn request() -> ChatRequest {
+        let messages = vec![ChatMessage::new(ChatRole::User, "may I?")];
+        ChatRequest { messages, max_output_tokens: Some(90), ..ChatRequest::default() }
+    }
+
+    fn stored(limit: Option<&str>) -> Arc<MemoryStore> {
+        let store = Arc::new(MemoryStore::new(WorkspaceId::default()));
+        if let Some(limit) = limit.map(|limit| Limit::parse(limit).expect("a limit")) {
+            let change = limiting(limit, false, Timestamp(1)).expect("small enough");
+            block_on(store.change_budget(change)).expect("memory does not fail");
+        }
+        store
+    }
+
+    fn spent(store: &MemoryStore) -> Option<u64> {
+        block_on(store.budget()).expect("memory does not fail").map(|budget| budget.spent)
+    }
+
+    /// How many of nine calls in a row pass, by two processes in turn, and what is spent then.
+    fn check_calls(limit: Option<&str>, prices: &str) -> (u64, Option<u64>) {
+        let store = stored(limit);
+        let model = Arc::new(CountingModel::default());
+        let prices = Prices::parse(prices).expect("prices");
+        let processes = [(); 2].map(|()| {
+            WorkspaceAccount::new(store.clone(), prices.clone()).model(model.clone(), WhenShort::Wait)
+        });
+        for call in 0..9 {
+            let outcome = block_on(complete(&processes[call % 2], request()));
+            assert!(matches!(outcome, Ok(_) | Err(ModelError::OverBudget { .. })), "{:?}", outcome.err());
+        }
+        (model.0.load(Ordering::Relaxed), spent(&store))
+    }
+
+    #[test]
+    fn processes_spend_one_budget_together_and_never_more() {
+        assert_eq!(check_calls(Some("250tokens"), ""), (3, Some(180)));
+        assert_eq!(check_calls(Some("99tokens"), ""), (0, Some(0)));
+        assert_eq!(check_calls(Some("0.00025"), "counting=1/1"), (3, Some(180_000_000)));
+        assert_eq!(check_calls(Some("0.00025"), ""), (0, Some(0)), "without a price");
+        assert_eq!(check_calls(None, ""), (9, None));
+    }
+
+    #[test]
+    fn a_call_waits_for_those_of_its_process_and_one_that_is_dropped_is_settled_by_the_next() {
+        let store = stored(Some("170tokens"));
+        let account = WorkspaceAccount::new(store.clone(), Prices::default());
+        let model = account.model(Arc::new(CountingModel::default()), WhenShort::Wait);
+        block_on(async {
+            let first = model.chat(request()).await.expect("it fits");
+            assert_eq!(store.budget().await.expect("a budget").map(|budget| budget.spent), Some(100));
+            let mut second = std::pin::pin!(model.chat(request()));
+            assert!(futures::poll!(second.as_mut()).is_pending(), "both together might pass the budget");
+            // Cut off before its first word, it cost its prompt.
+            drop(first);
+            drop(second.await.expect("it fits now"));
+        });
+        assert_eq!(spent(&store), Some(110), "the second is booked with the next call");
+        block_on(complete(&model, request())).expect("it fits");
+        assert_eq!(spent(&store), Some(80));
+    }
+
+    #[test]
+    fn a_budget_that_is_set_or_removed_counts_from_the_next_call_on() {
+        let store = stored(None);
+        let account = WorkspaceAccount::new(store.clone(), Prices::default());
+        let model = account.model(Arc::new(CountingModel::default()), WhenShort::Refuse);
+        block_on(complete(&model, request())).expect("no budget");
+        let set = |limit: &str, restart| {
+            let limit = Limit::parse(limit).expect("a limit");
+            let change = limiting(limit, restart, Timestamp(1)).expect("small enough");
+            block_on(store.change_budget(change)).expect("memory does not fail");
+        };
+        set("150tokens", false);
+        block_on(complete(&model, request())).expect("it fits");
+        let refused = block_on(complete(&model, request())).expect_err("it might pass the budget");
+        let shown = "the workspace has spent 60 of its budget of 150 tokens and the call may cost 100";
+        assert!(refused.to_string().contains(shown), "{refused}");
+        set("150tokens", true);
+        block_on(complete(&model, request())).expect("counting began again");
+        block_on(store.change_budget(BudgetChange::Put(None))).expect("memory does not fail");
+        block_on(complete(&model, request())).expect("no budget");
+        assert_eq!(spent(&store), None);
+        let much = Limit::parse("19000000.5").expect("a limit");
+        assert_eq!(limiting(much, false, Timestamp(1)), None);
+    }
+}

@@ -1,0 +1,8 @@
+-- The budget of a workspace. Not in its row, which is locked by every commit.
+CREATE TABLE budgets (
+    workspace_id bigint PRIMARY KEY,
+    body text NOT NULL
+);
+ALTER TABLE budgets ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
+CREATE POLICY of_workspace ON budgets
+    USING (workspace_id = nullif(current_setting('graphloom.workspace', true), '')::bigint);

@@ -1,0 +1,124 @@
+//! The budget of a workspace, which all servers and workers keep together.
+
+use axum::extract::State;
+use axum::routing::{delete, get, post};
+use graphloom_core::{BudgetChange, BudgetUnit, WorkspaceBudget};
+use graphloom_engine::money::{Limit, MAX_WORKSPACE_MONEY, limiting, number};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::access::Right;
+use crate::app::App;
+use crate::host::IfMissing;
+use crate::input::{Existing, Json, ToMake};
+use crate::problem::Problem;
+use crate::route::{Gives, Load, Needs, Route, Takes, schema};
+
+pub(super) const ROUTES: &[Route] = &[
+    Route::get("/budget", "What the workspace may spend on model calls, and what is spent", || get(show))
+        .reads()
+        .gives(Gives::Json(schema::<BudgetAnswer>)),
+    Route::post("/budget", "Sets what the workspace may spend on model calls", || post(set))
+        .needs(Needs::Workspace(Right::Admin))
+        .load(Load::Change)
+        .makes()
+        .takes(Takes::Json(schema::<SetBudget>))
+        .gives(Gives::Json(schema::<BudgetAnswer>)),
+    Route::delete("/budget", "Removes the budget of the workspace", || delete(remove))
+        .needs(Needs::Workspace(Right::Admin))
+        .load(Load::Change)
+        .gives(Gives::Json(schema::<BudgetAnswer>)),
+];
+
+/// The budget of the workspace.
+#[derive(Serialize, JsonSchema)]
+struct BudgetAnswer {
+    /// `null` if model calls are not limited.
+    budget: Option<BudgetItem>,
+}
+
+/// What may be spent and what is. Numbers are tokens, or money in the currency of the prices.
+#[derive(Serialize, JsonSchema)]
+struct BudgetItem {
+    unit: BudgetUnitName,
+    /// What may be spent.
+    amount: f64,
+    /// What is spent since `since`, with the most that calls in flight may cost.
+    spent: f64,
+    /// What is left.
+    left: f64,
+    /// When counting began, in milliseconds since 1970.
+    since: u64,
+}
+
+/// What a budget counts.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum BudgetUnitName {
+    /// Tokens, sent and received together.
+    Tokens,
+    /// Money, in the currency of the prices.
+    Money,
+}
+
+impl From<Option<WorkspaceBudget>> for BudgetAnswer {
+    fn from(budget: Option<WorkspaceBudget>) -> Self {
+        let item = |WorkspaceBudget { unit, amount, spent, since }| BudgetItem {
+            amount: number(unit, amount),
+            spent: number(unit, spent),
+            left: number(unit, amount.saturating_sub(spent)),
+            since: since.0,
+            unit: match unit {
+                BudgetUnit::Tokens => BudgetUnitName::Tokens,
+                BudgetUnit::Money => BudgetUnitName::Money,
+            },
+        };
+        Self { budget: budget.map(item) }
+    }
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct SetBudget {
+    /// Tokens such as `2M`, `500k` or `900tokens`, or money such as `1.50`, which needs prices of all models.
+    amount: String,
+    /// Whether what is spent becomes 0. It does too if the unit changes.
+    #[serde(default)]
+    restart: bool,
+}
+
+async fn show(Existing(space): Existing) -> Result<axum::Json<BudgetAnswer>, Problem> {
+    Ok(axum::Json(space.store.budget().await?.into()))
+}
+
+async fn set(
+    State(app): State<App>,
+    ToMake(workspace): ToMake,
+    Json(SetBudget { amount, restart }): Json<SetBudget>,
+) -> Result<axum::Json<BudgetAnswer>, Problem> {
+    let limit = Limit::parse(&amount).ok_or_else(|| {
+        let remedy = "write tokens, such as 2M or 500k, or money, such as 1.50";
+        Problem::invalid("amount is no limit").remedy(Some(remedy))
+    })?;
+    let space = app.spaces.get(&workspace, IfMissing::Create).await?;
+    if let Limit::Money(_) = limit {
+        let models = space.models();
+        if let Some(model) = models.into_iter().find(|model| space.prices.of(model).is_none()) {
+            let remedy = "configure its price, or limit tokens instead, such as 2M";
+            let what = format!("the budget is in money: no price is configured for {model}");
+            return Err(Problem::invalid(what).remedy(Some(remedy)));
+        }
+    }
+    let most = || Problem::invalid(format!("amount is too large: at most {MAX_WORKSPACE_MONEY}"));
+    let change = limiting(limit, restart, space.indexing.clock.now()).ok_or_else(most)?;
+    let outcome = space.store.change_budget(change).await?;
+    // What stopped at the old budget may go on.
+    space.ingest.wake();
+    Ok(axum::Json(outcome.budget.into()))
+}
+
+async fn remove(Existing(space): Existing) -> Result<axum::Json<BudgetAnswer>, Problem> {
+    let outcome = space.store.change_budget(BudgetChange::Put(None)).await?;
+    space.ingest.wake();
+    Ok(axum::Json(outcome.budget.into()))
+}

@@ -140,6 +140,77 @@ fn workers_that_are_killed_and_a_database_that_crashes_lose_nothing_and_pay_for_
 }
 
 #[test]
+fn workers_keep_the_budget_of_a_workspace_together() {
+    const COST: usize = 4000;
+    // Workers of other tests would take the documents.
+    let folder = folder();
+    let database = Server::start(folder.path(), &["fsync=off"]);
+    let model = ScriptedModel::start();
+    model.count_tokens([3000, 0, 1000]);
+    model.answer_after(Duration::from_millis(50));
+    let names: Vec<String> = (0..40).map(|number| format!("Thing{number}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let machine = |names: &[&str]| {
+        let machine = with_things(&model, names).with("GRAPHLOOM_STORE", &database.url());
+        machine.with("GRAPHLOOM_MAX_CONCURRENT_CALLS", "4")
+    };
+    let queued = machine(&names);
+    queued.ok(&["budget", "60k"]);
+    queued.ok(&["add", "docs", "--no-wait"]);
+    let paid = || model.asked_anything().values().sum::<usize>() * COST;
+    let mut hosts: Vec<Host> = (0..2).map(|_| Host::start(machine(&[]), &[])).collect();
+    wait_until("the budget is not used", || paid() >= 40_000);
+    for host in &mut hosts {
+        assert_eq!(host.terminate(), Some(0));
+    }
+    assert!(paid() <= 60_000, "{} tokens were paid for", paid());
+    let spent = || queued.json(&["budget"])["budget"]["spent"].as_f64().expect("a number") as usize;
+    // A call that is cut off counts as far as it got, though the model may not have heard of it.
+    assert!((paid()..=60_000).contains(&spent()), "{} are booked, {} paid for", spent(), paid());
+    queued.run(&["work"]).exits(5).says("the workspace has spent");
+    assert!(paid() <= 60_000, "{} tokens were paid for", paid());
+    queued.ok(&["budget", "1M"]);
+    queued.ok(&["work"]);
+    assert_eq!(queued.json(&["status"])["by_status"]["ready"], 40);
+    assert!((paid()..paid() + COST).contains(&spent()), "{} are booked, {} paid for", spent(), paid());
+}
+
+#[test]
+fn a_pause_that_a_service_asks_one_worker_for_is_kept_by_all() {
+    const PAUSE_S: u64 = 4;
+    // Workers of other tests would take the documents.
+    let folder = folder();
+    let database = Server::start(folder.path(), &["fsync=off"]);
+    let model = ScriptedModel::start();
+    let names: Vec<String> = (0..120).map(|number| format!("Thing{number}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let queued = with_things(&model, &names).with("GRAPHLOOM_STORE", &database.url());
+    queued.ok(&["add", "docs", "--no-wait"]);
+    let hosts: Vec<Host> = (0..3)
+        .map(|_| Host::start(with_things(&model, &[]).with("GRAPHLOOM_STORE", &database.url()), &[]))
+        .collect();
+    let asked = || model.asked().values().sum::<usize>();
+    model.wait_until_asked(6);
+    model.ask_to_wait(PAUSE_S);
+    model.wait_until_it_asked_to_wait();
+    let (began, before) = (Instant::now(), asked());
+    let mut during = 0;
+    while began.elapsed() < Duration::from_secs(PAUSE_S) - Duration::from_millis(500) {
+        during = asked() - before;
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert!(
+        during < hosts.len(),
+        "{during} calls were sent in the pause, and {} can be in flight",
+        hosts.len() - 1
+    );
+    wait_until("documents are stuck", || {
+        queued.json(&["status"])["by_status"]["ready"] == json!(names.len())
+    });
+    drop(hosts);
+}
+
+#[test]
 fn a_worker_that_is_asked_to_stop_stores_the_answers_it_waits_for() {
     let database = TestDatabase::shared();
     let (model, workspace) = (ScriptedModel::start(), new_workspace());

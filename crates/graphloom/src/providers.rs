@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use graphloom_core::{Embedder, EmbeddingSpec, LanguageModel, Reranker};
+use graphloom_core::{ContentHash, Embedder, EmbeddingSpec, LanguageModel, Reranker};
 use graphloom_providers::anthropic::{ANTHROPIC_BASE_URL, AnthropicChat, AnthropicChatConfig};
 use graphloom_providers::builtin::BuiltinEmbedder;
 use graphloom_providers::gemini::{
     GEMINI_BASE_URL, GeminiChat, GeminiChatConfig, GeminiEmbedder, GeminiEmbedderConfig,
 };
-use graphloom_providers::http::{HttpClient, HttpConfig, ServiceListener};
+use graphloom_providers::http::{HttpClient, HttpConfig, OpenShared, ServiceListener};
 #[cfg(feature = "local")]
 use graphloom_providers::local::{LocalEmbedder, StaticEmbedder};
 use graphloom_providers::ollama::{
@@ -25,11 +25,13 @@ use graphloom_providers::rerank::{
 };
 use graphloom_providers::{Endpoint, Secret};
 
+use crate::clock::SystemClock;
 use crate::config::{Config, EmbedderChoice, ModelChoice, RerankerChoice, RoleModels, Service, keys};
 use crate::error::{Doing, Fault, Result};
 #[cfg(feature = "local")]
 use crate::setup::model_store;
 use crate::setup::of_space;
+use crate::stores::workspaces;
 
 /// The chat model of each role.
 #[derive(Default)]
@@ -218,10 +220,18 @@ impl<'a> Providers<'a> {
                 max_pause: self.listener.as_ref().map_or(Duration::ZERO, |_| self.config.max_pause),
                 ..HttpConfig::default()
             };
-            Arc::new(match &self.listener {
+            let client = match &self.listener {
                 Some(listener) => HttpClient::with_listener(http, listener.clone()),
                 None => HttpClient::new(http),
-            })
+            };
+            let uses = match used_for {
+                Use::Any => "any",
+                Use::Embed => "embed",
+            };
+            // Not the address itself, which may hold a password.
+            let address = ContentHash::of(self.config.address(service).as_bytes());
+            let name = format!("{}-{uses}-{}", service.name(), &address.as_str()[..16]);
+            Arc::new(client.sharing_limits(name, shared_limits(self.config)))
         };
         clients.entry((service, used_for)).or_insert_with(make).clone()
     }
@@ -253,6 +263,22 @@ impl<'a> Providers<'a> {
         let key = key.map(|key| Secret::new(key.reveal()));
         Ok(Endpoint::new(service.name(), base_url).with_key(key))
     }
+}
+
+/// Where processes keep limits together. A place that cannot be opened is reported by what opens its workspaces.
+fn shared_limits(config: &Config) -> OpenShared {
+    let config = config.clone();
+    Arc::new(move || match workspaces(&config) {
+        Ok(place) => {
+            let texts = place.limits();
+            let clock = texts.clock().unwrap_or_else(|| Arc::new(SystemClock));
+            Some((texts, clock))
+        }
+        Err(error) => {
+            tracing::warn!(%error, "limits of model services are those of this process alone");
+            None
+        }
+    })
 }
 
 /// Anthropic's address with the version, which people may omit as Anthropic's own libraries do.

@@ -61,6 +61,8 @@ struct State {
     preamble: String,
     /// How long it takes to answer.
     delay: Duration,
+    /// The next request is answered with 429 and this many seconds to wait.
+    retry_after: Option<u64>,
     /// Tokens that every call is said to cost: sent, of them cached, received; 10, 0 and 5 where unset.
     tokens: Option<[u64; 3]>,
 }
@@ -131,6 +133,19 @@ impl ScriptedModel {
         self.change(|state| state.tokens = Some(tokens));
     }
 
+    /// Refuses the next request as one too many, and asks to wait for so many seconds.
+    pub(crate) fn ask_to_wait(&self, seconds: u64) {
+        self.change(|state| state.retry_after = Some(seconds));
+    }
+
+    /// Waits until it has asked to wait.
+    pub(crate) fn wait_until_it_asked_to_wait(&self) {
+        let mut state = self.shared.state.lock().expect("not poisoned");
+        while state.retry_after.is_some() {
+            state = self.shared.changed.wait(state).expect("not poisoned");
+        }
+    }
+
     /// Takes this long for every answer.
     pub(crate) fn answer_after(&self, delay: Duration) {
         self.change(|state| state.delay = delay);
@@ -167,6 +182,12 @@ impl ScriptedModel {
         let is_extraction = prompt.contains("<|#|>");
         if !self.admit(&prompt, is_extraction) {
             return Ok(());
+        }
+        let retry_after = self.shared.state.lock().expect("not poisoned").retry_after.take();
+        if let Some(seconds) = retry_after {
+            self.shared.changed.notify_all();
+            let status = format!("429 Too Many Requests\r\nretry-after: {seconds}");
+            return respond(&mut stream, &status, "application/json", r#"{"error":{"message":"too many"}}"#);
         }
         let (delay, refuse, answer, preamble, [sent, cached, received]) = {
             let state = self.shared.state.lock().expect("not poisoned");

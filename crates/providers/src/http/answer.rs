@@ -1,5 +1,6 @@
 //! One successful answer, read chunk by chunk.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -10,6 +11,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use super::Target;
 use super::failure::Failure;
 use super::limits::Admission;
+use super::shared::SharedLimits;
 
 /// A response with a success status; dropping it closes the connection and releases its slot.
 #[derive(Debug)]
@@ -22,6 +24,8 @@ pub struct HttpAnswer {
     pub(super) idle_timeout: Duration,
     pub(super) bytes_left: usize,
     pub(super) admission: Option<Admission>,
+    /// Limits that processes keep together, and the tokens that this call counts with there.
+    pub(super) shared: Option<(Arc<SharedLimits>, u64)>,
     pub(super) _slot: Option<OwnedSemaphorePermit>,
 }
 
@@ -61,6 +65,9 @@ impl HttpAnswer {
             && let Some(admission) = self.admission.take()
         {
             admission.settle(usage);
+            if let Some((limits, counted)) = self.shared.take() {
+                limits.settle(counted, usage);
+            }
         }
     }
 }

@@ -14,11 +14,11 @@ use super::time::Pacer;
 const WINDOW: Duration = Duration::from_millis(60_500);
 
 /// Expected output of a call without an output limit.
-const USUAL_OUTPUT_TOKENS: u64 = 2048;
+pub(super) const USUAL_OUTPUT_TOKENS: u64 = 2048;
 
 /// At most one part in this many of a minute's tokens is reserved for the output of one call. Otherwise a low rate
 /// limit and a high output limit would admit a single call per minute, although most calls use far less.
-const OUTPUT_SHARE: u64 = 4;
+pub(super) const OUTPUT_SHARE: u64 = 4;
 
 /// Maximum assumed ratio between the provider's count of prompt tokens and ours.
 const MAX_COUNT_RATIO: f64 = 4.0;

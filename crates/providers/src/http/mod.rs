@@ -5,6 +5,7 @@ mod breaker;
 mod failure;
 mod limits;
 mod retry;
+mod shared;
 mod time;
 
 use std::collections::BTreeMap;
@@ -27,6 +28,8 @@ pub(crate) use self::failure::provider_error;
 use self::failure::{Failure, MAX_MESSAGE_CHARS};
 use self::limits::Limits;
 pub(crate) use self::limits::{Cost, Output};
+use self::shared::SharedLimits;
+pub use self::shared::{OpenShared, TextsAndClock};
 pub use self::time::Pacer;
 use self::time::RealTime;
 use crate::endpoint::ConfigError;
@@ -186,7 +189,6 @@ pub enum Delivery {
 }
 
 /// A client shared by all models of one provider, which enforces the provider's limits.
-#[derive(Debug)]
 pub struct HttpClient {
     config: HttpConfig,
     /// One connection pool per route, created on demand, so that plain HTTP does not load TLS certificates.
@@ -194,8 +196,20 @@ pub struct HttpClient {
     slots: Arc<Semaphore>,
     limits: Arc<Limits>,
     breaker: Arc<Breaker>,
+    /// Limits that processes keep together.
+    shared: Option<Arc<SharedLimits>>,
+    listener: Option<ServiceListener>,
     time: Arc<dyn Pacer>,
     calls: AtomicU64,
+}
+
+impl std::fmt::Debug for HttpClient {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("HttpClient")
+            .field("config", &self.config)
+            .field("shared", &self.shared)
+            .finish_non_exhaustive()
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -219,9 +233,21 @@ impl HttpClient {
     pub fn with_time(config: HttpConfig, listener: Option<ServiceListener>, time: Arc<dyn Pacer>) -> Self {
         let (requests, tokens) = (config.requests_per_minute, config.tokens_per_minute);
         let limits = Arc::new(Limits::new(requests, tokens, time.clone()));
-        let breaker = Arc::new(Breaker::new(config.max_pause, time.clone(), listener));
+        let breaker = Arc::new(Breaker::new(config.max_pause, time.clone(), listener.clone()));
         let slots = Arc::new(Semaphore::new(config.max_concurrent.clamp(1, Semaphore::MAX_PERMITS)));
-        Self { config, pools: Mutex::default(), slots, limits, breaker, time, calls: AtomicU64::new(0) }
+        let (pools, calls) = (Mutex::default(), AtomicU64::new(0));
+        Self { config, pools, slots, limits, breaker, shared: None, listener, time, calls }
+    }
+
+    /// Keeps the limits of a minute, and pauses that the service asks for, together with all processes that name them the same.
+    /// At most [`HttpConfig::max_concurrent`] calls of each process are under way.
+    #[must_use]
+    pub fn sharing_limits(mut self, name: String, open: OpenShared) -> Self {
+        let limits = [self.config.requests_per_minute, self.config.tokens_per_minute];
+        let max_wait = self.config.max_pause.max(self.config.max_retry_after);
+        let (listener, time) = (self.listener.clone(), self.time.clone());
+        self.shared = Some(Arc::new(SharedLimits::new(name, open, limits, max_wait, listener, time)));
+        self
     }
 
     /// The cost of a request with these texts; zero without a token limit, to avoid counting.
@@ -238,6 +264,7 @@ impl HttpClient {
     /// - Connection errors, broken responses and the statuses 408, 429 and 5xx are retried, at most
     ///   [`HttpConfig::max_attempts`] attempts in total and never after the caller has received data. A `Retry-After`
     ///   header replaces the computed wait and delays all other calls of this client too.
+    /// - Limits of a minute, and such pauses, hold for all processes that [share](Self::sharing_limits) them.
     /// - If the service fails repeatedly, all calls wait until one of them, the probe, gets a response, but no longer
     ///   than [`HttpConfig::max_pause`].
     pub(crate) async fn post(
@@ -259,6 +286,20 @@ impl HttpClient {
                 admission.unanswered();
                 continue;
             }
+            let mut shared = None;
+            if let Some(limits) = &self.shared {
+                match limits.admit(target.model(), &target.service(), cost).await {
+                    Ok(counted) => shared = Some((Arc::clone(limits), counted)),
+                    Err(error) => {
+                        admission.unanswered();
+                        return Err(error);
+                    }
+                }
+                if patience.must_wait() {
+                    admission.unanswered();
+                    continue;
+                }
+            }
             attempts += 1;
             let started = Instant::now();
             let failure = match self.attempt(&client, target, body.clone(), delivery).await {
@@ -278,6 +319,7 @@ impl HttpClient {
                         idle_timeout: self.config.idle_timeout,
                         bytes_left: self.config.max_answer_bytes,
                         admission: Some(admission),
+                        shared,
                         _slot: slot,
                     });
                 }
@@ -290,6 +332,9 @@ impl HttpClient {
             }
             let wait = waits.next().and_then(|wait| failure.retry_wait(wait, self.config.max_retry_after));
             let (not_now, named) = (failure.is_not_now(patience.was_reached()), failure.named_wait());
+            if not_now && let (Some(named), Some(limits)) = (named, &self.shared) {
+                limits.pause(named).await;
+            }
             let mut error = failure.into_model_error(target);
             if not_now {
                 match patience.failed(error, wait.is_none(), named) {

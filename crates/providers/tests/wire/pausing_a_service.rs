@@ -1,5 +1,6 @@
 //! A service that is down: calls wait, one probes, all go on; and limits per minute, on a clock that runs faster.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -7,8 +8,8 @@ use std::time::{Duration, Instant};
 use crate::common::{deltas, endpoint, quick};
 use async_trait::async_trait;
 use futures::future::join_all;
-use graphloom_core::ModelError;
-use graphloom_providers::http::{HttpClient, HttpConfig, Pacer, ServiceNotice};
+use graphloom_core::{Clock, ModelError, SharedTexts, StoreError, Timestamp};
+use graphloom_providers::http::{HttpClient, HttpConfig, OpenShared, Pacer, ServiceNotice};
 use graphloom_providers::openai::{OpenAiChat, OpenAiChatConfig, OutputLimitField};
 use graphloom_providers::testing::{Reply, ScriptedServer};
 
@@ -169,4 +170,128 @@ async fn no_minute_sees_more_tokens_than_allowed() {
     let config = HttpConfig { tokens_per_minute: Some(60), ..quick() };
     let busiest = busiest_minute(config, 10).await;
     assert!((3..=4).contains(&busiest), "{busiest}");
+}
+
+/// Texts and a clock that the processes of a test share.
+struct Together {
+    texts: Mutex<BTreeMap<String, (u64, String)>>,
+    start: Instant,
+}
+
+impl Clock for Together {
+    fn now(&self) -> Timestamp {
+        Timestamp(u64::try_from((self.start.elapsed() * HASTE).as_millis()).unwrap())
+    }
+}
+
+struct Texts(Arc<Together>);
+
+#[async_trait]
+impl SharedTexts for Texts {
+    fn place(&self) -> String {
+        "memory".to_owned()
+    }
+
+    fn clock(&self) -> Option<Arc<dyn Clock>> {
+        Some(self.0.clone())
+    }
+
+    async fn read(&self, name: &str) -> Result<Option<(u64, String)>, StoreError> {
+        Ok(self.0.texts.lock().unwrap().get(name).cloned())
+    }
+
+    async fn replace(&self, name: &str, version: u64, text: &str) -> Result<bool, StoreError> {
+        let mut texts = self.0.texts.lock().unwrap();
+        let is_current = texts.get(name).map_or(0, |(version, _)| *version) == version;
+        if is_current {
+            texts.insert(name.to_owned(), (version + 1, text.to_owned()));
+        }
+        Ok(is_current)
+    }
+}
+
+/// Models of two processes that share the limits of one service, and when its requests came by their clock.
+struct TwoProcesses {
+    models: [OpenAiChat; 2],
+    arrivals: Arc<Mutex<Vec<Duration>>>,
+    notices: Arc<Mutex<Vec<ServiceNotice>>>,
+    _server: ScriptedServer,
+}
+
+fn two_processes(
+    config: HttpConfig,
+    script: impl Fn(usize) -> Reply + Send + Sync + 'static,
+) -> TwoProcesses {
+    let start = Instant::now();
+    let arrivals: Arc<Mutex<Vec<Duration>>> = Arc::default();
+    let notices: Arc<Mutex<Vec<ServiceNotice>>> = Arc::default();
+    let noted = arrivals.clone();
+    let server = ScriptedServer::start(move |at, _| {
+        noted.lock().unwrap().push(start.elapsed() * HASTE);
+        script(at)
+    });
+    let together = Arc::new(Together { texts: Mutex::default(), start });
+    let models = [(); 2].map(|()| {
+        let (told, together) = (notices.clone(), together.clone());
+        let listener = Arc::new(move |notice| told.lock().unwrap().push(notice));
+        let http = HttpClient::with_time(config.clone(), Some(listener), Arc::new(Hasty(start)));
+        let open: OpenShared = Arc::new(move || Some((Arc::new(Texts(together.clone())), together.clone())));
+        let config = OpenAiChatConfig {
+            endpoint: endpoint("openai", &server),
+            model: "m".to_owned(),
+            temperature: None,
+            output_limit_field: OutputLimitField::Auto,
+        };
+        OpenAiChat::new(Arc::new(http.sharing_limits("openai".to_owned(), open)), config).unwrap()
+    });
+    TwoProcesses { models, arrivals, notices, _server: server }
+}
+
+#[tokio::test]
+async fn a_pause_that_one_process_is_asked_for_is_kept_by_the_other() {
+    let config = HttpConfig { max_pause: Duration::from_secs(900), ..quick() };
+    let wait = || Reply::json(429, r#"{"error":{"message":"slow down"}}"#).header("retry-after", "300");
+    let processes = two_processes(config, move |at| if at == 0 { wait() } else { hello() });
+    let (first, second) = tokio::join!(deltas(&processes.models[0], false), async {
+        while processes.arrivals.lock().unwrap().is_empty() || processes.notices.lock().unwrap().is_empty() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        deltas(&processes.models[1], false).await
+    });
+    first.1.unwrap();
+    second.1.unwrap();
+    let arrivals = processes.arrivals.lock().unwrap().clone();
+    assert_eq!(arrivals.len(), 3);
+    assert!(arrivals[1..].iter().all(|at| *at >= arrivals[0] + Duration::from_secs(299)), "{arrivals:?}");
+    let told = processes.notices.lock().unwrap().clone();
+    let of_other = |notice: &ServiceNotice| matches!(notice, ServiceNotice::Paused { reason, .. } if reason == "another process was asked to wait");
+    assert!(told.iter().any(of_other), "{told:?}");
+}
+
+#[tokio::test]
+async fn a_pause_that_is_too_long_to_wait_for_fails_calls_of_the_other_process_at_once() {
+    let wait = || Reply::json(429, r#"{"error":{"message":"slow down"}}"#).header("retry-after", "3600");
+    let processes = two_processes(quick(), move |_| wait());
+    for model in &processes.models {
+        let error = deltas(model, false).await.1.unwrap_err();
+        assert!(matches!(error, ModelError::RateLimited { .. }), "{error}");
+    }
+    assert_eq!(processes.arrivals.lock().unwrap().len(), 1, "the second call was not sent");
+}
+
+#[tokio::test]
+async fn two_processes_send_no_more_in_a_minute_than_one_may() {
+    let config = HttpConfig { requests_per_minute: Some(6), tokens_per_minute: Some(6 * 15), ..quick() };
+    let processes = two_processes(config, |_| hello());
+    let [one, other] = &processes.models;
+    let calls = (0..14).map(|call| deltas(if call % 2 == 0 { one } else { other }, false));
+    for (_, end) in join_all(calls).await {
+        end.unwrap();
+    }
+    let arrivals = processes.arrivals.lock().unwrap().clone();
+    let minute = Duration::from_secs(45);
+    let inside = |from: Duration| arrivals.iter().filter(|at| (from..from + minute).contains(*at)).count();
+    let busiest = arrivals.iter().map(|at| inside(*at)).max().unwrap_or(0);
+    assert_eq!(arrivals.len(), 14);
+    assert!((4..=6).contains(&busiest), "{busiest}: {arrivals:?}");
 }

@@ -1,0 +1,310 @@
+//! Limits and pauses of a service that all processes keep together, in a text that they share.
+//!
+//! The text holds until when the service is paused, and what was sent to it in each of the last 61 seconds. A process adds its
+//! request before it sends it, and begins again where another process was quicker.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use graphloom_core::{Clock, ModelError, SharedTexts, StoreError, Usage};
+use serde::{Deserialize, Serialize};
+
+use super::breaker::{ServiceListener, ServiceNotice};
+use super::limits::{Cost, OUTPUT_SHARE, Output, USUAL_OUTPUT_TOKENS};
+use super::time::Pacer;
+
+/// Seconds that a request counts, with the one that it was sent in: what was sent in second 0 counts until second 61 ends.
+const SECONDS: u64 = 61;
+/// Times that a process tries to change the text where others are quicker.
+const MAX_TRIES: u32 = 100;
+/// The longest wait before it looks again: a pause may have become longer.
+const LONGEST_SLEEP: Duration = Duration::from_secs(5);
+
+/// Texts that processes share, and their common clock.
+pub type TextsAndClock = (Arc<dyn SharedTexts>, Arc<dyn Clock>);
+
+/// The texts that processes share; `None` where there are none. Called before the first request.
+pub type OpenShared = Arc<dyn Fn() -> Option<TextsAndClock> + Send + Sync>;
+
+/// Limits of one service that its processes keep together.
+pub(super) struct SharedLimits {
+    name: String,
+    open: OpenShared,
+    opened: OnceLock<Option<TextsAndClock>>,
+    requests: Option<u64>,
+    tokens: Option<u64>,
+    /// The longest pause that is waited for.
+    max_wait: Duration,
+    /// What answers cost more or less than was expected, to be added with the next request.
+    correction: Mutex<i64>,
+    listener: Option<ServiceListener>,
+    /// Whether the listener was told of a pause.
+    told: AtomicBool,
+    time: Arc<dyn Pacer>,
+}
+
+/// What the text says.
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
+struct Shared {
+    /// Milliseconds since 1970.
+    paused_until: u64,
+    /// Requests and tokens of each second.
+    sent: BTreeMap<u64, [u64; 2]>,
+}
+
+/// How long to wait before a request can be sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wait {
+    /// The service asked for a pause.
+    Paused(Duration),
+    /// The limit of a minute is reached.
+    Full(Duration),
+}
+
+impl Shared {
+    /// Adds a request, or returns how long to wait.
+    fn try_admit(&mut self, limits: [Option<u64>; 2], cost: [u64; 2], now_ms: u64) -> Result<(), Wait> {
+        let second = now_ms / 1000;
+        self.sent.retain(|at, _| at + SECONDS > second);
+        if self.paused_until > now_ms {
+            return Err(Wait::Paused(Duration::from_millis(self.paused_until - now_ms)));
+        }
+        for (at, limit) in limits.into_iter().enumerate() {
+            let Some(limit) = limit else { continue };
+            let wanted = cost[at].min(limit);
+            let mut used: u64 = self.sent.values().map(|sent| sent[at]).sum();
+            let mut seconds = self.sent.iter();
+            let mut fits_at = None;
+            while used + wanted > limit {
+                let Some((second, sent)) = seconds.next() else { break };
+                used -= sent[at];
+                fits_at = Some((second + SECONDS) * 1000);
+            }
+            if let Some(fits_at) = fits_at {
+                return Err(Wait::Full(Duration::from_millis(fits_at.saturating_sub(now_ms).max(1))));
+            }
+        }
+        let sent = self.sent.entry(second).or_default();
+        for at in 0..2 {
+            sent[at] = sent[at].saturating_add(cost[at]);
+        }
+        Ok(())
+    }
+
+    /// Adds what earlier answers cost more, or takes away what they cost less, newest first.
+    fn correct(&mut self, mut tokens: i64, now_ms: u64) {
+        if tokens > 0 {
+            self.sent.entry(now_ms / 1000).or_default()[1] += tokens.unsigned_abs();
+            return;
+        }
+        for sent in self.sent.values_mut().rev() {
+            let less = sent[1].min(tokens.unsigned_abs());
+            sent[1] -= less;
+            tokens += less as i64;
+        }
+    }
+}
+
+impl SharedLimits {
+    /// - `name`: of the text, the same in all processes that share the limits.
+    /// - `limits`: requests and tokens in a minute.
+    pub(super) fn new(
+        name: String,
+        open: OpenShared,
+        [requests, tokens]: [Option<u32>; 2],
+        max_wait: Duration,
+        listener: Option<ServiceListener>,
+        time: Arc<dyn Pacer>,
+    ) -> Self {
+        let limit = |limit: Option<u32>| limit.filter(|limit| *limit > 0).map(u64::from);
+        let (opened, correction, told) = (OnceLock::new(), Mutex::default(), AtomicBool::new(false));
+        let (requests, tokens) = (limit(requests), limit(tokens));
+        Self { name, open, opened, requests, tokens, max_wait, correction, listener, told, time }
+    }
+
+    /// Waits until a request may be sent, and returns the tokens that it counts with.
+    ///
+    /// An error if the service is paused for longer than is waited for. Where the text cannot be read or written, only the
+    /// limits of this process hold, with a warning.
+    pub(super) async fn admit(&self, model: &str, service: &str, cost: Cost) -> Result<u64, ModelError> {
+        let Some((texts, clock)) = self.opened() else { return Ok(0) };
+        let tokens = self.tokens.map_or(0, |limit| {
+            let share = limit.div_ceil(OUTPUT_SHARE);
+            cost.prompt_tokens
+                + match cost.output {
+                    Output::None => 0,
+                    Output::AtMost(tokens) => tokens.min(share),
+                    Output::Unknown => USUAL_OUTPUT_TOKENS.min(share),
+                }
+        });
+        let limits = [self.requests, self.tokens];
+        let counts = limits.iter().any(Option::is_some);
+        let mut waited = Duration::ZERO;
+        loop {
+            let correction = std::mem::take(&mut *self.correction());
+            let admitted = self.change(texts.as_ref(), |shared| {
+                let now = clock.now().0;
+                shared.correct(correction, now);
+                let admitted = shared.try_admit(limits, [1, tokens], now);
+                (admitted, counts && (admitted.is_ok() || correction != 0))
+            });
+            let wait = match admitted.await {
+                Ok(Ok(())) => break,
+                Ok(Err(wait)) => wait,
+                Err(error) => {
+                    *self.correction() += correction;
+                    tracing::warn!(%error, "limits that processes share could not be read; those of this process hold");
+                    break;
+                }
+            };
+            let for_now = match wait {
+                Wait::Full(wait) => wait,
+                Wait::Paused(wait) => {
+                    if waited + wait > self.max_wait {
+                        let what = format!(
+                            "another process was asked to wait; {} s of it are left",
+                            wait.as_secs() + 1
+                        );
+                        let retry_after_ms = Some(u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
+                        return Err(ModelError::RateLimited {
+                            model: model.to_owned(),
+                            what,
+                            retry_after_ms,
+                        });
+                    }
+                    self.tell_of_pause(service, wait);
+                    wait
+                }
+            };
+            let for_now = for_now.min(LONGEST_SLEEP);
+            self.time.sleep(for_now).await;
+            waited += for_now;
+        }
+        if self.told.swap(false, Ordering::Relaxed)
+            && let Some(listener) = &self.listener
+        {
+            listener(ServiceNotice::Resumed { service: service.to_owned() });
+        }
+        Ok(tokens)
+    }
+
+    /// Lets no process send requests for so long.
+    pub(super) async fn pause(&self, wait: Duration) {
+        let Some((texts, clock)) = self.opened() else { return };
+        let paused = self.change(texts.as_ref(), |shared| {
+            let wait = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
+            let until = clock.now().0.saturating_add(wait);
+            let is_longer = until > shared.paused_until;
+            shared.paused_until = shared.paused_until.max(until);
+            ((), is_longer)
+        });
+        if let Err(error) = paused.await {
+            tracing::warn!(%error, "other processes do not learn that the service asked for a pause");
+        }
+    }
+
+    /// Corrects what a request counts with by what it did cost.
+    pub(super) fn settle(&self, counted: u64, usage: Usage) {
+        if self.tokens.is_some() {
+            let cost = usage.prompt_tokens + usage.completion_tokens;
+            let mut correction = self.correction();
+            *correction = correction.saturating_add_unsigned(cost).saturating_sub_unsigned(counted);
+        }
+    }
+
+    fn correction(&self) -> MutexGuard<'_, i64> {
+        self.correction.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn opened(&self) -> Option<&TextsAndClock> {
+        self.opened.get_or_init(|| (self.open)()).as_ref()
+    }
+
+    /// Changes the text if the second part of what `change` returns says so.
+    async fn change<T>(
+        &self,
+        texts: &dyn SharedTexts,
+        change: impl Fn(&mut Shared) -> (T, bool),
+    ) -> Result<T, StoreError> {
+        for attempt in 0..MAX_TRIES {
+            let (version, mut shared) = match texts.read(&self.name).await? {
+                // A text that is no longer understood begins anew: it only holds what a minute needs.
+                Some((version, text)) => (version, serde_json::from_str(&text).unwrap_or_default()),
+                None => (0, Shared::default()),
+            };
+            let (done, is_changed) = change(&mut shared);
+            if !is_changed {
+                return Ok(done);
+            }
+            let text = serde_json::to_string(&shared).unwrap_or_default();
+            if texts.replace(&self.name, version, &text).await? {
+                return Ok(done);
+            }
+            self.time.sleep(Duration::from_millis(u64::from(attempt.min(20)))).await;
+        }
+        Err(StoreError::Busy { path: self.name.clone(), holder: Some("other processes".to_owned()) })
+    }
+
+    fn tell_of_pause(&self, service: &str, wait: Duration) {
+        if !self.told.swap(true, Ordering::Relaxed)
+            && let Some(listener) = &self.listener
+        {
+            let reason = "another process was asked to wait".to_owned();
+            listener(ServiceNotice::Paused { service: service.to_owned(), reason, retry_in: wait });
+        }
+    }
+}
+
+impl std::fmt::Debug for SharedLimits {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SharedLimits").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Milliseconds at which requests with this many tokens are admitted, each as soon as it can be.
+    fn check_times(limits: [Option<u64>; 2], tokens: &[u64]) -> Vec<u64> {
+        let (mut shared, mut now, mut times) = (Shared::default(), 0, Vec::new());
+        for tokens in tokens {
+            while let Err(Wait::Full(wait) | Wait::Paused(wait)) = shared.try_admit(limits, [1, *tokens], now)
+            {
+                now += u64::try_from(wait.as_millis()).expect("a short wait");
+            }
+            times.push(now);
+        }
+        times
+    }
+
+    #[test]
+    fn no_more_than_the_limit_is_sent_in_a_minute_by_all_together() {
+        assert_eq!(check_times([Some(2), None], &[0, 0, 0, 0, 0]), [0, 0, 61_000, 61_000, 122_000]);
+        assert_eq!(check_times([None, Some(100)], &[60, 40, 50, 50]), [0, 0, 61_000, 61_000]);
+        assert_eq!(
+            check_times([None, Some(100)], &[500, 1]),
+            [0, 61_000],
+            "one that is too large has a minute alone"
+        );
+        assert_eq!(check_times([None, None], &[500, 500]), [0, 0]);
+    }
+
+    #[test]
+    fn a_pause_holds_and_corrections_free_what_was_not_used() {
+        let mut shared = Shared { paused_until: 5_000, ..Shared::default() };
+        let limits = [None, Some(100)];
+        let wait = Duration::from_millis(3_500);
+        assert_eq!(shared.try_admit(limits, [1, 90], 1_500), Err(Wait::Paused(wait)));
+        assert_eq!(shared.try_admit(limits, [1, 90], 5_000), Ok(()));
+        assert!(matches!(shared.try_admit(limits, [1, 20], 6_000), Err(Wait::Full(_))));
+        shared.correct(-60, 6_000);
+        assert_eq!(shared.try_admit(limits, [1, 20], 6_000), Ok(()));
+        shared.correct(50, 6_000);
+        assert!(matches!(shared.try_admit(limits, [1, 1], 6_000), Err(Wait::Full(_))));
+        shared.correct(i64::MIN + 1, 6_000);
+        assert_eq!(shared.sent.values().map(|sent| sent[1]).sum::<u64>(), 0);
+    }
+}

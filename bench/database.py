@@ -64,39 +64,52 @@ def main() -> None:
             subprocess.run([given.store.resolve(), "--url", url], check=True)
 
 
+class Server:
+    """A server with its files in this folder, as another user where root asks."""
+
+    def __init__(self, work: Path) -> None:
+        os.chmod(work, 0o755)
+        self.data = work / "data"
+        self.data.mkdir()
+        self.options: dict = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": self.data}
+        if os.getuid() == 0:
+            shutil.chown(self.data, "nobody", "nogroup")
+            self.options |= {"user": "nobody", "group": "nogroup"}
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self.url = f"postgres://postgres@127.0.0.1:{self.port}/postgres?sslmode=disable"
+        subprocess.run(
+            [PROGRAMS / "initdb", "--auth=trust", "--username=postgres", "--encoding=UTF8", "--locale=C.UTF-8", "-D", self.data],
+            check=True, env={"LC_ALL": "C.UTF-8"}, **self.options,
+        )
+        self.start()
+
+    def start(self) -> None:
+        self.process = subprocess.Popen(
+            [PROGRAMS / "postgres", "-D", self.data, "-p", str(self.port), "-c", "listen_addresses=127.0.0.1",
+             "-c", "unix_socket_directories=", "-c", "max_connections=300"],
+            **self.options,
+        )
+        for _ in range(600):
+            ready = subprocess.run([PROGRAMS / "pg_isready", "-h", "127.0.0.1", "-p", str(self.port)], **self.options)
+            if ready.returncode == 0:
+                return
+            time.sleep(0.1)
+        sys.exit("database: PostgreSQL does not start")
+
+    def stop(self, how: signal.Signals = signal.SIGINT) -> None:
+        self.process.send_signal(how)
+        self.process.wait()
+
+
 @contextlib.contextmanager
 def postgres(work: Path) -> Iterator[str]:
-    """A server with its files in this folder, as another user where root asks."""
-    os.chmod(work, 0o755)
-    data = work / "data"
-    data.mkdir()
-    as_user = {}
-    if os.getuid() == 0:
-        shutil.chown(data, "nobody", "nogroup")
-        as_user = {"user": "nobody", "group": "nogroup"}
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": data}
-    subprocess.run(
-        [PROGRAMS / "initdb", "--auth=trust", "--username=postgres", "--encoding=UTF8", "--locale=C.UTF-8", "-D", data],
-        check=True, env={"LC_ALL": "C.UTF-8"}, **quiet, **as_user,
-    )
-    server = subprocess.Popen(
-        [PROGRAMS / "postgres", "-D", data, "-p", str(port), "-c", "listen_addresses=127.0.0.1",
-         "-c", "unix_socket_directories=", "-c", "max_connections=300"],
-        **quiet, **as_user,
-    )
+    server = Server(work)
     try:
-        for _ in range(600):
-            ready = subprocess.run([PROGRAMS / "pg_isready", "-h", "127.0.0.1", "-p", str(port)], **quiet)
-            if ready.returncode == 0:
-                break
-            time.sleep(0.1)
-        yield f"postgres://postgres@127.0.0.1:{port}/postgres?sslmode=disable"
+        yield server.url
     finally:
-        server.send_signal(signal.SIGINT)
-        server.wait()
+        server.stop()
 
 
 class Model(BaseHTTPRequestHandler):
@@ -106,6 +119,7 @@ class Model(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        self.note(body)
         time.sleep(MODEL_SECONDS)
         said = body["messages"][-1]["content"]
         names = list(dict.fromkeys(word.strip(".,") for word in said.split() if word.startswith("Thing")))
@@ -126,6 +140,9 @@ class Model(BaseHTTPRequestHandler):
         self.send_header("content-length", str(len(sent)))
         self.end_headers()
         self.wfile.write(sent)
+
+    def note(self, body: dict) -> None:
+        """Hears of each request."""
 
     def log_message(self, *_: object) -> None:
         pass

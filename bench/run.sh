@@ -28,6 +28,7 @@
 #   filtered            retrieval with filters that allow 1 to 100% of musique_train100, offline; needs no harness
 #   scale-synthetic     synthetic stores with 10,000 and 100,000 chunks, or SCALE_CHUNKS; needs no harness
 #   database            PostgreSQL beside SQLite: 1, 2 and 4 workers, retrieval, one commit, vectors with and without an index; needs no harness
+#   database-kills      500 documents, 4 workers, 20 kills and 5 restarts of the database: what is lost, stuck or paid for twice? needs no harness
 #   contention          one writer and 32 continuous readers: how long do commits take? needs no harness
 #   contextual          recall with and without chunk contexts by headings, offline; needs no harness
 #   large               large and odd documents: memory, time and disk of each, and of a server after them; needs no harness      (slow)
@@ -204,6 +205,12 @@ for step in $steps; do
         "$root/scripts/install-postgres.sh"
         "$root/bench/database.py" --graphloom "$bin/graphloom" --store "$bin/graphloom-bench-database" \
             --corpus "$questions/$corpus/corpus.jsonl" --questions "$questions/$corpus/questions.jsonl" ${DATABASE_OPTIONS:-}
+        continue
+        ;;
+    database-kills)
+        build
+        "$root/scripts/install-postgres.sh"
+        "$root/bench/kills.py" --graphloom "$bin/graphloom" ${DATABASE_OPTIONS:-}
         continue
         ;;
     contention)

@@ -23,6 +23,7 @@ check: web ## Formatting, lints and the shape of the workspace
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	scripts/check-features.sh
+	scripts/check-deploy.sh
 	cargo package --quiet --package graphloom-server --list --allow-dirty | grep '^ui/dist/index.html$$' >/dev/null
 	cargo package --quiet --workspace --exclude graphloom-bench --exclude graphloom-torture --locked --offline --no-verify --allow-dirty
 

@@ -287,6 +287,63 @@ fn servers_without_workers_leave_documents_to_a_worker_and_show_its_progress() {
 }
 
 #[test]
+fn workspaces_are_served_and_indexed_where_they_are_placed_and_after_a_move_at_the_new_place() {
+    let folders = [folder(), folder()];
+    let [first, second] = folders.each_ref().map(|folder| Server::start(folder.path(), &["fsync=off"]));
+    let machine = || Graphloom::new().with("GRAPHLOOM_STORE", &first.url());
+    let (serving, working, elsewhere) = (machine(), machine(), machine());
+    let server = Serving::start(&serving, &["--workers", "0"]);
+    let place = |graphloom: &Graphloom| {
+        graphloom.write("graphloom.toml", format!("[stores]\nbeta = \"{}\"\n", second.url()));
+    };
+    let add = |workspace: &str, number: u32| {
+        let text = format!("Canary{workspace}{number} Oskoldt was director of Weir Station in 199{number}.");
+        let body = json!({ "text": text, "file_source": format!("canary-{number}.md") });
+        server.ok("POST", &format!("/w/{workspace}/documents/text"), "", &body);
+    };
+    let ready = |workspace: &str| {
+        let path = format!("/w/{workspace}/documents/status_counts");
+        server.send("GET", &path, "", &json!({})).1.contains("\"pending\":0")
+    };
+    let shown = |workspace: &str| {
+        let question = json!({ "query": "Who was director of Weir Station?" });
+        let (_, answer) = server.send("POST", &format!("/w/{workspace}/query"), "", &question);
+        ["alpha", "beta"].map(|name| answer.contains(&format!("Canary{name}")))
+    };
+    add("alpha", 1);
+    add("beta", 1);
+    working.write("graphloom.toml", "");
+    let mut host = Host::start(working, &[]);
+    wait_until("documents are stuck", || ready("alpha") && ready("beta"));
+    assert_eq!((shown("alpha"), shown("beta")), ([true, false], [false, true]));
+
+    elsewhere.ok(&["workspace", "move", "beta", &second.url()]);
+    place(&serving);
+    place(&host.graphloom);
+    assert_eq!((shown("alpha"), shown("beta")), ([true, false], [false, true]), "after the move");
+    add("beta", 2);
+    add("alpha", 2);
+    wait_until("documents are stuck", || ready("alpha") && ready("beta"));
+    assert_eq!((shown("alpha"), shown("beta")), ([true, false], [false, true]));
+    let listed = |graphloom: &Graphloom| {
+        let rows = graphloom.json(&["workspace", "list"]);
+        let names = rows
+            .as_array()
+            .expect("rows")
+            .iter()
+            .map(|row| format!("{} {}", row["workspace"].as_str().expect("a name"), row["documents"]));
+        names.collect::<Vec<_>>()
+    };
+    assert_eq!(listed(&serving), ["alpha 2", "beta 2"]);
+    assert_eq!(listed(&elsewhere), ["alpha 2"], "nothing of beta came back to the first database");
+    assert_eq!(listed(&Graphloom::new().with("GRAPHLOOM_STORE", &second.url())), ["beta 2"]);
+    let backup = serving.run(&["backup", "kept"]).exits(0);
+    assert_eq!(backup.stdout.lines().count(), 2, "{}", backup.stdout);
+    assert_eq!(host.terminate(), Some(0));
+    server.stop();
+}
+
+#[test]
 fn a_key_that_one_host_creates_or_revokes_counts_on_all_servers() {
     let folder = folder();
     let database = Server::start(folder.path(), &["fsync=off"]);

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use async_trait::async_trait;
 use graphloom_core::{
-    Action, Batch, DocumentId, Embedder, Embeddings, EntityKey, GraphTurn, ModelError, Purpose, Revision,
-    Role, Snapshot, Store, StoreError, WorkspaceId, table,
+    Action, Batch, ChatRequest, ChatStream, DocumentId, Embedder, Embeddings, EntityKey, GraphTurn,
+    LanguageModel, ModelError, Purpose, Revision, Role, Snapshot, Store, StoreError, WorkspaceId, table,
 };
 use graphloom_engine::Engine;
 use graphloom_engine::edit::{DescriptionRule, Edit, KindRule, apply, decide};
@@ -58,6 +58,10 @@ impl Store for ContendedStore {
 
     async fn graph_turn(&self) -> Result<GraphTurn, StoreError> {
         self.store.graph_turn().await
+    }
+
+    async fn summaries_turn(&self) -> Result<Option<GraphTurn>, StoreError> {
+        self.store.summaries_turn().await
     }
 }
 
@@ -110,6 +114,10 @@ impl Store for Merging {
 
     async fn graph_turn(&self) -> Result<GraphTurn, StoreError> {
         self.turns.graph_turn().await
+    }
+
+    async fn summaries_turn(&self) -> Result<Option<GraphTurn>, StoreError> {
+        self.turns.summaries_turn().await
     }
 }
 
@@ -263,6 +271,46 @@ async fn summaries_that_were_paid_for_before_vectors_failed_are_kept() {
         assert_eq!(world.summaries() - before, 1, "{change:?}");
         world.check_sound().await;
     }
+}
+
+/// Lets others run before it answers.
+struct YieldingModel(Arc<ReadingModel>);
+
+#[async_trait]
+impl LanguageModel for YieldingModel {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    async fn chat(&self, request: ChatRequest) -> Result<ChatStream, ModelError> {
+        for _ in 0..20 {
+            tokio::task::yield_now().await;
+        }
+        self.0.chat(request).await
+    }
+}
+
+#[tokio::test]
+async fn two_processes_with_nothing_else_to_do_pay_for_a_summary_once() {
+    let store = Arc::new(MemoryStore::new(WorkspaceId::default()));
+    let refusing = ReadingModel { refuses_summaries: true, ..ReadingModel::default() };
+    let first = engine(store.clone(), Arc::new(refusing));
+    for number in 0..SPEAKING {
+        add(&first, number, &format!("Ada knows Bo{number}.")).await;
+    }
+    work(&first).await;
+    let model = Arc::new(ReadingModel::default());
+    let [one, other] = ["one", "other"].map(|worker| {
+        let mut engine = engine(store.clone(), model.clone());
+        engine.models.summarize = Some(Arc::new(YieldingModel(model.clone())));
+        engine.index.worker = worker.to_owned();
+        engine
+    });
+    tokio::join!(work(&one), work(&other));
+    assert_eq!(model.summaries.load(Ordering::SeqCst), 1);
+    let snapshot = store.snapshot().await.expect("the store works");
+    assert_eq!(snapshot.scan(table::Stale, None, 9).await.expect("the store works"), []);
+    assert_eq!(check(snapshot.as_ref()).await.expect("the store works"), []);
 }
 
 #[tokio::test]

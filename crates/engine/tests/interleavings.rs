@@ -220,6 +220,10 @@ impl Store for InterleavedStore {
         .await;
         Ok(Box::new(TakenTurn(Arc::clone(&self.turn))))
     }
+
+    async fn summaries_turn(&self) -> Result<Option<GraphTurn>, StoreError> {
+        self.store.summaries_turn().await
+    }
 }
 
 /// A model and embedder whose calls take a while, by a service that takes one or two at once, and of which some fail.

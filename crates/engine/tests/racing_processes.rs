@@ -52,6 +52,10 @@ impl Store for OvertakenStore {
         self.is_overtaken();
         self.store.graph_turn().await
     }
+
+    async fn summaries_turn(&self) -> Result<Option<GraphTurn>, StoreError> {
+        self.store.summaries_turn().await
+    }
 }
 
 impl OvertakenStore {

@@ -1,14 +1,16 @@
-//! Where workspaces are kept: the one choice between files of the data folder and a PostgreSQL database.
+//! Where workspaces are kept: files of the data folder, a PostgreSQL database, or for single workspaces databases of their own.
 
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
-use graphloom_core::Workspaces;
+use graphloom_core::{WorkspaceId, Workspaces};
 use graphloom_storage::sqlite::FileWorkspaces;
 
-use crate::config::Config;
+use crate::config::{Config, Secret};
 use crate::error::Result;
 
-/// All workspaces of one configuration. A database is connected to by the first call and brought up to date.
+/// The place of the workspace of a configuration, with all workspaces there. A database is connected to by the first call and brought up to date.
 ///
 /// # Errors
 ///
@@ -19,6 +21,95 @@ pub fn workspaces(config: &Config) -> Result<Arc<dyn Workspaces>> {
         Some(address) => database::workspaces(config, address.reveal()),
     }
 }
+
+/// Where a workspace is, whichever the configuration is of.
+///
+/// # Errors
+///
+/// Those of [`workspaces`].
+pub fn place_of(config: &Config, workspace: &WorkspaceId) -> Result<Arc<dyn Workspaces>> {
+    match config.stores.get(workspace) {
+        Some(address) => database::workspaces(config, address.reveal()),
+        None => general(config),
+    }
+}
+
+/// The workspaces of all places, by name. One whose own database cannot be reached is listed, with a warning.
+///
+/// # Errors
+///
+/// The general place cannot be read.
+pub async fn list(config: &Config) -> Result<Vec<WorkspaceId>> {
+    let mut names: BTreeSet<WorkspaceId> = general(config)?.list().await?.into_iter().collect();
+    names.retain(|name| !config.stores.contains_key(name));
+    for (name, address) in &config.stores {
+        let exists = match elsewhere(config, address.reveal()) {
+            Ok(place) => place.exists(name).await.map_err(|error| error.to_string()),
+            Err(error) => Err(error),
+        };
+        if exists.unwrap_or_else(|error| {
+            tracing::warn!(workspace = %name, error, "its database cannot be reached");
+            true
+        }) {
+            names.insert(name.clone());
+        }
+    }
+    Ok(names.into_iter().collect())
+}
+
+/// The workspaces of all places that a worker would find work in, by name; `None` if that is not known without opening each.
+///
+/// # Errors
+///
+/// The general place cannot be read. A database of single workspaces that cannot be reached is left out, with a warning.
+pub async fn with_work(config: &Config) -> Result<Option<Vec<WorkspaceId>>> {
+    let Some(mut names) = general(config)?.with_work().await? else { return Ok(None) };
+    names.retain(|name| !config.stores.contains_key(name));
+    let addresses: BTreeSet<&str> = config.stores.values().map(Secret::reveal).collect();
+    for address in addresses {
+        let found = match elsewhere(config, address) {
+            Ok(place) => place.with_work().await.map_err(|error| error.to_string()),
+            Err(error) => Err(error),
+        };
+        match found {
+            Ok(found) => {
+                let is_here = |name: &WorkspaceId| {
+                    config.stores.get(name).is_some_and(|placed| placed.reveal() == address)
+                };
+                names.extend(found.into_iter().flatten().filter(is_here));
+            }
+            Err(error) => tracing::warn!(error, "documents in a database that cannot be reached wait"),
+        }
+    }
+    names.sort();
+    Ok(Some(names))
+}
+
+/// The place of workspaces that have no database of their own.
+fn general(config: &Config) -> Result<Arc<dyn Workspaces>> {
+    match &config.general_store {
+        None => Ok(Arc::new(FileWorkspaces::new(&config.data_dir))),
+        Some(address) => database::workspaces(config, address.reveal()),
+    }
+}
+
+/// A database of single workspaces. One that could not be opened is tried again after [`FORGOTTEN`].
+fn elsewhere(config: &Config, address: &str) -> Result<Arc<dyn Workspaces>, String> {
+    let now = Instant::now();
+    let mut failed = FAILED.lock().unwrap_or_else(PoisonError::into_inner);
+    failed.retain(|_, (at, _)| now.duration_since(*at) < FORGOTTEN);
+    if let Some((_, error)) = failed.get(address) {
+        return Err(error.clone());
+    }
+    database::workspaces(config, address).map_err(|error| {
+        failed.insert(address.to_owned(), (now, error.to_string()));
+        error.to_string()
+    })
+}
+
+/// Databases that could not be opened: when, and why.
+static FAILED: Mutex<BTreeMap<String, (Instant, String)>> = Mutex::new(BTreeMap::new());
+const FORGOTTEN: Duration = Duration::from_secs(30);
 
 /// All workspaces at an address: a data folder, also as `sqlite:FOLDER`, or a database as `postgres://...`.
 ///

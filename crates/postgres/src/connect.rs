@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use deadpool_postgres::{
-    Hook, HookError, Manager, ManagerConfig, Pool, RecyclingMethod, Runtime as PoolRuntime,
+    Hook, HookError, Manager, ManagerConfig, Pool, RecyclingMethod, Runtime as PoolRuntime, Timeouts,
 };
 use graphloom_core::{StoreError, WorkspaceId};
 use rustls::pki_types::CertificateDer;
@@ -22,10 +22,11 @@ use crate::session::Session;
 use crate::store::PostgresStore;
 use crate::{migrate, nearest_index, rows, workers};
 
-/// Connections of one process for snapshots, commits, turns to change a graph, and beats.
+/// Connections of one process for snapshots, commits, turns to change a graph, turns to write summaries, and beats.
 const MAX_READERS: usize = 16;
 const MAX_WRITERS: usize = 8;
 const MAX_TURNS: usize = 8;
+const MAX_SUMMARIES: usize = 8;
 const MAX_BEATS: usize = 1;
 /// How long a connection is waited for when all are in use, and how long opening one may take.
 const MAX_WAIT: Duration = Duration::from_secs(30);
@@ -57,6 +58,8 @@ pub(crate) struct Shared {
     pub(crate) readers: Pool,
     pub(crate) writers: Pool,
     pub(crate) turns: Pool,
+    /// Each holds the turn to write the summaries of a workspace, while models are called.
+    pub(crate) summaries: Pool,
     /// Of workers that say that they live, whatever else is under way.
     pub(crate) beats: Pool,
     /// Workers that have ended or are silent, as of the latest beat.
@@ -111,9 +114,10 @@ impl Database {
                 .map_err(|e| failed("preparing connections", Box::new(e)))
         };
         let (readers, writers, turns) = (pool(MAX_READERS)?, pool(MAX_WRITERS)?, pool(MAX_TURNS)?);
+        let summaries = pool(MAX_SUMMARIES)?;
         let (beats, silent, ahead_ms) = (pool(MAX_BEATS)?, Mutex::default(), AtomicI64::new(0));
-        let shared =
-            Shared { runtime: Some(runtime), name, readers, writers, turns, beats, silent, ahead_ms };
+        let runtime = Some(runtime);
+        let shared = Shared { runtime, name, readers, writers, turns, summaries, beats, silent, ahead_ms };
         let database = Self { shared: Arc::new(shared) };
         let opened = Arc::clone(&database.shared);
         database.shared.wait("opening", async move {
@@ -324,9 +328,14 @@ impl Shared {
         answer.recv().unwrap_or_else(|_| Err(self.stopped(operation)))
     }
 
+    /// Limits for taking a connection only if one is free.
+    pub(crate) fn at_once(&self) -> Timeouts {
+        Timeouts { wait: Some(Duration::ZERO), ..self.summaries.timeouts() }
+    }
+
     /// Closes connections that nothing used for a minute.
     pub(crate) fn close_idle(&self) {
-        for pool in [&self.readers, &self.writers, &self.turns, &self.beats] {
+        for pool in [&self.readers, &self.writers, &self.turns, &self.summaries, &self.beats] {
             pool.retain(|_, metrics| metrics.last_used() < MAX_IDLE);
         }
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use deadpool_postgres::Object;
+use deadpool_postgres::{Object, PoolError, TimeoutType};
 use graphloom_core::{
     Batch, BudgetChange, BudgetOutcome, Clock, GraphTurn, Revision, Snapshot, Store, StoreError,
     WorkspaceBudget, WorkspaceId,
@@ -21,7 +21,7 @@ use crate::nearest_index;
 use crate::session::Session;
 use crate::snapshot::PostgresSnapshot;
 use crate::workers::DatabaseClock;
-use crate::{apply, budget};
+use crate::{apply, budget, rows};
 
 /// Commits that wait behind the one in progress; further callers wait to be queued.
 const MAX_QUEUED: usize = 64;
@@ -29,6 +29,8 @@ const MAX_QUEUED: usize = 64;
 const TURN_PATIENCE: Duration = Duration::from_secs(300);
 /// The class of locks that are turns; the object is the workspace.
 const TURN_CLASS: i32 = 0x6772_6170;
+/// The class of locks that are turns to write summaries.
+const SUMMARIES_CLASS: i32 = 0x7375_6d6d;
 
 /// A workspace in a PostgreSQL database.
 ///
@@ -155,9 +157,24 @@ impl Store for PostgresStore {
             let client = shared
                 .patiently("waiting for the turn to change the graph", PATIENCE, || lock(&shared, row))
                 .await?;
-            Ok(Turn { client: Some(client), guard: Some(guard), runtime: shared.handle().clone(), row })
+            let runtime = shared.handle().clone();
+            Ok(Turn { client: Some(client), guard: Some(guard), runtime, row, class: TURN_CLASS })
         };
         Ok(Box::new(self.shared.run("waiting for the turn to change the graph", take).await?))
+    }
+
+    async fn summaries_turn(&self) -> Result<Option<GraphTurn>, StoreError> {
+        let (shared, row) = (Arc::clone(&self.shared), self.row);
+        let take = async move {
+            let operation = "taking the turn to write summaries";
+            let client = shared.patiently(operation, PATIENCE, || try_lock(&shared, row)).await?;
+            let runtime = shared.handle().clone();
+            let turn =
+                |client| Turn { client: Some(client), guard: None, runtime, row, class: SUMMARIES_CLASS };
+            Ok(client.map(turn))
+        };
+        let turn = self.shared.run("taking the turn to write summaries", take).await?;
+        Ok(turn.map(|turn| Box::new(turn) as GraphTurn))
     }
 }
 
@@ -186,25 +203,39 @@ async fn lock(shared: &Arc<Shared>, row: i64) -> Result<Object, Fault> {
     }
 }
 
+/// The lock that is the turn to write summaries; `None` where another connection has it, or all connections for it are in use.
+async fn try_lock(shared: &Arc<Shared>, row: i64) -> Result<Option<Object>, Fault> {
+    let client = match shared.summaries.timeout_get(&shared.at_once()).await {
+        Err(PoolError::Timeout(TimeoutType::Wait)) => return Ok(None),
+        client => client?,
+    };
+    let sql = "SELECT pg_try_advisory_lock($1, $2)";
+    let taken = client.query_one(sql, &[&SUMMARIES_CLASS, &(row as i32)]).await?;
+    Ok(rows::get::<bool>(&taken, 0)?.then_some(client))
+}
+
 fn late() -> StoreError {
     let waited = TURN_PATIENCE.as_secs();
     conflict(format!("other processes kept the turn to change the graph for {waited} s"))
 }
 
-/// The turn to change the graph.
+/// The turn to change the graph or to write summaries.
 struct Turn {
     client: Option<Object>,
     guard: Option<OwnedMutexGuard<()>>,
     runtime: Handle,
     row: i64,
+    /// The class of its lock.
+    class: i32,
 }
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        let (Some(client), guard, row) = (self.client.take(), self.guard.take(), self.row) else { return };
+        let (Some(client), guard) = (self.client.take(), self.guard.take()) else { return };
+        let (class, row) = (self.class, self.row);
         self.runtime.spawn(async move {
             let unlock = "SELECT pg_advisory_unlock($1, $2)";
-            if client.execute(unlock, &[&TURN_CLASS, &(row as i32)]).await.is_err() {
+            if client.execute(unlock, &[&class, &(row as i32)]).await.is_err() {
                 drop(Object::take(client));
             }
             drop(guard);

@@ -83,9 +83,14 @@ const PROBED_EVERY: Duration = Duration::from_secs(5);
 const PROBED_WITHIN: Duration = Duration::from_secs(5);
 
 impl Space {
-    /// Whether the vectors of the workspace are of another embedder than that of its engines: another process replaced them.
-    async fn has_other_embedder(&self) -> Result<bool, StoreError> {
-        let space = self.store.snapshot().await?.embedding().await?;
+    /// Whether it must be opened again: the workspace was moved or deleted, or another process replaced its vectors by those of
+    /// another embedder.
+    async fn is_outdated(&self) -> Result<bool, StoreError> {
+        let snapshot = match self.store.snapshot().await {
+            Err(StoreError::Gone { .. }) => return Ok(true),
+            snapshot => snapshot?,
+        };
+        let space = snapshot.embedding().await?;
         Ok(space.is_some_and(|space| space.model != self.asking.models.embedder.name()))
     }
 
@@ -190,14 +195,14 @@ impl Spaces {
             })
             .await?;
         *space.used() = Instant::now();
-        match space.has_other_embedder().await? {
+        match space.is_outdated().await? {
             true => self.reopen(id).await,
             false => Ok(Arc::clone(space)),
         }
     }
 
-    /// Opens a workspace again whose vectors another process replaced by those of another embedder. Its events and what
-    /// waits for the next run stay.
+    /// Opens a workspace again that was moved, or whose vectors another process replaced by those of another embedder. Its events
+    /// and what waits for the next run stay.
     async fn reopen(&self, id: &WorkspaceId) -> Result<Arc<Space>, Problem> {
         let _turn = self.reopening.lock().await;
         let known = {
@@ -205,14 +210,14 @@ impl Spaces {
             open.get(id).and_then(|cell| cell.get().cloned())
         };
         if let Some(space) = &known
-            && !space.has_other_embedder().await?
+            && !space.is_outdated().await?
         {
             return Ok(Arc::clone(space));
         }
         let opened = self.host.open(id, IfMissing::Leave).await;
         self.note(id, opened.as_ref().err());
         let opened = opened?.ok_or_else(|| Problem::not_found(format!("no workspace {id}")))?;
-        tracing::info!(workspace = %id, embedder = opened.asking.models.embedder.name(), "opened again with another embedder");
+        tracing::info!(workspace = %id, place = opened.store.place(), embedder = opened.asking.models.embedder.name(), "opened again");
         let space = self.start(id, opened, known.map(|known| Arc::clone(&known.ingest)));
         let cell = Arc::new(OnceCell::new_with(Some(Arc::clone(&space))));
         self.open.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), cell);

@@ -91,6 +91,10 @@ impl<S: Store> Store for FaultyStore<S> {
     async fn graph_turn(&self) -> Result<GraphTurn, StoreError> {
         self.inner.graph_turn().await
     }
+
+    async fn summaries_turn(&self) -> Result<Option<GraphTurn>, StoreError> {
+        self.inner.summaries_turn().await
+    }
 }
 
 #[cfg(test)]

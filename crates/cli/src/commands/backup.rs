@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::Context;
-use graphloom::stores::{workspaces, workspaces_at};
+use graphloom::stores::{self, workspaces, workspaces_at};
 use graphloom_core::{Patience, WorkspaceId, Workspaces, write_dump};
 use graphloom_server::AccessStore;
 use graphloom_storage::check::check;
@@ -56,15 +56,16 @@ pub(crate) async fn backup(app: &App, args: &BackupArgs) -> anyhow::Result<Exit>
     }
     private::create_folder(folder).with_context(|| format!("creating {}", folder.display()))?;
     let (from, to) = (workspaces(&app.config)?, place_of(app, folder)?);
-    let names = from.list().await?;
+    let names = stores::list(&app.config).await?;
     if names.is_empty() {
         return Err(Fault::usage(format!("there are no workspaces in {}", from.place())).into());
     }
     let interrupt = Interrupt::listen()?;
     let mut kept = Vec::new();
     for workspace in names {
+        let place = stores::place_of(&app.config, &workspace)?;
         let report = tokio::select! {
-            report = copy_one(app, &workspace, from.as_ref(), to.as_ref()) => report
+            report = copy_one(app, &workspace, place.as_ref(), to.as_ref()) => report
                 .with_context(|| format!("backing up {workspace}; a folder that is not complete can be removed"))?,
             () = interrupt.wait() => {
                 app.output.note("stopped; run the same command to continue");
@@ -105,14 +106,15 @@ pub(crate) async fn restore(app: &App, args: &RestoreArgs) -> anyhow::Result<Exi
     let to = workspaces(&app.config)?;
     let interrupt = Interrupt::listen()?;
     for kept in &manifest.workspaces {
+        let place = stores::place_of(&app.config, &kept.workspace)?;
         tokio::select! {
-            report = copy_one(app, &kept.workspace, from.as_ref(), to.as_ref()) => report.map(drop)?,
+            report = copy_one(app, &kept.workspace, from.as_ref(), place.as_ref()) => report.map(drop)?,
             () = interrupt.wait() => {
                 app.output.note("stopped; run the same command to continue");
                 return Ok(Exit::Interrupted);
             }
         }
-        index_copy(&kept.workspace, to.as_ref()).await;
+        index_copy(&kept.workspace, place.as_ref()).await;
         print(app, "restored", kept)?;
     }
     let access = folder.join(ACCESS);

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use graphloom::stores::{workspaces, workspaces_at};
+use graphloom::stores::{self, place_of, workspaces, workspaces_at};
 use graphloom_core::{Patience, QueueState, Store, WorkspaceId, Workspaces};
 use graphloom_engine::copy::{CopyError, CopyReport};
 use graphloom_engine::index;
@@ -27,17 +27,16 @@ pub(crate) async fn run(app: &App, command: &WorkspaceCommand) -> anyhow::Result
         WorkspaceCommand::Delete { name, yes } => delete(app, name, *yes).await,
         WorkspaceCommand::Move { name, to } => {
             let interrupt = Interrupt::listen()?;
-            let (from, to) = (workspaces(&app.config)?, workspaces_at(&app.config, to)?);
+            let (from, to) = (place_of(&app.config, name)?, workspaces_at(&app.config, to)?);
             move_one(app, name, from.as_ref(), to.as_ref(), &interrupt).await
         }
     }
 }
 
 async fn list(app: &App) -> anyhow::Result<Exit> {
-    let place = workspaces(&app.config)?;
     let mut rows = Vec::new();
-    for workspace in place.list().await? {
-        let store = place.open(&workspace, Patience::Endless).await?;
+    for workspace in stores::list(&app.config).await? {
+        let store = place_of(&app.config, &workspace)?.open(&workspace, Patience::Endless).await?;
         let snapshot = store.snapshot().await?;
         let (counts, paused) = (snapshot.counts().await?, snapshot.queue().await?.is_paused());
         let queued = index::queued(snapshot.as_ref()).await?.len();
@@ -75,13 +74,13 @@ async fn list(app: &App) -> anyhow::Result<Exit> {
         app.output.line(said)?;
     }
     if rows.is_empty() {
-        app.output.note(format_args!("no workspaces in {}", place.place()));
+        app.output.note(format_args!("no workspaces in {}", workspaces(&app.config)?.place()));
     }
     Ok(Exit::Done)
 }
 
 async fn delete(app: &App, name: &WorkspaceId, yes: bool) -> anyhow::Result<Exit> {
-    let place = workspaces(&app.config)?;
+    let place = place_of(&app.config, name)?;
     require(place.as_ref(), name).await?;
     if !yes {
         let store = place.open(name, Patience::Endless).await?;

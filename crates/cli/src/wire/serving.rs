@@ -1,16 +1,19 @@
 //! Provides the server with workspaces, engines and readers.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use graphloom::config::{Config, Secret};
 use graphloom::setup::{self, Engines, OwnModels, embeds_by_service, gone};
-use graphloom::stores::workspaces;
+use graphloom::stores::{self, workspaces};
 use graphloom_core::{Patience, SharedTexts, Worker, WorkspaceId};
 use graphloom_engine::index::{Source, SourceText};
 use graphloom_engine::readers::ParseLimits;
 use graphloom_providers::http::ServiceNotice;
 use graphloom_server::{Host, HostError, IfMissing, OpenWorkspace, Pauses};
+use tokio::sync::Mutex;
 
 use crate::commands::App;
 use crate::fault;
@@ -22,6 +25,8 @@ const WRITE_PATIENCE: Duration = Duration::from_secs(30);
 pub(crate) struct ServingHost {
     app: App,
     worker: Arc<dyn Worker>,
+    /// This process in databases of single workspaces, by their address.
+    workers_elsewhere: Mutex<BTreeMap<String, Arc<dyn Worker>>>,
     shared_texts: Option<Arc<dyn SharedTexts>>,
 }
 
@@ -29,7 +34,28 @@ impl ServingHost {
     /// - `worker`: this process; its runs hold leases under this name.
     pub(crate) fn new(app: &App, worker: Arc<dyn Worker>) -> anyhow::Result<Self> {
         let shared_texts = workspaces(&app.config)?.shared_texts();
-        Ok(Self { app: app.clone(), worker, shared_texts })
+        Ok(Self { app: app.clone(), worker, workers_elsewhere: Mutex::default(), shared_texts })
+    }
+
+    /// This process among the workers of the place of a workspace, where its leases are.
+    async fn worker_at(&self, config: &Config) -> anyhow::Result<Arc<dyn Worker>> {
+        let address = |store: &Option<Secret>| store.as_ref().map(|store| store.reveal().to_owned());
+        let (own, there) = (address(&self.app.config.store), address(&config.store));
+        let Some(there) = there.filter(|there| own.as_ref() != Some(there)) else {
+            return Ok(Arc::clone(&self.worker));
+        };
+        let mut elsewhere = self.workers_elsewhere.lock().await;
+        if let Some(worker) = elsewhere.get(&there) {
+            return Ok(Arc::clone(worker));
+        }
+        let worker = setup::register_server(config).await?;
+        elsewhere.insert(there, Arc::clone(&worker));
+        Ok(worker)
+    }
+
+    /// The configuration with the places of workspaces as its files say now: one may have moved.
+    fn latest(&self) -> anyhow::Result<Config> {
+        Ok(graphloom::config::load(&self.app.surroundings)?.0)
     }
 
     /// The app of a workspace.
@@ -58,10 +84,11 @@ impl ServingHost {
             Arc::new(move |notice| note(&pauses, notice))
         };
         let patience = Patience::Limited(WRITE_PATIENCE);
+        let worker = self.worker_at(config).await?;
         let own = OwnModels::default();
         let Engines { asking, indexing, store } =
-            setup::engines(config, &app.settings, &own, self.worker.as_ref(), patience, listener).await?;
-        if let Err(error) = self.worker.try_again() {
+            setup::engines(config, &app.settings, &own, worker.as_ref(), patience, listener).await?;
+        if let Err(error) = worker.try_again() {
             tracing::debug!(%error, "the workspace is read-only");
         }
         Ok(Some(OpenWorkspace {
@@ -71,7 +98,7 @@ impl ServingHost {
             asking,
             indexing,
             gone: Arc::new(gone(config)?),
-            worker: Arc::clone(&self.worker),
+            worker,
             store,
             pauses,
         }))
@@ -81,7 +108,7 @@ impl ServingHost {
 #[async_trait]
 impl Host for ServingHost {
     async fn workspaces(&self) -> Result<Vec<WorkspaceId>, HostError> {
-        let listed = async { anyhow::Ok(workspaces(&self.app.config)?.list().await?) };
+        let listed = async { anyhow::Ok(stores::list(&self.latest()?).await?) };
         listed.await.map_err(|error| said(&error))
     }
 
@@ -90,7 +117,7 @@ impl Host for ServingHost {
     }
 
     async fn with_work(&self) -> Result<Option<Vec<WorkspaceId>>, HostError> {
-        let found = async { anyhow::Ok(workspaces(&self.app.config)?.with_work().await?) };
+        let found = async { anyhow::Ok(stores::with_work(&self.latest()?).await?) };
         found.await.map_err(|error| said(&error))
     }
 

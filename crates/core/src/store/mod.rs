@@ -51,9 +51,14 @@ pub trait Store: Send + Sync {
     /// at least for their commit, so that a change that lost a race can be repeated while no other change
     /// interferes.
     async fn graph_turn(&self) -> Result<GraphTurn, StoreError>;
+
+    /// The turn to write the summaries that are missing; `None` if another holder has it. Among all handles and processes of the
+    /// workspace, one has it at a time, so that no summary is paid for twice. It is released when dropped, or when its
+    /// process ends in any way.
+    async fn summaries_turn(&self) -> Result<Option<GraphTurn>, StoreError>;
 }
 
-/// The turn to change the graph, released when dropped.
+/// The turn to change the graph or to write summaries, released when dropped.
 pub type GraphTurn = Box<dyn Any + Send + Sync>;
 
 /// A consistent read view. Every list result has one entry per requested item, in order; `None` if it does not

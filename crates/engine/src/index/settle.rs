@@ -10,6 +10,8 @@ use crate::{Engine, chain};
 
 /// Times a group is derived in all where other processes change the graph so often that no summary is asked for in the end.
 const MAX_ROUNDS: u32 = 5;
+/// Times that a run looks for what became stale while it settled.
+const MAX_LOOKS: u32 = 100;
 /// Why a description stays stale where that was too few.
 const OVERTAKEN: &str = "other processes kept changing the graph";
 
@@ -29,22 +31,47 @@ pub(super) struct SettleOutcome {
 /// Derives everything stale again, a few at a time: each group is one commit, so a crash loses no more summaries than
 /// were being made. What a failing model leaves stays stale for the next run; where nothing of a group gets done, the
 /// rest is not tried either.
+///
+/// One process at a time does so, since two would pay for the same summaries. What becomes stale meanwhile is left to the one that
+/// is at it, which looks again after it has given its turn back.
 pub(super) async fn settle(engine: &Engine, progress: ProgressSink<'_>) -> Result<SettleOutcome, IndexError> {
-    let stale = stale(engine).await?;
-    let total = stale.len() as u32;
     let mut settled = SettleOutcome::default();
-    let mut tried = 0;
+    for _ in 0..MAX_LOOKS {
+        if stale(engine).await?.is_empty() {
+            break;
+        }
+        let Some(turn) = engine.store.summaries_turn().await? else { break };
+        // Another may have done it before it gave the turn back.
+        let left = stale(engine).await?;
+        let is_complete = settle_all(engine, &left, &mut settled, progress).await?;
+        drop(turn);
+        if !is_complete {
+            break;
+        }
+    }
+    Ok(settled)
+}
+
+/// Derives these again; returns whether all of them are.
+async fn settle_all(
+    engine: &Engine,
+    stale: &[GraphKey],
+    settled: &mut SettleOutcome,
+    progress: ProgressSink<'_>,
+) -> Result<bool, IndexError> {
+    let total = stale.len() as u32;
+    let (mut tried, before) = (0, settled.unfinished);
     for group in stale.chunks(engine.index.max_concurrent_calls.max(1)) {
         if engine.index.stop.is_made() {
             settled.unfinished += total - tried;
             settled.reason.get_or_insert_with(|| "the run was asked to end".to_owned());
-            break;
+            return Ok(false);
         }
         if engine.store.snapshot().await?.queue().await?.is_paused() {
             settled.paused = true;
             settled.unfinished += total - tried;
             settled.reason.get_or_insert_with(|| "the workspace is paused".to_owned());
-            break;
+            return Ok(false);
         }
         let (unfinished, failure) = settle_group(engine, group).await?;
         if let Some(error) = failure {
@@ -61,13 +88,13 @@ pub(super) async fn settle(engine: &Engine, progress: ProgressSink<'_>) -> Resul
         }
         tried += group.len() as u32;
         settled.unfinished += unfinished;
-        progress(Progress::Settled { done: tried - settled.unfinished, total });
+        progress(Progress::Settled { done: tried - (settled.unfinished - before), total });
         if unfinished as usize == group.len() {
             settled.unfinished += total - tried;
-            break;
+            return Ok(false);
         }
     }
-    Ok(settled)
+    Ok(settled.unfinished == before)
 }
 
 /// Everything marked stale.

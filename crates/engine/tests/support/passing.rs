@@ -29,4 +29,8 @@ impl Store for Passing {
     async fn graph_turn(&self) -> Result<GraphTurn, StoreError> {
         self.0.graph_turn().await
     }
+
+    async fn summaries_turn(&self) -> Result<Option<GraphTurn>, StoreError> {
+        self.0.summaries_turn().await
+    }
 }

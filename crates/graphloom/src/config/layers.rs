@@ -22,6 +22,8 @@ const PATHS: [&str; 4] = ["data_dir", "models_dir", "prompts_dir", "entity_guida
 
 /// Table in a configuration file with one table per workspace.
 const WORKSPACES: &str = "workspaces";
+/// Table in a configuration file with the database of each workspace that has one of its own.
+const STORES: &str = "stores";
 /// Keys that cannot be set per workspace.
 const WHERE_WORKSPACES_ARE: [&str; 3] = ["data_dir", "store", "workspace"];
 
@@ -91,6 +93,8 @@ pub struct Setting {
 #[derive(Debug, Clone, Default)]
 pub struct Settings {
     values: BTreeMap<&'static str, Setting>,
+    /// The addresses of databases of single workspaces.
+    pub(super) stores: BTreeMap<WorkspaceId, Setting>,
     /// Problems that are not errors, such as an unknown variable.
     pub warnings: Vec<String>,
     /// Warnings about API keys and documents of the user that would be sent to an address set by the current folder.
@@ -202,6 +206,10 @@ pub fn read(surroundings: &Surroundings) -> Result<Settings> {
         }
     }
     for (path, file) in paths.iter().zip(files) {
+        for (workspace, value) in file.stores {
+            let setting = Setting { value, origin: Origin::File(path.clone()) };
+            settings.stores.entry(workspace).or_insert(setting);
+        }
         for (key, value) in file.values {
             settings.offer(key, value, Origin::File(path.clone()));
         }
@@ -286,6 +294,8 @@ struct FileValues {
     values: Vec<(&'static Key, String)>,
     /// Values for one workspace, by its name.
     workspaces: BTreeMap<String, Vec<(&'static Key, String)>>,
+    /// Addresses of databases, by workspace.
+    stores: BTreeMap<WorkspaceId, String>,
 }
 
 impl FileValues {
@@ -338,7 +348,35 @@ fn read_file(path: &Path) -> Result<FileValues> {
             return Err(fault.help(format!("write [{WORKSPACES}.NAME] and the keys below it")).into());
         }
     }
-    Ok(FileValues { values: values_of(table, &place)?, workspaces })
+    let stores = stores_of(table.remove(STORES), &place)?;
+    Ok(FileValues { values: values_of(table, &place)?, workspaces, stores })
+}
+
+/// The table of databases of single workspaces.
+fn stores_of(table: Option<toml::Value>, place: &str) -> Result<BTreeMap<WorkspaceId, String>> {
+    let table = match table {
+        None => return Ok(BTreeMap::new()),
+        Some(toml::Value::Table(table)) => table,
+        Some(_) => {
+            let fault = Fault::usage(format!("{STORES} in {place} must be a table of addresses"));
+            return Err(fault
+                .help(format!("write [{STORES}] and below it NAME = \"postgres://...\""))
+                .into());
+        }
+    };
+    let mut stores = BTreeMap::new();
+    for (name, address) in table {
+        let workspace =
+            WorkspaceId::new(&name).map_err(|error| Fault::usage(format!("{place} [{STORES}]: {error}")))?;
+        let toml::Value::String(address) = address else {
+            return Err(Fault::usage(format!(
+                "{name} in {place} [{STORES}] must be the address of a database"
+            ))
+            .into());
+        };
+        stores.insert(workspace, address);
+    }
+    Ok(stores)
 }
 
 fn values_of(table: toml::Table, place: &str) -> Result<Vec<(&'static Key, String)>> {

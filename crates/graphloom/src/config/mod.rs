@@ -36,6 +36,10 @@ pub struct Config {
     pub data_dir: PathBuf,
     /// Address of the database with the workspaces; `None` where they are files of `data_dir`.
     pub store: Option<Secret>,
+    /// The same for workspaces that have no database of their own.
+    pub general_store: Option<Secret>,
+    /// Addresses of the databases of single workspaces, which `store` is for the workspace of this configuration.
+    pub stores: BTreeMap<WorkspaceId, Secret>,
     /// The workspace.
     pub workspace: WorkspaceId,
     /// Model of each role.
@@ -201,10 +205,10 @@ pub fn load(surroundings: &Surroundings) -> Result<(Config, Settings)> {
 /// repository could steal them that way. Addresses on this machine are harmless.
 fn address_warnings(settings: &Settings) -> Vec<String> {
     let mut warnings = Vec::new();
-    if let Some(store) = settings.get("store")
-        && settings.is_of_project(store)
-        && !is_database_here(&store.value)
-    {
+    for store in settings.get("store").into_iter().chain(settings.stores.values()) {
+        if !settings.is_of_project(store) || is_database_here(&store.value) {
+            continue;
+        }
         warnings.push(format!(
             "what you add would be stored in the database at {}, an address set by this folder ({}); if you trust it, set \
              GRAPHLOOM_STORE in the environment, otherwise remove it from the folder",
@@ -258,17 +262,25 @@ const DATABASES: [&str; 2] = ["postgres://", "postgresql://"];
 
 /// The address of the database with the workspaces. It may hold a password, so no message shows it.
 fn store(settings: &Settings) -> Result<Option<Secret>> {
-    let Some(setting) = settings.get("store") else { return Ok(None) };
+    settings.get("store").map(|setting| database("store", setting)).transpose()
+}
+
+/// The databases of single workspaces.
+fn stores(settings: &Settings) -> Result<BTreeMap<WorkspaceId, Secret>> {
+    let stores = settings.stores.iter();
+    stores
+        .map(|(name, setting)| Ok((name.clone(), database(&format!("{name} of stores"), setting)?)))
+        .collect()
+}
+
+/// An error unless the setting is the address of a database.
+fn database(name: &str, setting: &Setting) -> Result<Secret> {
     if !DATABASES.iter().any(|begin| setting.value.starts_with(begin)) {
         let origin = &setting.origin;
-        let fault = Fault::usage(format!("store ({origin}) is not the address of a database"));
+        let fault = Fault::usage(format!("{name} ({origin}) is not the address of a database"));
         return Err(fault.help("write it as postgres://USER:PASSWORD@HOST/DATABASE").into());
     }
-    if settings.get("max_workspace_mb").is_some() {
-        let fault = Fault::usage("max_workspace_mb limits files, and store keeps workspaces in a database");
-        return Err(fault.help("use max_documents, or a limit of the database").into());
-    }
-    Ok(Some(Secret(setting.value.clone())))
+    Ok(Secret(setting.value.clone()))
 }
 
 fn check(settings: &Settings, surroundings: &Surroundings) -> Result<Config> {
@@ -329,9 +341,17 @@ fn check(settings: &Settings, surroundings: &Surroundings) -> Result<Config> {
         .map(|kind| kind.trim().to_owned())
         .filter(|kind| !kind.is_empty())
         .collect();
+    let (general_store, stores) = (store(settings)?, stores(settings)?);
+    let store = stores.get(&workspace).or(general_store.as_ref()).cloned();
+    if store.is_some() && settings.get("max_workspace_mb").is_some() {
+        let fault = Fault::usage("max_workspace_mb limits files, and store keeps workspaces in a database");
+        return Err(fault.help("use max_documents, or a limit of the database").into());
+    }
     Ok(Config {
         data_dir: PathBuf::from(text("data_dir")),
-        store: store(settings)?,
+        store,
+        general_store,
+        stores,
         workspace,
         models,
         addresses,

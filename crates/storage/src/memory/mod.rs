@@ -25,13 +25,15 @@ pub struct MemoryStore {
     workspace: WorkspaceId,
     state: Mutex<Arc<State>>,
     turn: Arc<futures::lock::Mutex<()>>,
+    summaries: Arc<futures::lock::Mutex<()>>,
     budget: Mutex<Option<WorkspaceBudget>>,
 }
 
 impl MemoryStore {
     /// An empty store.
     pub fn new(workspace: WorkspaceId) -> Self {
-        Self { workspace, state: Mutex::default(), turn: Arc::default(), budget: Mutex::default() }
+        let (state, turn, summaries, budget) = Default::default();
+        Self { workspace, state, turn, summaries, budget }
     }
 }
 
@@ -61,6 +63,11 @@ impl Store for MemoryStore {
 
     async fn graph_turn(&self) -> Result<GraphTurn, StoreError> {
         Ok(Box::new(Arc::clone(&self.turn).lock_owned().await))
+    }
+
+    async fn summaries_turn(&self) -> Result<Option<GraphTurn>, StoreError> {
+        let turn = Arc::clone(&self.summaries).try_lock_owned();
+        Ok(turn.map(|turn| Box::new(turn) as GraphTurn))
     }
 }
 

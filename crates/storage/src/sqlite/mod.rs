@@ -280,6 +280,10 @@ impl Store for SqliteStore {
     async fn graph_turn(&self) -> Result<GraphTurn, StoreError> {
         self.turns.take().await.map_err(|error| self.shared.seen_by_all(error))
     }
+
+    async fn summaries_turn(&self) -> Result<Option<GraphTurn>, StoreError> {
+        self.turns.take_summaries().map_err(|error| self.shared.seen_by_all(error))
+    }
 }
 
 /// Whether a batch only removes: documents, or the records of chunks.

@@ -26,12 +26,19 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(1), Duration::from_m
 pub(super) struct Turns {
     turn: PathBuf,
     gate: PathBuf,
+    summaries: PathBuf,
 }
 
 impl Turns {
     /// Those beside the workspace's file.
     pub(super) fn beside(file: &Path) -> Self {
-        Self { turn: file.with_extension("turn"), gate: file.with_extension("gate") }
+        let beside = |ending| file.with_extension(ending);
+        Self { turn: beside("turn"), gate: beside("gate"), summaries: beside("summaries") }
+    }
+
+    /// The turn to write summaries, if it is free.
+    pub(super) fn take_summaries(&self) -> Result<Option<GraphTurn>, StoreError> {
+        Ok(locked(&self.summaries)?.map(|turn| Box::new(turn) as GraphTurn))
     }
 
     /// Waits for the turn. Waiting is done by a thread, which ends when nobody waits any more.

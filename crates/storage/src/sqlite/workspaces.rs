@@ -197,6 +197,10 @@ impl Store for FileStore {
     async fn graph_turn(&self) -> Result<GraphTurn, StoreError> {
         self.0.graph_turn().await
     }
+
+    async fn summaries_turn(&self) -> Result<Option<GraphTurn>, StoreError> {
+        self.0.summaries_turn().await
+    }
 }
 
 /// Removes every file of a workspace. Its mark goes first: without it, a workspace whose file is gone is none.

@@ -332,13 +332,13 @@ fn workspaces_are_served_and_indexed_where_they_are_placed_and_after_a_move_at_t
             .expect("rows")
             .iter()
             .map(|row| format!("{} {}", row["workspace"].as_str().expect("a name"), row["documents"]));
-        names.collect::<Vec<_>>()
+        // A server makes its own workspace.
+        names.filter(|name| name != "default 0").collect::<Vec<_>>()
     };
     assert_eq!(listed(&serving), ["alpha 2", "beta 2"]);
     assert_eq!(listed(&elsewhere), ["alpha 2"], "nothing of beta came back to the first database");
     assert_eq!(listed(&Graphloom::new().with("GRAPHLOOM_STORE", &second.url())), ["beta 2"]);
-    let backup = serving.run(&["backup", "kept"]).exits(0);
-    assert_eq!(backup.stdout.lines().count(), 2, "{}", backup.stdout);
+    serving.run(&["backup", "kept"]).exits(0).says("backed up alpha: 2").says("backed up beta: 2");
     assert_eq!(host.terminate(), Some(0));
     server.stop();
 }

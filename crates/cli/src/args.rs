@@ -477,6 +477,9 @@ pub(crate) struct BackupArgs {
     /// A new folder
     #[arg(value_name = "FOLDER")]
     pub(crate) folder: PathBuf,
+    /// Copy only workspaces that changed since this backup; restoring needs its folder too
+    #[arg(long, value_name = "BASE")]
+    pub(crate) incremental: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

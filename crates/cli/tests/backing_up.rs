@@ -58,6 +58,40 @@ fn a_backup_is_verified_and_restored_with_keys() {
 }
 
 #[test]
+fn an_incremental_backup_copies_what_changed_and_is_restored_with_the_older_ones() {
+    let graphloom = origin();
+    let other = ["--workspace", "other"];
+    let of_other = |arguments: &[&str]| graphloom.ok(&[&other, arguments].concat());
+    graphloom.ok(&["backup", "monday"]);
+    let tuesday = graphloom.run(&["backup", "tuesday", "--incremental", "monday"]).exits(0);
+    tuesday.says("unchanged default").says("unchanged other");
+    graphloom.write("more.md", "Ilse Maar runs the harbour of Kelm.\n");
+    of_other(&["add", "more.md"]);
+    let wednesday = graphloom.run(&["backup", "wednesday", "--incremental", "tuesday"]).exits(0);
+    wednesday.says("unchanged default").says("backed up other");
+    assert!(!graphloom.path("wednesday/default.graphloom").exists());
+    assert!(graphloom.path("wednesday/other.graphloom").exists());
+    let verified = graphloom.run(&["restore", "wednesday", "--verify"]).exits(0);
+    verified.says("verified default").says("verified other");
+    graphloom.ok(&["--data-dir", "spare", "restore", "wednesday"]);
+    for workspace in ["default", "other"] {
+        let hash =
+            |folder: &str| graphloom.ok(&["--data-dir", folder, "--workspace", workspace, "dump", "--hash"]);
+        assert_eq!(hash(".graphloom"), hash("spare"), "{workspace}");
+    }
+    // The same documents in a workspace that was made later.
+    graphloom.ok(&["workspace", "delete", "other", "--yes"]);
+    of_other(&["add", "other.md"]);
+    of_other(&["add", "more.md"]);
+    let thursday = graphloom.run(&["backup", "thursday", "--incremental", "wednesday"]).exits(0);
+    thursday.says("unchanged default").says("backed up other");
+    std::fs::rename(graphloom.path("monday"), graphloom.path("lost")).expect("moved");
+    graphloom.run(&["restore", "thursday", "--verify"]).exits(2).says("default is in the older backup");
+    let friday = graphloom.run(&["backup", "friday", "--incremental", "thursday"]);
+    friday.exits(0).says("backed up default").says("unchanged other");
+}
+
+#[test]
 fn a_backup_of_one_moment_is_taken_while_documents_are_added() {
     let graphloom = origin();
     for number in 0..30 {

@@ -1,11 +1,12 @@
 //! `graphloom backup` and `graphloom restore`: copies of all workspaces with keys and users, in a folder.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::Context;
 use graphloom::stores::{self, workspaces, workspaces_at};
-use graphloom_core::{Patience, WorkspaceId, Workspaces, write_dump};
+use graphloom_core::{PartsHasher, Patience, WorkspaceId, WorkspaceStore, Workspaces, table, write_dump};
 use graphloom_server::AccessStore;
 use graphloom_storage::check::check;
 use graphloom_storage::private;
@@ -24,8 +25,8 @@ use crate::wire;
 const MANIFEST: &str = "backup.json";
 /// Keys and users of the server.
 const ACCESS: &str = "access.json";
-/// The form of backups.
-const FORM: u32 = 1;
+/// The form of backups: 1 holds all of its workspaces, 2 leaves some to older backups.
+const FORMS: [u32; 2] = [1, 2];
 
 /// The content of [`MANIFEST`].
 #[derive(Debug, Serialize, Deserialize)]
@@ -45,6 +46,12 @@ struct Kept {
     workspace: WorkspaceId,
     documents: u64,
     hash: String,
+    /// Another one tells that the workspace has changed; `None` in backups of older releases.
+    #[serde(default)]
+    stamp: Option<String>,
+    /// The folder of the older backup that holds the copy, from that of this one; `None` if this one does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    folder: Option<PathBuf>,
 }
 
 /// Copies all workspaces into a new folder. Each copy is one moment of its workspace, whatever is written meanwhile.
@@ -54,6 +61,8 @@ pub(crate) async fn backup(app: &App, args: &BackupArgs) -> anyhow::Result<Exit>
         let fault = Fault::usage(format!("{} holds a complete backup", folder.display()));
         return Err(fault.help("name a new folder").into());
     }
+    let base =
+        args.incremental.as_deref().map(|base| Ok::<_, anyhow::Error>((base, read(base)?))).transpose()?;
     private::create_folder(folder).with_context(|| format!("creating {}", folder.display()))?;
     let (from, to) = (workspaces(&app.config)?, place_of(app, folder)?);
     let names = stores::list(&app.config).await?;
@@ -64,6 +73,19 @@ pub(crate) async fn backup(app: &App, args: &BackupArgs) -> anyhow::Result<Exit>
     let mut kept = Vec::new();
     for workspace in names {
         let place = stores::place_of(&app.config, &workspace)?;
+        let stamp = stamp_of(place.open(&workspace, Patience::Endless).await?.as_ref()).await?;
+        if let Some((base, manifest)) = &base
+            && let Some(same) = manifest.workspaces.iter().find(|kept| kept.workspace == workspace)
+            && same.stamp.as_ref() == Some(&stamp)
+        {
+            let holder = base.join(same.folder.as_deref().unwrap_or(Path::new("")));
+            if place_of(app, &holder)?.exists(&workspace).await? {
+                let unchanged = Kept { folder: Some(from_folder(folder, &holder)?), ..same.clone() };
+                print(app, "unchanged", &unchanged)?;
+                kept.push(unchanged);
+                continue;
+            }
+        }
         let report = tokio::select! {
             report = copy_one(app, &workspace, place.as_ref(), to.as_ref()) => report
                 .with_context(|| format!("backing up {workspace}; a folder that is not complete can be removed"))?,
@@ -73,8 +95,9 @@ pub(crate) async fn backup(app: &App, args: &BackupArgs) -> anyhow::Result<Exit>
             }
         };
         let (documents, hash) = (report.documents, report.hash);
-        print(app, "backed up", &Kept { workspace: workspace.clone(), documents, hash: hash.clone() })?;
-        kept.push(Kept { workspace, documents, hash });
+        let copied = Kept { workspace, documents, hash, stamp: Some(stamp), folder: None };
+        print(app, "backed up", &copied)?;
+        kept.push(copied);
     }
     let access = AccessStore::of(from.shared_texts(), &app.config.data_dir);
     access.refresh().await?;
@@ -82,7 +105,8 @@ pub(crate) async fn backup(app: &App, args: &BackupArgs) -> anyhow::Result<Exit>
         write_own(&folder.join(ACCESS), &text)?;
     }
     let (release, taken_at) = (env!("CARGO_PKG_VERSION").to_owned(), wire::now().to_iso());
-    let manifest = Manifest { form: FORM, release, taken_at, from: from.place(), workspaces: kept };
+    let form = FORMS[usize::from(kept.iter().any(|kept| kept.folder.is_some()))];
+    let manifest = Manifest { form, release, taken_at, from: from.place(), workspaces: kept };
     write_own(&folder.join(MANIFEST), &serde_json::to_string_pretty(&manifest)?)?;
     Ok(Exit::Done)
 }
@@ -91,9 +115,8 @@ pub(crate) async fn backup(app: &App, args: &BackupArgs) -> anyhow::Result<Exit>
 pub(crate) async fn restore(app: &App, args: &RestoreArgs) -> anyhow::Result<Exit> {
     let folder = args.folder.as_path();
     let manifest = read(folder)?;
-    let from = place_of(app, folder)?;
     for kept in &manifest.workspaces {
-        verify(from.as_ref(), kept)
+        verify(kept.place(app, folder)?.as_ref(), kept)
             .await
             .with_context(|| format!("verifying the backup of {}", kept.workspace))?;
         if args.verify {
@@ -106,7 +129,7 @@ pub(crate) async fn restore(app: &App, args: &RestoreArgs) -> anyhow::Result<Exi
     let to = workspaces(&app.config)?;
     let interrupt = Interrupt::listen()?;
     for kept in &manifest.workspaces {
-        let place = stores::place_of(&app.config, &kept.workspace)?;
+        let (from, place) = (kept.place(app, folder)?, stores::place_of(&app.config, &kept.workspace)?);
         tokio::select! {
             report = copy_one(app, &kept.workspace, from.as_ref(), place.as_ref()) => report.map(drop)?,
             () = interrupt.wait() => {
@@ -126,6 +149,49 @@ pub(crate) async fn restore(app: &App, args: &RestoreArgs) -> anyhow::Result<Exi
         }
     }
     Ok(Exit::Done)
+}
+
+impl Kept {
+    /// The backup that holds the copy.
+    ///
+    /// - `folder`: that of the backup with this entry.
+    fn place(&self, app: &App, folder: &Path) -> anyhow::Result<Arc<dyn Workspaces>> {
+        let Some(older) = &self.folder else { return place_of(app, folder) };
+        let holder = folder.join(older);
+        if !holder.is_dir() {
+            let what =
+                format!("{} is in the older backup {}, which is missing", self.workspace, holder.display());
+            return Err(Fault::usage(what).help("put both backups where they were beside each other").into());
+        }
+        place_of(app, &holder)
+    }
+}
+
+/// Tells states of a workspace apart: every commit makes another revision, and a workspace of the same name that was made later
+/// has documents of another time.
+async fn stamp_of(store: &dyn WorkspaceStore) -> anyhow::Result<String> {
+    let snapshot = store.snapshot().await?;
+    let mut parts = PartsHasher::default();
+    let state = (snapshot.counts().await?, snapshot.settings().await?, store.budget().await?);
+    parts.push(&serde_json::to_string(&state)?);
+    let mut pages = snapshot.pages(table::Documents);
+    while let Some(page) = pages.next().await? {
+        for document in page {
+            parts.push(document.id.as_str());
+            parts.push(&document.added_at.0.to_string());
+        }
+    }
+    Ok(format!("{}-{}", snapshot.revision(), parts.finish()))
+}
+
+/// How to get from one folder to another: relative where both are in the same folder, so that they can be moved together.
+fn from_folder(folder: &Path, to: &Path) -> anyhow::Result<PathBuf> {
+    let whole = |path: &Path| path.canonicalize().with_context(|| format!("finding {}", path.display()));
+    let (folder, to) = (whole(folder)?, whole(to)?);
+    Ok(match (folder.parent(), to.parent(), to.file_name()) {
+        (Some(one), Some(other), Some(name)) if one == other => Path::new("..").join(name),
+        _ => to,
+    })
 }
 
 /// An error unless the workspace is sound and has the hash that it had when it was copied.
@@ -162,7 +228,7 @@ fn read(folder: &Path) -> anyhow::Result<Manifest> {
     };
     let manifest: Manifest =
         serde_json::from_str(&text).with_context(|| format!("reading {}", path.display()))?;
-    if manifest.form > FORM {
+    if !FORMS.contains(&manifest.form) {
         let fault = Fault::usage(format!("the backup is of a later release, {}", plain(&manifest.release)));
         return Err(fault.help("restore it with that release").into());
     }
@@ -170,7 +236,7 @@ fn read(folder: &Path) -> anyhow::Result<Manifest> {
 }
 
 /// The workspaces in a folder, whatever the configuration says.
-fn place_of(app: &App, folder: &Path) -> anyhow::Result<std::sync::Arc<dyn Workspaces>> {
+fn place_of(app: &App, folder: &Path) -> anyhow::Result<Arc<dyn Workspaces>> {
     Ok(workspaces_at(&app.config, &format!("sqlite:{}", folder.display()))?)
 }
 
@@ -191,7 +257,7 @@ fn write_own(path: &Path, text: &str) -> anyhow::Result<()> {
 }
 
 fn print(app: &App, what: &str, kept: &Kept) -> anyhow::Result<()> {
-    let Kept { workspace, documents, hash } = kept;
+    let Kept { workspace, documents, hash, .. } = kept;
     if app.output.json {
         return app
             .output

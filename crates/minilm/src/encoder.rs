@@ -5,7 +5,7 @@
 use crate::folder::{Activation, BertConfig, Pooling};
 use crate::matrix::{PackedMatrix, Rows, Scratch, multiply};
 use crate::pointwise::{Norm, activate, softmax};
-use crate::weights::Weights;
+use crate::weights::{self, Tensors};
 
 /// The weights of an encoder.
 #[derive(Debug)]
@@ -13,7 +13,7 @@ pub(crate) struct Encoder {
     hidden: usize,
     heads: usize,
     activation: Activation,
-    words: Vec<f32>,
+    words: weights::Rows,
     /// Sums of position and segment embeddings.
     places: Vec<f32>,
     norm: Norm,
@@ -49,13 +49,13 @@ pub(crate) struct Space {
 
 impl Encoder {
     /// Loads the weights; their names may have a prefix for the model family.
-    pub(crate) fn read(config: &BertConfig, weights: &mut Weights) -> Result<Self, String> {
+    pub(crate) fn read(config: &BertConfig, weights: &mut dyn Tensors) -> Result<Self, String> {
         const WORDS: &str = "embeddings.word_embeddings.weight";
         let prefix =
             ["bert.", "roberta."].into_iter().find(|prefix| weights.contains(&format!("{prefix}{WORDS}")));
         let mut reader = Reader { weights, prefix: prefix.unwrap_or_default() };
         let (hidden, eps) = (config.hidden_size, config.layer_norm_eps);
-        let words = reader.tensor(WORDS, &[config.vocab_size, hidden])?;
+        let words = reader.rows(WORDS, [config.vocab_size, hidden])?;
         let mut places = reader
             .tensor("embeddings.position_embeddings.weight", &[config.max_position_embeddings, hidden])?;
         places.drain(..config.position_offset * hidden);
@@ -84,7 +84,7 @@ impl Encoder {
         space.change.clear();
         for text in texts {
             for &id in *text {
-                space.hidden.extend_from_slice(&self.words[id as usize * hidden..][..hidden]);
+                self.words.append(id as usize, &mut space.hidden);
             }
             space.change.extend_from_slice(&self.places[..text.len() * hidden]);
         }
@@ -203,13 +203,17 @@ fn pack(weights: &[f32], bias: &[f32], inputs: usize) -> PackedMatrix {
 
 /// Reads weights whose names have a common prefix.
 struct Reader<'a> {
-    weights: &'a mut Weights,
+    weights: &'a mut dyn Tensors,
     prefix: &'static str,
 }
 
 impl Reader<'_> {
     fn tensor(&mut self, name: &str, shape: &[usize]) -> Result<Vec<f32>, String> {
         self.weights.read(&format!("{}{name}", self.prefix), shape)
+    }
+
+    fn rows(&mut self, name: &str, shape: [usize; 2]) -> Result<weights::Rows, String> {
+        self.weights.rows(&format!("{}{name}", self.prefix), shape)
     }
 
     /// Weights and bias of a dense layer.

@@ -1,11 +1,15 @@
-//! Reads the settings in a model folder with the layout of sentence-transformers.
+//! Reads a model folder: one with the layout of sentence-transformers, or one with a packed file.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+
+use crate::packed::{PACKED_FILE, PROMPTS, Packed};
+use crate::tokenizer::Tokenizer;
+use crate::weights::{Tensors, Weights};
 
 /// Name of the file of weights.
 pub const WEIGHTS_FILE: &str = "model.safetensors";
@@ -70,7 +74,9 @@ impl FolderError {
         match self {
             Self::Missing { .. } => "a model folder needs config.json, tokenizer.json and model.safetensors",
             Self::Read { .. } => "check that the file can be read",
-            Self::NoTable { .. } => "add or download the model again, which makes its table",
+            Self::NoTable { .. } => {
+                "use the model itself; adding or downloading a model again makes its table if its weights are in safetensors format"
+            }
             Self::Write { .. } => "check that the folder can be written to and has room",
             Self::Settings { .. } => "download the model again; the file may be incomplete",
             Self::Unusable { .. } => {
@@ -118,14 +124,44 @@ pub struct Settings {
     pub(crate) bert: BertConfig,
     pub(crate) pooling: Pooling,
     pub(crate) max_tokens: usize,
+    pub(crate) long_texts: LongTexts,
     document_prompt: String,
     query_prompt: String,
+    format: Format,
+}
+
+/// What happens to a text with more tokens than the model takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LongTexts {
+    /// Its start is embedded, as sentence-transformers does.
+    Cut,
+    /// Its vector is the mean of those of its parts.
+    Parts,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Format {
+    SentenceTransformers,
+    Packed,
 }
 
 impl Settings {
     /// Reads the settings in `folder` and checks that the model is supported and that its files exist.
     pub fn read(folder: &Path) -> Result<Self, FolderError> {
         let refuse = |what: String| FolderError::Unusable { folder: folder.to_owned(), what };
+        if folder.join(PACKED_FILE).is_file() {
+            let bert = open_packed(folder)?.bert.clone();
+            let (document_prompt, query_prompt) = (PROMPTS.0.to_owned(), PROMPTS.1.to_owned());
+            return Ok(Self {
+                pooling: Pooling::Mean,
+                max_tokens: bert.max_position_embeddings,
+                long_texts: LongTexts::Parts,
+                bert,
+                document_prompt,
+                query_prompt,
+                format: Format::Packed,
+            });
+        }
         for file in [WEIGHTS_FILE, "tokenizer.json"] {
             if !folder.join(file).is_file() {
                 return Err(FolderError::Missing { folder: folder.to_owned(), file: file.to_owned() });
@@ -162,9 +198,46 @@ impl Settings {
             bert,
             pooling,
             max_tokens,
+            long_texts: LongTexts::Cut,
+            format: Format::SentenceTransformers,
             document_prompt: prompt(&["document", "passage"]),
             query_prompt: prompt(&["query"]),
         })
+    }
+
+    /// Name of the folder's file of weights.
+    pub fn weights_file(&self) -> &'static str {
+        match self.format {
+            Format::SentenceTransformers => WEIGHTS_FILE,
+            Format::Packed => PACKED_FILE,
+        }
+    }
+
+    /// Whether a table can be distilled from the model. From a packed one, with its large vocabulary for many languages, it
+    /// would be larger than the model.
+    pub fn makes_table(&self) -> bool {
+        self.format == Format::SentenceTransformers
+    }
+
+    /// The tokenizer and the weights in `folder`, which match each other.
+    pub(crate) fn open(&self, folder: &Path) -> Result<(Tokenizer, Box<dyn Tensors>), FolderError> {
+        let unusable = |what: String| FolderError::Unusable { folder: folder.to_owned(), what };
+        let (tokenizer, weights): (_, Box<dyn Tensors>) = match self.format {
+            Format::SentenceTransformers => {
+                let tokenizer = Tokenizer::read(&read_file(folder, "tokenizer.json")?).map_err(unusable)?;
+                let weights = Weights::open(open_file(folder, WEIGHTS_FILE)?).map_err(unusable)?;
+                (tokenizer, Box::new(weights))
+            }
+            Format::Packed => {
+                let mut packed = open_packed(folder)?;
+                (packed.tokenizer().map_err(unusable)?, Box::new(packed))
+            }
+        };
+        if tokenizer.id_limit() > self.bert.vocab_size {
+            let (ids, words) = (tokenizer.id_limit(), self.bert.vocab_size);
+            return Err(unusable(format!("its tokenizer has {ids} tokens, but its weights have {words}")));
+        }
+        Ok((tokenizer, weights))
     }
 
     /// Length of the vectors.
@@ -183,8 +256,18 @@ impl Settings {
     }
 }
 
+fn open_packed(folder: &Path) -> Result<Packed, FolderError> {
+    let unusable = |what: String| FolderError::Unusable { folder: folder.to_owned(), what };
+    Packed::open(open_file(folder, PACKED_FILE)?).map_err(unusable)
+}
+
+fn open_file(folder: &Path, file: &str) -> Result<File, FolderError> {
+    let file = folder.join(file);
+    File::open(&file).map_err(|source| FolderError::Read { file, source })
+}
+
 /// The bytes of a file in the folder.
-pub(crate) fn read_file(folder: &Path, file: &str) -> Result<Vec<u8>, FolderError> {
+fn read_file(folder: &Path, file: &str) -> Result<Vec<u8>, FolderError> {
     let file = folder.join(file);
     fs::read(&file).map_err(|source| FolderError::Read { file, source })
 }

@@ -1,6 +1,6 @@
 //! Sentence embeddings from BERT models on the CPU, in safe Rust.
 //!
-//! - [`Settings`] reads the settings of a model folder with the layout of sentence-transformers.
+//! - [`Settings`] reads the settings of a model folder: one with the layout of sentence-transformers, or a [`PACKED_FILE`].
 //! - [`Model`] loads the folder's tokenizer and weights and turns texts into unit-length vectors.
 //! - [`distil`] writes a table of the vectors of all tokens, and [`TokenTable`] turns texts into vectors with it alone.
 
@@ -10,6 +10,7 @@ mod encoder;
 mod folder;
 mod matrix;
 mod model;
+mod packed;
 mod pointwise;
 mod table;
 mod tokenizer;
@@ -17,4 +18,5 @@ mod weights;
 
 pub use folder::{FolderError, Settings, WEIGHTS_FILE};
 pub use model::Model;
+pub use packed::PACKED_FILE;
 pub use table::{TABLE_FILE, TokenTable, distil, table_dimensions};

@@ -1,15 +1,13 @@
 //! A loaded model: texts to tokens, tokens to vectors.
 
-use std::fs::File;
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::encoder::{Encoder, Space};
-use crate::folder::{FolderError, Pooling, Settings, WEIGHTS_FILE, read_file};
+use crate::folder::{FolderError, LongTexts, Pooling, Settings};
 use crate::tokenizer::Tokenizer;
-use crate::weights::Weights;
 
 /// Maximum tokens in one forward pass; more would use memory without gaining speed.
 const MAX_PASS_TOKENS: usize = 512;
@@ -21,51 +19,64 @@ pub struct Model {
     encoder: Encoder,
     pooling: Pooling,
     max_tokens: usize,
+    long_texts: LongTexts,
 }
 
 impl Model {
     /// Loads the model in `folder`.
     pub fn read(folder: &Path, settings: &Settings) -> Result<Self, FolderError> {
         let unusable = |what: String| FolderError::Unusable { folder: folder.to_owned(), what };
-        let tokenizer = Tokenizer::read(&read_file(folder, "tokenizer.json")?).map_err(unusable)?;
-        if tokenizer.id_limit() > settings.bert.vocab_size {
-            let (ids, words) = (tokenizer.id_limit(), settings.bert.vocab_size);
-            return Err(unusable(format!("its tokenizer has {ids} tokens, but its weights have {words}")));
-        }
-        let file = folder.join(WEIGHTS_FILE);
-        let weights = File::open(&file).map_err(|source| FolderError::Read { file, source })?;
-        let encoder =
-            Weights::open(weights).and_then(|mut weights| Encoder::read(&settings.bert, &mut weights));
-        Ok(Self {
-            tokenizer,
-            encoder: encoder.map_err(unusable)?,
-            pooling: settings.pooling,
-            max_tokens: settings.max_tokens,
-        })
+        let (tokenizer, mut weights) = settings.open(folder)?;
+        let encoder = Encoder::read(&settings.bert, weights.as_mut()).map_err(unusable)?;
+        let Settings { pooling, max_tokens, long_texts, .. } = *settings;
+        Ok(Self { tokenizer, encoder, pooling, max_tokens, long_texts })
     }
 
     pub(crate) fn tokenizer(&self) -> &Tokenizer {
         &self.tokenizer
     }
 
-    /// The token ids of a text, with the marks around it, cut to the model's maximum.
-    pub fn tokens(&self, text: &str) -> Vec<u32> {
-        self.tokenizer.encode(text, self.max_tokens)
+    /// The token ids of a text in parts that the model takes, each with the marks around it: one part, cut to the model's
+    /// maximum, if the model's vectors are those of starts.
+    pub fn tokens(&self, text: &str) -> Vec<Vec<u32>> {
+        match self.long_texts {
+            LongTexts::Cut => vec![self.tokenizer.encode(text, self.max_tokens)],
+            LongTexts::Parts => self.tokenizer.encode_parts(text, self.max_tokens),
+        }
     }
 
     /// The unit-length vector of each text, in order; a zero vector if the model gives no direction. Blocks.
     ///
-    /// - `texts`: lists of ids from [`Model::tokens`].
+    /// - `texts`: parts from [`Model::tokens`]; a text of several parts has the mean of their vectors, weighted by length.
     /// - `threads`: how many threads compute; 0 counts as 1.
     /// - A vector depends on its text only.
-    pub fn embed(&self, texts: &[Vec<u32>], threads: usize) -> Vec<Vec<f32>> {
+    pub fn embed(&self, texts: &[Vec<Vec<u32>>], threads: usize) -> Vec<Vec<f32>> {
+        let parts: Vec<&[u32]> = texts.iter().flatten().map(Vec::as_slice).collect();
+        let mut vectors = self.embed_parts(&parts, threads).into_iter();
+        let mean = |text: &Vec<Vec<u32>>| {
+            let mut mean = vectors.next().unwrap_or_default();
+            if let [first, rest @ ..] = text.as_slice()
+                && !rest.is_empty()
+            {
+                mean.iter_mut().for_each(|x| *x *= first.len() as f32);
+                for (part, vector) in rest.iter().zip(vectors.by_ref()) {
+                    mean.iter_mut().zip(vector).for_each(|(sum, x)| *sum += x * part.len() as f32);
+                }
+                normalize(&mut mean);
+            }
+            mean
+        };
+        texts.iter().map(mean).collect()
+    }
+
+    fn embed_parts(&self, texts: &[&[u32]], threads: usize) -> Vec<Vec<f32>> {
         let passes = passes(texts);
         let next = AtomicUsize::new(0);
         let vectors = Mutex::new(vec![Vec::new(); texts.len()]);
         let work = || {
             let mut space = Space::default();
             while let Some(pass) = passes.get(next.fetch_add(1, Ordering::Relaxed)) {
-                let tokens: Vec<&[u32]> = pass.iter().map(|place| texts[*place].as_slice()).collect();
+                let tokens: Vec<&[u32]> = pass.iter().map(|place| texts[*place]).collect();
                 let found = self.encoder.encode(&tokens, self.pooling, &mut space);
                 let mut vectors = vectors.lock().unwrap_or_else(PoisonError::into_inner);
                 for (place, mut vector) in pass.iter().zip(found) {
@@ -85,7 +96,7 @@ impl Model {
 }
 
 /// Places of the texts of each pass, the longest texts first.
-fn passes(texts: &[Vec<u32>]) -> Vec<Vec<usize>> {
+fn passes(texts: &[&[u32]]) -> Vec<Vec<usize>> {
     let mut order: Vec<usize> = (0..texts.len()).collect();
     order.sort_by_key(|place| std::cmp::Reverse(texts[*place].len()));
     let mut passes: Vec<Vec<usize>> = Vec::new();

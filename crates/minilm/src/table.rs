@@ -11,11 +11,11 @@
 use std::fs::{self, File};
 use std::path::Path;
 
-use crate::folder::{FolderError, Settings, read_file};
+use crate::folder::{FolderError, Settings};
 use crate::matrix::{PackedMatrix, Rows, Scratch, multiply};
 use crate::model::{Model, normalize};
 use crate::tokenizer::Tokenizer;
-use crate::weights::{Weights, write_tensor};
+use crate::weights::{Tensors, Weights, write_tensor};
 
 /// Name of the file of the table, beside the weights.
 pub const TABLE_FILE: &str = "static.safetensors";
@@ -60,8 +60,8 @@ pub fn distil(folder: &Path, settings: &Settings, threads: usize) -> Result<(), 
     let (tokens, size, to) = (settings.bert.vocab_size, settings.dimensions(), table_dimensions(settings));
     let mut vectors = Vec::with_capacity(tokens * size);
     for first in (0..tokens).step_by(BATCH) {
-        let texts: Vec<Vec<u32>> =
-            (first..tokens.min(first + BATCH)).map(|id| model.tokenizer().mark(id as u32)).collect();
+        let texts: Vec<Vec<Vec<u32>>> =
+            (first..tokens.min(first + BATCH)).map(|id| vec![model.tokenizer().mark(id as u32)]).collect();
         vectors.extend(model.embed(&texts, threads).into_iter().flatten());
     }
     let mut table = components(&mut vectors, size, to);
@@ -83,16 +83,13 @@ impl TokenTable {
     /// Loads the table and the tokenizer in `folder`.
     pub fn read(folder: &Path, settings: &Settings) -> Result<Self, FolderError> {
         let unusable = |what: String| FolderError::Unusable { folder: folder.to_owned(), what };
-        let tokenizer = Tokenizer::read(&read_file(folder, "tokenizer.json")?).map_err(unusable)?;
+        let (tokenizer, _) = settings.open(folder)?;
         let file = folder.join(TABLE_FILE);
         let dimensions = table_dimensions(settings);
         let shape = [settings.bert.vocab_size, dimensions];
         let opened = File::open(&file).map_err(|source| FolderError::Read { file, source })?;
         let vectors =
             Weights::open(opened).and_then(|mut weights| weights.read(TENSOR, &shape)).map_err(unusable)?;
-        if tokenizer.id_limit() > settings.bert.vocab_size {
-            return Err(unusable("its tokenizer has more tokens than its table".to_owned()));
-        }
         Ok(Self { tokenizer, dimensions, vectors })
     }
 

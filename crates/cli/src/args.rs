@@ -2,6 +2,7 @@
 
 mod ask;
 mod claims;
+mod cost;
 mod derive;
 mod eval;
 mod filter;
@@ -20,6 +21,7 @@ use graphloom_engine::money::Limit;
 
 pub(crate) use ask::{AskArgs, SearchArgs, SuggestArgs, mode_parser};
 pub(crate) use claims::ClaimsArgs;
+pub(crate) use cost::{BudgetArgs, CostArgs, WorkspaceLimit};
 pub(crate) use derive::{CommunitiesArgs, DeriveArgs, TreeArgs};
 pub(crate) use eval::{
     AnswersArgs, AskedArgs, CompareArgs, EvalCommand, OWN_WORKSPACE, PairwiseArgs, RagcheckerArgs,
@@ -254,13 +256,6 @@ pub(crate) struct AddArgs {
     pub(crate) building: BuildArgs,
 }
 
-fn workspace_limit(text: &str) -> Result<WorkspaceLimit, String> {
-    match text.trim() {
-        "none" => Ok(WorkspaceLimit::None),
-        text => limit(text).map(WorkspaceLimit::Of),
-    }
-}
-
 /// How to build the graph, and how much that may cost.
 #[derive(Debug, Args)]
 pub(crate) struct BuildArgs {
@@ -277,60 +272,6 @@ pub(crate) struct BuildArgs {
     /// stays as it is
     #[arg(long)]
     pub(crate) switch: bool,
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Model calls of every command, server and worker on the workspace count from the time that the budget is set. A call that might \
-exceed it is not sent: indexing stops with exit code 5 and continues once the budget is larger, and questions that need an LLM \
-fail. A budget in money needs prices for all models. `--budget` of a command limits that run alone, in addition.")]
-pub(crate) struct BudgetArgs {
-    /// Tokens such as 2M, 500k or 900tokens, money such as 1.50, or none [default: show the budget]
-    #[arg(value_name = "AMOUNT", value_parser = workspace_limit)]
-    pub(crate) amount: Option<WorkspaceLimit>,
-    /// Count from 0 again, even if the unit stays the same
-    #[arg(long, requires = "amount")]
-    pub(crate) restart: bool,
-}
-
-/// What the workspace may spend.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum WorkspaceLimit {
-    /// This.
-    Of(Limit),
-    /// Anything.
-    None,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct CostArgs {
-    /// Dimensions to group by, separated by commas
-    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [CostBy::Role, CostBy::Model])]
-    pub(crate) by: Vec<CostBy>,
-}
-
-/// A dimension to group costs by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
-pub(crate) enum CostBy {
-    /// The role the model was called for.
-    Role,
-    /// The model.
-    Model,
-    /// The document the call was about.
-    Document,
-    /// The day, in UTC.
-    Day,
-}
-
-impl From<CostBy> for graphloom_engine::money::CostBy {
-    fn from(by: CostBy) -> Self {
-        match by {
-            CostBy::Role => Self::Role,
-            CostBy::Model => Self::Model,
-            CostBy::Document => Self::Document,
-            CostBy::Day => Self::Day,
-        }
-    }
 }
 
 #[derive(Debug, Args)]

@@ -20,6 +20,7 @@ macro_rules! workspaces_conformance_tests {
             settings_are_read_without_opening,
             a_commit_to_a_workspace_that_is_held_waits_or_finds_it_gone,
             upkeep_changes_no_content,
+            one_handle_at_a_time_has_the_turn_to_write_summaries,
             a_text_that_processes_share_is_replaced_by_who_knows_its_version,
             a_budget_is_one_for_all_that_book_and_goes_with_its_workspace,
             a_worker_has_a_name_of_its_own_while_it_runs,
@@ -152,6 +153,32 @@ pub async fn upkeep_changes_no_content(workspaces: &dyn Workspaces, prefix: &str
     assert!(store.size().is_none_or(|size| size.data > 0));
     drop(store);
     workspaces.delete(&name).await.expect("deleted");
+}
+
+/// Case.
+pub async fn one_handle_at_a_time_has_the_turn_to_write_summaries(workspaces: &dyn Workspaces, prefix: &str) {
+    let [name, other] = ["summaries", "elsewhere"].map(|name| named(prefix, name));
+    let one = workspaces.open(&name, Patience::Endless).await.expect("it opens");
+    let another = workspaces.open(&name, Patience::Endless).await.expect("it opens");
+    let elsewhere = workspaces.open(&other, Patience::Endless).await.expect("it opens");
+    let turn = one.summaries_turn().await.expect("an answer").expect("nobody has it");
+    assert!(another.summaries_turn().await.expect("an answer").is_none());
+    assert!(one.summaries_turn().await.expect("an answer").is_none());
+    assert!(elsewhere.summaries_turn().await.expect("an answer").is_some(), "each workspace has its own");
+    drop(turn);
+    // A database gives it back a moment later.
+    let mut taken = None;
+    for _ in 0..10_000 {
+        taken = another.summaries_turn().await.expect("an answer");
+        if taken.is_some() {
+            break;
+        }
+    }
+    assert!(taken.is_some(), "it was given back");
+    drop((one, another, elsewhere, taken));
+    for name in [name, other] {
+        workspaces.delete(&name).await.expect("deleted");
+    }
 }
 
 /// Case.

@@ -215,6 +215,12 @@ impl Spaces {
             return Ok(Arc::clone(space));
         }
         let opened = self.host.open(id, IfMissing::Leave).await;
+        if let (Err(_), Some(space)) = (&opened, &known)
+            && let Err(gone @ StoreError::Gone { .. }) = space.store.snapshot().await.map(drop)
+        {
+            // A file that is away may come back, and then the workspace is served as it is.
+            return Err(gone.into());
+        }
         self.note(id, opened.as_ref().err());
         let opened = opened?.ok_or_else(|| Problem::not_found(format!("no workspace {id}")))?;
         tracing::info!(workspace = %id, place = opened.store.place(), embedder = opened.asking.models.embedder.name(), "opened again");

@@ -13,6 +13,7 @@ use super::super::token::{Token, tokens};
 use super::form::Form;
 use super::lines::Word;
 use super::roots::Roots;
+use super::unspaced;
 use super::words::{self, any_word};
 use crate::text::sentences;
 
@@ -267,10 +268,10 @@ impl QuestionParts {
         named: &[Range<usize>],
         is_held: &dyn Fn(&str) -> bool,
     ) {
-        let asking = words::without_asking(question, self.language);
+        let asking = unspaced::without_asking(question, self.language);
         // What is asked of something stands directly before or behind the words that ask: `押金` of `需要交多少押金`.
-        let asks = words::asking_place(question);
-        let sort = words::sort_place(question);
+        let asks = unspaced::asking_place(question);
+        let sort = unspaced::sort_place(question);
         let mut nearest: Option<(usize, usize)> = None;
         let mut offset = 0;
         for run in asking.split(|c: char| !has_no_spaces(c.encode_utf8(&mut [0; 4]))) {
@@ -282,7 +283,7 @@ impl QuestionParts {
                 let name = named.iter().position(|name| name.start <= place.start && place.end <= name.end);
                 let role = match name {
                     Some(_) => Role::Name,
-                    None if words::is_common_unspaced(text) => Role::Common,
+                    None if unspaced::is_common_unspaced(text) => Role::Common,
                     None if sort == Some(place.start) => Role::Class,
                     None => Role::Relation,
                 };

@@ -6,6 +6,7 @@ use super::super::languages::Language;
 use super::super::lexicon::is_stop_word;
 use super::super::token::Token;
 use super::asked::Wants;
+use super::unspaced;
 use super::words::{self, any_word};
 
 /// What the form of a question tells.
@@ -40,7 +41,7 @@ impl Form {
     }
 
     fn unspaced(lower: &str) -> Self {
-        let (wants, many) = words::wants_unspaced(lower);
+        let (wants, many) = unspaced::wants_unspaced(lower);
         let measure = words::MEASURING_UNSPACED.iter().find(|word| lower.contains(**word));
         let measure = measure.filter(|_| wants == Wants::Amount { measured: true });
         Self { many, measure: measure.map(|word| (*word).to_owned()), ..Self::new(wants) }

@@ -10,6 +10,84 @@ use super::words::{self, any_word};
 /// Words between a number and what it counts, at most.
 const COUNTED_WORDS: usize = 4;
 
+/// What a word that measures may be told by, and the units it is measured in.
+const MEASURES: &[(&str, &str, &str)] = &[
+    ("long lang", "long length lang länge", "length"),
+    ("lasting lange", "long last lasts lasted duration dauert dauerte dauer lang lange", "time length"),
+    ("tall", "tall height", "length"),
+    ("high hoch", "tall high height hoch höhe", "length money heat pressure share"),
+    ("loud noisy laut", "loud noise noisy sound laut lautstärke geräusch schallpegel", "sound"),
+    ("powerful", "power powerful", "power"),
+    ("bright", "bright brightness light", "light"),
+    ("多重", "重量 净重 体重 毛重 重", "weight"),
+    ("多长时间 多久", "历时 期限", "time"),
+    ("多长", "全长 长度 长", "length time"),
+    ("多高", "高度 身高 海拔 高", "length"),
+    ("多深", "深度 深", "length"),
+    ("多宽", "宽度 宽", "length"),
+    ("多远", "距离 相距 远", "length"),
+    ("多快", "速度 时速", "length"),
+    ("多大", "面积 容量 大小 年龄 适用", "area volume age length weight"),
+    ("old alt", "old age aged alt alter", ""),
+    (
+        "large big small groß klein",
+        "large big size area small groß größe fläche klein",
+        "length time weight money data area",
+    ),
+    ("far weit", "far distance away weit entfernt entfernung off", "length time"),
+    ("deep tief wide breit thick dick", "deep depth tief tiefe wide width breit breite thick", "length"),
+    ("heavy schwer", "heavy weigh weighs weighed weight schwer wiegt gewicht", "weight"),
+    ("fast quickly schnell slow", "fast speed quick schnell", "length time"),
+    ("often häufig oft", "often every times once twice oft häufig alle mal jede jeden", "time"),
+    ("expensive teuer", "cost costs price worth value fee expensive teuer kostet kostete preis", "money"),
+    ("hot cold warm", "hot cold warm temperature temperatur degrees grad", "heat"),
+    ("late spät soon", "late until spät bis within", "time"),
+    ("strong stark", "strong force stark stärke", "weight"),
+];
+
+/// Units by what they measure.
+const DIMENSIONS: &[(&str, &str)] = &[
+    (
+        "length",
+        "feet foot ft metre metres meter meters m km kilometre kilometres kilometer kilometers mile miles inch inches cm centimetres mm millimetre millimetres yard yards metern zentimeter millimeter meilen",
+    ),
+    (
+        "time",
+        "second seconds minute minutes hour hours day days week weeks month months year years sekunden minuten stunde stunden tag tage tagen woche wochen monat monate monaten jahr jahre jahren times old",
+    ),
+    (
+        "weight",
+        "kg kilogram kilograms kilo kilos g gram grams pound pounds tonne tonnes ton tons ounces gramm tonnen pfund kilogramm",
+    ),
+    ("money", "euro euros dollar dollars crown crowns pounds cents taler mark franken"),
+    ("data", "mb gb kb tb bytes"),
+    ("area", "hectares acres square hektar quadratmeter percent prozent"),
+    ("heat", "degrees grad celsius"),
+    ("pressure", "bar hpa psi pascal"),
+    ("share", "percent prozent"),
+    ("sound", "db decibel decibels dezibel"),
+    ("power", "w kw watt watts hp horsepower ps"),
+    ("light", "lumen lumens lux"),
+];
+
+/// The same in Chinese, directly behind a number.
+const DIMENSIONS_CHINESE: &[(&str, &[&str])] = &[
+    ("weight", &["千克", "公斤", "克", "斤", "吨", "kg", "g"]),
+    ("time", &["年", "个月", "月", "天", "周", "星期", "小时", "个小时", "分钟", "秒", "日"]),
+    ("length", &["米", "公里", "千米", "厘米", "毫米", "里", "m", "km", "cm", "mm"]),
+    ("area", &["平方", "亩", "公顷", "㎡"]),
+    ("volume", &["升", "毫升", "立方", "l", "ml", "gb", "mb"]),
+    ("age", &["岁", "周岁"]),
+];
+
+/// A unit of length, time, weight, money and the like, behind a number.
+const UNITS: &str = "feet foot ft metre metres meter meters m km kilometre kilometres kilometer kilometers mile miles inch inches cm centimetres \
+    centimeters mm millimetre millimetres millimeters yard yards second seconds minute minutes hour hours day days week weeks month months year years \
+    kg kilogram kilograms kilo kilos g gram grams pound pounds tonne tonnes ton tons ounce ounces litre litres liter liters percent per degrees \
+    times mb gb kb tb watt watts volt volts old age acres hectares square cubic knots mph euro euros dollar dollars crown crowns \
+    metern kilometer sekunde sekunden minute minuten stunde stunden tag tage tagen woche wochen monat monate monaten jahr jahre \
+    jahren gramm tonnen liter zentimeter millimeter grad prozent mal pfund quadratmeter hektar cent taler mark meile meilen windstärke";
+
 pub(super) fn holds_amount(asked: &QuestionParts, line: &Line<'_>, measured: bool) -> bool {
     let roots = Roots::of(asked.language);
     if let Some(measure) = asked.measure.as_deref().filter(|_| has_no_spaces(line.text)) {
@@ -44,7 +122,7 @@ pub(super) fn holds_amount(asked: &QuestionParts, line: &Line<'_>, measured: boo
         }
         let behind = || line.words.iter().skip(at + 1).take(COUNTED_WORDS);
         let has_unit = || {
-            behind().take(2).any(|next| any_word(words::UNITS, &next.lower))
+            behind().take(2).any(|next| any_word(UNITS, &next.lower))
                 || line.text[word.at + word.text.len()..].trim_start().starts_with(['%', '€', '$', '£', '°'])
         };
         // `Two young Cratchits` counts nothing that is asked about Bob Cratchit.
@@ -88,12 +166,10 @@ fn counter(question: &str) -> Option<char> {
 /// Whether a number of a Chinese line has a unit of what a question measures.
 fn measures_unspaced(asked: &QuestionParts, measure: &str, text: &str) -> bool {
     const DIGITS: &str = "一二两三四五六七八九十百千半";
-    let Some((_, _, dimensions)) = words::MEASURES.iter().find(|(words, _, _)| any_word(words, measure))
-    else {
+    let Some((_, _, dimensions)) = MEASURES.iter().find(|(words, _, _)| any_word(words, measure)) else {
         return true;
     };
-    let dimensions =
-        words::DIMENSIONS_CHINESE.iter().filter(|(dimension, _)| any_word(dimensions, dimension));
+    let dimensions = DIMENSIONS_CHINESE.iter().filter(|(dimension, _)| any_word(dimensions, dimension));
     let units: Vec<&str> = dimensions.flat_map(|(_, units)| units.iter().copied()).collect();
     let lower = text.to_lowercase();
     let is_unit = |behind: &str| units.iter().any(|unit| behind.trim_start().starts_with(unit));
@@ -107,12 +183,11 @@ fn measures_unspaced(asked: &QuestionParts, measure: &str, text: &str) -> bool {
 /// Whether the number at a place of a line is what `measure` asks for: by its unit, or by a word that tells it.
 fn measures(measure: &str, line: &Line<'_>, at: usize) -> bool {
     const NEAR: usize = 3;
-    let Some((_, told_by, dimensions)) =
-        words::MEASURES.iter().find(|(words, _, _)| any_word(words, measure))
+    let Some((_, told_by, dimensions)) = MEASURES.iter().find(|(words, _, _)| any_word(words, measure))
     else {
         return true;
     };
-    let units = || words::DIMENSIONS.iter().filter(|(dimension, _)| any_word(dimensions, dimension));
+    let units = || DIMENSIONS.iter().filter(|(dimension, _)| any_word(dimensions, dimension));
     let is_unit = |word: &Word<'_>| units().any(|(_, units)| any_word(units, &word.lower));
     let unit = (at + 1..line.words.len().min(at + 3)).find(|at| is_unit(&line.words[*at]));
     // `three feet of snow` measures the snow.
@@ -125,7 +200,7 @@ fn measures(measure: &str, line: &Line<'_>, at: usize) -> bool {
     }
     // `74 metres long` tells nothing of a width.
     let is_other = |word: &Word<'_>| {
-        words::MEASURES
+        MEASURES
             .iter()
             .any(|(_, told, of)| of == dimensions && *told != *told_by && any_word(told, &word.lower))
     };
@@ -149,7 +224,7 @@ pub(super) fn labels_measure(asked: &QuestionParts, line: &Line<'_>) -> bool {
     const MAX_CHARS: usize = 30;
     let Some((label, value)) = line.text.split_once([':', '：']) else { return false };
     let Some(measure) = &asked.measure else { return false };
-    let told_by = words::MEASURES.iter().find(|(words, _, _)| any_word(words, measure));
+    let told_by = MEASURES.iter().find(|(words, _, _)| any_word(words, measure));
     let is_told = |told_by: &str| match has_no_spaces(line.text) {
         true => told_by.split_whitespace().any(|word| label.contains(word)),
         false => line
@@ -173,6 +248,6 @@ fn tells_measure_by(told_by: &str, line: &Line<'_>) -> bool {
 /// Whether a line has the word that a question measures by.
 pub(super) fn tells_measure(asked: &QuestionParts, line: &Line<'_>) -> bool {
     let Some(measure) = &asked.measure else { return false };
-    let told_by = words::MEASURES.iter().find(|(words, _, _)| any_word(words, measure));
+    let told_by = MEASURES.iter().find(|(words, _, _)| any_word(words, measure));
     told_by.is_some_and(|(_, told_by, _)| tells_measure_by(told_by, line))
 }

@@ -21,6 +21,7 @@ mod roots;
 mod rows;
 mod score;
 mod several;
+mod unspaced;
 mod words;
 
 use std::collections::BTreeSet;

@@ -249,6 +249,13 @@ impl Language {
         let mut words = lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
         let is_english = |word: &str| is_stop_word(word);
         let first: Vec<&str> = words.by_ref().take(FIRST_WORDS).collect();
+        // `Was bedeutet F4?` begins like `Was Ada late?`.
+        const BEHIND_WAS: &str = "ist sind bedeutet bedeuten heißt kostet kosten macht machen passiert geschieht gehört gibt hat haben wird kann muss soll steht";
+        if let ["was", next, ..] = first[..]
+            && BEHIND_WAS.split(' ').any(|verb| verb == next)
+        {
+            return Self::German;
+        }
         if first.first().is_some_and(|word| is_english(word))
             && !first.iter().any(|word| word.starts_with("welch"))
         {
@@ -300,6 +307,8 @@ mod tests {
             ("Wer baute die Orgel?", Language::German),
             ("In welchem Jahr starb Ada?", Language::German),
             ("Wo liegt Basel?", Language::German),
+            ("Was bedeutet F4?", Language::German),
+            ("Was Ada late?", Language::English),
             ("Who is Wo Chan?", Language::English),
             ("What was in the case?", Language::English),
             ("Quand est née Ada?", Language::French),

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::Quote;
 use super::asked::Role;
 use super::evidence::Evidence;
-use super::lines::LineForm;
+use super::lines::{Line, LineForm};
 
 /// Passages shown, at most.
 const MAX_SHOWN: usize = 3;
@@ -24,7 +24,7 @@ pub(super) fn closest(evidence: &Evidence<'_, '_>) -> Vec<Quote> {
         held.into_iter().any(|(held, term)| *held > 0.0 && term.role != Role::Common)
     };
     let mut near: Vec<(f32, usize)> = (0..lines.len())
-        .filter(|at| !matches!(lines[*at].form, LineForm::Heading(_)) && telling(*at))
+        .filter(|at| !matches!(lines[*at].form, LineForm::Heading(_) | LineForm::Cell) && telling(*at))
         .map(|at| {
             let direct: f32 =
                 evidence.direct[at].iter().sum::<f32>() / evidence.asked.terms.len().max(1) as f32;
@@ -34,39 +34,46 @@ pub(super) fn closest(evidence: &Evidence<'_, '_>) -> Vec<Quote> {
         .collect();
     near.sort_by(|one, other| other.0.total_cmp(&one.0).then(one.1.cmp(&other.1)));
     let best = near.first().map_or(0.0, |(score, _)| *score);
-    let mut shown: Vec<(Range<usize>, Quote)> = Vec::new();
+    let mut shown: Vec<Quote> = Vec::new();
+    let mut lines_shown: Vec<usize> = Vec::new();
     for (_, at) in near.into_iter().take_while(|(score, _)| *score >= MIN_OF_BEST * best) {
         if shown.len() == MAX_SHOWN {
             break;
         }
-        let taken = window(evidence, at);
-        let text = lines[at].text;
-        // Overlapping passages hold the same words.
-        let is_shown = |(known, _): &(Range<usize>, Quote)| {
-            known.contains(&at) || known.clone().any(|line| lines[line].text == text)
-        };
-        if shown.iter().any(is_shown) {
+        let is_shown = |at: usize| lines_shown.iter().any(|known| is_same(&lines[*known], &lines[at]));
+        if is_shown(at) {
             continue;
         }
+        let taken = window(evidence, at, &is_shown);
         let (first, last) = (&lines[taken.start], &lines[taken.end - 1]);
-        let quote = Quote {
+        shown.push(Quote {
             passage: first.passage,
             range: first.range.start..last.range.end,
             matches: matches(evidence, taken.clone()),
-        };
-        shown.push((taken, quote));
+        });
+        lines_shown.extend(taken);
     }
-    shown.into_iter().map(|(_, quote)| quote).collect()
+    shown
 }
 
-/// The lines around a line that belong to its paragraph.
-fn window(evidence: &Evidence<'_, '_>, at: usize) -> Range<usize> {
+/// Whether two lines show the same words: passages that overlap hold them both, one of them perhaps cut.
+fn is_same(one: &Line<'_>, other: &Line<'_>) -> bool {
+    const MIN_CUT_BYTES: usize = 24;
+    let (short, long) = if one.text.len() < other.text.len() { (one, other) } else { (other, one) };
+    let is_cut = short.text.len() >= MIN_CUT_BYTES
+        && (long.text.starts_with(short.text) || long.text.ends_with(short.text));
+    short.text == long.text || is_cut
+}
+
+/// The lines around a line that belong to its paragraph and are not shown yet.
+fn window(evidence: &Evidence<'_, '_>, at: usize, is_shown: &dyn Fn(usize) -> bool) -> Range<usize> {
     let lines = &evidence.reading.lines;
     let belongs = |other: usize| {
         lines.get(other).is_some_and(|line| {
             line.passage == lines[at].passage
                 && line.headings == lines[at].headings
-                && !matches!(line.form, LineForm::Heading(_))
+                && !matches!(line.form, LineForm::Heading(_) | LineForm::Cell)
+                && !is_shown(other)
         })
     };
     let (mut start, mut end) = (at, at + 1);

@@ -9,6 +9,7 @@ use super::asked::{QuestionParts, Role, Term, Wants};
 use super::kinds;
 use super::lines::{Line, LineForm, Word, lines};
 use super::roots::Roots;
+use super::rows::has_labels;
 use super::words::{GENERIC_NOUNS, LIMITS, TIMES, any_word};
 
 /// Lines before a line that it may refer to.
@@ -17,6 +18,8 @@ const LOOK_BACK: usize = 3;
 const IN_HEADING: f32 = 0.85;
 /// The same in the title of the document.
 pub(super) const IN_TITLE: f32 = 0.75;
+/// The same in a cell beside the line.
+const BESIDE: f32 = 0.85;
 /// The same in the head of the table.
 const IN_TABLE_HEAD: f32 = 0.9;
 /// The same in a line that this one refers to.
@@ -103,6 +106,15 @@ impl<'a> Passages<'a> {
         direct.iter().any(|held| held[at] > 0.0) || in_title()
     }
 
+    /// Whether a word stands in the title of a passage, or in a heading above the passage.
+    pub(super) fn is_in_title(&self, passage: usize, term: &Term) -> bool {
+        let Passage { title, headings, .. } = self.passages[passage];
+        match term.unspaced {
+            true => title.contains(&term.word) || headings.iter().any(|heading| heading.contains(&term.word)),
+            false => self.above[passage].iter().any(|root| self.roots.likeness(&term.root, root) > 0.0),
+        }
+    }
+
     /// Whether a text stands in a passage.
     pub(super) fn holds(&self, text: &str) -> bool {
         self.passages.iter().any(|passage| passage.text.contains(text))
@@ -112,6 +124,7 @@ impl<'a> Passages<'a> {
         QuestionParts::read(question, &self.roots, &|text| self.holds(text))
     }
 }
+
 impl<'r, 'a> Evidence<'r, 'a> {
     pub(super) fn of(reading: &'r Passages<'a>, asked: &'r QuestionParts) -> Self {
         let direct: Vec<Vec<f32>> = reading
@@ -146,35 +159,29 @@ impl<'r, 'a> Evidence<'r, 'a> {
         for at in 0..reading.lines.len() {
             let line = &reading.lines[at];
             let is_row = line.form == LineForm::Row;
+            // A row with labels is no head.
+            let may_be_head = is_row && !has_labels(line.text);
             table_head = match table_head {
                 Some(head)
                     if is_row
                         && reading.lines[head].passage == line.passage
                         && at > 0
-                        && reading.lines[at - 1].form == LineForm::Row =>
+                        && reading.lines[at - 1].is_of_table() =>
                 {
                     Some(head)
                 }
-                _ => is_row.then_some(at),
+                Some(head) if line.is_in_cell() => Some(head),
+                _ => may_be_head.then_some(at),
             };
             for (term, asked) in self.asked.terms.iter().enumerate() {
                 let mut best = self.direct[at][term];
                 for &heading in &line.headings {
                     best = best.max(IN_HEADING * self.direct[heading][term]);
                 }
-                let above = &reading.above[line.passage];
-                let in_title = match asked.unspaced {
-                    true => {
-                        let passage = &reading.passages[line.passage];
-                        passage.title.contains(&asked.word)
-                            || passage.headings.iter().any(|heading| heading.contains(&asked.word))
-                    }
-                    false => above.iter().any(|root| reading.roots.likeness(&asked.root, root) > 0.0),
-                };
-                if in_title {
+                if reading.is_in_title(line.passage, asked) {
                     best = best.max(IN_TITLE);
                 }
-                if let Some(head) = table_head.filter(|head| *head != at) {
+                if let Some(head) = table_head.filter(|head| *head != at && is_row) {
                     best = best.max(IN_TABLE_HEAD * self.direct[head][term]);
                 }
                 if asked.role == Role::Name
@@ -186,10 +193,29 @@ impl<'r, 'a> Evidence<'r, 'a> {
                 self.strength[at][term] = best;
             }
             self.look_back(at);
+            self.take_cells(at);
             self.take_speaker(at);
         }
         self.take_modifiers();
         self.take_addressees();
+    }
+
+    /// A sentence in a cell is about what its row names, first of all in its first cell.
+    fn take_cells(&mut self, at: usize) {
+        let lines = &self.reading.lines;
+        let Some(row) = lines[at].row.filter(|_| lines[at].is_in_cell()) else { return };
+        let cells = lines[row].cells.clone();
+        let own = cells.clone().rev().find(|cell| lines[*cell].range.start < lines[at].range.start);
+        for (term, asked) in self.asked.terms.iter().enumerate() {
+            let names = matches!(asked.role, Role::Name | Role::Number);
+            let tells = |cell: &usize| names || *cell == cells.start || Some(*cell) == own;
+            let told = cells.clone().find(|cell| tells(cell) && self.direct[*cell][term] > 0.0);
+            let Some(cell) = told.filter(|_| self.strength[at][term] < BESIDE) else { continue };
+            self.strength[at][term] = BESIDE * self.direct[cell][term];
+            if asked.role == Role::Name {
+                self.named_by[at] = Some(cell);
+            }
+        }
     }
 
     /// `I'm allergic to nuts` is about who says it.
@@ -254,7 +280,9 @@ impl<'r, 'a> Evidence<'r, 'a> {
             for (line, direct) in self.reading.lines.iter().zip(&self.direct) {
                 held[line.passage] |= direct[term] > 0.0;
             }
-            let lines = self.direct.iter().filter(|direct| direct[term] > 0.0).count();
+            let told = self.reading.lines.iter().zip(&self.direct);
+            let lines =
+                told.filter(|(line, direct)| line.form != LineForm::Cell && direct[term] > 0.0).count();
             let (share, of) = match count >= FEW_PASSAGES {
                 true => {
                     let passages = held.iter().filter(|held| **held).count() as f32;
@@ -292,7 +320,7 @@ impl<'r, 'a> Evidence<'r, 'a> {
     fn look_back(&mut self, at: usize) {
         let lines = &self.reading.lines;
         let line = &lines[at];
-        if matches!(line.form, LineForm::Heading(_) | LineForm::Row) {
+        if matches!(line.form, LineForm::Heading(_) | LineForm::Row | LineForm::Cell) {
             return;
         }
         let drops_subjects =

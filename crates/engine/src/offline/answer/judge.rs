@@ -8,7 +8,7 @@ use super::kinds;
 use super::lines::{Line, LineForm, Word};
 use super::lists::{MIN_ENUMERATED, enumerates};
 use super::measures;
-use super::words::any_word;
+use super::words::{GENERAL_NOUNS, any_word};
 
 /// Longest line that is an answer, in bytes; longer ones are no sentences.
 const MAX_ANSWER_BYTES: usize = 1200;
@@ -269,6 +269,25 @@ impl Evidence<'_, '_> {
             && !(self.asked.many && enumerates(line) >= MIN_ENUMERATED && self.says_all_itself(at))
     }
 
+    /// Whether nothing but a sort of thing tells what is asked, and no line of the passage holds it: `Which colours does the bike have?`
+    /// asked of a passage that speaks of no colour.
+    pub(super) fn is_silent_about_sort(&self, at: usize) -> bool {
+        let lines = &self.reading.lines;
+        let passage = lines[at].passage;
+        let is_said = |term: usize| {
+            let mut held = lines.iter().zip(&self.direct).filter(|(line, _)| line.passage == passage);
+            held.any(|(_, direct)| direct[term] > 0.0)
+                || self.reading.is_in_title(passage, &self.asked.terms[term])
+        };
+        let terms = &self.asked.terms;
+        let is_sort = |term: &Term| term.role == Role::Class && !any_word(GENERAL_NOUNS, &term.word);
+        let mut sorts = (0..terms.len()).filter(|term| is_sort(&terms[*term])).peekable();
+        self.asked.wants == Wants::Thing
+            && self.asked.key.is_none()
+            && sorts.peek().is_some()
+            && !sorts.any(is_said)
+    }
+
     /// Whether a line holds the verb and every other word itself that tells what is asked.
     fn says_all_itself(&self, at: usize) -> bool {
         if self.asked.key.is_none() {
@@ -316,7 +335,7 @@ impl Evidence<'_, '_> {
         let is_heading = matches!(line.form, LineForm::Heading(level) if level < UNMARKED);
         if is_heading
             || line.text.len() > MAX_ANSWER_BYTES
-            || matches!(line.form, LineForm::Code | LineForm::Question)
+            || matches!(line.form, LineForm::Code | LineForm::Question | LineForm::Cell)
             || is_note(line.text)
             || self.asked.terms.is_empty()
         {
@@ -361,6 +380,7 @@ impl Evidence<'_, '_> {
             || self.hides_the_thing(at)
             || self.has_other_purpose(at)
             || self.lacks_the_class(at)
+            || self.is_silent_about_sort(at)
         {
             return None;
         }
@@ -376,9 +396,21 @@ impl Evidence<'_, '_> {
     }
 
     /// The lines that answer, surest first.
+    ///
+    /// A row gives way to a sentence in one of its cells that holds as much of what is asked, unless several things are asked for.
     pub(super) fn answers(&self) -> Vec<LineScore> {
-        let mut found: Vec<LineScore> =
-            (0..self.reading.lines.len()).filter_map(|line| self.judge(line)).collect();
+        let lines = &self.reading.lines;
+        let mut found: Vec<LineScore> = (0..lines.len()).filter_map(|line| self.judge(line)).collect();
+        let in_cells: Vec<(usize, f32)> = found
+            .iter()
+            .filter(|judged| lines[judged.line].is_in_cell())
+            .filter_map(|judged| Some((lines[judged.line].row?, self.own_share(judged.line))))
+            .collect();
+        let gives_way = |row: usize| {
+            let own = self.own_share(row);
+            in_cells.iter().any(|(of, held)| *of == row && *held >= own)
+        };
+        found.retain(|judged| self.asked.many || !gives_way(judged.line));
         found.sort_by(|one, other| other.score.total_cmp(&one.score).then(one.line.cmp(&other.line)));
         found
     }

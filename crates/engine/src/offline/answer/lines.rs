@@ -44,6 +44,22 @@ pub(super) struct Line<'a> {
     pub(super) turn: Option<usize>,
     /// How many of its first words only say when and by whom it is said; 0 where no turn begins.
     pub(super) label_words: usize,
+    /// The row of a table in whose cell it stands.
+    pub(super) row: Option<usize>,
+    /// Of a row in which sentences stand, the lines of its cells.
+    pub(super) cells: Range<usize>,
+}
+
+impl Line<'_> {
+    /// Whether it is a sentence in a cell of a table.
+    pub(super) fn is_in_cell(&self) -> bool {
+        self.row.is_some() && self.form != LineForm::Row
+    }
+
+    /// Whether it is a row, or a sentence in a cell.
+    pub(super) fn is_of_table(&self) -> bool {
+        self.row.is_some() || self.form == LineForm::Row
+    }
 }
 
 /// What kind of line it is.
@@ -53,6 +69,8 @@ pub(super) enum LineForm {
     Heading(u8),
     Item,
     Row,
+    /// A cell of a row in which sentences stand, or the label of such a sentence; behind all other lines.
+    Cell,
     Code,
     /// A question, as in a dialogue.
     Question,
@@ -85,6 +103,9 @@ impl Word<'_> {
 }
 
 /// The lines of the passages, in their order; empty lines and rules of tables are none.
+///
+/// Sentences in the cells of a table are lines behind their row, which holds the first of them too. Behind all lines stand the cells
+/// of these rows.
 pub(super) fn lines<'a>(passages: &[Passage<'a>], roots: &Roots) -> Vec<Line<'a>> {
     let mut found = Vec::new();
     for (passage, Passage { text, .. }) in passages.iter().enumerate() {
@@ -92,12 +113,78 @@ pub(super) fn lines<'a>(passages: &[Passage<'a>], roots: &Roots) -> Vec<Line<'a>
         read(passage, text, roots, &mut found);
         take_turns(&mut found, first);
     }
+    add_cells(passages, roots, &mut found);
     found
+}
+
+/// Adds the cells of the rows in which sentences stand.
+fn add_cells<'a>(passages: &[Passage<'a>], roots: &Roots, found: &mut Vec<Line<'a>>) {
+    let rows: BTreeSet<usize> =
+        found.iter().filter(|line| line.is_in_cell()).filter_map(|line| line.row).collect();
+    let count = found.len();
+    for row in rows {
+        let start = found.len();
+        for at in row..count {
+            let of_row = at == row || found[at].row == Some(row);
+            if !of_row {
+                break;
+            }
+            if found[at].form != LineForm::Row {
+                continue;
+            }
+            let Line { passage, range, .. } = &found[at];
+            let (passage, text) = (*passage, passages[*passage].text);
+            for cell in cells(text, range.clone()) {
+                let cell = match sentence_in(text, &cell) {
+                    Some(sentence) => cell.start..sentence.start,
+                    None => cell,
+                };
+                if !cell.is_empty() {
+                    found.push(Line::new(passage, text, cell, LineForm::Cell, roots));
+                }
+            }
+        }
+        found[row].cells = start..found.len();
+    }
+}
+
+/// The bytes of the cells of a row.
+fn cells(text: &str, row: Range<usize>) -> Vec<Range<usize>> {
+    let mut start = row.start;
+    let parts = text[row].split('|').map(|part| {
+        let bare = part.trim();
+        let at = start + part.len() - part.trim_start().len();
+        start += part.len() + 1;
+        at..at + bare.len()
+    });
+    parts.filter(|part| !part.is_empty()).collect()
+}
+
+/// The sentence that is the value of a cell; `None` where it is none.
+fn sentence_in(text: &str, cell: &Range<usize>) -> Option<Range<usize>> {
+    const MIN_WORDS: usize = 4;
+    const MIN_UNSPACED_CHARS: usize = 8;
+    const LABEL: &str = ": ";
+    let value = &text[cell.clone()];
+    let label = value.find(LABEL).map_or(0, |label| label + LABEL.len());
+    let value = &value[label..];
+    let bare = value.trim_end_matches(['"', '”', '’', '\'', '」', '』', ')', '）']);
+    let is_long = match has_no_spaces(value) {
+        true => value.chars().count() >= MIN_UNSPACED_CHARS,
+        false => {
+            value.split_whitespace().count() >= MIN_WORDS && value.starts_with(|c: char| !c.is_lowercase())
+        }
+    };
+    let is_sentence = is_long && bare.ends_with(['.', '!', '?', '…', '。', '！', '？']);
+    is_sentence.then(|| cell.start + label..cell.end)
 }
 
 /// Finds the turns of a conversation among the lines from `first` on.
 fn take_turns(lines: &mut [Line<'_>], first: usize) {
     const MIN_TURNS: usize = 3;
+    if take_senders(lines, first) {
+        return;
+    }
     let labels: Vec<(usize, usize, &str)> = (first..lines.len())
         .filter_map(|at| speaker(&lines[at]).map(|(name, words)| (at, words, name)))
         .collect();
@@ -116,6 +203,22 @@ fn take_turns(lines: &mut [Line<'_>], first: usize) {
             lines[at].turn = before;
         }
     }
+}
+
+/// Takes what stands below `From: ` for what the sender of a letter says; whether there is any.
+fn take_senders(lines: &mut [Line<'_>], first: usize) -> bool {
+    let mut sender = None;
+    for (at, line) in lines.iter_mut().enumerate().skip(first) {
+        if let Some(rest) = line.text.strip_prefix("From: ") {
+            let name = line.text.len() - rest.len() + rest.find(['<', '\n', '\r']).unwrap_or(rest.len());
+            line.label_words = line.words.iter().take_while(|word| word.at < name).count();
+            sender = Some(at);
+        }
+        if !matches!(line.form, LineForm::Heading(_)) {
+            line.turn = sender;
+        }
+    }
+    sender.is_some()
 }
 
 /// Who says a line, and how many words stand before what is said: `[2031-05-02 09:14] Ada Byron: Hello`.
@@ -170,9 +273,35 @@ fn read<'a>(passage: usize, text: &'a str, roots: &Roots, found: &mut Vec<Line<'
         if let LineForm::Heading(level) = form {
             trail.retain(|(above, _)| *above < level);
         }
+        let starts_in_row = !starts_line && form != LineForm::Code;
+        let row = found.last().filter(|before| starts_in_row && before.passage == passage);
+        let row =
+            row.and_then(|before| before.row.or((before.form == LineForm::Row).then(|| found.len() - 1)));
+        let headings = trail.iter().map(|(_, at)| *at).collect();
+        if let LineForm::Heading(level) = form {
+            trail.push((level, found.len()));
+        }
+        let goes_on = range.start > 0 && !is_blank_line(gap) && !matches!(form, LineForm::Heading(_));
+        let told = Line { headings, goes_on, row, ..Line::new(passage, text, range.clone(), form, roots) };
+        let last_cell = cells(text, range).pop().filter(|_| form == LineForm::Row);
+        let inside = last_cell.and_then(|cell| sentence_in(text, &cell)).map(|sentence| Line {
+            headings: told.headings.clone(),
+            goes_on: true,
+            row: row.or(Some(found.len())),
+            ..Line::new(passage, text, sentence, LineForm::Prose, roots)
+        });
+        found.push(told);
+        found.extend(inside);
+    }
+}
+
+impl<'a> Line<'a> {
+    /// A line of a passage by itself, whatever stands around it.
+    fn new(passage: usize, text: &'a str, range: Range<usize>, form: LineForm, roots: &Roots) -> Self {
+        let line = &text[range.clone()];
         let words = words(line, roots);
         let first = words.iter().take(PRONOUN_WORDS);
-        let personal = |word: &Word<'_>| any_word("he she his her him they their them", &word.lower);
+        let personal = |word: &Word<'_>| any_word("he she her his him they their them", &word.lower);
         let refers = first.into_iter().any(|word| any_word(PRONOUNS, &word.lower))
             || words.iter().any(personal)
             || words.last().is_some_and(|last| last.lower == "it")
@@ -187,26 +316,23 @@ fn read<'a>(passage: usize, text: &'a str, roots: &Roots, found: &mut Vec<Line<'
             .any(|word| any_word("you your yours dein deine deinen ihr ihre ihren sie", &word.lower));
         let of_speaker = words.iter().any(|word| any_word(SPEAKERS, &word.lower))
             || (has_no_spaces(line) && line.contains('我'));
-        let headings = trail.iter().map(|(_, at)| *at).collect();
-        if let LineForm::Heading(level) = form {
-            trail.push((level, found.len()));
-        }
-        let goes_on = range.start > 0 && !is_blank_line(gap) && !matches!(form, LineForm::Heading(_));
-        found.push(Line {
+        Self {
             passage,
             range,
             text: line,
             words,
             form,
-            headings,
-            goes_on,
+            headings: Vec::new(),
+            goes_on: false,
             refers,
             begins_with_pronoun,
             addresses,
             of_speaker,
             turn: None,
             label_words: 0,
-        });
+            row: None,
+            cells: 0..0,
+        }
     }
 }
 

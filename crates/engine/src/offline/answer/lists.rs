@@ -55,12 +55,13 @@ pub(super) fn list(evidence: &Evidence<'_, '_>) -> Option<Vec<usize>> {
         let held = evidence.held(at);
         let own: f32 = evidence.direct[at].iter().sum();
         let may_announce = asked.many || asked.wants == Wants::Manner || counts_persons(evidence, at);
-        if !holds || own == 0.0 || held < MIN_HELD || !may_announce || is_of_other_sort(evidence, at) {
+        let is_other = || is_of_other_sort(evidence, at) || evidence.is_silent_about_sort(at);
+        if !holds || own == 0.0 || held < MIN_HELD || !may_announce || is_other() {
             continue;
         }
         let entries = match line.form {
             LineForm::Heading(_) => section(evidence, at),
-            LineForm::Item | LineForm::Row | LineForm::Code => Vec::new(),
+            LineForm::Item | LineForm::Row | LineForm::Cell | LineForm::Code => Vec::new(),
             LineForm::Question | LineForm::Prose => {
                 let entries = announced(evidence, at);
                 if entries.is_empty() { members(evidence, at) } else { entries }
@@ -99,7 +100,10 @@ pub(super) fn list(evidence: &Evidence<'_, '_>) -> Option<Vec<usize>> {
 pub(super) fn announced(evidence: &Evidence<'_, '_>, at: usize) -> Vec<usize> {
     let lines = &evidence.reading.lines;
     let line = &lines[at];
-    if matches!(line.form, LineForm::Item | LineForm::Row | LineForm::Code | LineForm::Heading(_)) {
+    if matches!(
+        line.form,
+        LineForm::Item | LineForm::Row | LineForm::Cell | LineForm::Code | LineForm::Heading(_)
+    ) {
         return Vec::new();
     }
     let announces = ends_with_colon(line.text);
@@ -109,7 +113,9 @@ pub(super) fn announced(evidence: &Evidence<'_, '_>, at: usize) -> Vec<usize> {
         // What follows the colon on a line of its own.
         (true, true) => lines
             .get(at + 1)
-            .filter(|next| next.passage == line.passage && !matches!(next.form, LineForm::Heading(_)))
+            .filter(|next| {
+                next.passage == line.passage && !matches!(next.form, LineForm::Heading(_) | LineForm::Cell)
+            })
             .map(|_| at + 1)
             .into_iter()
             .collect(),
@@ -142,16 +148,19 @@ fn entries(lines: &[Line<'_>], from: usize, above: &Line<'_>) -> Vec<usize> {
     {
         let belongs = match line.form {
             LineForm::Item => true,
-            LineForm::Row => found.is_empty() || matches!(lines[at - 1].form, LineForm::Row),
+            LineForm::Row => found.is_empty() || lines[at - 1].is_of_table(),
             LineForm::Prose | LineForm::Question | LineForm::Code => {
                 !found.is_empty() && line.goes_on && line.headings == above.headings
             }
-            LineForm::Heading(_) => false,
+            LineForm::Heading(_) | LineForm::Cell => false,
         };
         if !belongs || (line.form == LineForm::Row && !ends_with_colon(above.text)) {
             break;
         }
-        found.push(at);
+        // The row before holds the first sentence in its cells.
+        if lines[at - 1].range.end < line.range.end {
+            found.push(at);
+        }
         at += 1;
     }
     found

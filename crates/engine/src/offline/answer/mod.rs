@@ -150,7 +150,10 @@ fn whole(evidence: &Evidence<'_, '_>, line: usize) -> Vec<usize> {
     let next = evidence.reading.lines.get(line + 1);
     // How something is done often takes more than one sentence.
     let goes_on = next.is_some_and(|next| {
-        next.goes_on && next.passage == evidence.reading.lines[line].passage && next.form == LineForm::Prose
+        next.goes_on
+            && next.passage == spoken.passage
+            && next.form == LineForm::Prose
+            && next.range.start >= spoken.range.end
     });
     if announced.is_empty() && goes_on && evidence.asked.wants == Wants::Manner {
         found.push(line + 1);

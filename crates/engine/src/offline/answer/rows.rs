@@ -10,6 +10,10 @@ use super::lines::{Line, LineForm, Word};
 
 /// Share of what is asked that may stand neither in the table nor above it.
 const MAX_MISSING: f32 = 0.3;
+/// What stands between cells.
+const BETWEEN: &str = " | ";
+/// What stands between the label of a cell and its value.
+const LABEL: &str = ": ";
 
 /// A row of a table: of each cell, the bytes of its label and of its value.
 struct Row {
@@ -17,10 +21,16 @@ struct Row {
     cells: Vec<(Range<usize>, Range<usize>)>,
 }
 
-/// The cells of a row with labels, as in `name: Ada | room: 4`; `None` for the head of a table.
+/// Whether a row has labels, as in `name: Ada | room: 4`; the head of a table has none.
+pub(super) fn has_labels(row: &str) -> bool {
+    row.split(BETWEEN).filter(|cell| cell.contains(LABEL)).count() > 1
+}
+
+/// The cells of a row with labels; `None` for the head of a table.
 fn cells(line: &Line<'_>) -> Option<Vec<(Range<usize>, Range<usize>)>> {
-    const BETWEEN: &str = " | ";
-    const LABEL: &str = ": ";
+    if line.form != LineForm::Row {
+        return None;
+    }
     let mut found = Vec::new();
     let mut start = 0;
     for cell in line.text.split(BETWEEN) {
@@ -53,7 +63,7 @@ pub(super) fn rows(evidence: &Evidence<'_, '_>) -> Option<Rows> {
     while at < lines.len() {
         let passage = lines[at].passage;
         let end = (at..lines.len())
-            .find(|next| lines[*next].form != LineForm::Row || lines[*next].passage != passage)
+            .find(|next| !lines[*next].is_of_table() || lines[*next].passage != passage)
             .unwrap_or(lines.len());
         let table: Vec<Row> =
             (at..end).filter_map(|line| Some(Row { line, cells: cells(&lines[line])? })).collect();
@@ -93,7 +103,9 @@ fn chosen(evidence: &Evidence<'_, '_>, table: &[Row]) -> Option<Rows> {
     let in_value = |row: &Row, term: &Term| row.cells.iter().any(|(_, value)| is_in(row, value, term));
     let in_label = |term: &Term| first.cells.iter().any(|(label, _)| is_in(first, label, term));
     let is_above = |at: usize| {
-        evidence.reading.lines[first.line].headings.iter().any(|heading| evidence.direct[*heading][at] > 0.0)
+        let line = line(first);
+        line.headings.iter().any(|heading| evidence.direct[*heading][at] > 0.0)
+            || evidence.reading.is_in_title(line.passage, &asked.terms[at])
     };
     let place = |at: usize, term: &Term| {
         let is_value = table.iter().any(|row| in_value(row, term));

@@ -492,3 +492,96 @@ fn a_first_name_comes_with_the_line_that_gives_the_whole_name() {
         ],
     );
 }
+
+/// Rows of records as the readers give them: the last cell holds sentences.
+const RECORDS: &str = "name: the Brass Ear | kind: horn | built by: Ada Wend | year: 1913 | kept at: Mill House, Ludlow | \
+    description: The Brass Ear was built by Ada Wend in 1913 and hears whales. It sank in Lake Torne. The Hearthmoth grew out of the Brass Ear.\n\
+    name: Cold Box | kind: chamber | built by: Yusra Holm | year: 1918 | kept at: Mill House, Ludlow | \
+    description: The Cold Box cools three metres of pipe to minus twenty degrees.\n\
+    name: Small Horn | kind: horn | built by: Ada Wend | year: 1921 | kept at: Weir House, Torne | \
+    description: A horn of silver that fits into a pocket.";
+
+#[test]
+fn a_sentence_in_a_cell_is_quoted_without_its_row() {
+    let built = "The Brass Ear was built by Ada Wend in 1913 and hears whales.";
+    check_of(&[RECORDS], "Who built the Brass Ear?", &[built]);
+    let cools = "The Cold Box cools three metres of pipe to minus twenty degrees.";
+    check_of(&[RECORDS], "What does the Cold Box cool?", &[cools]);
+    check_in(
+        "instruments",
+        RECORDS,
+        "Who built the instrument that the Hearthmoth grew out of?",
+        &["The Hearthmoth grew out of the Brass Ear.", built],
+    );
+}
+
+#[test]
+fn a_sentence_in_a_cell_comes_with_the_cell_that_names_what_it_is_about() {
+    check_of(
+        &[RECORDS],
+        "Where did the Brass Ear sink?",
+        &["The Brass Ear was built by Ada Wend in 1913 and hears whales.", "It sank in Lake Torne."],
+    );
+    let ships = "name: Heron | built: 1904 | note: It sank in Lake Torne.\nname: Tern | built: 1911 | note: It burned in the harbour of Ludlow.";
+    check_of(&[ships], "Where did the Heron sink?", &["name: Heron", "It sank in Lake Torne."]);
+    let note = "customer: Olek Marsh | ticket: 4411 | report: The lamp came broken in two parts.\ncustomer: Ines Roth | ticket: 4412 | report: Nothing came at all.";
+    check_of(
+        &[note],
+        "What came broken to Olek Marsh?",
+        &["customer: Olek Marsh", "The lamp came broken in two parts."],
+    );
+}
+
+#[test]
+fn a_row_answers_what_its_sentences_do_not() {
+    let row = |at: usize| {
+        let line = RECORDS.lines().nth(at).expect("a row");
+        line.split_inclusive(". ").next().expect("a sentence").trim_end()
+    };
+    check_of(&[RECORDS], "Where is the Cold Box kept?", &[row(1)]);
+    check_in("instruments", RECORDS, "Which instruments were built by Ada Wend?", &[row(0), row(2)]);
+}
+
+#[test]
+fn a_sort_of_thing_that_a_text_never_names_is_not_answered() {
+    let guide = "# Lastenrad Brummer\n\nZum Lieferumfang gehören das Rad, ein Ladegerät, zwei Schlüssel und ein Regenverdeck.\n\nEs gibt drei Stufen: Eco, Tour und Berg.";
+    check_no_answer_in(guide, "Welche Farben hat das Lastenrad?");
+    check_no_answer_in(guide, "Welche Zeitungen hat das Lastenrad?");
+    check_of(&[guide], "Welche Stufen hat das Lastenrad?", &["Es gibt drei Stufen: Eco, Tour und Berg."]);
+    let manual = "# Cargo bike Brummer\n\nThe cargo bike comes with a charger, two keys and a rain cover. It has three modes: Eco, Tour and Hill.";
+    check_no_answer_in(manual, "Which colours does the cargo bike have?");
+}
+
+#[test]
+fn closest_passages_show_no_words_twice() {
+    let row = |at: usize| {
+        format!(
+            "date: 2018-0{at}-02 | source: Alder Trust | kind: grant | purpose: Study of weir number {at} with echoes"
+        )
+    };
+    let rows: Vec<String> = (1..8).map(row).collect();
+    let (first, second) = (rows[..5].join("\n"), rows[3..].join("\n"));
+    let passages = [first.as_str(), second.as_str()].map(|text| Passage { text, title: "", headings: &[] });
+    let Reply::Closest(quotes) =
+        reply("Why did the Alder Trust refuse a grant for the study of echoes?", &passages)
+    else {
+        panic!("no closest passages")
+    };
+    let shown: Vec<&str> =
+        quotes.iter().flat_map(|quote| passages[quote.passage].text[quote.range.clone()].lines()).collect();
+    let distinct: BTreeSet<&str> = shown.iter().copied().collect();
+    assert!(quotes.len() > 1, "{shown:?}");
+    assert_eq!(shown.len(), distinct.len(), "{shown:?}");
+}
+
+#[test]
+fn who_sends_a_letter_is_whom_i_stands_for() {
+    const MAILS: &str = "# Gate\n\nFrom: Ada Wend <ada@example.org>\nTo: Olek Marsh <olek@example.org>\nDate: 2022-06-20T10:00:00Z\n\n\
+        The gate is finished. I weighed it on Monday.\n\n# Re: Gate\n\nFrom: Olek Marsh <olek@example.org>\nTo: Ada Wend <ada@example.org>\n\
+        Date: 2022-06-21T10:00:00Z\n\nI will send four oxen on Friday.";
+    let passage = Passage { text: MAILS, title: "", headings: &[] };
+    let Reply::Answer(quotes) = reply("Who sends four oxen?", &[passage]) else { panic!("no answer") };
+    let texts: Vec<&str> = quotes.iter().map(|quote| &MAILS[quote.range.clone()]).collect();
+    assert!(texts[0].starts_with("From: Olek Marsh"), "{texts:?}");
+    assert_eq!(texts[1..], ["I will send four oxen on Friday."]);
+}

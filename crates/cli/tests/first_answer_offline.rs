@@ -79,6 +79,27 @@ fn an_answer_says_whether_it_answers() {
 }
 
 #[test]
+fn every_sentence_of_an_overview_has_the_place_where_it_stands() {
+    let graphloom = Graphloom::new();
+    copy_lab(&graphloom);
+    graphloom.ok(&["add", "docs"]);
+    // What the question finds has nothing to do with what the overview cites.
+    let question: &[&str] = &["ask", "What is this about?", "--quotes", "--chunk-top-k", "1"];
+    let shown = graphloom.ok(question);
+    let (answer, places) = shown.split_once("\n\n[1] ").expect("places below the answer");
+    let topics: Vec<&str> = answer.lines().skip(1).filter(|line| !line.is_empty()).collect();
+    assert!(topics.len() > 2, "{shown}");
+    for (at, topic) in topics.iter().enumerate() {
+        assert!(topic.ends_with(']'), "no number behind {topic:?}");
+        let sentence = topic.split_once(": ").expect("a topic").1.rsplit_once(" [").expect("a number").0;
+        let place = format!("[1] {places}");
+        let place = place.lines().nth(at).expect("a place").to_owned();
+        let quoted = place.split_once('"').expect("a quote").1.trim_end_matches(['"', '…']);
+        assert!(sentence.starts_with(quoted), "{place:?} is not the place of {sentence:?}");
+    }
+}
+
+#[test]
 fn what_is_not_found_is_said_in_the_language_of_the_question() {
     let graphloom = Graphloom::new();
     graphloom.write("b.md", "Bread is baked at dawn.");

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use graphloom_core::{DocumentId, Span};
-use graphloom_engine::query::{Answer, Citation, CitedSpan, Mark, Retrieval, marks, without_references};
+use graphloom_engine::query::{
+    Answer, Citation, CitedSpan, Mark, Retrieval, marks, marks_of, without_references,
+};
 use textwrap::core::{Word, display_width};
 
 use super::Output;
@@ -24,6 +26,8 @@ pub(crate) struct AnswerWriter<'a> {
     numbered: Vec<CitedSpan>,
     /// Where words of the question stand in the text.
     matches: Vec<Range<usize>>,
+    /// The marks of the text, if it came as a whole.
+    marks: Option<Vec<Mark>>,
     flow: Flow,
 }
 
@@ -35,7 +39,8 @@ impl<'a> AnswerWriter<'a> {
         addresses: &'a BTreeMap<DocumentId, String>,
     ) -> Self {
         let (text, numbered, flow) = (String::new(), Vec::new(), Flow::new(output.columns));
-        Self { output, retrieval, addresses, text, written: 0, numbered, matches: Vec::new(), flow }
+        let (matches, marks) = (Vec::new(), None);
+        Self { output, retrieval, addresses, text, written: 0, numbered, matches, marks, flow }
     }
 
     /// Takes the next piece of the answer; returns the text to print now.
@@ -50,6 +55,7 @@ impl<'a> AnswerWriter<'a> {
     pub(crate) fn finish(&mut self, answer: &Answer) -> String {
         if self.text.is_empty() {
             self.text.clone_from(&answer.text);
+            self.marks = Some(marks_of(answer, self.retrieval));
             self.matches = answer.matches.iter().map(|span| span.start as usize..span.end as usize).collect();
         }
         let mut rest = self.write(self.text.len());
@@ -78,7 +84,8 @@ impl<'a> AnswerWriter<'a> {
         }
         let mut out = String::new();
         let text = std::mem::take(&mut self.text);
-        for Mark { range, cited } in marks(&text, self.retrieval) {
+        let marked = self.marks.take().unwrap_or_else(|| marks(&text, self.retrieval));
+        for Mark { range, cited } in marked {
             if range.start < self.written || range.end > end {
                 continue;
             }

@@ -7,7 +7,7 @@ use graphloom_core::{Chunk, DocumentId, Span};
 use rust_stemmers::{Algorithm, Stemmer};
 use unicode_segmentation::UnicodeSegmentation;
 
-use super::{Citation, FoundChunk, QueryError, Retrieval, reports};
+use super::{Answer, Citation, FoundChunk, QueryError, Retrieval, reports};
 use crate::{Engine, text};
 
 /// A chunk that an answer may cite.
@@ -68,6 +68,29 @@ pub fn marks(answer: &str, retrieval: &Retrieval) -> Vec<Mark> {
         Mark { cited: cited.collect(), range: claim.range.clone() }
     });
     marked.collect()
+}
+
+/// The same of a whole answer: where no model wrote it, a number points to the citation whose words stand before it.
+pub fn marks_of(answer: &Answer, retrieval: &Retrieval) -> Vec<Mark> {
+    let mut marked = marks(&answer.text, retrieval);
+    if answer.model.is_some() {
+        return marked;
+    }
+    let compact = |text: &str| text.split_whitespace().collect::<String>();
+    let quotes: Vec<(&Citation, String)> =
+        answer.citations.iter().map(|citation| (citation, compact(&citation.quote))).collect();
+    for (mark, claim) in marked.iter_mut().zip(claims(&answer.text)) {
+        let before = compact(&answer.text[..mark.range.start]);
+        for (cited, number) in mark.cited.iter_mut().zip(claim.numbers) {
+            let mut quoted =
+                quotes.iter().filter(|(it, quote)| it.number == number && before.ends_with(quote.as_str()));
+            if let Some((citation, _)) = quoted.next() {
+                let (document, span) = (citation.document.clone(), citation.span);
+                *cited = Some(CitedSpan { number, document, span });
+            }
+        }
+    }
+    marked
 }
 
 /// `answer` without a closing section `### References`.

@@ -57,7 +57,7 @@ use serde::{Deserialize, Serialize};
 
 pub use cache::QueryCaches;
 pub use calls::QueryCost;
-pub use cite::{CitedSpan, Mark, marks, without_references};
+pub use cite::{CitedSpan, Mark, marks, marks_of, without_references};
 pub(crate) use cite::{ContentWords, likeness};
 pub use claims::{AsOf, FoundClaim};
 pub use decompose::{QuestionForm, Route};

@@ -97,3 +97,24 @@ fn pulling_a_model_says_how_much_is_fetched() {
         .exits(1)
         .says("downloading all-minilm-l6-v2 (79.6 MiB)");
 }
+
+#[test]
+fn search_shows_a_place_once_where_passages_overlap() {
+    let graphloom = Graphloom::new();
+    let line = |at: u32| format!("The keeper wrote mark{at:04} beside the lamp and went to bed.\n");
+    graphloom.write("log.txt", (1..400).map(line).collect::<String>());
+    graphloom.ok(&["add", "log.txt"]);
+    let found = graphloom.json(&["search", "keeper lamp", "--top-k", "40"]);
+    let starts =
+        found["passages"].as_array().expect("a list").iter().map(|passage| passage["lines"][0].as_u64());
+    let start = starts.flatten().max().expect("a passage");
+    // The first whole line of the last passage stands at the end of the one before too.
+    let start = start + 1;
+    let word = format!("mark{start:04}");
+    let hits = graphloom.json(&["search", &word]);
+    let holds =
+        |passage: &&serde_json::Value| passage["chunk"]["text"].as_str().is_some_and(|it| it.contains(&word));
+    assert_eq!(hits["passages"].as_array().expect("a list").iter().filter(holds).count(), 2, "{hits}");
+    let shown = graphloom.ok(&["search", &word]);
+    assert_eq!(shown.matches(&format!("log.txt:{start} ")).count(), 1, "{shown}");
+}

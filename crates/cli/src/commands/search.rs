@@ -1,7 +1,9 @@
 //! `graphloom search`: passages, entities and relations with scores, without an LLM.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
+use graphloom_core::Span;
 use graphloom_engine::query::{self, EntityHit, PassageHit, RelationHit, SearchHits};
 use textwrap::core::display_width;
 
@@ -37,8 +39,14 @@ pub(crate) async fn run(app: &App, args: &SearchArgs) -> anyhow::Result<Exit> {
 fn print(app: &App, hits: &SearchHits, words: &str) -> anyhow::Result<()> {
     let output = &app.output;
     output.line(output.heading("passages"))?;
+    let mut places = BTreeSet::new();
     for PassageHit { chunk, source, lines, lines_match_source, place: at, score, .. } in &hits.passages {
         let Snippet { range, matches } = snippet(&chunk.text, words, PASSAGE_CHARACTERS);
+        // Passages that overlap show the same place, the best of them first.
+        let found = matches.first().map(|found| chunk.span.within(Span::new(found.start, found.end)).start);
+        if found.is_some_and(|start| !places.insert((&chunk.document, start))) {
+            continue;
+        }
         let lines_before = |end: usize| {
             let ends = chunk.text[..end].bytes().filter(|byte| *byte == b'\n').count();
             lines.0 + u32::try_from(ends).unwrap_or(0)

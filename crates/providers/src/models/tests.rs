@@ -74,7 +74,10 @@ fn broken_folders_and_names_leave_nothing_behind() {
 fn only_the_catalogue_can_be_pulled_and_only_with_python() {
     let (_dir, _, store) = tiny_and_store();
     let unknown = store.pull(OsStr::new("python3"), "gpt-7", &mut |_, _| {}).unwrap_err();
-    assert_eq!(unknown.to_string(), "unknown model gpt-7; models to download: all-minilm-l6-v2");
+    assert_eq!(
+        unknown.to_string(),
+        "unknown model gpt-7; models to download: all-minilm-l6-v2, multilingual-e5-small"
+    );
     let missing = store.pull(OsStr::new("/no/such/python"), "all-minilm-l6-v2", &mut |_, _| {}).unwrap_err();
     assert!(missing.remedy().unwrap().starts_with("install Python 3"));
 }

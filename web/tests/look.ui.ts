@@ -13,7 +13,11 @@ const paid = site(undefined, {
   OPENAI_API_KEY: 'none',
   OPENAI_BASE_URL: 'http://127.0.0.1:9/v1',
 });
-const names = { history: /^(History|السجل)$/, drop: /Drop files or folders|أفلت ملفات/ };
+const names = {
+  history: /^(History|السجل)$/,
+  drop: /Drop files or folders|أفلت ملفات/,
+  claims: /dated claim|مؤرخ/,
+};
 /** Where pictures of all screens go, if anywhere. */
 const PICTURES = process.env.PICTURES;
 
@@ -140,6 +144,16 @@ const SCREENS: [string, (options: BrowserContextOptions) => Promise<Page>][] = [
       await loaded(open('/graph?entity=Hearthmoth&to=Kellmere+Water+Board', options), page =>
         page.getByRole('button', { name: /founding-charter/ }).waitFor(),
       ),
+  ],
+  [
+    'entity with claims',
+    async options =>
+      // On a phone, an entity is open only where the address says so.
+      await loaded(open('/graph?entity=Maren+Oskoldt&open=Maren+Oskoldt', options), async page => {
+        const claims = page.getByRole('complementary').locator('section').filter({ hasText: names.claims });
+        await claims.getByRole('button', { name: /newsletter-winter-2018/ }).waitFor();
+        await claims.scrollIntoViewIfNeeded();
+      }),
   ],
   [
     'communities',

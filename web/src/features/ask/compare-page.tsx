@@ -7,11 +7,11 @@ import {
   useRef,
   useState,
 } from 'react';
-import { Link } from 'wouter';
 import type { Schemas } from '../../api/client';
-import { Button, buttonClass } from '../../design/button';
+import { Button } from '../../design/button';
 import { inputClass } from '../../design/field';
-import { BackIcon, StopIcon } from '../../design/icons';
+import { StopIcon } from '../../design/icons';
+import { PageHead } from '../../design/page-head';
 import { useTexts } from '../../i18n/text';
 import { SourcePane } from '../source/source-pane';
 import { pathOf } from './address';
@@ -59,14 +59,11 @@ export default function ComparePage() {
   return (
     <div className={styles.layout} data-pane={opened !== undefined || undefined}>
       <div className={own.page}>
-        <header className={own.header}>
-          <Link href={pathOf(shownId())} className={buttonClass('quiet')}>
-            <BackIcon />
-            {t('compareBack')}
-          </Link>
-          <h1 className={own.title}>{t('compareTitle')}</h1>
-          <p className={own.lead}>{t('compareLead')}</p>
-        </header>
+        <PageHead
+          title={t('compareTitle')}
+          lead={t('compareLead')}
+          back={{ href: pathOf(shownId()), label: t('compareBack') }}
+        />
         <form className={own.form} onSubmit={submit}>
           <textarea
             ref={input}

@@ -6,7 +6,7 @@ import { Field, inputClass } from '../../design/field';
 import { ProblemState, Skeleton } from '../../design/state';
 import { numbers } from '../../i18n/formats';
 import { useLanguage, useTexts } from '../../i18n/text';
-import styles from './communities.module.css';
+import styles from './derive-action.module.css';
 import texts from './texts';
 import { type LayerName, useDerive, useLayer, useLayerEstimate } from './use-layers';
 

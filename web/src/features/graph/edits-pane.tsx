@@ -1,12 +1,12 @@
 import type { Schemas } from '../../api/client';
 import { useRights } from '../../app/use-server';
 import { Button } from '../../design/button';
-import { CloseIcon, RetryIcon } from '../../design/icons';
-import { Scroll } from '../../design/scroll';
-import { ProblemState, Skeleton, State } from '../../design/state';
+import { RetryIcon } from '../../design/icons';
+import { State } from '../../design/state';
 import { tellProblem } from '../../design/toast';
 import { useLanguage, useTexts } from '../../i18n/text';
 import { wordsOf } from './decisions';
+import { Pane } from './pane';
 import styles from './pane.module.css';
 import texts from './texts';
 import { type Editing, useEdits } from './use-graph';
@@ -16,27 +16,17 @@ export function EditsPane({ editing, onClose }: { editing: Editing; onClose: () 
   const t = useTexts(texts);
   const edits = useEdits();
   return (
-    <div className={styles.pane}>
-      <div className={styles.head}>
-        <h2 className={styles.title}>{t('editsTitle')}</h2>
-        <Button look="quiet" label={t('close')} onClick={onClose}>
-          <CloseIcon />
-        </Button>
-      </div>
-      <Scroll className={styles.body} label={t('editsTitle')}>
-        {edits.isError ? (
-          <ProblemState error={edits.error} onRetry={() => void edits.refetch()} />
-        ) : !edits.data ? (
-          <Skeleton />
-        ) : edits.data.decisions.length === 0 ? (
+    <Pane title={t('editsTitle')} reading={edits} onClose={onClose}>
+      {({ decisions }) =>
+        decisions.length === 0 ? (
           <State icon={<RetryIcon size={20} />} title={t('noEditsTitle')}>
             {t('noEditsBody')}
           </State>
         ) : (
-          <EditList edits={edits.data.decisions} all={edits.data.decisions} editing={editing} />
-        )}
-      </Scroll>
-    </div>
+          <EditList edits={decisions} all={decisions} editing={editing} />
+        )
+      }
+    </Pane>
   );
 }
 

@@ -1,12 +1,11 @@
-import { type ReactNode, useState } from 'react';
+import { useState } from 'react';
 import { Link } from 'wouter';
 import { useRights } from '../../app/use-server';
 import { Button, buttonClass } from '../../design/button';
 import { Dialog } from '../../design/dialog';
-import { CloseIcon, MoreIcon, QuestionIcon, TrashIcon } from '../../design/icons';
+import { MoreIcon, QuestionIcon, TrashIcon } from '../../design/icons';
 import { Menu, MenuItem } from '../../design/menu';
-import { Scroll } from '../../design/scroll';
-import { ProblemState, Skeleton, State } from '../../design/state';
+import { State } from '../../design/state';
 import { tellProblem } from '../../design/toast';
 import { useTexts } from '../../i18n/text';
 import type { Passage } from '../source/source-pane';
@@ -16,6 +15,7 @@ import { concerns } from './decisions';
 import { EditDialog } from './edit-dialog';
 import { EditList } from './edits-pane';
 import { EvidenceList } from './evidence-list';
+import { Pane, Section } from './pane';
 import styles from './pane.module.css';
 import texts from './texts';
 import { type Editing, useClaims, useEdits, useNeighbourhood } from './use-graph';
@@ -48,35 +48,24 @@ export function EntityPane(props: Props) {
   const { data } = around;
   const entity = data && (data.entities.find(({ name }) => name === props.name) ?? data.entities[0]);
   return (
-    <div className={styles.pane}>
-      <div className={styles.head}>
-        <div className={styles.grow}>
-          <h2 className={styles.title}>
-            <bdi>{entity?.name ?? props.name}</bdi>
-          </h2>
-          {entity && <div className={styles.quiet}>{entity.kind === '' ? t('noKind') : entity.kind}</div>}
-        </div>
-        {entity && <EntityMenu {...props} entity={entity} />}
-        <span className={styles.closeNarrow}>
-          <Button look="quiet" label={t('close')} onClick={props.onClose}>
-            <CloseIcon />
-          </Button>
-        </span>
-      </div>
-      <Scroll className={styles.body} label={props.name}>
-        {around.isError ? (
-          <ProblemState error={around.error} onRetry={() => void around.refetch()} />
-        ) : !data ? (
-          <Skeleton lines={10} />
-        ) : !entity ? (
+    <Pane
+      title={entity?.name ?? props.name}
+      details={entity && (entity.kind === '' ? t('noKind') : entity.kind)}
+      actions={entity && <EntityMenu {...props} entity={entity} />}
+      closesWhenNarrow
+      reading={around}
+      onClose={props.onClose}
+    >
+      {found =>
+        entity ? (
+          <Sections {...props} entity={entity} around={found} />
+        ) : (
           <State icon={<QuestionIcon size={20} />} title={t('missingTitle', { name: props.name })}>
             {t('missingBody')}
           </State>
-        ) : (
-          <Sections {...props} entity={entity} around={data} />
-        )}
-      </Scroll>
-    </div>
+        )
+      }
+    </Pane>
   );
 }
 
@@ -127,15 +116,6 @@ function Sections(props: Props & { entity: Entity; around: Part }) {
       <Claims name={entity.name} onSource={onSource} />
       <History {...props} />
     </>
-  );
-}
-
-export function Section({ title, children }: { title: string; children: ReactNode }) {
-  return (
-    <section className={styles.section}>
-      <h3 className={styles.sectionTitle}>{title}</h3>
-      {children}
-    </section>
   );
 }
 

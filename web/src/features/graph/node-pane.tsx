@@ -1,12 +1,8 @@
-import { Link, useLocation } from 'wouter';
-import { Button } from '../../design/button';
-import { CloseIcon } from '../../design/icons';
-import { Scroll } from '../../design/scroll';
-import { ProblemState, Skeleton } from '../../design/state';
+import { useLocation } from 'wouter';
 import { useTexts } from '../../i18n/text';
 import type { Passage } from '../source/source-pane';
-import styles from './communities.module.css';
-import { Section } from './entity-pane';
+import { Above, Parts } from './layer-links';
+import { Pane, Section } from './pane';
 import pane from './pane.module.css';
 import { Quotes } from './quotes';
 import texts from './texts';
@@ -25,34 +21,22 @@ export function NodePane({ id, onSource }: Props) {
   const node = useTreeNode(id);
   const { data } = node;
   return (
-    <div className={pane.pane}>
-      <div className={pane.head}>
-        <div className={pane.grow}>
-          <h2 className={pane.title} dir="auto">
-            {data?.title ?? t('tree')}
-          </h2>
-          {data && (
-            <div className={pane.quiet}>
-              {t('passagesBelow', { count: data.passages })}
-              {' · '}
-              {data.by === 'rules' ? t('writtenByRules') : t('writtenBy', { author: data.by })}
-            </div>
-          )}
-        </div>
-        <Button look="quiet" label={t('close')} onClick={() => navigate(treeHref(data?.level ?? 0))}>
-          <CloseIcon />
-        </Button>
-      </div>
-      <Scroll className={pane.body} label={data?.title ?? t('tree')}>
-        {node.isError ? (
-          <ProblemState error={node.error} onRetry={() => void node.refetch()} />
-        ) : !data ? (
-          <Skeleton lines={10} />
-        ) : (
-          <Sections node={data} onSource={onSource} />
-        )}
-      </Scroll>
-    </div>
+    <Pane
+      title={data?.title ?? t('tree')}
+      details={
+        data && (
+          <>
+            {t('passagesBelow', { count: data.passages })}
+            {' · '}
+            {data.by === 'rules' ? t('writtenByRules') : t('writtenBy', { author: data.by })}
+          </>
+        )
+      }
+      reading={node}
+      onClose={() => navigate(treeHref(data?.level ?? 0))}
+    >
+      {found => <Sections node={found} onSource={onSource} />}
+    </Pane>
   );
 }
 
@@ -62,9 +46,7 @@ function Sections({ node, onSource }: { node: TreeNode; onSource: Props['onSourc
   return (
     <>
       {parents.map(({ id, title }) => (
-        <Link key={id} href={treeHref(level + 1, id)} className={styles.up} dir="auto">
-          {t('partOf', { title })}
-        </Link>
+        <Above key={id} href={treeHref(level + 1, id)} title={title} />
       ))}
       {quotes.length > 0 ? (
         <Section title={t('summary')}>
@@ -75,19 +57,11 @@ function Sections({ node, onSource }: { node: TreeNode; onSource: Props['onSourc
           {node.summary}
         </p>
       )}
-      {nodes.length > 0 && (
-        <Section title={t('joins', { count: nodes.length })}>
-          <ul className={styles.parts}>
-            {nodes.map(({ id, title }) => (
-              <li key={id}>
-                <Link href={treeHref(level - 1, id)} className={styles.part} dir="auto">
-                  {title}
-                </Link>
-              </li>
-            ))}
-          </ul>
-        </Section>
-      )}
+      <Parts
+        title={t('joins', { count: nodes.length })}
+        parts={nodes}
+        hrefOf={part => treeHref(level - 1, part)}
+      />
       {members.length > 0 && (
         <Section title={t('passages', { count: members.length })}>
           <Quotes

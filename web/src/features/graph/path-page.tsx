@@ -1,7 +1,7 @@
 import { useState } from 'react';
 import { Link, useLocation } from 'wouter';
-import { buttonClass } from '../../design/button';
-import { BackIcon, QuestionIcon } from '../../design/icons';
+import { QuestionIcon } from '../../design/icons';
+import { PageHead } from '../../design/page-head';
 import { ProblemState, Skeleton, State } from '../../design/state';
 import { useTexts } from '../../i18n/text';
 import { type Passage, SourcePane } from '../source/source-pane';
@@ -29,14 +29,11 @@ export function PathPage({ from, to }: { shown: Shown; from: string | undefined;
     <div className={styles.layout} data-pane={source !== undefined || undefined}>
       <div className={styles.startScroll}>
         <div className={own.page}>
-          <header className={own.header}>
-            <Link href={from === undefined ? '' : hrefOf({ entity: from })} className={buttonClass('quiet')}>
-              <BackIcon />
-              {t('pathBack')}
-            </Link>
-            <h1 className={styles.display}>{t('pathTitle')}</h1>
-            <p className={styles.lead}>{t('pathLead')}</p>
-          </header>
+          <PageHead
+            title={t('pathTitle')}
+            lead={t('pathLead')}
+            back={{ href: from === undefined ? '' : hrefOf({ entity: from }), label: t('pathBack') }}
+          />
           <div className={own.ends}>
             <End label={t('pathFrom')} name={from} onChoose={name => choose({ from: name })} />
             <End

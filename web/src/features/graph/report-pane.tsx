@@ -1,17 +1,14 @@
 import { Link, useLocation } from 'wouter';
-import { Button } from '../../design/button';
-import { CloseIcon } from '../../design/icons';
-import { Scroll } from '../../design/scroll';
-import { ProblemState, Skeleton } from '../../design/state';
 import { useTexts } from '../../i18n/text';
 import type { Passage } from '../source/source-pane';
 import { hrefOf } from './address';
 import { communityHref } from './communities-page';
-import styles from './communities.module.css';
-import { Section } from './entity-pane';
 import graph from './graph.module.css';
+import { Above, Parts } from './layer-links';
+import { Pane, Section } from './pane';
 import pane from './pane.module.css';
 import { Quotes } from './quotes';
+import styles from './report.module.css';
 import texts from './texts';
 import { type Report, useReport } from './use-communities';
 
@@ -27,34 +24,22 @@ export function ReportPane({ id, onSource }: Props) {
   const report = useReport(id);
   const { data } = report;
   return (
-    <div className={pane.pane}>
-      <div className={pane.head}>
-        <div className={pane.grow}>
-          <h2 className={pane.title} dir="auto">
-            {data?.title ?? t('communities')}
-          </h2>
-          {data && (
-            <div className={pane.quiet}>
-              {t('communitySize', { count: data.entities, relations: data.relations })}
-              {' · '}
-              {data.by === 'rules' ? t('writtenByRules') : t('writtenBy', { author: data.by })}
-            </div>
-          )}
-        </div>
-        <Button look="quiet" label={t('close')} onClick={() => navigate(communityHref(data?.level ?? 0))}>
-          <CloseIcon />
-        </Button>
-      </div>
-      <Scroll className={pane.body} label={data?.title ?? t('communities')}>
-        {report.isError ? (
-          <ProblemState error={report.error} onRetry={() => void report.refetch()} />
-        ) : !data ? (
-          <Skeleton lines={10} />
-        ) : (
-          <Sections report={data} onSource={onSource} />
-        )}
-      </Scroll>
-    </div>
+    <Pane
+      title={data?.title ?? t('communities')}
+      details={
+        data && (
+          <>
+            {t('communitySize', { count: data.entities, relations: data.relations })}
+            {' · '}
+            {data.by === 'rules' ? t('writtenByRules') : t('writtenBy', { author: data.by })}
+          </>
+        )
+      }
+      reading={report}
+      onClose={() => navigate(communityHref(data?.level ?? 0))}
+    >
+      {found => <Sections report={found} onSource={onSource} />}
+    </Pane>
   );
 }
 
@@ -63,11 +48,7 @@ function Sections({ report, onSource }: { report: Report; onSource: Props['onSou
   const { level, parent, parts, members } = report;
   return (
     <>
-      {parent && (
-        <Link href={communityHref(level - 1, parent.id)} className={styles.up} dir="auto">
-          {t('partOf', { title: parent.title })}
-        </Link>
-      )}
+      {parent && <Above href={communityHref(level - 1, parent.id)} title={parent.title} />}
       <p className={pane.text} dir="auto">
         {report.summary}
       </p>
@@ -103,19 +84,11 @@ function Sections({ report, onSource }: { report: Report; onSource: Props['onSou
           <p className={pane.quiet}>{t('droppedReferences', { count: report.dropped_references })}</p>
         )}
       </Section>
-      {parts.length > 0 && (
-        <Section title={t('parts', { count: parts.length })}>
-          <ul className={styles.parts}>
-            {parts.map(({ id, title }) => (
-              <li key={id}>
-                <Link href={communityHref(level + 1, id)} className={styles.part} dir="auto">
-                  {title}
-                </Link>
-              </li>
-            ))}
-          </ul>
-        </Section>
-      )}
+      <Parts
+        title={t('parts', { count: parts.length })}
+        parts={parts}
+        hrefOf={part => communityHref(level + 1, part)}
+      />
       {members.length > 0 && (
         <Section title={t('members', { count: members.length })}>
           <ul className={graph.chips}>

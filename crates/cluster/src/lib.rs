@@ -8,11 +8,13 @@
 //! - [`tree`] joins vectors ([`Points`]) to nodes around centers that hashes choose, layer by layer.
 //! - [`soft_clusters`] divides vectors as RAPTOR does: a vector may be in several clusters. [`soft_tree`] does so layer
 //!   by layer.
+//! - [`layout`] gives the nodes of a graph places on a plane; here alone the order of nodes matters.
 
 mod cells;
 mod gather;
 mod graph;
 mod hierarchy;
+mod layout;
 mod leiden;
 mod mixture;
 mod neighbors;
@@ -26,6 +28,7 @@ mod tree;
 
 pub use graph::{Edge, Graph, GraphError, modularity};
 pub use hierarchy::{Community, CommunityId, Hierarchy, HierarchySettings, hierarchy};
+pub use layout::{Link, layout};
 pub use leiden::{LeidenSettings, leiden};
 pub use points::{Points, PointsError};
 pub use soft::{MAX_SOFT_LAYERS, SoftSettings, soft_clusters};

@@ -18,6 +18,7 @@ use crate::limits::Limits;
 use crate::metrics::{LastRead, Metrics, counted};
 use crate::problem::Problem;
 use crate::quiet::Activity;
+use crate::routes::Pictures;
 
 /// An open workspace.
 pub(crate) struct Space {
@@ -41,6 +42,8 @@ pub(crate) struct Space {
     worker: Arc<dyn Worker>,
     /// The model services that indexing waits for.
     pub(crate) pauses: Arc<Pauses>,
+    /// The latest pictures of its graph.
+    pub(crate) pictures: Pictures,
     /// The latest counts of the store.
     last_read: Mutex<Option<LastRead>>,
     /// The worker.
@@ -406,6 +409,7 @@ impl Spaces {
             store,
             worker,
             pauses,
+            pictures: Pictures::default(),
             last_read: Mutex::default(),
             ingest,
             stop: self.stop.clone(),

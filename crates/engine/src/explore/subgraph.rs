@@ -25,7 +25,7 @@ pub struct SubgraphQuery {
     pub label: String,
     /// How many relations away an entity may be; at most [`MAX_DEPTH`].
     pub max_depth: u32,
-    /// How many entities there may be; at most [`MAX_NODES`].
+    /// How many entities there may be; [`subgraph`] gives at most [`MAX_NODES`].
     pub max_nodes: usize,
 }
 
@@ -79,9 +79,19 @@ pub fn subgraph<'a>(
     snapshot: &'a dyn Snapshot,
     query: &'a SubgraphQuery,
 ) -> BoxFuture<'a, Result<Option<Subgraph>, StoreError>> {
+    within(snapshot, query, MAX_NODES)
+}
+
+/// As [`subgraph`], with at most `most` entities.
+pub(super) fn within<'a>(
+    snapshot: &'a dyn Snapshot,
+    query: &'a SubgraphQuery,
+    most: usize,
+) -> BoxFuture<'a, Result<Option<Subgraph>, StoreError>> {
     Box::pin(async move {
-        let max_nodes = query.max_nodes.min(MAX_NODES);
+        let max_nodes = query.max_nodes.min(most);
         let mut graph = Subgraph::default();
+        let mut around = Around::default();
         if query.label == EVERYTHING {
             let best = popular_labels(snapshot, max_nodes).await?;
             let keys: Vec<EntityKey> = best.into_iter().map(|label| label.key).collect();
@@ -91,9 +101,14 @@ pub fn subgraph<'a>(
             graph.leave_out(Limit::Nodes, left_out);
         } else {
             let Some(start) = find_entity(snapshot, &query.label).await? else { return Ok(None) };
-            reach(snapshot, start, query.max_depth.min(MAX_DEPTH), max_nodes, &mut graph).await?;
+            let max_depth = query.max_depth.min(MAX_DEPTH);
+            reach(snapshot, start, max_depth, max_nodes, &mut graph, &mut around).await?;
         }
-        graph.edges = edges_among(snapshot, &graph.nodes).await?;
+        let keys: Vec<EntityKey> = graph.nodes.iter().map(|node| node.entity.key.clone()).collect();
+        around.read(snapshot, &keys).await?;
+        let kept: BTreeSet<EntityKey> = keys.into_iter().collect();
+        let is_inside = |relation: &Relation| relation.key.ends().into_iter().all(|end| kept.contains(end));
+        graph.edges = around.relations.into_values().filter(is_inside).collect();
         Ok(Some(graph))
     })
 }
@@ -114,6 +129,7 @@ async fn reach(
     max_depth: u32,
     max_nodes: usize,
     graph: &mut Subgraph,
+    around: &mut Around,
 ) -> Result<(), StoreError> {
     if max_nodes == 0 {
         graph.leave_out(Limit::Nodes, 1);
@@ -124,10 +140,8 @@ async fn reach(
     graph.nodes.push(GraphNode { depth: 0, entity: start });
     for depth in 1..=max_depth + 1 {
         let mut next: BTreeSet<EntityKey> = BTreeSet::new();
-        for keys in edge.chunks(PAGE) {
-            let relations = snapshot.relations_of(keys).await?.into_iter().flatten();
-            let ends = relations.flat_map(|relation| relation.key.ends().map(EntityKey::clone));
-            next.extend(ends.filter(|end| !seen.contains(end)));
+        for ends in around.read(snapshot, &edge).await? {
+            next.extend(ends.into_iter().filter(|end| !seen.contains(end)));
         }
         if next.is_empty() {
             return Ok(());
@@ -154,16 +168,30 @@ async fn reach(
     Ok(())
 }
 
-async fn edges_among(snapshot: &dyn Snapshot, nodes: &[GraphNode]) -> Result<Vec<Relation>, StoreError> {
-    let keys: Vec<EntityKey> = nodes.iter().map(|node| node.entity.key.clone()).collect();
-    let kept: BTreeSet<&EntityKey> = keys.iter().collect();
-    let mut edges: BTreeMap<RelationKey, Relation> = BTreeMap::new();
-    for keys in keys.chunks(PAGE) {
-        for relation in snapshot.relations_of(keys).await?.into_iter().flatten() {
-            if relation.key.ends().into_iter().all(|end| kept.contains(end)) {
-                edges.insert(relation.key.clone(), relation);
+/// Relations that were read, each once.
+#[derive(Default)]
+struct Around {
+    relations: BTreeMap<RelationKey, Relation>,
+    /// The entities whose relations these are.
+    read: BTreeSet<EntityKey>,
+}
+
+impl Around {
+    /// Reads the relations of those entities whose relations were not read yet; the ends of what was read.
+    async fn read(
+        &mut self,
+        snapshot: &dyn Snapshot,
+        entities: &[EntityKey],
+    ) -> Result<Vec<[EntityKey; 2]>, StoreError> {
+        let missing: Vec<EntityKey> =
+            entities.iter().filter(|key| self.read.insert((*key).clone())).cloned().collect();
+        let mut ends = Vec::new();
+        for keys in missing.chunks(PAGE) {
+            for relation in snapshot.relations_of(keys).await?.into_iter().flatten() {
+                ends.push(relation.key.ends().map(EntityKey::clone));
+                self.relations.insert(relation.key.clone(), relation);
             }
         }
+        Ok(ends)
     }
-    Ok(edges.into_values().collect())
 }

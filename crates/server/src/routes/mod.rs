@@ -23,6 +23,7 @@ mod workspace;
 
 pub(crate) use conversations::{KeptAnswer, KeptPlace, unknown_conversation};
 pub(crate) use documents::{InsertResponse, add_texts, source_of};
+pub(crate) use graph::Pictures;
 pub(crate) use query::citations;
 pub(crate) use suggestions::{Suggestions, suggested};
 

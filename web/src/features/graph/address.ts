@@ -18,7 +18,7 @@ export interface Shown {
 }
 
 /** The choices for `most`. */
-export const BUDGETS = [50, 100, 300, 1000];
+export const BUDGETS = [50, 100, 300, 1000, 3000, 10_000];
 const USUAL_BUDGET = 100;
 /** How many entities one expansion adds at most. */
 export const EXPANSION = 25;

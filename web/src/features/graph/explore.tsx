@@ -15,7 +15,7 @@ import styles from './graph.module.css';
 import { GraphTable } from './graph-table';
 import { SearchBox } from './search-box';
 import texts from './texts';
-import { type Editing, faultOf, useSurroundings, useTotal } from './use-graph';
+import { type Editing, faultOf, useSurroundings } from './use-graph';
 import { type Kind, type Part, grown, kindsOf, together, without } from './view';
 
 // The library that draws is as large as the rest of the page.
@@ -62,7 +62,8 @@ export function Explore({ shown, name, editing }: Props) {
       </div>
     );
   }
-  return <Surroundings {...{ shown, center, parts, isPending, error, retry, editing, go }} />;
+  const { total } = first;
+  return <Surroundings {...{ shown, center, parts, total, isPending, error, retry, editing, go }} />;
 }
 
 /** The name of the entity in the middle; the address may have an older one that leads to it. */
@@ -74,6 +75,8 @@ interface SurroundingsProps {
   shown: Shown;
   center: string;
   parts: Part[];
+  /** How many entities the whole graph has. */
+  total: number;
   isPending: boolean;
   error: unknown;
   retry: () => void;
@@ -81,7 +84,17 @@ interface SurroundingsProps {
   go: (change: Partial<Shown>, options?: { replace: boolean }) => void;
 }
 
-function Surroundings({ shown, center, parts, isPending, error, retry, editing, go }: SurroundingsProps) {
+function Surroundings({
+  shown,
+  center,
+  parts,
+  total,
+  isPending,
+  error,
+  retry,
+  editing,
+  go,
+}: SurroundingsProps) {
   const t = useTexts(texts);
   const [hidden, setHidden] = useState<ReadonlySet<string>>(new Set());
   const [passage, setPassage] = useState<Passage>();
@@ -108,7 +121,7 @@ function Surroundings({ shown, center, parts, isPending, error, retry, editing, 
       <div className={styles.main}>
         <Bar {...{ shown, isTable, canDraw, go }} />
         <div className={styles.facts}>
-          <Showing part={part} />
+          <Showing part={part} total={total} />
           {shown.more.length > 0 && (
             <Button look="quiet" onClick={() => go({ more: shown.more.slice(0, -1) })}>
               {t('collapse')}
@@ -252,15 +265,12 @@ function Bar({
 }
 
 /** How much of the graph is in sight. */
-function Showing({ part }: { part: Part }) {
+function Showing({ part, total }: { part: Part; total: number }) {
   const t = useTexts(texts);
-  const total = useTotal();
   const shown = part.entities.length;
   return (
     <p className={styles.showing} title={t('showingWhy')} role="status">
-      <strong>
-        {total.data === undefined ? t('showingSome', { shown }) : t('showing', { shown, total: total.data })}
-      </strong>
+      <strong>{t('showing', { shown, total })}</strong>
       <span>{t('relationsShown', { count: part.relations.length })}</span>
     </p>
   );

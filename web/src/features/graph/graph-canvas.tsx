@@ -7,12 +7,18 @@ import { useTexts } from '../../i18n/text';
 import { type Colours, coloursOf, onAppearance } from './colours';
 import styles from './graph.module.css';
 import { FitIcon } from './icons';
-import { type Places, placesOf } from './layout';
+import { placesOf } from './layout';
 import { cardOn, labelOn } from './labels';
 import texts from './texts';
-import { type Part, degreesOf, neighboursOf, pairOf, together } from './view';
+import { type Part, type Places, degreesOf, neighboursOf, pairOf, together } from './view';
 
 const MOVE_MS = 120;
+/** More entities have smaller points. */
+const USUAL_COUNT = 700;
+/** The smallest point of an entity with a name beside it, in pixels, where points have their usual size. */
+const NAMED_SIZE = 5;
+
+const scaleOf = ({ entities }: Part): number => Math.min(1, Math.sqrt(USUAL_COUNT / entities.length));
 
 interface Props {
   /** The parts in the order in which the graph grew; each leaves the places of those before it as they are. */
@@ -52,7 +58,6 @@ export default function GraphCanvas(props: Props) {
         hideEdgesOnMove: true,
         labelDensity: 0.6,
         labelGridCellSize: 110,
-        labelRenderedSizeThreshold: 5,
         minCameraRatio: 0.05,
         maxCameraRatio: 3,
         stagePadding: 72,
@@ -105,6 +110,7 @@ export default function GraphCanvas(props: Props) {
       labelSize: 12,
       labelWeight: '500',
       labelColor: { color: colours.ink },
+      labelRenderedSizeThreshold: NAMED_SIZE * scaleOf(shown),
       defaultDrawNodeLabel: labelOn(colours.page),
       defaultDrawNodeHover: cardOn(colours.page),
       nodeReducer: (name, data) => {
@@ -165,7 +171,9 @@ function placesOfAll(parts: Part[]): Places {
     const places =
       before && sameKeys(before.known, known)
         ? before.places
-        : placesOf(together(parts.slice(0, index + 1)), known);
+        : index === 0 && part.places
+          ? part.places
+          : placesOf(together(parts.slice(0, index + 1)), known);
     found.set(part, { known, places });
     known = places;
   });
@@ -177,14 +185,15 @@ const sameKeys = (a: Places, b: Places): boolean => a === b || (a.size === 0 && 
 function graphOf(part: Part, places: Places): Graph {
   const graph = new Graph({ type: 'undirected' });
   const degrees = degreesOf(part);
+  const scale = scaleOf(part);
   for (const { name, kind } of part.entities) {
-    const size = Math.min(4 + 1.6 * Math.sqrt(degrees.get(name) ?? 0), 18);
+    const size = scale * Math.min(4 + 1.6 * Math.sqrt(degrees.get(name) ?? 0), 18);
     graph.addNode(name, { ...(places.get(name) ?? { x: 0, y: 0 }), size, label: name, kind });
   }
   for (const relation of part.relations) {
     const { source, target, weight } = relation;
     if (source === target || !graph.hasNode(source) || !graph.hasNode(target)) continue;
-    const size = Math.min(0.8 + 0.4 * Math.log1p(weight), 3);
+    const size = Math.sqrt(scale) * Math.min(0.8 + 0.4 * Math.log1p(weight), 3);
     graph.addUndirectedEdgeWithKey(pairOf(relation), source, target, { size, source, target });
   }
   return graph;

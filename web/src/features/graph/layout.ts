@@ -1,14 +1,6 @@
 import Graph from 'graphology';
 import forceAtlas2 from 'graphology-layout-forceatlas2';
-import { type Part, pairOf } from './view';
-
-/** A place on the plane. */
-export interface Place {
-  x: number;
-  y: number;
-}
-
-export type Places = ReadonlyMap<string, Place>;
+import { type Part, type Place, type Places, pairOf } from './view';
 
 /** Above this size, forces between far groups of entities are summed up. */
 const EXACT = 250;

@@ -8,10 +8,10 @@ import {
 import { useState } from 'react';
 import { del, get, post } from '../../api/client';
 import { problemOf } from '../../api/problem';
-import { type Part, partOf } from './view';
+import { type Part, type Picture, partOf, pictureOf } from './view';
 
-/** How far the first part reaches, in relations. */
-const DEPTH = 2;
+/** How far the first part reaches, in relations; a larger one reaches further. */
+const depthOf = (most: number): number => (most > MAX_NEIGHBOURS ? 6 : 2);
 const STALE_MS = 30_000;
 /** How many entities the start offers. */
 const POPULAR = 40;
@@ -24,7 +24,7 @@ const CLAIMS = 50;
 
 /** What the page reads: the part around an entity, and all neighbours of those that were expanded. */
 export interface Surroundings {
-  first: Part | undefined;
+  first: Picture | undefined;
   /** The neighbourhoods of the expanded entities, in their order, up to the first that is still being read. */
   around: Part[];
   isPending: boolean;
@@ -34,25 +34,28 @@ export interface Surroundings {
 
 /** The part around an entity with at most `most` entities, and the neighbourhoods of the expanded ones, each once. */
 export function useSurroundings(entity: string, most: number, expanded: string[]): Surroundings {
-  return useQueries({
-    combine: combined,
-    queries: [
-      partQuery(entity, DEPTH, most),
-      ...[...new Set(expanded)].map(name => partQuery(name, 1, MAX_NEIGHBOURS)),
-    ],
-  });
+  const first = useQuery(pictureQuery(entity, most));
+  const rest = useQueries({ combine: combined, queries: [...new Set(expanded)].map(neighbourhoodQuery) });
+  return {
+    first: first.data,
+    around: rest.around,
+    isPending: first.isPending || rest.isPending,
+    error: first.error ?? rest.error,
+    retry: () => {
+      if (first.isError) void first.refetch();
+      rest.retry();
+    },
+  };
 }
 
-/** One result for all requests; it stays the same object as long as no response changes. */
-function combined([first, ...rest]: UseQueryResult<Part>[]): Surroundings {
-  const all = first ? [first, ...rest] : [];
+/** One result for all neighbourhoods; it stays the same object as long as no response changes. */
+function combined(all: UseQueryResult<Part>[]): Omit<Surroundings, 'first'> {
   const around: Part[] = [];
-  for (const { data } of rest) {
+  for (const { data } of all) {
     if (!data) break;
     around.push(data);
   }
   return {
-    first: first?.data,
     around,
     isPending: all.some(({ isPending }) => isPending),
     error: all.find(({ error }) => error !== null)?.error ?? undefined,
@@ -60,22 +63,28 @@ function combined([first, ...rest]: UseQueryResult<Part>[]): Surroundings {
   };
 }
 
-function partQuery(label: string, depth: number, most: number) {
+function pictureQuery(label: string, most: number) {
+  const query = { label, max_depth: depthOf(most), max_nodes: most };
   return {
-    queryKey: ['graph', 'part', label, depth, most],
-    queryFn: ({ signal }: { signal: AbortSignal }) => readPart(label, depth, most, signal),
+    queryKey: ['graph', 'picture', label, most],
+    queryFn: async ({ signal }: { signal: AbortSignal }) =>
+      pictureOf(await get('/graph/picture', { query, signal })),
     staleTime: STALE_MS,
   };
 }
 
-async function readPart(label: string, depth: number, most: number, signal: AbortSignal): Promise<Part> {
-  const query = { label, max_depth: depth, max_nodes: most };
-  return partOf(await get('/graphs', { query, signal }));
+function neighbourhoodQuery(label: string) {
+  const query = { label, max_depth: 1, max_nodes: MAX_NEIGHBOURS };
+  return {
+    queryKey: ['graph', 'part', label],
+    queryFn: async ({ signal }: { signal: AbortSignal }) => partOf(await get('/graphs', { query, signal })),
+    staleTime: STALE_MS,
+  };
 }
 
 /** An entity with all its neighbours. The entity comes first; there is none if the graph has no such entity. */
 export function useNeighbourhood(name: string) {
-  return useQuery(partQuery(name, 1, MAX_NEIGHBOURS));
+  return useQuery(neighbourhoodQuery(name));
 }
 
 /** The number of entities in the whole graph. */

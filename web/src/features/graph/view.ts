@@ -19,12 +19,51 @@ export interface Relation {
   chunks: string[];
 }
 
+/** A place on the plane. */
+export interface Place {
+  x: number;
+  y: number;
+}
+
+export type Places = ReadonlyMap<string, Place>;
+
 /** A part of the graph: entities, the most important first, and relations between them. */
 export interface Part {
   entities: Entity[];
   relations: Relation[];
   /** Whether connected entities are left out. */
   isTruncated: boolean;
+  /** Where its entities are, if the server said so. */
+  places?: Places;
+}
+
+/** A part with the number of entities in the whole graph. */
+export interface Picture extends Part {
+  total: number;
+}
+
+/** Reads a response of `/graph/picture`, which has neither descriptions nor chunks. */
+export function pictureOf(found: Schemas['GraphPicture']): Picture {
+  const { names, kinds, kind_of, x, y, source, target, weight, is_truncated: isTruncated, total } = found;
+  return {
+    entities: names.map((name, at) => ({
+      name,
+      kind: kinds[kind_of[at] ?? 0] ?? '',
+      description: '',
+      chunks: [],
+    })),
+    relations: source.map((from, at) => ({
+      source: names[from] ?? '',
+      target: names[target[at] ?? 0] ?? '',
+      weight: weight[at] ?? 0,
+      keywords: [],
+      description: '',
+      chunks: [],
+    })),
+    isTruncated,
+    places: new Map(names.map((name, at) => [name, { x: x[at] ?? 0, y: y[at] ?? 0 }])),
+    total,
+  };
 }
 
 /** A field of `properties` as text; the server may leave out what is empty. */

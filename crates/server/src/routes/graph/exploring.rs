@@ -311,7 +311,7 @@ fn graph_from(entities: Vec<Entity>, relations: Vec<Relation>, is_truncated: boo
     Graph { nodes: nodes.collect(), edges: edges.collect(), is_truncated }
 }
 
-fn within(what: &str, value: usize, most: usize) -> Result<(), Problem> {
+pub(super) fn within(what: &str, value: usize, most: usize) -> Result<(), Problem> {
     if (1..=most).contains(&value) {
         return Ok(());
     }

@@ -16,6 +16,24 @@ fn asked(model: &ScriptedModel) -> usize {
     model.asked().values().sum()
 }
 
+/// Two documents that no command has seen.
+fn unread(model: &ScriptedModel) -> Graphloom {
+    let graphloom = Graphloom::new().with("GRAPHLOOM_BASE_URL", &model.base_url());
+    for name in NAMES {
+        graphloom.write(&format!("docs/{name}.md"), format!("{name} stands beside ThingZ.\n"));
+    }
+    graphloom
+}
+
+/// Two documents read by one model, and a third by the one that the workspace switched to.
+fn read_by_two_models(model: &ScriptedModel) -> Graphloom {
+    let graphloom = unread(model);
+    graphloom.ok(&["add", "docs", "--llm", "openai:scripted"]);
+    graphloom.write("docs/ThingC.md", "ThingC stands beside ThingZ.\n");
+    graphloom.ok(&["add", "docs/ThingC.md", "--switch", "--llm", "openai:second"]);
+    graphloom
+}
+
 #[test]
 fn another_model_takes_the_place_of_the_first_for_one_document() {
     let model = ScriptedModel::start();
@@ -80,17 +98,7 @@ fn documents_that_are_not_in_the_graph_are_not_re_extracted() {
 #[test]
 fn the_server_re_extracts_documents_that_another_model_read() {
     let model = ScriptedModel::start();
-    let things = || {
-        let graphloom = Graphloom::new().with("GRAPHLOOM_BASE_URL", &model.base_url());
-        for name in NAMES {
-            graphloom.write(&format!("docs/{name}.md"), format!("{name} stands beside ThingZ.\n"));
-        }
-        graphloom
-    };
-    let graphloom = things();
-    graphloom.ok(&["add", "docs", "--llm", "openai:scripted"]);
-    graphloom.write("docs/ThingC.md", "ThingC stands beside ThingZ.\n");
-    graphloom.ok(&["add", "docs/ThingC.md", "--switch", "--llm", "openai:second"]);
+    let graphloom = read_by_two_models(&model);
     let count = asked(&model);
     let serving = Serving::start(&graphloom, &[]);
     let listed = serving.ok("POST", "/documents/paginated", "", &json!({}));
@@ -116,8 +124,37 @@ fn the_server_re_extracts_documents_that_another_model_read() {
     serving.stop();
     graphloom.run(&["check"]).exits(0);
 
-    let plain = things();
+    let plain = unread(&model);
     plain.write("docs/ThingC.md", "ThingC stands beside ThingZ.\n");
     plain.ok(&["add", "docs", "--llm", "openai:second"]);
     assert_eq!(graphloom.hash(), plain.hash());
+}
+
+#[cfg(unix)]
+#[test]
+fn re_extraction_that_waits_is_done_after_a_restart_of_the_server() {
+    let model = ScriptedModel::start();
+    let graphloom = read_by_two_models(&model);
+    let count = asked(&model);
+    graphloom.ok(&["pause"]);
+    let serving = Serving::start(&graphloom, &[]);
+    let listed = serving.ok("POST", "/documents/paginated", "", &json!({}));
+    let documents = listed["documents"].as_array().expect("documents");
+    let ids =
+        json!({ "doc_ids": documents.iter().map(|document| document["id"].clone()).collect::<Vec<_>>() });
+    let begun = serving.ok("POST", "/documents/re_extract", "", &ids);
+    assert_eq!(begun["message"], "2 chunks of 2 documents are extracted again, 1 are by this model already");
+    serving.stop();
+    assert_eq!(asked(&model), count, "the queue is paused");
+
+    graphloom.ok(&["resume"]);
+    let serving = Serving::start(&graphloom, &[]);
+    let until = Instant::now() + PATIENCE;
+    while serving.ok("POST", "/documents/re_extract/estimate", "", &ids)["unchanged"] != 3 {
+        assert!(Instant::now() < until, "not re-extracted");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert_eq!(asked(&model), count + 2);
+    serving.stop();
+    graphloom.run(&["check"]).exits(0);
 }

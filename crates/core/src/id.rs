@@ -144,6 +144,20 @@ impl TrackId {
         let digits = &hash_strs(&[unique])[..8];
         Self(format!("{what}-{year:04}{month:02}{day:02}-{hour:02}{minute:02}{second:02}-{digits}"))
     }
+
+    /// `WHAT`, and when the run started, as text that sorts by time; `None` for a name that was not generated.
+    pub fn run(&self) -> Option<(&str, &str)> {
+        let (rest, digits) = self.0.rsplit_once('-')?;
+        let (date_at, _) = rest.rmatch_indices('-').nth(1)?;
+        let (what, when) = (&rest[..date_at], &rest[date_at + 1..]);
+        let is_generated = digits.len() == 8
+            && when.len() == "20261121-204337".len()
+            && when
+                .bytes()
+                .enumerate()
+                .all(|(at, byte)| if at == 8 { byte == b'-' } else { byte.is_ascii_digit() });
+        is_generated.then_some((what, when))
+    }
 }
 
 /// The Gregorian date this many days after 1970-01-01.
@@ -369,6 +383,13 @@ mod tests {
         let track = TrackId::of_run("add", Timestamp(1_709_210_096_999), "worker");
         assert!(track.as_str().starts_with("add-20240229-123456-"), "{track}");
         assert_ne!(track, TrackId::of_run("add", Timestamp(1_709_210_096_999), "another"));
+        assert_eq!(
+            TrackId::of_run("re-extract", Timestamp(0), "").run(),
+            Some(("re-extract", "19700101-000000"))
+        );
+        for other in ["mine", "a-b-c", "a-2024-02-29", "add-20240229-123456-12"] {
+            assert_eq!(TrackId::new(other).expect("a name").run(), None, "{other}");
+        }
         assert_eq!(TrackId::new(track.as_str()), Ok(track));
         assert_eq!(civil_date(0), (1970, 1, 1));
         for bad in ["", "-x", "a b", "a/b", "ä", &"x".repeat(101)] {

@@ -37,7 +37,7 @@ pub use quota::{Quota, no_room_for};
 pub use re_embed::{ReEmbedEstimate, ReEmbedProgress, ReEmbedReport, estimate_re_embed, re_embed};
 pub use ready_graph::{CUSTOM_KG_MODEL, ReadyGraph, ReadyGraphError, accept_graph};
 pub use remove::{Removal, RemovalPreview, RemovedFromGraph, delete, preview_removal};
-pub use renew::{RenewalPlan, plan_renewal, renew};
+pub use renew::{RenewalPlan, note_renewal, plan_renewal, renew, waiting_renewals};
 pub use requeue::{RequeueReport, retry};
 pub use settings::{BuildSettings, EMBEDDER, OtherSetting, require_settings, switch_settings};
 pub use status::{DocumentState, RenewalState, states_of};

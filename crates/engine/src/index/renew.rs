@@ -6,7 +6,7 @@ use futures::future::BoxFuture;
 use futures::stream;
 use graphloom_core::{
     Batch, Chunk, ChunkExtraction, ChunkId, DocumentId, ExtractionKey, ProgressSink, Renewal, Require,
-    Snapshot, StoreError, TrackId,
+    Snapshot, StoreError, TrackId, table,
 };
 
 use super::redo::{Indexed, released};
@@ -49,6 +49,18 @@ pub fn plan_renewal<'a>(
 ) -> BoxFuture<'a, Result<RenewalPlan, IndexError>> {
     Box::pin(async move {
         let documents = released(engine, documents, gone).await?;
+        note_renewal(engine, &documents, track).await
+    })
+}
+
+/// Does what [`plan_renewal`] does while this worker may have documents in its hands: these are among
+/// [`RenewalPlan::busy`] too.
+pub fn note_renewal<'a>(
+    engine: &'a Engine,
+    documents: &'a [DocumentId],
+    track: Option<&'a TrackId>,
+) -> BoxFuture<'a, Result<RenewalPlan, IndexError>> {
+    Box::pin(async move {
         let mut plan = RenewalPlan::default();
         for page in documents.chunks(PAGE) {
             let of_page = plan_page(engine, page, track).await?;
@@ -60,6 +72,36 @@ pub fn plan_renewal<'a>(
         }
         Ok(plan)
     })
+}
+
+/// The documents whose renewal waits, and was noted last by a run named `what` ([`TrackId::of_run`]); ascending. Those that
+/// a worker has in its hands are left out, unless it is this one, or is `gone`.
+///
+/// What a run that ended early noted is found by this, so that a process that runs long can go on with it.
+pub async fn waiting_renewals(
+    engine: &Engine,
+    what: &str,
+    gone: &(dyn Fn(&str) -> bool + Send + Sync),
+) -> Result<Vec<DocumentId>, StoreError> {
+    let snapshot = engine.store.snapshot().await?;
+    let mut noted: BTreeSet<DocumentId> = BTreeSet::new();
+    let mut pages = snapshot.pages(table::Renewals);
+    while let Some(page) = pages.next().await? {
+        let waits = page.into_iter().filter(|renewal| renewal.extraction == ChunkExtraction::Pending);
+        let chunks: Vec<ChunkId> = waits.map(|renewal| renewal.chunk).collect();
+        noted.extend(snapshot.chunks(&chunks).await?.into_iter().flatten().map(|chunk| chunk.document));
+    }
+    let noted: Vec<DocumentId> = noted.into_iter().collect();
+    let jobs = snapshot.jobs(&noted).await?;
+    let tracks = snapshot.tracks_of(&noted).await?;
+    let waiting = noted.into_iter().zip(jobs).zip(tracks).filter(|((_, job), tracks)| {
+        let lease = job.as_ref().and_then(|job| job.lease.as_ref());
+        let is_free = lease.is_none_or(|lease| lease.owner == engine.index.worker || gone(&lease.owner));
+        let is_ready = job.as_ref().is_some_and(|job| !job.state.is_open());
+        let last = tracks.iter().filter_map(TrackId::run).max_by_key(|(_, when)| *when);
+        is_free && is_ready && last.is_some_and(|(last, _)| last == what)
+    });
+    Ok(waiting.map(|((id, _), _)| id).collect())
 }
 
 async fn plan_page(

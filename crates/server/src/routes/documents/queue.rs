@@ -15,7 +15,7 @@ use crate::access::{Right, hex, random};
 use crate::apart::apart;
 use crate::app::now;
 use crate::guard::Admission;
-use crate::ingest::named;
+use crate::ingest::{RE_EXTRACT, named};
 use crate::input::{Existing, Json};
 use crate::limits::MAX_IDS;
 use crate::problem::Problem;
@@ -298,8 +298,22 @@ async fn re_extract(
         }
         // A run with other settings than the workspace's would be refused, where nobody sees it.
         index::require_settings(&space.indexing).await?;
-        let message = format!("{} documents are compared with the model and extracted again", known.len());
-        space.ingest.re_extract(known.into_iter().map(|(id, _)| id));
+        let unique = random::<8>().map_err(|error| Problem::internal(&error))?;
+        let track = TrackId::of_run(RE_EXTRACT, now(), &hex(&unique));
+        let ids: Vec<DocumentId> = known.into_iter().map(|(id, _)| id).collect();
+        let plan = index::note_renewal(&space.indexing, &ids, Some(&track)).await?;
+        let mut message =
+            format!("{} chunks of {} documents are extracted again", plan.chunks, plan.renewed.len());
+        for (documents, why) in [
+            (&plan.unchanged, "are by this model already"),
+            (&plan.busy, "are being worked on"),
+            (&plan.not_ready, "are not in the graph"),
+        ] {
+            if !documents.is_empty() {
+                message.push_str(&format!(", {} {why}", documents.len()));
+            }
+        }
+        space.ingest.wake();
         Ok(axum::Json(StatusMessage { status: "re_extraction_started", message }))
     })
     .await

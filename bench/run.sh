@@ -41,6 +41,7 @@
 #   schemathesis        every operation of the API with unusual and ordinary requests: does each response match its description? needs no harness
 #   serve               a server: throughput compared with LightRAG (needs the harness), latency at a rate, overload, kill -9  (slow the first time)
 #   webui               LightRAG's own web pages in a browser, with LightRAG and with Graphloom: are the responses alike?
+#   ui                  the web UI in Chromium: long tasks, graphs of 300 and 10,000 entities, Lighthouse's scores; needs no harness
 #   intents             questions that mode auto takes for questions about everything; needs no harness
 #   reports             prompt tokens of reports and of a question about everything, by Graphloom and GraphRAG; needs no harness
 #   graphrag            GraphRAG and Graphloom run whole on one text: model calls and prompt tokens of indexing and of a question; needs no harness
@@ -291,6 +292,11 @@ for step in $steps; do
         build
         python=$(python_with webui 'lightrag-hku[api]==1.5.7' 'openai==3.54.0' 'playwright==1.65.2' 'psutil==7.2.2')
         "$python" "$root/bench/webui.py" "$bin/graphloom" --harness "$harness" ${BENCH_SHOTS:+--shots "$BENCH_SHOTS"}
+        continue
+        ;;
+    ui)
+        build
+        "$root/bench/ui.sh" "$bin/graphloom"
         continue
         ;;
     asof)

@@ -82,6 +82,25 @@ test('the embedder is tested, and rules need no test', async () => {
   expect(await page.getByRole('button', { name: 'Test Answers' }).count()).toBe(0);
 });
 
+test('a budget of the workspace is set, kept by the server, and removed', async () => {
+  const page = await open('/activity/cost');
+  await page.getByText('Model calls are not limited.').waitFor();
+  await page.getByRole('button', { name: 'Set a budget' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByRole('textbox').fill('much');
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await dialog.getByText(/amount is no limit/).waitFor();
+  await dialog.getByRole('textbox').fill('2M');
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await page.getByText('0 tokens of 2,000,000 tokens spent').waitFor();
+  expect(server.run('budget')).toContain('2,000,000');
+  await page.getByRole('button', { name: 'Change' }).click();
+  expect(await dialog.getByRole('textbox').inputValue()).toBe('2000000');
+  expect(await seriousFaults(page)).toEqual([]);
+  await dialog.getByRole('button', { name: 'Remove the budget' }).click();
+  await page.getByText('Model calls are not limited.').waitFor();
+});
+
 test('the palette opens pages and themes by keyboard, and single keys can be turned off', async () => {
   const page = await open('/');
   await page.getByRole('heading', { level: 1 }).waitFor();

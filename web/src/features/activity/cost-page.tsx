@@ -4,6 +4,7 @@ import { CoinsIcon, WarningIcon } from '../../design/icons';
 import { Note, ProblemState, Skeleton, State } from '../../design/state';
 import { type Language, useLanguage, useTexts } from '../../i18n/text';
 import styles from './activity.module.css';
+import { BudgetCard } from './budget-card';
 import { amountOf, daysOf, measureOf } from './cost';
 import texts from './texts';
 import { type By, useCost } from './use-activity';
@@ -19,9 +20,12 @@ export function CostPage() {
   const { rows, total, unpriced } = days.data;
   if (total.calls === 0) {
     return (
-      <State icon={<CoinsIcon size={20} />} title={t('noCallsTitle')}>
-        {t('noCallsBody')}
-      </State>
+      <div className={styles.cost}>
+        <BudgetCard />
+        <State icon={<CoinsIcon size={20} />} title={t('noCallsTitle')}>
+          {t('noCallsBody')}
+        </State>
+      </div>
     );
   }
   return (
@@ -31,6 +35,7 @@ export function CostPage() {
           {t('unpriced', { models: unpriced.join(', ') })}
         </Note>
       )}
+      <BudgetCard />
       <Totals total={total} />
       <DayChart rows={rows} total={total} />
       <Groups total={total} />

@@ -1,6 +1,6 @@
 import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
-import { address, get, getBytes, post } from '../../api/client';
+import { address, del, get, getBytes, post } from '../../api/client';
 import { useHealth } from '../../app/use-server';
 import { tell, tellProblem } from '../../design/toast';
 import { gaugeOf } from './metrics';
@@ -92,6 +92,30 @@ export function useCost(by: By) {
     queryFn: ({ signal }) => get('/cost', { query: { by }, signal }),
     refetchInterval: 15_000,
   });
+}
+
+/** What the workspace may spend and has spent. */
+export function useBudget() {
+  return useQuery({
+    queryKey: ['activity', 'budget'],
+    queryFn: ({ signal }) => get('/budget', { signal }),
+    refetchInterval: 15_000,
+  });
+}
+
+/** Sets or removes what the workspace may spend. */
+export function useSetBudget(onDone: () => void) {
+  const queries = useQueryClient();
+  const done = {
+    onSuccess: onDone,
+    onSettled: () => queries.invalidateQueries({ queryKey: ['activity', 'budget'] }),
+  };
+  const set = useMutation({
+    mutationFn: (body: { amount: string; restart: boolean }) => post('/budget', { body }),
+    ...done,
+  });
+  const remove = useMutation({ mutationFn: () => del('/budget'), ...done });
+  return { set, remove };
 }
 
 /** The time, in milliseconds, as of the last second. */

@@ -17,7 +17,7 @@ use graphloom_core::{
     EntityKey, Format, ItemKey, ItemKind, Mention, NewDocument, Relation, RelationKey, SearchRequest, Span,
     Store, Timestamp, VectorEntry, VectorRow, Visibility, WorkspaceId,
 };
-use graphloom_postgres::{Database, PostgresStore};
+use graphloom_postgres::{Database, PostgresStore, SearchMemory};
 use graphloom_storage::sqlite::SqliteStore;
 
 const DIMENSIONS: usize = 256;
@@ -87,6 +87,7 @@ fn measure_vectors(database: &Database, size: u64) -> anyhow::Result<()> {
     let name = WorkspaceId::new("bench-vectors")?;
     block_on(database.delete(&name))?;
     let store = block_on(database.open_or_create(name.clone()))?;
+    store.set_search_memory(SearchMemory::Never);
     block_on(store.commit(Batch { embedding: Some(space()), ..Batch::default() }))?;
     for from in (0..size).step_by(VECTORS_A_COMMIT as usize) {
         let mut batch = Batch::default();

@@ -13,12 +13,16 @@ use graphloom_core::{Batch, CacheKind, EmbeddingSpec, ItemKind, Job, Require, Re
 use graphloom_rules::batch as rules;
 
 use crate::error::Fault;
+use crate::memory::{NOTED_REVISIONS, SearchState};
 use crate::rows::{self, get};
-use crate::session::Session;
+use crate::session::{Arguments, Session};
 use crate::words;
 
 /// Commits whose tokens are kept, of each workspace. Far more than can happen while one commit is tried again.
 const KEPT_TOKENS: i64 = 10_000;
+
+/// Entries of one commit that are noted one by one.
+const MAX_NOTES: usize = 10_000;
 
 /// What changed that searches read, to be brought up to date at the end.
 #[derive(Default)]
@@ -41,6 +45,7 @@ struct State {
     calls: i64,
     cache_puts: i64,
     last_removal: u64,
+    search: SearchState,
 }
 
 /// Applies `batch` and returns the new revision. `token` identifies the batch over all tries to apply it: where a try
@@ -51,7 +56,7 @@ pub(crate) async fn apply(
     token: &mut Option<String>,
 ) -> Result<Revision, Fault> {
     let locked = "SELECT revision, graph_revision, embedding_model, embedding_dimensions, settings, calls, cache_puts, \
-        gen_random_uuid()::text, last_removal FROM workspaces WHERE id = $1 FOR UPDATE";
+        gen_random_uuid()::text, last_removal, search_revision, search_unnoted FROM workspaces WHERE id = $1 FOR UPDATE";
     let found = session.rows(locked, &[]).await?;
     let row = found.first().ok_or_else(|| {
         Fault::Refused(StoreError::Gone {
@@ -75,6 +80,7 @@ pub(crate) async fn apply(
         calls: get(row, 5)?,
         cache_puts: get(row, 6)?,
         last_removal: rows::number(row, 8)?,
+        search: SearchState { revision: get(row, 9)?, unnoted: get(row, 10)? },
     };
     for require in &batch.require {
         check_require(session, &state, require).await?;
@@ -111,6 +117,7 @@ pub(crate) async fn apply(
     words::update(session, ItemKind::Entity, &touched.entities).await?;
     words::update(session, ItemKind::Relation, &touched.relations).await?;
     words::update(session, ItemKind::Node, &touched.nodes).await?;
+    note_changes(session, batch, &touched, &mut state).await?;
     append_calls(session, batch, &mut state).await?;
     remember(session, batch, &mut state).await?;
     conversations::apply(session, batch, Revision(state.last_removal)).await?;
@@ -153,6 +160,43 @@ async fn check_require(session: &Session, state: &State, require: &Require) -> R
             rules::require_source(source, documents, &stored.iter().collect::<Vec<_>>())?;
         }
     }
+    Ok(())
+}
+
+/// Notes what changed that searches read, for processes that keep it in memory.
+async fn note_changes(
+    session: &Session,
+    batch: &Batch,
+    touched: &SearchChanges,
+    state: &mut State,
+) -> Result<(), Fault> {
+    let SearchChanges { chunks, entities, relations, nodes } = touched;
+    let by_kind = [
+        (ItemKind::Chunk, chunks),
+        (ItemKind::Entity, entities),
+        (ItemKind::Relation, relations),
+        (ItemKind::Node, nodes),
+    ];
+    let of_kind = |(kind, ids): (ItemKind, &BTreeSet<String>)| {
+        ids.iter().map(|id| (rows::kind_code(kind), id.clone())).collect::<Vec<_>>()
+    };
+    let mut noted: BTreeSet<(i16, String)> = by_kind.into_iter().flat_map(of_kind).collect();
+    let with_vectors = batch.put_vectors.iter().map(|row| &row.entry.item);
+    noted.extend(with_vectors.map(|item| (rows::kind_code(item.kind()), item.id().into_owned())));
+    if noted.is_empty() && !batch.replace_embedding {
+        return Ok(());
+    }
+    let revision = state.revision as i64;
+    state.search.revision = revision;
+    if batch.replace_embedding || noted.len() > MAX_NOTES {
+        state.search.unnoted = revision;
+        return Ok(());
+    }
+    let (kinds, ids): (Vec<i16>, Vec<String>) = noted.into_iter().unzip();
+    let sql = "WITH old AS (DELETE FROM search_changes WHERE workspace_id = $1 AND revision <= $3) \
+        INSERT INTO search_changes (workspace_id, revision, kind, id) \
+        SELECT $1, $2, * FROM unnest($4::int2[], $5::text[])";
+    session.run(sql, &[&revision, &(revision - NOTED_REVISIONS), &kinds, &ids]).await?;
     Ok(())
 }
 
@@ -219,7 +263,7 @@ async fn finish(
             graph_revision = CASE WHEN $3 THEN $2 ELSE graph_revision END, \
             links_revision = CASE WHEN $4 THEN $2 ELSE links_revision END, \
             embedding_model = $5, embedding_dimensions = $6, settings = $7, queue = coalesce($8, queue), \
-            calls = $9, cache_puts = $10, last_removal = $11 \
+            calls = $9, cache_puts = $10, last_removal = $11, search_revision = $12, search_unnoted = $13 \
         WHERE id = $1";
     let model = state.embedding.as_ref().map(|spec| spec.model.as_str());
     let dimensions = state.embedding.as_ref().map(|spec| spec.dimensions as i32);
@@ -228,8 +272,21 @@ async fn finish(
     let graph = batch.touches_graph();
     let links = graph || chunks_changed;
     let (calls, puts, removal) = (state.calls, state.cache_puts, state.last_removal as i64);
-    let arguments: &[&(dyn tokio_postgres::types::ToSql + Sync)] =
-        &[&revision, &graph, &links, &model, &dimensions, &settings, &queue, &calls, &puts, &removal];
+    let SearchState { revision: searched, unnoted } = state.search;
+    let arguments: &Arguments<'_> = &[
+        &revision,
+        &graph,
+        &links,
+        &model,
+        &dimensions,
+        &settings,
+        &queue,
+        &calls,
+        &puts,
+        &removal,
+        &searched,
+        &unnoted,
+    ];
     session.run(sql, arguments).await?;
     let put = "INSERT INTO commits VALUES ($1, $2::text::uuid, $3)";
     session.run(put, &[&token, &revision]).await?;

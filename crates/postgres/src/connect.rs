@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -66,6 +66,8 @@ pub(crate) struct Shared {
     silent: Mutex<BTreeSet<String>>,
     /// Milliseconds by which the database's clock is ahead of this host's.
     ahead_ms: AtomicI64,
+    /// Bytes that are reserved for what searches read, of all workspaces.
+    pub(crate) memory: Arc<AtomicUsize>,
 }
 
 impl Drop for Shared {
@@ -116,8 +118,9 @@ impl Database {
         let (readers, writers, turns) = (pool(MAX_READERS)?, pool(MAX_WRITERS)?, pool(MAX_TURNS)?);
         let summaries = pool(MAX_SUMMARIES)?;
         let (beats, silent, ahead_ms) = (pool(MAX_BEATS)?, Mutex::default(), AtomicI64::new(0));
-        let runtime = Some(runtime);
-        let shared = Shared { runtime, name, readers, writers, turns, summaries, beats, silent, ahead_ms };
+        let (runtime, memory) = (Some(runtime), Arc::default());
+        let shared =
+            Shared { runtime, name, readers, writers, turns, summaries, beats, silent, ahead_ms, memory };
         let database = Self { shared: Arc::new(shared) };
         let opened = Arc::clone(&database.shared);
         database.shared.wait("opening", async move {

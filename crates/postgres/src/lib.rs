@@ -13,6 +13,7 @@ mod connect;
 mod error;
 mod halfvec;
 mod links;
+mod memory;
 mod migrate;
 mod nearest_index;
 mod rows;
@@ -27,6 +28,7 @@ mod workers;
 mod workspaces;
 
 pub use connect::Database;
+pub use memory::SearchMemory;
 pub use nearest_index::INDEXED;
 pub use store::PostgresStore;
 pub use workspaces::PostgresWorkspaces;

@@ -9,7 +9,7 @@ use crate::error::Fault;
 use crate::rows;
 
 /// What makes each version from the one before, from version 1.
-const MIGRATIONS: [&str; 7] = [
+const MIGRATIONS: [&str; 8] = [
     include_str!("../migrations/0001_tables.sql"),
     include_str!("../migrations/0002_claims.sql"),
     include_str!("../migrations/0003_conversations.sql"),
@@ -17,10 +17,11 @@ const MIGRATIONS: [&str; 7] = [
     include_str!("../migrations/0005_postings.sql"),
     include_str!("../migrations/0006_originals.sql"),
     include_str!("../migrations/0007_budgets.sql"),
+    include_str!("../migrations/0008_search_changes.sql"),
 ];
 
 /// The tables that hold rows of workspaces.
-pub(crate) const TABLES: [&str; 30] = [
+pub(crate) const TABLES: [&str; 31] = [
     "budgets",
     "commits",
     "documents",
@@ -44,6 +45,7 @@ pub(crate) const TABLES: [&str; 30] = [
     "entries",
     "postings",
     "totals",
+    "search_changes",
     "calls",
     "cache",
     "layers",

@@ -9,8 +9,8 @@ use graphloom_core::{
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tokio_postgres::Row;
 use tokio_postgres::types::FromSql;
+use tokio_postgres::{Row, SimpleQueryRow};
 
 use crate::error::Fault;
 
@@ -22,6 +22,12 @@ pub(crate) fn get<'a, T: FromSql<'a>>(row: &'a Row, column: usize) -> Result<T, 
 /// A number that is never negative.
 pub(crate) fn number(row: &Row, column: usize) -> Result<u64, Fault> {
     Ok(get::<i64>(row, column)? as u64)
+}
+
+/// A number that is never negative, as text.
+pub(crate) fn number_of_text(row: &SimpleQueryRow, column: usize) -> Result<u64, Fault> {
+    let text = row.try_get(column)?.unwrap_or_default();
+    text.parse().map_err(|_| corrupt(format!("{text:?} is no number")))
 }
 
 /// A value as a body.

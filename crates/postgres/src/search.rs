@@ -25,8 +25,8 @@ const MAX_BREADTH: usize = 1000;
 /// Hits up to which an index is asked.
 const MAX_INDEXED_LIMIT: usize = MAX_BREADTH - MARGIN;
 /// BM25 [Robertson, Zaragoza 2009], as in the embedded store.
-const K1: f32 = 1.2;
-const B: f32 = 0.75;
+pub(crate) const K1: f32 = 1.2;
+pub(crate) const B: f32 = 0.75;
 
 /// What a search is restricted to, as conditions on rows `x` with an `id`, and the arguments that they name.
 #[derive(Default)]
@@ -199,9 +199,8 @@ pub(crate) async fn matching(session: &Session, query: &TextQuery) -> Result<Vec
     let (mut known, mut weights) = (Vec::new(), Vec::new());
     for row in session.rows(sql, &[&kind, &all]).await? {
         let holding: i64 = get(&row, 1)?;
-        let rarity = (1.0 + ((entries - holding) as f32 + 0.5) / (holding as f32 + 0.5)).ln();
         known.push(get::<String>(&row, 0)?);
-        weights.push(rarity * (1.0 + K1));
+        weights.push(rarity(entries, holding) * (1.0 + K1));
     }
     // The words of chunks are those of live ones already.
     let only = Conditions::of(query.kind, &query.only, 10);
@@ -216,6 +215,11 @@ pub(crate) async fn matching(session: &Session, query: &TextQuery) -> Result<Vec
     let limit = rows::limit(query.limit);
     let (k1, rest, b) = (K1, 1.0 - B, B);
     scored(session, &sql, &only.after(&[&kind, &known, &weights, &mean, &k1, &rest, &b, &limit])).await
+}
+
+/// The weight of a word that so many of all entries hold.
+pub(crate) fn rarity(entries: i64, holding: i64) -> f32 {
+    (1.0 + ((entries - holding) as f32 + 0.5) / (holding as f32 + 0.5)).ln()
 }
 
 async fn scored(session: &Session, sql: &str, arguments: &Arguments<'_>) -> Result<Vec<ScoredId>, Fault> {

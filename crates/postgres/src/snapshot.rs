@@ -18,6 +18,7 @@ use tokio_postgres::Row;
 use crate::connect::Shared;
 use crate::error::Fault;
 use crate::links::Links;
+use crate::memory::{Memory, SearchState};
 use crate::rows::{self, found, get, grouped};
 use crate::session::{Arguments, Session};
 
@@ -29,29 +30,40 @@ pub(crate) struct PostgresSnapshot {
     revision: u64,
     graph_revision: u64,
     links_revision: u64,
+    memory: Arc<Memory>,
+    search_state: SearchState,
     embedding: Option<EmbeddingSpec>,
     shared: Arc<Shared>,
 }
 
 impl PostgresSnapshot {
-    pub(crate) async fn begin(shared: &Arc<Shared>, links: Arc<Links>, row: i64) -> Result<Self, Fault> {
-        let session = Session::read(shared, row).await?;
-        let sql = "SELECT revision, graph_revision, links_revision, embedding_model, embedding_dimensions \
-            FROM workspaces WHERE id = $1";
-        let state = session.rows(sql, &[]).await?;
-        let Some(row) = state.first() else {
+    pub(crate) async fn begin(
+        shared: &Arc<Shared>,
+        links: Arc<Links>,
+        memory: Arc<Memory>,
+        workspace: i64,
+    ) -> Result<Self, Fault> {
+        let columns = "revision, graph_revision, links_revision, search_revision, search_unnoted, \
+            embedding_model, embedding_dimensions";
+        let (session, row) = Session::read_row(shared, workspace, columns).await?;
+        let Some(row) = row else {
             let path = "the workspace, which was deleted from the database,".to_owned();
             return Err(Fault::Refused(StoreError::Gone { path }));
         };
-        let model: Option<String> = get(row, 3)?;
-        let dimensions: Option<i32> = get(row, 4)?;
+        let number = |column| rows::number_of_text(&row, column);
+        let embedding = match row.try_get(5)? {
+            Some(model) => Some(EmbeddingSpec { model: model.to_owned(), dimensions: number(6)? as u32 }),
+            None => None,
+        };
         Ok(Self {
-            revision: rows::number(row, 0)?,
-            graph_revision: rows::number(row, 1)?,
-            links_revision: rows::number(row, 2)?,
-            embedding: model.zip(dimensions).map(|(model, n)| EmbeddingSpec { model, dimensions: n as u32 }),
+            revision: number(0)?,
+            graph_revision: number(1)?,
+            links_revision: number(2)?,
+            search_state: SearchState { revision: number(3)? as i64, unnoted: number(4)? as i64 },
+            embedding,
             session,
             links,
+            memory,
             shared: Arc::clone(shared),
         })
     }

@@ -17,6 +17,7 @@ use tokio_postgres::error::SqlState;
 use crate::connect::{PATIENCE, Shared};
 use crate::error::Fault;
 use crate::links::Links;
+use crate::memory::{Memory, SearchMemory};
 use crate::nearest_index;
 use crate::session::Session;
 use crate::snapshot::PostgresSnapshot;
@@ -44,6 +45,7 @@ pub struct PostgresStore {
     /// Those of this process that wait for the turn.
     turn: Arc<Mutex<()>>,
     links: Arc<Links>,
+    memory: Arc<Memory>,
 }
 
 struct CommitRequest {
@@ -60,7 +62,13 @@ impl PostgresStore {
                 let _ = reply.send(commit(&writing, row, &batch).await);
             }
         });
-        Self { shared, workspace, row, writer, turn: Arc::default(), links: Arc::default() }
+        let memory = Arc::new(Memory::new(Arc::clone(&shared), row));
+        Self { shared, workspace, row, writer, turn: Arc::default(), links: Arc::default(), memory }
+    }
+
+    /// Decides when what searches read comes into memory.
+    pub fn set_search_memory(&self, comes: SearchMemory) {
+        self.memory.set(comes);
     }
 
     /// Whether the workspace can be read and, for all that can be known without a commit, written. Tries once.
@@ -111,8 +119,9 @@ impl PostgresStore {
             .await
     }
 
-    /// Closes connections that are not in use.
+    /// Closes connections that are not in use, and lets go of what searches keep in memory.
     pub(crate) fn rest(&self) {
+        self.memory.forget();
         self.shared.close_idle();
     }
 
@@ -131,9 +140,12 @@ impl Store for PostgresStore {
     }
 
     async fn snapshot(&self) -> Result<Box<dyn Snapshot>, StoreError> {
-        let (shared, links, row) = (Arc::clone(&self.shared), Arc::clone(&self.links), self.row);
+        let (shared, row) = (Arc::clone(&self.shared), self.row);
+        let (links, memory) = (Arc::clone(&self.links), Arc::clone(&self.memory));
         let step = async move {
-            let begin = || async { PostgresSnapshot::begin(&shared, Arc::clone(&links), row).await };
+            let begin = || async {
+                PostgresSnapshot::begin(&shared, Arc::clone(&links), Arc::clone(&memory), row).await
+            };
             shared.patiently("taking a snapshot", PATIENCE, begin).await
         };
         Ok(Box::new(self.shared.run("taking a snapshot", step).await?))

@@ -1,7 +1,9 @@
 //! The stored form of a vector and the score of a pair; every store rounds and scores with these, so that all of
 //! them give the same hits.
 
+pub mod question;
 pub mod sparse;
+pub mod table;
 
 use std::borrow::Cow;
 use std::cmp::Ordering;

@@ -43,12 +43,20 @@ impl Search for PostgresSnapshot {
                 None => vec![Vec::new(); query.vectors.len()],
                 Some(space) => {
                     rules::check_query(space, &query.vectors)?;
-                    self.done(search::nearest(&self.session, query).await)?
+                    let kept = self.memory.nearest(&self.session, self.search_state, query).await;
+                    match self.done(kept)? {
+                        Some(hits) => hits,
+                        None => self.done(search::nearest(&self.session, query).await)?,
+                    }
                 }
             });
         }
         for (query, _) in &searches.by_words {
-            by_words.push(self.done(search::matching(&self.session, query).await)?);
+            let kept = self.memory.matching(&self.session, self.search_state, query).await;
+            by_words.push(match self.done(kept)? {
+                Some(hits) => hits,
+                None => self.done(search::matching(&self.session, query).await)?,
+            });
         }
         Ok(searches.hits(by_vector, by_words))
     }

@@ -2,7 +2,7 @@
 
 use graphloom_core::{Batch, ItemKind, Store, WorkspaceId, write_dump};
 use graphloom_postgres::testing::{Release, TestDatabase, new_workspace};
-use graphloom_postgres::{Database, PostgresStore};
+use graphloom_postgres::{Database, PostgresStore, SearchMemory};
 use graphloom_storage::conformance::{block_on, sample};
 use graphloom_storage::sqlite::SqliteStore;
 
@@ -37,6 +37,18 @@ mod on_the_oldest_release {
 
     fn open() -> (PostgresStore, Guard) {
         open_on(Release::Oldest)
+    }
+
+    graphloom_storage::conformance_tests!(open);
+}
+
+mod with_what_searches_read_in_memory {
+    use super::*;
+
+    fn open() -> (PostgresStore, Guard) {
+        let (store, guard) = super::open();
+        store.set_search_memory(SearchMemory::AtOnce);
+        (store, guard)
     }
 
     graphloom_storage::conformance_tests!(open);

@@ -1,6 +1,7 @@
 //! Many vectors are indexed, and what an index finds is scored as if there were none.
 
 use graphloom_core::{Batch, ItemKind, SearchRequest, Snapshot, Store, VectorRow};
+use graphloom_postgres::SearchMemory;
 use graphloom_postgres::testing::{TestDatabase, new_workspace};
 use graphloom_storage::conformance::{block_on, sample};
 
@@ -45,6 +46,7 @@ fn a_kind_that_has_become_large_is_indexed_and_the_nearest_are_still_found() {
     let (server, name) = (TestDatabase::shared(), new_workspace());
     let database = server.open();
     let store = block_on(database.open_or_create(name.clone())).expect("a store");
+    store.set_search_memory(SearchMemory::Never);
     block_on(store.commit(Batch { embedding: Some(sample::space(DIMENSIONS as u32)), ..Batch::default() }))
         .expect("committed");
     for from in (0..MANY).step_by(2000) {

@@ -3,5 +3,6 @@
 mod conformance;
 mod faults;
 mod indexes;
+mod memory;
 mod network;
 mod walls;

@@ -17,7 +17,6 @@ mod locks;
 mod log;
 mod originals;
 mod place;
-mod question;
 mod quotes;
 mod read;
 pub mod repair;

@@ -1,28 +1,24 @@
 //! The vector projection of kinds of few vectors: the coarse parts of the vectors in memory, scanned to find candidates that the stored
 //! vectors then rank exactly.
 //!
-//! It is built by the first search of a kind and follows the change log after that. Each row knows how far its
-//! coarse parts are from the stored vector, so a scan gives bounds, not estimates: a row is left out only when it
-//! cannot be among the best. Hits are those of the snapshot, also when the projection is ahead of it.
+//! It is built by the first search of a kind and follows the change log after that. Hits are those of the snapshot, also when the
+//! projection is ahead of it.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use graphloom_core::ItemKind;
-use graphloom_rules::search::{Only, ScoredId, VectorQuery};
+use graphloom_rules::search::{ScoredId, VectorQuery};
+use graphloom_rules::vector::table::{Candidate, VectorTable, add_near};
 use rusqlite::{Connection, OptionalExtension, Result, Row, params};
 
 use super::changes::{self, Mark};
-use super::question::{self, Products, Question};
 use super::vector_tree::{self, NodeCache, TreeLimits, TreeSearch};
 use super::{rows, sums};
-use crate::vector::{self, Coarse, ZERO};
+use crate::vector;
 
 /// Changes remembered for snapshots older than the projection; an older one yet is searched without it.
 const MAX_REMEMBERED_CHANGES: usize = 16 << 10;
-
-/// Rows that are scored for one question after another before the next ones are read.
-const ROWS_AT_HAND: usize = 32;
 
 /// The number of the chunk with this key, if it is of a live document.
 pub(super) const LIVE_CHUNK: &str =
@@ -89,15 +85,9 @@ impl Vectors {
         }
         match index.changed_since(now) {
             Some(changed) => {
-                let chosen = index.rows_of(&query.only, query.kind);
-                let questions: Vec<Question> = units.iter().map(|unit| Question::new(unit)).collect();
-                let dots = index.dots(&questions, chosen.as_deref());
-                (units.iter().zip(&questions).zip(dots))
-                    .map(|((unit, question), dots)| {
-                        let candidates =
-                            index.candidates(query, question, &dots, &changed, chosen.as_deref());
-                        index.search(conn, query, unit, &changed, candidates)
-                    })
+                let candidates = index.table.candidates(query, &units, &changed);
+                let each = units.iter().zip(candidates);
+                each.map(|(unit, candidates)| index.search(conn, query, unit, &changed, &candidates))
                     .collect()
             }
             None => search_stored(conn, query, &units),
@@ -110,17 +100,8 @@ impl Vectors {
 struct Index {
     /// Where in the change log it stands; `None` before it is built.
     mark: Option<Mark>,
-    /// Codes a row, padding included.
-    stride: usize,
-    /// Row by key.
-    places: HashMap<Arc<str>, usize>,
-    keys: Vec<Arc<str>>,
-    slots: Vec<i64>,
-    /// `stride` codes a row: the coarse parts of the stored vector.
-    codes: Vec<u8>,
-    scales: Vec<f32>,
-    /// Length of the difference between the stored vector and its coarse parts.
-    residuals: Vec<f32>,
+    /// With the slot of each vector.
+    table: VectorTable<i64>,
     /// The newest changes, oldest first, and the place in the log after which it holds all of them.
     remembered: VecDeque<(i64, Arc<str>)>,
     remembers_after: i64,
@@ -153,9 +134,9 @@ impl Index {
             }
             match find(conn, kind, &key)? {
                 // The vectors are of another embedder now.
-                Some((_, data)) if !self.fits(&data) => return self.rebuild(conn, kind, now),
-                Some((slot, data)) => self.put(&key, slot, &data),
-                None => self.remove(&key),
+                Some((_, data)) if !self.table.fits(&data) => return self.rebuild(conn, kind, now),
+                Some((slot, data)) => self.table.put(&key, slot, &data),
+                None => self.table.remove(&key),
             }
             self.remembered.push_back((id, Arc::from(key)));
             if self.remembered.len() > MAX_REMEMBERED_CHANGES
@@ -170,195 +151,42 @@ impl Index {
     fn rebuild(&mut self, conn: &Connection, kind: ItemKind, now: Mark) -> Result<()> {
         *self = Self { remembers_after: now.id, ..Self::default() };
         for_each_stored(conn, kind, |key, slot, data| {
-            self.put(key, slot, data);
+            self.table.put(key, slot, data);
             Ok(())
         })?;
-        self.codes.shrink_to_fit();
+        self.table.shrink_to_fit();
         Ok(())
     }
 
-    /// Whether a vector has as many codes as the others.
-    fn fits(&self, data: &[u8]) -> bool {
-        self.keys.is_empty() || stride(&vector::read_coarse(data)) == self.stride
-    }
-
-    fn put(&mut self, key: &str, slot: i64, data: &[u8]) {
-        let coarse = vector::read_coarse(data);
-        self.stride = stride(&coarse);
-        let Coarse { codes, scale, residual } = coarse;
-        let codes = codes.iter().copied().chain(std::iter::repeat(ZERO)).take(self.stride);
-        match self.places.get(key) {
-            Some(&row) => {
-                let start = row * self.stride;
-                self.codes[start..start + self.stride]
-                    .iter_mut()
-                    .zip(codes)
-                    .for_each(|(old, new)| *old = new);
-                (self.slots[row], self.scales[row], self.residuals[row]) = (slot, scale, residual);
-            }
-            None => {
-                let key: Arc<str> = Arc::from(key);
-                self.places.insert(Arc::clone(&key), self.keys.len());
-                self.keys.push(key);
-                self.slots.push(slot);
-                self.codes.extend(codes);
-                self.scales.push(scale);
-                self.residuals.push(residual);
-            }
-        }
-    }
-
-    /// Removes a row; the last one takes its place.
-    fn remove(&mut self, key: &str) {
-        let Some(row) = self.places.remove(key) else { return };
-        let last = self.keys.len() - 1;
-        self.keys.swap_remove(row);
-        self.slots.swap_remove(row);
-        self.scales.swap_remove(row);
-        self.residuals.swap_remove(row);
-        self.codes.copy_within(last * self.stride.., row * self.stride);
-        self.codes.truncate(last * self.stride);
-        if let Some(moved) = self.keys.get(row) {
-            self.places.insert(Arc::clone(moved), row);
-        }
-    }
-
-    /// The nearest entries: bounds from the coarse parts, then exact scores from the best bound down, until no bound
-    /// reaches the worst score that still counts.
+    /// The nearest entries of the snapshot.
     fn search(
         &self,
         conn: &Connection,
         query: &VectorQuery,
         unit: &[f32],
         changed: &BTreeSet<&str>,
-        candidates: Vec<(f32, u32)>,
+        candidates: &[Candidate],
     ) -> Result<Vec<ScoredId>> {
         let (mut hits, mut values) = (Vec::new(), Vec::new());
-        let mut score = |key: &str, data: &[u8], hits: &mut Vec<ScoredId>| {
-            vector::decode_into(data, &mut values);
-            compare(query, unit, key, &values, hits);
-        };
         // What changed after the snapshot: the projection is wrong about it, the snapshot is not.
         for key in changed.iter().filter(|key| admits(query, key)) {
             if let Some((_, data)) = find(conn, query.kind, key)? {
-                score(key, &data, &mut hits);
+                vector::decode_into(&data, &mut values);
+                add_near(query, unit, key, &values, &mut hits);
             }
         }
         let mut stored = conn.prepare_cached(STORED)?;
-        let mut worst = f32::NEG_INFINITY;
-        for (checked, &(upper, row)) in candidates.iter().enumerate() {
-            if upper < worst {
-                break;
-            }
-            let mut found = stored.query([self.slots[row as usize]])?;
-            if let Some(found) = found.next()? {
-                score(&self.keys[row as usize], stored_of(found)?, &mut hits);
-            }
-            // Ranking costs more than a few spare scores.
-            if checked % query.limit.clamp(8, 64) == 0 && hits.len() > query.limit {
-                vector::rank(&mut hits, query.limit);
-                worst = hits.last().map_or(worst, |hit| hit.score);
-            }
-        }
-        vector::rank(&mut hits, query.limit);
-        Ok(hits)
+        self.table.best(query, unit, candidates, hits, |slot, values| {
+            let mut found = stored.query([slot])?;
+            let Some(found) = found.next()? else { return Ok(false) };
+            vector::decode_into(stored_of(found)?, values);
+            Ok(true)
+        })
     }
-
-    /// The rows of what may be found, ascending; `None` for all.
-    fn rows_of(&self, only: &Only, kind: ItemKind) -> Option<Vec<usize>> {
-        if let Some(filtered) = &only.filtered {
-            let ids = filtered.ids(kind).filter(|id| only.admits(kind, id));
-            let mut rows: Vec<usize> = ids.filter_map(|id| self.places.get(id).copied()).collect();
-            rows.sort_unstable();
-            return Some(rows);
-        }
-        only.layer.as_ref()?;
-        let rows = self.keys.iter().enumerate().filter(|(_, key)| only.admits(kind, key));
-        Some(rows.map(|(row, _)| row).collect())
-    }
-
-    /// For each question its product with every row, or with the `chosen` ones. The rows are gone through once for all
-    /// questions, a few at a time that stay near at hand.
-    fn dots(&self, questions: &[Question], chosen: Option<&[usize]>) -> Vec<Vec<f32>> {
-        let rows = chosen.map_or(self.keys.len(), <[usize]>::len);
-        let mut dots = vec![Vec::with_capacity(rows); questions.len()];
-        let mut each = |from: usize, to: usize| {
-            let codes = |row: usize| &self.codes[row * self.stride..][..self.stride];
-            for (question, dots) in questions.iter().zip(&mut dots) {
-                match chosen {
-                    None => question.dots((from..to).map(codes), dots),
-                    Some(chosen) => question.dots(chosen[from..to].iter().map(|&row| codes(row)), dots),
-                }
-            }
-        };
-        (0..rows).step_by(ROWS_AT_HAND).for_each(|from| each(from, rows.min(from + ROWS_AT_HAND)));
-        dots
-    }
-
-    /// The rows that may be among the best, with their upper bounds, best first. Only `chosen` rows count where there is a
-    /// filter.
-    ///
-    /// - `dots`: the question's product with each of these rows.
-    fn candidates(
-        &self,
-        query: &VectorQuery,
-        question: &Question,
-        dots: &[f32],
-        changed: &BTreeSet<&str>,
-        chosen: Option<&[usize]>,
-    ) -> Vec<(f32, u32)> {
-        let (mut uppers, mut lowers) = (vec![0.0; dots.len()], vec![0.0; dots.len()]);
-        let mut bounds = |scales: &[f32], residuals: &[f32]| {
-            question.bounds(Products { dots, scales, residuals }, &mut uppers, &mut lowers);
-        };
-        match chosen {
-            None => bounds(&self.scales, &self.residuals),
-            Some(chosen) => {
-                let of_chosen = |all: &[f32]| chosen.iter().map(|&row| all[row]).collect::<Vec<f32>>();
-                bounds(&of_chosen(&self.scales), &of_chosen(&self.residuals));
-            }
-        }
-        for &key in changed {
-            let row = self.places.get(key).copied();
-            let place = row.and_then(|row| match chosen {
-                None => Some(row),
-                Some(chosen) => chosen.binary_search(&row).ok(),
-            });
-            if let Some(place) = place {
-                (uppers[place], lowers[place]) = (f32::NEG_INFINITY, f32::NEG_INFINITY);
-            }
-        }
-        let mut threshold = query.min_score;
-        if lowers.len() > query.limit {
-            let (_, kth, _) = lowers.select_nth_unstable_by(query.limit - 1, |x, y| y.total_cmp(x));
-            threshold = threshold.max(*kth);
-        }
-        let mut candidates: Vec<(f32, u32)> = uppers
-            .iter()
-            .enumerate()
-            .filter(|&(_, upper)| *upper >= threshold && *upper > f32::NEG_INFINITY)
-            .map(|(place, upper)| (*upper, chosen.map_or(place, |chosen| chosen[place]) as u32))
-            .collect();
-        candidates.sort_unstable_by(|x, y| y.0.total_cmp(&x.0));
-        candidates
-    }
-}
-
-/// Codes of a row, padding included.
-fn stride(coarse: &Coarse) -> usize {
-    coarse.codes.len().next_multiple_of(question::LANES)
 }
 
 pub(super) fn admits(query: &VectorQuery, key: &str) -> bool {
     query.only.admits(query.kind, key)
-}
-
-/// Adds an entry to the hits where its vector is near enough.
-fn compare(query: &VectorQuery, unit: &[f32], key: &str, values: &[f32], hits: &mut Vec<ScoredId>) {
-    let score = vector::cosine(unit, values);
-    if score >= query.min_score {
-        hits.push(ScoredId { id: key.to_owned(), score });
-    }
 }
 
 /// Ranks every stored vector of the snapshot, without the projection; each is read once for all query vectors.
@@ -368,7 +196,7 @@ fn search_stored(conn: &Connection, query: &VectorQuery, units: &[Vec<f32>]) -> 
     for_each_stored(conn, query.kind, |key, _, data| {
         if admits(query, key) {
             vector::decode_into(data, &mut values);
-            units.iter().zip(&mut hits).for_each(|(unit, hits)| compare(query, unit, key, &values, hits));
+            units.iter().zip(&mut hits).for_each(|(unit, hits)| add_near(query, unit, key, &values, hits));
         }
         Ok(())
     })?;
@@ -387,7 +215,7 @@ pub(super) fn search_ids(
     let mut values = Vec::new();
     for_each_of_ids(conn, query.kind, ids, |place, data| {
         vector::decode_into(data, &mut values);
-        units.iter().zip(&mut hits).for_each(|(unit, hits)| compare(query, unit, ids[place], &values, hits));
+        units.iter().zip(&mut hits).for_each(|(unit, hits)| add_near(query, unit, ids[place], &values, hits));
     })?;
     hits.iter_mut().try_for_each(|hits| rank_live(conn, query, hits))?;
     Ok(hits)

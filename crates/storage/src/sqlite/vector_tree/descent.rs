@@ -5,8 +5,8 @@ use std::collections::hash_map::Entry;
 
 use rusqlite::{Connection, Result};
 
-use super::super::question::Question;
 use super::node::{Node, Nodes};
+use crate::vector::question::Question;
 
 /// Memory for inner nodes; three hundred of 384 dimensions.
 const KEPT_BYTES: usize = 16 << 20;

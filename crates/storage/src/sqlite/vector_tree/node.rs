@@ -15,7 +15,7 @@ use rusqlite::{Connection, Error, MAIN_DB, Result, params};
 
 use packed::AppendOutcome;
 
-use super::super::question::{LANES, Question};
+use crate::vector::question::{LANES, Question};
 use crate::vector::{self, Coarse, ZERO};
 
 const HEADER: usize = 12;

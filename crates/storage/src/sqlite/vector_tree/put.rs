@@ -2,10 +2,10 @@
 
 use rusqlite::{Connection, Result, params};
 
-use super::super::question::Question;
 use super::descent::{Descent, NodeReads};
 use super::node::{self, Form, Node, Nodes};
 use super::{TreeLimits, settle, split};
+use crate::vector::question::Question;
 
 /// A node's direction is computed again for every so many rows that it gains: it may have gained another subject.
 const ROWS_A_DIRECTION: usize = 8;

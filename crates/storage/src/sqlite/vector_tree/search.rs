@@ -8,12 +8,12 @@ use graphloom_rules::search::{ScoredId, VectorQuery};
 use rusqlite::{Connection, OptionalExtension, Result, params};
 
 use super::super::changes::Mark;
-use super::super::question::Question;
 use super::super::{rows, vectors};
 use super::TreeLimits;
 use super::cache::NodeCache;
 use super::node::{Node, Nodes, Row};
 use crate::vector;
+use crate::vector::question::Question;
 
 /// Between two looks at the worst hit so far: ranking costs more than a few spare scores.
 const SCORES_A_LOOK: usize = 16;

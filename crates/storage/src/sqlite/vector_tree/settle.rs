@@ -12,10 +12,10 @@ use std::collections::BTreeMap;
 
 use rusqlite::{Connection, Result};
 
-use super::super::question::Question;
 use super::descent::{Descent, NodeReads};
 use super::node::{self, Node, Nodes};
 use super::put::Builder;
+use crate::vector::question::Question;
 
 /// Inner nodes of a level through which a row is looked for again.
 const LOOK_WIDTH: usize = 4;

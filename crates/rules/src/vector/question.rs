@@ -2,16 +2,16 @@
 
 use pulp::{Simd, WithSimd};
 
-use crate::vector::ZERO;
+use super::ZERO;
 
 /// Rows are padded to a multiple of this, so that vector code leaves no rest.
-pub(super) const LANES: usize = 32;
+pub const LANES: usize = 32;
 /// Added to every bound for the rounding of the arithmetic itself.
 const SLACK: f32 = 1e-5;
 
 /// A query in numbers of up to 16 bits: much finer than the rows at the same cost, so that its own rounding hardly
 /// matters.
-pub(super) struct Question {
+pub struct Question {
     codes: Vec<i16>,
     /// What the rows' offset adds to every product sum.
     offset: i64,
@@ -21,7 +21,8 @@ pub(super) struct Question {
 }
 
 impl Question {
-    pub(super) fn new(unit: &[f32]) -> Self {
+    /// The question of a vector of unit length.
+    pub fn new(unit: &[f32]) -> Self {
         // The largest code whose products with any row add up inside 32 bits.
         let most = (i32::MAX / (i32::from(u8::MAX) * unit.len().max(1) as i32)).clamp(1, i32::from(i16::MAX));
         let largest = unit.iter().fold(0.0f32, |largest, x| largest.max(x.abs()));
@@ -42,29 +43,32 @@ impl Question {
     }
 
     /// The upper bound of a row's score, from its estimate.
-    pub(super) fn upper(&self, estimate: f32, residual: f32) -> f32 {
+    pub fn upper(&self, estimate: f32, residual: f32) -> f32 {
         // Scores are cut to this range, so bounds are too: else ties at its ends would be lost.
         (estimate + self.error(residual)).clamp(-1.0, 1.0)
     }
 
     /// Bounds of each row's score, from its product.
-    pub(super) fn bounds(&self, rows: Products<'_>, uppers: &mut [f32], lowers: &mut [f32]) {
+    pub fn bounds(&self, rows: Products<'_>, uppers: &mut [f32], lowers: &mut [f32]) {
         let bounds = Bounds { question: self, rows, uppers, lowers };
         pulp::Arch::new().dispatch(bounds);
     }
 
     /// Adds to `out` the product with each row of codes, before the row's scale.
-    pub(super) fn dots<'a>(&self, rows: impl Iterator<Item = &'a [u8]>, out: &mut Vec<f32>) {
+    pub fn dots<'a>(&self, rows: impl Iterator<Item = &'a [u8]>, out: &mut Vec<f32>) {
         pulp::Arch::new().dispatch(Dots { question: self, rows, out });
     }
 }
 
 /// Rows that were multiplied with a question: by place, the product, the row's scale and its residual.
 #[derive(Clone, Copy)]
-pub(super) struct Products<'a> {
-    pub(super) dots: &'a [f32],
-    pub(super) scales: &'a [f32],
-    pub(super) residuals: &'a [f32],
+pub struct Products<'a> {
+    /// The product.
+    pub dots: &'a [f32],
+    /// What a coarse part of 1 stands for.
+    pub scales: &'a [f32],
+    /// Length of the difference between the vector and its coarse parts.
+    pub residuals: &'a [f32],
 }
 
 // What follows is compiled once for each set of instructions, and the widest that this machine has is taken; all of them

@@ -1,0 +1,63 @@
+//! What searches read is kept in memory, and follows what other processes commit.
+
+use graphloom_core::{Batch, ItemKind, SearchRequest, Store};
+use graphloom_postgres::testing::{TestDatabase, new_workspace};
+use graphloom_postgres::{PostgresStore, SearchMemory};
+use graphloom_storage::conformance::{block_on, sample};
+
+/// What vectors and words find, with their scores to the last bit.
+fn found(store: &PostgresStore) -> Vec<Vec<(String, u32)>> {
+    let by_words = |text| SearchRequest::by_words(ItemKind::Chunk, text, 50);
+    let by_vector = |kind| SearchRequest::by_vector(kind, vec![0.5, -0.2, 0.1], 50, -1.0);
+    let requests = [
+        by_vector(ItemKind::Entity),
+        by_vector(ItemKind::Relation),
+        by_vector(ItemKind::Chunk),
+        by_words("Ada met everyone at 1"),
+        by_words("0"),
+    ];
+    let hits = block_on(async { store.snapshot().await?.search(&requests).await }).expect("hits");
+    let told = |hits: Vec<graphloom_core::Hit>| {
+        hits.into_iter().map(|hit| (hit.item.id().into_owned(), hit.score.to_bits())).collect()
+    };
+    hits.into_iter().map(told).collect()
+}
+
+#[test]
+fn memory_follows_what_another_process_commits_and_gives_what_the_database_gives() {
+    let (server, name) = (TestDatabase::shared(), new_workspace());
+    let (database, other) = (server.open(), server.open());
+    let writing = block_on(database.open_or_create(name.clone())).expect("a store");
+    let [asked, asking] =
+        [&other, &database].map(|database| block_on(database.open_or_create(name.clone())).expect("a store"));
+    asked.set_search_memory(SearchMemory::Never);
+    asking.set_search_memory(SearchMemory::AtOnce);
+    let space = Batch { embedding: Some(sample::space(3)), ..Batch::default() };
+    block_on(writing.commit(space)).expect("committed");
+    for number in 0..30u8 {
+        let (one, two) = (format!("E{}", number % 7), format!("E{}", number % 5 + 7));
+        let text = format!("{one} and Ada met {two} at {}", number % 3);
+        let batch = match number {
+            10 => {
+                let whole = sample::indexed("d3", "E3 and Ada met E10 at 0", "E3", "E10");
+                Batch {
+                    remove_documents: vec![whole.put_documents[0].document.id.clone()],
+                    remove_entities: vec![whole.put_entities[0].key.clone()],
+                    remove_relations: vec![whole.put_relations[0].key.clone()],
+                    ..Batch::default()
+                }
+            }
+            20 => Batch {
+                put_vectors: vec![sample::vector(ItemKind::Entity, "E1", &[0.1, 0.9, -0.3])],
+                ..Batch::default()
+            },
+            25 => Batch { replace_embedding: true, embedding: Some(sample::space(3)), ..Batch::default() },
+            _ => sample::indexed(&format!("d{number}"), &text, &one, &two),
+        };
+        block_on(writing.commit(batch)).unwrap_or_else(|error| panic!("batch {number}: {error}"));
+        let (expected, hits) = (found(&asked), found(&asking));
+        assert_eq!(hits, expected, "after batch {number}");
+        assert!(number == 25 || hits.iter().all(|hits| !hits.is_empty()), "after batch {number}: {hits:?}");
+    }
+    block_on(database.delete(&name)).expect("deleted");
+}

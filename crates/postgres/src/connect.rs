@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use deadpool_postgres::{
-    Hook, HookError, Manager, ManagerConfig, Pool, RecyclingMethod, Runtime as PoolRuntime, Timeouts,
+    Hook, HookError, Manager, ManagerConfig, Pool, PoolError, RecyclingMethod, Runtime as PoolRuntime,
+    TimeoutType, Timeouts,
 };
 use graphloom_core::{StoreError, WorkspaceId};
 use rustls::pki_types::CertificateDer;
@@ -17,6 +18,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio_postgres::config::{Host, SslMode};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
+use crate::client::Client;
 use crate::error::Fault;
 use crate::session::Session;
 use crate::store::PostgresStore;
@@ -39,10 +41,23 @@ const OPENING_PATIENCE: Duration = Duration::from_secs(3);
 const PAUSES: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(1));
 /// Idle time after which a connection may be closed.
 const MAX_IDLE: Duration = Duration::from_secs(60);
+/// How long a statement may take before the server cancels it, unless the address says otherwise, and the most that it can say.
+const STATEMENT_SECONDS: u64 = 300;
+const MAX_STATEMENT_SECONDS: u64 = 86_400;
+
 /// Settings of every connection. A statement that takes longer is cancelled; a snapshot that nothing reads from for so long
 /// is ended, since it keeps the database from reusing space.
-pub(crate) const SESSION: &str = "SET statement_timeout = '300s'; SET lock_timeout = '300s'; \
-    SET idle_in_transaction_session_timeout = '600s'; SET client_min_messages = 'warning'; SET jit = off";
+fn settings(statement_seconds: u64) -> String {
+    format!(
+        "SET statement_timeout = '{statement_seconds}s'; SET lock_timeout = '{statement_seconds}s'; \
+         SET idle_in_transaction_session_timeout = '600s'; SET client_min_messages = 'warning'; SET jit = off"
+    )
+}
+
+/// How long an answer is waited for: a little longer than the server may take.
+fn patience(statement_seconds: u64) -> Duration {
+    Duration::from_secs(statement_seconds + (statement_seconds / 10).max(1))
+}
 
 /// A database with workspaces. Clones share connections, which end with the last clone, store and snapshot.
 #[derive(Clone)]
@@ -55,13 +70,17 @@ pub(crate) struct Shared {
     runtime: Option<Runtime>,
     /// Without user and password.
     pub(crate) name: String,
-    pub(crate) readers: Pool,
+    readers: Pool,
     pub(crate) writers: Pool,
-    pub(crate) turns: Pool,
+    turns: Pool,
     /// Each holds the turn to write the summaries of a workspace, while models are called.
-    pub(crate) summaries: Pool,
+    summaries: Pool,
     /// Of workers that say that they live, whatever else is under way.
-    pub(crate) beats: Pool,
+    beats: Pool,
+    /// How long an answer is waited for.
+    patience: Duration,
+    /// What each connection begins with.
+    pub(crate) settings: String,
     /// Workers that have ended or are silent, as of the latest beat.
     silent: Mutex<BTreeSet<String>>,
     /// Milliseconds by which the database's clock is ahead of this host's.
@@ -85,7 +104,8 @@ impl Database {
     ///
     /// Encryption is chosen by `sslmode`: `disable`, `prefer` (default), `require`, `verify-ca` or `verify-full`. Wherever
     /// it is used, the server's certificate and name are verified against the system's authorities, or those in the file
-    /// that `sslrootcert` names.
+    /// that `sslrootcert` names. `statement_timeout` is how long a statement may take, in whole seconds (default 300). A server that
+    /// answers nothing for a tenth longer is given up, and the error says so.
     pub fn open(url: &str) -> Result<Self, StoreError> {
         let address = Address::parse(url)?;
         let name = address.name();
@@ -100,16 +120,20 @@ impl Database {
             .build()
             .map_err(|e| failed("starting the threads", Box::new(e)))?;
         let tls = address.tls().map_err(|e| failed("reading certificates", e))?;
+        let settings = settings(address.statement_seconds);
         let pool = |size| {
             let config = ManagerConfig { recycling_method: RecyclingMethod::Fast };
-            let setup = Hook::async_fn(|client, _| {
-                Box::pin(async move { client.batch_execute(SESSION).await.map_err(HookError::Backend) })
+            let settings = settings.clone();
+            let setup = Hook::async_fn(move |client, _| {
+                let settings = settings.clone();
+                Box::pin(async move { client.batch_execute(&settings).await.map_err(HookError::Backend) })
             });
             let manager = Manager::from_config(address.config.clone(), tls.clone(), config);
             Pool::builder(manager)
                 .max_size(size)
                 .wait_timeout(Some(MAX_WAIT))
                 .create_timeout(Some(MAX_CONNECT))
+                .recycle_timeout(Some(MAX_CONNECT))
                 .post_create(setup)
                 .runtime(PoolRuntime::Tokio1)
                 .build()
@@ -119,8 +143,21 @@ impl Database {
         let summaries = pool(MAX_SUMMARIES)?;
         let (beats, silent, ahead_ms) = (pool(MAX_BEATS)?, Mutex::default(), AtomicI64::new(0));
         let (runtime, memory) = (Some(runtime), Arc::default());
-        let shared =
-            Shared { runtime, name, readers, writers, turns, summaries, beats, silent, ahead_ms, memory };
+        let patience = patience(address.statement_seconds);
+        let shared = Shared {
+            runtime,
+            name,
+            readers,
+            writers,
+            turns,
+            summaries,
+            beats,
+            patience,
+            settings,
+            silent,
+            ahead_ms,
+            memory,
+        };
         let database = Self { shared: Arc::new(shared) };
         let opened = Arc::clone(&database.shared);
         database.shared.wait("opening", async move {
@@ -138,7 +175,7 @@ impl Database {
     /// The workspaces, by name.
     pub async fn list(&self) -> Result<Vec<WorkspaceId>, StoreError> {
         self.run("listing workspaces", |shared| async move {
-            let client = shared.readers.get().await?;
+            let client = shared.reader().await?;
             let found = client.query("SELECT name FROM workspaces ORDER BY name", &[]).await?;
             found
                 .iter()
@@ -159,7 +196,7 @@ impl Database {
         self.run("reading settings", move |shared| {
             let name = name.clone();
             async move {
-                let client = shared.readers.get().await?;
+                let client = shared.reader().await?;
                 let row =
                     client.query_opt("SELECT settings FROM workspaces WHERE name = $1", &[&name]).await?;
                 row.map_or_else(|| Ok(BTreeMap::new()), |row| rows::parse(rows::get(&row, 0)?))
@@ -187,7 +224,7 @@ impl Database {
         self.run("reading a shared text", move |shared| {
             let name = name.clone();
             async move {
-                let client = shared.readers.get().await?;
+                let client = shared.reader().await?;
                 let row = client
                     .query_opt("SELECT version, body FROM shared_texts WHERE name = $1", &[&name])
                     .await?;
@@ -209,7 +246,7 @@ impl Database {
         self.run("changing a shared text", move |shared| {
             let (name, text) = (name.clone(), text.clone());
             async move {
-                let client = shared.writers.get().await?;
+                let client = shared.writer().await?;
                 let sql = match version {
                     0 => {
                         "INSERT INTO shared_texts (name, version, body) VALUES ($1, $2::int8 + 1, $3) ON CONFLICT DO NOTHING"
@@ -255,7 +292,7 @@ impl Database {
         self.run("opening a workspace", move |shared| {
             let name = name.clone();
             async move {
-                let client = shared.writers.get().await?;
+                let client = shared.writer().await?;
                 let find = "SELECT id FROM workspaces WHERE name = $1";
                 let mut row = client.query_opt(find, &[&name]).await?;
                 if row.is_none() && create {
@@ -294,6 +331,26 @@ impl Shared {
         }
     }
 
+    /// A connection for reads.
+    pub(crate) async fn reader(&self) -> Result<Client, Fault> {
+        Client::of(&self.readers, self.patience, self.handle()).await
+    }
+
+    /// A connection for commits.
+    pub(crate) async fn writer(&self) -> Result<Client, Fault> {
+        Client::of(&self.writers, self.patience, self.handle()).await
+    }
+
+    /// A connection that holds a turn.
+    pub(crate) async fn turn(&self) -> Result<Client, Fault> {
+        Client::of(&self.turns, self.patience, self.handle()).await
+    }
+
+    /// The connection for beats.
+    pub(crate) async fn beat(&self) -> Result<Client, Fault> {
+        Client::of(&self.beats, self.patience, self.handle()).await
+    }
+
     /// Workers that have ended or are silent, as of the latest beat.
     pub(crate) fn silent(&self) -> MutexGuard<'_, BTreeSet<String>> {
         self.silent.lock().unwrap_or_else(PoisonError::into_inner)
@@ -305,16 +362,17 @@ impl Shared {
     }
 
     async fn read_clock(&self) -> Result<(), Fault> {
-        self.set_clock(&*self.writers.get().await?).await
+        self.set_clock(&self.writer().await?).await
     }
 
     /// Compares the clocks of the database and of this host.
-    pub(crate) async fn set_clock(&self, client: &tokio_postgres::Client) -> Result<(), Fault> {
+    pub(crate) async fn set_clock(&self, client: &Client) -> Result<(), Fault> {
         let before = workers::local_ms();
         let sql = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::int8";
-        let there: i64 = rows::get(&client.query_one(sql, &[]).await?, 0)?;
-        let here = before.midpoint(workers::local_ms());
-        self.ahead_ms.store(there.saturating_sub(here), Ordering::Relaxed);
+        if let Some(row) = client.query_opt(sql, &[]).await? {
+            let here = before.midpoint(workers::local_ms());
+            self.ahead_ms.store(rows::get::<i64>(&row, 0)?.saturating_sub(here), Ordering::Relaxed);
+        }
         Ok(())
     }
 
@@ -331,9 +389,13 @@ impl Shared {
         answer.recv().unwrap_or_else(|_| Err(self.stopped(operation)))
     }
 
-    /// Limits for taking a connection only if one is free.
-    pub(crate) fn at_once(&self) -> Timeouts {
-        Timeouts { wait: Some(Duration::ZERO), ..self.summaries.timeouts() }
+    /// A connection that holds a turn to write summaries; `None` where all are in use.
+    pub(crate) async fn summaries_turn(&self) -> Result<Option<Client>, Fault> {
+        let at_once = Timeouts { wait: Some(Duration::ZERO), ..self.summaries.timeouts() };
+        match self.summaries.timeout_get(&at_once).await {
+            Err(PoolError::Timeout(TimeoutType::Wait)) => Ok(None),
+            connection => Ok(Some(Client::new(connection?, self.patience, self.handle()))),
+        }
     }
 
     /// Closes connections that nothing used for a minute.
@@ -364,8 +426,18 @@ impl Shared {
     {
         let until = Instant::now() + patience;
         let (mut pause, longest) = PAUSES;
+        let mut silences = 0;
         loop {
             match step().await {
+                // A silent connection takes all the time there is, and the next one may answer.
+                Err(Fault::Silent(waited)) if silences == 0 => {
+                    silences += 1;
+                    tracing::warn!(
+                        operation,
+                        ?waited,
+                        "the database answered nothing; trying another connection"
+                    );
+                }
                 Err(fault) if fault.is_passing() && Instant::now() < until => {
                     tracing::debug!(operation, ?fault, "the database is not ready");
                     tokio::time::sleep(pause).await;
@@ -419,15 +491,28 @@ struct Address {
     config: tokio_postgres::Config,
     /// File of the certificate authorities; the system's where absent.
     authorities: Option<String>,
+    /// How long a statement may take.
+    statement_seconds: u64,
 }
 
 impl Address {
     fn parse(url: &str) -> Result<Self, StoreError> {
         let (base, options) = url.split_once('?').unwrap_or((url, ""));
-        let (mut authorities, mut kept) = (None, Vec::new());
+        let (mut authorities, mut kept, mut statement_seconds) = (None, Vec::new(), STATEMENT_SECONDS);
         for option in options.split('&').filter(|option| !option.is_empty()) {
             match option.split_once('=') {
                 Some(("sslrootcert", path)) => authorities = Some(path.replace("%2F", "/")),
+                Some(("statement_timeout", seconds)) => {
+                    let given =
+                        seconds.parse().ok().filter(|given| (1..=MAX_STATEMENT_SECONDS).contains(given));
+                    statement_seconds = given.ok_or_else(|| StoreError::Backend {
+                        operation: "reading the address of the database".to_owned(),
+                        source: format!(
+                            "statement_timeout is {seconds:?}; give whole seconds from 1 to {MAX_STATEMENT_SECONDS}"
+                        )
+                        .into(),
+                    })?;
+                }
                 // Certificates and names are always verified.
                 Some(("sslmode", "verify-ca" | "verify-full")) => kept.push("sslmode=require"),
                 _ => kept.push(option),
@@ -442,7 +527,7 @@ impl Address {
         config.application_name("graphloom").connect_timeout(MAX_CONNECT);
         // A peer that vanished is noticed, not waited for.
         config.keepalives_idle(Duration::from_secs(30)).tcp_user_timeout(Duration::from_secs(60));
-        Ok(Self { config, authorities })
+        Ok(Self { config, authorities, statement_seconds })
     }
 
     fn name(&self) -> String {

@@ -1,5 +1,7 @@
 //! The database's errors as what they mean to callers.
 
+use std::time::Duration;
+
 use deadpool_postgres::PoolError;
 use graphloom_core::StoreError;
 use tokio_postgres::error::SqlState;
@@ -11,6 +13,8 @@ pub(crate) enum Fault {
     Refused(StoreError),
     /// The database answered with an error, or not.
     Database(tokio_postgres::Error),
+    /// The database answered nothing for so long, though the connection stands. What was asked may have been done.
+    Silent(Duration),
     /// No connection was to be had.
     Pool(PoolError),
 }
@@ -42,7 +46,7 @@ impl Fault {
     pub(crate) fn is_passing(&self) -> bool {
         let error = match self {
             Self::Refused(_) => return false,
-            Self::Pool(_) => return true,
+            Self::Pool(_) | Self::Silent(_) => return true,
             Self::Database(error) => error,
         };
         let Some(state) = error.code() else {
@@ -71,6 +75,13 @@ impl Fault {
             Self::Refused(error) => return error,
             Self::Pool(error) => {
                 return StoreError::Unavailable { database: path(), what: format!("{operation}: {error}") };
+            }
+            Self::Silent(waited) => {
+                let waited = waited.as_secs();
+                let what = format!(
+                    "{operation}: the server accepted what was sent and answered nothing for {waited} s"
+                );
+                return StoreError::Unavailable { database: path(), what };
             }
             Self::Database(error) => error,
         };

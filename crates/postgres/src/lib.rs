@@ -9,6 +9,7 @@
 
 mod apply;
 mod budget;
+mod client;
 mod connect;
 mod error;
 mod halfvec;

@@ -68,17 +68,16 @@ impl NearestIndex {
 
 /// Makes the indexes that a workspace needs by these [bounds](INDEXED), and drops those that it no longer does. Returns at once if another process does.
 pub(crate) async fn keep_up(shared: &Arc<Shared>, workspace: i64, bounds: [i64; 2]) -> Result<(), Fault> {
-    let client = shared.writers.get().await?;
-    let lock =
-        client.query_one("SELECT pg_try_advisory_lock($1, $2)", &[&BUILDING, &(workspace as i32)]).await?;
-    if !get::<bool>(&lock, 0)? {
+    let client = shared.writer().await?;
+    let lock = client.query("SELECT pg_try_advisory_lock($1, $2)", &[&BUILDING, &(workspace as i32)]).await?;
+    if !lock.first().map_or(Ok(false), |row| get::<bool>(row, 0))? {
         return Ok(());
     }
-    let kept = keep_up_locked(shared, &client, workspace, bounds).await;
+    let kept = keep_up_locked(shared, client.connection(), workspace, bounds).await;
     let unlocked =
         client.execute("SELECT pg_advisory_unlock($1, $2)", &[&BUILDING, &(workspace as i32)]).await;
     if unlocked.is_err() || kept.is_err() {
-        drop(Object::take(client));
+        client.give_up();
     }
     kept
 }
@@ -136,7 +135,7 @@ async fn keep_up_locked(
                  WHERE workspace_id = {workspace} AND kind = {kind} AND vector_dims(codes) = {dimensions}"
             ),
             "RESET maintenance_work_mem",
-            crate::connect::SESSION,
+            &shared.settings,
         ] {
             client.batch_execute(sql).await?;
         }
@@ -146,11 +145,11 @@ async fn keep_up_locked(
 
 /// Drops the indexes of a workspace that was deleted.
 pub(crate) async fn forget(shared: &Shared, workspace: i64) -> Result<(), Fault> {
-    let client = shared.writers.get().await?;
+    let client = shared.writer().await?;
     let sql = "SELECT relname::text FROM pg_class WHERE relkind = 'i' AND starts_with(relname::text, $1)";
     for row in client.query(sql, &[&format!("vectors_near_{workspace}_")]).await? {
         let name: String = get(&row, 0)?;
-        client.batch_execute(&format!("DROP INDEX CONCURRENTLY IF EXISTS {name}")).await?;
+        client.connection().batch_execute(&format!("DROP INDEX CONCURRENTLY IF EXISTS {name}")).await?;
     }
     Ok(())
 }

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use deadpool_postgres::{Object, Pool};
 use tokio::runtime::Handle;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Row, SimpleQueryMessage, SimpleQueryRow};
 
+use crate::client::Client;
 use crate::connect::Shared;
 use crate::error::Fault;
 
@@ -20,7 +20,7 @@ pub(crate) type Arguments<'a> = [&'a (dyn ToSql + Sync)];
 /// A transaction, rolled back when dropped. Its connection goes back to the pool.
 pub(crate) struct Session {
     /// `None` once it ended.
-    client: Option<Object>,
+    client: Option<Client>,
     runtime: Handle,
     workspace: i64,
 }
@@ -28,12 +28,12 @@ pub(crate) struct Session {
 impl Session {
     /// A transaction that writes.
     pub(crate) async fn write(shared: &Arc<Shared>, workspace: i64) -> Result<Self, Fault> {
-        Ok(Self::begin(shared, &shared.writers, WRITING, workspace, "").await?.0)
+        Ok(Self::begin(shared, shared.writer().await?, WRITING, workspace, "").await?.0)
     }
 
     /// A transaction that sees what was committed before its first statement, and nothing later.
     pub(crate) async fn read(shared: &Arc<Shared>, workspace: i64) -> Result<Self, Fault> {
-        Ok(Self::begin(shared, &shared.readers, READING, workspace, "").await?.0)
+        Ok(Self::begin(shared, shared.reader().await?, READING, workspace, "").await?.0)
     }
 
     /// The same with the workspace's row: these columns as text, `None` where it was deleted. All takes one round trip.
@@ -43,18 +43,17 @@ impl Session {
         columns: &str,
     ) -> Result<(Self, Option<SimpleQueryRow>), Fault> {
         let first = format!("; SELECT {columns} FROM workspaces WHERE id = {workspace}");
-        Self::begin(shared, &shared.readers, READING, workspace, &first).await
+        Self::begin(shared, shared.reader().await?, READING, workspace, &first).await
     }
 
     /// - `first`: a statement to begin with, of which the first row is returned.
     async fn begin(
         shared: &Arc<Shared>,
-        pool: &Pool,
+        client: Client,
         mode: &str,
         workspace: i64,
         first: &str,
     ) -> Result<(Self, Option<SimpleQueryRow>), Fault> {
-        let client = pool.get().await?;
         let session = Self { client: Some(client), runtime: shared.handle().clone(), workspace };
         let begin = format!("BEGIN {mode}; SET LOCAL graphloom.workspace = '{workspace}'{first}");
         let row =
@@ -72,24 +71,22 @@ impl Session {
 
     /// Executes statements without arguments.
     pub(crate) async fn execute(&self, sql: &str) -> Result<(), Fault> {
-        Ok(self.client().batch_execute(sql).await?)
+        self.client().simple_query(sql).await.map(drop)
     }
 
     /// The rows of a statement whose first argument is the workspace.
     pub(crate) async fn rows(&self, sql: &str, arguments: &Arguments<'_>) -> Result<Vec<Row>, Fault> {
-        let statement = self.client().prepare_cached(sql).await?;
-        Ok(self.client().query(&statement, &self.all(arguments)).await?)
+        self.client().query(sql, &self.all(arguments)).await
     }
 
     /// Executes a statement whose first argument is the workspace and returns the number of rows it changed.
     pub(crate) async fn run(&self, sql: &str, arguments: &Arguments<'_>) -> Result<u64, Fault> {
-        let statement = self.client().prepare_cached(sql).await?;
-        Ok(self.client().execute(&statement, &self.all(arguments)).await?)
+        self.client().execute(sql, &self.all(arguments)).await
     }
 
     /// Commits. An error that [is passing](Fault::is_passing) leaves open whether it did.
     pub(crate) async fn commit(mut self) -> Result<(), Fault> {
-        self.client().batch_execute("COMMIT").await?;
+        self.client().simple_query("COMMIT").await?;
         self.client = None;
         Ok(())
     }
@@ -100,7 +97,7 @@ impl Session {
         all
     }
 
-    fn client(&self) -> &Object {
+    fn client(&self) -> &Client {
         match &self.client {
             Some(client) => client,
             None => unreachable!("a session ends when it is committed or dropped"),
@@ -112,8 +109,8 @@ impl Drop for Session {
     fn drop(&mut self) {
         let Some(client) = self.client.take().filter(|client| !client.is_closed()) else { return };
         self.runtime.spawn(async move {
-            if client.batch_execute("ROLLBACK").await.is_err() {
-                drop(Object::take(client));
+            if client.simple_query("ROLLBACK").await.is_err() {
+                client.give_up();
             }
         });
     }

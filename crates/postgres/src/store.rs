@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use deadpool_postgres::{Object, PoolError, TimeoutType};
 use graphloom_core::{
     Batch, BudgetChange, BudgetOutcome, Clock, GraphTurn, Revision, Snapshot, Store, StoreError,
     WorkspaceBudget, WorkspaceId,
@@ -14,6 +13,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{Mutex, OwnedMutexGuard, mpsc, oneshot};
 use tokio_postgres::error::SqlState;
 
+use crate::client::Client;
 use crate::connect::{PATIENCE, Shared};
 use crate::error::Fault;
 use crate::links::Links;
@@ -206,24 +206,24 @@ async fn commit(shared: &Arc<Shared>, row: i64, batch: &Batch) -> Result<Revisio
 }
 
 /// Waits for the lock that is the turn. Its holder is a connection; if that breaks, the database releases it.
-async fn lock(shared: &Arc<Shared>, row: i64) -> Result<Object, Fault> {
-    let client = shared.turns.get().await?;
+async fn lock(shared: &Arc<Shared>, row: i64) -> Result<Client, Fault> {
+    let client = shared.turn().await?;
     match client.execute("SELECT pg_advisory_lock($1, $2)", &[&TURN_CLASS, &(row as i32)]).await {
         Ok(_) => Ok(client),
-        Err(error) if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) => Err(Fault::Refused(late())),
-        Err(error) => Err(Fault::Database(error)),
+        Err(Fault::Database(error)) if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) => {
+            Err(Fault::Refused(late()))
+        }
+        Err(fault) => Err(fault),
     }
 }
 
 /// The lock that is the turn to write summaries; `None` where another connection has it, or all connections for it are in use.
-async fn try_lock(shared: &Arc<Shared>, row: i64) -> Result<Option<Object>, Fault> {
-    let client = match shared.summaries.timeout_get(&shared.at_once()).await {
-        Err(PoolError::Timeout(TimeoutType::Wait)) => return Ok(None),
-        client => client?,
-    };
+async fn try_lock(shared: &Arc<Shared>, row: i64) -> Result<Option<Client>, Fault> {
+    let Some(client) = shared.summaries_turn().await? else { return Ok(None) };
     let sql = "SELECT pg_try_advisory_lock($1, $2)";
-    let taken = client.query_one(sql, &[&SUMMARIES_CLASS, &(row as i32)]).await?;
-    Ok(rows::get::<bool>(&taken, 0)?.then_some(client))
+    let taken = client.query_opt(sql, &[&SUMMARIES_CLASS, &(row as i32)]).await?;
+    let is_taken = taken.map_or(Ok(false), |row| rows::get::<bool>(&row, 0))?;
+    Ok(is_taken.then_some(client))
 }
 
 fn late() -> StoreError {
@@ -233,7 +233,7 @@ fn late() -> StoreError {
 
 /// The turn to change the graph or to write summaries.
 struct Turn {
-    client: Option<Object>,
+    client: Option<Client>,
     guard: Option<OwnedMutexGuard<()>>,
     runtime: Handle,
     row: i64,
@@ -248,7 +248,7 @@ impl Drop for Turn {
         self.runtime.spawn(async move {
             let unlock = "SELECT pg_advisory_unlock($1, $2)";
             if client.execute(unlock, &[&class, &(row as i32)]).await.is_err() {
-                drop(Object::take(client));
+                client.give_up();
             }
             drop(guard);
         });

@@ -44,7 +44,7 @@ impl Workers for DatabaseWorkers {
         let (shared, first) = (Arc::clone(&self.shared), name.clone());
         let registering = async move {
             let registered = async {
-                let client = shared.beats.get().await?;
+                let client = shared.beat().await?;
                 client.execute(&format!("DELETE FROM workers WHERE seen_at < now() - {MEMORY}"), &[]).await?;
                 drop(client);
                 beat(&shared, &first).await
@@ -92,7 +92,7 @@ impl Drop for BeatingWorker {
         let (shared, name) = (Arc::clone(&self.shared), self.name().to_owned());
         let (reply, answer) = sync_channel(1);
         self.shared.handle().spawn(async move {
-            if let Ok(client) = shared.beats.get().await {
+            if let Ok(client) = shared.beat().await {
                 let _ = client.execute("UPDATE workers SET ended = true WHERE name = $1", &[&name]).await;
             }
             let _ = reply.send(());
@@ -128,7 +128,7 @@ async fn keep_beating(shared: Weak<Shared>, name: String, mut ended: oneshot::Re
 
 /// Says that a worker lives.
 async fn beat(shared: &Shared, name: &str) -> Result<(), Fault> {
-    let client = shared.beats.get().await?;
+    let client = shared.beat().await?;
     let sql = "INSERT INTO workers (name, seen_at) VALUES ($1, clock_timestamp()) \
         ON CONFLICT (name) DO UPDATE SET seen_at = EXCLUDED.seen_at, ended = false";
     client.execute(sql, &[&name]).await?;
@@ -137,7 +137,7 @@ async fn beat(shared: &Shared, name: &str) -> Result<(), Fault> {
 
 /// The workers that have ended or said nothing for too long.
 async fn silent(shared: &Shared) -> Result<BTreeSet<String>, Fault> {
-    let client = shared.beats.get().await?;
+    let client = shared.beat().await?;
     let sql = format!("SELECT name FROM workers WHERE ended OR seen_at < clock_timestamp() - {SILENCE}");
     client.query(&sql, &[]).await?.iter().map(|row| rows::get(row, 0)).collect()
 }

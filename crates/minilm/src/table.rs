@@ -83,7 +83,7 @@ impl TokenTable {
     /// Loads the table and the tokenizer in `folder`.
     pub fn read(folder: &Path, settings: &Settings) -> Result<Self, FolderError> {
         let unusable = |what: String| FolderError::Unusable { folder: folder.to_owned(), what };
-        let (tokenizer, _) = settings.open(folder)?;
+        let tokenizer = settings.tokenizer(folder)?;
         let file = folder.join(TABLE_FILE);
         let dimensions = table_dimensions(settings);
         let shape = [settings.bert.vocab_size, dimensions];

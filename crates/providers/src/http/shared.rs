@@ -230,7 +230,7 @@ impl SharedLimits {
     ) -> Result<T, StoreError> {
         for attempt in 0..MAX_TRIES {
             let (version, mut shared) = match texts.read(&self.name).await? {
-                // A text that is no longer understood begins anew: it only holds what a minute needs.
+                // A text that cannot be parsed is replaced: it only holds what a minute needs.
                 Some((version, text)) => (version, serde_json::from_str(&text).unwrap_or_default()),
                 None => (0, Shared::default()),
             };

@@ -1,6 +1,7 @@
 //! Reads PDF documents page by page.
 
 mod layout;
+mod widths;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -43,6 +44,7 @@ pub(super) fn parse(bytes: &[u8], limits: &ParseLimits) -> Result<Body, ParseErr
     }
     limits.check_parts("pages", pages.len())?;
     drop_pictures(&mut document);
+    widths::write_out(&mut document);
     check_forms(&document)?;
 
     let mut read: Vec<(u32, Vec<Glyph>)> = Vec::with_capacity(pages.len());

@@ -5,7 +5,9 @@ import { join } from 'node:path';
 const LIMIT_KB = 200;
 const dist = join(import.meta.dirname, '../../crates/server/ui/dist');
 
-const page = readFileSync(join(dist, 'index.html'), 'utf8');
+const whole = readFileSync(join(dist, 'index.html'), 'utf8');
+// The server sends the preloads of a page only with that page.
+const page = whole.replace(/^.*data-page=.*\n/gm, '');
 const first = new Set([...page.matchAll(/assets\/([^"]+)"/g)].map(([, name]) => `${name}.br`));
 let total = page.length;
 for (const name of readdirSync(join(dist, 'assets')).sort()) {

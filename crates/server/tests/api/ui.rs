@@ -29,7 +29,14 @@ async fn every_path_of_the_ui_is_one_page_that_knows_where_the_ui_begins() {
         assert_eq!(answer.status, 200, "{path}");
         let head = format!("<base href=\"{base}\"");
         assert!(answer.body.contains(&head), "{path}: {}", answer.body);
-        assert_eq!(answer.body.replacen(base, "./", 1), first.body, "{path}");
+        let page = path.split("/ui/").nth(1).and_then(|rest| rest.split('/').next()).unwrap_or_default();
+        let (preloads, rest): (Vec<&str>, Vec<&str>) =
+            answer.body.lines().partition(|line| line.contains("data-page="));
+        assert!(
+            preloads.iter().all(|line| line.contains(&format!("data-page=\"{page}\""))),
+            "{path}: {preloads:?}"
+        );
+        assert_eq!(rest.join("\n").replacen(base, "./", 1), first.body.trim_end(), "{path}");
     }
 }
 

@@ -1,29 +1,31 @@
-import { lazy, useCallback, useEffect, useRef, useState } from 'react';
+import { Suspense, lazy, useCallback, useEffect, useRef, useState } from 'react';
 import { Link, useLocation } from 'wouter';
 import type { Schemas } from '../../api/client';
 import { Button, buttonClass } from '../../design/button';
 import { CompareIcon, HistoryIcon, PlusIcon } from '../../design/icons';
-import { Scroll } from '../../design/scroll';
 import { ProblemState, Skeleton } from '../../design/state';
 import { useTexts } from '../../i18n/text';
 import { FirstRun } from '../documents/first-run';
 import { IndexingNote } from '../documents/indexing-note';
-import { type Passage, SourcePane } from '../source/source-pane';
+import type { Passage } from '../source/source-pane';
 import { pathOf, shownAt } from './address';
 import type { Answer } from './answer';
-import { AnswerView } from './answer-view';
 import styles from './ask.module.css';
 import { Composer } from './composer';
 import { isOpen } from './asking';
 import { ask, clear, open, shownId, useConversation } from './conversation';
 import texts from './texts';
-import { useAskable, useSuggestions } from './use-ask';
-import { WhyPane } from './why-pane';
+import { SUGGESTED, useAskable, useSuggestions } from './use-ask';
 
 const ComparePage = lazy(() => import('./compare-page'));
 const HistoryPanel = lazy(() =>
   import('./history-panel').then(({ HistoryPanel }) => ({ default: HistoryPanel })),
 );
+// What answers need and the first screen does without.
+const reading = () => import('./reading');
+const Answers = lazy(() => reading().then(({ Answers }) => ({ default: Answers })));
+const SourcePane = lazy(() => reading().then(({ SourcePane }) => ({ default: SourcePane })));
+const WhyPane = lazy(() => reading().then(({ WhyPane }) => ({ default: WhyPane })));
 
 /** What is shown beside the conversation. */
 interface Pane {
@@ -54,6 +56,7 @@ function ConversationPage({ id }: { id: string | undefined }) {
   const hasPane = pane.passage !== undefined || why !== undefined;
   useEscape(close, hasPane);
   useAddress(id, conversation.id);
+  useReady();
   const isNew = answers.length === 0 && conversation.state === 'ready';
   return (
     <div className={styles.layout} data-pane={hasPane || undefined} data-history={hasHistory || undefined}>
@@ -71,37 +74,53 @@ function ConversationPage({ id }: { id: string | undefined }) {
         {conversation.state === 'failed' ? (
           <ProblemState error={conversation.problem} />
         ) : conversation.state === 'loading' ? (
-          <div className={`${styles.column ?? ''} ${styles.loading ?? ''}`}>
-            <Skeleton />
-          </div>
+          <Loading />
         ) : isNew ? (
           <Welcome />
         ) : (
-          <>
+          <Suspense fallback={<Loading />}>
             <Answers answers={answers} opened={pane.citation} onOpen={openCitation} onWhy={openWhy} />
             <div className={`${styles.column ?? ''} ${styles.bottom ?? ''}`}>
               <Asking answers={answers} />
             </div>
-          </>
+          </Suspense>
         )}
       </div>
       {hasPane && (
         <aside className={styles.pane}>
-          {pane.passage ? (
-            <SourcePane
-              passage={pane.passage}
-              onClose={close}
-              onBack={why && (() => setPane({ why: why.id }))}
-            />
-          ) : (
-            why && (
-              <WhyPane answer={why} onClose={close} onOpen={passage => setPane({ passage, why: why.id })} />
-            )
-          )}
+          <Suspense fallback={<Skeleton />}>
+            {pane.passage ? (
+              <SourcePane
+                passage={pane.passage}
+                onClose={close}
+                onBack={why && (() => setPane({ why: why.id }))}
+              />
+            ) : (
+              why && (
+                <WhyPane answer={why} onClose={close} onOpen={passage => setPane({ passage, why: why.id })} />
+              )
+            )}
+          </Suspense>
         </aside>
       )}
     </div>
   );
+}
+
+function Loading() {
+  return (
+    <div className={`${styles.column ?? ''} ${styles.loading ?? ''}`}>
+      <Skeleton />
+    </div>
+  );
+}
+
+/** Loads what the first answer needs while the question is being written. */
+function useReady() {
+  useEffect(() => {
+    const timer = setTimeout(() => void reading(), 1000);
+    return () => clearTimeout(timer);
+  }, []);
 }
 
 /** Keeps the address and the conversation that is shown the same. */
@@ -175,38 +194,14 @@ function Head({ isNew, hasHistory, onHistory, onNew }: HeadProps) {
   );
 }
 
-interface AnswersProps {
-  answers: Answer[];
-  opened: Schemas['CitationItem'] | undefined;
-  onOpen: (citation: Schemas['CitationItem']) => void;
-  onWhy: (answer: Answer) => void;
-}
-
-function Answers({ answers, ...rest }: AnswersProps) {
-  const t = useTexts(texts);
-  const box = useRef<HTMLDivElement>(null);
-  const last = answers.at(-1);
-  // A new question comes to the top, so that its answer has the whole height to grow.
-  useEffect(() => {
-    box.current?.querySelector('article:last-of-type')?.scrollIntoView({ block: 'start' });
-  }, [last?.id]);
-  return (
-    <Scroll ref={box} className={styles.scroll} role="log" label={t('title')}>
-      <div className={styles.column}>
-        {answers.map(answer => (
-          <AnswerView key={answer.id} answer={answer} {...rest} />
-        ))}
-      </div>
-    </Scroll>
-  );
-}
-
 /** Before the first question: a way to add documents, or questions to start with. */
 function Welcome() {
   const t = useTexts(texts);
   const { counts } = useAskable();
   const isEmpty = counts.data?.all === 0;
-  const suggestions = useSuggestions(counts.isSuccess && !isEmpty, name => t('about', { name }));
+  const known = useSuggestions(counts.isSuccess && !isEmpty, name => t('about', { name }));
+  // Until they are known they take their room, so that nothing moves when they come.
+  const suggestions = known ?? Array.from({ length: SUGGESTED }, (_, line) => '\u00a0'.repeat(line + 1));
   return (
     <div className={styles.empty}>
       <div className={`${styles.column ?? ''} ${styles.welcome ?? ''}`}>
@@ -225,7 +220,7 @@ function Welcome() {
             )}
             <IndexingNote />
             {suggestions.length > 0 && (
-              <div>
+              <div className={styles.suggested} data-known={known !== undefined || undefined}>
                 <h2 className={styles.suggestionsTitle}>{t('suggestions')}</h2>
                 <ul className={styles.suggestions}>
                   {suggestions.map(text => (

@@ -11,7 +11,7 @@ const SAMPLE_QUESTIONS = [
   'How much did the recall of the Hearthmoth cost?',
 ];
 /** Entities that questions are suggested about. */
-const SUGGESTED = 3;
+export const SUGGESTED = 3;
 
 /** Whether the workspace has documents, and whether an LLM writes the answers. */
 export function useAskable() {
@@ -20,13 +20,13 @@ export function useAskable() {
   return { counts, hasLlm: health.data?.configuration?.llm_model != null };
 }
 
-/** Questions to start with: those of the samples, or about the best connected entities by `about`. */
-export function useSuggestions(isEnabled: boolean, about: (name: string) => string): string[] {
+/** Questions to start with: those of the samples, or about the best connected entities by `about`; `undefined` until they are known. */
+export function useSuggestions(isEnabled: boolean, about: (name: string) => string): string[] | undefined {
   const popular = useQuery({
     queryKey: ['popular', SUGGESTED],
     queryFn: ({ signal }) => get('/graph/label/popular', { query: { limit: SUGGESTED }, signal }),
     enabled: isEnabled,
   });
-  if (!isEnabled) return [];
-  return samplesAdded() ? SAMPLE_QUESTIONS : (popular.data ?? []).map(about);
+  if (isEnabled && samplesAdded()) return SAMPLE_QUESTIONS;
+  return popular.isError ? [] : popular.data?.map(about);
 }

@@ -47,6 +47,9 @@ const UNBUILT: &str = include_str!("unbuilt.html");
 /// The place in the page for the address of the UI, to which all its links are relative.
 const BASE: &str = "<base href=\"./\"";
 
+/// Begins the name of the page that a line of the head is for.
+const FOR_PAGE: &str = " data-page=\"";
+
 /// Allows scripts, styles and requests of this server only.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
                       font-src 'self'; worker-src 'self'; connect-src 'self'; base-uri 'self'; \
@@ -60,13 +63,22 @@ async fn begin() -> Response {
 }
 
 async fn page(uri: Uri) -> Response {
-    let page = PAGE.unwrap_or(UNBUILT).replacen(BASE, &format!("<base href=\"{}\"", base_of(uri.path())), 1);
+    let page = page_for(PAGE.unwrap_or(UNBUILT), uri.path());
     let headers = [
         (header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY)),
         // Another release has other assets.
         (header::CACHE_CONTROL, HeaderValue::from_static("no-cache")),
     ];
     (headers, Html(page)).into_response()
+}
+
+/// The page for a path: it knows where the UI begins, and preloads the files of this path only.
+fn page_for(page: &str, path: &str) -> String {
+    let name = path.trim_start_matches("/ui/").split('/').next().unwrap_or_default();
+    let is_for_path =
+        |line: &&str| line.split_once(FOR_PAGE).is_none_or(|(_, rest)| rest.split('"').next() == Some(name));
+    let page: String = page.split_inclusive('\n').filter(is_for_path).collect();
+    page.replacen(BASE, &format!("<base href=\"{}\"", base_of(path)), 1)
 }
 
 /// The relative address of `/ui/` on a page of the UI.
@@ -135,6 +147,22 @@ mod tests {
     fn the_page_has_a_place_for_its_base() {
         for page in PAGE.into_iter().chain([UNBUILT]) {
             assert_eq!(page.matches(BASE).count(), 1);
+        }
+    }
+
+    #[test]
+    fn a_page_preloads_its_own_files_only() {
+        let page = "<base href=\"./\" />\n<link data-page=\"graph\" href=\"./g.js\" />\n<link data-page=\"documents\" href=\"./d.js\" />\n";
+        for (path, expected) in [
+            ("/ui/", "<base href=\"./\" />\n"),
+            ("/ui/documents", "<base href=\"./\" />\n<link data-page=\"documents\" href=\"./d.js\" />\n"),
+            (
+                "/ui/graph/entity/Ada",
+                "<base href=\"../../\" />\n<link data-page=\"graph\" href=\"./g.js\" />\n",
+            ),
+            ("/ui/graphs", "<base href=\"./\" />\n"),
+        ] {
+            assert_eq!(page_for(page, path), expected, "{path}");
         }
     }
 

@@ -3,14 +3,15 @@
 
     bench/database.py --graphloom BINARY --store BINARY --corpus CORPUS.jsonl --questions QUESTIONS.jsonl
                       [--documents 60] [--asked 100] [--steps workers,retrieval,store]
-                      [--scale PROGRAM --chunks 100000 --scale-folder DIR] [--harness DIR --passages 150]
+                      [--scale PROGRAM --chunks 100000 --scale-folder DIR --server-folder DIR] [--harness DIR --passages 150]
 
 - workers: 1, 2, 4 and 8 workers index documents of one chunk, so many for each worker, with a model on this machine that takes 200 ms a
   call and answers the same to the same request. Each worker makes one call at a time in a workspace. All documents are in one
   workspace, then in four.
 - retrieval: the corpus in a file and in the database, both served; every question goes to both, in turn, without cache.
 - store: commits and vector searches, by the program graphloom-bench-database.
-- scale: a synthetic store of --chunks, built by the program graphloom-bench-scale and kept in --scale-folder, in a file and in the database.
+- scale: a synthetic store of --chunks, built by the program graphloom-bench-scale and kept in --scale-folder, in a file and in the database,
+  whose files are kept in --server-folder.
 - lightrag: LightRAG with its PostgreSQL storages beside Graphloom on the same server, with the model and the vectors of the harness.
 
 Uses the PostgreSQL that scripts/install-postgres.sh unpacked, with its default settings except fsync, which stays on.
@@ -58,6 +59,7 @@ def main() -> None:
     arguments.add_argument("--scale", type=Path)
     arguments.add_argument("--chunks", type=int, default=100_000)
     arguments.add_argument("--scale-folder", type=Path)
+    arguments.add_argument("--server-folder", type=Path)
     arguments.add_argument("--harness", type=Path)
     arguments.add_argument("--passages", type=int, default=150)
     given = arguments.parse_args()
@@ -69,7 +71,7 @@ def main() -> None:
         sys.exit("database: the step scale needs --scale")
     if "lightrag" in steps and not given.harness:
         sys.exit("database: the step lightrag needs --harness")
-    with tempfile.TemporaryDirectory() as folder, postgres(Path(folder)) as (url, server):
+    with tempfile.TemporaryDirectory() as folder, postgres(given.server_folder or Path(folder)) as (url, server):
         work = Path(folder)
         if "workers" in steps:
             measure_workers(binary, work, url, given.documents)
@@ -87,25 +89,32 @@ def main() -> None:
 
 
 class Server:
-    """A server with its files in this folder, as another user where root asks."""
+    """A server with its files in this folder, those of an earlier run if they are there, as another user where root asks."""
 
     def __init__(self, work: Path) -> None:
+        work.mkdir(parents=True, exist_ok=True)
         os.chmod(work, 0o755)
-        self.data = work / "data"
-        self.data.mkdir()
+        self.data = work.resolve() / "data"
+        is_new = not self.data.is_dir()
+        self.data.mkdir(exist_ok=True)
         self.options: dict = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": self.data}
         if os.getuid() == 0:
-            shutil.chown(self.data, "nobody", "nogroup")
+            if is_new:
+                shutil.chown(self.data, "nobody", "nogroup")
             self.options |= {"user": "nobody", "group": "nogroup"}
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
         self.url = f"postgres://postgres@127.0.0.1:{self.port}/postgres?sslmode=disable"
+        if is_new:
+            self.make()
+        self.start()
+
+    def make(self) -> None:
         subprocess.run(
             [PROGRAMS / "initdb", "--auth=trust", "--username=postgres", "--encoding=UTF8", "--locale=C.UTF-8", "-D", self.data],
             check=True, env={"LC_ALL": "C.UTF-8"}, **self.options,
         )
-        self.start()
 
     def start(self) -> None:
         self.process = subprocess.Popen(

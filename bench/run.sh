@@ -224,7 +224,7 @@ for step in $steps; do
         scale_folder=${SCALE_FOLDER:-$target/bench-database-scale}
         "$root/bench/database.py" --graphloom "$bin/graphloom" --store "$bin/graphloom-bench-database" --steps scale \
             --corpus "$questions/$corpus/corpus.jsonl" --questions "$questions/$corpus/questions.jsonl" \
-            --scale "$bin/graphloom-bench-scale" --scale-folder "$scale_folder" ${DATABASE_OPTIONS:-}
+            --scale "$bin/graphloom-bench-scale" --scale-folder "$scale_folder" --server-folder "$scale_folder-server" ${DATABASE_OPTIONS:-}
         continue
         ;;
     database-lightrag)

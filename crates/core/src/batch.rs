@@ -135,6 +135,18 @@ impl Batch {
             && !self.outdates_layers
             && !self.replace_embedding)
     }
+
+    /// Whether the batch changes documents, their jobs or chunks, or the graph.
+    pub fn touches_evidence(&self) -> bool {
+        self.touches_graph()
+            || !(self.put_documents.is_empty()
+                && self.activate_documents.is_empty()
+                && self.put_jobs.is_empty()
+                && self.put_chunks.is_empty()
+                && self.set_extractions.is_empty()
+                && self.remove_chunk_contexts.is_empty()
+                && self.put_chunk_contexts.is_empty())
+    }
 }
 
 /// A document with its text.

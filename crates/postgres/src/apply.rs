@@ -263,7 +263,8 @@ async fn finish(
             graph_revision = CASE WHEN $3 THEN $2 ELSE graph_revision END, \
             links_revision = CASE WHEN $4 THEN $2 ELSE links_revision END, \
             embedding_model = $5, embedding_dimensions = $6, settings = $7, queue = coalesce($8, queue), \
-            calls = $9, cache_puts = $10, last_removal = $11, search_revision = $12, search_unnoted = $13 \
+            calls = $9, cache_puts = $10, last_removal = $11, search_revision = $12, search_unnoted = $13, \
+            evidence_revision = CASE WHEN $14 THEN $2 ELSE evidence_revision END \
         WHERE id = $1";
     let model = state.embedding.as_ref().map(|spec| spec.model.as_str());
     let dimensions = state.embedding.as_ref().map(|spec| spec.dimensions as i32);
@@ -286,6 +287,7 @@ async fn finish(
         &removal,
         &searched,
         &unnoted,
+        &batch.touches_evidence(),
     ];
     session.run(sql, arguments).await?;
     let put = "INSERT INTO commits VALUES ($1, $2::text::uuid, $3)";

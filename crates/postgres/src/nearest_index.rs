@@ -50,15 +50,15 @@ impl NearestIndex {
         Ok((!found.is_empty()).then_some(Self { workspace, kind, dimensions }))
     }
 
-    /// A statement for the candidates nearest to the vector `$2`, at most `$3`: columns `id, codes`, for entries `x` for which
-    /// the conditions hold.
+    /// A statement for the candidates nearest to the vector `$2`, at most `$3`: these columns of entries `x` for which the
+    /// conditions hold.
     ///
     /// What the index is restricted to is written out, since only then the database sees that the index covers it. Vectors of other
     /// dimensions are those of another embedder, while a workspace is embedded again.
-    pub(crate) fn candidates(&self, conditions: &str) -> String {
+    pub(crate) fn candidates(&self, columns: &str, conditions: &str) -> String {
         let Self { workspace, kind, dimensions } = self;
         format!(
-            "SELECT x.id, x.codes FROM vectors x \
+            "SELECT {columns} FROM vectors x \
              WHERE x.workspace_id = $1 AND x.workspace_id = {workspace} AND x.kind = {kind} \
                 AND vector_dims(x.codes) = {dimensions}{conditions} \
              ORDER BY x.codes::halfvec({dimensions}) <=> $2 LIMIT $3"

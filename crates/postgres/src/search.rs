@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use graphloom_core::ItemKind;
 use graphloom_rules::search::{Only, ScoredId, TextQuery, VectorQuery};
+use graphloom_rules::vector::table::add_near;
 use graphloom_rules::{vector, words};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
@@ -22,8 +23,11 @@ const ROUNDING: f32 = 3e-5;
 /// Entries that a scan of an index keeps in view, which decides how many of the nearest it finds; the database takes no more.
 const MIN_BREADTH: usize = 200;
 const MAX_BREADTH: usize = 1000;
-/// Hits up to which an index is asked.
-const MAX_INDEXED_LIMIT: usize = MAX_BREADTH - MARGIN;
+/// Entries that a scan of an index goes through for a filter, and how many times as many it looks at where it found too few.
+const MAX_REACH: usize = 10_000;
+const WIDER: usize = 4;
+/// Vectors that are read for a query of several, where a filter admits no more.
+const MAX_READ: usize = 5_000;
 /// BM25 [Robertson, Zaragoza 2009], as in the embedded store.
 pub(crate) const K1: f32 = 1.2;
 pub(crate) const B: f32 = 0.75;
@@ -76,18 +80,25 @@ fn live(also: &str) -> String {
     format!(" AND EXISTS (SELECT FROM chunks c WHERE c.workspace_id = $1 AND c.id = x.id AND c.live{also})")
 }
 
-/// The nearest entries for each vector of the query, scored exactly as in every other store. A kind that is
-/// [indexed](NearestIndex) and searched without a filter may lack some of the nearest.
+/// The nearest entries for each vector of the query, scored exactly as in every other store. Where a kind is
+/// [indexed](NearestIndex), some of the nearest may be missing, unless a filter admits so few that each is read.
 pub(crate) async fn nearest(session: &Session, query: &VectorQuery) -> Result<Vec<Vec<ScoredId>>, Fault> {
-    let is_whole = query.only.filtered.is_none() && query.only.layer.is_none();
-    let index = match query.vectors.first().filter(|_| is_whole && query.limit <= MAX_INDEXED_LIMIT) {
+    let index = match query.vectors.first().filter(|_| query.only.layer.is_none()) {
         Some(vector) => NearestIndex::find(session, query.kind, vector.len()).await?,
         None => None,
     };
+    let scan = match index {
+        Some(index) => IndexScan::of(session, query, index).await?,
+        None => None,
+    };
+    let admitted = query.only.filtered.as_ref().map(|filtered| filtered.count(query.kind));
+    if scan.is_none() && query.vectors.len() > 1 && admitted.is_some_and(|admitted| admitted <= MAX_READ) {
+        return nearest_to_each(session, query).await;
+    }
     let mut found = Vec::new();
     for vector in &query.vectors {
-        let indexed = match &index {
-            Some(index) => indexed(session, index, query, vector).await?,
+        let indexed = match &scan {
+            Some(scan) => scan.nearest_to(session, query, vector).await?,
             None => None,
         };
         found.push(match indexed {
@@ -98,35 +109,124 @@ pub(crate) async fn nearest(session: &Session, query: &VectorQuery) -> Result<Ve
     Ok(found)
 }
 
-/// The nearest entries that the index finds, scored exactly; `None` if it finds fewer than asked for.
-async fn indexed(
-    session: &Session,
-    index: &NearestIndex,
-    query: &VectorQuery,
-    vector: &[f32],
-) -> Result<Option<Vec<ScoredId>>, Fault> {
-    let unit = vector::to_unit(vector);
-    let (rounded, _) = HalfVec::rounded(&unit);
-    let only = if query.kind == ItemKind::Chunk { live("") } else { String::new() };
-    let fetched = query.limit.saturating_add(MARGIN);
-    let breadth = fetched.clamp(MIN_BREADTH, MAX_BREADTH);
-    // Where documents are not live, a scan that did not go on would return fewer than asked for. Without fresh statistics
-    // the database would rather read and sort all vectors, which takes ten times as long.
-    session
-        .execute(&format!(
-            "SET LOCAL hnsw.iterative_scan = relaxed_order; SET LOCAL hnsw.ef_search = {breadth}; \
-             SET LOCAL enable_sort = off"
-        ))
-        .await?;
-    let found = session.rows(&index.candidates(&only), &[&rounded, &rows::limit(fetched)]).await?;
-    session.execute("SET LOCAL enable_sort = on").await?;
-    if found.len() < query.limit {
-        return Ok(None);
+/// The same where a filter admits few: they are read once for all vectors of the query, and scored here.
+async fn nearest_to_each(session: &Session, query: &VectorQuery) -> Result<Vec<Vec<ScoredId>>, Fault> {
+    let only = Conditions::of(query.kind, &query.only, 3);
+    let conditions = &only.sql;
+    let sql =
+        format!("SELECT x.id, x.codes FROM vectors x WHERE x.workspace_id = $1 AND x.kind = $2{conditions}");
+    let units: Vec<Vec<f32>> = query.vectors.iter().map(|vector| vector::to_unit(vector)).collect();
+    let mut found: Vec<Vec<ScoredId>> = vec![Vec::new(); units.len()];
+    let mut stored = Vec::new();
+    for row in session.rows(&sql, &only.after(&[&rows::kind_code(query.kind)])).await? {
+        let id: &str = get(&row, 0)?;
+        vector::decode_into(&vector::of_codes(&get::<HalfVec>(&row, 1)?.to_codes()), &mut stored);
+        for (unit, hits) in units.iter().zip(&mut found) {
+            add_near(query, unit, id, &stored, hits);
+        }
     }
-    let mut hits = found.iter().map(|row| scored_row(row, &unit)).collect::<Result<Vec<_>, _>>()?;
-    vector::rank(&mut hits, query.limit);
-    hits.retain(|hit| hit.score >= query.min_score);
-    Ok(Some(hits))
+    found.iter_mut().for_each(|hits| vector::rank(hits, query.limit));
+    Ok(found)
+}
+
+/// A search that goes through an index from the nearest entry on and leaves out those that a filter does not admit.
+struct IndexScan {
+    index: NearestIndex,
+    /// Hits that are scored.
+    fetched: usize,
+    /// Entries that the scan goes through at first, and at most.
+    reach: [usize; 2],
+}
+
+impl IndexScan {
+    /// `None` where reading all that the query admits takes less, or the index does not reach so far.
+    async fn of(session: &Session, query: &VectorQuery, index: NearestIndex) -> Result<Option<Self>, Fault> {
+        let fetched = query.limit.saturating_add(MARGIN);
+        let reach = match &query.only.filtered {
+            None => [fetched, MAX_BREADTH],
+            Some(filtered) => {
+                let sql = "SELECT entries FROM totals WHERE workspace_id = $1 AND kind = $2";
+                let found = session.rows(sql, &[&rows::kind_code(query.kind)]).await?;
+                let all = found.first().map(|row| rows::number(row, 0)).transpose()?.unwrap_or(0) as usize;
+                let admitted = filtered.count(query.kind);
+                // Where they are spread evenly, half of it is enough.
+                let evenly = fetched.saturating_mul(all) / admitted.max(1);
+                [evenly.saturating_mul(2), admitted.min(MAX_REACH)]
+            }
+        };
+        Ok((reach[0] <= reach[1]).then_some(Self { index, fetched, reach }))
+    }
+
+    /// The nearest entries that the index finds, scored exactly; `None` if it finds fewer than there may be.
+    async fn nearest_to(
+        &self,
+        session: &Session,
+        query: &VectorQuery,
+        vector: &[f32],
+    ) -> Result<Option<Vec<ScoredId>>, Fault> {
+        let unit = vector::to_unit(vector);
+        let (rounded, residual) = HalfVec::rounded(&unit);
+        let [mut reach, most] = self.reach;
+        while reach <= most {
+            let Candidates { ids, looked_at, last } =
+                self.candidates(session, query, &rounded, reach).await?;
+            let is_whole = last.is_some_and(|last| last + residual + ROUNDING < query.min_score);
+            if ids.len() >= query.limit || is_whole {
+                let sql =
+                    "SELECT id, codes FROM vectors WHERE workspace_id = $1 AND kind = $2 AND id = ANY($3)";
+                let found = session.rows(sql, &[&rows::kind_code(query.kind), &ids]).await?;
+                let mut hits =
+                    found.iter().map(|row| scored_row(row, &unit)).collect::<Result<Vec<_>, _>>()?;
+                vector::rank(&mut hits, query.limit);
+                hits.retain(|hit| hit.score >= query.min_score);
+                return Ok(Some(hits));
+            }
+            if looked_at < reach {
+                break;
+            }
+            reach = reach.saturating_mul(WIDER);
+        }
+        Ok(None)
+    }
+
+    /// Those that the query admits among the `reach` nearest.
+    async fn candidates(
+        &self,
+        session: &Session,
+        query: &VectorQuery,
+        rounded: &HalfVec,
+        reach: usize,
+    ) -> Result<Candidates, Fault> {
+        let only = match (query.kind, &query.only.filtered) {
+            (ItemKind::Chunk, None) => live(""),
+            _ => String::new(),
+        };
+        let breadth = reach.clamp(MIN_BREADTH, MAX_BREADTH);
+        // A scan that did not go on would return fewer than asked for. Without fresh statistics the database would rather read
+        // and sort all vectors, which takes ten times as long.
+        session
+            .execute(&format!(
+                "SET LOCAL hnsw.iterative_scan = relaxed_order; SET LOCAL hnsw.ef_search = {breadth}; \
+                 SET LOCAL enable_sort = off"
+            ))
+            .await?;
+        let sql = self.index.candidates("x.id, (1 - (x.codes <=> $2))::float4", &only);
+        let found = session.rows(&sql, &[rounded, &rows::limit(reach)]).await?;
+        session.execute("SET LOCAL enable_sort = on").await?;
+        let last = found.last().map(|row| get(row, 1)).transpose()?;
+        let mut ids = found.iter().map(|row| get::<String>(row, 0)).collect::<Result<Vec<_>, _>>()?;
+        ids.retain(|id| query.only.admits(query.kind, id));
+        ids.truncate(self.fetched);
+        Ok(Candidates { ids, looked_at: found.len(), last })
+    }
+}
+
+/// What a scan of an index came to.
+struct Candidates {
+    ids: Vec<String>,
+    /// Entries that it went through, fewer than asked for where it ended, and about the score of the last one.
+    looked_at: usize,
+    last: Option<f32>,
 }
 
 /// Columns `id, codes`, scored exactly.

@@ -29,6 +29,7 @@ pub(crate) struct PostgresSnapshot {
     links: Arc<Links>,
     revision: u64,
     graph_revision: u64,
+    evidence_revision: u64,
     links_revision: u64,
     memory: Arc<Memory>,
     search_state: SearchState,
@@ -44,7 +45,7 @@ impl PostgresSnapshot {
         workspace: i64,
     ) -> Result<Self, Fault> {
         let columns = "revision, graph_revision, links_revision, search_revision, search_unnoted, \
-            embedding_model, embedding_dimensions";
+            embedding_model, embedding_dimensions, evidence_revision";
         let (session, row) = Session::read_row(shared, workspace, columns).await?;
         let Some(row) = row else {
             let path = "the workspace, which was deleted from the database,".to_owned();
@@ -58,6 +59,7 @@ impl PostgresSnapshot {
         Ok(Self {
             revision: number(0)?,
             graph_revision: number(1)?,
+            evidence_revision: number(7)?,
             links_revision: number(2)?,
             search_state: SearchState { revision: number(3)? as i64, unnoted: number(4)? as i64 },
             embedding,
@@ -149,6 +151,10 @@ impl Snapshot for PostgresSnapshot {
 
     fn graph_revision(&self) -> Revision {
         Revision(self.graph_revision)
+    }
+
+    fn evidence_revision(&self) -> Revision {
+        Revision(self.evidence_revision)
     }
 
     async fn counts(&self) -> Result<StoreCounts, StoreError> {

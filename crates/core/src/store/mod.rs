@@ -73,6 +73,10 @@ pub trait Snapshot: Evidence + Graph + Search + Queue + Ledger {
     /// The last revision whose commit touched the graph.
     fn graph_revision(&self) -> Revision;
 
+    /// The last revision whose commit changed documents, their jobs or chunks, or the graph: all that a
+    /// [filter](crate::DocumentFilter) and what it allows depend on. Calls, cached answers and conversations leave it.
+    fn evidence_revision(&self) -> Revision;
+
     /// Row counts.
     async fn counts(&self) -> Result<StoreCounts, StoreError>;
 

@@ -27,6 +27,7 @@ pub(super) struct FilterView<'a> {
     engine: &'a Engine,
     filter: Option<&'a DocumentFilter>,
     with_graph: bool,
+    /// That of the evidence.
     revision: Revision,
     pub(super) allowed: Option<Arc<FilteredIds>>,
 }
@@ -65,12 +66,12 @@ impl<'a> FilterView<'a> {
         if allowed.as_ref().is_some_and(|allowed| allowed.is_empty()) {
             return Err(QueryError::NothingAllowed);
         }
-        Ok(Self { engine, filter, with_graph, revision: snapshot.revision(), allowed })
+        Ok(Self { engine, filter, with_graph, revision: snapshot.evidence_revision(), allowed })
     }
 
     /// Resolves the filter again where the workspace changed meanwhile.
     pub(super) async fn renew(&mut self, snapshot: &dyn Snapshot) -> Result<(), QueryError> {
-        if snapshot.revision() != self.revision {
+        if snapshot.evidence_revision() != self.revision {
             *self = Self::of(self.engine, snapshot, self.filter, self.with_graph).await?;
         }
         Ok(())
@@ -88,13 +89,14 @@ pub(super) struct FilterCache {
 #[derive(PartialEq)]
 struct State {
     workspace: WorkspaceId,
+    /// That of the evidence: a question that pays for its vector is a commit, and changes nothing here.
     revision: Revision,
     filter: DocumentFilter,
     with_graph: bool,
 }
 
 impl FilterCache {
-    /// What the filter allows of the snapshot, from memory where it was asked for the same revision; `None` is everything.
+    /// What the filter allows of the snapshot, from memory where it was asked for the same evidence; `None` is everything.
     async fn resolve(
         &self,
         workspace: &WorkspaceId,
@@ -102,7 +104,7 @@ impl FilterCache {
         filter: &DocumentFilter,
         with_graph: bool,
     ) -> Result<Option<Arc<FilteredIds>>, StoreError> {
-        let revision = snapshot.revision();
+        let revision = snapshot.evidence_revision();
         let state = State { workspace: workspace.clone(), revision, filter: filter.clone(), with_graph };
         if let Some(allowed) = self.find(&state) {
             return Ok(allowed);

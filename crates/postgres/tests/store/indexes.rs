@@ -1,6 +1,9 @@
 //! Many vectors are indexed, and what an index finds is scored as if there were none.
 
-use graphloom_core::{Batch, ItemKind, SearchRequest, Snapshot, Store, VectorRow};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use graphloom_core::{Batch, FilteredIds, ItemKind, SearchRequest, Snapshot, Store, VectorRow};
 use graphloom_postgres::SearchMemory;
 use graphloom_postgres::testing::{TestDatabase, new_workspace};
 use graphloom_storage::conformance::{block_on, sample};
@@ -35,8 +38,14 @@ fn indexes(url: &str) -> i64 {
     })
 }
 
-fn hits(snapshot: &dyn Snapshot, number: u64) -> Vec<(String, f32)> {
-    let request = [SearchRequest::by_vector(ItemKind::Entity, vector(number), HITS, 0.0)];
+fn hits(
+    snapshot: &dyn Snapshot,
+    number: u64,
+    filtered: Option<&Arc<FilteredIds>>,
+    min_score: f32,
+) -> Vec<(String, f32)> {
+    let request = SearchRequest::by_vector(ItemKind::Entity, vector(number), HITS, min_score);
+    let request = [request.filtered(filtered.cloned())];
     let found = block_on(snapshot.search(&request)).expect("an answer").remove(0);
     found.into_iter().map(|hit| (hit.item.id().into_owned(), hit.score)).collect()
 }
@@ -58,10 +67,39 @@ fn a_kind_that_has_become_large_is_indexed_and_the_nearest_are_still_found() {
         }
         block_on(store.commit(Batch { put_entities, put_vectors, ..Batch::default() })).expect("committed");
     }
-    let questions: Vec<u64> = (0..20).map(|number| number + 1_000_000).collect();
-    let exact: Vec<_> = {
+    // A document that names a tenth of them, and one that names a few.
+    let mut filters = Vec::new();
+    for (source, step) in [("many", 10), ("few", 400)] {
+        let new = sample::document(source, "They met.");
+        let chunk = sample::whole(&new);
+        let named = (0..).zip((0..MANY).step_by(step));
+        let mention = |(ordinal, number)| sample::mention(&chunk.id, ordinal, &format!("E{number}"));
+        let document = new.document.id.clone();
+        let batch = Batch {
+            put_mentions: named.map(mention).collect(),
+            put_documents: vec![new],
+            put_chunks: vec![chunk.clone()],
+            ..Batch::default()
+        };
+        block_on(store.commit(batch)).expect("committed");
         let snapshot = block_on(store.snapshot()).expect("a snapshot");
-        questions.iter().map(|number| hits(snapshot.as_ref(), *number)).collect()
+        let allowed = block_on(FilteredIds::of(snapshot.as_ref(), BTreeSet::from([document]), true));
+        filters.push(Some(Arc::new(allowed.expect("resolved"))));
+    }
+    filters.push(None);
+    let questions: Vec<u64> = (0..20).map(|number| number + 1_000_000).collect();
+    let searches: Vec<(Option<&Arc<FilteredIds>>, u64, f32)> = filters
+        .iter()
+        .flat_map(|filter| questions.iter().map(move |number| (filter.as_ref(), *number, 0.0)))
+        // Where nothing is near enough, the scan ends early and finds all that is.
+        .chain(questions.iter().map(|number| (filters[0].as_ref(), *number, 0.93)))
+        .collect();
+    let find = |snapshot: &dyn Snapshot| -> Vec<_> {
+        searches.iter().map(|(filter, number, least)| hits(snapshot, *number, *filter, *least)).collect()
+    };
+    let exact = {
+        let snapshot = block_on(store.snapshot()).expect("a snapshot");
+        find(snapshot.as_ref())
     };
     assert_eq!(indexes(&server.url), 0);
     let numbers = i64::try_from(MANY as usize * DIMENSIONS).expect("a count");
@@ -72,18 +110,20 @@ fn a_kind_that_has_become_large_is_indexed_and_the_nearest_are_still_found() {
     assert_eq!(indexes(&server.url), 1);
     let snapshot = block_on(store.snapshot()).expect("a snapshot");
     let mut found = 0;
-    for (number, exact) in questions.iter().zip(&exact) {
-        let indexed = hits(snapshot.as_ref(), *number);
-        assert_eq!(indexed.len(), HITS);
+    for ((indexed, exact), (filter, ..)) in find(snapshot.as_ref()).iter().zip(&exact).zip(&searches) {
+        assert!(indexed.len() <= exact.len());
+        let is_admitted = |id: &str| filter.is_none_or(|filter| filter.admits(ItemKind::Entity, id));
+        assert!(indexed.iter().all(|(id, _)| is_admitted(id)), "no other entity is found");
         assert!(indexed.is_sorted_by(|one, other| one.1 >= other.1), "best first");
-        for hit in &indexed {
+        for hit in indexed {
             if let Some(same) = exact.iter().find(|(id, _)| *id == hit.0) {
                 assert_eq!(same.1.to_bits(), hit.1.to_bits(), "scores are exact");
                 found += 1;
             }
         }
     }
-    assert!(found * 100 >= questions.len() * HITS * 95, "{found} of {}", questions.len() * HITS);
+    let all: usize = exact.iter().map(Vec::len).sum();
+    assert!(found * 100 >= all * 95, "{found} of {all}");
     drop(snapshot);
     block_on(database.delete(&name)).expect("deleted");
     assert_eq!(indexes(&server.url), 0, "the index goes with the workspace");

@@ -5,9 +5,9 @@
 use std::collections::BTreeMap;
 
 use graphloom_core::{
-    Batch, CacheEntry, CacheKind, CacheSize, ChunkExtraction, ChunkId, ContentHash, GraphKey, ItemKey,
-    ItemKind, Job, JobState, Lease, MAX_CACHE_BYTES, MAX_CACHE_ENTRIES, NewDocument, QueueState, Require,
-    Revision, SearchRequest, Span, Store, StoreCounts, Timestamp, table,
+    Batch, CacheEntry, CacheKind, CacheSize, Call, CallOutcome, ChunkExtraction, ChunkId, ContentHash,
+    GraphKey, ItemKey, ItemKind, Job, JobState, Lease, MAX_CACHE_BYTES, MAX_CACHE_ENTRIES, NewDocument,
+    QueueState, Require, Revision, Role, SearchRequest, Span, Store, StoreCounts, Timestamp, table,
 };
 
 pub use super::chunk_contexts::chunk_contexts_are_searched_with_their_chunks_and_go_with_them;
@@ -57,7 +57,7 @@ fn documents(put_documents: Vec<NewDocument>) -> Batch {
 /// Case.
 pub async fn a_new_store_is_empty(store: &dyn Store) {
     let view = view(store).await;
-    assert_eq!((view.revision(), view.graph_revision()), (Revision(0), Revision(0)));
+    assert_eq!([view.revision(), view.graph_revision(), view.evidence_revision()], [Revision(0); 3]);
     assert_eq!(get(view.counts().await), StoreCounts::default());
     assert_eq!(get(view.embedding().await), None);
     assert_eq!(get(view.scan(table::Documents, None, 10).await), []);
@@ -74,6 +74,21 @@ pub async fn an_empty_batch_keeps_the_revision(store: &dyn Store) {
     assert_eq!(view(store).await.graph_revision(), Revision(0));
     commit(store, Batch { put_entities: vec![sample::entity("ADA", "x")], ..Batch::default() }).await;
     assert_eq!(view(store).await.graph_revision(), Revision(2));
+}
+
+/// Case.
+pub async fn calls_and_cached_answers_leave_the_revision_of_the_evidence(store: &dyn Store) {
+    commit(store, documents(vec![sample::document("a", "text")])).await;
+    let key = ContentHash::of(b"question");
+    let cached = CacheEntry { kind: CacheKind::Keywords, key, value: b"answer".to_vec() };
+    commit(store, Batch { put_cached: vec![cached], ..Batch::default() }).await;
+    commit(store, Batch { append_calls: vec![call("x")], ..Batch::default() }).await;
+    let before = view(store).await;
+    assert_eq!((before.revision(), before.evidence_revision()), (Revision(3), Revision(1)));
+    let document = sample::document("a", "text").document.id;
+    commit(store, Batch { put_jobs: vec![sample::job(&document, 1)], ..Batch::default() }).await;
+    assert_eq!(view(store).await.evidence_revision(), Revision(4));
+    assert_eq!(before.evidence_revision(), Revision(1));
 }
 
 /// Case.
@@ -545,10 +560,9 @@ pub async fn a_snapshot_never_changes(store: &dyn Store) {
     assert_eq!(view(store).await.revision(), Revision(2));
 }
 
-/// Case.
-pub async fn the_ledger_keeps_its_order(store: &dyn Store) {
-    let call = |model: &str| graphloom_core::Call {
-        role: graphloom_core::Role::Summarize,
+fn call(model: &str) -> Call {
+    Call {
+        role: Role::Summarize,
         model: model.to_owned(),
         prompt_tokens: 5,
         cached_prompt_tokens: 4,
@@ -556,10 +570,14 @@ pub async fn the_ledger_keeps_its_order(store: &dyn Store) {
         attempts: 2,
         started_at: Timestamp(8),
         duration_ms: 9,
-        outcome: graphloom_core::CallOutcome::Failed { reason: "limit".to_owned() },
+        outcome: CallOutcome::Failed { reason: "limit".to_owned() },
         document: None,
         rejects: 3,
-    };
+    }
+}
+
+/// Case.
+pub async fn the_ledger_keeps_its_order(store: &dyn Store) {
     commit(store, Batch { append_calls: vec![call("z"), call("y")], ..Batch::default() }).await;
     commit(store, Batch { append_calls: vec![call("x")], ..Batch::default() }).await;
     let view = view(store).await;

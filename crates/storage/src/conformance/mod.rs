@@ -50,6 +50,7 @@ macro_rules! conformance_tests {
             $open;
             a_new_store_is_empty,
             an_empty_batch_keeps_the_revision,
+            calls_and_cached_answers_leave_the_revision_of_the_evidence,
             documents_are_found_by_id_source_and_content,
             long_texts_come_back_whole_and_chunks_slice_them,
             a_document_with_chunks_keeps_its_text,

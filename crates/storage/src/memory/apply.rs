@@ -23,6 +23,9 @@ pub(super) fn apply(state: &mut State, batch: Batch) -> Result<(), StoreError> {
     if batch.touches_graph() {
         state.graph_revision = revision;
     }
+    if batch.touches_evidence() {
+        state.evidence_revision = revision;
+    }
     state.revision = revision;
 
     if batch.replace_embedding {

@@ -115,6 +115,7 @@ type Table<K, V> = Arc<BTreeMap<K, V>>;
 struct State {
     revision: Revision,
     graph_revision: Revision,
+    evidence_revision: Revision,
     embedding: Option<EmbeddingSpec>,
     settings: BTreeMap<String, String>,
     documents: Table<DocumentId, Document>,

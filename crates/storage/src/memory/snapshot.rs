@@ -440,6 +440,10 @@ impl Snapshot for MemorySnapshot {
         self.0.graph_revision
     }
 
+    fn evidence_revision(&self) -> Revision {
+        self.0.evidence_revision
+    }
+
     async fn counts(&self) -> Result<StoreCounts, StoreError> {
         let state = &self.0;
         let vectors = |kind| state.vectors.keys().filter(|(of, _)| *of == kind).count() as u64;

@@ -22,19 +22,18 @@ use vectors::{put_vectors, remove_all_vectors};
 use super::changes::{self, BatchKeys};
 use super::error::Context;
 use super::vector_tree::TreeLimits;
+use super::{Revisions, rows};
 use super::{cache, conversations, originals};
-use super::{revisions, rows};
 use crate::rules::{self, conflict};
 
 pub(super) fn apply(conn: &Connection, trees: TreeLimits, batch: &Batch) -> Result<Revision, StoreError> {
     rules::check(batch)?;
-    let (revision, graph_revision) = revisions(conn).during("reading the revision")?;
-    batch.require.iter().try_for_each(|require| check_require(conn, (revision, graph_revision), require))?;
+    let before = Revisions::read(conn).during("reading the revision")?;
+    batch.require.iter().try_for_each(|require| check_require(conn, before, require))?;
     if batch.is_empty() {
-        return Ok(revision);
+        return Ok(before.latest);
     }
-    let revision = Revision(revision.0 + 1);
-    let graph_revision = if batch.touches_graph() { revision } else { graph_revision };
+    let Revisions { latest: revision, graph, evidence } = before.after(batch);
     let mut touched = BatchKeys::new();
     if batch.replace_embedding {
         remove_all_vectors(conn, &mut touched).during("removing all vectors")?;
@@ -97,19 +96,13 @@ pub(super) fn apply(conn: &Connection, trees: TreeLimits, batch: &Batch) -> Resu
     cache::remember(conn, &batch.clear_caches, &batch.put_cached).during("remembering answers")?;
     conversations::apply(conn, batch)?;
     changes::append(conn, &touched).during("logging changes")?;
-    conn.prepare_cached("UPDATE state SET revision = ?1, graph_revision = ?2")
-        .and_then(|mut update| {
-            update.execute(params![rows::signed(revision.0), rows::signed(graph_revision.0)])
-        })
+    conn.prepare_cached("UPDATE state SET revision = ?1, graph_revision = ?2, evidence_revision = ?3")
+        .and_then(|mut update| update.execute([revision, graph, evidence].map(|it| rows::signed(it.0))))
         .during("counting the revision")?;
     Ok(revision)
 }
 
-fn check_require(
-    conn: &Connection,
-    (revision, graph_revision): (Revision, Revision),
-    require: &Require,
-) -> Result<(), StoreError> {
+fn check_require(conn: &Connection, before: Revisions, require: &Require) -> Result<(), StoreError> {
     match require {
         Require::JobIs(job) => {
             let stored = super::read::job(conn, &job.document).during("reading a job")?;
@@ -119,11 +112,11 @@ fn check_require(
             let stored = super::read::extraction_state(conn, chunk).during("reading a chunk's state")?;
             rules::require_extraction(chunk, extraction, stored.as_ref())
         }
-        Require::GraphUnchangedSince(known) if graph_revision > *known => {
-            Err(conflict(format!("the graph changed at {graph_revision} after {known}")))
+        Require::GraphUnchangedSince(known) if before.graph > *known => {
+            Err(conflict(format!("the graph changed at {} after {known}", before.graph)))
         }
         Require::GraphUnchangedSince(_) => Ok(()),
-        Require::UnchangedSince(known) => rules::require_revision(*known, revision),
+        Require::UnchangedSince(known) => rules::require_revision(*known, before.latest),
         Require::LayerIs { name, layer } => {
             let stored = super::layers::layer(conn, name).during("reading a layer")?;
             rules::require_layer(name, layer.as_ref(), stored.as_ref())

@@ -421,7 +421,7 @@ impl Open {
     /// The index for a snapshot, brought up to it unless another process is just writing.
     fn caught_up(&mut self, reader: &Reader, now: Mark) -> Result<Ready, Fault> {
         self.files.forget_refusal();
-        let caught_up = guarded(|| self.catch_up(&reader.conn, now, reader.revision));
+        let caught_up = guarded(|| self.catch_up(&reader.conn, now, reader.revisions.latest));
         match (caught_up, self.files.refused()) {
             (Ok(()) | Err(Fault::Locked), _) => Ok(self.ready(now)),
             // Whatever it was called on its way here.

@@ -371,8 +371,7 @@ impl Shared {
 struct Reader {
     shared: Arc<Shared>,
     conn: PoolConnection,
-    revision: Revision,
-    graph_revision: Revision,
+    revisions: Revisions,
     /// Given up after the connection.
     _passage: Passage,
 }
@@ -382,7 +381,7 @@ impl Reader {
         shared.require_unmoved()?;
         let seen = shared.seen.load(Ordering::Acquire);
         let mut pauses = unindexed::PAUSES_MS.into_iter();
-        let (conn, (revision, graph_revision)) = loop {
+        let (conn, revisions) = loop {
             let conn = PoolConnection { conn: Some(shared.idle_or_new()?), shared: Arc::clone(shared) };
             // The first read fixes what the transaction sees.
             match begin(&conn) {
@@ -396,11 +395,12 @@ impl Reader {
                 }
             }
         };
+        let revision = revisions.latest;
         if revision.0 < seen {
             let what = format!("it went back from revision {seen} to {revision} while it was open");
             return Err(StoreError::Lost { path: shared.path.display().to_string(), what });
         }
-        let reader = Self { shared: Arc::clone(shared), conn, revision, graph_revision, _passage: passage };
+        let reader = Self { shared: Arc::clone(shared), conn, revisions, _passage: passage };
         reader.given(())?;
         shared.seen.fetch_max(revision.0, Ordering::AcqRel);
         Ok(reader)
@@ -466,21 +466,43 @@ fn forget_pages(conn: &Connection) {
     }
 }
 
-fn begin(conn: &Connection) -> rusqlite::Result<(Revision, Revision)> {
+fn begin(conn: &Connection) -> rusqlite::Result<Revisions> {
     conn.prepare_cached("BEGIN")?.execute([])?;
-    revisions(conn)
+    Revisions::read(conn)
 }
 
-/// The revision and the graph's revision.
-fn revisions(conn: &Connection) -> rusqlite::Result<(Revision, Revision)> {
-    conn.prepare_cached(
-        "SELECT revision, graph_revision,
-            row_sum('state', id, revision, graph_revision, model, dimensions, paused_since, store, settings) = sum FROM state",
-    )?
-    .query_row([], |row| {
-        sums::require(row, 2, "state")?;
-        Ok((Revision(rows::unsigned(row, 0)?), Revision(rows::unsigned(row, 1)?)))
-    })
+/// The last revision, and the last ones that changed the graph and the evidence.
+#[derive(Clone, Copy)]
+struct Revisions {
+    latest: Revision,
+    graph: Revision,
+    evidence: Revision,
+}
+
+impl Revisions {
+    fn read(conn: &Connection) -> rusqlite::Result<Self> {
+        conn.prepare_cached(
+            "SELECT revision, graph_revision, evidence_revision,
+                row_sum('state', id, revision, graph_revision, model, dimensions, paused_since, store, settings,
+                    evidence_revision) = sum FROM state",
+        )?
+        .query_row([], |row| {
+            sums::require(row, 3, "state")?;
+            let revision = |column| Ok::<_, rusqlite::Error>(Revision(rows::unsigned(row, column)?));
+            Ok(Self { latest: revision(0)?, graph: revision(1)?, evidence: revision(2)? })
+        })
+    }
+
+    /// Those after a batch.
+    fn after(self, batch: &Batch) -> Self {
+        let latest = Revision(self.latest.0 + 1);
+        let changed = |is_touched, before| if is_touched { latest } else { before };
+        Self {
+            latest,
+            graph: changed(batch.touches_graph(), self.graph),
+            evidence: changed(batch.touches_evidence(), self.evidence),
+        }
+    }
 }
 
 /// A connection on loan from the pool.

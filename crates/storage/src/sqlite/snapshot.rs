@@ -19,12 +19,13 @@ use rusqlite::Connection;
 use super::descriptions::Descriptions;
 use super::error::Context;
 use super::text::Slicer;
-use super::{Reader, Shared, cache, changes, conversations, full_text, layers, originals, read, rows, scan};
+use super::{
+    Reader, Revisions, Shared, cache, changes, conversations, full_text, layers, originals, read, rows, scan,
+};
 use crate::rules;
 
 pub(super) struct SqliteSnapshot {
-    revision: Revision,
-    graph_revision: Revision,
+    revisions: Revisions,
     shared: Arc<Shared>,
     /// A connection serves one call at a time; calls are short.
     reader: Mutex<Reader>,
@@ -32,8 +33,8 @@ pub(super) struct SqliteSnapshot {
 
 impl SqliteSnapshot {
     pub(super) fn new(reader: Reader) -> Self {
-        let Reader { revision, graph_revision, .. } = reader;
-        Self { revision, graph_revision, shared: Arc::clone(&reader.shared), reader: Mutex::new(reader) }
+        let revisions = reader.revisions;
+        Self { revisions, shared: Arc::clone(&reader.shared), reader: Mutex::new(reader) }
     }
 
     fn nearest(&self, query: &VectorQuery) -> Result<Vec<Vec<ScoredId>>, StoreError> {
@@ -306,7 +307,7 @@ impl Search for SqliteSnapshot {
     async fn projections(&self) -> Result<Vec<Projection>, StoreError> {
         let reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
         let newest = changes::newest(&reader.conn).during("reading the change log")?;
-        Ok(vec![self.shared.full_text.projection(newest, self.revision)?])
+        Ok(vec![self.shared.full_text.projection(newest, self.revisions.latest)?])
     }
 }
 
@@ -359,11 +360,15 @@ impl Ledger for SqliteSnapshot {
 #[async_trait]
 impl Snapshot for SqliteSnapshot {
     fn revision(&self) -> Revision {
-        self.revision
+        self.revisions.latest
     }
 
     fn graph_revision(&self) -> Revision {
-        self.graph_revision
+        self.revisions.graph
+    }
+
+    fn evidence_revision(&self) -> Revision {
+        self.revisions.evidence
     }
 
     async fn counts(&self) -> Result<StoreCounts, StoreError> {

@@ -129,7 +129,7 @@ pub(super) fn requeue(conn: &Connection, missing: &CopyLosses) -> Result<RepairR
     count_all_records(conn)?;
     number_calls(conn)?;
     vector_tree::plant_all(conn, TreeLimits::default())?;
-    conn.execute("UPDATE state SET revision = revision + 1, graph_revision = revision + 1", [])?;
+    conn.execute("UPDATE state SET revision = revision + 1, graph_revision = revision + 1, evidence_revision = revision + 1", [])?;
     let count = |sql: &str| conn.query_row(sql, [], |row| rows::unsigned(row, 0));
     mended.views_to_derive = count("SELECT count(*) FROM stale")?;
     mended.documents_to_work_on = count("SELECT count(*) FROM jobs WHERE state < 2")?;
@@ -327,7 +327,7 @@ pub(super) fn restore_state(conn: &Connection, missing: &CopyLosses, revision: u
     let value = |column: &str| values.get(column).cloned().unwrap_or(Value::Null);
     let store = row.text("store").map(str::to_owned);
     conn.execute(
-        "UPDATE state SET revision = ?1, graph_revision = ?1, model = ?2, dimensions = ?3, paused_since = ?4,
+        "UPDATE state SET revision = ?1, graph_revision = ?1, evidence_revision = ?1, model = ?2, dimensions = ?3, paused_since = ?4,
             store = coalesce(?5, store), settings = ?6",
         params![
             rows::signed(revision),

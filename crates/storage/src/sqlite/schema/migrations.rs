@@ -37,6 +37,7 @@ pub(super) const MIGRATIONS: &[Migration] = &[
     add_conversations,
     add_originals,
     add_budget,
+    add_evidence_revision,
 ];
 
 /// Version 1.
@@ -484,6 +485,14 @@ fn add_originals(conn: &Connection) -> rusqlite::Result<()> {
 /// The budget of the workspace.
 fn add_budget(conn: &Connection) -> rusqlite::Result<()> {
     conn.execute_batch("CREATE TABLE budget (id INTEGER PRIMARY KEY CHECK (id = 1), body TEXT NOT NULL);")
+}
+
+/// The last revision that changed documents, their jobs or chunks, or the graph.
+fn add_evidence_revision(conn: &Connection) -> rusqlite::Result<()> {
+    conn.execute_batch(
+        "ALTER TABLE state ADD COLUMN evidence_revision INTEGER NOT NULL DEFAULT 0;
+        UPDATE state SET evidence_revision = revision;",
+    )
 }
 
 /// The numbers of a sparse vector as versions 16 to 18 stored them: zero, how many numbers in two bytes, then for each that is not

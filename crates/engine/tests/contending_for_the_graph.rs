@@ -63,6 +63,10 @@ impl Store for ContendedStore {
     async fn summaries_turn(&self) -> Result<Option<GraphTurn>, StoreError> {
         self.store.summaries_turn().await
     }
+
+    async fn workers(&self) -> Result<usize, StoreError> {
+        self.store.workers().await
+    }
 }
 
 /// A store into which another process merges a document, right before so many commits of descriptions that were stale.
@@ -118,6 +122,10 @@ impl Store for Merging {
 
     async fn summaries_turn(&self) -> Result<Option<GraphTurn>, StoreError> {
         self.turns.summaries_turn().await
+    }
+
+    async fn workers(&self) -> Result<usize, StoreError> {
+        self.turns.workers().await
     }
 }
 

@@ -224,6 +224,10 @@ impl Store for InterleavedStore {
     async fn summaries_turn(&self) -> Result<Option<GraphTurn>, StoreError> {
         self.store.summaries_turn().await
     }
+
+    async fn workers(&self) -> Result<usize, StoreError> {
+        self.store.workers().await
+    }
 }
 
 /// A model and embedder whose calls take a while, by a service that takes one or two at once, and of which some fail.

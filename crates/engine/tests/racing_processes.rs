@@ -56,6 +56,10 @@ impl Store for OvertakenStore {
     async fn summaries_turn(&self) -> Result<Option<GraphTurn>, StoreError> {
         self.store.summaries_turn().await
     }
+
+    async fn workers(&self) -> Result<usize, StoreError> {
+        self.store.workers().await
+    }
 }
 
 impl OvertakenStore {

@@ -22,7 +22,7 @@ use crate::nearest_index;
 use crate::session::Session;
 use crate::snapshot::PostgresSnapshot;
 use crate::workers::DatabaseClock;
-use crate::{apply, budget, rows};
+use crate::{apply, budget, rows, workers};
 
 /// Commits that wait behind the one in progress; further callers wait to be queued.
 const MAX_QUEUED: usize = 64;
@@ -187,6 +187,14 @@ impl Store for PostgresStore {
         };
         let turn = self.shared.run("taking the turn to write summaries", take).await?;
         Ok(turn.map(|turn| Box::new(turn) as GraphTurn))
+    }
+
+    async fn workers(&self) -> Result<usize, StoreError> {
+        let shared = Arc::clone(&self.shared);
+        let count = async move {
+            shared.patiently("counting the workers", PATIENCE, || workers::living(&shared)).await
+        };
+        self.shared.run("counting the workers", count).await
     }
 }
 

@@ -17,8 +17,9 @@ use crate::session::Session;
 
 /// How often a worker says that it lives.
 const BEAT: Duration = Duration::from_secs(3);
-/// A worker that was silent for so long has ended. If it has not, its next commits fail, and it loses what others took over.
-const SILENCE: &str = "interval '15 seconds'";
+/// The condition that a worker lives. One that was silent for so long has ended; if it has not, its next commits fail, and it
+/// loses what others took over.
+const LIVING: &str = "NOT ended AND seen_at >= clock_timestamp() - interval '15 seconds'";
 /// How long workers are remembered; longer than any lease.
 const MEMORY: &str = "interval '30 days'";
 /// How long the end of a process waits until the database knows of it.
@@ -138,8 +139,16 @@ async fn beat(shared: &Shared, name: &str) -> Result<(), Fault> {
 /// The workers that have ended or said nothing for too long.
 async fn silent(shared: &Shared) -> Result<BTreeSet<String>, Fault> {
     let client = shared.beat().await?;
-    let sql = format!("SELECT name FROM workers WHERE ended OR seen_at < clock_timestamp() - {SILENCE}");
+    let sql = format!("SELECT name FROM workers WHERE NOT ({LIVING})");
     client.query(&sql, &[]).await?.iter().map(|row| rows::get(row, 0)).collect()
+}
+
+/// How many workers live, at least 1.
+pub(crate) async fn living(shared: &Shared) -> Result<usize, Fault> {
+    let sql = format!("SELECT count(*) FROM workers WHERE {LIVING}");
+    let found = shared.reader().await?.query(&sql, &[]).await?;
+    let living = found.first().map(|row| rows::number(row, 0)).transpose()?.unwrap_or(0);
+    Ok(usize::try_from(living).unwrap_or(usize::MAX).max(1))
 }
 
 /// The workspaces with documents that nobody works on, or with descriptions to be written and nobody at work, by name.
@@ -149,8 +158,7 @@ pub(crate) async fn with_work(shared: &Arc<Shared>) -> Result<Vec<WorkspaceId>, 
         "WITH time AS (SELECT (extract(epoch FROM clock_timestamp()) * 1000)::int8 AS now) \
          SELECT w.name FROM workspaces w, time WHERE $1::int8 = 0 AND w.queue LIKE '%\"running\"%' AND ( \
             EXISTS (SELECT FROM jobs j WHERE j.workspace_id = w.id AND j.is_open AND (coalesce(j.lease_until < time.now, true) \
-                OR EXISTS (SELECT FROM workers k WHERE k.name = j.lease_owner \
-                    AND (k.ended OR k.seen_at < clock_timestamp() - {SILENCE})))) \
+                OR EXISTS (SELECT FROM workers k WHERE k.name = j.lease_owner AND NOT ({LIVING})))) \
             OR EXISTS (SELECT FROM stale s WHERE s.workspace_id = w.id) \
                 AND NOT EXISTS (SELECT FROM jobs j WHERE j.workspace_id = w.id AND j.lease_until >= time.now)) \
          ORDER BY w.name"

@@ -95,6 +95,10 @@ impl<S: Store> Store for FaultyStore<S> {
     async fn summaries_turn(&self) -> Result<Option<GraphTurn>, StoreError> {
         self.inner.summaries_turn().await
     }
+
+    async fn workers(&self) -> Result<usize, StoreError> {
+        self.inner.workers().await
+    }
 }
 
 #[cfg(test)]

@@ -56,6 +56,9 @@ pub trait Store: Send + Sync {
     /// workspace, one has it at a time, so that no summary is paid for twice. It is released when dropped, or when its
     /// process ends in any way.
     async fn summaries_turn(&self) -> Result<Option<GraphTurn>, StoreError>;
+
+    /// The processes that may take jobs of the workspace, this one among them; 1 where the store knows of no other.
+    async fn workers(&self) -> Result<usize, StoreError>;
 }
 
 /// The turn to change the graph or to write summaries, released when dropped.

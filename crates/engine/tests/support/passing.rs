@@ -33,4 +33,8 @@ impl Store for Passing {
     async fn summaries_turn(&self) -> Result<Option<GraphTurn>, StoreError> {
         self.0.summaries_turn().await
     }
+
+    async fn workers(&self) -> Result<usize, StoreError> {
+        self.0.workers().await
+    }
 }

@@ -69,6 +69,10 @@ impl Store for MemoryStore {
         let turn = Arc::clone(&self.summaries).try_lock_owned();
         Ok(turn.map(|turn| Box::new(turn) as GraphTurn))
     }
+
+    async fn workers(&self) -> Result<usize, StoreError> {
+        Ok(1)
+    }
 }
 
 #[async_trait]

@@ -283,6 +283,10 @@ impl Store for SqliteStore {
     async fn summaries_turn(&self) -> Result<Option<GraphTurn>, StoreError> {
         self.turns.take_summaries().map_err(|error| self.shared.seen_by_all(error))
     }
+
+    async fn workers(&self) -> Result<usize, StoreError> {
+        Ok(1)
+    }
 }
 
 /// Whether a batch only removes: documents, or the records of chunks.

@@ -201,6 +201,10 @@ impl Store for FileStore {
     async fn summaries_turn(&self) -> Result<Option<GraphTurn>, StoreError> {
         self.0.summaries_turn().await
     }
+
+    async fn workers(&self) -> Result<usize, StoreError> {
+        self.0.workers().await
+    }
 }
 
 /// Removes every file of a workspace. Its mark goes first: without it, a workspace whose file is gone is none.

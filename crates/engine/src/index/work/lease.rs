@@ -3,6 +3,7 @@
 use graphloom_core::{Batch, Job, Lease, Require, StoreError, Timestamp};
 
 use super::Run;
+use super::share::share_of;
 use super::stop::Stop;
 use crate::Engine;
 use crate::commit::Retries;
@@ -29,21 +30,35 @@ pub(in super::super) async fn release_leases(
     Ok(())
 }
 
+/// Workers among whom documents are shared; of more, each takes as if they were so many.
+const MAX_SHARING: usize = 16;
+
 impl Run<'_> {
-    /// Claims the next jobs; `None` when there are none left to take.
+    /// Claims the next jobs; `None` when there are none left to take. Where there are other workers, no more than its
+    /// [share](share_of) of what waits: until one of its own is prepared, it leaves the rest to them.
     pub(super) async fn claim(&self) -> Result<Option<Vec<Job>>, IndexError> {
-        if self.engine.index.stop.is_made() {
-            self.asked_to_stop();
-        }
-        if self.is_stopping() {
-            return Ok(None);
-        }
-        let limit = self.engine.index.max_concurrent_documents.max(1) * 2;
+        let most = self.engine.index.max_concurrent_documents.max(1) * 2;
         let mut retries = Retries::on_documents();
         loop {
+            if self.engine.index.stop.is_made() {
+                self.asked_to_stop();
+            }
+            if self.is_stopping() {
+                return Ok(None);
+            }
             let now = self.engine.clock.now();
+            let taken = self.taken.count();
+            let workers = self.engine.store.workers().await?.clamp(1, MAX_SHARING);
             let snapshot = self.engine.store.snapshot().await?;
-            let jobs = snapshot.claimable_jobs(now, limit).await?;
+            let mut jobs = snapshot.claimable_jobs(now, most * workers).await?;
+            let room = match workers {
+                1 => most,
+                _ => {
+                    let open = jobs.len() + snapshot.leased_jobs().await?.len();
+                    let share = share_of(open, workers, self.engine.index.max_concurrent_calls);
+                    share.saturating_sub(taken).min(most)
+                }
+            };
             let queue = snapshot.queue().await?;
             require_settings_at(self.engine, snapshot.as_ref()).await?;
             drop(snapshot);
@@ -54,6 +69,11 @@ impl Run<'_> {
                 self.paused();
                 return Ok(None);
             }
+            if room == 0 {
+                self.taken.fewer_than(taken).await;
+                continue;
+            }
+            jobs.truncate(room);
             let mut batch = Batch::default();
             for job in jobs {
                 batch.require.push(Require::JobIs(job.clone()));
@@ -61,6 +81,7 @@ impl Run<'_> {
             }
             let claimed = batch.put_jobs.clone();
             if retries.is_done(self.engine.store.commit(batch).await)? {
+                self.taken.add(claimed.len());
                 return Ok(Some(claimed));
             }
         }

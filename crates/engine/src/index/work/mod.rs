@@ -12,6 +12,7 @@ mod pace;
 mod permits;
 mod prepare;
 mod report;
+mod share;
 mod step;
 mod stop;
 
@@ -34,6 +35,7 @@ use crate::Engine;
 use crate::derive::{DeriveError, derive};
 pub(super) use pace::Pace;
 use permits::Permits;
+use share::Taken;
 
 /// Documents that may wait for the merger, for each of those that are worked on at once; more make the extraction wait, which
 /// bounds memory.
@@ -67,8 +69,13 @@ pub fn run<'a>(
         let jobs = stream::unfold((), |()| async { run.claim().await.transpose().map(|jobs| (jobs, ())) })
             .map_ok(|jobs| stream::iter(jobs.into_iter().map(Ok::<_, IndexError>)))
             .try_flatten();
+        let prepare = |job| async {
+            let prepared = run.prepare(job).await;
+            run.taken.end_one();
+            prepared
+        };
         // In a box, for the compiler does not see that the bare stream is `Send`.
-        let mut report = run.work_through(jobs.boxed(), |job| run.prepare(job)).await?;
+        let mut report = run.work_through(jobs.boxed(), prepare).await?;
         derive_layers(engine, progress, gone, &mut report).await?;
         Ok(report)
     })
@@ -107,6 +114,7 @@ pub(super) struct Run<'a> {
     progress: ProgressSink<'a>,
     /// Held from before a call until its result is committed, so a crash costs no more calls than there are permits.
     calls: Permits,
+    taken: Taken,
     pace: Pace,
     pub(super) report: Mutex<RunReport>,
 }
@@ -117,6 +125,7 @@ impl<'a> Run<'a> {
             engine,
             progress,
             calls: Permits::new(engine.index.max_concurrent_calls),
+            taken: Taken::default(),
             pace: Pace::default(),
             report: Mutex::default(),
         }

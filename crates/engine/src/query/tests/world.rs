@@ -423,6 +423,10 @@ impl Store for ReadOnly {
     async fn summaries_turn(&self) -> Result<Option<GraphTurn>, StoreError> {
         self.0.summaries_turn().await
     }
+
+    async fn workers(&self) -> Result<usize, StoreError> {
+        self.0.workers().await
+    }
 }
 
 /// Refuses every request.

@@ -1,0 +1,96 @@
+//! The share of a workspace's documents that one worker takes, so that others find work too.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use futures::channel::oneshot;
+
+/// Documents that a worker takes for each of its calls in flight, however many others there are: enough to have the next one
+/// ready, so that a worker never waits for others that do not come.
+const DOCUMENTS_FOR_EACH_CALL: usize = 2;
+
+/// The most documents that a worker holds at once where so many are `open`, of this many `workers` together.
+pub(super) fn share_of(open: usize, workers: usize, calls: usize) -> usize {
+    open.div_ceil(workers.max(1)).max(calls.max(1) * DOCUMENTS_FOR_EACH_CALL)
+}
+
+/// The documents that a run has taken and not prepared yet.
+#[derive(Default)]
+pub(super) struct Taken(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    documents: usize,
+    /// Who waits until there are fewer; a run takes documents one lot after another.
+    waiting: Option<oneshot::Sender<()>>,
+}
+
+impl Taken {
+    pub(super) fn count(&self) -> usize {
+        self.state().documents
+    }
+
+    pub(super) fn add(&self, documents: usize) {
+        self.state().documents += documents;
+    }
+
+    /// One of them is prepared.
+    pub(super) fn end_one(&self) {
+        let waiting = {
+            let mut state = self.state();
+            state.documents = state.documents.saturating_sub(1);
+            state.waiting.take()
+        };
+        if let Some(waiting) = waiting {
+            // Who waited may have been cancelled.
+            let _ = waiting.send(());
+        }
+    }
+
+    /// Waits until there are fewer than `known`.
+    pub(super) async fn fewer_than(&self, known: usize) {
+        loop {
+            let fewer = {
+                let mut state = self.state();
+                if state.documents < known {
+                    return;
+                }
+                let (wake, fewer) = oneshot::channel();
+                state.waiting = Some(wake);
+                fewer
+            };
+            // A sender that went away means the same: look again.
+            let _ = fewer.await;
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt;
+
+    use super::*;
+
+    #[test]
+    fn a_share_is_an_equal_part_and_never_less_than_keeps_the_calls_busy() {
+        assert_eq!(share_of(30, 2, 1), 15);
+        assert_eq!(share_of(30, 4, 1), 8);
+        assert_eq!(share_of(3, 8, 4), 8, "few documents are not waited for");
+        assert_eq!(share_of(0, 0, 0), 2);
+    }
+
+    #[test]
+    fn who_waits_goes_on_once_a_document_is_prepared() {
+        let taken = Taken::default();
+        taken.add(2);
+        let mut fewer = Box::pin(taken.fewer_than(2));
+        assert!((&mut fewer).now_or_never().is_none());
+        taken.end_one();
+        assert!(fewer.now_or_never().is_some());
+        assert!(taken.fewer_than(2).now_or_never().is_some(), "there are fewer already");
+        assert_eq!(taken.count(), 1);
+    }
+}

@@ -1,0 +1,88 @@
+//! A worker leaves documents to others where there are any, and does them all where none of the others comes.
+
+mod support;
+
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use graphloom_core::{Batch, GraphTurn, Require, Revision, Snapshot, Store, StoreError, WorkspaceId};
+use graphloom_engine::index::{self, Source};
+use graphloom_storage::conformance::block_on;
+use graphloom_storage::memory::MemoryStore;
+use support::{ReadingModel, engine, source};
+
+/// A store of several workers that notes how many documents each claim takes.
+struct CrowdedStore {
+    store: MemoryStore,
+    workers: usize,
+    claims: Mutex<Vec<usize>>,
+}
+
+#[async_trait]
+impl Store for CrowdedStore {
+    fn workspace(&self) -> &WorkspaceId {
+        self.store.workspace()
+    }
+
+    async fn snapshot(&self) -> Result<Box<dyn Snapshot>, StoreError> {
+        self.store.snapshot().await
+    }
+
+    async fn commit(&self, batch: Batch) -> Result<Revision, StoreError> {
+        let is_claim =
+            |require: &&Require| matches!(require, Require::JobIs(before) if before.lease.is_none());
+        match batch.require.iter().filter(is_claim).count() {
+            0 => {}
+            claimed => self.claims.lock().expect("no panic").push(claimed),
+        }
+        self.store.commit(batch).await
+    }
+
+    fn fault(&self) -> Option<String> {
+        self.store.fault()
+    }
+
+    async fn graph_turn(&self) -> Result<GraphTurn, StoreError> {
+        self.store.graph_turn().await
+    }
+
+    async fn summaries_turn(&self) -> Result<Option<GraphTurn>, StoreError> {
+        self.store.summaries_turn().await
+    }
+
+    async fn workers(&self) -> Result<usize, StoreError> {
+        Ok(self.workers)
+    }
+}
+
+/// What the claims of one of so many workers take of so many documents, while no other worker comes.
+fn check_claims(workers: usize, documents: usize, calls: usize) -> Vec<usize> {
+    let memory = MemoryStore::new(WorkspaceId::default());
+    let store = Arc::new(CrowdedStore { store: memory, workers, claims: Mutex::default() });
+    let mut engine = engine(store.clone(), Arc::new(ReadingModel::default()));
+    engine.index.max_concurrent_calls = calls;
+    let text = |number| source(&format!("{number}.md"), &format!("A{number} knows B{number}."));
+    let sources: Vec<Source> = (0..documents).map(text).collect();
+    let report = block_on(async {
+        index::accept(&engine, sources).await.expect("the store works");
+        index::run(&engine, &|_| {}, &|_| false).await.expect("store and model work")
+    });
+    assert_eq!(report.finished as usize, documents, "the only worker that comes does them all");
+    let claims = store.claims.lock().expect("no panic").clone();
+    assert_eq!(claims.iter().sum::<usize>(), documents);
+    claims
+}
+
+#[test]
+fn a_worker_takes_its_share_of_what_waits_and_more_only_when_it_is_done_with_some() {
+    assert_eq!(check_claims(1, 30, 1), [30]);
+    let of_two = check_claims(2, 30, 1);
+    assert_eq!(of_two[0], 15);
+    assert!(of_two[1..].iter().all(|claimed| *claimed < 15), "{of_two:?}");
+    assert_eq!(check_claims(8, 30, 1)[0], 4);
+}
+
+#[test]
+fn a_few_documents_are_not_left_to_workers_that_may_not_come() {
+    assert_eq!(check_claims(8, 6, 4), [6]);
+}

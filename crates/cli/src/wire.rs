@@ -118,8 +118,11 @@ pub(crate) fn judge(app: &App) -> anyhow::Result<Arc<dyn LanguageModel>> {
 }
 
 /// The configured reranker.
-pub(crate) fn reranker(app: &App) -> anyhow::Result<Option<Arc<dyn Reranker>>> {
-    Ok(graphloom::setup::reranker(&app.config)?)
+pub(crate) async fn reranker(app: &App) -> anyhow::Result<Option<Arc<dyn Reranker>>> {
+    match app.config.reranker {
+        Some(_) => Ok(graphloom::setup::reranker(&app.config, &open_store(&app.config).await?)?),
+        None => Ok(None),
+    }
 }
 
 /// Warns once if the cost and cache entries of a question could not be stored. Its answer stands.

@@ -139,6 +139,11 @@ fn the_budget_of_a_workspace_limits_every_command_and_goes_with_a_copy() {
     graphloom.run(&["budget"]).exits(1).says("no workspace");
     assert!(graphloom.ok(&["budget", "0.0120"]).starts_with("0.0000 of 0.0120 of money are spent since "));
     graphloom.run(&["add", "docs"]).exits(5).says("the workspace has spent 0.0050 of its budget of 0.0120");
+    let status = graphloom.json(&["status"]);
+    assert_eq!((&status["waits_for"], &status["budget"]["spent"]), (&json!("budget"), &json!(0.005)));
+    let status = graphloom.ok(&["status"]);
+    assert!(status.contains("budget      0.0050 of 0.0120 of money are spent since "), "{status}");
+    assert!(status.contains("waits       for a larger budget"), "{status}");
     assert_eq!(asked(&model), 2);
     let budget = graphloom.json(&["budget"])["budget"].clone();
     assert_eq!(

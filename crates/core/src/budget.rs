@@ -15,21 +15,58 @@ pub enum BudgetUnit {
 }
 
 /// The budget of a workspace and what is spent of it. Not part of the canonical state.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkspaceBudget {
     /// What it counts.
     pub unit: BudgetUnit,
     /// What may be spent.
     pub amount: u64,
-    /// What is spent since `since`, with the most that calls in flight may cost. A call whose process ended before it was settled
-    /// stays counted with the most.
+    /// What is spent since `since`, with the most that calls in flight may cost.
     pub spent: u64,
     /// When counting began. Tells one counting from the next.
     pub since: Timestamp,
+    /// The most that the latest call might have cost, if it was refused for that: what must be left before work goes on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<u64>,
+    /// What is held for calls in flight, by process.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub held: Vec<CallsInFlight>,
+}
+
+/// The calls of one process that are not settled yet.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallsInFlight {
+    /// The process.
+    pub of: String,
+    /// What they may cost together.
+    pub bounds: CostBounds,
+    /// When they count as cut off, unless the process books again before.
+    pub until: Timestamp,
+}
+
+/// What calls may cost.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CostBounds {
+    /// With the longest answers.
+    pub most: u64,
+    /// If they are cut off before they answer.
+    pub least: u64,
+}
+
+impl CostBounds {
+    /// Both together.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self { most: self.most.saturating_add(other.most), least: self.least.saturating_add(other.least) }
+    }
+
+    fn minus(self, other: Self) -> Self {
+        Self { most: self.most.saturating_sub(other.most), least: self.least.saturating_sub(other.least) }
+    }
 }
 
 /// A change of the budget of a workspace.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BudgetChange {
     /// Replaces it as a whole, such as by that of the workspace which this one is a copy of; `None` removes it.
     Put(Option<WorkspaceBudget>),
@@ -48,17 +85,23 @@ pub enum BudgetChange {
     Book {
         /// The counting that both belong to. Nothing is changed if there is another by now.
         since: Timestamp,
+        /// The process that books.
+        of: String,
         /// What was held back for the calls that ended.
-        released: u64,
+        ended: CostBounds,
         /// What they did cost.
         cost: u64,
-        /// The most that the new call may cost.
-        hold: u64,
+        /// What the new call may cost; nothing where there is none.
+        begins: CostBounds,
+        /// The time.
+        now: Timestamp,
+        /// When the calls of the process count as cut off, unless it books again before.
+        until: Timestamp,
     },
 }
 
 /// What a change came to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BudgetOutcome {
     /// The budget after it.
     pub budget: Option<WorkspaceBudget>,
@@ -72,26 +115,70 @@ impl BudgetChange {
         match (self, budget) {
             (Self::Put(budget), _) => BudgetOutcome { budget, held: true },
             (Self::Limit { unit, amount, restart, now }, budget) => {
-                let counted = budget.filter(|budget| budget.unit == unit && !restart);
-                let (spent, since) = counted.map_or((0, now), |budget| (budget.spent, budget.since));
                 // Another counting needs another time.
-                let since = match budget {
-                    Some(before) if counted.is_none() => Timestamp(since.0.max(before.since.0 + 1)),
-                    Some(_) | None => since,
+                let begun = budget.as_ref().map_or(now, |before| Timestamp(now.0.max(before.since.0 + 1)));
+                let budget = match budget.filter(|budget| budget.unit == unit && !restart) {
+                    Some(counted) => WorkspaceBudget { amount, refused: None, ..counted },
+                    None => {
+                        let (spent, since, refused, held) = (0, begun, None, Vec::new());
+                        WorkspaceBudget { unit, amount, spent, since, refused, held }
+                    }
                 };
-                let budget = WorkspaceBudget { unit, amount, spent, since };
                 BudgetOutcome { budget: Some(budget), held: true }
             }
-            (Self::Book { since, released, cost, hold }, Some(mut budget)) if budget.since == since => {
-                budget.spent = budget.spent.saturating_sub(released).saturating_add(cost);
-                let after = budget.spent.saturating_add(hold);
-                let held = hold == 0 || after <= budget.amount;
-                if held {
-                    budget.spent = after;
+            (Self::Book { since, of, ended, cost, begins, now, until }, Some(mut budget))
+                if budget.since == since =>
+            {
+                budget.cut_off(now);
+                budget.settle(&of, ended, cost, until);
+                let held = begins.most == 0 || budget.spent.saturating_add(begins.most) <= budget.amount;
+                match held {
+                    true => budget.hold(of, begins, until),
+                    false => budget.refused = Some(begins.most),
                 }
                 BudgetOutcome { budget: Some(budget), held }
             }
             (Self::Book { .. }, budget) => BudgetOutcome { budget, held: false },
+        }
+    }
+}
+
+impl WorkspaceBudget {
+    /// Counts calls of processes that have said nothing for too long by the least that they cost: what was held for their
+    /// answers is free again.
+    fn cut_off(&mut self, now: Timestamp) {
+        let (cut, held): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.held).into_iter().partition(|calls| calls.until < now);
+        self.held = held;
+        for CostBounds { most, least } in cut.into_iter().map(|calls| calls.bounds) {
+            self.spent = self.spent.saturating_sub(most).saturating_add(least);
+        }
+    }
+
+    /// Replaces what is held for calls by their cost. The process lives, so its other calls may go on.
+    fn settle(&mut self, of: &str, ended: CostBounds, cost: u64, until: Timestamp) {
+        // What was cut off counts with the least already.
+        let released = match self.held.iter_mut().find(|calls| calls.of == of) {
+            Some(calls) => {
+                let held = calls.bounds.most;
+                (calls.bounds, calls.until) = (calls.bounds.minus(ended), until);
+                held.min(ended.most)
+            }
+            None => ended.least,
+        };
+        self.spent = self.spent.saturating_sub(released).saturating_add(cost);
+        self.held.retain(|calls| calls.bounds.most > 0);
+    }
+
+    fn hold(&mut self, of: String, begins: CostBounds, until: Timestamp) {
+        if begins.most > 0 {
+            self.refused = None;
+            self.spent = self.spent.saturating_add(begins.most);
+        }
+        match self.held.iter_mut().find(|calls| calls.of == of) {
+            Some(calls) => calls.bounds = calls.bounds.plus(begins),
+            None if begins.most > 0 => self.held.push(CallsInFlight { of, bounds: begins, until }),
+            None => {}
         }
     }
 }
@@ -104,8 +191,22 @@ mod tests {
         BudgetChange::Limit { unit: BudgetUnit::Tokens, amount, restart, now: Timestamp(now) }
     }
 
-    fn book(since: u64, [released, cost, hold]: [u64; 3]) -> BudgetChange {
-        BudgetChange::Book { since: Timestamp(since), released, cost, hold }
+    fn book(since: u64, changes: [u64; 3]) -> BudgetChange {
+        book_at(0, "one", since, changes)
+    }
+
+    /// A booking at `now` of a process that counts as ended 10 later. A call costs 2 at least.
+    fn book_at(now: u64, of: &str, since: u64, [released, cost, hold]: [u64; 3]) -> BudgetChange {
+        let bounds = |most: u64| CostBounds { most, least: most.min(2) };
+        BudgetChange::Book {
+            since: Timestamp(since),
+            of: of.to_owned(),
+            ended: bounds(released),
+            cost,
+            begins: bounds(hold),
+            now: Timestamp(now),
+            until: Timestamp(now + 10),
+        }
     }
 
     /// What is spent after each of these changes, and whether each was held.
@@ -113,9 +214,9 @@ mod tests {
         let mut budget = None;
         let mut outcomes = Vec::new();
         for change in changes {
-            let outcome = change.applied_to(budget);
+            let outcome = change.clone().applied_to(budget);
             budget = outcome.budget;
-            outcomes.push((budget.map_or(0, |budget| budget.spent), outcome.held));
+            outcomes.push((budget.as_ref().map_or(0, |budget| budget.spent), outcome.held));
         }
         outcomes
     }
@@ -143,6 +244,45 @@ mod tests {
             let changes = [limit(100, false, 1), book(1, [0, 0, 60]), restarted, book(1, [60, 20, 0])];
             assert_eq!(check(&changes), [(0, true), (60, true), (0, true), (0, false)]);
         }
+    }
+
+    #[test]
+    fn a_call_of_a_process_that_was_killed_counts_with_the_least_once_it_has_been_silent() {
+        let changes = [
+            limit(100, false, 1),
+            book_at(0, "killed", 1, [0, 0, 60]),
+            book_at(5, "one", 1, [0, 0, 60]),
+            book_at(10, "one", 1, [0, 0, 60]),
+            book_at(11, "one", 1, [0, 0, 60]),
+            // It was only slow, and says what the call did cost.
+            book_at(12, "killed", 1, [60, 30, 0]),
+            book_at(13, "one", 1, [60, 20, 0]),
+        ];
+        let expected = [(0, true), (60, true), (60, false), (60, false), (62, true), (90, true), (50, true)];
+        assert_eq!(check(&changes), expected);
+    }
+
+    #[test]
+    fn a_process_that_goes_on_booking_keeps_what_is_held_for_its_calls() {
+        let changes = [
+            limit(100, false, 1),
+            book_at(0, "one", 1, [0, 0, 60]),
+            book_at(8, "one", 1, [0, 0, 10]),
+            book_at(16, "other", 1, [0, 0, 60]),
+        ];
+        assert_eq!(check(&changes), [(0, true), (60, true), (70, true), (70, false)]);
+    }
+
+    #[test]
+    fn a_refusal_says_what_must_be_left_until_a_call_fits_or_the_limit_changes() {
+        let refused = |changes: &[BudgetChange]| {
+            let apply = |budget, change: &BudgetChange| change.clone().applied_to(budget).budget;
+            changes.iter().fold(None, apply).and_then(|budget| budget.refused)
+        };
+        let short = [limit(100, false, 1), book(1, [0, 0, 101])];
+        assert_eq!(refused(&short), Some(101));
+        assert_eq!(refused(&[&short[..], &[book(1, [0, 0, 1])]].concat()), None);
+        assert_eq!(refused(&[&short[..], &[limit(200, false, 2)]].concat()), None);
     }
 
     #[test]

@@ -39,7 +39,7 @@ mod store;
 mod workspaces;
 
 pub use batch::{Batch, NewDocument, Require, VectorRow};
-pub use budget::{BudgetChange, BudgetOutcome, BudgetUnit, WorkspaceBudget};
+pub use budget::{BudgetChange, BudgetOutcome, BudgetUnit, CallsInFlight, CostBounds, WorkspaceBudget};
 pub use cache::{CacheEntry, CacheKind, CacheSize, MAX_CACHE_BYTES, MAX_CACHE_ENTRIES};
 pub use chunk::{Chunk, ChunkExtraction, Renewal};
 pub use chunk_context::{ChunkContext, ChunkContextOutcome, indexed_text};

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
+use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
 use graphloom_core::{
@@ -331,10 +332,30 @@ pub async fn existing(config: &Config, settings: &Settings, roles: &RoleModels) 
     engine(config, settings, Opened::of(&store), chat, &providers, Wording::read(config)?).await
 }
 
-/// The configured reranker.
-pub fn reranker(config: &Config) -> Result<Option<Arc<dyn Reranker>>> {
+/// The configured reranker, whose calls the workspace pays for.
+pub fn reranker(config: &Config, store: &Arc<dyn WorkspaceStore>) -> Result<Option<Arc<dyn Reranker>>> {
+    let reranker = unpaid_reranker(config)?;
+    Ok(reranker.map(|reranker| paid_reranker(reranker, &account(config, store))))
+}
+
+fn unpaid_reranker(config: &Config) -> Result<Option<Arc<dyn Reranker>>> {
     let providers = Providers::new(config);
     config.reranker.as_ref().map(|choice| providers.reranker(choice)).transpose()
+}
+
+fn paid_reranker(reranker: Arc<dyn Reranker>, account: &Arc<WorkspaceAccount>) -> Arc<dyn Reranker> {
+    Arc::new(account.reranker(reranker))
+}
+
+/// The account of this process with the workspace.
+fn account(config: &Config, store: &Arc<dyn WorkspaceStore>) -> Arc<WorkspaceAccount> {
+    let clock = clock_of(store.as_ref());
+    WorkspaceAccount::new(Arc::clone(store), config.prices.clone(), process_name(), clock)
+}
+
+/// The clock of the store where it has one, since other hosts go by it too.
+fn clock_of(store: &dyn WorkspaceStore) -> Arc<dyn Clock> {
+    store.clock().unwrap_or_else(|| Arc::new(SystemClock))
 }
 
 /// Models that a program brings along, in place of configured ones.
@@ -393,7 +414,7 @@ pub async fn engines(
     let asking = RoleModels { context: None, extract: None, summarize: None, ..models.clone() };
     let indexing = RoleModels { keywords: None, answer: None, ..models };
     let (asking, indexing) = (impatient.chat_models(&asking)?, patient.chat_models(&indexing)?);
-    let reranker = reranker(config)?;
+    let reranker = unpaid_reranker(config)?;
     let chosen = match (&own.embedder, &config.embedder) {
         (Some(embedder), _) => Some(embedder.clone()),
         (None, Some(choice)) => Some(impatient.embedder(choice)?),
@@ -420,7 +441,7 @@ pub async fn engines(
         wording: wording.clone(),
     };
     let mut asking = part(asking, embedding).engine(config, settings);
-    asking.models.reranker = reranker;
+    asking.models.reranker = reranker.map(|reranker| paid_reranker(reranker, &account(config, &store)));
     let mut indexing = part(indexing, indexing_embedding).engine(config, settings);
     works_as(&mut indexing, worker, config);
     Ok(Engines { asking, indexing, store })
@@ -472,7 +493,7 @@ impl Opened {
                 Arc::new(move || store.size().map_or(0, |size| size.data + size.log));
             bytes
         });
-        let clock = store.clock().unwrap_or_else(|| Arc::new(SystemClock));
+        let clock = clock_of(store.as_ref());
         let budgeted = Some(Arc::clone(store));
         Self { store: Arc::clone(store) as Arc<dyn Store>, bytes, clock, budgeted }
     }
@@ -491,7 +512,7 @@ impl Parts<'_> {
     fn engine(self, config: &Config, settings: &Settings) -> Engine {
         let Self { store, mut chat, mut embedder, own, wording } = self;
         if let Some(store) = store.budgeted {
-            let account = WorkspaceAccount::new(store, config.prices.clone());
+            let account = account(config, &store);
             chat = paid_by_workspace(chat, &account);
             if calls_service(embedder.as_ref()) {
                 embedder = Arc::new(account.embedder(embedder));
@@ -529,6 +550,12 @@ impl Parts<'_> {
         let caches = if config.query_cache { QueryCaches::default() } else { QueryCaches::off() };
         Engine { prompts: wording.prompts, index, caches, ..Engine::new(store.store, models, store.clock) }
     }
+}
+
+/// A name that no other process has, on this host or another.
+fn process_name() -> String {
+    let random = RandomState::new().hash_one(SystemClock.now().0);
+    format!("{}-{random:016x}", std::process::id())
 }
 
 /// The limits of the workspace.

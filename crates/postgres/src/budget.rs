@@ -34,10 +34,10 @@ pub(crate) async fn change(
             let ended = "SELECT pg_xact_status($2::text::xid8) IS NOT DISTINCT FROM 'committed', $1::int8";
             let found = session.rows(ended, &[transaction]).await?;
             if found.first().map(|row| rows::get::<bool>(row, 0)).transpose()?.unwrap_or_default() {
-                return Ok(*outcome);
+                return Ok(outcome.clone());
             }
         }
-        let outcome = change.applied_to(latest(&session, " FOR UPDATE").await?);
+        let outcome = change.clone().applied_to(latest(&session, " FOR UPDATE").await?);
         match &outcome.budget {
             None => {
                 session.run("DELETE FROM budgets WHERE workspace_id = $1", &[]).await?;
@@ -47,7 +47,7 @@ pub(crate) async fn change(
                     ON CONFLICT (workspace_id) DO UPDATE SET body = EXCLUDED.body RETURNING pg_current_xact_id()::text";
                 let put = session.rows(sql, &[&rows::body(budget)?]).await?;
                 let transaction = put.first().map(|row| rows::get(row, 0)).transpose()?;
-                *tried = transaction.map(|transaction| (transaction, outcome));
+                *tried = transaction.map(|transaction| (transaction, outcome.clone()));
             }
         }
         session.commit().await?;

@@ -67,7 +67,8 @@ impl Space {
         let chat = [&indexing.extract, &indexing.summarize, &asking.keywords, &asking.answer];
         let chat = chat.into_iter().flatten().chain(context).map(|model| model.name().to_owned());
         let embedder = self.embeds_by_service.then(|| indexing.embedder.name().to_owned());
-        chat.chain(embedder).collect()
+        let reranker = asking.reranker.as_ref().map(|reranker| reranker.name().to_owned());
+        chat.chain(embedder).chain(reranker).collect()
     }
 
     /// The latest counts of the store.

@@ -96,7 +96,7 @@ pub(crate) async fn run(app: &App, args: &AskArgs) -> anyhow::Result<Exit> {
     }
     drop(snapshot);
     if question.rerank {
-        engine.models.reranker = wire::reranker(app)?;
+        engine.models.reranker = wire::reranker(app).await?;
     }
     let retrieval = query::retrieve(&engine, &question).await?;
     for note in &retrieval.notes {

@@ -36,7 +36,9 @@ fn change(app: &App, amount: WorkspaceLimit, restart: bool) -> anyhow::Result<Bu
     if let Limit::Money(_) = limit {
         let roles = &app.config.models;
         let models = [&roles.context, &roles.extract, &roles.keywords, &roles.summarize, &roles.answer];
-        let names: BTreeSet<String> = models.into_iter().flatten().map(ToString::to_string).collect();
+        let reranker = app.config.reranker.iter().map(ToString::to_string);
+        let names: BTreeSet<String> =
+            models.into_iter().flatten().map(ToString::to_string).chain(reranker).collect();
         if let Some(model) = names.into_iter().find(|model| app.config.prices.of(model).is_none()) {
             let help = format!(
                 "set prices to {model}=INPUT/OUTPUT, in money per million tokens, or limit tokens instead, such as 2M"
@@ -50,13 +52,16 @@ fn change(app: &App, amount: WorkspaceLimit, restart: bool) -> anyhow::Result<Bu
 }
 
 /// What a budget is and has left, as numbers.
-fn fields(budget: WorkspaceBudget) -> serde_json::Value {
-    let WorkspaceBudget { unit, amount, spent, since } = budget;
+pub(super) fn fields(budget: WorkspaceBudget) -> serde_json::Value {
+    let WorkspaceBudget { unit, amount, spent, since, refused, held } = budget;
+    let in_flight: u64 = held.iter().map(|calls| calls.bounds.most).sum();
     json!({
         "unit": unit,
         "amount": number(unit, amount),
         "spent": number(unit, spent),
+        "in_flight": number(unit, in_flight),
         "left": number(unit, amount.saturating_sub(spent)),
+        "refused": refused.map(|refused| number(unit, refused)),
         "since": since.to_iso(),
     })
 }

@@ -8,10 +8,13 @@ use graphloom_core::{
     Snapshot, StoreCounts, Timestamp, Visibility, WorkspaceStore, table,
 };
 use graphloom_engine::derive::{LayerStatus, layer_states};
-use graphloom_engine::index::{DocumentState, ListError, Listing, RenewalState, count_by_status, list};
+use graphloom_engine::index::{
+    DocumentState, ListError, Listing, RenewalState, WaitsFor, count_by_status, list, waits_for,
+};
 use serde::Serialize;
 
 use super::App;
+use super::budget::{fields, words};
 use super::indexing::nothing_named;
 use crate::args::{SortArg, StatusArgs};
 use crate::fault::{Exit, Fault};
@@ -30,6 +33,12 @@ struct Status {
     revision: Revision,
     #[serde(flatten)]
     queue: QueueState,
+    /// What has to happen before indexing goes on.
+    waits_for: Option<WaitsFor>,
+    /// What may be spent and what is; `None` if model calls are not limited.
+    budget: Option<serde_json::Value>,
+    #[serde(skip)]
+    budget_words: Option<String>,
     counts: StoreCounts,
     embedding: Option<EmbeddingSpec>,
     projections: Vec<Projection>,
@@ -121,12 +130,16 @@ async fn read(
         list(snapshot, &filter, args.sort.into(), after.as_ref(), limit).await.map_err(with_remedy)?;
     let by_status = count_by_status(snapshot, &filter).await?;
     let rejects = snapshot.reject_counts().await?;
+    let budget = store.budget().await?;
     Ok(Status {
         workspace: app.config.workspace.to_string(),
         file_bytes: store.size().map(|size| size.data),
         file: store.place(),
         revision: snapshot.revision(),
         queue: snapshot.queue().await?,
+        waits_for: waits_for(snapshot, budget.as_ref()).await?,
+        budget_words: budget.as_ref().map(|budget| words(Some(budget))),
+        budget: budget.map(fields),
         counts: snapshot.counts().await?,
         embedding: snapshot.embedding().await?,
         projections: snapshot.projections().await?,
@@ -209,6 +222,12 @@ fn print(app: &App, args: &StatusArgs, shown: &Status) -> anyhow::Result<()> {
     output.line(format_args!("{} {}", output.heading("workspace"), shown.workspace))?;
     if shown.queue.is_paused() {
         output.line("paused      indexing is paused; `graphloom resume` resumes it")?;
+    }
+    if let Some(budget) = &shown.budget_words {
+        output.line(format_args!("budget      {budget}"))?;
+    }
+    if shown.waits_for == Some(WaitsFor::Budget) {
+        output.line("waits       for a larger budget; `graphloom budget AMOUNT` sets it")?;
     }
     match shown.file_bytes {
         Some(size) => output.line(format_args!("file        {} ({})", shown.file, bytes(size)))?,

@@ -18,6 +18,7 @@ mod settings;
 mod settle;
 mod status;
 mod unload;
+mod waiting;
 mod work;
 
 use std::collections::BTreeMap;
@@ -41,6 +42,7 @@ pub use renew::{RenewalPlan, note_renewal, plan_renewal, renew, waiting_renewals
 pub use requeue::{RequeueReport, retry};
 pub use settings::{BuildSettings, EMBEDDER, OtherSetting, require_settings, switch_settings};
 pub use status::{DocumentState, RenewalState, states_of};
+pub use waiting::{WaitsFor, waits_for};
 pub(crate) use work::needs_a_person;
 pub use work::{MAX_DAMAGED_ATTEMPTS, run};
 
@@ -49,6 +51,9 @@ use crate::derive::{DeriveReport, EdgeWeights, LayerKind, TreeClustering};
 use crate::extract::ExtractSpec;
 use crate::graph::KnownDescriptions;
 use crate::readers::ParseLimits;
+
+/// How long a claim on a job lasts without renewal by default, in milliseconds.
+pub(crate) const LEASE_MS: u64 = 600_000;
 
 /// How documents are indexed.
 #[derive(Debug, Clone)]
@@ -244,7 +249,7 @@ impl Default for IndexConfig {
             tree: TreeClustering::default(),
             community_weights: EdgeWeights::default(),
             quota: Quota::default(),
-            lease_ms: 600_000,
+            lease_ms: LEASE_MS,
             worker: "worker".to_owned(),
             stop: StopRequest::default(),
             settings: None,

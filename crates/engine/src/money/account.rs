@@ -6,17 +6,22 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::channel::oneshot;
 use graphloom_core::{
-    BudgetChange, BudgetUnit, Embedder, LanguageModel, ModelError, StoreError, Timestamp, Usage,
-    WorkspaceBudget, WorkspaceStore,
+    BudgetChange, BudgetUnit, Clock, CostBounds, Embedder, LanguageModel, ModelError, Reranker, StoreError,
+    Timestamp, Usage, WorkspaceBudget, WorkspaceStore,
 };
 
 use super::budget::{
-    BudgetedEmbedder, BudgetedModel, CallHold, HoldOf, Limit, Meter, Payer, WhenShort, cost,
+    BudgetedEmbedder, BudgetedModel, BudgetedReranker, CallHold, HoldOf, Limit, Meter, Payer, WhenShort, cost,
 };
 use super::price::{Money, Prices};
+use crate::index::LEASE_MS;
 
 /// Times that a call looks at a budget which others keep replacing.
 const MAX_LOOKS: u32 = 20;
+
+/// How long what is held for calls stays held after the process booked last, in milliseconds: as long as a lease on a document.
+/// Beyond, a process that was killed would keep it from the others for good.
+const HOLD_MS: u64 = LEASE_MS;
 
 /// The largest amount of money that the budget of a workspace can be.
 pub const MAX_WORKSPACE_MONEY: &str = "18000000.0";
@@ -25,6 +30,9 @@ pub const MAX_WORKSPACE_MONEY: &str = "18000000.0";
 pub struct WorkspaceAccount {
     store: Arc<dyn WorkspaceStore>,
     prices: Prices,
+    /// The name of this process.
+    process: String,
+    clock: Arc<dyn Clock>,
     state: Mutex<State>,
 }
 
@@ -35,15 +43,20 @@ struct State {
     /// Calls of this process in flight.
     in_flight: u32,
     /// Calls of this process that ended and are not settled yet: what was held, and what they cost, of each counting.
-    ended: BTreeMap<Timestamp, (u128, u128)>,
+    ended: BTreeMap<Timestamp, (CostBounds, u64)>,
     /// Calls that wait for others of this process to end, since those may cost less than is held for them.
     waiting: Vec<oneshot::Sender<()>>,
 }
 
 impl WorkspaceAccount {
-    /// The account of this process.
-    pub fn new(store: Arc<dyn WorkspaceStore>, prices: Prices) -> Arc<Self> {
-        Arc::new(Self { store, prices, state: Mutex::default() })
+    /// The account of this process, by a name that no other process has.
+    pub fn new(
+        store: Arc<dyn WorkspaceStore>,
+        prices: Prices,
+        process: String,
+        clock: Arc<dyn Clock>,
+    ) -> Arc<Self> {
+        Arc::new(Self { store, prices, process, clock, state: Mutex::default() })
     }
 
     /// `model`, whose calls the workspace pays for.
@@ -58,6 +71,12 @@ impl WorkspaceAccount {
         BudgetedEmbedder { embedder, meter }
     }
 
+    /// `reranker`, whose calls the workspace pays for; they never wait for others.
+    pub fn reranker(self: &Arc<Self>, reranker: Arc<dyn Reranker>) -> BudgetedReranker {
+        let meter = self.meter(reranker.name(), WhenShort::Refuse);
+        BudgetedReranker { reranker, meter }
+    }
+
     fn meter(self: &Arc<Self>, model: &str, when_short: WhenShort) -> Meter {
         Meter { payer: Payer::Workspace(Arc::clone(self)), model: model.to_owned(), when_short }
     }
@@ -69,13 +88,13 @@ impl WorkspaceAccount {
         most: Usage,
         least: Usage,
     ) -> Result<CallHold, ModelError> {
-        let mut known = self.state().known;
+        let mut known = self.state().known.clone();
         for _ in 0..MAX_LOOKS {
             if known.is_none() {
                 known = self.store.budget().await.map_err(|error| unbooked(meter, &error))?;
             }
             let Some(budget) = known else {
-                return Ok(CallHold { of: HoldOf::Nobody, price: None, held: 0, cost: 0 });
+                return Ok(CallHold { of: HoldOf::Nobody, price: None, held: 0, least: 0, cost: 0 });
             };
             let price = match budget.unit {
                 BudgetUnit::Tokens => None,
@@ -89,44 +108,45 @@ impl WorkspaceAccount {
                     })?)
                 }
             };
-            let hold = units(cost(price, most));
+            let begins = CostBounds { most: units(cost(price, most)), least: units(cost(price, least)) };
             // Before it is tried, so that a call that ends meanwhile is not missed.
-            let (released, spent, freed) = {
+            let (ended, spent, freed) = {
                 let mut state = self.state();
-                let (released, spent) = state.ended.remove(&budget.since).unwrap_or_default();
+                let (ended, spent) = state.ended.remove(&budget.since).unwrap_or_default();
                 state.ended.clear();
                 let (free, freed) = oneshot::channel();
                 state.waiting.retain(|waiting| !waiting.is_canceled());
                 state.waiting.push(free);
-                (units(released), units(spent), freed)
+                (ended, spent, freed)
             };
-            let book = BudgetChange::Book { since: budget.since, released, cost: spent, hold };
+            let book = self.book(budget.since, ended, spent, begins);
             let outcome = match self.store.change_budget(book).await {
                 Ok(outcome) => outcome,
                 Err(error) => {
-                    self.give_back(budget.since, released.into(), spent.into());
+                    self.give_back(budget.since, ended, spent);
                     return Err(unbooked(meter, &error));
                 }
             };
             let others = {
                 let mut state = self.state();
-                state.known = outcome.budget;
+                state.known.clone_from(&outcome.budget);
                 state.in_flight += u32::from(outcome.held);
                 state.in_flight
             };
             if outcome.held {
                 let of = HoldOf::Workspace(Arc::clone(self), budget.since);
-                return Ok(CallHold { of, price, held: hold.into(), cost: cost(price, least) });
+                let least = begins.least.into();
+                return Ok(CallHold { of, price, held: begins.most.into(), least, cost: least });
             }
             known = outcome.budget;
-            match known {
+            match &known {
                 Some(latest) if latest.since == budget.since => {
-                    if meter.when_short == WhenShort::Refuse || others == 0 || hold > latest.amount {
+                    if meter.when_short == WhenShort::Refuse || others == 0 || begins.most > latest.amount {
                         let what = format!(
                             "the workspace has spent {} of its budget of {} and the call may cost {}",
                             shown(latest.unit, latest.spent),
-                            limit_of(&latest),
-                            shown(latest.unit, hold)
+                            limit_of(latest),
+                            shown(latest.unit, begins.most)
                         );
                         return Err(ModelError::OverBudget { model: meter.model.clone(), what });
                     }
@@ -142,29 +162,36 @@ impl WorkspaceAccount {
     }
 
     /// Replaces what is held for a call by its cost.
-    pub(super) async fn settle(&self, since: Timestamp, held: u128, cost: u128) {
+    pub(super) async fn settle(&self, since: Timestamp, call: &CallHold) {
         // Also if nobody waits for this any more; then the call stays booked with what was held.
         let _ended = Ended(self);
-        let book = BudgetChange::Book { since, released: units(held), cost: units(cost), hold: 0 };
+        let (ended, cost) = (bounds_of(call), units(call.cost));
+        let book = self.book(since, ended, cost, CostBounds::default());
         match self.store.change_budget(book).await {
             Ok(outcome) => self.state().known = outcome.budget,
             Err(error) => {
                 tracing::warn!(%error, "the cost of a call is booked with the next one");
-                self.give_back(since, held, cost);
+                self.give_back(since, ended, cost);
             }
         }
     }
 
     /// The same with the next call.
-    pub(super) fn settle_later(&self, since: Timestamp, held: u128, cost: u128) {
+    pub(super) fn settle_later(&self, since: Timestamp, call: &CallHold) {
         let _ended = Ended(self);
-        self.give_back(since, held, cost);
+        self.give_back(since, bounds_of(call), units(call.cost));
     }
 
-    fn give_back(&self, since: Timestamp, held: u128, cost: u128) {
+    fn book(&self, since: Timestamp, ended: CostBounds, cost: u64, begins: CostBounds) -> BudgetChange {
+        let now = self.clock.now();
+        let until = Timestamp(now.0.saturating_add(HOLD_MS));
+        BudgetChange::Book { since, of: self.process.clone(), ended, cost, begins, now, until }
+    }
+
+    fn give_back(&self, since: Timestamp, bounds: CostBounds, cost: u64) {
         let mut state = self.state();
         let ended = state.ended.entry(since).or_default();
-        (ended.0, ended.1) = (ended.0 + held, ended.1 + cost);
+        *ended = (ended.0.plus(bounds), ended.1.saturating_add(cost));
     }
 
     fn state(&self) -> std::sync::MutexGuard<'_, State> {
@@ -227,6 +254,10 @@ pub fn number(unit: BudgetUnit, amount: u64) -> f64 {
     }
 }
 
+fn bounds_of(call: &CallHold) -> CostBounds {
+    CostBounds { most: units(call.held), least: units(call.least) }
+}
+
 fn units(amount: u128) -> u64 {
     u64::try_from(amount).unwrap_or(u64::MAX)
 }
@@ -243,8 +274,8 @@ mod tests {
     use async_trait::async_trait;
     use futures::{StreamExt, stream};
     use graphloom_core::{
-        ChatEvent, ChatMessage, ChatRequest, ChatRole, ChatStream, Completion, FinishReason, WorkspaceId,
-        complete,
+        ChatEvent, ChatMessage, ChatRequest, ChatRole, ChatStream, Completion, FinishReason, Reranking,
+        WorkspaceId, complete,
     };
     use graphloom_storage::conformance::block_on;
     use graphloom_storage::memory::MemoryStore;
@@ -288,14 +319,28 @@ mod tests {
         block_on(store.budget()).expect("memory does not fail").map(|budget| budget.spent)
     }
 
+    /// A clock that tests set.
+    #[derive(Default)]
+    struct SetClock(AtomicU64);
+
+    impl Clock for SetClock {
+        fn now(&self) -> Timestamp {
+            Timestamp(self.0.load(Ordering::Relaxed))
+        }
+    }
+
+    fn account(store: &Arc<MemoryStore>, prices: &Prices, process: &str) -> Arc<WorkspaceAccount> {
+        let clock = Arc::new(SetClock::default());
+        WorkspaceAccount::new(store.clone(), prices.clone(), process.to_owned(), clock)
+    }
+
     /// How many of nine calls in a row pass, by two processes in turn, and what is spent then.
     fn check_calls(limit: Option<&str>, prices: &str) -> (u64, Option<u64>) {
         let store = stored(limit);
         let model = Arc::new(CountingModel::default());
         let prices = Prices::parse(prices).expect("prices");
-        let processes = [(); 2].map(|()| {
-            WorkspaceAccount::new(store.clone(), prices.clone()).model(model.clone(), WhenShort::Wait)
-        });
+        let processes = ["one", "other"]
+            .map(|process| account(&store, &prices, process).model(model.clone(), WhenShort::Wait));
         for call in 0..9 {
             let outcome = block_on(complete(&processes[call % 2], request()));
             assert!(matches!(outcome, Ok(_) | Err(ModelError::OverBudget { .. })), "{:?}", outcome.err());
@@ -315,7 +360,7 @@ mod tests {
     #[test]
     fn a_call_waits_for_those_of_its_process_and_one_that_is_dropped_is_settled_by_the_next() {
         let store = stored(Some("170tokens"));
-        let account = WorkspaceAccount::new(store.clone(), Prices::default());
+        let account = account(&store, &Prices::default(), "one");
         let model = account.model(Arc::new(CountingModel::default()), WhenShort::Wait);
         block_on(async {
             let first = model.chat(request()).await.expect("it fits");
@@ -332,9 +377,59 @@ mod tests {
     }
 
     #[test]
+    fn what_a_killed_process_held_for_its_calls_is_free_again_after_the_time_of_a_lease() {
+        let store = stored(Some("170tokens"));
+        let killed = account(&store, &Prices::default(), "killed");
+        let model = killed.model(Arc::new(CountingModel::default()), WhenShort::Refuse);
+        // Nothing of it is settled, as where its process is killed.
+        std::mem::forget(block_on(model.chat(request())).expect("it fits"));
+        let clock = Arc::new(SetClock::default());
+        let other =
+            WorkspaceAccount::new(store.clone(), Prices::default(), "other".to_owned(), clock.clone());
+        let model = other.model(Arc::new(CountingModel::default()), WhenShort::Refuse);
+        clock.0.store(HOLD_MS, Ordering::Relaxed);
+        block_on(complete(&model, request())).expect_err("the other call may still be under way");
+        clock.0.store(HOLD_MS + 1, Ordering::Relaxed);
+        block_on(complete(&model, request())).expect("it fits now");
+        assert_eq!(spent(&store), Some(70), "the call that was cut off cost its prompt");
+    }
+
+    /// Says that it read `tokens`.
+    struct CountingReranker(u64);
+
+    #[async_trait]
+    impl Reranker for CountingReranker {
+        fn name(&self) -> &str {
+            "counting:reranker"
+        }
+
+        async fn rerank(&self, _: &str, passages: &[String]) -> Result<Reranking, ModelError> {
+            let usage = Usage { prompt_tokens: self.0, ..Usage::default() };
+            Ok(Reranking { scores: vec![1.0; passages.len()], usage, attempts: 1 })
+        }
+    }
+
+    #[test]
+    fn calls_of_a_reranker_are_paid_for_too_by_what_it_says_or_by_what_it_is_sent() {
+        let store = stored(Some("20tokens"));
+        let account = account(&store, &Prices::default(), "one");
+        let passages = ["one two three".to_owned(), "four".to_owned()];
+        let rerank = |tokens| {
+            let reranker = account.reranker(Arc::new(CountingReranker(tokens)));
+            block_on(reranker.rerank("which one", &passages))
+        };
+        rerank(7).expect("it fits");
+        assert_eq!(spent(&store), Some(7));
+        rerank(0).expect("it fits");
+        assert_eq!(spent(&store), Some(15), "twice the two tokens of the question, and four");
+        assert!(matches!(rerank(7), Err(ModelError::OverBudget { .. })));
+        assert_eq!(spent(&store), Some(15));
+    }
+
+    #[test]
     fn a_budget_that_is_set_or_removed_counts_from_the_next_call_on() {
         let store = stored(None);
-        let account = WorkspaceAccount::new(store.clone(), Prices::default());
+        let account = account(&store, &Prices::default(), "one");
         let model = account.model(Arc::new(CountingModel::default()), WhenShort::Refuse);
         block_on(complete(&model, request())).expect("no budget");
         let set = |limit: &str, restart| {

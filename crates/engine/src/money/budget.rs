@@ -7,8 +7,8 @@ use async_trait::async_trait;
 use futures::channel::oneshot;
 use futures::{StreamExt, stream};
 use graphloom_core::{
-    ChatEvent, ChatRequest, ChatStream, Embedder, Embeddings, LanguageModel, ModelError, Purpose, Timestamp,
-    Usage,
+    ChatEvent, ChatRequest, ChatStream, Embedder, Embeddings, LanguageModel, ModelError, Purpose, Reranker,
+    Reranking, Timestamp, Usage,
 };
 
 use super::account::WorkspaceAccount;
@@ -214,6 +214,8 @@ pub(super) struct CallHold {
     /// `None` where tokens are the limit.
     pub(super) price: Option<Price>,
     pub(super) held: u128,
+    /// What it costs if it is cut off.
+    pub(super) least: u128,
     pub(super) cost: u128,
 }
 
@@ -235,7 +237,7 @@ impl CallHold {
     async fn settle(mut self) {
         match std::mem::replace(&mut self.of, HoldOf::Nobody) {
             HoldOf::Run(budget) => budget.book(self.held, self.cost),
-            HoldOf::Workspace(account, since) => account.settle(since, self.held, self.cost).await,
+            HoldOf::Workspace(account, since) => account.settle(since, &self).await,
             HoldOf::Nobody => {}
         }
     }
@@ -245,7 +247,7 @@ impl Drop for CallHold {
     fn drop(&mut self) {
         match std::mem::replace(&mut self.of, HoldOf::Nobody) {
             HoldOf::Run(budget) => budget.book(self.held, self.cost),
-            HoldOf::Workspace(account, since) => account.settle_later(since, self.held, self.cost),
+            HoldOf::Workspace(account, since) => account.settle_later(since, self),
             HoldOf::Nobody => {}
         }
     }
@@ -276,7 +278,8 @@ impl Meter {
                 let held = cost(*price, most);
                 budget.hold(self, held).await?;
                 let of = HoldOf::Run(Arc::clone(budget));
-                Ok(CallHold { of, price: *price, held, cost: cost(*price, least) })
+                let least = cost(*price, least);
+                Ok(CallHold { of, price: *price, held, least, cost: least })
             }
             Payer::Workspace(account) => account.hold(self, most, least).await,
         }
@@ -363,6 +366,36 @@ impl Embedder for BudgetedEmbedder {
             Ok(embeddings) => {
                 let counted = Usage { prompt_tokens: counted, ..Usage::default() };
                 held.count(known(embeddings.usage, counted));
+            }
+            Err(_) => held.cost = 0,
+        }
+        held.settle().await;
+        outcome
+    }
+}
+
+/// A reranker whose calls a budget pays for.
+pub struct BudgetedReranker {
+    pub(super) reranker: Arc<dyn Reranker>,
+    pub(super) meter: Meter,
+}
+
+#[async_trait]
+impl Reranker for BudgetedReranker {
+    fn name(&self) -> &str {
+        self.reranker.name()
+    }
+
+    async fn rerank(&self, query: &str, passages: &[String]) -> Result<Reranking, ModelError> {
+        // The model reads the query with each passage.
+        let queries = text_tokens([query]) * passages.len() as u64;
+        let counted = queries + text_tokens(passages.iter().map(String::as_str));
+        let mut held = self.meter.hold(counted, 0).await?;
+        let outcome = self.reranker.rerank(query, passages).await;
+        match &outcome {
+            Ok(reranking) => {
+                let counted = Usage { prompt_tokens: counted, ..Usage::default() };
+                held.count(known(reranking.usage, counted));
             }
             Err(_) => held.cost = 0,
         }

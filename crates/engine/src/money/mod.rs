@@ -8,7 +8,9 @@ mod spending;
 use graphloom_core::{AnswerShape, ChatMessage, SchemaDialect};
 
 pub use account::{MAX_WORKSPACE_MONEY, WorkspaceAccount, limit_of, limiting, number, shown};
-pub use budget::{Budget, BudgetedEmbedder, BudgetedModel, Limit, NoPrice, OUTPUT_RESERVE, WhenShort};
+pub use budget::{
+    Budget, BudgetedEmbedder, BudgetedModel, BudgetedReranker, Limit, NoPrice, OUTPUT_RESERVE, WhenShort,
+};
 pub use price::{Money, Price, Prices};
 pub use spending::{CallTotals, CostBy, CostGroup, Spending, spending, spending_after};
 

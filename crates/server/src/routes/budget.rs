@@ -39,14 +39,18 @@ struct BudgetAnswer {
 
 /// What may be spent and what is. Numbers are tokens, or money in the currency of the prices.
 #[derive(Serialize, JsonSchema)]
-struct BudgetItem {
+pub(super) struct BudgetItem {
     unit: BudgetUnitName,
     /// What may be spent.
     amount: f64,
     /// What is spent since `since`, with the most that calls in flight may cost.
     spent: f64,
+    /// The part of it that is held for calls in flight.
+    in_flight: f64,
     /// What is left.
     left: f64,
+    /// The most that the latest call might have cost, if it was refused for that.
+    refused: Option<f64>,
     /// When counting began, in milliseconds since 1970.
     since: u64,
 }
@@ -63,17 +67,26 @@ enum BudgetUnitName {
 
 impl From<Option<WorkspaceBudget>> for BudgetAnswer {
     fn from(budget: Option<WorkspaceBudget>) -> Self {
-        let item = |WorkspaceBudget { unit, amount, spent, since }| BudgetItem {
+        Self { budget: budget.map(BudgetItem::from) }
+    }
+}
+
+impl From<WorkspaceBudget> for BudgetItem {
+    fn from(budget: WorkspaceBudget) -> Self {
+        let WorkspaceBudget { unit, amount, spent, since, refused, held } = budget;
+        let in_flight: u64 = held.iter().map(|calls| calls.bounds.most).sum();
+        Self {
             amount: number(unit, amount),
             spent: number(unit, spent),
+            in_flight: number(unit, in_flight),
             left: number(unit, amount.saturating_sub(spent)),
+            refused: refused.map(|refused| number(unit, refused)),
             since: since.0,
             unit: match unit {
                 BudgetUnit::Tokens => BudgetUnitName::Tokens,
                 BudgetUnit::Money => BudgetUnitName::Money,
             },
-        };
-        Self { budget: budget.map(item) }
+        }
     }
 }
 

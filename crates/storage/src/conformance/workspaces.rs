@@ -1,8 +1,8 @@
 //! Cases of the port behind which workspaces are kept.
 
 use graphloom_core::{
-    Batch, BudgetChange, BudgetUnit, Job, Lease, Patience, QueueState, Registration, StoreError, Timestamp,
-    Upkeep, WorkspaceId, Workspaces,
+    Batch, BudgetChange, BudgetUnit, CostBounds, Job, Lease, Patience, QueueState, Registration, StoreError,
+    Timestamp, Upkeep, WorkspaceId, Workspaces,
 };
 
 use super::sample;
@@ -221,15 +221,24 @@ pub async fn a_budget_is_one_for_all_that_book_and_goes_with_its_workspace(
     };
     let set = one.change_budget(limit(100, false, 7)).await.expect("set").budget.expect("a budget");
     assert_eq!((set.amount, set.spent, set.since), (100, 0, Timestamp(7)));
-    let book = |hold| BudgetChange::Book { since: Timestamp(7), released: 0, cost: 0, hold };
+    let bounds = |most| CostBounds { most, least: 0 };
+    let change = |ended, cost, begins| BudgetChange::Book {
+        since: Timestamp(7),
+        of: "process".to_owned(),
+        ended: bounds(ended),
+        cost,
+        begins: bounds(begins),
+        now: Timestamp(8),
+        until: Timestamp(9),
+    };
+    let book = |hold| change(0, 0, hold);
     // All at once, by both: as many are held as fit.
     let stores = [&one, &another];
     let booked = (0..8).map(|call| stores[call % 2].change_budget(book(30)));
     let held = futures::future::try_join_all(booked).await.expect("booked");
     assert_eq!(held.iter().filter(|outcome| outcome.held).count(), 3);
     assert_eq!(another.budget().await.expect("an answer").map(|budget| budget.spent), Some(90));
-    let settle = BudgetChange::Book { since: Timestamp(7), released: 30, cost: 5, hold: 0 };
-    another.change_budget(settle).await.expect("settled");
+    another.change_budget(change(30, 5, 0)).await.expect("settled");
     assert!(one.change_budget(book(35)).await.expect("booked").held);
     assert!(!one.change_budget(book(1)).await.expect("booked").held);
     assert_eq!(without.budget().await.expect("an answer"), None);
@@ -237,7 +246,8 @@ pub async fn a_budget_is_one_for_all_that_book_and_goes_with_its_workspace(
     drop((one, another));
     let again = workspaces.open(&name, Patience::Endless).await.expect("it opens");
     let kept = again.budget().await.expect("an answer").expect("a budget");
-    assert_eq!((kept.amount, kept.spent), (100, 100));
+    assert_eq!((kept.amount, kept.spent, kept.refused), (100, 100, Some(1)));
+    assert_eq!(kept.held.iter().map(|calls| calls.bounds.most).collect::<Vec<_>>(), [95]);
     assert_eq!(again.verify().await.expect("verified"), []);
     let removed = again.change_budget(BudgetChange::Put(None)).await.expect("removed");
     assert_eq!((removed.budget, again.budget().await.expect("an answer")), (None, None));

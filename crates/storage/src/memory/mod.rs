@@ -90,13 +90,13 @@ impl WorkspaceStore for MemoryStore {
     }
 
     async fn budget(&self) -> Result<Option<WorkspaceBudget>, StoreError> {
-        Ok(*self.budget.lock().unwrap_or_else(PoisonError::into_inner))
+        Ok(self.budget.lock().unwrap_or_else(PoisonError::into_inner).clone())
     }
 
     async fn change_budget(&self, change: BudgetChange) -> Result<BudgetOutcome, StoreError> {
         let mut budget = self.budget.lock().unwrap_or_else(PoisonError::into_inner);
-        let outcome = change.applied_to(*budget);
-        *budget = outcome.budget;
+        let outcome = change.applied_to(budget.take());
+        budget.clone_from(&outcome.budget);
         Ok(outcome)
     }
 

@@ -112,7 +112,7 @@ pub(super) async fn prepare(
         },
     };
     let mut engine = wire::query_engine(app, asks).await?;
-    engine.models.reranker = wire::reranker(app)?;
+    engine.models.reranker = wire::reranker(app).await?;
     if set.passages.is_none() {
         warn_of_missing(app, set, &engine).await?;
     }

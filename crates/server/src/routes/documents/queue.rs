@@ -21,6 +21,7 @@ use crate::limits::MAX_IDS;
 use crate::problem::Problem;
 use crate::reasons::Reasons;
 use crate::route::{Gives, Load, Needs, Route, Takes, schema};
+use crate::routes::budget::BudgetItem;
 use crate::space::Space;
 
 pub(super) const ROUTES: &[Route] = &[
@@ -106,8 +107,24 @@ struct PipelineStatus {
     recovery_message: Option<String>,
     /// Whether indexing is paused.
     paused: bool,
+    /// What has to happen before queued documents are indexed; `null` if nothing is queued or nothing is in the way.
+    waits_for: Option<WaitsFor>,
+    /// The budget of the workspace; `null` if model calls are not limited.
+    budget: Option<BudgetItem>,
     /// Extractions in the workspace without entities.
     empty_extractions: u64,
+}
+
+/// What has to happen before indexing goes on.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum WaitsFor {
+    /// Somebody resumes it.
+    Resume,
+    /// The budget has to be larger.
+    Budget,
+    /// A model service that is down has to answer again.
+    Service,
 }
 
 /// The outcome.
@@ -208,6 +225,12 @@ async fn pipeline_status(
     let snapshot = space.indexing.store.snapshot().await?;
     let (paused, empty_extractions) =
         (snapshot.queue().await?.is_paused(), snapshot.empty_extractions().await?);
+    let budget = space.store.budget().await?;
+    let waits_for = match index::waits_for(snapshot.as_ref(), budget.as_ref()).await? {
+        Some(index::WaitsFor::Resume) => Some(WaitsFor::Resume),
+        Some(index::WaitsFor::Budget) => Some(WaitsFor::Budget),
+        None => (space.pauses.paused() > 0).then_some(WaitsFor::Service),
+    };
     let is_indexed_elsewhere = !snapshot.leased_jobs().await?.is_empty();
     Ok(axum::Json(PipelineStatus {
         busy: pipeline.busy || is_indexed_elsewhere,
@@ -230,6 +253,8 @@ async fn pipeline_status(
         recovery_kind: None,
         recovery_message: None,
         paused,
+        waits_for,
+        budget: budget.map(BudgetItem::from),
         empty_extractions,
     }))
 }

@@ -50,6 +50,18 @@ fn settings_before_and_after_a_command_all_count_and_the_last_of_a_key_wins() {
 }
 
 #[test]
+fn databases_of_single_workspaces_are_shown_without_their_passwords() {
+    let graphloom = Graphloom::new();
+    let address = "postgres://me:do-not-print@db-2.example/graphloom?sslmode=require";
+    graphloom.write("graphloom.toml", format!("[stores]\narchive = \"{address}\"\n"));
+    let (value, origin) = check_origin(&graphloom, &[], "stores.archive");
+    assert_eq!(value, "postgres://db-2.example/graphloom");
+    assert!(origin.ends_with("graphloom.toml"), "{origin}");
+    let shown = graphloom.run(&["config", "show"]).exits(0).says("stores.archive");
+    assert!(!shown.stdout.contains("do-not-print"));
+}
+
+#[test]
 fn a_key_is_never_printed_and_chooses_no_model() {
     let graphloom = Graphloom::new().with("OPENAI_API_KEY", "sk-do-not-print-me");
     let shown = graphloom.run(&["config", "show", "--origin"]).exits(0).says("environment OPENAI_API_KEY");

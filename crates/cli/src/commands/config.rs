@@ -13,10 +13,11 @@ use graphloom::config::keys::{KEYS, Key};
 
 #[derive(Serialize)]
 struct SettingRow<'a> {
-    key: &'a str,
+    key: Cow<'a, str>,
     value: Option<Cow<'a, str>>,
     origin: Option<String>,
-    variable: String,
+    /// `None` of what only files set.
+    variable: Option<String>,
     about: &'a str,
 }
 
@@ -26,13 +27,21 @@ pub(crate) fn run(app: &App, command: &ConfigCommand) -> anyhow::Result<Exit> {
     let shown = KEYS.iter().map(|key| {
         let setting = app.settings.get(key.name);
         SettingRow {
-            key: key.name,
+            key: Cow::Borrowed(key.name),
             value: setting.map(|setting| shown_value(key, &setting.value)),
             origin: setting.map(|setting| setting.origin.to_string()),
-            variable: key.variable(),
+            variable: Some(key.variable()),
             about: key.about,
         }
     });
+    let stores = app.settings.stores().map(|(workspace, setting)| SettingRow {
+        key: Cow::Owned(format!("stores.{workspace}")),
+        value: Some(Cow::Owned(without_credentials(&setting.value))),
+        origin: Some(setting.origin.to_string()),
+        variable: None,
+        about: "database of this workspace",
+    });
+    let shown = shown.chain(stores);
     if app.output.json {
         app.output.json(&shown.collect::<Vec<_>>())?;
         return Ok(Exit::Done);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use graphloom::config::{Config, Secret};
+use graphloom::config::{Config, Latest, Secret};
 use graphloom::setup::{self, Engines, OwnModels, embeds_by_service, gone};
 use graphloom::stores::{self, workspaces};
 use graphloom_core::{Patience, SharedTexts, Worker, WorkspaceId};
@@ -28,13 +28,16 @@ pub(crate) struct ServingHost {
     /// This process in databases of single workspaces, by their address.
     workers_elsewhere: Mutex<BTreeMap<String, Arc<dyn Worker>>>,
     shared_texts: Option<Arc<dyn SharedTexts>>,
+    /// The configuration with the places of workspaces as its files say now: one may have moved.
+    latest: Latest,
 }
 
 impl ServingHost {
     /// - `worker`: this process; its runs hold leases under this name.
     pub(crate) fn new(app: &App, worker: Arc<dyn Worker>) -> anyhow::Result<Self> {
         let shared_texts = workspaces(&app.config)?.shared_texts();
-        Ok(Self { app: app.clone(), worker, workers_elsewhere: Mutex::default(), shared_texts })
+        let latest = Latest::new(app.surroundings.clone());
+        Ok(Self { app: app.clone(), worker, workers_elsewhere: Mutex::default(), shared_texts, latest })
     }
 
     /// This process among the workers of the place of a workspace, where its leases are.
@@ -51,11 +54,6 @@ impl ServingHost {
         let worker = setup::register_server(config).await?;
         elsewhere.insert(there, Arc::clone(&worker));
         Ok(worker)
-    }
-
-    /// The configuration with the places of workspaces as its files say now: one may have moved.
-    fn latest(&self) -> anyhow::Result<Config> {
-        Ok(graphloom::config::load(&self.app.surroundings)?.0)
     }
 
     /// The app of a workspace.
@@ -108,7 +106,7 @@ impl ServingHost {
 #[async_trait]
 impl Host for ServingHost {
     async fn workspaces(&self) -> Result<Vec<WorkspaceId>, HostError> {
-        let listed = async { anyhow::Ok(stores::list(&self.latest()?).await?) };
+        let listed = async { anyhow::Ok(stores::list(self.latest.get()?.as_ref()).await?) };
         listed.await.map_err(|error| said(&error))
     }
 
@@ -117,7 +115,7 @@ impl Host for ServingHost {
     }
 
     async fn with_work(&self) -> Result<Option<Vec<WorkspaceId>>, HostError> {
-        let found = async { anyhow::Ok(stores::with_work(&self.latest()?).await?) };
+        let found = async { anyhow::Ok(stores::with_work(self.latest.get()?.as_ref()).await?) };
         found.await.map_err(|error| said(&error))
     }
 

@@ -112,6 +112,11 @@ impl Settings {
         self.values.get(key)
     }
 
+    /// The addresses of databases of single workspaces, which may hold passwords.
+    pub fn stores(&self) -> impl Iterator<Item = (&WorkspaceId, &Setting)> {
+        self.stores.iter()
+    }
+
     /// The folder that paths and source names are relative to: the project folder if its workspaces are in use,
     /// else the current folder.
     pub fn here(&self, current_dir: &Path) -> Here {
@@ -172,10 +177,7 @@ pub fn read(surroundings: &Surroundings) -> Result<Settings> {
         }
     }
     read_variables(&mut settings, &variables, Origin::DotEnv);
-    let named_file = surroundings
-        .config_file
-        .clone()
-        .or_else(|| set(&surroundings.environment, "GRAPHLOOM_CONFIG").map(PathBuf::from));
+    let named_file = named_file(surroundings);
     let paths: Vec<PathBuf> = match named_file {
         Some(path) => vec![path],
         None if surroundings.without_files => Vec::new(),
@@ -224,6 +226,33 @@ pub fn read(surroundings: &Surroundings) -> Result<Settings> {
         }
     }
     Ok(settings)
+}
+
+/// The files that [`read`] may read, whether they exist or not.
+pub(super) fn files_of(surroundings: &Surroundings) -> Vec<PathBuf> {
+    let current_dir = surroundings.current_dir.as_path();
+    let mut folders = vec![current_dir];
+    folders.extend(project_of(current_dir).filter(|project| *project != current_dir));
+    let in_folders = |name: &str| folders.iter().map(|folder| folder.join(name)).collect::<Vec<_>>();
+    let mut files = Vec::new();
+    if !surroundings.without_files {
+        files.extend(in_folders(DOT_ENV));
+    }
+    match named_file(surroundings) {
+        Some(path) => files.push(path),
+        None if surroundings.without_files => {}
+        None => {
+            files.extend(in_folders(PROJECT_FILE));
+            files.extend(user_config(&surroundings.environment));
+        }
+    }
+    files
+}
+
+/// The file that is named in place of the project's and the user's.
+fn named_file(surroundings: &Surroundings) -> Option<PathBuf> {
+    let variable = || set(&surroundings.environment, "GRAPHLOOM_CONFIG").map(PathBuf::from);
+    surroundings.config_file.clone().or_else(variable)
 }
 
 /// The value of a variable; an empty one counts as unset.

@@ -3,6 +3,7 @@
 
 mod choice;
 pub mod keys;
+mod latest;
 pub mod layers;
 mod per_minute;
 pub mod remembered;
@@ -20,6 +21,7 @@ use graphloom_engine::extract::{Gleaning, RecordForm};
 use graphloom_engine::money::Prices;
 
 pub use self::choice::{EmbedderChoice, ModelChoice, RerankerChoice, Service};
+pub use self::latest::Latest;
 pub use self::layers::{Origin, Setting, Settings, Surroundings};
 pub use self::per_minute::PerMinute;
 use crate::error::{Error, Fault, Result};

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
-use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -20,6 +20,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::client::Client;
 use crate::error::Fault;
+use crate::memory::MemoryLimit;
 use crate::session::Session;
 use crate::store::PostgresStore;
 use crate::{migrate, nearest_index, rows, workers};
@@ -86,7 +87,7 @@ pub(crate) struct Shared {
     /// Milliseconds by which the database's clock is ahead of this host's.
     ahead_ms: AtomicI64,
     /// Bytes that are reserved for what searches read, of all workspaces.
-    pub(crate) memory: Arc<AtomicUsize>,
+    pub(crate) memory: Arc<MemoryLimit>,
 }
 
 impl Drop for Shared {

@@ -305,23 +305,48 @@ async fn noted(session: &Session, kind: ItemKind, since: i64) -> Result<Option<V
     found.iter().map(|row: &Row| get(row, 0)).collect::<Result<_, _>>().map(Some)
 }
 
+/// What the memory of all workspaces of a database takes, and may take, in bytes.
+pub(crate) struct MemoryLimit {
+    taken: AtomicUsize,
+    most: AtomicUsize,
+}
+
+impl Default for MemoryLimit {
+    fn default() -> Self {
+        Self { taken: AtomicUsize::new(0), most: AtomicUsize::new(MAX_BYTES) }
+    }
+}
+
+impl MemoryLimit {
+    /// Sets what it may take from now on.
+    pub(crate) fn set(&self, bytes: usize) {
+        self.most.store(bytes, Ordering::Relaxed);
+    }
+
+    /// What it takes.
+    pub(crate) fn taken(&self) -> usize {
+        self.taken.load(Ordering::Relaxed)
+    }
+}
+
 /// Bytes that count as taken until dropped.
 struct Reserved {
-    of: Arc<AtomicUsize>,
+    of: Arc<MemoryLimit>,
     bytes: usize,
 }
 
 impl Reserved {
     /// `None` where all would be too much.
-    fn of(of: &Arc<AtomicUsize>, bytes: usize) -> Option<Self> {
+    fn of(of: &Arc<MemoryLimit>, bytes: usize) -> Option<Self> {
         let reserved = Self { of: Arc::clone(of), bytes };
-        (of.fetch_add(bytes, Ordering::Relaxed) + bytes <= MAX_BYTES).then_some(reserved)
+        let taken = of.taken.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        (taken <= of.most.load(Ordering::Relaxed)).then_some(reserved)
     }
 }
 
 impl Drop for Reserved {
     fn drop(&mut self) {
-        self.of.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.of.taken.fetch_sub(self.bytes, Ordering::Relaxed);
     }
 }
 
@@ -331,12 +356,12 @@ mod tests {
 
     #[test]
     fn no_more_memory_is_reserved_than_there_is_and_it_is_given_back() {
-        let all = Arc::new(AtomicUsize::new(0));
+        let all = Arc::new(MemoryLimit::default());
         let most = Reserved::of(&all, MAX_BYTES - 10).expect("there is room");
         assert!(Reserved::of(&all, 11).is_none());
         assert!(Reserved::of(&all, 10).is_some());
         drop(most);
-        assert_eq!(all.load(Ordering::Relaxed), 0);
+        assert_eq!(all.taken(), 0);
     }
 
     #[test]

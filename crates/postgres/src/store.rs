@@ -71,6 +71,16 @@ impl PostgresStore {
         self.memory.set(comes);
     }
 
+    /// Sets how many bytes searches of all workspaces of the database may keep in memory; what is kept already stays.
+    pub fn limit_search_memory(&self, bytes: usize) {
+        self.shared.memory.set(bytes);
+    }
+
+    /// Bytes that searches of all workspaces of the database keep in memory.
+    pub fn search_memory_bytes(&self) -> usize {
+        self.shared.memory.taken()
+    }
+
     /// Whether the workspace can be read and, for all that can be known without a commit, written. Tries once.
     pub(crate) async fn probe(&self) -> Result<(), StoreError> {
         let (shared, row) = (Arc::clone(&self.shared), self.row);

@@ -61,3 +61,36 @@ fn memory_follows_what_another_process_commits_and_gives_what_the_database_gives
     }
     block_on(database.delete(&name)).expect("deleted");
 }
+
+#[test]
+fn above_the_limit_of_the_memory_the_database_gives_the_same_hits() {
+    let (server, name) = (TestDatabase::shared(), new_workspace());
+    let database = server.open();
+    let writing = block_on(database.open_or_create(name.clone())).expect("a store");
+    block_on(writing.commit(Batch { embedding: Some(sample::space(3)), ..Batch::default() }))
+        .expect("committed");
+    for number in 0..20u8 {
+        let (one, two) = (format!("E{}", number % 7), format!("E{}", number % 5 + 7));
+        let text = format!("{one} and Ada met {two} at {}", number % 3);
+        block_on(writing.commit(sample::indexed(&format!("d{number}"), &text, &one, &two)))
+            .expect("committed");
+    }
+    // A process whose searches may keep so many bytes: what it finds, and what it keeps.
+    let process = |limit| {
+        let database = server.open();
+        let store = block_on(database.open_or_create(name.clone())).expect("a store");
+        store.set_search_memory(SearchMemory::AtOnce);
+        store.limit_search_memory(limit);
+        (found(&store), store.search_memory_bytes())
+    };
+    let (hits, all) = process(usize::MAX);
+    assert!(hits.iter().all(|hits| !hits.is_empty()), "{hits:?}");
+    let (of_none, none) = process(0);
+    assert_eq!((of_none == hits, none), (true, 0), "all is left to the database");
+    let (of_some, some) = process(all - 1);
+    assert!(
+        of_some == hits && some > 0 && some < all,
+        "what does not fit is left to the database: {some} of {all}"
+    );
+    block_on(database.delete(&name)).expect("deleted");
+}

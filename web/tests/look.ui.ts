@@ -216,9 +216,7 @@ for (const [screen, show] of SCREENS) {
       await page.mouse.move(width / 2, 799);
       // What comes a moment later is part of the picture.
       await expect
-        .poll(async () => await differenceFromLook(page, `${screen.replaceAll(' ', '-')}-${form}`), {
-          timeout: 10_000,
-        })
+        .poll(async () => await differenceFromLook(page, `${screen.replaceAll(' ', '-')}-${form}`))
         .toBeLessThan(ALLOWED);
       await page.context().close();
     }

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """How honest are answers without an LLM: right, partly right, wrong, wrongly refused, wrongly answered?
 
-    bench/honesty.py --graphloom BINARY [--half development|held-out] [--set NAME...] [--details]
+    bench/honesty.py --graphloom BINARY [--part development|held-out|validation] [--set NAME...] [--details]
 
-Each folder of bench/honesty/HALF is a set: documents/ (or documents.txt, which names files or folders from the root of the
+Each folder of bench/honesty/PART is a set: documents/ (or documents.txt, which names files or folders from the root of the
 repository), and questions.jsonl as docs/reference/evaluation.md describes it. The documents of each set are indexed by rules into a
 workspace of their own, and its questions are asked with the defaults. A set whose documents are missing is left out.
 
-The rules are developed on the first half alone. Of the held-out half only the sums are printed.
+The rules are developed on the first part alone. Of the others only the sums are printed. The validation sets were written
+before the answers to them were looked at, and no rule was developed on them.
 """
 import argparse
 import collections
@@ -18,7 +19,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-HALVES = ("development", "held-out")
+PARTS = ("development", "held-out", "validation")
 VERDICTS = ("correct", "partly", "wrong", "wrongly_refused", "wrongly_answered")
 FACTS = ("who", "when", "where", "how many", "which")
 UNANSWERABLE = ("none-known", "none-unknown")
@@ -73,24 +74,24 @@ def detail(row: dict) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--graphloom", required=True)
-    parser.add_argument("--half", choices=HALVES, help="one half alone")
+    parser.add_argument("--part", choices=PARTS, help="one part alone")
     parser.add_argument("--set", action="append", help="these sets alone")
-    parser.add_argument("--details", action="store_true", help="print the answers of the development half that are not right")
+    parser.add_argument("--details", action="store_true", help="print the answers of the development part that are not right")
     given = parser.parse_args()
     graphloom = str(pathlib.Path(given.graphloom).resolve())
-    for half in [given.half] if given.half else HALVES:
+    for part in [given.part] if given.part else PARTS:
         rows: list[dict] = []
         with tempfile.TemporaryDirectory() as work:
-            for folder in sorted((ROOT / "bench" / "honesty" / half).iterdir()):
+            for folder in sorted((ROOT / "bench" / "honesty" / part).iterdir()):
                 if given.set and folder.name not in given.set:
                     continue
                 if not documents(folder):
-                    print(f"{half}/{folder.name}: its documents are not there; left out", file=sys.stderr)
+                    print(f"{part}/{folder.name}: its documents are not there; left out", file=sys.stderr)
                     continue
                 rows += asked(graphloom, folder, pathlib.Path(work))
-        if given.details and half == "development":
+        if given.details and part == "development":
             print("\n".join(detail(row) for row in rows if row["verdict"] != "correct"))
-        print(table(half, rows), end="\n\n", flush=True)
+        print(table(part, rows), end="\n\n", flush=True)
 
 
 if __name__ == "__main__":

@@ -162,6 +162,7 @@ fn fixed_windows_stand_where_the_table_says() {
             headings: Vec::new(),
             lines_match_source: true,
             parts: Vec::new(),
+            boilerplate: Vec::new(),
             remarks: Vec::new(),
         };
         let config = ChunkConfig {

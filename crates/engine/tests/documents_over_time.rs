@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use async_trait::async_trait;
 use graphloom_core::write_dump;
 use graphloom_core::{
-    ChatRequest, ChatStream, ChunkExtraction, DocumentId, DocumentStatus, LanguageModel, ModelError,
-    QueueState, Store, Timestamp, TrackId, WorkspaceId, table,
+    ChatRequest, ChatStream, ChunkExtraction, DocumentId, DocumentStatus, EntityKey, ItemKind, LanguageModel,
+    ModelError, QueueState, SearchRequest, Store, Timestamp, TrackId, WorkspaceId, table,
 };
 use graphloom_engine::Engine;
 use graphloom_engine::index::{self, Acceptance};
@@ -411,4 +411,29 @@ fn stores() -> [StorePair; 2] {
         StorePair { store: memory(), _folder: None },
         StorePair { store: Arc::new(on_disk), _folder: Some(folder) },
     ]
+}
+
+#[tokio::test]
+async fn a_licence_behind_the_end_of_a_text_is_found_but_asked_about_never() {
+    let store = memory();
+    let model = Arc::new(ReadingModel::default());
+    let engine = engine(store.clone(), Arc::clone(&model));
+    let text = "Ada knows Bo.\n\n*** END OF THE EBOOK ADA ***\n\nGus knows Hal.\n";
+    let id = add(&engine, "book.txt", text).await;
+    run(&engine).await;
+    assert_eq!(state(store.as_ref(), &id).await.status, DocumentStatus::Ready { chunks: 2 });
+    assert_eq!((answered(store.as_ref(), &id).await, model.extractions.load(Ordering::SeqCst)), (2, 1));
+
+    let snapshot = store.snapshot().await.expect("the store works");
+    let keys = ["ADA", "GUS"].map(|key| EntityKey::from_stored(key.to_owned()));
+    let known = snapshot.entities(&keys).await.expect("the store works");
+    assert_eq!(known.iter().map(Option::is_some).collect::<Vec<_>>(), [true, false]);
+    let request = [SearchRequest::by_words(ItemKind::Chunk, "Gus", 9)];
+    assert_eq!(snapshot.search(&request).await.expect("the store works")[0].len(), 1);
+    drop(snapshot);
+
+    let plan = index::plan_renewal(&engine, std::slice::from_ref(&id), None, &|_| false)
+        .await
+        .expect("the store works");
+    assert_eq!((plan.chunks, plan.unchanged), (0, vec![id.clone()]));
 }

@@ -56,6 +56,8 @@ pub struct Piece {
     pub token_count: u32,
     /// Headings above it, outermost first.
     pub breadcrumb: Vec<String>,
+    /// Whether it is what a publisher put around the text.
+    pub is_boilerplate: bool,
 }
 
 impl Default for ChunkConfig {
@@ -109,13 +111,13 @@ impl ChunkConfig {
 /// - [`ChunkStrategy::Headings`] joins small sections and splits large ones recursively; only the parts of
 ///   one section overlap.
 /// - Rows of CSV, JSON lines and JSON stay whole where they fit, and do not overlap.
+/// - What publishers put around the text stands in chunks of its own.
 /// - A size below [`MIN_WINDOW_TOKENS`] counts as that, an overlap above half the size as half.
 pub fn chunk(document: &ParsedDocument, config: &ChunkConfig, tokens: Tokenizer) -> Vec<Piece> {
     let text = document.text.as_str();
     let map = tokens.map(text);
     let max = max_tokens(config, map.len());
     let overlap = (config.overlap_tokens as usize).min(max / 2);
-    let whole = 0..text.len();
     let strategy = match config.strategy {
         ChunkStrategy::Auto if document.headings.is_empty() => ChunkStrategy::Recursive,
         ChunkStrategy::Auto => ChunkStrategy::Headings,
@@ -131,26 +133,34 @@ pub fn chunk(document: &ParsedDocument, config: &ChunkConfig, tokens: Tokenizer)
         headings: &document.headings,
     };
     let mut pieces = Pieces { text, tokens, found: Vec::new() };
-    match strategy {
-        ChunkStrategy::TokenWindow => {
-            for window in map.windows(text, whole, max, overlap) {
-                pieces.push(window, &mut crumbs);
+    for (part, is_boilerplate) in parts(text.len(), &document.boilerplate) {
+        let ranges = match strategy {
+            ChunkStrategy::TokenWindow => map.windows(text, part, max, overlap),
+            ChunkStrategy::Auto | ChunkStrategy::Recursive => packer.pack(part),
+            ChunkStrategy::Headings => {
+                let groups = group_sections(&document.headings, &map, part, max);
+                groups.into_iter().flat_map(|group| packer.pack(group)).collect()
             }
-        }
-        ChunkStrategy::Auto | ChunkStrategy::Recursive => {
-            for range in packer.pack(whole) {
-                pieces.push(range, &mut crumbs);
-            }
-        }
-        ChunkStrategy::Headings => {
-            for group in group_sections(&document.headings, &map, text.len(), max) {
-                for range in packer.pack(group) {
-                    pieces.push(range, &mut crumbs);
-                }
-            }
+        };
+        for range in ranges {
+            pieces.push(range, is_boilerplate, &mut crumbs);
         }
     }
     pieces.found
+}
+
+/// A text of `end` bytes in parts that are boilerplate and parts that are not, in order; none is empty.
+fn parts(end: usize, boilerplate: &[Span]) -> Vec<(Range<usize>, bool)> {
+    let mut parts = Vec::new();
+    let mut at = 0;
+    for span in boilerplate {
+        let (start, stop) = (span.start as usize, span.end as usize);
+        parts.extend([(at..start, false), (start..stop, true)]);
+        at = stop;
+    }
+    parts.push((at..end, false));
+    parts.retain(|(range, _)| !range.is_empty());
+    parts
 }
 
 fn max_tokens(config: &ChunkConfig, document_tokens: usize) -> usize {
@@ -180,14 +190,17 @@ fn borders_of(format: Format) -> &'static [Border] {
     }
 }
 
-/// Joins neighbouring sections up to `max` tokens.
+/// Joins neighbouring sections of `part` up to `max` tokens.
 ///
 /// A group that is three quarters full ends before a section that does not stand under its first heading. A
 /// section above `max` tokens is a group of its own, with the few words that may stand before it.
-fn group_sections(headings: &[Heading], map: &TokenMap, end: usize, max: usize) -> Vec<Range<usize>> {
+fn group_sections(headings: &[Heading], map: &TokenMap, part: Range<usize>, max: usize) -> Vec<Range<usize>> {
+    let first = headings.partition_point(|heading| heading.offset < part.start);
+    let last = headings.partition_point(|heading| heading.offset < part.end);
+    let (headings, end) = (&headings[first..last], part.end);
     let starts = headings.iter().map(|heading| (heading.offset, heading.level));
     let ends = headings.iter().map(|heading| heading.offset).skip(1).chain([end]);
-    let preamble = (0..headings.first().map_or(end, |heading| heading.offset), u8::MAX);
+    let preamble = (part.start..headings.first().map_or(end, |heading| heading.offset), u8::MAX);
     let sections =
         std::iter::once(preamble).chain(starts.zip(ends).map(|((at, level), end)| (at..end, level)));
     let mut groups: Vec<(Range<usize>, u8)> = Vec::new();
@@ -216,7 +229,7 @@ struct Pieces<'a> {
 impl Pieces<'_> {
     /// Takes a range without the white space at its ends, unless it adds nothing to the piece before; a piece
     /// that it holds whole gives way.
-    fn push(&mut self, range: Range<usize>, crumbs: &mut Breadcrumbs<'_>) {
+    fn push(&mut self, range: Range<usize>, is_boilerplate: bool, crumbs: &mut Breadcrumbs<'_>) {
         let range = trim(self.text, range);
         let adds = self.found.last().is_none_or(|last| range.end as u64 > last.span.end);
         if range.is_empty() || !adds {
@@ -227,7 +240,8 @@ impl Pieces<'_> {
         }
         let token_count = self.tokens.count(&self.text[range.clone()]);
         let breadcrumb = crumbs.over(&range);
-        self.found.push(Piece { span: Span::new(range.start, range.end), token_count, breadcrumb });
+        let span = Span::new(range.start, range.end);
+        self.found.push(Piece { span, token_count, breadcrumb, is_boilerplate });
     }
 }
 

@@ -73,6 +73,21 @@ fn a_heading_is_not_left_behind_by_its_text() {
 }
 
 #[test]
+fn boilerplate_stands_in_chunks_of_its_own() {
+    let text = "# One\n\nAda slept.\n\n# Two\n\nAda woke.\n\n*** END OF THE EBOOK ***\n\n# Licence\n\nVisit Halden.\n";
+    let document =
+        parse("ada.md", text.as_bytes(), Some(Format::Markdown), &ParseLimits::default()).expect("a text");
+    for strategy in [ChunkStrategy::TokenWindow, ChunkStrategy::Recursive, ChunkStrategy::Headings] {
+        let config = ChunkConfig { strategy, ..ChunkConfig::default() };
+        let pieces = chunk(&document, &config, Tokenizer);
+        let found: Vec<_> = pieces.iter().map(|p| (p.span.slice(&document.text), p.is_boilerplate)).collect();
+        let [(Some(own), false), (Some(behind), true)] = found[..] else { panic!("{found:?}") };
+        assert!(own.ends_with("Ada woke."), "{own}");
+        assert!(behind.starts_with("*** END OF THE EBOOK ***"), "{behind}");
+    }
+}
+
+#[test]
 fn long_documents_get_smaller_chunks() {
     let short = ParsedDocument {
         text: "word ".repeat(2000),
@@ -82,6 +97,7 @@ fn long_documents_get_smaller_chunks() {
         headings: Vec::new(),
         lines_match_source: true,
         parts: Vec::new(),
+        boilerplate: Vec::new(),
         remarks: Vec::new(),
     };
     let long = ParsedDocument { text: "word ".repeat(30_000), ..short.clone() };

@@ -44,6 +44,9 @@ static EXAMPLES: LazyLock<ExampleNames> = LazyLock::new(|| ExampleNames::of(EXTR
 /// The name under which chunks are kept that rules did not read.
 pub(crate) const LEFT_OUT: &str = "rules-left-out";
 
+/// The name under which chunks are kept that nobody is asked about, as they are what a publisher put around the text.
+const BOILERPLATE: &str = "boilerplate";
+
 /// Most records asked of one answer, LightRAG's limit.
 pub const MAX_RECORDS: u32 = 100;
 /// Most entities asked of one answer, LightRAG's limit.
@@ -151,6 +154,22 @@ pub(crate) fn said_by_rules(engine: &Engine, chunk: &Chunk, key: ExtractionKey) 
     }
     let (responses, records, rejects) = (Vec::new(), Records::default(), Vec::new());
     Extraction { key, model: LEFT_OUT.to_owned(), responses, records, rejects }
+}
+
+/// The key of the extraction of a chunk of this text that is what a publisher put around a document.
+fn boilerplate_key(text: &str) -> ExtractionKey {
+    ExtractionKey::new(&[BOILERPLATE, text])
+}
+
+/// The extraction of such a chunk: no records. Its key is the mark of the chunk.
+pub(crate) fn of_boilerplate(text: &str) -> Extraction {
+    let (responses, records, rejects) = (Vec::new(), Records::default(), Vec::new());
+    Extraction { key: boilerplate_key(text), model: BOILERPLATE.to_owned(), responses, records, rejects }
+}
+
+/// Whether a chunk is marked as what a publisher put around its document.
+pub(crate) fn is_boilerplate(chunk: &Chunk) -> bool {
+    chunk.extraction.key().is_some_and(|key| *key == boilerplate_key(&chunk.text))
 }
 
 /// The records of `chunk` by the offline rules.

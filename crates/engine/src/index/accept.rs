@@ -6,8 +6,8 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use graphloom_core::{
     Batch, Chunk, ChunkExtraction, ChunkId, ContentHash, Document, DocumentId, DocumentStatus, Extraction,
-    Format, Job, JobState, NewDocument, OriginalStamp, Require, SetOriginal, Snapshot, StoreError, TrackId,
-    Visibility,
+    ExtractionKey, Format, Job, JobState, NewDocument, OriginalStamp, Require, SetOriginal, Snapshot,
+    StoreError, TrackId, Visibility,
 };
 
 use serde::{Deserialize, Serialize};
@@ -18,6 +18,7 @@ use super::{Acceptance, IndexError, Source, states_of};
 use crate::Engine;
 use crate::chunk::chunk;
 use crate::commit::{Retries, commit_in_turn};
+use crate::extract::of_boilerplate;
 use crate::readers::{ParseError, ParseLimits, ParsedDocument, format_of, parse};
 
 /// A source as it was read, ready to be accepted.
@@ -177,6 +178,7 @@ impl Arrival {
         let content_hash = ContentHash::of(parsed.text.as_bytes());
         let id = DocumentId::new(&name, &content_hash);
         let pieces = chunk(&parsed, &engine.index.chunk, engine.tokenizer);
+        let mut extractions: BTreeMap<ExtractionKey, Extraction> = BTreeMap::new();
         let chunks = pieces.into_iter().enumerate().map(|(ordinal, piece)| Chunk {
             id: ChunkId::new(&id, ordinal as u32, piece.span.start, piece.span.end),
             document: id.clone(),
@@ -185,9 +187,18 @@ impl Arrival {
             token_count: piece.token_count,
             breadcrumb: piece.breadcrumb,
             text: String::new(),
-            extraction: ChunkExtraction::Pending,
+            extraction: match piece.is_boilerplate {
+                true => {
+                    let nothing = of_boilerplate(piece.span.slice(&parsed.text).unwrap_or_default());
+                    let key = nothing.key.clone();
+                    extractions.insert(key.clone(), nothing);
+                    ChunkExtraction::Done { key }
+                }
+                false => ChunkExtraction::Pending,
+            },
         });
         let chunks: Vec<Chunk> = chunks.collect();
+        let extractions = extractions.into_values().collect();
         let mut remarks = parsed.remarks;
         if engine.models.extract.is_none() && chunks.len() > engine.index.max_rule_chunks as usize {
             remarks.push(rules_read(chunks.len(), engine.index.max_rule_chunks));
@@ -208,7 +219,7 @@ impl Arrival {
             visibility: Visibility::Live,
             added_at: engine.clock.now(),
         };
-        Ok(Self { document, text: parsed.text, chunks, extractions: Vec::new(), remarks, original })
+        Ok(Self { document, text: parsed.text, chunks, extractions, remarks, original })
     }
 }
 

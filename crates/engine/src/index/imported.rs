@@ -71,6 +71,7 @@ impl ImportedDocument {
                 headings: Vec::new(),
                 lines_match_source: false,
                 parts: Vec::new(),
+                boilerplate: Vec::new(),
                 remarks: Vec::new(),
             };
             let pieces = chunk(&parsed, &engine.index.chunk, engine.tokenizer);

@@ -14,7 +14,7 @@ use super::work::{Ready, Run};
 use super::{IndexError, RunReport};
 use crate::Engine;
 use crate::commit::Retries;
-use crate::extract::{extraction_key, rules_key};
+use crate::extract::{extraction_key, is_boilerplate, rules_key};
 use crate::offline::RULES;
 
 /// Documents whose renewal is noted in one commit.
@@ -199,7 +199,8 @@ impl Target {
     ) -> Result<Option<Self>, StoreError> {
         let Some(indexed) = Indexed::read(snapshot, id).await? else { return Ok(None) };
         let model = engine.models.extract.as_deref().map(|model| model.name());
-        let wanted = indexed.chunks.iter().filter_map(|chunk| {
+        let of_text = indexed.chunks.iter().filter(|chunk| !is_boilerplate(chunk));
+        let wanted = of_text.filter_map(|chunk| {
             let key = match model {
                 None => rules_key(engine, chunk),
                 model => extraction_key(chunk, &engine.index.extract, &engine.prompts, model),

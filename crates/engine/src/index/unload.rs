@@ -5,6 +5,7 @@ use graphloom_core::{ChunkExtraction, ChunkId, DocumentId, Job, JobState, Requir
 use super::IndexError;
 use crate::Engine;
 use crate::commit::GraphChanges;
+use crate::extract::is_boilerplate;
 use crate::graph::{Derivation, GraphChange, Summaries};
 
 /// What became of the graph.
@@ -77,11 +78,14 @@ async fn unload_slice(
         let (Derivation { mut batch, .. }, texts) =
             changes.derive(snapshot.as_ref(), &change, Summaries::Later).await?;
         let derived_from = snapshot.graph_revision();
+        let chunks = snapshot.chunks(slice).await?.into_iter().flatten();
+        let asked: Vec<ChunkId> =
+            chunks.filter(|chunk| !is_boilerplate(chunk)).map(|chunk| chunk.id).collect();
         drop(snapshot);
         changes.embed(texts, None, &mut batch).await?;
         batch.require.push(Require::JobIs(job.clone()));
         batch.clear_graph_of = slice.to_vec();
-        batch.set_extractions = slice.iter().map(|chunk| (chunk.clone(), ChunkExtraction::Pending)).collect();
+        batch.set_extractions = asked.into_iter().map(|chunk| (chunk, ChunkExtraction::Pending)).collect();
         batch.put_jobs.push(Job { state: JobState::Cancelled, lease: None, ..job });
         let unloaded = UnloadOutcome {
             entities: batch.remove_entities.len() as u32,

@@ -8,7 +8,6 @@ use graphloom_core::{EntityRecord, Records, RelationRecord};
 use harper_brill::UPOS;
 use unicode_segmentation::UnicodeSegmentation;
 
-use super::boilerplate::without_boilerplate;
 use super::claims::claims;
 use super::han;
 use super::kind::entity_type;
@@ -17,7 +16,7 @@ use super::lexicon::{is_generic, is_opener, is_plain_heading, is_unnamed};
 use super::phrase::{Phrase, PhraseKind, phrases};
 use super::scripts::has_no_spaces;
 use super::token::{Token, tokens};
-use crate::text::{Tokenizer, entity_key, one_line, sentences};
+use crate::text::{Tokenizer, entity_key, one_line, sentences, without_boilerplate};
 
 /// The name under which records made by these rules are kept; a change of the rules changes it.
 pub const RULES: &str = "rules-v8";

@@ -4,7 +4,6 @@
 //! punctuation for every script that has them, and what stands between function words for the others. Same text, same result.
 
 mod answer;
-mod boilerplate;
 mod claims;
 mod common_nouns;
 mod dates;

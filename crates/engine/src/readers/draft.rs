@@ -1,6 +1,6 @@
 //! Builds a document's text block by block: headings, paragraphs, list items, table rows, and where parts begin.
 
-use graphloom_core::{Part, PartMark};
+use graphloom_core::{Part, PartMark, Span};
 
 use super::rows::Rows;
 use super::{Body, Heading, ParseError};
@@ -129,6 +129,15 @@ impl Draft {
         }
         self.body.headings_left_out += body.headings_left_out;
         self.apart = true;
+    }
+
+    /// The same of a part that a publisher put there.
+    pub(super) fn append_boilerplate(&mut self, body: Body) {
+        let before = self.body.text.len();
+        self.append(body, 0);
+        if self.body.text.len() > before {
+            self.body.boilerplate.push(Span::new(before, self.body.text.len()));
+        }
     }
 
     /// The text; an error where it is over its limit.

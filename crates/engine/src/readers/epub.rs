@@ -1,6 +1,6 @@
 //! Reads EPUB books chapter by chapter.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use graphloom_core::Format;
 
@@ -11,8 +11,12 @@ use super::{Body, ParseError, ParseLimits, html};
 
 /// Ways of encrypting that only hide fonts from copying.
 const FONT_ALGORITHMS: [&str; 2] = ["http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC"];
+/// What books call the pages that publishers put there, in `epub:type` of EPUB 3 and in the guide of EPUB 2. Title pages, forewords
+/// and notes belong to the text.
+const BOILERPLATE: [&str; 6] = ["imprint", "colophon", "copyright-page", "landmarks", "toc", "loi"];
 
-/// The book's chapters in reading order, each read as a page of HTML; its table of contents is left out.
+/// The book's chapters in reading order, each read as a page of HTML; its table of contents is left out. Pages of the publisher's are
+/// marked as such.
 pub(super) fn parse(bytes: &[u8], limits: &ParseLimits) -> Result<Body, ParseError> {
     let mut archive = Archive::open(bytes, Format::Epub, limits)?;
     if let Some(xml) = archive.text("META-INF/encryption.xml")?
@@ -38,7 +42,12 @@ pub(super) fn parse(bytes: &[u8], limits: &ParseLimits) -> Result<Body, ParseErr
                 None => continue,
             },
         };
-        draft.append(html::parse(&html::with_closed_elements(&page), limits), 0);
+        let body = html::parse(&html::with_closed_elements(&page), limits);
+        if package.boilerplate.contains(&chapter) || is_boilerplate(&page, limits) {
+            draft.append_boilerplate(body);
+        } else {
+            draft.append(body, 0);
+        }
         if draft.is_full() {
             break;
         }
@@ -52,6 +61,8 @@ struct Package {
     title: String,
     /// Addresses of the chapters, relative to the package.
     chapters: Vec<String>,
+    /// Of these, pages of the publisher's.
+    boilerplate: BTreeSet<String>,
 }
 
 impl Package {
@@ -78,6 +89,11 @@ impl Package {
                             .chapters
                             .extend(item.filter(|(_, contents)| !contents).map(|(href, _)| href.clone()));
                     }
+                    "reference" if element.attr("type").is_some_and(|kind| names_boilerplate(&kind)) => {
+                        let href = element.attr("href").unwrap_or_default();
+                        let page = href.split('#').next().unwrap_or_default();
+                        package.boilerplate.insert(page.to_owned());
+                    }
                     _ => {}
                 },
                 Node::Text(text) if in_title => package.title.push_str(&text),
@@ -87,6 +103,35 @@ impl Package {
         }
         Ok(package)
     }
+}
+
+fn names_boilerplate(kinds: &str) -> bool {
+    kinds.split_whitespace().any(|kind| BOILERPLATE.contains(&kind))
+}
+
+/// Whether the first part of a page that says what it is, its body or a section, is the publisher's. A page that cannot be read as XML
+/// is text.
+fn is_boilerplate(page: &str, limits: &ParseLimits) -> bool {
+    let mut nodes = Nodes::new(page, Format::Epub, limits.max_depth);
+    let mut depth = 0;
+    while let Ok(Some(node)) = nodes.next() {
+        match node {
+            Node::Open(element) => match element.name().as_str() {
+                "body" | "section" | "div" => {
+                    if element.prefixed_attr("type").is_some_and(|kinds| names_boilerplate(&kinds)) {
+                        return true;
+                    }
+                    depth += 1;
+                }
+                // What stands before a section that says so is text.
+                _ if depth > 0 => return false,
+                _ => {}
+            },
+            Node::Text(text) if depth > 0 && !text.trim().is_empty() => return false,
+            Node::Text(_) | Node::Close(_) => {}
+        }
+    }
+    false
 }
 
 /// Whether something besides fonts is encrypted.
@@ -174,6 +219,7 @@ mod tests {
         let mut members = vec![("mimetype", "application/epub+zip"), ("META-INF/container.xml", CONTAINER)];
         members.extend([("OEBPS/book.opf", PACKAGE), ("OEBPS/nav.xhtml", &nav)]);
         members.extend([("OEBPS/text/two.xhtml", two.as_str()), ("OEBPS/text/chapter 1.xhtml", &one)]);
+        members.retain(|(name, _)| !more.iter().any(|(other, _)| other == name));
         members.extend(more);
         parse(&pack(&members), &ParseLimits::default())
     }
@@ -184,6 +230,21 @@ mod tests {
         assert_eq!(body.text, "# One\n\nFirst.\n\n## Two\n\nLast.\n");
         assert_eq!(body.title.as_deref(), Some("A & B"));
         assert_eq!(body.headings.iter().map(|heading| heading.offset).collect::<Vec<_>>(), [0, 15]);
+    }
+
+    #[test]
+    fn pages_of_the_publisher_are_marked() {
+        let imprint = "<html><body epub:type='frontmatter'><section epub:type='imprint'><p>Halden Press.</p></section></body></html>";
+        let body = check_epub(&[("OEBPS/text/two.xhtml", imprint)]).expect("a book");
+        let marked: Vec<_> = body.boilerplate.iter().filter_map(|span| span.slice(&body.text)).collect();
+        assert_eq!(marked.iter().map(|text| text.trim()).collect::<Vec<_>>(), ["Halden Press."]);
+        assert_eq!(check_epub(&[]).map(|body| body.boilerplate), Ok(Vec::new()));
+
+        let guide = "</spine><guide><reference type='copyright-page' href='text/two.xhtml#rights'/></guide>";
+        let package = PACKAGE.replace("</spine>", guide);
+        let body = check_epub(&[("OEBPS/book.opf", &package)]).expect("a book");
+        let marked: Vec<_> = body.boilerplate.iter().filter_map(|span| span.slice(&body.text)).collect();
+        assert_eq!(marked.iter().map(|text| text.trim()).collect::<Vec<_>>(), ["## Two\n\nLast."]);
     }
 
     #[test]

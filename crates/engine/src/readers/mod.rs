@@ -29,10 +29,10 @@ pub use format::{extensions, format_by_media_type, format_by_name, format_of};
 use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use graphloom_core::{Format, PartMark};
+use graphloom_core::{Format, PartMark, Span};
 use serde::{Deserialize, Serialize};
 
-use crate::text::{sanitize, with_whole_words};
+use crate::text::{behind_end_marks, sanitize, with_whole_words};
 
 /// A document's text and what is known of its structure.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,6 +51,9 @@ pub struct ParsedDocument {
     pub lines_match_source: bool,
     /// Where pages, slides or sheets begin in the text, in order.
     pub parts: Vec<PartMark>,
+    /// What publishers put around the text: a licence behind its end, an imprint. Ascending and disjoint. It can be found, and names
+    /// nothing that the document is about.
+    pub boilerplate: Vec<Span>,
     /// What could not be read, for people; empty where everything could.
     pub remarks: Vec<String>,
 }
@@ -148,12 +151,40 @@ pub fn parse<'a>(
     if body.text.len() > limits.max_bytes {
         return Err(ParseError::TooLarge { bytes: body.text.len(), max_bytes: limits.max_bytes });
     }
-    let Body { text, title, headings, headings_left_out, parts, mut remarks, lines_match_source } = body;
+    let boilerplate = boilerplate_of(&body, format);
+    let Body { text, title, headings, headings_left_out, parts, mut remarks, lines_match_source, .. } = body;
     if headings_left_out > 0 {
         let (all, kept) = (headings.len() + headings_left_out, headings.len());
         remarks.push(format!("it has {all} headings; those after the first {kept} are read as text"));
     }
-    Ok(ParsedDocument { text, format, encoding, title, headings, lines_match_source, parts, remarks })
+    Ok(ParsedDocument {
+        text,
+        format,
+        encoding,
+        title,
+        headings,
+        lines_match_source,
+        parts,
+        boilerplate,
+        remarks,
+    })
+}
+
+/// What publishers put around the text: what the reader of the format says, and what stands behind a mark of the end.
+fn boilerplate_of(body: &Body, format: Format) -> Vec<Span> {
+    let mut all = body.boilerplate.clone();
+    if format != Format::Code {
+        all.extend(behind_end_marks(&body.text).into_iter().map(|range| Span::new(range.start, range.end)));
+    }
+    all.sort_unstable();
+    let mut apart: Vec<Span> = Vec::with_capacity(all.len());
+    for span in all {
+        match apart.last_mut().filter(|last| span.start <= last.end) {
+            Some(last) => last.end = last.end.max(span.end),
+            None => apart.push(span),
+        }
+    }
+    apart
 }
 
 /// Documents that say themselves how their text is encoded.
@@ -276,6 +307,8 @@ struct Body {
     /// Headings beyond [`MAX_HEADINGS`], which are text like any other.
     headings_left_out: usize,
     parts: Vec<PartMark>,
+    /// Spans that the format marks as put there by a publisher.
+    boilerplate: Vec<Span>,
     remarks: Vec<String>,
     lines_match_source: bool,
 }

@@ -1,5 +1,6 @@
 //! Text: tokens, names, sentences, and cleaning before storage.
 
+mod boilerplate;
 mod key;
 mod lines;
 mod marked_names;
@@ -9,6 +10,7 @@ mod sentences;
 mod tokens;
 mod wrapped;
 
+pub(crate) use boilerplate::{behind_end_marks, without_boilerplate};
 pub use key::entity_key;
 pub use names::{MAX_NAME_BYTES, MAX_NAME_CHARS, clean_name};
 pub use sanitize::{sanitize, unescape};

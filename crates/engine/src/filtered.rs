@@ -13,6 +13,7 @@ use graphloom_core::{
 };
 
 use crate::graph::{derive_entity, derive_relation, described_hash, keep_within};
+use crate::offline::faint_words;
 use crate::text::Tokenizer;
 
 /// What a question sees of a snapshot.
@@ -88,9 +89,11 @@ impl<'a> FilteredSnapshot<'a> {
         SearchRequest::by_vector(kind, vector, limit, min_score).filtered(self.allowed.clone())
     }
 
-    /// A search for the allowed entries of `kind` that match the words best.
+    /// A search for the allowed entries of `kind` that match the words best; articles and the like count less than others.
     pub(crate) fn by_words(&self, kind: ItemKind, text: &str, limit: usize) -> SearchRequest {
-        SearchRequest::by_words(kind, text, limit).filtered(self.allowed.clone())
+        SearchRequest::by_words(kind, text, limit)
+            .with_faint(faint_words(text))
+            .filtered(self.allowed.clone())
     }
 
     /// Entities as what is allowed describes them; `None` where unknown or not allowed.

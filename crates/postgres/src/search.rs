@@ -1,11 +1,11 @@
 //! Searches by vector and by words.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use graphloom_core::ItemKind;
 use graphloom_rules::search::{Only, ScoredId, TextQuery, VectorQuery};
+use graphloom_rules::vector;
 use graphloom_rules::vector::table::add_near;
-use graphloom_rules::{vector, words};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
@@ -283,8 +283,12 @@ async fn nearest_to(session: &Session, query: &VectorQuery, vector: &[f32]) -> R
 /// The best matches by BM25. Numbers are single precision and added up in the order of the words, as in the embedded
 /// store.
 pub(crate) async fn matching(session: &Session, query: &TextQuery) -> Result<Vec<ScoredId>, Fault> {
-    let all: BTreeSet<String> = words::words(&query.text).iter().map(|word| kept(word).to_owned()).collect();
-    let all: Vec<String> = all.into_iter().collect();
+    let shares: BTreeMap<String, f32> = query
+        .weighted_words(usize::MAX)
+        .into_iter()
+        .map(|(word, share)| (kept(&word).to_owned(), share))
+        .collect();
+    let all: Vec<String> = shares.keys().cloned().collect();
     let kind = rows::kind_code(query.kind);
     if all.is_empty() || query.limit == 0 {
         return Ok(Vec::new());
@@ -299,8 +303,9 @@ pub(crate) async fn matching(session: &Session, query: &TextQuery) -> Result<Vec
     let (mut known, mut weights) = (Vec::new(), Vec::new());
     for row in session.rows(sql, &[&kind, &all]).await? {
         let holding: i64 = get(&row, 1)?;
-        known.push(get::<String>(&row, 0)?);
-        weights.push(rarity(entries, holding) * (1.0 + K1));
+        let word: String = get(&row, 0)?;
+        weights.push(shares[&word] * rarity(entries, holding) * (1.0 + K1));
+        known.push(word);
     }
     // The words of chunks are those of live ones already.
     let only = Conditions::of(query.kind, &query.only, 10);

@@ -1,8 +1,11 @@
 //! Searches as stores do them: by kind and stored id, those by vector several at once.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use graphloom_core::{By, FilteredIds, Hit, ItemKey, ItemKind, LayerName, SearchRequest};
+
+use crate::words::words;
 
 /// What a search is restricted to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -53,10 +56,24 @@ pub struct TextQuery {
     pub kind: ItemKind,
     /// The words.
     pub text: String,
+    /// Those that count a quarter of the others.
+    pub faint: Vec<String>,
     /// Maximum hits.
     pub limit: usize,
     /// The entries that may be found.
     pub only: Only,
+}
+
+/// The share of its score that a faint word counts. A power of two, so that all stores round alike.
+const FAINT: f32 = 0.25;
+
+impl TextQuery {
+    /// The first `most` words as texts hold them, each once, with what each counts.
+    pub fn weighted_words(&self, most: usize) -> BTreeMap<String, f32> {
+        let faint: BTreeSet<String> = self.faint.iter().flat_map(|word| words(word)).collect();
+        let weight = |word: &String| if faint.contains(word) { FAINT } else { 1.0 };
+        words(&self.text).into_iter().take(most).map(|word| (word.clone(), weight(&word))).collect()
+    }
 }
 
 /// An entry with its score.
@@ -105,8 +122,9 @@ impl Searches {
                         }
                     }
                 }
-                By::Words(text) => {
-                    let query = TextQuery { kind: *kind, text: text.clone(), limit: *limit, only };
+                By::Words { text, faint } => {
+                    let (text, faint) = (text.clone(), faint.clone());
+                    let query = TextQuery { kind: *kind, text, faint, limit: *limit, only };
                     searches.by_words.push((query, place));
                 }
             }

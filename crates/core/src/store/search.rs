@@ -67,7 +67,18 @@ impl SearchRequest {
 
     /// The items that match words best.
     pub fn by_words(kind: ItemKind, words: impl Into<String>, limit: usize) -> Self {
-        Self { kind, by: By::Words(words.into()), limit, filtered: None, layer: None }
+        let by = By::Words { text: words.into(), faint: Vec::new() };
+        Self { kind, by, limit, filtered: None, layer: None }
+    }
+
+    /// The same search by words, in which these words of it count less than the others. A search by vector stays as it is.
+    #[must_use]
+    pub fn with_faint(mut self, words: Vec<String>) -> Self {
+        match &mut self.by {
+            By::Words { faint, .. } => *faint = words,
+            By::Vector { .. } => {}
+        }
+        self
     }
 
     /// The same, restricted to these items.
@@ -97,7 +108,12 @@ pub enum By {
     /// The best matches of these words by BM25, in chunk texts with their contexts; entity names and
     /// descriptions; the entities, keywords and descriptions of relations; or titles and texts of nodes. Syntax
     /// characters are ordinary text.
-    Words(String),
+    Words {
+        /// The words.
+        text: String,
+        /// Those of the words that say little by themselves, such as articles. They count a quarter of the others.
+        faint: Vec<String>,
+    },
 }
 
 /// An item that was found.

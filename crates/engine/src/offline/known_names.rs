@@ -89,6 +89,24 @@ impl Proper {
     }
 }
 
+/// Small words that tell more about others: `step down` is not `step`.
+const PARTICLES: &str = "up down out off over under above below before after against through between";
+
+/// The words of a question that say little by themselves, in small letters, each once: articles, forms of `be`, words that ask.
+///
+/// In a small collection they are as rare as words that tell something, so what counts them like others finds by them.
+pub(crate) fn faint_words(question: &str) -> Vec<String> {
+    let language = Language::of_question(question);
+    let is_faint = |word: &String| {
+        language.is_function_word(word) && !PARTICLES.split(' ').any(|particle| particle == word)
+    };
+    let all = words(question).into_iter().map(|range| question[range].to_lowercase());
+    let mut faint: Vec<String> = all.filter(is_faint).collect();
+    faint.sort();
+    faint.dedup();
+    faint
+}
+
 /// Where the words of a text stand; each character is one where words are written without spaces.
 pub(super) fn words(text: &str) -> Vec<Range<usize>> {
     let mut words: Vec<Range<usize>> = Vec::new();
@@ -147,6 +165,14 @@ mod tests {
             found.into_iter().filter(|name| name.is_proper).map(|name| name.key).collect();
         let expected: Vec<EntityKey> = expected.iter().filter_map(|name| entity_key(name)).collect();
         assert_eq!(proper, expected, "{question}");
+    }
+
+    #[test]
+    fn words_that_say_little_by_themselves_are_faint_in_the_language_of_the_question() {
+        assert_eq!(faint_words("When does the chief executive step down?"), ["does", "the", "when"]);
+        assert_eq!(faint_words("Wie hoch darf der Wasserdruck sein?"), ["darf", "der", "sein", "wie"]);
+        assert_eq!(faint_words("Wasserdruck"), Vec::<String>::new());
+        assert_eq!(faint_words("水压是多少？"), Vec::<String>::new());
     }
 
     #[test]

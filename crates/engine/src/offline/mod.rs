@@ -30,6 +30,7 @@ pub use extract::{MAX_DESCRIPTION_SENTENCES, MAX_RELATIONS_PER_SENTENCE, RULES, 
 pub use follow_up::standalone;
 pub use intent::{Intent, intent};
 pub use keywords::keywords;
+pub(crate) use known_names::faint_words;
 pub use known_names::{KnownName, known_names};
 pub use languages::language_code;
 pub(crate) use lexicon::is_proper;

@@ -1,12 +1,11 @@
 //! The words of one kind's texts in memory.
 
 use std::cmp::Ordering;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use graphloom_core::ItemKind;
 use graphloom_rules::search::{ScoredId, TextQuery};
-use graphloom_rules::words;
 
 use super::{Memory, Part, Table};
 use crate::error::Fault;
@@ -48,21 +47,23 @@ pub(super) struct Text {
 impl Words {
     /// As [`search::matching`](crate::search::matching) has it from the database.
     pub(super) fn matching(&self, query: &TextQuery) -> Vec<ScoredId> {
-        let all: BTreeSet<String> =
-            words::words(&query.text).iter().map(|word| kept(word).to_owned()).collect();
+        let all: BTreeMap<String, f32> = (query.weighted_words(usize::MAX).into_iter())
+            .map(|(word, share)| (kept(&word).to_owned(), share))
+            .collect();
         let texts = self.ids.len() - self.gone;
         if texts == 0 || query.limit == 0 {
             return Vec::new();
         }
         let mean = self.total as f32 / texts as f32;
         let (mut scores, mut found) = (vec![None::<f32>; self.ids.len()], Vec::new());
-        for postings in all.iter().filter_map(|word| self.postings.get(word.as_str())) {
+        let known = all.iter().filter_map(|(word, share)| Some((self.postings.get(word.as_str())?, share)));
+        for (postings, share) in known {
             let length = |number: u32| self.lengths[number as usize];
             let holding = match self.gone {
                 0 => postings.len(),
                 _ => postings.iter().filter(|(number, _)| length(*number).is_some()).count(),
             };
-            let weight = rarity(texts as i64, holding as i64) * (1.0 + K1);
+            let weight = share * rarity(texts as i64, holding as i64) * (1.0 + K1);
             for &(number, count) in postings {
                 let Some(length) = length(number) else { continue };
                 let count = count as f32;

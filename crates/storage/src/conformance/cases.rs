@@ -42,10 +42,10 @@ use super::sample;
 pub use super::searches::{
     all_vectors_can_be_replaced_by_those_of_another_space, an_old_snapshot_searches_its_own_vectors,
     changed_descriptions_are_found_by_their_new_words, equal_vectors_beyond_the_limit_keep_the_smallest_ids,
-    scores_by_words_are_of_what_is_there_alone, several_searches_at_once_answer_as_one_after_another,
-    syntax_in_a_question_is_ordinary_text, text_is_found_by_stem_in_any_script,
-    the_best_by_words_are_the_first_of_all, the_embedding_space_is_set_once,
-    vectors_are_found_by_cosine_with_ties_by_id, vectors_must_fit_the_space,
+    faint_words_count_a_quarter, scores_by_words_are_of_what_is_there_alone,
+    several_searches_at_once_answer_as_one_after_another, syntax_in_a_question_is_ordinary_text,
+    text_is_found_by_stem_in_any_script, the_best_by_words_are_the_first_of_all,
+    the_embedding_space_is_set_once, vectors_are_found_by_cosine_with_ties_by_id, vectors_must_fit_the_space,
     words_meet_however_they_are_written,
 };
 use super::steps::{commit, conflict, counts, get, invalid, matching, near, view};

@@ -98,6 +98,7 @@ macro_rules! conformance_tests {
             text_is_found_by_stem_in_any_script,
             words_meet_however_they_are_written,
             scores_by_words_are_of_what_is_there_alone,
+            faint_words_count_a_quarter,
             the_best_by_words_are_the_first_of_all,
             syntax_in_a_question_is_ordinary_text,
             changed_descriptions_are_found_by_their_new_words,

@@ -285,6 +285,26 @@ pub async fn scores_by_words_are_of_what_is_there_alone(store: &dyn Store) {
 }
 
 /// Case.
+pub async fn faint_words_count_a_quarter(store: &dyn Store) {
+    let put_documents: Vec<_> = ["the pump", "leak", "rain fell", "snow fell"]
+        .map(|text| sample::document(text, text))
+        .into_iter()
+        .collect();
+    let put_chunks = put_documents.iter().map(sample::whole).collect();
+    commit(store, Batch { put_documents, put_chunks, ..Batch::default() }).await;
+    let view = view(store).await;
+    let score = async |text: &str, faint: &[&str]| {
+        let faint = faint.iter().map(|word| (*word).to_owned()).collect();
+        let request = [SearchRequest::by_words(ItemKind::Chunk, text, 9).with_faint(faint)];
+        let found = get(view.search(&request).await).remove(0);
+        found.first().map(|hit| hit.score)
+    };
+    let (whole, faint) = (score("leak", &[]).await, score("leak", &["Leak", "other"]).await);
+    assert_eq!(whole.map(|score| score * 0.25), faint);
+    assert_eq!(score("leak", &["other"]).await, whole);
+}
+
+/// Case.
 pub async fn the_best_by_words_are_the_first_of_all(store: &dyn Store) {
     let put_documents: Vec<_> =
         (0..300).map(|n| sample::document(&n.to_string(), &prose(n, 1 + n * n % 50))).collect();

@@ -87,7 +87,7 @@ impl MemorySnapshot {
     fn matching(&self, query: &TextQuery) -> Vec<ScoredId> {
         let entries: Vec<(String, Vec<String>)> =
             self.texts_of_kind(query.kind).into_iter().map(|(id, text)| (id, words::words(&text))).collect();
-        let mut hits = bm25(&entries, &words::words(&query.text).into_iter().collect());
+        let mut hits = bm25(&entries, &query.weighted_words(usize::MAX));
         hits.retain(|hit| query.only.admits(query.kind, &hit.id));
         vector::rank(&mut hits, query.limit);
         hits
@@ -480,7 +480,7 @@ impl Snapshot for MemorySnapshot {
 /// Okapi BM25 with the usual constants, over every entry that holds one of the words.
 ///
 /// Source: Robertson, Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond", 2009.
-fn bm25(entries: &[(String, Vec<String>)], query: &BTreeSet<String>) -> Vec<ScoredId> {
+fn bm25(entries: &[(String, Vec<String>)], query: &BTreeMap<String, f32>) -> Vec<ScoredId> {
     const K1: f32 = 1.2;
     const B: f32 = 0.75;
     let total: usize = entries.iter().map(|(_, words)| words.len()).sum();
@@ -488,7 +488,10 @@ fn bm25(entries: &[(String, Vec<String>)], query: &BTreeSet<String>) -> Vec<Scor
     let holding = |word: &String| entries.iter().filter(|(_, words)| words.contains(word)).count() as f32;
     let rarity: BTreeMap<&String, f32> = query
         .iter()
-        .map(|word| (word, (1.0 + (entries.len() as f32 - holding(word) + 0.5) / (holding(word) + 0.5)).ln()))
+        .map(|(word, share)| {
+            let rarity = (1.0 + (entries.len() as f32 - holding(word) + 0.5) / (holding(word) + 0.5)).ln();
+            (word, share * rarity)
+        })
         .collect();
     let mut hits = Vec::new();
     for (id, words) in entries {

@@ -204,7 +204,7 @@ impl FullText {
         ready: &Ready,
         query: &TextQuery,
     ) -> Result<Vec<ScoredId>, StoreError> {
-        let words: BTreeSet<String> = words::words(&query.text).into_iter().take(MAX_QUERY_WORDS).collect();
+        let words = query.weighted_words(MAX_QUERY_WORDS);
         if words.is_empty() || query.limit == 0 {
             return Ok(Vec::new());
         }

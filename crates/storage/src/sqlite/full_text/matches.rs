@@ -5,7 +5,7 @@
 //! writing. Here every number is counted over live entries, a score is added up in the order of the words, and an entry is
 //! passed over only where it cannot be among the best.
 
-use std::collections::{BTreeSet, BinaryHeap};
+use std::collections::{BTreeMap, BinaryHeap};
 
 use graphloom_core::StoreError;
 use graphloom_rules::search::{ScoredId, TextQuery};
@@ -26,11 +26,11 @@ const MAX_ALLOWED_TERMS: usize = 4096;
 /// What rounding may make of a sum of so many scores, relative to it, and more.
 const SLACK: f32 = 1e-4;
 
-/// The best matches of the words that the snapshot holds, as [`vector::rank`] orders them.
+/// The best matches of the words, each with what it counts, that the snapshot holds, as [`vector::rank`] orders them.
 pub(super) fn find(
     ready: &Ready,
     query: &TextQuery,
-    words: &BTreeSet<String>,
+    words: &BTreeMap<String, f32>,
     holds: &impl Fn(&str) -> Result<bool, StoreError>,
 ) -> Result<Vec<ScoredId>, Fault> {
     let Ready { searcher, fields, holds_all, statistics, within: lately, .. } = ready;
@@ -38,11 +38,12 @@ pub(super) fn find(
     let field = fields.words[usize::from(code)];
     let kind = statistics.of_kind(searcher, fields, code)?;
     let mut terms = Vec::new();
-    for word in words {
+    for (word, &share) in words {
         let term = Term::from_field_text(field, word);
         let holding = statistics.holding(searcher, &kind, &term)?;
         if holding > 0 {
-            let weight = Bm25Weight::for_one_term_without_explain(holding, kind.entries, kind.mean_words());
+            let weight = Bm25Weight::for_one_term_without_explain(holding, kind.entries, kind.mean_words())
+                .boost_by(share);
             // As of endless repetition in the shortest text.
             let ceiling = weight.score(0, u32::MAX);
             terms.push(WeightedTerm { term, weight, ceiling });

@@ -163,6 +163,12 @@ pub trait Embedder: Send + Sync {
     /// Length of the vectors; determined by a trial call if the model does not declare it.
     async fn dimensions(&self) -> Result<u32, ModelError>;
 
+    /// Whether vectors are near where texts share words, because words are hashed or looked up, and not because a network has read
+    /// the texts. Such vectors tell less beside a search by words.
+    fn is_lexical(&self) -> bool {
+        false
+    }
+
     /// Embeds any number of texts; the embedder chooses the batches.
     async fn embed(&self, purpose: Purpose, texts: &[String]) -> Result<Embeddings, ModelError>;
 }

@@ -119,6 +119,10 @@ impl Embedder for BuiltinEmbedder {
         Ok(DIMENSIONS as u32)
     }
 
+    fn is_lexical(&self) -> bool {
+        true
+    }
+
     async fn embed(&self, purpose: Purpose, texts: &[String]) -> Result<Embeddings, ModelError> {
         let vectors = texts.iter().map(|text| self.vector(purpose, text)).collect();
         Ok(Embeddings { vectors, usage: Usage::default(), attempts: 0 })

@@ -358,6 +358,10 @@ impl Embedder for BudgetedEmbedder {
         self.embedder.dimensions().await
     }
 
+    fn is_lexical(&self) -> bool {
+        self.embedder.is_lexical()
+    }
+
     async fn embed(&self, purpose: Purpose, texts: &[String]) -> Result<Embeddings, ModelError> {
         let counted = text_tokens(texts.iter().map(String::as_str));
         let mut held = self.meter.hold(counted, 0).await?;

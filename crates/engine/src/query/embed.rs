@@ -23,6 +23,8 @@ pub(super) struct QueryVectors {
     pub(super) high_level: Option<Arc<[f32]>>,
     /// The parts of the question, with their words.
     pub(super) parts: Vec<(String, Arc<[f32]>)>,
+    /// Whether they are near where texts share words.
+    pub(super) are_lexical: bool,
 }
 
 /// Embeds what the plan needs of the question, its keywords and its parts, in one call at most.
@@ -51,6 +53,7 @@ pub(super) async fn embed(
         low_level: low_level.and_then(|_| vectors.next()),
         high_level: high_level.and_then(|_| vectors.next()),
         parts: parts.iter().cloned().zip(vectors).collect(),
+        are_lexical: engine.models.embedder.is_lexical(),
     })
 }
 

@@ -49,9 +49,10 @@ impl PageRankTrust {
     }
 
     /// What words count beside vectors where PageRank starts: as much as given where a rare name guides it, four times as much where
-    /// nothing does. Words tell apart what names do not.
-    pub(super) fn words(&self, given: f64) -> f64 {
-        given * (1.0 + self.looseness + 2.0 * self.looseness * self.looseness)
+    /// nothing does. Words tell apart what names do not. Vectors of a network do so too; beside them words count twice as much.
+    pub(super) fn words(&self, given: f64, lexical: bool) -> f64 {
+        let of_lexical = if lexical { 2.0 * self.looseness * self.looseness } else { 0.0 };
+        given * (1.0 + self.looseness + of_lexical)
     }
 
     /// What the ranking by words alone counts, of what PageRank does not: the square of looseness, so next to nothing where a name
@@ -95,7 +96,7 @@ mod tests {
             trust.reason(),
             "PageRank ranks alone: 2 passages mention \"VELORA BRIDGE\", the rarest name of the question"
         );
-        assert_eq!((trust.words(0.5), trust.words(3.0), trust.words_alone()), (0.5, 3.0, 0.0));
+        assert_eq!((trust.words(0.5, true), trust.words(3.0, true), trust.words_alone()), (0.5, 3.0, 0.0));
     }
 
     #[test]
@@ -103,7 +104,11 @@ mod tests {
         let (everywhere, none) = (trust(&[("LI HUA", 430)]), trust(&[]));
         assert_eq!((everywhere.share, everywhere.looseness), (0.4, 1.0));
         assert_eq!((none.share, none.looseness, none.passages), (0.4, 1.0, 0));
-        assert_eq!((none.words(0.5), none.words(0.0), none.words_alone()), (2.0, 0.0, WORDS_ALONE));
+        assert_eq!(
+            (none.words(0.5, true), none.words(0.0, true), none.words_alone()),
+            (2.0, 0.0, WORDS_ALONE)
+        );
+        assert_eq!((none.words(0.5, false), trust(&[("A", 1)]).words(0.5, false)), (1.0, 0.5));
         assert!(none.reason().contains("counts 40%, words and vectors alone 60%"), "{}", none.reason());
     }
 

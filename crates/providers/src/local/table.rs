@@ -60,6 +60,10 @@ impl Embedder for StaticEmbedder {
         Ok(dimensions + u32::try_from(table_dimensions(&self.settings)).unwrap_or(u32::MAX))
     }
 
+    fn is_lexical(&self) -> bool {
+        true
+    }
+
     async fn embed(&self, purpose: Purpose, texts: &[String]) -> Result<Embeddings, ModelError> {
         let table = self.table().await?;
         let vectors = texts.iter().map(|text| vector(&table, purpose, text)).collect();

@@ -253,6 +253,10 @@ impl Embedder for CountedEmbedder {
         self.inner.dimensions().await
     }
 
+    fn is_lexical(&self) -> bool {
+        self.inner.is_lexical()
+    }
+
     async fn embed(&self, purpose: Purpose, texts: &[String]) -> Result<Embeddings, ModelError> {
         let tally = self.asked.begin(self.name());
         let embedded = self.inner.embed(purpose, texts).await;

@@ -52,7 +52,7 @@ pub(super) async fn search(
     });
     let names: Vec<EntityKey> = names.into_iter().map(|name| name.key).collect();
     let sought = sought(question, vectors);
-    let passages = SeedRanking::passages(options, trust.as_ref());
+    let passages = SeedRanking::passages(options, trust.as_ref(), vectors.are_lexical);
     let (passages, facts) = match chosen {
         Some(facts) => {
             let [passages] = near(scope, question, [passages], &sought).await?;
@@ -145,19 +145,23 @@ struct SeedRanking {
     /// What scores by words count; nothing is searched by words where that is zero.
     words: f64,
     temperature: f64,
+    /// Whether a cosine counts from that of the farthest entry on, not from 0: cosines of some networks lie close together.
+    from_farthest: bool,
 }
 
 impl SeedRanking {
-    fn passages(options: &PageRankOptions, trust: Option<&PageRankTrust>) -> Self {
-        let words = trust.map_or(0.0, |trust| trust.words(options.passage_words));
+    fn passages(options: &PageRankOptions, trust: Option<&PageRankTrust>, lexical: bool) -> Self {
+        let words = trust.map_or(0.0, |trust| trust.words(options.passage_words, lexical));
         let (hits, seeds) = (options.passage_hits, options.passage_seeds);
-        Self { kind: ItemKind::Chunk, hits, seeds, words, temperature: options.passage_temperature }
+        let (kind, temperature) = (ItemKind::Chunk, options.passage_temperature);
+        Self { kind, hits, seeds, words, temperature, from_farthest: trust.is_some() && !lexical }
     }
 
     fn facts(options: &PageRankOptions, prior: Prior) -> Self {
         let words = if prior == Prior::VectorAndWords { options.fact_words } else { 0.0 };
         let (hits, seeds) = (options.fact_seeds, options.fact_seeds);
-        Self { kind: ItemKind::Relation, hits, seeds, words, temperature: options.fact_temperature }
+        let (kind, temperature) = (ItemKind::Relation, options.fact_temperature);
+        Self { kind, hits, seeds, words, temperature, from_farthest: false }
     }
 }
 
@@ -181,6 +185,10 @@ async fn near<const RANKINGS: usize>(
         for SearchPart { text, vector, .. } in sought {
             let least = question.cosine_threshold;
             requests.push(scope.by_vector(ranked.kind, vector.to_vec(), ranked.hits, least));
+            if ranked.from_farthest {
+                let opposite = vector.iter().map(|value| -value).collect();
+                requests.push(scope.by_vector(ranked.kind, opposite, 1, -1.0));
+            }
             if ranked.words > 0.0 {
                 requests.push(scope.by_words(ranked.kind, text, ranked.hits));
             }
@@ -192,11 +200,13 @@ async fn near<const RANKINGS: usize>(
         let mut whole: Option<Vec<ItemKey>> = None;
         for sought in sought {
             let by_vector = found.next().unwrap_or_default();
+            let farthest = if ranked.from_farthest { found.next() } else { None };
+            let floor = farthest.and_then(|hits| hits.first().map(|hit| -hit.score)).unwrap_or_default();
             let by_words = if ranked.words > 0.0 { found.next() } else { None };
             let hits = [by_vector, by_words.unwrap_or_default()];
             // The whole question comes first.
             whole.get_or_insert_with(|| hits[1].iter().map(|hit| hit.item.clone()).collect());
-            for (id, weight) in weighed(hits, ranked.words, ranked.seeds, ranked.temperature) {
+            for (id, weight) in weighed(hits, &ranked, floor) {
                 *weights.entry(id).or_default() += sought.share * weight;
             }
         }
@@ -206,30 +216,25 @@ async fn near<const RANKINGS: usize>(
     }))
 }
 
-/// The `keep` best of two rankings with weights that add up to 1: scores relative to the best of each ranking, those by
-/// words times `words`, added up.
-fn weighed(
-    [by_vector, by_words]: [Vec<Hit>; 2],
-    words: f64,
-    keep: usize,
-    temperature: f64,
-) -> Vec<(ItemKey, f64)> {
+/// The best of two rankings with weights that add up to 1: scores relative to the best of each ranking, those by vector from
+/// `floor` on, added up.
+fn weighed([by_vector, by_words]: [Vec<Hit>; 2], ranked: &SeedRanking, floor: f32) -> Vec<(ItemKey, f64)> {
     let mut scores: BTreeMap<&ItemKey, f64> = BTreeMap::new();
     let all: BTreeSet<&ItemKey> = by_vector.iter().chain(&by_words).map(|hit| &hit.item).collect();
-    for (hits, weight) in [(&by_vector, 1.0), (&by_words, words)] {
+    for (hits, weight, floor) in [(&by_vector, 1.0, floor), (&by_words, ranked.words, 0.0)] {
         // What a ranking does not show it puts no higher than its last hit.
         let (Some(best), Some(last)) = (hits.first(), hits.last()) else { continue };
         let known: BTreeMap<&ItemKey, f32> = hits.iter().map(|hit| (&hit.item, hit.score)).collect();
         for &item in &all {
             let score = known.get(item).copied().unwrap_or(last.score);
             *scores.entry(item).or_default() +=
-                weight * f64::from(score) / f64::from(best.score.max(f32::EPSILON));
+                weight * f64::from(score - floor) / f64::from((best.score - floor).max(f32::EPSILON));
         }
     }
     let mut scored: Vec<(&ItemKey, f64)> = scores.into_iter().collect();
     scored.sort_by(|(_, one), (_, other)| other.total_cmp(one));
-    scored.truncate(keep);
-    let weights = sharpened(scored.iter().map(|(_, score)| *score).collect(), temperature);
+    scored.truncate(ranked.seeds);
+    let weights = sharpened(scored.iter().map(|(_, score)| *score).collect(), ranked.temperature);
     scored.iter().zip(weights).map(|((item, _), weight)| ((*item).clone(), weight)).collect()
 }
 

@@ -301,6 +301,10 @@ impl Embedder for WordHashes {
         Ok(DIMENSIONS as u32)
     }
 
+    fn is_lexical(&self) -> bool {
+        true
+    }
+
     async fn embed(&self, _: Purpose, texts: &[String]) -> Result<Embeddings, ModelError> {
         self.texts.lock().expect("no test panics here").push(texts.to_vec());
         if self.fails.load(Ordering::Relaxed) {

@@ -86,6 +86,8 @@ pub(super) struct Term {
     pub(super) role: Role,
     /// Whether it is part of a script without spaces and is looked for as it is.
     pub(super) unspaced: bool,
+    /// Whether it says what sort of thing is asked for, whatever its role became: `brakes` of `which brakes does it have`.
+    pub(super) is_sort: bool,
 }
 
 impl Term {
@@ -294,6 +296,7 @@ impl QuestionParts {
                     families,
                     role,
                     unspaced: true,
+                    is_sort: role == Role::Class,
                 });
                 if let Some(name) = name {
                     self.names[name].insert(at);
@@ -319,7 +322,7 @@ impl QuestionParts {
 fn term(word: &str, role: Role, roots: &Roots) -> Term {
     let root = roots.root(word);
     let families = roots.families(&root);
-    Term { word: word.to_owned(), root, families, role, unspaced: false }
+    Term { word: word.to_owned(), root, families, role, unspaced: false, is_sort: role == Role::Class }
 }
 
 /// Names and quotations of a question; the word that asks is none.

@@ -447,11 +447,25 @@ fn held(reading: &Passages<'_>, term: &Term, key: Option<Wants>, line: &Line<'_>
     if !term.families.is_empty() && (is_life || is_death || (is_of("wrote") && kinds::credits(line))) {
         best = OTHER_WORDS;
     }
-    for word in line.words.iter().filter(|word| !(key.is_some() && word.is_joined)) {
+    // `born of the wind` tells of no birth.
+    let is_figure = |word: &Word<'_>| {
+        let behind = line.text.get(word.at + word.text.len()..).unwrap_or_default();
+        word.lower == "born" && behind.starts_with(" of the ")
+    };
+    for word in line.words.iter().filter(|word| !(key.is_some() && (word.is_joined || is_figure(word)))) {
         let like = match term.role {
             Role::Number => f32::from(u8::from(word.lower == term.word)),
+            // `Bremsbeläge` are no `Bremsen`.
+            _ if term.is_sort && word.root.len() > term.root.len() && word.root.starts_with(&term.root) => {
+                0.0
+            }
             _ => reading.roots.likeness(&term.root, &word.root),
         };
+        // `The Cratchits` are not Bob Cratchit.
+        let is_family = reading.language == Language::English
+            && term.role == Role::Name
+            && word.lower.strip_suffix('s') == Some(&term.word);
+        let like = if is_family { IN_COMPOUND * like } else { like };
         // A line that says only that a visit takes place does not name the visitor.
         let ends = |endings: &[&str]| {
             endings.iter().any(|ending| word.lower.ends_with(ending) && !term.word.ends_with(ending))

@@ -149,7 +149,15 @@ impl Evidence<'_, '_> {
             self.asked.wants == Wants::Person
                 && at.checked_sub(1).is_some_and(|at| any_word("in at near", &line.words[at].lower))
         };
-        (0..line.words.len()).filter(|at| is_name(&line.words[*at]) && !is_inside(*at)).collect()
+        // `founded as the Halden Company` says what was founded, not by whom.
+        let is_title = |at: usize| {
+            let begins = (0..=at).rev().find(|at| !is_name(&line.words[*at])).map_or(0, |before| before + 1);
+            let mut before = line.words[..begins].iter().rev().map(|word| word.lower.as_str());
+            let first = before.next().filter(|word| !any_word("the a an", word)).or_else(|| before.next());
+            self.asked.wants == Wants::Person && first == Some("as")
+        };
+        let places = (0..line.words.len()).filter(|at| is_name(&line.words[*at]));
+        places.filter(|at| !is_inside(*at) && !is_title(*at)).collect()
     }
 
     /// Whether the number that is asked for stands near to a word of what is measured.
@@ -269,6 +277,65 @@ impl Evidence<'_, '_> {
             && !(self.asked.many && enumerates(line) >= MIN_ENUMERATED && self.says_all_itself(at))
     }
 
+    /// Whether a line gives a value of another sort than is asked for: `Booking dates: 3 May` of which film was booked.
+    fn is_value_of_other_sort(&self, at: usize) -> bool {
+        const MAX_LABEL: usize = 4;
+        let line = &self.reading.lines[at];
+        let split = match line.form {
+            LineForm::Row => line.text.split_once(": | "),
+            _ => line.text.split_once(": "),
+        };
+        let Some((label, _)) = split else { return false };
+        let of_label = || line.words.iter().take_while(|word| word.at < label.len());
+        let is_short = (1..=MAX_LABEL).contains(&of_label().count());
+        let is_of = |term: &Term, word: &Word<'_>| {
+            self.reading.roots.likeness(&term.root, &word.root) > 0.0 || term.is_related(word)
+        };
+        let is_asked = |term: &&Term| of_label().any(|word| is_of(term, word));
+        let mut sorts = self.asked.terms.iter().filter(|term| term.is_sort).peekable();
+        self.asked.wants == Wants::Thing
+            && is_short
+            && sorts.peek().is_some()
+            && self.asked.terms.iter().filter(|term| term.role == Role::Relation).any(|term| is_asked(&term))
+            && !sorts.any(|term| line.words.iter().any(|word| is_of(term, word)))
+    }
+
+    /// Whether a line names the sort of thing that is asked for in a cell only, beside other words: `Meaning: motor too hot` of which
+    /// motors there are.
+    fn tells_of_sort_in_a_cell(&self, at: usize) -> bool {
+        let line = &self.reading.lines[at];
+        if !self.asked.many || self.asked.wants != Wants::Thing || line.form != LineForm::Row {
+            return false;
+        }
+        let is_sort = |word: &Word<'_>| {
+            let mut sorts = self.asked.terms.iter().filter(|term| term.is_sort);
+            sorts.any(|term| {
+                self.reading.roots.likeness(&term.root, &word.root) > 0.0 || term.is_related(word)
+            })
+        };
+        let mut start = 0;
+        let mut told_in_value = false;
+        for cell in line.text.split(" | ") {
+            let value = start + cell.find(": ").map_or(0, |label| label + 2);
+            let end = start + cell.len();
+            let mut of_label = line.words.iter().filter(|word| (start..value).contains(&word.at));
+            if of_label.any(is_sort) {
+                return false;
+            }
+            let of_value: Vec<&Word<'_>> =
+                line.words.iter().filter(|word| (value..end).contains(&word.at)).collect();
+            told_in_value |= of_value.len() > 1 && of_value.into_iter().any(is_sort);
+            start = end + 3;
+        }
+        let headings = &line.headings;
+        let above = |term: usize| {
+            headings.iter().any(|heading| self.direct[*heading][term] > 0.0)
+                || self.reading.is_in_title(line.passage, &self.asked.terms[term])
+        };
+        told_in_value
+            && !(0..self.asked.terms.len()).any(|term| self.asked.terms[term].is_sort && above(term))
+    }
+
     /// Whether nothing but a sort of thing tells what is asked, and no line of the passage holds it: `Which colours does the bike have?`
     /// asked of a passage that speaks of no colour.
     pub(super) fn is_silent_about_sort(&self, at: usize) -> bool {
@@ -380,6 +447,8 @@ impl Evidence<'_, '_> {
             || self.hides_the_thing(at)
             || self.has_other_purpose(at)
             || self.lacks_the_class(at)
+            || self.is_value_of_other_sort(at)
+            || self.tells_of_sort_in_a_cell(at)
             || self.is_silent_about_sort(at)
         {
             return None;

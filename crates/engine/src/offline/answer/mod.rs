@@ -10,6 +10,7 @@ mod closest;
 mod counted;
 mod definitions;
 mod evidence;
+mod first_names;
 mod form;
 mod judge;
 mod kinds;
@@ -87,6 +88,12 @@ pub fn reply(question: &str, passages: &[Passage<'_>]) -> Reply {
         return Reply::Nothing;
     }
     let evidence = Evidence::of(&reading, &asked);
+    if let Some(surnames) = first_names::asked(question) {
+        return match first_names::line(&reading, &surnames) {
+            Some(line) => Reply::Answer(quotes(&evidence, &[line])),
+            None => nearest(&evidence),
+        };
+    }
     let compares = several::compares(&reading, question);
     let answer = several::compared(&reading, question)
         .or_else(|| lists::list(&evidence))
@@ -96,7 +103,12 @@ pub fn reply(question: &str, passages: &[Passage<'_>]) -> Reply {
     if let Some(lines) = answer {
         return Reply::Answer(quotes(&evidence, &lines));
     }
-    let closest = closest::closest(&evidence);
+    nearest(&evidence)
+}
+
+/// The passages nearest to a question that nothing answers.
+fn nearest(evidence: &Evidence<'_, '_>) -> Reply {
+    let closest = closest::closest(evidence);
     if closest.is_empty() { Reply::Nothing } else { Reply::Closest(closest) }
 }
 

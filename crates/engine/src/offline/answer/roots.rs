@@ -43,6 +43,13 @@ impl Roots {
     pub(super) fn root(&self, lower: &str) -> String {
         // What is carried is not what is born.
         const WHOLE: [&str; 1] = ["borne"];
+        // Who found something founded nothing.
+        const FORMS: [(&str, &str); 1] = [("found", "find")];
+        let lower = match FORMS.iter().find(|(form, _)| *form == lower && self.language == Language::English)
+        {
+            Some((_, infinitive)) => infinitive,
+            None => lower,
+        };
         let Some(stemmer) = self.stemmer.as_ref().filter(|_| !WHOLE.contains(&lower)) else {
             return lower.to_owned();
         };
@@ -126,7 +133,7 @@ static CHINESE: LazyLock<Families> = LazyLock::new(|| families(Language::Chinese
 const ENGLISH_FAMILIES: &[&str] = &[
     "born birth birthplace birthday birthdate",
     "die died dies dying death dead deceased perished killed",
-    "found founded founder founding establish established set-up start started inaugurated",
+    "founded founder founding establish established set-up start started inaugurated",
     "create created creator make made maker makes making produce produced producer manufacture manufactured manufacturer",
     "build built builder building construct constructed construction erect erected",
     "write wrote written writer writing author authored novelist poet pen penned",
@@ -464,7 +471,13 @@ mod tests {
 
     #[test]
     fn words_that_tell_different_things_are_not() {
-        for (one, other) in [("born", "built"), ("dog", "clock"), ("sister", "ferry"), ("height", "weight")] {
+        for (one, other) in [
+            ("born", "built"),
+            ("dog", "clock"),
+            ("sister", "ferry"),
+            ("height", "weight"),
+            ("founded", "found"),
+        ] {
             check_related(Language::English, one, other, false);
         }
         check_related(Language::German, "hund", "bürgermeister", false);

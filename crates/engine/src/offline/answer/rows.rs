@@ -102,6 +102,16 @@ fn chosen(evidence: &Evidence<'_, '_>, table: &[Row]) -> Option<Rows> {
     };
     let in_value = |row: &Row, term: &Term| row.cells.iter().any(|(_, value)| is_in(row, value, term));
     let in_label = |term: &Term| first.cells.iter().any(|(label, _)| is_in(first, label, term));
+    // The sort of thing is all that is asked for.
+    let is_whole_question = |term: &Term| term.is_sort && term.role == Role::Relation;
+    let is_alone = |term: &Term| {
+        let count = |row: &Row, value: &Range<usize>| {
+            line(row).words.iter().filter(|word| value.contains(&word.at)).count()
+        };
+        let is_whole =
+            |row: &Row| row.cells.iter().any(|(_, value)| count(row, value) <= 1 && is_in(row, value, term));
+        table.iter().any(is_whole)
+    };
     let is_above = |at: usize| {
         let line = line(first);
         line.headings.iter().any(|heading| evidence.direct[*heading][at] > 0.0)
@@ -115,6 +125,8 @@ fn chosen(evidence: &Evidence<'_, '_>, table: &[Row]) -> Option<Rows> {
             () if term.role == Role::Class && is_above(at) => Place::Above,
             () if in_label(term) => Place::Label,
             () if evidence.strength[first.line][at] >= IS_THERE && !is_value => Place::Above,
+            // `Meaning: motor too hot` tells of no sort of motor.
+            () if is_value && is_whole_question(term) && !is_alone(term) => Place::Nowhere,
             () if is_value => Place::Value,
             () => Place::Nowhere,
         }

@@ -239,14 +239,15 @@ fn a_few_documents_do_not_wait_until_the_many_of_another_workspace_are_indexed()
 
 #[test]
 fn a_worker_that_is_asked_to_stop_stores_the_answers_it_waits_for() {
-    let database = TestDatabase::shared();
-    let (model, workspace) = (ScriptedModel::start(), new_workspace());
+    // Workers of other tests would take the documents.
+    let folder = folder();
+    let database = Server::start(folder.path(), &["fsync=off"]);
+    let model = ScriptedModel::start();
     let queued = with_things(&model, &["ThingA", "ThingB", "ThingC", "ThingD"])
-        .with("GRAPHLOOM_STORE", &database.url)
-        .with("GRAPHLOOM_WORKSPACE", workspace.as_str());
+        .with("GRAPHLOOM_STORE", &database.url());
     queued.ok(&["add", "docs", "--no-wait"]);
     model.answer_after(Duration::from_millis(700));
-    let mut host = Host::start(with_things(&model, &[]).with("GRAPHLOOM_STORE", &database.url), &[]);
+    let mut host = Host::start(with_things(&model, &[]).with("GRAPHLOOM_STORE", &database.url()), &[]);
     model.wait_until_asked(1);
     assert_eq!(host.terminate(), Some(0));
     let asked = model.asked();
@@ -259,7 +260,6 @@ fn a_worker_that_is_asked_to_stop_stores_the_answers_it_waits_for() {
         model.asked()
     );
     assert_eq!(queued.json(&["status"])["by_status"]["ready"], 4);
-    delete(&database, &workspace);
 }
 
 #[test]

@@ -71,7 +71,9 @@ fn pauses(notices: &[ServiceNotice]) -> (usize, usize) {
 
 #[tokio::test]
 async fn calls_outlast_a_service_that_is_down_for_a_while() {
-    let config = HttpConfig { max_pause: Duration::from_secs(900), ..quick() };
+    // With two calls in flight, at least eight failures in a row are read before the first answer.
+    let config =
+        HttpConfig { max_pause: Duration::from_secs(900), max_concurrent: 2, max_attempts: 12, ..quick() };
     let service = service(config, |at| if at < 10 { overloaded() } else { hello() });
     let answers = join_all((0..8).map(|_| deltas(&service.model, false))).await;
     for (_, end) in answers {
@@ -83,7 +85,7 @@ async fn calls_outlast_a_service_that_is_down_for_a_while() {
     assert!((1..=paused).contains(&resumed), "{notices:?}");
     let ServiceNotice::Paused { reason, .. } = &notices[0] else { panic!("{notices:?}") };
     assert_eq!(reason, "model openai:m failed (status 503): overloaded");
-    // Eight first attempts, which may all be on their way when the eighth fails, then single probes.
+    // The failures until it is paused and those on their way, then single probes.
     assert!(service.server.recorded().len() <= 10 + 2 * 8, "{} requests", service.server.recorded().len());
 }
 

@@ -7,7 +7,7 @@ use serde::Serialize;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WaitsFor {
-    /// Somebody resumes indexing, which is paused.
+    /// Indexing is paused and must be resumed.
     Resume,
     /// The budget of the workspace has to be larger.
     Budget,

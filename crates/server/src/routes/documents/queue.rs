@@ -119,7 +119,7 @@ struct PipelineStatus {
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum WaitsFor {
-    /// Somebody resumes it.
+    /// Indexing is paused and must be resumed.
     Resume,
     /// The budget has to be larger.
     Budget,

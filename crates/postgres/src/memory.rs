@@ -1,9 +1,10 @@
 //! What searches read, kept in the process's memory: the vectors and the words of kinds that are not too large.
 //!
 //! A kind is read once as a whole, beside the searches that the database answers meanwhile, and follows the notes that commits make of
-//! what they change after that. A search of a snapshot that the memory is ahead of, or of a kind that is not kept, is left to the
+//! what they change after that. Of a kind that is too large for that, the vectors that a filter admits are kept. A search of a snapshot that the memory is ahead of, or of a kind that is not kept, is left to the
 //! database. Results are the same: scores are those of every other store.
 
+mod admitted;
 mod vectors;
 mod words;
 
@@ -16,6 +17,7 @@ use graphloom_core::ItemKind;
 use graphloom_rules::search::{ScoredId, TextQuery, VectorQuery};
 use tokio_postgres::Row;
 
+use self::admitted::Admitted;
 use self::vectors::Vectors;
 use self::words::Words;
 use crate::connect::Shared;
@@ -77,13 +79,14 @@ pub(crate) struct Memory {
     workspace: i64,
     vectors: [Part<Vectors>; ItemKind::ALL.len()],
     words: [Part<Words>; ItemKind::ALL.len()],
+    admitted: Admitted,
     comes: Mutex<SearchMemory>,
 }
 
 impl Memory {
     pub(crate) fn new(shared: Arc<Shared>, workspace: i64) -> Self {
-        let (vectors, words, comes) = Default::default();
-        Self { shared, workspace, vectors, words, comes }
+        let (vectors, words, admitted, comes) = Default::default();
+        Self { shared, workspace, vectors, words, admitted, comes }
     }
 
     pub(crate) fn set(&self, comes: SearchMemory) {
@@ -101,6 +104,7 @@ impl Memory {
     pub(crate) fn forget(&self) {
         self.vectors.iter().for_each(|part| part.set(None));
         self.words.iter().for_each(|part| part.set(None));
+        self.admitted.forget();
     }
 
     /// The nearest entries for each vector of the query; `None` where the database is to be asked.
@@ -110,7 +114,10 @@ impl Memory {
         state: SearchState,
         query: &VectorQuery,
     ) -> Result<Option<Vec<Vec<ScoredId>>>, Fault> {
-        self.search(session, state, query.kind, |vectors: &Vectors| vectors.nearest(query)).await
+        match self.search(session, state, query.kind, |vectors: &Vectors| vectors.nearest(query)).await? {
+            Some(hits) => Ok(Some(hits)),
+            None => self.nearest_admitted(session, state, query).await,
+        }
     }
 
     /// The best matches by BM25; `None` where the database is to be asked.

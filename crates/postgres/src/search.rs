@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use graphloom_core::ItemKind;
 use graphloom_rules::search::{Only, ScoredId, TextQuery, VectorQuery};
 use graphloom_rules::vector;
-use graphloom_rules::vector::table::add_near;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
@@ -26,8 +25,6 @@ const MAX_BREADTH: usize = 1000;
 /// Entries that a scan of an index goes through for a filter, and how many times as many it looks at where it found too few.
 const MAX_REACH: usize = 10_000;
 const WIDER: usize = 4;
-/// Vectors that are read for a query of several, where a filter admits no more.
-const MAX_READ: usize = 5_000;
 /// BM25 [Robertson, Zaragoza 2009], as in the embedded store.
 pub(crate) const K1: f32 = 1.2;
 pub(crate) const B: f32 = 0.75;
@@ -91,10 +88,6 @@ pub(crate) async fn nearest(session: &Session, query: &VectorQuery) -> Result<Ve
         Some(index) => IndexScan::of(session, query, index).await?,
         None => None,
     };
-    let admitted = query.only.filtered.as_ref().map(|filtered| filtered.count(query.kind));
-    if scan.is_none() && query.vectors.len() > 1 && admitted.is_some_and(|admitted| admitted <= MAX_READ) {
-        return nearest_to_each(session, query).await;
-    }
     let mut found = Vec::new();
     for vector in &query.vectors {
         let indexed = match &scan {
@@ -109,24 +102,13 @@ pub(crate) async fn nearest(session: &Session, query: &VectorQuery) -> Result<Ve
     Ok(found)
 }
 
-/// The same where a filter admits few: they are read once for all vectors of the query, and scored here.
-async fn nearest_to_each(session: &Session, query: &VectorQuery) -> Result<Vec<Vec<ScoredId>>, Fault> {
+/// Columns `id, codes` of all vectors that the query admits.
+pub(crate) async fn admitted(session: &Session, query: &VectorQuery) -> Result<Vec<Row>, Fault> {
     let only = Conditions::of(query.kind, &query.only, 3);
     let conditions = &only.sql;
     let sql =
         format!("SELECT x.id, x.codes FROM vectors x WHERE x.workspace_id = $1 AND x.kind = $2{conditions}");
-    let units: Vec<Vec<f32>> = query.vectors.iter().map(|vector| vector::to_unit(vector)).collect();
-    let mut found: Vec<Vec<ScoredId>> = vec![Vec::new(); units.len()];
-    let mut stored = Vec::new();
-    for row in session.rows(&sql, &only.after(&[&rows::kind_code(query.kind)])).await? {
-        let id: &str = get(&row, 0)?;
-        vector::decode_into(&vector::of_codes(&get::<HalfVec>(&row, 1)?.to_codes()), &mut stored);
-        for (unit, hits) in units.iter().zip(&mut found) {
-            add_near(query, unit, id, &stored, hits);
-        }
-    }
-    found.iter_mut().for_each(|hits| vector::rank(hits, query.limit));
-    Ok(found)
+    session.rows(&sql, &only.after(&[&rows::kind_code(query.kind)])).await
 }
 
 /// A search that goes through an index from the nearest entry on and leaves out those that a filter does not admit.

@@ -17,8 +17,8 @@ use crate::session::Session;
 /// Numbers in all vectors of a kind up to which it is kept: some 48,000 vectors of 1,024 numbers.
 const MAX_NUMBERS: usize = 48 << 20;
 /// Bytes of a number and of a vector: the coarse part, the stored form, and the key.
-const BYTES_A_NUMBER: usize = 2;
-const BYTES_A_VECTOR: usize = 200;
+pub(super) const BYTES_A_NUMBER: usize = 2;
+pub(super) const BYTES_A_VECTOR: usize = 200;
 /// Vectors read at once.
 const PAGE: usize = 2_000;
 
@@ -40,6 +40,18 @@ impl Vectors {
             hits
         };
         units.iter().zip(candidates).map(best).collect()
+    }
+
+    /// Those of rows with the columns `id, codes`; `None` where not all have as many numbers.
+    pub(super) fn of(rows: &[Row]) -> Result<Option<Self>, Fault> {
+        let mut vectors = Self(VectorTable::default());
+        for row in rows {
+            if !vectors.put(entry(row)?) {
+                return Ok(None);
+            }
+        }
+        vectors.0.shrink_to_fit();
+        Ok(Some(vectors))
     }
 
     /// False where the vector has more or fewer numbers than the others.

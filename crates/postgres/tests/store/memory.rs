@@ -1,6 +1,8 @@
 //! What searches read is kept in memory, and follows what other processes commit.
 
-use graphloom_core::{Batch, ItemKind, SearchRequest, Store};
+use std::sync::Arc;
+
+use graphloom_core::{Batch, FilteredIds, ItemKind, SearchRequest, Store};
 use graphloom_postgres::testing::{TestDatabase, new_workspace};
 use graphloom_postgres::{PostgresStore, SearchMemory};
 use graphloom_storage::conformance::{block_on, sample};
@@ -59,6 +61,56 @@ fn memory_follows_what_another_process_commits_and_gives_what_the_database_gives
         assert_eq!(hits, expected, "after batch {number}");
         assert!(number == 25 || hits.iter().all(|hits| !hits.is_empty()), "after batch {number}: {hits:?}");
     }
+    block_on(database.delete(&name)).expect("deleted");
+}
+
+#[test]
+fn vectors_that_a_filter_admits_are_kept_where_all_do_not_fit_and_follow_what_is_committed() {
+    let (server, name) = (TestDatabase::shared(), new_workspace());
+    let (database, other) = (server.open(), server.open());
+    let writing = block_on(database.open_or_create(name.clone())).expect("a store");
+    block_on(writing.commit(Batch { embedding: Some(sample::space(3)), ..Batch::default() }))
+        .expect("committed");
+    let mut documents = Vec::new();
+    for number in 0..20u8 {
+        let (one, two) = (format!("E{}", number % 7), format!("E{}", number % 5 + 7));
+        let text = format!("{one} and Ada met {two} at {}", number % 3);
+        let batch = sample::indexed(&format!("d{number}"), &text, &one, &two);
+        documents.push(batch.put_documents[0].document.id.clone());
+        block_on(writing.commit(batch)).expect("committed");
+    }
+    let [asked, asking] =
+        [&other, &database].map(|database| block_on(database.open_or_create(name.clone())).expect("a store"));
+    asked.set_search_memory(SearchMemory::Never);
+    asking.set_search_memory(SearchMemory::AtOnce);
+    // Enough for the entities of two documents, and too little for those of all.
+    asking.limit_search_memory(1_000);
+    let nearest = |store: &PostgresStore, filtered: &Arc<FilteredIds>| {
+        let request = SearchRequest::by_vector(ItemKind::Entity, vec![0.5, -0.2, 0.1], 50, -1.0);
+        let requests = [request.filtered(Some(Arc::clone(filtered)))];
+        let hits = block_on(async { store.snapshot().await?.search(&requests).await }).expect("hits");
+        let told = |hit: &graphloom_core::Hit| (hit.item.id().into_owned(), hit.score.to_bits());
+        hits[0].iter().map(told).collect::<Vec<_>>()
+    };
+    let admitted = || {
+        let of_two = documents[..2].iter().cloned().collect();
+        let found = block_on(async { FilteredIds::of(&*writing.snapshot().await?, of_two, true).await });
+        Arc::new(found.expect("what the filter admits"))
+    };
+    let before = admitted();
+    let hits = nearest(&asking, &before);
+    assert!(hits.len() == 4 && asking.search_memory_bytes() > 0, "{hits:?}");
+    assert_eq!((hits.clone(), hits), (nearest(&asked, &before), nearest(&asking, &before)));
+    let moved = Batch {
+        put_vectors: vec![sample::vector(ItemKind::Entity, "E1", &[0.1, 0.9, -0.3])],
+        ..Batch::default()
+    };
+    block_on(writing.commit(moved)).expect("committed");
+    for filtered in [before, admitted()] {
+        assert_eq!(nearest(&asking, &filtered), nearest(&asked, &filtered));
+    }
+    asking.set_search_memory(SearchMemory::Never);
+    assert_eq!(asking.search_memory_bytes(), 0);
     block_on(database.delete(&name)).expect("deleted");
 }
 

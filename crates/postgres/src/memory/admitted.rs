@@ -1,0 +1,93 @@
+//! The vectors that a filter admits, kept while questions come with the same filter.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use graphloom_core::{FilteredIds, ItemKind};
+use graphloom_rules::search::{ScoredId, VectorQuery};
+
+use super::vectors::{BYTES_A_NUMBER, BYTES_A_VECTOR, Vectors};
+use super::{Memory, Reserved, SearchMemory, SearchState};
+use crate::error::Fault;
+use crate::search;
+use crate::session::Session;
+
+/// Numbers in the vectors that a filter admits, up to which they are kept: some 10,000 vectors of 384 numbers.
+const MAX_NUMBERS: usize = 4 << 20;
+/// Filters and kinds of which vectors are kept. The one that was searched longest ago makes room.
+const MAX_KEPT: usize = 16;
+
+/// What is kept, the last searched last.
+#[derive(Default)]
+pub(super) struct Admitted(Mutex<VecDeque<Arc<Kept>>>);
+
+struct Kept {
+    filtered: Weak<FilteredIds>,
+    kind: ItemKind,
+    /// That of the state in which they were read.
+    revision: i64,
+    vectors: Vectors,
+    _reserved: Reserved,
+}
+
+impl Admitted {
+    pub(super) fn forget(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    /// The vectors of this kind in this state. What can no longer be searched is dropped.
+    fn find(&self, filtered: &Arc<FilteredIds>, kind: ItemKind, state: SearchState) -> Option<Arc<Kept>> {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.retain(|kept| kept.filtered.strong_count() > 0 && kept.revision >= state.revision);
+        let is_it = |kept: &Arc<Kept>| {
+            (kept.kind, kept.revision, kept.filtered.as_ptr())
+                == (kind, state.revision, Arc::as_ptr(filtered))
+        };
+        let place = kept.iter().position(is_it)?;
+        let found = kept.remove(place)?;
+        kept.push_back(Arc::clone(&found));
+        Some(found)
+    }
+
+    fn keep(&self, new: Kept) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.len() == MAX_KEPT {
+            kept.pop_front();
+        }
+        kept.push_back(Arc::new(new));
+    }
+}
+
+impl Memory {
+    /// The nearest of what the filter of the query admits; `None` without a filter, or where it admits too much.
+    pub(super) async fn nearest_admitted(
+        &self,
+        session: &Session,
+        state: SearchState,
+        query: &VectorQuery,
+    ) -> Result<Option<Vec<Vec<ScoredId>>>, Fault> {
+        let (Some(filtered), Some(vector)) = (&query.only.filtered, query.vectors.first()) else {
+            return Ok(None);
+        };
+        let (count, numbers) = (filtered.count(query.kind), vector.len());
+        let is_too_large = count.saturating_mul(numbers) > MAX_NUMBERS;
+        if self.comes() == SearchMemory::Never || query.only.layer.is_some() || is_too_large {
+            return Ok(None);
+        }
+        if let Some(kept) = self.admitted.find(filtered, query.kind, state) {
+            return Ok(Some(kept.vectors.nearest(query)));
+        }
+        let bytes = count * (numbers * BYTES_A_NUMBER + BYTES_A_VECTOR);
+        let Some(reserved) = Reserved::of(&self.shared.memory, bytes) else { return Ok(None) };
+        let Some(vectors) = Vectors::of(&search::admitted(session, query).await?)? else { return Ok(None) };
+        let hits = vectors.nearest(query);
+        self.admitted.keep(Kept {
+            filtered: Arc::downgrade(filtered),
+            kind: query.kind,
+            revision: state.revision,
+            vectors,
+            _reserved: reserved,
+        });
+        Ok(Some(hits))
+    }
+}

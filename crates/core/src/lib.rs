@@ -81,8 +81,9 @@ pub use repair::{Loss, LostEvidence, LostKind, RepairReport};
 pub use shape::{AnswerShape, Schema, SchemaDialect, Shape};
 pub use span::Span;
 pub use store::{
-    By, ChunkCounts, EmbeddingSpec, Evidence, Graph, GraphTurn, Hit, Ledger, Projection, Queue, Search,
-    SearchRequest, Snapshot, Store, StoreCounts, StoreError, VectorEntry, table,
+    By, ChunkCounts, DocumentOrder, DocumentPage, DocumentsFound, EmbeddingSpec, Evidence, Graph, GraphTurn,
+    Hit, Ledger, Projection, Queue, Search, SearchRequest, Snapshot, Store, StoreCounts, StoreError,
+    VectorEntry, table,
 };
 pub use workspaces::{
     Finding, HeldWorkspace, Patience, Registration, Repairs, SharedTexts, StoreSize, Upkeep, Worker, Workers,

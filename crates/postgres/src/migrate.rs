@@ -9,7 +9,7 @@ use crate::error::Fault;
 use crate::rows;
 
 /// What makes each version from the one before, from version 1.
-const MIGRATIONS: [&str; 9] = [
+const MIGRATIONS: [&str; 10] = [
     include_str!("../migrations/0001_tables.sql"),
     include_str!("../migrations/0002_claims.sql"),
     include_str!("../migrations/0003_conversations.sql"),
@@ -19,6 +19,7 @@ const MIGRATIONS: [&str; 9] = [
     include_str!("../migrations/0007_budgets.sql"),
     include_str!("../migrations/0008_search_changes.sql"),
     include_str!("../migrations/0009_evidence_revision.sql"),
+    include_str!("../migrations/0010_document_pages.sql"),
 ];
 
 /// The tables that hold rows of workspaces.

@@ -3,6 +3,7 @@
 mod evidence;
 mod graph;
 mod ledger;
+mod listing;
 mod pages;
 mod queue;
 mod search;

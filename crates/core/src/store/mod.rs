@@ -1,5 +1,6 @@
 //! The store port: consistent read snapshots and atomic writes.
 
+mod document_page;
 mod error;
 mod evidence;
 mod graph;
@@ -15,6 +16,7 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
 use crate::{Batch, Revision, WorkspaceId};
+pub use document_page::{DocumentOrder, DocumentPage, DocumentsFound};
 pub use error::StoreError;
 pub use evidence::{ChunkCounts, Evidence};
 pub use graph::Graph;

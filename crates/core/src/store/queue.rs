@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 
-use super::StoreError;
+use super::{DocumentPage, DocumentsFound, StoreError};
 use crate::{DocumentId, Job, QueueState, StatusKind, Timestamp, TrackId};
 
 /// Jobs, and the runs that queued them.
@@ -15,6 +15,9 @@ pub trait Queue: Send + Sync {
 
     /// Number of documents by status, including staged ones; no entry for 0.
     async fn status_counts(&self) -> Result<BTreeMap<StatusKind, u64>, StoreError>;
+
+    /// A page of the documents, and the number of documents on all pages. Reads neither texts nor whole documents.
+    async fn document_page(&self, page: &DocumentPage) -> Result<DocumentsFound, StoreError>;
 
     /// Whether the queue is paused.
     async fn queue(&self) -> Result<QueueState, StoreError>;

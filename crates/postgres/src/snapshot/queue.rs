@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
-use graphloom_core::{DocumentId, Job, Queue, QueueState, StatusKind, StoreError, Timestamp, TrackId};
+use graphloom_core::{
+    DocumentId, DocumentPage, DocumentsFound, Job, Queue, QueueState, StatusKind, StoreError, Timestamp,
+    TrackId,
+};
 
 use super::{PostgresSnapshot, ids, second, second_id};
-use crate::rows::{self, get};
-
-/// Documents whose status is read at a time.
-const PAGE: usize = 1000;
+use crate::rows;
 
 #[async_trait]
 impl Queue for PostgresSnapshot {
@@ -19,21 +19,11 @@ impl Queue for PostgresSnapshot {
     }
 
     async fn status_counts(&self) -> Result<BTreeMap<StatusKind, u64>, StoreError> {
-        let mut counts = BTreeMap::new();
-        let mut after = String::new();
-        loop {
-            let sql = "SELECT id FROM documents WHERE workspace_id = $1 AND id > $2 ORDER BY id LIMIT $3";
-            let page = self
-                .all(sql, &[&after, &rows::limit(PAGE)], |row| {
-                    get(row, 0).map(|id: String| DocumentId::from_stored(id))
-                })
-                .await?;
-            for status in graphloom_core::statuses_of(self, &page).await? {
-                *counts.entry(status.kind()).or_default() += 1;
-            }
-            let Some(last) = page.last().filter(|_| page.len() == PAGE) else { return Ok(counts) };
-            after = last.to_string();
-        }
+        self.done(self.count_statuses().await)
+    }
+
+    async fn document_page(&self, page: &DocumentPage) -> Result<DocumentsFound, StoreError> {
+        self.done(self.find_page(page).await)
     }
 
     async fn queue(&self) -> Result<QueueState, StoreError> {

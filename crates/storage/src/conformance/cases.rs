@@ -18,6 +18,7 @@ pub use super::conversations::{
 pub use super::filters::{
     chunks_are_listed_and_counted_without_their_text, documents_come_by_source_and_by_date,
     extractions_without_records_are_counted_while_they_live,
+    pages_of_documents_come_in_every_order_by_status_and_name,
     rejects_are_counted_while_their_extraction_lives, searches_within_documents_count_nothing_else,
     selecting_by_filter_equals_asking_every_document,
 };

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use graphloom_core::{
-    Batch, ChunkCounts, ChunkExtraction, Document, DocumentFilter, Extraction, FilteredIds, ItemKind,
-    Records, RejectReason, SearchRequest, Span, StatusKind, Store, Timestamp, Visibility, table,
+    Batch, Chunk, ChunkCounts, ChunkExtraction, Document, DocumentFilter, DocumentOrder, DocumentPage,
+    DocumentsFound, Extraction, FilteredIds, ItemKind, Job, JobState, Records, RejectReason, SearchRequest,
+    Span, StatusKind, Store, Timestamp, Visibility, table,
 };
 
 use super::sample;
@@ -76,6 +77,61 @@ pub async fn documents_come_by_source_and_by_date(store: &dyn Store) {
         .await
         .expect("documents");
     assert_eq!(sources(&rest), ["notes/a.md"]);
+}
+
+/// Case.
+pub async fn pages_of_documents_come_in_every_order_by_status_and_name(store: &dyn Store) {
+    let texts =
+        [("b/Zürich.md", "four"), ("a.md", "a longer text"), ("c/ZÜRICH 2.md", "x"), ("d.md", "of five")];
+    let mut batch = Batch::default();
+    for (number, (source, text)) in (0..).zip(texts) {
+        let mut new = sample::document(source, text);
+        new.document.added_at = Timestamp(10 - number);
+        let state = match number {
+            0 => JobState::Merged,
+            1 => JobState::Failed { reason: "no".to_owned() },
+            2 => JobState::Merged,
+            _ => JobState::Chunked,
+        };
+        batch.put_jobs.push(Job { state, ..sample::job(&new.document.id, 1) });
+        // A chunk that failed makes a document in the graph incomplete.
+        let failed = ChunkExtraction::Failed { reason: "no".to_owned(), attempts: 1 };
+        batch.put_chunks.extend((number == 2).then(|| Chunk { extraction: failed, ..sample::whole(&new) }));
+        batch.put_documents.push(new);
+    }
+    let documents: Vec<Document> = batch.put_documents.iter().map(|new| new.document.clone()).collect();
+    store.commit(batch).await.expect("the batch is accepted");
+    let view = view(store).await;
+    let all = |order| DocumentPage {
+        order,
+        descending: false,
+        status: BTreeSet::new(),
+        name: String::new(),
+        skip: 0,
+        limit: 9,
+    };
+    // The first letters of the sources of a page, and how many there are on all pages.
+    let found = async |page: DocumentPage| {
+        let DocumentsFound { ids, total } = view.document_page(&page).await.expect("a page");
+        let first =
+            |id| documents.iter().find(|document| document.id == id).map(|it| it.source[..1].to_owned());
+        (ids.into_iter().filter_map(first).collect::<String>(), total)
+    };
+    assert_eq!(found(all(DocumentOrder::Source)).await, ("abcd".to_owned(), 4));
+    assert_eq!(found(all(DocumentOrder::Accepted)).await.0, "dcab");
+    assert_eq!(found(all(DocumentOrder::Size)).await.0, "cbda");
+    assert_eq!(found(all(DocumentOrder::Status)).await.0, "acdb", "failed, incomplete, indexing, ready");
+    let descending = DocumentPage { descending: true, ..all(DocumentOrder::Size) };
+    assert_eq!(found(descending.clone()).await.0, "adbc");
+    assert_eq!(found(DocumentPage { skip: 1, limit: 2, ..descending }).await, ("db".to_owned(), 4));
+    assert_eq!(found(DocumentPage { skip: 9, ..all(DocumentOrder::Id) }).await, (String::new(), 4));
+    let named = DocumentPage { name: "zürich".to_owned(), ..all(DocumentOrder::Accepted) };
+    assert_eq!(found(named.clone()).await, ("cb".to_owned(), 2));
+    let status = BTreeSet::from([StatusKind::Ready, StatusKind::Failed]);
+    assert_eq!(found(DocumentPage { status: status.clone(), ..named }).await, ("b".to_owned(), 1));
+    assert_eq!(found(DocumentPage { status, ..all(DocumentOrder::Status) }).await, ("ab".to_owned(), 2));
+    let wild = DocumentPage { name: "%".to_owned(), ..all(DocumentOrder::Id) };
+    assert_eq!(found(wild).await.1, 0, "what is searched for is no pattern");
 }
 
 /// Case.

@@ -108,6 +108,7 @@ macro_rules! conformance_tests {
             scans_page_through_everything,
             numbers_that_are_none_are_refused,
             documents_come_by_source_and_by_date,
+            pages_of_documents_come_in_every_order_by_status_and_name,
             rejects_are_counted_while_their_extraction_lives,
             extractions_without_records_are_counted_while_they_live,
             chunks_are_listed_and_counted_without_their_text,

@@ -1,5 +1,6 @@
 //! Reads of the in-memory store.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -7,12 +8,12 @@ use async_trait::async_trait;
 use graphloom_core::table::PageOf;
 use graphloom_core::{
     CacheKind, CacheSize, Chunk, ChunkContext, ChunkContextKey, ChunkCounts, ChunkExtraction, ChunkId, Claim,
-    ContentHash, Conversation, ConversationId, Document, DocumentFilter, DocumentId, EmbeddingSpec, Entity,
-    EntityKey, Evidence, Extraction, ExtractionKey, Fact, FilteredIds, Graph, GraphKey, Hit, ItemKey,
-    ItemKind, Job, Layer, LayerName, LayerNode, Ledger, LinkGraph, Member, Mention, NodeKey, OriginalStamp,
-    Projection, Queue, QueueState, RejectReason, Relation, RelationKey, Renewal, Revision, Search,
-    SearchRequest, Snapshot, StatusKind, StoreCounts, StoreError, Summary, Timestamp, TrackId, Visibility,
-    indexed_text,
+    ContentHash, Conversation, ConversationId, Document, DocumentFilter, DocumentId, DocumentOrder,
+    DocumentPage, DocumentStatus, DocumentsFound, EmbeddingSpec, Entity, EntityKey, Evidence, Extraction,
+    ExtractionKey, Fact, FilteredIds, Graph, GraphKey, Hit, ItemKey, ItemKind, Job, Layer, LayerName,
+    LayerNode, Ledger, LinkGraph, Member, Mention, NodeKey, OriginalStamp, Projection, Queue, QueueState,
+    RejectReason, Relation, RelationKey, Renewal, Revision, Search, SearchRequest, Snapshot, StatusKind,
+    StoreCounts, StoreError, Summary, Timestamp, TrackId, Visibility, indexed_text, statuses_of,
 };
 use graphloom_rules::search::{ScoredId, Searches, TextQuery, VectorQuery};
 
@@ -370,10 +371,42 @@ impl Queue for MemorySnapshot {
     async fn status_counts(&self) -> Result<BTreeMap<StatusKind, u64>, StoreError> {
         let ids: Vec<DocumentId> = self.0.documents.keys().cloned().collect();
         let mut counts = BTreeMap::new();
-        for status in graphloom_core::statuses_of(self, &ids).await? {
+        for status in statuses_of(self, &ids).await? {
             *counts.entry(status.kind()).or_default() += 1;
         }
         Ok(counts)
+    }
+
+    async fn document_page(&self, page: &DocumentPage) -> Result<DocumentsFound, StoreError> {
+        let documents: Vec<Document> = self.0.documents.values().cloned().collect();
+        let ids: Vec<DocumentId> = documents.iter().map(|document| document.id.clone()).collect();
+        let statuses = statuses_of(self, &ids).await?;
+        let name = page.name.to_lowercase();
+        let mut found: Vec<(Document, StatusKind)> = documents
+            .into_iter()
+            .zip(statuses.iter().map(DocumentStatus::kind))
+            .filter(|(document, status)| {
+                document.source.to_lowercase().contains(&name)
+                    && (page.status.is_empty() || page.status.contains(status))
+            })
+            .collect();
+        found.sort_by(|(one, one_status), (other, other_status)| {
+            let by_source = || one.source.cmp(&other.source);
+            let by_order = match page.order {
+                DocumentOrder::Id => Ordering::Equal,
+                DocumentOrder::Source => by_source(),
+                DocumentOrder::Accepted => one.added_at.cmp(&other.added_at),
+                DocumentOrder::Size => one.text_bytes.cmp(&other.text_bytes),
+                DocumentOrder::Status => one_status.cmp(other_status).then_with(by_source),
+            };
+            by_order.then_with(|| one.id.cmp(&other.id))
+        });
+        if page.descending {
+            found.reverse();
+        }
+        let total = found.len() as u64;
+        let ids = found.into_iter().skip(page.skip).take(page.limit).map(|(document, _)| document.id);
+        Ok(DocumentsFound { ids: ids.collect(), total })
     }
 
     async fn queue(&self) -> Result<QueueState, StoreError> {

@@ -13,6 +13,7 @@ mod error;
 mod full_text;
 mod layers;
 mod links;
+mod listing;
 mod locks;
 mod log;
 mod originals;

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, HashSet};
 
 use graphloom_core::{
     Chunk, ChunkContext, ChunkContextKey, ChunkCounts, ChunkExtraction, ChunkId, Claim, ContentHash,
-    Document, DocumentFilter, DocumentId, DocumentStatus, Entity, EntityKey, Extraction, ExtractionKey, Fact,
-    FilteredIds, GraphKey, ItemKey, ItemKind, Job, Mention, NodeKey, QueueState, RejectReason, Relation,
-    RelationKey, Renewal, StatusKind, StoreCounts, Summary, SummaryKey, Timestamp, TrackId, indexed_text,
+    Document, DocumentFilter, DocumentId, Entity, EntityKey, Extraction, ExtractionKey, Fact, FilteredIds,
+    GraphKey, ItemKey, ItemKind, Job, Mention, NodeKey, QueueState, RejectReason, Relation, RelationKey,
+    Renewal, StoreCounts, Summary, SummaryKey, Timestamp, TrackId, indexed_text,
 };
 use graphloom_rules::search::by_kind;
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Params, Result, Row, params};
@@ -79,24 +79,6 @@ pub(super) fn documents_by(conn: &Connection, column: &str, value: &str) -> Resu
 
 pub(super) fn documents_of_content(conn: &Connection, hash: &ContentHash) -> Result<Vec<Document>> {
     documents_by(conn, "content_hash", hash.as_str())
-}
-
-pub(super) fn status_counts(conn: &Connection) -> Result<BTreeMap<StatusKind, u64>> {
-    let sql = "SELECT coalesce(j.state, 0),
-            EXISTS (SELECT 1 FROM chunks c WHERE c.document = d.id AND c.state >= 2) OR d.id IN (
-                SELECT c.document FROM situations s JOIN chunks c ON c.id = s.chunk WHERE s.text IS NULL), count(*)
-         FROM documents d LEFT JOIN jobs j ON j.document = d.id GROUP BY 1, 2";
-    let read = |row: &Row<'_>| {
-        // Any chunk that is not well makes the difference, whatever it has.
-        let ill = ChunkCounts { failed: row.get(1)?, ..ChunkCounts::default() };
-        let status = DocumentStatus::derive(&rows::job_state_of(row.get(0)?, String::new())?, ill);
-        Ok((status.kind(), rows::unsigned(row, 2)?))
-    };
-    let mut counts = BTreeMap::new();
-    for (status, number) in select(conn, sql, [], read)? {
-        *counts.entry(status).or_default() += number;
-    }
-    Ok(counts)
 }
 
 pub(super) fn text(conn: &Connection, id: &DocumentId) -> Result<Option<String>> {

@@ -13,6 +13,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
 use super::error::{Context, backend, classified, opening};
+use super::listing;
 use super::locks::LockPatience;
 use super::place::{self, Place};
 use super::reserve;
@@ -125,6 +126,7 @@ pub(super) fn open_reader(path: &Path) -> Result<ReadConnection, StoreError> {
         }
     };
     sums::register(&opened.conn).opening(path)?;
+    listing::register(&opened.conn).opening(path)?;
     tune(&opened.conn, READER_CACHE_KIB).opening(path)?;
     Ok(opened)
 }

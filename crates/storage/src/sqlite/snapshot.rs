@@ -7,11 +7,12 @@ use async_trait::async_trait;
 use graphloom_core::table::PageOf;
 use graphloom_core::{
     CacheKind, CacheSize, Chunk, ChunkContext, ChunkContextKey, ChunkCounts, ChunkExtraction, ChunkId, Claim,
-    ContentHash, Conversation, ConversationId, Document, DocumentFilter, DocumentId, EmbeddingSpec, Entity,
-    EntityKey, Evidence, Extraction, ExtractionKey, Fact, FilteredIds, Graph, GraphKey, Hit, ItemKey, Job,
-    Layer, LayerName, LayerNode, Ledger, LinkGraph, Member, Mention, NodeKey, OriginalStamp, Projection,
-    Queue, QueueState, RejectReason, Relation, RelationKey, Renewal, Revision, Search, SearchRequest,
-    Snapshot, StatusKind, StoreCounts, StoreError, Summary, Timestamp, TrackId,
+    ContentHash, Conversation, ConversationId, Document, DocumentFilter, DocumentId, DocumentPage,
+    DocumentsFound, EmbeddingSpec, Entity, EntityKey, Evidence, Extraction, ExtractionKey, Fact, FilteredIds,
+    Graph, GraphKey, Hit, ItemKey, Job, Layer, LayerName, LayerNode, Ledger, LinkGraph, Member, Mention,
+    NodeKey, OriginalStamp, Projection, Queue, QueueState, RejectReason, Relation, RelationKey, Renewal,
+    Revision, Search, SearchRequest, Snapshot, StatusKind, StoreCounts, StoreError, Summary, Timestamp,
+    TrackId,
 };
 use graphloom_rules::search::{ScoredId, Searches, VectorQuery};
 use rusqlite::Connection;
@@ -20,7 +21,8 @@ use super::descriptions::Descriptions;
 use super::error::Context;
 use super::text::Slicer;
 use super::{
-    Reader, Revisions, Shared, cache, changes, conversations, full_text, layers, originals, read, rows, scan,
+    Reader, Revisions, Shared, cache, changes, conversations, full_text, layers, listing, originals, read,
+    rows, scan,
 };
 use crate::rules;
 
@@ -318,7 +320,11 @@ impl Queue for SqliteSnapshot {
     }
 
     async fn status_counts(&self) -> Result<BTreeMap<StatusKind, u64>, StoreError> {
-        self.read("counting documents by status", read::status_counts)
+        self.read("counting documents by status", listing::status_counts)
+    }
+
+    async fn document_page(&self, page: &DocumentPage) -> Result<DocumentsFound, StoreError> {
+        self.read("listing documents", |conn| listing::document_page(conn, page))
     }
 
     async fn queue(&self) -> Result<QueueState, StoreError> {

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use axum::routing::{get, post};
 use graphloom_core::{
-    ChunkId, Document, DocumentFilter, DocumentId, DocumentStatus, Snapshot, StatusKind, StoreError, TrackId,
-    statuses_of, table,
+    ChunkId, DocumentId, DocumentOrder, DocumentPage, DocumentStatus, DocumentsFound, Snapshot, StatusKind,
+    StoreError, TrackId,
 };
 use graphloom_engine::index::{self, DocumentState};
 use schemars::JsonSchema;
@@ -19,8 +19,6 @@ use crate::problem::Problem;
 use crate::reasons::Reasons;
 use crate::route::{Gives, Load, Route, Takes, schema};
 
-/// Documents per read when looking for a page.
-const SCAN: usize = 500;
 /// Maximum characters of a summary [LightRAG].
 const SUMMARY_CHARS: usize = 250;
 /// Maximum characters of a search.
@@ -170,7 +168,7 @@ struct SelectDocuments {
 #[derive(Debug, Serialize, JsonSchema)]
 struct SelectedDocuments {
     /// Number of documents that match.
-    total: usize,
+    total: u64,
     /// The first 10,000 of them by name.
     ids: Vec<String>,
 }
@@ -246,36 +244,22 @@ async fn paginated(
     if page == 0 || !PAGE_SIZES.contains(&page_size) {
         return Err(Problem::invalid("page must be at least 1, and page_size from 10 to 200"));
     }
-    let words = words_of(&request.search)?;
+    let name = name_of(&request.search)?;
     let wanted = request.status_filters.or_else(|| request.status_filter.map(|status| vec![status]));
     apart(async move || {
         let snapshot = space.indexing.store.snapshot().await?;
         let snapshot = snapshot.as_ref();
         let of_kinds = snapshot.status_counts().await?;
-        let kinds: Option<BTreeSet<StatusKind>> =
-            wanted.map(|wanted| wanted.into_iter().flat_map(DocStatus::kinds).collect());
-        let order = Order { field: sort_field, direction: sort_direction };
-        if !words.is_empty() || !sort_field.is_stored() {
-            let found = selected(snapshot, &words, kinds, order).await?;
-            let skip = (page - 1).saturating_mul(page_size);
-            let ids: Vec<DocumentId> = found.iter().skip(skip).take(page_size).cloned().collect();
-            let documents = items(snapshot, &ids, Reasons::for_caller(&admitted)).await?;
-            let pagination = Pagination::of(page, page_size, found.len() as u64);
-            let status_counts = by_name(&of_kinds);
-            return Ok(axum::Json(PaginatedDocuments { documents, pagination, status_counts }));
-        }
-        let counted = |kind: &StatusKind| kinds.as_ref().is_none_or(|kinds| kinds.contains(kind));
-        let total: u64 = of_kinds.iter().filter(|(kind, _)| counted(kind)).map(|(_, count)| count).sum();
-        let skip = (page as u64 - 1).saturating_mul(page_size as u64);
-        let documents = match (skip < total, kinds) {
-            (false, _) => Vec::new(),
-            (true, kinds) => {
-                let filter =
-                    DocumentFilter { status: kinds.unwrap_or_default(), ..DocumentFilter::default() };
-                let ids = order.page(snapshot, &filter, total, skip, page_size as u64).await?;
-                items(snapshot, &ids, Reasons::for_caller(&admitted)).await?
-            }
+        let request = DocumentPage {
+            order: sort_field.order(),
+            descending: sort_direction == SortDirection::Desc,
+            status: kinds_of(wanted),
+            name,
+            skip: (page - 1).saturating_mul(page_size),
+            limit: page_size,
         };
+        let DocumentsFound { ids, total } = snapshot.document_page(&request).await?;
+        let documents = items(snapshot, &ids, Reasons::for_caller(&admitted)).await?;
         let pagination = Pagination::of(page, page_size, total);
         Ok(axum::Json(PaginatedDocuments { documents, pagination, status_counts: by_name(&of_kinds) }))
     })
@@ -286,61 +270,28 @@ async fn select(
     Existing(space): Existing,
     Json(SelectDocuments { status_filters, search }): Json<SelectDocuments>,
 ) -> Result<axum::Json<SelectedDocuments>, Problem> {
-    let words = words_of(&search)?;
+    let name = name_of(&search)?;
     apart(async move || {
         let snapshot = space.indexing.store.snapshot().await?;
-        let kinds = status_filters.map(|wanted| wanted.into_iter().flat_map(DocStatus::kinds).collect());
-        let order = Order { field: SortField::FilePath, direction: SortDirection::Asc };
-        let found = selected(snapshot.as_ref(), &words, kinds, order).await?;
-        let ids = found.iter().take(MAX_IDS).map(ToString::to_string).collect();
-        Ok(axum::Json(SelectedDocuments { total: found.len(), ids }))
+        let (order, descending, skip, limit) = (DocumentOrder::Source, false, 0, MAX_IDS);
+        let request = DocumentPage { order, descending, status: kinds_of(status_filters), name, skip, limit };
+        let DocumentsFound { ids, total } = snapshot.document_page(&request).await?;
+        Ok(axum::Json(SelectedDocuments { total, ids: ids.iter().map(ToString::to_string).collect() }))
     })
     .await
 }
 
-/// What names are searched for, in small letters.
-fn words_of(search: &str) -> Result<String, Problem> {
+/// The name to search for.
+fn name_of(search: &str) -> Result<String, Problem> {
     match search.chars().count() > MAX_SEARCH_CHARS {
         true => Err(Problem::invalid(format!("search may have {MAX_SEARCH_CHARS} characters"))),
-        false => Ok(search.trim().to_lowercase()),
+        false => Ok(search.trim().to_owned()),
     }
 }
 
-/// The documents whose names contain `words`, of these statuses, in order. Reads the rows of all documents, and their texts of
-/// none.
-async fn selected(
-    snapshot: &dyn Snapshot,
-    words: &str,
-    kinds: Option<BTreeSet<StatusKind>>,
-    order: Order,
-) -> Result<Vec<DocumentId>, StoreError> {
-    let filter = DocumentFilter { status: kinds.unwrap_or_default(), ..DocumentFilter::default() };
-    let mut found: Vec<(Document, Option<StatusKind>)> = Vec::new();
-    let mut pages = snapshot.pages(table::DocumentsBySource);
-    while let Some(mut page) = pages.next().await? {
-        page.retain(|document| words.is_empty() || document.source.to_lowercase().contains(words));
-        let page = filter.admitted(snapshot, page).await?;
-        let statuses = match order.field {
-            SortField::Status => {
-                let ids: Vec<DocumentId> = page.iter().map(|document| document.id.clone()).collect();
-                statuses_of(snapshot, &ids).await?.iter().map(|status| Some(status.kind())).collect()
-            }
-            _ => vec![None; page.len()],
-        };
-        found.extend(page.into_iter().zip(statuses));
-    }
-    // Rows come by source and id, which decides between equal ones.
-    match order.field {
-        SortField::CreatedAt | SortField::UpdatedAt => found.sort_by_key(|(document, _)| document.added_at),
-        SortField::Id => found.sort_by(|(one, _), (other, _)| one.id.cmp(&other.id)),
-        SortField::FilePath => {}
-        SortField::ContentLength => found.sort_by_key(|(document, _)| document.text_bytes),
-        SortField::Status => found.sort_by_key(|(_, status)| *status),
-    }
-    if order.direction == SortDirection::Desc {
-        found.reverse();
-    }
-    Ok(found.into_iter().map(|(document, _)| document.id).collect())
+/// The wanted statuses; empty if all are wanted.
+fn kinds_of(wanted: Option<Vec<DocStatus>>) -> BTreeSet<StatusKind> {
+    wanted.into_iter().flatten().flat_map(DocStatus::kinds).collect()
 }
 
 async fn status_counts(Existing(space): Existing) -> Result<axum::Json<StatusCounts>, Problem> {
@@ -385,78 +336,13 @@ impl Pagination {
 }
 
 impl SortField {
-    /// Whether the store reads documents in this order.
-    fn is_stored(self) -> bool {
+    fn order(self) -> DocumentOrder {
         match self {
-            Self::CreatedAt | Self::UpdatedAt | Self::Id | Self::FilePath => true,
-            Self::ContentLength | Self::Status => false,
-        }
-    }
-}
-
-/// A sort order.
-#[derive(Debug, Clone, Copy)]
-struct Order {
-    field: SortField,
-    direction: SortDirection,
-}
-
-impl Order {
-    /// The ids of a page, in order. The store reads each order in one direction. Pages of the other direction are
-    /// counted from the end, so its first pages cost as much as the last pages of the first direction.
-    async fn page(
-        self,
-        snapshot: &dyn Snapshot,
-        filter: &DocumentFilter,
-        total: u64,
-        skip: u64,
-        size: u64,
-    ) -> Result<Vec<DocumentId>, StoreError> {
-        let natural = match self.field {
-            SortField::CreatedAt | SortField::UpdatedAt => SortDirection::Desc,
-            SortField::Id | SortField::FilePath | SortField::ContentLength | SortField::Status => {
-                SortDirection::Asc
-            }
-        };
-        let size = size.min(total.saturating_sub(skip));
-        let is_reversed = self.direction != natural;
-        let from = if is_reversed { total - skip - size } else { skip };
-        let (mut ids, mut seen, mut after): (Vec<DocumentId>, u64, Option<Document>) = (Vec::new(), 0, None);
-        while (ids.len() as u64) < size {
-            let page = self.scan(snapshot, after.as_ref()).await?;
-            let is_last = page.len() < SCAN;
-            after = page.last().cloned();
-            for document in filter.admitted(snapshot, page).await? {
-                if seen >= from && (ids.len() as u64) < size {
-                    ids.push(document.id);
-                }
-                seen += 1;
-            }
-            if is_last {
-                break;
-            }
-        }
-        if is_reversed {
-            ids.reverse();
-        }
-        Ok(ids)
-    }
-
-    async fn scan(
-        self,
-        snapshot: &dyn Snapshot,
-        after: Option<&Document>,
-    ) -> Result<Vec<Document>, StoreError> {
-        match self.field {
-            SortField::CreatedAt | SortField::UpdatedAt => {
-                let after = after.map(|after| (after.added_at, after.id.clone()));
-                snapshot.scan(table::DocumentsByDate, after.as_ref(), SCAN).await
-            }
-            SortField::FilePath | SortField::ContentLength | SortField::Status => {
-                let after = after.map(|after| (after.source.clone(), after.id.clone()));
-                snapshot.scan(table::DocumentsBySource, after.as_ref(), SCAN).await
-            }
-            SortField::Id => snapshot.scan(table::Documents, after.map(|after| &after.id), SCAN).await,
+            Self::CreatedAt | Self::UpdatedAt => DocumentOrder::Accepted,
+            Self::Id => DocumentOrder::Id,
+            Self::FilePath => DocumentOrder::Source,
+            Self::ContentLength => DocumentOrder::Size,
+            Self::Status => DocumentOrder::Status,
         }
     }
 }

@@ -38,6 +38,7 @@ pub(super) const MIGRATIONS: &[Migration] = &[
     add_originals,
     add_budget,
     add_evidence_revision,
+    index_documents_by_size,
 ];
 
 /// Version 1.
@@ -493,6 +494,11 @@ fn add_evidence_revision(conn: &Connection) -> rusqlite::Result<()> {
         "ALTER TABLE state ADD COLUMN evidence_revision INTEGER NOT NULL DEFAULT 0;
         UPDATE state SET evidence_revision = revision;",
     )
+}
+
+/// Documents by size.
+fn index_documents_by_size(conn: &Connection) -> rusqlite::Result<()> {
+    conn.execute_batch("CREATE INDEX documents_by_size ON documents (text_bytes, key)")
 }
 
 /// The numbers of a sparse vector as versions 16 to 18 stored them: zero, how many numbers in two bytes, then for each that is not

@@ -163,6 +163,8 @@ const proxy = createServer((incoming, response) => {
         found.pipe(response);
       },
     );
+    // A stream of events ends when the browser leaves it.
+    response.on('close', () => forwarded.destroy());
     forwarded.end(body);
   });
 });

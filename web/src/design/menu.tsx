@@ -1,117 +1,89 @@
-import { DropdownMenu } from 'radix-ui';
-import { type ReactElement, type ReactNode, cloneElement, useState } from 'react';
-import styles from './floating.module.css';
-import { CheckIcon } from './icons';
+import {
+  type ComponentType,
+  type HTMLAttributes,
+  type ReactElement,
+  type ReactNode,
+  Suspense,
+  cloneElement,
+  createContext,
+  lazy,
+  use,
+  useState,
+} from 'react';
 
-/** A menu that opens below its button. */
+// Menus bring what places them beside their buttons, which no page needs before one is opened.
+const load = () => import('./open-menu');
+const OpenMenu = lazy(load);
+
+/** A menu that opens below its button. Until it is first opened it is a button only. */
 export function Menu({
   button,
   children,
   align = 'end',
-  isOpenAtFirst = false,
 }: {
-  button: ReactNode;
+  button: ReactElement<HTMLAttributes<HTMLElement>>;
   children: ReactNode;
   align?: 'start' | 'end';
-  isOpenAtFirst?: boolean;
-}) {
-  return (
-    // A modal menu would lock scrolling with a style element, which the content security policy forbids.
-    <DropdownMenu.Root modal={false} defaultOpen={isOpenAtFirst}>
-      <DropdownMenu.Trigger asChild>{button}</DropdownMenu.Trigger>
-      <DropdownMenu.Portal>
-        <DropdownMenu.Content
-          className={`${styles.panel ?? ''} ${styles.menu ?? ''}`}
-          align={align}
-          sideOffset={4}
-          collisionPadding={8}
-        >
-          {children}
-        </DropdownMenu.Content>
-      </DropdownMenu.Portal>
-    </DropdownMenu.Root>
-  );
-}
-
-/** The same for one of many: until it is first opened it is a button only. */
-export function LazyMenu({
-  button,
-  children,
-}: {
-  button: ReactElement<{ onClick?: () => void; 'aria-haspopup'?: 'menu'; 'aria-expanded'?: boolean }>;
-  children: ReactNode;
 }) {
   const [isUsed, setUsed] = useState(false);
-  if (isUsed) {
-    return (
-      <Menu button={button} isOpenAtFirst>
-        {children}
-      </Menu>
-    );
-  }
-  return cloneElement(button, {
+  const closed = cloneElement(button, {
     onClick: () => setUsed(true),
+    onPointerEnter: () => void load(),
+    onFocus: () => void load(),
     'aria-haspopup': 'menu',
     'aria-expanded': false,
   });
-}
-
-/** An entry of a menu. */
-export function MenuItem({
-  icon,
-  tone,
-  onSelect,
-  children,
-}: {
-  icon?: ReactNode;
-  tone?: 'bad';
-  onSelect: () => void;
-  children: ReactNode;
-}) {
+  if (!isUsed) return closed;
   return (
-    <DropdownMenu.Item className={styles.item} data-tone={tone} onSelect={onSelect}>
-      {icon}
-      {children}
-    </DropdownMenu.Item>
+    <Suspense fallback={closed}>
+      <OpenMenu button={button} align={align}>
+        {children}
+      </OpenMenu>
+    </Suspense>
   );
 }
 
-interface ChoiceProps<V extends string> {
+export interface ItemProps {
+  icon?: ReactNode;
+  tone?: 'bad' | undefined;
+  onSelect: () => void;
+  children: ReactNode;
+}
+
+export interface ChoiceProps<V extends string = string> {
   label: string;
   value: V;
   options: { value: V; text: string; hint?: string }[];
   onChange: (value: V) => void;
 }
 
+/** What the entries of an open menu are rendered by. */
+export interface Entries {
+  Item: ComponentType<ItemProps>;
+  Choice: ComponentType<ChoiceProps>;
+  Line: ComponentType;
+}
+
+export const EntriesContext = createContext<Entries | undefined>(undefined);
+
+/** An entry of a menu. */
+export function MenuItem(props: ItemProps) {
+  const entries = use(EntriesContext);
+  return entries && <entries.Item {...props} />;
+}
+
 /** Entries of a menu of which one is chosen. */
-export function MenuChoice<V extends string>({ label, value, options, onChange }: ChoiceProps<V>) {
-  return (
-    <DropdownMenu.RadioGroup
-      value={value}
-      onValueChange={chosen => {
-        const option = options.find(option => option.value === chosen);
-        if (option) onChange(option.value);
-      }}
-    >
-      <DropdownMenu.Label className={styles.label}>{label}</DropdownMenu.Label>
-      {options.map(option => (
-        <DropdownMenu.RadioItem key={option.value} value={option.value} className={styles.item}>
-          <span className={styles.itemText}>
-            {option.text}
-            {option.hint !== undefined && <span className={styles.itemHint}>{option.hint}</span>}
-          </span>
-          <span className={styles.check}>
-            <DropdownMenu.ItemIndicator>
-              <CheckIcon />
-            </DropdownMenu.ItemIndicator>
-          </span>
-        </DropdownMenu.RadioItem>
-      ))}
-    </DropdownMenu.RadioGroup>
-  );
+export function MenuChoice<V extends string>({ options, onChange, ...props }: ChoiceProps<V>) {
+  const entries = use(EntriesContext);
+  const choose = (value: string) => {
+    const option = options.find(option => option.value === value);
+    if (option) onChange(option.value);
+  };
+  return entries && <entries.Choice {...props} options={options} onChange={choose} />;
 }
 
 /** A line between entries of a menu. */
 export function MenuLine() {
-  return <DropdownMenu.Separator className={styles.line} />;
+  const entries = use(EntriesContext);
+  return entries && <entries.Line />;
 }

@@ -10,7 +10,7 @@ import texts from './texts';
 import { type By, useCost } from './use-activity';
 
 /** What model calls cost, from the ledger. */
-export function CostPage() {
+export default function CostPage() {
   const t = useTexts(texts);
   const days = useCost('day');
   if (days.isError && !days.data) {

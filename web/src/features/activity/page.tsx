@@ -1,9 +1,11 @@
+import { lazy } from 'react';
 import { Link, Route, Switch, useLocation } from 'wouter';
 import { useTexts } from '../../i18n/text';
 import styles from './activity.module.css';
-import { CostPage } from './cost-page';
 import { QueuePage } from './queue-page';
 import texts from './texts';
+
+const CostPage = lazy(() => import('./cost-page'));
 
 const TABS = [
   { path: '/', name: 'queue' },

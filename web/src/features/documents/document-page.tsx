@@ -17,7 +17,7 @@ import texts from './texts';
 import { useChanges } from './use-documents';
 
 /** One document: its text, open at the span of the address if there is one, and what is known about it. */
-export function DocumentPage({ id }: { id: string }) {
+export default function DocumentPage({ id }: { id: string }) {
   const t = useTexts(texts);
   const [search] = useSearchParams();
   const document = useDocument(id);

@@ -4,7 +4,7 @@ import { Link } from 'wouter';
 import type { Schemas } from '../../api/client';
 import { Button } from '../../design/button';
 import { ChevronIcon, DocumentsIcon, MoreIcon, RetryIcon, StopIcon, TrashIcon } from '../../design/icons';
-import { LazyMenu, MenuItem } from '../../design/menu';
+import { Menu, MenuItem } from '../../design/menu';
 import { ProblemState, State } from '../../design/state';
 import { times } from '../../i18n/formats';
 import { useLanguage, useTexts } from '../../i18n/text';
@@ -228,7 +228,7 @@ const Cells = memo(function Cells({ document, stage, isSelected, canWrite, now, 
       </span>
       <span role="cell">
         {canWrite && (
-          <LazyMenu
+          <Menu
             button={
               <Button look="quiet" label={t('more', { name })}>
                 <MoreIcon />
@@ -248,7 +248,7 @@ const Cells = memo(function Cells({ document, stage, isSelected, canWrite, now, 
             <MenuItem icon={<TrashIcon />} tone="bad" onSelect={() => onAct(id, 'remove')}>
               {t('delete')}
             </MenuItem>
-          </LazyMenu>
+          </Menu>
         )}
       </span>
     </>

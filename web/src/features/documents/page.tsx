@@ -1,6 +1,9 @@
+import { lazy } from 'react';
 import { Route, Switch } from 'wouter';
-import { DocumentPage } from './document-page';
 import { ListPage } from './list-page';
+
+// The page of a document brings what renders its text, which the table does without.
+const DocumentPage = lazy(() => import('./document-page'));
 
 /** The documents of the workspace: the table, and below it one page for each. */
 export default function DocumentsPage() {

@@ -53,3 +53,13 @@ export function hrefOf(shown: Partial<Shown>): string {
   const text = query.toString();
   return text === '' ? '' : `?${text}`;
 }
+
+/** The address of a node, or of a level, relative to the page of the graph. */
+export function treeHref(level: number, id?: string): string {
+  return `/tree${id === undefined ? '' : `/${id}`}?level=${level}`;
+}
+
+/** The address of a community, or of a level, relative to the page of the graph. */
+export function communityHref(level: number, id?: string): string {
+  return `/communities${id === undefined ? '' : `/${id}`}?level=${level}`;
+}

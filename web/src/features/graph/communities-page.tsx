@@ -2,13 +2,14 @@ import { useSearchParams } from 'wouter';
 import { CommunitiesIcon } from '../../design/icons';
 import { ProblemState, Skeleton } from '../../design/state';
 import { useTexts } from '../../i18n/text';
+import { communityHref } from './address';
 import { LayerPage, NoLayer } from './layer-page';
 import { ReportPane } from './report-pane';
 import texts from './texts';
 import { useCommunities } from './use-communities';
 
 /** The communities of the graph, level by level, each with its report. */
-export function CommunitiesPage({ id }: { id: string | undefined }) {
+export default function CommunitiesPage({ id }: { id: string | undefined }) {
   const t = useTexts(texts);
   const [query] = useSearchParams();
   const level = Math.max(0, Math.trunc(Number(query.get('level'))) || 0);
@@ -50,9 +51,4 @@ export function CommunitiesPage({ id }: { id: string | undefined }) {
       pane={(open, onSource) => <ReportPane key={open} id={open} onSource={onSource} />}
     />
   );
-}
-
-/** The address of a community, or of a level, relative to the page of the graph. */
-export function communityHref(level: number, id?: string): string {
-  return `/communities${id === undefined ? '' : `/${id}`}?level=${level}`;
 }

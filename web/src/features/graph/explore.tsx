@@ -28,7 +28,7 @@ interface Props {
 }
 
 /** The surroundings of an entity as a picture or a table, and beside them one entity or a source. */
-export function Explore({ shown, name, editing }: Props) {
+export default function Explore({ shown, name, editing }: Props) {
   const t = useTexts(texts);
   const [, navigate] = useLocation();
   const { first, around, isPending, error, retry } = useSurroundings(name, shown.most, shown.more);

@@ -25,7 +25,7 @@ interface Props {
 }
 
 /** Two entities side by side with their evidence, and what merging them would lead to. */
-export function MergePage({ shown, name, editing }: Props) {
+export default function MergePage({ shown, name, editing }: Props) {
   const t = useTexts(texts);
   const [, navigate] = useLocation();
   const [passage, setPassage] = useState<Passage>();

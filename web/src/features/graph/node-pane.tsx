@@ -6,7 +6,7 @@ import { Pane, Section } from './pane';
 import pane from './pane.module.css';
 import { Quotes } from './quotes';
 import texts from './texts';
-import { treeHref } from './tree-page';
+import { treeHref } from './address';
 import { type TreeNode, useTreeNode } from './use-tree';
 
 interface Props {

@@ -1,12 +1,14 @@
+import { lazy } from 'react';
 import { useRoute, useSearch } from 'wouter';
 import { shownIn } from './address';
-import { CommunitiesPage } from './communities-page';
-import { Explore } from './explore';
-import { MergePage } from './merge-page';
-import { PathPage } from './path-page';
 import { StartPage } from './start-page';
-import { TreePage } from './tree-page';
 import { useEditing } from './use-graph';
+
+const CommunitiesPage = lazy(() => import('./communities-page'));
+const Explore = lazy(() => import('./explore'));
+const MergePage = lazy(() => import('./merge-page'));
+const PathPage = lazy(() => import('./path-page'));
+const TreePage = lazy(() => import('./tree-page'));
 
 /** The graph: a search to start from, its communities, the tree of summaries, the surroundings of an entity, and two entities side by side to merge. */
 export default function GraphPage() {

@@ -15,7 +15,7 @@ import { usePath } from './use-graph';
 import type { Part } from './view';
 
 /** The shortest path between two entities, with the sentences that state each of its relations. */
-export function PathPage({ from, to }: { shown: Shown; from: string | undefined; to: string }) {
+export default function PathPage({ from, to }: { shown: Shown; from: string | undefined; to: string }) {
   const t = useTexts(texts);
   const [, navigate] = useLocation();
   const [source, setSource] = useState<Passage>();

@@ -2,7 +2,7 @@ import { Link, useLocation } from 'wouter';
 import { useTexts } from '../../i18n/text';
 import type { Passage } from '../source/source-pane';
 import { hrefOf } from './address';
-import { communityHref } from './communities-page';
+import { communityHref } from './address';
 import graph from './graph.module.css';
 import { Above, Parts } from './layer-links';
 import { Pane, Section } from './pane';

@@ -2,13 +2,14 @@ import { useSearchParams } from 'wouter';
 import { TreeIcon } from '../../design/icons';
 import { ProblemState, Skeleton } from '../../design/state';
 import { useTexts } from '../../i18n/text';
+import { treeHref } from './address';
 import { LayerPage, NoLayer } from './layer-page';
 import { NodePane } from './node-pane';
 import texts from './texts';
 import { useTree, useTreeLevels } from './use-tree';
 
 /** The tree of summaries, level by level from the top to the one above the passages. */
-export function TreePage({ id }: { id: string | undefined }) {
+export default function TreePage({ id }: { id: string | undefined }) {
   const t = useTexts(texts);
   const [query] = useSearchParams();
   const levels = useTreeLevels();
@@ -55,9 +56,4 @@ export function TreePage({ id }: { id: string | undefined }) {
       pane={(open, onSource) => <NodePane key={open} id={open} onSource={onSource} />}
     />
   );
-}
-
-/** The address of a node, or of a level, relative to the page of the graph. */
-export function treeHref(level: number, id?: string): string {
-  return `/tree${id === undefined ? '' : `/${id}`}?level=${level}`;
 }

@@ -113,6 +113,7 @@ test('the palette opens pages and themes by keyboard, and single keys can be tur
   await page.keyboard.type('dark');
   await page.keyboard.press('Enter');
   await expect.poll(() => page.evaluate(() => document.documentElement.dataset.theme)).toBe('dark');
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
   await page.keyboard.press('g');
   await page.keyboard.press('d');
   await expect.poll(() => page.url()).toMatch(/\/documents$/);

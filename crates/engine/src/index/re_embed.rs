@@ -25,8 +25,6 @@ use crate::vector_bytes::{decode, encode};
 
 /// Vectors looked at with one read of the store.
 const PAGE: usize = 1024;
-/// Texts of the first commit, before it is known how fast the embedder is.
-const FIRST_TEXTS: usize = 64;
 /// Most texts of one commit.
 const MAX_TEXTS: usize = 2048;
 
@@ -196,7 +194,7 @@ async fn embed_missing(
             drop(snapshot);
             let missing = missing.into_iter().zip(texts);
             waiting.extend(missing.filter_map(|((key, entry), text)| Some((key, (entry.item, text?)))));
-            while waiting.len() >= texts_at_once(pace) {
+            while waiting.len() >= pace.records(MAX_TEXTS) {
                 embedded += keep(engine, pace, &mut waiting).await?;
                 progress(seen.saturating_sub(waiting.len() as u64).min(total), total);
             }
@@ -211,10 +209,6 @@ async fn embed_missing(
 
 /// Texts to be embedded, by the key of their vector.
 type Waiting = BTreeMap<ContentHash, (ItemKey, String)>;
-
-fn texts_at_once(pace: &Pace) -> usize {
-    if pace.is_known() { pace.records(MAX_TEXTS) } else { FIRST_TEXTS }
-}
 
 /// The entries without a vector by the next embedder, each with the key that it is kept under.
 async fn without_next(
@@ -233,7 +227,7 @@ async fn without_next(
 /// Embeds some of what waits and keeps the vectors; returns how many.
 async fn keep(engine: &Engine, pace: &Pace, waiting: &mut Waiting) -> Result<u64, IndexError> {
     let (mut keys, mut texts) = (Vec::new(), Vec::new());
-    while keys.len() < texts_at_once(pace)
+    while keys.len() < pace.records(MAX_TEXTS)
         && let Some((key, text)) = waiting.pop_first()
     {
         keys.push(key);

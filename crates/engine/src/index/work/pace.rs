@@ -23,11 +23,6 @@ pub(in super::super) struct Pace {
 }
 
 impl Pace {
-    /// Whether anything was counted.
-    pub(in super::super) fn is_known(&self) -> bool {
-        self.texts.load(Ordering::Relaxed) > 0
-    }
-
     /// Counts `texts` that were embedded in `ms` milliseconds.
     pub(in super::super) fn count(&self, texts: usize, ms: u64) {
         self.texts.fetch_add(texts as u64, Ordering::Relaxed);
@@ -50,12 +45,14 @@ impl Pace {
         }
     }
 
-    /// Records of the next merge: `most`, or fewer if embedding them would take longer than [`EMBED_MS`].
+    /// Records of the next merge: `most`, or fewer if embedding them would take longer than [`EMBED_MS`]. A run that goes on with an
+    /// interrupted document knows nothing yet, so its first merge is small.
     pub(in super::super) fn records(&self, most: usize) -> usize {
         let (texts, ms) = (self.texts.load(Ordering::Relaxed), self.ms.load(Ordering::Relaxed));
         match texts.saturating_mul(EMBED_MS).checked_div(ms) {
-            Some(records) => usize::try_from(records).unwrap_or(usize::MAX).max(MIN_RECORDS).min(most),
+            None if texts == 0 => MIN_RECORDS.min(most),
             None => most,
+            Some(records) => usize::try_from(records).unwrap_or(usize::MAX).max(MIN_RECORDS).min(most),
         }
     }
 }
@@ -67,7 +64,7 @@ mod tests {
     #[test]
     fn a_slow_embedder_gets_smaller_merges() {
         let pace = Pace::default();
-        assert_eq!(pace.records(4096), 4096, "nothing is known yet");
+        assert_eq!(pace.records(4096), MIN_RECORDS, "nothing is known yet");
         pace.count(100, 1_500);
         assert_eq!(pace.records(4096), 333);
         assert_eq!(pace.records(200), 200, "the limit holds");

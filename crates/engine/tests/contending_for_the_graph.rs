@@ -1,6 +1,8 @@
 //! A change of the graph that other processes overtake, or whose vectors fail, costs nothing twice, is in the ledger, and is
 //! made in the end.
 
+#[path = "support/meddled.rs"]
+mod meddled;
 mod support;
 
 use std::sync::Arc;
@@ -8,8 +10,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use async_trait::async_trait;
 use graphloom_core::{
-    Action, Batch, ChatRequest, ChatStream, DocumentId, Embedder, Embeddings, EntityKey, GraphTurn,
-    LanguageModel, ModelError, Purpose, Revision, Role, Snapshot, Store, StoreError, WorkspaceId, table,
+    Action, Batch, ChatRequest, ChatStream, DocumentId, Embedder, Embeddings, EntityKey, LanguageModel,
+    ModelError, Purpose, Role, Store, StoreError, WorkspaceId, table,
 };
 use graphloom_engine::Engine;
 use graphloom_engine::edit::{DescriptionRule, Edit, KindRule, apply, decide};
@@ -17,6 +19,7 @@ use graphloom_engine::index::{self, Acceptance};
 use graphloom_storage::check::check;
 use graphloom_storage::memory::MemoryStore;
 use graphloom_storage::sqlite::SqliteStore;
+use meddled::{Meddled, Meddler};
 use support::{ReadingModel, WordEmbedder, engine, source};
 
 /// Documents that speak of one entity, more than are described without a summary.
@@ -24,54 +27,28 @@ const SPEAKING: usize = 10;
 /// Documents deleted while another process merges.
 const DELETED: usize = 12;
 
-/// A store in which another process changes the graph right before so many changes of it.
-struct ContendedStore {
-    store: MemoryStore,
+/// Another process, which changes the graph right before so many changes of it.
+#[derive(Default)]
+struct Contender {
     left: AtomicU32,
 }
 
 #[async_trait]
-impl Store for ContendedStore {
-    fn workspace(&self) -> &WorkspaceId {
-        self.store.workspace()
-    }
-
-    async fn snapshot(&self) -> Result<Box<dyn Snapshot>, StoreError> {
-        self.store.snapshot().await
-    }
-
-    async fn commit(&self, batch: Batch) -> Result<Revision, StoreError> {
+impl Meddler for Contender {
+    async fn before_commit(&self, store: &dyn Store, batch: &Batch) -> Result<(), StoreError> {
         let one_less = |left: u32| left.checked_sub(1);
         if batch.touches_graph()
             && self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_less).is_ok()
         {
-            let snapshot = self.store.snapshot().await?;
-            let entity = snapshot.scan(table::Entities, None, 1).await?;
-            self.store.commit(Batch { put_entities: entity, ..Batch::default() }).await?;
+            let entity = store.snapshot().await?.scan(table::Entities, None, 1).await?;
+            store.commit(Batch { put_entities: entity, ..Batch::default() }).await?;
         }
-        self.store.commit(batch).await
-    }
-
-    fn fault(&self) -> Option<String> {
-        self.store.fault()
-    }
-
-    async fn graph_turn(&self) -> Result<GraphTurn, StoreError> {
-        self.store.graph_turn().await
-    }
-
-    async fn summaries_turn(&self) -> Result<Option<GraphTurn>, StoreError> {
-        self.store.summaries_turn().await
-    }
-
-    async fn workers(&self) -> Result<usize, StoreError> {
-        self.store.workers().await
+        Ok(())
     }
 }
 
-/// A store into which another process merges a document, right before so many commits of descriptions that were stale.
+/// Another process, which merges a document right before so many commits of descriptions that were stale.
 struct Merging {
-    store: Arc<MemoryStore>,
     /// The other process, which makes no summaries.
     other: Engine,
     /// A turn that the other process knows nothing of: as if it had taken its own before.
@@ -94,38 +71,18 @@ impl Merging {
 }
 
 #[async_trait]
-impl Store for Merging {
-    fn workspace(&self) -> &WorkspaceId {
-        self.store.workspace()
-    }
-
-    async fn snapshot(&self) -> Result<Box<dyn Snapshot>, StoreError> {
-        self.store.snapshot().await
-    }
-
-    async fn commit(&self, batch: Batch) -> Result<Revision, StoreError> {
+impl Meddler for Merging {
+    async fn before_commit(&self, _: &dyn Store, batch: &Batch) -> Result<(), StoreError> {
         let settles = batch.set_stale.iter().any(|(_, is_stale)| !is_stale);
         let one_less = |left: u32| left.checked_sub(1);
         if settles && let Ok(left) = self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_less) {
             self.merge(left);
         }
-        self.store.commit(batch).await
+        Ok(())
     }
 
-    fn fault(&self) -> Option<String> {
-        self.store.fault()
-    }
-
-    async fn graph_turn(&self) -> Result<GraphTurn, StoreError> {
-        self.turns.graph_turn().await
-    }
-
-    async fn summaries_turn(&self) -> Result<Option<GraphTurn>, StoreError> {
-        self.turns.summaries_turn().await
-    }
-
-    async fn workers(&self) -> Result<usize, StoreError> {
-        self.turns.workers().await
+    fn turns<'a>(&'a self, _: &'a dyn Store) -> &'a dyn Store {
+        &self.turns
     }
 }
 
@@ -156,7 +113,7 @@ impl Embedder for SwitchableEmbedder {
 /// A workspace where an entity is described by a summary, and what was paid in it.
 struct World {
     engine: Engine,
-    store: Arc<ContendedStore>,
+    store: Arc<Meddled<Contender>>,
     model: Arc<ReadingModel>,
     embedder: Arc<SwitchableEmbedder>,
     documents: Vec<DocumentId>,
@@ -164,8 +121,8 @@ struct World {
 
 impl World {
     async fn new() -> Self {
-        let memory = MemoryStore::new(WorkspaceId::default());
-        let store = Arc::new(ContendedStore { store: memory, left: AtomicU32::new(0) });
+        let memory = Arc::new(MemoryStore::new(WorkspaceId::default()));
+        let store = Arc::new(Meddled { store: memory, meddler: Contender::default() });
         let (model, embedder) = (Arc::new(ReadingModel::default()), Arc::new(SwitchableEmbedder::default()));
         let mut engine = engine(store.clone(), model.clone());
         engine.models.embedder = embedder.clone();
@@ -254,9 +211,9 @@ async fn a_change_that_is_overtaken_again_and_again_pays_for_its_summary_once() 
         for overtaken in [1, 2, 3] {
             let world = World::new().await;
             let before = world.summaries();
-            world.store.left.store(overtaken, Ordering::SeqCst);
+            world.store.meddler.left.store(overtaken, Ordering::SeqCst);
             assert_eq!(change.make(&world).await, Ok(0), "{change:?}");
-            assert_eq!(world.store.left.load(Ordering::SeqCst), 0, "{change:?} was overtaken");
+            assert_eq!(world.store.meddler.left.load(Ordering::SeqCst), 0, "{change:?} was overtaken");
             assert_eq!(world.summaries() - before, 1, "{change:?}, overtaken {overtaken} times");
             assert_eq!(world.in_ledger().await, world.summaries(), "{change:?}");
             world.check_sound().await;
@@ -331,9 +288,9 @@ async fn a_merge_that_is_overtaken_embeds_nothing_twice() {
     };
     let before = embedded().await;
     add(&world.engine, SPEAKING, "Cy knows Dee.").await;
-    world.store.left.store(2, Ordering::SeqCst);
+    world.store.meddler.left.store(2, Ordering::SeqCst);
     work(&world.engine).await;
-    assert_eq!(world.store.left.load(Ordering::SeqCst), 0);
+    assert_eq!(world.store.meddler.left.load(Ordering::SeqCst), 0);
     assert_eq!(embedded().await - before, 2, "the chunk, and what the merge brought");
     world.check_sound().await;
 }
@@ -344,15 +301,15 @@ async fn a_description_whose_evidence_changes_while_it_is_summarised_is_summaris
     let refusing = ReadingModel { refuses_summaries: true, ..ReadingModel::default() };
     let other = engine(store.clone(), Arc::new(refusing));
     let turns = MemoryStore::new(WorkspaceId::default());
-    let merging = Arc::new(Merging { store, other, turns, left: AtomicU32::new(0) });
+    let merging = Arc::new(Meddled { store, meddler: Merging { other, turns, left: AtomicU32::new(0) } });
     let model = Arc::new(ReadingModel::default());
     let engine = engine(merging.clone(), model.clone());
     for number in 0..SPEAKING {
         add(&engine, number, &format!("Ada knows Bo{number}.")).await;
     }
-    merging.left.store(3, Ordering::SeqCst);
+    merging.meddler.left.store(3, Ordering::SeqCst);
     let report = index::run(&engine, &|_| {}, &|_| false).await.expect("store and model work");
-    assert_eq!(merging.left.load(Ordering::SeqCst), 0, "it was overtaken");
+    assert_eq!(merging.meddler.left.load(Ordering::SeqCst), 0, "it was overtaken");
     assert_eq!((report.stale, report.stale_reason), (0, None));
     let snapshot = merging.snapshot().await.expect("the store works");
     assert_eq!(check(snapshot.as_ref()).await.expect("the store works"), []);

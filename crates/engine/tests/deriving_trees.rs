@@ -2,8 +2,8 @@
 
 #[path = "support/deriving.rs"]
 mod deriving;
-#[path = "support/passing.rs"]
-mod passing;
+#[path = "support/meddled.rs"]
+mod meddled;
 mod support;
 
 use std::collections::BTreeSet;

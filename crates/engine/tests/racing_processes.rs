@@ -1,6 +1,8 @@
 //! What another process commits between the reading and the writing of a step is never overwritten, and leaves nothing
 //! behind that no document accounts for.
 
+#[path = "support/meddled.rs"]
+mod meddled;
 mod support;
 
 use std::collections::BTreeMap;
@@ -9,8 +11,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use graphloom_core::{
-    Batch, ChunkExtraction, Document, DocumentId, DocumentStatus, GraphTurn, Job, JobState, Lease, Revision,
-    Snapshot, Store, StoreError, Timestamp, Visibility, WorkspaceId, table, write_dump,
+    Batch, ChunkExtraction, Document, DocumentId, DocumentStatus, Job, JobState, Lease, Snapshot, Store,
+    StoreError, Timestamp, Visibility, WorkspaceId, table, write_dump,
 };
 use graphloom_engine::Engine;
 use graphloom_engine::index::{self, Acceptance, Source};
@@ -18,56 +20,34 @@ use graphloom_storage::check::check;
 use graphloom_storage::conformance::block_on;
 use graphloom_storage::memory::MemoryStore;
 use graphloom_storage::sqlite::SqliteStore;
+use meddled::{Meddled, Meddler};
 use support::{ReadingModel, engine, source};
 
-/// A store before whose next commit, or turn to change the graph, another process does something.
-struct OvertakenStore {
-    store: Arc<dyn Store>,
-    meanwhile: Mutex<Option<Box<dyn FnOnce() + Send>>>,
-}
+/// What another process does before the next commit or turn to change the graph.
+#[derive(Default)]
+struct Meanwhile(Mutex<Option<Box<dyn FnOnce() + Send>>>);
 
-#[async_trait]
-impl Store for OvertakenStore {
-    fn workspace(&self) -> &WorkspaceId {
-        self.store.workspace()
-    }
-
-    async fn snapshot(&self) -> Result<Box<dyn Snapshot>, StoreError> {
-        self.store.snapshot().await
-    }
-
-    fn fault(&self) -> Option<String> {
-        self.store.fault()
-    }
-
-    async fn commit(&self, batch: Batch) -> Result<Revision, StoreError> {
-        if !batch.is_empty() {
-            self.is_overtaken();
-        }
-        self.store.commit(batch).await
-    }
-
-    async fn graph_turn(&self) -> Result<GraphTurn, StoreError> {
-        // Nobody changes the graph from here to the commit.
-        self.is_overtaken();
-        self.store.graph_turn().await
-    }
-
-    async fn summaries_turn(&self) -> Result<Option<GraphTurn>, StoreError> {
-        self.store.summaries_turn().await
-    }
-
-    async fn workers(&self) -> Result<usize, StoreError> {
-        self.store.workers().await
-    }
-}
-
-impl OvertakenStore {
-    fn is_overtaken(&self) {
-        let meanwhile = self.meanwhile.lock().unwrap_or_else(PoisonError::into_inner).take();
+impl Meanwhile {
+    fn happens(&self) {
+        let meanwhile = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(meanwhile) = meanwhile {
             meanwhile();
         }
+    }
+}
+
+#[async_trait]
+impl Meddler for Meanwhile {
+    async fn before_commit(&self, _: &dyn Store, batch: &Batch) -> Result<(), StoreError> {
+        if !batch.is_empty() {
+            self.happens();
+        }
+        Ok(())
+    }
+
+    // Nobody changes the graph from a turn to its commit.
+    fn before_turn(&self) {
+        self.happens();
     }
 }
 
@@ -75,7 +55,7 @@ impl OvertakenStore {
 struct Race {
     one: Engine,
     other: Engine,
-    overtaken: Arc<OvertakenStore>,
+    overtaken: Arc<Meddled<Meanwhile>>,
     _folder: Option<tempfile::TempDir>,
 }
 
@@ -91,7 +71,7 @@ impl Race {
     }
 
     fn over(store: Arc<dyn Store>, folder: Option<tempfile::TempDir>) -> Self {
-        let overtaken = Arc::new(OvertakenStore { store: store.clone(), meanwhile: Mutex::default() });
+        let overtaken = Arc::new(Meddled { store: store.clone(), meddler: Meanwhile::default() });
         let mut one = engine(overtaken.clone(), Arc::new(ReadingModel::default()));
         one.index.worker = "one".to_owned();
         let mut other = engine(store, Arc::new(ReadingModel::default()));
@@ -102,7 +82,7 @@ impl Race {
     /// What happens before the next commit of `one`.
     fn meanwhile(&self, what: impl AsyncFnOnce() + Send + 'static) {
         let what = Box::new(|| block_on(what()));
-        *self.overtaken.meanwhile.lock().unwrap_or_else(PoisonError::into_inner) = Some(what);
+        *self.overtaken.meddler.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(what);
     }
 
     /// `other` works before the next commit of `one`.
@@ -114,7 +94,7 @@ impl Race {
     }
 
     async fn read(&self) -> Box<dyn Snapshot> {
-        assert!(self.overtaken.meanwhile.lock().expect("no test panicked").is_none(), "it was overtaken");
+        assert!(self.overtaken.meddler.0.lock().expect("no test panicked").is_none(), "it was overtaken");
         self.other.store.snapshot().await.expect("the store works")
     }
 

@@ -1,64 +1,46 @@
 //! A worker leaves documents to others where there are any, and does them all where none of the others comes.
 
+#[path = "support/meddled.rs"]
+mod meddled;
 mod support;
 
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use graphloom_core::{Batch, GraphTurn, Require, Revision, Snapshot, Store, StoreError, WorkspaceId};
+use graphloom_core::{Batch, Require, Store, StoreError, WorkspaceId};
 use graphloom_engine::index::{self, Source};
 use graphloom_storage::conformance::block_on;
 use graphloom_storage::memory::MemoryStore;
+use meddled::{Meddled, Meddler};
 use support::{ReadingModel, engine, source};
 
 /// A store of several workers that notes how many documents each claim takes.
-struct CrowdedStore {
-    store: MemoryStore,
+struct Crowd {
     workers: usize,
     claims: Mutex<Vec<usize>>,
 }
 
 #[async_trait]
-impl Store for CrowdedStore {
-    fn workspace(&self) -> &WorkspaceId {
-        self.store.workspace()
-    }
-
-    async fn snapshot(&self) -> Result<Box<dyn Snapshot>, StoreError> {
-        self.store.snapshot().await
-    }
-
-    async fn commit(&self, batch: Batch) -> Result<Revision, StoreError> {
+impl Meddler for Crowd {
+    async fn before_commit(&self, _: &dyn Store, batch: &Batch) -> Result<(), StoreError> {
         let is_claim =
             |require: &&Require| matches!(require, Require::JobIs(before) if before.lease.is_none());
         match batch.require.iter().filter(is_claim).count() {
             0 => {}
             claimed => self.claims.lock().expect("no panic").push(claimed),
         }
-        self.store.commit(batch).await
+        Ok(())
     }
 
-    fn fault(&self) -> Option<String> {
-        self.store.fault()
-    }
-
-    async fn graph_turn(&self) -> Result<GraphTurn, StoreError> {
-        self.store.graph_turn().await
-    }
-
-    async fn summaries_turn(&self) -> Result<Option<GraphTurn>, StoreError> {
-        self.store.summaries_turn().await
-    }
-
-    async fn workers(&self) -> Result<usize, StoreError> {
-        Ok(self.workers)
+    fn workers(&self) -> Option<usize> {
+        Some(self.workers)
     }
 }
 
 /// What the claims of one of so many workers take of so many documents, while no other worker comes.
 fn check_claims(workers: usize, documents: usize, calls: usize) -> Vec<usize> {
-    let memory = MemoryStore::new(WorkspaceId::default());
-    let store = Arc::new(CrowdedStore { store: memory, workers, claims: Mutex::default() });
+    let memory = Arc::new(MemoryStore::new(WorkspaceId::default()));
+    let store = Arc::new(Meddled { store: memory, meddler: Crowd { workers, claims: Mutex::default() } });
     let mut engine = engine(store.clone(), Arc::new(ReadingModel::default()));
     engine.index.max_concurrent_calls = calls;
     let text = |number| source(&format!("{number}.md"), &format!("A{number} knows B{number}."));
@@ -68,7 +50,7 @@ fn check_claims(workers: usize, documents: usize, calls: usize) -> Vec<usize> {
         index::run(&engine, &|_| {}, &|_| false).await.expect("store and model work")
     });
     assert_eq!(report.finished as usize, documents, "the only worker that comes does them all");
-    let claims = store.claims.lock().expect("no panic").clone();
+    let claims = store.meddler.claims.lock().expect("no panic").clone();
     assert_eq!(claims.iter().sum::<usize>(), documents);
     claims
 }

@@ -15,7 +15,7 @@ use graphloom_storage::check::check;
 use graphloom_storage::faulty::{Cut, FaultyStore};
 use graphloom_storage::memory::MemoryStore;
 
-use crate::passing::Passing;
+use crate::meddled::Meddled;
 
 /// Answers with what a function makes of the last message; fails about data with a word.
 pub(crate) struct WritingModel {
@@ -121,7 +121,8 @@ pub(crate) async fn check_deaths(
             let model = Arc::new(model());
             let engine = world(model.clone()).await;
             let mut dying = engine.clone();
-            dying.store = Arc::new(FaultyStore::new(Passing(engine.store.clone()), call, cut));
+            let shared = Meddled { store: engine.store.clone(), meddler: () };
+            dying.store = Arc::new(FaultyStore::new(shared, call, cut));
             dying.index.max_concurrent_calls = 1;
             deaths += u32::from(derive(&dying, deriver, &|_| {}, &|_| true).await.is_err());
             run_deriver(&engine, deriver).await;

@@ -256,11 +256,7 @@ impl Evidence<'_, '_> {
             }
             _ => None,
         };
-        let is_asked = |word: &Word<'_>| {
-            self.asked.terms.iter().any(|term| {
-                self.reading.roots.likeness(&term.root, &word.root) > 0.0 || term.is_related(word)
-            })
-        };
+        let is_asked = |word: &Word<'_>| self.asked.terms.iter().any(|term| self.is_of(term, word));
         self.asked.wants == Wants::Manner && purpose.is_some_and(|purpose| !is_asked(purpose))
     }
 
@@ -288,16 +284,23 @@ impl Evidence<'_, '_> {
         let Some((label, _)) = split else { return false };
         let of_label = || line.words.iter().take_while(|word| word.at < label.len());
         let is_short = (1..=MAX_LABEL).contains(&of_label().count());
-        let is_of = |term: &Term, word: &Word<'_>| {
-            self.reading.roots.likeness(&term.root, &word.root) > 0.0 || term.is_related(word)
-        };
-        let is_asked = |term: &&Term| of_label().any(|word| is_of(term, word));
-        let mut sorts = self.asked.terms.iter().filter(|term| term.is_sort).peekable();
+        let is_asked = |term: &&Term| of_label().any(|word| self.is_of(term, word));
+        let has_sort = self.asked.terms.iter().any(|term| term.is_sort);
         self.asked.wants == Wants::Thing
             && is_short
-            && sorts.peek().is_some()
+            && has_sort
             && self.asked.terms.iter().filter(|term| term.role == Role::Relation).any(|term| is_asked(&term))
-            && !sorts.any(|term| line.words.iter().any(|word| is_of(term, word)))
+            && !line.words.iter().any(|word| self.is_sort(word))
+    }
+
+    /// Whether a word of a line is a word of the question, in another form or by its meaning.
+    pub(super) fn is_of(&self, term: &Term, word: &Word<'_>) -> bool {
+        self.reading.roots.likeness(&term.root, &word.root) > 0.0 || term.is_related(word)
+    }
+
+    /// Whether a word of a line is the sort of thing that is asked for.
+    fn is_sort(&self, word: &Word<'_>) -> bool {
+        self.asked.terms.iter().filter(|term| term.is_sort).any(|term| self.is_of(term, word))
     }
 
     /// Whether a line names the sort of thing that is asked for in a cell only, beside other words: `Meaning: motor too hot` of which
@@ -307,24 +310,18 @@ impl Evidence<'_, '_> {
         if !self.asked.many || self.asked.wants != Wants::Thing || line.form != LineForm::Row {
             return false;
         }
-        let is_sort = |word: &Word<'_>| {
-            let mut sorts = self.asked.terms.iter().filter(|term| term.is_sort);
-            sorts.any(|term| {
-                self.reading.roots.likeness(&term.root, &word.root) > 0.0 || term.is_related(word)
-            })
-        };
         let mut start = 0;
         let mut told_in_value = false;
         for cell in line.text.split(" | ") {
             let value = start + cell.find(": ").map_or(0, |label| label + 2);
             let end = start + cell.len();
             let mut of_label = line.words.iter().filter(|word| (start..value).contains(&word.at));
-            if of_label.any(is_sort) {
+            if of_label.any(|word| self.is_sort(word)) {
                 return false;
             }
             let of_value: Vec<&Word<'_>> =
                 line.words.iter().filter(|word| (value..end).contains(&word.at)).collect();
-            told_in_value |= of_value.len() > 1 && of_value.into_iter().any(is_sort);
+            told_in_value |= of_value.len() > 1 && of_value.into_iter().any(|word| self.is_sort(word));
             start = end + 3;
         }
         let headings = &line.headings;
@@ -382,10 +379,7 @@ impl Evidence<'_, '_> {
             names.iter().any(|name| name.split(|c: char| !c.is_alphanumeric()).any(|part| part == word.text))
         };
         let is_relation = |word: &Word<'_>| {
-            self.asked.terms.iter().any(|term| {
-                term.role == Role::Relation
-                    && (self.reading.roots.likeness(&term.root, &word.root) > 0.0 || term.is_related(word))
-            })
+            self.asked.terms.iter().any(|term| term.role == Role::Relation && self.is_of(term, word))
         };
         let relations: Vec<usize> =
             (0..line.words.len()).filter(|at| is_relation(&line.words[*at])).collect();

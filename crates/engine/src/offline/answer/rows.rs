@@ -187,9 +187,7 @@ fn is_said(evidence: &Evidence<'_, '_>, term: &Term, word: &Word<'_>) -> bool {
     match term.role {
         Role::Number => word.lower == term.word,
         Role::Name => evidence.reading.roots.likeness(&term.root, &word.root) > 0.0,
-        Role::Relation | Role::Class | Role::Common => {
-            evidence.reading.roots.likeness(&term.root, &word.root) > 0.0 || term.is_related(word)
-        }
+        Role::Relation | Role::Class | Role::Common => evidence.is_of(term, word),
     }
 }
 

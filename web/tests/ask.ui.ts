@@ -126,3 +126,16 @@ test('nothing in a document runs or loads anything', async () => {
       .count(),
   ).toBe(0);
 });
+
+test('in a low window, every way to search can be scrolled to', async () => {
+  const page = await open('/', { viewport: { width: 1280, height: 600 } });
+  await page.getByRole('button', { name: 'Automatic' }).click();
+  const ways = page.getByRole('menuitemradio');
+  await ways.first().waitFor();
+  for (const way of await ways.all()) {
+    await way.scrollIntoViewIfNeeded();
+    const box = await way.boundingBox();
+    expect(box?.y).toBeGreaterThanOrEqual(0);
+    expect((box?.y ?? 0) + (box?.height ?? 0)).toBeLessThanOrEqual(600);
+  }
+});

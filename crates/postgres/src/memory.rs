@@ -1,8 +1,9 @@
 //! What searches read, kept in the process's memory: the vectors and the words of kinds that are not too large.
 //!
 //! A kind is read once as a whole, beside the searches that the database answers meanwhile, and follows the notes that commits make of
-//! what they change after that. Of a kind that is too large for that, the vectors that a filter admits are kept. A search of a snapshot that the memory is ahead of, or of a kind that is not kept, is left to the
-//! database. Results are the same: scores are those of every other store.
+//! what they change after that. Of a kind that is too large for that, the vectors that a filter admits are kept. A search of a
+//! snapshot that the memory is ahead of, or of a kind that is not kept, is left to the database. Results are the same: scores are
+//! those of every other store.
 
 mod admitted;
 mod vectors;

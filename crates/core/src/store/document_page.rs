@@ -11,8 +11,8 @@ pub struct DocumentPage {
     pub order: DocumentOrder,
     /// Whether the order is reversed.
     pub descending: bool,
-    /// Only documents with one of these statuses; all documents if it is empty.
-    pub status: BTreeSet<StatusKind>,
+    /// Only documents with one of these statuses, so none if it is empty; `None` for all.
+    pub status: Option<BTreeSet<StatusKind>>,
     /// Only documents whose source contains this, in any case; all documents if it is empty.
     pub name: String,
     /// Number of documents before the page.

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use graphloom_core::{FilteredIds, ItemKind};
-use graphloom_rules::search::{ScoredId, VectorQuery};
+use graphloom_rules::search::{Only, ScoredId, VectorQuery};
 
 use super::vectors::{BYTES_A_NUMBER, BYTES_A_VECTOR, Vectors};
 use super::{Memory, Reserved, SearchMemory, SearchState};
@@ -74,13 +74,15 @@ impl Memory {
         if self.comes() == SearchMemory::Never || query.only.layer.is_some() || is_too_large {
             return Ok(None);
         }
+        // All that is kept is admitted.
+        let all = VectorQuery { only: Only::default(), ..query.clone() };
         if let Some(kept) = self.admitted.find(filtered, query.kind, state) {
-            return Ok(Some(kept.vectors.nearest(query)));
+            return Ok(Some(kept.vectors.nearest(&all)));
         }
         let bytes = count * (numbers * BYTES_A_NUMBER + BYTES_A_VECTOR);
         let Some(reserved) = Reserved::of(&self.shared.memory, bytes) else { return Ok(None) };
         let Some(vectors) = Vectors::of(&search::admitted(session, query).await?)? else { return Ok(None) };
-        let hits = vectors.nearest(query);
+        let hits = vectors.nearest(&all);
         self.admitted.keep(Kept {
             filtered: Arc::downgrade(filtered),
             kind: query.kind,

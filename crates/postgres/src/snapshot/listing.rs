@@ -1,6 +1,6 @@
 //! Pages of documents in a chosen order, and the number of documents by status.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use graphloom_core::{DocumentId, DocumentOrder, DocumentPage, DocumentsFound, StatusKind};
 
@@ -31,14 +31,13 @@ impl PostgresSnapshot {
     }
 
     pub(super) async fn find_page(&self, page: &DocumentPage) -> Result<DocumentsFound, Fault> {
-        let places = places_of(page);
-        let joined = match !places.is_empty() || page.order == DocumentOrder::Status {
+        let joined = match page.status.is_some() || page.order == DocumentOrder::Status {
             true => WITH_STATUS,
             false => "",
         };
-        let status = match places.is_empty() {
-            true => String::new(),
-            false => format!(" AND {STATUS} IN ({})", places.join(", ")),
+        let status = match &page.status {
+            Some(wanted) => format!(" AND {STATUS} = ANY ('{{{}}}'::int[])", places_of(wanted)),
+            None => String::new(),
         };
         let from = format!(
             "FROM documents d{joined} WHERE d.workspace_id = $1 \
@@ -64,9 +63,10 @@ impl PostgresSnapshot {
     }
 }
 
-fn places_of(page: &DocumentPage) -> Vec<String> {
-    let places = StatusKind::ALL.iter().enumerate().filter(|(_, kind)| page.status.contains(kind));
-    places.map(|(place, _)| place.to_string()).collect()
+/// The indexes of statuses in [`StatusKind::ALL`], with commas between them.
+fn places_of(wanted: &BTreeSet<StatusKind>) -> String {
+    let places = StatusKind::ALL.iter().enumerate().filter(|(_, kind)| wanted.contains(kind));
+    places.map(|(place, _)| place.to_string()).collect::<Vec<_>>().join(",")
 }
 
 fn status_of(place: i32) -> StatusKind {

@@ -271,6 +271,13 @@ async fn documents_are_searched_sorted_selected_and_their_removal_is_previewed()
     assert_eq!(page(by_size).await.0, ["Alpine.md", "alpha.md", "beta.txt"]);
     assert_eq!(page(json!({ "search": "alp", "status_filters": ["failed"] })).await, (vec![], json!(0)));
     assert_eq!(page(json!({ "sort_field": "status" })).await.0.len(), 3);
+    // LightRAG's statuses that never occur select nothing.
+    for sort_field in ["id", "content_length"] {
+        let parsing = json!({ "status_filters": ["parsing"], "sort_field": sort_field });
+        assert_eq!(page(parsing).await, (vec![], json!(0)));
+    }
+    let parsing = server.post("/documents/select", json!({ "status_filters": ["parsing"] })).await.ok();
+    assert_eq!(parsing["total"], 0);
     server.post("/documents/paginated", json!({ "search": "x".repeat(201) })).await.problem(422);
 
     let selected = server.post("/documents/select", json!({ "search": ".txt" })).await.ok();

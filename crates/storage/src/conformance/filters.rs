@@ -105,7 +105,7 @@ pub async fn pages_of_documents_come_in_every_order_by_status_and_name(store: &d
     let all = |order| DocumentPage {
         order,
         descending: false,
-        status: BTreeSet::new(),
+        status: None,
         name: String::new(),
         skip: 0,
         limit: 9,
@@ -127,7 +127,9 @@ pub async fn pages_of_documents_come_in_every_order_by_status_and_name(store: &d
     assert_eq!(found(DocumentPage { skip: 9, ..all(DocumentOrder::Id) }).await, (String::new(), 4));
     let named = DocumentPage { name: "zürich".to_owned(), ..all(DocumentOrder::Accepted) };
     assert_eq!(found(named.clone()).await, ("cb".to_owned(), 2));
-    let status = BTreeSet::from([StatusKind::Ready, StatusKind::Failed]);
+    let none = DocumentPage { status: Some(BTreeSet::new()), ..all(DocumentOrder::Id) };
+    assert_eq!(found(none).await, (String::new(), 0));
+    let status = Some(BTreeSet::from([StatusKind::Ready, StatusKind::Failed]));
     assert_eq!(found(DocumentPage { status: status.clone(), ..named }).await, ("b".to_owned(), 1));
     assert_eq!(found(DocumentPage { status, ..all(DocumentOrder::Status) }).await, ("ab".to_owned(), 2));
     let wild = DocumentPage { name: "%".to_owned(), ..all(DocumentOrder::Id) };

@@ -387,7 +387,7 @@ impl Queue for MemorySnapshot {
             .zip(statuses.iter().map(DocumentStatus::kind))
             .filter(|(document, status)| {
                 document.source.to_lowercase().contains(&name)
-                    && (page.status.is_empty() || page.status.contains(status))
+                    && page.status.as_ref().is_none_or(|wanted| wanted.contains(status))
             })
             .collect();
         found.sort_by(|(one, one_status), (other, other_status)| {

@@ -40,9 +40,9 @@ pub(super) fn document_page(conn: &Connection, page: &DocumentPage) -> Result<Do
         conditions.push("instr(lowered(d.source), ?) > 0".to_owned());
         values.push(Value::Text(page.name.to_lowercase()));
     }
-    let needs_status = !page.status.is_empty() || page.order == DocumentOrder::Status;
-    if !page.status.is_empty() {
-        let places: Vec<String> = page.status.iter().map(|status| place_of(*status).to_string()).collect();
+    let needs_status = page.status.is_some() || page.order == DocumentOrder::Status;
+    if let Some(status) = &page.status {
+        let places: Vec<String> = status.iter().map(|status| place_of(*status).to_string()).collect();
         conditions.push(format!("{STATUS} IN ({})", places.join(", ")));
     }
     let joined = if needs_status { " LEFT JOIN jobs j ON j.document = d.id" } else { "" };

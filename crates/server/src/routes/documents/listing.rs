@@ -289,9 +289,9 @@ fn name_of(search: &str) -> Result<String, Problem> {
     }
 }
 
-/// The wanted statuses; empty if all are wanted.
-fn kinds_of(wanted: Option<Vec<DocStatus>>) -> BTreeSet<StatusKind> {
-    wanted.into_iter().flatten().flat_map(DocStatus::kinds).collect()
+/// The wanted statuses; `None` if all are wanted. Some of LightRAG's never occur, so the set may be empty.
+fn kinds_of(wanted: Option<Vec<DocStatus>>) -> Option<BTreeSet<StatusKind>> {
+    wanted.map(|wanted| wanted.into_iter().flat_map(DocStatus::kinds).collect())
 }
 
 async fn status_counts(Existing(space): Existing) -> Result<axum::Json<StatusCounts>, Problem> {

@@ -9,6 +9,7 @@ const target = new URL(process.argv[2] ?? 'http://127.0.0.1:9621');
 const DOCUMENTS = 50_000;
 const ENTITY = process.argv[3];
 const PARTS = [300, 10_000];
+const CLICKS = 5;
 const TOKENS = 5000;
 const TOKENS_PER_SECOND = 500;
 
@@ -243,12 +244,20 @@ for (const count of PARTS) {
       told(`${count} entities: a picture that the server ${which}`, `${Date.now() - at} ms`);
     }
   }
-  await page.getByRole('link', { name: 'Graph' }).click();
-  await page.getByRole('combobox').waitFor();
-  const again = Date.now();
-  await page.goBack();
-  await drawn();
-  told(`${count} entities: from a click to the drawn graph`, `${Date.now() - again} ms`);
+  const times = [];
+  for (let click = 0; click < CLICKS; click += 1) {
+    await page.getByRole('link', { name: 'Graph' }).click();
+    await page.getByRole('combobox').waitFor();
+    const again = Date.now();
+    await page.goBack();
+    await drawn();
+    times.push(Date.now() - again);
+  }
+  times.sort((a, b) => a - b);
+  told(
+    `${count} entities: from a click to the drawn graph, median of ${CLICKS}`,
+    `${times[(CLICKS - 1) / 2]} ms`,
+  );
   await page.close();
 }
 {

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use common::Graphloom;
 use common::model::{ScriptedModel, with_things};
-use common::serving::{Serving, send};
+use common::serving::{Serving, send, send_with, status_of};
 use graphloom_postgres::testing::{Server, TestDatabase, new_workspace, postgres_folder};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -393,6 +393,53 @@ fn a_key_that_one_host_creates_or_revokes_counts_on_all_servers() {
     for server in &servers {
         wait_until("the key still counts", || refuses(server, secret));
     }
+}
+
+#[test]
+fn requests_and_wrong_logins_of_an_address_count_at_all_servers_together() {
+    let folder = folder();
+    let database = Server::start(folder.path(), &["fsync=off"]);
+    let machine = |rate: &str| {
+        let machine = Graphloom::new().with("GRAPHLOOM_STORE", &database.url());
+        machine.with("GRAPHLOOM_TRUSTED_PROXIES", "127.0.0.1").with("GRAPHLOOM_RATE_LIMIT_UNKNOWN", rate)
+    };
+    machine("0")
+        .run_with_input(&["user", "add", "ada", "--password-stdin"], "correct horse battery")
+        .exits(0);
+
+    let machines = [(); 2].map(|()| machine("1"));
+    let servers = machines.each_ref().map(|machine| Serving::start(machine, &["--workers", "0"]));
+    let from = |client| [("x-forwarded-for", client), ("content-type", "application/x-www-form-urlencoded")];
+    let ask = |server: &Serving| send_with(&server.address, "GET", "/jobs", &from("192.0.2.1"), "");
+    for server in &servers {
+        assert_eq!(
+            status_of(&ask(server)),
+            401,
+            "one a minute is accepted, and the other server not known yet"
+        );
+    }
+    let wait_s = |answer: &str| -> u64 {
+        let header = answer.lines().find_map(|line| line.strip_prefix("retry-after: "));
+        header.map_or(0, |wait| wait.parse().expect("seconds"))
+    };
+    for server in &servers {
+        let learned = || {
+            let answer = ask(server);
+            status_of(&answer) == 429 && wait_s(&answer) > 60
+        };
+        wait_until("the server does not know what the other one accepted", learned);
+    }
+
+    let machines = [(); 2].map(|()| machine("0"));
+    let servers = machines.each_ref().map(|machine| Serving::start(machine, &["--workers", "0"]));
+    let log_in = |server: &Serving, client, password: &str| {
+        let form = format!("username=ada&password={password}");
+        status_of(&send_with(&server.address, "POST", "/login", &from(client), &form))
+    };
+    let tries: Vec<u16> = (0..6).map(|place| log_in(&servers[place % 2], "192.0.2.2", "wrong")).collect();
+    assert_eq!(tries, [401, 401, 401, 401, 401, 429]);
+    assert_eq!(log_in(&servers[0], "192.0.2.2", "correct+horse+battery"), 429);
+    assert_eq!(log_in(&servers[1], "192.0.2.3", "correct+horse+battery"), 200);
 }
 
 fn delete(database: &TestDatabase, workspace: &graphloom_core::WorkspaceId) {

@@ -87,5 +87,5 @@ pub use store::{
 };
 pub use workspaces::{
     Finding, HeldWorkspace, Patience, Registration, Repairs, SharedTexts, StoreSize, Upkeep, Worker, Workers,
-    WorkspaceStore, Workspaces,
+    WorkspaceStore, Workspaces, try_change_json,
 };

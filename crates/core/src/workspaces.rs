@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use crate::{
     BudgetChange, BudgetOutcome, Clock, Loss, RepairReport, Store, StoreError, WorkspaceBudget, WorkspaceId,
@@ -87,6 +88,32 @@ pub trait SharedTexts: Send + Sync {
 
     /// Replaces the text if it has this version, 0 for a text that does not exist; returns whether it had.
     async fn replace(&self, name: &str, version: u64, text: &str) -> Result<bool, StoreError>;
+}
+
+/// Tries once to change the value that a text holds as JSON. Returns `None` if another process changed it meanwhile.
+///
+/// For values that may be forgotten: a text that is missing or cannot be parsed counts as the default value.
+///
+/// - `change`: returns its result, and whether it changed the value.
+pub async fn try_change_json<Value, Output>(
+    texts: &dyn SharedTexts,
+    name: &str,
+    change: impl FnOnce(&mut Value) -> (Output, bool),
+) -> Result<Option<Output>, StoreError>
+where
+    Value: Default + Serialize + DeserializeOwned,
+{
+    let (version, mut value) = match texts.read(name).await? {
+        Some((version, text)) => (version, serde_json::from_str(&text).unwrap_or_default()),
+        None => (0, Value::default()),
+    };
+    let (output, is_changed) = change(&mut value);
+    if !is_changed {
+        return Ok(Some(output));
+    }
+    let text =
+        serde_json::to_string(&value).map_err(|error| StoreError::Invalid { what: error.to_string() })?;
+    Ok(texts.replace(name, version, &text).await?.then_some(output))
 }
 
 /// The open store of a workspace, and its upkeep.

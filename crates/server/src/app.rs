@@ -10,6 +10,7 @@ use tokio::sync::{Semaphore, watch};
 
 use crate::access::{AccessStore, Throttle};
 use crate::body::Bodies;
+use crate::counts::SharedCounts;
 use crate::host::Host;
 use crate::limits::Limits;
 use crate::metrics::Metrics;
@@ -36,6 +37,8 @@ pub(crate) struct Inner {
     pub(crate) passwords: Semaphore,
     /// Request rates of callers.
     pub(crate) rates: Rates,
+    /// Where all servers of a database count together; `None` if the workspaces are files.
+    pub(crate) counts: Option<Arc<SharedCounts>>,
     /// Counters.
     pub(crate) metrics: Arc<Metrics>,
     /// Whether the server is busy.
@@ -122,15 +125,17 @@ impl App {
             cut,
         } = parts;
         let access = AccessStore::of(host.shared_texts(), data_dir);
+        let counts = host.shared_texts().map(|texts| Arc::new(SharedCounts::new(texts)));
         let (metrics, activity) = (Metrics::new(), Arc::<Activity>::default());
         let watched = LiveState { metrics: Arc::clone(&metrics), activity: Arc::clone(&activity) };
         Self(Arc::new(Inner {
             spaces: Spaces::new(Arc::clone(&host), &limits, indexing, watched, stop),
             host,
             access,
-            throttle: Throttle::default(),
+            throttle: Throttle::new(counts.clone()),
             passwords: Semaphore::new(PASSWORDS),
-            rates: Rates::new(limits.rate_of_caller, limits.rate_of_stranger),
+            rates: Rates::new(limits.rate_of_caller, limits.rate_of_stranger, counts.is_some()),
+            counts,
             metrics,
             activity,
             guest_secret,

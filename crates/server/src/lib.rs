@@ -19,6 +19,7 @@ mod behind;
 mod body;
 mod chat;
 mod compress;
+mod counts;
 mod events;
 mod file_name;
 mod guard;

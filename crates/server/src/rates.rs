@@ -3,11 +3,18 @@
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::num::NonZeroU32;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use graphloom_core::StoreError;
+use serde::{Deserialize, Serialize};
+use tokio::sync::Notify;
+
+use crate::counts::SharedCounts;
+
 /// A caller whose requests are counted.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum RateKey {
     /// An authenticated key or user.
     Caller(String),
@@ -19,14 +26,22 @@ pub(crate) enum RateKey {
 
 /// Maximum tracked callers.
 const MAX_REMEMBERED: usize = 10_000;
+/// Maximum callers whose buckets servers share: those with the fullest buckets.
+const MAX_SHARED: usize = 1_000;
+/// The longest time until a shared bucket is full again, in microseconds. Only a damaged text says more.
+const LONGEST_DEBT_US: u64 = 600_000_000;
 /// Minimum interval between removals of full buckets.
 const FORGET_EVERY: Duration = Duration::from_secs(1);
 /// Bucket size: the requests of this fraction of a minute.
 const AT_ONCE: u32 = 6;
+/// The counts that servers share.
+const SHARED: &str = "limits.requests";
 
 /// The buckets of all callers.
 ///
-/// Each is stored as the time at which it will be full again.
+/// Each is stored as the time at which it will be full again. Servers of one database [share](Self::share) them: each decides by
+/// itself, and learns what the others accepted. Together they accept what the limits say, and in the first moment up to a bucket
+/// each.
 ///
 /// Source: ITU-T I.371, the generic cell rate algorithm in its form of virtual scheduling.
 #[derive(Debug)]
@@ -35,19 +50,30 @@ pub(crate) struct Rates {
     callers: Option<NonZeroU32>,
     strangers: Option<NonZeroU32>,
     buckets: Mutex<Buckets>,
+    /// There was a request that has a limit.
+    asked: Notify,
 }
 
 #[derive(Debug, Default)]
 struct Buckets {
     full_at: HashMap<RateKey, Instant>,
+    /// What was taken out of each bucket since it was last shared; `None` if this server shares none.
+    unshared: Option<HashMap<RateKey, Duration>>,
     /// When full buckets were last removed.
     forgot: Option<Instant>,
 }
 
+/// The buckets that servers share, each with the time at which it will be full again, in microseconds since 1970.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct SharedBuckets(Vec<(RateKey, u64)>);
+
 impl Rates {
     /// Creates empty buckets.
-    pub(crate) fn new(callers: Option<NonZeroU32>, strangers: Option<NonZeroU32>) -> Self {
-        Self { callers, strangers, buckets: Mutex::default() }
+    ///
+    /// - `shares`: whether [`Self::share`] will be called.
+    pub(crate) fn new(callers: Option<NonZeroU32>, strangers: Option<NonZeroU32>, shares: bool) -> Self {
+        let buckets = Buckets { unshared: shares.then(HashMap::new), ..Buckets::default() };
+        Self { callers, strangers, buckets: Mutex::new(buckets), asked: Notify::new() }
     }
 
     /// Counts a request; the error is the time until the next one is accepted. Rejected requests are not counted.
@@ -59,16 +85,62 @@ impl Rates {
         let Some(limit) = limit else { return Ok(()) };
         let each = Duration::from_secs(60) / limit.get();
         let at_once = each * (limit.get() / AT_ONCE).max(1);
-        let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut buckets = self.buckets();
+        if buckets.unshared.is_some() {
+            self.asked.notify_one();
+        }
         let counted = buckets.place_of(counted, now);
-        let full_at = buckets.full_at.entry(counted).or_insert(now);
+        let full_at = buckets.full_at.entry(counted.clone()).or_insert(now);
         let then = (*full_at).max(now) + each;
         let wait = then.saturating_duration_since(now).saturating_sub(at_once);
         if !wait.is_zero() {
             return Err(wait);
         }
         *full_at = then;
+        if let Some(unshared) = &mut buckets.unshared {
+            *unshared.entry(counted).or_default() += each;
+        }
         Ok(())
+    }
+
+    /// Waits for a request that has a limit. Then it is time to [`share`](Self::share): if it was accepted, other servers should
+    /// know, and if not, they may have accepted more of the same caller.
+    pub(crate) async fn asked(&self) {
+        self.asked.notified().await;
+    }
+
+    /// Takes out of the shared buckets what was taken out of those of this server since the last call, and learns what the other
+    /// servers took out of theirs. If an error occurs, the other servers do not learn of these requests.
+    pub(crate) async fn share(&self, counts: &SharedCounts) -> Result<(), StoreError> {
+        let taken = self.buckets().unshared.as_mut().map(std::mem::take).unwrap_or_default();
+        let (stored, now_us) = counts
+            .change(SHARED, |shared: &mut SharedBuckets| {
+                let now_us = counts.now_ms().saturating_mul(1000);
+                shared.take(&taken, now_us);
+                ((shared.0.clone(), now_us), !taken.is_empty())
+            })
+            .await?;
+        self.buckets().learn(stored, now_us, Instant::now());
+        Ok(())
+    }
+
+    fn buckets(&self) -> MutexGuard<'_, Buckets> {
+        self.buckets.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl SharedBuckets {
+    fn take(&mut self, taken: &HashMap<RateKey, Duration>, now_us: u64) {
+        let mut full_at: HashMap<RateKey, u64> = self.0.drain(..).collect();
+        for (key, taken) in taken {
+            let full_at = full_at.entry(key.clone()).or_default();
+            let taken = u64::try_from(taken.as_micros()).unwrap_or(u64::MAX);
+            *full_at = (*full_at).max(now_us).saturating_add(taken);
+        }
+        full_at.retain(|_, full_at| (1..=LONGEST_DEBT_US).contains(&full_at.saturating_sub(now_us)));
+        self.0.extend(full_at);
+        self.0.sort_unstable_by_key(|(_, full_at)| std::cmp::Reverse(*full_at));
+        self.0.truncate(MAX_SHARED);
     }
 }
 
@@ -86,15 +158,31 @@ impl Buckets {
         }
         if is_full(self) { RateKey::Others } else { counted }
     }
+    /// Takes over shared buckets, with what was taken out since.
+    fn learn(&mut self, shared: Vec<(RateKey, u64)>, now_us: u64, now: Instant) {
+        for (key, full_at) in shared {
+            let unshared = self.unshared.as_ref().and_then(|unshared| unshared.get(&key)).copied();
+            let in_future = Duration::from_micros(full_at.saturating_sub(now_us));
+            let full_at = now + in_future + unshared.unwrap_or_default();
+            let place = self.place_of(key.clone(), now);
+            if place == key {
+                let known = self.full_at.entry(place).or_insert(full_at);
+                *known = full_at.max(*known);
+            }
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+    use crate::counts::testing::MemoryTexts;
 
     fn rates(a_minute: u32) -> Rates {
         let limit = NonZeroU32::new(a_minute);
-        Rates::new(limit, limit)
+        Rates::new(limit, limit, false)
     }
 
     fn caller(name: &str) -> RateKey {
@@ -125,9 +213,47 @@ mod tests {
         assert_eq!(taken, 10, "nothing is saved up beyond that");
     }
 
+    #[tokio::test]
+    async fn servers_together_take_what_one_would_take_and_a_bucket_each_in_the_first_moment() {
+        let texts = Arc::new(MemoryTexts::default());
+        let counts = [(); 2].map(|()| SharedCounts::new(texts.clone()));
+        let limit = NonZeroU32::new(6);
+        let [one, other] = [(); 2].map(|()| Rates::new(limit, limit, true));
+        assert_eq!(one.count(caller("ada"), Instant::now()), Ok(()));
+        one.asked().await;
+        one.share(&counts[0]).await.expect("shared");
+        assert_eq!(other.count(caller("ada"), Instant::now()), Ok(()), "the other does not know yet");
+        other.share(&counts[1]).await.expect("shared");
+        let wait = other.count(caller("ada"), Instant::now()).expect_err("two were taken");
+        assert!((15..=20).contains(&wait.as_secs()), "{wait:?}: a bucket of one request fills in 10 s");
+        assert_eq!(other.count(caller("bob"), Instant::now()), Ok(()));
+        one.share(&counts[0]).await.expect("shared");
+        let wait = one.count(caller("ada"), Instant::now()).expect_err("it learned of the second");
+        assert!((15..=20).contains(&wait.as_secs()), "{wait:?}");
+        let later = Instant::now() + Duration::from_secs(21);
+        assert_eq!(one.count(caller("ada"), later), Ok(()));
+    }
+
+    #[tokio::test]
+    async fn a_damaged_text_locks_nobody_out_and_only_the_fullest_buckets_are_shared() {
+        let texts = Arc::new(MemoryTexts::default());
+        let counts = SharedCounts::new(texts.clone());
+        let damaged = format!("[[{{\"caller\":\"ada\"}},{}]]", u64::MAX);
+        texts.0.lock().expect("a lock").insert(SHARED.to_owned(), (1, damaged));
+        let rates = Rates::new(NonZeroU32::new(6), NonZeroU32::new(600), true);
+        for number in 0..=u32::try_from(MAX_SHARED).expect("a small number") {
+            assert_eq!(rates.count(address(number), Instant::now()), Ok(()));
+        }
+        rates.share(&counts).await.expect("shared");
+        assert_eq!(rates.count(caller("ada"), Instant::now()), Ok(()));
+        let stored = texts.0.lock().expect("a lock")[SHARED].1.clone();
+        let stored: SharedBuckets = serde_json::from_str(&stored).expect("JSON");
+        assert_eq!(stored.0.len(), MAX_SHARED);
+    }
+
     #[test]
     fn without_a_limit_everything_is_taken_and_nobody_remembered() {
-        let rates = Rates::new(None, NonZeroU32::new(6));
+        let rates = Rates::new(None, NonZeroU32::new(6), false);
         let now = Instant::now();
         assert!((0..1000).all(|_| rates.count(caller("ada"), now).is_ok()));
         assert_eq!(rates.count(address(1), now), Ok(()), "one at least, however low the limit");

@@ -35,6 +35,9 @@ use crate::unread::watch as watch_body;
 const ACCEPT_REST: Duration = Duration::from_millis(100);
 /// How often to read keys and users that are in a database.
 const REFRESH_ACCESS: Duration = Duration::from_secs(1);
+/// Minimum interval between exchanges of request counts with other servers, and after a failed one.
+const SHARE_RATES: Duration = Duration::from_millis(500);
+const SHARE_RATES_AGAIN: Duration = Duration::from_secs(5);
 /// How often to look for workspaces in which documents wait.
 const FIND_WORK: Duration = Duration::from_secs(1);
 /// The same where every workspace has to be opened for it.
@@ -177,6 +180,7 @@ impl Server {
         let graceful = GracefulShutdown::new();
         let connections = Arc::new(Semaphore::new(app.limits.connections.max(1)));
         tokio::spawn(refresh_access(app.clone(), phases.stop.subscribe()));
+        tokio::spawn(share_rates(app.clone(), phases.stop.subscribe()));
         tokio::spawn(find_work(app.clone(), routes, phases.stop.subscribe()));
         let (watched, stopping) = (app.clone(), phases.stop.subscribe());
         // What was opened at the start counts too.
@@ -242,6 +246,31 @@ async fn refresh_access(app: App, mut stop: watch::Receiver<bool>) {
     };
     tokio::select! {
         () = refreshing => {}
+        _ = stop.wait_for(|stop| *stop) => {}
+    }
+}
+
+/// Counts requests together with the other servers of a database, until the server stops.
+async fn share_rates(app: App, mut stop: watch::Receiver<bool>) {
+    let Some(counts) = app.counts.clone() else { return };
+    let sharing = async {
+        loop {
+            app.rates.asked().await;
+            let rest = match app.rates.share(&counts).await {
+                Ok(()) => SHARE_RATES,
+                Err(error) => {
+                    tracing::warn!(
+                        error = chain(&error),
+                        "requests at other servers are unknown; those at this server count"
+                    );
+                    SHARE_RATES_AGAIN
+                }
+            };
+            tokio::time::sleep(rest).await;
+        }
+    };
+    tokio::select! {
+        () = sharing => {}
         _ = stop.wait_for(|stop| *stop) => {}
     }
 }

@@ -57,19 +57,36 @@ impl Serving {
 
 /// Sends a request to the server at an address; the status and the body of the answer.
 pub(crate) fn send(address: &str, method: &str, path: &str, key: &str, body: &Value) -> (u16, String) {
+    let headers = [("x-api-key", key), ("content-type", "application/json")];
+    let answer = send_with(address, method, path, &headers, &body.to_string());
+    let body = answer.split_once("\r\n\r\n").map(|(_, body)| body.to_owned()).unwrap_or_default();
+    (status_of(&answer), body)
+}
+
+/// Sends a request with these headers; the answer with its head.
+pub(crate) fn send_with(
+    address: &str,
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: &str,
+) -> String {
     let mut stream = TcpStream::connect(address).expect("connected");
     stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
-    let (body, mut answer) = (body.to_string(), String::new());
+    let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
     let request = format!(
-        "{method} {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\nx-api-key: {key}\r\n\
-         content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+        "{method} {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n{headers}content-length: {}\r\n\r\n{body}",
         body.len()
     );
     stream.write_all(request.as_bytes()).expect("sent");
+    let mut answer = String::new();
     stream.read_to_string(&mut answer).expect("an answer");
-    let status = answer.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
-    let body = answer.split_once("\r\n\r\n").map(|(_, body)| body.to_owned()).unwrap_or_default();
-    (status, body)
+    answer
+}
+
+/// The status of an answer.
+pub(crate) fn status_of(answer: &str) -> u16 {
+    answer.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status")
 }
 
 impl Drop for Serving {

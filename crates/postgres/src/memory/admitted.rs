@@ -51,6 +51,8 @@ impl Admitted {
 
     fn keep(&self, new: Kept) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // Another search may have read the same vectors meanwhile.
+        kept.retain(|kept| kept.kind != new.kind || !kept.filtered.ptr_eq(&new.filtered));
         if kept.len() == MAX_KEPT {
             kept.pop_front();
         }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use graphloom_core::{Clock, ModelError, SharedTexts, StoreError, Usage};
+use graphloom_core::{Clock, ModelError, SharedTexts, StoreError, Usage, try_change_json};
 use serde::{Deserialize, Serialize};
 
 use super::breaker::{ServiceListener, ServiceNotice};
@@ -222,24 +222,14 @@ impl SharedLimits {
         self.opened.get_or_init(|| (self.open)()).as_ref()
     }
 
-    /// Changes the text if the second part of what `change` returns says so.
+    /// [Changes](try_change_json) the text; `change` is called again if another process was faster.
     async fn change<T>(
         &self,
         texts: &dyn SharedTexts,
         change: impl Fn(&mut Shared) -> (T, bool),
     ) -> Result<T, StoreError> {
         for attempt in 0..MAX_TRIES {
-            let (version, mut shared) = match texts.read(&self.name).await? {
-                // A text that cannot be parsed is replaced: it only holds what a minute needs.
-                Some((version, text)) => (version, serde_json::from_str(&text).unwrap_or_default()),
-                None => (0, Shared::default()),
-            };
-            let (done, is_changed) = change(&mut shared);
-            if !is_changed {
-                return Ok(done);
-            }
-            let text = serde_json::to_string(&shared).unwrap_or_default();
-            if texts.replace(&self.name, version, &text).await? {
+            if let Some(done) = try_change_json(texts, &self.name, &change).await? {
                 return Ok(done);
             }
             self.time.sleep(Duration::from_millis(u64::from(attempt.min(20)))).await;

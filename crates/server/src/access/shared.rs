@@ -137,43 +137,15 @@ impl SharedAccess {
 
 #[cfg(test)]
 mod tests {
-    use async_trait::async_trait;
-    use graphloom_core::{StoreError, Timestamp};
+    use graphloom_core::Timestamp;
 
     use super::super::Grant;
     use super::*;
-
-    /// One text in memory.
-    #[derive(Default)]
-    struct Texts(Mutex<Option<(u64, String)>>);
-
-    #[async_trait]
-    impl SharedTexts for Texts {
-        fn place(&self) -> String {
-            "memory".to_owned()
-        }
-
-        fn clock(&self) -> Option<Arc<dyn graphloom_core::Clock>> {
-            None
-        }
-
-        async fn read(&self, _: &str) -> Result<Option<(u64, String)>, StoreError> {
-            Ok(self.0.lock().expect("a lock").clone())
-        }
-
-        async fn replace(&self, _: &str, version: u64, text: &str) -> Result<bool, StoreError> {
-            let mut stored = self.0.lock().expect("a lock");
-            let is_current = stored.as_ref().map_or(0, |(version, _)| *version) == version;
-            if is_current {
-                *stored = Some((version + 1, text.to_owned()));
-            }
-            Ok(is_current)
-        }
-    }
+    use crate::counts::testing::MemoryTexts;
 
     #[tokio::test]
     async fn a_key_of_one_server_is_known_to_others_and_keys_that_vanish_let_nobody_in() {
-        let texts = Arc::new(Texts::default());
+        let texts = Arc::new(MemoryTexts::default());
         let [ours, theirs] = [(); 2].map(|()| AccessStore::of(Some(texts.clone()), Path::new("unused")));
         assert!(ours.read().is_err(), "nothing is known yet");
         ours.refresh().await.expect("read");
@@ -185,7 +157,7 @@ mod tests {
         let both = theirs.read().expect("known");
         assert_eq!(both.keys.len(), 2);
         assert_eq!(both.keys[0].id, key.id);
-        *texts.0.lock().expect("a lock") = None;
+        texts.0.lock().expect("a lock").clear();
         ours.refresh().await.expect("read");
         assert!(matches!(ours.read(), Err(AccessError::Missing { .. })));
     }

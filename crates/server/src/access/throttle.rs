@@ -1,11 +1,14 @@
 //! Slows down password guessing. An address that fails several times must wait. Attempts at a name that many
 //! addresses try are delayed, but the name is never locked.
 
-use std::collections::{HashMap, VecDeque};
-use std::hash::Hash;
+use std::collections::VecDeque;
 use std::net::IpAddr;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use crate::counts::SharedCounts;
 
 /// Attempts of one address at one name within the window [LightRAG].
 const MAX_ATTEMPTS: usize = 5;
@@ -15,122 +18,113 @@ const MAX_ATTEMPTS_OF_ADDRESS: usize = 50;
 const FREE_ATTEMPTS_AT_NAME: usize = 20;
 /// Delay of an attempt at a name that many addresses try.
 const SLOW: Duration = Duration::from_secs(2);
-/// How long an attempt counts [LightRAG].
-const WINDOW: Duration = Duration::from_secs(300);
-/// Maximum number each of addresses, names and pairs to keep.
-const MAX_REMEMBERED: usize = 10_000;
+/// How long an attempt counts [LightRAG], in milliseconds.
+const WINDOW_MS: u64 = 300_000;
+/// Maximum attempts to keep, more than a server has time to check passwords for.
+const MAX_REMEMBERED: usize = 5_000;
+/// The counts that servers share.
+const SHARED: &str = "limits.logins";
 
-/// Login attempts within the window.
-#[derive(Debug, Default)]
+/// Login attempts within the window: those at all servers of a database, otherwise those at this server.
 pub(crate) struct Throttle {
-    attempts: Mutex<Attempts>,
+    own: Mutex<Attempts>,
+    /// The times of `own` count from here.
+    started: Instant,
+    shared: Option<Arc<SharedCounts>>,
 }
 
-#[derive(Debug, Default)]
-struct Attempts {
-    of_address: Counts<IpAddr>,
-    of_address_at_name: Counts<(IpAddr, String)>,
-    at_name: Counts<String>,
+/// Attempts that were not followed by a login, oldest first.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Attempts(VecDeque<Attempt>);
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Attempt {
+    at_ms: u64,
+    from: IpAddr,
+    /// A hash: people type passwords in place of names.
+    name: u64,
 }
 
 impl Throttle {
+    /// - `shared`: where all servers of a database count together.
+    pub(crate) fn new(shared: Option<Arc<SharedCounts>>) -> Self {
+        Self { own: Mutex::default(), started: Instant::now(), shared }
+    }
+
     /// Counts an attempt before the password is checked, so that concurrent attempts count too. Returns the delay
     /// for this attempt, or as an error the time until the address may try again.
-    pub(crate) fn begin(&self, from: IpAddr, name: &str, now: Instant) -> Result<Duration, Duration> {
-        let mut attempts = self.lock();
-        let Attempts { of_address, of_address_at_name, at_name } = &mut *attempts;
-        let pair = (from, name.to_owned());
-        for (times, most) in [
-            (of_address_at_name.within(&pair, now), MAX_ATTEMPTS),
-            (of_address.within(&from, now), MAX_ATTEMPTS_OF_ADDRESS),
-        ] {
-            if let Some(oldest) = times.front().filter(|_| times.len() >= most) {
-                return Err(WINDOW.saturating_sub(now.duration_since(*oldest)));
+    pub(crate) async fn begin(&self, from: IpAddr, name: &str) -> Result<Duration, Duration> {
+        let name = hash_of(name);
+        self.change(|attempts, now_ms| {
+            let begun = attempts.begin(from, name, now_ms);
+            (begun, begun.is_ok())
+        })
+        .await
+    }
+
+    /// Forgets the attempts of an address at a name after a successful login.
+    pub(crate) async fn succeed(&self, from: IpAddr, name: &str) {
+        let name = hash_of(name);
+        self.change(|attempts, _| (attempts.succeed(from, name), true)).await;
+    }
+
+    async fn change<Output>(&self, change: impl Fn(&mut Attempts, u64) -> (Output, bool)) -> Output {
+        if let Some(shared) = &self.shared {
+            match shared.change(SHARED, |attempts| change(attempts, shared.now_ms())).await {
+                Ok(output) => return output,
+                Err(error) => {
+                    tracing::warn!(%error, "login attempts at other servers are unknown; those at this server count");
+                }
             }
         }
-        let is_guessed_at = at_name.within(&pair.1, now).len() >= FREE_ATTEMPTS_AT_NAME;
-        of_address_at_name.add(pair, MAX_ATTEMPTS, now);
-        of_address.add(from, MAX_ATTEMPTS_OF_ADDRESS, now);
-        at_name.add(name.to_owned(), FREE_ATTEMPTS_AT_NAME, now);
+        let now_ms = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        change(&mut self.own.lock().unwrap_or_else(PoisonError::into_inner), now_ms).0
+    }
+}
+
+impl Attempts {
+    fn begin(&mut self, from: IpAddr, name: u64, now_ms: u64) -> Result<Duration, Duration> {
+        while self.0.front().is_some_and(|oldest| oldest.at_ms.saturating_add(WINDOW_MS) <= now_ms) {
+            self.0.pop_front();
+        }
+        let of_address = || self.0.iter().filter(|attempt| attempt.from == from);
+        let at_name = |attempt: &&Attempt| attempt.name == name;
+        for (mut attempts, most) in [
+            (of_address().filter(at_name).collect::<Vec<_>>(), MAX_ATTEMPTS),
+            (of_address().collect(), MAX_ATTEMPTS_OF_ADDRESS),
+        ] {
+            if attempts.len() >= most {
+                let oldest = attempts.swap_remove(attempts.len() - most);
+                return Err(Duration::from_millis((oldest.at_ms + WINDOW_MS).saturating_sub(now_ms)));
+            }
+        }
+        let is_guessed_at = self.0.iter().filter(at_name).count() >= FREE_ATTEMPTS_AT_NAME;
+        if self.0.len() >= MAX_REMEMBERED {
+            self.0.pop_front();
+        }
+        self.0.push_back(Attempt { at_ms: now_ms, from, name });
         Ok(if is_guessed_at { SLOW } else { Duration::ZERO })
     }
 
-    /// Clears the attempts of an address at a name after a successful login.
-    pub(crate) fn succeed(&self, from: IpAddr, name: &str) {
-        let mut attempts = self.lock();
-        attempts.of_address_at_name.forget(&(from, name.to_owned()));
-        attempts.of_address.take_back(&from);
-        attempts.at_name.take_back(&name.to_owned());
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Attempts> {
-        self.attempts.lock().unwrap_or_else(PoisonError::into_inner)
+    fn succeed(&mut self, from: IpAddr, name: u64) {
+        self.0.retain(|attempt| attempt.from != from || attempt.name != name);
     }
 }
 
-/// Recent attempts per key.
-///
-/// If there are too many keys, the least recent one is dropped: a flood of addresses must not lock others out, and
-/// each address has its own limits.
-#[derive(Debug)]
-struct Counts<Key> {
-    times: HashMap<Key, VecDeque<Instant>>,
-    /// Keys in the order of their attempts, with repetitions.
-    order: VecDeque<(Instant, Key)>,
-}
-
-impl<Key> Default for Counts<Key> {
-    fn default() -> Self {
-        Self { times: HashMap::new(), order: VecDeque::new() }
-    }
-}
-
-impl<Key: Clone + Eq + Hash> Counts<Key> {
-    /// The attempts of a key that still count.
-    fn within(&mut self, key: &Key, now: Instant) -> &VecDeque<Instant> {
-        static NONE: VecDeque<Instant> = VecDeque::new();
-        let Some(times) = self.times.get_mut(key) else { return &NONE };
-        times.retain(|at| now.duration_since(*at) < WINDOW);
-        times
-    }
-
-    /// Adds an attempt; keeps only the latest `most` of each key.
-    fn add(&mut self, key: Key, most: usize, now: Instant) {
-        let times = self.times.entry(key.clone()).or_default();
-        if times.len() >= most {
-            times.pop_front();
-        }
-        times.push_back(now);
-        self.order.push_back((now, key));
-        let is_over = |order: &VecDeque<(Instant, Key)>| {
-            order.front().is_some_and(|(at, _)| now.duration_since(*at) >= WINDOW)
-        };
-        while self.times.len() > MAX_REMEMBERED
-            || self.order.len() > 4 * MAX_REMEMBERED
-            || is_over(&self.order)
-        {
-            let Some((at, key)) = self.order.pop_front() else { break };
-            // A key that tried again later has a later entry too.
-            if self.times.get(&key).and_then(VecDeque::back).is_none_or(|last| *last <= at) {
-                self.times.remove(&key);
-            }
-        }
-    }
-
-    fn take_back(&mut self, key: &Key) {
-        if let Some(times) = self.times.get_mut(key) {
-            times.pop_back();
-        }
-    }
-
-    fn forget(&mut self, key: &Key) {
-        self.times.remove(key);
-    }
+/// The same on all servers.
+fn hash_of(name: &str) -> u64 {
+    let mut first = [0; 8];
+    first.copy_from_slice(&blake3::hash(name.as_bytes()).as_bytes()[..8]);
+    u64::from_le_bytes(first)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::counts::testing::MemoryTexts;
+
+    const ADA: u64 = 1;
+    const BOB: u64 = 2;
 
     fn address(number: u32) -> IpAddr {
         IpAddr::V4(number.into())
@@ -138,53 +132,62 @@ mod tests {
 
     #[test]
     fn after_five_wrong_attempts_of_an_address_a_name_rests_for_it_and_for_no_other() {
-        let throttle = Throttle::default();
+        let mut attempts = Attempts::default();
         let (here, there) = (address(1), address(2));
-        let start = Instant::now();
         for _ in 0..5 {
-            assert_eq!(throttle.begin(here, "ada", start), Ok(Duration::ZERO));
+            assert_eq!(attempts.begin(here, ADA, 0), Ok(Duration::ZERO));
         }
-        let later = start + Duration::from_secs(100);
-        assert_eq!(throttle.begin(here, "ada", later), Err(Duration::from_secs(200)));
-        assert_eq!(throttle.begin(here, "bob", later), Ok(Duration::ZERO));
-        assert_eq!(throttle.begin(there, "ada", later), Ok(Duration::ZERO));
-        assert_eq!(throttle.begin(here, "ada", start + WINDOW), Ok(Duration::ZERO));
+        assert_eq!(attempts.begin(here, ADA, 100_000), Err(Duration::from_secs(200)));
+        assert_eq!(attempts.begin(here, BOB, 100_000), Ok(Duration::ZERO));
+        assert_eq!(attempts.begin(there, ADA, 100_000), Ok(Duration::ZERO));
+        assert_eq!(attempts.begin(here, ADA, WINDOW_MS), Ok(Duration::ZERO));
     }
 
     #[test]
     fn a_right_password_wipes_the_slate_and_a_flood_of_names_is_stopped() {
-        let throttle = Throttle::default();
-        let (here, now) = (address(1), Instant::now());
+        let mut attempts = Attempts::default();
+        let here = address(1);
         for _ in 0..200 {
-            assert_eq!(throttle.begin(here, "ada", now), Ok(Duration::ZERO));
-            throttle.succeed(here, "ada");
+            assert_eq!(attempts.begin(here, ADA, 0), Ok(Duration::ZERO));
+            attempts.succeed(here, ADA);
         }
-        let refused = (0..100).filter(|name| throttle.begin(here, &name.to_string(), now).is_err()).count();
+        let refused = (0..100).filter(|name| attempts.begin(here, *name, 0).is_err()).count();
         assert_eq!(refused, 50);
     }
 
     #[test]
     fn a_name_that_many_addresses_guess_at_is_slow_for_all_and_locked_for_none() {
-        let throttle = Throttle::default();
-        let now = Instant::now();
-        let taken: Vec<_> = (0..1000).map(|from| throttle.begin(address(from), "ada", now)).collect();
+        let mut attempts = Attempts::default();
+        let taken: Vec<_> = (0..1000).map(|from| attempts.begin(address(from), ADA, 0)).collect();
         assert!(taken[..FREE_ATTEMPTS_AT_NAME].iter().all(|taken| *taken == Ok(Duration::ZERO)));
         assert!(taken[FREE_ATTEMPTS_AT_NAME..].iter().all(|taken| *taken == Ok(SLOW)));
-        assert_eq!(throttle.begin(address(5000), "bob", now), Ok(Duration::ZERO));
-        assert_eq!(throttle.begin(address(5000), "ada", now + WINDOW), Ok(Duration::ZERO));
+        assert_eq!(attempts.begin(address(5000), BOB, 0), Ok(Duration::ZERO));
+        assert_eq!(attempts.begin(address(5000), ADA, WINDOW_MS), Ok(Duration::ZERO));
     }
 
     #[test]
     fn a_flood_of_addresses_takes_no_more_memory_and_locks_nobody_out() {
-        let throttle = Throttle::default();
-        let now = Instant::now();
+        let mut attempts = Attempts::default();
         let most = u32::try_from(MAX_REMEMBERED).expect("a small number");
-        for from in 0..5 * most {
-            assert!(throttle.begin(address(from), "ada", now).is_ok());
+        for from in 0..2 * most {
+            assert!(attempts.begin(address(from), ADA, 0).is_ok());
         }
-        assert_eq!(throttle.lock().of_address.times.len(), MAX_REMEMBERED);
-        assert!(throttle.lock().of_address.order.len() <= 4 * MAX_REMEMBERED);
-        assert!(throttle.lock().at_name.order.len() <= 4 * MAX_REMEMBERED);
-        assert!(throttle.begin(address(7), "bob", now).is_ok());
+        assert_eq!(attempts.0.len(), MAX_REMEMBERED);
+        assert!(attempts.begin(address(7), BOB, 0).is_ok());
+    }
+
+    #[tokio::test]
+    async fn attempts_count_at_all_servers_together_and_no_name_is_stored() {
+        let texts = Arc::new(MemoryTexts::default());
+        let [one, other] = [(); 2].map(|()| Throttle::new(Some(Arc::new(SharedCounts::new(texts.clone())))));
+        let here = address(1);
+        for server in [&one, &other, &one, &other, &one] {
+            assert_eq!(server.begin(here, "ada").await, Ok(Duration::ZERO));
+        }
+        assert!(other.begin(here, "ada").await.is_err());
+        let stored = texts.0.lock().expect("a lock")[SHARED].1.clone();
+        assert!(stored.contains("0.0.0.1") && !stored.contains("ada"), "{stored}");
+        one.succeed(here, "ada").await;
+        assert_eq!(other.begin(here, "ada").await, Ok(Duration::ZERO));
     }
 }

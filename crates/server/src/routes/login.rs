@@ -1,7 +1,6 @@
 //! Login, and whether one is required.
 
 use std::collections::BTreeSet;
-use std::time::Instant;
 
 use axum::extract::{Extension, State};
 use axum::response::{IntoResponse, Response};
@@ -161,7 +160,7 @@ async fn login(
         return Err(wrong());
     }
     let from = origin.address();
-    let slow = app.throttle.begin(from, &username, Instant::now()).map_err(|wait| {
+    let slow = app.throttle.begin(from, &username).await.map_err(|wait| {
         tracing::warn!(client = %origin.client(), "too many login attempts");
         Problem::busy("Too many failed login attempts. Please try again later.", wait)
     })?;
@@ -173,7 +172,7 @@ async fn login(
     if !is_right.unwrap_or(false) {
         return Err(wrong());
     }
-    app.throttle.succeed(from, &username);
+    app.throttle.succeed(from, &username).await;
     let token = access.token_of(&username, now()).ok_or_else(wrong)?;
     Ok(axum::Json(AuthStatus::new("enabled", Some(token))))
 }

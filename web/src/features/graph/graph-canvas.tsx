@@ -94,11 +94,6 @@ export default function GraphCanvas(props: Props) {
 
   const places = useMemo(() => placesOfAll(parts), [parts]);
   useEffect(() => {
-    if (!sigma) return;
-    sigma.setGraph(graphOf(shown, places));
-  }, [sigma, shown, places]);
-
-  useEffect(() => {
     if (!sigma || !colours) return;
     const focus = hovered ?? selected;
     const near =
@@ -133,6 +128,12 @@ export default function GraphCanvas(props: Props) {
       },
     });
   }, [sigma, colours, kinds, shown, center, selected, hovered]);
+
+  // After the settings, each change of which reads the whole graph again.
+  useEffect(() => {
+    if (!sigma) return;
+    sigma.setGraph(graphOf(shown, places));
+  }, [sigma, shown, places]);
 
   const camera = () => sigma?.getCamera();
   return (

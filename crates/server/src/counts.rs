@@ -1,0 +1,92 @@
+//! Counts that all servers of a database keep together.
+
+use std::sync::Arc;
+
+use graphloom_core::{Clock, SharedTexts, StoreError, try_change_json};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio::sync::Mutex;
+
+use crate::app::now;
+
+/// Times a change is tried while other servers change the same counts.
+const MAX_TRIES: u32 = 20;
+
+/// Counts in the texts that the servers of a database share. They may be forgotten, and are in no backup.
+pub(crate) struct SharedCounts {
+    texts: Arc<dyn SharedTexts>,
+    clock: Option<Arc<dyn Clock>>,
+    /// Lets the requests of this server change them one after another; otherwise they would overtake each other.
+    turn: Mutex<()>,
+}
+
+impl SharedCounts {
+    /// Counts in these texts.
+    pub(crate) fn new(texts: Arc<dyn SharedTexts>) -> Self {
+        let clock = texts.clock();
+        Self { texts, clock, turn: Mutex::default() }
+    }
+
+    /// The time in milliseconds since 1970, by the clock that all servers share.
+    pub(crate) fn now_ms(&self) -> u64 {
+        self.clock.as_ref().map_or_else(now, |clock| clock.now()).0
+    }
+
+    /// [Changes](try_change_json) the counts of this name; `change` is called again if another server was faster.
+    pub(crate) async fn change<Value, Output>(
+        &self,
+        name: &str,
+        change: impl Fn(&mut Value) -> (Output, bool),
+    ) -> Result<Output, StoreError>
+    where
+        Value: Default + Serialize + DeserializeOwned,
+    {
+        let _turn = self.turn.lock().await;
+        for _ in 0..MAX_TRIES {
+            if let Some(output) = try_change_json(self.texts.as_ref(), name, &change).await? {
+                return Ok(output);
+            }
+        }
+        Err(StoreError::Busy { path: self.texts.place(), holder: Some("other servers".to_owned()) })
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod testing {
+    //! Texts of a test.
+
+    use std::collections::HashMap;
+    use std::sync::{Mutex, PoisonError};
+
+    use async_trait::async_trait;
+
+    use super::*;
+
+    /// Texts in memory.
+    #[derive(Default)]
+    pub(crate) struct MemoryTexts(pub(crate) Mutex<HashMap<String, (u64, String)>>);
+
+    #[async_trait]
+    impl SharedTexts for MemoryTexts {
+        fn place(&self) -> String {
+            "memory".to_owned()
+        }
+
+        fn clock(&self) -> Option<Arc<dyn Clock>> {
+            None
+        }
+
+        async fn read(&self, name: &str) -> Result<Option<(u64, String)>, StoreError> {
+            Ok(self.0.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned())
+        }
+
+        async fn replace(&self, name: &str, version: u64, text: &str) -> Result<bool, StoreError> {
+            let mut texts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let is_current = texts.get(name).map_or(0, |(version, _)| *version) == version;
+            if is_current {
+                texts.insert(name.to_owned(), (version + 1, text.to_owned()));
+            }
+            Ok(is_current)
+        }
+    }
+}

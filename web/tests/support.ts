@@ -172,6 +172,13 @@ export async function indexed(server: Server): Promise<void> {
 
 /** What axe finds to be serious or critical on a page as it is. */
 export async function seriousFaults(page: Page): Promise<string[]> {
+  // Colours in transition have no contrast of their own.
+  await page.evaluate(async () => {
+    const ending = document
+      .getAnimations()
+      .filter(({ effect }) => effect?.getComputedTiming().endTime !== Infinity);
+    await Promise.allSettled(ending.map(({ finished }) => finished));
+  });
   // The page's policy forbids injected script elements, so the script is evaluated.
   await page.evaluate(AXE);
   const results = await page.evaluate(

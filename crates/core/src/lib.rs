@@ -69,7 +69,7 @@ pub use item::{ItemKey, ItemKind};
 pub use job::{DocumentStatus, Job, JobState, Lease, QueueState, StatusKind};
 pub use layer::{Layer, LayerNode, Member};
 pub use ledger::{Call, CallOutcome, Role};
-pub use links::{LinkFileError, LinkGraph, LinkGraphBuilder, Node, NodeNumber, link_graph};
+pub use links::{LinkFileError, LinkGraph, LinkGraphBuilder, Links, Node, NodeNumber};
 pub use model::{
     ChatEvent, ChatMessage, ChatRequest, ChatRole, ChatStream, Completion, Embedder, Embeddings,
     FinishReason, LanguageModel, ModelError, Purpose, Reranker, Reranking, Usage, complete,

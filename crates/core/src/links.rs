@@ -11,7 +11,6 @@
 //! chunk.
 
 mod file;
-mod read;
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -21,7 +20,6 @@ use hashbrown::HashTable;
 use crate::{ChunkId, EntityKey, GraphKey, RelationKey};
 
 pub use file::LinkFileError;
-pub use read::link_graph;
 
 /// Changed rows above which, and above a quarter of all rows, the arrays are rewritten.
 const MAX_CHANGED_ROWS: usize = 4096;
@@ -55,6 +53,18 @@ pub struct LinkGraph {
     changed: HashMap<NodeNumber, Vec<NodeNumber>>,
     /// Numbers of removed nodes.
     free: Vec<NodeNumber>,
+}
+
+/// The links of a workspace, as far as its store gives them as a whole.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Links {
+    /// All of them.
+    Whole(Arc<LinkGraph>),
+    /// More than the store keeps in memory. [`Graph::links_of`](crate::Graph::links_of) reads parts.
+    TooMany {
+        /// About how many chunks, entities and relations are linked.
+        nodes: usize,
+    },
 }
 
 /// Equal if the same items are linked, whatever their numbers.

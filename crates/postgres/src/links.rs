@@ -1,54 +1,108 @@
 //! The link graph, read as a whole and kept until the links change.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
-use graphloom_core::{ChunkId, LinkGraph, LinkGraphBuilder, StoreError};
+use graphloom_core::{ChunkId, GraphKey, LinkGraph, LinkGraphBuilder, Links};
 
 use crate::error::Fault;
 use crate::rows::{self, get};
 use crate::session::Session;
 
-/// Links from chunks that a process keeps in memory; a graph with more takes several gigabytes.
-const MAX_LINKS: i64 = 50_000_000;
+/// Links that a process keeps in memory; a graph with more takes several gigabytes.
+const MAX_LINKS: u64 = 50_000_000;
+/// How long a graph with more is not counted again.
+const COUNT_AGAIN: Duration = Duration::from_secs(600);
 
-/// The latest link graph that was read, with the revision of its last change.
-#[derive(Default)]
-pub(crate) struct Links(Mutex<Option<(u64, Arc<LinkGraph>)>>);
+/// What chunks are linked with: `chunk`, and its key as [`rows::graph_key`] reads it. `{of}` are conditions on the records.
+macro_rules! links_sql {
+    ($of:literal) => {
+        concat!(
+            "SELECT chunk, 0::int2 AS kind, entity AS a, '' COLLATE \"C\" AS b FROM mentions \
+                WHERE workspace_id = $1 AND NOT set_aside ",
+            $of,
+            " UNION SELECT chunk, 0::int2, a, '' FROM facts WHERE workspace_id = $1 AND NOT set_aside ",
+            $of,
+            " UNION SELECT chunk, 0::int2, b, '' FROM facts WHERE workspace_id = $1 AND NOT set_aside ",
+            $of,
+            " UNION SELECT chunk, 1::int2, a, b FROM facts WHERE workspace_id = $1 AND NOT set_aside ",
+            $of
+        )
+    };
+}
 
-impl Links {
-    /// The graph as of the revision that changed it last.
-    pub(crate) async fn get(&self, session: &Session, revision: u64) -> Result<Arc<LinkGraph>, Fault> {
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if let Some((of, graph)) = kept
-            && of == revision
-        {
-            return Ok(graph);
-        }
-        let graph = Arc::new(read(session).await?);
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.as_ref().is_none_or(|(of, _)| *of < revision) {
-            *kept = Some((revision, Arc::clone(&graph)));
-        }
-        Ok(graph)
+/// The latest link graph that was read.
+pub(crate) struct KeptLinks {
+    most: AtomicU64,
+    kept: Mutex<Option<Kept>>,
+}
+
+impl Default for KeptLinks {
+    fn default() -> Self {
+        Self { most: AtomicU64::new(MAX_LINKS), kept: Mutex::default() }
     }
 }
 
-async fn read(session: &Session) -> Result<LinkGraph, Fault> {
-    let sql = "SELECT k.chunk, k.kind, k.a, k.b FROM ( \
-            SELECT chunk, 0::int2 AS kind, entity AS a, '' COLLATE \"C\" AS b \
-                FROM mentions WHERE workspace_id = $1 AND NOT set_aside \
-            UNION SELECT chunk, 0::int2, a, '' FROM facts WHERE workspace_id = $1 AND NOT set_aside \
-            UNION SELECT chunk, 0::int2, b, '' FROM facts WHERE workspace_id = $1 AND NOT set_aside \
-            UNION SELECT chunk, 1::int2, a, b FROM facts WHERE workspace_id = $1 AND NOT set_aside \
-        ) k JOIN chunks c ON c.workspace_id = $1 AND c.id = k.chunk AND c.live \
-        ORDER BY k.chunk, k.kind, k.a, k.b LIMIT $2";
-    let found = session.rows(sql, &[&(MAX_LINKS + 1)]).await?;
-    if found.len() as i64 > MAX_LINKS {
-        return Err(Fault::Refused(StoreError::Backend {
-            operation: "reading the link graph".to_owned(),
-            source: format!("it has more than {MAX_LINKS} links, the limit of one workspace").into(),
-        }));
+#[derive(Clone)]
+enum Kept {
+    /// With the revision of its last change.
+    Graph(u64, Arc<LinkGraph>),
+    /// There are too many, with the time when they were counted.
+    TooMany(Instant, Links),
+}
+
+impl KeptLinks {
+    /// Sets how many links are kept at most.
+    pub(crate) fn limit(&self, most: u64) {
+        self.most.store(most, Ordering::Relaxed);
+        *self.kept() = None;
     }
+
+    /// The links as of the revision that changed them last.
+    pub(crate) async fn get(&self, session: &Session, revision: u64) -> Result<Links, Fault> {
+        match self.kept().clone() {
+            Some(Kept::Graph(of, graph)) if of == revision => return Ok(Links::Whole(graph)),
+            Some(Kept::TooMany(counted, links)) if counted.elapsed() < COUNT_AGAIN => return Ok(links),
+            Some(_) | None => {}
+        }
+        let (links, nodes) = count(session).await?;
+        if links > self.most.load(Ordering::Relaxed) {
+            let links = Links::TooMany { nodes };
+            *self.kept() = Some(Kept::TooMany(Instant::now(), links.clone()));
+            return Ok(links);
+        }
+        let graph = Arc::new(read(session).await?);
+        let mut kept = self.kept();
+        if !matches!(&*kept, Some(Kept::Graph(of, _)) if *of >= revision) {
+            *kept = Some(Kept::Graph(revision, Arc::clone(&graph)));
+        }
+        Ok(Links::Whole(graph))
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Option<Kept>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// At most how many links there are, and about how many nodes. One that several records say is counted as often.
+async fn count(session: &Session) -> Result<(u64, usize), Fault> {
+    let of = |table: &str| format!("(SELECT count(*) FROM {table} WHERE workspace_id = $1)");
+    let tables = ["mentions", "facts", "chunks", "entities", "relations"].map(of);
+    let found = session.rows(&format!("SELECT {}", tables.join(", ")), &[]).await?;
+    let number = |column| found.first().map_or(Ok(0), |row| rows::number(row, column));
+    let links = number(0)?.saturating_add(number(1)?.saturating_mul(3));
+    let nodes = number(2)? + number(3)? + number(4)?;
+    Ok((links, usize::try_from(nodes).unwrap_or(usize::MAX)))
+}
+
+async fn read(session: &Session) -> Result<LinkGraph, Fault> {
+    let sql = concat!(
+        "SELECT k.chunk, k.kind, k.a, k.b FROM (",
+        links_sql!(""),
+        ") k JOIN chunks c ON c.workspace_id = $1 AND c.id = k.chunk AND c.live ORDER BY k.chunk, k.kind, k.a, k.b"
+    );
+    let found = session.rows(sql, &[]).await?;
     let mut builder = LinkGraphBuilder::default();
     let mut keys = Vec::new();
     for (place, row) in found.iter().enumerate() {
@@ -61,4 +115,18 @@ async fn read(session: &Session) -> Result<LinkGraph, Fault> {
         }
     }
     Ok(builder.build())
+}
+
+/// What each of the chunks is linked with.
+pub(crate) async fn of_chunks(session: &Session, chunks: &[ChunkId]) -> Result<Vec<Vec<GraphKey>>, Fault> {
+    let sql = concat!(
+        "SELECT chunk, kind, a, b FROM (",
+        links_sql!("AND chunk = ANY($2)"),
+        ") k ORDER BY kind, a, b"
+    );
+    let wanted: Vec<&str> = chunks.iter().map(ChunkId::as_str).collect();
+    let found = session.rows(sql, &[&wanted]).await?;
+    let found =
+        found.iter().map(|row| Ok((ChunkId::from_stored(get::<String>(row, 0)?), rows::graph_key(row, 1)?)));
+    rows::grouped(chunks.iter().cloned(), found)
 }

@@ -18,7 +18,7 @@ use tokio_postgres::Row;
 
 use crate::connect::Shared;
 use crate::error::Fault;
-use crate::links::Links;
+use crate::links::KeptLinks;
 use crate::memory::{Memory, SearchState};
 use crate::rows::{self, found, get, grouped};
 use crate::session::{Arguments, Session};
@@ -27,7 +27,7 @@ use crate::session::{Arguments, Session};
 /// later reads fail.
 pub(crate) struct PostgresSnapshot {
     session: Session,
-    links: Arc<Links>,
+    links: Arc<KeptLinks>,
     revision: u64,
     graph_revision: u64,
     evidence_revision: u64,
@@ -41,7 +41,7 @@ pub(crate) struct PostgresSnapshot {
 impl PostgresSnapshot {
     pub(crate) async fn begin(
         shared: &Arc<Shared>,
-        links: Arc<Links>,
+        links: Arc<KeptLinks>,
         memory: Arc<Memory>,
         workspace: i64,
     ) -> Result<Self, Fault> {

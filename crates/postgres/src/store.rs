@@ -16,7 +16,7 @@ use tokio_postgres::error::SqlState;
 use crate::client::Client;
 use crate::connect::{PATIENCE, Shared};
 use crate::error::Fault;
-use crate::links::Links;
+use crate::links::KeptLinks;
 use crate::memory::{Memory, SearchMemory};
 use crate::nearest_index;
 use crate::session::Session;
@@ -44,7 +44,7 @@ pub struct PostgresStore {
     writer: mpsc::Sender<CommitRequest>,
     /// Those of this process that wait for the turn.
     turn: Arc<Mutex<()>>,
-    links: Arc<Links>,
+    links: Arc<KeptLinks>,
     memory: Arc<Memory>,
 }
 
@@ -74,6 +74,11 @@ impl PostgresStore {
     /// Sets how many bytes searches of all workspaces of the database may keep in memory; what is kept already stays.
     pub fn limit_search_memory(&self, bytes: usize) {
         self.shared.memory.set(bytes);
+    }
+
+    /// Sets how many links of the graph are kept in memory. Questions read parts of a graph with more.
+    pub fn limit_links(&self, links: u64) {
+        self.links.limit(links);
     }
 
     /// Bytes that searches of all workspaces of the database keep in memory.

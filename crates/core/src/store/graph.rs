@@ -1,13 +1,12 @@
 //! The part of a snapshot about the graph and its layers.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use async_trait::async_trait;
 
 use super::StoreError;
 use crate::{
-    ChunkId, Claim, Entity, EntityKey, Fact, FilteredIds, GraphKey, Layer, LayerName, LayerNode, LinkGraph,
+    ChunkId, Claim, Entity, EntityKey, Fact, FilteredIds, GraphKey, Layer, LayerName, LayerNode, Links,
     Member, Mention, NodeKey, Relation, RelationKey, Summary,
 };
 
@@ -29,6 +28,15 @@ pub trait Graph: Send + Sync {
     /// Everything that the mentions and facts of these chunks count for, sorted and unique: entities of mentions,
     /// relations of facts, and both entities of those relations. Records set aside do not count.
     async fn graph_keys_of(&self, chunks: &[ChunkId]) -> Result<Vec<GraphKey>, StoreError>;
+
+    /// The same for each of the chunks: what it is linked with in the [link graph](crate::LinkGraph).
+    async fn links_of(&self, chunks: &[ChunkId]) -> Result<Vec<Vec<GraphKey>>, StoreError> {
+        let mut links = Vec::with_capacity(chunks.len());
+        for chunk in chunks {
+            links.push(self.graph_keys_of(std::slice::from_ref(chunk)).await?);
+        }
+        Ok(links)
+    }
 
     /// Entities by key.
     async fn entities(&self, keys: &[EntityKey]) -> Result<Vec<Option<Entity>>, StoreError>;
@@ -54,9 +62,8 @@ pub trait Graph: Send + Sync {
     /// The stored summaries of each item, by key.
     async fn summaries(&self, keys: &[GraphKey]) -> Result<Vec<Vec<Summary>>, StoreError>;
 
-    /// The link graph of the chunks of live documents, if the store keeps one up to date in memory. Node numbers
-    /// are valid only in this result. [`link_graph`](crate::link_graph) reads it where no store does.
-    async fn links(&self) -> Result<Option<Arc<LinkGraph>>, StoreError>;
+    /// The link graph of the chunks of live documents. Node numbers are valid only in this result.
+    async fn links(&self) -> Result<Links, StoreError>;
 
     /// All layers by name. Unpaged, since there are only as many as there are kinds of derived views.
     async fn layers(&self) -> Result<Vec<Layer>, StoreError>;

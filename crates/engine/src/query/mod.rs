@@ -22,6 +22,7 @@ mod facts;
 mod fuse;
 mod history;
 mod keywords;
+mod links;
 mod lookup;
 mod note;
 mod overview;

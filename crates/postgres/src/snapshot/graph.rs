@@ -1,16 +1,16 @@
 //! The graph and its layers.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use async_trait::async_trait;
 use graphloom_core::{
     ChunkId, Claim, DocumentId, Entity, EntityKey, Fact, FilteredIds, Graph, GraphKey, Layer, LayerName,
-    LayerNode, LinkGraph, Member, Mention, NodeKey, Relation, RelationKey, StoreError, Summary,
+    LayerNode, Links, Member, Mention, NodeKey, Relation, RelationKey, StoreError, Summary,
 };
 use tokio_postgres::Row;
 
 use super::{PostgresSnapshot, count, pages, second};
+use crate::links;
 use crate::rows::{self, found, get, grouped};
 
 #[async_trait]
@@ -151,8 +151,12 @@ impl Graph for PostgresSnapshot {
         self.done(grouped(keys.iter().cloned(), found))
     }
 
-    async fn links(&self) -> Result<Option<Arc<LinkGraph>>, StoreError> {
-        self.done(self.links.get(&self.session, self.links_revision).await).map(Some)
+    async fn links_of(&self, chunks: &[ChunkId]) -> Result<Vec<Vec<GraphKey>>, StoreError> {
+        self.done(links::of_chunks(&self.session, chunks).await)
+    }
+
+    async fn links(&self) -> Result<Links, StoreError> {
+        self.done(self.links.get(&self.session, self.links_revision).await)
     }
 
     async fn layers(&self) -> Result<Vec<Layer>, StoreError> {

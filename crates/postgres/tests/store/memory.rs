@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use graphloom_core::{Batch, FilteredIds, ItemKind, SearchRequest, Store};
+use graphloom_core::{Batch, FilteredIds, ItemKind, LinkGraph, Links, SearchRequest, Store};
 use graphloom_postgres::testing::{TestDatabase, new_workspace};
 use graphloom_postgres::{PostgresStore, SearchMemory};
 use graphloom_storage::conformance::{block_on, sample};
@@ -144,5 +144,36 @@ fn above_the_limit_of_the_memory_the_database_gives_the_same_hits() {
         of_some == hits && some > 0 && some < all,
         "what does not fit is left to the database: {some} of {all}"
     );
+    block_on(database.delete(&name)).expect("deleted");
+}
+
+#[test]
+fn links_beyond_the_limit_are_not_kept_and_can_be_read_chunk_by_chunk() {
+    let (server, name) = (TestDatabase::shared(), new_workspace());
+    let database = server.open();
+    let store = block_on(database.open_or_create(name.clone())).expect("a store");
+    block_on(store.commit(Batch { embedding: Some(sample::space(3)), ..Batch::default() }))
+        .expect("committed");
+    let mut documents = Vec::new();
+    for number in 0..4u8 {
+        let (one, two) = (format!("E{number}"), format!("E{}", number + 1));
+        let batch = sample::indexed(&format!("d{number}"), &format!("{one} met {two}"), &one, &two);
+        documents.extend(batch.put_documents.iter().map(|new| new.document.id.clone()));
+        block_on(store.commit(batch)).expect("committed");
+    }
+    let links = || block_on(async { store.snapshot().await?.links().await }).expect("links");
+    let Links::Whole(whole) = links() else { panic!("they are few") };
+    store.limit_links(1);
+    let Links::TooMany { nodes } = links() else { panic!("they are too many") };
+    assert_eq!(nodes, whole.len());
+    let read = async {
+        let snapshot = store.snapshot().await?;
+        let chunks: Vec<_> = snapshot.chunk_ids_of(&documents).await?.into_iter().flatten().collect();
+        let links = snapshot.links_of(&chunks).await?;
+        Ok::<_, graphloom_core::StoreError>(LinkGraph::of(chunks.into_iter().zip(links)))
+    };
+    assert_eq!(block_on(read).expect("links"), *whole);
+    store.limit_links(u64::MAX);
+    assert_eq!(links(), Links::Whole(whole));
     block_on(database.delete(&name)).expect("deleted");
 }

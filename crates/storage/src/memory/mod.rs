@@ -7,6 +7,7 @@ mod snapshot;
 mod tables;
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
@@ -27,13 +28,20 @@ pub struct MemoryStore {
     turn: Arc<futures::lock::Mutex<()>>,
     summaries: Arc<futures::lock::Mutex<()>>,
     budget: Mutex<Option<WorkspaceBudget>>,
+    most_links: AtomicUsize,
 }
 
 impl MemoryStore {
     /// An empty store.
     pub fn new(workspace: WorkspaceId) -> Self {
         let (state, turn, summaries, budget) = Default::default();
-        Self { workspace, state, turn, summaries, budget }
+        let most_links = AtomicUsize::new(usize::MAX);
+        Self { workspace, state, turn, summaries, budget, most_links }
+    }
+
+    /// Sets how many links snapshots give as a whole, for tests of what is done about more.
+    pub fn limit_links(&self, most: usize) {
+        self.most_links.store(most, Ordering::Relaxed);
     }
 }
 
@@ -49,7 +57,8 @@ impl Store for MemoryStore {
 
     async fn snapshot(&self) -> Result<Box<dyn Snapshot>, StoreError> {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok(Box::new(snapshot::MemorySnapshot(Arc::clone(&state))))
+        let most_links = self.most_links.load(Ordering::Relaxed);
+        Ok(Box::new(snapshot::MemorySnapshot(Arc::clone(&state), most_links)))
     }
 
     async fn commit(&self, batch: Batch) -> Result<Revision, StoreError> {

@@ -11,16 +11,17 @@ use graphloom_core::{
     ContentHash, Conversation, ConversationId, Document, DocumentFilter, DocumentId, DocumentOrder,
     DocumentPage, DocumentStatus, DocumentsFound, EmbeddingSpec, Entity, EntityKey, Evidence, Extraction,
     ExtractionKey, Fact, FilteredIds, Graph, GraphKey, Hit, ItemKey, ItemKind, Job, Layer, LayerName,
-    LayerNode, Ledger, LinkGraph, Member, Mention, NodeKey, OriginalStamp, Projection, Queue, QueueState,
-    RejectReason, Relation, RelationKey, Renewal, Revision, Search, SearchRequest, Snapshot, StatusKind,
-    StoreCounts, StoreError, Summary, Timestamp, TrackId, Visibility, indexed_text, statuses_of,
+    LayerNode, Ledger, LinkGraph, Links, Member, Mention, NodeKey, OriginalStamp, Projection, Queue,
+    QueueState, RejectReason, Relation, RelationKey, Renewal, Revision, Search, SearchRequest, Snapshot,
+    StatusKind, StoreCounts, StoreError, Summary, Timestamp, TrackId, Visibility, indexed_text, statuses_of,
 };
 use graphloom_rules::search::{ScoredId, Searches, TextQuery, VectorQuery};
 
 use super::{State, tables};
 use crate::{rules, vector, words};
 
-pub(super) struct MemorySnapshot(pub(super) Arc<State>);
+/// A state, and how many links it gives as a whole.
+pub(super) struct MemorySnapshot(pub(super) Arc<State>, pub(super) usize);
 
 impl MemorySnapshot {
     fn is_live(&self, chunk: &Chunk) -> bool {
@@ -309,8 +310,24 @@ impl Graph for MemorySnapshot {
         Ok(keys.iter().map(of).collect())
     }
 
-    async fn links(&self) -> Result<Option<Arc<LinkGraph>>, StoreError> {
-        Ok(None)
+    async fn links(&self) -> Result<Links, StoreError> {
+        let mut keys: BTreeMap<&ChunkId, BTreeSet<GraphKey>> = BTreeMap::new();
+        let is_live = |chunk: &ChunkId| self.0.chunks.get(chunk).is_some_and(|chunk| self.is_live(chunk));
+        for mention in self.0.mentions.values().filter(|it| !it.set_aside && is_live(&it.chunk)) {
+            keys.entry(&mention.chunk).or_default().insert(GraphKey::Entity(mention.entity.clone()));
+        }
+        for fact in self.0.facts.values().filter(|it| !it.set_aside && is_live(&it.chunk)) {
+            let of_chunk = keys.entry(&fact.chunk).or_default();
+            of_chunk.extend(fact.relation.ends().map(|end| GraphKey::Entity(end.clone())));
+            of_chunk.insert(GraphKey::Relation(fact.relation.clone()));
+        }
+        let links = keys.values().map(BTreeSet::len).sum::<usize>();
+        let chunks = keys.into_iter().map(|(chunk, keys)| (chunk.clone(), keys.into_iter().collect()));
+        let graph = LinkGraph::of(chunks);
+        Ok(match links > self.1 {
+            true => Links::TooMany { nodes: graph.len() },
+            false => Links::Whole(Arc::new(graph)),
+        })
     }
 
     async fn layers(&self) -> Result<Vec<Layer>, StoreError> {

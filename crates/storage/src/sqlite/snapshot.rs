@@ -9,10 +9,9 @@ use graphloom_core::{
     CacheKind, CacheSize, Chunk, ChunkContext, ChunkContextKey, ChunkCounts, ChunkExtraction, ChunkId, Claim,
     ContentHash, Conversation, ConversationId, Document, DocumentFilter, DocumentId, DocumentPage,
     DocumentsFound, EmbeddingSpec, Entity, EntityKey, Evidence, Extraction, ExtractionKey, Fact, FilteredIds,
-    Graph, GraphKey, Hit, ItemKey, Job, Layer, LayerName, LayerNode, Ledger, LinkGraph, Member, Mention,
-    NodeKey, OriginalStamp, Projection, Queue, QueueState, RejectReason, Relation, RelationKey, Renewal,
-    Revision, Search, SearchRequest, Snapshot, StatusKind, StoreCounts, StoreError, Summary, Timestamp,
-    TrackId,
+    Graph, GraphKey, Hit, ItemKey, Job, Layer, LayerName, LayerNode, Ledger, Links, Member, Mention, NodeKey,
+    OriginalStamp, Projection, Queue, QueueState, RejectReason, Relation, RelationKey, Renewal, Revision,
+    Search, SearchRequest, Snapshot, StatusKind, StoreCounts, StoreError, Summary, Timestamp, TrackId,
 };
 use graphloom_rules::search::{ScoredId, Searches, VectorQuery};
 use rusqlite::Connection;
@@ -240,10 +239,10 @@ impl Graph for SqliteSnapshot {
         self.each("reading summaries", keys, read::summaries)
     }
 
-    async fn links(&self) -> Result<Option<Arc<LinkGraph>>, StoreError> {
+    async fn links(&self) -> Result<Links, StoreError> {
         let reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
         let links = self.shared.links.of(&reader.conn).during("reading the links of the graph");
-        reader.given(links.map_err(|error| self.shared.seen_by_all(error))?).map(Some)
+        reader.given(links.map_err(|error| self.shared.seen_by_all(error))?).map(Links::Whole)
     }
 
     async fn layers(&self) -> Result<Vec<Layer>, StoreError> {

@@ -8,7 +8,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use graphloom_core::{
     ChunkId, EntityKey, Hit, ItemKey, ItemKind, LinkGraph, Node, NodeNumber, Relation, RelationKey,
-    link_graph,
 };
 
 use super::{Hits, synonyms};
@@ -17,6 +16,7 @@ use crate::offline::{self, KnownName};
 use crate::query::chunks::Candidate;
 use crate::query::embed::QueryVectors;
 use crate::query::fuse::weighted_ranks;
+use crate::query::links::WalkedLinks;
 use crate::query::pagerank::{Ground, PageRank, Reach, pagerank};
 use crate::query::plan::Prior;
 use crate::query::trust::PageRankTrust;
@@ -36,21 +36,9 @@ pub(super) async fn search(
     chosen: Option<Vec<(RelationKey, f64)>>,
 ) -> Result<Hits, QueryError> {
     let options = &question.pagerank;
-    let graph = link_graph(scope.snapshot).await?;
-    let holds = |node: NodeNumber| match graph.node(node) {
-        Some(Node::Chunk(id)) => scope.holds(id),
-        Some(Node::Entity(_) | Node::Relation(..)) | None => false,
-    };
-    let names = names(&graph, question, |node| graph.neighbours(node).iter().any(|&next| holds(next)));
-    let nodes = scope.linkable().unwrap_or_else(|| graph.len());
-    let trust = (prior == Prior::VectorAndWords).then(|| {
-        let proper = names.iter().filter(|name| name.is_proper);
-        let known = proper.filter_map(|name| {
-            Some((name.key.clone(), passages_of(&graph, graph.entity(&name.key)?, &holds)))
-        });
-        PageRankTrust::of(known, nodes, options.direct)
-    });
-    let names: Vec<EntityKey> = names.into_iter().map(|name| name.key).collect();
+    let mut links = WalkedLinks::naming(scope, || possible_names(question)).await?;
+    let nodes = scope.linkable().unwrap_or(links.nodes);
+    let (names, trust) = named(scope, question, prior, &links.graph, nodes);
     let sought = sought(question, vectors);
     let passages = SeedRanking::passages(options, trust.as_ref(), vectors.are_lexical);
     let (passages, facts) = match chosen {
@@ -69,38 +57,69 @@ pub(super) async fn search(
         .filter_map(|(item, weight)| Some((item.into_chunk()?, weight)))
         .collect();
     let direct: Vec<ChunkId> = passages.iter().map(|(id, _)| id.clone()).collect();
+    let near_facts = facts.iter().map(|(fact, _)| fact);
+    links.around(scope, passages.iter().map(|(id, _)| id).chain(&by_words), near_facts).await?;
+    let graph = &links.graph;
+    let holds = holding(scope, graph);
     let synonyms = match options.synonyms {
         Some(least) => {
             let ends = facts.iter().flat_map(|(fact, _)| fact.ends());
             let begun: BTreeSet<EntityKey> = names.iter().chain(ends).cloned().collect();
-            Some(synonyms::links(scope, &graph, &begun, least).await?)
+            Some(synonyms::links(scope, graph, &begun, least).await?)
         }
         None => None,
     };
-    let seeds = Seeds::of(&graph, options, passages, &facts, &names, holds);
+    let seeds = Seeds::of(graph, options, passages, &facts, &names, &holds);
     let hub_links = options.hub_share * nodes as f64;
     let how = PageRank { damping: options.damping, precision: options.precision, hub_links };
-    let ground =
-        Ground { graph: &graph, also: synonyms.as_ref(), admits: scope.is_filtered().then_some(&holds) };
+    let ground = Ground { graph, also: synonyms.as_ref(), admits: scope.is_filtered().then_some(&holds) };
     let reach = pagerank(ground, &seeds.linked, how);
     let shown = if question.chunk_top_k == 0 { question.top_k } else { question.chunk_top_k };
     let limit = shown.max(MIN_CHUNKS);
-    let reached = ranked(&graph, &reach, &seeds, limit);
+    let reached = ranked(graph, &reach, &seeds, limit);
     let chunks = match &trust {
         Some(trust) => as_trusted(reached, [direct, by_words], trust, limit),
         None => reached,
     };
     let paths: Vec<ChunkPath> =
-        chunks.iter().take(shown).filter_map(|(id, _)| path_to(&graph, &reach, id)).collect();
+        chunks.iter().take(shown).filter_map(|(id, _)| path_to(graph, &reach, id)).collect();
     // What PageRank started at comes first: it is what the question is about, also where it leads to no passage alone.
     let began = (names.into_iter().map(PathStep::Entity))
         .chain(facts.into_iter().map(|(fact, _)| PathStep::Relation(fact)));
     let steps = began.chain(paths.iter().flat_map(|path| path.steps.iter().cloned()));
-    let (entities, relations) = found_on(scope, question, &graph, &reach, steps).await?;
+    let (entities, relations) = found_on(scope, question, graph, &reach, steps).await?;
     let candidate =
         |(id, score): (ChunkId, f64)| Candidate { id, arm: Arm::PageRank, score: Some(score as f32) };
     let chunks = chunks.into_iter().map(candidate).collect();
     Ok(Hits { entities, relations, chunks, paths, trust, ..Hits::default() })
+}
+
+/// Whether a node is a chunk that the question may see.
+fn holding<'a>(scope: &'a FilteredSnapshot<'_>, graph: &'a LinkGraph) -> impl Fn(NodeNumber) -> bool + 'a {
+    |node| match graph.node(node) {
+        Some(Node::Chunk(id)) => scope.holds(id),
+        Some(Node::Entity(_) | Node::Relation(..)) | None => false,
+    }
+}
+
+/// The names of the question, and in mode auto how far PageRank is trusted with them.
+fn named(
+    scope: &FilteredSnapshot<'_>,
+    question: &Question,
+    prior: Prior,
+    graph: &LinkGraph,
+    nodes: usize,
+) -> (Vec<EntityKey>, Option<PageRankTrust>) {
+    let holds = holding(scope, graph);
+    let names = names(graph, question, |node| graph.neighbours(node).iter().any(|&next| holds(next)));
+    let trust = (prior == Prior::VectorAndWords).then(|| {
+        let proper = names.iter().filter(|name| name.is_proper);
+        let known = proper.filter_map(|name| {
+            Some((name.key.clone(), passages_of(graph, graph.entity(&name.key)?, &holds)))
+        });
+        PageRankTrust::of(known, nodes, question.pagerank.direct)
+    });
+    (names.into_iter().map(|name| name.key).collect(), trust)
 }
 
 /// What is looked for: the question as a whole, and each of its parts, with the share of all weight that each gets.
@@ -293,11 +312,25 @@ impl Seeds {
 fn names(graph: &LinkGraph, question: &Question, is_there: impl Fn(NodeNumber) -> bool) -> Vec<KnownName> {
     let is_known = |key: &EntityKey| graph.entity(key).is_some_and(&is_there);
     let in_text = offline::known_names(&question.text, is_known);
-    let given = question.ll_keywords.iter().chain(&question.hl_keywords);
-    let given = given.filter_map(|keyword| entity_key(keyword)).filter(is_known);
-    let given = given.map(|key| KnownName { key, is_proper: true });
+    let given = keywords(question).filter(is_known).map(|key| KnownName { key, is_proper: true });
     let mut seen = BTreeSet::new();
     in_text.into_iter().chain(given).filter(|name| seen.insert(name.key.clone())).collect()
+}
+
+fn keywords(question: &Question) -> impl Iterator<Item = EntityKey> {
+    let given = question.ll_keywords.iter().chain(&question.hl_keywords);
+    given.filter_map(|keyword| entity_key(keyword))
+}
+
+/// All that the question may name.
+fn possible_names(question: &Question) -> Vec<EntityKey> {
+    let mut possible = Vec::new();
+    offline::known_names(&question.text, |key| {
+        possible.push(key.clone());
+        false
+    });
+    possible.extend(keywords(question));
+    possible
 }
 
 /// One over the number of chunks that lead to the entity: a name that is everywhere says little.

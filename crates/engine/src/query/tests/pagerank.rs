@@ -205,3 +205,27 @@ async fn an_option_of_the_walk_out_of_range_is_refused_with_its_range() {
     assert_eq!(error.to_string(), "pagerank.damping: 1.5 is not from 0 to 0.99");
     assert!(serde_json::from_str::<Question>(r#"{"pagerank": {"dampng": 0.5}}"#).is_err());
 }
+
+#[tokio::test]
+async fn where_the_store_cannot_keep_all_links_those_around_the_question_are_walked() {
+    let world = World::library().await;
+    let questions =
+        ["Who taught Mary Somerville?", "How does one take notes?", "Where did the inventor live?"];
+    for mode in [Mode::Auto, Mode::Ppr] {
+        for text in questions {
+            world.store.limit_links(usize::MAX);
+            let whole = found(&world, &question(mode, text, &[], &[])).await;
+            world.store.limit_links(0);
+            let around = found(&world, &question(mode, text, &[], &[])).await;
+            let found = whole.chunks.iter().zip(&around.chunks);
+            assert_eq!(around.chunks.len(), whole.chunks.len(), "all is near: {text}");
+            for (one, other) in found {
+                let [one_score, other_score] = [one, other].map(|found| found.score.unwrap_or_default());
+                assert_eq!(one.chunk.id, other.chunk.id, "{text}");
+                // PageRank stops at a precision that depends on the order of links.
+                assert!((one_score - other_score).abs() < 0.001, "{one_score} {other_score}: {text}");
+            }
+            assert_eq!(around.route, whole.route, "{text}");
+        }
+    }
+}

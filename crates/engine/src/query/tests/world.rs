@@ -19,6 +19,7 @@ const DIMENSIONS: usize = 256;
 pub(super) struct World {
     pub(super) engine: Engine,
     pub(super) embedder: Arc<WordHashes>,
+    pub(super) store: Arc<MemoryStore>,
     batch: Batch,
     entities: BTreeMap<EntityKey, Entity>,
 }
@@ -27,12 +28,10 @@ impl World {
     /// No document at all.
     pub(super) fn empty() -> Self {
         let embedder = Arc::new(WordHashes::default());
-        let engine = Engine::new(
-            Arc::new(MemoryStore::new(WorkspaceId::default())),
-            Models::offline(embedder.clone()),
-            Arc::new(Ticks::default()),
-        );
-        Self { engine, embedder, batch: Batch::default(), entities: BTreeMap::new() }
+        let store = Arc::new(MemoryStore::new(WorkspaceId::default()));
+        let models = Models::offline(embedder.clone());
+        let engine = Engine::new(store.clone(), models, Arc::new(Ticks::default()));
+        Self { engine, embedder, store, batch: Batch::default(), entities: BTreeMap::new() }
     }
 
     /// Two documents, four chunks, five entities, four relations.

@@ -8,7 +8,7 @@ use graphloom_core::table::Table;
 use graphloom_core::{
     CacheKind, ChunkContextKey, ContentHash, ConversationId, DocumentFilter, DocumentOrder, DocumentPage,
     FilteredIds, GraphKey, Hit, ItemKind, LayerName, LayerNode, Member, SearchRequest, Snapshot, StatusKind,
-    StoreError, Timestamp, link_graph, table,
+    StoreError, Timestamp, table,
 };
 
 use super::{
@@ -95,6 +95,7 @@ pub(super) async fn compare(found: &dyn Snapshot, expected: &dyn Snapshot) {
     same!(found, expected, context_texts(&chunk_contexts));
     same!(found, expected, graph_keys_of(&chunks));
     same!(found, expected, graph_keys_of(&chunks[..1]));
+    same!(found, expected, links_of(&chunks));
 
     let entities: Vec<_> = ENTITIES.iter().chain(&["NOBODY"]).map(|name| sample::key(name)).collect();
     let ends: Vec<(usize, usize)> = (0..ENTITIES.len())
@@ -116,7 +117,7 @@ pub(super) async fn compare(found: &dyn Snapshot, expected: &dyn Snapshot) {
     assert_eq!(allowed, self::allowed(found).await, "what rests on a document");
     same!(found, expected, chunks_behind(&graph, Some(allowed.as_ref()), 2));
     same!(found, expected, summaries(&graph));
-    assert_eq!(answer(link_graph(found).await), answer(link_graph(expected).await), "the link graph");
+    same!(found, expected, links());
     let nodes: Vec<LayerNode> =
         (0..LAYERS.len()).flat_map(|layer| (0..8).map(move |number| node((layer, number)))).collect();
     let keys: Vec<_> = nodes.iter().map(|node| node.key.clone()).collect();

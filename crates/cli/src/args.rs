@@ -200,6 +200,8 @@ pub(crate) enum Command {
     Check,
     /// Repair a store that is damaged or has lost commits
     Repair(RepairArgs),
+    /// Show the schema versions of databases and workspace files, and bring them up to this release
+    Migrate(MigrateArgs),
     /// Parse an extraction answer of an LLM and print the result as JSON
     Parse(ParseArgs),
     /// Check the configuration, the data folder and the models
@@ -321,6 +323,13 @@ pub(crate) struct ShowArgs {
     /// Print only the document's text
     #[arg(long)]
     pub(crate) text: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct MigrateArgs {
+    /// Change nothing; exit with 1 if a migration is due, or if a later release made the tables
+    #[arg(long)]
+    pub(crate) check: bool,
 }
 
 #[derive(Debug, Args)]

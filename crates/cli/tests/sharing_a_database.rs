@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use common::Graphloom;
 use common::model::{ScriptedModel, with_things};
 use common::serving::{Serving, send, send_with, status_of};
-use graphloom_postgres::testing::{Server, TestDatabase, new_workspace, postgres_folder};
+use graphloom_postgres::testing::{Server, TestDatabase, execute, new_workspace, postgres_folder};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -265,7 +265,7 @@ fn a_worker_that_is_asked_to_stop_stores_the_answers_it_waits_for() {
 #[test]
 fn servers_without_workers_leave_documents_to_a_worker_and_show_its_progress() {
     let database = TestDatabase::shared();
-    let workspaces: Vec<_> = (0..4).map(|_| new_workspace()).collect();
+    let workspaces: Vec<_> = (0..10).map(|_| new_workspace()).collect();
     let machine = || Graphloom::new().with("GRAPHLOOM_STORE", &database.url);
     let (one, two) = (machine(), machine());
     let own = workspaces[0].as_str();
@@ -298,7 +298,8 @@ fn servers_without_workers_leave_documents_to_a_worker_and_show_its_progress() {
         let question = json!({ "query": "Who was director of Weir Station?" });
         let answer =
             server.ok("POST", &format!("/w/{workspace}/query"), "", &question)["response"].to_string();
-        let shown: Vec<usize> = (0..4).filter(|other| answer.contains(&format!("Canary{other}"))).collect();
+        let shown: Vec<usize> =
+            (0..workspaces.len()).filter(|other| answer.contains(&format!("Canary{other}"))).collect();
         assert_eq!(shown, [place], "{answer}");
     }
     let metrics = send(&host.address, "GET", "/metrics", "", &json!({}));
@@ -440,6 +441,32 @@ fn requests_and_wrong_logins_of_an_address_count_at_all_servers_together() {
     assert_eq!(tries, [401, 401, 401, 401, 401, 429]);
     assert_eq!(log_in(&servers[0], "192.0.2.2", "correct+horse+battery"), 429);
     assert_eq!(log_in(&servers[1], "192.0.2.3", "correct+horse+battery"), 200);
+}
+
+#[test]
+fn a_migration_is_announced_before_it_is_made_and_a_later_release_is_left_alone() {
+    let folder = folder();
+    let database = Server::start(folder.path(), &["fsync=off"]);
+    let graphloom = Graphloom::new().with("GRAPHLOOM_STORE", &database.url());
+    graphloom.run(&["migrate", "--check"]).exits(1).says("no tables");
+    graphloom.run(&["migrate", "--check"]).exits(1).says("no tables");
+    graphloom.run(&["migrate"]).exits(0).says("migrated from version 0");
+    graphloom.run(&["migrate"]).exits(0).says("up to date");
+    let checked = graphloom.json(&["migrate", "--check"]);
+    let [place] = checked["after"].as_array().expect("places").as_slice() else { panic!("{checked}") };
+    assert_eq!(place["found"], place["supported"], "{place}");
+    assert!(!place["place"].to_string().contains('@'), "without user and password: {place}");
+
+    let later = place["supported"].as_u64().expect("a version") + 1;
+    execute(&database.url(), &format!("INSERT INTO graphloom_schema (version) VALUES ({later})"))
+        .expect("a later release");
+    graphloom.run(&["migrate"]).exits(1).says("later release");
+
+    let here = Graphloom::new();
+    here.run(&["migrate", "--check"]).exits(0).says("no workspaces");
+    here.write("a.md", "Oskoldt was director of Weir Station.");
+    here.ok(&["add", "a.md"]);
+    here.run(&["migrate", "--check"]).exits(0).says("default.graphloom: version").says("up to date");
 }
 
 fn delete(database: &TestDatabase, workspace: &graphloom_core::WorkspaceId) {

@@ -86,6 +86,6 @@ pub use store::{
     VectorEntry, table,
 };
 pub use workspaces::{
-    Finding, HeldWorkspace, Patience, Registration, Repairs, SharedTexts, StoreSize, Upkeep, Worker, Workers,
-    WorkspaceStore, Workspaces, try_change_json,
+    Finding, HeldWorkspace, Patience, Registration, Repairs, SchemaVersion, SharedTexts, StoreSize, Upkeep,
+    Worker, Workers, WorkspaceStore, Workspaces, try_change_json,
 };

@@ -67,6 +67,17 @@ pub trait Workspaces: Send + Sync {
     fn repairs(&self) -> Option<&dyn Repairs>;
 }
 
+/// The version of the tables of a database or of a workspace file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SchemaVersion {
+    /// The database or the file, for people.
+    pub place: String,
+    /// The version that it has; 0 if it has no tables yet.
+    pub found: u32,
+    /// The version that this release makes of an older one.
+    pub supported: u32,
+}
+
 /// A workspace to which nobody can commit.
 #[async_trait]
 pub trait HeldWorkspace: Send + Sync {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use graphloom_core::{WorkspaceId, Workspaces};
+use graphloom_core::{Patience, SchemaVersion, WorkspaceId, Workspaces};
 use graphloom_storage::sqlite::FileWorkspaces;
 
 use crate::config::{Config, Secret};
@@ -85,6 +85,43 @@ pub async fn with_work(config: &Config) -> Result<Option<Vec<WorkspaceId>>> {
     Ok(Some(names))
 }
 
+/// The schema versions of all places: one of each database, and one of each workspace that is a file. Changes nothing.
+///
+/// # Errors
+///
+/// A place that cannot be read.
+pub async fn schema_versions(config: &Config) -> Result<Vec<SchemaVersion>> {
+    let mut versions = match &config.general_store {
+        None => FileWorkspaces::new(&config.data_dir).schema_versions().await?,
+        Some(address) => vec![database::schema_version(address.reveal())?],
+    };
+    for address in own_databases(config) {
+        versions.push(database::schema_version(address)?);
+    }
+    Ok(versions)
+}
+
+/// Brings the tables of all places up to this release, as opening each of them does.
+///
+/// # Errors
+///
+/// A place that cannot be opened. Those before it are up to date.
+pub async fn migrate(config: &Config) -> Result<()> {
+    let general = general(config)?;
+    if config.general_store.is_none() {
+        for workspace in general.list().await? {
+            general.open(&workspace, Patience::Endless).await?;
+        }
+    }
+    own_databases(config).into_iter().try_for_each(|address| database::workspaces(config, address).map(drop))
+}
+
+/// The addresses of databases of single workspaces, each once.
+fn own_databases(config: &Config) -> BTreeSet<&str> {
+    let general = config.general_store.as_ref().map(Secret::reveal);
+    config.stores.values().map(Secret::reveal).filter(|address| Some(*address) != general).collect()
+}
+
 /// The place of workspaces that have no database of their own.
 fn general(config: &Config) -> Result<Arc<dyn Workspaces>> {
     match &config.general_store {
@@ -128,7 +165,7 @@ mod database {
     use std::collections::BTreeMap;
     use std::sync::{Arc, Mutex, PoisonError};
 
-    use graphloom_core::Workspaces;
+    use graphloom_core::{SchemaVersion, Workspaces};
     use graphloom_postgres::{Database, PostgresWorkspaces};
     use graphloom_storage::workers::LockFiles;
 
@@ -151,18 +188,30 @@ mod database {
         let workers = Arc::new(LockFiles::of_host(&config.data_dir));
         Ok(Arc::new(PostgresWorkspaces::new(database, workers)))
     }
+
+    pub(super) fn schema_version(address: &str) -> Result<SchemaVersion> {
+        Ok(Database::schema_version(address)?)
+    }
 }
 
 #[cfg(not(feature = "postgres"))]
 mod database {
     use std::sync::Arc;
 
-    use graphloom_core::Workspaces;
+    use graphloom_core::{SchemaVersion, Workspaces};
 
     use crate::config::Config;
     use crate::error::{Fault, Result};
 
     pub(super) fn workspaces(_: &Config, _: &str) -> Result<Arc<dyn Workspaces>> {
+        missing()
+    }
+
+    pub(super) fn schema_version(_: &str) -> Result<SchemaVersion> {
+        missing()
+    }
+
+    fn missing<T>() -> Result<T> {
         let fault =
             Fault::usage("store is the address of a database, and this program is built without PostgreSQL");
         Err(fault.help("leave store out, or build with the feature `postgres`").into())

@@ -11,7 +11,7 @@ use deadpool_postgres::{
     Hook, HookError, Manager, ManagerConfig, Pool, PoolError, RecyclingMethod, Runtime as PoolRuntime,
     TimeoutType, Timeouts,
 };
-use graphloom_core::{StoreError, WorkspaceId};
+use graphloom_core::{SchemaVersion, StoreError, WorkspaceId};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use tokio::runtime::{Builder, Runtime};
@@ -71,7 +71,7 @@ pub(crate) struct Shared {
     runtime: Option<Runtime>,
     /// Without user and password.
     pub(crate) name: String,
-    readers: Pool,
+    pub(crate) readers: Pool,
     pub(crate) writers: Pool,
     turns: Pool,
     /// Each holds the turn to write the summaries of a workspace, while models are called.
@@ -108,6 +108,26 @@ impl Database {
     /// that `sslrootcert` names. `statement_timeout` is how long a statement may take, in whole seconds (default 300). A server that
     /// answers nothing for a tenth longer is given up, and the error says so.
     pub fn open(url: &str) -> Result<Self, StoreError> {
+        let database = Self::prepare(url)?;
+        let opened = Arc::clone(&database.shared);
+        database.shared.wait("opening", async move {
+            opened.patiently("opening", OPENING_PATIENCE, || migrate::migrate(&opened)).await?;
+            opened.patiently("opening", OPENING_PATIENCE, || opened.read_clock()).await
+        })?;
+        Ok(database)
+    }
+
+    /// The version of the tables of the database at an address. Changes nothing.
+    pub fn schema_version(url: &str) -> Result<SchemaVersion, StoreError> {
+        let shared = Self::prepare(url)?.shared;
+        let asked = Arc::clone(&shared);
+        shared.wait("reading the schema version", async move {
+            asked.patiently("opening", OPENING_PATIENCE, || migrate::versions(&asked)).await
+        })
+    }
+
+    /// The database at an address, before anything is asked of it.
+    fn prepare(url: &str) -> Result<Self, StoreError> {
         let address = Address::parse(url)?;
         let name = address.name();
         let failed = |what: &str, source: Box<dyn std::error::Error + Send + Sync>| StoreError::Backend {
@@ -159,13 +179,7 @@ impl Database {
             ahead_ms,
             memory,
         };
-        let database = Self { shared: Arc::new(shared) };
-        let opened = Arc::clone(&database.shared);
-        database.shared.wait("opening", async move {
-            opened.patiently("opening", OPENING_PATIENCE, || migrate::migrate(&opened)).await?;
-            opened.patiently("opening", OPENING_PATIENCE, || opened.read_clock()).await
-        })?;
-        Ok(database)
+        Ok(Self { shared: Arc::new(shared) })
     }
 
     /// The address without user and password.

@@ -15,7 +15,7 @@ const MAX_LINKS: u64 = 50_000_000;
 /// How long a graph with more is not counted again.
 const COUNT_AGAIN: Duration = Duration::from_secs(600);
 
-/// What chunks are linked with: `chunk`, and its key as [`rows::graph_key`] reads it. `{of}` are conditions on the records.
+/// What chunks are linked with: `chunk`, and a key as [`rows::graph_key`] reads it. The argument adds conditions on records.
 macro_rules! links_sql {
     ($of:literal) => {
         concat!(

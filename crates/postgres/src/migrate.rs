@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use graphloom_core::StoreError;
+use graphloom_core::{SchemaVersion, StoreError};
 
 use crate::connect::Shared;
 use crate::error::Fault;
@@ -104,6 +104,15 @@ pub(crate) async fn migrate(shared: &Arc<Shared>) -> Result<(), Fault> {
     }
     transaction.commit().await?;
     Ok(())
+}
+
+/// The version of the tables, and the one that this release makes of them. Changes nothing.
+pub(crate) async fn versions(shared: &Arc<Shared>) -> Result<SchemaVersion, Fault> {
+    let client = shared.readers.get().await?;
+    let exists = client.query_one("SELECT to_regclass('graphloom_schema') IS NOT NULL", &[]).await?;
+    let found = if rows::get(&exists, 0)? { version(&client).await? } else { 0 };
+    let (place, supported) = (shared.name.clone(), MIGRATIONS.len() as u32);
+    Ok(SchemaVersion { place, found: found as u32, supported })
 }
 
 async fn version(client: &impl deadpool_postgres::GenericClient) -> Result<i32, Fault> {

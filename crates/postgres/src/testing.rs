@@ -15,6 +15,18 @@ use graphloom_core::WorkspaceId;
 
 use crate::Database;
 
+/// Executes statements, of which all but the last return nothing; the number of rows of the last.
+pub fn execute(url: &str, sql: &str) -> Result<u64, tokio_postgres::Error> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    runtime.block_on(async {
+        let (client, connection) = tokio_postgres::connect(url, tokio_postgres::NoTls).await?;
+        tokio::spawn(connection);
+        let (last, first) = sql.rsplit_once(';').map_or((sql, ""), |(first, last)| (last, first));
+        client.batch_execute(first).await?;
+        client.execute(last, &[]).await
+    })
+}
+
 /// The user that runs servers where root runs the tests: `nobody`.
 const NOBODY: u32 = 65_534;
 /// How long a server may take to start.

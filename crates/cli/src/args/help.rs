@@ -44,6 +44,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
             "cache",
             "check",
             "repair",
+            "migrate",
             "workspace",
             "copy",
             "backup",

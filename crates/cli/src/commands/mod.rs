@@ -27,6 +27,7 @@ mod indexing;
 mod key;
 mod layer;
 mod mcp;
+mod migrate;
 #[cfg(feature = "local")]
 mod model;
 mod parse;
@@ -161,7 +162,11 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
         ..Surroundings::default()
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("starting")?;
-    let (config, settings) = runtime.block_on(graphloom::setup::configured(&mut surroundings))?;
+    let (config, settings) = match cli.command {
+        // Reading what a workspace is built with would migrate its database.
+        Command::Migrate(_) => graphloom::config::load(&surroundings)?,
+        _ => runtime.block_on(graphloom::setup::configured(&mut surroundings))?,
+    };
     let serve = ServeConfig::read(&settings)?;
     for warning in &settings.warnings {
         output.note(format_args!("warning: {warning}"));
@@ -227,6 +232,7 @@ async fn dispatch(app: &App, command: &Command) -> anyhow::Result<Exit> {
         Command::Backup(args) => backup::backup(app, args).await,
         Command::Restore(args) => backup::restore(app, args).await,
         Command::Repair(args) => repair::run(app, args).await,
+        Command::Migrate(args) => migrate::run(app, args).await,
         Command::Parse(args) => parse::run(app.output, args),
         Command::Doctor => doctor::run(app).await,
         #[cfg(feature = "local")]
@@ -318,6 +324,7 @@ fn building(command: &Command) -> Option<&BuildArgs> {
         | Command::Restore(_)
         | Command::Dump(_)
         | Command::Check
+        | Command::Migrate(_)
         | Command::Doctor
         | Command::Config(_)
         | Command::Prompts(_)

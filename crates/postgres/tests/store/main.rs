@@ -5,4 +5,5 @@ mod faults;
 mod indexes;
 mod memory;
 mod network;
+mod upgrading;
 mod walls;

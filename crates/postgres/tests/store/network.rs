@@ -145,7 +145,10 @@ fn encrypted_connections_are_made_only_to_a_server_whose_certificate_is_valid() 
 }
 
 /// Commits until it is stopped, and says which documents were acknowledged.
-fn commit_meanwhile(store: &PostgresStore, meanwhile: impl FnOnce(&Receiver<DocumentId>)) -> Vec<DocumentId> {
+pub(super) fn commit_meanwhile(
+    store: &PostgresStore,
+    meanwhile: impl FnOnce(&Receiver<DocumentId>),
+) -> Vec<DocumentId> {
     let (stop, (sent, committed)) = (AtomicBool::new(false), channel());
     let mut acknowledged = Vec::new();
     std::thread::scope(|scope| {
@@ -169,11 +172,11 @@ fn commit_meanwhile(store: &PostgresStore, meanwhile: impl FnOnce(&Receiver<Docu
     acknowledged
 }
 
-fn wait_for(committed: &Receiver<DocumentId>, acknowledged: &mut Vec<DocumentId>, count: usize) {
+pub(super) fn wait_for(committed: &Receiver<DocumentId>, acknowledged: &mut Vec<DocumentId>, count: usize) {
     acknowledged.extend((0..count).map(|_| committed.recv_timeout(MAX_WAIT).expect("commits go on")));
 }
 
-fn require_all(store: &PostgresStore, acknowledged: &[DocumentId]) {
+pub(super) fn require_all(store: &PostgresStore, acknowledged: &[DocumentId]) {
     let found = block_on(async { store.snapshot().await?.documents(acknowledged).await }).expect("documents");
     assert!(found.iter().all(Option::is_some), "an acknowledged document is lost");
     let revision = block_on(store.snapshot()).expect("a snapshot").revision().0;
@@ -211,7 +214,7 @@ fn a_standby_that_is_promoted_has_every_acknowledged_commit() {
     let primary = Server::start(folders[0].path(), &[]);
     let standby = Server::follow(&primary, folders[1].path());
     // Commits wait for the standby from now on.
-    super::walls::execute(
+    graphloom_postgres::testing::execute(
         &primary.url(),
         "ALTER SYSTEM SET synchronous_standby_names = '*'; SELECT pg_reload_conf()",
     )
@@ -224,9 +227,9 @@ fn a_standby_that_is_promoted_has_every_acknowledged_commit() {
     let rest = commit_meanwhile(&store, |committed| {
         wait_for(committed, &mut acknowledged, 10);
         primary.crash();
-        super::walls::execute(&standby.url(), "SELECT 1").expect("the standby answers");
+        graphloom_postgres::testing::execute(&standby.url(), "SELECT 1").expect("the standby answers");
         standby.promote();
-        super::walls::execute(
+        graphloom_postgres::testing::execute(
             &standby.url(),
             "ALTER SYSTEM RESET synchronous_standby_names; SELECT pg_reload_conf()",
         )

@@ -2,30 +2,17 @@
 
 use graphloom_core::{Batch, ItemKind, SearchRequest, Store, StoreError};
 use graphloom_postgres::Database;
-use graphloom_postgres::testing::{Server, TestDatabase, new_workspace, postgres_folder};
+use graphloom_postgres::testing::{Server, TestDatabase, execute, new_workspace, postgres_folder};
 use graphloom_storage::conformance::{block_on, sample};
 use tempfile::TempDir;
-use tokio_postgres::NoTls;
 
-fn folder() -> TempDir {
+pub(super) fn folder() -> TempDir {
     std::fs::create_dir_all(postgres_folder()).expect("a folder");
     let folder = TempDir::new_in(postgres_folder()).expect("a folder");
     // The server runs as another user.
     let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     std::fs::set_permissions(folder.path(), open).expect("readable");
     folder
-}
-
-/// Executes statements, of which all but the last return nothing.
-pub(super) fn execute(url: &str, sql: &str) -> Result<u64, tokio_postgres::Error> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-    runtime.block_on(async {
-        let (client, connection) = tokio_postgres::connect(url, NoTls).await?;
-        tokio::spawn(connection);
-        let (last, first) = sql.rsplit_once(';').map_or((sql, ""), |(first, last)| (last, first));
-        client.batch_execute(first).await?;
-        client.execute(last, &[]).await
-    })
 }
 
 #[test]

@@ -47,8 +47,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use graphloom_core::{
-    Batch, BudgetChange, BudgetOutcome, Finding, GraphTurn, Patience, Revision, Snapshot, Store, StoreError,
-    WorkspaceBudget, WorkspaceId,
+    Batch, BudgetChange, BudgetOutcome, Finding, GraphTurn, Patience, Revision, SchemaVersion, Snapshot,
+    Store, StoreError, WorkspaceBudget, WorkspaceId,
 };
 use rusqlite::Connection;
 use rusqlite::config::DbConfig;
@@ -91,14 +91,27 @@ fn settings_of(data_dir: &Path, workspace: &WorkspaceId) -> Result<BTreeMap<Stri
     if !path.is_file() {
         return Ok(BTreeMap::new());
     }
-    let ReadConnection { conn, unlocked: _unlocked, unindexed: _unindexed } = schema::open_reader(&path)?;
-    // The last connection to a file moves the log into it, which is the matter of one that has checked the log.
-    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).opening(&path)?;
+    let ReadConnection { conn, unlocked: _unlocked, unindexed: _unindexed } = look_at(&path)?;
     let has_column = "SELECT count(*) FROM pragma_table_info('state') WHERE name = 'settings'";
     match conn.query_row(has_column, [], |row| row.get::<_, i64>(0)).opening(&path)? {
         0 => Ok(BTreeMap::new()),
         _ => rows::settings(&conn).opening(&path),
     }
+}
+
+fn schema_version(data_dir: &Path, workspace: &WorkspaceId) -> Result<SchemaVersion, StoreError> {
+    let path = data_dir.join(format!("{workspace}.{EXTENSION}"));
+    let ReadConnection { conn, unlocked: _unlocked, unindexed: _unindexed } = look_at(&path)?;
+    let found = conn.query_row("PRAGMA user_version", [], |row| row.get(0)).opening(&path)?;
+    Ok(SchemaVersion { place: path.display().to_string(), found, supported: schema::SUPPORTED })
+}
+
+/// A connection that changes nothing, whatever the version of the file.
+fn look_at(path: &Path) -> Result<ReadConnection, StoreError> {
+    let look = schema::open_reader(path)?;
+    // The last connection to a file moves the log into it, which is the matter of one that has checked the log.
+    look.conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).opening(path)?;
+    Ok(look)
 }
 
 impl SqliteStore {

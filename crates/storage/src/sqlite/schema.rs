@@ -36,6 +36,8 @@ const READER_CACHE_KIB: i32 = -4096;
 const WAL_LIMIT_BYTES: i64 = 64 << 20;
 /// Bytes of a file that is written to find out whether there is room: what the smallest commit needs.
 const PROBE_BYTES: usize = 128 << 10;
+/// The version that this release makes of older files.
+pub(super) const SUPPORTED: u32 = MIGRATIONS.len() as u32;
 /// Marks the file as ours: `GrLm`.
 const APPLICATION_ID: i32 = 0x4772_4c6d;
 
@@ -179,11 +181,10 @@ fn open_shared_reader(path: &Path) -> rusqlite::Result<Connection> {
 /// The place of a file that cannot be opened for writing for this `reason`; the reason where it cannot be read either, or is
 /// not of this version.
 pub(super) fn readable(path: &Path, reason: StoreError) -> Result<Place, StoreError> {
-    let supported = MIGRATIONS.len() as u32;
     let marked = place::read_mark(path).filter(|marked| marked.revision > Revision(0));
     let Ok(mut reader) = open_reader(path) else { return Err(reason) };
     let look = reader.conn.transaction_with_behavior(TransactionBehavior::Deferred).opening(path)?;
-    if version_of(&look, path, supported)? != supported {
+    if version_of(&look, path, SUPPORTED)? != SUPPORTED {
         return Err(reason);
     }
     let found = place::committed(&look).opening(path)?;

@@ -12,14 +12,14 @@ use async_trait::async_trait;
 use futures::channel::oneshot;
 use graphloom_core::{
     Batch, BudgetChange, BudgetOutcome, Clock, Finding, GraphTurn, HeldWorkspace, Loss, Patience,
-    RepairReport, Repairs, Revision, SharedTexts, Snapshot, Store, StoreError, StoreSize, Upkeep, Workers,
-    WorkspaceBudget, WorkspaceId, WorkspaceStore, Workspaces,
+    RepairReport, Repairs, Revision, SchemaVersion, SharedTexts, Snapshot, Store, StoreError, StoreSize,
+    Upkeep, Workers, WorkspaceBudget, WorkspaceId, WorkspaceStore, Workspaces,
 };
 
 use rusqlite::{Connection, OpenFlags};
 
 use super::error::{Context, backend};
-use super::{EXTENSION, SqliteStore, exists, list_workspaces, place, repair, settings_of};
+use super::{EXTENSION, SqliteStore, exists, list_workspaces, place, repair, schema_version, settings_of};
 use crate::texts::FileTexts;
 use crate::workers::LockFiles;
 
@@ -37,6 +37,14 @@ impl FileWorkspaces {
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         let folder = folder.into();
         Self { workers: LockFiles::new(&folder), folder }
+    }
+
+    /// The schema versions of all files, by name. Changes nothing.
+    pub async fn schema_versions(&self) -> Result<Vec<SchemaVersion>, StoreError> {
+        let folder = self.folder.clone();
+        let read =
+            move || list_workspaces(&folder)?.iter().map(|name| schema_version(&folder, name)).collect();
+        apart("reading schema versions", read).await
     }
 }
 

@@ -9,7 +9,7 @@ use graphloom_core::{
 use super::migrations::create_version_1;
 use super::*;
 use crate::conformance::{block_on, sample};
-use crate::sqlite::{Patience, SqliteStore, read, rows, settings_of};
+use crate::sqlite::{FileWorkspaces, Patience, SqliteStore, read, rows, settings_of};
 use crate::vector;
 
 fn create_old(conn: &Connection) -> rusqlite::Result<()> {
@@ -295,7 +295,11 @@ fn an_older_file_gets_layers() {
     let dir = tempfile::tempdir().expect("a folder");
     let path = dir.path().join("w.graphloom");
     drop(check_open(&path, &MIGRATIONS[..19]).expect("an older file"));
+    let workspaces = FileWorkspaces::new(dir.path());
+    let version = || block_on(workspaces.schema_versions()).expect("versions").pop().expect("a file").found;
+    assert_eq!((version(), version()), (19, 19), "looking changes nothing");
     let store = SqliteStore::open(dir.path(), WorkspaceId::new("w").expect("a name")).expect("migrated");
+    assert_eq!(version(), SUPPORTED);
     let mut batch = sample::indexed("a", "Ada met Bob", "ADA", "BOB");
     let node = sample::node("themes", 0, [Member::Entity(sample::key("ADA"))], "Ada");
     batch.put_layers = vec![sample::layer("themes", 1, true)];

@@ -2,13 +2,14 @@
 """Measures Graphloom on PostgreSQL beside SQLite, on a server of its own.
 
     bench/database.py --graphloom BINARY --store BINARY --corpus CORPUS.jsonl --questions QUESTIONS.jsonl
-                      [--documents 60] [--asked 100] [--steps workers,retrieval,store]
+                      [--documents 60] [--asked 100] [--steps workers,retrieval,store,pages] [--listed 50000]
                       [--scale PROGRAM --chunks 100000 --scale-folder DIR --server-folder DIR] [--harness DIR --passages 150]
 
 - workers: 1, 2, 4 and 8 workers index documents of one chunk, so many for each worker, with a model on this machine that takes 200 ms a
   call and answers the same to the same request. Each worker makes one call at a time in a workspace. All documents are in one
   workspace, then in four.
 - retrieval: the corpus in a file and in the database, both served; every question goes to both, in turn, without cache.
+- pages: a list of --listed documents (50,000) in a file and in the database, both served, page by page in each order.
 - store: commits and vector searches, by the program graphloom-bench-database.
 - scale: a synthetic store of --chunks, built by the program graphloom-bench-scale and kept in --scale-folder, in a file and in the database,
   whose files are kept in --server-folder.
@@ -37,6 +38,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import database_lightrag
+import database_pages
 import database_scale
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -56,6 +58,7 @@ def main() -> None:
     arguments.add_argument("--documents", type=int, default=60)
     arguments.add_argument("--asked", type=int, default=100)
     arguments.add_argument("--steps", default="workers,retrieval,store")
+    arguments.add_argument("--listed", type=int, default=50_000)
     arguments.add_argument("--scale", type=Path)
     arguments.add_argument("--chunks", type=int, default=100_000)
     arguments.add_argument("--scale-folder", type=Path)
@@ -83,6 +86,8 @@ def main() -> None:
         if "scale" in steps:
             kept = given.scale_folder or work / "scale"
             database_scale.measure(binary, given.scale.resolve(), work, url, server, given.chunks, given.asked, kept, serving, psql)
+        if "pages" in steps:
+            database_pages.measure(binary, work, url, given.listed, serving, lambda: psql("VACUUM ANALYZE"))
         if "lightrag" in steps:
             texts = [json.loads(line)["question"] for line in given.questions.open()]
             database_lightrag.measure(binary, work, url, given.harness, given.corpus, texts, given.passages, run, serving, ask, psql)

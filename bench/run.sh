@@ -29,6 +29,7 @@
 #   scale-synthetic     synthetic stores with 10,000 and 100,000 chunks, or SCALE_CHUNKS; needs no harness
 #   database            PostgreSQL beside SQLite: 1, 2 and 4 workers, retrieval, one commit, vectors with and without an index; needs no harness
 #   database-scale      the same with a synthetic store of 100,000 chunks: retrieval with filters, recall of indexes, memory, CPU; needs no harness    (slow the first time)
+#   database-pages      pages of a list of 50,000 documents in each order, in both; needs no harness
 #   database-lightrag   Graphloom and LightRAG with its PostgreSQL storages on one server: indexing, latency, size
 #   database-kills      500 documents, 4 workers, 20 kills and 5 restarts of the database: what is lost, stuck or paid for twice? needs no harness
 #   contention          one writer and 32 continuous readers: how long do commits take? needs no harness
@@ -208,6 +209,14 @@ for step in $steps; do
         has_questions
         "$root/scripts/install-postgres.sh"
         "$root/bench/database.py" --graphloom "$bin/graphloom" --store "$bin/graphloom-bench-database" \
+            --corpus "$questions/$corpus/corpus.jsonl" --questions "$questions/$corpus/questions.jsonl" ${DATABASE_OPTIONS:-}
+        continue
+        ;;
+    database-pages)
+        build
+        has_questions
+        "$root/scripts/install-postgres.sh"
+        "$root/bench/database.py" --graphloom "$bin/graphloom" --store "$bin/graphloom-bench-database" --steps pages \
             --corpus "$questions/$corpus/corpus.jsonl" --questions "$questions/$corpus/questions.jsonl" ${DATABASE_OPTIONS:-}
         continue
         ;;

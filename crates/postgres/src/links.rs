@@ -46,8 +46,8 @@ impl Default for KeptLinks {
 
 #[derive(Clone)]
 enum Kept {
-    /// With the revision of its last change.
-    Graph(u64, Arc<LinkGraph>),
+    /// With the revision of its last change, and the number of its links.
+    Graph(u64, u64, Arc<LinkGraph>),
     /// There are too many, with the time when they were counted.
     TooMany(Instant, Links),
 }
@@ -61,21 +61,26 @@ impl KeptLinks {
 
     /// The links as of the revision that changed them last.
     pub(crate) async fn get(&self, session: &Session, revision: u64) -> Result<Links, Fault> {
-        match self.kept().clone() {
-            Some(Kept::Graph(of, graph)) if of == revision => return Ok(Links::Whole(graph)),
+        let most = self.most.load(Ordering::Relaxed);
+        let are_few = match self.kept().clone() {
+            Some(Kept::Graph(of, _, graph)) if of == revision => return Ok(Links::Whole(graph)),
             Some(Kept::TooMany(counted, links)) if counted.elapsed() < COUNT_AGAIN => return Ok(links),
-            Some(_) | None => {}
-        }
-        let (links, nodes) = count(session).await?;
-        if links > self.most.load(Ordering::Relaxed) {
-            let links = Links::TooMany { nodes };
+            // They do not double within one change.
+            Some(Kept::Graph(_, links, _)) => links < most / 2,
+            Some(Kept::TooMany(..)) | None => false,
+        };
+        // A mention is at most one link, a fact at most three.
+        if !are_few && count(session, [("mentions", 1), ("facts", 3)]).await? > most {
+            let nodes = count(session, [("chunks", 1), ("entities", 1), ("relations", 1)]).await?;
+            let links = Links::TooMany { nodes: usize::try_from(nodes).unwrap_or(usize::MAX) };
             *self.kept() = Some(Kept::TooMany(Instant::now(), links.clone()));
             return Ok(links);
         }
-        let graph = Arc::new(read(session).await?);
+        let (links, graph) = read(session).await?;
+        let graph = Arc::new(graph);
         let mut kept = self.kept();
-        if !matches!(&*kept, Some(Kept::Graph(of, _)) if *of >= revision) {
-            *kept = Some(Kept::Graph(revision, Arc::clone(&graph)));
+        if !matches!(&*kept, Some(Kept::Graph(of, ..)) if *of >= revision) {
+            *kept = Some(Kept::Graph(revision, links, Arc::clone(&graph)));
         }
         Ok(Links::Whole(graph))
     }
@@ -85,18 +90,15 @@ impl KeptLinks {
     }
 }
 
-/// At most how many links there are, and about how many nodes. One that several records say is counted as often.
-async fn count(session: &Session) -> Result<(u64, usize), Fault> {
-    let of = |table: &str| format!("(SELECT count(*) FROM {table} WHERE workspace_id = $1)");
-    let tables = ["mentions", "facts", "chunks", "entities", "relations"].map(of);
-    let found = session.rows(&format!("SELECT {}", tables.join(", ")), &[]).await?;
-    let number = |column| found.first().map_or(Ok(0), |row| rows::number(row, column));
-    let links = number(0)?.saturating_add(number(1)?.saturating_mul(3));
-    let nodes = number(2)? + number(3)? + number(4)?;
-    Ok((links, usize::try_from(nodes).unwrap_or(usize::MAX)))
+/// The rows of these tables, each times its number.
+async fn count<const TABLES: usize>(session: &Session, tables: [(&str, u8); TABLES]) -> Result<u64, Fault> {
+    let of = |(table, times)| format!("{times} * (SELECT count(*) FROM {table} WHERE workspace_id = $1)");
+    let found = session.rows(&format!("SELECT {}", tables.map(of).join(" + ")), &[]).await?;
+    found.first().map_or(Ok(0), |row| rows::number(row, 0))
 }
 
-async fn read(session: &Session) -> Result<LinkGraph, Fault> {
+/// The links that count, and the graph of them.
+async fn read(session: &Session) -> Result<(u64, LinkGraph), Fault> {
     let sql = concat!(
         "SELECT k.chunk, k.kind, k.a, k.b FROM (",
         links_sql!(""),
@@ -114,7 +116,7 @@ async fn read(session: &Session) -> Result<LinkGraph, Fault> {
             keys.clear();
         }
     }
-    Ok(builder.build())
+    Ok((found.len() as u64, builder.build()))
 }
 
 /// What each of the chunks is linked with.

@@ -1,6 +1,7 @@
 //! Counts that all servers of a database keep together.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use graphloom_core::{Clock, SharedTexts, StoreError, try_change_json};
 use serde::Serialize;
@@ -9,8 +10,8 @@ use tokio::sync::Mutex;
 
 use crate::app::now;
 
-/// Times a change is tried while other servers change the same counts.
-const MAX_TRIES: u32 = 20;
+/// How long a change may take. A database that is down must not hold up requests that can do without.
+const MAX_WAIT: Duration = Duration::from_secs(2);
 
 /// Counts in the texts that the servers of a database share. They may be forgotten, and are in no backup.
 pub(crate) struct SharedCounts {
@@ -33,6 +34,10 @@ impl SharedCounts {
     }
 
     /// [Changes](try_change_json) the counts of this name; `change` is called again if another server was faster.
+    ///
+    /// # Errors
+    ///
+    /// The database did not take the change within two seconds.
     pub(crate) async fn change<Value, Output>(
         &self,
         name: &str,
@@ -41,13 +46,16 @@ impl SharedCounts {
     where
         Value: Default + Serialize + DeserializeOwned,
     {
-        let _turn = self.turn.lock().await;
-        for _ in 0..MAX_TRIES {
-            if let Some(output) = try_change_json(self.texts.as_ref(), name, &change).await? {
-                return Ok(output);
+        let changed = async {
+            let _turn = self.turn.lock().await;
+            loop {
+                if let Some(output) = try_change_json(self.texts.as_ref(), name, &change).await? {
+                    return Ok(output);
+                }
             }
-        }
-        Err(StoreError::Busy { path: self.texts.place(), holder: Some("other servers".to_owned()) })
+        };
+        let late = |_| Err(StoreError::Busy { path: self.texts.place(), holder: None });
+        tokio::time::timeout(MAX_WAIT, changed).await.unwrap_or_else(late)
     }
 }
 

@@ -84,9 +84,7 @@ impl Throttle {
 
 impl Attempts {
     fn begin(&mut self, from: IpAddr, name: u64, now_ms: u64) -> Result<Duration, Duration> {
-        while self.0.front().is_some_and(|oldest| oldest.at_ms.saturating_add(WINDOW_MS) <= now_ms) {
-            self.0.pop_front();
-        }
+        self.0.retain(|attempt| attempt.at_ms.abs_diff(now_ms) < WINDOW_MS);
         let of_address = || self.0.iter().filter(|attempt| attempt.from == from);
         let at_name = |attempt: &&Attempt| attempt.name == name;
         for (mut attempts, most) in [
@@ -95,7 +93,7 @@ impl Attempts {
         ] {
             if attempts.len() >= most {
                 let oldest = attempts.swap_remove(attempts.len() - most);
-                return Err(Duration::from_millis((oldest.at_ms + WINDOW_MS).saturating_sub(now_ms)));
+                return Err(Duration::from_millis((oldest.at_ms + WINDOW_MS) - now_ms));
             }
         }
         let is_guessed_at = self.0.iter().filter(at_name).count() >= FREE_ATTEMPTS_AT_NAME;
@@ -163,6 +161,15 @@ mod tests {
         assert!(taken[FREE_ATTEMPTS_AT_NAME..].iter().all(|taken| *taken == Ok(SLOW)));
         assert_eq!(attempts.begin(address(5000), BOB, 0), Ok(Duration::ZERO));
         assert_eq!(attempts.begin(address(5000), ADA, WINDOW_MS), Ok(Duration::ZERO));
+    }
+
+    #[test]
+    fn attempts_of_a_damaged_text_or_a_wrong_clock_lock_nobody_out() {
+        let here = address(1);
+        let attempt = |at_ms| Attempt { at_ms, from: here, name: ADA };
+        let mut attempts = Attempts([u64::MAX; 9].map(attempt).into());
+        assert_eq!(attempts.begin(here, ADA, 1_000_000), Ok(Duration::ZERO));
+        assert_eq!(attempts.0.len(), 1);
     }
 
     #[test]

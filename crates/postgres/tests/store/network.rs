@@ -1,4 +1,4 @@
-//! What happens on the way to the server: encryption, cut connections, and another server that takes over.
+//! What happens on the way to the server: encryption, cut and slow connections, and another server that takes over.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -12,7 +12,7 @@ use graphloom_postgres::testing::{Server, TestDatabase, new_workspace, postgres_
 use graphloom_postgres::{Database, PostgresStore};
 use graphloom_storage::conformance::{block_on, sample};
 use tempfile::TempDir;
-use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, copy_bidirectional};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
@@ -34,8 +34,13 @@ struct Proxy {
 }
 
 impl Proxy {
+    fn to(server: SocketAddr) -> Self {
+        Self::with(server, None, Duration::ZERO)
+    }
+
     /// - `tls`: ends encryption here, for servers that are built without it.
-    fn to(server: SocketAddr, tls: Option<TlsAcceptor>) -> Self {
+    /// - `delay`: of what is sent, in each direction.
+    fn with(server: SocketAddr, tls: Option<TlsAcceptor>, delay: Duration) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
         let runtime = runtime.expect("a runtime");
         let ((cut, cuts), (hush, hushes)) = (watch::channel(0), watch::channel(0));
@@ -47,7 +52,7 @@ impl Proxy {
                 cuts.mark_unchanged();
                 hushes.mark_unchanged();
                 tokio::spawn(async move {
-                    let passing = pass_on(client, server, tls);
+                    let passing = pass_on(client, server, tls, delay);
                     tokio::pin!(passing);
                     tokio::select! {
                         // An error is a peer that went away.
@@ -73,9 +78,18 @@ impl Proxy {
     }
 }
 
-async fn pass_on(mut client: TcpStream, server: SocketAddr, tls: Option<TlsAcceptor>) -> std::io::Result<()> {
+async fn pass_on(
+    mut client: TcpStream,
+    server: SocketAddr,
+    tls: Option<TlsAcceptor>,
+    delay: Duration,
+) -> std::io::Result<()> {
     let mut server = TcpStream::connect(server).await?;
-    let Some(tls) = tls else { return copy_bidirectional(&mut client, &mut server).await.map(drop) };
+    let Some(tls) = tls else {
+        let ((from_client, to_client), (from_server, to_server)) = (client.split(), server.split());
+        let (asking, answering) = (late(from_client, to_server, delay), late(from_server, to_client, delay));
+        return tokio::try_join!(asking, answering).map(drop);
+    };
     let mut first = [0; SSL_REQUEST.len()];
     client.read_exact(&mut first).await?;
     if first != SSL_REQUEST {
@@ -84,6 +98,23 @@ async fn pass_on(mut client: TcpStream, server: SocketAddr, tls: Option<TlsAccep
     client.write_all(b"S").await?;
     let mut client = tls.accept(client).await?;
     copy_bidirectional(&mut client, &mut server).await.map(drop)
+}
+
+/// Passes on what comes, each part after a delay, to its end.
+async fn late(
+    mut from: impl AsyncRead + Unpin,
+    mut to: impl AsyncWrite + Unpin,
+    delay: Duration,
+) -> std::io::Result<()> {
+    let mut part = vec![0; 1 << 16];
+    loop {
+        let length = from.read(&mut part).await?;
+        if length == 0 {
+            return to.shutdown().await;
+        }
+        tokio::time::sleep(delay).await;
+        to.write_all(&part[..length]).await?;
+    }
 }
 
 /// A certificate for `localhost`, signed by an authority of its own, and the file with that authority.
@@ -120,7 +151,7 @@ fn encrypted_connections_are_made_only_to_a_server_whose_certificate_is_valid() 
     let (database, folder) = (TestDatabase::shared(), TempDir::new().expect("a folder"));
     let other = TempDir::new().expect("a folder");
     let ((tls, authority), (_, stranger)) = (encrypted(folder.path()), encrypted(other.path()));
-    let proxy = Proxy::to(server_of(&database.url), Some(tls));
+    let proxy = Proxy::with(server_of(&database.url), Some(tls), Duration::ZERO);
     let url = |host: &str, mode: &str, authority: &str| {
         format!("postgres://postgres@{host}:{}/postgres?sslmode={mode}&sslrootcert={authority}", proxy.port)
     };
@@ -186,7 +217,7 @@ pub(super) fn require_all(store: &PostgresStore, acknowledged: &[DocumentId]) {
 #[test]
 fn connections_that_are_cut_while_committing_lose_nothing_and_apply_nothing_twice() {
     let database = TestDatabase::shared();
-    let proxy = Proxy::to(server_of(&database.url), None);
+    let proxy = Proxy::to(server_of(&database.url));
     let url = format!("postgres://postgres@127.0.0.1:{}/postgres?sslmode=disable", proxy.port);
     let (opened, name) = (Database::open(&url).expect("the database opens"), new_workspace());
     let store = block_on(opened.open_or_create(name.clone())).expect("a store");
@@ -197,6 +228,21 @@ fn connections_that_are_cut_while_committing_lose_nothing_and_apply_nothing_twic
             proxy.cut();
         }
     });
+    acknowledged.extend(rest);
+    require_all(&store, &acknowledged);
+    block_on(opened.delete(&name)).expect("deleted");
+}
+
+#[test]
+fn over_a_slow_network_everything_is_committed_once_and_read() {
+    const DELAY: Duration = Duration::from_millis(5);
+    let database = TestDatabase::shared();
+    let proxy = Proxy::with(server_of(&database.url), None, DELAY);
+    let url = format!("postgres://postgres@127.0.0.1:{}/postgres?sslmode=disable", proxy.port);
+    let (opened, name) = (Database::open(&url).expect("the database opens"), new_workspace());
+    let store = block_on(opened.open_or_create(name.clone())).expect("a store");
+    let mut acknowledged = Vec::new();
+    let rest = commit_meanwhile(&store, |committed| wait_for(committed, &mut acknowledged, 6));
     acknowledged.extend(rest);
     require_all(&store, &acknowledged);
     block_on(opened.delete(&name)).expect("deleted");
@@ -243,7 +289,7 @@ fn a_standby_that_is_promoted_has_every_acknowledged_commit() {
 #[test]
 fn a_server_that_takes_what_is_sent_and_answers_nothing_is_given_up() {
     let database = TestDatabase::shared();
-    let proxy = Proxy::to(server_of(&database.url), None);
+    let proxy = Proxy::to(server_of(&database.url));
     let url =
         format!("postgres://postgres@127.0.0.1:{}/postgres?sslmode=disable&statement_timeout=1", proxy.port);
     let (opened, name) = (Database::open(&url).expect("the database opens"), new_workspace());

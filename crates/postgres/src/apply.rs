@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use graphloom_core::{Batch, CacheKind, EmbeddingSpec, ItemKind, Job, Require, Revision, StoreError};
 use graphloom_rules::batch as rules;
+use tokio::try_join;
 
 use crate::error::Fault;
 use crate::memory::{NOTED_REVISIONS, SearchState};
@@ -113,10 +114,12 @@ pub(crate) async fn apply(
     layers::apply(session, batch, &mut touched).await?;
     views::check_ghosts(session, at_risk).await?;
     views::put_vectors(session, batch).await?;
-    words::update(session, ItemKind::Chunk, &touched.chunks).await?;
-    words::update(session, ItemKind::Entity, &touched.entities).await?;
-    words::update(session, ItemKind::Relation, &touched.relations).await?;
-    words::update(session, ItemKind::Node, &touched.nodes).await?;
+    try_join!(
+        words::update(session, ItemKind::Chunk, &touched.chunks),
+        words::update(session, ItemKind::Entity, &touched.entities),
+        words::update(session, ItemKind::Relation, &touched.relations),
+        words::update(session, ItemKind::Node, &touched.nodes)
+    )?;
     note_changes(session, batch, &touched, &mut state).await?;
     append_calls(session, batch, &mut state).await?;
     remember(session, batch, &mut state).await?;
@@ -289,11 +292,11 @@ async fn finish(
         &unnoted,
         &batch.touches_evidence(),
     ];
-    session.run(sql, arguments).await?;
     let put = "INSERT INTO commits VALUES ($1, $2::text::uuid, $3)";
-    session.run(put, &[&token, &revision]).await?;
     let prune = "DELETE FROM commits WHERE workspace_id = $1 AND revision < $2";
-    session.run(prune, &[&(revision - KEPT_TOKENS)]).await?;
+    let (of_put, oldest): (&Arguments<'_>, _) = (&[&token, &revision], revision - KEPT_TOKENS);
+    let of_prune: &Arguments<'_> = &[&oldest];
+    try_join!(session.run(sql, arguments), session.run(put, of_put), session.run(prune, of_prune))?;
     Ok(())
 }
 

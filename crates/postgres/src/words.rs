@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use graphloom_core::{ChunkContext, Entity, ItemKind, LayerNode, RelationKey, indexed_text};
 use graphloom_rules::words;
+use tokio::try_join;
 
 use crate::error::Fault;
 use crate::rows::{self, get};
-use crate::session::Session;
+use crate::session::{Arguments, Session};
 
 /// Bytes of a word in the index. What is longer is no word that a person types, and an index entry cannot hold it.
 const MAX_WORD_BYTES: usize = 512;
@@ -19,35 +20,43 @@ pub(crate) fn kept(word: &str) -> &str {
 
 /// Brings the words of these entries up to date with their rows; those without a row, and chunks that are not live, have
 /// none.
+///
+/// Statements that do not need each other's results are sent without waiting for each other.
 pub(crate) async fn update(session: &Session, kind: ItemKind, ids: &BTreeSet<String>) -> Result<(), Fault> {
     if ids.is_empty() {
         return Ok(());
     }
     let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
     let code = rows::kind_code(kind);
-    session
-        .run("DELETE FROM postings WHERE workspace_id = $1 AND kind = $2 AND id = ANY($3)", &[&code, &ids])
-        .await?;
-    let sql = "DELETE FROM entries WHERE workspace_id = $1 AND kind = $2 AND id = ANY($3) RETURNING length";
+    let postings = "DELETE FROM postings WHERE workspace_id = $1 AND kind = $2 AND id = ANY($3)";
+    let known = "DELETE FROM entries WHERE workspace_id = $1 AND kind = $2 AND id = ANY($3) RETURNING length";
+    let of_ids: &Arguments<'_> = &[&code, &ids];
+    let (_, removed, texts) =
+        try_join!(session.run(postings, of_ids), session.rows(known, of_ids), texts(session, kind, &ids))?;
     let (mut entries, mut total) = (0, 0);
-    for row in session.rows(sql, &[&code, &ids]).await? {
+    for row in removed {
         entries -= 1;
         total -= get::<i64>(&row, 0)?;
     }
-    let texts = texts(session, kind, &ids).await?;
     let index = tokio::task::block_in_place(|| Index::of(texts.iter()));
     entries += index.ids.len() as i64;
     total += index.lengths.iter().sum::<i64>();
-    let sql = "INSERT INTO entries SELECT $1, $2, * FROM unnest($3::text[], $4::int8[])";
-    session.run(sql, &[&code, &index.ids, &index.lengths]).await?;
-    let sql = "INSERT INTO postings \
+    let put_entries = "INSERT INTO entries SELECT $1, $2, * FROM unnest($3::text[], $4::int8[])";
+    let put_postings = "INSERT INTO postings \
         SELECT $1, $2, p.word, e.id, p.count, e.length \
         FROM unnest($3::text[], $4::int4[], $5::int4[]) AS p (word, count, entry) \
         JOIN unnest($6::text[], $7::int8[]) WITH ORDINALITY AS e (id, length, number) ON e.number = p.entry";
-    session.run(sql, &[&code, &index.words, &index.counts, &index.of, &index.ids, &index.lengths]).await?;
-    let sql = "INSERT INTO totals VALUES ($1, $2, $3, $4) ON CONFLICT (workspace_id, kind) \
+    let put_totals = "INSERT INTO totals VALUES ($1, $2, $3, $4) ON CONFLICT (workspace_id, kind) \
         DO UPDATE SET entries = totals.entries + EXCLUDED.entries, words = totals.words + EXCLUDED.words";
-    session.run(sql, &[&code, &entries, &total]).await?;
+    let of_entries: &Arguments<'_> = &[&code, &index.ids, &index.lengths];
+    let of_words: &Arguments<'_> =
+        &[&code, &index.words, &index.counts, &index.of, &index.ids, &index.lengths];
+    let of_totals: &Arguments<'_> = &[&code, &entries, &total];
+    try_join!(
+        session.run(put_entries, of_entries),
+        session.run(put_postings, of_words),
+        session.run(put_totals, of_totals)
+    )?;
     Ok(())
 }
 

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use graphloom_core::{Batch, ChunkContext, ChunkId, EntityKey};
+use tokio::try_join;
 
 use super::{SearchChanges, require_all};
 use crate::error::Fault;
@@ -22,9 +23,7 @@ pub(super) async fn apply(
     let claims = batch.put_claims.iter().map(|claim| claim.chunk.as_str());
     let chunks: BTreeSet<&str> = mentions.chain(facts).chain(claims).collect();
     require_all(session, "chunks", "id", &chunks).await?;
-    put_mentions(session, batch).await?;
-    put_facts(session, batch).await?;
-    put_claims(session, batch).await
+    try_join!(put_mentions(session, batch), put_facts(session, batch), put_claims(session, batch)).map(drop)
 }
 
 async fn put_chunk_contexts(

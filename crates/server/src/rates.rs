@@ -90,15 +90,16 @@ impl Rates {
             self.asked.notify_one();
         }
         let counted = buckets.place_of(counted, now);
-        let full_at = buckets.full_at.entry(counted.clone()).or_insert(now);
+        let shared = buckets.unshared.is_some().then(|| counted.clone());
+        let full_at = buckets.full_at.entry(counted).or_insert(now);
         let then = (*full_at).max(now) + each;
         let wait = then.saturating_duration_since(now).saturating_sub(at_once);
         if !wait.is_zero() {
             return Err(wait);
         }
         *full_at = then;
-        if let Some(unshared) = &mut buckets.unshared {
-            *unshared.entry(counted).or_default() += each;
+        if let (Some(unshared), Some(key)) = (&mut buckets.unshared, shared) {
+            *unshared.entry(key).or_default() += each;
         }
         Ok(())
     }

@@ -208,6 +208,20 @@ async fn work_that_fails_ends_its_stream_with_the_reason() {
 }
 
 #[tokio::test]
+async fn a_stream_that_is_opened_after_the_work_failed_ends_with_the_reason() {
+    let server = Running::start().await;
+    let track = add(&server, "failing.md", &format!("This is {REFUSED}.")).await;
+    let path = format!("/jobs/events?track_id={track}");
+    let ended = |seen: &[Event]| seen.last().expect("an end").data.clone();
+    let first = ended(&events(&server.send(Request::get(&path)).await));
+    let late = ended(&events(&server.send(Request::get(&path)).await));
+    for end in [first, late] {
+        assert_eq!((&end["reason"], &end["will_retry"]), (&json!("failed"), &json!(false)), "{end}");
+        assert!(end["message"].to_string().contains("as the test wants it"), "{end}");
+    }
+}
+
+#[tokio::test]
 async fn what_a_service_said_is_for_those_who_may_write() {
     let server = Running::start().await;
     let (reader, writer) = (server.key(Right::Read, &[]), server.key(Right::Write, &[]));

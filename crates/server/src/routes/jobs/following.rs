@@ -9,7 +9,9 @@ use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::Response;
 use bytes::Bytes;
-use graphloom_core::{DocumentId, Revision, Snapshot, StatusKind, StoreError, TrackId, statuses_of};
+use graphloom_core::{
+    DocumentId, DocumentStatus, Revision, Snapshot, StatusKind, StoreError, TrackId, statuses_of,
+};
 use graphloom_engine::derive::LayerKind;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -274,25 +276,34 @@ impl Feed {
         }
         let statuses = statuses_of(snapshot, &left).await?;
         let (mut counts, mut will_retry, mut worst) = (BTreeMap::new(), false, "done");
+        // The store can say that a document failed before the event with the reason is there.
+        let mut stored = None;
         for (document, status) in left.iter().zip(statuses) {
             *counts.entry(status.kind().name()).or_default() += 1;
-            match status.kind() {
-                StatusKind::Waiting | StatusKind::Indexing
+            match status {
+                DocumentStatus::Waiting | DocumentStatus::Indexing { .. }
                     if self.all_stopped.is_none() && !self.stopped.contains_key(document) =>
                 {
                     return Ok(None);
                 }
-                StatusKind::Waiting | StatusKind::Indexing => (worst, will_retry) = ("failed", true),
-                StatusKind::Failed => worst = "failed",
-                StatusKind::Cancelled if worst == "done" => worst = "cancelled",
-                StatusKind::Cancelled | StatusKind::Ready | StatusKind::Incomplete => {}
+                DocumentStatus::Waiting | DocumentStatus::Indexing { .. } => {
+                    (worst, will_retry) = ("failed", true);
+                }
+                DocumentStatus::Failed { reason } => {
+                    worst = "failed";
+                    stored.get_or_insert_with(|| self.reasons.tell(reason));
+                }
+                DocumentStatus::Cancelled { .. } if worst == "done" => worst = "cancelled",
+                DocumentStatus::Cancelled { .. }
+                | DocumentStatus::Ready { .. }
+                | DocumentStatus::Incomplete { .. } => {}
             }
         }
         let job = match &self.target {
             Target::One(id) => item_of(snapshot, id, self.reasons).await?,
             Target::All | Target::Track(_) | Target::Layer(_) => None,
         };
-        let message = self.all_stopped.as_ref().or(self.stopped.values().next()).cloned();
+        let message = self.all_stopped.clone().or_else(|| self.stopped.values().next().cloned()).or(stored);
         Ok(Some(End { reason: worst, will_retry, status_counts: counts, job, layer: None, message }))
     }
 

@@ -1,18 +1,27 @@
-//! Applies a batch inside a transaction, field by field in the order of their declaration.
+//! Applies a batch inside a transaction: first what it takes away, then what it puts, in the order of its fields.
 
 mod chunks;
 mod conversations;
 mod documents;
 mod evidence;
 mod layers;
+mod removals;
 mod views;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
-use graphloom_core::{Batch, CacheKind, EmbeddingSpec, ItemKind, Job, Require, Revision, StoreError};
+use futures::future::try_join_all;
+use graphloom_core::{
+    Batch, CacheKind, EmbeddingSpec, ItemKind, Job, MAX_CACHE_BYTES, MAX_CACHE_ENTRIES, Require, Revision,
+    StoreError,
+};
 use graphloom_rules::batch as rules;
 use tokio::try_join;
+use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
 
+use crate::connect::Shared;
 use crate::error::Fault;
 use crate::memory::{NOTED_REVISIONS, SearchState};
 use crate::rows::{self, get};
@@ -37,6 +46,23 @@ struct SearchChanges {
     nodes: BTreeSet<String>,
 }
 
+impl SearchChanges {
+    /// What the batch itself names.
+    fn of(batch: &Batch) -> Self {
+        let put = batch.put_chunks.iter().map(|chunk| chunk.id.to_string());
+        let with_contexts = batch.put_chunk_contexts.iter().map(|context| context.chunk.to_string());
+        let without = batch.remove_chunk_contexts.iter().map(ToString::to_string);
+        let entities = batch.put_entities.iter().map(|entity| entity.key.to_string());
+        let relations = batch.put_relations.iter().map(|relation| relation.key.to_string());
+        Self {
+            chunks: put.chain(with_contexts).chain(without).collect(),
+            entities: entities.chain(batch.remove_entities.iter().map(ToString::to_string)).collect(),
+            relations: relations.chain(batch.remove_relations.iter().map(ToString::to_string)).collect(),
+            nodes: batch.put_nodes.iter().map(|node| node.key.to_string()).collect(),
+        }
+    }
+}
+
 /// The workspace's row, locked by this transaction.
 struct State {
     revision: u64,
@@ -49,43 +75,68 @@ struct State {
     search: SearchState,
 }
 
-/// Applies `batch` and returns the new revision. `token` identifies the batch over all tries to apply it: where a try
-/// succeeded whose answer was lost, nothing is applied again.
-pub(crate) async fn apply(
-    session: &Session,
+impl State {
+    /// Locks the row.
+    const LOCK: &str = "SELECT revision, graph_revision, embedding_model, embedding_dimensions, settings, calls, \
+        cache_puts, gen_random_uuid()::text, last_removal, search_revision, search_unnoted \
+        FROM workspaces WHERE id = $1 FOR UPDATE";
+
+    fn of(row: &Row) -> Result<Self, Fault> {
+        let model: Option<String> = get(row, 2)?;
+        let dimensions: Option<i32> = get(row, 3)?;
+        Ok(Self {
+            revision: rows::number(row, 0)?,
+            graph_revision: rows::number(row, 1)?,
+            embedding: model.zip(dimensions).map(|(model, n)| EmbeddingSpec { model, dimensions: n as u32 }),
+            settings: rows::parsed(row, 4)?,
+            calls: get(row, 5)?,
+            cache_puts: get(row, 6)?,
+            last_removal: rows::number(row, 8)?,
+            search: SearchState { revision: get(row, 9)?, unnoted: get(row, 10)? },
+        })
+    }
+}
+
+/// Applies a batch to a workspace in a transaction and commits it.
+pub(crate) async fn commit(
+    shared: &Arc<Shared>,
+    workspace: i64,
     batch: &Batch,
     token: &mut Option<String>,
 ) -> Result<Revision, Fault> {
-    let locked = "SELECT revision, graph_revision, embedding_model, embedding_dimensions, settings, calls, cache_puts, \
-        gen_random_uuid()::text, last_removal, search_revision, search_unnoted FROM workspaces WHERE id = $1 FOR UPDATE";
-    let found = session.rows(locked, &[]).await?;
-    let row = found.first().ok_or_else(|| {
-        Fault::Refused(StoreError::Gone {
+    let (session, row) = Session::write_row(shared, workspace, State::LOCK).await?;
+    let revision = apply(&session, row, batch, token).await?;
+    session.commit().await?;
+    Ok(revision)
+}
+
+/// Applies `batch` and returns the new revision. `token` identifies the batch over all tries to apply it: where a try
+/// succeeded whose answer was lost, nothing is applied again.
+///
+/// What does not need the result of a statement is sent without waiting for it: a commit without removals waits for the
+/// database six times, seven with conditions, however much it puts. Functions that are joined send all they have to send
+/// at once, so the database executes their statements in the order in which they are named.
+async fn apply(
+    session: &Session,
+    row: Option<Row>,
+    batch: &Batch,
+    token: &mut Option<String>,
+) -> Result<Revision, Fault> {
+    let Some(row) = row else {
+        return Err(Fault::Refused(StoreError::Gone {
             path: "the workspace, which was deleted from the database,".to_owned(),
-        })
-    })?;
+        }));
+    };
     if let Some(token) = &*token {
         let known = "SELECT revision FROM commits WHERE workspace_id = $1 AND token = $2::text::uuid";
         if let Some(row) = session.rows(known, &[token]).await?.first() {
             return Ok(Revision(rows::number(row, 0)?));
         }
     }
-    let token = token.insert(get(row, 7)?);
-    let model: Option<String> = get(row, 2)?;
-    let dimensions: Option<i32> = get(row, 3)?;
-    let mut state = State {
-        revision: rows::number(row, 0)?,
-        graph_revision: rows::number(row, 1)?,
-        embedding: model.zip(dimensions).map(|(model, n)| EmbeddingSpec { model, dimensions: n as u32 }),
-        settings: rows::parsed(row, 4)?,
-        calls: get(row, 5)?,
-        cache_puts: get(row, 6)?,
-        last_removal: rows::number(row, 8)?,
-        search: SearchState { revision: get(row, 9)?, unnoted: get(row, 10)? },
-    };
-    for require in &batch.require {
-        check_require(session, &state, require).await?;
-    }
+    let token = token.insert(get(&row, 7)?);
+    let mut state = State::of(&row)?;
+    let required = batch.require.iter().map(|require| check_require(session, &state, require));
+    let (_, at_risk) = try_join!(biased; try_join_all(required), views::at_risk(session, batch))?;
     if batch.is_empty() {
         return Ok(Revision(state.revision));
     }
@@ -105,26 +156,34 @@ pub(crate) async fn apply(
     }
     rules::check_dimensions(batch, state.embedding.as_ref())?;
 
-    let mut touched = SearchChanges::default();
-    let at_risk = views::at_risk(session, batch).await?;
-    documents::apply(session, batch, &mut touched).await?;
-    chunks::apply(session, batch, &mut touched).await?;
-    evidence::apply(session, batch, &mut touched).await?;
-    views::apply(session, batch, &mut touched).await?;
-    layers::apply(session, batch, &mut touched).await?;
-    views::check_ghosts(session, at_risk).await?;
-    views::put_vectors(session, batch).await?;
-    try_join!(
+    let mut touched = SearchChanges::of(batch);
+    removals::apply(session, batch, &mut touched).await?;
+    let (shown, known) = try_join!(biased; documents::put(session, batch), chunks::known(session, batch))?;
+    touched.chunks.extend(shown);
+    let (released, (), (), (), ()) = try_join!(biased;
+        chunks::put(session, batch, known),
+        evidence::put(session, batch),
+        views::put(session, batch),
+        layers::put(session, batch),
+        views::put_vectors(session, batch)
+    )?;
+    let notes = notes(batch, &touched, &mut state);
+    let (first_call, first_put) = (state.calls, state.cache_puts);
+    state.calls += batch.append_calls.len() as i64;
+    state.cache_puts += batch.put_cached.len() as i64;
+    try_join!(biased;
+        chunks::settle(session, batch, released),
+        views::check_ghosts(session, at_risk),
         words::update(session, ItemKind::Chunk, &touched.chunks),
         words::update(session, ItemKind::Entity, &touched.entities),
         words::update(session, ItemKind::Relation, &touched.relations),
-        words::update(session, ItemKind::Node, &touched.nodes)
+        words::update(session, ItemKind::Node, &touched.nodes),
+        put_notes(session, state.revision, notes),
+        append_calls(session, batch, first_call),
+        remember(session, batch, first_put),
+        conversations::put(session, batch, Revision(state.last_removal)),
+        finish(session, batch, &state, token, !touched.chunks.is_empty())
     )?;
-    note_changes(session, batch, &touched, &mut state).await?;
-    append_calls(session, batch, &mut state).await?;
-    remember(session, batch, &mut state).await?;
-    conversations::apply(session, batch, Revision(state.last_removal)).await?;
-    finish(session, batch, &state, token, !touched.chunks.is_empty()).await?;
     Ok(Revision(state.revision))
 }
 
@@ -166,13 +225,8 @@ async fn check_require(session: &Session, state: &State, require: &Require) -> R
     Ok(())
 }
 
-/// Notes what changed that searches read, for processes that keep it in memory.
-async fn note_changes(
-    session: &Session,
-    batch: &Batch,
-    touched: &SearchChanges,
-    state: &mut State,
-) -> Result<(), Fault> {
+/// What changed that searches read, for processes that keep it in memory: kinds and ids.
+fn notes(batch: &Batch, touched: &SearchChanges, state: &mut State) -> (Vec<i16>, Vec<String>) {
     let SearchChanges { chunks, entities, relations, nodes } = touched;
     let by_kind = [
         (ItemKind::Chunk, chunks),
@@ -187,56 +241,85 @@ async fn note_changes(
     let with_vectors = batch.put_vectors.iter().map(|row| &row.entry.item);
     noted.extend(with_vectors.map(|item| (rows::kind_code(item.kind()), item.id().into_owned())));
     if noted.is_empty() && !batch.replace_embedding {
-        return Ok(());
+        return Default::default();
     }
-    let revision = state.revision as i64;
-    state.search.revision = revision;
+    state.search.revision = state.revision as i64;
     if batch.replace_embedding || noted.len() > MAX_NOTES {
-        state.search.unnoted = revision;
+        state.search.unnoted = state.search.revision;
+        return Default::default();
+    }
+    noted.into_iter().unzip()
+}
+
+async fn put_notes(
+    session: &Session,
+    revision: u64,
+    (kinds, ids): (Vec<i16>, Vec<String>),
+) -> Result<(), Fault> {
+    if ids.is_empty() {
         return Ok(());
     }
-    let (kinds, ids): (Vec<i16>, Vec<String>) = noted.into_iter().unzip();
+    let revision = revision as i64;
     let sql = "WITH old AS (DELETE FROM search_changes WHERE workspace_id = $1 AND revision <= $3) \
         INSERT INTO search_changes (workspace_id, revision, kind, id) \
         SELECT $1, $2, * FROM unnest($4::int2[], $5::text[])";
-    session.run(sql, &[&revision, &(revision - NOTED_REVISIONS), &kinds, &ids]).await?;
-    Ok(())
+    session.run(sql, &[&revision, &(revision - NOTED_REVISIONS), &kinds, &ids]).await.map(drop)
 }
 
-async fn append_calls(session: &Session, batch: &Batch, state: &mut State) -> Result<(), Fault> {
+/// - `before`: calls of the workspace before.
+async fn append_calls(session: &Session, batch: &Batch, before: i64) -> Result<(), Fault> {
     if batch.append_calls.is_empty() {
         return Ok(());
     }
     let bodies = batch.append_calls.iter().map(rows::body).collect::<Result<Vec<_>, _>>()?;
     let sql =
         "INSERT INTO calls SELECT $1, $2 + n, body FROM unnest($3::text[]) WITH ORDINALITY AS c (body, n)";
-    session.run(sql, &[&state.calls, &bodies]).await?;
-    state.calls += bodies.len() as i64;
-    Ok(())
+    session.run(sql, &[&before, &bodies]).await.map(drop)
 }
 
 /// Forgets whole kinds of the cache, puts entries, and drops the oldest beyond the limits.
-async fn remember(session: &Session, batch: &Batch, state: &mut State) -> Result<(), Fault> {
+///
+/// - `before`: entries put into the workspace's cache before.
+async fn remember(session: &Session, batch: &Batch, before: i64) -> Result<(), Fault> {
     let cleared: Vec<i16> = batch.clear_caches.iter().map(|&kind| rows::cache_code(kind)).collect();
-    if !cleared.is_empty() {
-        session.run("DELETE FROM cache WHERE workspace_id = $1 AND kind = ANY($2)", &[&cleared]).await?;
+    let grown: BTreeSet<CacheKind> = batch.put_cached.iter().map(|entry| entry.kind).collect();
+    let bounded = grown.into_iter().filter(|kind| kind.is_bounded()).map(rows::cache_code);
+    try_join!(biased;
+        clear_caches(session, &cleared),
+        put_cached(session, batch, before),
+        try_join_all(bounded.map(|kind| prune_cache(session, kind)))
+    )
+    .map(drop)
+}
+
+async fn clear_caches(session: &Session, kinds: &[i16]) -> Result<(), Fault> {
+    if kinds.is_empty() {
+        return Ok(());
     }
+    session.run("DELETE FROM cache WHERE workspace_id = $1 AND kind = ANY($2)", &[&kinds]).await.map(drop)
+}
+
+async fn put_cached(session: &Session, batch: &Batch, before: i64) -> Result<(), Fault> {
     if batch.put_cached.is_empty() {
         return Ok(());
     }
-    let mut entries = BTreeMap::new();
-    for entry in &batch.put_cached {
-        state.cache_puts += 1;
-        entries.insert((rows::cache_code(entry.kind), entry.key.as_str()), (state.cache_puts, &entry.value));
-    }
+    let places = (before + 1..).zip(&batch.put_cached);
+    let entries: BTreeMap<(i16, &str), (i64, &[u8])> = places
+        .map(|(place, entry)| {
+            ((rows::cache_code(entry.kind), entry.key.as_str()), (place, entry.value.as_slice()))
+        })
+        .collect();
     let kinds: Vec<i16> = entries.keys().map(|(kind, _)| *kind).collect();
     let keys: Vec<&str> = entries.keys().map(|(_, key)| *key).collect();
     let places: Vec<i64> = entries.values().map(|(place, _)| *place).collect();
-    let values: Vec<&[u8]> = entries.values().map(|(_, value)| value.as_slice()).collect();
-    let put = "INSERT INTO cache SELECT $1, * FROM unnest($2::int2[], $3::text[], $4::int8[], $5::bytea[]) \
+    let values: Vec<&[u8]> = entries.values().map(|(_, value)| *value).collect();
+    let sql = "INSERT INTO cache SELECT $1, * FROM unnest($2::int2[], $3::text[], $4::int8[], $5::bytea[]) \
         ON CONFLICT (workspace_id, kind, key) DO UPDATE SET place = EXCLUDED.place, value = EXCLUDED.value";
-    session.run(put, &[&kinds, &keys, &places, &values]).await?;
-    let prune = "WITH newest AS ( \
+    session.run(sql, &[&kinds, &keys, &places, &values]).await.map(drop)
+}
+
+async fn prune_cache(session: &Session, kind: i16) -> Result<(), Fault> {
+    let sql = "WITH newest AS ( \
             SELECT place, row_number() OVER newest_first AS number, \
                 sum(octet_length(value)) OVER newest_first AS bytes \
             FROM cache WHERE workspace_id = $1 AND kind = $2 \
@@ -244,13 +327,8 @@ async fn remember(session: &Session, batch: &Batch, state: &mut State) -> Result
         ) \
         DELETE FROM cache WHERE workspace_id = $1 AND kind = $2 \
             AND place <= (SELECT max(place) FROM newest WHERE number > $3 OR bytes > $4)";
-    let grown: BTreeSet<CacheKind> = batch.put_cached.iter().map(|entry| entry.kind).collect();
-    for kind in grown.into_iter().filter(|kind| kind.is_bounded()).map(rows::cache_code) {
-        let (entries, bytes) =
-            (graphloom_core::MAX_CACHE_ENTRIES as i64, graphloom_core::MAX_CACHE_BYTES as i64);
-        session.run(prune, &[&kind, &entries, &bytes]).await?;
-    }
-    Ok(())
+    let (entries, bytes) = (MAX_CACHE_ENTRIES as i64, MAX_CACHE_BYTES as i64);
+    session.run(sql, &[&kind, &entries, &bytes]).await.map(drop)
 }
 
 /// Stores what the workspace's row says after the batch, and the batch's token.
@@ -296,8 +374,12 @@ async fn finish(
     let prune = "DELETE FROM commits WHERE workspace_id = $1 AND revision < $2";
     let (of_put, oldest): (&Arguments<'_>, _) = (&[&token, &revision], revision - KEPT_TOKENS);
     let of_prune: &Arguments<'_> = &[&oldest];
-    try_join!(session.run(sql, arguments), session.run(put, of_put), session.run(prune, of_prune))?;
-    Ok(())
+    try_join!(biased;
+        session.run(sql, arguments),
+        session.run(put, of_put),
+        session.run(prune, of_prune)
+    )
+    .map(drop)
 }
 
 /// The refusal of a batch that names what does not exist.
@@ -306,16 +388,11 @@ fn unknown(id: &str) -> Fault {
 }
 
 /// Refuses ids of which one is not in this column of the workspace.
-async fn require_all(
-    session: &Session,
-    table: &str,
-    column: &str,
-    ids: &BTreeSet<&str>,
-) -> Result<(), Fault> {
+async fn require_all(session: &Session, table: &str, column: &str, ids: BTreeSet<&str>) -> Result<(), Fault> {
     if ids.is_empty() {
         return Ok(());
     }
-    let ids: Vec<&str> = ids.iter().copied().collect();
+    let ids: Vec<&str> = ids.into_iter().collect();
     let sql = format!(
         "SELECT wanted.key FROM unnest($2::text[]) AS wanted (key) WHERE NOT EXISTS \
          (SELECT FROM {table} t WHERE t.workspace_id = $1 AND t.{column} = wanted.key)"
@@ -324,4 +401,21 @@ async fn require_all(
         Some(row) => Err(unknown(get(row, 0)?)),
         None => Ok(()),
     }
+}
+
+/// Removes the rows of tables that have one of these ids in a column.
+async fn remove_rows<Id: ToSql + Sync>(
+    session: &Session,
+    tables: &[&str],
+    column: &str,
+    ids: &[Id],
+) -> Result<(), Fault> {
+    if ids.is_empty() {
+        return Ok(());
+    }
+    let remove = tables.iter().map(async |table| {
+        let sql = format!("DELETE FROM {table} WHERE workspace_id = $1 AND {column} = ANY($2)");
+        session.run(&sql, &[&ids]).await
+    });
+    try_join_all(remove).await.map(drop)
 }

@@ -4,11 +4,16 @@
 //! confirms what arrives, is no fault that the network reports; so each answer is waited for a little longer than the server may
 //! take, and then the connection is given up.
 
+use std::future::{poll_fn, ready};
+use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
 use std::time::Duration;
 
 use deadpool_postgres::{Object, Pool};
 use tokio::runtime::Handle;
+use tokio::time::{Instant, timeout_at};
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Error, Row, SimpleQueryMessage};
 
@@ -23,9 +28,14 @@ pub(crate) struct Client {
     /// Where time passes: callers may have no runtime.
     runtime: Handle,
     is_silent: AtomicBool,
+    /// When the latest answer came.
+    heard: Mutex<Instant>,
+    /// The turn to send, of a connection that [keeps the order](Self::in_order).
+    order: Option<tokio::sync::Mutex<()>>,
 }
 
 type Arguments<'a> = [&'a (dyn ToSql + Sync)];
+type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send + 'a>>;
 
 impl Client {
     pub(crate) async fn of(pool: &Pool, patience: Duration, runtime: &Handle) -> Result<Self, Fault> {
@@ -34,16 +44,23 @@ impl Client {
 
     pub(crate) fn new(connection: Object, patience: Duration, runtime: &Handle) -> Self {
         let (connection, runtime) = (Some(connection), runtime.clone());
-        Self { connection, patience, runtime, is_silent: AtomicBool::new(false) }
+        let (is_silent, heard) = (AtomicBool::new(false), Mutex::new(Instant::now()));
+        Self { connection, patience, runtime, is_silent, heard, order: None }
+    }
+
+    /// Executes statements in the order in which their futures are first polled, also where one must be prepared first. Those
+    /// that are polled together are sent without waiting for each other's answers. A future that was polled must be polled
+    /// to its end or dropped, or later ones wait for it.
+    pub(crate) fn in_order(mut self) -> Self {
+        self.order = Some(tokio::sync::Mutex::default());
+        self
     }
 
     /// The rows of a statement, which is prepared once for each connection.
     pub(crate) async fn query(&self, sql: &str, arguments: &Arguments<'_>) -> Result<Vec<Row>, Fault> {
-        self.answer(async {
-            let statement = self.connection().prepare_cached(sql).await?;
-            self.connection().query(&statement, arguments).await
-        })
-        .await
+        let connection = self.connection();
+        let ask = |statement| async move { connection.query(&statement, arguments).await };
+        self.answer(Box::pin(self.in_turn(connection.prepare_cached(sql), ask))).await
     }
 
     /// The first row.
@@ -53,16 +70,15 @@ impl Client {
 
     /// Executes a statement, which is prepared once for each connection, and returns the number of rows it changed.
     pub(crate) async fn execute(&self, sql: &str, arguments: &Arguments<'_>) -> Result<u64, Fault> {
-        self.answer(async {
-            let statement = self.connection().prepare_cached(sql).await?;
-            self.connection().execute(&statement, arguments).await
-        })
-        .await
+        let connection = self.connection();
+        let ask = |statement| async move { connection.execute(&statement, arguments).await };
+        self.answer(Box::pin(self.in_turn(connection.prepare_cached(sql), ask))).await
     }
 
     /// Executes statements without arguments and returns what they say as text.
     pub(crate) async fn simple_query(&self, sql: &str) -> Result<Vec<SimpleQueryMessage>, Fault> {
-        self.answer(self.connection().simple_query(sql)).await
+        let ask = |()| self.connection().simple_query(sql);
+        self.answer(Box::pin(self.in_turn(ready(Ok(())), ask))).await
     }
 
     /// The connection, for what may take any time.
@@ -82,18 +98,53 @@ impl Client {
         self.is_silent.load(Ordering::Relaxed) || self.connection().is_closed()
     }
 
-    async fn answer<T>(&self, asked: impl Future<Output = Result<T, Error>>) -> Result<T, Fault> {
-        let timed = {
-            let _entered = self.runtime.enter();
-            tokio::time::timeout(self.patience, asked)
+    /// Sends what `ask` asks as soon as `prepare` and all that was asked before are sent.
+    async fn in_turn<S, T, F>(
+        &self,
+        prepare: impl Future<Output = Result<S, Error>>,
+        ask: impl FnOnce(S) -> F,
+    ) -> Result<T, Error>
+    where
+        F: Future<Output = Result<T, Error>>,
+    {
+        let turn = match &self.order {
+            Some(order) => Some(order.lock().await),
+            None => None,
         };
-        match timed.await {
-            Ok(answer) => Ok(answer?),
-            Err(_) => {
-                self.give_up();
-                Err(Fault::Silent(self.patience))
-            }
+        let mut asked = pin!(ask(prepare.await?));
+        // The first poll sends it.
+        let first = poll_fn(|context| Poll::Ready(asked.as_mut().poll(context))).await;
+        drop(turn);
+        match first {
+            Poll::Ready(answer) => answer,
+            Poll::Pending => asked.await,
         }
+    }
+
+    /// Waits for an answer, and gives the connection up if none comes to anything that was asked of it. Boxed, since commits
+    /// hold the futures of many statements.
+    async fn answer<T>(&self, mut asked: Answer<'_, T>) -> Result<T, Fault> {
+        let mut since = Instant::now();
+        loop {
+            let timed = {
+                let _entered = self.runtime.enter();
+                timeout_at(since + self.patience, asked.as_mut())
+            };
+            if let Ok(answer) = timed.await {
+                *self.heard() = Instant::now();
+                return Ok(answer?);
+            }
+            let heard = *self.heard();
+            if heard <= since {
+                self.give_up();
+                return Err(Fault::Silent(self.patience));
+            }
+            since = heard;
+        }
+    }
+
+    fn heard(&self) -> MutexGuard<'_, Instant> {
+        self.heard.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

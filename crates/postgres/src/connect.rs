@@ -351,9 +351,9 @@ impl Shared {
         Client::of(&self.readers, self.patience, self.handle()).await
     }
 
-    /// A connection for commits.
+    /// A connection for commits, which executes statements in the order in which they are asked.
     pub(crate) async fn writer(&self) -> Result<Client, Fault> {
-        Client::of(&self.writers, self.patience, self.handle()).await
+        Ok(Client::of(&self.writers, self.patience, self.handle()).await?.in_order())
     }
 
     /// A connection that holds a turn.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use tokio::runtime::Handle;
+use tokio::try_join;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Row, SimpleQueryMessage, SimpleQueryRow};
 
@@ -26,9 +27,22 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// A transaction that writes.
+    /// A transaction that writes. Statements are executed in the order in which their futures are first polled.
     pub(crate) async fn write(shared: &Arc<Shared>, workspace: i64) -> Result<Self, Fault> {
         Ok(Self::begin(shared, shared.writer().await?, WRITING, workspace, "").await?.0)
+    }
+
+    /// The same with the first row of a statement whose only argument is the workspace. All takes one round trip.
+    pub(crate) async fn write_row(
+        shared: &Arc<Shared>,
+        workspace: i64,
+        sql: &str,
+    ) -> Result<(Self, Option<Row>), Fault> {
+        let client = Some(shared.writer().await?);
+        let session = Self { client, runtime: shared.handle().clone(), workspace };
+        let begin = begin(WRITING, workspace);
+        let (_, rows) = try_join!(biased; session.execute(&begin), session.rows(sql, &[]))?;
+        Ok((session, rows.into_iter().next()))
     }
 
     /// A transaction that sees what was committed before its first statement, and nothing later.
@@ -55,7 +69,7 @@ impl Session {
         first: &str,
     ) -> Result<(Self, Option<SimpleQueryRow>), Fault> {
         let session = Self { client: Some(client), runtime: shared.handle().clone(), workspace };
-        let begin = format!("BEGIN {mode}; SET LOCAL graphloom.workspace = '{workspace}'{first}");
+        let begin = begin(mode, workspace) + first;
         let row =
             session.client().simple_query(&begin).await?.into_iter().find_map(|message| match message {
                 SimpleQueryMessage::Row(row) => Some(row),
@@ -103,6 +117,10 @@ impl Session {
             None => unreachable!("a session ends when it is committed or dropped"),
         }
     }
+}
+
+fn begin(mode: &str, workspace: i64) -> String {
+    format!("BEGIN {mode}; SET LOCAL graphloom.workspace = '{workspace}'")
 }
 
 impl Drop for Session {

@@ -219,11 +219,8 @@ async fn commit(shared: &Arc<Shared>, row: i64, batch: &Batch) -> Result<Revisio
     // Given by the first try that reaches the database.
     let token = Mutex::new(None);
     let attempt = || async {
-        let session = Session::write(shared, row).await?;
         let mut token = token.lock().await;
-        let revision = apply::apply(&session, batch, &mut token).await?;
-        session.commit().await?;
-        Ok(revision)
+        apply::commit(shared, row, batch, &mut token).await
     };
     shared.patiently("committing", PATIENCE, attempt).await
 }

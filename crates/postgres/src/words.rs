@@ -31,8 +31,7 @@ pub(crate) async fn update(session: &Session, kind: ItemKind, ids: &BTreeSet<Str
     let postings = "DELETE FROM postings WHERE workspace_id = $1 AND kind = $2 AND id = ANY($3)";
     let known = "DELETE FROM entries WHERE workspace_id = $1 AND kind = $2 AND id = ANY($3) RETURNING length";
     let of_ids: &Arguments<'_> = &[&code, &ids];
-    let (_, removed, texts) =
-        try_join!(session.run(postings, of_ids), session.rows(known, of_ids), texts(session, kind, &ids))?;
+    let (_, removed, texts) = try_join!(biased; session.run(postings, of_ids), session.rows(known, of_ids), texts(session, kind, &ids))?;
     let (mut entries, mut total) = (0, 0);
     for row in removed {
         entries -= 1;
@@ -52,7 +51,7 @@ pub(crate) async fn update(session: &Session, kind: ItemKind, ids: &BTreeSet<Str
     let of_words: &Arguments<'_> =
         &[&code, &index.words, &index.counts, &index.of, &index.ids, &index.lengths];
     let of_totals: &Arguments<'_> = &[&code, &entries, &total];
-    try_join!(
+    try_join!(biased;
         session.run(put_entries, of_entries),
         session.run(put_postings, of_words),
         session.run(put_totals, of_totals)

@@ -4,42 +4,72 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use graphloom_core::{Batch, Chunk, ChunkExtraction, ChunkId, ExtractionKey};
 use graphloom_rules::batch::{invalid, of_another_document};
+use tokio::try_join;
 
-use super::{SearchChanges, documents, require_all, unknown};
+use super::{documents, require_all, unknown};
 use crate::error::Fault;
 use crate::rows::{self, get};
-use crate::session::Session;
+use crate::session::{Arguments, Session};
 
-pub(super) async fn apply(
+/// What the database knows of chunks that a batch puts.
+pub(super) struct Known {
+    /// The texts of their documents, with their visibility.
+    texts: BTreeMap<String, (String, bool)>,
+    /// The documents of those that exist.
+    documents: HashMap<String, String>,
+}
+
+/// What the database knows of the chunks that a batch puts, after its documents.
+pub(super) async fn known(session: &Session, batch: &Batch) -> Result<Known, Fault> {
+    if batch.put_chunks.is_empty() {
+        return Ok(Known { texts: BTreeMap::new(), documents: HashMap::new() });
+    }
+    let of: BTreeSet<&str> = batch.put_chunks.iter().map(|chunk| chunk.document.as_str()).collect();
+    let ids: Vec<&str> = batch.put_chunks.iter().map(|chunk| chunk.id.as_str()).collect();
+    let sql = "SELECT id, document FROM chunks WHERE workspace_id = $1 AND id = ANY($2)";
+    let of_ids: &Arguments<'_> = &[&ids];
+    let (texts, found) =
+        try_join!(biased; documents::texts_of(session, batch, of), session.rows(sql, of_ids))?;
+    let documents = found.iter().map(|row| Ok((get(row, 0)?, get(row, 1)?))).collect::<Result<_, Fault>>()?;
+    Ok(Known { texts, documents })
+}
+
+/// Puts chunks and extractions and ends renewals. Returns the extractions that chunks and renewals named before.
+pub(super) async fn put(session: &Session, batch: &Batch, known: Known) -> Result<BTreeSet<String>, Fault> {
+    let ((), (), mut released, ended) = try_join!(biased;
+        put_chunks(session, batch, known),
+        put_extractions(session, batch),
+        replaced_extractions(session, &batch.set_extractions),
+        end_renewals(session, batch)
+    )?;
+    released.extend(ended);
+    Ok(released)
+}
+
+/// Sets the extractions of chunks, puts renewals, and removes those of the extractions `released` that nothing names any more.
+pub(super) async fn settle(
     session: &Session,
     batch: &Batch,
-    touched: &mut SearchChanges,
+    released: BTreeSet<String>,
 ) -> Result<(), Fault> {
-    put(session, batch, touched).await?;
-    put_extractions(session, batch).await?;
-    let mut released = BTreeSet::new();
-    set_extractions(session, &batch.set_extractions, &mut released).await?;
-    put_renewals(session, batch, &mut released).await?;
-    release(session, released).await?;
-    check_named(session, batch).await
+    try_join!(biased;
+        set_extractions(session, &batch.set_extractions),
+        put_renewals(session, batch),
+        release(session, released),
+        check_named(session, batch)
+    )
+    .map(drop)
 }
 
 fn key_of(extraction: &ChunkExtraction) -> Option<&str> {
     extraction.key().map(ExtractionKey::as_str)
 }
 
-async fn put(session: &Session, batch: &Batch, touched: &mut SearchChanges) -> Result<(), Fault> {
+async fn put_chunks(session: &Session, batch: &Batch, known: Known) -> Result<(), Fault> {
     if batch.put_chunks.is_empty() {
         return Ok(());
     }
-    let of: BTreeSet<&str> = batch.put_chunks.iter().map(|chunk| chunk.document.as_str()).collect();
-    let texts = documents::texts_of(session, batch, of).await?;
-    let ids: Vec<&str> = batch.put_chunks.iter().map(|chunk| chunk.id.as_str()).collect();
-    let sql = "SELECT id, document FROM chunks WHERE workspace_id = $1 AND id = ANY($2)";
-    let mut known = HashMap::new();
-    for row in session.rows(sql, &[&ids]).await? {
-        known.insert(get::<String>(&row, 0)?, get::<String>(&row, 1)?);
-    }
+    let Known { texts, mut documents } = known;
     for chunk in &batch.put_chunks {
         let (start, end) = (chunk.span.start, chunk.span.end);
         let text = texts.get(chunk.document.as_str()).and_then(|(text, _)| chunk.span.slice(text));
@@ -49,7 +79,7 @@ async fn put(session: &Session, batch: &Batch, touched: &mut SearchChanges) -> R
                 invalid(format!("the text of {id} is not bytes {start}..{end} of its document")).into()
             );
         }
-        let document = known.entry(chunk.id.to_string()).or_insert_with(|| chunk.document.to_string());
+        let document = documents.entry(chunk.id.to_string()).or_insert_with(|| chunk.document.to_string());
         if document != chunk.document.as_str() {
             return Err(of_another_document(&chunk.id).into());
         }
@@ -72,7 +102,6 @@ async fn put(session: &Session, batch: &Batch, touched: &mut SearchChanges) -> R
             span_end = EXCLUDED.span_end, live = EXCLUDED.live, extraction = EXCLUDED.extraction, \
             extraction_key = EXCLUDED.extraction_key, body = EXCLUDED.body";
     session.run(sql, &[&ids, &of, &ordinals, &starts, &ends, &live, &states, &keys, &bodies]).await?;
-    touched.chunks.extend(ids.into_iter().map(str::to_owned));
     Ok(())
 }
 
@@ -96,13 +125,14 @@ async fn put_extractions(session: &Session, batch: &Batch) -> Result<(), Fault> 
     Ok(())
 }
 
-async fn set_extractions(
+/// The extractions that are replaced by those that are set.
+async fn replaced_extractions(
     session: &Session,
     set: &[(ChunkId, ChunkExtraction)],
-    released: &mut BTreeSet<String>,
-) -> Result<(), Fault> {
+) -> Result<BTreeSet<String>, Fault> {
+    let mut replaced = BTreeSet::new();
     if set.is_empty() {
-        return Ok(());
+        return Ok(replaced);
     }
     let ids: Vec<&str> = set.iter().map(|(id, _)| id.as_str()).collect();
     let sql = "SELECT id, extraction_key FROM chunks WHERE workspace_id = $1 AND id = ANY($2)";
@@ -110,12 +140,19 @@ async fn set_extractions(
     for row in session.rows(sql, &[&ids]).await? {
         current.insert(get(&row, 0)?, get(&row, 1)?);
     }
-    let mut last: BTreeMap<&str, &ChunkExtraction> = BTreeMap::new();
     for (id, extraction) in set {
         let key = current.get_mut(id.as_str()).ok_or_else(|| unknown(id.as_str()))?;
-        released.extend(std::mem::replace(key, key_of(extraction).map(str::to_owned)));
-        last.insert(id.as_str(), extraction);
+        replaced.extend(std::mem::replace(key, key_of(extraction).map(str::to_owned)));
     }
+    Ok(replaced)
+}
+
+async fn set_extractions(session: &Session, set: &[(ChunkId, ChunkExtraction)]) -> Result<(), Fault> {
+    if set.is_empty() {
+        return Ok(());
+    }
+    let last: BTreeMap<&str, &ChunkExtraction> =
+        set.iter().map(|(id, extraction)| (id.as_str(), extraction)).collect();
     let ids: Vec<&str> = last.keys().copied().collect();
     let states = last.values().map(rows::body).collect::<Result<Vec<_>, _>>()?;
     let keys: Vec<Option<&str>> = last.values().map(|extraction| key_of(extraction)).collect();
@@ -126,33 +163,37 @@ async fn set_extractions(
     Ok(())
 }
 
-async fn put_renewals(
-    session: &Session,
-    batch: &Batch,
-    released: &mut BTreeSet<String>,
-) -> Result<(), Fault> {
+/// Removes renewals, and those that the batch's renewals replace. Returns their extractions.
+async fn end_renewals(session: &Session, batch: &Batch) -> Result<BTreeSet<String>, Fault> {
+    let mut ended = BTreeSet::new();
     if batch.remove_renewals.is_empty() && batch.put_renewals.is_empty() {
-        return Ok(());
+        return Ok(ended);
     }
-    require_all(
-        session,
-        "chunks",
-        "id",
-        &batch.put_renewals.iter().map(|renewal| renewal.chunk.as_str()).collect(),
-    )
-    .await?;
-    let put = batch.put_renewals.iter().map(|renewal| renewal.chunk.as_str());
-    let ids: Vec<&str> = batch.remove_renewals.iter().map(ChunkId::as_str).chain(put).collect();
-    let ended = "DELETE FROM renewals WHERE workspace_id = $1 AND chunk = ANY($2) RETURNING extraction_key";
-    for row in session.rows(ended, &[&ids]).await? {
-        released.extend(get::<Option<String>>(&row, 0)?);
+    let put: BTreeSet<&str> = batch.put_renewals.iter().map(|renewal| renewal.chunk.as_str()).collect();
+    let removed = batch.remove_renewals.iter().map(ChunkId::as_str);
+    let ids: Vec<&str> = removed.chain(put.iter().copied()).collect();
+    let sql = "DELETE FROM renewals WHERE workspace_id = $1 AND chunk = ANY($2) RETURNING extraction_key";
+    let of_ids: &Arguments<'_> = &[&ids];
+    let ((), removed) =
+        try_join!(biased; require_all(session, "chunks", "id", put), session.rows(sql, of_ids))?;
+    for row in removed {
+        ended.extend(get::<Option<String>>(&row, 0)?);
     }
     let mut last = BTreeMap::new();
     for renewal in &batch.put_renewals {
-        if let Some(ended) = last.insert(renewal.chunk.as_str(), renewal) {
-            released.extend(key_of(&ended.extraction).map(str::to_owned));
+        if let Some(replaced) = last.insert(renewal.chunk.as_str(), renewal) {
+            ended.extend(key_of(&replaced.extraction).map(str::to_owned));
         }
     }
+    Ok(ended)
+}
+
+async fn put_renewals(session: &Session, batch: &Batch) -> Result<(), Fault> {
+    if batch.put_renewals.is_empty() {
+        return Ok(());
+    }
+    let last: BTreeMap<&str, _> =
+        batch.put_renewals.iter().map(|renewal| (renewal.chunk.as_str(), renewal)).collect();
     let ids: Vec<&str> = last.keys().copied().collect();
     let keys: Vec<Option<&str>> = last.values().map(|renewal| key_of(&renewal.extraction)).collect();
     let bodies = last.values().map(rows::body).collect::<Result<Vec<_>, _>>()?;

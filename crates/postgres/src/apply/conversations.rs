@@ -2,62 +2,84 @@
 
 use std::collections::BTreeMap;
 
-use graphloom_core::{Batch, DocumentId, Exchange, NewExchange, RestsOn, Revision};
+use futures::future::try_join_all;
+use graphloom_core::{Batch, ConversationId, DocumentId, Exchange, NewExchange, RestsOn, Revision};
 use graphloom_rules::batch as rules;
+use tokio::try_join;
 
+use super::remove_rows;
 use crate::error::Fault;
 use crate::rows;
 use crate::session::Session;
 
-/// Removes the answers that rest on these documents, and all later ones of their conversations.
-pub(super) async fn remove_answers(session: &Session, documents: &[DocumentId]) -> Result<(), Fault> {
+/// The exchanges whose answers rest on these documents, and all later ones of their conversations.
+pub(super) async fn resting_on(session: &Session, documents: &[&str]) -> Result<Vec<Exchange>, Fault> {
     if documents.is_empty() {
-        return Ok(());
+        return Ok(Vec::new());
     }
-    let documents: Vec<&str> = documents.iter().map(DocumentId::as_str).collect();
     let sql = "SELECT e.body FROM exchanges e JOIN ( \
             SELECT conversation, min(ordinal) AS first FROM exchanges \
             WHERE workspace_id = $1 AND is_kept AND (documents IS NULL OR documents && $2) GROUP BY conversation \
         ) l ON l.conversation = e.conversation AND e.ordinal >= l.first \
         WHERE e.workspace_id = $1 AND e.is_kept";
-    for row in session.rows(sql, &[&documents]).await? {
-        let exchange: Exchange = rows::parsed(&row, 0)?;
-        write(session, &Exchange { answer: None, ..exchange }).await?;
-    }
-    Ok(())
+    session.rows(sql, &[&documents]).await?.iter().map(|row| rows::parsed(row, 0)).collect()
+}
+
+/// Removes the answers of exchanges.
+pub(super) async fn remove_answers(session: &Session, exchanges: Vec<Exchange>) -> Result<(), Fault> {
+    let without = exchanges.into_iter().map(|exchange| Exchange { answer: None, ..exchange });
+    try_join_all(without.map(async |exchange| write(session, &exchange).await)).await.map(drop)
 }
 
 /// Removes and puts conversations and exchanges.
 ///
 /// - `last_removal`: the last revision that removed documents, this one included.
-pub(super) async fn apply(session: &Session, batch: &Batch, last_removal: Revision) -> Result<(), Fault> {
-    if !batch.remove_conversations.is_empty() {
-        let ids: Vec<&str> = batch.remove_conversations.iter().map(|id| id.as_str()).collect();
-        let sql = "DELETE FROM exchanges WHERE workspace_id = $1 AND conversation = ANY($2)";
-        session.run(sql, &[&ids]).await?;
-        session.run("DELETE FROM conversations WHERE workspace_id = $1 AND id = ANY($2)", &[&ids]).await?;
+pub(super) async fn put(session: &Session, batch: &Batch, last_removal: Revision) -> Result<(), Fault> {
+    let exchanges = batch.put_exchanges.iter().map(|new| put_exchange(session, new, last_removal));
+    try_join!(biased;
+        remove(session, batch),
+        put_conversations(session, batch),
+        try_join_all(exchanges)
+    )
+    .map(drop)
+}
+
+async fn remove(session: &Session, batch: &Batch) -> Result<(), Fault> {
+    if batch.remove_conversations.is_empty() {
+        return Ok(());
     }
-    if !batch.put_conversations.is_empty() {
-        let put: BTreeMap<&str, _> = batch.put_conversations.iter().map(|it| (it.id.as_str(), it)).collect();
-        let ids: Vec<&str> = put.keys().copied().collect();
-        let bodies = put.values().map(rows::body).collect::<Result<Vec<_>, _>>()?;
-        let sql = "INSERT INTO conversations SELECT $1, * FROM unnest($2::text[], $3::text[]) \
-            ON CONFLICT (workspace_id, id) DO UPDATE SET body = EXCLUDED.body";
-        session.run(sql, &[&ids, &bodies]).await?;
+    let ids: Vec<&str> = batch.remove_conversations.iter().map(|id| id.as_str()).collect();
+    try_join!(biased;
+        remove_rows(session, &["exchanges"], "conversation", &ids),
+        remove_rows(session, &["conversations"], "id", &ids)
+    )
+    .map(drop)
+}
+
+async fn put_conversations(session: &Session, batch: &Batch) -> Result<(), Fault> {
+    if batch.put_conversations.is_empty() {
+        return Ok(());
     }
-    for new in &batch.put_exchanges {
-        put_exchange(session, new, last_removal).await?;
-    }
-    Ok(())
+    let put: BTreeMap<&str, _> = batch.put_conversations.iter().map(|it| (it.id.as_str(), it)).collect();
+    let ids: Vec<&str> = put.keys().copied().collect();
+    let bodies = put.values().map(rows::body).collect::<Result<Vec<_>, _>>()?;
+    let sql = "INSERT INTO conversations SELECT $1, * FROM unnest($2::text[], $3::text[]) \
+        ON CONFLICT (workspace_id, id) DO UPDATE SET body = EXCLUDED.body";
+    session.run(sql, &[&ids, &bodies]).await.map(drop)
 }
 
 async fn put_exchange(session: &Session, new: &NewExchange, last_removal: Revision) -> Result<(), Fault> {
-    let id = &new.exchange.conversation;
+    let exchange = new.lawful(last_removal);
+    try_join!(biased; require_conversation(session, &exchange.conversation), write(session, &exchange))
+        .map(drop)
+}
+
+async fn require_conversation(session: &Session, id: &ConversationId) -> Result<(), Fault> {
     let sql = "SELECT 1 FROM conversations WHERE workspace_id = $1 AND id = $2";
-    if session.rows(sql, &[&id.as_str()]).await?.is_empty() {
-        return Err(rules::unknown_conversation(id).into());
+    match session.rows(sql, &[&id.as_str()]).await?.is_empty() {
+        true => Err(rules::unknown_conversation(id).into()),
+        false => Ok(()),
     }
-    write(session, &new.lawful(last_removal)).await
 }
 
 async fn write(session: &Session, exchange: &Exchange) -> Result<(), Fault> {

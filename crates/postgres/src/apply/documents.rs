@@ -2,78 +2,47 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use futures::future::try_join_all;
 use graphloom_core::{Batch, DocumentId, NewDocument, OriginalStamp, SetOriginal, Visibility};
 use graphloom_rules::batch::invalid;
+use tokio::try_join;
 
-use super::{SearchChanges, chunks, conversations, layers, require_all, unknown};
+use super::{require_all, unknown};
 use crate::error::Fault;
 use crate::rows::{self, get};
-use crate::session::Session;
+use crate::session::{Arguments, Session};
 
-pub(super) async fn apply(
-    session: &Session,
-    batch: &Batch,
-    touched: &mut SearchChanges,
-) -> Result<(), Fault> {
-    remove(session, &batch.remove_documents, touched).await?;
-    conversations::remove_answers(session, &batch.remove_documents).await?;
-    put(session, &batch.put_documents, touched).await?;
-    set_originals(session, &batch.set_originals).await?;
-    activate(session, &batch.activate_documents, touched).await?;
-    put_jobs(session, batch).await?;
-    put_tracks(session, batch).await
+/// Puts and changes documents and jobs. Returns the chunks that came into sight or left it.
+pub(super) async fn put(session: &Session, batch: &Batch) -> Result<Vec<String>, Fault> {
+    let (mut shown, (), activated, (), ()) = try_join!(biased;
+        put_documents(session, &batch.put_documents),
+        set_originals(session, &batch.set_originals),
+        activate(session, &batch.activate_documents),
+        put_jobs(session, batch),
+        put_tracks(session, batch)
+    )?;
+    shown.extend(activated);
+    Ok(shown)
 }
 
-async fn remove(
-    session: &Session,
-    documents: &[DocumentId],
-    touched: &mut SearchChanges,
-) -> Result<(), Fault> {
-    if documents.is_empty() {
-        return Ok(());
-    }
-    let documents: Vec<&str> = documents.iter().map(DocumentId::as_str).collect();
-    let sql =
-        "DELETE FROM chunks WHERE workspace_id = $1 AND document = ANY($2) RETURNING id, extraction_key";
-    let (mut removed, mut released) = (Vec::new(), BTreeSet::new());
-    for row in session.rows(sql, &[&documents]).await? {
-        removed.push(get::<String>(&row, 0)?);
-        released.extend(get::<Option<String>>(&row, 1)?);
-    }
-    let sql = "DELETE FROM renewals WHERE workspace_id = $1 AND chunk = ANY($2) RETURNING extraction_key";
-    for row in session.rows(sql, &[&removed]).await? {
-        released.extend(get::<Option<String>>(&row, 0)?);
-    }
-    chunks::release(session, released).await?;
-    for table in ["situations", "mentions", "facts", "claims"] {
-        let sql = format!("DELETE FROM {table} WHERE workspace_id = $1 AND chunk = ANY($2)");
-        session.run(&sql, &[&removed]).await?;
-    }
-    let vectors = "DELETE FROM vectors WHERE workspace_id = $1 AND kind = 0 AND id = ANY($2)";
-    session.run(vectors, &[&removed]).await?;
-    session.run("DELETE FROM documents WHERE workspace_id = $1 AND id = ANY($2)", &[&documents]).await?;
-    for table in ["texts", "originals", "jobs", "tracks"] {
-        let sql = format!("DELETE FROM {table} WHERE workspace_id = $1 AND document = ANY($2)");
-        session.run(&sql, &[&documents]).await?;
-    }
-    layers::remove_nodes_of(session, rows::CHUNK_MEMBER, &removed, touched).await?;
-    touched.chunks.extend(removed);
-    Ok(())
-}
-
-async fn put(session: &Session, new: &[NewDocument], touched: &mut SearchChanges) -> Result<(), Fault> {
+async fn put_documents(session: &Session, new: &[NewDocument]) -> Result<Vec<String>, Fault> {
     if new.is_empty() {
-        return Ok(());
+        return Ok(Vec::new());
     }
-    let ids: Vec<&str> = new.iter().map(|new| new.document.id.as_str()).collect();
-    let texts: Vec<&[u8]> = new.iter().map(|new| new.text.as_bytes()).collect();
+    let all: Vec<&str> = new.iter().map(|new| new.document.id.as_str()).collect();
+    let all_texts: Vec<&[u8]> = new.iter().map(|new| new.text.as_bytes()).collect();
     let differing = "SELECT n.id FROM unnest($2::text[], $3::bytea[]) AS n (id, text) \
         JOIN texts t ON t.workspace_id = $1 AND t.document = n.id AND t.text <> n.text \
         WHERE EXISTS (SELECT FROM chunks c WHERE c.workspace_id = $1 AND c.document = n.id)";
-    if let Some(row) = session.rows(differing, &[&ids, &texts]).await?.first() {
-        let id: &str = get(row, 0)?;
-        return Err(invalid(format!("{id} has chunks, so its text cannot change")).into());
-    }
+    let differs = async {
+        match session.rows(differing, &[&all, &all_texts]).await?.first() {
+            Some(row) => {
+                let id: &str = get(row, 0)?;
+                Err(Fault::from(invalid(format!("{id} has chunks, so its text cannot change"))))
+            }
+            None => Ok(()),
+        }
+    };
     let new: BTreeMap<&str, &NewDocument> = new.iter().map(|new| (new.document.id.as_str(), new)).collect();
     let ids: Vec<&str> = new.keys().copied().collect();
     let sources: Vec<&str> = new.values().map(|new| new.document.source.as_str()).collect();
@@ -82,67 +51,70 @@ async fn put(session: &Session, new: &[NewDocument], touched: &mut SearchChanges
     let added: Vec<i64> = new.values().map(|new| new.document.added_at.0 as i64).collect();
     let bodies = new.values().map(|new| rows::body(&new.document)).collect::<Result<Vec<_>, _>>()?;
     let texts: Vec<&[u8]> = new.values().map(|new| new.text.as_bytes()).collect();
-    let sql = "INSERT INTO documents \
+    let put = "INSERT INTO documents \
             SELECT $1, * FROM unnest($2::text[], $3::text[], $4::text[], $5::bool[], $6::int8[], $7::text[]) \
         ON CONFLICT (workspace_id, id) DO UPDATE SET source = EXCLUDED.source, content_hash = EXCLUDED.content_hash, \
             live = EXCLUDED.live, added_at = EXCLUDED.added_at, body = EXCLUDED.body";
-    session.run(sql, &[&ids, &sources, &hashes, &live, &added, &bodies]).await?;
-    let sql = "INSERT INTO texts SELECT $1, * FROM unnest($2::text[], $3::bytea[]) \
+    let put_texts = "INSERT INTO texts SELECT $1, * FROM unnest($2::text[], $3::bytea[]) \
         ON CONFLICT (workspace_id, document) DO UPDATE SET text = EXCLUDED.text";
-    session.run(sql, &[&ids, &texts]).await?;
-    show_chunks(session, &ids, touched).await
+    let of_put: &Arguments<'_> = &[&ids, &sources, &hashes, &live, &added, &bodies];
+    let of_texts: &Arguments<'_> = &[&ids, &texts];
+    let ((), _, _, shown) = try_join!(biased;
+        differs,
+        session.run(put, of_put),
+        session.run(put_texts, of_texts),
+        show_chunks(session, &ids)
+    )?;
+    Ok(shown)
 }
 
 async fn set_originals(session: &Session, originals: &[SetOriginal]) -> Result<(), Fault> {
     if originals.is_empty() {
         return Ok(());
     }
-    require_all(session, "documents", "id", &originals.iter().map(|set| set.document.as_str()).collect())
-        .await?;
-    for SetOriginal { document, bytes } in originals {
-        let Some(bytes) = bytes else {
-            let sql = "DELETE FROM originals WHERE workspace_id = $1 AND document = $2";
-            session.run(sql, &[&document.as_str()]).await?;
-            continue;
-        };
-        let sql = "INSERT INTO originals VALUES ($1, $2, $3, $4) \
-            ON CONFLICT (workspace_id, document) DO UPDATE SET hash = EXCLUDED.hash, bytes = EXCLUDED.bytes";
-        let hash = OriginalStamp::of(bytes).hash;
-        session.run(sql, &[&document.as_str(), &hash.as_str(), &bytes.as_slice()]).await?;
-    }
-    Ok(())
+    let last: BTreeMap<&str, Option<&[u8]>> = originals
+        .iter()
+        .map(|set| (set.document.as_str(), set.bytes.as_deref().map(Vec::as_slice)))
+        .collect();
+    let set = last.iter().map(|(document, bytes)| set_original(session, document, *bytes));
+    let documents = last.keys().copied().collect();
+    try_join!(biased; require_all(session, "documents", "id", documents), try_join_all(set)).map(drop)
 }
 
-async fn activate(
-    session: &Session,
-    documents: &[DocumentId],
-    touched: &mut SearchChanges,
-) -> Result<(), Fault> {
+async fn set_original(session: &Session, document: &str, bytes: Option<&[u8]>) -> Result<(), Fault> {
+    let Some(bytes) = bytes else {
+        let sql = "DELETE FROM originals WHERE workspace_id = $1 AND document = $2";
+        return session.run(sql, &[&document]).await.map(drop);
+    };
+    let sql = "INSERT INTO originals VALUES ($1, $2, $3, $4) \
+        ON CONFLICT (workspace_id, document) DO UPDATE SET hash = EXCLUDED.hash, bytes = EXCLUDED.bytes";
+    let hash = OriginalStamp::of(bytes).hash;
+    session.run(sql, &[&document, &hash.as_str(), &bytes]).await.map(drop)
+}
+
+async fn activate(session: &Session, documents: &[DocumentId]) -> Result<Vec<String>, Fault> {
     if documents.is_empty() {
-        return Ok(());
+        return Ok(Vec::new());
     }
     let ids: BTreeSet<&str> = documents.iter().map(DocumentId::as_str).collect();
-    require_all(session, "documents", "id", &ids).await?;
-    let ids: Vec<&str> = ids.into_iter().collect();
+    let all: Vec<&str> = ids.iter().copied().collect();
     let sql = "UPDATE documents SET live = true WHERE workspace_id = $1 AND id = ANY($2)";
-    session.run(sql, &[&ids]).await?;
-    show_chunks(session, &ids, touched).await
+    let of_ids: &Arguments<'_> = &[&all];
+    let ((), _, shown) = try_join!(biased;
+        require_all(session, "documents", "id", ids),
+        session.run(sql, of_ids),
+        show_chunks(session, &all)
+    )?;
+    Ok(shown)
 }
 
-/// Makes the chunks of these documents as visible as they are.
-async fn show_chunks(
-    session: &Session,
-    documents: &[&str],
-    touched: &mut SearchChanges,
-) -> Result<(), Fault> {
+/// Makes the chunks of these documents as visible as they are. Returns those that changed.
+async fn show_chunks(session: &Session, documents: &[&str]) -> Result<Vec<String>, Fault> {
     let sql = "UPDATE chunks c SET live = d.live FROM documents d \
         WHERE c.workspace_id = $1 AND c.document = ANY($2) \
             AND d.workspace_id = $1 AND d.id = c.document AND c.live <> d.live \
         RETURNING c.id";
-    for row in session.rows(sql, &[&documents]).await? {
-        touched.chunks.insert(get(&row, 0)?);
-    }
-    Ok(())
+    session.rows(sql, &[&documents]).await?.iter().map(|row| get(row, 0)).collect()
 }
 
 async fn put_jobs(session: &Session, batch: &Batch) -> Result<(), Fault> {
@@ -150,7 +122,6 @@ async fn put_jobs(session: &Session, batch: &Batch) -> Result<(), Fault> {
         return Ok(());
     }
     let jobs: BTreeMap<&str, _> = batch.put_jobs.iter().map(|job| (job.document.as_str(), job)).collect();
-    require_all(session, "documents", "id", &jobs.keys().copied().collect()).await?;
     let ids: Vec<&str> = jobs.keys().copied().collect();
     let open: Vec<bool> = jobs.values().map(|job| job.state.is_open()).collect();
     let until = |job: &graphloom_core::Job| job.lease.as_ref().map(|lease| lease.expires_at.0 as i64);
@@ -162,21 +133,27 @@ async fn put_jobs(session: &Session, batch: &Batch) -> Result<(), Fault> {
     let sql = "INSERT INTO jobs SELECT $1, * FROM unnest($2::text[], $3::bool[], $4::int8[], $5::int8[], $6::text[], $7::text[]) \
         ON CONFLICT (workspace_id, document) DO UPDATE SET is_open = EXCLUDED.is_open, lease_until = EXCLUDED.lease_until, \
             created_at = EXCLUDED.created_at, body = EXCLUDED.body, lease_owner = EXCLUDED.lease_owner";
-    session.run(sql, &[&ids, &open, &leases, &created, &bodies, &owners]).await?;
-    Ok(())
+    let of_jobs: &Arguments<'_> = &[&ids, &open, &leases, &created, &bodies, &owners];
+    try_join!(biased;
+        require_all(session, "documents", "id", jobs.keys().copied().collect()),
+        session.run(sql, of_jobs)
+    )
+    .map(drop)
 }
 
 async fn put_tracks(session: &Session, batch: &Batch) -> Result<(), Fault> {
     if batch.put_tracks.is_empty() {
         return Ok(());
     }
-    require_all(session, "documents", "id", &batch.put_tracks.iter().map(|(_, id)| id.as_str()).collect())
-        .await?;
     let tracks: Vec<&str> = batch.put_tracks.iter().map(|(track, _)| track.as_str()).collect();
     let documents: Vec<&str> = batch.put_tracks.iter().map(|(_, id)| id.as_str()).collect();
     let sql = "INSERT INTO tracks SELECT $1, * FROM unnest($2::text[], $3::text[]) ON CONFLICT DO NOTHING";
-    session.run(sql, &[&tracks, &documents]).await?;
-    Ok(())
+    let of_tracks: &Arguments<'_> = &[&tracks, &documents];
+    try_join!(biased;
+        require_all(session, "documents", "id", documents.iter().copied().collect()),
+        session.run(sql, of_tracks)
+    )
+    .map(drop)
 }
 
 /// The texts of the documents that a batch puts, and of the others that it puts chunks of, by id with their visibility.

@@ -1,63 +1,63 @@
-//! ChunkContexts, decisions, mentions, facts and claims.
+//! Chunk contexts, decisions, mentions, facts and claims.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use graphloom_core::{Batch, ChunkContext, ChunkId, EntityKey};
 use tokio::try_join;
 
-use super::{SearchChanges, require_all};
+use super::{remove_rows, require_all};
 use crate::error::Fault;
 use crate::rows;
-use crate::session::Session;
+use crate::session::{Arguments, Session};
 
-pub(super) async fn apply(
-    session: &Session,
-    batch: &Batch,
-    touched: &mut SearchChanges,
-) -> Result<(), Fault> {
-    put_chunk_contexts(session, batch, touched).await?;
-    put_decisions(session, batch).await?;
-    clear(session, &batch.clear_graph_of).await?;
+/// Removes and puts evidence.
+pub(super) async fn put(session: &Session, batch: &Batch) -> Result<(), Fault> {
     let mentions = batch.put_mentions.iter().map(|mention| mention.chunk.as_str());
     let facts = batch.put_facts.iter().map(|fact| fact.chunk.as_str());
     let claims = batch.put_claims.iter().map(|claim| claim.chunk.as_str());
     let chunks: BTreeSet<&str> = mentions.chain(facts).chain(claims).collect();
-    require_all(session, "chunks", "id", &chunks).await?;
-    try_join!(put_mentions(session, batch), put_facts(session, batch), put_claims(session, batch)).map(drop)
+    try_join!(biased;
+        remove_chunk_contexts(session, &batch.remove_chunk_contexts),
+        put_chunk_contexts(session, &batch.put_chunk_contexts),
+        put_decisions(session, batch),
+        clear(session, &batch.clear_graph_of),
+        require_all(session, "chunks", "id", chunks),
+        put_mentions(session, batch),
+        put_facts(session, batch),
+        put_claims(session, batch)
+    )
+    .map(drop)
 }
 
-async fn put_chunk_contexts(
-    session: &Session,
-    batch: &Batch,
-    touched: &mut SearchChanges,
-) -> Result<(), Fault> {
-    if !batch.remove_chunk_contexts.is_empty() {
-        let ids: Vec<&str> = batch.remove_chunk_contexts.iter().map(ChunkId::as_str).collect();
-        session.run("DELETE FROM situations WHERE workspace_id = $1 AND chunk = ANY($2)", &[&ids]).await?;
-        touched.chunks.extend(ids.into_iter().map(str::to_owned));
-    }
-    if batch.put_chunk_contexts.is_empty() {
+async fn remove_chunk_contexts(session: &Session, chunks: &[ChunkId]) -> Result<(), Fault> {
+    if chunks.is_empty() {
         return Ok(());
     }
-    let chunk_contexts: BTreeMap<&str, &ChunkContext> = batch
-        .put_chunk_contexts
-        .iter()
-        .map(|chunk_context| (chunk_context.chunk.as_str(), chunk_context))
-        .collect();
-    require_all(session, "chunks", "id", &chunk_contexts.keys().copied().collect()).await?;
-    let ids: Vec<&str> = chunk_contexts.keys().copied().collect();
-    let keys: Vec<&str> = chunk_contexts.values().map(|chunk_context| chunk_context.key.as_str()).collect();
-    let authors: Vec<&str> = chunk_contexts.values().map(|chunk_context| chunk_context.by.as_str()).collect();
-    let failed: Vec<bool> =
-        chunk_contexts.values().map(|chunk_context| chunk_context.failure().is_some()).collect();
-    let bodies = chunk_contexts.values().map(rows::body).collect::<Result<Vec<_>, _>>()?;
+    let ids: Vec<&str> = chunks.iter().map(ChunkId::as_str).collect();
+    session.run("DELETE FROM situations WHERE workspace_id = $1 AND chunk = ANY($2)", &[&ids]).await.map(drop)
+}
+
+async fn put_chunk_contexts(session: &Session, contexts: &[ChunkContext]) -> Result<(), Fault> {
+    if contexts.is_empty() {
+        return Ok(());
+    }
+    let contexts: BTreeMap<&str, &ChunkContext> =
+        contexts.iter().map(|context| (context.chunk.as_str(), context)).collect();
+    let ids: Vec<&str> = contexts.keys().copied().collect();
+    let keys: Vec<&str> = contexts.values().map(|context| context.key.as_str()).collect();
+    let authors: Vec<&str> = contexts.values().map(|context| context.by.as_str()).collect();
+    let failed: Vec<bool> = contexts.values().map(|context| context.failure().is_some()).collect();
+    let bodies = contexts.values().map(rows::body).collect::<Result<Vec<_>, _>>()?;
     let sql = "INSERT INTO situations \
             SELECT $1, * FROM unnest($2::text[], $3::text[], $4::text[], $5::bool[], $6::text[]) \
         ON CONFLICT (workspace_id, chunk) DO UPDATE SET key = EXCLUDED.key, author = EXCLUDED.author, \
             failed = EXCLUDED.failed, body = EXCLUDED.body";
-    session.run(sql, &[&ids, &keys, &authors, &failed, &bodies]).await?;
-    touched.chunks.extend(ids.into_iter().map(str::to_owned));
-    Ok(())
+    let of_contexts: &Arguments<'_> = &[&ids, &keys, &authors, &failed, &bodies];
+    try_join!(biased;
+        require_all(session, "chunks", "id", contexts.keys().copied().collect()),
+        session.run(sql, of_contexts)
+    )
+    .map(drop)
 }
 
 async fn put_decisions(session: &Session, batch: &Batch) -> Result<(), Fault> {
@@ -81,11 +81,7 @@ async fn clear(session: &Session, chunks: &[ChunkId]) -> Result<(), Fault> {
         return Ok(());
     }
     let chunks: Vec<&str> = chunks.iter().map(ChunkId::as_str).collect();
-    for table in ["mentions", "facts", "claims"] {
-        let sql = format!("DELETE FROM {table} WHERE workspace_id = $1 AND chunk = ANY($2)");
-        session.run(&sql, &[&chunks]).await?;
-    }
-    Ok(())
+    remove_rows(session, &["mentions", "facts", "claims"], "chunk", &chunks).await
 }
 
 async fn put_mentions(session: &Session, batch: &Batch) -> Result<(), Fault> {

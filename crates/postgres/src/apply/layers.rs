@@ -1,79 +1,67 @@
 //! Layers and their nodes.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use graphloom_core::{Batch, Layer, LayerName, LayerNode, Member, NodeKey};
+use graphloom_core::{Batch, EntityKey, Layer, LayerName, LayerNode, Member, NodeKey};
 use graphloom_rules::batch as rules;
+use tokio::try_join;
 
-use super::SearchChanges;
 use crate::error::Fault;
 use crate::rows::{self, get};
-use crate::session::Session;
+use crate::session::{Arguments, Session};
 
-pub(super) async fn apply(
+/// The nodes that a batch takes away: those of its layers, those it names, those that have one of the chunks `removed` or of
+/// its entities as a member, and all that have one of these nodes as a member.
+pub(super) async fn leaving(
     session: &Session,
     batch: &Batch,
-    touched: &mut SearchChanges,
-) -> Result<(), Fault> {
-    remove_layers(session, &batch.remove_layers, touched).await?;
-    put_layers(session, &batch.put_layers).await?;
-    let nodes = batch.remove_nodes.iter().map(NodeKey::to_string).collect();
-    remove_nodes(session, nodes, touched).await?;
-    put_nodes(session, &batch.put_nodes, touched).await
+    removed: &[String],
+) -> Result<Vec<String>, Fault> {
+    let layers: Vec<&str> = batch.remove_layers.iter().map(LayerName::as_str).collect();
+    let nodes: Vec<String> = batch.remove_nodes.iter().map(NodeKey::to_string).collect();
+    let entities: Vec<String> = batch.remove_entities.iter().map(EntityKey::to_string).collect();
+    if [layers.len(), nodes.len(), entities.len(), removed.len()] == [0; 4] {
+        return Ok(Vec::new());
+    }
+    let sql = "WITH RECURSIVE first AS ( \
+            SELECT key AS node FROM nodes WHERE workspace_id = $1 AND layer = ANY($2) \
+            UNION SELECT unnest($3::text[]) COLLATE \"C\" \
+            UNION SELECT node FROM members WHERE workspace_id = $1 AND kind = $4 AND member = ANY($5) \
+            UNION SELECT node FROM members WHERE workspace_id = $1 AND kind = $6 AND member = ANY($7) \
+        ), gone AS ( \
+            SELECT node FROM first \
+            UNION SELECT m.node FROM gone g JOIN members m ON m.workspace_id = $1 AND m.kind = 2 AND m.member = g.node \
+        ) SELECT node FROM gone";
+    let (chunk, entity) = (rows::CHUNK_MEMBER, rows::ENTITY_MEMBER);
+    let found = session.rows(sql, &[&layers, &nodes, &chunk, &removed, &entity, &entities]).await?;
+    found.iter().map(|row| get(row, 0)).collect()
 }
 
-async fn remove_layers(
-    session: &Session,
-    layers: &[LayerName],
-    touched: &mut SearchChanges,
-) -> Result<(), Fault> {
+pub(super) async fn remove_layers(session: &Session, layers: &[LayerName]) -> Result<(), Fault> {
     if layers.is_empty() {
         return Ok(());
     }
     let names: Vec<&str> = layers.iter().map(LayerName::as_str).collect();
-    let sql = "SELECT key FROM nodes WHERE workspace_id = $1 AND layer = ANY($2)";
-    let nodes = session.rows(sql, &[&names]).await?;
-    let nodes = nodes.iter().map(|row| get(row, 0)).collect::<Result<_, _>>()?;
-    remove_nodes(session, nodes, touched).await?;
-    session.run("DELETE FROM layers WHERE workspace_id = $1 AND name = ANY($2)", &[&names]).await?;
-    Ok(())
+    session.run("DELETE FROM layers WHERE workspace_id = $1 AND name = ANY($2)", &[&names]).await.map(drop)
 }
 
-/// Removes the nodes that have one of these as a member, and those that have one of them. `kind`: of [`rows::member_code`].
-pub(super) async fn remove_nodes_of(
-    session: &Session,
-    kind: i16,
-    members: &[String],
-    touched: &mut SearchChanges,
-) -> Result<(), Fault> {
-    let sql = "SELECT DISTINCT node FROM members WHERE workspace_id = $1 AND kind = $2 AND member = ANY($3)";
-    let nodes = session.rows(sql, &[&kind, &members]).await?;
-    let nodes = nodes.iter().map(|row| get(row, 0)).collect::<Result<_, _>>()?;
-    remove_nodes(session, nodes, touched).await
-}
-
-/// Removes nodes, and those that have one of them as a member.
-async fn remove_nodes(
-    session: &Session,
-    nodes: BTreeSet<String>,
-    touched: &mut SearchChanges,
-) -> Result<(), Fault> {
+pub(super) async fn remove_nodes(session: &Session, nodes: &[String]) -> Result<(), Fault> {
     if nodes.is_empty() {
         return Ok(());
     }
-    let nodes: Vec<String> = nodes.into_iter().collect();
-    let sql = "WITH RECURSIVE gone AS ( \
-            SELECT unnest($2::text[]) COLLATE \"C\" AS node \
-            UNION SELECT m.node FROM gone g JOIN members m ON m.workspace_id = $1 AND m.kind = 2 AND m.member = g.node \
-        ) SELECT node FROM gone";
-    let gone = session.rows(sql, &[&nodes]).await?;
-    let gone: Vec<String> = gone.iter().map(|row| get(row, 0)).collect::<Result<_, _>>()?;
-    session.run("DELETE FROM nodes WHERE workspace_id = $1 AND key = ANY($2)", &[&gone]).await?;
-    session.run("DELETE FROM members WHERE workspace_id = $1 AND node = ANY($2)", &[&gone]).await?;
     let vectors = "DELETE FROM vectors WHERE workspace_id = $1 AND kind = 3 AND id = ANY($2)";
-    session.run(vectors, &[&gone]).await?;
-    touched.nodes.extend(gone);
-    Ok(())
+    let of_nodes: &Arguments<'_> = &[&nodes];
+    try_join!(biased;
+        session.run("DELETE FROM nodes WHERE workspace_id = $1 AND key = ANY($2)", of_nodes),
+        session.run("DELETE FROM members WHERE workspace_id = $1 AND node = ANY($2)", of_nodes),
+        session.run(vectors, of_nodes)
+    )
+    .map(drop)
+}
+
+/// Puts layers and nodes.
+pub(super) async fn put(session: &Session, batch: &Batch) -> Result<(), Fault> {
+    try_join!(biased; put_layers(session, &batch.put_layers), put_nodes(session, &batch.put_nodes)).map(drop)
 }
 
 async fn put_layers(session: &Session, layers: &[Layer]) -> Result<(), Fault> {
@@ -89,7 +77,7 @@ async fn put_layers(session: &Session, layers: &[Layer]) -> Result<(), Fault> {
     Ok(())
 }
 
-async fn put_nodes(session: &Session, nodes: &[LayerNode], touched: &mut SearchChanges) -> Result<(), Fault> {
+async fn put_nodes(session: &Session, nodes: &[LayerNode]) -> Result<(), Fault> {
     if nodes.is_empty() {
         return Ok(());
     }
@@ -98,9 +86,8 @@ async fn put_nodes(session: &Session, nodes: &[LayerNode], touched: &mut SearchC
     let layers: Vec<&str> = nodes.values().map(|node| node.layer.as_str()).collect();
     let levels: Vec<i64> = nodes.values().map(|node| i64::from(node.level)).collect();
     let bodies = nodes.values().map(rows::body).collect::<Result<Vec<_>, _>>()?;
-    let sql = "INSERT INTO nodes SELECT $1, * FROM unnest($2::text[], $3::text[], $4::int8[], $5::text[]) \
+    let put = "INSERT INTO nodes SELECT $1, * FROM unnest($2::text[], $3::text[], $4::int8[], $5::text[]) \
         ON CONFLICT (workspace_id, key) DO UPDATE SET body = EXCLUDED.body";
-    session.run(sql, &[&keys, &layers, &levels, &bodies]).await?;
     let members: Vec<(&Member, &str)> = nodes
         .values()
         .flat_map(|node| node.members.iter().map(|member| (member, node.key.as_str())))
@@ -109,15 +96,20 @@ async fn put_nodes(session: &Session, nodes: &[LayerNode], touched: &mut SearchC
     let ids: Vec<&str> = members.iter().map(|(member, _)| member.id()).collect();
     let of: Vec<&str> = members.iter().map(|(_, node)| *node).collect();
     // The members of a node are in its key, so they never change.
-    let sql = "INSERT INTO members SELECT $1, * FROM unnest($2::int2[], $3::text[], $4::text[]) ON CONFLICT DO NOTHING";
-    session.run(sql, &[&kinds, &ids, &of]).await?;
-    check_nodes(session, &nodes, &keys).await?;
-    touched.nodes.extend(keys.into_iter().map(str::to_owned));
-    Ok(())
+    let put_members = "INSERT INTO members SELECT $1, * FROM unnest($2::int2[], $3::text[], $4::text[]) ON CONFLICT DO NOTHING";
+    let of_put: &Arguments<'_> = &[&keys, &layers, &levels, &bodies];
+    let of_members: &Arguments<'_> = &[&kinds, &ids, &of];
+    try_join!(biased;
+        session.run(put, of_put),
+        session.run(put_members, of_members),
+        check_layers(session, &nodes, &keys),
+        check_members(session, &nodes, &keys)
+    )
+    .map(drop)
 }
 
-/// Refuses nodes whose layer or one of whose members does not exist.
-async fn check_nodes(
+/// Refuses nodes whose layer does not exist.
+async fn check_layers(
     session: &Session,
     nodes: &BTreeMap<&str, &LayerNode>,
     keys: &[&str],
@@ -129,6 +121,15 @@ async fn check_nodes(
     {
         return Err(rules::unknown_layer(node).into());
     }
+    Ok(())
+}
+
+/// Refuses nodes of which a member does not exist.
+async fn check_members(
+    session: &Session,
+    nodes: &BTreeMap<&str, &LayerNode>,
+    keys: &[&str],
+) -> Result<(), Fault> {
     let sql = "SELECT m.node, m.kind, m.member FROM members m WHERE m.workspace_id = $1 AND m.node = ANY($2) \
         AND NOT CASE m.kind \
             WHEN 0 THEN EXISTS (SELECT FROM chunks c WHERE c.workspace_id = $1 AND c.id = m.member) \

@@ -3,15 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use graphloom_core::{
-    Batch, ChunkId, DocumentId, Entity, EntityKey, GraphKey, Relation, RelationKey, VectorRow,
+    Batch, ChunkId, DocumentId, Entity, EntityKey, GraphKey, ItemKind, Relation, RelationKey, VectorRow,
 };
 use graphloom_rules::{batch as rules, vector};
+use tokio::try_join;
 
-use super::{SearchChanges, layers};
 use crate::error::Fault;
 use crate::halfvec::HalfVec;
 use crate::rows;
-use crate::session::Session;
+use crate::session::{Arguments, Session};
 
 /// Numbers of a vector that fit a page of the database.
 const MAX_DIMENSIONS: usize = 4000;
@@ -26,17 +26,24 @@ const HAS_EVIDENCE: &str = "CASE WHEN k.kind = 0 THEN \
         OR EXISTS (SELECT FROM facts f WHERE f.workspace_id = $1 AND f.b = k.a AND NOT f.set_aside) \
     ELSE EXISTS (SELECT FROM facts f WHERE f.workspace_id = $1 AND f.a = k.a AND f.b = k.b AND NOT f.set_aside) END";
 
-pub(super) async fn apply(
-    session: &Session,
-    batch: &Batch,
-    touched: &mut SearchChanges,
-) -> Result<(), Fault> {
-    remove_entities(session, &batch.remove_entities, touched).await?;
-    put_entities(session, &batch.put_entities, touched).await?;
-    remove_relations(session, &batch.remove_relations, touched).await?;
-    put_relations(session, &batch.put_relations, touched).await?;
-    set_summaries(session, batch).await?;
-    set_stale(session, batch).await
+/// Removes entities and relations with what they leave behind besides their words.
+pub(super) async fn remove(session: &Session, batch: &Batch) -> Result<(), Fault> {
+    try_join!(biased;
+        remove_entities(session, &batch.remove_entities),
+        remove_relations(session, &batch.remove_relations)
+    )
+    .map(drop)
+}
+
+/// Puts entities and relations with their summaries, stale marks and vectors.
+pub(super) async fn put(session: &Session, batch: &Batch) -> Result<(), Fault> {
+    try_join!(biased;
+        put_entities(session, &batch.put_entities),
+        put_relations(session, &batch.put_relations),
+        set_summaries(session, batch),
+        set_stale(session, batch)
+    )
+    .map(drop)
 }
 
 /// What has evidence that the batch takes away, and is left as it is by it.
@@ -95,12 +102,16 @@ fn columns<'a>(keys: impl IntoIterator<Item = &'a GraphKey>) -> Columns<'a> {
 }
 
 /// Removes what entities or relations leave behind besides their words.
-async fn forget(session: &Session, keys: &[GraphKey], ids: &[String], kind: i16) -> Result<(), Fault> {
-    session
-        .run("DELETE FROM vectors WHERE workspace_id = $1 AND kind = $2 AND id = ANY($3)", &[&kind, &ids])
-        .await?;
-    remove_of(session, "summaries", keys).await?;
-    remove_of(session, "stale", keys).await
+async fn forget(session: &Session, kind: ItemKind, ids: &[String], keys: &[GraphKey]) -> Result<(), Fault> {
+    let kind = rows::kind_code(kind);
+    let vectors = "DELETE FROM vectors WHERE workspace_id = $1 AND kind = $2 AND id = ANY($3)";
+    let of_vectors: &Arguments<'_> = &[&kind, &ids];
+    try_join!(biased;
+        session.run(vectors, of_vectors),
+        remove_of(session, "summaries", keys),
+        remove_of(session, "stale", keys)
+    )
+    .map(drop)
 }
 
 async fn remove_of<'a>(
@@ -117,28 +128,18 @@ async fn remove_of<'a>(
     Ok(())
 }
 
-async fn remove_entities(
-    session: &Session,
-    keys: &[EntityKey],
-    touched: &mut SearchChanges,
-) -> Result<(), Fault> {
+async fn remove_entities(session: &Session, keys: &[EntityKey]) -> Result<(), Fault> {
     if keys.is_empty() {
         return Ok(());
     }
     let ids: Vec<String> = keys.iter().map(EntityKey::to_string).collect();
-    session.run("DELETE FROM entities WHERE workspace_id = $1 AND key = ANY($2)", &[&ids]).await?;
     let keys: Vec<GraphKey> = keys.iter().cloned().map(GraphKey::Entity).collect();
-    forget(session, &keys, &ids, 1).await?;
-    layers::remove_nodes_of(session, rows::ENTITY_MEMBER, &ids, touched).await?;
-    touched.entities.extend(ids);
-    Ok(())
+    let sql = "DELETE FROM entities WHERE workspace_id = $1 AND key = ANY($2)";
+    let of_ids: &Arguments<'_> = &[&ids];
+    try_join!(biased; session.run(sql, of_ids), forget(session, ItemKind::Entity, &ids, &keys)).map(drop)
 }
 
-async fn put_entities(
-    session: &Session,
-    entities: &[Entity],
-    touched: &mut SearchChanges,
-) -> Result<(), Fault> {
+async fn put_entities(session: &Session, entities: &[Entity]) -> Result<(), Fault> {
     if entities.is_empty() {
         return Ok(());
     }
@@ -150,15 +151,10 @@ async fn put_entities(
     let sql = "INSERT INTO entities SELECT $1, * FROM unnest($2::text[], $3::int8[], $4::text[]) \
         ON CONFLICT (workspace_id, key) DO UPDATE SET degree = EXCLUDED.degree, body = EXCLUDED.body";
     session.run(sql, &[&keys, &degrees, &bodies]).await?;
-    touched.entities.extend(keys.into_iter().map(str::to_owned));
     Ok(())
 }
 
-async fn remove_relations(
-    session: &Session,
-    keys: &[RelationKey],
-    touched: &mut SearchChanges,
-) -> Result<(), Fault> {
+async fn remove_relations(session: &Session, keys: &[RelationKey]) -> Result<(), Fault> {
     if keys.is_empty() {
         return Ok(());
     }
@@ -167,17 +163,11 @@ async fn remove_relations(
     let (_, a, b) = columns(&keys);
     let sql = "DELETE FROM relations r USING unnest($2::text[], $3::text[]) AS k (a, b) \
         WHERE r.workspace_id = $1 AND r.a = k.a AND r.b = k.b";
-    session.run(sql, &[&a, &b]).await?;
-    forget(session, &keys, &ids, 2).await?;
-    touched.relations.extend(ids);
-    Ok(())
+    let of_keys: &Arguments<'_> = &[&a, &b];
+    try_join!(biased; session.run(sql, of_keys), forget(session, ItemKind::Relation, &ids, &keys)).map(drop)
 }
 
-async fn put_relations(
-    session: &Session,
-    relations: &[Relation],
-    touched: &mut SearchChanges,
-) -> Result<(), Fault> {
+async fn put_relations(session: &Session, relations: &[Relation]) -> Result<(), Fault> {
     if relations.is_empty() {
         return Ok(());
     }
@@ -190,7 +180,6 @@ async fn put_relations(
     let sql = "INSERT INTO relations SELECT $1, * FROM unnest($2::text[], $3::text[], $4::float8[], $5::text[]) \
         ON CONFLICT (workspace_id, a, b) DO UPDATE SET weight = EXCLUDED.weight, body = EXCLUDED.body";
     session.run(sql, &[&a, &b, &weights, &bodies]).await?;
-    touched.relations.extend(relations.keys().map(ToString::to_string));
     Ok(())
 }
 
@@ -200,19 +189,23 @@ async fn set_summaries(session: &Session, batch: &Batch) -> Result<(), Fault> {
     }
     let all: BTreeMap<&GraphKey, _> =
         batch.set_summaries.iter().map(|(owner, summaries)| (owner, summaries)).collect();
-    remove_of(session, "summaries", all.keys().copied()).await?;
     let mut texts = BTreeMap::new();
-    for (owner, summaries) in all {
-        texts
-            .extend(summaries.iter().map(|summary| ((owner, summary.key.as_str()), summary.text.as_bytes())));
+    for (owner, summaries) in &all {
+        texts.extend(
+            summaries.iter().map(|summary| ((*owner, summary.key.as_str()), summary.text.as_bytes())),
+        );
     }
     let (kinds, a, b) = columns(texts.keys().map(|(owner, _)| *owner));
     let keys: Vec<&str> = texts.keys().map(|(_, key)| *key).collect();
     let texts: Vec<&[u8]> = texts.into_values().collect();
     let sql = "INSERT INTO summaries \
         SELECT $1, * FROM unnest($2::int2[], $3::text[], $4::text[], $5::text[], $6::bytea[])";
-    session.run(sql, &[&kinds, &a, &b, &keys, &texts]).await?;
-    Ok(())
+    let of_texts: &Arguments<'_> = &[&kinds, &a, &b, &keys, &texts];
+    try_join!(biased;
+        remove_of(session, "summaries", all.keys().copied()),
+        session.run(sql, of_texts)
+    )
+    .map(drop)
 }
 
 async fn set_stale(session: &Session, batch: &Batch) -> Result<(), Fault> {
@@ -220,11 +213,14 @@ async fn set_stale(session: &Session, batch: &Batch) -> Result<(), Fault> {
         return Ok(());
     }
     let marks: BTreeMap<&GraphKey, bool> = batch.set_stale.iter().map(|(key, stale)| (key, *stale)).collect();
-    remove_of(session, "stale", marks.keys().copied()).await?;
     let (kinds, a, b) = columns(marks.iter().filter(|(_, stale)| **stale).map(|(key, _)| *key));
     let sql = "INSERT INTO stale SELECT $1, * FROM unnest($2::int2[], $3::text[], $4::text[])";
-    session.run(sql, &[&kinds, &a, &b]).await?;
-    Ok(())
+    let of_marks: &Arguments<'_> = &[&kinds, &a, &b];
+    try_join!(biased;
+        remove_of(session, "stale", marks.keys().copied()),
+        session.run(sql, of_marks)
+    )
+    .map(drop)
 }
 
 pub(super) async fn put_vectors(session: &Session, batch: &Batch) -> Result<(), Fault> {

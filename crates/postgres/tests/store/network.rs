@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
@@ -30,6 +30,8 @@ struct Proxy {
     cut: watch::Sender<u64>,
     /// Whether what open connections send is taken and not passed on.
     hush: watch::Sender<u64>,
+    /// How often a client sent something after an answer, on all connections.
+    turns: Arc<AtomicU64>,
     _runtime: tokio::runtime::Runtime,
 }
 
@@ -44,15 +46,18 @@ impl Proxy {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
         let runtime = runtime.expect("a runtime");
         let ((cut, cuts), (hush, hushes)) = (watch::channel(0), watch::channel(0));
+        let turns = Arc::new(AtomicU64::new(0));
+        let counted = Arc::clone(&turns);
         let listener = runtime.block_on(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))).expect("a port");
         let port = listener.local_addr().expect("bound").port();
         runtime.spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
                 let (tls, mut cuts, mut hushes) = (tls.clone(), cuts.clone(), hushes.clone());
+                let turns = Arc::clone(&counted);
                 cuts.mark_unchanged();
                 hushes.mark_unchanged();
                 tokio::spawn(async move {
-                    let passing = pass_on(client, server, tls, delay);
+                    let passing = pass_on(client, server, tls, delay, &turns);
                     tokio::pin!(passing);
                     tokio::select! {
                         // An error is a peer that went away.
@@ -64,7 +69,7 @@ impl Proxy {
                 });
             }
         });
-        Self { port, cut, hush, _runtime: runtime }
+        Self { port, cut, hush, turns, _runtime: runtime }
     }
 
     /// Leaves the connections that are open open, and says nothing on them any more.
@@ -83,11 +88,16 @@ async fn pass_on(
     server: SocketAddr,
     tls: Option<TlsAcceptor>,
     delay: Duration,
+    turns: &AtomicU64,
 ) -> std::io::Result<()> {
     let mut server = TcpStream::connect(server).await?;
     let Some(tls) = tls else {
         let ((from_client, to_client), (from_server, to_server)) = (client.split(), server.split());
-        let (asking, answering) = (late(from_client, to_server, delay), late(from_server, to_client, delay));
+        let answered = AtomicBool::new(true);
+        let asking = late(from_client, to_server, delay, || {
+            turns.fetch_add(u64::from(answered.swap(false, Ordering::Relaxed)), Ordering::Relaxed);
+        });
+        let answering = late(from_server, to_client, delay, || answered.store(true, Ordering::Relaxed));
         return tokio::try_join!(asking, answering).map(drop);
     };
     let mut first = [0; SSL_REQUEST.len()];
@@ -100,11 +110,12 @@ async fn pass_on(
     copy_bidirectional(&mut client, &mut server).await.map(drop)
 }
 
-/// Passes on what comes, each part after a delay, to its end.
+/// Passes on what comes, each part after a delay, to its end. `comes` is called for each part.
 async fn late(
     mut from: impl AsyncRead + Unpin,
     mut to: impl AsyncWrite + Unpin,
     delay: Duration,
+    comes: impl Fn(),
 ) -> std::io::Result<()> {
     let mut part = vec![0; 1 << 16];
     loop {
@@ -112,6 +123,7 @@ async fn late(
         if length == 0 {
             return to.shutdown().await;
         }
+        comes();
         tokio::time::sleep(delay).await;
         to.write_all(&part[..length]).await?;
     }
@@ -245,6 +257,25 @@ fn over_a_slow_network_everything_is_committed_once_and_read() {
     let rest = commit_meanwhile(&store, |committed| wait_for(committed, &mut acknowledged, 6));
     acknowledged.extend(rest);
     require_all(&store, &acknowledged);
+    block_on(opened.delete(&name)).expect("deleted");
+}
+
+#[test]
+fn a_commit_waits_for_the_database_six_times() {
+    const DELAY: Duration = Duration::from_millis(2);
+    let database = TestDatabase::shared();
+    let proxy = Proxy::with(server_of(&database.url), None, DELAY);
+    let url = format!("postgres://postgres@127.0.0.1:{}/postgres?sslmode=disable", proxy.port);
+    let (opened, name) = (Database::open(&url).expect("the database opens"), new_workspace());
+    let store = block_on(opened.open_or_create(name.clone())).expect("a store");
+    let turns = |number: usize| {
+        let batch = sample::indexed(&format!("document {number}"), "Ada met Bob", "ADA", "BOB");
+        let before = proxy.turns.load(Ordering::Relaxed);
+        block_on(store.commit(batch)).expect("committed");
+        proxy.turns.load(Ordering::Relaxed) - before
+    };
+    // The first prepares the statements. Where the machine is busy, what belongs together can be sent apart.
+    assert_eq!((0..10).map(turns).skip(1).min(), Some(6));
     block_on(opened.delete(&name)).expect("deleted");
 }
 

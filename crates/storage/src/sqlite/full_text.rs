@@ -14,6 +14,7 @@ mod statistics;
 mod within;
 
 use std::collections::BTreeSet;
+use std::io::ErrorKind;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -54,6 +55,8 @@ const FOLDER_AGAIN: Duration = Duration::from_secs(30);
 const PROBE_BYTES: usize = 1 << 20;
 /// Rows read at once when rebuilding.
 const REBUILD_PAGE: usize = 1000;
+/// How often removing a folder is tried while other processes write into it.
+const REMOVAL_ATTEMPTS: usize = 20;
 /// Raised when the words or the fields change, so that older indexes are rebuilt.
 pub(super) const FORMAT: u32 = 4;
 
@@ -381,11 +384,16 @@ impl FullText {
     }
 }
 
-/// Removes a folder if it is there. Another process removes the same one where a disk is full.
+/// Removes a folder if it is there. Another process removes the same one where a disk is full, or writes a file into it
+/// meanwhile, which is removed too.
 fn remove_folder(folder: &Path) -> std::io::Result<()> {
-    match std::fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
+    let mut attempts = 1..REMOVAL_ATTEMPTS;
+    loop {
+        match std::fs::remove_dir_all(folder) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+            Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty && attempts.next().is_some() => {}
+            removed => return removed,
+        }
     }
 }
 
@@ -695,7 +703,7 @@ fn state_of(index: &Index) -> Result<Option<State>, Fault> {
 #[cfg(test)]
 impl FullText {
     /// From now on every write to the folder fails like this, or none does.
-    pub(super) fn deny(&self, kind: Option<std::io::ErrorKind>) {
+    pub(super) fn deny(&self, kind: Option<ErrorKind>) {
         *self.denied.0.lock().expect("no panic") = kind;
     }
 

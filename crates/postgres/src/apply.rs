@@ -419,3 +419,12 @@ async fn remove_rows<Id: ToSql + Sync>(
     });
     try_join_all(remove).await.map(drop)
 }
+
+/// Removes the vectors of entries.
+async fn remove_vectors(session: &Session, kind: ItemKind, ids: &[String]) -> Result<(), Fault> {
+    if ids.is_empty() {
+        return Ok(());
+    }
+    let sql = "DELETE FROM vectors WHERE workspace_id = $1 AND kind = $2 AND id = ANY($3)";
+    session.run(sql, &[&rows::kind_code(kind), &ids]).await.map(drop)
+}

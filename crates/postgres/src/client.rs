@@ -1,8 +1,8 @@
 //! Connections that are not waited for without end.
 //!
 //! The server cancels what takes longer than its time. One that answers nothing, while its host or a proxy before it still
-//! confirms what arrives, is no fault that the network reports; so each answer is waited for a little longer than the server may
-//! take, and then the connection is given up.
+//! confirms what arrives, is no fault that the network reports. So a connection on which no answer comes for a little longer than
+//! the server may take is given up.
 
 use std::future::{poll_fn, ready};
 use std::pin::{Pin, pin};

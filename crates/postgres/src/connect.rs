@@ -291,10 +291,10 @@ impl Database {
         let row = self.row(workspace, false).await?.ok_or_else(gone)?;
         let session = self
             .run("holding a workspace", move |shared| async move {
-                let session = Session::write(&shared, row).await?;
                 // A commit locks this row first.
-                let found = session.rows("SELECT FROM workspaces WHERE id = $1 FOR UPDATE", &[]).await?;
-                Ok((!found.is_empty()).then_some(session))
+                let lock = "SELECT FROM workspaces WHERE id = $1 FOR UPDATE";
+                let (session, found) = Session::write_row(&shared, row, lock).await?;
+                Ok(found.map(|_| session))
             })
             .await?
             .ok_or_else(gone)?;

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use graphloom_core::{Batch, Chunk, ChunkExtraction, ChunkId, ExtractionKey};
 use graphloom_rules::batch::{invalid, of_another_document};
 use tokio::try_join;
+use tokio_postgres::types::ToSql;
 
 use super::{documents, require_all, unknown};
 use crate::error::Fault;
@@ -12,6 +13,7 @@ use crate::rows::{self, get};
 use crate::session::{Arguments, Session};
 
 /// What the database knows of chunks that a batch puts.
+#[derive(Default)]
 pub(super) struct Known {
     /// The texts of their documents, with their visibility.
     texts: BTreeMap<String, (String, bool)>,
@@ -22,7 +24,7 @@ pub(super) struct Known {
 /// What the database knows of the chunks that a batch puts, after its documents.
 pub(super) async fn known(session: &Session, batch: &Batch) -> Result<Known, Fault> {
     if batch.put_chunks.is_empty() {
-        return Ok(Known { texts: BTreeMap::new(), documents: HashMap::new() });
+        return Ok(Known::default());
     }
     let of: BTreeSet<&str> = batch.put_chunks.iter().map(|chunk| chunk.document.as_str()).collect();
     let ids: Vec<&str> = batch.put_chunks.iter().map(|chunk| chunk.id.as_str()).collect();
@@ -165,20 +167,11 @@ async fn set_extractions(session: &Session, set: &[(ChunkId, ChunkExtraction)]) 
 
 /// Removes renewals, and those that the batch's renewals replace. Returns their extractions.
 async fn end_renewals(session: &Session, batch: &Batch) -> Result<BTreeSet<String>, Fault> {
-    let mut ended = BTreeSet::new();
-    if batch.remove_renewals.is_empty() && batch.put_renewals.is_empty() {
-        return Ok(ended);
-    }
     let put: BTreeSet<&str> = batch.put_renewals.iter().map(|renewal| renewal.chunk.as_str()).collect();
     let removed = batch.remove_renewals.iter().map(ChunkId::as_str);
     let ids: Vec<&str> = removed.chain(put.iter().copied()).collect();
-    let sql = "DELETE FROM renewals WHERE workspace_id = $1 AND chunk = ANY($2) RETURNING extraction_key";
-    let of_ids: &Arguments<'_> = &[&ids];
-    let ((), removed) =
-        try_join!(biased; require_all(session, "chunks", "id", put), session.rows(sql, of_ids))?;
-    for row in removed {
-        ended.extend(get::<Option<String>>(&row, 0)?);
-    }
+    let ((), mut ended) =
+        try_join!(biased; require_all(session, "chunks", "id", put), remove_renewals(session, &ids))?;
     let mut last = BTreeMap::new();
     for renewal in &batch.put_renewals {
         if let Some(replaced) = last.insert(renewal.chunk.as_str(), renewal) {
@@ -186,6 +179,20 @@ async fn end_renewals(session: &Session, batch: &Batch) -> Result<BTreeSet<Strin
         }
     }
     Ok(ended)
+}
+
+/// Removes the renewals of chunks. Returns their extractions.
+pub(super) async fn remove_renewals<Id: ToSql + Sync>(
+    session: &Session,
+    chunks: &[Id],
+) -> Result<BTreeSet<String>, Fault> {
+    if chunks.is_empty() {
+        return Ok(BTreeSet::new());
+    }
+    let sql = "DELETE FROM renewals WHERE workspace_id = $1 AND chunk = ANY($2) RETURNING extraction_key";
+    let removed = session.rows(sql, &[&chunks]).await?;
+    let keys = removed.iter().map(|row| get::<Option<String>>(row, 0));
+    keys.filter_map(Result::transpose).collect()
 }
 
 async fn put_renewals(session: &Session, batch: &Batch) -> Result<(), Fault> {

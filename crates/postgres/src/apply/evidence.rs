@@ -16,25 +16,19 @@ pub(super) async fn put(session: &Session, batch: &Batch) -> Result<(), Fault> {
     let facts = batch.put_facts.iter().map(|fact| fact.chunk.as_str());
     let claims = batch.put_claims.iter().map(|claim| claim.chunk.as_str());
     let chunks: BTreeSet<&str> = mentions.chain(facts).chain(claims).collect();
+    let without_context: Vec<&str> = batch.remove_chunk_contexts.iter().map(ChunkId::as_str).collect();
+    let cleared: Vec<&str> = batch.clear_graph_of.iter().map(ChunkId::as_str).collect();
     try_join!(biased;
-        remove_chunk_contexts(session, &batch.remove_chunk_contexts),
+        remove_rows(session, &["situations"], "chunk", &without_context),
         put_chunk_contexts(session, &batch.put_chunk_contexts),
         put_decisions(session, batch),
-        clear(session, &batch.clear_graph_of),
+        remove_rows(session, &["mentions", "facts", "claims"], "chunk", &cleared),
         require_all(session, "chunks", "id", chunks),
         put_mentions(session, batch),
         put_facts(session, batch),
         put_claims(session, batch)
     )
     .map(drop)
-}
-
-async fn remove_chunk_contexts(session: &Session, chunks: &[ChunkId]) -> Result<(), Fault> {
-    if chunks.is_empty() {
-        return Ok(());
-    }
-    let ids: Vec<&str> = chunks.iter().map(ChunkId::as_str).collect();
-    session.run("DELETE FROM situations WHERE workspace_id = $1 AND chunk = ANY($2)", &[&ids]).await.map(drop)
 }
 
 async fn put_chunk_contexts(session: &Session, contexts: &[ChunkContext]) -> Result<(), Fault> {
@@ -74,14 +68,6 @@ async fn put_decisions(session: &Session, batch: &Batch) -> Result<(), Fault> {
         ON CONFLICT (workspace_id, place, id) DO UPDATE SET body = EXCLUDED.body";
     session.run(sql, &[&places, &ids, &bodies]).await?;
     Ok(())
-}
-
-async fn clear(session: &Session, chunks: &[ChunkId]) -> Result<(), Fault> {
-    if chunks.is_empty() {
-        return Ok(());
-    }
-    let chunks: Vec<&str> = chunks.iter().map(ChunkId::as_str).collect();
-    remove_rows(session, &["mentions", "facts", "claims"], "chunk", &chunks).await
 }
 
 async fn put_mentions(session: &Session, batch: &Batch) -> Result<(), Fault> {

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use graphloom_core::{Batch, EntityKey, Layer, LayerName, LayerNode, Member, NodeKey};
+use graphloom_core::{Batch, EntityKey, ItemKind, Layer, LayerName, LayerNode, Member, NodeKey};
 use graphloom_rules::batch as rules;
 use tokio::try_join;
 
+use super::{remove_rows, remove_vectors};
 use crate::error::Fault;
 use crate::rows::{self, get};
 use crate::session::{Arguments, Session};
@@ -37,24 +38,11 @@ pub(super) async fn leaving(
     found.iter().map(|row| get(row, 0)).collect()
 }
 
-pub(super) async fn remove_layers(session: &Session, layers: &[LayerName]) -> Result<(), Fault> {
-    if layers.is_empty() {
-        return Ok(());
-    }
-    let names: Vec<&str> = layers.iter().map(LayerName::as_str).collect();
-    session.run("DELETE FROM layers WHERE workspace_id = $1 AND name = ANY($2)", &[&names]).await.map(drop)
-}
-
 pub(super) async fn remove_nodes(session: &Session, nodes: &[String]) -> Result<(), Fault> {
-    if nodes.is_empty() {
-        return Ok(());
-    }
-    let vectors = "DELETE FROM vectors WHERE workspace_id = $1 AND kind = 3 AND id = ANY($2)";
-    let of_nodes: &Arguments<'_> = &[&nodes];
     try_join!(biased;
-        session.run("DELETE FROM nodes WHERE workspace_id = $1 AND key = ANY($2)", of_nodes),
-        session.run("DELETE FROM members WHERE workspace_id = $1 AND node = ANY($2)", of_nodes),
-        session.run(vectors, of_nodes)
+        remove_rows(session, &["nodes"], "key", nodes),
+        remove_rows(session, &["members"], "node", nodes),
+        remove_vectors(session, ItemKind::Node, nodes)
     )
     .map(drop)
 }

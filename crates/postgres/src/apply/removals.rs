@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use graphloom_core::{Batch, DocumentId};
+use graphloom_core::{Batch, DocumentId, ItemKind, LayerName};
 use tokio::try_join;
 
-use super::{SearchChanges, chunks, conversations, layers, remove_rows, views};
+use super::{SearchChanges, chunks, conversations, layers, remove_rows, remove_vectors, views};
 use crate::error::Fault;
 use crate::rows::get;
-use crate::session::{Arguments, Session};
+use crate::session::Session;
 
 pub(super) async fn apply(
     session: &Session,
@@ -16,6 +16,7 @@ pub(super) async fn apply(
     touched: &mut SearchChanges,
 ) -> Result<(), Fault> {
     let documents: Vec<&str> = batch.remove_documents.iter().map(DocumentId::as_str).collect();
+    let layers: Vec<&str> = batch.remove_layers.iter().map(LayerName::as_str).collect();
     let (removed, mut released) = remove_chunks(session, &documents).await?;
     let (renewed, (), exchanges, (), nodes, ()) = try_join!(biased;
         remove_of_chunks(session, &removed),
@@ -23,7 +24,7 @@ pub(super) async fn apply(
         conversations::resting_on(session, &documents),
         views::remove(session, batch),
         layers::leaving(session, batch, &removed),
-        layers::remove_layers(session, &batch.remove_layers)
+        remove_rows(session, &["layers"], "name", &layers)
     )?;
     released.extend(renewed);
     try_join!(biased;
@@ -56,20 +57,12 @@ async fn remove_chunks(
 
 /// Removes what belongs to chunks. Returns the extractions of their renewals.
 async fn remove_of_chunks(session: &Session, chunks: &[String]) -> Result<BTreeSet<String>, Fault> {
-    if chunks.is_empty() {
-        return Ok(BTreeSet::new());
-    }
-    let renewals =
-        "DELETE FROM renewals WHERE workspace_id = $1 AND chunk = ANY($2) RETURNING extraction_key";
-    let vectors = "DELETE FROM vectors WHERE workspace_id = $1 AND kind = 0 AND id = ANY($2)";
-    let of_chunks: &Arguments<'_> = &[&chunks];
-    let (renewed, (), _) = try_join!(biased;
-        session.rows(renewals, of_chunks),
+    let (renewed, (), ()) = try_join!(biased;
+        chunks::remove_renewals(session, chunks),
         remove_rows(session, &["situations", "mentions", "facts", "claims"], "chunk", chunks),
-        session.run(vectors, of_chunks)
+        remove_vectors(session, ItemKind::Chunk, chunks)
     )?;
-    let keys = renewed.iter().map(|row| get::<Option<String>>(row, 0));
-    keys.filter_map(Result::transpose).collect()
+    Ok(renewed)
 }
 
 async fn remove_documents(session: &Session, documents: &[&str]) -> Result<(), Fault> {

@@ -8,6 +8,7 @@ use graphloom_core::{
 use graphloom_rules::{batch as rules, vector};
 use tokio::try_join;
 
+use super::{remove_rows, remove_vectors};
 use crate::error::Fault;
 use crate::halfvec::HalfVec;
 use crate::rows;
@@ -103,11 +104,8 @@ fn columns<'a>(keys: impl IntoIterator<Item = &'a GraphKey>) -> Columns<'a> {
 
 /// Removes what entities or relations leave behind besides their words.
 async fn forget(session: &Session, kind: ItemKind, ids: &[String], keys: &[GraphKey]) -> Result<(), Fault> {
-    let kind = rows::kind_code(kind);
-    let vectors = "DELETE FROM vectors WHERE workspace_id = $1 AND kind = $2 AND id = ANY($3)";
-    let of_vectors: &Arguments<'_> = &[&kind, &ids];
     try_join!(biased;
-        session.run(vectors, of_vectors),
+        remove_vectors(session, kind, ids),
         remove_of(session, "summaries", keys),
         remove_of(session, "stale", keys)
     )
@@ -134,9 +132,11 @@ async fn remove_entities(session: &Session, keys: &[EntityKey]) -> Result<(), Fa
     }
     let ids: Vec<String> = keys.iter().map(EntityKey::to_string).collect();
     let keys: Vec<GraphKey> = keys.iter().cloned().map(GraphKey::Entity).collect();
-    let sql = "DELETE FROM entities WHERE workspace_id = $1 AND key = ANY($2)";
-    let of_ids: &Arguments<'_> = &[&ids];
-    try_join!(biased; session.run(sql, of_ids), forget(session, ItemKind::Entity, &ids, &keys)).map(drop)
+    try_join!(biased;
+        remove_rows(session, &["entities"], "key", &ids),
+        forget(session, ItemKind::Entity, &ids, &keys)
+    )
+    .map(drop)
 }
 
 async fn put_entities(session: &Session, entities: &[Entity]) -> Result<(), Fault> {

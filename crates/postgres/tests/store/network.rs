@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use graphloom_core::{DocumentId, Store, StoreError, WorkspaceId};
+use graphloom_core::{Batch, DocumentId, Store, StoreError, WorkspaceId};
 use graphloom_postgres::testing::{Server, TestDatabase, new_workspace, postgres_folder};
 use graphloom_postgres::{Database, PostgresStore};
 use graphloom_storage::conformance::{block_on, sample};
@@ -70,6 +70,14 @@ impl Proxy {
             }
         });
         Self { port, cut, hush, turns, _runtime: runtime }
+    }
+
+    /// A new workspace in the database behind it.
+    fn store(&self) -> (Database, WorkspaceId, PostgresStore) {
+        let url = format!("postgres://postgres@127.0.0.1:{}/postgres?sslmode=disable", self.port);
+        let (database, name) = (Database::open(&url).expect("the database opens"), new_workspace());
+        let store = block_on(database.open_or_create(name.clone())).expect("a store");
+        (database, name, store)
     }
 
     /// Leaves the connections that are open open, and says nothing on them any more.
@@ -230,9 +238,7 @@ pub(super) fn require_all(store: &PostgresStore, acknowledged: &[DocumentId]) {
 fn connections_that_are_cut_while_committing_lose_nothing_and_apply_nothing_twice() {
     let database = TestDatabase::shared();
     let proxy = Proxy::to(server_of(&database.url));
-    let url = format!("postgres://postgres@127.0.0.1:{}/postgres?sslmode=disable", proxy.port);
-    let (opened, name) = (Database::open(&url).expect("the database opens"), new_workspace());
-    let store = block_on(opened.open_or_create(name.clone())).expect("a store");
+    let (opened, name, store) = proxy.store();
     let mut acknowledged = Vec::new();
     let rest = commit_meanwhile(&store, |committed| {
         for _ in 0..8 {
@@ -250,9 +256,7 @@ fn over_a_slow_network_everything_is_committed_once_and_read() {
     const DELAY: Duration = Duration::from_millis(5);
     let database = TestDatabase::shared();
     let proxy = Proxy::with(server_of(&database.url), None, DELAY);
-    let url = format!("postgres://postgres@127.0.0.1:{}/postgres?sslmode=disable", proxy.port);
-    let (opened, name) = (Database::open(&url).expect("the database opens"), new_workspace());
-    let store = block_on(opened.open_or_create(name.clone())).expect("a store");
+    let (opened, name, store) = proxy.store();
     let mut acknowledged = Vec::new();
     let rest = commit_meanwhile(&store, |committed| wait_for(committed, &mut acknowledged, 6));
     acknowledged.extend(rest);
@@ -261,21 +265,28 @@ fn over_a_slow_network_everything_is_committed_once_and_read() {
 }
 
 #[test]
-fn a_commit_waits_for_the_database_six_times() {
+fn a_commit_waits_for_the_database_six_times_and_one_that_deletes_too_ten_times() {
     const DELAY: Duration = Duration::from_millis(2);
     let database = TestDatabase::shared();
     let proxy = Proxy::with(server_of(&database.url), None, DELAY);
-    let url = format!("postgres://postgres@127.0.0.1:{}/postgres?sslmode=disable", proxy.port);
-    let (opened, name) = (Database::open(&url).expect("the database opens"), new_workspace());
-    let store = block_on(opened.open_or_create(name.clone())).expect("a store");
-    let turns = |number: usize| {
-        let batch = sample::indexed(&format!("document {number}"), "Ada met Bob", "ADA", "BOB");
+    let (opened, name, store) = proxy.store();
+    let turns = |batch: Batch| {
         let before = proxy.turns.load(Ordering::Relaxed);
         block_on(store.commit(batch)).expect("committed");
         proxy.turns.load(Ordering::Relaxed) - before
     };
-    // The first prepares the statements. Where the machine is busy, what belongs together can be sent apart.
-    assert_eq!((0..10).map(turns).skip(1).min(), Some(6));
+    let added = |numbers: std::ops::Range<usize>| -> Vec<Batch> {
+        let names = numbers.map(|number| format!("document {number}"));
+        names.map(|name| sample::indexed(&name, "Ada met Bob", "ADA", "BOB")).collect()
+    };
+    let (added, more) = (added(0..10), added(10..20));
+    let ids = added.iter().map(|batch| vec![batch.put_documents[0].document.id.clone()]);
+    let replacing: Vec<Batch> =
+        ids.zip(more).map(|(remove_documents, batch)| Batch { remove_documents, ..batch }).collect();
+    for (batches, expected) in [(added, 6), (replacing, 10)] {
+        // The first prepares the statements. Where the machine is busy, what belongs together can be sent apart.
+        assert_eq!(batches.into_iter().map(turns).skip(1).min(), Some(expected));
+    }
     block_on(opened.delete(&name)).expect("deleted");
 }
 

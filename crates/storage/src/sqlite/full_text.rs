@@ -14,7 +14,6 @@ mod statistics;
 mod within;
 
 use std::collections::BTreeSet;
-use std::io::ErrorKind;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -40,6 +39,7 @@ use self::statistics::{KEPT_REMOVED, Statistics, Tidy};
 use self::within::Within;
 use super::changes::{self, Mark};
 use super::error::{Condition, Context, backend};
+use super::removal::remove_folder;
 use super::{Reader, layers, read, rows, scan};
 use crate::words;
 
@@ -55,8 +55,6 @@ const FOLDER_AGAIN: Duration = Duration::from_secs(30);
 const PROBE_BYTES: usize = 1 << 20;
 /// Rows read at once when rebuilding.
 const REBUILD_PAGE: usize = 1000;
-/// How often removing a folder is tried while other processes write into it.
-const REMOVAL_ATTEMPTS: usize = 20;
 /// Raised when the words or the fields change, so that older indexes are rebuilt.
 pub(super) const FORMAT: u32 = 4;
 
@@ -384,19 +382,6 @@ impl FullText {
     }
 }
 
-/// Removes a folder if it is there. Another process removes the same one where a disk is full, or writes a file into it
-/// meanwhile, which is removed too.
-fn remove_folder(folder: &Path) -> std::io::Result<()> {
-    let mut attempts = 1..REMOVAL_ATTEMPTS;
-    loop {
-        match std::fs::remove_dir_all(folder) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-            Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty && attempts.next().is_some() => {}
-            removed => return removed,
-        }
-    }
-}
-
 impl Open {
     fn existing(files: Files) -> Result<Self, Fault> {
         let index = Index::open(files.clone())?;
@@ -703,7 +688,7 @@ fn state_of(index: &Index) -> Result<Option<State>, Fault> {
 #[cfg(test)]
 impl FullText {
     /// From now on every write to the folder fails like this, or none does.
-    pub(super) fn deny(&self, kind: Option<ErrorKind>) {
+    pub(super) fn deny(&self, kind: Option<std::io::ErrorKind>) {
         *self.denied.0.lock().expect("no panic") = kind;
     }
 

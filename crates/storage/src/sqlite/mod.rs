@@ -20,6 +20,7 @@ mod originals;
 mod place;
 mod quotes;
 mod read;
+mod removal;
 pub mod repair;
 mod reserve;
 mod rows;

@@ -20,6 +20,7 @@ use super::EXTENSION;
 use super::error::{Context, backend};
 use super::locks::{LockPatience, Patience};
 use super::place::{self, CommitMark};
+use super::removal::remove_folder;
 use super::{schema, sums};
 
 /// Copies of one damaged store that are kept.
@@ -134,12 +135,7 @@ pub fn mend(data_dir: &Path, workspace: &WorkspaceId) -> Result<RepairReport, St
 /// Removes the full-text index and the copy of the links; the next search makes them again.
 pub fn forget_projections(data_dir: &Path, workspace: &WorkspaceId) -> Result<(), StoreError> {
     let folder = data_dir.join(format!("{workspace}.projections"));
-    match std::fs::remove_dir_all(&folder) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            Err(backend(format!("removing {}", folder.display()), error))
-        }
-        Ok(()) | Err(_) => Ok(()),
-    }
+    remove_folder(&folder).map_err(|error| backend(format!("removing {}", folder.display()), error))
 }
 
 /// Opens a file of this release that is damaged.

@@ -19,6 +19,7 @@ use graphloom_core::{
 use rusqlite::{Connection, OpenFlags};
 
 use super::error::{Context, backend};
+use super::removal::remove_folder;
 use super::{EXTENSION, SqliteStore, exists, list_workspaces, place, repair, schema_version, settings_of};
 use crate::texts::FileTexts;
 use crate::workers::LockFiles;
@@ -234,7 +235,7 @@ fn delete(folder: &Path, workspace: &WorkspaceId) -> Result<(), StoreError> {
     }
     for file in files {
         let removed = match file.is_dir() {
-            true => std::fs::remove_dir_all(&file),
+            true => remove_folder(&file),
             false => std::fs::remove_file(&file),
         };
         match removed {

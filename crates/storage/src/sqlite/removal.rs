@@ -1,0 +1,52 @@
+//! Removes folders into which other processes may write.
+
+use std::io::{self, ErrorKind};
+use std::path::Path;
+
+/// How often removing a folder is tried while other processes write into it.
+const ATTEMPTS: usize = 20;
+
+/// Removes a folder if it is there, with what other processes write into it meanwhile. They may remove it too.
+pub(super) fn remove_folder(folder: &Path) -> io::Result<()> {
+    let mut again = 1..ATTEMPTS;
+    loop {
+        match std::fs::remove_dir_all(folder) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+            Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty && again.next().is_some() => {}
+            removed => return removed,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tempfile::TempDir;
+
+    use super::*;
+
+    #[test]
+    fn a_folder_is_removed_while_others_write_into_it() {
+        let parent = TempDir::new().expect("a folder");
+        let folder = parent.path().join("index");
+        for _ in 0..100 {
+            std::fs::create_dir(&folder).expect("created");
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    // Each can make at most one attempt fail. Where the folder is gone, writing fails.
+                    (1..ATTEMPTS).for_each(|name| drop(std::fs::write(folder.join(name.to_string()), "")));
+                });
+                remove_folder(&folder).expect("removed");
+            });
+            assert!(!folder.exists());
+        }
+    }
+
+    #[test]
+    fn a_folder_that_is_not_there_is_no_error_and_a_file_is_one() {
+        let parent = TempDir::new().expect("a folder");
+        remove_folder(&parent.path().join("index")).expect("nothing to remove");
+        let file = parent.path().join("file");
+        std::fs::write(&file, "").expect("written");
+        assert!(remove_folder(&file).is_err() && file.exists());
+    }
+}

@@ -3,12 +3,15 @@
 use std::fmt::Display;
 use std::future::Future;
 use std::io;
-use std::sync::{Arc, LazyLock};
+use std::pin::Pin;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::thread::available_parallelism;
 
 use axum::http::StatusCode;
+use futures::future::BoxFuture;
 use tokio::runtime::{Builder, Handle, Runtime};
-use tracing::Instrument;
+use tokio::task::JoinError;
+use tracing::{Instrument, Span};
 
 use crate::background::in_background;
 use crate::problem::Problem;
@@ -45,15 +48,11 @@ pub(crate) async fn apart<T, Work, Running>(work: Work) -> Result<T, Problem>
 where
     T: Send + 'static,
     Work: FnOnce() -> Running + Send + 'static,
-    Running: Future<Output = Result<T, Problem>>,
+    Running: Future<Output = Result<T, Problem>> + 'static,
 {
-    let runtime = Handle::current();
-    let span = tracing::Span::current();
-    let done = tokio::task::spawn_blocking(move || {
-        let _entered = span.entered();
-        runtime.block_on(work())
-    });
-    unless_it_panicked(done.await)
+    let (result, slot) = Slot::pair();
+    let work: BoxedWork = Box::new(move || Box::pin(async move { slot.fill(work().await) }));
+    result.after(blocking(work).await)
 }
 
 /// Runs a question, which mostly computes and reads, or waits for a model. About as many run at a time as there
@@ -65,12 +64,9 @@ where
     Work: FnOnce() -> Running + Send + 'static,
     Running: Future<Output = Result<T, Problem>> + Send + 'static,
 {
-    let holder = HOLDER.try_with(Holder::clone).unwrap_or(Holder::Machine);
-    async move {
-        let runtime = ANSWERING.as_ref().map_err(|error| Problem::internal(error))?;
-        let work = InTurns::new(async move { work().await }, Arc::clone(&ANSWERED_AT_ONCE), holder);
-        unless_it_panicked(runtime.spawn(work.in_current_span()).await)
-    }
+    let (result, slot) = Slot::pair();
+    let answering = in_turns(Box::pin(async move { slot.fill(work().await) }));
+    async move { result.after(answering.await?) }
 }
 
 tokio::task_local! {
@@ -88,16 +84,60 @@ pub(crate) async fn apart_in_background<T, Work, Running>(work: Work) -> Result<
 where
     T: Send + 'static,
     Work: FnOnce() -> Running + Send + 'static,
-    Running: Future<Output = Result<T, Problem>>,
+    Running: Future<Output = Result<T, Problem>> + 'static,
 {
+    let (result, slot) = Slot::pair();
+    let work: BoxedWork = Box::new(move || Box::pin(async move { slot.fill(work().await) }));
     let runtime = Handle::current();
-    unless_it_panicked(in_background(move || runtime.block_on(work())).await)
+    result.after(in_background(move || runtime.block_on(work())).await)
 }
 
-fn unless_it_panicked<T>(done: Result<Result<T, Problem>, impl Display>) -> Result<T, Problem> {
-    done.unwrap_or_else(|error| {
-        tracing::error!(%error, "a request panicked");
-        let what = "internal server error; see the server's log under the id of this request";
-        Err(Problem::new(StatusCode::INTERNAL_SERVER_ERROR, what))
+/// Work without its type: the functions that run it, and the runtime's below them, are compiled once and not for each route.
+type BoxedWork = Box<dyn FnOnce() -> Pin<Box<dyn Future<Output = ()>>> + Send>;
+
+async fn blocking(work: BoxedWork) -> Result<(), JoinError> {
+    let (runtime, span) = (Handle::current(), Span::current());
+    tokio::task::spawn_blocking(move || {
+        let _entered = span.entered();
+        runtime.block_on(work());
     })
+    .await
+}
+
+/// The outer error says that the threads for questions could not be started.
+fn in_turns(
+    work: BoxFuture<'static, ()>,
+) -> impl Future<Output = Result<Result<(), JoinError>, Problem>> + Send {
+    let holder = HOLDER.try_with(Holder::clone).unwrap_or(Holder::Machine);
+    async move {
+        let runtime = ANSWERING.as_ref().map_err(|error| Problem::internal(error))?;
+        let work = InTurns::new(work, Arc::clone(&ANSWERED_AT_ONCE), holder);
+        Ok(runtime.spawn(work.in_current_span()).await)
+    }
+}
+
+/// Where boxed work leaves its result.
+struct Slot<T>(Arc<Mutex<Option<Result<T, Problem>>>>);
+
+impl<T> Slot<T> {
+    /// Two ends of one slot: for whoever waits, and for the work.
+    fn pair() -> (Self, Self) {
+        let slot = Arc::default();
+        (Self(Arc::clone(&slot)), Self(slot))
+    }
+
+    fn fill(self, result: Result<T, Problem>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
+    }
+
+    /// The result of work that has ended; an error if it panicked.
+    fn after(self, ended: Result<(), impl Display>) -> Result<T, Problem> {
+        if let Err(error) = ended {
+            tracing::error!(%error, "a request panicked");
+        }
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or_else(|| {
+            let what = "internal server error; see the server's log under the id of this request";
+            Err(Problem::new(StatusCode::INTERNAL_SERVER_ERROR, what))
+        })
+    }
 }

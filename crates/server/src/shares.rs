@@ -14,20 +14,20 @@ use crate::turns::{Holder, Turn, Turns};
 ///
 /// Many questions of one caller would otherwise stand before the one of another.
 pub(crate) struct InTurns<Work> {
-    work: Pin<Box<Work>>,
+    work: Work,
     turns: Arc<Turns>,
     holder: Holder,
     /// The turn that is waited for.
     waiting: Option<BoxFuture<'static, Turn>>,
 }
 
-impl<Work: Future> InTurns<Work> {
+impl<Work: Future + Unpin> InTurns<Work> {
     pub(crate) fn new(work: Work, turns: Arc<Turns>, holder: Holder) -> Self {
-        Self { work: Box::pin(work), turns, holder, waiting: None }
+        Self { work, turns, holder, waiting: None }
     }
 }
 
-impl<Work: Future> Future for InTurns<Work> {
+impl<Work: Future + Unpin> Future for InTurns<Work> {
     type Output = Work::Output;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Work::Output> {
@@ -38,7 +38,7 @@ impl<Work: Future> Future for InTurns<Work> {
         });
         let turn = ready!(waiting.as_mut().poll(context));
         this.waiting = None;
-        let polled = this.work.as_mut().poll(context);
+        let polled = Pin::new(&mut this.work).poll(context);
         drop(turn);
         polled
     }
@@ -67,7 +67,7 @@ mod tests {
         let order = Mutex::new(Vec::new());
         let asked = |who: &'static str| {
             let order = &order;
-            let work = async move { order.lock().expect("no panic").push(who) };
+            let work = Box::pin(async move { order.lock().expect("no panic").push(who) });
             InTurns::new(work, Arc::clone(&turns), key(who))
         };
         let mut all: Vec<_> = (0..20).map(|_| asked("much")).collect();
@@ -82,7 +82,7 @@ mod tests {
         let turns = Arc::new(Turns::shared(1, 1));
         let (answer, answered) = oneshot::channel();
         let waits = InTurns::new(answered, Arc::clone(&turns), key("model"));
-        let other = InTurns::new(async { answer.send(1) }, Arc::clone(&turns), key("other"));
+        let other = InTurns::new(Box::pin(async { answer.send(1) }), Arc::clone(&turns), key("other"));
         assert_eq!(join(waits, other).await.0, Ok(1));
     }
 }

@@ -29,7 +29,7 @@ pub(super) fn round_robin<T, K: Ord>(lists: Vec<Vec<T>>, key: impl Fn(&T) -> K) 
 ///
 /// Source: Cormack, Clarke, Buettcher, "Reciprocal Rank Fusion", SIGIR 2009.
 pub(super) fn reciprocal_ranks<T: Ord + Clone>(lists: &[Vec<T>]) -> Vec<(T, f64)> {
-    fuse(lists.iter().map(|list| (1.0, list)), RECIPROCAL_RANK_K)
+    by_rank(lists.iter().map(|list| (1.0, list)), RECIPROCAL_RANK_K)
 }
 
 /// Fuses ranked lists by weighted rank: an item scores the sum of `weight / rank`, rank from 1, so the head of the heaviest
@@ -37,15 +37,28 @@ pub(super) fn reciprocal_ranks<T: Ord + Clone>(lists: &[Vec<T>]) -> Vec<(T, f64)
 ///
 /// Source: Anthropic, "Introducing Contextual Retrieval", 2024, and its notebook.
 pub(super) fn weighted_ranks<T: Ord + Clone>(lists: &[(f64, Vec<T>)]) -> Vec<(T, f64)> {
-    fuse(lists.iter().map(|(weight, list)| (*weight, list)), 0.0)
+    by_rank(lists.iter().map(|(weight, list)| (*weight, list)), 0.0)
 }
 
-fn fuse<'a, T: Ord + Clone + 'a>(lists: impl Iterator<Item = (f64, &'a Vec<T>)>, k: f64) -> Vec<(T, f64)> {
+fn by_rank<'a, T: Ord + Clone + 'a>(lists: impl Iterator<Item = (f64, &'a Vec<T>)>, k: f64) -> Vec<(T, f64)> {
+    fuse(lists.flat_map(|(weight, list)| {
+        (1u32..).zip(list).map(move |(rank, item)| (item, weight / (k + f64::from(rank))))
+    }))
+}
+
+/// Fuses ranked lists by weighted score: an item scores the sum of `weight * score / best score of the list`, so a list counts where
+/// its scores lie far apart and hardly at all among items that it finds alike. Otherwise as [`reciprocal_ranks`].
+pub(super) fn weighted_scores<T: Ord + Clone>(lists: &[(f64, Vec<(T, f64)>)]) -> Vec<(T, f64)> {
+    fuse(lists.iter().flat_map(|(weight, list)| {
+        let best = list.first().map_or(0.0, |(_, score)| *score).max(f64::MIN_POSITIVE);
+        list.iter().map(move |(item, score)| (item, weight * score / best))
+    }))
+}
+
+fn fuse<'a, T: Ord + Clone + 'a>(scored: impl Iterator<Item = (&'a T, f64)>) -> Vec<(T, f64)> {
     let mut scores: BTreeMap<&T, f64> = BTreeMap::new();
-    for (weight, list) in lists {
-        for (rank, item) in (1u32..).zip(list) {
-            *scores.entry(item).or_default() += weight / (k + f64::from(rank));
-        }
+    for (item, score) in scored {
+        *scores.entry(item).or_default() += score;
     }
     let mut fused: Vec<(T, f64)> = scores.into_iter().map(|(item, score)| (item.clone(), score)).collect();
     fused.sort_by(|(_, one), (_, other)| other.total_cmp(one));
@@ -70,6 +83,16 @@ mod tests {
         let fused = weighted_ranks(&[(0.8, vec!["a", "b", "c"]), (0.2, vec!["x", "c", "b"])]);
         assert_eq!(fused.iter().map(|(item, _)| *item).collect::<Vec<_>>(), ["a", "b", "c", "x"]);
         assert!((fused[1].1 - (0.8 / 2.0 + 0.2 / 3.0)).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_list_counts_by_how_far_apart_its_scores_are() {
+        let order = |second: f64| {
+            let lists = [(0.5, vec![("a", 9.0), ("b", 4.5)]), (0.5, vec![("b", 2.0), ("a", second)])];
+            weighted_scores(&lists).into_iter().map(|(item, _)| item).collect::<Vec<_>>()
+        };
+        assert_eq!((order(1.9), order(0.1)), (vec!["a", "b"], vec!["b", "a"]));
+        assert_eq!(weighted_scores(&[(1.0, vec![("a", 0.0)])]), [("a", 0.0)]);
     }
 
     #[test]

@@ -39,13 +39,13 @@ pub struct PageRankOptions {
     pub fact_seeds: usize,
     /// A fact whose score is this much below the best one's, relative to it, gets 1/e of its weight.
     pub fact_temperature: f64,
-    /// What the BM25 score of a passage counts beside its cosine, each relative to the best one; up to twice as much where no name in
-    /// the question says where to start. Mode auto only.
+    /// What the BM25 score of a passage counts beside its cosine, each relative to the best one; up to four times as much where no name
+    /// in the question says where to start. Mode auto only.
     pub passage_words: f64,
     /// The same for facts; mode auto only.
     pub fact_words: f64,
-    /// What the ranking by vectors and words counts in the result beside that of PageRank, 0 to 1, where no name in the question
-    /// says where to start; less where one does, nothing where it is rare. Mode auto only.
+    /// What the words of the whole question count in the result beside PageRank, 0 to 1, where no name in the question says where to
+    /// start; less where one does, nothing where it is rare. Mode auto only.
     pub direct: f64,
     /// Who takes a question apart; mode auto only.
     pub decompose: Decompose,

@@ -10,13 +10,10 @@ const TIGHT: f64 = 0.1;
 /// what they are linked with is linked with most of the collection.
 const LOOSE: f64 = 0.3;
 
-/// What the ranking by words alone counts, of what PageRank does not, where looseness is 1.
-const WORDS_ALONE: f64 = 0.3;
-
 /// How far PageRank was trusted with a question, and why.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PageRankTrust {
-    /// What PageRank counts in the result, 0 to 1; the rest counts the ranking by vectors and words that it started with.
+    /// What PageRank counts in the result, 0 to 1; the rest counts what the words of the whole question find.
     pub share: f64,
     /// 0 where the question names something rare, so that PageRank has one place to start at; 1 where it names nothing, or only
     /// what many passages speak of.
@@ -33,7 +30,8 @@ impl PageRankTrust {
     ///
     /// - The width of a name is ln(passages) / ln(nodes): 0 for one passage, 1 for all there is. Of the narrowest name, from
     ///   [`TIGHT`] to [`LOOSE`], looseness grows from 0 to 1.
-    /// - `direct` is what the ranking without PageRank counts where looseness is 1.
+    /// - `direct` is what words count beside PageRank where looseness is 1. They count by the square of looseness: next to nothing
+    ///   where a name still holds PageRank.
     pub(super) fn of(names: impl IntoIterator<Item = (EntityKey, usize)>, nodes: usize, direct: f64) -> Self {
         let rarest =
             names.into_iter().min_by(|(one, few), (other, many)| few.cmp(many).then_with(|| one.cmp(other)));
@@ -45,7 +43,7 @@ impl PageRankTrust {
             }
             None => 1.0,
         };
-        Self { share: 1.0 - direct * looseness, looseness, name, passages }
+        Self { share: 1.0 - direct * looseness * looseness, looseness, name, passages }
     }
 
     /// What words count beside vectors where PageRank starts: as much as given where a rare name guides it, four times as much where
@@ -53,12 +51,6 @@ impl PageRankTrust {
     pub(super) fn words(&self, given: f64, lexical: bool) -> f64 {
         let of_lexical = if lexical { 2.0 * self.looseness * self.looseness } else { 0.0 };
         given * (1.0 + self.looseness + of_lexical)
-    }
-
-    /// What the ranking by words alone counts, of what PageRank does not: the square of looseness, so next to nothing where a name
-    /// still holds PageRank. Words are added up with vectors too; alone they keep a first place that vectors do not share.
-    pub(super) fn words_alone(&self) -> f64 {
-        WORDS_ALONE * self.looseness * self.looseness
     }
 
     /// The same as a sentence for people.
@@ -73,7 +65,7 @@ impl PageRankTrust {
         match (self.share * 100.0).round() {
             100.0 => format!("PageRank ranks alone: {why}"),
             percent => {
-                format!("PageRank counts {percent}%, words and vectors alone {}%: {why}", 100.0 - percent)
+                format!("PageRank counts {percent}%, words alone {}%: {why}", 100.0 - percent)
             }
         }
     }
@@ -96,7 +88,7 @@ mod tests {
             trust.reason(),
             "PageRank ranks alone: 2 passages mention \"VELORA BRIDGE\", the rarest name of the question"
         );
-        assert_eq!((trust.words(0.5, true), trust.words(3.0, true), trust.words_alone()), (0.5, 3.0, 0.0));
+        assert_eq!((trust.words(0.5, true), trust.words(3.0, true)), (0.5, 3.0));
     }
 
     #[test]
@@ -104,12 +96,9 @@ mod tests {
         let (everywhere, none) = (trust(&[("LI HUA", 430)]), trust(&[]));
         assert_eq!((everywhere.share, everywhere.looseness), (0.4, 1.0));
         assert_eq!((none.share, none.looseness, none.passages), (0.4, 1.0, 0));
-        assert_eq!(
-            (none.words(0.5, true), none.words(0.0, true), none.words_alone()),
-            (2.0, 0.0, WORDS_ALONE)
-        );
+        assert_eq!((none.words(0.5, true), none.words(0.0, true)), (2.0, 0.0));
         assert_eq!((none.words(0.5, false), trust(&[("A", 1)]).words(0.5, false)), (1.0, 0.5));
-        assert!(none.reason().contains("counts 40%, words and vectors alone 60%"), "{}", none.reason());
+        assert!(none.reason().contains("counts 40%, words alone 60%"), "{}", none.reason());
     }
 
     #[test]

@@ -181,7 +181,7 @@ pub(super) struct RouteItem {
 /// How much the graph search counted.
 #[derive(Debug, Serialize, JsonSchema)]
 struct PageRankItem {
-    /// Its share of the ranking, 0 to 1; the rest is vectors and words.
+    /// Its share of the ranking, 0 to 1; the rest is what the words of the whole question find.
     share: f64,
     /// 0 if the question names something rare, 1 if it names nothing or only what many passages mention.
     looseness: f64,

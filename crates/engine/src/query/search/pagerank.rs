@@ -15,7 +15,7 @@ use crate::filtered::FilteredSnapshot;
 use crate::offline::{self, KnownName};
 use crate::query::chunks::Candidate;
 use crate::query::embed::QueryVectors;
-use crate::query::fuse::weighted_ranks;
+use crate::query::fuse::weighted_scores;
 use crate::query::links::WalkedLinks;
 use crate::query::pagerank::{Ground, PageRank, Reach, pagerank};
 use crate::query::plan::Prior;
@@ -26,8 +26,8 @@ use crate::text::entity_key;
 /// Chunks handed on, at least.
 const MIN_CHUNKS: usize = 100;
 
-/// What PageRank reaches: chunks by PageRank, in mode auto as far as it is trusted, and the entities and relations that it began at and that are on the paths to
-/// the first of the chunks. It begins at `chosen` facts in place of the nearest where they are given.
+/// What PageRank reaches: chunks by PageRank, in mode auto as far as it is trusted beside the words of the question, and the entities and
+/// relations that it began at and that are on the paths to the first of the chunks. It begins at `chosen` facts in place of the nearest where they are given.
 pub(super) async fn search(
     scope: &FilteredSnapshot<'_>,
     question: &Question,
@@ -52,13 +52,9 @@ pub(super) async fn search(
             (passages, relations(facts.weights))
         }
     };
-    let by_words: Vec<ChunkId> = passages.by_words.into_iter().filter_map(ItemKey::into_chunk).collect();
-    let passages: Vec<(ChunkId, f64)> = (passages.weights.into_iter())
-        .filter_map(|(item, weight)| Some((item.into_chunk()?, weight)))
-        .collect();
-    let direct: Vec<ChunkId> = passages.iter().map(|(id, _)| id.clone()).collect();
+    let (by_words, passages) = (chunks(passages.by_words), chunks(passages.weights));
     let near_facts = facts.iter().map(|(fact, _)| fact);
-    links.around(scope, passages.iter().map(|(id, _)| id).chain(&by_words), near_facts).await?;
+    links.around(scope, passages.iter().chain(&by_words).map(|(id, _)| id), near_facts).await?;
     let graph = &links.graph;
     let holds = holding(scope, graph);
     let synonyms = match options.synonyms {
@@ -78,7 +74,7 @@ pub(super) async fn search(
     let limit = shown.max(MIN_CHUNKS);
     let reached = ranked(graph, &reach, &seeds, limit);
     let chunks = match &trust {
-        Some(trust) => as_trusted(reached, [direct, by_words], trust, limit),
+        Some(trust) => as_trusted(reached, by_words, trust, limit),
         None => reached,
     };
     let paths: Vec<ChunkPath> =
@@ -154,6 +150,10 @@ fn relations(facts: Vec<(ItemKey, f64)>) -> Vec<(RelationKey, f64)> {
     facts.into_iter().filter_map(|(item, weight)| Some((item.into_relation()?, weight))).collect()
 }
 
+fn chunks(passages: Vec<(ItemKey, f64)>) -> Vec<(ChunkId, f64)> {
+    passages.into_iter().filter_map(|(item, weight)| Some((item.into_chunk()?, weight))).collect()
+}
+
 /// How one sort of seeds is ranked.
 struct SeedRanking {
     kind: ItemKind,
@@ -188,8 +188,8 @@ impl SeedRanking {
 struct Near {
     /// Best first, ties by id, with weights that add up to 1.
     weights: Vec<(ItemKey, f64)>,
-    /// The ranking of the whole question by words alone.
-    by_words: Vec<ItemKey>,
+    /// What the words of the whole question find, best first, with how far each stands out.
+    by_words: Vec<(ItemKey, f64)>,
 }
 
 /// What is near to what is sought, in each of the rankings. All is searched for at once.
@@ -216,7 +216,7 @@ async fn near<const RANKINGS: usize>(
     let mut found = scope.snapshot.search(&requests).await?.into_iter();
     Ok(rankings.map(|ranked| {
         let mut weights: BTreeMap<ItemKey, f64> = BTreeMap::new();
-        let mut whole: Option<Vec<ItemKey>> = None;
+        let mut whole: Option<Vec<(ItemKey, f64)>> = None;
         for sought in sought {
             let by_vector = found.next().unwrap_or_default();
             let farthest = if ranked.from_farthest { found.next() } else { None };
@@ -224,7 +224,7 @@ async fn near<const RANKINGS: usize>(
             let by_words = if ranked.words > 0.0 { found.next() } else { None };
             let hits = [by_vector, by_words.unwrap_or_default()];
             // The whole question comes first.
-            whole.get_or_insert_with(|| hits[1].iter().map(|hit| hit.item.clone()).collect());
+            whole.get_or_insert_with(|| standing_out(&hits[1], ranked.hits));
             for (id, weight) in weighed(hits, &ranked, floor) {
                 *weights.entry(id).or_default() += sought.share * weight;
             }
@@ -233,6 +233,12 @@ async fn near<const RANKINGS: usize>(
         near.sort_by(|(_, one), (_, other)| other.total_cmp(one));
         Near { weights: near, by_words: whole.unwrap_or_default() }
     }))
+}
+
+/// How far each hit stands out of `wanted`: its score from that of the last of them on, or from 0 where fewer were found.
+fn standing_out(hits: &[Hit], wanted: usize) -> Vec<(ItemKey, f64)> {
+    let floor = if hits.len() < wanted { 0.0 } else { hits.last().map_or(0.0, |last| last.score) };
+    hits.iter().map(|hit| (hit.item.clone(), f64::from(hit.score - floor))).collect()
 }
 
 /// The best of two rankings with weights that add up to 1: scores relative to the best of each ranking, those by vector from
@@ -343,21 +349,18 @@ fn passages_of(graph: &LinkGraph, entity: NodeNumber, holds: &impl Fn(NodeNumber
     graph.neighbours(entity).iter().filter(|&&node| holds(node)).count()
 }
 
-/// The `limit` best of what PageRank reached, of what it started with, and of what words alone find, each list best first: by their ranks,
-/// which count as far as each is trusted. What PageRank reached as it is where that is all.
+/// The `limit` best of what PageRank reached and of what words alone find, by their scores, which count as far as each is trusted.
+/// What PageRank reached as it is where that is all.
 fn as_trusted(
     reached: Vec<(ChunkId, f64)>,
-    [direct, by_words]: [Vec<ChunkId>; 2],
+    by_words: Vec<(ChunkId, f64)>,
     trust: &PageRankTrust,
     limit: usize,
 ) -> Vec<(ChunkId, f64)> {
     if trust.share >= 1.0 {
         return reached;
     }
-    let reached = reached.into_iter().map(|(id, _)| id).collect();
-    let (rest, words) = (1.0 - trust.share, trust.words_alone());
-    let mut fused =
-        weighted_ranks(&[(trust.share, reached), (rest * (1.0 - words), direct), (rest * words, by_words)]);
+    let mut fused = weighted_scores(&[(trust.share, reached), (1.0 - trust.share, by_words)]);
     fused.truncate(limit);
     fused
 }
@@ -431,7 +434,6 @@ mod tests {
         each_once.map(|number| ChunkId::from_stored(format!("chunk-{number}"))).collect()
     }
 
-    /// PageRank that counts `share`, and no words alone.
     fn trust(share: f64) -> PageRankTrust {
         PageRankTrust { share, looseness: 0.0, name: None, passages: 0 }
     }
@@ -440,32 +442,52 @@ mod tests {
         ids.iter().cloned().zip((0..).map(|rank| 0.9f64.powi(rank))).collect()
     }
 
+    #[test]
+    fn words_count_by_how_far_a_hit_stands_out_of_the_last() {
+        let hit = |number: u8, score| Hit { item: ItemKey::Chunk(ids(&[number]).remove(0)), score };
+        let hits = [hit(1, 9.0), hit(2, 3.0), hit(3, 2.0)];
+        let scores =
+            |wanted| standing_out(&hits, wanted).into_iter().map(|(_, score)| score).collect::<Vec<_>>();
+        assert_eq!((scores(3), scores(4)), (vec![7.0, 1.0, 0.0], vec![9.0, 3.0, 2.0]));
+    }
+
+    #[test]
+    fn a_passage_that_stands_out_by_its_words_stays_first_and_one_among_many_alike_does_not() {
+        let [one, other] = [1, 2].map(|number| ids(&[number]).remove(0));
+        let reached = vec![(one.clone(), 0.5), (other.clone(), 0.2)];
+        let first = |words: [f64; 2]| {
+            let by_words = vec![(other.clone(), words[0]), (one.clone(), words[1])];
+            as_trusted(reached.clone(), by_words, &trust(0.3), 9).remove(0).0
+        };
+        assert_eq!(first([4.0, 1.0]), other);
+        assert_eq!(first([4.0, 3.8]), one);
+    }
+
     proptest! {
         #[test]
         fn pagerank_that_is_trusted_wholly_ranks_as_if_there_were_no_other_ranking(
             reached in vec(0u8..30, 0..20),
-            direct in vec(0u8..30, 0..20),
+            by_words in vec(0u8..30, 0..20),
         ) {
             let reached = scored(&ids(&reached));
-            prop_assert_eq!(as_trusted(reached.clone(), [ids(&direct), Vec::new()], &trust(1.0), 100), reached);
+            prop_assert_eq!(as_trusted(reached.clone(), scored(&ids(&by_words)), &trust(1.0), 100), reached);
         }
 
         #[test]
-        fn pagerank_that_is_trusted_in_part_loses_nothing_and_one_of_the_first_stays_first(
+        fn pagerank_that_is_trusted_in_part_loses_nothing_and_keeps_its_order_among_what_no_word_finds(
             reached in vec(0u8..30, 1..20),
-            direct in vec(0u8..30, 1..20),
-            share in 0.0f64..0.99,
+            by_words in vec(0u8..30, 0..20),
+            share in 0.01f64..0.99,
         ) {
-            let (reached, direct) = (ids(&reached), ids(&direct));
-            let fused = as_trusted(scored(&reached), [direct.clone(), Vec::new()], &trust(share), 100);
+            let (reached, by_words) = (ids(&reached), ids(&by_words));
+            let fused = as_trusted(scored(&reached), scored(&by_words), &trust(share), 100);
             let fused: Vec<&ChunkId> = fused.iter().map(|(id, _)| id).collect();
-            let all: BTreeSet<&ChunkId> = reached.iter().chain(&direct).collect();
+            let all: BTreeSet<&ChunkId> = reached.iter().chain(&by_words).collect();
             prop_assert_eq!(fused.len(), all.len());
             prop_assert_eq!(fused.iter().copied().collect::<BTreeSet<_>>(), all);
-            // What both rank second may pass what one ranks first, and nothing else may.
-            let heads = [&reached[0], &direct[0]];
-            let seconds = [reached.get(1), direct.get(1)];
-            prop_assert!(heads.contains(&fused[0]) || (seconds[0] == Some(fused[0]) && seconds[1] == Some(fused[0])));
+            let unsaid = |id: &&ChunkId| !by_words.contains(id);
+            let kept: Vec<&ChunkId> = fused.into_iter().filter(unsaid).collect();
+            prop_assert_eq!(kept, reached.iter().filter(unsaid).collect::<Vec<_>>());
         }
     }
 }

@@ -59,6 +59,10 @@ pub(super) struct QuestionParts {
     pub(super) acts: bool,
     /// Whether the key is a noun that somebody is asked by: `the head of`, not `headed`.
     pub(super) by_noun: bool,
+    /// Whether the name is asked for that stands beside the key: `Wie heißt der Hund?`
+    pub(super) naming: bool,
+    /// Whether it asks what its name does: `When did Ada resign?`
+    pub(super) name_acts: bool,
     /// Whether it is about what a name has: `Scrooge's nephew`.
     pub(super) possessive: bool,
     /// Whether it is about what belongs to a name in other words: `the nephew of Scrooge`.
@@ -121,6 +125,14 @@ impl QuestionParts {
             sentences(question).into_iter().flat_map(|range| tokens(question, range)).collect();
         let form = Form::read(&words, &lower, language);
         let named = named(question, &words, form.asking);
+        let is_named =
+            |word: &Token<'_>| named.iter().any(|range| range.start <= word.start && word.end <= range.end);
+        let name_acts = form.asking.zip(form.key).is_some_and(|(asking, key)| {
+            let subject = words.get(asking + 2..key).unwrap_or_default();
+            any_word("do does did", &words[asking + 1].lower)
+                && subject.iter().any(is_named)
+                && subject.iter().all(|word| is_named(word) || is_stop_word(&word.lower))
+        });
         let mut asked = Self {
             language,
             wants: form.wants,
@@ -132,6 +144,8 @@ impl QuestionParts {
             measure: form.measure.clone(),
             acts: form.acts,
             by_noun: form.by_noun,
+            naming: form.naming,
+            name_acts,
             possessive: words.iter().skip(1).any(|word| {
                 word.gap.len() > 1 && word.gap.ends_with("s ") && word.gap.starts_with(['\'', '’'])
             }),
@@ -219,7 +233,8 @@ impl QuestionParts {
         });
         asked.names.retain(|name| !name.is_empty());
         if let Some(word) = form.implied {
-            asked.key = Some(asked.add(term(word, Role::Relation, roots)));
+            let unspaced = has_no_spaces(word);
+            asked.key = Some(asked.add(Term { unspaced, ..term(word, Role::Relation, roots) }));
         }
         if matches!(asked.wants, Wants::Amount { .. }) {
             let is_other = asked
@@ -279,7 +294,16 @@ impl QuestionParts {
         for run in asking.split(|c: char| !has_no_spaces(c.encode_utf8(&mut [0; 4]))) {
             let start = offset + asking[offset..].find(run).unwrap_or(0);
             offset = start + run.len();
-            for range in segments(run, is_held) {
+            let mut pieces = segments(run, is_held);
+            let verb = asks.as_ref().and_then(|asks| unspaced::verb_beside(&asking, asks));
+            let verb = verb.filter(|verb| start <= verb.start && verb.end <= start + run.len());
+            let verb = verb.map(|verb| verb.start - start..verb.end - start);
+            let is_free = |verb: &Range<usize>| {
+                pieces.iter().all(|piece| verb.end <= piece.start || piece.end <= verb.start)
+            };
+            let verb = verb.filter(is_free);
+            pieces.extend(verb);
+            for range in pieces {
                 let text = &run[range.clone()];
                 let place = start + range.start..start + range.end;
                 let name = named.iter().position(|name| name.start <= place.start && place.end <= name.end);

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use super::super::lexicon::is_stop_word;
 use super::asked::{Role, Wants};
 use super::evidence::{EVERYWHERE, Evidence};
 use super::kinds;
-use super::lines::{LineForm, Word};
+use super::lines::{Line, LineForm, Word};
 use super::words::{self, any_word};
 
 /// Share that must stand in the line itself if only the passage names what the question is about.
@@ -77,7 +78,71 @@ impl Evidence<'_, '_> {
                 .iter()
                 .any(|term| term.role == Role::Name && (term.root == word.root || term.word == bare))
         };
-        owners.peek().is_some() && owners.all(|owner| !is_asked(owner))
+        if owners.peek().is_some() && owners.all(|owner| !is_asked(owner)) {
+            return true;
+        }
+        let is_key = |word: &Word<'_>| word.root == key.root || key.is_related(word);
+        self.is_owned_by_nearer_name(line, &is_key, &is_asked) || owns_only_others(line, &is_key, &is_asked)
+    }
+
+    /// Whether each `his brother` of a line stands behind another name than the one that is asked about.
+    fn is_owned_by_nearer_name(
+        &self,
+        line: &Line<'_>,
+        is_key: &dyn Fn(&Word<'_>) -> bool,
+        is_asked: &dyn Fn(&Word<'_>) -> bool,
+    ) -> bool {
+        let words = &line.words;
+        let others = self.places_of_names(line);
+        let owned = |at: &usize| is_key(&words[at + 1]) && any_word("his her their", &words[*at].lower);
+        let mut pronouns = (0..words.len().saturating_sub(1)).filter(owned).peekable();
+        let is_of_other = |at: usize| {
+            let other = others.iter().rev().find(|other| **other < at);
+            let own = (0..at).rev().find(|own| is_asked(&words[*own]));
+            other.is_some_and(|other| own.is_none_or(|own| own < *other))
+        };
+        let is_alone =
+            !(0..words.len()).any(|at| is_asked(&words[at]) && words.get(at + 1).is_some_and(is_key));
+        pronouns.peek().is_some() && is_alone && pronouns.all(is_of_other)
+    }
+
+    /// Whether others do in a line what the question asks of a name: `the voices died away` is no death of Ada.
+    fn is_done_by_others(&self, at: usize) -> bool {
+        const HELPS: &str = "had has have was were is are be been will would can could did do does not never also then soon \
+            later ever first finally only just already still";
+        const ANYBODY: &str = "everybody everyone nobody somebody someone anyone others people men women";
+        let Some(key) = self.asked.key.filter(|_| self.asked.name_acts).map(|key| &self.asked.terms[key])
+        else {
+            return false;
+        };
+        let line = &self.reading.lines[at];
+        let words = &line.words;
+        let is_key = |at: &usize| words[*at].root == key.root || key.is_related(&words[*at]);
+        let mut verbs = (1..words.len()).filter(is_key).peekable();
+        let is_of_other = |verb: usize| {
+            let subject = (0..verb).rev().find(|at| !any_word(HELPS, &words[*at].lower));
+            subject.is_some_and(|subject| {
+                let word = &words[subject];
+                let adjoins = |at: usize| {
+                    let end = words[at].at + words[at].text.len();
+                    line.text.get(end..words[at + 1].at) == Some(" ")
+                };
+                let is_asked = |word: &Word<'_>| self.asked.terms.iter().any(|term| self.is_of(term, word));
+                // `the Okafor family`
+                let is_part = subject.checked_sub(1).is_some_and(|before| {
+                    adjoins(before) && (is_asked(&words[before]) || words[before].is_capital())
+                });
+                let is_noun = !is_stop_word(&word.lower)
+                    && !word.is_capital()
+                    && !word.has_digit()
+                    && !["ly", "ing", "ed"].iter().any(|ending| word.lower.ends_with(ending))
+                    && !any_word(words::TIMES, &word.lower)
+                    && !any_word(words::GENERIC_NOUNS, &word.lower)
+                    && !is_part;
+                adjoins(subject) && !is_asked(word) && (is_noun || any_word(ANYBODY, &word.lower))
+            })
+        };
+        verbs.peek().is_some() && verbs.all(is_of_other)
     }
 
     /// Whether the speaker of the line is another than the one that the question names.
@@ -111,8 +176,26 @@ impl Evidence<'_, '_> {
     pub(super) fn is_of_others(&self, at: usize) -> bool {
         self.is_far_from_names(at)
             || self.is_owned_by_others(at)
+            || self.is_done_by_others(at)
             || self.is_said_by_others(at)
             || self.is_not_said_by_speaker(at)
             || self.lacks_denial(at)
     }
+}
+
+/// Whether a line names what is asked about only as the owner of something else: `Ada's sister` where Ada's husband is asked for.
+fn owns_only_others(
+    line: &Line<'_>,
+    is_key: &dyn Fn(&Word<'_>) -> bool,
+    is_asked: &dyn Fn(&Word<'_>) -> bool,
+) -> bool {
+    const NEAR: usize = 2;
+    let mut places = (0..line.words.len()).filter(|at| is_asked(&line.words[*at])).peekable();
+    places.peek().is_some()
+        && places.all(|at| {
+            let word = &line.words[at];
+            let behind = line.text.get(word.at + word.text.len()..).unwrap_or_default();
+            (behind.starts_with("'s ") || behind.starts_with("’s "))
+                && !line.words.iter().skip(at + 1).take(NEAR).any(is_key)
+        })
 }

@@ -1,6 +1,6 @@
 //! What each line holds of a question, with the headings above it and the lines before.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::super::languages::Language;
 use super::super::lexicon::is_stop_word;
@@ -10,7 +10,7 @@ use super::kinds;
 use super::lines::{Line, LineForm, Word, lines};
 use super::roots::Roots;
 use super::rows::has_labels;
-use super::words::{GENERIC_NOUNS, LIMITS, TIMES, any_word};
+use super::words::{BEFORE_PLACES, GENERIC_NOUNS, LIMITS, PERSONAL, PRONOUNS, TIMES, any_word};
 
 /// Lines before a line that it may refer to.
 const LOOK_BACK: usize = 3;
@@ -63,6 +63,8 @@ pub(super) struct Passages<'a> {
     pub(super) language: Language,
     /// The words of each passage's title and of the headings above it.
     above: Vec<Vec<String>>,
+    /// Words that begin with a capital within a sentence.
+    capitals: HashSet<String>,
 }
 
 /// What the lines hold of one question.
@@ -98,7 +100,10 @@ impl<'a> Passages<'a> {
             texts.flat_map(&root_of).collect()
         };
         let above = passages.iter().map(above).collect();
-        Self { passages, lines, roots, language, above }
+        let prose = lines.iter().filter(|line| line.form == LineForm::Prose);
+        let within = prose.flat_map(|line| line.words.iter().skip(1)).filter(|word| word.is_capital());
+        let capitals = within.map(|word| word.root.clone()).collect();
+        Self { passages, lines, roots, language, above, capitals }
     }
 
     fn is_known(&self, term: &Term, direct: &[Vec<f32>], at: usize) -> bool {
@@ -224,7 +229,10 @@ impl<'r, 'a> Evidence<'r, 'a> {
         let Some(turn) = lines[at].turn.filter(|_| lines[at].of_speaker) else { return };
         let label = || lines[turn].words.iter().take(lines[turn].label_words);
         for (term, asked) in self.asked.terms.iter().enumerate() {
-            let is_speaker = label().any(|word| self.reading.roots.likeness(&asked.root, &word.root) > 0.0);
+            let is_speaker = label().any(|word| {
+                self.reading.roots.likeness(&asked.root, &word.root) > 0.0
+                    || parts_of_handle(word.text).any(|part| part.to_lowercase() == asked.word)
+            });
             if is_speaker && self.strength[at][term] < REFERRED_AT_ONCE {
                 self.strength[at][term] = REFERRED_AT_ONCE;
                 self.named_by[at] = Some(turn).filter(|turn| *turn != at);
@@ -325,6 +333,7 @@ impl<'r, 'a> Evidence<'r, 'a> {
         }
         let drops_subjects =
             matches!(self.reading.language, Language::Chinese | Language::Japanese | Language::Korean);
+        let names_first = self.names_before_pronoun(at);
         let mut connected = line.goes_on;
         for back in 1..=LOOK_BACK.min(at) {
             let before = &lines[at - back];
@@ -346,7 +355,10 @@ impl<'r, 'a> Evidence<'r, 'a> {
                     (false, 1) => BEFORE,
                     (false, _) => 0.0,
                 };
-                let held = factor * self.direct[at - back][term];
+                // In `Ida said that she would` Ida is she; in `She sent it to Ada. She was glad.` Ada is not.
+                let is_other =
+                    refers && asked.role == Role::Name && (names_first || go_on_with_pronoun(before, line));
+                let held = if is_other { 0.0 } else { factor * self.direct[at - back][term] };
                 self.before[at][term] = self.before[at][term].max(held);
                 if held > self.strength[at][term] {
                     if asked.role == Role::Name && held >= IS_THERE && self.named_by[at].is_none() {
@@ -357,6 +369,30 @@ impl<'r, 'a> Evidence<'r, 'a> {
             }
             connected = connected && before.goes_on;
         }
+    }
+
+    /// Whether a name that the question does not hold is the subject of a line before its first pronoun: `Ada said that she would`.
+    fn names_before_pronoun(&self, at: usize) -> bool {
+        const BINDS: &str = "of with by for after before during since the a an";
+        let words = &self.reading.lines[at].words;
+        if self.reading.language != Language::English || self.reading.lines[at].begins_with_pronoun {
+            return false;
+        }
+        let pronoun = words.iter().position(|word| any_word(PERSONAL, &word.lower)).unwrap_or(0);
+        let is_name = |at: usize| {
+            let word = &words[at];
+            let may_be = word.is_capital() && word.text.len() > 1 && !any_word(TIMES, &word.lower);
+            may_be && !is_stop_word(&word.lower) && (at > 0 || self.reading.capitals.contains(&word.root))
+        };
+        (0..pronoun).filter(|at| is_name(*at)).any(|at| {
+            let first = (0..=at).rev().find(|at| !is_name(*at)).map_or(0, |before| before + 1);
+            let is_bound = first.checked_sub(1).is_some_and(|before| {
+                any_word(BEFORE_PLACES, &words[before].lower) || any_word(BINDS, &words[before].lower)
+            });
+            let is_asked =
+                (first..=at).any(|at| self.asked.terms.iter().any(|term| term.root == words[at].root));
+            !is_bound && !is_asked
+        })
     }
 
     /// The line before that tells what the pronoun at the beginning of a line stands for, where the question asks about that.
@@ -417,6 +453,24 @@ impl<'r, 'a> Evidence<'r, 'a> {
     }
 }
 
+/// The words of a name that is written as one: `AdaByron`.
+fn parts_of_handle(name: &str) -> impl Iterator<Item = &str> {
+    let borders = name.char_indices().skip(1).filter(|(_, c)| c.is_uppercase()).map(|(at, _)| at);
+    let borders: Vec<usize> = borders.chain([name.len()]).collect();
+    let mut start = 0;
+    borders.into_iter().map(move |end| &name[std::mem::replace(&mut start, end)..end])
+}
+
+/// Whether a line begins with a pronoun and the line before it with the same: both are about what stands further above.
+fn go_on_with_pronoun(before: &Line<'_>, line: &Line<'_>) -> bool {
+    const SAME: [&str; 5] =
+        ["he his him", "she her hers", "it its", "er ihn ihm sein seine", "sie ihr ihre ihren ihrem"];
+    let first = |line: &Line<'_>| line.words.first().map(|word| word.lower.clone()).unwrap_or_default();
+    let pronoun = || line.words.iter().find(|word| any_word(PRONOUNS, &word.lower));
+    let (before, own) = (first(before), pronoun().map(|word| word.lower.as_str()).unwrap_or_default());
+    SAME.iter().any(|same| any_word(same, &before) && any_word(same, own))
+}
+
 /// Whether a line says that something is the most or least that may be, as the word of a question does.
 fn is_limit(term: &Term, line: &Line<'_>) -> bool {
     let lower = || kinds::spaced(&line.text.to_lowercase());
@@ -443,7 +497,9 @@ fn held(reading: &Passages<'_>, term: &Term, key: Option<Wants>, line: &Line<'_>
     let mut best: f32 = if is_limit(term, line) { OTHER_WORDS } else { 0.0 };
     let is_of = |word: &str| shares(&term.families, &reading.roots.families(&reading.roots.root(word)));
     let is_life = (is_of("born") || is_of("geboren")) && kinds::gives_life(line, false);
-    let is_death = (is_of("died") || is_of("gestorben")) && kinds::gives_life(line, true);
+    let is_killed = || line.words.iter().any(|word| any_word("killed assassinated murdered", &word.lower));
+    let is_death = is_of("died") && is_killed()
+        || (is_of("died") || is_of("gestorben")) && kinds::gives_life(line, true);
     if !term.families.is_empty() && (is_life || is_death || (is_of("wrote") && kinds::credits(line))) {
         best = OTHER_WORDS;
     }
@@ -452,7 +508,19 @@ fn held(reading: &Passages<'_>, term: &Term, key: Option<Wants>, line: &Line<'_>
         let behind = line.text.get(word.at + word.text.len()..).unwrap_or_default();
         word.lower == "born" && behind.starts_with(" of the ")
     };
-    for word in line.words.iter().filter(|word| !(key.is_some() && (word.is_joined || is_figure(word)))) {
+    // A `Teaching Award` tells nothing of whom somebody taught.
+    let is_capital = |at: Option<usize>| {
+        at.filter(|at| *at > 0).and_then(|at| line.words.get(at)).is_some_and(Word::is_capital)
+    };
+    let is_in_name = |at: usize| {
+        reading.language == Language::English
+            && line.form == LineForm::Prose
+            && is_capital(Some(at))
+            && (is_capital(at.checked_sub(1)) || is_capital(Some(at + 1)))
+    };
+    let is_other =
+        |at: usize, word: &Word<'_>| key.is_some() && (word.is_joined || is_figure(word) || is_in_name(at));
+    for (_, word) in line.words.iter().enumerate().filter(|(at, word)| !is_other(*at, word)) {
         let like = match term.role {
             Role::Number => f32::from(u8::from(word.lower == term.word)),
             // `Bremsbeläge` are no `Bremsen`.

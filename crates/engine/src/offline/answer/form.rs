@@ -27,6 +27,8 @@ pub(super) struct Form {
     pub(super) measure: Option<String>,
     pub(super) acts: bool,
     pub(super) by_noun: bool,
+    /// Whether a name is asked for that stands beside the key: `Hund` of `Wie heißt der Hund?`
+    pub(super) naming: bool,
     /// A word that tells what is asked and that the question leaves out: `contain` of `What is in the box?`.
     pub(super) implied: Option<&'static str>,
 }
@@ -44,7 +46,11 @@ impl Form {
         let (wants, many) = unspaced::wants_unspaced(lower);
         let measure = words::MEASURING_UNSPACED.iter().find(|word| lower.contains(**word));
         let measure = measure.filter(|_| wants == Wants::Amount { measured: true });
-        Self { many, measure: measure.map(|word| (*word).to_owned()), ..Self::new(wants) }
+        let is_inside = ["里", "里面", "中", "内"].iter().any(|inside| {
+            ["有什么", "是什么", "有哪些"].iter().any(|asks| lower.contains(&format!("{inside}{asks}")))
+        });
+        let implied = is_inside.then_some("里面");
+        Self { many, measure: measure.map(|word| (*word).to_owned()), implied, ..Self::new(wants) }
     }
 
     fn new(wants: Wants) -> Self {
@@ -60,6 +66,7 @@ impl Form {
             measure: None,
             acts: false,
             by_noun: false,
+            naming: false,
             implied: None,
         }
     }
@@ -200,6 +207,8 @@ impl Form {
                 && words
                     .get(noun + 2)
                     .is_some_and(|behind| any_word("the a an its his her their", &behind.lower));
+            // `Which actors star in it?`
+            let joins = joins && !is_plural(&words[noun]);
             next.gap == " " && matches!(next.tag, UPOS::NOUN) && !next.is_capital() && joins && !is_verb
         }) {
             noun += 1;
@@ -210,6 +219,7 @@ impl Form {
         self.key = Some(noun + 1).filter(|at| {
             words.get(*at).is_some_and(|verb| {
                 (verb.tag == UPOS::VERB
+                    || verb.tag == UPOS::NOUN && verb.gap == " " && is_plural(head) && at + 1 < words.len()
                     || verb.lower.ends_with('s')
                         && words.get(at + 1).is_some_and(|next| is_stop_word(&next.lower)))
                     && !is_stop_word(&verb.lower)
@@ -361,6 +371,14 @@ impl Form {
             }
             "wie" if any_word("heißt heißen hieß hießen lautet lauten", next) => {
                 form.skipped.push(at + 1);
+                // `Wie heißt ihr Hund?` asks for a name that stands beside the noun.
+                if any_word("heißt hieß", next) {
+                    let noun = (at + 2..words.len()).find(|at| words[*at].is_capital());
+                    if noun.is_some() {
+                        (form.wants, form.naming, form.key) = (Wants::Person, true, noun);
+                        return form;
+                    }
+                }
             }
             "wie" => form.wants = Wants::Manner,
             "was" if any_word("kostet kosten kostete kosteten", next) => {
@@ -543,6 +561,8 @@ mod tests {
             ("Which operating systems does it run on?", Wants::Thing, true),
             ("What are the three rules of steps?", Wants::Thing, true),
             ("Does it support lists?", Wants::Truth, false),
+            ("Which actors star in the film?", Wants::Thing, true),
+            ("Wie heißt der Hund?", Wants::Person, false),
             ("Wer baute die Orgel?", Wants::Person, false),
             ("In welchem Jahr wurde sie gebaut?", Wants::Time, false),
             ("Wie viele Tore hatte die Mauer?", amount, false),

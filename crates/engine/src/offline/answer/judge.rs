@@ -1,5 +1,6 @@
 //! Whether a line answers a question.
 
+use super::super::lexicon::is_stop_word;
 use super::super::scripts::has_no_spaces;
 use super::asked::{Role, Term, Wants};
 use super::definitions;
@@ -8,7 +9,7 @@ use super::kinds;
 use super::lines::{Line, LineForm, Word};
 use super::lists::{MIN_ENUMERATED, enumerates};
 use super::measures;
-use super::words::{GENERAL_NOUNS, any_word};
+use super::words::{GENERAL_NOUNS, LOCATES, any_word};
 
 /// Longest line that is an answer, in bytes; longer ones are no sentences.
 const MAX_ANSWER_BYTES: usize = 1200;
@@ -52,9 +53,10 @@ impl Evidence<'_, '_> {
     ///
     /// Long sentences hold many names and numbers that belong to something else.
     fn is_near_key(&self, at: usize) -> bool {
+        const BESIDE: usize = 1;
         const NEAR_NOUN: usize = 7;
         const NEAR_VERB: usize = 14;
-        const NEAR_PLACE: usize = 8;
+        const NEAR_PLACE: usize = 10;
         let line = &self.reading.lines[at];
         if self.is_own_speaker(at) {
             return true;
@@ -74,13 +76,23 @@ impl Evidence<'_, '_> {
         };
         let keys: Vec<usize> =
             line.words.iter().enumerate().filter(|(_, word)| is_key(word)).map(|(place, _)| place).collect();
+        if keys.is_empty() && self.asked.naming {
+            return false;
+        }
         if keys.is_empty() {
             let is_part =
                 matches!(line.form, LineForm::Item) || line.begins_with_pronoun || self.is_below_asked(at);
             return self.asked.wants != Wants::Person || is_part || kinds::is_label(self.asked, line);
         }
         let near_verb = if self.asked.wants == Wants::Place { NEAR_PLACE } else { NEAR_VERB };
-        let most = if self.asked.by_noun { NEAR_NOUN } else { near_verb };
+        let says_name =
+            line.words.iter().any(|word| any_word("heißt hieß heißen hießen namens", &word.lower));
+        let most = match self.asked.naming {
+            true if says_name => NEAR_NOUN,
+            true => BESIDE,
+            false if self.asked.by_noun => NEAR_NOUN,
+            false => near_verb,
+        };
         let found = match self.asked.wants {
             Wants::Person => {
                 const NEAR_ROLE: usize = 4;
@@ -94,9 +106,13 @@ impl Evidence<'_, '_> {
             _ => return true,
         };
         // A mark that parts clauses parts what they say.
+        const CLAUSES: &str = "when while because as until although but if";
         let is_parted = |one: usize, other: usize| {
-            let (first, last) = (&line.words[one.min(other)], &line.words[one.max(other)]);
+            let between = one.min(other)..one.max(other);
+            let (first, last) = (&line.words[between.start], &line.words[between.end]);
+            let begins_clause = line.words[between].iter().any(|word| any_word(CLAUSES, &word.lower));
             line.text.get(first.at..last.at).is_some_and(|between| between.contains([';', '；']))
+                || (self.asked.wants == Wants::Place && begins_clause)
         };
         let mut found = found.into_iter();
         found.any(|place| keys.iter().any(|key| key.abs_diff(place) <= most && !is_parted(*key, place)))
@@ -136,10 +152,13 @@ impl Evidence<'_, '_> {
     }
 
     /// The words of a line that are part of a name that the question does not hold.
-    fn places_of_names(&self, line: &Line<'_>) -> Vec<usize> {
+    pub(super) fn places_of_names(&self, line: &Line<'_>) -> Vec<usize> {
         let names = kinds::names(self.asked, line);
         let is_name = |word: &Word<'_>| {
             word.is_capital()
+                && kinds::is_new(self.asked, word)
+                && !is_stop_word(&word.lower)
+                && !self.asked.language.is_function_word(&word.lower)
                 && names
                     .iter()
                     .any(|name| name.split(|c: char| !c.is_alphanumeric()).any(|part| part == word.text))
@@ -186,9 +205,7 @@ impl Evidence<'_, '_> {
         // A verb that only a line before holds is said of something else.
         let is_own = |term: usize| {
             is_there(term)
-                && (self.direct[line][term] > 0.0
-                    || self.before[line][term] < self.strength[line][term]
-                    || self.asked.terms[term].unspaced)
+                && (self.direct[line][term] > 0.0 || self.before[line][term] < self.strength[line][term])
         };
         (key.is_none_or(is_there) || self.holds_all_but_one(line)) && self.asked.key.is_none_or(is_own)
     }
@@ -269,7 +286,10 @@ impl Evidence<'_, '_> {
             && classes.peek().is_some()
             && !has_no_spaces(line.text)
             && !classes.any(|(_, held)| *held >= IS_THERE)
-            && !(line.form != LineForm::Row && self.holds_names_itself(at) && self.names_near_relation(line))
+            && !(line.form != LineForm::Row
+                && !self.asked.many
+                && self.holds_names_itself(at)
+                && self.names_near_relation(line))
             && !(self.asked.many && enumerates(line) >= MIN_ENUMERATED && self.says_all_itself(at))
     }
 
@@ -389,6 +409,24 @@ impl Evidence<'_, '_> {
             || marked.into_iter().any(|at| relations.iter().any(|relation| relation.abs_diff(at) <= NEAR))
     }
 
+    /// Whether a line holds the word by which a question asks for a place: `headquartered`.
+    fn locates(&self, at: usize) -> bool {
+        let mut terms = self.asked.terms.iter().zip(&self.direct[at]);
+        terms.any(|(term, held)| any_word(LOCATES, &term.word) && *held > 0.0)
+    }
+
+    /// Whether a line says what or where something is that it begins with.
+    fn is_said_of_name(&self, at: usize) -> bool {
+        const IS: &str = "is are was were lies lie lay stands stand stood ist sind war waren liegt liegen lag lagen steht \
+            stehen stand befindet befinden";
+        let line = &self.reading.lines[at];
+        let says = line.form != LineForm::Prose
+            || kinds::is_address(self.asked, line)
+            || has_no_spaces(line.text)
+            || line.words.iter().any(|word| any_word(IS, &word.lower));
+        says && self.begins_with_name(at)
+    }
+
     /// How sure it is that the line answers; `None` where it does not hold what is asked for.
     pub(super) fn judge(&self, at: usize) -> Option<LineScore> {
         let line = &self.reading.lines[at];
@@ -427,8 +465,8 @@ impl Evidence<'_, '_> {
             .terms
             .iter()
             .any(|term| matches!(term.role, Role::Relation | Role::Common | Role::Number));
-        // Where nothing but a name is asked about, the line must begin with it.
-        if bare && self.asked.wants == Wants::Place && !self.begins_with_name(at) {
+        // Where nothing but a name is asked about, the line must be about its place.
+        if bare && self.asked.wants == Wants::Place && !(self.locates(at) || self.is_said_of_name(at)) {
             return None;
         }
         if !own

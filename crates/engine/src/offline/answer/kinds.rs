@@ -10,10 +10,13 @@ use super::super::scripts::{has_no_spaces, is_ideograph, runs};
 use super::asked::{QuestionParts, Role, Wants};
 use super::lines::{Line, Word};
 use super::measures::holds_amount;
+use super::unspaced;
 use super::words::{self, any_word};
 
 /// Words between a preposition and a place, at most.
 const PLACE_WORDS: usize = 3;
+/// Words behind a preposition among which a time shows that it is no place.
+const PHRASE_WORDS: usize = 5;
 /// Whether `line` holds what `asked` wants, besides what the question says itself.
 ///
 /// - `next`: the line behind it, which may hold the reason of what it says.
@@ -31,7 +34,7 @@ pub(super) fn holds(asked: &QuestionParts, line: &Line<'_>, next: Option<&Line<'
 }
 
 /// Whether a line is an address behind a name: `Halden Ltd., 4 Mill Lane, Ludlow`.
-fn is_address(asked: &QuestionParts, line: &Line<'_>) -> bool {
+pub(super) fn is_address(asked: &QuestionParts, line: &Line<'_>) -> bool {
     const MIN_PARTS: usize = 3;
     let parts: Vec<&str> = line.text.split(", ").collect();
     let begins = line.words.first().is_some_and(|word| !is_new(asked, word));
@@ -215,10 +218,18 @@ fn holds_time(asked: &QuestionParts, line: &Line<'_>) -> bool {
         let is_time =
             capital_month && word.lower != "uhr" && (is_weekdays || any_word(words::TIMES, &word.lower));
         let is_number = || word.has_digit() || any_word(words::NUMBERS, &word.lower);
+        // `15 v. Chr.`
+        let is_era = word.has_digit()
+            && line.words.iter().skip(at + 1).take(2).any(|next| any_word("chr bc ad bce ce", &next.lower));
         let is_since =
             at.checked_sub(1).is_some_and(|at| any_word(BEFORE, &line.words[at].lower)) && is_number();
         is_new(asked, word)
-            && (is_year(&word.lower) || is_ordinal || (word.has_digit() && day) || is_time || is_since)
+            && (is_year(&word.lower)
+                || is_ordinal
+                || is_era
+                || (word.has_digit() && day)
+                || is_time
+                || is_since)
     })
 }
 
@@ -228,7 +239,8 @@ fn holds_place(asked: &QuestionParts, line: &Line<'_>) -> bool {
             "市", "省", "区", "县", "路", "镇", "村", "于", "在", "湾", "港", "号", "州", "国", "駅", "県",
             "で", "에서",
         ];
-        return marks.iter().any(|mark| line.text.contains(mark) && !asked.lower.contains(mark))
+        let told = unspaced::without_asking(&asked.lower, asked.language);
+        return marks.iter().any(|mark| line.text.contains(mark) && !told.contains(mark))
             || names(asked, line).iter().any(|name| name.chars().count() >= 2);
     }
     // A row of a table says `city: Ghent`.
@@ -266,8 +278,12 @@ pub(super) fn places(asked: &QuestionParts, line: &Line<'_>) -> Vec<usize> {
             let may_be = asked.language != Language::German || word.is_capital() || word.text.contains('.');
             is_new(asked, word) && !is_stop_word(&word.lower) && may_be
         });
+        // `in the late 19th century`
+        let phrase = (at + 1..line.words.len().min(at + 1 + PHRASE_WORDS)).take_while(|at| joined(*at));
+        let mut phrase = phrase.take_while(|at| !any_word(words::BEFORE_PLACES, &line.words[*at].lower));
         let is_time = |word: &Word<'_>| is_year(&word.lower) || any_word(words::TIMES, &word.lower);
-        found.extend(place.filter(|at| is_place && !is_time(&line.words[*at])));
+        let is_time = phrase.any(|at| is_time(&line.words[at]));
+        found.extend(place.filter(|_| is_place && !is_time));
     }
     found
 }

@@ -19,6 +19,7 @@ const MEASURES: &[(&str, &str, &str)] = &[
     ("loud noisy laut", "loud noise noisy sound laut lautstärke geräusch schallpegel", "sound"),
     ("powerful", "power powerful", "power"),
     ("bright", "bright brightness light", "light"),
+    ("多少钱", "价格 售价 价钱 票价 费用", "money"),
     ("多重", "重量 净重 体重 毛重 重", "weight"),
     ("多长时间 多久", "历时 期限", "time"),
     ("多长", "全长 长度 长", "length time"),
@@ -72,6 +73,7 @@ const DIMENSIONS: &[(&str, &str)] = &[
 
 /// The same in Chinese, directly behind a number.
 const DIMENSIONS_CHINESE: &[(&str, &[&str])] = &[
+    ("money", &["元", "块", "毛", "角", "分钱", "美元", "欧元", "港元", "文"]),
     ("weight", &["千克", "公斤", "克", "斤", "吨", "kg", "g"]),
     ("time", &["年", "个月", "月", "天", "周", "星期", "小时", "个小时", "分钟", "秒", "日"]),
     ("length", &["米", "公里", "千米", "厘米", "毫米", "里", "m", "km", "cm", "mm"]),
@@ -158,7 +160,7 @@ pub(super) fn holds_amount(asked: &QuestionParts, line: &Line<'_>, measured: boo
 
 /// What counts in a Chinese question: `岁` of `几岁`.
 fn counter(question: &str) -> Option<char> {
-    const COUNTERS: &str = "岁种天次名位层级米吨";
+    const COUNTERS: &str = "岁种天次名位层级米吨件本辆套张册棵栋";
     let places = ["多少", "几"].into_iter().filter_map(|asking| question.split_once(asking));
     places.filter_map(|(_, behind)| behind.chars().next()).find(|c| COUNTERS.contains(*c))
 }
@@ -172,7 +174,12 @@ fn measures_unspaced(asked: &QuestionParts, measure: &str, text: &str) -> bool {
     let dimensions = DIMENSIONS_CHINESE.iter().filter(|(dimension, _)| any_word(dimensions, dimension));
     let units: Vec<&str> = dimensions.flat_map(|(_, units)| units.iter().copied()).collect();
     let lower = text.to_lowercase();
-    let is_unit = |behind: &str| units.iter().any(|unit| behind.trim_start().starts_with(unit));
+    // `8万元`
+    const SCALES: [char; 8] = ['百', '千', '万', '亿', '十', '多', '余', '个'];
+    let is_unit = |behind: &str| {
+        let bare = behind.trim_start().trim_start_matches(SCALES);
+        units.iter().any(|unit| behind.trim_start().starts_with(unit) || bare.starts_with(unit))
+    };
     let in_words =
         lower.char_indices().any(|(at, c)| DIGITS.contains(c) && is_unit(&lower[at + c.len_utf8()..]));
     // `每周` tells how often.
@@ -208,9 +215,18 @@ fn measures(measure: &str, line: &Line<'_>, at: usize) -> bool {
     if near.into_iter().any(is_other) && !tells_measure_by(told_by, line) {
         return false;
     }
-    let has_unit = unit.is_some();
-    let is_year = is_year(&line.words[at].lower) && !has_unit;
-    has_unit || (!is_year && tells_measure_by(told_by, line))
+    if unit.is_some() {
+        return true;
+    }
+    // `two inches taller` tells no age, and what is told far away is told of something else.
+    let has_other_unit = line.words.iter().skip(at + 1).take(2).any(|next| any_word(UNITS, &next.lower))
+        && !dimensions.is_empty();
+    let near = &line.words[at.saturating_sub(NEAR)..line.words.len().min(at + 1 + NEAR)];
+    let is_told = match line.form {
+        LineForm::Prose => near.iter().any(|word| any_word(told_by, &word.lower)),
+        _ => tells_measure_by(told_by, line),
+    };
+    !is_year(&line.words[at].lower) && !has_other_unit && is_told
 }
 
 /// The places of the numbers of a line that `measure` asks for.

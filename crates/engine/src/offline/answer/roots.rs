@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 use rust_stemmers::{Algorithm, Stemmer};
 
 use super::super::languages::Language;
+use super::super::lexicon::is_stop_word;
 use super::words::any_word;
 
 /// Letters that a root keeps when an ending that makes another kind of word is cut off.
@@ -53,9 +54,13 @@ impl Roots {
         let Some(stemmer) = self.stemmer.as_ref().filter(|_| !WHOLE.contains(&lower)) else {
             return lower.to_owned();
         };
-        let stem = stemmer.stem(lower).into_owned();
+        // `abgespült` and `abzuspülen` are forms of `abspülen`.
+        let stem = match participle(lower).filter(|_| self.language == Language::German) {
+            Some(infinitive) => stemmer.stem(&infinitive).into_owned(),
+            None => stemmer.stem(lower).into_owned(),
+        };
         let endings: &[&str] = match self.language {
-            Language::English => &["ation", "ment", "ion", "ing", "or", "er", "ive", "at", "iv"],
+            Language::English => &["ation", "ment", "ion", "ing", "ist", "or", "er", "ive", "at", "iv"],
             Language::German => &["ungs", "ung", "ert", "elt", "eln", "er", "in", "et", "t"],
             _ => return stem,
         };
@@ -98,6 +103,10 @@ impl Roots {
         const PREFIXES: &str =
             "vor auf an ab aus bei ein mit nach über um unter zu ver be ge ent er zer miss un wider hinter";
         let is_part = |long: &str, short: &str| {
+            // `gegründet` has no part `und`.
+            if is_stop_word(short) || self.language.is_function_word(short) {
+                return false;
+            }
             if long.strip_suffix(short).is_some_and(|prefix| any_word(PREFIXES, prefix)) {
                 return false;
             }
@@ -106,6 +115,18 @@ impl Roots {
         };
         if compounds && (is_part(held, asked) || is_part(asked, held)) { 0.85 } else { 0.0 }
     }
+}
+
+/// A German verb without the `ge` or `zu` behind its prefix; `None` for other words.
+fn participle(word: &str) -> Option<String> {
+    const PREFIXES: &str = "ab an auf aus bei durch ein fest fort her hin los mit nach über um vor weg weiter zu zurück zusammen";
+    const MIN_VERB: usize = 4;
+    let ends = word.ends_with('t') || word.ends_with("en");
+    PREFIXES.split_whitespace().filter(|_| ends).find_map(|prefix| {
+        let behind = word.strip_prefix(prefix)?;
+        let verb = ["ge", "zu"].iter().find_map(|joint| behind.strip_prefix(joint))?;
+        (verb.len() >= MIN_VERB).then(|| format!("{prefix}{verb}"))
+    })
 }
 
 type Families = HashMap<String, Vec<u16>>;
@@ -132,7 +153,7 @@ static CHINESE: LazyLock<Families> = LazyLock::new(|| families(Language::Chinese
 /// Words that tell the same of two things, irregular forms included.
 const ENGLISH_FAMILIES: &[&str] = &[
     "born birth birthplace birthday birthdate",
-    "die died dies dying death dead deceased perished killed",
+    "die died dies dying death dead deceased perished",
     "founded founder founding establish established set-up start started inaugurated",
     "create created creator make made maker makes making produce produced producer manufacture manufactured manufacturer",
     "build built builder building construct constructed construction erect erected",
@@ -149,6 +170,7 @@ const ENGLISH_FAMILIES: &[&str] = &[
     "succeed succeeds succeeded successor replaced replaces replacement follow followed follows predecessor",
     "take takes took taken",
     "own owns owned owner belong belongs belonged possess property",
+    "belong belongs belonged member members",
     "open opens opened opening inaugurated inauguration",
     "close closes closed closing shut closure",
     "buy buys bought buyer purchase purchased acquire acquired acquisition",
@@ -163,7 +185,7 @@ const ENGLISH_FAMILIES: &[&str] = &[
     "end ends ended finish finishes finished complete completed",
     "call calls called name named names title titled christened known",
     "win wins won winner awarded award prize medal honour honor",
-    "receive receives received given award awarded got granted",
+    "receive receives received given award awarded get gets got obtain obtains obtained granted",
     "travel travels travelled traveled journey trip trips",
     "error fault bug",
     "install installs installed installation installing",
@@ -431,6 +453,8 @@ const CHINESE_FAMILIES: &[&str] = &[
     "电话 客服 热线",
     "结束 截止 完工",
     "参加 报名 加入",
+    "付 支付 承担 缴纳 交",
+    "里面 里有 里是 装着 装有 放着 内有 含有 包含",
     "建造 始建 建于 修建 建的",
 ];
 
@@ -456,6 +480,8 @@ mod tests {
             ("designed", "designer"),
             ("children", "daughter"),
             ("installation", "install"),
+            ("organist", "organ"),
+            ("belongs", "member"),
         ] {
             check_related(Language::English, one, other, true);
         }
@@ -464,6 +490,8 @@ mod tests {
             ("gründete", "gründer"),
             ("starben", "gestorben"),
             ("studiert", "studieren"),
+            ("abgespült", "abspülen"),
+            ("weiterzuführen", "weiterführen"),
         ] {
             check_related(Language::German, &one.to_lowercase(), &other.to_lowercase(), true);
         }
@@ -481,5 +509,6 @@ mod tests {
             check_related(Language::English, one, other, false);
         }
         check_related(Language::German, "hund", "bürgermeister", false);
+        check_related(Language::German, "gegründet", "und", false);
     }
 }

@@ -636,3 +636,146 @@ fn a_family_is_not_one_of_its_members() {
     let text = "The Wendles laughed at what kind of work she had to do in the mill.";
     check_reply_of(text, "Where does Orrin Wendle work?", None);
 }
+
+#[test]
+fn a_pronoun_stands_for_whom_its_own_line_names_first() {
+    check_no_answer_in(
+        "Okafor praised her son and Marta. Marta, who was at the mill, told them how many hours she worked there.",
+        "Where does Okafor work?",
+    );
+}
+
+#[test]
+fn two_lines_that_begin_with_the_same_pronoun_are_about_the_same_person() {
+    check_no_answer_in(
+        "Ida wrote a letter. She sent the money to Okafor. She lived in Bellmoor.",
+        "Where did Okafor live?",
+    );
+    check_of(
+        &["Okafor wrote a letter. She sent the money to Ida. She lived in Bellmoor."],
+        "Where did Okafor live?",
+        &["Okafor wrote a letter.", "She lived in Bellmoor."],
+    );
+}
+
+#[test]
+fn what_belongs_to_a_nearer_name_is_not_that_of_another() {
+    check_no_answer_in(
+        "Back came Wendell Lund with his brother Orson, while Okafor closed the door.",
+        "Who is Okafor's brother?",
+    );
+    check_no_answer_in("Orson married Okafor's daughter Hanna.", "Who is Okafor's husband?");
+}
+
+#[test]
+fn what_others_do_is_not_done_by_a_name() {
+    check_no_answer_in(
+        "The Okafors sang in May. The voices of Okafor's guests died away in June.",
+        "When did Okafor die?",
+    );
+    check_no_answer_in("Okafor said that everybody had retired at midnight.", "When did Okafor retire?");
+}
+
+#[test]
+fn who_is_killed_dies_and_who_dies_is_not_killed() {
+    check_of(&["Okafor was killed in 1931."], "When did Okafor die?", &["Okafor was killed in 1931."]);
+    check_no_answer_in("Okafor died in the arms of Ida Lund.", "Who killed Okafor?");
+}
+
+#[test]
+fn a_number_tells_an_age_only_beside_a_word_for_it() {
+    check_no_answer_in(
+        "An old man, who would have been two inches taller in boots, greeted Okafor.",
+        "How old is Okafor?",
+    );
+    check_of(&["Okafor, aged 32, was hurt."], "How old is Okafor?", &["Okafor, aged 32, was hurt."]);
+}
+
+#[test]
+fn a_time_is_no_place() {
+    check_no_answer_in("Okafor worked in the late 19th century.", "Where did Okafor work?");
+}
+
+#[test]
+fn what_is_located_is_said_to_be_there() {
+    check_no_answer_in(
+        "Velora grew with inventions made in small workshops.",
+        "Where is Velora headquartered?",
+    );
+    check_of(
+        &[
+            "Velora grew with inventions made in small workshops. It is a firm of many trades, called the Old Firm by those who know Velora, and headquartered in Bellmoor.",
+        ],
+        "Where is Velora headquartered?",
+        &[
+            "It is a firm of many trades, called the Old Firm by those who know Velora, and headquartered in Bellmoor.",
+        ],
+    );
+}
+
+#[test]
+fn a_word_of_a_proper_name_tells_nothing_that_is_done() {
+    check_of(
+        &["In Redwick, Okafor received the Lund Teaching Award. Okafor taught at Bellmoor College."],
+        "Where did Okafor teach?",
+        &["Okafor taught at Bellmoor College."],
+    );
+}
+
+#[test]
+fn how_somebody_is_called_in_german_stands_beside_the_noun() {
+    check_of(
+        &["Am Fluss wohnte ein Müller, der hieß Veit Sander. Der Müller stieg mit Jost Brandt ins Boot."],
+        "Wie heißt der Müller?",
+        &["Am Fluss wohnte ein Müller, der hieß Veit Sander."],
+    );
+    check_no_answer_in("Ihr Baumeister war Jost Brandt. Der Hund schlief.", "Wie heißt der Hund?");
+}
+
+#[test]
+fn years_before_christ_tell_a_time() {
+    check_of(
+        &["Als Jahr der Gründung von Velora gilt 15 v. Chr., sagen die Chronisten."],
+        "Wann wurde Velora gegründet?",
+        &["Als Jahr der Gründung von Velora gilt 15 v. Chr., sagen die Chronisten."],
+    );
+}
+
+#[test]
+fn chinese_verbs_of_one_character_must_stand_in_the_answer() {
+    check_of(&["邱明是工程师。邱明住在小学校里。"], "邱明住在哪里？", &["邱明住在小学校里。"]);
+    check_no_answer_in("邱明在柳湾修桥，师从马林教授。", "谁杀了邱明？");
+    check_no_answer_in("邱明1963年出生。邱明在柳湾修桥。", "邱明住在哪里？");
+}
+
+#[test]
+fn what_a_chinese_line_counts_is_no_price() {
+    check_no_answer_in("县里在柳湾修了一座石桥。", "石桥花了多少钱？");
+    check_of(&["石桥一共花了八万元。"], "石桥花了多少钱？", &["石桥一共花了八万元。"]);
+}
+
+#[test]
+fn what_a_chinese_thing_holds_is_said_to_be_inside() {
+    check_no_answer_in("河上漂来一只木箱。", "木箱里有什么？");
+    check_of(&["木箱里面是一把胡琴。"], "木箱里有什么？", &["木箱里面是一把胡琴。"]);
+}
+
+#[test]
+fn who_writes_under_a_name_of_one_word_is_known_by_its_parts() {
+    check_of(
+        &["MaraLind: Hello!\nOrsonMoe: Hi Mara!\nMaraLind: I moved to Bellmoor last week."],
+        "Where did Mara Lind move?",
+        &["MaraLind: I moved to Bellmoor last week."],
+    );
+}
+
+#[test]
+fn a_verb_behind_a_plural_is_no_part_of_the_sort_that_is_asked_for() {
+    check_of(
+        &[
+            "Okafor left the house that she had visited before, and saw Mr. Lund and the children. Three ghosts visit Okafor: a child, a giant and a shade.",
+        ],
+        "Which ghosts visit Okafor?",
+        &["Three ghosts visit Okafor: a child, a giant and a shade."],
+    );
+}

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::super::languages::Language;
+use super::super::scripts::has_no_spaces;
 use super::asked::Wants;
 use super::words::any_word;
 
@@ -217,6 +218,19 @@ pub(super) fn asking_place(question: &str) -> Option<Range<usize>> {
     ASKS.iter().find_map(|asks| question.find(asks).map(|at| at..at + asks.len()))
 }
 
+/// The verb of one character that a Chinese question asks by: `住` of `住在哪里`, `写` of `谁写的`.
+pub(super) fn verb_beside(asking: &str, asks: &Range<usize>) -> Option<Range<usize>> {
+    const NO_VERBS: &str = "里中内上下前后外间个次年月日时名种等最共很更要让给吧人地天点钱本家大小多少高低长短快慢早晚好重远近深宽厚做叫干当用说";
+    let place = |at: usize, c: char| Some(at..at + c.len_utf8()).filter(|_| !NO_VERBS.contains(c));
+    let before = asking[..asks.start].char_indices().rev().find(|(_, c)| *c != ' ');
+    let behind = asking[asks.end..].chars().next().filter(|c| has_no_spaces(c.encode_utf8(&mut [0; 4])));
+    match before {
+        Some((at, c)) if asks.start - at <= 2 * c.len_utf8() => place(at, c),
+        None => behind.and_then(|c| place(asks.end, c)),
+        Some(_) => None,
+    }
+}
+
 /// Where the sort of thing begins that a Chinese question asks several of: `部件` of `哪些部件`.
 pub(super) fn sort_place(question: &str) -> Option<usize> {
     const COUNTERS: [char; 10] = ['种', '类', '个', '位', '家', '项', '条', '名', '所', '座'];
@@ -272,7 +286,7 @@ pub(super) fn wants_unspaced(text: &str) -> (Wants, bool) {
         "언제",
     ]) {
         Wants::Time
-    } else if has(&["多长", "多久", "多高", "多重", "多远", "多宽", "多深", "多快", "几岁", "多大"])
+    } else if has(&["多少钱", "多长", "多久", "多高", "多重", "多远", "多宽", "多深", "多快", "几岁", "多大"])
     {
         Wants::Amount { measured: true }
     } else if has(&[

@@ -126,7 +126,7 @@ pub(super) const MEMBERSHIP: &str = "include includes included contain contains 
 
 /// Words of Chinese questions that measure; longer ones first.
 pub(super) const MEASURING_UNSPACED: &[&str] =
-    &["多长时间", "多久", "多重", "多长", "多高", "多深", "多宽", "多远", "多快", "多大"];
+    &["多少钱", "多长时间", "多久", "多重", "多长", "多高", "多深", "多宽", "多远", "多快", "多大"];
 
 /// Nouns for what lasts.
 pub(super) const LASTING: &str = "warranty guarantee trial period term contract break pause meeting course film movie flight journey trip \
@@ -171,6 +171,9 @@ pub(super) const BEFORE_PLACES: &str = "in at near from of to on above under beh
 /// Words that stand for what a sentence before names.
 pub(super) const PRONOUNS: &str = "he she it they him her his hers its their theirs them this these that such er sie es ihn ihm ihr ihre ihren ihrem ihrer sein seine seinen \
     seinem seiner dieser diese dieses diesem diesen dessen deren dort dabei dazu davon damals daraufhin then there il elle ils elles ce cette él ella";
+
+/// Pronouns for somebody named before.
+pub(super) const PERSONAL: &str = "he she him her his hers they them their theirs";
 
 /// Words by which speakers speak of themselves.
 pub(super) const SPEAKERS: &str =

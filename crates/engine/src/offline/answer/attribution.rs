@@ -119,7 +119,16 @@ impl Evidence<'_, '_> {
         let words = &line.words;
         let is_key = |at: &usize| words[*at].root == key.root || key.is_related(&words[*at]);
         let mut verbs = (1..words.len()).filter(is_key).peekable();
+        // `in their lives` tells nothing of where somebody lives.
+        let is_thing = |verb: usize| {
+            self.asked.wants == Wants::Place
+                && words[verb].root == key.root
+                && any_word("the a an his her its their our my your of", &words[verb - 1].lower)
+        };
         let is_of_other = |verb: usize| {
+            if is_thing(verb) {
+                return true;
+            }
             let subject = (0..verb).rev().find(|at| !any_word(HELPS, &words[*at].lower));
             subject.is_some_and(|subject| {
                 let word = &words[subject];

@@ -290,7 +290,10 @@ impl Evidence<'_, '_> {
                 && !self.asked.many
                 && self.holds_names_itself(at)
                 && self.names_near_relation(line))
-            && !(self.asked.many && enumerates(line) >= MIN_ENUMERATED && self.says_all_itself(at))
+            && !(self.asked.many
+                && enumerates(line) >= MIN_ENUMERATED
+                && self.holds_names_itself(at)
+                && self.says_all_itself(at))
     }
 
     /// Whether a line gives a value of another sort than is asked for: `Booking dates: 3 May` of which film was booked.

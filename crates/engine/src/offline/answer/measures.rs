@@ -160,7 +160,7 @@ pub(super) fn holds_amount(asked: &QuestionParts, line: &Line<'_>, measured: boo
 
 /// What counts in a Chinese question: `岁` of `几岁`.
 fn counter(question: &str) -> Option<char> {
-    const COUNTERS: &str = "岁种天次名位层级米吨件本辆套张册棵栋";
+    const COUNTERS: &str = "岁种天次名位层级米吨件辆棵栋";
     let places = ["多少", "几"].into_iter().filter_map(|asking| question.split_once(asking));
     places.filter_map(|(_, behind)| behind.chars().next()).find(|c| COUNTERS.contains(*c))
 }
@@ -222,7 +222,12 @@ fn measures(measure: &str, line: &Line<'_>, at: usize) -> bool {
     let has_other_unit = line.words.iter().skip(at + 1).take(2).any(|next| any_word(UNITS, &next.lower))
         && !dimensions.is_empty();
     let near = &line.words[at.saturating_sub(NEAR)..line.words.len().min(at + 1 + NEAR)];
+    // `32 years old` tells an age, `one old ghost` none.
+    let next = line.words.get(at + 1).filter(|next| next.lower != measure);
+    let has_unit = next.is_some_and(|next| any_word(UNITS, &next.lower));
+    let tells = |word: &Word<'_>| any_word(told_by, &word.lower) && (word.lower != measure || has_unit);
     let is_told = match line.form {
+        LineForm::Prose if dimensions.is_empty() => near.iter().any(tells),
         LineForm::Prose => near.iter().any(|word| any_word(told_by, &word.lower)),
         _ => tells_measure_by(told_by, line),
     };

@@ -779,3 +779,9 @@ fn a_verb_behind_a_plural_is_no_part_of_the_sort_that_is_asked_for() {
         &["Three ghosts visit Okafor: a child, a giant and a shade."],
     );
 }
+
+#[test]
+fn a_deed_that_is_a_noun_does_not_say_where_somebody_does_it() {
+    check_no_answer_in("Okafor told Ida in the kitchen of their lives.", "Where did Okafor live?");
+    check_no_answer_in("One old ghost greeted Okafor.", "How old is Okafor?");
+}

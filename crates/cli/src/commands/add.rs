@@ -460,7 +460,9 @@ impl Summary {
         }
         app.output.summary(parts.join(", "))?;
         if self.accepted + self.unchanged == 0 && self.refused.is_empty() && !self.run.has_worked() {
-            app.output.summary("nothing to add: hidden and ignored files are skipped")?;
+            let why =
+                "hidden files and those that .gitignore or .graphloomignore list are left out of folders";
+            app.output.summary(format!("nothing to add: {why}; name a file to add it all the same"))?;
         }
         print_remarks(app, "refused", self.refused.iter())?;
         print_skipped(app, &self.skipped)?;

@@ -50,8 +50,7 @@ where
     Work: FnOnce() -> Running + Send + 'static,
     Running: Future<Output = Result<T, Problem>> + 'static,
 {
-    let (result, slot) = Slot::pair();
-    let work: BoxedWork = Box::new(move || Box::pin(async move { slot.fill(work().await) }));
+    let (result, work) = boxed(work);
     result.after(blocking(work).await)
 }
 
@@ -86,14 +85,23 @@ where
     Work: FnOnce() -> Running + Send + 'static,
     Running: Future<Output = Result<T, Problem>> + 'static,
 {
-    let (result, slot) = Slot::pair();
-    let work: BoxedWork = Box::new(move || Box::pin(async move { slot.fill(work().await) }));
+    let (result, work) = boxed(work);
     let runtime = Handle::current();
     result.after(in_background(move || runtime.block_on(work())).await)
 }
 
 /// Work without its type: the functions that run it, and the runtime's below them, are compiled once and not for each route.
 type BoxedWork = Box<dyn FnOnce() -> Pin<Box<dyn Future<Output = ()>>> + Send>;
+
+fn boxed<T, Work, Running>(work: Work) -> (Slot<T>, BoxedWork)
+where
+    T: Send + 'static,
+    Work: FnOnce() -> Running + Send + 'static,
+    Running: Future<Output = Result<T, Problem>> + 'static,
+{
+    let (result, slot) = Slot::pair();
+    (result, Box::new(move || Box::pin(async move { slot.fill(work().await) })))
+}
 
 async fn blocking(work: BoxedWork) -> Result<(), JoinError> {
     let (runtime, span) = (Handle::current(), Span::current());

@@ -119,7 +119,7 @@ impl Evidence<'_, '_> {
         let words = &line.words;
         let is_key = |at: &usize| words[*at].root == key.root || key.is_related(&words[*at]);
         let mut verbs = (1..words.len()).filter(is_key).peekable();
-        // `in their lives` tells nothing of where somebody lives.
+        // `in their lives` does not say where a person lives.
         let is_thing = |verb: usize| {
             self.asked.wants == Wants::Place
                 && words[verb].root == key.root

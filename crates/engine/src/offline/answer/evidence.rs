@@ -333,7 +333,7 @@ impl<'r, 'a> Evidence<'r, 'a> {
         }
         let drops_subjects =
             matches!(self.reading.language, Language::Chinese | Language::Japanese | Language::Korean);
-        let names_first = self.names_before_pronoun(at);
+        let names_first = line.refers && self.names_before_pronoun(at);
         let mut connected = line.goes_on;
         for back in 1..=LOOK_BACK.min(at) {
             let before = &lines[at - back];
@@ -347,6 +347,8 @@ impl<'r, 'a> Evidence<'r, 'a> {
             if !(refers || describes || back == 1 && connected) {
                 break;
             }
+            // In `Ida said that she would` Ida is she; in `She sent it to Ada. She was glad.` Ada is not.
+            let is_other = refers && (names_first || go_on_with_pronoun(before, line));
             for (term, asked) in self.asked.terms.iter().enumerate() {
                 let factor = match (refers, back) {
                     (true, 1) if line.begins_with_pronoun => REFERRED_AT_ONCE,
@@ -355,10 +357,10 @@ impl<'r, 'a> Evidence<'r, 'a> {
                     (false, 1) => BEFORE,
                     (false, _) => 0.0,
                 };
-                // In `Ida said that she would` Ida is she; in `She sent it to Ada. She was glad.` Ada is not.
-                let is_other =
-                    refers && asked.role == Role::Name && (names_first || go_on_with_pronoun(before, line));
-                let held = if is_other { 0.0 } else { factor * self.direct[at - back][term] };
+                let held = match asked.role {
+                    Role::Name if is_other => 0.0,
+                    _ => factor * self.direct[at - back][term],
+                };
                 self.before[at][term] = self.before[at][term].max(held);
                 if held > self.strength[at][term] {
                     if asked.role == Role::Name && held >= IS_THERE && self.named_by[at].is_none() {
@@ -508,15 +510,13 @@ fn held(reading: &Passages<'_>, term: &Term, key: Option<Wants>, line: &Line<'_>
         let behind = line.text.get(word.at + word.text.len()..).unwrap_or_default();
         word.lower == "born" && behind.starts_with(" of the ")
     };
-    // A `Teaching Award` tells nothing of whom somebody taught.
-    let is_capital = |at: Option<usize>| {
-        at.filter(|at| *at > 0).and_then(|at| line.words.get(at)).is_some_and(Word::is_capital)
-    };
+    // `Teaching Award` does not say whom a person taught.
+    let is_capital = |at: usize| at > 0 && line.words.get(at).is_some_and(Word::is_capital);
     let is_in_name = |at: usize| {
         reading.language == Language::English
             && line.form == LineForm::Prose
-            && is_capital(Some(at))
-            && (is_capital(at.checked_sub(1)) || is_capital(Some(at + 1)))
+            && is_capital(at)
+            && (is_capital(at - 1) || is_capital(at + 1))
     };
     let is_other =
         |at: usize, word: &Word<'_>| key.is_some() && (word.is_joined || is_figure(word) || is_in_name(at));

@@ -218,7 +218,7 @@ fn measures(measure: &str, line: &Line<'_>, at: usize) -> bool {
     if unit.is_some() {
         return true;
     }
-    // `two inches taller` tells no age, and what is told far away is told of something else.
+    // `two inches taller` tells no age, and a word for a measure far away belongs to something else.
     let has_other_unit = line.words.iter().skip(at + 1).take(2).any(|next| any_word(UNITS, &next.lower))
         && !dimensions.is_empty();
     let near = &line.words[at.saturating_sub(NEAR)..line.words.len().min(at + 1 + NEAR)];

@@ -723,7 +723,7 @@ fn a_word_of_a_proper_name_tells_nothing_that_is_done() {
 }
 
 #[test]
-fn how_somebody_is_called_in_german_stands_beside_the_noun() {
+fn a_name_that_german_asks_for_stands_beside_the_noun() {
     check_of(
         &["Am Fluss wohnte ein Müller, der hieß Veit Sander. Der Müller stieg mit Jost Brandt ins Boot."],
         "Wie heißt der Müller?",
@@ -781,7 +781,7 @@ fn a_verb_behind_a_plural_is_no_part_of_the_sort_that_is_asked_for() {
 }
 
 #[test]
-fn a_deed_that_is_a_noun_does_not_say_where_somebody_does_it() {
+fn a_verb_used_as_a_noun_does_not_say_where_it_happens() {
     check_no_answer_in("Okafor told Ida in the kitchen of their lives.", "Where did Okafor live?");
     check_no_answer_in("One old ghost greeted Okafor.", "How old is Okafor?");
 }

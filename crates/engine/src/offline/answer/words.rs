@@ -172,7 +172,7 @@ pub(super) const BEFORE_PLACES: &str = "in at near from of to on above under beh
 pub(super) const PRONOUNS: &str = "he she it they him her his hers its their theirs them this these that such er sie es ihn ihm ihr ihre ihren ihrem ihrer sein seine seinen \
     seinem seiner dieser diese dieses diesem diesen dessen deren dort dabei dazu davon damals daraufhin then there il elle ils elles ce cette él ella";
 
-/// Pronouns for somebody named before.
+/// Pronouns for a person named before.
 pub(super) const PERSONAL: &str = "he she him her his hers they them their theirs";
 
 /// Words by which speakers speak of themselves.

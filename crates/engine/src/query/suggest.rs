@@ -396,7 +396,7 @@ fn answered_by(question: &str, chunk: &Chunk) -> Option<Range<usize>> {
     let passage = Passage { text: &chunk.text, title: "", headings: &chunk.breadcrumb };
     match offline::reply(question, &[passage]) {
         Reply::Answer(quotes) => quotes.into_iter().next().map(|quote| quote.range),
-        Reply::Closest(_) | Reply::Nothing => None,
+        Reply::Likely(_) | Reply::Closest(_) | Reply::Nothing => None,
     }
 }
 

@@ -110,6 +110,13 @@ pub(super) async fn answer(
             quotes.iter().for_each(|quote| draft.quote("", &cited, quote));
             written(engine, question, AnswerKind::Answer, &draft, &cited, on_delta).await
         }
+        Reply::Likely(quotes) => {
+            let mut draft = Draft::default();
+            draft.line(tongue.likely());
+            draft.line("");
+            quotes.iter().for_each(|quote| draft.quote("", &cited, quote));
+            written(engine, question, AnswerKind::Answer, &draft, &cited, on_delta).await
+        }
         Reply::Closest(quotes) => {
             let mut draft = Draft::default();
             draft.line(tongue.closest());

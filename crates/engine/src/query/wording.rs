@@ -49,6 +49,14 @@ impl Tongue {
         }
     }
 
+    pub(super) fn likely(self) -> &'static str {
+        match self {
+            Self::English => "Probably:",
+            Self::German => "Wahrscheinlich:",
+            Self::Chinese => "可能的答案：",
+        }
+    }
+
     pub(super) fn closest(self) -> &'static str {
         match self {
             Self::English => "No sentence answers this directly. Closest passages:",

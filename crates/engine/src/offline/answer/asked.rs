@@ -123,8 +123,12 @@ impl QuestionParts {
         let lower = question.to_lowercase();
         let words: Vec<Token<'_>> =
             sentences(question).into_iter().flat_map(|range| tokens(question, range)).collect();
-        let form = Form::read(&words, &lower, language);
-        let named = named(question, &words, form.asking);
+        let mut form = Form::read(&words, &lower, language);
+        let mut named = named(question, &words, form.asking);
+        let owned = owned_noun(&words, &mut named, &form, language);
+        if let Some(noun) = owned {
+            (form.key, form.by_noun) = (Some(noun), true);
+        }
         let is_named =
             |word: &Token<'_>| named.iter().any(|range| range.start <= word.start && word.end <= range.end);
         let name_acts = form.asking.zip(form.key).is_some_and(|(asking, key)| {
@@ -146,9 +150,10 @@ impl QuestionParts {
             by_noun: form.by_noun,
             naming: form.naming,
             name_acts,
-            possessive: words.iter().skip(1).any(|word| {
-                word.gap.len() > 1 && word.gap.ends_with("s ") && word.gap.starts_with(['\'', '’'])
-            }),
+            possessive: owned.is_some()
+                || words.iter().skip(1).any(|word| {
+                    word.gap.len() > 1 && word.gap.ends_with("s ") && word.gap.starts_with(['\'', '’'])
+                }),
             of_name: form.key.is_some_and(|key| {
                 let is_named = |at: &usize| {
                     words.get(*at).is_some_and(|word| named.iter().any(|range| range.contains(&word.start)))
@@ -328,6 +333,8 @@ impl QuestionParts {
                 if let Some(asks) = asks.as_ref().filter(|_| role == Role::Relation) {
                     let far = match place.start >= asks.end {
                         true => place.start - asks.end,
+                        // What is asked of a sort of thing stands behind it: `哪个机构掌管军队`.
+                        false if sort.is_some() => usize::MAX,
                         // `价格是多少` asks more of what is before, but only directly.
                         false => asks.start.saturating_sub(place.end) * 2,
                     };
@@ -359,6 +366,26 @@ fn named(question: &str, words: &[Token<'_>], asking: Option<usize>) -> Vec<Rang
     named.sort_by_key(|range| (range.start, usize::MAX - range.end));
     named.dedup_by(|next, before| next.start < before.end);
     named
+}
+
+/// The noun of `Wer war Adas Frau?`, a German question for what a name has; it is cut off the name.
+fn owned_noun(
+    words: &[Token<'_>],
+    named: &mut [Range<usize>],
+    form: &Form,
+    language: Language,
+) -> Option<usize> {
+    let is_asked = language == Language::German && form.wants == Wants::Person && form.key.is_none();
+    let noun = words.len().checked_sub(1).filter(|_| is_asked)?;
+    let owner = noun.checked_sub(1)?;
+    let owns = words[owner].is_capital() && words[owner].lower.ends_with(['s', 'x', 'z']);
+    let range =
+        named.iter_mut().find(|range| range.end == words[noun].end && range.start <= words[owner].start)?;
+    if !owns || !any_word(words::ROLES, &words[noun].lower) {
+        return None;
+    }
+    range.end = words[owner].end;
+    Some(noun)
 }
 
 /// The bytes of `What did Ada say?` in which the name of who says it stands.

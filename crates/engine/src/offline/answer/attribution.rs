@@ -13,10 +13,20 @@ use super::words::{self, any_word};
 const MIN_OWN: f32 = 0.6;
 
 impl Evidence<'_, '_> {
+    /// Whether nothing but its place among passages that all hold it ties a name to a line.
+    fn is_far(&self, line: usize, name: &BTreeSet<usize>) -> bool {
+        name.iter().all(|term| self.strength[line][*term] <= EVERYWHERE)
+    }
+
+    /// The same for one of the names of the question.
+    pub(super) fn is_far_from_a_name(&self, line: usize) -> bool {
+        self.asked.names.iter().any(|name| self.is_far(line, name))
+    }
+
     /// Whether nothing but its place among passages that all hold it ties a name to a line that holds little of what is asked.
     fn is_far_from_names(&self, line: usize) -> bool {
         const OTHERS: &str = "he she him her his hers er ihn ihm";
-        let far = |name: &BTreeSet<usize>| name.iter().all(|term| self.strength[line][*term] <= EVERYWHERE);
+        let far = |name: &BTreeSet<usize>| self.is_far(line, name);
         if self.asked.possessive && self.asked.names.iter().any(far) {
             return true;
         }

@@ -194,6 +194,8 @@ fn means_at(asked: &QuestionParts, line: &Line<'_>, lower: &str, first: usize, e
     let named = NAMED.iter().any(|mark| before.ends_with(&format!(" {mark}")));
     let described = behind.starts_with(", a ")
         || behind.starts_with(", an ")
+        || behind.starts_with(", which is ")
+        || behind.starts_with(", which are ")
         || is_name
             && (behind.starts_with(", a")
                 || behind.starts_with(", the ")

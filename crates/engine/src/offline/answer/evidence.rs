@@ -6,11 +6,12 @@ use super::super::languages::Language;
 use super::super::lexicon::is_stop_word;
 use super::Passage;
 use super::asked::{QuestionParts, Role, Term, Wants};
-use super::kinds;
 use super::lines::{Line, LineForm, Word, lines};
+use super::measures;
 use super::roots::Roots;
 use super::rows::has_labels;
 use super::words::{BEFORE_PLACES, GENERIC_NOUNS, LIMITS, PERSONAL, PRONOUNS, TIMES, any_word};
+use super::{kinds, kinship};
 
 /// Lines before a line that it may refer to.
 const LOOK_BACK: usize = 3;
@@ -135,10 +136,7 @@ impl<'r, 'a> Evidence<'r, 'a> {
         let direct: Vec<Vec<f32>> = reading
             .lines
             .iter()
-            .map(|line| {
-                let key = |at: usize| (asked.key == Some(at)).then_some(asked.wants);
-                asked.terms.iter().enumerate().map(|(at, term)| held(reading, term, key(at), line)).collect()
-            })
+            .map(|line| (0..asked.terms.len()).map(|term| held(reading, asked, term, line)).collect())
             .collect();
         let mut evidence = Self {
             reading,
@@ -486,8 +484,10 @@ fn is_limit(term: &Term, line: &Line<'_>) -> bool {
 
 /// How far a term stands in a line: 1 as it is, less in other words, 0 not at all.
 ///
-/// - `key`: what is asked, if the term tells it; `new-born` does not tell of a birth.
-fn held(reading: &Passages<'_>, term: &Term, key: Option<Wants>, line: &Line<'_>) -> f32 {
+/// What is asked is judged more strictly: `new-born` does not tell of a birth.
+fn held(reading: &Passages<'_>, asked: &QuestionParts, at: usize, line: &Line<'_>) -> f32 {
+    let term = &asked.terms[at];
+    let key = (asked.key == Some(at)).then_some(asked.wants);
     if term.unspaced {
         if line.text.contains(&term.word) {
             return 1.0;
@@ -497,11 +497,23 @@ fn held(reading: &Passages<'_>, term: &Term, key: Option<Wants>, line: &Line<'_>
         return if is_there { OTHER_WORDS } else { 0.0 };
     }
     let mut best: f32 = if is_limit(term, line) { OTHER_WORDS } else { 0.0 };
+    // A sum of money tells what something costs.
+    const PRICED: &str = "cost costs pay pays paid kosten kostet kostete";
+    if matches!(asked.wants, Wants::Amount { .. })
+        && any_word(PRICED, &term.word)
+        && measures::holds_money(line)
+    {
+        best = OTHER_WORDS;
+    }
+    if key.is_some() && !kinship::told_inversely(asked, line).is_empty() {
+        best = OTHER_WORDS;
+    }
     let is_of = |word: &str| shares(&term.families, &reading.roots.families(&reading.roots.root(word)));
-    let is_life = (is_of("born") || is_of("geboren")) && kinds::gives_life(line, false);
+    let by_years = key != Some(Wants::Place);
+    let is_life = by_years && (is_of("born") || is_of("geboren")) && kinds::gives_life(line, false);
     let is_killed = || line.words.iter().any(|word| any_word("killed assassinated murdered", &word.lower));
     let is_death = is_of("died") && is_killed()
-        || (is_of("died") || is_of("gestorben")) && kinds::gives_life(line, true);
+        || by_years && (is_of("died") || is_of("gestorben")) && kinds::gives_life(line, true);
     if !term.families.is_empty() && (is_life || is_death || (is_of("wrote") && kinds::credits(line))) {
         best = OTHER_WORDS;
     }
@@ -527,6 +539,13 @@ fn held(reading: &Passages<'_>, term: &Term, key: Option<Wants>, line: &Line<'_>
             _ if term.is_sort && word.root.len() > term.root.len() && word.root.starts_with(&term.root) => {
                 0.0
             }
+            // `die meisten` are no part of `Bürgermeister`.
+            _ if reading.language == Language::German
+                && !word.is_capital()
+                && term.root.len() > word.root.len() =>
+            {
+                0.0
+            }
             _ => reading.roots.likeness(&term.root, &word.root),
         };
         // `The Cratchits` are not Bob Cratchit.
@@ -543,7 +562,9 @@ fn held(reading: &Passages<'_>, term: &Term, key: Option<Wants>, line: &Line<'_>
         let is_agent = key.is_some()
             && !term.word.starts_with(&word.lower)
             && match reading.language {
-                Language::English => ends(&DEEDS) || (ends(&AGENTS) && !may_be_person),
+                Language::English => {
+                    key == Some(Wants::Person) && ends(&DEEDS) || (ends(&AGENTS) && !may_be_person)
+                }
                 Language::German => word.is_capital() && ends(&AGENTS) && !may_be_person,
                 _ => false,
             };

@@ -85,9 +85,14 @@ impl Form {
             "who" | "whom" | "whose" => {
                 form.wants = Wants::Person;
                 form.by_noun = any_word("is was are were", next);
-                let is_key =
-                    |at: &usize| !(is_stop_word(word(*at)) || form.by_noun && words[*at].is_capital());
-                form.key = (at + 1..words.len()).find(is_key);
+                let is_key = |at: &usize| {
+                    !(is_stop_word(word(*at))
+                        || form.by_noun && (words[*at].is_capital() || words::is_light_progress(word(*at))))
+                };
+                form.key = (at + 1..words.len()).find(is_key).map(|key| match form.by_noun {
+                    true => head_noun(key, words),
+                    false => key,
+                });
                 // `After whom is the reading room named?`, `Whom did the old smith marry?`
                 let last = words.len() - 1;
                 let is_participle = any_word("named called", word(last))
@@ -134,11 +139,16 @@ impl Form {
             self.wants = Wants::Amount { measured: false };
             self.skipped.push(at + 1);
             // `How much is a ticket?` asks for a price.
+            let money = at + 2;
+            let is_money = words.get(money).is_some_and(|word| word.lower == "money");
             if next == "much"
-                && words.get(at + 2).is_some_and(|word| any_word("is are was were", &word.lower))
+                && (is_money
+                    || words.get(at + 2).is_some_and(|word| any_word("is are was were", &word.lower))
+                    || words.iter().any(|word| any_word(words::COSTS, &word.lower)))
             {
                 self.wants = Wants::Amount { measured: true };
                 self.measure = Some("expensive".to_owned());
+                self.skipped.extend(Some(money).filter(|_| is_money));
             }
             if next == "many" {
                 let nouns =
@@ -182,7 +192,9 @@ impl Form {
         if any_word(DO, next) {
             let last = words.last().map_or("", |word| word.lower.as_str());
             if words.iter().any(|word| any_word("cost costs weigh", &word.lower)) {
-                self.wants = Wants::Amount { measured: false };
+                let costs = words.iter().any(|word| any_word(words::COSTS, &word.lower));
+                self.wants = Wants::Amount { measured: costs };
+                self.measure = costs.then(|| "expensive".to_owned());
                 return;
             }
             if last == "do" && words.len() > at + 3 {
@@ -382,7 +394,8 @@ impl Form {
             }
             "wie" => form.wants = Wants::Manner,
             "was" if any_word("kostet kosten kostete kosteten", next) => {
-                form.wants = Wants::Amount { measured: false }
+                form.wants = Wants::Amount { measured: true };
+                form.measure = Some("teuer".to_owned());
             }
             "was" if any_word("bedeutet bedeuten heißt", next) => form.wants = Wants::Meaning,
             "was" if any_word("ist sind war waren", next) => {
@@ -454,15 +467,12 @@ fn main_verb_german(asking: usize, form: &Form, words: &[Token<'_>]) -> Option<u
 /// Verbs that tell little alone are none.
 fn main_verb(asking: usize, words: &[Token<'_>]) -> Option<usize> {
     const HELPS: &str = "do does did is are was were";
-    const LIGHT: &str = "become becomes became take takes took taken have has had get gets got go goes went gone come comes came happen happened need needs \
-        mean means contain contains cost costs weigh weighs look looks call called name named know known say says said do done use used \
-        belong belongs stand stands";
     let helps = (asking + 1..words.len()).find(|at| any_word(HELPS, &words[*at].lower))?;
     // A participle stands behind what it is said of; a verb behind `did` stands in its base form, behind a name in any case.
     let passive = any_word("is are was were", &words[helps].lower);
     let may_be = |at: &usize| {
         let word = &words[*at];
-        !word.is_capital() && !is_stop_word(&word.lower) && !any_word(LIGHT, &word.lower)
+        !word.is_capital() && !is_stop_word(&word.lower) && !any_word(words::LIGHT_VERBS, &word.lower)
     };
     let first_lower =
         (helps + 1..words.len()).find(|at| !words[*at].is_capital() && words[*at].lower != "the");
@@ -479,6 +489,19 @@ fn main_verb(asking: usize, words: &[Token<'_>]) -> Option<usize> {
             word.tag == UPOS::VERB && if passive { ends && participle } else { !is_noun }
         })
     })
+}
+
+/// The noun at the end of those that begin at a place: `trainer` of `personal trainer`.
+fn head_noun(first: usize, words: &[Token<'_>]) -> usize {
+    let goes_on = |at: &usize| {
+        let word = &words[*at];
+        word.gap == " "
+            && !word.is_capital()
+            && matches!(word.tag, UPOS::NOUN | UPOS::ADJ)
+            && !is_stop_word(&word.lower)
+    };
+    let run = (first + 1..words.len()).take_while(goes_on);
+    run.filter(|at| words[*at].tag == UPOS::NOUN).last().unwrap_or(first)
 }
 
 fn is_plural(word: &Token<'_>) -> bool {

@@ -5,14 +5,14 @@ use super::super::scripts::has_no_spaces;
 use super::asked::{Role, Term, Wants};
 use super::definitions;
 use super::evidence::{Evidence, IS_THERE};
-use super::kinds;
 use super::lines::{Line, LineForm, Word};
 use super::lists::{MIN_ENUMERATED, enumerates};
 use super::measures;
-use super::words::{GENERAL_NOUNS, LOCATES, any_word};
+use super::words::{GENERAL_NOUNS, LOCATES, SPEECH, any_word};
+use super::{kinds, kinship};
 
 /// Longest line that is an answer, in bytes; longer ones are no sentences.
-const MAX_ANSWER_BYTES: usize = 1200;
+pub(super) const MAX_ANSWER_BYTES: usize = 1200;
 /// The level of a heading without a mark.
 const UNMARKED: u8 = 7;
 /// Share of what is asked that a line must hold to be an answer.
@@ -52,7 +52,7 @@ impl Evidence<'_, '_> {
     /// Whether the kind of thing that is asked for stands near to the word that tells what is asked.
     ///
     /// Long sentences hold many names and numbers that belong to something else.
-    fn is_near_key(&self, at: usize) -> bool {
+    pub(super) fn is_near_key(&self, at: usize) -> bool {
         const BESIDE: usize = 1;
         const NEAR_NOUN: usize = 7;
         const NEAR_VERB: usize = 14;
@@ -74,10 +74,14 @@ impl Evidence<'_, '_> {
         let is_key = |word: &Word<'_>| {
             self.reading.roots.likeness(&key.root, &word.root) > 0.0 || key.is_related(word)
         };
-        let keys: Vec<usize> =
-            line.words.iter().enumerate().filter(|(_, word)| is_key(word)).map(|(place, _)| place).collect();
+        let inverse = kinship::told_inversely(self.asked, line);
+        let is_key = |(place, word): &(usize, &Word<'_>)| is_key(word) || inverse.contains(place);
+        let keys: Vec<usize> = line.words.iter().enumerate().filter(is_key).map(|(place, _)| place).collect();
         if keys.is_empty() && self.asked.naming {
             return false;
+        }
+        if keys.is_empty() && self.lacks_only_the_verb(at) {
+            return true;
         }
         if keys.is_empty() {
             let is_part =
@@ -208,6 +212,65 @@ impl Evidence<'_, '_> {
                 && (self.direct[line][term] > 0.0 || self.before[line][term] < self.strength[line][term])
         };
         (key.is_none_or(is_there) || self.holds_all_but_one(line)) && self.asked.key.is_none_or(is_own)
+            || self.lacks_only_the_verb(line)
+    }
+
+    /// Whether a line itself holds each name and all that is asked but one word, and a number, time, place or doer beside it.
+    ///
+    /// Texts say in their own words what is done; whom it is done to and the kind of thing that is asked for are there as they are.
+    fn lacks_only_the_verb(&self, at: usize) -> bool {
+        const MIN_HELD: usize = 2;
+        let line = &self.reading.lines[at];
+        let is_own = |term: &usize| self.direct[at][*term] >= IS_THERE;
+        let is_typed = match self.asked.wants {
+            Wants::Time | Wants::Place => true,
+            Wants::Amount { .. } => self.asked.counted.is_none_or(|counted| is_own(&counted)),
+            Wants::Person => self.names_a_doer(line),
+            Wants::Reason | Wants::Manner | Wants::Thing | Wants::Meaning | Wants::Truth => false,
+        };
+        let told =
+            |role: Role| (0..self.asked.terms.len()).filter(move |term| self.asked.terms[*term].role == role);
+        let missing = told(Role::Relation).filter(|term| !is_own(term)).count();
+        let held = told(Role::Relation).filter(is_own).count() + self.asked.names.len();
+        let least = if self.asked.wants == Wants::Person { MIN_HELD + 1 } else { MIN_HELD };
+        // A birth is told as one.
+        let is_life = self.asked.key.is_some_and(|key| {
+            let root = |word: &str| self.reading.roots.families(&self.reading.roots.root(word));
+            let life = ["born", "died", "geboren", "gestorben", "出生", "去世"].map(root);
+            life.iter().flatten().any(|family| self.asked.terms[key].families.contains(family))
+        });
+        is_typed
+            && !is_life
+            && !self.speaks(line)
+            && line.form == LineForm::Prose
+            && missing <= 1
+            && held >= least
+            && self.asked.names.iter().all(|name| name.iter().any(|term| is_own(term)))
+    }
+
+    /// Whether what the question names only says something in a line: `Okafor said`.
+    fn speaks(&self, line: &Line<'_>) -> bool {
+        let is_name = |word: &Word<'_>| {
+            self.asked.terms.iter().any(|term| term.role == Role::Name && term.root == word.root)
+        };
+        line.words.windows(2).any(|pair| {
+            is_name(&pair[0]) && any_word(SPEECH, &pair[1].lower)
+                || is_name(&pair[1]) && any_word(SPEECH, &pair[0].lower)
+        })
+    }
+
+    /// Whether a line names who does something: `carried out by Ada`.
+    fn names_a_doer(&self, line: &Line<'_>) -> bool {
+        let names = self.places_of_names(line);
+        let by = |at: &usize| {
+            let mut before = line.words[..*at].iter().rev().map(|word| word.lower.as_str());
+            let first = before
+                .next()
+                .filter(|word| !any_word("the der die das dem den", word))
+                .or_else(|| before.next());
+            first.is_some_and(|word| any_word("by von vom durch", word))
+        };
+        !self.asked.by_noun && names.iter().any(by)
     }
 
     /// Whether a line itself holds what is asked for by its kind, the word that tells it, and all other words but one.
@@ -230,7 +293,7 @@ impl Evidence<'_, '_> {
         let missing = relations.iter().filter(|term| self.strength[line][**term] < IS_THERE).count();
         is_typed
             && [self.asked.key, self.asked.counted].into_iter().flatten().all(is_own)
-            && direct >= MIN_DIRECT
+            && direct + self.asked.names.len() >= MIN_DIRECT
             && missing <= 1
     }
 
@@ -452,7 +515,13 @@ impl Evidence<'_, '_> {
             Wants::Thing | Wants::Manner | Wants::Reason => MIN_HELD_UNTYPED,
             Wants::Person | Wants::Time | Wants::Place | Wants::Amount { .. } | Wants::Meaning => MIN_HELD,
         };
-        let least = if self.holds_all_but_one(at) { MIN_HELD_BUT_ONE } else { least };
+        let least = match self.holds_all_but_one(at) {
+            _ if self.lacks_only_the_verb(at) => 0.0,
+            // What a conversation is about stands in other lines.
+            _ if self.is_own_speaker(at) => MIN_HELD_BUT_ONE,
+            true => MIN_HELD_BUT_ONE,
+            false => least,
+        };
         let own = self.direct[at]
             .iter()
             .zip(&self.asked.terms)

@@ -90,7 +90,11 @@ pub(super) fn names(asked: &QuestionParts, line: &Line<'_>) -> Vec<String> {
         parts.any(|part| part.starts_with(|c: char| c.is_lowercase()))
     };
     let named = of_line.filter(|phrase| {
-        phrase.kind == PhraseKind::Name && !has_no_spaces(&phrase.text) && !is_file(&phrase.text)
+        let is_address = phrase.text.contains(['/', '_']);
+        phrase.kind == PhraseKind::Name
+            && !has_no_spaces(&phrase.text)
+            && !is_file(&phrase.text)
+            && !is_address
     });
     found.extend(named.map(|phrase| phrase.text).filter(|name| is_new(name)));
     found
@@ -207,6 +211,8 @@ fn holds_time(asked: &QuestionParts, line: &Line<'_>) -> bool {
             || ["世纪", "年代", "去年", "今年", "次年"].iter().any(|word| line.text.contains(word));
     }
     const BEFORE: &str = "after before within until till by every nach vor bis alle binnen";
+    const NEXT: &str = "next last this nächste nächsten nächstes letzte letzten letztes diese dieses";
+    const PERIODS: &str = "week weekend month year night woche wochenende monat jahr";
     line.words.iter().enumerate().skip(line.label_words).any(|(at, word)| {
         let capital_month = !is_month(&word.lower) || word.is_capital();
         let day = line
@@ -217,6 +223,9 @@ fn holds_time(asked: &QuestionParts, line: &Line<'_>) -> bool {
         let is_weekdays = word.lower.strip_suffix("days").is_some_and(|day| !day.is_empty());
         let is_time =
             capital_month && word.lower != "uhr" && (is_weekdays || any_word(words::TIMES, &word.lower));
+        // `next week`
+        let is_next = any_word(PERIODS, &word.lower)
+            && at.checked_sub(1).is_some_and(|at| any_word(NEXT, &line.words[at].lower));
         let is_number = || word.has_digit() || any_word(words::NUMBERS, &word.lower);
         // `15 v. Chr.`
         let is_era = word.has_digit()
@@ -229,6 +238,7 @@ fn holds_time(asked: &QuestionParts, line: &Line<'_>) -> bool {
                 || is_era
                 || (word.has_digit() && day)
                 || is_time
+                || is_next
                 || is_since)
     })
 }
@@ -262,13 +272,18 @@ pub(super) fn places(asked: &QuestionParts, line: &Line<'_>) -> Vec<usize> {
     let mut found = Vec::new();
     for at in 0..line.words.len() {
         let preposition = line.words[at].lower.as_str();
-        if !any_word(words::BEFORE_PLACES, preposition) || !joined(at + 1) {
+        // The English article is a German preposition.
+        let is_article = preposition == "an" && asked.language == Language::English;
+        if is_article || !any_word(words::BEFORE_PLACES, preposition) || !joined(at + 1) {
             continue;
         }
         let next = &line.words[at + 1];
         let is_place = match preposition {
             // `to live` is no place.
-            "to" | "zu" => next.is_capital() || any_word(ARTICLES, &next.lower),
+            "to" | "zu" => {
+                (next.is_capital() && !any_word(words::TITLES, &next.lower))
+                    || any_word(ARTICLES, &next.lower)
+            }
             "of" => at.checked_sub(1).is_some_and(|at| any_word(BEFORE_OF, &line.words[at].lower)),
             _ => true,
         };
@@ -276,7 +291,9 @@ pub(super) fn places(asked: &QuestionParts, line: &Line<'_>) -> Vec<usize> {
         let place = behind.into_iter().find(|at| {
             let word = &line.words[*at];
             let may_be = asked.language != Language::German || word.is_capital() || word.text.contains('.');
-            is_new(asked, word) && !is_stop_word(&word.lower) && may_be
+            // `to his death` is no place where a king died.
+            let is_asked = asked.terms.iter().any(|term| term.is_related(word));
+            is_new(asked, word) && !is_asked && !is_stop_word(&word.lower) && may_be
         });
         // `in the late 19th century`
         let phrase = (at + 1..line.words.len().min(at + 1 + PHRASE_WORDS)).take_while(|at| joined(*at));

@@ -260,7 +260,7 @@ fn read<'a>(passage: usize, text: &'a str, roots: &Roots, found: &mut Vec<Line<'
         }
         let starts_line = range.start == 0 || gap.contains(['\n', '\r']);
         let ends_line = text[range.end..].starts_with(['\n', '\r']) || range.end == text.len();
-        let form = match fenced {
+        let form = match fenced || line.starts_with("$ ") {
             true => LineForm::Code,
             false => {
                 let below_title = found.last().is_some_and(|before: &Line<'_>| {

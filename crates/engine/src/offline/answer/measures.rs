@@ -29,7 +29,7 @@ const MEASURES: &[(&str, &str, &str)] = &[
     ("多远", "距离 相距 远", "length"),
     ("多快", "速度 时速", "length"),
     ("多大", "面积 容量 大小 年龄 适用", "area volume age length weight"),
-    ("old alt", "old age aged alt alter", ""),
+    ("old alt", "old age aged alt alter jährige jähriger jährigen", ""),
     (
         "large big small groß klein",
         "large big size area small groß größe fläche klein",
@@ -60,7 +60,10 @@ const DIMENSIONS: &[(&str, &str)] = &[
         "weight",
         "kg kilogram kilograms kilo kilos g gram grams pound pounds tonne tonnes ton tons ounces gramm tonnen pfund kilogramm",
     ),
-    ("money", "euro euros dollar dollars crown crowns pounds cents taler mark franken"),
+    (
+        "money",
+        "euro euros dollar dollars crown crowns pounds pence cents taler mark franken francs shilling shillings yuan yen rupees eur usd gbp chf",
+    ),
     ("data", "mb gb kb tb bytes"),
     ("area", "hectares acres square hektar quadratmeter percent prozent"),
     ("heat", "degrees grad celsius"),
@@ -196,6 +199,9 @@ fn measures(measure: &str, line: &Line<'_>, at: usize) -> bool {
     };
     let units = || DIMENSIONS.iter().filter(|(dimension, _)| any_word(dimensions, dimension));
     let is_unit = |word: &Word<'_>| units().any(|(_, units)| any_word(units, &word.lower));
+    if any_word(dimensions, "money") && has_currency(line, at) {
+        return true;
+    }
     let unit = (at + 1..line.words.len().min(at + 3)).find(|at| is_unit(&line.words[*at]));
     // `three feet of snow` measures the snow.
     let of_other = |unit: usize| {
@@ -232,6 +238,20 @@ fn measures(measure: &str, line: &Line<'_>, at: usize) -> bool {
         _ => tells_measure_by(told_by, line),
     };
     !is_year(&line.words[at].lower) && !has_other_unit && is_told
+}
+
+/// Whether the number at a place of a line stands beside the sign of a currency: `$ 4.2 million`.
+fn has_currency(line: &Line<'_>, at: usize) -> bool {
+    const SIGNS: [char; 6] = ['$', '€', '£', '¥', '₹', '￥'];
+    let (before, behind) = line.text.split_at(line.words[at].at);
+    let behind = &behind[line.words[at].text.len()..];
+    before.trim_end().ends_with(SIGNS) || behind.trim_start().starts_with(SIGNS)
+}
+
+/// Whether a line holds an amount of money.
+pub(super) fn holds_money(line: &Line<'_>) -> bool {
+    const MEASURE: &str = "expensive";
+    !measured_places(MEASURE, line).is_empty()
 }
 
 /// The places of the numbers of a line that `measure` asks for.

@@ -10,10 +10,13 @@ mod closest;
 mod counted;
 mod definitions;
 mod evidence;
+mod families;
 mod first_names;
 mod form;
 mod judge;
 mod kinds;
+mod kinship;
+mod likely;
 mod lines;
 mod lists;
 mod measures;
@@ -57,6 +60,8 @@ pub struct Passage<'a> {
 pub enum Reply {
     /// Sentences that answer it, in the order in which they are to be read.
     Answer(Vec<Quote>),
+    /// No sentence holds all that an answer must, but this most likely answers it.
+    Likely(Vec<Quote>),
     /// Nothing answers it; the passages nearest to it, best first.
     Closest(Vec<Quote>),
     /// Nothing is near to it.
@@ -102,6 +107,9 @@ pub fn reply(question: &str, passages: &[Passage<'_>]) -> Reply {
         .or_else(|| several::steps(&reading, question));
     if let Some(lines) = answer {
         return Reply::Answer(quotes(&evidence, &lines));
+    }
+    if let Some(line) = evidence.likeliest() {
+        return Reply::Likely(quotes(&evidence, &whole(&evidence, line)));
     }
     nearest(&evidence)
 }
@@ -259,5 +267,7 @@ pub fn looked_for(question: &str) -> Vec<String> {
     .collect()
 }
 
+#[cfg(test)]
+mod other_words_tests;
 #[cfg(test)]
 mod tests;

@@ -17,6 +17,9 @@ impl Evidence<'_, '_> {
             true if kinds::marks(self.asked, line) > 0 => 0.15,
             true | false => 0.0,
         };
+        let mut classes =
+            self.asked.terms.iter().zip(&self.direct[at]).filter(|(term, _)| term.role == Role::Class);
+        let classed = if classes.any(|(_, held)| *held > 0.0) { 0.1 } else { 0.0 };
         let rank = 1.0 - line.passage as f32 / self.reading.passages.len().max(1) as f32;
         let short = 1.0 / (1.0 + line.words.len() as f32 / 40.0);
         let manner = match self.asked.wants {
@@ -46,7 +49,9 @@ impl Evidence<'_, '_> {
             + manner
             + measure
             + named
+            + classed
             + label
+            - if self.is_far_from_a_name(at) { 0.1 } else { 0.0 }
     }
 
     /// Share of what is asked, names aside, that stands in the line itself.

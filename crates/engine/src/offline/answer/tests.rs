@@ -17,7 +17,7 @@ fn check_reply(question: &str) -> (Reply, Vec<&'static str>) {
     let passages = PASSAGES.map(|text| Passage { text, title: "", headings: &[] });
     let reply = reply(question, &passages);
     let texts = match &reply {
-        Reply::Answer(quotes) | Reply::Closest(quotes) => {
+        Reply::Answer(quotes) | Reply::Likely(quotes) | Reply::Closest(quotes) => {
             quotes.iter().map(|quote| &PASSAGES[quote.passage][quote.range.clone()]).collect()
         }
         Reply::Nothing => Vec::new(),
@@ -260,7 +260,7 @@ fn scripts_without_spaces_are_answered_too() {
     ] {
         let found = match reply(question, &passages) {
             Reply::Answer(quotes) => quotes.last().map(|quote| &TEXTS[quote.passage][quote.range.clone()]),
-            Reply::Closest(_) | Reply::Nothing => None,
+            Reply::Likely(_) | Reply::Closest(_) | Reply::Nothing => None,
         };
         assert_eq!(found, expected, "{question}");
     }
@@ -276,7 +276,7 @@ proptest! {
         let read: Vec<Passage<'_>> =
             passages.iter().map(|text| Passage { text, title: "a b", headings: &[] }).collect();
         let found = match reply(&question, &read) {
-            Reply::Answer(quotes) | Reply::Closest(quotes) => quotes,
+            Reply::Answer(quotes) | Reply::Likely(quotes) | Reply::Closest(quotes) => quotes,
             Reply::Nothing => Vec::new(),
         };
         for quote in found {
@@ -592,7 +592,7 @@ fn check_reply_of(text: &str, question: &str, expected: Option<&[&str]>) {
     let reply = reply(question, &passages);
     let found: Option<Vec<&str>> = match &reply {
         Reply::Answer(quotes) => Some(quotes.iter().map(|quote| &text[quote.range.clone()]).collect()),
-        Reply::Closest(_) | Reply::Nothing => None,
+        Reply::Likely(_) | Reply::Closest(_) | Reply::Nothing => None,
     };
     assert_eq!(found.as_deref(), expected, "{question}: {reply:?}");
 }

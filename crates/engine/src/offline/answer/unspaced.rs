@@ -68,6 +68,10 @@ const ASKING_UNSPACED: &[&str] = &[
     "哪类",
     "哪款",
     "哪几",
+    "哪两",
+    "哪三",
+    "哪四",
+    "哪五",
     "一次",
     "星期几",
     "周几",
@@ -231,10 +235,13 @@ pub(super) fn verb_beside(asking: &str, asks: &Range<usize>) -> Option<Range<usi
     }
 }
 
-/// Where the sort of thing begins that a Chinese question asks several of: `部件` of `哪些部件`.
+/// Where the sort of thing begins that a Chinese question asks for: `部件` of `哪些部件`.
 pub(super) fn sort_place(question: &str) -> Option<usize> {
     const COUNTERS: [char; 10] = ['种', '类', '个', '位', '家', '项', '条', '名', '所', '座'];
-    let (at, asks) = ["哪些", "哪几"].iter().find_map(|asks| Some((question.find(asks)?, asks)))?;
+    let (at, asks) =
+        ["哪些", "哪几", "哪两", "哪三", "哪四", "哪五", "哪个", "哪种", "哪款", "哪家", "哪所", "哪座"]
+            .iter()
+            .find_map(|asks| Some((question.find(asks)?, asks)))?;
     let behind = &question[at + asks.len()..];
     Some(question.len() - behind.trim_start_matches(COUNTERS).len())
 }
@@ -258,7 +265,8 @@ pub(super) fn is_common_unspaced(word: &str) -> bool {
 /// What a question without spaces asks for, and whether for several things.
 pub(super) fn wants_unspaced(text: &str) -> (Wants, bool) {
     let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
-    let many = has(&["哪些", "有哪", "哪几", "列出", "步骤是", "分别是", "どんな"]);
+    let many =
+        has(&["哪些", "有哪", "哪几", "哪两", "哪三", "哪四", "哪五", "列出", "步骤是", "分别是", "どんな"]);
     let wants = if has(&["为什么", "為什麼", "为何", "为啥", "原因", "怎么会", "なぜ", "왜"])
     {
         Wants::Reason

@@ -33,9 +33,19 @@ pub(super) const VERBS_FIRST_GERMAN: &str = "ist sind war waren hat haben hatte 
 pub(super) const PLURAL_VERBS_GERMAN: &str = "sind waren haben hatten werden wurden gehören gehörten gibt gab können müssen dürfen nahmen kamen stehen standen braucht brauche";
 /// English words too common to tell much in a question.
 pub(super) const COMMON_ENGLISH: &str = "name names named call called tell give given show find explain mean means meaning say said know known thing things way ways \
-    kind kinds type types sort many much more most less least different used use using make made makes get got gets go goes went come came take took people \
+    kind kinds type types sort many much more most less least different used use using make made makes get got gets go goes went come came take took takes taken taking going getting having making coming comes become becomes became happen happens happened people \
     person please document documents text example actually really often usually well still even now today good great important year years \
     date day days time times place places part parts number numbers currently exactly question answer department team company firm new old next other others further additional also ever both whole entire";
+/// English verbs that tell little alone.
+pub(super) const LIGHT_VERBS: &str = "become becomes became becoming take takes took taken taking have has had having get gets got getting go goes went gone going come comes came coming \
+    make makes made making happen happens happened happening need needs mean means contain contains cost costs weigh weighs look looks looking call called name named \
+    know known say says said saying do done doing being use used using belong belongs stand stands";
+
+/// Whether a word only says that something is under way: `going` of `Who is going to bring it?`
+pub(super) fn is_light_progress(word: &str) -> bool {
+    word.ends_with("ing") && any_word(LIGHT_VERBS, word)
+}
+
 /// German words too common to tell much.
 pub(super) const COMMON_GERMAN: &str = "gibt gab geben name namen heißt heißen jahr jahre jahren tag tage ort orte stadt mensch menschen person personen art arten \
     teil teile zahl anzahl genau eigentlich ungefähr wichtig wichtigsten ersten erste erster erstes letzte letzten neu neue neuen neuer alt alte alten groß große \
@@ -51,6 +61,13 @@ pub(super) const REASONS: &[&str] = &[
     "therefore",
     "so that",
     " as a result",
+    ", so ",
+    "so as to",
+    "to avoid",
+    "to prevent",
+    "on account of",
+    "in honor of",
+    "in honour of",
     "thanks to",
     "owing to",
     "the reason",
@@ -77,6 +94,9 @@ pub(super) const REASONS: &[&str] = &[
     "为了",
     "以便",
     "导致",
+    "以免",
+    "以防",
+    "避免",
     "parce que",
     "car ",
     "puisque",
@@ -88,7 +108,7 @@ pub(super) const REASONS: &[&str] = &[
 
 /// A number as a word.
 pub(super) const NUMBERS: &str = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen \
-    nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million billion dozen half twice once thrice none \
+    nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million billion dozen half quarter twice once thrice none \
     single double zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn siebzehn achtzehn neunzehn zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig \
     neunzig hundert tausend million millionen einmal zweimal dreimal halb halbe dutzend deux trois quatre cinq dix vingt cent mille dos tres cuatro cinco diez ciento mil";
 
@@ -164,6 +184,10 @@ pub(super) const TIMES: &str = "january february march april may june july augus
     donnerstag freitag samstag sonntag mittag mitternacht frühling sommer herbst winter jahrhundert weihnachten ostern o'clock uhr \
     days weeks months years hours minutes ago quarter when tagen wochen monaten jahren tage";
 
+/// Verbs by which money is asked for.
+pub(super) const COSTS: &str =
+    "cost costs pay pays paid spend spends spent earn earns earned charge charges charged owe owes owed";
+
 /// Words before a place.
 pub(super) const BEFORE_PLACES: &str = "in at near from of to on above under behind beside inside outside between at into through across along around toward \
     towards room floor aus bei nach an auf über unter neben hinter vor zu zur zum im am à dans près en de sur";
@@ -185,7 +209,7 @@ pub(super) const ROLES: &str = "grandfather grandmother grandson granddaughter m
     soldier sailor priest bishop gardener driver keeper caretaker shepherd fisherman thief policeman inspector technician county council city state government \
     university ministry donors volunteers members parents tenants residents customers company großvater großmutter mutter vater bruder schwester \
     sohn tochter onkel tante freund freundin lehrer lehrerin schüler bäcker schmied kapitän koch köchin könig königin bürgermeister bürgermeisterin \
-    bauer arzt ärztin pfarrer gärtner fahrer hausmeister stadt gemeinde land landkreis verein mitglieder vorsitzende vorsitzenden kassenwart vorstand";
+    bauer arzt ärztin pfarrer gärtner fahrer hausmeister stadt gemeinde land landkreis verein mitglieder vorsitzende vorsitzenden kassenwart vorstand frau mann ehefrau ehemann kind nichte neffe enkel cousin cousine chef chefin";
 
 /// Words for the most that something may be, and what says so.
 pub(super) const LIMITS: &[(&str, &[&str])] = &[

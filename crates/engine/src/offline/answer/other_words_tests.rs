@@ -1,0 +1,97 @@
+//! What the rules answer where a text tells in other words what a question asks.
+
+use super::*;
+
+#[track_caller]
+fn check(text: &str, question: &str, answers: bool) {
+    let passages = [Passage { text, title: "", headings: &[] }];
+    let reply = reply(question, &passages);
+    assert_eq!(matches!(reply, Reply::Answer(_)), answers, "{question}: {reply:?}");
+}
+
+#[test]
+fn a_verb_may_be_told_in_other_words_where_all_else_is_there() {
+    let text = "The Osten Society shelved the plan of the Velora Bridge in 1931.";
+    check(text, "When did the Osten Society wreck the plan of the Velora Bridge?", true);
+    check(text, "When was the Osten Society praised?", false);
+    let text = "The survey of Port Alden was made by Ines Okafor in the spring.";
+    check(text, "Who illustrated the survey of Port Alden in the spring?", true);
+    check(text, "Who illustrated the survey?", false);
+}
+
+#[test]
+fn a_birth_is_told_as_one() {
+    let text = "Ines Okafor taught the children of the mill in Bellmoor.";
+    check(text, "Where were the children of Ines Okafor born?", false);
+}
+
+#[test]
+fn words_that_tell_the_same_answer() {
+    check("Okafor emigrated to Halden in 1931.", "When did Okafor move to Halden?", true);
+    check("Okafor heiratete im Mai Jost Brandt.", "Wann war die Hochzeit von Okafor?", true);
+    check("枢密院掌管军队。", "哪个机构负责军队？", true);
+}
+
+#[test]
+fn a_sum_of_money_is_what_something_costs() {
+    let text = "The Hollin mansion, a $4.2 million project, has 12 rooms.";
+    check(text, "How much did the Hollin mansion cost?", true);
+    check("The Hollin mansion has 12 rooms.", "How much did the Hollin mansion cost?", false);
+    check("Der Schaden beträgt etwa 10.500 EUR.", "Wie hoch ist der Schaden?", true);
+}
+
+#[test]
+fn the_years_of_a_life_are_no_place() {
+    let text =
+        "Ines Okafor (1931 – 1999) was queen by marriage to King Orson from 1955 to his death in 1960.";
+    check(text, "Where did Ines Okafor die?", false);
+    check("Ines Okafor (born 3 May 1931) is an engineer.", "Where was Ines Okafor born?", false);
+    check("Ines Okafor (born 3 May 1931) is an engineer.", "When was Ines Okafor born?", true);
+}
+
+#[test]
+fn who_is_somebodys_child_has_the_other_as_parent() {
+    let text = "Robert Dray, Lord of Halden, was the son of Hugo Dray.";
+    check(text, "Who was the father of Robert Dray?", true);
+    check(text, "Who was the father of Hugo Dray?", false);
+    check("Ida Lund's daughter Marta kept the mill.", "Who is Marta's mother?", true);
+}
+
+#[test]
+fn a_german_name_owns_the_noun_behind_it() {
+    check("Teslas Werkstatt brannte. Brandts Frau sang im Chor.", "Wer war Teslas Frau?", false);
+}
+
+#[test]
+fn participles_tell_in_german_what_is_done() {
+    check(
+        "Eine 1872 beim Rat eingereichte Skizze sah zwei Brunnen vor.",
+        "Wann wurde die Skizze eingereicht?",
+        true,
+    );
+    check("Der 75-jährige Fahrer blieb unverletzt.", "Wie alt war der Fahrer?", true);
+    check("Die meisten Häuser sind alt.", "Wer ist der Bürgermeister?", false);
+}
+
+#[test]
+fn speakers_say_what_they_bring_in_a_few_words() {
+    let text = "IdaLund: Who has the balls?\nOrsonMoe: I'll bring the cones, friends.\nIdaLund: Good for the practice of our team!";
+    check(text, "Who is going to bring the cones to practice?", true);
+}
+
+#[test]
+fn a_question_in_chinese_may_say_how_many_things_it_asks_for() {
+    check("文件有三种状态：\n\n* 已提交\n* 已修改\n* 已暂存\n", "文件有哪三种状态？", true);
+}
+
+#[test]
+fn what_most_likely_answers_is_given_as_that() {
+    let text = "Fixed: the cursor jumped to the end after undo. The export keeps bookmarks.";
+    let passages = [Passage { text, title: "", headings: &[] }];
+    let Reply::Likely(quotes) = reply("What was wrong with the cursor after undo?", &passages) else {
+        panic!("nothing likely");
+    };
+    assert_eq!(&text[quotes[0].range.clone()], "Fixed: the cursor jumped to the end after undo.");
+    let unlikely = reply("How old is the cursor?", &passages);
+    assert!(matches!(unlikely, Reply::Closest(_)), "{unlikely:?}");
+}

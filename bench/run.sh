@@ -23,6 +23,7 @@
 #   ablation            recall of mode auto without each of its parts and with other constants, on all question sets (slow the first time)
 #   offline             phrases and embedder of the offline default on question sets; needs no harness
 #   languages           the same facts in five languages, offline: does each mode work as well outside English? needs no harness
+#   build               the program built from nothing: time, CPU time, the slowest crates, size; needs no harness     (slow)
 #   kinds               all kinds of text, offline: is auto as good as the better of full text and vectors alone? needs no harness
 #   honesty             right and wrong answers without an LLM on the texts and questions of bench/honesty; needs no harness
 #   filtered            retrieval with filters that allow 1 to 100% of musique_train100, offline; needs no harness
@@ -171,6 +172,7 @@ for step in $steps; do
         "$bin/graphloom-bench-offline" --data "$questions"
         continue
         ;;
+    build) "$root/bench/build.py"; continue ;;
     honesty)
         build
         python3 "$root/bench/honesty.py" --graphloom "$bin/graphloom"

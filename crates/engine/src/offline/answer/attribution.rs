@@ -67,7 +67,7 @@ impl Evidence<'_, '_> {
     }
 
     /// Whether what is asked of a name is in this line of another one: `the niece's sister` is not Ada's.
-    fn is_owned_by_others(&self, at: usize) -> bool {
+    pub(super) fn is_owned_by_others(&self, at: usize) -> bool {
         let owned = self.asked.possessive || self.asked.of_name;
         let Some(key) = self.asked.key.filter(|_| owned).map(|key| &self.asked.terms[key]) else {
             return false;
@@ -117,7 +117,7 @@ impl Evidence<'_, '_> {
     }
 
     /// Whether others do in a line what the question asks of a name: `the voices died away` is no death of Ada.
-    fn is_done_by_others(&self, at: usize) -> bool {
+    pub(super) fn is_done_by_others(&self, at: usize) -> bool {
         const HELPS: &str = "had has have was were is are be been will would can could did do does not never also then soon \
             later ever first finally only just already still";
         const ANYBODY: &str = "everybody everyone nobody somebody someone anyone others people men women";

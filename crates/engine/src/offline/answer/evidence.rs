@@ -10,7 +10,7 @@ use super::lines::{Line, LineForm, Word, lines};
 use super::measures;
 use super::roots::Roots;
 use super::rows::has_labels;
-use super::words::{BEFORE_PLACES, GENERIC_NOUNS, LIMITS, PERSONAL, PRONOUNS, TIMES, any_word};
+use super::words::{BEFORE_PLACES, GENERIC_NOUNS, LIMITS, PERSONAL, PRICED, PRONOUNS, TIMES, any_word};
 use super::{kinds, kinship};
 
 /// Lines before a line that it may refer to.
@@ -498,7 +498,6 @@ fn held(reading: &Passages<'_>, asked: &QuestionParts, at: usize, line: &Line<'_
     }
     let mut best: f32 = if is_limit(term, line) { OTHER_WORDS } else { 0.0 };
     // A sum of money tells what something costs.
-    const PRICED: &str = "cost costs pay pays paid kosten kostet kostete";
     if matches!(asked.wants, Wants::Amount { .. })
         && any_word(PRICED, &term.word)
         && measures::holds_money(line)

@@ -8,7 +8,7 @@ use super::evidence::{Evidence, IS_THERE};
 use super::lines::{Line, LineForm, Word};
 use super::lists::{MIN_ENUMERATED, enumerates};
 use super::measures;
-use super::words::{GENERAL_NOUNS, LOCATES, SPEECH, any_word};
+use super::words::{GENERAL_NOUNS, LOCATES, any_word};
 use super::{kinds, kinship};
 
 /// Longest line that is an answer, in bytes; longer ones are no sentences.
@@ -213,88 +213,6 @@ impl Evidence<'_, '_> {
         };
         (key.is_none_or(is_there) || self.holds_all_but_one(line)) && self.asked.key.is_none_or(is_own)
             || self.lacks_only_the_verb(line)
-    }
-
-    /// Whether a line itself holds each name and all that is asked but one word, and a number, time, place or doer beside it.
-    ///
-    /// Texts say in their own words what is done; whom it is done to and the kind of thing that is asked for are there as they are.
-    fn lacks_only_the_verb(&self, at: usize) -> bool {
-        const MIN_HELD: usize = 2;
-        let line = &self.reading.lines[at];
-        let is_own = |term: &usize| self.direct[at][*term] >= IS_THERE;
-        let is_typed = match self.asked.wants {
-            Wants::Time | Wants::Place => true,
-            Wants::Amount { .. } => self.asked.counted.is_none_or(|counted| is_own(&counted)),
-            Wants::Person => self.names_a_doer(line),
-            Wants::Reason | Wants::Manner | Wants::Thing | Wants::Meaning | Wants::Truth => false,
-        };
-        let told =
-            |role: Role| (0..self.asked.terms.len()).filter(move |term| self.asked.terms[*term].role == role);
-        let missing = told(Role::Relation).filter(|term| !is_own(term)).count();
-        let held = told(Role::Relation).filter(is_own).count() + self.asked.names.len();
-        let least = if self.asked.wants == Wants::Person { MIN_HELD + 1 } else { MIN_HELD };
-        // A birth is told as one.
-        let is_life = self.asked.key.is_some_and(|key| {
-            let root = |word: &str| self.reading.roots.families(&self.reading.roots.root(word));
-            let life = ["born", "died", "geboren", "gestorben", "出生", "去世"].map(root);
-            life.iter().flatten().any(|family| self.asked.terms[key].families.contains(family))
-        });
-        is_typed
-            && !is_life
-            && !self.speaks(line)
-            && line.form == LineForm::Prose
-            && missing <= 1
-            && held >= least
-            && self.asked.names.iter().all(|name| name.iter().any(|term| is_own(term)))
-    }
-
-    /// Whether what the question names only says something in a line: `Okafor said`.
-    fn speaks(&self, line: &Line<'_>) -> bool {
-        let is_name = |word: &Word<'_>| {
-            self.asked.terms.iter().any(|term| term.role == Role::Name && term.root == word.root)
-        };
-        line.words.windows(2).any(|pair| {
-            is_name(&pair[0]) && any_word(SPEECH, &pair[1].lower)
-                || is_name(&pair[1]) && any_word(SPEECH, &pair[0].lower)
-        })
-    }
-
-    /// Whether a line names who does something: `carried out by Ada`.
-    fn names_a_doer(&self, line: &Line<'_>) -> bool {
-        let names = self.places_of_names(line);
-        let by = |at: &usize| {
-            let mut before = line.words[..*at].iter().rev().map(|word| word.lower.as_str());
-            let first = before
-                .next()
-                .filter(|word| !any_word("the der die das dem den", word))
-                .or_else(|| before.next());
-            first.is_some_and(|word| any_word("by von vom durch", word))
-        };
-        !self.asked.by_noun && names.iter().any(by)
-    }
-
-    /// Whether a line itself holds what is asked for by its kind, the word that tells it, and all other words but one.
-    ///
-    /// Questions describe in other words what a text says; what they ask for stands there as it is.
-    fn holds_all_but_one(&self, line: usize) -> bool {
-        const MIN_DIRECT: usize = 2;
-        let is_typed = match self.asked.wants {
-            Wants::Person | Wants::Time | Wants::Place | Wants::Reason => self.asked.key.is_some(),
-            Wants::Amount { .. } => {
-                self.asked.key.is_some() || self.asked.counted.is_some() || self.asked.measure.is_some()
-            }
-            Wants::Manner | Wants::Meaning | Wants::Thing | Wants::Truth => false,
-        };
-        let is_own = |term: usize| self.direct[line][term] > 0.0;
-        let relations: Vec<usize> = (0..self.asked.terms.len())
-            .filter(|term| self.asked.terms[*term].role == Role::Relation)
-            .collect();
-        let direct = relations.iter().filter(|term| is_own(**term)).count();
-        let missing = relations.iter().filter(|term| self.strength[line][**term] < IS_THERE).count();
-        is_typed
-            && [self.asked.key, self.asked.counted].into_iter().flatten().all(is_own)
-            && direct + self.asked.names.len() >= MIN_DIRECT
-            && missing <= 1
     }
 
     /// Whether a line, with what is above it, holds all that is asked, but one word of many, where no verb tells what is asked.
@@ -515,12 +433,13 @@ impl Evidence<'_, '_> {
             Wants::Thing | Wants::Manner | Wants::Reason => MIN_HELD_UNTYPED,
             Wants::Person | Wants::Time | Wants::Place | Wants::Amount { .. } | Wants::Meaning => MIN_HELD,
         };
-        let least = match self.holds_all_but_one(at) {
-            _ if self.lacks_only_the_verb(at) => 0.0,
-            // What a conversation is about stands in other lines.
-            _ if self.is_own_speaker(at) => MIN_HELD_BUT_ONE,
-            true => MIN_HELD_BUT_ONE,
-            false => least,
+        let least = if self.lacks_only_the_verb(at) {
+            0.0
+        // What a conversation is about stands in other lines.
+        } else if self.holds_all_but_one(at) || self.is_own_speaker(at) {
+            MIN_HELD_BUT_ONE
+        } else {
+            least
         };
         let own = self.direct[at]
             .iter()

@@ -34,7 +34,10 @@ impl Evidence<'_, '_> {
             matches!(self.asked.wants, Wants::Person | Wants::Time | Wants::Place | Wants::Amount { .. });
         let fits = |at: &usize| {
             let of_kind = kinds::holds(self.asked, &lines[*at], lines.get(at + 1));
-            (of_kind || !is_typed) && !self.is_silent_about_sort(*at)
+            (of_kind || !is_typed)
+                && !self.is_silent_about_sort(*at)
+                && !self.is_owned_by_others(*at)
+                && !self.is_done_by_others(*at)
         };
         let mut found: Vec<usize> = (0..lines.len()).filter(may_answer).collect();
         found.sort_by(|one, other| self.share(*other).total_cmp(&self.share(*one)).then(one.cmp(other)));

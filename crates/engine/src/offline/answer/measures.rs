@@ -40,7 +40,7 @@ const MEASURES: &[(&str, &str, &str)] = &[
     ("heavy schwer", "heavy weigh weighs weighed weight schwer wiegt gewicht", "weight"),
     ("fast quickly schnell slow", "fast speed quick schnell", "length time"),
     ("often häufig oft", "often every times once twice oft häufig alle mal jede jeden", "time"),
-    ("expensive teuer", "cost costs price worth value fee expensive teuer kostet kostete preis", "money"),
+    ("expensive teuer", "cost costs price worth fee expensive teuer kostet kostete preis", "money"),
     ("hot cold warm", "hot cold warm temperature temperatur degrees grad", "heat"),
     ("late spät soon", "late until spät bis within", "time"),
     ("strong stark", "strong force stark stärke", "weight"),

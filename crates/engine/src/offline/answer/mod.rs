@@ -4,6 +4,7 @@
 //! A sentence answers where it holds what the question asks about, what it asks of it, and the kind of thing it asks for. All
 //! else is not passed off as an answer: the nearest passages are shown as what they are, or nothing is found.
 
+mod all_but_one;
 mod asked;
 mod attribution;
 mod closest;

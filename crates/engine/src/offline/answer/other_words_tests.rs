@@ -38,6 +38,11 @@ fn a_sum_of_money_is_what_something_costs() {
     check(text, "How much did the Hollin mansion cost?", true);
     check("The Hollin mansion has 12 rooms.", "How much did the Hollin mansion cost?", false);
     check("Der Schaden beträgt etwa 10.500 EUR.", "Wie hoch ist der Schaden?", true);
+    let passages =
+        [Passage { text: "Property: Posts in a set | Value: 4\n", title: "Braidline", headings: &[] }];
+    check("Sales of Braidline rose to 8,300,000 crowns.", "What does a set of Braidline cost?", false);
+    let reply = reply("What does a set of Braidline cost?", &passages);
+    assert!(matches!(reply, Reply::Closest(_)), "{reply:?}");
 }
 
 #[test]

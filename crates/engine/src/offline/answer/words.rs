@@ -184,6 +184,9 @@ pub(super) const TIMES: &str = "january february march april may june july augus
     donnerstag freitag samstag sonntag mittag mitternacht frühling sommer herbst winter jahrhundert weihnachten ostern o'clock uhr \
     days weeks months years hours minutes ago quarter when tagen wochen monaten jahren tage";
 
+/// Verbs that a sum of money tells.
+pub(super) const PRICED: &str = "cost costs pay pays paid kosten kostet kostete";
+
 /// Verbs by which money is asked for.
 pub(super) const COSTS: &str =
     "cost costs pay pays paid spend spends spent earn earns earned charge charges charged owe owes owed";

@@ -22,7 +22,9 @@ impl Evidence<'_, '_> {
         let relations: Vec<usize> = (0..self.asked.terms.len())
             .filter(|term| self.asked.terms[*term].role == Role::Relation)
             .collect();
-        let direct = relations.iter().filter(|term| is_own(**term)).count();
+        // The sum itself tells that something costs it.
+        let tells_more = |term: &usize| !any_word(PRICED, &self.asked.terms[*term].word);
+        let direct = relations.iter().filter(|term| is_own(**term) && tells_more(term)).count();
         let missing = relations.iter().filter(|term| self.strength[line][**term] < IS_THERE).count();
         // A name and any number beside it tell no size and no price.
         let names = if self.asked.key.is_some() { self.asked.names.len() } else { 0 };
@@ -48,18 +50,12 @@ impl Evidence<'_, '_> {
         let told =
             |role: Role| (0..self.asked.terms.len()).filter(move |term| self.asked.terms[*term].role == role);
         let missing = told(Role::Relation).filter(|term| !is_own(term)).count();
-        // The sum itself tells that something costs it.
         let is_more = |term: &usize| is_own(term) && !any_word(PRICED, &self.asked.terms[*term].word);
         let held = told(Role::Relation).filter(is_more).count() + self.asked.names.len();
         let least = if self.asked.wants == Wants::Person { MIN_HELD + 1 } else { MIN_HELD };
-        // A birth is told as one.
-        let is_life = self.asked.key.is_some_and(|key| {
-            let root = |word: &str| self.reading.roots.families(&self.reading.roots.root(word));
-            let life = ["born", "died", "geboren", "gestorben", "出生", "去世"].map(root);
-            life.iter().flatten().any(|family| self.asked.terms[key].families.contains(family))
-        });
         is_typed
-            && !is_life
+            // A birth is told as one.
+            && !self.asks_of_a_life()
             && !self.speaks(line)
             && line.form == LineForm::Prose
             && missing <= 1

@@ -197,7 +197,8 @@ impl QuestionParts {
                 None if is_common(bare, language) && !form.telling.contains(&at) => Role::Common,
                 None => Role::Relation,
             };
-            let counts = form.counted == Some(at) && role == Role::Relation;
+            let counts_people = any_word(words::COUNTED_PEOPLE, bare);
+            let counts = form.counted == Some(at) && (role == Role::Relation || counts_people);
             let is_key = role == Role::Relation && form.key == Some(at);
             let place = at;
             // `delivery_days` is two words.

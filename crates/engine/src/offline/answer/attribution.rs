@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::super::lexicon::is_stop_word;
+use super::super::scripts::has_no_spaces;
 use super::asked::{Role, Wants};
 use super::evidence::{EVERYWHERE, Evidence};
 use super::kinds;
@@ -45,6 +46,45 @@ impl Evidence<'_, '_> {
         self.asked.names.iter().any(far) && self.own_share(line) < MIN_OWN
             || (self.asked.names.iter().any(far)
                 && !self.asked.terms.iter().any(|term| term.role == Role::Relation))
+    }
+
+    /// Whether the question asks for a birth or a death.
+    pub(super) fn asks_of_a_life(&self) -> bool {
+        const LIFE: [&str; 6] = ["born", "died", "geboren", "gestorben", "出生", "去世"];
+        let families = |word: &&str| self.reading.roots.families(&self.reading.roots.root(word));
+        self.asked.key.is_some_and(|key| {
+            let own = &self.asked.terms[key].families;
+            LIFE.iter().flat_map(families).any(|family| own.contains(&family))
+        })
+    }
+
+    /// Whether a line tells of a birth or death, but names nobody who is asked about: `where the sound is born`.
+    fn is_other_life(&self, at: usize) -> bool {
+        const PERSONS: &str = "he she his her hers er sie sein seine ihr ihre ihren who wer der die";
+        let line = &self.reading.lines[at];
+        self.asks_of_a_life()
+            && !self.asked.names.is_empty()
+            && line.form == LineForm::Prose
+            && !has_no_spaces(line.text)
+            && !self.asked.names.iter().any(|name| name.iter().any(|term| self.direct[at][*term] > 0.0))
+            && !line.words.iter().any(|word| any_word(PERSONS, &word.lower))
+    }
+
+    /// Whether a line denies what a question asks, which does not: `has never owned a patent`.
+    fn is_denied(&self, at: usize) -> bool {
+        const NEAR: usize = 2;
+        let is_typed =
+            matches!(self.asked.wants, Wants::Person | Wants::Time | Wants::Place | Wants::Amount { .. });
+        let Some(key) = self.asked.key.filter(|_| is_typed && !self.asked.denies) else { return false };
+        let words = &self.reading.lines[at].words;
+        let mut keys =
+            (0..words.len()).filter(|at| self.is_of(&self.asked.terms[key], &words[*at])).peekable();
+        let is_denied = |at: usize| {
+            words[at.saturating_sub(NEAR)..at]
+                .iter()
+                .any(|word| any_word("never not nicht nie niemals", &word.lower))
+        };
+        keys.peek().is_some() && keys.all(is_denied)
     }
 
     /// Whether a line that does not name what the question is about speaks of another person: of who speaks or is spoken to, or of
@@ -199,6 +239,8 @@ impl Evidence<'_, '_> {
             || self.is_said_by_others(at)
             || self.is_not_said_by_speaker(at)
             || self.lacks_denial(at)
+            || self.is_denied(at)
+            || self.is_other_life(at)
     }
 }
 

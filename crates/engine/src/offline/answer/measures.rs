@@ -139,7 +139,12 @@ pub(super) fn holds_amount(asked: &QuestionParts, line: &Line<'_>, measured: boo
         };
         let counts = || behind().any(is_asked);
         if let Some(counted) = asked.counted.and_then(|counted| asked.terms.get(counted)) {
-            let is_counted = |next: &Word<'_>| counted.root == next.root || counted.is_related(next);
+            let counts_people = any_word(words::COUNTED_PEOPLE, &counted.word);
+            let is_counted = |next: &Word<'_>| {
+                counted.root == next.root
+                    || counted.is_related(next)
+                    || counts_people && any_word(words::PEOPLE, &next.lower)
+            };
             let before = line.words[..at].iter().rev().take(2).any(is_counted);
             let is_number = word.has_digit() || any_word(words::NUMBERS, &word.lower);
             let is_counted =

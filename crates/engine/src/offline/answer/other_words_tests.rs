@@ -100,3 +100,26 @@ fn what_most_likely_answers_is_given_as_that() {
     let unlikely = reply("How old is the cursor?", &passages);
     assert!(matches!(unlikely, Reply::Closest(_)), "{unlikely:?}");
 }
+
+#[test]
+fn people_are_counted_by_any_word_for_them() {
+    check("The mill has 140 employees and no debts.", "How many people work in the mill?", true);
+    check("Working temperature of the mill: minus 8 degrees.", "How many people work in the mill?", false);
+}
+
+#[test]
+fn what_is_denied_is_no_answer() {
+    check("Halden Metering has never owned a patent.", "Who owns the patent?", false);
+    check("Halden Metering owns the patent.", "Who owns the patent?", true);
+}
+
+#[test]
+fn a_sound_is_not_born_as_a_person_is() {
+    let passages = [Passage {
+        text: "The order of the echoes depends on where the sound is born in the pipe.",
+        title: "Echoes, by Ines Okafor",
+        headings: &[],
+    }];
+    let reply = reply("Where was Ines Okafor born?", &passages);
+    assert!(!matches!(reply, Reply::Answer(_)), "{reply:?}");
+}

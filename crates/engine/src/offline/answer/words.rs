@@ -184,6 +184,14 @@ pub(super) const TIMES: &str = "january february march april may june july augus
     donnerstag freitag samstag sonntag mittag mitternacht frühling sommer herbst winter jahrhundert weihnachten ostern o'clock uhr \
     days weeks months years hours minutes ago quarter when tagen wochen monaten jahren tage";
 
+/// Nouns by which people are counted, whoever they are.
+pub(super) const COUNTED_PEOPLE: &str = "people persons person leute menschen personen";
+
+/// Nouns for people that a text counts.
+pub(super) const PEOPLE: &str = "people persons employees staff workers members inhabitants residents visitors passengers guests students pupils soldiers sailors men women \
+    children families volunteers participants fans spectators customers deaths dead injured leute menschen personen mitarbeiter beschäftigte einwohner mitglieder besucher gäste \
+    schüler arbeiter tote verletzte";
+
 /// Verbs that a sum of money tells.
 pub(super) const PRICED: &str = "cost costs pay pays paid kosten kostet kostete";
 

@@ -1,9 +1,8 @@
 //! The line that most likely answers a question where none holds all that an answer must.
 //!
 //! Texts often answer in other words than a question asks in. How much of the question a line holds, and how far it stands out from
-//! the other lines, then tells how likely it is that it answers. The weights are those of a logistic regression on some three hundred
-//! questions in English, German and Chinese that no sentence answers by the rules; half of them are about things that the documents
-//! do not say.
+//! the other lines, then tells how likely it is that it answers. The weights are those of a logistic regression on 231 questions in
+//! English, German and Chinese that no sentence answers by the rules; 128 of them ask for things that the documents do not say.
 
 use super::asked::{Role, Wants};
 use super::evidence::{Evidence, IS_THERE};

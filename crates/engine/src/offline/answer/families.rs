@@ -62,3 +62,43 @@ static GERMAN: LazyLock<Families> =
     LazyLock::new(|| Families::read(Language::German, include_str!("families/german.txt")));
 static CHINESE: LazyLock<Families> =
     LazyLock::new(|| Families::read(Language::Chinese, include_str!("families/chinese.txt")));
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check_apart(language: Language, pairs: &str) {
+        let (families, roots) = (Families::of(language), Roots::of(language));
+        for pair in pairs.split_whitespace() {
+            let (one, other) = pair.split_once('/').unwrap_or_default();
+            let [one_own, other_own] = [one, other].map(|word| families.of_root(&roots.root(word)));
+            assert!(!one_own.is_empty() && !other_own.is_empty(), "{pair}: in no family");
+            assert!(!one_own.iter().any(|family| other_own.contains(family)), "{pair}");
+        }
+    }
+
+    #[test]
+    fn words_of_opposite_meaning_are_in_no_family_together() {
+        check_apart(
+            Language::English,
+            "bought/sold won/lost arrived/left opened/closed taught/learned accepted/rejected began/ended rose/fell \
+             father/son mother/daughter attacked/defended allowed/forbidden hired/dismissed",
+        );
+        check_apart(
+            Language::German,
+            "kaufte/verkaufte gewann/verlor lehrte/lernte vater/sohn mutter/tochter erlaubt/verboten begann/endete \
+             export/import stieg/sank gewinn/verlust besiegt/unterlag",
+        );
+        check_apart(Language::Chinese, "打败/输给 进口/出口 增加/减少 父亲/儿子 母亲/女儿 登基/退位");
+    }
+
+    #[test]
+    fn each_family_has_several_words() {
+        for language in [Language::English, Language::German, Language::Chinese] {
+            for family in &Families::of(language).families {
+                assert!(family.split_whitespace().count() >= 2, "{family}");
+            }
+        }
+    }
+}

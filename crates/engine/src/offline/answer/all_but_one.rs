@@ -6,6 +6,16 @@ use super::lines::{Line, LineForm, Word};
 use super::words::{PRICED, SPEECH, any_word};
 
 impl Evidence<'_, '_> {
+    /// The terms that tell what is asked.
+    pub(super) fn relations(&self) -> impl Iterator<Item = usize> {
+        (0..self.asked.terms.len()).filter(|term| self.asked.terms[*term].role == Role::Relation)
+    }
+
+    /// Whether any sum of money tells a term.
+    fn is_priced(&self, term: usize) -> bool {
+        any_word(PRICED, &self.asked.terms[term].word)
+    }
+
     /// Whether a line itself holds what is asked for by its kind, the word that tells it, and all other words but one.
     ///
     /// Questions describe in other words what a text says; what they ask for stands there as it is.
@@ -19,13 +29,8 @@ impl Evidence<'_, '_> {
             Wants::Manner | Wants::Meaning | Wants::Thing | Wants::Truth => false,
         };
         let is_own = |term: usize| self.direct[line][term] > 0.0;
-        let relations: Vec<usize> = (0..self.asked.terms.len())
-            .filter(|term| self.asked.terms[*term].role == Role::Relation)
-            .collect();
-        // The sum itself tells that something costs it.
-        let tells_more = |term: &usize| !any_word(PRICED, &self.asked.terms[*term].word);
-        let direct = relations.iter().filter(|term| is_own(**term) && tells_more(term)).count();
-        let missing = relations.iter().filter(|term| self.strength[line][**term] < IS_THERE).count();
+        let direct = self.relations().filter(|term| is_own(*term) && !self.is_priced(*term)).count();
+        let missing = self.relations().filter(|term| self.strength[line][*term] < IS_THERE).count();
         // A name and any number beside it tell no size and no price.
         let names = if self.asked.key.is_some() { self.asked.names.len() } else { 0 };
         is_typed
@@ -47,15 +52,13 @@ impl Evidence<'_, '_> {
             Wants::Person => self.names_a_doer(line),
             Wants::Reason | Wants::Manner | Wants::Thing | Wants::Meaning | Wants::Truth => false,
         };
-        let told =
-            |role: Role| (0..self.asked.terms.len()).filter(move |term| self.asked.terms[*term].role == role);
-        let missing = told(Role::Relation).filter(|term| !is_own(term)).count();
-        let is_more = |term: &usize| is_own(term) && !any_word(PRICED, &self.asked.terms[*term].word);
-        let held = told(Role::Relation).filter(is_more).count() + self.asked.names.len();
+        let missing = self.relations().filter(|term| !is_own(term)).count();
+        let direct = self.relations().filter(|term| is_own(term) && !self.is_priced(*term)).count();
+        let held = direct + self.asked.names.len();
         let least = if self.asked.wants == Wants::Person { MIN_HELD + 1 } else { MIN_HELD };
         is_typed
-            // A birth is told as one.
-            && !self.asks_of_a_life()
+            // Only a word for a birth or a death tells of one.
+            && !self.asked.of_life
             && !self.speaks(line)
             && line.form == LineForm::Prose
             && missing <= 1

@@ -39,6 +39,13 @@ pub(super) enum Wants {
     Truth,
 }
 
+impl Wants {
+    /// Whether the answer is of a kind that can be seen in a sentence: a person, time, place or number.
+    pub(super) fn is_typed(self) -> bool {
+        matches!(self, Self::Person | Self::Time | Self::Place | Self::Amount { .. })
+    }
+}
+
 /// A question, taken apart.
 #[derive(Debug, Clone)]
 pub(super) struct QuestionParts {
@@ -69,6 +76,8 @@ pub(super) struct QuestionParts {
     pub(super) of_name: bool,
     /// The terms of the name of who says what is asked for.
     pub(super) speaker: Option<BTreeSet<usize>>,
+    /// Whether it asks for a birth or a death.
+    pub(super) of_life: bool,
     /// Whether it asks for what is not.
     pub(super) denies: bool,
     /// Whether all its words are too common to tell much.
@@ -162,6 +171,7 @@ impl QuestionParts {
                     && (key + 2..key + 4).any(|at| is_named(&at))
             }),
             speaker: None,
+            of_life: false,
             denies: words.iter().any(|word| words::is_denial(&word.lower)),
             is_common: false,
             pairs: Vec::new(),
@@ -262,6 +272,11 @@ impl QuestionParts {
             weak.for_each(|term| term.role = Role::Class);
             asked.key = asked.key.filter(|key| asked.terms[*key].role == Role::Relation);
         }
+        asked.of_life = asked.key.is_some_and(|key| {
+            const LIFE: [&str; 6] = ["born", "died", "geboren", "gestorben", "出生", "去世"];
+            let own = &asked.terms[key].families;
+            LIFE.iter().flat_map(|word| roots.families(&roots.root(word))).any(|family| own.contains(&family))
+        });
         // Where all words are common, they are what is asked about.
         asked.is_common = asked.terms.iter().all(|term| term.role == Role::Common);
         if asked.terms.iter().all(|term| matches!(term.role, Role::Common | Role::Class)) {

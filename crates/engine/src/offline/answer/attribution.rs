@@ -48,21 +48,11 @@ impl Evidence<'_, '_> {
                 && !self.asked.terms.iter().any(|term| term.role == Role::Relation))
     }
 
-    /// Whether the question asks for a birth or a death.
-    pub(super) fn asks_of_a_life(&self) -> bool {
-        const LIFE: [&str; 6] = ["born", "died", "geboren", "gestorben", "出生", "去世"];
-        let families = |word: &&str| self.reading.roots.families(&self.reading.roots.root(word));
-        self.asked.key.is_some_and(|key| {
-            let own = &self.asked.terms[key].families;
-            LIFE.iter().flat_map(families).any(|family| own.contains(&family))
-        })
-    }
-
     /// Whether a line tells of a birth or death, but names nobody who is asked about: `where the sound is born`.
     fn is_other_life(&self, at: usize) -> bool {
         const PERSONS: &str = "he she his her hers er sie sein seine ihr ihre ihren who wer der die";
         let line = &self.reading.lines[at];
-        self.asks_of_a_life()
+        self.asked.of_life
             && !self.asked.names.is_empty()
             && line.form == LineForm::Prose
             && !has_no_spaces(line.text)
@@ -73,9 +63,8 @@ impl Evidence<'_, '_> {
     /// Whether a line denies what a question asks, which does not: `has never owned a patent`.
     fn is_denied(&self, at: usize) -> bool {
         const NEAR: usize = 2;
-        let is_typed =
-            matches!(self.asked.wants, Wants::Person | Wants::Time | Wants::Place | Wants::Amount { .. });
-        let Some(key) = self.asked.key.filter(|_| is_typed && !self.asked.denies) else { return false };
+        let is_open = self.asked.wants.is_typed() && !self.asked.denies;
+        let Some(key) = self.asked.key.filter(|_| is_open) else { return false };
         let words = &self.reading.lines[at].words;
         let mut keys =
             (0..words.len()).filter(|at| self.is_of(&self.asked.terms[key], &words[*at])).peekable();

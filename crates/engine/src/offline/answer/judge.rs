@@ -445,12 +445,10 @@ impl Evidence<'_, '_> {
             .iter()
             .zip(&self.asked.terms)
             .any(|(held, term)| *held > 0.0 && (term.role != Role::Common || line.begins_with_pronoun));
-        let typed =
-            matches!(self.asked.wants, Wants::Person | Wants::Time | Wants::Place | Wants::Amount { .. });
         let own = own
             || measures::tells_measure(self.asked, line)
             || self.is_below_asked(at)
-            || line.begins_with_pronoun && typed;
+            || line.begins_with_pronoun && self.asked.wants.is_typed();
         let bare = !self
             .asked
             .terms

@@ -4,7 +4,6 @@
 //! the other lines, then tells how likely it is that it answers. The weights are those of a logistic regression on 231 questions in
 //! English, German and Chinese that no sentence answers by the rules; 128 of them ask for things that the documents do not say.
 
-use super::asked::{Role, Wants};
 use super::evidence::{Evidence, IS_THERE};
 use super::judge::MAX_ANSWER_BYTES;
 use super::kinds;
@@ -26,45 +25,41 @@ impl Evidence<'_, '_> {
         let may_answer = |at: &usize| {
             matches!(lines[*at].form, LineForm::Prose | LineForm::Item | LineForm::Row)
                 && lines[*at].text.len() <= MAX_ANSWER_BYTES
-                && self.share(*at) >= MIN_SHARE
         };
         // A person, time, place or number must be there.
-        let is_typed =
-            matches!(self.asked.wants, Wants::Person | Wants::Time | Wants::Place | Wants::Amount { .. });
-        let fits = |at: &usize| {
-            let of_kind = kinds::holds(self.asked, &lines[*at], lines.get(at + 1));
-            (of_kind || !is_typed)
-                && !self.is_silent_about_sort(*at)
-                && !self.is_owned_by_others(*at)
-                && !self.is_done_by_others(*at)
+        let is_typed = self.asked.wants.is_typed();
+        let fits = |at: usize| {
+            (!is_typed || kinds::holds(self.asked, &lines[at], lines.get(at + 1)))
+                && !self.is_silent_about_sort(at)
+                && !self.is_owned_by_others(at)
+                && !self.is_done_by_others(at)
         };
-        let mut found: Vec<usize> = (0..lines.len()).filter(may_answer).collect();
-        found.sort_by(|one, other| self.share(*other).total_cmp(&self.share(*one)).then(one.cmp(other)));
+        let shares = (0..lines.len()).filter(may_answer).map(|at| (self.share(at), at));
+        let mut found: Vec<(f32, usize)> = shares.filter(|(share, _)| *share >= MIN_SHARE).collect();
+        found.sort_by(|one, other| other.0.total_cmp(&one.0).then(one.1.cmp(&other.1)));
         found.truncate(MAX_LINES);
-        let others = |at: usize| {
-            let others = found.iter().filter(|other| lines[**other].text != lines[at].text);
-            others.map(|other| self.share(*other)).fold(0.0, f32::max)
+        // Overlapping passages hold the same line.
+        let next = |at: usize| {
+            let other = found.iter().find(|(_, other)| lines[*other].text != lines[at].text);
+            other.map_or(0.0, |(share, _)| *share)
         };
-        let likely = found
-            .iter()
-            .filter(|at| fits(at))
-            .map(|at| (self.likelihood(*at, self.share(*at) - others(*at)), *at));
+        let fitting = found.iter().filter(|(_, at)| fits(*at));
+        let likely = fitting.map(|&(share, at)| (self.likelihood(at, share, share - next(at)), at));
         let (sum, best) = likely.max_by(|one, other| one.0.total_cmp(&other.0).then(other.1.cmp(&one.1)))?;
         (sum >= MIN_SUM).then_some(best)
     }
 
     /// How likely a line answers, as the logarithm of the odds.
     ///
-    /// - `ahead`: how much more of the question it holds than any other line.
-    fn likelihood(&self, at: usize, ahead: f32) -> f32 {
+    /// - `share`: how much of the question it holds.
+    /// - `ahead`: how much more that is than any other line holds.
+    fn likelihood(&self, at: usize, share: f32, ahead: f32) -> f32 {
         let line = &self.reading.lines[at];
         let number = |is: bool| f32::from(u8::from(is));
-        let relations =
-            || (0..self.asked.terms.len()).filter(|term| self.asked.terms[*term].role == Role::Relation);
-        let missing = relations().filter(|term| self.strength[at][*term] < IS_THERE).count();
-        let own = relations().filter(|term| self.direct[at][*term] > 0.0).count();
+        let missing = self.relations().filter(|term| self.strength[at][*term] < IS_THERE).count();
+        let own = self.relations().filter(|term| self.direct[at][*term] > 0.0).count();
         let key = self.asked.key.map_or(1.0, |key| self.strength[at][key]);
-        BASE + 1.87 * self.held(at) + 3.45 * self.share(at) + 2.47 * ahead - 0.62 * self.own_share(at)
+        BASE + 1.87 * self.held(at) + 3.45 * share + 2.47 * ahead - 0.62 * self.own_share(at)
             + 0.67 * key
             + 1.06 * number(self.is_near_key(at))
             - 0.48 * number(self.has_names(at))

@@ -2,10 +2,13 @@
 
 use super::*;
 
+fn reply_from(text: &str, title: &str, question: &str) -> Reply {
+    reply(question, &[Passage { text, title, headings: &[] }])
+}
+
 #[track_caller]
 fn check(text: &str, question: &str, answers: bool) {
-    let passages = [Passage { text, title: "", headings: &[] }];
-    let reply = reply(question, &passages);
+    let reply = reply_from(text, "", question);
     assert_eq!(matches!(reply, Reply::Answer(_)), answers, "{question}: {reply:?}");
 }
 
@@ -20,7 +23,7 @@ fn a_verb_may_be_told_in_other_words_where_all_else_is_there() {
 }
 
 #[test]
-fn a_birth_is_told_as_one() {
+fn only_a_word_for_a_birth_tells_of_one() {
     let text = "Ines Okafor taught the children of the mill in Bellmoor.";
     check(text, "Where were the children of Ines Okafor born?", false);
 }
@@ -38,10 +41,9 @@ fn a_sum_of_money_is_what_something_costs() {
     check(text, "How much did the Hollin mansion cost?", true);
     check("The Hollin mansion has 12 rooms.", "How much did the Hollin mansion cost?", false);
     check("Der Schaden beträgt etwa 10.500 EUR.", "Wie hoch ist der Schaden?", true);
-    let passages =
-        [Passage { text: "Property: Posts in a set | Value: 4\n", title: "Braidline", headings: &[] }];
     check("Sales of Braidline rose to 8,300,000 crowns.", "What does a set of Braidline cost?", false);
-    let reply = reply("What does a set of Braidline cost?", &passages);
+    let row = "Property: Posts in a set | Value: 4\n";
+    let reply = reply_from(row, "Braidline", "What does a set of Braidline cost?");
     assert!(matches!(reply, Reply::Closest(_)), "{reply:?}");
 }
 
@@ -55,7 +57,7 @@ fn the_years_of_a_life_are_no_place() {
 }
 
 #[test]
-fn who_is_somebodys_child_has_the_other_as_parent() {
+fn a_child_of_one_person_has_that_person_as_parent() {
     let text = "Robert Dray, Lord of Halden, was the son of Hugo Dray.";
     check(text, "Who was the father of Robert Dray?", true);
     check(text, "Who was the father of Hugo Dray?", false);
@@ -92,12 +94,11 @@ fn a_question_in_chinese_may_say_how_many_things_it_asks_for() {
 #[test]
 fn what_most_likely_answers_is_given_as_that() {
     let text = "Fixed: the cursor jumped to the end after undo. The export keeps bookmarks.";
-    let passages = [Passage { text, title: "", headings: &[] }];
-    let Reply::Likely(quotes) = reply("What was wrong with the cursor after undo?", &passages) else {
+    let Reply::Likely(quotes) = reply_from(text, "", "What was wrong with the cursor after undo?") else {
         panic!("nothing likely");
     };
     assert_eq!(&text[quotes[0].range.clone()], "Fixed: the cursor jumped to the end after undo.");
-    let unlikely = reply("How old is the cursor?", &passages);
+    let unlikely = reply_from(text, "", "How old is the cursor?");
     assert!(matches!(unlikely, Reply::Closest(_)), "{unlikely:?}");
 }
 
@@ -115,11 +116,7 @@ fn what_is_denied_is_no_answer() {
 
 #[test]
 fn a_sound_is_not_born_as_a_person_is() {
-    let passages = [Passage {
-        text: "The order of the echoes depends on where the sound is born in the pipe.",
-        title: "Echoes, by Ines Okafor",
-        headings: &[],
-    }];
-    let reply = reply("Where was Ines Okafor born?", &passages);
+    let text = "The order of the echoes depends on where the sound is born in the pipe.";
+    let reply = reply_from(text, "Echoes, by Ines Okafor", "Where was Ines Okafor born?");
     assert!(!matches!(reply, Reply::Answer(_)), "{reply:?}");
 }

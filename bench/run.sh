@@ -26,6 +26,7 @@
 #   build               the program built from nothing: time, CPU time, the slowest crates, size; needs no harness     (slow)
 #   kinds               all kinds of text, offline: is auto as good as the better of full text and vectors alone? needs no harness
 #   honesty             right and wrong answers without an LLM on the texts and questions of bench/honesty; needs no harness
+#   answers             right and wrong answers without an LLM on question sets made by others; needs no harness
 #   filtered            retrieval with filters that allow 1 to 100% of musique_train100, offline; needs no harness
 #   scale-synthetic     synthetic stores with 10,000 and 100,000 chunks, or SCALE_CHUNKS; needs no harness
 #   database            PostgreSQL beside SQLite: 1, 2 and 4 workers, retrieval, one commit, vectors with and without an index; needs no harness
@@ -176,6 +177,12 @@ for step in $steps; do
     honesty)
         build
         python3 "$root/bench/honesty.py" --graphloom "$bin/graphloom"
+        continue
+        ;;
+    answers)
+        build
+        has_questions
+        python3 "$root/bench/answers.py" --graphloom "$bin/graphloom" --questions "$questions"
         continue
         ;;
     languages)

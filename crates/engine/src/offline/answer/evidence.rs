@@ -454,7 +454,7 @@ impl<'r, 'a> Evidence<'r, 'a> {
 }
 
 /// The words of a name that is written as one: `AdaByron`.
-fn parts_of_handle(name: &str) -> impl Iterator<Item = &str> {
+pub(super) fn parts_of_handle(name: &str) -> impl Iterator<Item = &str> {
     let borders = name.char_indices().skip(1).filter(|(_, c)| c.is_uppercase()).map(|(at, _)| at);
     let borders: Vec<usize> = borders.chain([name.len()]).collect();
     let mut start = 0;

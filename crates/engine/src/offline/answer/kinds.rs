@@ -232,8 +232,18 @@ fn holds_time(asked: &QuestionParts, line: &Line<'_>) -> bool {
             && line.words.iter().skip(at + 1).take(2).any(|next| any_word("chr bc ad bce ce", &next.lower));
         let is_since =
             at.checked_sub(1).is_some_and(|at| any_word(BEFORE, &line.words[at].lower)) && is_number();
+        // `4 PM`, `18:30`
+        let is_clock = word.has_digit()
+            && (line.words.get(at + 1).is_some_and(|next| any_word("am pm a.m p.m", &next.lower))
+                || ["am", "pm"].iter().any(|half| word.lower.ends_with(half))
+                || line.text[word.at + word.text.len()..].starts_with(':')
+                    && line
+                        .words
+                        .get(at + 1)
+                        .is_some_and(|next| next.at == word.at + word.text.len() + 1 && next.has_digit()));
         is_new(asked, word)
             && (is_year(&word.lower)
+                || is_clock
                 || is_ordinal
                 || is_era
                 || (word.has_digit() && day)

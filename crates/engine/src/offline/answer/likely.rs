@@ -4,10 +4,14 @@
 //! the other lines, then tells how likely it is that it answers. The weights are those of a logistic regression on 231 questions in
 //! English, German and Chinese that no sentence answers by the rules; 128 of them ask for things that the documents do not say.
 
+use std::collections::HashSet;
+
 use super::evidence::{Evidence, IS_THERE};
 use super::judge::MAX_ANSWER_BYTES;
 use super::kinds;
 use super::lines::LineForm;
+use super::turns::Turn;
+use super::whole;
 
 /// Lines that may answer, at most; those that hold most of the question.
 const MAX_LINES: usize = 12;
@@ -19,12 +23,29 @@ const MIN_SUM: f32 = -0.62;
 const BASE: f32 = -8.23;
 
 impl Evidence<'_, '_> {
-    /// The line that most likely answers; `None` where none is likely enough.
-    pub(super) fn likeliest(&self) -> Option<usize> {
+    /// The lines that most likely answer: one with what it needs to be understood, or a turn of a conversation; `None` where none are
+    /// likely enough.
+    ///
+    /// - `two_steps`: whether the question goes over another thing, so that no one line answers.
+    pub(super) fn likeliest(&self, two_steps: bool) -> Option<Vec<usize>> {
+        let turns = self.turns();
+        let line = if two_steps { None } else { self.likeliest_line(&turns) };
+        match (line, self.likeliest_turn(turns)) {
+            (Some((sum, line)), turn) if turn.as_ref().is_none_or(|turn| turn.0 < sum) => {
+                Some(whole(self, line))
+            }
+            (_, turn) => turn.map(|(_, lines)| lines.collect()),
+        }
+    }
+
+    /// The line outside of conversations that most likely answers, and how likely that is; `None` where none is likely enough.
+    fn likeliest_line(&self, turns: &[Turn]) -> Option<(f32, usize)> {
         let lines = &self.reading.lines;
+        let in_turns: HashSet<usize> = turns.iter().flat_map(|turn| turn.lines.clone()).collect();
         let may_answer = |at: &usize| {
             matches!(lines[*at].form, LineForm::Prose | LineForm::Item | LineForm::Row)
                 && lines[*at].text.len() <= MAX_ANSWER_BYTES
+                && !in_turns.contains(at)
         };
         // A person, time, place or number must be there.
         let is_typed = self.asked.wants.is_typed();
@@ -46,7 +67,7 @@ impl Evidence<'_, '_> {
         let fitting = found.iter().filter(|(_, at)| fits(*at));
         let likely = fitting.map(|&(share, at)| (self.likelihood(at, share, share - next(at)), at));
         let (sum, best) = likely.max_by(|one, other| one.0.total_cmp(&other.0).then(other.1.cmp(&one.1)))?;
-        (sum >= MIN_SUM).then_some(best)
+        (sum >= MIN_SUM).then_some((sum, best))
     }
 
     /// How likely a line answers, as the logarithm of the odds.

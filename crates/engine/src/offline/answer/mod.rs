@@ -26,6 +26,7 @@ mod roots;
 mod rows;
 mod score;
 mod several;
+mod turns;
 mod unspaced;
 mod words;
 
@@ -42,6 +43,8 @@ pub const MAX_PASSAGES: usize = 64;
 const MAX_SENTENCES: usize = 24;
 /// Sentences that answer as well as the best are given too.
 const AS_GOOD: f32 = 0.985;
+/// Share of a question that goes over another thing which a line must hold to be the answer by itself.
+const BOTH_STEPS: f32 = 0.9;
 /// Answers that are as good as each other, at most.
 const MAX_AS_GOOD: usize = 2;
 
@@ -101,16 +104,17 @@ pub fn reply(question: &str, passages: &[Passage<'_>]) -> Reply {
         };
     }
     let compares = several::compares(&reading, question);
+    let two_steps = several::goes_over_another(question);
     let answer = several::compared(&reading, question)
         .or_else(|| lists::list(&evidence))
         .or_else(|| lists::rows_of_all(&evidence))
-        .or_else(|| single(&evidence, compares))
+        .or_else(|| single(&evidence, compares, two_steps))
         .or_else(|| several::steps(&reading, question));
     if let Some(lines) = answer {
         return Reply::Answer(quotes(&evidence, &lines));
     }
-    if let Some(line) = evidence.likeliest() {
-        return Reply::Likely(quotes(&evidence, &whole(&evidence, line)));
+    if let Some(lines) = evidence.likeliest(two_steps) {
+        return Reply::Likely(quotes(&evidence, &lines));
     }
     nearest(&evidence)
 }
@@ -124,7 +128,8 @@ fn nearest(evidence: &Evidence<'_, '_>) -> Reply {
 /// The surest line, with what it needs to be understood.
 ///
 /// - `compares`: whether things are compared, so that one line must hold them all.
-fn single(evidence: &Evidence<'_, '_>, compares: bool) -> Option<Vec<usize>> {
+/// - `two_steps`: whether the question goes over another thing, so that one line must hold nearly all of it.
+fn single(evidence: &Evidence<'_, '_>, compares: bool, two_steps: bool) -> Option<Vec<usize>> {
     if let Some(lines) = lists::answered_question(evidence) {
         return Some(lines);
     }
@@ -135,6 +140,7 @@ fn single(evidence: &Evidence<'_, '_>, compares: bool) -> Option<Vec<usize>> {
     };
     answers.retain(|judged| is_several(judged.line));
     answers.retain(|judged| !compares || evidence.holds_names_itself(judged.line));
+    answers.retain(|judged| !two_steps || evidence.share(judged.line) >= BOTH_STEPS);
     let best = answers.first()?;
     if let Some(rows) = rows::rows_alike(evidence, best.line, &answers) {
         return Some(rows);

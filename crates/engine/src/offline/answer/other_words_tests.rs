@@ -120,3 +120,15 @@ fn a_sound_is_not_born_as_a_person_is() {
     let reply = reply_from(text, "Echoes, by Ines Okafor", "Where was Ines Okafor born?");
     assert!(!matches!(reply, Reply::Answer(_)), "{reply:?}");
 }
+
+#[test]
+fn a_line_with_one_of_two_steps_is_no_answer() {
+    let text = "Ines Okafor is a soccer player currently playing for Halden United in the Osten League.";
+    let check = |question: &str, likely: bool| {
+        let reply = reply_from(text, "", question);
+        assert_eq!(matches!(reply, Reply::Answer(_) | Reply::Likely(_)), likely, "{question}: {reply:?}");
+    };
+    check("In which league does Ines Okafor play soccer?", true);
+    check("Which city hosts the league that Ines Okafor plays soccer in?", false);
+    check("What is the colour of the shirt of the club of Ines Okafor?", false);
+}

@@ -181,6 +181,20 @@ pub(super) fn steps(reading: &Passages<'_>, question: &str) -> Option<Vec<usize>
     best.map(|(_, found)| found)
 }
 
+/// Whether a question describes what it asks about by another thing, as in `the league that Ada played in` or `the king of the land of`;
+/// one line seldom holds both steps.
+pub(super) fn goes_over_another(question: &str) -> bool {
+    const ASKING: usize = 2;
+    const RELATIVES: &str = "that who whom which whose where when dessen deren";
+    let lower = question.to_lowercase();
+    let words: Vec<&str> = lower.split_whitespace().collect();
+    let is_relative = |word: &&str| any_word(RELATIVES, word);
+    let binds = |word: &&str| *word == "of" || word.ends_with("'s") || word.ends_with("’s");
+    words.iter().skip(ASKING).any(is_relative)
+        || words.iter().filter(|word| binds(word)).count() > 1
+        || [", der ", ", die ", ", das ", ", den ", ", dem "].iter().any(|relative| lower.contains(relative))
+}
+
 /// The second question, asked of a name.
 fn about(reading: &Passages<'_>, second: &QuestionParts, name: &str) -> QuestionParts {
     let mut asked = second.clone();

@@ -171,6 +171,21 @@ pub(super) const SPEECH: &str = "say says said saying ask asks asked answer answ
     exclaims exclaimed tell tells told add adds added observed remarked returned think thinks thought whisper whispers whispered sagen sagt sagte fragt fragte \
     antwortet antwortete ruft rief meint meinte dachte erzählt erzählte";
 
+/// Words by which questions about a conversation ask what is said in it, besides [`SPEECH`].
+const REPORTS: &str = "suggest suggests suggested suggestion recommend recommends recommended recommendation mention mentions mentioned propose \
+    proposes proposed offer offers offered feel feels felt believe believes believed find finds found describe describes described \
+    explain explains explained express expresses expressed share shares shared admire admires admired agree agrees agreed respond \
+    responds responded remind reminds reminded advise advises advised invite invites invited comment comments commented note notes \
+    noted want wants wanted hope hopes hoped like likes liked enjoy enjoys enjoyed love loves loved consider considers considered \
+    highlight highlights highlighted emphasize emphasizes emphasized point points pointed opinion view thoughts impression idea \
+    advice denkt findet fand schlägt schlug vorgeschlagen empfiehlt empfahl empfohlen erwähnt erwähnte möchte bittet bat 说 认为 觉得 \
+    建议 推荐 提到 提议 问 回答 表示 想";
+
+/// Whether a word asks what somebody says, thinks, feels or wants.
+pub(super) fn is_report(word: &str) -> bool {
+    any_word(SPEECH, word) || any_word(REPORTS, word)
+}
+
 /// Whether a word denies.
 pub(super) fn is_denial(word: &str) -> bool {
     const DENIALS: &str = "off unavailable no not none never nobody nothing neither nor without except cannot nicht nie niemals niemand nichts ohne außer";

@@ -121,6 +121,15 @@ impl<'a> Passages<'a> {
         }
     }
 
+    /// Whether a word is part of the name of who says the turn that begins with a line.
+    pub(super) fn is_speaker(&self, turn: usize, term: &Term) -> bool {
+        let line = &self.lines[turn];
+        line.words.iter().take(line.label_words).any(|word| {
+            self.roots.likeness(&term.root, &word.root) > 0.0
+                || parts_of_handle(word.text).any(|part| part.to_lowercase() == term.word)
+        })
+    }
+
     /// Whether a text stands in a passage.
     pub(super) fn holds(&self, text: &str) -> bool {
         self.passages.iter().any(|passage| passage.text.contains(text))
@@ -225,13 +234,8 @@ impl<'r, 'a> Evidence<'r, 'a> {
     fn take_speaker(&mut self, at: usize) {
         let lines = &self.reading.lines;
         let Some(turn) = lines[at].turn.filter(|_| lines[at].of_speaker) else { return };
-        let label = || lines[turn].words.iter().take(lines[turn].label_words);
         for (term, asked) in self.asked.terms.iter().enumerate() {
-            let is_speaker = label().any(|word| {
-                self.reading.roots.likeness(&asked.root, &word.root) > 0.0
-                    || parts_of_handle(word.text).any(|part| part.to_lowercase() == asked.word)
-            });
-            if is_speaker && self.strength[at][term] < REFERRED_AT_ONCE {
+            if self.reading.is_speaker(turn, asked) && self.strength[at][term] < REFERRED_AT_ONCE {
                 self.strength[at][term] = REFERRED_AT_ONCE;
                 self.named_by[at] = Some(turn).filter(|turn| *turn != at);
             }
@@ -454,7 +458,7 @@ impl<'r, 'a> Evidence<'r, 'a> {
 }
 
 /// The words of a name that is written as one: `AdaByron`.
-pub(super) fn parts_of_handle(name: &str) -> impl Iterator<Item = &str> {
+fn parts_of_handle(name: &str) -> impl Iterator<Item = &str> {
     let borders = name.char_indices().skip(1).filter(|(_, c)| c.is_uppercase()).map(|(at, _)| at);
     let borders: Vec<usize> = borders.chain([name.len()]).collect();
     let mut start = 0;

@@ -131,4 +131,5 @@ fn a_line_with_one_of_two_steps_is_no_answer() {
     check("In which league does Ines Okafor play soccer?", true);
     check("Which city hosts the league that Ines Okafor plays soccer in?", false);
     check("What is the colour of the shirt of the club of Ines Okafor?", false);
+    check("Who plays soccer in a larger league, Ines Okafor or Jost Brandt?", false);
 }

@@ -6,8 +6,8 @@
 
 use std::ops::Range;
 
-use super::asked::{Role, Wants};
-use super::evidence::{Evidence, parts_of_handle};
+use super::asked::{Role, Term, Wants};
+use super::evidence::Evidence;
 use super::judge::MAX_ANSWER_BYTES;
 use super::kinds;
 use super::lines::{Line, LineForm};
@@ -106,15 +106,8 @@ impl Evidence<'_, '_> {
 
     /// Of each term, whether it is part of the name of who says the turn that begins with a line.
     fn speaking(&self, turn: usize) -> Vec<bool> {
-        let line = &self.reading.lines[turn];
-        let is_speaker = |term: &super::asked::Term| {
-            term.role == Role::Name
-                && line.words.iter().take(line.label_words).any(|word| {
-                    self.reading.roots.likeness(&term.root, &word.root) > 0.0
-                        || parts_of_handle(word.text).any(|part| part.to_lowercase() == term.word)
-                })
-        };
-        self.asked.terms.iter().map(is_speaker).collect()
+        let names = |term: &Term| term.role == Role::Name && self.reading.is_speaker(turn, term);
+        self.asked.terms.iter().map(names).collect()
     }
 
     /// One turn of a conversation.

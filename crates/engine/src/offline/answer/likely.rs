@@ -26,10 +26,12 @@ impl Evidence<'_, '_> {
     /// The lines that most likely answer: one with what it needs to be understood, or a turn of a conversation; `None` where none are
     /// likely enough.
     ///
-    /// - `is_double`: whether the question goes over another thing or compares two, so that one line holds half of the answer.
-    pub(super) fn likeliest(&self, is_double: bool) -> Option<Vec<usize>> {
+    /// - `two_steps`: whether the question goes over another thing, so that no one line answers.
+    /// - `compares`: whether things are compared, so that one line must hold them all.
+    pub(super) fn likeliest(&self, two_steps: bool, compares: bool) -> Option<Vec<usize>> {
         let turns = self.turns();
-        let line = if is_double { None } else { self.likeliest_line(&turns) };
+        let line = if two_steps { None } else { self.likeliest_line(&turns) };
+        let line = line.filter(|(_, line)| !compares || self.holds_names_itself(*line));
         match (line, self.likeliest_turn(turns)) {
             (Some((sum, line)), turn) if turn.as_ref().is_none_or(|turn| turn.0 < sum) => {
                 Some(whole(self, line))

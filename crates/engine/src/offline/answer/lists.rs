@@ -281,7 +281,6 @@ pub(super) fn answered_question(evidence: &Evidence<'_, '_>) -> Option<Vec<usize
         is_question
             && !is_speech
             && evidence.held(at) >= MIN_HELD_QUESTION
-            && evidence.has_names(at)
             && evidence.has_numbers(at)
             && evidence.has_key(at)
     };
@@ -292,27 +291,32 @@ pub(super) fn answered_question(evidence: &Evidence<'_, '_>) -> Option<Vec<usize
     if evidence.asked.measure.is_some() || !evidence.asked.terms.iter().any(|term| tells(term.role)) {
         return None;
     }
-    let best = (0..lines.len()).filter(|at| {
-        let count = evidence.asked.terms.len() as f32;
-        asks(*at) && with_titles(*at) >= 0.75 * count && direct(*at) >= 0.5 * count
+    let turns = evidence.turns();
+    let best = (0..lines.len()).filter(|at| asks(*at)).filter_map(|at| {
+        let reply = evidence.reply_to(&turns, at)?;
+        // Who replies is not named in what is asked of them.
+        let replies = |term: &usize| evidence.names_speaker(reply.start, *term);
+        let count = (0..evidence.asked.terms.len()).filter(|term| !replies(term)).count() as f32;
+        let has_names =
+            evidence.has_names(at) || evidence.asked.names.iter().all(|name| name.iter().any(replies));
+        let fits = has_names && with_titles(at) >= 0.75 * count && direct(at) >= 0.5 * count;
+        fits.then_some((at, reply))
     });
-    let question = best.max_by(|one, other| direct(*one).total_cmp(&direct(*other)).then(other.cmp(one)))?;
-    let next = lines.get(question + 1)?;
+    let (question, reply) =
+        best.max_by(|(one, _), (other, _)| direct(*one).total_cmp(&direct(*other)).then(other.cmp(one)))?;
     let asks_the_same = evidence.reading.ask(lines[question].text).wants == evidence.asked.wants;
     let is_of_kind = match evidence.asked.wants {
         Wants::Person | Wants::Time | Wants::Place | Wants::Amount { .. } | Wants::Reason => {
-            asks_the_same || kinds::holds(evidence.asked, next, None)
+            asks_the_same || kinds::holds(evidence.asked, &lines[reply.start], None)
         }
         Wants::Thing | Wants::Manner | Wants::Meaning | Wants::Truth => asks_the_same,
     };
-    let answers = next.passage == lines[question].passage
-        && matches!(next.form, LineForm::Prose | LineForm::Item)
-        && is_of_kind;
+    let tells = reply.clone().any(|at| matches!(lines[at].form, LineForm::Prose | LineForm::Item));
     let heading = matches!(lines[question].form, LineForm::Heading(_));
-    answers.then(|| {
+    (tells && is_of_kind).then(|| {
         let mut found: Vec<usize> = (!heading).then_some(question).into_iter().collect();
-        found.push(question + 1);
-        found.extend(announced(evidence, question + 1));
+        found.extend(reply.clone());
+        found.extend(announced(evidence, reply.end - 1));
         found
     })
 }

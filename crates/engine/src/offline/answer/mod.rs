@@ -113,7 +113,7 @@ pub fn reply(question: &str, passages: &[Passage<'_>]) -> Reply {
     if let Some(lines) = answer {
         return Reply::Answer(quotes(&evidence, &lines));
     }
-    if let Some(lines) = evidence.likeliest(two_steps || compares) {
+    if let Some(lines) = evidence.likeliest(two_steps, compares) {
         return Reply::Likely(quotes(&evidence, &lines));
     }
     nearest(&evidence)

@@ -185,7 +185,7 @@ pub(super) fn steps(reading: &Passages<'_>, question: &str) -> Option<Vec<usize>
 /// one line seldom holds both steps.
 pub(super) fn goes_over_another(question: &str) -> bool {
     const ASKING: usize = 2;
-    const RELATIVES: &str = "that who whom which whose where when dessen deren";
+    const RELATIVES: &str = "that who whom which whose where dessen deren";
     let lower = question.to_lowercase();
     let words: Vec<&str> = lower.split_whitespace().collect();
     let is_relative = |word: &&str| any_word(RELATIVES, word);

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use super::asked::{Role, Term, Wants};
+use super::asked::{Role, Wants};
 use super::evidence::Evidence;
 use super::judge::MAX_ANSWER_BYTES;
 use super::kinds;
@@ -23,8 +23,10 @@ const ABOVE: f32 = 0.75;
 const TAKES_PART: f32 = 0.75;
 /// Turns that may answer, at most; those that hold most of the question.
 const MAX_TURNS: usize = 12;
-/// The least sum for a turn to be given: a chance of about 40%.
-const MIN_SUM: f32 = -0.4;
+/// Share of the question that a turn must hold.
+const MIN_SHARE: f32 = 0.3;
+/// The least sum for a turn to be given: a chance of about 45%.
+const MIN_SUM: f32 = -0.2;
 /// The sum where all else is 0.
 const BASE: f32 = -2.6;
 
@@ -51,10 +53,31 @@ impl Evidence<'_, '_> {
             other.map_or(0.0, |other| other.share)
         };
         let odds = |turn| (self.odds_of_turn(turn, turn.share - next(turn)), turn);
-        let (sum, best) = turns.iter().take(MAX_TURNS).map(odds).max_by(|one, other| {
+        let likely = turns.iter().take(MAX_TURNS).take_while(|turn| turn.share >= MIN_SHARE);
+        let (sum, best) = likely.map(odds).max_by(|one, other| {
             one.0.total_cmp(&other.0).then(other.1.lines.start.cmp(&one.1.lines.start))
         })?;
         (sum >= MIN_SUM).then(|| (sum, self.with_reply(best.lines.clone())))
+    }
+
+    /// What replies to a line that asks: the line behind it, or in a conversation the next turn, or the next one of whom the question names
+    /// if they take part; `None` where nothing does.
+    ///
+    /// - `turns`: those of all conversations.
+    pub(super) fn reply_to(&self, turns: &[Turn], asking: usize) -> Option<Range<usize>> {
+        const MAX_BEHIND: usize = 6;
+        let lines = &self.reading.lines;
+        let passage = lines[asking].passage;
+        let of_passage = |turn: &&Turn| lines[turn.lines.start].passage == passage;
+        let turns: Vec<&Turn> = turns.iter().filter(of_passage).collect();
+        let Some(own) = turns.iter().position(|turn| turn.lines.contains(&asking)) else {
+            let is_there = lines.get(asking + 1).is_some_and(|next| next.passage == passage);
+            return is_there.then_some(asking + 1..asking + 2);
+        };
+        let is_named = |turn: &&Turn| self.speaking(turn.lines.start).contains(&true);
+        let takes_part = turns.iter().any(is_named);
+        let mut behind = turns.iter().skip(own + 1).take(MAX_BEHIND);
+        behind.find(|turn| !takes_part || is_named(turn)).map(|turn| turn.lines.clone())
     }
 
     /// A turn, with the one behind it where it ends with a question.
@@ -104,10 +127,15 @@ impl Evidence<'_, '_> {
         lines[turn.end - 1].range.end - lines[turn.start].range.start <= MAX_ANSWER_BYTES
     }
 
-    /// Of each term, whether it is part of the name of who says the turn that begins with a line.
+    /// Whether a term is part of the name of who says the turn that begins with a line.
+    pub(super) fn names_speaker(&self, turn: usize, term: usize) -> bool {
+        let term = &self.asked.terms[term];
+        term.role == Role::Name && self.reading.is_speaker(turn, term)
+    }
+
+    /// The same for each term.
     fn speaking(&self, turn: usize) -> Vec<bool> {
-        let names = |term: &Term| term.role == Role::Name && self.reading.is_speaker(turn, term);
-        self.asked.terms.iter().map(names).collect()
+        (0..self.asked.terms.len()).map(|term| self.names_speaker(turn, term)).collect()
     }
 
     /// One turn of a conversation.
@@ -212,6 +240,15 @@ mod tests {
         let other = "Ines: The oven is broken.\nOlek: Again?\nInes: Yes.\nMagda: I call the smith.\n";
         let (_, texts) = reply_from(&[cut, other], "Which hero of the new film does Olek ask about?");
         assert!(!texts.iter().any(|text| text.contains("oven")), "{texts:?}");
+    }
+
+    #[test]
+    fn a_question_is_answered_by_whom_it_is_asked_of() {
+        let chat = "Olek: What do you think about clay ovens?\nInes: Clay ovens crack. I had two.\n\
+            Magda: I think the smell is wonderful. They also save wood.\nOlek: I might build one.\n";
+        let (reply, texts) = reply_from(&[chat], "What does Magda think about clay ovens?");
+        assert!(matches!(reply, Reply::Answer(_)), "{reply:?}");
+        assert_eq!(texts[1..], ["Magda: I think the smell is wonderful.", "They also save wood."]);
     }
 
     #[test]

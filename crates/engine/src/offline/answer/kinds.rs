@@ -232,18 +232,9 @@ fn holds_time(asked: &QuestionParts, line: &Line<'_>) -> bool {
             && line.words.iter().skip(at + 1).take(2).any(|next| any_word("chr bc ad bce ce", &next.lower));
         let is_since =
             at.checked_sub(1).is_some_and(|at| any_word(BEFORE, &line.words[at].lower)) && is_number();
-        // `4 PM`, `18:30`
-        let is_clock = word.has_digit()
-            && (line.words.get(at + 1).is_some_and(|next| any_word("am pm a.m p.m", &next.lower))
-                || ["am", "pm"].iter().any(|half| word.lower.ends_with(half))
-                || line.text[word.at + word.text.len()..].starts_with(':')
-                    && line
-                        .words
-                        .get(at + 1)
-                        .is_some_and(|next| next.at == word.at + word.text.len() + 1 && next.has_digit()));
         is_new(asked, word)
             && (is_year(&word.lower)
-                || is_clock
+                || is_clock(line, at, asked.language)
                 || is_ordinal
                 || is_era
                 || (word.has_digit() && day)
@@ -251,6 +242,23 @@ fn holds_time(asked: &QuestionParts, line: &Line<'_>) -> bool {
                 || is_next
                 || is_since)
     })
+}
+
+/// Whether a word is a time of the day: `4 PM`, `4pm`, `18:30`.
+fn is_clock(line: &Line<'_>, at: usize, language: Language) -> bool {
+    const HALVES: [&str; 2] = ["am", "pm"];
+    let word = &line.words[at];
+    let behind = word.at + word.text.len();
+    let next = line.words.get(at + 1);
+    // German `am` is a preposition.
+    let has_half = language == Language::English
+        && (next.is_some_and(|next| any_word("am pm a.m p.m", &next.lower))
+            || HALVES.iter().any(|half| word.lower.ends_with(half)));
+    let has_minutes = || {
+        line.text[behind..].starts_with(':')
+            && next.is_some_and(|next| next.at == behind + 1 && next.has_digit())
+    };
+    word.has_digit() && (has_half || has_minutes())
 }
 
 fn holds_place(asked: &QuestionParts, line: &Line<'_>) -> bool {

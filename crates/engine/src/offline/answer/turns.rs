@@ -25,8 +25,6 @@ const TAKES_PART: f32 = 0.75;
 const MAX_TURNS: usize = 12;
 /// Share of the question that a turn must hold.
 const MIN_SHARE: f32 = 0.3;
-/// The least sum for a turn to be given: a chance of about 45%.
-const MIN_SUM: f32 = -0.2;
 /// The sum where all else is 0.
 const BASE: f32 = -2.6;
 
@@ -57,7 +55,8 @@ impl Evidence<'_, '_> {
         let (sum, best) = likely.map(odds).max_by(|one, other| {
             one.0.total_cmp(&other.0).then(other.1.lines.start.cmp(&one.1.lines.start))
         })?;
-        (sum >= MIN_SUM).then(|| (sum, self.with_reply(best.lines.clone())))
+        // More likely right than not.
+        (sum > 0.0).then(|| (sum, self.with_reply(best.lines.clone())))
     }
 
     /// What replies to a line that asks: the line behind it, or in a conversation the next turn, or the next one of whom the question names

@@ -205,19 +205,24 @@ fn introduced_by(evidence: &Evidence<'_, '_>, at: usize) -> Option<usize> {
     before.into_iter().find(|before| kinds::names(evidence.asked, &lines[*before]).iter().any(is_whole))
 }
 
-/// The lines as quotes, each once.
-fn quotes(evidence: &Evidence<'_, '_>, lines: &[usize]) -> Vec<Quote> {
+/// The lines as quotes, each once; neighbouring lines of one turn of a conversation are one quote.
+fn quotes(evidence: &Evidence<'_, '_>, found: &[usize]) -> Vec<Quote> {
+    let lines = &evidence.reading.lines;
     let mut seen = BTreeSet::new();
-    let fresh = lines.iter().filter(|line| seen.insert(**line)).take(MAX_SENTENCES);
-    let quote = |&at: &usize| {
-        let line = &evidence.reading.lines[at];
+    let fresh: Vec<usize> =
+        found.iter().copied().filter(|line| seen.insert(*line)).take(MAX_SENTENCES).collect();
+    let is_one_turn = |one: &usize, other: &usize| {
+        *other == one + 1 && lines[*one].turn.is_some() && lines[*one].turn == lines[*other].turn
+    };
+    let quote = |part: &[usize]| {
+        let (first, last) = (part[0], part[part.len() - 1]);
         Quote {
-            passage: line.passage,
-            range: line.range.clone(),
-            matches: closest::matches(evidence, at..at + 1),
+            passage: lines[first].passage,
+            range: lines[first].range.start..lines[last].range.end,
+            matches: closest::matches(evidence, first..last + 1),
         }
     };
-    fresh.map(quote).collect()
+    fresh.chunk_by(is_one_turn).map(quote).collect()
 }
 
 /// Longest sentence that stands for a topic, in bytes; longer ones only where there is no other.

@@ -247,7 +247,7 @@ mod tests {
             Magda: I think the smell is wonderful. They also save wood.\nOlek: I might build one.\n";
         let (reply, texts) = reply_from(&[chat], "What does Magda think about clay ovens?");
         assert!(matches!(reply, Reply::Answer(_)), "{reply:?}");
-        assert_eq!(texts[1..], ["Magda: I think the smell is wonderful.", "They also save wood."]);
+        assert_eq!(texts[1..], ["Magda: I think the smell is wonderful. They also save wood."]);
     }
 
     #[test]

@@ -14,10 +14,12 @@ import concurrent.futures
 import json
 import pathlib
 import re
+import shutil
 import subprocess
 import tempfile
 
 RIGHT, PARTLY = 0.6, 0.34
+# A word this long is held by one that begins with it.
 PREFIX = 4
 WORKERS = 2
 VERDICTS = ("right", "partly", "wrong", "refused")
@@ -35,7 +37,6 @@ def words(text: str) -> list[str]:
 def share(expected: str, text: str) -> float:
     """How much of an expected answer stands in a text, with its names joined or not."""
     def is_held(word: str, held: set[str]) -> bool:
-        # `Ines` stands in `InesOkafor`.
         return word in held or word.rstrip("s") in held or len(word) >= PREFIX and any(other.startswith(word) for other in held)
 
     readings = ((words(expected), set(words(text))), (words(expected.lower()), set(words(text.lower()))))
@@ -51,16 +52,21 @@ def verdict(question: dict, answer: dict) -> str:
 
 def can_be_judged(question: dict) -> bool:
     first = question["answers"][0].lower()
-    return first not in ("yes", "no") and not re.search(r"\b\d{8}\b", first) and "implied" not in first
+    return first not in ("yes", "no") and not re.search(r"\d{8}", first)
 
 
-def index(graphloom: list[str], folder: pathlib.Path, work: pathlib.Path) -> None:
-    documents = work / "documents"
+def index(graphloom: str, folder: pathlib.Path, work: pathlib.Path) -> None:
+    """Indexes the passages of a set in `work`, which exists only when that is done."""
+    part = work.with_name(f"{work.name}.part")
+    shutil.rmtree(part, ignore_errors=True)
+    documents = part / "documents"
     documents.mkdir(parents=True)
     with open(folder / "corpus.jsonl", encoding="utf-8") as corpus:
         for passage in map(json.loads, corpus):
             (documents / f"{passage['id']}.txt").write_text(f"{passage['title']}\n{passage['text']}", encoding="utf-8")
-    subprocess.run([*graphloom, "add", str(documents)], check=True, stdout=subprocess.DEVNULL)
+    command = [graphloom, "-q", "--data-dir", str(part / "data"), "add", str(documents)]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    part.rename(work)
 
 
 def ask(graphloom: list[str], question: dict) -> dict:
@@ -85,9 +91,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         for name in names:
             folder, work = given.questions / name, (given.keep or pathlib.Path(temporary)) / name
-            graphloom = [given.graphloom, "-q", "--data-dir", str(work / "data")]
             if not work.exists():
-                index(graphloom, folder, work)
+                index(given.graphloom, folder, work)
+            graphloom = [given.graphloom, "-q", "--data-dir", str(work / "data")]
             with open(folder / "questions.jsonl", encoding="utf-8") as file:
                 questions = [question for question in map(json.loads, file) if not question["gold"] or can_be_judged(question)]
             with concurrent.futures.ThreadPoolExecutor(WORKERS) as pool:

@@ -43,11 +43,12 @@ impl Evidence<'_, '_> {
     /// The line outside of conversations that most likely answers, and how likely that is; `None` where none is likely enough.
     fn likeliest_line(&self, turns: &[Turn]) -> Option<(f32, usize)> {
         let lines = &self.reading.lines;
-        let in_turns: HashSet<usize> = turns.iter().flat_map(|turn| turn.lines.clone()).collect();
+        let conversations: HashSet<usize> =
+            turns.iter().map(|turn| lines[turn.lines.start].passage).collect();
         let may_answer = |at: &usize| {
             matches!(lines[*at].form, LineForm::Prose | LineForm::Item | LineForm::Row)
                 && lines[*at].text.len() <= MAX_ANSWER_BYTES
-                && !in_turns.contains(at)
+                && !conversations.contains(&lines[*at].passage)
         };
         // A person, time, place or number must be there.
         let is_typed = self.asked.wants.is_typed();

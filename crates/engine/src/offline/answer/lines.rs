@@ -109,10 +109,9 @@ impl Word<'_> {
 pub(super) fn lines<'a>(passages: &[Passage<'a>], roots: &Roots) -> Vec<Line<'a>> {
     let mut found = Vec::new();
     for (passage, Passage { text, .. }) in passages.iter().enumerate() {
-        let first = found.len();
         read(passage, text, roots, &mut found);
-        take_turns(&mut found, first);
     }
+    take_turns(&mut found);
     add_cells(passages, roots, &mut found);
     found
 }
@@ -179,25 +178,54 @@ fn sentence_in(text: &str, cell: &Range<usize>) -> Option<Range<usize>> {
     is_sentence.then(|| cell.start + label..cell.end)
 }
 
-/// Finds the turns of a conversation among the lines from `first` on.
-fn take_turns(lines: &mut [Line<'_>], first: usize) {
+/// Finds the turns of a conversation in each passage.
+///
+/// Labels of values do not come again, but in a passage with few turns, who speaks in other passages is known.
+fn take_turns<'a>(lines: &mut [Line<'a>]) {
     const MIN_TURNS: usize = 3;
-    if take_senders(lines, first) {
-        return;
+    let mut known: BTreeSet<&'a str> = BTreeSet::new();
+    let mut short: Vec<(Range<usize>, Vec<Label<'a>>)> = Vec::new();
+    let mut start = 0;
+    while start < lines.len() {
+        let passage = lines[start].passage;
+        let count = lines[start..].iter().take_while(|line| line.passage == passage).count();
+        let range = start..start + count;
+        start = range.end;
+        if take_senders(&mut lines[range.clone()], range.start) {
+            continue;
+        }
+        let labels: Vec<Label<'a>> = range
+            .clone()
+            .filter_map(|at| speaker(&lines[at]).map(|(name, words)| Label { at, name, words }))
+            .collect();
+        let names: BTreeSet<&str> = labels.iter().map(|label| label.name).collect();
+        if labels.len() < MIN_TURNS || names.len() < 2 || names.len() == labels.len() {
+            short.push((range, labels));
+            continue;
+        }
+        known.extend(names);
+        set_turns(lines, range, labels);
     }
-    let labels: Vec<(usize, usize, &str)> = (first..lines.len())
-        .filter_map(|at| speaker(&lines[at]).map(|(name, words)| (at, words, name)))
-        .collect();
-    let names: BTreeSet<&str> = labels.iter().map(|(_, _, name)| *name).collect();
-    // Labels of values do not come again.
-    if labels.len() < MIN_TURNS || names.len() < 2 || names.len() == labels.len() {
-        return;
+    for (range, mut labels) in short {
+        labels.retain(|label| known.contains(label.name));
+        set_turns(lines, range, labels);
     }
-    for (at, words, _) in labels {
+}
+
+/// A line with which a turn begins.
+struct Label<'a> {
+    at: usize,
+    name: &'a str,
+    /// How many words stand before what is said.
+    words: usize,
+}
+
+fn set_turns(lines: &mut [Line<'_>], passage: Range<usize>, labels: Vec<Label<'_>>) {
+    for Label { at, words, .. } in labels {
         lines[at].turn = Some(at);
         lines[at].label_words = words;
     }
-    for at in first + 1..lines.len() {
+    for at in passage.skip(1) {
         let before = lines[at - 1].turn;
         if lines[at].turn.is_none() && !matches!(lines[at].form, LineForm::Heading(_)) {
             lines[at].turn = before;
@@ -206,13 +234,15 @@ fn take_turns(lines: &mut [Line<'_>], first: usize) {
 }
 
 /// Takes what stands below `From: ` for what the sender of a letter says; whether there is any.
+///
+/// - `first`: the place of the first of these lines among all.
 fn take_senders(lines: &mut [Line<'_>], first: usize) -> bool {
     let mut sender = None;
-    for (at, line) in lines.iter_mut().enumerate().skip(first) {
+    for (at, line) in lines.iter_mut().enumerate() {
         if let Some(rest) = line.text.strip_prefix("From: ") {
             let name = line.text.len() - rest.len() + rest.find(['<', '\n', '\r']).unwrap_or(rest.len());
             line.label_words = line.words.iter().take_while(|word| word.at < name).count();
-            sender = Some(at);
+            sender = Some(first + at);
         }
         if !matches!(line.form, LineForm::Heading(_)) {
             line.turn = sender;

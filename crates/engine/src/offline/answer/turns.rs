@@ -23,6 +23,8 @@ const ABOVE: f32 = 0.75;
 const TAKES_PART: f32 = 0.75;
 /// Turns that may answer, at most; those that hold most of the question.
 const MAX_TURNS: usize = 12;
+/// The least sum for a turn to be given: a chance of about 45%.
+const MIN_SUM: f32 = -0.2;
 /// Share of the question that a turn must hold.
 const MIN_SHARE: f32 = 0.3;
 /// The sum where all else is 0.
@@ -55,8 +57,7 @@ impl Evidence<'_, '_> {
         let (sum, best) = likely.map(odds).max_by(|one, other| {
             one.0.total_cmp(&other.0).then(other.1.lines.start.cmp(&one.1.lines.start))
         })?;
-        // More likely right than not.
-        (sum > 0.0).then(|| (sum, self.with_reply(best.lines.clone())))
+        (sum >= MIN_SUM).then(|| (sum, self.with_reply(best.lines.clone())))
     }
 
     /// What replies to a line that asks: the line behind it, or in a conversation the next turn, or the next one of whom the question names
@@ -248,6 +249,16 @@ mod tests {
         let (reply, texts) = reply_from(&[chat], "What does Magda think about clay ovens?");
         assert!(matches!(reply, Reply::Answer(_)), "{reply:?}");
         assert_eq!(texts[1..], ["Magda: I think the smell is wonderful. They also save wood."]);
+    }
+
+    #[test]
+    fn who_speaks_in_one_passage_is_known_in_a_short_one() {
+        let short =
+            "and that was all.\nMagda: I keep the spare key of the mill under the blue barrel, so take it.\n";
+        let (reply, texts) =
+            reply_from(&[CHAT, short], "What does Magda say about the spare key of the mill?");
+        assert!(matches!(reply, Reply::Answer(_) | Reply::Likely(_)), "{reply:?}");
+        assert_eq!(texts, ["Magda: I keep the spare key of the mill under the blue barrel, so take it."]);
     }
 
     #[test]

@@ -180,7 +180,8 @@ fn sentence_in(text: &str, cell: &Range<usize>) -> Option<Range<usize>> {
 
 /// Finds the turns of a conversation in each passage.
 ///
-/// Labels of values do not come again, but in a passage with few turns, who speaks in other passages is known.
+/// A label that never comes again may be that of a value. A passage with too few turns to tell has those that begin with a speaker of
+/// another passage.
 fn take_turns<'a>(lines: &mut [Line<'a>]) {
     const MIN_TURNS: usize = 3;
     let mut known: BTreeSet<&'a str> = BTreeSet::new();
@@ -220,6 +221,7 @@ struct Label<'a> {
     words: usize,
 }
 
+/// Sets the turns that begin at the labels of a passage; each goes on up to the next.
 fn set_turns(lines: &mut [Line<'_>], passage: Range<usize>, labels: Vec<Label<'_>>) {
     for Label { at, words, .. } in labels {
         lines[at].turn = Some(at);

@@ -181,8 +181,8 @@ pub(super) fn steps(reading: &Passages<'_>, question: &str) -> Option<Vec<usize>
     best.map(|(_, found)| found)
 }
 
-/// Whether a question describes what it asks about by another thing, as in `the league that Ada played in` or `the king of the land of`;
-/// one line seldom holds both steps.
+/// Whether a question describes one thing by another, as in `the league that Ada played in` or `the colour of the shirt of Ada`; one line
+/// seldom holds both steps. Known in English and German.
 pub(super) fn goes_over_another(question: &str) -> bool {
     const ASKING: usize = 2;
     const RELATIVES: &str = "that who whom which whose where dessen deren";

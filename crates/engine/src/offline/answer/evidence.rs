@@ -1,5 +1,6 @@
 //! What each line holds of a question, with the headings above it and the lines before.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::super::languages::Language;
@@ -10,6 +11,7 @@ use super::lines::{Line, LineForm, Word, lines};
 use super::measures;
 use super::roots::Roots;
 use super::rows::has_labels;
+use super::turns::Turn;
 use super::words::{BEFORE_PLACES, GENERIC_NOUNS, LIMITS, PERSONAL, PRICED, PRONOUNS, TIMES, any_word};
 use super::{kinds, kinship};
 
@@ -83,6 +85,8 @@ pub(super) struct Evidence<'r, 'a> {
     pub(super) known: Vec<bool>,
     /// The line before that names what a line speaks of.
     pub(super) named_by: Vec<Option<usize>>,
+    /// The turns of the conversations among the passages, once they are needed.
+    pub(super) turns: OnceCell<Vec<Turn>>,
 }
 
 impl<'a> Passages<'a> {
@@ -157,6 +161,7 @@ impl<'r, 'a> Evidence<'r, 'a> {
                 .map(|term| reading.is_known(&asked.terms[term], &direct, term))
                 .collect(),
             named_by: vec![None; direct.len()],
+            turns: OnceCell::new(),
             direct,
         };
         evidence.look_around();

@@ -10,7 +10,6 @@ use super::evidence::{Evidence, IS_THERE};
 use super::judge::MAX_ANSWER_BYTES;
 use super::kinds;
 use super::lines::LineForm;
-use super::turns::Turn;
 use super::whole;
 
 /// Lines that may answer, at most; those that hold most of the question.
@@ -29,10 +28,9 @@ impl Evidence<'_, '_> {
     /// - `two_steps`: whether the question goes over another thing, so that no one line answers.
     /// - `compares`: whether things are compared, so that one line must hold them all.
     pub(super) fn likeliest(&self, two_steps: bool, compares: bool) -> Option<Vec<usize>> {
-        let turns = self.turns();
-        let line = if two_steps { None } else { self.likeliest_line(&turns) };
+        let line = if two_steps { None } else { self.likeliest_line() };
         let line = line.filter(|(_, line)| !compares || self.holds_names_itself(*line));
-        match (line, self.likeliest_turn(turns)) {
+        match (line, self.likeliest_turn()) {
             (Some((sum, line)), turn) if turn.as_ref().is_none_or(|turn| turn.0 < sum) => {
                 Some(whole(self, line))
             }
@@ -41,10 +39,10 @@ impl Evidence<'_, '_> {
     }
 
     /// The line outside of conversations that most likely answers, and how likely that is; `None` where none is likely enough.
-    fn likeliest_line(&self, turns: &[Turn]) -> Option<(f32, usize)> {
+    fn likeliest_line(&self) -> Option<(f32, usize)> {
         let lines = &self.reading.lines;
         let conversations: HashSet<usize> =
-            turns.iter().map(|turn| lines[turn.lines.start].passage).collect();
+            self.turns().iter().map(|turn| lines[turn.lines.start].passage).collect();
         let may_answer = |at: &usize| {
             matches!(lines[*at].form, LineForm::Prose | LineForm::Item | LineForm::Row)
                 && lines[*at].text.len() <= MAX_ANSWER_BYTES

@@ -217,7 +217,7 @@ fn take_turns<'a>(lines: &mut [Line<'a>]) {
 struct Label<'a> {
     at: usize,
     name: &'a str,
-    /// How many words stand before what is said.
+    /// How many words it has.
     words: usize,
 }
 

@@ -291,9 +291,8 @@ pub(super) fn answered_question(evidence: &Evidence<'_, '_>) -> Option<Vec<usize
     if evidence.asked.measure.is_some() || !evidence.asked.terms.iter().any(|term| tells(term.role)) {
         return None;
     }
-    let turns = evidence.turns();
     let best = (0..lines.len()).filter(|at| asks(*at)).filter_map(|at| {
-        let reply = evidence.reply_to(&turns, at)?;
+        let reply = evidence.reply_to(at)?;
         // Who replies is not named in what is asked of them.
         let replies = |term: &usize| evidence.names_speaker(reply.start, *term);
         let count = (0..evidence.asked.terms.len()).filter(|term| !replies(term)).count() as f32;

@@ -42,18 +42,17 @@ pub(super) struct Turn {
 
 impl Evidence<'_, '_> {
     /// The turn that most likely answers, and how likely that is, as the logarithm of the odds; `None` where none is likely enough.
-    ///
-    /// - `turns`: those of all conversations.
-    pub(super) fn likeliest_turn(&self, mut turns: Vec<Turn>) -> Option<(f32, Range<usize>)> {
+    pub(super) fn likeliest_turn(&self) -> Option<(f32, Range<usize>)> {
+        let mut turns: Vec<&Turn> = self.turns().iter().collect();
         turns.sort_by(|one, other| other.share.total_cmp(&one.share));
-        let text = |turn: &Turn| turn.lines.clone().map(|at| self.reading.lines[at].text).collect::<Vec<_>>();
+        let texts = |turn: &Turn| turn.lines.clone().map(|at| self.reading.lines[at].text);
         let next = |turn: &Turn| {
             // Overlapping passages hold the same turn.
-            let other = turns.iter().find(|other| text(other) != text(turn));
+            let other = turns.iter().find(|other| texts(other).ne(texts(turn)));
             other.map_or(0.0, |other| other.share)
         };
         let odds = |turn| (self.odds_of_turn(turn, turn.share - next(turn)), turn);
-        let likely = turns.iter().take(MAX_TURNS).take_while(|turn| turn.share >= MIN_SHARE);
+        let likely = turns.iter().copied().take(MAX_TURNS).take_while(|turn| turn.share >= MIN_SHARE);
         let (sum, best) = likely.map(odds).max_by(|one, other| {
             one.0.total_cmp(&other.0).then(other.1.lines.start.cmp(&one.1.lines.start))
         })?;
@@ -62,14 +61,12 @@ impl Evidence<'_, '_> {
 
     /// What replies to a line that asks: the line behind it, or in a conversation the next turn, or the next one of whom the question names
     /// if they take part; `None` where nothing does.
-    ///
-    /// - `turns`: those of all conversations.
-    pub(super) fn reply_to(&self, turns: &[Turn], asking: usize) -> Option<Range<usize>> {
+    pub(super) fn reply_to(&self, asking: usize) -> Option<Range<usize>> {
         const MAX_BEHIND: usize = 6;
         let lines = &self.reading.lines;
         let passage = lines[asking].passage;
         let of_passage = |turn: &&Turn| lines[turn.lines.start].passage == passage;
-        let turns: Vec<&Turn> = turns.iter().filter(of_passage).collect();
+        let turns: Vec<&Turn> = self.turns().iter().filter(of_passage).collect();
         let Some(own) = turns.iter().position(|turn| turn.lines.contains(&asking)) else {
             let is_there = lines.get(asking + 1).is_some_and(|next| next.passage == passage);
             return is_there.then_some(asking + 1..asking + 2);
@@ -93,7 +90,11 @@ impl Evidence<'_, '_> {
     }
 
     /// The turns of the conversations among the passages, in their order; letters and other long ones are none.
-    pub(super) fn turns(&self) -> Vec<Turn> {
+    pub(super) fn turns(&self) -> &[Turn] {
+        self.turns.get_or_init(|| self.read_turns())
+    }
+
+    fn read_turns(&self) -> Vec<Turn> {
         let lines = &self.reading.lines;
         let mut ranges: Vec<Range<usize>> = Vec::new();
         for (at, line) in lines.iter().enumerate().filter(|(_, line)| line.form != LineForm::Cell) {
@@ -221,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn what_somebody_suggests_is_in_the_turn_that_answers_the_one_before() {
+    fn what_a_person_suggests_is_in_the_turn_that_answers_the_one_before() {
         let (reply, texts) = reply_from(&[CHAT], "What does Magda suggest for sunny days?");
         assert!(matches!(reply, Reply::Likely(_)), "{reply:?}");
         assert_eq!(texts, ["Magda: We could hang big umbrellas over the tables, they fold up quickly."]);

@@ -171,7 +171,7 @@ pub(super) const SPEECH: &str = "say says said saying ask asks asked answer answ
     exclaims exclaimed tell tells told add adds added observed remarked returned think thinks thought whisper whispers whispered sagen sagt sagte fragt fragte \
     antwortet antwortete ruft rief meint meinte dachte erzählt erzählte";
 
-/// Words by which questions about a conversation ask what is said in it, besides [`SPEECH`].
+/// Verbs and nouns of questions about a conversation, besides [`SPEECH`]: `What does Ada suggest?`
 const REPORTS: &str = "suggest suggests suggested suggestion recommend recommends recommended recommendation mention mentions mentioned propose \
     proposes proposed offer offers offered feel feels felt believe believes believed find finds found describe describes described \
     explain explains explained express expresses expressed share shares shared admire admires admired agree agrees agreed respond \
@@ -181,7 +181,7 @@ const REPORTS: &str = "suggest suggests suggested suggestion recommend recommend
     advice denkt findet fand schlägt schlug vorgeschlagen empfiehlt empfahl empfohlen erwähnt erwähnte möchte bittet bat 说 认为 觉得 \
     建议 推荐 提到 提议 问 回答 表示 想";
 
-/// Whether a word asks what somebody says, thinks, feels or wants.
+/// Whether a word asks what a person says, thinks, feels or wants.
 pub(super) fn is_report(word: &str) -> bool {
     any_word(SPEECH, word) || any_word(REPORTS, word)
 }

@@ -3,10 +3,11 @@
 
     bench/answers.py --graphloom BINARY --questions FOLDER [--sets NAME,NAME] [--keep FOLDER] [--out FILE]
 
-Each passage of a set is a document, indexed by rules. An answer is right if it holds 60% of the words of one of the expected answers,
-partly right if it holds a third; function words do not count. Where Graphloom shows the closest passages or says that it found nothing,
-it refused. Questions without a passage that answers them are unanswerable and must be refused. Questions to be answered with yes or
-no, and those with a date written as one number, are left out: words do not tell whether they are answered.
+Each passage of a set is a document, indexed by rules; squad.py makes sets of files in SQuAD's format. An answer is right if it holds 60%
+of the words of one of the expected answers, partly right if it holds a third; function words do not count. Where Graphloom shows the
+closest passages or says that it found nothing, it refused. Questions without a passage that answers them are unanswerable and must be
+refused. Questions to be answered with yes or no, and those with a date written as one number, are left out: words do not tell whether
+they are answered.
 """
 import argparse
 import collections
@@ -39,6 +40,9 @@ def share(expected: str, text: str) -> float:
     def is_held(word: str, held: set[str]) -> bool:
         return word in held or word.rstrip("s") in held or len(word) >= PREFIX and any(other.startswith(word) for other in held)
 
+    # Chinese and Japanese put no spaces between words.
+    if re.search("[\u3040-\u30ff\u4e00-\u9fff]", expected):
+        return float(expected in text)
     readings = ((words(expected), set(words(text))), (words(expected.lower()), set(words(text.lower()))))
     return max(sum(is_held(word, held) for word in wanted) / max(1, len(wanted)) for wanted, held in readings)
 
@@ -63,7 +67,8 @@ def index(graphloom: str, folder: pathlib.Path, work: pathlib.Path) -> None:
     documents.mkdir(parents=True)
     with open(folder / "corpus.jsonl", encoding="utf-8") as corpus:
         for passage in map(json.loads, corpus):
-            (documents / f"{passage['id']}.txt").write_text(f"{passage['title']}\n{passage['text']}", encoding="utf-8")
+            text = f"{passage['title']}\n{passage['text']}".lstrip()
+            (documents / f"{passage['id']}.txt").write_text(text, encoding="utf-8")
     command = [graphloom, "-q", "--data-dir", str(part / "data"), "add", str(documents)]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     part.rename(work)

@@ -455,9 +455,27 @@ impl<'r, 'a> Evidence<'r, 'a> {
 
     /// Share of all words of the question that a line holds, names too.
     pub(super) fn share(&self, line: usize) -> f32 {
+        self.weighed(self.strength[line].iter().copied())
+    }
+
+    /// How much more of the question each passage holds, as a whole, than any other does.
+    pub(super) fn passages_ahead(&self) -> Vec<f32> {
+        let count = self.reading.passages.len();
+        let mut held = vec![vec![0.0_f32; self.asked.terms.len()]; count];
+        for (line, direct) in self.reading.lines.iter().zip(&self.direct) {
+            let best = held[line.passage].iter_mut().zip(direct);
+            best.for_each(|(best, held)| *best = best.max(*held));
+        }
+        let shares: Vec<f32> = held.into_iter().map(|held| self.weighed(held)).collect();
+        let others = |own: usize| (0..count).filter(move |other| *other != own);
+        let next = |own: usize| others(own).map(|other| shares[other]).fold(0.0, f32::max);
+        (0..count).map(|own| shares[own] - next(own)).collect()
+    }
+
+    /// The mean of a value of each term, by what the terms are worth; 0 where they are worth nothing.
+    pub(super) fn weighed(&self, values: impl IntoIterator<Item = f32>) -> f32 {
         let all: f32 = self.weights.iter().sum();
-        let held: f32 =
-            self.weights.iter().zip(&self.strength[line]).map(|(weight, strength)| weight * strength).sum();
+        let held: f32 = self.weights.iter().zip(values).map(|(weight, value)| weight * value).sum();
         if all == 0.0 { 0.0 } else { held / all }
     }
 }

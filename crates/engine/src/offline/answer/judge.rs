@@ -123,7 +123,7 @@ impl Evidence<'_, '_> {
     }
 
     /// Whether a line is one of the first below a heading that holds a word of what is asked.
-    fn is_below_asked(&self, at: usize) -> bool {
+    pub(super) fn is_below_asked(&self, at: usize) -> bool {
         const FIRST: usize = 2;
         let lines = &self.reading.lines;
         let Some(&heading) = lines[at].headings.last() else { return false };

@@ -192,7 +192,9 @@ fn digits(word: &str) -> Option<u32> {
     plain.parse().ok()
 }
 
+/// Whether a word is a year or a decade: `1931`, `1990s`.
 pub(super) fn is_year(word: &str) -> bool {
+    let word = word.strip_suffix('s').unwrap_or(word);
     word.len() == 4 && digits(word).is_some_and(|year| (1000..2200).contains(&year))
 }
 
@@ -229,7 +231,12 @@ fn holds_time(asked: &QuestionParts, line: &Line<'_>) -> bool {
         let is_number = || word.has_digit() || any_word(words::NUMBERS, &word.lower);
         // `15 v. Chr.`
         let is_era = word.has_digit()
-            && line.words.iter().skip(at + 1).take(2).any(|next| any_word("chr bc ad bce ce", &next.lower));
+            && line
+                .words
+                .iter()
+                .skip(at + 1)
+                .take(2)
+                .any(|next| any_word("chr bc ad bce ce bp", &next.lower));
         let is_since =
             at.checked_sub(1).is_some_and(|at| any_word(BEFORE, &line.words[at].lower)) && is_number();
         is_new(asked, word)

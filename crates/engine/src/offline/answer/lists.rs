@@ -312,7 +312,7 @@ pub(super) fn answered_question(evidence: &Evidence<'_, '_>) -> Option<Vec<usize
     };
     let tells = reply.clone().any(|at| matches!(lines[at].form, LineForm::Prose | LineForm::Item));
     let heading = matches!(lines[question].form, LineForm::Heading(_));
-    (tells && is_of_kind).then(|| {
+    (tells && is_of_kind && evidence.may_answer(question)).then(|| {
         let mut found: Vec<usize> = (!heading).then_some(question).into_iter().collect();
         found.extend(reply.clone());
         found.extend(announced(evidence, reply.end - 1));

@@ -114,7 +114,7 @@ pub fn reply(question: &str, passages: &[Passage<'_>]) -> Reply {
         return Reply::Answer(quotes(&evidence, &lines));
     }
     if let Some(lines) = evidence.likeliest(two_steps, compares) {
-        return Reply::Likely(quotes(&evidence, &lines));
+        return Reply::Likely(likely_quotes(&evidence, &lines));
     }
     nearest(&evidence)
 }
@@ -141,7 +141,7 @@ fn single(evidence: &Evidence<'_, '_>, compares: bool, two_steps: bool) -> Optio
     answers.retain(|judged| is_several(judged.line));
     answers.retain(|judged| !compares || evidence.holds_names_itself(judged.line));
     answers.retain(|judged| !two_steps || evidence.share(judged.line) >= BOTH_STEPS);
-    let best = answers.first()?;
+    let best = answers.first().filter(|best| evidence.may_answer(best.line))?;
     if let Some(rows) = rows::rows_alike(evidence, best.line, &answers) {
         return Some(rows);
     }
@@ -208,12 +208,32 @@ fn introduced_by(evidence: &Evidence<'_, '_>, at: usize) -> Option<usize> {
 /// The lines as quotes, each once; neighbouring lines of one turn of a conversation are one quote.
 fn quotes(evidence: &Evidence<'_, '_>, found: &[usize]) -> Vec<Quote> {
     let lines = &evidence.reading.lines;
+    joined(evidence, found, &|one, other| {
+        other == one + 1 && lines[one].turn.is_some() && lines[one].turn == lines[other].turn
+    })
+}
+
+/// The same where neighbouring lines of a paragraph are one quote too.
+fn likely_quotes(evidence: &Evidence<'_, '_>, found: &[usize]) -> Vec<Quote> {
+    let lines = &evidence.reading.lines;
+    joined(evidence, found, &|one, other| {
+        let is_same = lines[one].passage == lines[other].passage && lines[one].turn == lines[other].turn;
+        other == one + 1 && is_same && (lines[one].turn.is_some() || lines[other].goes_on)
+    })
+}
+
+/// The lines as quotes, each once.
+///
+/// - `is_joined`: whether two lines, the second given behind the first, are one quote.
+fn joined(
+    evidence: &Evidence<'_, '_>,
+    found: &[usize],
+    is_joined: &dyn Fn(usize, usize) -> bool,
+) -> Vec<Quote> {
+    let lines = &evidence.reading.lines;
     let mut seen = BTreeSet::new();
     let fresh: Vec<usize> =
         found.iter().copied().filter(|line| seen.insert(*line)).take(MAX_SENTENCES).collect();
-    let is_one_turn = |one: &usize, other: &usize| {
-        *other == one + 1 && lines[*one].turn.is_some() && lines[*one].turn == lines[*other].turn
-    };
     let quote = |part: &[usize]| {
         let (first, last) = (part[0], part[part.len() - 1]);
         Quote {
@@ -222,7 +242,7 @@ fn quotes(evidence: &Evidence<'_, '_>, found: &[usize]) -> Vec<Quote> {
             matches: closest::matches(evidence, first..last + 1),
         }
     };
-    fresh.chunk_by(is_one_turn).map(quote).collect()
+    fresh.chunk_by(|one, other| is_joined(*one, *other)).map(quote).collect()
 }
 
 /// Longest sentence that stands for a topic, in bytes; longer ones only where there is no other.

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use super::super::lexicon::is_stop_word;
+use super::super::lexicon::{self, is_stop_word};
 use super::asked::Role;
 use super::evidence::{EVERYWHERE, Evidence, IN_TITLE, IS_THERE};
+use super::kinds;
+use super::lines::Word;
 use super::words::{TITLES, any_word};
 
 /// Words that stand before a name at the beginning of a sentence and are no part of another one.
@@ -80,6 +82,20 @@ impl Evidence<'_, '_> {
         self.asked.terms.iter().zip(strength).all(|(term, held)| {
             let least = if term.word.contains(|c: char| c.is_ascii_digit()) { IN_TITLE } else { IS_THERE };
             term.role != Role::Number || *held >= least
+        })
+    }
+
+    /// Whether a line gives another year or month than the question, and not that one.
+    pub(super) fn holds_other_date(&self, at: usize) -> bool {
+        let words = &self.reading.lines[at].words;
+        let is_month = |word: &Word<'_>| lexicon::is_month(&word.lower) && word.is_capital();
+        let is_missing = |term: &usize| {
+            self.asked.terms[*term].role == Role::Number && self.strength[at][*term] < IS_THERE
+        };
+        (0..self.asked.terms.len()).filter(is_missing).any(|term| {
+            let asked = &self.asked.terms[term].word;
+            kinds::is_year(asked) && words.iter().any(|word| kinds::is_year(&word.lower))
+                || lexicon::is_month(asked) && words.iter().any(is_month)
         })
     }
 

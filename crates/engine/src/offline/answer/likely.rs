@@ -24,10 +24,10 @@ const MIN_SHARE: f32 = 0.15;
 const MIN_SUM: f32 = -0.2;
 /// The least sum for a line that holds all that an answer must: a chance of about 18%.
 const MIN_SUM_OF_ANSWER: f32 = -1.5;
-/// Share of a question from which on a line that holds it answers, however likely.
-const NEARLY_ALL: f32 = 0.95;
-/// The same for a turn of a conversation: a chance of about 27%.
+/// The same in a turn of a conversation: a chance of about 27%.
 const MIN_SUM_OF_TURN: f32 = -1.0;
+/// Share of a question from which on a line that holds it and is an answer by the rules is given, however unlikely.
+const NEARLY_ALL: f32 = 0.95;
 /// Share of a question that goes over another thing, names aside, that a line must hold itself, and how much more of it its passage
 /// must hold than any other.
 const MIN_OF_STEPS: f32 = 0.7;

@@ -53,11 +53,12 @@ impl Evidence<'_, '_> {
     /// - `two_steps`: whether the question goes over another thing, so that hardly a line answers.
     /// - `compares`: whether things are compared, so that one line must hold them all.
     pub(super) fn likeliest(&self, two_steps: bool, compares: bool) -> Option<Vec<usize>> {
-        let line = self.likeliest_line(two_steps);
+        let candidates = self.candidates();
+        let line = self.likeliest_line(&candidates, two_steps);
         let line = line.filter(|(_, line)| !compares || self.holds_names_itself(*line));
         match (line, self.likeliest_turn()) {
             (Some((sum, line)), turn) if turn.as_ref().is_none_or(|turn| turn.0 < sum) => {
-                Some(self.with_neighbour(sum, line))
+                Some(self.with_neighbour(sum, line, &candidates))
             }
             (_, turn) => turn.map(|(_, lines)| lines.collect()),
         }
@@ -75,14 +76,13 @@ impl Evidence<'_, '_> {
             || measures::tells_measure(self.asked, line)
             || self.is_below_asked(at)
             || self.together(at..at + 1, &self.direct) >= NEARLY_ALL
-            || self.odds(at, self.ahead(at, &self.candidates())) >= MIN_SUM_OF_ANSWER
+            || self.odds(at, &self.candidates()) >= MIN_SUM_OF_ANSWER
     }
 
     /// The line outside of conversations that most likely answers, and how likely that is; `None` where none is likely enough.
     ///
     /// - `two_steps`: whether the question goes over another thing; a line must then hold both steps, and its passage must stand out.
-    fn likeliest_line(&self, two_steps: bool) -> Option<(f32, usize)> {
-        let candidates = self.candidates();
+    fn likeliest_line(&self, candidates: &[(f32, usize)], two_steps: bool) -> Option<(f32, usize)> {
         let held = candidates.iter().take(MAX_LINES).take_while(|(share, _)| *share >= MIN_SHARE);
         // Who, or how long: a line without a person or a measure is no answer.
         let must_be_of_kind = matches!(self.asked.wants, Wants::Person | Wants::Amount { measured: true });
@@ -102,7 +102,7 @@ impl Evidence<'_, '_> {
                 && (!two_steps || holds_steps(at))
         };
         let fitting = held.map(|(_, at)| *at).filter(|at| fits(*at));
-        let likely = fitting.map(|at| (self.odds(at, self.ahead(at, &candidates)), at));
+        let likely = fitting.map(|at| (self.odds(at, candidates), at));
         let (sum, best) = likely.max_by(|one, other| one.0.total_cmp(&other.0).then(other.1.cmp(&one.1)))?;
         (sum >= MIN_SUM).then_some((sum, best))
     }
@@ -131,7 +131,7 @@ impl Evidence<'_, '_> {
     }
 
     /// A line with what it needs to be understood; with the likelier of its neighbours where it is not sure to be the one.
-    fn with_neighbour(&self, sum: f32, at: usize) -> Vec<usize> {
+    fn with_neighbour(&self, sum: f32, at: usize, candidates: &[(f32, usize)]) -> Vec<usize> {
         let lines = &self.reading.lines;
         let mut found = whole(self, at);
         let is_beside = |other: &usize| {
@@ -139,9 +139,7 @@ impl Evidence<'_, '_> {
             lines[*other].passage == lines[at].passage && is_prose(at) && is_prose(*other)
         };
         let beside = at.checked_sub(1).into_iter().chain([at + 1]).filter(|other| *other < lines.len());
-        let candidates = self.candidates();
-        let beside =
-            beside.filter(is_beside).map(|other| (self.odds(other, self.ahead(other, &candidates)), other));
+        let beside = beside.filter(is_beside).map(|other| (self.odds(other, candidates), other));
         let likeliest = beside.max_by(|one, other| one.0.total_cmp(&other.0));
         if let Some((_, other)) = likeliest.filter(|(odds, _)| sum < SURE && *odds >= MIN_SUM_OF_NEIGHBOUR)
             && !found.contains(&other)
@@ -154,8 +152,8 @@ impl Evidence<'_, '_> {
 
     /// How likely a line answers, as the logarithm of the odds.
     ///
-    /// - `ahead`: how much more of the question it holds than any other line.
-    fn odds(&self, at: usize, ahead: f32) -> f32 {
+    /// - `candidates`: the lines that it is compared with.
+    fn odds(&self, at: usize, candidates: &[(f32, usize)]) -> f32 {
         let (lines, terms) = (&self.reading.lines, &self.asked.terms);
         let line = &lines[at];
         let of_passage = |other: &usize| lines[*other].passage == line.passage;
@@ -163,16 +161,16 @@ impl Evidence<'_, '_> {
         let end = at + (at..lines.len()).take_while(of_passage).count();
         let beside = at.saturating_sub(1).max(first)..end.min(at + 2);
         let before = if at > first { self.share(at - 1) } else { 0.0 };
-        let kind = match (self.asked.wants.is_typed(), kinds::holds(self.asked, line, lines.get(at + 1))) {
-            (true, true) => 0.44,
-            (true, false) => -1.6,
-            (false, _) => 0.0,
+        let kind = match self.asked.wants.is_typed() {
+            true if kinds::holds(self.asked, line, lines.get(at + 1)) => 0.44,
+            true => -1.6,
+            false => 0.0,
         };
         let is_of_sort =
             (0..terms.len()).any(|term| terms[term].role == Role::Class && self.direct[at][term] > 0.0);
         let unknown = (0..terms.len()).map(|term| if self.known[term] { 0.0 } else { 1.0 });
         let number = |is: bool| f32::from(u8::from(is));
-        BASE + 5.66 * ahead
+        BASE + 5.66 * self.ahead(at, candidates)
             + 3.44 / (1.0 + line.passage as f32)
             + 1.68 * self.together(beside, &self.direct)
             + 1.07 * self.together(first..end, &self.strength)
@@ -198,19 +196,8 @@ impl Evidence<'_, '_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Passage, Reply, reply};
-
-    fn reply_from<'a>(texts: &[&'a str], question: &str) -> (Reply, Vec<&'a str>) {
-        let passages: Vec<Passage<'_>> =
-            texts.iter().map(|text| Passage { text, title: "", headings: &[] }).collect();
-        let reply = reply(question, &passages);
-        let quotes = match &reply {
-            Reply::Answer(quotes) | Reply::Likely(quotes) | Reply::Closest(quotes) => quotes.as_slice(),
-            Reply::Nothing => &[],
-        };
-        let texts = quotes.iter().map(|quote| &texts[quote.passage][quote.range.clone()]).collect();
-        (reply, texts)
-    }
+    use super::super::Reply;
+    use super::super::test_support::reply_from;
 
     const OBSERVATORY: &str = "The Dunmere observatory stands on a hill above the bay. Its dome was cast in one piece and hauled up the slope \
         by forty oxen. A grant by Ines Okafor covered the wages of the night staff until the war.";

@@ -302,4 +302,6 @@ pub fn looked_for(question: &str) -> Vec<String> {
 #[cfg(test)]
 mod other_words_tests;
 #[cfg(test)]
+mod test_support;
+#[cfg(test)]
 mod tests;

@@ -218,7 +218,8 @@ impl Evidence<'_, '_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Passage, Reply, reply};
+    use super::super::Reply;
+    use super::super::test_support::reply_from;
 
     const CHAT: &str = "Time: 2031-05-02 09:14\n\
         Ines: Good morning! I start baking around 4 AM, so everything is fresh by seven.\n\
@@ -226,18 +227,6 @@ mod tests {
         Magda: We could hang big umbrellas over the tables, they fold up quickly.\n\
         Olek: Lovely. Which hero do you like most in the new film?\n\
         Ines: Definitely the lamplighter!\n";
-
-    fn reply_from<'a>(texts: &[&'a str], question: &str) -> (Reply, Vec<&'a str>) {
-        let passages: Vec<Passage<'_>> =
-            texts.iter().map(|text| Passage { text, title: "", headings: &[] }).collect();
-        let reply = reply(question, &passages);
-        let quotes = match &reply {
-            Reply::Answer(quotes) | Reply::Likely(quotes) | Reply::Closest(quotes) => quotes.as_slice(),
-            Reply::Nothing => &[],
-        };
-        let texts = quotes.iter().map(|quote| &texts[quote.passage][quote.range.clone()]).collect();
-        (reply, texts)
-    }
 
     #[test]
     fn what_a_person_suggests_is_in_the_turn_that_answers_the_one_before() {

@@ -4,30 +4,36 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 failures=0
 
-# A crate must not depend on a matching crate, directly or indirectly.
-forbid() { # crate pattern why
-    local found
-    found=$(cargo tree --locked --offline -p "$1" -e normal --prefix none | awk '{ print $1 }' | sort -u | grep -Ex "$2" || true)
+io='tokio|rusqlite|reqwest|tantivy'
+
+# Checks that of our crates, a crate depends on those listed alone, directly or indirectly, and on none of the others that match.
+only() { # crate ours others why
+    local used found
+    used=$(cargo tree --locked --offline -p "$1" -e normal --prefix none | awk '{ print $1 }' | sort -u | grep -vxF "$1")
+    found=$({ grep -E '^graphloom(-|$)' <<<"$used" | grep -vxE "graphloom-($2)"; grep -xE "$3" <<<"$used"; } || true)
     if [[ -n $found ]]; then
         failures=$((failures + 1))
-        echo "$1 depends on $(tr '\n' ' ' <<<"$found"): $3" >&2
+        echo "$1 depends on $(tr '\n' ' ' <<<"$found"): $4" >&2
     fi
 }
 
-forbid graphloom-tokens 'graphloom(-(core|engine|eval|storage|providers|server|cli))?|tokio|rusqlite|reqwest|tantivy' 'the tokenizer stands alone'
-forbid graphloom-cluster 'graphloom(-(core|engine|eval|storage|providers|server|cli|tokens))?|tokio|rusqlite|reqwest|tantivy' 'clustering is pure functions of its arguments'
-forbid graphloom-minilm 'graphloom(-(core|cluster|engine|eval|storage|providers|server|cli|tokens))?|tokio|rusqlite|reqwest|tantivy' 'a model is texts to vectors, without a runtime'
-forbid graphloom-rules 'graphloom(-(cluster|engine|eval|storage|postgres|providers|server|cli|tokens))?|tokio|rusqlite|reqwest|tantivy' 'the rules of stores are pure functions of their arguments'
-forbid graphloom-core 'graphloom(-(cluster|engine|eval|storage|postgres|rules|providers|server|cli))?|tokio|rusqlite|reqwest|tantivy' 'core has no I/O and no runtime'
-forbid graphloom-engine 'graphloom(-(eval|migrate|storage|postgres|providers|server|cli))?|rusqlite|reqwest|tantivy' 'the engine knows ports, not adapters'
-forbid graphloom-eval 'graphloom(-(storage|postgres|providers|server|cli))?|rusqlite|reqwest|tantivy' 'evaluation consumes the engine, not adapters'
-forbid graphloom-migrate 'graphloom(-(eval|storage|postgres|providers|server|cli))?|tokio|rusqlite|reqwest|tantivy' 'imports are read from files into documents, whatever the store'
-forbid graphloom-storage 'graphloom(-(engine|eval|postgres|providers|server|cli))?|reqwest' 'storage knows core alone'
-forbid graphloom-postgres 'graphloom(-(engine|eval|storage|providers|server|cli))?|rusqlite|reqwest|tantivy' 'the database store knows core and the rules alone'
-forbid graphloom-providers 'graphloom(-(engine|eval|storage|postgres|server|cli))?|rusqlite|tantivy' 'providers know core alone'
-forbid graphloom-server 'graphloom(-(eval|storage|postgres|providers|cli))?|rusqlite|reqwest' 'the server knows the engine and its own port, not adapters'
-
-forbid graphloom 'graphloom-(eval|server|cli)' 'the library knows no surface'
+pipelines='core|tokens|text|readers|offline|cluster|engine'
+only graphloom-tokens 'none' "$io" 'the tokenizer stands alone'
+only graphloom-cluster 'none' "$io" 'clustering is pure functions of its arguments'
+only graphloom-minilm 'none' "$io" 'a model is texts to vectors, without a runtime'
+only graphloom-core 'none' "$io" 'core has no I/O and no runtime'
+only graphloom-rules 'core' "$io" 'the rules of stores are pure functions of their arguments'
+only graphloom-text 'core|tokens' "$io" 'what is done with texts is pure functions of them'
+only graphloom-readers 'core|tokens|text' "$io" 'readers turn bytes into text, whatever becomes of it'
+only graphloom-offline 'core|tokens|text' "$io" 'rules over words know neither pipelines nor stores'
+only graphloom-engine "$pipelines" 'rusqlite|reqwest|tantivy' 'the engine knows ports, not adapters'
+only graphloom-eval "$pipelines" 'rusqlite|reqwest|tantivy' 'evaluation consumes the engine, not adapters'
+only graphloom-migrate "$pipelines" "$io" 'imports are read from files into documents, whatever the store'
+only graphloom-storage 'core|rules' 'reqwest' 'storage knows core and the rules alone'
+only graphloom-postgres 'core|rules' 'rusqlite|reqwest|tantivy' 'the database store knows core and the rules alone'
+only graphloom-providers 'core|tokens|minilm' 'rusqlite|tantivy' 'providers know core alone'
+only graphloom-server "$pipelines" 'rusqlite|reqwest' 'the server knows the engine and its own port, not adapters'
+only graphloom "$pipelines|rules|minilm|storage|postgres|providers" 'none' 'the library knows no surface'
 
 # Which store keeps a workspace is chosen in one file; all else knows the port.
 chosen=$(grep -rnE 'graphloom_postgres|sqlite::|SqliteStore|FileWorkspaces|\.graphloom-wal' crates/graphloom/src crates/cli/src crates/server/src --include='*.rs' | grep -v '^crates/graphloom/src/stores.rs:' || true)
@@ -44,7 +50,7 @@ while IFS= read -r file; do
         failures=$((failures + 1))
         printf '%s\n  reaches the world without a port\n' "$found" >&2
     fi
-done < <(find crates/cluster/src crates/core/src crates/engine/src crates/tokens/src -name '*.rs' ! -name tests.rs ! -path '*/tests/*' | sort)
+done < <(find crates/{cluster,core,engine,offline,readers,text,tokens}/src -name '*.rs' ! -name tests.rs ! -path '*/tests/*' | sort)
 
 if ((failures > 0)); then
     echo "check-arrows: $failures checks failed" >&2

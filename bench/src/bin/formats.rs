@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Context, bail};
-use graphloom_engine::readers::{ParseLimits, parse};
+use graphloom_readers::{ParseLimits, parse};
 use serde::Serialize;
 
 /// What came of one file.

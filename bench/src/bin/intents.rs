@@ -8,7 +8,7 @@
 //! has, and those that are taken so.
 
 use anyhow::{Context, Result};
-use graphloom_engine::offline::{Intent, intent};
+use graphloom_offline::{Intent, intent};
 use serde_json::{Value, json};
 
 fn main() -> Result<()> {

@@ -12,7 +12,7 @@ use std::time::Instant;
 use anyhow::{Context, bail};
 use graphloom_core::{EntityRecord, Purpose, Records};
 use graphloom_engine::extract::{self, Coverage};
-use graphloom_engine::offline;
+
 use graphloom_providers::builtin::BuiltinEmbedder;
 use serde::{Deserialize, Serialize};
 
@@ -95,16 +95,16 @@ fn measure(folder: &Path) -> anyhow::Result<SetResult> {
     let texts: Vec<String> =
         passages.iter().map(|passage| format!("{}\n{}", passage.title, passage.text)).collect();
     // Models load on first use, which must not count as the cost of a passage.
-    offline::extract("Warm up.");
+    graphloom_offline::extract("Warm up.");
     BuiltinEmbedder.vector(Purpose::Document, "warm up");
     let (phrases, phrases_ms) = timed(&texts, |text| {
-        offline::phrases(text)
+        graphloom_offline::phrases(text)
             .into_iter()
             .take(MAX_PHRASES)
             .map(|phrase| phrase.text.to_lowercase())
             .collect()
     });
-    let (_, extract_ms) = timed(&texts, |text| offline::extract(text).entities.len());
+    let (_, extract_ms) = timed(&texts, |text| graphloom_offline::extract(text).entities.len());
     let (vectors, embed_ms) = timed(&texts, |text| BuiltinEmbedder.vector(Purpose::Document, text));
     let ids: BTreeMap<&str, usize> =
         passages.iter().enumerate().map(|(i, passage)| (passage.id.as_str(), i)).collect();

@@ -15,7 +15,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 use graphloom_engine::extract::records::{ParsedPiece, ParsedRecord, parse};
-use graphloom_engine::text::{clean_name, unescape};
+use graphloom_text::{clean_name, unescape};
 use serde::{Deserialize, Serialize};
 
 const USAGE: &str = "usage: graphloom-bench-salvage --responses FILE [--json] [--sample N]";

@@ -13,8 +13,8 @@ use serde::de::DeserializeOwned;
 
 use crate::chunk::{ChunkConfig, ChunkStrategy, chunk};
 use crate::extract::records::parse;
-use crate::readers::ParsedDocument;
-use crate::text::{Tokenizer, clean_name, entity_key, sanitize};
+use graphloom_readers::ParsedDocument;
+use graphloom_text::{Tokenizer, clean_name, entity_key, sanitize};
 
 /// Where the steps are described that the tables are about.
 const PAGE: &str = include_str!("../../../docs/methods/lightrag.md");

@@ -13,8 +13,8 @@ use graphloom_core::{
 };
 
 use crate::graph::{derive_entity, derive_relation, described_hash, keep_within};
-use crate::offline::faint_words;
-use crate::text::Tokenizer;
+use graphloom_offline::faint_words;
+use graphloom_text::Tokenizer;
 
 /// What a question sees of a snapshot.
 pub(crate) struct FilteredSnapshot<'a> {

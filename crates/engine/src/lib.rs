@@ -21,17 +21,15 @@ mod filtered;
 pub mod graph;
 pub mod index;
 pub mod money;
-pub mod offline;
 pub mod prompt;
 pub mod query;
-pub mod readers;
-pub mod text;
 mod vector_bytes;
 
 use std::sync::Arc;
 
 pub use chain::chain;
 use graphloom_core::{Clock, Embedder, LanguageModel, Reranker, Store};
+use graphloom_text::Tokenizer;
 
 /// Everything a pipeline works with: one workspace's store, the models of each role, the clock.
 #[derive(Clone)]
@@ -43,7 +41,7 @@ pub struct Engine {
     /// Where the time comes from.
     pub clock: Arc<dyn Clock>,
     /// Counts tokens for chunk sizes and budgets.
-    pub tokenizer: text::Tokenizer,
+    pub tokenizer: Tokenizer,
     /// What models are asked, and in which language.
     pub prompts: prompt::Prompts,
     /// How documents are indexed.
@@ -78,7 +76,7 @@ impl Engine {
             store,
             models,
             clock,
-            tokenizer: text::Tokenizer,
+            tokenizer: Tokenizer,
             prompts: prompt::Prompts::default(),
             index: index::IndexConfig::default(),
             caches: query::QueryCaches::default(),

@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 
-use graphloom_engine::readers::format_by_name;
+use graphloom_readers::format_by_name;
 use ignore::{DirEntry, Walk, WalkBuilder};
 
 use crate::project::Here;

@@ -11,7 +11,7 @@ use std::time::Duration;
 use futures::StreamExt;
 use graphloom_core::Format;
 use graphloom_engine::index::{self, Refusal, Source, SourceText};
-use graphloom_engine::readers::{ParseLimits, ParsedDocument, format_of};
+use graphloom_readers::{ParseLimits, ParsedDocument, format_of};
 use serde::{Deserialize, Serialize};
 use tokio::sync::Semaphore;
 

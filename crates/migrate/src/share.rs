@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use graphloom_engine::graph::SUMMARY_FRAGMENTS;
-use graphloom_engine::text::sentences;
+use graphloom_text::sentences;
 
 /// Longest description in bytes that is divided. Longer ones would need a summary by a model if they were.
 const MAX_DIVIDED_BYTES: usize = 4_000;

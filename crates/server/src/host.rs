@@ -9,7 +9,7 @@ use graphloom_core::{SharedTexts, Worker, WorkspaceId, WorkspaceStore};
 use graphloom_engine::Engine;
 use graphloom_engine::index::{Source, SourceText};
 use graphloom_engine::money::Prices;
-use graphloom_engine::readers::ParseLimits;
+use graphloom_readers::ParseLimits;
 
 /// Provides workspaces and readers; implemented by the program with its stores and models.
 #[async_trait]

@@ -11,7 +11,7 @@ use graphloom_core::{
     Mention, NewDocument, Records, Relation, RelationKey, RelationRecord, Span, Store, Timestamp,
     VectorEntry, VectorRow, Visibility,
 };
-use graphloom_engine::text::entity_key;
+use graphloom_text::entity_key;
 
 use crate::Arguments;
 use crate::world::{CHUNKS_A_DOCUMENT, DIMENSIONS, StatedRelation, TOPIC, World, name};

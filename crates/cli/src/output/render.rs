@@ -13,7 +13,7 @@ pub(crate) fn plain(text: &str) -> String {
 
 /// Joins lines as sentences, collapses white space, and cuts to `most` columns of the terminal, the `…` included.
 pub(crate) fn one_line(text: &str, most: usize) -> String {
-    let joined = plain(&graphloom_engine::text::one_line(text));
+    let joined = plain(&graphloom_text::one_line(text));
     if display_width(&joined) <= most {
         return joined;
     }

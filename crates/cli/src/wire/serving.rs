@@ -10,8 +10,8 @@ use graphloom::setup::{self, Engines, OwnModels, embeds_by_service, gone};
 use graphloom::stores::{self, workspaces};
 use graphloom_core::{Patience, SharedTexts, Worker, WorkspaceId};
 use graphloom_engine::index::{Source, SourceText};
-use graphloom_engine::readers::ParseLimits;
 use graphloom_providers::http::ServiceNotice;
+use graphloom_readers::ParseLimits;
 use graphloom_server::{Host, HostError, IfMissing, OpenWorkspace, Pauses};
 use tokio::sync::Mutex;
 

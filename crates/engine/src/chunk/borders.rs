@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::text::sentences_and_code;
+use graphloom_text::sentences_and_code;
 
 /// A kind of place to cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

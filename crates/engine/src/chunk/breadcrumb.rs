@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use crate::readers::Heading;
-use crate::text::Tokenizer;
+use graphloom_readers::Heading;
+use graphloom_text::Tokenizer;
 
 /// Characters kept of one heading.
 const MAX_LEVEL_CHARS: usize = 80;

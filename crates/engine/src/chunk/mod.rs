@@ -8,10 +8,10 @@ use std::ops::Range;
 
 use graphloom_core::{Format, Span};
 
-use crate::readers::{Heading, ParsedDocument};
-use crate::text::{MIN_WINDOW_TOKENS, TokenMap, Tokenizer};
 use borders::Border;
 use breadcrumb::Breadcrumbs;
+use graphloom_readers::{Heading, ParsedDocument};
+use graphloom_text::{MIN_WINDOW_TOKENS, TokenMap, Tokenizer};
 use pack::Packer;
 
 /// How texts are split.

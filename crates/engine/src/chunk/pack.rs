@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use super::borders::{Border, block_end};
 use super::trim;
-use crate::readers::Heading;
-use crate::text::{TokenMap, Tokenizer, sentences_and_code};
+use graphloom_readers::Heading;
+use graphloom_text::{TokenMap, Tokenizer, sentences_and_code};
 
 /// Headings in a row that wait for their text; more are a list of headings.
 const MAX_LEVELS: usize = 6;

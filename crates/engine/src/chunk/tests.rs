@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::readers::{ParseLimits, parse};
+use graphloom_readers::{ParseLimits, parse};
 
 fn check_pieces(
     format: Format,

@@ -15,7 +15,7 @@ use graphloom_core::{
 
 use crate::extract::{after_thinking, ask};
 use crate::prompt::{CONTEXT_DOCUMENT, CONTEXT_PASSAGE, Prompts};
-use crate::text::Tokenizer;
+use graphloom_text::Tokenizer;
 use part::Parts;
 pub use part::{HEAD_TOKENS, MAX_DOCUMENT_TOKENS};
 

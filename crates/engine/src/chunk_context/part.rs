@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use graphloom_core::Span;
 
-use crate::text::Tokenizer;
+use graphloom_text::Tokenizer;
 
 /// Tokens of a document up to which the whole of it is sent. Longer ones are cut into parts of as many, each beginning in the
 /// middle of the one before or earlier, so that around the middle of a chunk a quarter of a part is read on either side.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use graphloom_core::{ChunkId, Claim, ClaimStatus, Decisions, EntityKey, IsoDate, Period, Span};
 use serde::Serialize;
 
-use crate::offline::{has_one_holder, office_named};
+use graphloom_offline::{has_one_holder, office_named};
 
 /// A claim as all of its quotes together state it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::merge::{ClaimQuote, MergedClaim, merge_claims};
 use crate::filtered::FilteredSnapshot;
-use crate::text::Tokenizer;
+use graphloom_text::Tokenizer;
 
 /// Most claims in a list.
 pub const MAX_LISTED_CLAIMS: usize = 10_000;

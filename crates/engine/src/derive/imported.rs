@@ -17,7 +17,7 @@ use super::report::{
 };
 use super::{Communities, Deriver, NodeOutcome};
 use crate::Engine;
-use crate::text::one_line;
+use graphloom_text::one_line;
 
 /// Chunks of an entity that count as its evidence.
 const MAX_CHUNKS: usize = 64;

@@ -14,8 +14,8 @@ use super::report::{Report, ReportSource};
 use crate::Engine;
 use crate::claims::{MergedClaim, claims_about};
 use crate::filtered::FilteredSnapshot;
-use crate::offline::is_proper;
-use crate::text::{Tokenizer, one_line};
+use graphloom_offline::is_proper;
+use graphloom_text::{Tokenizer, one_line};
 
 /// More entities than fit into the context even without descriptions.
 const MAX_GRAPH_ENTITIES: usize = 500;

@@ -8,7 +8,7 @@ use graphloom_core::{
 use serde::Serialize;
 
 use super::Reference;
-use crate::text::one_line;
+use graphloom_text::one_line;
 
 /// A node by id and title.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -16,7 +16,7 @@ use crate::Engine;
 use crate::extract::{after_thinking, ask};
 use crate::prompt::COMMUNITY_REPORT;
 use crate::query::{ContentWords, likeness};
-use crate::text::{is_prose, one_line, sentences};
+use graphloom_text::{is_prose, one_line, sentences};
 
 /// The author of a report that rules extracted.
 pub const RULES: &str = "rules";

@@ -13,10 +13,10 @@ use super::report::{RULES, Reference, request_key};
 use super::{LayerPlan, NodeOutcome};
 use crate::Engine;
 use crate::extract::{after_thinking, ask};
-use crate::offline::{PhraseKind, phrases};
 use crate::prompt::TREE_SUMMARY;
 use crate::query::{ContentWords, likeness};
-use crate::text::{Tokenizer, entity_key, one_line, sentences};
+use graphloom_offline::{PhraseKind, phrases};
+use graphloom_text::{Tokenizer, entity_key, one_line, sentences};
 
 /// Most tokens of the passages that a summary is written from. RAPTOR has 3,500 for leaves of 100 tokens; ten chunks of 1,200
 /// tokens fit here.

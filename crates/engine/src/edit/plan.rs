@@ -10,7 +10,7 @@ use super::merge::plan_merge;
 use super::{DescriptionRule, Edit, EditError, KindRule};
 use crate::Engine;
 use crate::graph::SUMMARY_TOKENS;
-use crate::text::{MAX_NAME_BYTES, MAX_NAME_CHARS, clean_name, entity_key, sanitize};
+use graphloom_text::{MAX_NAME_BYTES, MAX_NAME_CHARS, clean_name, entity_key, sanitize};
 
 /// Longest type or keyword in characters.
 const MAX_WORD_CHARS: usize = 256;

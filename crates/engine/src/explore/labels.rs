@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use graphloom_core::{Decisions, Entity, EntityKey, Snapshot, StoreError, table};
 use serde::Serialize;
 
-use crate::text::entity_key;
+use graphloom_text::entity_key;
 
 /// Most popular labels given [LightRAG].
 pub const MAX_LABELS: usize = 1000;

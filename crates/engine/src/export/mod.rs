@@ -20,7 +20,7 @@ use serde::Serialize;
 
 use crate::claims::{ListedClaim, all_claims, with_words};
 use crate::filtered::FilteredSnapshot;
-use crate::text::Tokenizer;
+use graphloom_text::Tokenizer;
 
 /// How to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -15,9 +15,9 @@ use super::loss::Losses;
 use super::output::{MAX_OUTPUT_TOKENS, output_limit};
 use super::records::{JsonItem, after_thinking, fields_of, json_objects, says_complete};
 use super::user_prompt;
-use crate::offline::date_in;
 use crate::prompt::{EXTRACT_CLAIMS, Prompts};
-use crate::text::{clean_name, one_line};
+use graphloom_offline::date_in;
+use graphloom_text::{clean_name, one_line};
 
 /// Most claims asked of one answer.
 pub const MAX_CLAIMS: u32 = 40;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use graphloom_core::Records;
 
-use crate::offline::{Phrase, PhraseKind, phrases};
+use graphloom_offline::{Phrase, PhraseKind, phrases};
 
 /// The name of these rules in extraction keys; a change of the rules, or of the phrases they rest on, changes it.
 pub(super) const COVERAGE_RULES: &str = "coverage-v2";

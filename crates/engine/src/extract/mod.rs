@@ -20,9 +20,7 @@ use graphloom_core::{
 };
 
 use crate::Engine;
-use crate::offline::RULES;
 use crate::prompt::{EXTRACT_CONTINUE, EXTRACT_GLEAN, EXTRACT_MISSED, EXTRACT_SYSTEM, EXTRACT_USER, Prompts};
-use crate::text::entity_key;
 pub(crate) use claims::claim_messages;
 pub use claims::{ClaimFields, MAX_CLAIMS, ParsedClaims, claim_record, parse_claims};
 use claims::{ask_for_claims, claims_prompt};
@@ -30,6 +28,8 @@ pub use coverage::{Coverage, MAX_MISSED, MIN_MISSED, MIN_MISSED_PERCENT, coverag
 pub use form::RecordForm;
 pub use glean::Gleaning;
 use glean::again;
+use graphloom_offline::RULES;
+use graphloom_text::entity_key;
 use leaks::ExampleNames;
 pub use loss::Losses;
 use loss::damaged_key;
@@ -174,7 +174,7 @@ pub(crate) fn is_boilerplate(chunk: &Chunk) -> bool {
 
 /// The records of `chunk` by the offline rules.
 pub fn extract_by_rules(chunk: &Chunk, key: ExtractionKey) -> Extraction {
-    let records = crate::offline::extract(&chunk.text);
+    let records = graphloom_offline::extract(&chunk.text);
     Extraction { key, model: RULES.to_owned(), responses: Vec::new(), records, rejects: Vec::new() }
 }
 

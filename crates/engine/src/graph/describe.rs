@@ -10,7 +10,7 @@ use graphloom_core::{ChatMessage, ChatRequest, ChatRole};
 use crate::Engine;
 use crate::extract::{after_thinking, ask, ends_a_sentence};
 use crate::prompt::{Prompts, SUMMARIZE};
-use crate::text::Tokenizer;
+use graphloom_text::Tokenizer;
 
 /// From this many fragments a model summarises [LightRAG].
 pub const SUMMARY_FRAGMENTS: usize = 8;

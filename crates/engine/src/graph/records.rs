@@ -4,7 +4,7 @@ use graphloom_core::{
     Chunk, Claim, ClaimRecord, Decisions, Fact, FactPlace, Mention, MentionPlace, Records, Span,
 };
 
-use crate::text::{clean_name, entity_key};
+use graphloom_text::{clean_name, entity_key};
 
 /// The mentions and facts that `records` state about `chunk`, in order, where `decisions` take them. Records whose names
 /// leave nothing, and relations whose ends share a key, say nothing and are left out.

@@ -19,7 +19,7 @@ use crate::Engine;
 use crate::chunk::chunk;
 use crate::commit::{Retries, commit_in_turn};
 use crate::extract::of_boilerplate;
-use crate::readers::{ParseError, ParseLimits, ParsedDocument, format_of, parse};
+use graphloom_readers::{ParseError, ParseLimits, ParsedDocument, format_of, parse};
 
 /// A source as it was read, ready to be accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]

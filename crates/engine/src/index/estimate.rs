@@ -23,9 +23,9 @@ use crate::extract::{
 };
 use crate::graph::{SUMMARY_FRAGMENTS, SUMMARY_TOKENS};
 use crate::money::{prompt_tokens, shape_tokens, text_tokens};
-use crate::offline::{PhraseKind, phrases};
 use crate::prompt::{EXTRACT_GLEAN, EXTRACT_MISSED, Prompts, SUMMARIZE};
-use crate::readers::ParseLimits;
+use graphloom_offline::{PhraseKind, phrases};
+use graphloom_readers::ParseLimits;
 
 /// An answer has at least this percent of its passage's tokens. Of 170 answers of several models about passages of 1,000
 /// to 1,400 tokens nine in ten had 20 to 60 percent.

@@ -15,7 +15,7 @@ use super::accept::{Arrival, Refusal, accept_arrivals};
 use super::{Acceptance, IndexError};
 use crate::Engine;
 use crate::chunk::chunk;
-use crate::readers::ParsedDocument;
+use graphloom_readers::ParsedDocument;
 
 /// Why a chunk has no extraction that no imported chunk covers.
 const NOT_COVERED: &str = "the imported chunks do not cover this part of the text";

@@ -50,7 +50,7 @@ use crate::chunk::ChunkConfig;
 use crate::derive::{DeriveReport, EdgeWeights, LayerKind, TreeClustering};
 use crate::extract::ExtractSpec;
 use crate::graph::KnownDescriptions;
-use crate::readers::ParseLimits;
+use graphloom_readers::ParseLimits;
 
 /// How long a claim on a job lasts without renewal by default, in milliseconds.
 pub(crate) const LEASE_MS: u64 = 600_000;

@@ -22,7 +22,7 @@ use super::imported::recorded;
 use super::{Acceptance, IndexError};
 use crate::Engine;
 use crate::chunk::CHUNK_TOKENS;
-use crate::text::{clean_name, entity_key, sanitize};
+use graphloom_text::{clean_name, entity_key, sanitize};
 
 /// The model that extractions of ready graphs are recorded under.
 pub const CUSTOM_KG_MODEL: &str = "custom_kg";

@@ -15,7 +15,7 @@ use super::{IndexError, RunReport};
 use crate::Engine;
 use crate::commit::Retries;
 use crate::extract::{extraction_key, is_boilerplate, rules_key};
-use crate::offline::RULES;
+use graphloom_offline::RULES;
 
 /// Documents whose renewal is noted in one commit.
 const PAGE: usize = 64;

@@ -14,7 +14,7 @@ use graphloom_core::{
 use super::account::WorkspaceAccount;
 use super::price::{Money, Price, Prices};
 use super::{prompt_tokens, shape_tokens, text_tokens};
-use crate::text::Tokenizer;
+use graphloom_text::Tokenizer;
 
 /// Tokens set aside for an answer to a request without an output limit of its own.
 pub const OUTPUT_RESERVE: u32 = 4096;

@@ -14,7 +14,7 @@ pub use budget::{
 pub use price::{Money, Price, Prices};
 pub use spending::{CallTotals, CostBy, CostGroup, Spending, spending, spending_after};
 
-use crate::text::Tokenizer;
+use graphloom_text::Tokenizer;
 
 /// Tokens that a chat service adds around each message: who speaks, and where it ends.
 const MESSAGE_TOKENS: u64 = 4;

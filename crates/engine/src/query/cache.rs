@@ -10,7 +10,7 @@ use graphloom_core::{CacheKind, ChatRequest, ContentHash, StoreError};
 use super::QueryCost;
 use super::seen::FilterCache;
 use crate::Engine;
-use crate::text::Tokenizer;
+use graphloom_text::Tokenizer;
 
 /// Values that a process remembers; the store remembers more.
 const MAX_VALUES: usize = 2048;

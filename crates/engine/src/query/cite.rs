@@ -8,7 +8,7 @@ use rust_stemmers::{Algorithm, Stemmer};
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::{Answer, Citation, FoundChunk, QueryError, Retrieval, reports};
-use crate::{Engine, text};
+use crate::Engine;
 
 /// A chunk that an answer may cite.
 #[derive(Debug, Clone, Copy)]
@@ -231,7 +231,7 @@ fn sentences_by_line(text: &str) -> Vec<Range<usize>> {
     let mut sentences = Vec::new();
     let mut start = 0;
     for line in text.split_inclusive('\n') {
-        for range in text::sentences_and_code(line) {
+        for range in graphloom_text::sentences_and_code(line) {
             let range = start + range.start..start + range.end;
             if text[range.clone()].contains(char::is_alphanumeric) {
                 sentences.push(range);
@@ -367,7 +367,7 @@ impl ContentWords {
 
     fn of_sentences(&self, text: &str) -> Vec<Sentence> {
         let sentence = |range: Range<usize>| Sentence { words: self.of(&text[range.clone()]), range };
-        text::sentences_and_code(text).into_iter().map(sentence).collect()
+        graphloom_text::sentences_and_code(text).into_iter().map(sentence).collect()
     }
 
     pub(crate) fn of(&self, text: &str) -> BTreeSet<String> {

@@ -14,8 +14,8 @@ use super::{FoundEntity, QueryError, Question};
 use crate::claims::{MergedClaim, claims_about};
 use crate::filtered::FilteredSnapshot;
 use crate::graph::claims_of;
-use crate::offline::{HEAD, has_one_holder, offices_of};
-use crate::text::{entity_key, one_line, sentences};
+use graphloom_offline::{HEAD, has_one_holder, offices_of};
+use graphloom_text::{entity_key, one_line, sentences};
 
 /// Claims in a context, at most.
 const MAX_CLAIMS: usize = 30;

@@ -11,7 +11,7 @@ use super::cache::QueryCaches;
 use super::truncate::FittedGraph;
 use super::{FoundChunk, Reference};
 use crate::claims::MergedClaim;
-use crate::text::Tokenizer;
+use graphloom_text::Tokenizer;
 
 const ENTITIES: &str = "## Entities\n\nWhat the documents speak of, one JSON object a line.\n\n```json\n";
 const RELATIONS: &str = "## Relations\n\nHow these hang together, one JSON object a line.\n\n```json\n";

@@ -10,7 +10,7 @@ use super::question::MAX_QUESTION_CHARS;
 use super::trust::PageRankTrust;
 use super::{QueryError, Question, history, prompts};
 use crate::Engine;
-use crate::offline::{self, MAX_PARTS, Parts};
+use graphloom_offline::{MAX_PARTS, Parts};
 
 /// How mode auto goes about a question, and why.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -72,7 +72,7 @@ impl Route {
 
     /// The route of a question by its form.
     pub(super) fn by_rules(question: &str) -> Self {
-        let (form, parts) = match offline::parts(question) {
+        let (form, parts) = match graphloom_offline::parts(question) {
             Parts::Whole => (QuestionForm::Whole, Vec::new()),
             Parts::Compared(parts) => (QuestionForm::Compared, parts),
             Parts::Steps(parts) => (QuestionForm::Steps, parts),

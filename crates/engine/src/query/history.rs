@@ -3,7 +3,7 @@
 use graphloom_core::{ChatMessage, ChatRole};
 
 use super::Question;
-use crate::text::Tokenizer;
+use graphloom_text::Tokenizer;
 
 /// The conversation takes at most this part of the whole prompt's budget.
 const SHARE_OF_BUDGET: u32 = 2;

@@ -9,7 +9,7 @@ use super::plan::Plan;
 use super::question::MAX_QUESTION_CHARS;
 use super::think::without_thinking;
 use super::{Decompose, Keywords, QueryError, Question, Route, decompose, history, prompts};
-use crate::{Engine, offline};
+use crate::Engine;
 
 /// Questions shorter than this many characters are searched for as they are where no keyword was found.
 const MAX_BARE_QUESTION_CHARS: usize = 50;
@@ -129,10 +129,11 @@ pub(super) async fn respond(
 }
 
 fn by_rules(text: &str, said: &[ChatMessage], wants_keywords: bool) -> SearchQuestion {
-    let standalone = offline::standalone(text, said);
+    let standalone = graphloom_offline::standalone(text, said);
     let mut keywords = Keywords::default();
     if wants_keywords {
-        (keywords.high_level, keywords.low_level) = offline::keywords(standalone.as_deref().unwrap_or(text));
+        (keywords.high_level, keywords.low_level) =
+            graphloom_offline::keywords(standalone.as_deref().unwrap_or(text));
     }
     SearchQuestion { standalone, keywords, route: None }
 }
@@ -153,7 +154,7 @@ pub(super) fn standalone_in(response: &str, model: &str, text: &str, said: &[Cha
         Some(standalone) => (standalone != text).then_some(standalone),
         None => {
             tracing::warn!(model, "the model left the question as it is; rules read it");
-            offline::standalone(text, said)
+            graphloom_offline::standalone(text, said)
         }
     }
 }

@@ -12,7 +12,7 @@ use super::{QueryError, Question, Retrieval};
 use crate::Engine;
 use crate::explore::{MAX_LABELS, popular_labels};
 use crate::filtered::FilteredSnapshot;
-use crate::offline::{self, Passage};
+use graphloom_offline::Passage;
 
 /// Topics shown, at most.
 const MAX_TOPICS: usize = 6;
@@ -87,7 +87,7 @@ pub(super) async fn overview(
         if shown.iter().any(overlaps) {
             continue;
         }
-        let Some(mut quote) = offline::sentence_about(&topic.name, &passages) else { continue };
+        let Some(mut quote) = graphloom_offline::sentence_about(&topic.name, &passages) else { continue };
         let chunk = of_topic[quote.passage];
         if !chunk.text.get(quote.range.clone()).is_some_and(|sentence| said.insert(sentence.to_owned())) {
             continue;
@@ -113,5 +113,5 @@ pub(super) fn is_topic(entity: &Entity) -> bool {
     !entity.kind.eq_ignore_ascii_case("data")
         && letters >= least
         && !contracts
-        && !offline::is_small_word(&entity.name)
+        && !graphloom_offline::is_small_word(&entity.name)
 }

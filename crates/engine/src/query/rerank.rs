@@ -7,7 +7,7 @@ use super::chunks::Passage;
 use super::{QueryNote, Question};
 use crate::Engine;
 use crate::chunk_context::MAX_CONTEXT_TOKENS;
-use crate::text::Tokenizer;
+use graphloom_text::Tokenizer;
 
 /// Passages that are read for a reranker, at most.
 pub(super) const MAX_RERANKED: usize = 500;

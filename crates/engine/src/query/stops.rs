@@ -1,7 +1,7 @@
 //! Ends answers where the question wants it: at a text, or after some tokens.
 
 use super::Question;
-use crate::text::Tokenizer;
+use graphloom_text::Tokenizer;
 
 /// The words of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -18,8 +18,8 @@ use super::reports::{LayerState, coarsest_reports, layer_state, within};
 use super::{QueryError, prompts};
 use crate::Engine;
 use crate::explore::popular_labels;
-use crate::offline::{self, Passage, Reply, language_code};
-use crate::text::{entity_key, is_prose, one_line, sentences};
+use graphloom_offline::{Passage, Reply, language_code};
+use graphloom_text::{entity_key, is_prose, one_line, sentences};
 
 /// Most questions that are suggested.
 pub const MAX_SUGGESTIONS: usize = 50;
@@ -232,7 +232,8 @@ impl Excerpts {
             .iter()
             .map(|chunk| Passage { text: &chunk.text, title: "", headings: &chunk.breadcrumb })
             .collect();
-        let Some(quote) = about.first().and_then(|entity| offline::sentence_about(&entity.name, &passages))
+        let Some(quote) =
+            about.first().and_then(|entity| graphloom_offline::sentence_about(&entity.name, &passages))
         else {
             return;
         };
@@ -300,14 +301,14 @@ async fn named_in(snapshot: &dyn Snapshot, about: &str) -> Result<Vec<Entity>, Q
         return Ok(vec![entity]);
     }
     let mut candidates = BTreeSet::new();
-    offline::known_names(about, |key| {
+    graphloom_offline::known_names(about, |key| {
         candidates.insert(key.clone());
         false
     });
     let candidates: Vec<EntityKey> = candidates.into_iter().take(MAX_CANDIDATES).collect();
     let found = snapshot.entities(&candidates).await?;
     let there: BTreeSet<EntityKey> = found.into_iter().flatten().map(|entity| entity.key).collect();
-    let known = offline::known_names(about, |key| there.contains(key));
+    let known = graphloom_offline::known_names(about, |key| there.contains(key));
     let mut keys: Vec<EntityKey> = Vec::new();
     for known in known {
         if !keys.contains(&known.key) {
@@ -394,7 +395,7 @@ fn by_rules(excerpts: &Excerpts, count: usize) -> Suggestions {
 /// The sentence of the chunk that answers the question by the rules that answer without an LLM.
 fn answered_by(question: &str, chunk: &Chunk) -> Option<Range<usize>> {
     let passage = Passage { text: &chunk.text, title: "", headings: &chunk.breadcrumb };
-    match offline::reply(question, &[passage]) {
+    match graphloom_offline::reply(question, &[passage]) {
         Reply::Answer(quotes) => quotes.into_iter().next().map(|quote| quote.range),
         Reply::Likely(_) | Reply::Closest(_) | Reply::Nothing => None,
     }

@@ -15,7 +15,7 @@ use super::stops::{self, CutText};
 use super::wording::Tongue;
 use super::{Answer, QueryError, QueryNote, Question, Retrieval, overview, reports};
 use crate::Engine;
-use crate::offline::{self, Intent, Passage, Quote, Reply};
+use graphloom_offline::{Intent, Passage, Quote, Reply};
 
 /// Claims of an answer as of a date, at most, and sentences that state each.
 const MAX_HELD: usize = 5;
@@ -67,7 +67,7 @@ pub(super) async fn answer(
     {
         return Ok(answer);
     }
-    match offline::intent(asked) {
+    match graphloom_offline::intent(asked) {
         Intent::Greeting => {
             return Ok(plain(engine, question, AnswerKind::Greeting, tongue.greeting(), on_delta));
         }
@@ -104,7 +104,7 @@ pub(super) async fn answer(
             headings: &found.chunk.breadcrumb,
         })
         .collect();
-    match offline::reply(asked, &passages) {
+    match graphloom_offline::reply(asked, &passages) {
         Reply::Answer(quotes) => {
             let mut draft = Draft::default();
             quotes.iter().for_each(|quote| draft.quote("", &cited, quote));
@@ -171,7 +171,7 @@ pub(super) async fn not_found(
     let (kind, words) = match documents {
         0 => (AnswerKind::Empty, tongue.empty().to_owned()),
         _ if none_fits => (AnswerKind::NotFound, tongue.none_fits().to_owned()),
-        _ => (AnswerKind::NotFound, tongue.not_found(documents, &offline::looked_for(asked))),
+        _ => (AnswerKind::NotFound, tongue.not_found(documents, &graphloom_offline::looked_for(asked))),
     };
     Ok(plain(engine, question, kind, &words, on_delta))
 }

@@ -1,6 +1,6 @@
 //! What is said around verbatim sentences, in the language of the question where it is known.
 
-use crate::offline::language_code;
+use graphloom_offline::language_code;
 
 /// A language that these words are there in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

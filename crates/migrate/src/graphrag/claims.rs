@@ -2,7 +2,7 @@
 
 use graphloom_core::{ClaimRecord, RejectReason};
 use graphloom_engine::extract::{ClaimFields, claim_record};
-use graphloom_engine::text::sentences;
+use graphloom_text::sentences;
 
 use super::Documents;
 use super::layout::{ClaimRow, Layout};

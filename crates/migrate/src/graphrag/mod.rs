@@ -15,7 +15,7 @@ use std::path::Path;
 
 use graphloom_core::{ClaimRecord, EntityKey, EntityRecord, Records, RelationKey, RelationRecord, Span};
 use graphloom_engine::index::{ImportedChunk, ImportedDocument, recorded};
-use graphloom_engine::text::{clean_name, entity_key, sanitize};
+use graphloom_text::{clean_name, entity_key, sanitize};
 
 use crate::locate::Text;
 use crate::share::share;

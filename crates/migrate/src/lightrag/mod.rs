@@ -16,7 +16,7 @@ use graphloom_core::{EntityKey, EntityRecord, GraphKey, Records, RelationKey, Re
 use graphloom_engine::extract::{extract_from_answers, records::parse};
 use graphloom_engine::graph::KnownDescriptions;
 use graphloom_engine::index::{ImportedChunk, ImportedDocument, recorded};
-use graphloom_engine::text::{clean_name, entity_key, sanitize};
+use graphloom_text::{clean_name, entity_key, sanitize};
 use serde_json::{Map, Value};
 
 use crate::locate::Text;

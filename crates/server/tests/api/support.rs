@@ -14,9 +14,9 @@ use graphloom_core::{
 use graphloom_engine::derive::{Communities, derive};
 use graphloom_engine::index::{self, Source, SourceText};
 use graphloom_engine::money::Prices;
-use graphloom_engine::readers::ParseLimits;
 use graphloom_engine::{Engine, Models};
 use graphloom_providers::builtin::BuiltinEmbedder;
+use graphloom_readers::ParseLimits;
 use graphloom_server::{
     AccessFile, Grant, Host, HostError, IfMissing, Limits, OpenWorkspace, Right, Routes, Server, ServerConfig,
 };

@@ -2,7 +2,7 @@
 
 use graphloom_core::{EntityRecord, RejectReason, RelationRecord};
 
-use crate::text::clean_name;
+use graphloom_text::clean_name;
 
 /// The type of an entity whose record names none.
 pub(super) const UNTYPED: &str = "Other";

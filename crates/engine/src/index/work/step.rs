@@ -6,7 +6,7 @@ use graphloom_core::{
 
 use super::Run;
 use crate::commit::{Retries, commit_in_turn};
-use crate::offline::RULES;
+use graphloom_offline::RULES;
 
 /// Whether a job is worked on to renew a document that is in the graph. What arrives is kept beside what is said of it,
 /// until the whole takes its place.

@@ -17,7 +17,7 @@ use crate::filtered::FilteredSnapshot;
 use crate::query::calls::QueryCost;
 use crate::query::fuse::reciprocal_ranks;
 use crate::query::{QueryError, QueryNote, Question, Retrieval, embed, prompts};
-use crate::text::one_line;
+use graphloom_text::one_line;
 
 /// Reports that the primer reads [GraphRAG: `drift_k_followups`].
 const PRIMER_REPORTS: usize = 20;

@@ -29,8 +29,8 @@ pub use options::{MAX_DRIFT_STEPS, MAX_REPORT_CALLS, RateReports, ReportOptions}
 use super::calls::QueryCost;
 use super::plan::{Operator, Plan};
 use super::{QueryError, QueryNote, Question, QuestionOutput, Retrieval, embed};
+use crate::Engine;
 use crate::derive::{Communities, Report};
-use crate::{Engine, offline as rules};
 use select::{Candidate, Relevance};
 
 pub(super) use evidence::within;
@@ -109,7 +109,8 @@ pub(super) async fn answers(
     searched: &str,
     notes: &mut Vec<QueryNote>,
 ) -> Result<bool, QueryError> {
-    if question.filter.is_some() || rules::intent(searched) != rules::Intent::Overview {
+    if question.filter.is_some() || graphloom_offline::intent(searched) != graphloom_offline::Intent::Overview
+    {
         return Ok(false);
     }
     let snapshot = engine.store.snapshot().await?;

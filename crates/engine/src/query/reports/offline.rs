@@ -7,12 +7,12 @@ use graphloom_core::NodeKey;
 use super::{FoundReport, evidence};
 use crate::Engine;
 use crate::derive::RULES;
-use crate::offline::{self, Intent, Quote};
 use crate::query::cite::{self, ContentWords, likeness};
 use crate::query::verbatim::{self, Draft, written};
 use crate::query::wording::Tongue;
 use crate::query::{Answer, AnswerKind, QueryError, Question, Retrieval};
-use crate::text::is_prose;
+use graphloom_offline::{Intent, Quote};
+use graphloom_text::is_prose;
 
 /// Reports that are shown, at most.
 const MAX_SHOWN: usize = 8;
@@ -28,7 +28,7 @@ pub(in crate::query) async fn answer(
 ) -> Result<Option<Answer>, QueryError> {
     let asked = retrieval.searched(question);
     let tongue = Tongue::of(asked);
-    let is_overview = offline::intent(asked) == Intent::Overview;
+    let is_overview = graphloom_offline::intent(asked) == Intent::Overview;
     let words = ContentWords::new();
     let looked_for = if is_overview { BTreeSet::new() } else { words.of(asked) };
     let mut quoted = BTreeSet::new();

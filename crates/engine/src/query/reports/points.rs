@@ -17,8 +17,8 @@ use crate::query::cite::{ContentWords, likeness};
 use crate::query::keywords::object_in;
 use crate::query::think::without_thinking;
 use crate::query::{QueryError, QueryNote, Question, prompts};
-use crate::text::{Tokenizer, one_line, sentences};
 use crate::{Engine, chain};
+use graphloom_text::{Tokenizer, one_line, sentences};
 
 /// Output limit of a call that draws points.
 const OUTPUT_TOKENS: u32 = 4_096;

@@ -7,13 +7,13 @@ use graphloom_core::{ChatRequest, ItemKey, LanguageModel, LayerNode, Member, Nod
 
 use super::{FoundReport, RateReports};
 use crate::derive::{Communities, Report};
-use crate::offline::{self, Intent};
 use crate::query::calls::QueryCost;
 use crate::query::cite::ContentWords;
 use crate::query::keywords::{object_in, respond};
 use crate::query::{QueryError, QueryNote, Question, prompts};
-use crate::text::one_line;
 use crate::{Engine, chain};
+use graphloom_offline::Intent;
+use graphloom_text::one_line;
 
 /// Reports that are looked at together, at most; the least relevant ones beyond are left out.
 const MAX_CANDIDATES: usize = 2_000;
@@ -64,7 +64,13 @@ impl<'a> Relevance<'a> {
     pub(super) fn new(text: &'a str, vector: Option<&'a [f32]>) -> Self {
         let words = ContentWords::new();
         let asked = words.of(text);
-        Self { text, vector, words, asked, is_corpus_wide: offline::intent(text) == Intent::Overview }
+        Self {
+            text,
+            vector,
+            words,
+            asked,
+            is_corpus_wide: graphloom_offline::intent(text) == Intent::Overview,
+        }
     }
 
     /// Of no question: every report counts the same.

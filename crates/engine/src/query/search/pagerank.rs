@@ -12,7 +12,6 @@ use graphloom_core::{
 
 use super::{Hits, synonyms};
 use crate::filtered::FilteredSnapshot;
-use crate::offline::{self, KnownName};
 use crate::query::chunks::Candidate;
 use crate::query::embed::QueryVectors;
 use crate::query::fuse::weighted_scores;
@@ -21,7 +20,8 @@ use crate::query::pagerank::{Ground, PageRank, Reach, pagerank};
 use crate::query::plan::Prior;
 use crate::query::trust::PageRankTrust;
 use crate::query::{Arm, ChunkPath, FoundEntity, PageRankOptions, PathStep, QueryError, Question};
-use crate::text::entity_key;
+use graphloom_offline::KnownName;
+use graphloom_text::entity_key;
 
 /// Chunks handed on, at least.
 const MIN_CHUNKS: usize = 100;
@@ -317,7 +317,7 @@ impl Seeds {
 /// Keywords are proper names: people choose them.
 fn names(graph: &LinkGraph, question: &Question, is_there: impl Fn(NodeNumber) -> bool) -> Vec<KnownName> {
     let is_known = |key: &EntityKey| graph.entity(key).is_some_and(&is_there);
-    let in_text = offline::known_names(&question.text, is_known);
+    let in_text = graphloom_offline::known_names(&question.text, is_known);
     let given = keywords(question).filter(is_known).map(|key| KnownName { key, is_proper: true });
     let mut seen = BTreeSet::new();
     in_text.into_iter().chain(given).filter(|name| seen.insert(name.key.clone())).collect()
@@ -331,7 +331,7 @@ fn keywords(question: &Question) -> impl Iterator<Item = EntityKey> {
 /// All that the question may name.
 fn possible_names(question: &Question) -> Vec<EntityKey> {
     let mut possible = Vec::new();
-    offline::known_names(&question.text, |key| {
+    graphloom_offline::known_names(&question.text, |key| {
         possible.push(key.clone());
         false
     });

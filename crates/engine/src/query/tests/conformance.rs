@@ -16,7 +16,7 @@ use crate::query::pick::Sources;
 use crate::query::plan::Plan;
 use crate::query::truncate::{FittedGraph, truncate};
 use crate::query::{Arm, ChunkPick, FoundEntity, budget, references, respond};
-use crate::text::Tokenizer;
+use graphloom_text::Tokenizer;
 
 #[derive(Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]

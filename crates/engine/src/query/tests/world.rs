@@ -9,8 +9,8 @@ use futures::StreamExt;
 use graphloom_core::*;
 use graphloom_storage::memory::MemoryStore;
 
-use crate::text::{Tokenizer, entity_key};
 use crate::{Engine, Models};
+use graphloom_text::{Tokenizer, entity_key};
 
 /// Vectors of the test embedder have this many dimensions.
 const DIMENSIONS: usize = 256;

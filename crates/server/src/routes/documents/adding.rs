@@ -8,7 +8,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::routing::{get, post};
 use graphloom_core::{ContentHash, DocumentStatus, Format, TrackId, WorkspaceId};
 use graphloom_engine::index::{self, Acceptance, Source, SourceText};
-use graphloom_engine::readers::{ParseLimits, extensions, format_by_name};
+use graphloom_readers::{ParseLimits, extensions, format_by_name};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -1,0 +1,208 @@
+//! Whether a line says what something means, or who or what a name is.
+
+use std::collections::HashSet;
+
+use harper_brill::UPOS;
+
+use super::asked::{QuestionParts, Role, Term};
+use super::kinds::spaced;
+use super::lines::{Line, LineForm};
+use super::words::any_word;
+use crate::lexicon::is_stop_word;
+use crate::scripts::has_no_spaces;
+use crate::token::tokens;
+
+/// Words of what is to be defined from which on some may stand elsewhere.
+const MAX_SUBJECT: usize = 2;
+
+/// Whether a line says what the terms of the question mean, or who or what they name.
+pub(super) fn means(asked: &QuestionParts, line: &Line<'_>) -> bool {
+    let lower = spaced(&line.text.to_lowercase());
+    if has_no_spaces(line.text) {
+        let is_meant = |term: &&Term| {
+            term.role != Role::Common && (term.unspaced || term.role == Role::Name || asked.terms.len() == 1)
+        };
+        return asked.terms.iter().filter(is_meant).any(|term| {
+            let bare = |rest: &str| rest.trim_start_matches(['”', '"', '」', '》', '*', '_', ' ']).to_owned();
+            lower.match_indices(term.word.as_str()).any(|(at, word)| {
+                let behind = bare(&lower[at + word.len()..]);
+                let before = &lower[..at];
+                ["是指", "指的是", "指", "是一", "即", "：", ":", "是", "，是", "（"]
+                    .iter()
+                    .any(|mark| behind.starts_with(mark))
+                    && !["指定", "指向", "指出", "指令"].iter().any(|other| behind.starts_with(other))
+                    && before.chars().count() <= 8
+                    || ["称为", "叫做", "称作", "所谓", "就是"]
+                        .iter()
+                        .any(|mark| before.trim_end_matches(['“', '"', '「', '*']).ends_with(mark))
+            })
+        });
+    }
+    if line.form == LineForm::Row && explains(asked, line) {
+        return true;
+    }
+    let subject: Vec<&str> = asked
+        .terms
+        .iter()
+        .filter(|term| matches!(term.role, Role::Name | Role::Relation | Role::Number))
+        .map(|term| term.root.as_str())
+        .collect();
+    let whole_subject: Vec<&str> = asked
+        .terms
+        .iter()
+        .filter(|term| term.role == Role::Relation)
+        .map(|term| term.root.as_str())
+        .collect();
+    let is_subject = |at: usize| line.words.get(at).is_some_and(|word| subject.contains(&word.root.as_str()));
+    let starts =
+        (0..line.words.len()).filter(|at| is_subject(*at) && !at.checked_sub(1).is_some_and(is_subject));
+    starts.into_iter().any(|first| {
+        let end = (first..line.words.len()).take_while(|at| is_subject(*at)).last().unwrap_or(first);
+        let held: HashSet<&str> = line.words[first..=end].iter().map(|word| word.root.as_str()).collect();
+        let is_whole = subject.len() > MAX_SUBJECT || whole_subject.iter().all(|root| held.contains(root));
+        is_whole && means_at(asked, line, &lower, first, end)
+    })
+}
+
+/// Whether one of the first cells of a row holds what is to be defined, so that the others say more of it.
+fn explains(asked: &QuestionParts, row: &Line<'_>) -> bool {
+    const FIRST: usize = 2;
+    let mut end = 0;
+    row.text.split(" | ").take(FIRST).any(|cell| {
+        let start = end;
+        end += cell.len() + " | ".len();
+        let words = || row.words.iter().filter(|word| (start..end).contains(&word.at));
+        let in_cell = |term: &Term| words().any(|word| word.root == term.root);
+        let mut fixed = asked.terms.iter().filter(|term| matches!(term.role, Role::Name | Role::Number));
+        let mut told = asked.terms.iter().filter(|term| term.role != Role::Common);
+        row.text.contains(" | ") && told.any(in_cell) && fixed.all(in_cell)
+    })
+}
+
+/// Whether a line says what is named by its words from `first` to `end`.
+fn means_at(asked: &QuestionParts, line: &Line<'_>, lower: &str, first: usize, end: usize) -> bool {
+    const MAX_WORDS_BEFORE: usize = 3;
+    const MAX_INNER: usize = 4;
+    let word = &line.words[end];
+    let behind = lower.get(word.at + word.text.len()..).unwrap_or_default();
+    let behind = behind.trim_start_matches(['_', '*', '`', '"', '”', '“', '’', '\'']);
+    let before = lower.get(..line.words[first].at).unwrap_or_default();
+    let before = before.trim_end_matches(['_', '*', '`', '"', '“', '„', '‘', ' ']);
+    let near_start =
+        line.words[..first].iter().filter(|word| !is_stop_word(&word.lower)).count() <= MAX_WORDS_BEFORE;
+    let is_name = asked.terms.iter().any(|term| term.role == Role::Name);
+    // `Generic traits are` says nothing of all traits.
+    let is_narrowed = !is_name
+        && first.checked_sub(1).map(|at| &line.words[at]).is_some_and(|word| {
+            let gap = line.text.get(word.at + word.text.len()..line.words[first].at).unwrap_or_default();
+            gap == " " && !is_stop_word(&word.lower) && word.lower.chars().all(char::is_alphabetic)
+        });
+    const COPULAS: &[&str] = &[
+        " is a ",
+        " is an ",
+        " is the ",
+        " is any ",
+        " is one ",
+        " is when ",
+        " is where ",
+        " are ",
+        " was a ",
+        " was an ",
+        " was the ",
+        " were ",
+        " means ",
+        " mean ",
+        " refers to ",
+        " denotes ",
+        " stands for ",
+        " describes ",
+        ": ",
+        " – ",
+        " — ",
+        " - ",
+        " ist ein",
+        " ist der ",
+        " ist die ",
+        " ist das ",
+        " sind ",
+        " war ein",
+        " war der ",
+        " war die ",
+        " bezeichnet ",
+        " bedeutet ",
+        " heißt ",
+        " nennt man ",
+        " versteht man ",
+        " est un",
+        " est le ",
+        " est la ",
+        " es un",
+        " es el ",
+        " es la ",
+        " è un",
+        " is ",
+        " ist ",
+        " was ",
+        " war ",
+    ];
+    const NAMED: &[&str] = &[
+        "called",
+        "called the",
+        "called a",
+        "called an",
+        "known as",
+        "known as the",
+        "named",
+        "termed",
+        "genannt",
+        "sogenannte",
+        "sogenannter",
+        "namens",
+        "als",
+    ];
+    if asked.acts {
+        let subject_first = line.words[..first].iter().all(|word| is_stop_word(&word.lower));
+        let next = line.words.get(end + 1).filter(|_| subject_first);
+        let all = tokens(line.text, 0..line.text.len());
+        let is_verb = |at: usize| {
+            all.iter().any(|token| token.start == at && matches!(token.tag, UPOS::VERB | UPOS::AUX))
+        };
+        if next.is_some_and(|next| is_verb(next.at)) {
+            return true;
+        }
+    }
+    let is_row = line.form == LineForm::Row && first <= 1;
+    // `The name of the demon Ash is` says nothing of Ash.
+    let is_inner = line.words[..first].iter().rev().take(MAX_INNER).any(|word| {
+        let between = line.text.get(word.at..line.words[first].at).unwrap_or_default();
+        any_word("of by from about von", &word.lower) && !between.contains([',', ';', ':', '('])
+    });
+    const NO_DEFINITION: &str = "not nicht außer for für in im at on auch also only nur very sehr still noch already schon now jetzt here hier there dort \
+        used called to zu by von with mit often oft always immer never nie just even so too";
+    let says_more = || {
+        let copula = behind.split_whitespace().next().unwrap_or_default();
+        let next = behind.split_whitespace().nth(1).unwrap_or_default();
+        any_word("is ist was war are sind were waren", copula) && any_word(NO_DEFINITION, next)
+    };
+    let copula = near_start
+        && !is_narrowed
+        && !is_inner
+        && COPULAS.iter().any(|mark| behind.starts_with(mark))
+        && !says_more();
+    let german = (lower.starts_with("als ") || lower.starts_with("unter "))
+        && ["bezeichnet", "versteht", "nennt"].iter().any(|verb| lower.contains(verb));
+    let named = NAMED.iter().any(|mark| before.ends_with(&format!(" {mark}")));
+    let described = behind.starts_with(", a ")
+        || behind.starts_with(", an ")
+        || behind.starts_with(", which is ")
+        || behind.starts_with(", which are ")
+        || is_name
+            && (behind.starts_with(", a")
+                || behind.starts_with(", the ")
+                || behind.starts_with(" (")
+                || behind.starts_with(", who ")
+                || behind.starts_with(", de")
+                || behind.starts_with(", di")
+                || before.ends_with(','));
+    is_row || copula || german || named || described
+}

@@ -1,0 +1,104 @@
+//! Words that tell the same of two things, irregular forms included: `emigrated` for `moved`.
+//!
+//! Each line of the lists is a family. Opposite ends of a relation are never in one: who buys does not sell.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use super::roots::Roots;
+use crate::languages::Language;
+
+/// The families of a language.
+pub(super) struct Families {
+    families: Vec<&'static str>,
+    /// Of each root, the places of its families.
+    of_root: HashMap<String, Vec<u16>>,
+}
+
+impl Families {
+    /// Those of a language; the English ones where a language has none.
+    pub(super) fn of(language: Language) -> &'static Self {
+        match language {
+            Language::German => &GERMAN,
+            Language::Chinese => &CHINESE,
+            _ => &ENGLISH,
+        }
+    }
+
+    fn read(language: Language, list: &'static str) -> Self {
+        let roots = Roots::of(language);
+        let families: Vec<&str> = list.lines().collect();
+        let mut of_root: HashMap<String, Vec<u16>> = HashMap::new();
+        for (family, at) in families.iter().zip(0_u16..) {
+            for word in family.split_whitespace() {
+                // `heiratete` has the stem of `heiraten` as its root.
+                let stem = (language == Language::German).then(|| roots.stem(word));
+                for root in stem.into_iter().chain([roots.root(word)]) {
+                    let of_word = of_root.entry(root).or_default();
+                    if !of_word.contains(&at) {
+                        of_word.push(at);
+                    }
+                }
+            }
+        }
+        Self { families, of_root }
+    }
+
+    /// The families that a root belongs to.
+    pub(super) fn of_root(&self, root: &str) -> Vec<u16> {
+        self.of_root.get(root).cloned().unwrap_or_default()
+    }
+
+    /// Words, as they are written, of these families.
+    pub(super) fn words(&self, families: &[u16]) -> Vec<&'static str> {
+        let found = families.iter().filter_map(|family| self.families.get(usize::from(*family)));
+        found.flat_map(|family| family.split_whitespace()).collect()
+    }
+}
+
+static ENGLISH: LazyLock<Families> =
+    LazyLock::new(|| Families::read(Language::English, include_str!("families/english.txt")));
+static GERMAN: LazyLock<Families> =
+    LazyLock::new(|| Families::read(Language::German, include_str!("families/german.txt")));
+static CHINESE: LazyLock<Families> =
+    LazyLock::new(|| Families::read(Language::Chinese, include_str!("families/chinese.txt")));
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check_apart(language: Language, pairs: &str) {
+        let (families, roots) = (Families::of(language), Roots::of(language));
+        for pair in pairs.split_whitespace() {
+            let (one, other) = pair.split_once('/').unwrap_or_default();
+            let [one_own, other_own] = [one, other].map(|word| families.of_root(&roots.root(word)));
+            assert!(!one_own.is_empty() && !other_own.is_empty(), "{pair}: in no family");
+            assert!(!one_own.iter().any(|family| other_own.contains(family)), "{pair}");
+        }
+    }
+
+    #[test]
+    fn words_of_opposite_meaning_are_in_no_family_together() {
+        check_apart(
+            Language::English,
+            "bought/sold won/lost arrived/left opened/closed taught/learned accepted/rejected began/ended rose/fell \
+             father/son mother/daughter attacked/defended allowed/forbidden hired/dismissed",
+        );
+        check_apart(
+            Language::German,
+            "kaufte/verkaufte gewann/verlor lehrte/lernte vater/sohn mutter/tochter erlaubt/verboten begann/endete \
+             export/import stieg/sank gewinn/verlust besiegt/unterlag",
+        );
+        check_apart(Language::Chinese, "打败/输给 进口/出口 增加/减少 父亲/儿子 母亲/女儿 登基/退位");
+    }
+
+    #[test]
+    fn each_family_has_several_words() {
+        for language in [Language::English, Language::German, Language::Chinese] {
+            for family in &Families::of(language).families {
+                assert!(family.split_whitespace().count() >= 2, "{family}");
+            }
+        }
+    }
+}

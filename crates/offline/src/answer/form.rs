@@ -1,0 +1,603 @@
+//! The form of a question: what kind of thing it asks for, and which of its words say so.
+
+use harper_brill::UPOS;
+
+use super::asked::Wants;
+use super::unspaced;
+use super::words::{self, any_word};
+use crate::languages::Language;
+use crate::lexicon::is_stop_word;
+use crate::token::Token;
+
+/// What the form of a question tells.
+pub(super) struct Form {
+    pub(super) wants: Wants,
+    pub(super) many: bool,
+    /// The word that asks.
+    pub(super) asking: Option<usize>,
+    /// Words that say what sort of thing is asked for.
+    pub(super) class: Vec<usize>,
+    /// Words that only ask.
+    pub(super) skipped: Vec<usize>,
+    /// What is counted.
+    pub(super) counted: Option<usize>,
+    /// Common words that tell here what is asked.
+    pub(super) telling: Vec<usize>,
+    pub(super) key: Option<usize>,
+    pub(super) measure: Option<String>,
+    pub(super) acts: bool,
+    pub(super) by_noun: bool,
+    /// Whether a name is asked for that stands beside the key: `Hund` of `Wie heißt der Hund?`
+    pub(super) naming: bool,
+    /// A word that tells what is asked and that the question leaves out: `contain` of `What is in the box?`.
+    pub(super) implied: Option<&'static str>,
+}
+
+impl Form {
+    pub(super) fn read(words: &[Token<'_>], lower: &str, language: Language) -> Self {
+        match language {
+            Language::Chinese | Language::Japanese | Language::Korean => Self::unspaced(lower),
+            Language::German => Self::german(words),
+            _ => Self::english(words),
+        }
+    }
+
+    fn unspaced(lower: &str) -> Self {
+        let (wants, many) = unspaced::wants_unspaced(lower);
+        let measure = words::MEASURING_UNSPACED.iter().find(|word| lower.contains(**word));
+        let measure = measure.filter(|_| wants == Wants::Amount { measured: true });
+        let is_inside = ["里", "里面", "中", "内"].iter().any(|inside| {
+            ["有什么", "是什么", "有哪些"].iter().any(|asks| lower.contains(&format!("{inside}{asks}")))
+        });
+        let implied = is_inside.then_some("里面");
+        Self { many, measure: measure.map(|word| (*word).to_owned()), implied, ..Self::new(wants) }
+    }
+
+    fn new(wants: Wants) -> Self {
+        Self {
+            wants,
+            many: false,
+            asking: None,
+            class: Vec::new(),
+            skipped: Vec::new(),
+            counted: None,
+            telling: Vec::new(),
+            key: None,
+            measure: None,
+            acts: false,
+            by_noun: false,
+            naming: false,
+            implied: None,
+        }
+    }
+
+    fn english(words: &[Token<'_>]) -> Self {
+        let word = |at: usize| words.get(at).map_or("", |word: &Token<'_>| word.lower.as_str());
+        let mut form = Self::new(Wants::Thing);
+        const ASKING: &str = "who whom whose when where why how which what";
+        let Some(at) = words.iter().position(|word| any_word(ASKING, &word.lower)) else {
+            form.without_asking(words);
+            return form;
+        };
+        form.asking = Some(at);
+        let next = word(at + 1);
+        match word(at) {
+            "who" | "whom" | "whose" => {
+                form.wants = Wants::Person;
+                form.by_noun = any_word("is was are were", next);
+                let is_key = |at: &usize| {
+                    !(is_stop_word(word(*at))
+                        || form.by_noun && (words[*at].is_capital() || words::is_light_progress(word(*at))))
+                };
+                form.key = (at + 1..words.len()).find(is_key).map(|key| match form.by_noun {
+                    true => head_noun(key, words),
+                    false => key,
+                });
+                // `After whom is the reading room named?`, `Whom did the old smith marry?`
+                let last = words.len() - 1;
+                let is_participle = any_word("named called", word(last))
+                    || words[last].tag == UPOS::VERB && word(last).ends_with(['d', 'n']);
+                if form.by_noun && form.key.is_some_and(|key| key < last) && is_participle {
+                    form.by_noun = false;
+                    form.key = Some(last);
+                    form.telling.push(last);
+                } else if any_word("do does did", next) {
+                    form.key = main_verb(at, words);
+                }
+                form.many = any_word("are were", next)
+                    && words.get(at + 2..).is_some_and(|rest| rest.iter().any(is_plural));
+                // `Who is Ada?`: what she is; `Who is the head?`: a person.
+                let rest = words.get(at + 2..).unwrap_or_default();
+                let is_name = !rest.is_empty()
+                    && rest.iter().all(|word| word.is_capital() || any_word("of the", &word.lower));
+                if any_word("is was are were", next) && is_name && rest[0].is_capital() {
+                    form.wants = Wants::Meaning;
+                }
+            }
+            "when" => form.wants = Wants::Time,
+            "where" => form.wants = Wants::Place,
+            "why" => form.wants = Wants::Reason,
+            "how" => form.how(at, words),
+            _ => form.what(at, words),
+        }
+        if form.key.is_none() && form.measure.is_none() && form.counted.is_none() && !form.acts {
+            form.key = main_verb(at, words);
+            form.telling.extend(form.key);
+        }
+        // `When was it built?`
+        let last = words.len() - 1;
+        let is_verb = words[last].tag == UPOS::VERB && !is_stop_word(&words[last].lower);
+        if form.key.is_none() && is_verb && last > at + 2 {
+            form.key = Some(last);
+        }
+        form
+    }
+
+    fn how(&mut self, at: usize, words: &[Token<'_>]) {
+        let next = words.get(at + 1).map_or("", |word| word.lower.as_str());
+        if any_word("many much", next) {
+            self.wants = Wants::Amount { measured: false };
+            self.skipped.push(at + 1);
+            // `How much is a ticket?` asks for a price.
+            let money = at + 2;
+            let is_money = words.get(money).is_some_and(|word| word.lower == "money");
+            if next == "much"
+                && (is_money
+                    || words.get(at + 2).is_some_and(|word| any_word("is are was were", &word.lower))
+                    || words.iter().any(|word| any_word(words::COSTS, &word.lower)))
+            {
+                self.wants = Wants::Amount { measured: true };
+                self.measure = Some("expensive".to_owned());
+                self.skipped.extend(Some(money).filter(|_| is_money));
+            }
+            if next == "many" {
+                let nouns =
+                    words.iter().enumerate().skip(at + 2).take_while(|(_, word)| !is_stop_word(&word.lower));
+                self.counted = nouns.filter(|(_, word)| is_plural(word)).map(|(at, _)| at).last();
+            }
+        } else if any_word(words::MEASURES_ENGLISH, next) {
+            self.wants = Wants::Amount { measured: true };
+            self.measure = Some(next.to_owned());
+            // `How long is it?` asks for a length, `How long did it take?` for a time.
+            let helps =
+                words.get(at + 2).is_some_and(|word| any_word("do does did has have had will", &word.lower));
+            let lasts = words.iter().skip(at + 2).any(|word| {
+                word.tag == UPOS::VERB && !is_stop_word(&word.lower) || any_word(words::LASTING, &word.lower)
+            });
+            if next == "long" && (helps || lasts) {
+                self.measure = Some("lasting".to_owned());
+            }
+            self.skipped.push(at + 1);
+        } else if next == "come" {
+            self.wants = Wants::Reason;
+        } else {
+            self.wants = Wants::Manner;
+        }
+    }
+
+    fn what(&mut self, at: usize, words: &[Token<'_>]) {
+        let word = |at: usize| words.get(at).map_or("", |word: &Token<'_>| word.lower.as_str());
+        let next = word(at + 1);
+        const BE: &str = "is are was were 's am be";
+        const DO: &str =
+            "do does did can could should would will may might must has have had happens happened";
+        let naming =
+            words.iter().enumerate().filter(|(_, word)| any_word("called named call name", &word.lower));
+        let is_naming = |at: usize| word(at).ends_with('d') || any_word(DO, next);
+        self.telling.extend(naming.map(|(at, _)| at).filter(|at| is_naming(*at) && word(at + 1) != "of"));
+        if any_word(BE, next) {
+            self.many |= any_word("are were", next);
+            return self.attribute(at + 2, words);
+        }
+        if any_word(DO, next) {
+            let last = words.last().map_or("", |word| word.lower.as_str());
+            if words.iter().any(|word| any_word("cost costs weigh", &word.lower)) {
+                let costs = words.iter().any(|word| any_word(words::COSTS, &word.lower));
+                self.wants = Wants::Amount { measured: costs };
+                self.measure = costs.then(|| "expensive".to_owned());
+                return;
+            }
+            if last == "do" && words.len() > at + 3 {
+                (self.wants, self.acts) = (Wants::Meaning, true);
+                return;
+            }
+            if last == "mean" || (last == "for" && word(words.len().saturating_sub(2)) == "stand") {
+                self.wants = Wants::Meaning;
+            }
+            return;
+        }
+        // `Which of the rivers`, `what kind of river`, `which small river`
+        let mut noun = at + 1;
+        while any_word("of the these those kind kinds type types sort sorts", word(noun)) {
+            noun += 1;
+        }
+        let start = noun;
+        while words.get(noun + 1).is_some_and(|next| {
+            let joins = words[noun].tag != UPOS::VERB || words[noun].lower.ends_with("ing");
+            // `Which ship replaces the ferry?`
+            let is_verb = next.lower.ends_with('s')
+                && words
+                    .get(noun + 2)
+                    .is_some_and(|behind| any_word("the a an its his her their", &behind.lower));
+            // `Which actors star in it?`
+            let joins = joins && !is_plural(&words[noun]);
+            next.gap == " " && matches!(next.tag, UPOS::NOUN) && !next.is_capital() && joins && !is_verb
+        }) {
+            noun += 1;
+        }
+        let Some(head) = words.get(noun) else { return };
+        self.class.extend(start..=noun);
+        // `Which river flooded the town?`
+        self.key = Some(noun + 1).filter(|at| {
+            words.get(*at).is_some_and(|verb| {
+                (verb.tag == UPOS::VERB
+                    || verb.tag == UPOS::NOUN && verb.gap == " " && is_plural(head) && at + 1 < words.len()
+                    || verb.lower.ends_with('s')
+                        && words.get(at + 1).is_some_and(|next| is_stop_word(&next.lower)))
+                    && !is_stop_word(&verb.lower)
+            })
+        });
+        self.telling.extend(self.key);
+        // What stands before the verb is a noun, even if it is tagged as none.
+        let is_noun =
+            words.get(noun + 1).is_some_and(|next| any_word(DO, &next.lower) || any_word(BE, &next.lower));
+        self.many |= is_plural(head) || is_noun && ends_as_plural(head);
+        self.wants = noun_wants(&head.lower);
+        // `Which days is it open?`
+        if self.wants == Wants::Time {
+            self.many = false;
+        }
+        if self.wants == Wants::Person && self.many {
+            self.wants = Wants::Thing;
+        }
+    }
+
+    /// What is asked of a thing by a noun: `the height of the tower`.
+    fn attribute(&mut self, from: usize, words: &[Token<'_>]) {
+        let rest = words.get(from..).unwrap_or_default();
+        let Some(first) = rest.first() else { return };
+        // `What is the name of Ada's dog?`
+        let names = rest.iter().position(|word| any_word("name names", &word.lower));
+        if let Some(names) = names.filter(|at| rest.get(at + 1).is_some_and(|of| of.lower == "of")) {
+            let is_key = |at: &usize| !is_stop_word(&rest[*at].lower) && !rest[*at].is_capital();
+            (self.wants, self.by_noun) = (Wants::Person, true);
+            self.key = (names + 2..rest.len()).find(is_key).map(|at| from + at);
+            return;
+        }
+        // `What was decided?`, `What is in the case?`
+        if first.tag == UPOS::VERB && first.lower.ends_with("ed") {
+            return;
+        }
+        if any_word("in inside", &first.lower) {
+            self.implied = Some("contain");
+            return;
+        }
+        if any_word("on at under behind above for from with", &first.lower) {
+            return;
+        }
+        // `What is Ada's profession?` asks what she is.
+        if rest.last().is_some_and(|last| any_word("job profession occupation trade", &last.lower))
+            && rest.len() > 1
+        {
+            self.wants = Wants::Meaning;
+            self.skipped.push(from + rest.len() - 1);
+            return;
+        }
+        let binds = rest
+            .iter()
+            .position(|word| any_word("of in for at on by to from with that which who", &word.lower));
+        let owned = rest.windows(2).any(|pair| pair[1].gap.len() > 1 && pair[1].gap.ends_with("s "));
+        let heads = &rest[..binds.unwrap_or(rest.len())];
+        // `last year` is no year that is asked for.
+        let adverbial = heads
+            .len()
+            .checked_sub(2)
+            .filter(|at| any_word("last this next each every per that", &heads[*at].lower));
+        let heads = &heads[..adverbial.filter(|at| *at > 0).unwrap_or(heads.len())];
+        let wants = heads
+            .iter()
+            .rev()
+            .filter(|word| !word.is_capital())
+            .map(|word| noun_wants(&word.lower))
+            .find(|wants| *wants != Wants::Thing);
+        if let Some(wants) = wants {
+            self.wants = wants;
+            self.many = self.many && heads.iter().any(is_plural);
+            return;
+        }
+        let says = rest.last().is_some_and(|last| any_word("called named known", &last.lower));
+        let content = heads.iter().filter(|word| !is_stop_word(&word.lower)).count();
+        let binds_only_place = binds.is_none_or(|at| any_word("in at on", &rest[at].lower));
+        let article = any_word("a an", &first.lower);
+        if !says
+            && !owned
+            && (article || binds_only_place)
+            && (1..=3).contains(&content)
+            && !heads.iter().any(|word| {
+                any_word("name names difference rule rules step steps part parts main", &word.lower)
+            })
+        {
+            // `What are lanes?` is no list.
+            self.many = self.many && heads.iter().any(|word| word.lower == "the");
+            if !self.many {
+                self.wants = Wants::Meaning;
+            }
+        }
+    }
+
+    fn without_asking(&mut self, words: &[Token<'_>]) {
+        const LISTS: &str = "list name enumerate";
+        const TELLS: &str = "explain describe define tell give show";
+        const ASKS: &str = "is are was were do does did can could will would should has have had may must";
+        let Some(first) = words.iter().position(|word| word.lower != "please") else { return };
+        let lower = words[first].lower.as_str();
+        if any_word(LISTS, lower) {
+            self.many = true;
+            self.skipped.push(first);
+        } else if any_word(TELLS, lower) {
+            self.skipped.push(first);
+            self.wants = if lower == "define" { Wants::Meaning } else { Wants::Thing };
+        } else if any_word(ASKS, lower) {
+            self.wants = Wants::Truth;
+        }
+    }
+
+    fn german(words: &[Token<'_>]) -> Self {
+        let word = |at: usize| words.get(at).map_or("", |word: &Token<'_>| word.lower.as_str());
+        let mut form = Self::new(Wants::Thing);
+        let is_asking =
+            |word: &Token<'_>| any_word(words::ASKING_GERMAN, &word.lower) || word.lower.starts_with("welch");
+        let Some(at) = words.iter().position(is_asking) else {
+            if any_word("nenne nennen liste zähle", word(0)) {
+                form.many = true;
+                form.skipped.push(0);
+            } else if !words.is_empty()
+                && words[0].is_capital()
+                && any_word(words::VERBS_FIRST_GERMAN, word(0))
+            {
+                form.wants = Wants::Truth;
+            }
+            return form;
+        };
+        form.asking = Some(at);
+        let next = word(at + 1);
+        match word(at) {
+            "wer" | "wen" | "wem" | "wessen" => {
+                form.wants = Wants::Person;
+                form.many = at > 0 && word(at - 1) == "aus";
+            }
+            "wann" => form.wants = Wants::Time,
+            "wo" | "woher" | "wohin" => form.wants = Wants::Place,
+            "warum" | "wieso" | "weshalb" | "weswegen" => form.wants = Wants::Reason,
+            "wieviel" | "wieviele" => form.wants = Wants::Amount { measured: false },
+            "wie" if any_word("viel viele vielen", next) => {
+                form.wants = Wants::Amount { measured: false };
+                form.skipped.push(at + 1);
+                form.counted =
+                    Some(at + 2).filter(|at| next != "viel" && words.get(*at).is_some_and(Token::is_capital));
+            }
+            "wie" if any_word(words::MEASURES_GERMAN, next) => {
+                form.wants = Wants::Amount { measured: true };
+                form.measure = Some(next.to_owned());
+                form.skipped.push(at + 1);
+            }
+            "wie" if any_word("heißt heißen hieß hießen lautet lauten", next) => {
+                form.skipped.push(at + 1);
+                // `Wie heißt ihr Hund?` asks for a name that stands beside the noun.
+                if any_word("heißt hieß", next) {
+                    let noun = (at + 2..words.len()).find(|at| words[*at].is_capital());
+                    if noun.is_some() {
+                        (form.wants, form.naming, form.key) = (Wants::Person, true, noun);
+                        return form;
+                    }
+                }
+            }
+            "wie" => form.wants = Wants::Manner,
+            "was" if any_word("kostet kosten kostete kosteten", next) => {
+                form.wants = Wants::Amount { measured: true };
+                form.measure = Some("teuer".to_owned());
+            }
+            "was" if any_word("bedeutet bedeuten heißt", next) => form.wants = Wants::Meaning,
+            "was" if any_word("ist sind war waren", next) => {
+                let rest = words.get(at + 2..).unwrap_or_default();
+                let nouns: Vec<&Token<'_>> = rest.iter().filter(|word| word.is_capital()).collect();
+                let binds = rest.last().is_some_and(|last| last.lower == "tun")
+                    || rest
+                        .iter()
+                        .any(|word| any_word("der des von vom eines einer in im am beim für", &word.lower));
+                let wants = nouns.first().map_or(Wants::Thing, |noun| noun_wants_german(&noun.lower));
+                form.wants = match wants {
+                    Wants::Thing if !binds && (1..=2).contains(&nouns.len()) => Wants::Meaning,
+                    wants => wants,
+                };
+                form.many = any_word("sind waren", next) && form.wants != Wants::Meaning;
+            }
+            start if start.starts_with("welch") => {
+                let mut noun = at + 1;
+                while words.get(noun).is_some_and(|word| !word.is_capital()) && noun < at + 3 {
+                    noun += 1;
+                }
+                if let Some(head) = words.get(noun).filter(|word| word.is_capital()) {
+                    form.class.push(noun);
+                    form.wants = noun_wants_german(&head.lower);
+                }
+                let plural =
+                    words.iter().skip(noun).any(|word| any_word(words::PLURAL_VERBS_GERMAN, &word.lower));
+                let plural_noun = words
+                    .get(noun)
+                    .is_some_and(|head| head.lower.ends_with("en") || head.lower.ends_with("er"));
+                let plural_verb = words.get(noun + 1).is_some_and(|verb| {
+                    !verb.is_capital()
+                        && ["en", "ern", "eln"].iter().any(|ending| verb.lower.ends_with(ending))
+                });
+                form.many = start == "welche" && (plural || plural_noun || plural_verb);
+                if form.many {
+                    form.wants = Wants::Thing;
+                }
+            }
+            _ => {}
+        }
+        form.key = main_verb_german(at, &form, words);
+        form
+    }
+}
+
+/// The verb of a German question: a participle or infinitive at its end, else what stands behind the word that asks and its noun.
+fn main_verb_german(asking: usize, form: &Form, words: &[Token<'_>]) -> Option<usize> {
+    const LIGHT: &str = "gilt gelten galt galten beträgt betragen betrug heißt hieß kostet kostete gibt gab dauert dauerte kommt kam macht machte geht ging steht stand liegt lag bedeutet \
+        gehört gehören hat haben hatte findet finden";
+    let may_be = |at: &usize| {
+        let word = &words[*at];
+        let lower = word.lower.as_str();
+        !word.is_capital()
+            && !is_stop_word(lower)
+            && !Language::German.is_function_word(lower)
+            && !any_word(LIGHT, lower)
+            && !any_word(words::VERBS_FIRST_GERMAN, lower)
+            && lower.chars().all(char::is_alphabetic)
+    };
+    let last = words.len() - 1;
+    let ends_as_verb = ["t", "en", "ern", "eln"].iter().any(|ending| words[last].lower.ends_with(ending));
+    let behind = form.class.last().copied().unwrap_or(asking) + 1;
+    let first = Some(behind).filter(|at| *at < words.len() && !form.skipped.contains(at) && may_be(at));
+    Some(last).filter(|at| *at > asking + 1 && ends_as_verb && may_be(at)).or(first)
+}
+
+/// The verb of a question behind the word that asks: `earn` in `How much does she earn a week?`, `made` in `What was it made of?`.
+/// Verbs that tell little alone are none.
+fn main_verb(asking: usize, words: &[Token<'_>]) -> Option<usize> {
+    const HELPS: &str = "do does did is are was were";
+    let helps = (asking + 1..words.len()).find(|at| any_word(HELPS, &words[*at].lower))?;
+    // A participle stands behind what it is said of; a verb behind `did` stands in its base form, behind a name in any case.
+    let passive = any_word("is are was were", &words[helps].lower);
+    let may_be = |at: &usize| {
+        let word = &words[*at];
+        !word.is_capital() && !is_stop_word(&word.lower) && !any_word(words::LIGHT_VERBS, &word.lower)
+    };
+    let first_lower =
+        (helps + 1..words.len()).find(|at| !words[*at].is_capital() && words[*at].lower != "the");
+    let behind_name = first_lower
+        .filter(|at| !passive && words[at - 1].is_capital() && words[*at].gap == " " && may_be(at));
+    behind_name.or_else(|| {
+        (helps + 2..words.len()).filter(may_be).find(|at| {
+            let word = &words[*at];
+            let ends = words.get(at + 1).is_none_or(|next| is_stop_word(&next.lower));
+            // `the silver watch belong` has one verb.
+            let is_noun = words.get(at + 1).is_some_and(|next| next.tag == UPOS::VERB && next.gap == " ");
+            let participle =
+                ["ed", "en"].iter().any(|ending| word.lower.ends_with(ending)) || word.lower == "made";
+            word.tag == UPOS::VERB && if passive { ends && participle } else { !is_noun }
+        })
+    })
+}
+
+/// The noun at the end of those that begin at a place: `trainer` of `personal trainer`.
+fn head_noun(first: usize, words: &[Token<'_>]) -> usize {
+    let goes_on = |at: &usize| {
+        let word = &words[*at];
+        word.gap == " "
+            && !word.is_capital()
+            && matches!(word.tag, UPOS::NOUN | UPOS::ADJ)
+            && !is_stop_word(&word.lower)
+    };
+    let run = (first + 1..words.len()).take_while(goes_on);
+    run.filter(|at| words[*at].tag == UPOS::NOUN).last().unwrap_or(first)
+}
+
+fn is_plural(word: &Token<'_>) -> bool {
+    let lower = word.lower.as_str();
+    let irregular = any_word("people men women children mice feet teeth criteria", lower);
+    irregular || ends_as_plural(word) && matches!(word.tag, UPOS::NOUN | UPOS::PROPN)
+}
+
+fn ends_as_plural(word: &Token<'_>) -> bool {
+    let lower = word.lower.as_str();
+    let is_other = ["ss", "us", "is"].iter().any(|ending| lower.ends_with(ending));
+    lower.len() > 3 && lower.ends_with('s') && !is_other && !word.is_capital()
+}
+
+/// What a noun that is asked for stands for.
+fn noun_wants(noun: &str) -> Wants {
+    if any_word(words::AMOUNTS_ENGLISH, noun) {
+        Wants::Amount { measured: false }
+    } else if any_word(words::TIMES_ENGLISH, noun) {
+        Wants::Time
+    } else if any_word(words::PLACES_ENGLISH, noun) {
+        Wants::Place
+    } else if any_word(words::PERSONS_ENGLISH, noun) {
+        Wants::Person
+    } else if any_word("reason reasons cause", noun) {
+        Wants::Reason
+    } else if any_word("definition meaning", noun) {
+        Wants::Meaning
+    } else {
+        Wants::Thing
+    }
+}
+
+fn noun_wants_german(noun: &str) -> Wants {
+    if any_word(words::AMOUNTS_GERMAN, noun) {
+        Wants::Amount { measured: false }
+    } else if any_word(words::TIMES_GERMAN, noun) {
+        Wants::Time
+    } else if any_word(words::PLACES_GERMAN, noun) {
+        Wants::Place
+    } else if any_word("grund ursache", noun) {
+        Wants::Reason
+    } else {
+        Wants::Thing
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::asked::QuestionParts;
+    use super::super::roots::Roots;
+    use super::*;
+
+    fn check_wants(question: &str, wants: Wants, many: bool) {
+        let roots = Roots::of(Language::of_question(question));
+        let asked = QuestionParts::read(question, &roots, &|_| false);
+        assert_eq!((asked.wants, asked.many), (wants, many), "{question}");
+    }
+
+    #[test]
+    fn a_question_says_what_kind_of_thing_answers_it() {
+        let amount = Wants::Amount { measured: false };
+        for (question, wants, many) in [
+            ("Who designed the bridge?", Wants::Person, false),
+            ("Who is Ada Lovelace?", Wants::Meaning, false),
+            ("Who were the founders of Larkfen?", Wants::Person, true),
+            ("When was it built?", Wants::Time, false),
+            ("In which year was it built?", Wants::Time, false),
+            ("Where is the bridge?", Wants::Place, false),
+            ("In which city is the bridge?", Wants::Place, false),
+            ("How many arches does it have?", amount, false),
+            ("How long is it?", Wants::Amount { measured: true }, false),
+            ("What is the price of the ticket?", amount, false),
+            ("What was the unemployment rate in April?", amount, false),
+            ("Why did it fall?", Wants::Reason, false),
+            ("How do I install it?", Wants::Manner, false),
+            ("What is ownership?", Wants::Meaning, false),
+            ("What is a list?", Wants::Meaning, false),
+            ("What was in the leather case?", Wants::Thing, false),
+            ("Which operating systems does it run on?", Wants::Thing, true),
+            ("What are the three rules of steps?", Wants::Thing, true),
+            ("Does it support lists?", Wants::Truth, false),
+            ("Which actors star in the film?", Wants::Thing, true),
+            ("Wie heißt der Hund?", Wants::Person, false),
+            ("Wer baute die Orgel?", Wants::Person, false),
+            ("In welchem Jahr wurde sie gebaut?", Wants::Time, false),
+            ("Wie viele Tore hatte die Mauer?", amount, false),
+            ("Welche Ortsteile gehören zu Ahrenfels?", Wants::Thing, true),
+            ("Was ist ein Furtkuchen?", Wants::Meaning, false),
+            ("公司现任总经理是谁？", Wants::Person, false),
+            ("什么是反渗透？", Wants::Meaning, false),
+            ("公司有多少员工？", amount, false),
+            ("公司的主要客户有哪些？", Wants::Thing, true),
+            ("为什么不能使用热水？", Wants::Reason, false),
+        ] {
+            check_wants(question, wants, many);
+        }
+    }
+}

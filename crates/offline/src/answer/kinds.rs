@@ -1,0 +1,389 @@
+//! Whether a line holds the kind of thing that a question asks for.
+
+use std::collections::HashSet;
+
+use super::asked::{QuestionParts, Role, Wants};
+use super::lines::{Line, Word};
+use super::measures::holds_amount;
+use super::unspaced;
+use super::words::{self, any_word};
+use crate::han;
+use crate::languages::Language;
+use crate::lexicon::{is_month, is_stop_word};
+use crate::phrase::{PhraseKind, phrases};
+use crate::scripts::{has_no_spaces, is_ideograph, runs};
+
+/// Words between a preposition and a place, at most.
+const PLACE_WORDS: usize = 3;
+/// Words behind a preposition among which a time shows that it is no place.
+const PHRASE_WORDS: usize = 5;
+/// Whether `line` holds what `asked` wants, besides what the question says itself.
+///
+/// - `next`: the line behind it, which may hold the reason of what it says.
+pub(super) fn holds(asked: &QuestionParts, line: &Line<'_>, next: Option<&Line<'_>>) -> bool {
+    match asked.wants {
+        Wants::Person => {
+            !names(asked, line).is_empty() || holds_surname(asked, line) || !roles(asked, line).is_empty()
+        }
+        Wants::Time => holds_time(asked, line),
+        Wants::Place => holds_place(asked, line) || is_label(asked, line) || is_address(asked, line),
+        Wants::Amount { measured } => holds_amount(asked, line, measured),
+        Wants::Reason => gives_reason(line.text) || next.is_some_and(|next| begins_reason(next.text)),
+        Wants::Manner | Wants::Thing | Wants::Truth | Wants::Meaning => new_words(asked, line) >= 1,
+    }
+}
+
+/// Whether a line is an address behind a name: `Halden Ltd., 4 Mill Lane, Ludlow`.
+pub(super) fn is_address(asked: &QuestionParts, line: &Line<'_>) -> bool {
+    const MIN_PARTS: usize = 3;
+    let parts: Vec<&str> = line.text.split(", ").collect();
+    let begins = line.words.first().is_some_and(|word| !is_new(asked, word));
+    let is_part = |part: &&&str| part.starts_with(|c: char| c.is_uppercase() || c.is_ascii_digit());
+    begins && parts.len() >= MIN_PARTS && parts.iter().filter(is_part).count() == parts.len()
+}
+
+/// Whether a line gives a value below a label that the question holds: `Number of employees: 212`.
+pub(super) fn is_label(asked: &QuestionParts, line: &Line<'_>) -> bool {
+    const MAX_WORDS: usize = 4;
+    let Some((label, value)) = line.text.split_once([':', '：']) else { return false };
+    let of_label = || line.words.iter().take_while(|word| word.at < label.len());
+    let is_asked = |word: &Word<'_>| {
+        asked
+            .terms
+            .iter()
+            .any(|term| term.role != Role::Name && (term.root == word.root || term.is_related(word)))
+    };
+    let tells = |word: &&Word<'_>| !is_stop_word(&word.lower) && !any_word(words::QUANTITIES, &word.lower);
+    (1..=MAX_WORDS).contains(&of_label().count())
+        && !value.trim().is_empty()
+        && of_label().any(is_asked)
+        && of_label().filter(tells).all(is_asked)
+}
+
+/// The names in a line that the question does not hold.
+pub(super) fn names(asked: &QuestionParts, line: &Line<'_>) -> Vec<String> {
+    let mut found = Vec::new();
+    if has_no_spaces(line.text) {
+        let all = runs(line.text, Language::of(line.text), &HashSet::new());
+        let named = all.into_iter().filter(|run| run.is_name).map(|run| line.text[run.range].to_owned());
+        found.extend(named.filter(|name| !asked.lower.contains(name.as_str())));
+    }
+    let of_line = phrases(line.text).into_iter();
+    // At least one word of it is new and could be a name.
+    let is_new = |name: &str| {
+        let lower = name.to_lowercase();
+        let mut words = lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+        words.any(|word| {
+            let is_asked = asked.terms.iter().any(|term| term.word == word);
+            let names =
+                word.chars().all(char::is_alphabetic) && word.chars().count() > 1 && !is_stop_word(word);
+            !is_asked
+                && names
+                && !is_month(word)
+                && !any_word(words::TIMES, word)
+                && !any_word(words::ADDRESSES, word)
+        })
+    };
+    // `Cargo.toml` is a file.
+    let is_file = |name: &str| {
+        let mut parts = name.split('.').skip(1);
+        parts.any(|part| part.starts_with(|c: char| c.is_lowercase()))
+    };
+    let named = of_line.filter(|phrase| {
+        let is_address = phrase.text.contains(['/', '_']);
+        phrase.kind == PhraseKind::Name
+            && !has_no_spaces(&phrase.text)
+            && !is_file(&phrase.text)
+            && !is_address
+    });
+    found.extend(named.map(|phrase| phrase.text).filter(|name| is_new(name)));
+    found
+}
+
+/// The words of a line that name a person or body by what it is: `my grandfather`.
+pub(super) fn roles(asked: &QuestionParts, line: &Line<'_>) -> Vec<usize> {
+    let is_role = |word: &Word<'_>| any_word(words::ROLES, &word.lower) && is_new(asked, word);
+    (0..line.words.len()).filter(|at| is_role(&line.words[*at])).collect()
+}
+
+/// Whether what may be a Chinese name begins somewhere in a line: a surname behind a mark, a word that binds or calls, or a word of
+/// the question.
+fn holds_surname(asked: &QuestionParts, line: &Line<'_>) -> bool {
+    const BEFORE: &str = "是由被为叫和与及向请让给对由名员长任理师生人家者授士裁总事";
+    const NAMING: [char; 2] = ['是', '为'];
+    let text = line.text;
+    let is_named = asked.terms.iter().filter(|term| term.unspaced && term.role != Role::Common).any(|term| {
+        text.match_indices(&term.word).any(|(at, word)| {
+            let behind = text[at + word.len()..].strip_prefix(NAMING);
+            behind.is_some_and(|name| name.chars().take(2).filter(|c| is_ideograph(*c)).count() == 2)
+        })
+    });
+    // `由读者承担`: whoever it is, it is said who.
+    let by = text.match_indices('由').any(|(at, by)| {
+        let behind: String = text[at + by.len()..].chars().take(2).collect();
+        behind.chars().filter(|c| is_ideograph(*c)).count() == 2 && !asked.lower.contains(&behind)
+    });
+    if is_named || by {
+        return true;
+    }
+    text.char_indices().filter(|(_, c)| han::is_surname(*c)).any(|(at, surname)| {
+        let (before, behind) = (&text[..at], &text[at + surname.len_utf8()..]);
+        let begins = before.chars().next_back().is_none_or(|c| !is_ideograph(c) || BEFORE.contains(c))
+            || asked.terms.iter().any(|term| term.unspaced && before.ends_with(&term.word));
+        let given = behind.chars().next().filter(|c| is_ideograph(*c));
+        begins && given.is_some_and(|given| !asked.lower.contains(&format!("{surname}{given}")))
+    })
+}
+
+/// How many names, codes and quotations, roughly, a line has that the question does not hold.
+pub(super) fn marks(asked: &QuestionParts, line: &Line<'_>) -> usize {
+    let mixed = |word: &Word<'_>| word.text.chars().skip(1).any(|c| c.is_uppercase() || c.is_ascii_digit());
+    let capital = |word: &Word<'_>| word.is_capital() && asked.language == Language::English;
+    let named =
+        line.words.iter().skip(1).filter(|word| is_new(asked, word) && (mixed(word) || capital(word)));
+    named.count() + usize::from(line.text.contains(['"', '“', '„', '«', '`']))
+}
+
+/// Whether a line names somebody by first and last name, and no body or place.
+pub(super) fn names_person(asked: &QuestionParts, line: &Line<'_>) -> bool {
+    const BODIES: &str = "university college institute company bank board council museum school society city county province state river lake street \
+        park club press group party office committee laboratory universität gesellschaft verein stadt";
+    let text = spaced(line.text);
+    // `"Hearing Through Glass"` is a title.
+    let is_quoted = |name: &str| {
+        let before = text.find(name).and_then(|at| text[..at].chars().next_back());
+        before.is_some_and(|c| matches!(c, '"' | '“' | '„' | '«' | '*' | '_'))
+    };
+    names(asked, line).iter().any(|name| {
+        let lower = name.to_lowercase();
+        let is_body = lower.split(' ').any(|word| any_word(BODIES, word));
+        name.split(' ').count() >= 2 && !is_body && !is_quoted(name)
+    })
+}
+
+/// Whether a line gives the author of something that it quotes: `"Nine Rivers" by Ada Byron`.
+pub(super) fn credits(line: &Line<'_>) -> bool {
+    let marks =
+        ["\" by ", "” by ", "' by ", "’ by ", "* by ", "_ by ", "“ von ", "\" von ", "« de ", "» de "];
+    let text = spaced(line.text);
+    marks.iter().any(|mark| text.contains(mark))
+}
+
+/// The text with a blank for each character of white space of one byte.
+pub(super) fn spaced(text: &str) -> String {
+    text.replace(['\n', '\r', '\t'], " ")
+}
+
+/// How many words of a line tell something that the question does not say.
+fn new_words(asked: &QuestionParts, line: &Line<'_>) -> usize {
+    if has_no_spaces(line.text) {
+        let left = line.text.chars().filter(|c| c.is_alphanumeric() && !asked.lower.contains(*c)).count();
+        return left / 2;
+    }
+    line.words.iter().filter(|word| is_new(asked, word) && !is_stop_word(&word.lower)).count()
+}
+
+pub(super) fn is_new(asked: &QuestionParts, word: &Word<'_>) -> bool {
+    !asked.terms.iter().any(|term| term.root == word.root || term.word == word.lower)
+}
+
+fn digits(word: &str) -> Option<u32> {
+    let plain: String = word.chars().filter(char::is_ascii_digit).collect();
+    plain.parse().ok()
+}
+
+/// Whether a word is a year or a decade: `1931`, `1990s`.
+pub(super) fn is_year(word: &str) -> bool {
+    let word = word.strip_suffix('s').unwrap_or(word);
+    word.len() == 4 && digits(word).is_some_and(|year| (1000..2200).contains(&year))
+}
+
+fn holds_time(asked: &QuestionParts, line: &Line<'_>) -> bool {
+    if has_no_spaces(line.text) {
+        let with_number = ["年", "月", "日", "时", "点", "周", "天", "号", "期", "月期"];
+        // `周四`, `十八点`, `读书月`
+        let in_words = line.text.char_indices().any(|(at, c)| {
+            let next = line.text[at + c.len_utf8()..].chars().next();
+            let unit = if c == '周' { "一二三四五六日天末" } else { "点月号日年" };
+            (c == '周' || "一二三四五六七八九十".contains(c)) && next.is_some_and(|next| unit.contains(next))
+        });
+        return in_words
+            || new_numbers(asked, line.text)
+                .any(|behind| with_number.iter().any(|unit| behind.starts_with(unit)))
+            || ["世纪", "年代", "去年", "今年", "次年"].iter().any(|word| line.text.contains(word));
+    }
+    const BEFORE: &str = "after before within until till by every nach vor bis alle binnen";
+    const NEXT: &str = "next last this nächste nächsten nächstes letzte letzten letztes diese dieses";
+    const PERIODS: &str = "week weekend month year night woche wochenende monat jahr";
+    line.words.iter().enumerate().skip(line.label_words).any(|(at, word)| {
+        let capital_month = !is_month(&word.lower) || word.is_capital();
+        let day = line
+            .words
+            .get(at + 1)
+            .is_some_and(|next| is_month(&next.lower) || any_word(words::TIMES, &next.lower));
+        let is_ordinal = word.has_digit() && word.lower.ends_with("th");
+        let is_weekdays = word.lower.strip_suffix("days").is_some_and(|day| !day.is_empty());
+        let is_time =
+            capital_month && word.lower != "uhr" && (is_weekdays || any_word(words::TIMES, &word.lower));
+        // `next week`
+        let is_next = any_word(PERIODS, &word.lower)
+            && at.checked_sub(1).is_some_and(|at| any_word(NEXT, &line.words[at].lower));
+        let is_number = || word.has_digit() || any_word(words::NUMBERS, &word.lower);
+        // `15 v. Chr.`
+        let is_era = word.has_digit()
+            && line
+                .words
+                .iter()
+                .skip(at + 1)
+                .take(2)
+                .any(|next| any_word("chr bc ad bce ce bp", &next.lower));
+        let is_since =
+            at.checked_sub(1).is_some_and(|at| any_word(BEFORE, &line.words[at].lower)) && is_number();
+        is_new(asked, word)
+            && (is_year(&word.lower)
+                || is_clock(line, at, asked.language)
+                || is_ordinal
+                || is_era
+                || (word.has_digit() && day)
+                || is_time
+                || is_next
+                || is_since)
+    })
+}
+
+/// Whether a word is a time of the day: `4 PM`, `4pm`, `18:30`.
+fn is_clock(line: &Line<'_>, at: usize, language: Language) -> bool {
+    const HALVES: [&str; 2] = ["am", "pm"];
+    let word = &line.words[at];
+    let behind = word.at + word.text.len();
+    let next = line.words.get(at + 1);
+    // German `am` is a preposition.
+    let has_half = language == Language::English
+        && (next.is_some_and(|next| any_word("am pm a.m p.m", &next.lower))
+            || HALVES.iter().any(|half| word.lower.ends_with(half)));
+    let has_minutes = || {
+        line.text[behind..].starts_with(':')
+            && next.is_some_and(|next| next.at == behind + 1 && next.has_digit())
+    };
+    word.has_digit() && (has_half || has_minutes())
+}
+
+fn holds_place(asked: &QuestionParts, line: &Line<'_>) -> bool {
+    if has_no_spaces(line.text) {
+        let marks = [
+            "市", "省", "区", "县", "路", "镇", "村", "于", "在", "湾", "港", "号", "州", "国", "駅", "県",
+            "で", "에서",
+        ];
+        let told = unspaced::without_asking(&asked.lower, asked.language);
+        return marks.iter().any(|mark| line.text.contains(mark) && !told.contains(mark))
+            || names(asked, line).iter().any(|name| name.chars().count() >= 2);
+    }
+    // A row of a table says `city: Ghent`.
+    !places(asked, line).is_empty() || line.text.contains(" | ")
+}
+
+/// The words of a line that may be places that the question does not hold: behind a preposition, up to the next mark.
+pub(super) fn places(asked: &QuestionParts, line: &Line<'_>) -> Vec<usize> {
+    const ARTICLES: &str = "the a an his her its their our my your this that";
+    const BEFORE_OF: &str =
+        "city town village county state province kingdom parish port island district borough shores";
+    let word = |at: usize| line.words.get(at);
+    let joined = |at: usize| {
+        at.checked_sub(1).and_then(word).zip(word(at)).is_some_and(|(before, next)| {
+            let gap = line.text.get(before.at + before.text.len()..next.at).unwrap_or_default();
+            !gap.contains([',', ';', ':', '.', '(', ')', '!', '?'])
+        })
+    };
+    let mut found = Vec::new();
+    for at in 0..line.words.len() {
+        let preposition = line.words[at].lower.as_str();
+        // The English article is a German preposition.
+        let is_article = preposition == "an" && asked.language == Language::English;
+        if is_article || !any_word(words::BEFORE_PLACES, preposition) || !joined(at + 1) {
+            continue;
+        }
+        let next = &line.words[at + 1];
+        let is_place = match preposition {
+            // `to live` is no place.
+            "to" | "zu" => {
+                (next.is_capital() && !any_word(words::TITLES, &next.lower))
+                    || any_word(ARTICLES, &next.lower)
+            }
+            "of" => at.checked_sub(1).is_some_and(|at| any_word(BEFORE_OF, &line.words[at].lower)),
+            _ => true,
+        };
+        let behind = (at + 1..line.words.len().min(at + 1 + PLACE_WORDS)).take_while(|at| joined(*at));
+        let place = behind.into_iter().find(|at| {
+            let word = &line.words[*at];
+            let may_be = asked.language != Language::German || word.is_capital() || word.text.contains('.');
+            // `to his death` is no place where a king died.
+            let is_asked = asked.terms.iter().any(|term| term.is_related(word));
+            is_new(asked, word) && !is_asked && !is_stop_word(&word.lower) && may_be
+        });
+        // `in the late 19th century`
+        let phrase = (at + 1..line.words.len().min(at + 1 + PHRASE_WORDS)).take_while(|at| joined(*at));
+        let mut phrase = phrase.take_while(|at| !any_word(words::BEFORE_PLACES, &line.words[*at].lower));
+        let is_time = |word: &Word<'_>| is_year(&word.lower) || any_word(words::TIMES, &word.lower);
+        let is_time = phrase.any(|at| is_time(&line.words[at]));
+        found.extend(place.filter(|_| is_place && !is_time));
+    }
+    found
+}
+
+/// What stands directly behind each number of a text that the question does not hold.
+pub(super) fn new_numbers<'t>(asked: &QuestionParts, text: &'t str) -> impl Iterator<Item = &'t str> {
+    let is_part = |c: char| c.is_ascii_digit() || matches!(c, '.' | ',');
+    let mut found = Vec::new();
+    let mut at = 0;
+    while let Some(start) = text[at..].find(|c: char| c.is_ascii_digit()).map(|start| at + start) {
+        let end = text[start..].find(|c| !is_part(c)).map_or(text.len(), |length| start + length);
+        let number = text[start..end].trim_end_matches(['.', ',']);
+        if !asked.lower.contains(number) {
+            found.push(&text[start + number.len()..]);
+        }
+        at = end;
+    }
+    found.into_iter()
+}
+
+/// Whether a line gives the years of a life in brackets, or the first of them: `Ada Byron (1815 - 1852)`.
+pub(super) fn gives_life(line: &Line<'_>, death: bool) -> bool {
+    let Some((_, inside)) = line.text.split_once('(') else { return false };
+    let inside = inside.split_once(')').map_or("", |(inside, _)| inside);
+    let years = inside.split(|c: char| !c.is_ascii_digit()).filter(|number| is_year(number)).count();
+    let marked = inside.contains(['*', '†']) || inside.contains("born") || inside.contains("geboren");
+    (years == 2 && inside.contains(['-', '–', '—'])) || (years == 1 && marked && !death)
+}
+
+fn gives_reason(text: &str) -> bool {
+    let lower = format!(" {} ", text.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" "));
+    // `since the war` tells when, `since it was late` why.
+    let since = lower.split(" since ").skip(1).any(|behind| {
+        let first = behind.split(' ').next().unwrap_or_default();
+        any_word("the a an it he she they we you i there this that these those its his her their", first)
+            && !behind
+                .split(' ')
+                .take(4)
+                .any(|word| any_word(words::TIMES, word) || is_year(word) || any_word("time times war", word))
+    });
+    since || words::REASONS.iter().any(|mark| lower.contains(mark))
+}
+
+fn begins_reason(text: &str) -> bool {
+    let lower = text.to_lowercase();
+    [
+        "that is because",
+        "this is because",
+        "the reason",
+        "because",
+        "it is because",
+        "der grund",
+        "das liegt",
+        "denn",
+        "因为",
+        "这是因为",
+        "原因",
+    ]
+    .iter()
+    .any(|start| lower.starts_with(start))
+}

@@ -1,0 +1,467 @@
+//! Passages as lines: sentences with the headings above them.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use unicode_segmentation::UnicodeSegmentation;
+
+use super::Passage;
+use super::roots::Roots;
+use super::words::{PRONOUNS, SPEAKERS, any_word};
+use crate::scripts::has_no_spaces;
+use graphloom_text::sentences;
+
+/// Sentences read of one passage, at most.
+const MAX_LINES: usize = 400;
+/// Longest line that is taken for a heading without a mark, in characters.
+const MAX_HEADING_CHARS: usize = 70;
+/// Longest line in which a question is quoted that is one itself, in characters.
+const MAX_QUESTION_CHARS: usize = 120;
+/// Words of a line in which a pronoun refers to the line before.
+const PRONOUN_WORDS: usize = 5;
+
+/// One sentence of a passage.
+#[derive(Debug)]
+pub(super) struct Line<'a> {
+    pub(super) passage: usize,
+    pub(super) range: Range<usize>,
+    pub(super) text: &'a str,
+    pub(super) words: Vec<Word<'a>>,
+    pub(super) form: LineForm,
+    /// The headings above, as places among the lines, outermost first.
+    pub(super) headings: Vec<usize>,
+    /// Whether it stands in the same paragraph as the line before.
+    pub(super) goes_on: bool,
+    /// Whether it speaks of what a line before names.
+    pub(super) refers: bool,
+    /// Whether one of its first words is a pronoun.
+    pub(super) begins_with_pronoun: bool,
+    /// Whether it speaks to its reader, as letters do.
+    pub(super) addresses: bool,
+    /// Whether it speaks of who says it.
+    pub(super) of_speaker: bool,
+    /// The line with which its turn in a conversation begins: `[09:14] Ada: I have it.`
+    pub(super) turn: Option<usize>,
+    /// How many of its first words only say when and by whom it is said; 0 where no turn begins.
+    pub(super) label_words: usize,
+    /// The row of a table in whose cell it stands.
+    pub(super) row: Option<usize>,
+    /// Of a row in which sentences stand, the lines of its cells.
+    pub(super) cells: Range<usize>,
+}
+
+impl Line<'_> {
+    /// Whether it is a sentence in a cell of a table.
+    pub(super) fn is_in_cell(&self) -> bool {
+        self.row.is_some() && self.form != LineForm::Row
+    }
+
+    /// Whether it is a row, or a sentence in a cell.
+    pub(super) fn is_of_table(&self) -> bool {
+        self.row.is_some() || self.form == LineForm::Row
+    }
+}
+
+/// What kind of line it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LineForm {
+    /// With its level.
+    Heading(u8),
+    Item,
+    Row,
+    /// A cell of a row in which sentences stand, or the label of such a sentence; behind all other lines.
+    Cell,
+    Code,
+    /// A question, as in a dialogue.
+    Question,
+    Prose,
+}
+
+#[derive(Debug)]
+pub(super) struct Word<'a> {
+    /// Where it begins in its line.
+    pub(super) at: usize,
+    pub(super) text: &'a str,
+    pub(super) lower: String,
+    pub(super) root: String,
+    /// The families of words that tell the same.
+    pub(super) families: Vec<u16>,
+    /// Whether a hyphen joins it to the word before.
+    pub(super) is_joined: bool,
+    /// Whether a hyphen joins it to the word behind.
+    pub(super) joins: bool,
+}
+
+impl Word<'_> {
+    pub(super) fn is_capital(&self) -> bool {
+        self.text.starts_with(char::is_uppercase)
+    }
+
+    pub(super) fn has_digit(&self) -> bool {
+        self.text.contains(|c: char| c.is_ascii_digit())
+    }
+}
+
+/// The lines of the passages, in their order; empty lines and rules of tables are none.
+///
+/// Sentences in the cells of a table are lines behind their row, which holds the first of them too. Behind all lines stand the cells
+/// of these rows.
+pub(super) fn lines<'a>(passages: &[Passage<'a>], roots: &Roots) -> Vec<Line<'a>> {
+    let mut found = Vec::new();
+    for (passage, Passage { text, .. }) in passages.iter().enumerate() {
+        read(passage, text, roots, &mut found);
+    }
+    take_turns(&mut found);
+    add_cells(passages, roots, &mut found);
+    found
+}
+
+/// Adds the cells of the rows in which sentences stand.
+fn add_cells<'a>(passages: &[Passage<'a>], roots: &Roots, found: &mut Vec<Line<'a>>) {
+    let rows: BTreeSet<usize> =
+        found.iter().filter(|line| line.is_in_cell()).filter_map(|line| line.row).collect();
+    let count = found.len();
+    for row in rows {
+        let start = found.len();
+        for at in row..count {
+            let of_row = at == row || found[at].row == Some(row);
+            if !of_row {
+                break;
+            }
+            if found[at].form != LineForm::Row {
+                continue;
+            }
+            let Line { passage, range, .. } = &found[at];
+            let (passage, text) = (*passage, passages[*passage].text);
+            for cell in cells(text, range.clone()) {
+                let cell = match sentence_in(text, &cell) {
+                    Some(sentence) => cell.start..sentence.start,
+                    None => cell,
+                };
+                if !cell.is_empty() {
+                    found.push(Line::new(passage, text, cell, LineForm::Cell, roots));
+                }
+            }
+        }
+        found[row].cells = start..found.len();
+    }
+}
+
+/// The bytes of the cells of a row.
+fn cells(text: &str, row: Range<usize>) -> Vec<Range<usize>> {
+    let mut start = row.start;
+    let parts = text[row].split('|').map(|part| {
+        let bare = part.trim();
+        let at = start + part.len() - part.trim_start().len();
+        start += part.len() + 1;
+        at..at + bare.len()
+    });
+    parts.filter(|part| !part.is_empty()).collect()
+}
+
+/// The sentence that is the value of a cell; `None` where it is none.
+fn sentence_in(text: &str, cell: &Range<usize>) -> Option<Range<usize>> {
+    const MIN_WORDS: usize = 4;
+    const MIN_UNSPACED_CHARS: usize = 8;
+    const LABEL: &str = ": ";
+    let value = &text[cell.clone()];
+    let label = value.find(LABEL).map_or(0, |label| label + LABEL.len());
+    let value = &value[label..];
+    let bare = value.trim_end_matches(['"', '”', '’', '\'', '」', '』', ')', '）']);
+    let is_long = match has_no_spaces(value) {
+        true => value.chars().count() >= MIN_UNSPACED_CHARS,
+        false => {
+            value.split_whitespace().count() >= MIN_WORDS && value.starts_with(|c: char| !c.is_lowercase())
+        }
+    };
+    let is_sentence = is_long && bare.ends_with(['.', '!', '?', '…', '。', '！', '？']);
+    is_sentence.then(|| cell.start + label..cell.end)
+}
+
+/// Finds the turns of a conversation in each passage.
+///
+/// A label that never comes again may be that of a value. A passage with too few turns to tell has those that begin with a speaker of
+/// another passage.
+fn take_turns<'a>(lines: &mut [Line<'a>]) {
+    const MIN_TURNS: usize = 3;
+    let mut known: BTreeSet<&'a str> = BTreeSet::new();
+    let mut short: Vec<(Range<usize>, Vec<Label<'a>>)> = Vec::new();
+    let mut start = 0;
+    while start < lines.len() {
+        let passage = lines[start].passage;
+        let count = lines[start..].iter().take_while(|line| line.passage == passage).count();
+        let range = start..start + count;
+        start = range.end;
+        if take_senders(&mut lines[range.clone()], range.start) {
+            continue;
+        }
+        let labels: Vec<Label<'a>> = range
+            .clone()
+            .filter_map(|at| speaker(&lines[at]).map(|(name, words)| Label { at, name, words }))
+            .collect();
+        let names: BTreeSet<&str> = labels.iter().map(|label| label.name).collect();
+        if labels.len() < MIN_TURNS || names.len() < 2 || names.len() == labels.len() {
+            short.push((range, labels));
+            continue;
+        }
+        known.extend(names);
+        set_turns(lines, range, labels);
+    }
+    for (range, mut labels) in short {
+        labels.retain(|label| known.contains(label.name));
+        set_turns(lines, range, labels);
+    }
+}
+
+/// A line with which a turn begins.
+struct Label<'a> {
+    at: usize,
+    name: &'a str,
+    /// How many words it has.
+    words: usize,
+}
+
+/// Sets the turns that begin at the labels of a passage; each goes on up to the next.
+fn set_turns(lines: &mut [Line<'_>], passage: Range<usize>, labels: Vec<Label<'_>>) {
+    for Label { at, words, .. } in labels {
+        lines[at].turn = Some(at);
+        lines[at].label_words = words;
+    }
+    for at in passage.skip(1) {
+        let before = lines[at - 1].turn;
+        if lines[at].turn.is_none() && !matches!(lines[at].form, LineForm::Heading(_)) {
+            lines[at].turn = before;
+        }
+    }
+}
+
+/// Takes what stands below `From: ` for what the sender of a letter says; whether there is any.
+///
+/// - `first`: the place of the first of these lines among all.
+fn take_senders(lines: &mut [Line<'_>], first: usize) -> bool {
+    let mut sender = None;
+    for (at, line) in lines.iter_mut().enumerate() {
+        if let Some(rest) = line.text.strip_prefix("From: ") {
+            let name = line.text.len() - rest.len() + rest.find(['<', '\n', '\r']).unwrap_or(rest.len());
+            line.label_words = line.words.iter().take_while(|word| word.at < name).count();
+            sender = Some(first + at);
+        }
+        if !matches!(line.form, LineForm::Heading(_)) {
+            line.turn = sender;
+        }
+    }
+    sender.is_some()
+}
+
+/// Who says a line, and how many words stand before what is said: `[2031-05-02 09:14] Ada Byron: Hello`.
+fn speaker<'a>(line: &Line<'a>) -> Option<(&'a str, usize)> {
+    const MAX_NAME_WORDS: usize = 3;
+    let is_time = |c: char| {
+        c.is_ascii_digit()
+            || matches!(c, '[' | ']' | '(' | ')' | ':' | '-' | '/' | '.' | ',' | ' ' | 'T' | '*')
+    };
+    let text = line.text;
+    let bare = text.trim_start_matches(is_time);
+    let (name, _) = bare.split_once([':', '：'])?;
+    let name = name.trim_end_matches(|c: char| is_time(c));
+    let parts: Vec<&str> = name.split_whitespace().collect();
+    let is_name = |part: &&str| {
+        part.starts_with(|c: char| c.is_uppercase() || has_no_spaces(c.encode_utf8(&mut [0; 4])))
+            && part.chars().all(|c| c.is_alphabetic() || matches!(c, '.' | '-' | '\''))
+    };
+    let fits = (1..=MAX_NAME_WORDS).contains(&parts.len()) && parts.iter().all(is_name);
+    let end = text.len() - bare.len() + name.len();
+    fits.then(|| (name, line.words.iter().take_while(|word| word.at < end).count()))
+}
+
+fn read<'a>(passage: usize, text: &'a str, roots: &Roots, found: &mut Vec<Line<'a>>) {
+    let mut trail: Vec<(u8, usize)> = Vec::new();
+    let mut fenced = false;
+    let mut end_before = 0;
+    for range in sentences(text).into_iter().take(MAX_LINES) {
+        let line = &text[range.clone()];
+        let gap = &text[end_before..range.start];
+        end_before = range.end;
+        if line.starts_with("```") || line.starts_with("~~~") {
+            fenced = !fenced;
+            continue;
+        }
+        let is_rule = !line.chars().any(char::is_alphanumeric);
+        if is_rule {
+            continue;
+        }
+        let starts_line = range.start == 0 || gap.contains(['\n', '\r']);
+        let ends_line = text[range.end..].starts_with(['\n', '\r']) || range.end == text.len();
+        let form = match fenced || line.starts_with("$ ") {
+            true => LineForm::Code,
+            false => {
+                let below_title = found.last().is_some_and(|before: &Line<'_>| {
+                    before.passage == passage && matches!(before.form, LineForm::Heading(_))
+                });
+                let opens = range.start == 0 || is_blank_line(gap) || below_title;
+                form(line, starts_line && ends_line, &text[range.end..], range.start == 0, opens)
+            }
+        };
+        if let LineForm::Heading(level) = form {
+            trail.retain(|(above, _)| *above < level);
+        }
+        let starts_in_row = !starts_line && form != LineForm::Code;
+        let row = found.last().filter(|before| starts_in_row && before.passage == passage);
+        let row =
+            row.and_then(|before| before.row.or((before.form == LineForm::Row).then(|| found.len() - 1)));
+        let headings = trail.iter().map(|(_, at)| *at).collect();
+        if let LineForm::Heading(level) = form {
+            trail.push((level, found.len()));
+        }
+        let goes_on = range.start > 0 && !is_blank_line(gap) && !matches!(form, LineForm::Heading(_));
+        let told = Line { headings, goes_on, row, ..Line::new(passage, text, range.clone(), form, roots) };
+        let last_cell = cells(text, range).pop().filter(|_| form == LineForm::Row);
+        let inside = last_cell.and_then(|cell| sentence_in(text, &cell)).map(|sentence| Line {
+            headings: told.headings.clone(),
+            goes_on: true,
+            row: row.or(Some(found.len())),
+            ..Line::new(passage, text, sentence, LineForm::Prose, roots)
+        });
+        found.push(told);
+        found.extend(inside);
+    }
+}
+
+impl<'a> Line<'a> {
+    /// A line of a passage by itself, whatever stands around it.
+    fn new(passage: usize, text: &'a str, range: Range<usize>, form: LineForm, roots: &Roots) -> Self {
+        let line = &text[range.clone()];
+        let words = words(line, roots);
+        let first = words.iter().take(PRONOUN_WORDS);
+        let personal = |word: &Word<'_>| any_word("he she her his him they their them", &word.lower);
+        let refers = first.into_iter().any(|word| any_word(PRONOUNS, &word.lower))
+            || words.iter().any(personal)
+            || words.last().is_some_and(|last| last.lower == "it")
+            || begins_with_one(&words)
+            || ["他", "她", "它", "该", "其", "此后", "之后", "毕业后"]
+                .iter()
+                .any(|word| line.contains(word));
+        let begins_with_pronoun =
+            words.iter().take(2).any(|word| any_word(PRONOUNS, &word.lower)) || begins_with_one(&words);
+        let addresses = words
+            .iter()
+            .any(|word| any_word("you your yours dein deine deinen ihr ihre ihren sie", &word.lower));
+        let of_speaker = words.iter().any(|word| any_word(SPEAKERS, &word.lower))
+            || (has_no_spaces(line) && line.contains('我'));
+        Self {
+            passage,
+            range,
+            text: line,
+            words,
+            form,
+            headings: Vec::new(),
+            goes_on: false,
+            refers,
+            begins_with_pronoun,
+            addresses,
+            of_speaker,
+            turn: None,
+            label_words: 0,
+            row: None,
+            cells: 0..0,
+        }
+    }
+}
+
+/// Whether one of the first words stands for a thing named before, as in `A new one costs more`.
+fn begins_with_one(words: &[Word<'_>]) -> bool {
+    const FIRST: usize = 4;
+    const BEFORE: &str = "a the this that another each every";
+    let begins = words.first().is_some_and(|word| any_word(BEFORE, &word.lower));
+    begins && words.iter().take(FIRST).skip(1).any(|word| any_word("one ones", &word.lower))
+}
+
+fn is_blank_line(gap: &str) -> bool {
+    gap.replace('\r', "").matches('\n').count() >= 2
+}
+
+fn form(line: &str, alone: bool, behind: &str, is_first: bool, opens: bool) -> LineForm {
+    if line.starts_with('#') {
+        let level = line.bytes().take_while(|byte| *byte == b'#').count();
+        return LineForm::Heading(u8::try_from(level).unwrap_or(u8::MAX));
+    }
+    if line.starts_with('|') || line.contains(" | ") {
+        return LineForm::Row;
+    }
+    if is_item(line) {
+        return LineForm::Item;
+    }
+    let bare = line.trim_end_matches(['"', '”', '’', '\'', '」', '』', '*', '_']);
+    let asks_inside = ["?\"", "?”", "?'", "?’", "？”", "？」"].iter().any(|mark| line.contains(mark))
+        && line.chars().count() <= MAX_QUESTION_CHARS;
+    if bare.ends_with(['?', '？']) || asks_inside {
+        return LineForm::Question;
+    }
+    let open = !bare.ends_with(['.', '!', ':', '。', '！', '：', ';', '；', ',', '，', '…']);
+    let is_short = line.chars().count() <= MAX_HEADING_CHARS;
+    let before_blank = is_blank_line(&behind[..behind.len() - behind.trim_start().len()]);
+    if alone && opens && open && is_short && (before_blank || is_first) && !behind.trim().is_empty() {
+        return LineForm::Heading(if is_first { 1 } else { 7 });
+    }
+    LineForm::Prose
+}
+
+/// Whether a line is an entry of a list.
+fn is_item(line: &str) -> bool {
+    let after_number = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    let numbered = after_number.len() < line.len() && line.len() - after_number.len() <= 3;
+    line.starts_with(['•', '◦', '‣'])
+        || ["- ", "* ", "+ ", "– "].iter().any(|mark| line.starts_with(mark))
+        || (numbered && [". ", ") ", "、", "．", "）"].iter().any(|mark| after_number.starts_with(mark)))
+}
+
+fn words<'a>(line: &'a str, roots: &Roots) -> Vec<Word<'a>> {
+    // `delivery_days` is two words.
+    let parts = line.unicode_word_indices().flat_map(|(at, word)| {
+        word.split('_').map(move |part| (at + (part.as_ptr() as usize - word.as_ptr() as usize), part))
+    });
+    let found = parts.filter_map(|(at, word)| {
+        let text = word;
+        let text = ["'s", "’s"].iter().find_map(|ending| text.strip_suffix(ending)).unwrap_or(text);
+        let at = at + word.find(text)?;
+        let lower = text.to_lowercase();
+        let root = roots.root(&lower);
+        let families = roots.families(&root);
+        let is_joined = line[..at].ends_with('-') && line[..at - 1].ends_with(char::is_alphabetic);
+        let behind = &line[at + text.len()..];
+        let joins = behind.strip_prefix('-').is_some_and(|rest| rest.starts_with(char::is_alphabetic));
+        (!text.is_empty()).then_some(Word { at, text, lower, root, families, is_joined, joins })
+    });
+    found.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::languages::Language;
+
+    #[test]
+    fn lines_know_their_form_and_the_headings_above() {
+        let text = "# Tools\n\nIntro text is here.\n\n## Parts\n\nIt has:\n\n- a lid\n- a base\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n## End\n\nWhy? It was late.\n";
+        let passage = Passage { text, title: "", headings: &[] };
+        let found = lines(&[passage], &Roots::of(Language::English));
+        let told: Vec<(&str, LineForm, usize)> =
+            found.iter().map(|line| (line.text, line.form, line.headings.len())).collect();
+        assert_eq!(
+            told,
+            [
+                ("# Tools", LineForm::Heading(1), 0),
+                ("Intro text is here.", LineForm::Prose, 1),
+                ("## Parts", LineForm::Heading(2), 1),
+                ("It has:", LineForm::Prose, 2),
+                ("- a lid", LineForm::Item, 2),
+                ("- a base", LineForm::Item, 2),
+                ("| a | b |", LineForm::Row, 2),
+                ("| 1 | 2 |", LineForm::Row, 2),
+                ("## End", LineForm::Heading(2), 1),
+                ("Why?", LineForm::Question, 2),
+                ("It was late.", LineForm::Prose, 2),
+            ]
+        );
+    }
+}

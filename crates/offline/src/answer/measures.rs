@@ -1,0 +1,299 @@
+//! Whether a line holds the number that a question asks for, in a unit that fits.
+
+use super::asked::{QuestionParts, Role};
+use super::kinds::{is_new, is_year, new_numbers};
+use super::lines::{Line, LineForm, Word};
+use super::roots::Roots;
+use super::words::{self, any_word};
+use crate::scripts::has_no_spaces;
+
+/// Words between a number and what it counts, at most.
+const COUNTED_WORDS: usize = 4;
+
+/// What a word that measures may be told by, and the units it is measured in.
+const MEASURES: &[(&str, &str, &str)] = &[
+    ("long lang", "long length lang länge", "length"),
+    ("lasting lange", "long last lasts lasted duration dauert dauerte dauer lang lange", "time length"),
+    ("tall", "tall height", "length"),
+    ("high hoch", "tall high height hoch höhe", "length money heat pressure share"),
+    ("loud noisy laut", "loud noise noisy sound laut lautstärke geräusch schallpegel", "sound"),
+    ("powerful", "power powerful", "power"),
+    ("bright", "bright brightness light", "light"),
+    ("多少钱", "价格 售价 价钱 票价 费用", "money"),
+    ("多重", "重量 净重 体重 毛重 重", "weight"),
+    ("多长时间 多久", "历时 期限", "time"),
+    ("多长", "全长 长度 长", "length time"),
+    ("多高", "高度 身高 海拔 高", "length"),
+    ("多深", "深度 深", "length"),
+    ("多宽", "宽度 宽", "length"),
+    ("多远", "距离 相距 远", "length"),
+    ("多快", "速度 时速", "length"),
+    ("多大", "面积 容量 大小 年龄 适用", "area volume age length weight"),
+    ("old alt", "old age aged alt alter jährige jähriger jährigen", ""),
+    (
+        "large big small groß klein",
+        "large big size area small groß größe fläche klein",
+        "length time weight money data area",
+    ),
+    ("far weit", "far distance away weit entfernt entfernung off", "length time"),
+    ("deep tief wide breit thick dick", "deep depth tief tiefe wide width breit breite thick", "length"),
+    ("heavy schwer", "heavy weigh weighs weighed weight schwer wiegt gewicht", "weight"),
+    ("fast quickly schnell slow", "fast speed quick schnell", "length time"),
+    ("often häufig oft", "often every times once twice oft häufig alle mal jede jeden", "time"),
+    ("expensive teuer", "cost costs price worth fee expensive teuer kostet kostete preis", "money"),
+    ("hot cold warm", "hot cold warm temperature temperatur degrees grad", "heat"),
+    ("late spät soon", "late until spät bis within", "time"),
+    ("strong stark", "strong force stark stärke", "weight"),
+];
+
+/// Units by what they measure.
+const DIMENSIONS: &[(&str, &str)] = &[
+    (
+        "length",
+        "feet foot ft metre metres meter meters m km kilometre kilometres kilometer kilometers mile miles inch inches cm centimetres mm millimetre millimetres yard yards metern zentimeter millimeter meilen",
+    ),
+    (
+        "time",
+        "second seconds minute minutes hour hours day days week weeks month months year years sekunden minuten stunde stunden tag tage tagen woche wochen monat monate monaten jahr jahre jahren times old",
+    ),
+    (
+        "weight",
+        "kg kilogram kilograms kilo kilos g gram grams pound pounds tonne tonnes ton tons ounces gramm tonnen pfund kilogramm",
+    ),
+    (
+        "money",
+        "euro euros dollar dollars crown crowns pounds pence cents taler mark franken francs shilling shillings yuan yen rupees eur usd gbp chf",
+    ),
+    ("data", "mb gb kb tb bytes"),
+    ("area", "hectares acres square hektar quadratmeter percent prozent"),
+    ("heat", "degrees grad celsius"),
+    ("pressure", "bar hpa psi pascal"),
+    ("share", "percent prozent"),
+    ("sound", "db decibel decibels dezibel"),
+    ("power", "w kw watt watts hp horsepower ps"),
+    ("light", "lumen lumens lux"),
+];
+
+/// The same in Chinese, directly behind a number.
+const DIMENSIONS_CHINESE: &[(&str, &[&str])] = &[
+    ("money", &["元", "块", "毛", "角", "分钱", "美元", "欧元", "港元", "文"]),
+    ("weight", &["千克", "公斤", "克", "斤", "吨", "kg", "g"]),
+    ("time", &["年", "个月", "月", "天", "周", "星期", "小时", "个小时", "分钟", "秒", "日"]),
+    ("length", &["米", "公里", "千米", "厘米", "毫米", "里", "m", "km", "cm", "mm"]),
+    ("area", &["平方", "亩", "公顷", "㎡"]),
+    ("volume", &["升", "毫升", "立方", "l", "ml", "gb", "mb"]),
+    ("age", &["岁", "周岁"]),
+];
+
+/// A unit of length, time, weight, money and the like, behind a number.
+const UNITS: &str = "feet foot ft metre metres meter meters m km kilometre kilometres kilometer kilometers mile miles inch inches cm centimetres \
+    centimeters mm millimetre millimetres millimeters yard yards second seconds minute minutes hour hours day days week weeks month months year years \
+    kg kilogram kilograms kilo kilos g gram grams pound pounds tonne tonnes ton tons ounce ounces litre litres liter liters percent per degrees \
+    times mb gb kb tb watt watts volt volts old age acres hectares square cubic knots mph euro euros dollar dollars crown crowns \
+    metern kilometer sekunde sekunden minute minuten stunde stunden tag tage tagen woche wochen monat monate monaten jahr jahre \
+    jahren gramm tonnen liter zentimeter millimeter grad prozent mal pfund quadratmeter hektar cent taler mark meile meilen windstärke";
+
+pub(super) fn holds_amount(asked: &QuestionParts, line: &Line<'_>, measured: bool) -> bool {
+    let roots = Roots::of(asked.language);
+    if let Some(measure) = asked.measure.as_deref().filter(|_| has_no_spaces(line.text)) {
+        return measures_unspaced(asked, measure, line.text);
+    }
+    if has_no_spaces(line.text) {
+        const COUNTS: &str = "个名位座家人年月天次级种条项倍吨米克元万亿周日分秒小層层套台部辆艘岁册本份公平";
+        if let Some(counter) = counter(&asked.lower) {
+            let counts = |before: &str| {
+                before.ends_with(|c: char| {
+                    c.is_ascii_digit() || "一二两三四五六七八九十百千万亿半余多".contains(c)
+                })
+            };
+            return line.text.match_indices(counter).any(|(at, _)| counts(&line.text[..at]));
+        }
+        let in_words = line.text.char_indices().any(|(at, c)| {
+            let next = line.text[at + c.len_utf8()..].chars().next();
+            "一二两三四五六七八九十百千半".contains(c) && next.is_some_and(|next| COUNTS.contains(next))
+        });
+        let is_date = |behind: &&str| (behind.starts_with('年') && !measured) || behind.starts_with('月');
+        return new_numbers(asked, line.text).any(|behind| !is_date(&behind)) || in_words;
+    }
+    // `3. The frame was closed` counts nothing.
+    let numbered = line.text.starts_with(|c: char| c.is_ascii_digit())
+        && [". ", ") "]
+            .iter()
+            .any(|mark| line.text.trim_start_matches(|c: char| c.is_ascii_digit()).starts_with(mark));
+    let first = line.label_words.max(usize::from(numbered));
+    line.words.iter().enumerate().skip(first).any(|(at, word)| {
+        if !is_new(asked, word) {
+            return false;
+        }
+        let behind = || line.words.iter().skip(at + 1).take(COUNTED_WORDS);
+        let has_unit = || {
+            behind().take(2).any(|next| any_word(UNITS, &next.lower))
+                || line.text[word.at + word.text.len()..].trim_start().starts_with(['%', '€', '$', '£', '°'])
+        };
+        // `Two young Cratchits` counts nothing that is asked about Bob Cratchit.
+        let is_asked = |next: &Word<'_>| {
+            asked
+                .terms
+                .iter()
+                .any(|term| term.role != Role::Name && (term.root == next.root || term.is_related(next)))
+        };
+        let counts = || behind().any(is_asked);
+        if let Some(counted) = asked.counted.and_then(|counted| asked.terms.get(counted)) {
+            let counts_people = any_word(words::COUNTED_PEOPLE, &counted.word);
+            let is_counted = |next: &Word<'_>| {
+                counted.root == next.root
+                    || counted.is_related(next)
+                    || counts_people && any_word(words::PEOPLE, &next.lower)
+            };
+            let before = line.words[..at].iter().rev().take(2).any(is_counted);
+            let is_number = word.has_digit() || any_word(words::NUMBERS, &word.lower);
+            let is_counted =
+                |next: &Word<'_>| is_counted(next) || roots.likeness(&counted.root, &next.root) > 0.0;
+            return is_number
+                && (behind().any(is_counted)
+                    || before
+                    || (line.form == LineForm::Row && !is_year(&word.lower)));
+        }
+        if let Some(measure) = &asked.measure {
+            let is_number = word.has_digit() || any_word(words::NUMBERS, &word.lower);
+            return is_number && measures(measure, line, at);
+        }
+        if word.has_digit() {
+            // A bare year counts nothing.
+            return !is_year(&word.lower) || has_unit() || counts();
+        }
+        any_word(words::NUMBERS, &word.lower) && (has_unit() || counts())
+    })
+}
+
+/// What counts in a Chinese question: `岁` of `几岁`.
+fn counter(question: &str) -> Option<char> {
+    const COUNTERS: &str = "岁种天次名位层级米吨件辆棵栋";
+    let places = ["多少", "几"].into_iter().filter_map(|asking| question.split_once(asking));
+    places.filter_map(|(_, behind)| behind.chars().next()).find(|c| COUNTERS.contains(*c))
+}
+
+/// Whether a number of a Chinese line has a unit of what a question measures.
+fn measures_unspaced(asked: &QuestionParts, measure: &str, text: &str) -> bool {
+    const DIGITS: &str = "一二两三四五六七八九十百千半";
+    let Some((_, _, dimensions)) = MEASURES.iter().find(|(words, _, _)| any_word(words, measure)) else {
+        return true;
+    };
+    let dimensions = DIMENSIONS_CHINESE.iter().filter(|(dimension, _)| any_word(dimensions, dimension));
+    let units: Vec<&str> = dimensions.flat_map(|(_, units)| units.iter().copied()).collect();
+    let lower = text.to_lowercase();
+    // `8万元`
+    const SCALES: [char; 8] = ['百', '千', '万', '亿', '十', '多', '余', '个'];
+    let is_unit = |behind: &str| {
+        let bare = behind.trim_start().trim_start_matches(SCALES);
+        units.iter().any(|unit| behind.trim_start().starts_with(unit) || bare.starts_with(unit))
+    };
+    let in_words =
+        lower.char_indices().any(|(at, c)| DIGITS.contains(c) && is_unit(&lower[at + c.len_utf8()..]));
+    // `每周` tells how often.
+    let often = lower.match_indices('每').any(|(at, every)| is_unit(&lower[at + every.len()..]));
+    new_numbers(asked, &lower).any(is_unit) || in_words || often
+}
+
+/// Whether the number at a place of a line is what `measure` asks for: by its unit, or by a word that tells it.
+fn measures(measure: &str, line: &Line<'_>, at: usize) -> bool {
+    const NEAR: usize = 3;
+    let Some((_, told_by, dimensions)) = MEASURES.iter().find(|(words, _, _)| any_word(words, measure))
+    else {
+        return true;
+    };
+    let units = || DIMENSIONS.iter().filter(|(dimension, _)| any_word(dimensions, dimension));
+    let is_unit = |word: &Word<'_>| units().any(|(_, units)| any_word(units, &word.lower));
+    if any_word(dimensions, "money") && has_currency(line, at) {
+        return true;
+    }
+    let unit = (at + 1..line.words.len().min(at + 3)).find(|at| is_unit(&line.words[*at]));
+    // `three feet of snow` measures the snow.
+    let of_other = |unit: usize| {
+        line.words.get(unit + 1).is_some_and(|of| any_word("of", &of.lower))
+            && !tells_measure_by(told_by, line)
+    };
+    if unit.is_some_and(of_other) {
+        return false;
+    }
+    // `74 metres long` tells nothing of a width.
+    let is_other = |word: &Word<'_>| {
+        MEASURES
+            .iter()
+            .any(|(_, told, of)| of == dimensions && *told != *told_by && any_word(told, &word.lower))
+    };
+    let near = line.words.iter().skip(at + 1).take(NEAR);
+    if near.into_iter().any(is_other) && !tells_measure_by(told_by, line) {
+        return false;
+    }
+    if unit.is_some() {
+        return true;
+    }
+    // `two inches taller` tells no age, and a word for a measure far away belongs to something else.
+    let has_other_unit = line.words.iter().skip(at + 1).take(2).any(|next| any_word(UNITS, &next.lower))
+        && !dimensions.is_empty();
+    let near = &line.words[at.saturating_sub(NEAR)..line.words.len().min(at + 1 + NEAR)];
+    // `32 years old` tells an age, `one old ghost` none.
+    let next = line.words.get(at + 1).filter(|next| next.lower != measure);
+    let has_unit = next.is_some_and(|next| any_word(UNITS, &next.lower));
+    let tells = |word: &Word<'_>| any_word(told_by, &word.lower) && (word.lower != measure || has_unit);
+    let is_told = match line.form {
+        LineForm::Prose if dimensions.is_empty() => near.iter().any(tells),
+        LineForm::Prose => near.iter().any(|word| any_word(told_by, &word.lower)),
+        _ => tells_measure_by(told_by, line),
+    };
+    !is_year(&line.words[at].lower) && !has_other_unit && is_told
+}
+
+/// Whether the number at a place of a line stands beside the sign of a currency: `$ 4.2 million`.
+fn has_currency(line: &Line<'_>, at: usize) -> bool {
+    const SIGNS: [char; 6] = ['$', '€', '£', '¥', '₹', '￥'];
+    let (before, behind) = line.text.split_at(line.words[at].at);
+    let behind = &behind[line.words[at].text.len()..];
+    before.trim_end().ends_with(SIGNS) || behind.trim_start().starts_with(SIGNS)
+}
+
+/// Whether a line holds an amount of money.
+pub(super) fn holds_money(line: &Line<'_>) -> bool {
+    const MEASURE: &str = "expensive";
+    !measured_places(MEASURE, line).is_empty()
+}
+
+/// The places of the numbers of a line that `measure` asks for.
+pub(super) fn measured_places(measure: &str, line: &Line<'_>) -> Vec<usize> {
+    let is_number = |word: &Word<'_>| word.has_digit() || any_word(words::NUMBERS, &word.lower);
+    (0..line.words.len()).filter(|at| is_number(&line.words[*at]) && measures(measure, line, *at)).collect()
+}
+
+/// Whether a line gives a value below a label that tells what a question measures: `Weight: 3 kg`.
+pub(super) fn labels_measure(asked: &QuestionParts, line: &Line<'_>) -> bool {
+    const MAX_CHARS: usize = 30;
+    let Some((label, value)) = line.text.split_once([':', '：']) else { return false };
+    let Some(measure) = &asked.measure else { return false };
+    let told_by = MEASURES.iter().find(|(words, _, _)| any_word(words, measure));
+    let is_told = |told_by: &str| match has_no_spaces(line.text) {
+        true => told_by.split_whitespace().any(|word| label.contains(word)),
+        false => line
+            .words
+            .iter()
+            .take_while(|word| word.at < label.len())
+            .any(|word| any_word(told_by, &word.lower)),
+    };
+    label.chars().count() <= MAX_CHARS
+        && !value.trim().is_empty()
+        && told_by.is_some_and(|(_, told_by, _)| is_told(told_by))
+}
+
+fn tells_measure_by(told_by: &str, line: &Line<'_>) -> bool {
+    if has_no_spaces(line.text) {
+        return told_by.split_whitespace().any(|word| line.text.contains(word));
+    }
+    line.words.iter().any(|word| any_word(told_by, &word.lower))
+}
+
+/// Whether a line has the word that a question measures by.
+pub(super) fn tells_measure(asked: &QuestionParts, line: &Line<'_>) -> bool {
+    let Some(measure) = &asked.measure else { return false };
+    let told_by = MEASURES.iter().find(|(words, _, _)| any_word(words, measure));
+    told_by.is_some_and(|(_, told_by, _)| tells_measure_by(told_by, line))
+}

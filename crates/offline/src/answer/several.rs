@@ -1,0 +1,302 @@
+//! Questions that need more than one answer: comparisons, and steps from one thing to another.
+
+use super::asked::{QuestionParts, Role, Term, Wants};
+use super::evidence::{Evidence, Passages};
+use super::kinds;
+use super::lines::LineForm;
+use super::whole;
+use super::words::any_word;
+use crate::languages::Language;
+use crate::parts::{Parts, parts};
+
+/// Lines that may answer the first step, at most.
+const MAX_FIRST: usize = 4;
+/// Names taken from one of them, at most.
+const MAX_NAMES: usize = 6;
+/// Share of what is asked first that a line must hold.
+const MIN_FIRST: f32 = 0.7;
+/// The same of what is asked then.
+const MIN_SECOND: f32 = 0.8;
+/// Words that measure one thing by another.
+const COMPARATIVES: &str = "longer larger bigger older younger higher taller faster cheaper more less better worse wider heavier lighter longest largest \
+    biggest oldest youngest highest tallest fastest cheapest smaller smallest shorter shortest first earlier later both same länger größer älter jünger höher \
+    schneller billiger teurer mehr weniger besser breiter schwerer leichter kleiner kürzer früher später beide 哪个大 哪个更大 更大 更长 更高 更多 大 高";
+
+/// What is said of each of the things that a question compares; `None` where it compares nothing, or one of them is not found.
+pub(super) fn compared(reading: &Passages<'_>, question: &str) -> Option<Vec<usize>> {
+    if let Some(pair) = differing(question, reading.language) {
+        return difference(reading, &pair);
+    }
+    if let Some(found) = by_year(reading, question) {
+        return Some(found);
+    }
+    let Parts::Compared(parts) = parts(question) else { return None };
+    let mut found = Vec::new();
+    for part in &parts {
+        let mut asked = reading.ask(part);
+        let mut measured = false;
+        for term in &mut asked.terms {
+            if any_word(COMPARATIVES, &term.word) {
+                term.role = Role::Common;
+                measured = true;
+            }
+        }
+        if matches!(asked.wants, Wants::Person | Wants::Truth) && measured {
+            asked.wants = Wants::Thing;
+        }
+        let evidence = Evidence::of(reading, &asked);
+        let best = evidence.answers().first().copied()?;
+        found.extend(whole(&evidence, best.line));
+    }
+    Some(found)
+}
+
+/// What is said of each of several years that a question names, where no line holds them all.
+fn by_year(reading: &Passages<'_>, question: &str) -> Option<Vec<usize>> {
+    let asked = reading.ask(question);
+    let is_year = |term: &&Term| {
+        term.role == Role::Number && term.word.len() == 4 && term.word.chars().all(|c| c.is_ascii_digit())
+    };
+    let years: Vec<&Term> = asked.terms.iter().filter(is_year).collect();
+    if years.len() < 2 {
+        return None;
+    }
+    let mut found = Vec::new();
+    for year in &years {
+        let mut of_year = asked.clone();
+        // The places of terms stay, so that names keep their own.
+        for term in of_year.terms.iter_mut().filter(|term| is_year(&&**term) && term.word != year.word) {
+            term.role = Role::Class;
+        }
+        let evidence = Evidence::of(reading, &of_year);
+        let best =
+            evidence.answers().into_iter().find(|judged| evidence.holds_numbers_itself(judged.line))?;
+        found.extend(whole(&evidence, best.line));
+    }
+    Some(found)
+}
+
+/// Whether a question compares things, or asks for what tells them apart.
+pub(super) fn compares(reading: &Passages<'_>, question: &str) -> bool {
+    differing(question, reading.language).is_some() || matches!(parts(question), Parts::Compared(_))
+}
+
+/// The two things whose difference is asked for.
+fn differing(question: &str, language: Language) -> Option<[String; 2]> {
+    let bare = question.trim().trim_end_matches(['?', '？', '.', ' ']);
+    let pair = |rest: &str, and: &str| {
+        let (one, other) = rest.split_once(and)?;
+        let tidy = |text: &str| text.trim().trim_start_matches("the ").to_owned();
+        Some([tidy(one), tidy(other)])
+    };
+    match language {
+        Language::Chinese => {
+            let at = ["的区别", "的不同", "的差异", "有什么区别", "有什么不同", "有何区别"]
+                .iter()
+                .find_map(|mark| bare.find(mark))?;
+            let rest = &bare[..at];
+            ["和", "与", "跟"].iter().find_map(|and| pair(rest, and))
+        }
+        Language::German => pair(bare.split_once("nterschied zwischen ")?.1, " und "),
+        _ => {
+            let lower = bare.to_lowercase();
+            if let Some(at) =
+                lower.find("between ").filter(|_| lower.contains("difference") || lower.contains("compare"))
+            {
+                return pair(&bare[at + "between ".len()..], " and ");
+            }
+            let rest = lower.strip_prefix("compare ")?;
+            pair(rest, " and ").or_else(|| pair(rest, " with "))
+        }
+    }
+}
+
+/// What tells two things apart: lines about each of them below a heading that names both, or else what each of them is.
+fn difference(reading: &Passages<'_>, pair: &[String; 2]) -> Option<Vec<usize>> {
+    let asked: Vec<QuestionParts> = pair
+        .iter()
+        .map(|thing| QuestionParts { wants: Wants::Meaning, many: false, ..reading.ask(thing) })
+        .collect();
+    if asked.iter().any(|asked| asked.terms.is_empty()) {
+        return None;
+    }
+    let evidence: Vec<Evidence<'_, '_>> = asked.iter().map(|asked| Evidence::of(reading, asked)).collect();
+    let all_there = |which: usize, at: usize| evidence[which].direct[at].iter().all(|held| *held >= 0.8);
+    let both_above = |at: &usize| {
+        let headings = &reading.lines[*at].headings;
+        headings.iter().any(|heading| all_there(0, *heading) && all_there(1, *heading))
+    };
+    let is_said = |at: &usize| matches!(reading.lines[*at].form, LineForm::Prose | LineForm::Item);
+    let below: Vec<usize> = (0..reading.lines.len())
+        .filter(|at| is_said(at) && both_above(at) && (all_there(0, *at) || all_there(1, *at)))
+        .collect();
+    if below.iter().any(|at| all_there(0, *at)) && below.iter().any(|at| all_there(1, *at)) {
+        return Some(below);
+    }
+    let mut found = Vec::new();
+    for evidence in &evidence {
+        found.extend(whole(evidence, evidence.answers().first()?.line));
+    }
+    Some(found)
+}
+
+/// A question that needs another one answered first: what is to be known, and what is asked of it.
+struct TwoSteps {
+    first: String,
+    second: String,
+}
+
+/// The lines that lead to the answer over another thing, which the question only describes.
+pub(super) fn steps(reading: &Passages<'_>, question: &str) -> Option<Vec<usize>> {
+    let mut best: Option<(f32, Vec<usize>)> = None;
+    for TwoSteps { first, second } in two_steps(reading, question) {
+        let mut first = reading.ask(&first);
+        first.wants = Wants::Thing;
+        first.many = false;
+        let second = reading.ask(&second);
+        if first.terms.len() < 2 || second.is_common {
+            continue;
+        }
+        let evidence = Evidence::of(reading, &first);
+        for judged in evidence.answers().into_iter().filter(|judged| judged.held >= MIN_FIRST).take(MAX_FIRST)
+        {
+            let line = &reading.lines[judged.line];
+            let whole_question = reading.ask(question);
+            for name in kinds::names(&whole_question, line).into_iter().take(MAX_NAMES) {
+                let asked = about(reading, &second, &name);
+                let of_name = Evidence::of(reading, &asked);
+                let next = of_name.answers().into_iter().find(|next| {
+                    next.line != judged.line && next.held >= MIN_SECOND && of_name.speaks_of_names(next.line)
+                });
+                let Some(next) = next else { continue };
+                let score = judged.score + next.score;
+                if best.as_ref().is_none_or(|(known, _)| score > *known) {
+                    let mut found = whole(&evidence, judged.line);
+                    found.extend(whole(&of_name, next.line));
+                    best = Some((score, found));
+                }
+            }
+        }
+    }
+    best.map(|(_, found)| found)
+}
+
+/// Whether a question describes one thing by another, as in `the league that Ada played in` or `the colour of the shirt of Ada`; one line
+/// seldom holds both steps. Known in English and German.
+pub(super) fn goes_over_another(question: &str) -> bool {
+    const ASKING: usize = 2;
+    const RELATIVES: &str = "that who whom which whose where dessen deren";
+    let lower = question.to_lowercase();
+    let words: Vec<&str> = lower.split_whitespace().collect();
+    let is_relative = |word: &&str| any_word(RELATIVES, word);
+    let binds = |word: &&str| *word == "of" || word.ends_with("'s") || word.ends_with("’s");
+    words.iter().skip(ASKING).any(is_relative)
+        || words.iter().filter(|word| binds(word)).count() > 1
+        || [", der ", ", die ", ", das ", ", den ", ", dem "].iter().any(|relative| lower.contains(relative))
+}
+
+/// The second question, asked of a name.
+fn about(reading: &Passages<'_>, second: &QuestionParts, name: &str) -> QuestionParts {
+    let mut asked = second.clone();
+    let of_name = reading.ask(name);
+    let mut terms = std::collections::BTreeSet::new();
+    for term in of_name.terms {
+        terms.insert(asked.terms.len());
+        asked.terms.push(Term { role: Role::Name, ..term });
+    }
+    asked.names.push(terms);
+    asked.lower.push(' ');
+    asked.lower.push_str(&name.to_lowercase());
+    asked
+}
+
+/// The ways to read a question as two steps.
+fn two_steps(reading: &Passages<'_>, question: &str) -> Vec<TwoSteps> {
+    let bare = question.trim().trim_end_matches(['?', '？', '.', ' ']);
+    match reading.language {
+        Language::Chinese | Language::Japanese => unspaced_steps(bare),
+        Language::German => steps_at(
+            bare,
+            &["der", "des", "von", "vom", "einer", "eines"],
+            &["die", "der", "das", "den", "dem"],
+        ),
+        _ => steps_at(bare, &["of", "behind"], &["that", "which", "who", "whom", "where"]),
+    }
+}
+
+/// Two steps around each binding word: what stands directly before it and behind it comes first.
+fn steps_at(question: &str, binds: &[&str], relatives: &[&str]) -> Vec<TwoSteps> {
+    let words: Vec<(usize, &str)> = question
+        .split(' ')
+        .scan(0, |at, word| {
+            let start = *at;
+            *at += word.len() + 1;
+            Some((start, word))
+        })
+        .collect();
+    let mut found = Vec::new();
+    for at in 2..words.len().saturating_sub(1) {
+        let (_, word) = words[at];
+        let bare = word.trim_matches(',');
+        let is_bind = binds.contains(&bare);
+        let is_relative =
+            relatives.contains(&bare) && (words[at - 1].1.ends_with(',') || !binds.contains(&bare));
+        if !is_bind && !is_relative {
+            continue;
+        }
+        // The noun before, with its article and adjectives.
+        let mut start = at - 1;
+        const BEFORE: &str = "the a an der die das dem den des ein eine einer eines";
+        while start > 1 && !any_word(BEFORE, &words[start].1.to_lowercase()) && start + 3 > at {
+            start -= 1;
+        }
+        if !any_word(BEFORE, &words[start].1.to_lowercase()) {
+            start = at - 1;
+        }
+        let inner_start = words[start].0;
+        // A verb at the end belongs to the question: `Where was the author of X born`.
+        let last = words.len() - 1;
+        let may_end_with_verb = last > at + 1 && words[last].1.chars().all(char::is_lowercase);
+        // Behind a relative clause it belongs to the one or to the other: `the firm that made the lamp founded`, `the lamp that was sold`.
+        let ends: &[usize] = match (may_end_with_verb, is_relative) {
+            (true, true) => &[words[last].0, question.len()],
+            (true, false) => &[words[last].0],
+            (false, _) => &[question.len()],
+        };
+        for &inner_end in ends {
+            let first = question[inner_start..inner_end].trim().to_owned();
+            let second = format!("{} {}", question[..inner_start].trim(), question[inner_end..].trim());
+            found.push(TwoSteps { first, second });
+        }
+    }
+    // `John's father's birthplace`
+    let owners = question.matches("'s ").count() + question.matches("’s ").count();
+    if let Some(mark) = question.find("'s ").or_else(|| question.find("’s ")).filter(|_| owners > 1) {
+        let start = question[..mark]
+            .rfind(" the ")
+            .map_or_else(|| question[..mark].rfind(' ').map_or(0, |at| at + 1), |at| at + 1);
+        let behind = mark + question[mark..].find(' ').unwrap_or(0) + 1;
+        let end = question[behind..].find(' ').map_or(question.len(), |length| behind + length);
+        let first = question[start..end].to_owned();
+        let second = format!("{} {}", question[..start].trim(), question[end..].trim());
+        found.push(TwoSteps { first, second });
+    }
+    found
+}
+
+/// The same where words have no spaces: what stands before a possessive and the word behind it come first.
+fn unspaced_steps(question: &str) -> Vec<TwoSteps> {
+    const ROLE_CHARS: std::ops::RangeInclusive<usize> = 2..=5;
+    let mut found = Vec::new();
+    for (at, possessive) in question.char_indices().filter(|(_, c)| matches!(c, '的' | 'の')) {
+        let behind = &question[at + possessive.len_utf8()..];
+        for (length, _) in behind.char_indices().skip(*ROLE_CHARS.start()).take(ROLE_CHARS.count()) {
+            let first = question[..at + possessive.len_utf8() + length].to_owned();
+            let second = behind[length..].to_owned();
+            if second.chars().count() >= 2 {
+                found.push(TwoSteps { first, second });
+            }
+        }
+    }
+    found
+}

@@ -1,0 +1,492 @@
+//! Makes entity and relation records from a text by rules.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use graphloom_core::{EntityRecord, Records, RelationRecord};
+use harper_brill::UPOS;
+use unicode_segmentation::UnicodeSegmentation;
+
+use super::claims::claims;
+use super::han;
+use super::kind::entity_type;
+use super::languages::Language;
+use super::lexicon::{is_generic, is_opener, is_plain_heading, is_unnamed};
+use super::phrase::{Phrase, PhraseKind, phrases};
+use super::scripts::has_no_spaces;
+use super::token::{Token, tokens};
+use graphloom_text::{Tokenizer, entity_key, one_line, sentences, without_boilerplate};
+
+/// The name under which records made by these rules are kept; a change of the rules changes it.
+pub const RULES: &str = "rules-v8";
+/// Sentences of an entity's description, at most.
+pub const MAX_DESCRIPTION_SENTENCES: usize = 4;
+/// Relations made from one sentence, at most; those of names come first.
+pub const MAX_RELATIONS_PER_SENTENCE: usize = 8;
+
+/// Bytes of a description, at most.
+const MAX_DESCRIPTION_BYTES: usize = 1200;
+/// Entities of a text of any length.
+const MIN_ENTITIES: usize = 12;
+/// One more entity for so many tokens.
+const TOKENS_PER_ENTITY: usize = 9;
+/// Most words between two names that are taken for what connects them.
+const MAX_CONNECTING_WORDS: usize = 6;
+/// Tokens of a text from which a common noun must stand twice to be an entity.
+const MIN_LONG_TOKENS: usize = 200;
+/// Keywords of a relation, at most.
+const MAX_KEYWORDS: usize = 4;
+/// Common nouns related with the subject of a sentence that relates it with no name or date.
+const MAX_COMMON_OBJECTS: usize = 2;
+
+/// The records of `text`: its best phrases as entities, and what a sentence says about its subject as relations.
+///
+/// - Paragraphs that state rights and licences name nothing.
+/// - Entities are in the order of their rank; the number is bounded by the text's length.
+/// - An entity's description is the sentences that name it, verbatim, the first four. A relation's is its sentence.
+/// - A relation's keywords are the verbs and nouns between the two names where few words stand there, else the content
+///   words of the sentence. Weight is 1. A pair is related once per text, by its first sentence.
+/// - The subject of a sentence is the first name in it; where it begins with a pronoun, the subject of the sentence before. In other
+///   languages than English so is a sentence with at most one name, and not at its beginning.
+pub fn extract(text: &str) -> Records {
+    let plain = without_boilerplate(text);
+    let text = plain.as_ref();
+    let tokens = Tokenizer.count(text) as usize;
+    let language = Language::of(text);
+    let mut kept = phrases(text);
+    let words = counts(text, tokens, language);
+    kept.retain(|phrase| is_entity(text, &words, phrase, language));
+    kept.truncate(MIN_ENTITIES + tokens / TOKENS_PER_ENTITY);
+    let sentences: Vec<Range<usize>> = sentences(text);
+    let folded: Vec<String> = sentences.iter().map(|range| fold(&one_line(&text[range.clone()]))).collect();
+    let cased: Vec<String> =
+        sentences.iter().map(|range| spaced(&one_line(&text[range.clone()]), |c| c)).collect();
+    let names: Vec<String> = kept.iter().map(|phrase| fold(&phrase.text)).collect();
+    let mentions: Vec<Vec<Mention>> =
+        folded.iter().zip(&cased).map(|(folded, cased)| mentions(folded, cased, &names, &kept)).collect();
+    let relations = relations(text, language, &sentences, &folded, &mentions, &kept);
+    let related: BTreeSet<&str> =
+        relations.iter().flat_map(|relation| [relation.source.as_str(), relation.target.as_str()]).collect();
+    let entities = kept
+        .iter()
+        .enumerate()
+        .filter(|(_, phrase)| phrase.kind <= PhraseKind::Quoted || related.contains(phrase.text.as_str()))
+        .map(|(i, phrase)| EntityRecord {
+            name: phrase.text.clone(),
+            kind: entity_type(text, phrase).to_owned(),
+            description: description(text, &sentences, &mentions, i, phrase),
+        })
+        .collect();
+    Records { entities, relations, claims: claims(text), themes: Vec::new() }
+}
+
+/// Whether a phrase names what a person would look for: no common noun such as `time`, in a long text no single one that
+/// comes up once, and of Chinese, which is cut without a dictionary, what stands twice and is not cut from a longer word.
+fn is_entity(text: &str, words: &BTreeMap<String, u32>, phrase: &Phrase, language: Language) -> bool {
+    let lower = phrase.text.to_lowercase();
+    if han::is_generic(&phrase.text) {
+        return false;
+    }
+    match phrase.kind {
+        PhraseKind::Heading => {
+            !is_unnamed(&lower) && !is_plain_heading(&lower) && !han::begins_bound(&phrase.text)
+        }
+        PhraseKind::NounPhrase if language == Language::Chinese => han::is_word(text, &phrase.text),
+        PhraseKind::NounPhrase => {
+            let once = words.get(&lower).is_some_and(|&count| count == 1);
+            !(once || lower.split(' ').all(is_unnamed))
+        }
+        PhraseKind::Name | PhraseKind::Quoted | PhraseKind::Date | PhraseKind::Quantity => true,
+    }
+}
+
+/// How often each word in small letters stands in a long English text; empty for others.
+fn counts(text: &str, tokens: usize, language: Language) -> BTreeMap<String, u32> {
+    let mut counts = BTreeMap::new();
+    if tokens >= MIN_LONG_TOKENS && language == Language::English {
+        for word in text.unicode_words() {
+            *counts.entry(word.to_lowercase()).or_default() += 1;
+        }
+    }
+    counts
+}
+
+/// An entity named in a sentence.
+struct Mention {
+    entity: usize,
+    /// Where, in the folded sentence.
+    range: Range<usize>,
+}
+
+/// Small letters, but for the few that are of another length than the capital, and as [`spaced`].
+fn fold(text: &str) -> String {
+    spaced(text, |c| {
+        let mut letters = c.to_lowercase();
+        letters
+            .next()
+            .filter(|small| small.len_utf8() == c.len_utf8() && letters.next().is_none())
+            .unwrap_or(c)
+    })
+}
+
+/// Single spaces, one kind of apostrophe, a space at both ends.
+fn spaced(text: &str, letter: impl Fn(char) -> char) -> String {
+    let mut spaced = String::with_capacity(text.len() + 2);
+    spaced.push(' ');
+    for word in text.split_whitespace() {
+        spaced.extend(word.chars().map(|c| if c == '’' { '\'' } else { letter(c) }));
+        spaced.push(' ');
+    }
+    spaced
+}
+
+/// Where the names stand in a sentence: each at its first whole-word place, in order of place. Those that are also small
+/// words, such as `US`, stand only where they are written so.
+fn mentions(folded: &str, cased: &str, names: &[String], kept: &[Phrase]) -> Vec<Mention> {
+    let mut found: Vec<Mention> = names
+        .iter()
+        .enumerate()
+        .filter_map(|(entity, name)| {
+            let name = name.trim();
+            let at =
+                if is_opener(name) { find_word(cased, &kept[entity].text) } else { find_word(folded, name) }?;
+            Some(Mention { entity, range: at..at + name.len() })
+        })
+        .collect();
+    found.sort_by_key(|mention| (mention.range.start, std::cmp::Reverse(mention.range.end)));
+    found
+}
+
+fn find_word(text: &str, word: &str) -> Option<usize> {
+    if word.is_empty() {
+        return None;
+    }
+    let joins = |c: Option<char>, edge: Option<char>| {
+        c.zip(edge).is_some_and(|(c, edge)| {
+            let spaced = |c: char| !has_no_spaces(c.encode_utf8(&mut [0; 4]));
+            c.is_alphanumeric() && edge.is_alphanumeric() && spaced(c) && spaced(edge)
+        })
+    };
+    text.match_indices(word).map(|(at, _)| at).find(|&at| {
+        let before = text[..at].chars().next_back();
+        let after = text[at + word.len()..].chars().next();
+        !joins(before, word.chars().next()) && !joins(after, word.chars().next_back())
+    })
+}
+
+fn description(
+    text: &str,
+    sentences: &[Range<usize>],
+    mentions: &[Vec<Mention>],
+    entity: usize,
+    phrase: &Phrase,
+) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    let mut length = 0;
+    // Sentences that say more than the name itself.
+    let telling = sentences.iter().zip(mentions).filter(|(range, named)| {
+        named.iter().any(|mention| mention.entity == entity) && range.len() > phrase.range.len() + 4
+    });
+    for (range, _) in telling {
+        let sentence = without_marks(&text[range.clone()]);
+        if parts.len() == MAX_DESCRIPTION_SENTENCES
+            || (length > 0 && length + sentence.len() > MAX_DESCRIPTION_BYTES)
+        {
+            break;
+        }
+        let end = sentence.floor_char_boundary(sentence.len().min(MAX_DESCRIPTION_BYTES));
+        parts.push(sentence[..end].to_owned());
+        length += end;
+    }
+    if parts.is_empty() { phrase.text.clone() } else { parts.join(" ") }
+}
+
+/// A sentence verbatim, or on one line where marks of quotation stand in it.
+fn without_marks(sentence: &str) -> Cow<'_, str> {
+    let quoted = sentence.lines().skip(1).any(|line| line.trim_start().starts_with('>'));
+    if quoted { one_line(sentence).into() } else { sentence.into() }
+}
+
+fn relations(
+    text: &str,
+    language: Language,
+    sentences: &[Range<usize>],
+    folded: &[String],
+    mentions: &[Vec<Mention>],
+    kept: &[Phrase],
+) -> Vec<RelationRecord> {
+    let keys: Vec<Option<graphloom_core::EntityKey>> =
+        kept.iter().map(|phrase| entity_key(&phrase.text)).collect();
+    let mut related = BTreeSet::new();
+    let mut records = Vec::new();
+    let mut subject = None;
+    for ((range, folded), named) in sentences.iter().zip(folded).zip(mentions) {
+        let named = outermost(named);
+        let words = tokens(text, range.clone());
+        let is_name = |mention: &&&Mention| kept[mention.entity].kind <= PhraseKind::Quoted;
+        let own = named.iter().find(is_name).or(named.first()).map(|mention| mention.entity);
+        let about_other = || {
+            let mut names = named.iter().filter(is_name);
+            let begins = names.next().is_some_and(|first| begins_with(folded, first));
+            language != Language::English && !begins && names.next().is_none()
+        };
+        let goes_on = words.first().is_some_and(|word| language.is_pronoun(&word.lower)) || about_other();
+        subject = subject.filter(|_| goes_on).or(own);
+        let Some(subject) = subject else { continue };
+        let sentence = without_marks(&text[range.clone()]);
+        let end = sentence.floor_char_boundary(sentence.len().min(MAX_DESCRIPTION_BYTES));
+        for object in objects(subject, &named, kept) {
+            let pair = (subject.min(object), subject.max(object));
+            if keys[subject] == keys[object] || !related.insert(pair) {
+                continue;
+            }
+            let (source, target) = (&kept[subject].text, &kept[object].text);
+            records.push(RelationRecord {
+                source: source.clone(),
+                target: target.clone(),
+                keywords: keywords(&words, source, target),
+                description: sentence[..end].to_owned(),
+                weight: 1.0,
+            });
+        }
+    }
+    records
+}
+
+/// Whether a folded sentence begins with a name, an article or the like before it left aside.
+fn begins_with(sentence: &str, mention: &Mention) -> bool {
+    const MAX_LETTERS_BEFORE: usize = 3;
+    let before = sentence[..mention.range.start].chars();
+    before.filter(|c| c.is_alphanumeric()).count() <= MAX_LETTERS_BEFORE
+}
+
+/// The mentions that stand inside no other, in order of place.
+fn outermost(named: &[Mention]) -> Vec<&Mention> {
+    let mut end = 0;
+    // Of those that begin at one place the longest comes first.
+    named
+        .iter()
+        .filter(|mention| {
+            mention.range.start >= end && {
+                end = mention.range.end;
+                true
+            }
+        })
+        .collect()
+}
+
+/// What a sentence relates its subject with: names and dates in order of place, or the first common nouns where there is none.
+fn objects(subject: usize, named: &[&Mention], kept: &[Phrase]) -> Vec<usize> {
+    let others = || named.iter().map(|mention| mention.entity).filter(|&entity| entity != subject);
+    let mut objects: Vec<usize> = others().filter(|&entity| kept[entity].kind <= PhraseKind::Date).collect();
+    if objects.is_empty() {
+        objects.extend(others().take(MAX_COMMON_OBJECTS));
+    }
+    objects.truncate(MAX_RELATIONS_PER_SENTENCE);
+    objects
+}
+
+/// What the sentence says between two names.
+fn keywords(words: &[Token<'_>], source: &str, target: &str) -> Vec<String> {
+    let names: BTreeSet<String> =
+        [source, target].iter().flat_map(|name| name.split([' ', '-'])).map(str::to_lowercase).collect();
+    let last = |name: &str| name.split([' ', '-']).next_back().unwrap_or_default().to_lowercase();
+    let first = |name: &str| name.split([' ', '-']).next().unwrap_or_default().to_lowercase();
+    let start = words.iter().position(|word| word.lower == last(source)).map(|at| at + 1);
+    let between = start.and_then(|start| {
+        let length = words[start..].iter().position(|word| word.lower == first(target))?;
+        (length <= MAX_CONNECTING_WORDS).then(|| &words[start..start + length])
+    });
+    let phrase = between.and_then(connecting_phrase);
+    if let Some(phrase) = phrase {
+        return vec![phrase];
+    }
+    let mut seen = BTreeSet::new();
+    words
+        .iter()
+        .filter(|word| matches!(word.tag, UPOS::VERB | UPOS::NOUN) && !word.is_capital())
+        .filter(|word| {
+            !is_generic(&word.lower) && !names.contains(&word.lower) && word.lower.chars().count() > 2
+        })
+        .filter(|word| seen.insert(word.lower.clone()))
+        .map(|word| word.lower.clone())
+        .take(MAX_KEYWORDS)
+        .collect()
+}
+
+/// Verbs, nouns and the prepositions after them; `None` where neither verb nor noun stands there.
+fn connecting_phrase(between: &[Token<'_>]) -> Option<String> {
+    let mut words: Vec<&str> = Vec::new();
+    for word in between {
+        let content = matches!(word.tag, UPOS::VERB | UPOS::NOUN | UPOS::ADJ) && word.is_content();
+        let after_content = word.tag == UPOS::ADP && !words.is_empty();
+        if content || after_content {
+            words.push(&word.lower);
+        }
+    }
+    let content = between.iter().any(|word| matches!(word.tag, UPOS::VERB | UPOS::NOUN) && word.is_content());
+    content.then(|| words.join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const TEXT: &str = "Ada Lovelace\nAda Lovelace was an English mathematician. She worked with Charles Babbage in London. \
+                        Charles Babbage designed the Analytical Engine in 1837.";
+
+    #[test]
+    fn words_that_any_chinese_manual_has_are_no_entities() {
+        let is_name = |text: &str| {
+            let phrase =
+                Phrase { range: 0..text.len(), text: text.to_owned(), kind: PhraseKind::Name, score: 1.0 };
+            is_entity(text, &BTreeMap::new(), &phrase, Language::Chinese)
+        };
+        assert!(!is_name("示例") && !is_name("调用") && !is_name("运行"));
+        assert!(!is_name("上面代码中") && !is_name("下列函数"));
+        assert!(is_name("所有权"));
+    }
+
+    #[test]
+    fn entities_are_described_by_the_sentences_that_name_them() {
+        let records = extract(TEXT);
+        let babbage =
+            records.entities.iter().find(|entity| entity.name == "Charles Babbage").expect("is named");
+        assert_eq!(
+            babbage.description,
+            "She worked with Charles Babbage in London. Charles Babbage designed the Analytical Engine in 1837."
+        );
+        let ada = records.entities.iter().find(|entity| entity.name == "Ada Lovelace").expect("is named");
+        assert_eq!(ada.kind, "Person");
+        assert_eq!(ada.description, "Ada Lovelace was an English mathematician.");
+    }
+
+    #[test]
+    fn names_of_one_sentence_are_related_by_what_stands_between() {
+        let records = extract(TEXT);
+        let relation = records
+            .relations
+            .iter()
+            .find(|relation| relation.source == "Charles Babbage" && relation.target == "Analytical Engine")
+            .expect("stand in one sentence");
+        assert_eq!(relation.keywords, ["designed"]);
+        assert_eq!(relation.description, "Charles Babbage designed the Analytical Engine in 1837.");
+        assert_eq!(relation.weight, 1.0);
+    }
+
+    fn related(text: &str) -> Vec<(String, String)> {
+        let records = extract(text).relations.into_iter();
+        records.map(|relation| (relation.source, relation.target)).collect()
+    }
+
+    fn check_related(text: &str, expected: &[(&str, &str)]) {
+        let expected: Vec<_> = expected.iter().map(|&(a, b)| (a.to_owned(), b.to_owned())).collect();
+        assert_eq!(related(text), expected, "{text}");
+    }
+
+    #[test]
+    fn what_a_sentence_says_is_said_of_its_subject() {
+        check_related(
+            "Clara Voss taught Otto Brandt and Lise Amann.",
+            &[("Clara Voss", "Otto Brandt"), ("Clara Voss", "Lise Amann")],
+        );
+    }
+
+    #[test]
+    fn a_pronoun_stands_for_the_subject_before_it() {
+        check_related(
+            "Clara Voss met Otto Brandt. She taught Lise Amann. Her school stood in Basel.",
+            &[("Clara Voss", "Otto Brandt"), ("Clara Voss", "Lise Amann"), ("Clara Voss", "Basel")],
+        );
+    }
+
+    #[test]
+    fn a_name_inside_another_is_not_what_the_sentence_speaks_of() {
+        let related = related("Clara Voss of Basel directed \"The Otto Brandt Story\" alone.");
+        assert!(related.iter().all(|(_, target)| target != "Otto Brandt"), "{related:?}");
+    }
+
+    #[test]
+    fn a_list_of_names_makes_a_bounded_number_of_relations() {
+        let name = |c: u8| format!("{}lfa{}", char::from(c), char::from(c.to_ascii_lowercase()));
+        let names: Vec<String> = (b'A'..=b'Z').map(name).collect();
+        let records = extract(&format!("They met {}.", names.join(", ")));
+        assert_eq!(records.relations.len(), MAX_RELATIONS_PER_SENTENCE);
+    }
+
+    fn named(text: &str) -> Vec<String> {
+        extract(text).entities.into_iter().map(|entity| entity.name).collect()
+    }
+
+    #[test]
+    fn common_nouns_dates_and_numbers_without_a_relation_are_no_entities() {
+        let names = named("Clara Voss taught Otto Brandt in 1990 on a stone bridge with 300 lamps.");
+        assert_eq!(names, ["Clara Voss", "Otto Brandt", "1990"]);
+        let names = named("Clara Voss knew the time. She was a kind woman.");
+        assert_eq!(names, ["Clara Voss"]);
+        let names = named("Klara Voss lehrte in Brünn. Es war eine lange Zeit.");
+        assert!(!names.contains(&"Zeit".to_owned()), "{names:?}");
+    }
+
+    #[test]
+    fn a_common_noun_comes_up_twice_in_a_long_text() {
+        let text = "Clara Voss mended the pump. Clara Voss sold the wagon and the pump. ";
+        assert!(named(text).contains(&"wagon".to_owned()));
+        let long = format!("{text}{}", "They went on and on. ".repeat(MIN_LONG_TOKENS / 4));
+        let names = named(&long);
+        assert!(names.contains(&"pump".to_owned()) && !names.contains(&"wagon".to_owned()), "{names:?}");
+    }
+
+    #[test]
+    fn a_name_that_is_a_small_word_stands_only_where_it_is_written_so() {
+        let related = related("Clara Voss joined the WHO in Basel. Otto Brandt knew the man who sang.");
+        assert!(!related.contains(&("Otto Brandt".to_owned(), "WHO".to_owned())), "{related:?}");
+        assert!(related.contains(&("Clara Voss".to_owned(), "WHO".to_owned())), "{related:?}");
+    }
+
+    #[test]
+    fn pieces_of_chinese_are_entities_where_they_are_words() {
+        let names = named("系统不断演进。架构不断演进。缓存保存结果。缓存可以清空。");
+        assert!(!names.iter().any(|name| name == "断演进"), "{names:?}");
+        let once = named("缓存保存结果，队列等待。缓存可以清空。");
+        assert!(!once.iter().any(|name| name == "队列等待"), "{once:?}");
+    }
+
+    #[test]
+    fn what_is_said_in_a_quoted_block_has_no_marks() {
+        let records =
+            extract("> The old bridge at Ostrava was built by Hana\n> Dvorakova in Brno, who was known.");
+        let said = "bridge at Ostrava was built by Hana Dvorakova in Brno, who was known.";
+        assert!(records.relations.iter().all(|relation| relation.description.ends_with(said)), "{records:?}");
+        assert!(!records.relations.is_empty());
+    }
+
+    #[test]
+    fn an_empty_text_has_no_records() {
+        assert_eq!(extract(""), Records::default());
+        assert_eq!(extract(" \n\n "), Records::default());
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn any_text_gives_records_without_doubles_or_loops(text in "([A-Za-z]{1,8}[ .,\n\"]|[0-9]{1,4} |漢字|カタカナ|é){0,40}") {
+            let records = extract(&text);
+            prop_assert_eq!(&records, &extract(&text));
+            let keys: BTreeSet<_> = records.entities.iter().map(|entity| entity_key(&entity.name)).collect();
+            prop_assert_eq!(keys.len(), records.entities.len());
+            let mut pairs = BTreeSet::new();
+            for relation in &records.relations {
+                let (a, b) = (entity_key(&relation.source), entity_key(&relation.target));
+                prop_assert_ne!(&a, &b);
+                prop_assert!(keys.contains(&a) && keys.contains(&b));
+                let pair = if a < b { (a, b) } else { (b, a) };
+                prop_assert!(pairs.insert(pair));
+                prop_assert!(text.contains(&relation.description));
+            }
+        }
+    }
+}

@@ -1,0 +1,329 @@
+//! Makes a question that follows a conversation stand alone, by rules.
+
+use std::collections::BTreeSet;
+
+use graphloom_core::{ChatMessage, ChatRole, EntityKey};
+use harper_brill::UPOS;
+
+use super::lexicon::{is_generic, is_stop_word};
+use super::phrase::{Phrase, PhraseKind, phrases};
+use super::token::{Token, tokens};
+use graphloom_text::{entity_key, sentences};
+
+/// Names that a question borrows, at most.
+const MAX_BORROWED_NAMES: usize = 4;
+
+/// Questions of the user, with their answers, that names are looked for in; the latest that has any lends its own.
+const MAX_TURNS_BACK: usize = 3;
+
+/// Characters of a message that are read, at most: what counts stands at its beginning.
+const MAX_READ_CHARS: usize = 2000;
+
+/// Where an answer's list of documents begins; titles are nobody's subject.
+const REFERENCES: &str = "### References";
+
+/// `question` as it would be asked without the conversation before it; `None` where it is complete, or where nothing in
+/// the conversation completes it.
+///
+/// - A pronoun that nothing in the question explains borrows the names of the latest turn that has any:
+///   `When was she born? (Ada Lovelace)`.
+/// - A question that only swaps a name (`What about London?`) borrows the themes of the question before.
+/// - A question without a word of its own (`Why?`) is put behind the question before.
+///
+/// English alone; questions in other languages are taken as complete. Names rather than too few are borrowed, and none
+/// where it is not sure that one is missing: they are words to search with, not the answer.
+pub fn standalone(question: &str, said: &[ChatMessage]) -> Option<String> {
+    let question = question.trim();
+    let own = Words::of(question);
+    let missing = own.missing()?;
+    let asked_before = said.iter().rev().find(|message| message.role == ChatRole::User).map(read)?;
+    let asked_before = asked_before.trim();
+    match missing {
+        Missing::Referent => with_names(question, question, &own.names(), said),
+        Missing::Theme => {
+            let (themes, _) = super::keywords(asked_before);
+            let names = Words::of(asked_before).keys();
+            let themes: Vec<String> = themes
+                .into_iter()
+                .filter(|theme| key(theme).is_none_or(|key| !names.contains(&key)))
+                .collect();
+            (!themes.is_empty()).then(|| format!("{question} ({})", themes.join(", ")))
+        }
+        Missing::Everything if asked_before.is_empty() => None,
+        Missing::Everything => {
+            let both = format!("{asked_before} {question}");
+            let before = Words::of(asked_before);
+            match before.missing() {
+                Some(_) => with_names(&both, asked_before, &before.names(), said).or(Some(both)),
+                None => Some(both),
+            }
+        }
+    }
+}
+
+/// `text` with the names in brackets that the conversation lends; `None` where it lends none.
+fn with_names(text: &str, question: &str, own: &[String], said: &[ChatMessage]) -> Option<String> {
+    let mut taken: BTreeSet<EntityKey> = own.iter().filter_map(|name| key(name)).collect();
+    taken.extend(key(question));
+    let names = borrowed(said, &mut taken);
+    (!names.is_empty()).then(|| format!("{text} ({})", names.join(", ")))
+}
+
+/// What a question lacks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Missing {
+    /// Whom or what a pronoun means.
+    Referent,
+    /// What is asked about the names in it.
+    Theme,
+    /// Everything.
+    Everything,
+}
+
+/// The words of a question and the names among them.
+struct Words<'a> {
+    tokens: Vec<Token<'a>>,
+    names: Vec<Phrase>,
+}
+
+impl<'a> Words<'a> {
+    fn of(text: &'a str) -> Self {
+        let tokens = sentences(text).into_iter().flat_map(|range| tokens(text, range)).collect();
+        let mut names: Vec<Phrase> = phrases(text).into_iter().filter(is_name).collect();
+        names.sort_by_key(|phrase| phrase.range.start);
+        Self { tokens, names }
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.names.iter().map(|phrase| phrase.text.clone()).collect()
+    }
+
+    fn keys(&self) -> BTreeSet<EntityKey> {
+        self.names.iter().filter_map(|phrase| key(&phrase.text)).collect()
+    }
+
+    fn missing(&self) -> Option<Missing> {
+        let word = |at: usize| self.tokens.get(at).map_or("", |token| token.lower.as_str());
+        let content = self.tokens.iter().filter(|token| !is_generic(&token.lower)).count();
+        let swaps =
+            (matches!(word(0), "what" | "how") && word(1) == "about") || matches!(word(0), "and" | "or");
+        if (0..self.tokens.len()).any(|at| self.points_back(at)) {
+            return Some(Missing::Referent);
+        }
+        if content == 0 && !self.tokens.is_empty() && self.names.is_empty() {
+            return Some(Missing::Everything);
+        }
+        let named = self.names.iter().map(|phrase| phrase.text.split_whitespace().count()).sum::<usize>();
+        (swaps && !self.names.is_empty() && content <= named).then_some(Missing::Theme)
+    }
+
+    /// Whether the word at `at` is a pronoun that nothing before it in the question explains.
+    fn points_back(&self, at: usize) -> bool {
+        let token = &self.tokens[at];
+        if self.names.iter().any(|name| name.range.start < token.start) {
+            return false;
+        }
+        let before = at.checked_sub(1).map_or("", |at| self.tokens[at].lower.as_str());
+        let next = self.tokens.get(at + 1);
+        let inverted = is_auxiliary(before);
+        let has_noun = || self.tokens[..at].iter().any(is_telling_noun);
+        match token.lower.as_str() {
+            "he" | "she" | "him" | "her" | "his" | "hers" | "himself" | "herself" => true,
+            "it" => !self.is_expletive(at) && (inverted || !has_noun()),
+            "they" => inverted || !has_noun(),
+            "its" | "them" | "their" | "theirs" | "itself" | "themselves" => !has_noun(),
+            "this" | "that" | "these" | "those" => {
+                let stands_alone =
+                    !self.opens_noun(at + 1) && !next.is_some_and(|next| is_pronoun(&next.lower));
+                stands_alone && (inverted || is_preposition(before)) && self.names.is_empty()
+            }
+            "there" => next.is_none() && at > 0 && !inverted && self.names.is_empty(),
+            _ => false,
+        }
+    }
+
+    /// Whether a noun begins at `at`, its adjectives and numbers included.
+    fn opens_noun(&self, at: usize) -> bool {
+        let describes = |token: &&Token<'_>| matches!(token.tag, UPOS::ADJ | UPOS::NUM);
+        let noun = self.tokens.iter().skip(at).find(|token| !describes(token));
+        noun.is_some_and(|token| matches!(token.tag, UPOS::NOUN | UPOS::PROPN) && !is_stop_word(&token.lower))
+    }
+
+    /// Whether an `it` means nothing, as in `is it true that`; a name that comes later explains it too.
+    fn is_expletive(&self, at: usize) -> bool {
+        let adjective = self.tokens.get(at + 1).is_some_and(|token| token.tag == UPOS::ADJ);
+        let opens =
+            |token: &Token<'_>| matches!(token.lower.as_str(), "that" | "to" | "for" | "if" | "whether");
+        (adjective && self.tokens.get(at + 2).is_some_and(opens)) || !self.names.is_empty()
+    }
+}
+
+/// The names of the latest turn that has any besides those `taken`, the user's first.
+fn borrowed(said: &[ChatMessage], taken: &mut BTreeSet<EntityKey>) -> Vec<String> {
+    let mut end = said.len();
+    for _ in 0..MAX_TURNS_BACK {
+        let Some(start) = said[..end].iter().rposition(|message| message.role == ChatRole::User) else {
+            break;
+        };
+        let mut names = Vec::new();
+        for message in &said[start..end] {
+            let text = read(message);
+            let mut found: Vec<Phrase> = phrases(&text).into_iter().filter(is_name).collect();
+            // A question is short: its names come as they stand. Of an answer the likeliest come first.
+            if message.role == ChatRole::User {
+                found.sort_by_key(|phrase| phrase.range.start);
+            }
+            for phrase in found {
+                let room = names.len() < MAX_BORROWED_NAMES;
+                if let (true, Some(key)) = (room, key(&phrase.text))
+                    && taken.insert(key)
+                {
+                    names.push(phrase.text);
+                }
+            }
+        }
+        if !names.is_empty() {
+            return names;
+        }
+        end = start;
+    }
+    Vec::new()
+}
+
+/// A message without its list of documents, cut.
+fn read(message: &ChatMessage) -> String {
+    let text = message.content.split(REFERENCES).next().unwrap_or_default();
+    text.chars().take(MAX_READ_CHARS).collect()
+}
+
+fn key(name: &str) -> Option<EntityKey> {
+    entity_key(name)
+}
+
+fn is_name(phrase: &Phrase) -> bool {
+    match phrase.kind {
+        PhraseKind::Name | PhraseKind::Quoted => true,
+        PhraseKind::Heading | PhraseKind::Date | PhraseKind::Quantity | PhraseKind::NounPhrase => false,
+    }
+}
+
+/// A noun that something later in the question may point to.
+fn is_telling_noun(token: &Token<'_>) -> bool {
+    matches!(token.tag, UPOS::NOUN | UPOS::PROPN) && !is_generic(&token.lower)
+}
+
+fn is_pronoun(word: &str) -> bool {
+    matches!(word, "he" | "she" | "it" | "they" | "we" | "you" | "i" | "one" | "ones")
+}
+
+fn is_auxiliary(word: &str) -> bool {
+    matches!(
+        word,
+        "is" | "are" | "was" | "were" | "do" | "does" | "did" | "can" | "could" | "will" | "would" | "should"
+    )
+}
+
+fn is_preposition(word: &str) -> bool {
+    matches!(
+        word,
+        "about" | "of" | "for" | "with" | "in" | "on" | "to" | "like" | "after" | "before" | "by" | "from"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const TOLD: [(ChatRole, &str); 2] = [
+        (ChatRole::User, "Who taught Ada Lovelace mathematics?"),
+        (ChatRole::Assistant, "Mary Somerville taught her [1].\n\n### References\n\n* [1] The Weir Papers"),
+    ];
+
+    fn said(turns: &[(ChatRole, &str)]) -> Vec<ChatMessage> {
+        turns.iter().map(|(role, content)| ChatMessage::new(*role, *content)).collect()
+    }
+
+    #[track_caller]
+    fn check_standalone(question: &str, expected: Option<&str>) {
+        assert_eq!(standalone(question, &said(&TOLD)).as_deref(), expected, "{question}");
+    }
+
+    #[test]
+    fn pronouns_borrow_the_names_of_the_latest_turn() {
+        for question in [
+            "When was she born?",
+            "Did she meet anybody?",
+            "What role did it play?",
+            "Who was her teacher?",
+            "How did they meet?",
+            "Why was that important?",
+            "Who else lives there?",
+            "Tell me more about that",
+        ] {
+            let expected = format!("{question} (Ada Lovelace, Mary Somerville)");
+            check_standalone(question, Some(&expected));
+        }
+        check_standalone(
+            "Did she meet Charles Babbage?",
+            Some("Did she meet Charles Babbage? (Ada Lovelace, Mary Somerville)"),
+        );
+    }
+
+    #[test]
+    fn a_complete_question_stays_as_it_is() {
+        for question in [
+            "When was Ada Lovelace born?",
+            "Did Ada Lovelace say what she wrote?",
+            "Which companies published their results?",
+            "Is it true that Babbage built the engine?",
+            "Is it possible to grow wheat on acid soil?",
+            "How does soil acidity change the yield of wheat?",
+            "What is the capital of France?",
+            "Which laboratories are there in Kellmere?",
+            "What happened this year in the valley?",
+            "And who designed the Analytical Engine?",
+            "Wann wurde sie geboren?",
+            "她什么时候出生？",
+        ] {
+            check_standalone(question, None);
+        }
+        assert_eq!(standalone("When was she born?", &[]), None);
+        assert_eq!(standalone("When was she born?", &said(&[(ChatRole::User, "hello")])), None);
+    }
+
+    #[test]
+    fn a_swapped_name_borrows_the_theme() {
+        check_standalone(
+            "What about Charles Babbage?",
+            Some("What about Charles Babbage? (taught, mathematics)"),
+        );
+    }
+
+    #[test]
+    fn a_question_without_words_of_its_own_follows_the_one_before() {
+        check_standalone("Why?", Some("Who taught Ada Lovelace mathematics? Why?"));
+        let mut turns = TOLD.to_vec();
+        turns.push((ChatRole::User, "When did she die?"));
+        assert_eq!(
+            standalone("Why?", &said(&turns)).as_deref(),
+            Some("When did she die? Why? (Ada Lovelace, Mary Somerville)")
+        );
+    }
+
+    #[test]
+    fn a_turn_without_names_lends_those_of_the_turn_before() {
+        let mut turns = TOLD.to_vec();
+        turns.extend([(ChatRole::User, "thanks a lot"), (ChatRole::Assistant, "you are welcome")]);
+        let found = standalone("When was she born?", &said(&turns));
+        assert_eq!(found.as_deref(), Some("When was she born? (Ada Lovelace, Mary Somerville)"));
+    }
+
+    proptest! {
+        #[test]
+        fn any_conversation_is_read(question in any::<String>(), answer in any::<String>()) {
+            standalone(&question, &said(&[(ChatRole::User, &answer), (ChatRole::Assistant, &answer)]));
+        }
+    }
+}

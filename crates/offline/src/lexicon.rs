@@ -1,0 +1,281 @@
+//! The word lists the rules stand on.
+
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
+use super::token::is_known;
+
+/// Words that say nothing about what a text is about.
+static STOP_WORDS: LazyLock<HashSet<&'static str>> = LazyLock::new(|| {
+    "a an the and or but nor so yet if then else than that this these those there here it its itself he him his \
+     himself she her hers herself they them their theirs themselves we us our ours you your yours i me my mine who \
+     whom whose which what when where why how is are was were be been being am isn't aren't wasn't weren't do does \
+     did done doing don't doesn't didn't have has had having haven't hasn't hadn't will would shall should can could \
+     may might must ought won't can't of in on at by for from to into onto with within without about above below \
+     under over between among through during before after against toward towards upon up down out off as not no \
+     only also too very just same such own other another any some each every all both either neither one ones s t \
+     d ll m re ve etc eg ie via per because while although though until unless since however therefore thus hence \
+     whether whereas yes let's i'm it's that's there's cannot"
+        .split_whitespace()
+        .collect()
+});
+
+/// Words too common in questions and prose to show by themselves that a sentence is about the question.
+static GENERIC_WORDS: LazyLock<HashSet<&'static str>> = LazyLock::new(|| {
+    "name names named call called tell give given show find list describe explain mean means meaning say said know \
+     known thing things way ways kind kinds type types sort point points part parts place places time times year \
+     years date day days number numbers many much more most less least first last new old good great big large \
+     small long high low early late people person man woman main different important use used using make made \
+     makes get got go went come came take took see seen become became include includes including please document \
+     documents text passage question answer exactly actually really often usually well still even now today \
+     group state based several various two three result example case level work"
+        .split_whitespace()
+        .collect()
+});
+
+/// Common nouns, English and German, that nobody would look up, beside those too common in questions.
+static UNNAMED_WORDS: LazyLock<HashSet<&'static str>> = LazyLock::new(|| {
+    "hand hands head heads face faces eye eyes arm arms foot feet heart voice voices side sides end ends back front top \
+     bottom boy boys girl girls child children fellow fellows gentleman gentlemen lady someone everyone nobody everybody \
+     something nothing anything moment moments minute minutes hour hours morning evening afternoon night nights week \
+     weeks month months today yesterday door doors room rooms bed chair table light word words lot bit deal matter fact \
+     course chance reason idea turn rest sort sense others anyone line lines step steps list item items note look use \
+     mind life world home money body want doubt surprise length glance page section chapter figure everything while half pair set piece pieces \
+     zeit mal weise art ding dinge mann frau leute menschen mensch kind kinder teil teile seite ende anfang tag tage jahr \
+     jahre woche monat stunde minute uhr hand hände kopf auge augen gesicht fall frage antwort grund beispiel stelle wort \
+     worte zahl anzahl menge"
+        .split_whitespace()
+        .collect()
+});
+
+/// Whether a common noun in small letters is too general to be an entity.
+pub(super) fn is_unnamed(word: &str) -> bool {
+    is_generic(word) || UNNAMED_WORDS.contains(word)
+}
+
+/// Headings that any text could have.
+static PLAIN_HEADINGS: LazyLock<HashSet<&'static str>> = LazyLock::new(|| {
+    "introduction|summary|contents|table of contents|overview|references|further reading|see also|notes|external links|installation|\
+     install|usage|example|examples|getting started|quick start|faq|troubleshooting|conclusion|appendix|license|licence|preface|\
+     foreword|acknowledgements|acknowledgments|index|abstract|background|description|features|requirements|configuration|options|\
+     limitations|contributing|changelog|credits|einleitung|einführung|zusammenfassung|inhalt|inhaltsverzeichnis|übersicht|vorwort|\
+     anhang|hinweise|beispiel|beispiele|literatur|weblinks|einzelnachweise|fazit|概述|简介|介绍|总结|目录|示例|例子|用法|安装|附录|前言|参考文献|注意事项|说明"
+        .split('|')
+        .map(str::trim)
+        .collect()
+});
+
+/// Whether a heading in small letters is one that any text could have.
+pub(super) fn is_plain_heading(heading: &str) -> bool {
+    PLAIN_HEADINGS.contains(heading)
+}
+
+/// Whether a word, in any case, says little or nothing about what a text is about.
+pub fn is_small_word(word: &str) -> bool {
+    is_generic(&word.to_lowercase())
+}
+
+/// Whether a phrase reads as the name of one thing rather than as a common noun: `Tower Bridge` and `Velora`, not `bridge` or
+/// `Water`. Scripts without case have no such difference, and every phrase in them is taken for a name.
+pub fn is_proper(phrase: &str) -> bool {
+    if phrase.chars().any(|c| c.is_alphabetic() && !c.is_lowercase() && !c.is_uppercase()) {
+        return true;
+    }
+    let words = phrase.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    let capital = words.filter(|word| word.starts_with(char::is_uppercase));
+    let capital: Vec<String> = capital.map(str::to_lowercase).filter(|word| !is_stop_word(word)).collect();
+    match &capital[..] {
+        [] => false,
+        [one] => !is_known(one),
+        _ => true,
+    }
+}
+
+/// Whether a word in small letters says nothing about what a text is about.
+pub(super) fn is_stop_word(word: &str) -> bool {
+    STOP_WORDS.contains(word)
+}
+
+/// Whether a word in small letters binds what stands before it to what stands behind it, in English or a language of Western
+/// Europe.
+pub(super) fn is_linking(word: &str) -> bool {
+    const LINKING: [&str; 35] = [
+        "of", "by", "that", "who", "whom", "whose", "which", "where", "when", "for", // English
+        "de", "du", "des", "qui", "que", "dont", "où", // French
+        "del", "quien", "cuyo", "cuya", "donde", // Spanish
+        "von", "vom", "dessen", "deren", "welche", "welcher", "welches", // German
+        "di", "della", "che", "cui", // Italian
+        "do", "da", // Portuguese
+    ];
+    LINKING.contains(&word)
+}
+
+/// Whether a word in small letters is too common to make a sentence relevant alone.
+pub(super) fn is_generic(word: &str) -> bool {
+    is_stop_word(word) || GENERIC_WORDS.contains(word)
+}
+
+/// Whether a word in small letters is a month, short forms included.
+pub(super) fn is_month(word: &str) -> bool {
+    matches!(
+        word,
+        "january"
+            | "february"
+            | "march"
+            | "april"
+            | "may"
+            | "june"
+            | "july"
+            | "august"
+            | "september"
+            | "october"
+            | "november"
+            | "december"
+            | "jan"
+            | "feb"
+            | "mar"
+            | "apr"
+            | "jun"
+            | "jul"
+            | "aug"
+            | "sep"
+            | "sept"
+            | "oct"
+            | "nov"
+            | "dec"
+    )
+}
+
+/// Small words that join the parts of one name when capitals stand on both sides.
+pub(super) fn is_connector(word: &str) -> bool {
+    matches!(
+        word,
+        "of" | "for"
+            | "de"
+            | "del"
+            | "della"
+            | "di"
+            | "da"
+            | "das"
+            | "do"
+            | "dos"
+            | "du"
+            | "des"
+            | "la"
+            | "le"
+            | "les"
+            | "van"
+            | "von"
+            | "der"
+            | "den"
+            | "ter"
+            | "ten"
+            | "zu"
+            | "zum"
+            | "zur"
+            | "al"
+            | "el"
+            | "bin"
+            | "ibn"
+            | "y"
+            | "e"
+            | "und"
+            | "et"
+    )
+}
+
+/// Words that often begin with a capital yet are no part of a name when they open it.
+pub(super) fn is_opener(word: &str) -> bool {
+    is_stop_word(word)
+        || matches!(
+            word,
+            "despite"
+                | "according"
+                | "following"
+                | "originally"
+                | "later"
+                | "today"
+                | "currently"
+                | "eventually"
+                | "initially"
+                | "finally"
+                | "additionally"
+                | "moreover"
+                | "furthermore"
+                | "meanwhile"
+                | "instead"
+                | "many"
+                | "most"
+                | "several"
+                | "few"
+                | "now"
+                | "once"
+                | "still"
+                | "even"
+                | "like"
+                | "unlike"
+                | "under"
+                | "throughout"
+                | "along"
+                | "around"
+                | "including"
+                | "prior"
+                | "due"
+                | "together"
+        )
+}
+
+/// Shortened words whose full stop belongs to a name.
+pub(super) fn is_name_abbreviation(word: &str) -> bool {
+    matches!(
+        word,
+        "st" | "dr"
+            | "mr"
+            | "mrs"
+            | "ms"
+            | "prof"
+            | "rev"
+            | "sr"
+            | "jr"
+            | "mt"
+            | "ft"
+            | "gen"
+            | "col"
+            | "capt"
+            | "lt"
+            | "sgt"
+            | "gov"
+            | "sen"
+            | "rep"
+            | "no"
+            | "vs"
+            | "inc"
+            | "co"
+            | "ltd"
+            | "cpl"
+            | "maj"
+    )
+}
+
+/// Words that count or measure when a number stands before them.
+pub(super) fn is_magnitude(word: &str) -> bool {
+    matches!(
+        word,
+        "hundred" | "thousand" | "million" | "billion" | "trillion" | "percent" | "century" | "centuries"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_told_from_common_nouns() {
+        for name in ["Velora", "Tower Bridge", "Ada Lovelace", "the Analytical Engine", "北京"] {
+            assert!(is_proper(name), "{name}");
+        }
+        for noun in ["street", "Water", "braiding", "The water", "stone bridge", ""] {
+            assert!(!is_proper(noun), "{noun}");
+        }
+    }
+}

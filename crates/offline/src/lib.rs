@@ -1,0 +1,39 @@
+//! The offline default: phrases, records, keywords and answers without a language model.
+//!
+//! Everything here is rules over words: a part-of-speech tagger with an embedded model for English, capitals and
+//! punctuation for every script that has them, and what stands between function words for the others. Same text, same result.
+
+mod answer;
+mod claims;
+mod common_nouns;
+mod dates;
+mod extract;
+mod follow_up;
+mod han;
+mod intent;
+mod keywords;
+mod kind;
+mod known_names;
+mod languages;
+mod lexicon;
+mod parts;
+mod phrase;
+mod proper_names;
+mod reading;
+mod scripts;
+mod token;
+
+pub use answer::{MAX_PASSAGES, Passage, Quote, Reply, looked_for, reply, sentence_about};
+pub use claims::claims;
+pub use claims::{HEAD, date_in, has_one_holder, office_named, offices_of};
+pub use extract::{MAX_DESCRIPTION_SENTENCES, MAX_RELATIONS_PER_SENTENCE, RULES, extract};
+pub use follow_up::standalone;
+pub use intent::{Intent, intent};
+pub use keywords::keywords;
+pub use known_names::faint_words;
+pub use known_names::{KnownName, known_names};
+pub use languages::language_code;
+pub use lexicon::is_proper;
+pub use lexicon::is_small_word;
+pub use parts::{MAX_PARTS, Parts, parts};
+pub use phrase::{Phrase, PhraseKind, phrases};

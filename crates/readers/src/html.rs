@@ -1,0 +1,626 @@
+//! Reads HTML into readable text: headings, paragraphs, lists and tables stay recognisable.
+
+mod content;
+mod tags;
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+use ego_tree::{NodeId, NodeRef};
+use scraper::node::Element;
+use scraper::{Html, Node};
+
+use super::{Body, Heading, MAX_COLUMNS, ParseLimits, label};
+use content::{Content, main_content};
+use graphloom_text::sanitize;
+pub(super) use tags::with_closed_elements;
+
+/// Cells that one cell may span; more is no table.
+const MAX_SPAN: usize = 100;
+
+/// The page's visible text with headings as `## Title`, list items as `- item`, table rows as `column: value
+/// | ...`.
+///
+/// Scripts, styles, navigation, form controls and hidden elements go. The title is that of the head, else the
+/// first level 1 heading. Column names are no longer repeated once the text has `max_bytes`. Elements nested deeper than
+/// `max_depth` are read as if only their text were there: building the page takes time by the square of its depth.
+pub(super) fn parse(source: &str, limits: &ParseLimits) -> Body {
+    let html = Html::parse_document(&tags::flattened(source, limits.max_depth));
+    let all = Content { roots: vec![html.tree.root()], left_out: HashSet::new() };
+    write(&html, &all, limits.max_bytes)
+}
+
+/// As [`parse`], of a page of the web: its main content alone, without what stands beside it. `source` is freed before the
+/// text is written.
+pub(super) fn parse_page(source: Cow<'_, str>, limits: &ParseLimits) -> Body {
+    let html = Html::parse_document(&tags::flattened(&source, limits.max_depth));
+    drop(source);
+    write(&html, &main_content(&html), limits.max_bytes)
+}
+
+fn write(html: &Html, content: &Content<'_>, max_bytes: usize) -> Body {
+    let mut titles = Survey::default();
+    walk(html.tree.root(), &HashSet::new(), &mut titles);
+    let mut survey = Survey::default();
+    for root in &content.roots {
+        walk(*root, &content.left_out, &mut survey);
+    }
+    let mut writer = Writer { layout_tables: survey.layout_tables, max_bytes, ..Writer::default() };
+    for root in &content.roots {
+        walk(*root, &content.left_out, &mut writer);
+    }
+    let title = Some(collapse(&titles.title)).filter(|title| !title.is_empty());
+    let Writer { out: mut text, mut body, .. } = writer;
+    let title = title.or_else(|| body.headings.iter().find(|h| h.level == 1).map(|h| h.title.clone()));
+    text.truncate(text.trim_end().len());
+    text.push('\n');
+    (body.text, body.title) = (text, title);
+    body
+}
+
+/// Gets the nodes of a page in document order.
+trait Visit {
+    fn text(&mut self, text: &str);
+    /// Whether to go into the element; it is closed only then.
+    fn open(&mut self, element: &Element) -> bool;
+    fn close(&mut self, element: &Element);
+}
+
+/// Visits `root` and what is below it but `left_out`. Without recursion: pages may be nested deeper than any stack.
+fn walk(root: NodeRef<'_, Node>, left_out: &HashSet<NodeId>, visitor: &mut impl Visit) {
+    let mut node = root;
+    loop {
+        let inside = match node.value() {
+            Node::Text(text) => {
+                visitor.text(text);
+                false
+            }
+            Node::Element(element) => !left_out.contains(&node.id()) && visitor.open(element),
+            Node::Document | Node::Fragment => true,
+            Node::Comment(_) | Node::Doctype(_) | Node::ProcessingInstruction(_) => false,
+        };
+        if let Some(child) = node.first_child().filter(|_| inside) {
+            node = child;
+            continue;
+        }
+        if let (Node::Element(element), true) = (node.value(), inside) {
+            visitor.close(element);
+        }
+        loop {
+            if node.id() == root.id() {
+                return;
+            }
+            if let Some(next) = node.next_sibling() {
+                node = next;
+                break;
+            }
+            let Some(parent) = node.parent() else { return };
+            node = parent;
+            if let Node::Element(element) = node.value() {
+                visitor.close(element);
+            }
+        }
+    }
+}
+
+fn is_skipped(element: &Element) -> bool {
+    matches!(
+        element.name(),
+        "script"
+            | "style"
+            | "noscript"
+            | "template"
+            | "svg"
+            | "iframe"
+            | "object"
+            | "nav"
+            | "select"
+            | "button"
+            | "textarea"
+    ) || element.attr("hidden").is_some()
+        || element.attr("role") == Some("navigation")
+}
+
+/// First pass: the title, and which tables hold other tables and so only lay out the page.
+#[derive(Default)]
+struct Survey {
+    title: String,
+    in_title: bool,
+    layout_tables: Vec<bool>,
+    open_tables: Vec<usize>,
+}
+
+impl Visit for Survey {
+    fn text(&mut self, text: &str) {
+        if self.in_title {
+            self.title.push_str(text);
+        }
+    }
+
+    fn open(&mut self, element: &Element) -> bool {
+        if is_skipped(element) {
+            return false;
+        }
+        match element.name() {
+            "title" => self.in_title = self.title.is_empty(),
+            "table" => {
+                if let Some(&outer) = self.open_tables.last() {
+                    self.layout_tables[outer] = true;
+                }
+                self.open_tables.push(self.layout_tables.len());
+                self.layout_tables.push(false);
+            }
+            _ => {}
+        }
+        true
+    }
+
+    fn close(&mut self, element: &Element) {
+        match element.name() {
+            "title" => self.in_title = false,
+            "table" => {
+                self.open_tables.pop();
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Second pass: the text.
+#[derive(Default)]
+struct Writer {
+    out: String,
+    /// The headings so far.
+    body: Body,
+    max_bytes: usize,
+    /// Line ends to write before the next text.
+    breaks: usize,
+    /// Whether a space stands before the next text.
+    space: bool,
+    /// A list mark or heading mark to write before the next text.
+    mark: Option<String>,
+    /// The open heading: its level, and where it starts once it has text.
+    heading: Option<(u8, Option<usize>)>,
+    /// Open lists, with the number of the last item of numbered ones.
+    lists: Vec<Option<usize>>,
+    preformatted: usize,
+    /// Whether the preformatted text is code, which stands between fences.
+    fenced: bool,
+    layout_tables: Vec<bool>,
+    tables_seen: usize,
+    /// Open tables; `None` for those that lay out the page.
+    tables: Vec<Option<Table>>,
+    /// Open cells of tables of data.
+    open_cells: usize,
+}
+
+/// A table of data being read.
+#[derive(Default)]
+struct Table {
+    headers: Vec<String>,
+    /// Rows for which each column is still taken by a cell above.
+    taken: Vec<usize>,
+    /// Cells of the open row: column, columns spanned, whether a header cell, text.
+    row: Vec<(usize, usize, bool, String)>,
+    column: usize,
+    /// Where the open cell's text starts.
+    cell: Option<usize>,
+    /// Whether rows of data have begun.
+    has_data: bool,
+}
+
+impl Visit for Writer {
+    fn text(&mut self, text: &str) {
+        let text = sanitize(text);
+        if self.preformatted > 0 && !self.in_cell() {
+            for (i, line) in text.split('\n').enumerate() {
+                if i > 0 {
+                    self.breaks += 1;
+                }
+                if !line.trim().is_empty() {
+                    self.flush();
+                    self.out.push_str(line.trim_end());
+                    self.space = line.ends_with([' ', '\t']);
+                }
+            }
+            return;
+        }
+        if self.outside_cells() && text.trim().is_empty() {
+            return;
+        }
+        self.space |= text.starts_with(char::is_whitespace);
+        for word in text.split_whitespace() {
+            self.flush();
+            self.out.push_str(word);
+            self.space = true;
+        }
+        if !text.trim().is_empty() {
+            self.space = text.ends_with(char::is_whitespace);
+        }
+    }
+
+    fn open(&mut self, element: &Element) -> bool {
+        let name = element.name();
+        if is_skipped(element) || name == "head" {
+            return false;
+        }
+        self.break_lines(breaks_around(name, self.lists.len()));
+        match name {
+            "br" => self.break_line(),
+            "img" => {
+                if let Some(alt) = element.attr("alt").map(collapse).filter(|alt| !alt.is_empty()) {
+                    self.text(&format!(" [{alt}] "));
+                }
+            }
+            "math" => {
+                if let Some(formula) = element.attr("alttext") {
+                    self.text(formula);
+                    return false;
+                }
+            }
+            "pre" => self.preformatted += 1,
+            "code" if self.preformatted > 0 && !self.fenced && !self.in_cell() && self.heading.is_none() => {
+                self.fenced = true;
+                self.break_lines(1);
+                self.flush();
+                self.out.push_str("```");
+                self.out.push_str(&language(element));
+                self.breaks = 1;
+            }
+            "ul" | "menu" => self.lists.push(None),
+            "ol" => {
+                let start = element.attr("start").and_then(|start| start.parse::<usize>().ok()).unwrap_or(1);
+                self.lists.push(Some(start.saturating_sub(1)));
+            }
+            "li" => self.open_item(),
+            "h1" | "h2" | "h3" | "h4" | "h5" | "h6" if !self.in_cell() => {
+                let level = name.as_bytes()[1] - b'0';
+                self.mark = Some("#".repeat(usize::from(level)) + " ");
+                self.heading = Some((level, None));
+            }
+            "table" => {
+                let layout =
+                    self.in_cell() || self.layout_tables.get(self.tables_seen).copied().unwrap_or(true);
+                self.tables_seen += 1;
+                self.tables.push((!layout).then(Table::default));
+            }
+            "td" | "th" => {
+                let start = self.out.len();
+                if let Some(Some(table)) = self.tables.last_mut() {
+                    self.open_cells += usize::from(table.cell.is_none());
+                    table.cell = Some(start);
+                    (self.breaks, self.space, self.mark) = (0, false, None);
+                }
+            }
+            _ => {}
+        }
+        true
+    }
+
+    fn close(&mut self, element: &Element) {
+        let name = element.name();
+        match name {
+            "pre" => {
+                self.preformatted = self.preformatted.saturating_sub(1);
+                if self.preformatted == 0 && std::mem::take(&mut self.fenced) {
+                    self.breaks = self.breaks.max(1);
+                    self.flush();
+                    self.out.push_str("```");
+                }
+            }
+            "ul" | "ol" | "menu" => {
+                self.lists.pop();
+            }
+            "li" => self.mark = None,
+            "h1" | "h2" | "h3" | "h4" | "h5" | "h6" => self.close_heading(),
+            "td" | "th" => self.close_cell(element),
+            "tr" => self.close_row(),
+            "table" => {
+                let closed = self.tables.pop().flatten();
+                self.open_cells -= usize::from(closed.is_some_and(|table| table.cell.is_some()));
+            }
+            _ => {}
+        }
+        self.break_lines(breaks_around(name, self.lists.len()));
+    }
+}
+
+impl Writer {
+    fn in_cell(&self) -> bool {
+        self.open_cells > 0
+    }
+
+    /// Between the cells of a table of data, where only white space makes sense.
+    fn outside_cells(&self) -> bool {
+        matches!(self.tables.last(), Some(Some(table)) if table.cell.is_none())
+    }
+
+    /// Starts a new line, or a blank one before that with `breaks` 2; inside cells and headings only a space.
+    fn break_lines(&mut self, breaks: usize) {
+        let inline = self.in_cell() || self.heading.is_some();
+        self.space |= inline && breaks > 0;
+        if !inline {
+            self.breaks = self.breaks.max(breaks);
+        }
+    }
+
+    fn break_line(&mut self) {
+        if self.in_cell() || self.heading.is_some() {
+            self.space = true;
+        } else {
+            self.breaks = (self.breaks + 1).min(2);
+        }
+    }
+
+    /// Writes what is due before text.
+    fn flush(&mut self) {
+        let in_cell = self.in_cell();
+        if self.out.is_empty() {
+            (self.breaks, self.space) = (0, false);
+        }
+        if self.breaks > 0 && !in_cell {
+            let kept = self.out.trim_end_matches(' ').len();
+            self.out.truncate(kept);
+            self.out.extend(std::iter::repeat_n('\n', self.breaks));
+            self.space = false;
+        }
+        self.breaks = 0;
+        if let Some((_, start @ None)) = &mut self.heading {
+            *start = Some(self.out.len());
+            self.space = false;
+        }
+        if let Some(mark) = self.mark.take() {
+            self.out.push_str(&mark);
+            self.space = false;
+        }
+        if self.space {
+            self.out.push(' ');
+            self.space = false;
+        }
+    }
+
+    fn open_item(&mut self) {
+        if self.in_cell() {
+            return;
+        }
+        let depth = self.lists.len().saturating_sub(1).min(8);
+        let mark = match self.lists.last_mut() {
+            Some(Some(number)) => {
+                *number += 1;
+                format!("{number}. ")
+            }
+            Some(None) | None => "- ".to_owned(),
+        };
+        self.mark = Some("  ".repeat(depth) + &mark);
+    }
+
+    fn close_heading(&mut self) {
+        self.mark = None;
+        if let Some((level, Some(offset))) = self.heading.take() {
+            let title = collapse(self.out[offset..].trim_start_matches('#'));
+            if !title.is_empty() {
+                self.body.push_heading(Heading { offset, level, title });
+            }
+        }
+        self.heading = None;
+    }
+
+    fn close_cell(&mut self, element: &Element) {
+        let Some(Some(table)) = self.tables.last_mut() else { return };
+        let Some(start) = table.cell.take() else { return };
+        self.open_cells -= 1;
+        let text = self.out.split_off(start.min(self.out.len())).trim().to_owned();
+        self.space = false;
+        let span = |name: &str| {
+            element.attr(name).and_then(|n| n.trim().parse::<usize>().ok()).unwrap_or(1).clamp(1, MAX_SPAN)
+        };
+        let (columns, rows) = (span("colspan"), span("rowspan"));
+        while table.taken.get(table.column).is_some_and(|&rows| rows > 0) {
+            table.taken[table.column] -= 1;
+            table.column += 1;
+        }
+        if table.column < MAX_COLUMNS {
+            let end = table.column + columns;
+            if table.taken.len() < end {
+                table.taken.resize(end, 0);
+            }
+            table.taken[table.column..end].fill(rows - 1);
+        }
+        table.row.push((table.column, columns, element.name() == "th", text));
+        table.column += columns;
+    }
+
+    fn close_row(&mut self) {
+        let Some(Some(table)) = self.tables.last_mut() else { return };
+        for rows in table.taken.iter_mut().skip(table.column) {
+            *rows = rows.saturating_sub(1);
+        }
+        table.column = 0;
+        let row = std::mem::take(&mut table.row);
+        let filled = row.iter().filter(|(.., text)| !text.is_empty()).count();
+        if filled == 0 {
+            return;
+        }
+        let is_header = !table.has_data && filled > 1 && row.iter().all(|&(_, _, header, _)| header);
+        let line = if is_header {
+            table.add_headers(&row);
+            row.iter()
+                .map(|(.., text)| text.as_str())
+                .filter(|text| !text.is_empty())
+                .collect::<Vec<_>>()
+                .join(" | ")
+        } else {
+            table.has_data |= filled > 1;
+            table.line(&row, self.out.len() < self.max_bytes)
+        };
+        self.breaks = self.breaks.max(1);
+        self.flush();
+        self.out.push_str(&line);
+        self.breaks = 1;
+    }
+}
+
+impl Table {
+    fn add_headers(&mut self, row: &[(usize, usize, bool, String)]) {
+        for (column, columns, _, text) in row {
+            for at in *column..(column + columns).min(MAX_COLUMNS) {
+                if self.headers.len() <= at {
+                    self.headers.resize(at + 1, String::new());
+                }
+                let known = &mut self.headers[at];
+                let name =
+                    if known.is_empty() || known == text { text.clone() } else { format!("{known} {text}") };
+                *known = label(&name);
+            }
+        }
+    }
+
+    /// A row of data; `labelled` repeats the column names.
+    fn line(&self, row: &[(usize, usize, bool, String)], labelled: bool) -> String {
+        let mut line = String::new();
+        let mut after_row_header = false;
+        for (column, _, is_header, text) in row.iter().filter(|(.., text)| !text.is_empty()) {
+            let name = self.headers.get(*column).filter(|name| labelled && !name.is_empty() && *name != text);
+            if !line.is_empty() {
+                line.push_str(if after_row_header && name.is_none() { ": " } else { " | " });
+            }
+            if let Some(name) = name {
+                line.push_str(name);
+                line.push_str(": ");
+            }
+            line.push_str(text);
+            after_row_header = *is_header;
+        }
+        line
+    }
+}
+
+/// Line ends before and after an element: 2 leave a blank line.
+fn breaks_around(name: &str, list_depth: usize) -> usize {
+    match name {
+        "ul" | "ol" | "menu" if list_depth > 0 => 1,
+        "p" if list_depth > 0 => 1,
+        "p" | "h1" | "h2" | "h3" | "h4" | "h5" | "h6" | "pre" | "table" | "ul" | "ol" | "menu" | "dl"
+        | "blockquote" | "figure" | "section" | "article" | "main" | "header" | "footer" | "aside" | "hr"
+        | "details" => 2,
+        "div" | "li" | "dt" | "dd" | "tr" | "caption" | "figcaption" | "address" | "form" | "fieldset"
+        | "legend" | "summary" | "center" | "body" => 1,
+        _ => 0,
+    }
+}
+
+/// The language that a block of code names by its class, as in `language-rust`.
+fn language(code: &Element) -> String {
+    let mut classes = code.attr("class").unwrap_or_default().split_whitespace();
+    let named = classes.find_map(|class| class.strip_prefix("language-").or(class.strip_prefix("lang-")));
+    let is_part = |c: &char| c.is_alphanumeric() || matches!(c, '+' | '-' | '#' | '_');
+    let language: String = named.unwrap_or_default().chars().take_while(is_part).collect();
+    if language.is_empty() { "text".to_owned() } else { language }
+}
+
+fn collapse(text: &str) -> String {
+    sanitize(text).split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check_html(source: &str, expected: &str) {
+        assert_eq!(check_limits(source).text, expected);
+    }
+
+    fn check_limits(source: &str) -> Body {
+        parse(source, &ParseLimits { max_bytes: 10_000, ..ParseLimits::default() })
+    }
+
+    #[test]
+    fn blocks_become_paragraphs_and_scripts_go() {
+        check_html(
+            "<head><title>T</title><style>x</style></head><h1>Ra<b>di</b>um</h1><p>Found\n by  <a href=x>Curie</a>.<p>Two<br>lines<script>x</script>",
+            "# Radium\n\nFound by Curie.\n\nTwo\nlines\n",
+        );
+        check_html("<pre>a\n  b\n</pre><div>c</div>", "a\n  b\n\nc\n");
+    }
+
+    #[track_caller]
+    fn check_page(source: &str, expected: &str) {
+        assert_eq!(parse_page(source.into(), &ParseLimits::default()).text, expected);
+    }
+
+    #[test]
+    fn a_page_is_read_by_its_main_content() {
+        check_page(
+            "<title>Duck - Encyclopedia</title><body><a class=mw-jump-link href=#c>Jump to content</a>\
+             <header><div>Search</div></header><nav>Main page</nav>\
+             <main id=content><header><h1>Duck</h1><div class='mw-portlet x'><label>136 languages</label><ul><li>Deutsch</ul></div></header>\
+             <p>Ducks swim.<sup class=reference>[1]</sup> They fly.</p><aside>A note.</aside>\
+             <div id=toc>Contents</div><footer>Retrieved</footer></main>\
+             <aside>Advertisement</aside><footer>Privacy</footer>",
+            "# Duck\n\nDucks swim. They fly.\n\nA note.\n",
+        );
+    }
+
+    #[test]
+    fn the_title_of_a_page_may_stand_outside_of_its_content() {
+        check_page(
+            "<header><h1>The mill</h1><ul><li><a href=/>Home</a></ul></header><article><p>It was built in 1931.</article><p>More posts",
+            "# The mill\n\nIt was built in 1931.\n",
+        );
+    }
+
+    #[test]
+    fn a_page_without_main_content_is_read_whole() {
+        check_page(
+            "<div class=navbar>Home</div><p>First.<p>Second.<aside>Buy</aside><footer>Imprint</footer>",
+            "First.\n\nSecond.\n",
+        );
+        let long = "<p>This paragraph stands outside of what the page calls its main content.".repeat(3);
+        let body = parse_page(format!("<main>Few.</main>{long}").into(), &ParseLimits::default());
+        assert!(body.text.contains("Few.") && body.text.contains("stands outside"));
+        check_page("<header>Only a header</header>", "Only a header\n");
+        check_page("<article>One.</article><article>Two.</article>", "One.\n\nTwo.\n");
+    }
+
+    #[test]
+    fn code_of_a_page_stands_between_fences() {
+        check_html(
+            "<p>Call:<pre><code class='hljs language-rust'>let a = 1;\n  b();\n</code></pre><p>Done",
+            "Call:\n\n```rust\nlet a = 1;\n  b();\n```\n\nDone\n",
+        );
+    }
+
+    #[test]
+    fn headings_and_title_are_found() {
+        let body = check_limits("<title> The\n page</title><p>x</p><h2>Early <i>life</i></h2><h1></h1>");
+        assert_eq!(body.title.as_deref(), Some("The page"));
+        assert_eq!(body.headings, [Heading { offset: 3, level: 2, title: "Early life".to_owned() }]);
+        assert!(body.text[3..].starts_with("## Early life"));
+    }
+
+    #[test]
+    fn lists_keep_marks_and_depth() {
+        check_html("<ul><li><p>a</p><ol><li>b<li>c</ol><li></li></ul>", "- a\n  1. b\n  2. c\n");
+    }
+
+    #[test]
+    fn table_rows_name_their_columns() {
+        check_html(
+            "<table><tr><th>Name<th>Born<tr><td rowspan=2>Curie<td>1867<tr><td>Warsaw</table>",
+            "Name | Born\nName: Curie | Born: 1867\nBorn: Warsaw\n",
+        );
+        check_html(
+            "<table><tr><th>Born<td>1867</tr><tr><th>Died<td>1934</table>",
+            "Born: 1867\nDied: 1934\n",
+        );
+        check_html("<table><tr><td><table><tr><td>a<td>b</table><p>text</table>", "a | b\n\ntext\n");
+    }
+
+    #[test]
+    fn deep_nesting_does_not_matter() {
+        let source = "<div>".repeat(100_000) + "deep" + &"</div>".repeat(100_000) + "<p>after";
+        check_html(&source, "deep\n\nafter\n");
+        check_html(&("<b><i>".repeat(100_000) + "deep"), "deep\n");
+    }
+}

@@ -49,7 +49,7 @@ impl Evidence<'_, '_> {
         let is_typed = match self.asked.wants {
             Wants::Time | Wants::Place => true,
             Wants::Amount { .. } => self.asked.counted.is_none_or(|counted| is_own(&counted)),
-            Wants::Person => self.names_a_doer(line),
+            Wants::Person => !self.asked.by_noun,
             Wants::Reason | Wants::Manner | Wants::Thing | Wants::Meaning | Wants::Truth => false,
         };
         let missing = self.relations().filter(|term| !is_own(term)).count();
@@ -64,6 +64,7 @@ impl Evidence<'_, '_> {
             && missing <= 1
             && held >= least
             && self.asked.names.iter().all(|name| name.iter().any(is_own))
+            && (self.asked.wants != Wants::Person || self.names_a_doer(line))
     }
 
     /// Whether what the question names only says something in a line: `Okafor said`.
@@ -88,6 +89,6 @@ impl Evidence<'_, '_> {
                 .or_else(|| before.next());
             first.is_some_and(|word| any_word("by von vom durch", word))
         };
-        !self.asked.by_noun && names.iter().any(by)
+        names.iter().any(by)
     }
 }

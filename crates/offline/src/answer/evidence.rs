@@ -4,14 +4,13 @@ use std::cell::OnceCell;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::Passage;
-use super::asked::{QuestionParts, Role, Term, Wants};
+use super::asked::{QuestionParts, Role, Term};
 use super::lines::{Line, LineForm, Word, lines};
-use super::measures;
+use super::matcher::Matcher;
 use super::roots::Roots;
 use super::rows::has_labels;
 use super::turns::Turn;
-use super::words::{BEFORE_PLACES, GENERIC_NOUNS, LIMITS, PERSONAL, PRICED, PRONOUNS, TIMES, any_word};
-use super::{kinds, kinship};
+use super::words::{BEFORE_PLACES, GENERIC_NOUNS, PERSONAL, PRONOUNS, TIMES, any_word};
 use crate::languages::Language;
 use crate::lexicon::is_stop_word;
 
@@ -47,14 +46,6 @@ const FEW_PASSAGES: usize = 4;
 const MANY_LINES: f32 = 0.1;
 /// The same as a number, at least.
 const MIN_LINES: usize = 3;
-/// What a verb counts where only who does it or what is done is named, and how such words end.
-const AS_AGENT: f32 = 0.5;
-const AGENTS: [&str; 5] = ["or", "ors", "er", "ers", "erin"];
-const DEEDS: [&str; 2] = ["ment", "ments"];
-/// What a name counts that tells more about the word joined to it.
-const IN_COMPOUND: f32 = 0.5;
-/// What a word counts that tells the same in other words.
-const OTHER_WORDS: f32 = 0.8;
 /// From where on a word counts as there.
 pub(super) const IS_THERE: f32 = 0.55;
 
@@ -146,11 +137,10 @@ impl<'a> Passages<'a> {
 
 impl<'r, 'a> Evidence<'r, 'a> {
     pub(super) fn of(reading: &'r Passages<'a>, asked: &'r QuestionParts) -> Self {
-        let direct: Vec<Vec<f32>> = reading
-            .lines
-            .iter()
-            .map(|line| (0..asked.terms.len()).map(|term| held(reading, asked, term, line)).collect())
-            .collect();
+        let matchers: Vec<Matcher<'_>> =
+            (0..asked.terms.len()).map(|term| Matcher::of(reading, asked, term)).collect();
+        let in_line = |line| matchers.iter().map(|matcher| matcher.held(line)).collect();
+        let direct: Vec<Vec<f32>> = reading.lines.iter().map(in_line).collect();
         let mut evidence = Self {
             reading,
             asked,
@@ -492,125 +482,10 @@ fn parts_of_handle(name: &str) -> impl Iterator<Item = &str> {
 fn go_on_with_pronoun(before: &Line<'_>, line: &Line<'_>) -> bool {
     const SAME: [&str; 5] =
         ["he his him", "she her hers", "it its", "er ihn ihm sein seine", "sie ihr ihre ihren ihrem"];
-    let first = |line: &Line<'_>| line.words.first().map(|word| word.lower.clone()).unwrap_or_default();
-    let pronoun = || line.words.iter().find(|word| any_word(PRONOUNS, &word.lower));
-    let (before, own) = (first(before), pronoun().map(|word| word.lower.as_str()).unwrap_or_default());
-    SAME.iter().any(|same| any_word(same, &before) && any_word(same, own))
-}
-
-/// Whether a line says that something is the most or least that may be, as the word of a question does.
-fn is_limit(term: &Term, line: &Line<'_>) -> bool {
-    let lower = || kinds::spaced(&line.text.to_lowercase());
-    LIMITS.iter().any(|(words, marks)| {
-        any_word(words, &term.word) && {
-            let text = lower();
-            marks.iter().any(|mark| text.contains(mark))
-        }
-    })
-}
-
-/// How far a term stands in a line: 1 as it is, less in other words, 0 not at all.
-///
-/// What is asked is judged more strictly: `new-born` does not tell of a birth.
-fn held(reading: &Passages<'_>, asked: &QuestionParts, at: usize, line: &Line<'_>) -> f32 {
-    let term = &asked.terms[at];
-    let key = (asked.key == Some(at)).then_some(asked.wants);
-    if term.unspaced {
-        if line.text.contains(&term.word) {
-            return 1.0;
-        }
-        let related = reading.roots.relatives(&term.families);
-        let is_there = related.iter().any(|word| line.text.contains(word)) || is_limit(term, line);
-        return if is_there { OTHER_WORDS } else { 0.0 };
-    }
-    let mut best: f32 = if is_limit(term, line) { OTHER_WORDS } else { 0.0 };
-    // A sum of money tells what something costs.
-    if matches!(asked.wants, Wants::Amount { .. })
-        && any_word(PRICED, &term.word)
-        && measures::holds_money(line)
-    {
-        best = OTHER_WORDS;
-    }
-    if key.is_some() && !kinship::told_inversely(asked, line).is_empty() {
-        best = OTHER_WORDS;
-    }
-    let is_of = |word: &str| shares(&term.families, &reading.roots.families(&reading.roots.root(word)));
-    let by_years = key != Some(Wants::Place);
-    let is_life = by_years && (is_of("born") || is_of("geboren")) && kinds::gives_life(line, false);
-    let is_killed = || line.words.iter().any(|word| any_word("killed assassinated murdered", &word.lower));
-    let is_death = is_of("died") && is_killed()
-        || by_years && (is_of("died") || is_of("gestorben")) && kinds::gives_life(line, true);
-    if !term.families.is_empty() && (is_life || is_death || (is_of("wrote") && kinds::credits(line))) {
-        best = OTHER_WORDS;
-    }
-    // `born of the wind` tells of no birth.
-    let is_figure = |word: &Word<'_>| {
-        let behind = line.text.get(word.at + word.text.len()..).unwrap_or_default();
-        word.lower == "born" && behind.starts_with(" of the ")
-    };
-    // `Teaching Award` does not say whom a person taught.
-    let is_capital = |at: usize| at > 0 && line.words.get(at).is_some_and(Word::is_capital);
-    let is_in_name = |at: usize| {
-        reading.language == Language::English
-            && line.form == LineForm::Prose
-            && is_capital(at)
-            && (is_capital(at - 1) || is_capital(at + 1))
-    };
-    let is_other =
-        |at: usize, word: &Word<'_>| key.is_some() && (word.is_joined || is_figure(word) || is_in_name(at));
-    for (_, word) in line.words.iter().enumerate().filter(|(at, word)| !is_other(*at, word)) {
-        let like = match term.role {
-            Role::Number => f32::from(u8::from(word.lower == term.word)),
-            // `Bremsbeläge` are no `Bremsen`.
-            _ if term.is_sort && word.root.len() > term.root.len() && word.root.starts_with(&term.root) => {
-                0.0
-            }
-            // `die meisten` are no part of `Bürgermeister`.
-            _ if reading.language == Language::German
-                && !word.is_capital()
-                && term.root.len() > word.root.len() =>
-            {
-                0.0
-            }
-            _ => reading.roots.likeness(&term.root, &word.root),
-        };
-        // `The Cratchits` are not Bob Cratchit.
-        let is_family = reading.language == Language::English
-            && term.role == Role::Name
-            && word.lower.strip_suffix('s') == Some(&term.word);
-        let like = if is_family { IN_COMPOUND * like } else { like };
-        // A line that says only that a visit takes place does not name the visitor.
-        let ends = |endings: &[&str]| {
-            endings.iter().any(|ending| word.lower.ends_with(ending) && !term.word.ends_with(ending))
-        };
-        let may_be_person = matches!(key, Some(Wants::Person | Wants::Meaning));
-        // `order` is no agent of `ordered`.
-        let is_agent = key.is_some()
-            && !term.word.starts_with(&word.lower)
-            && match reading.language {
-                Language::English => {
-                    key == Some(Wants::Person) && ends(&DEEDS) || (ends(&AGENTS) && !may_be_person)
-                }
-                Language::German => word.is_capital() && ends(&AGENTS) && !may_be_person,
-                _ => false,
-            };
-        let like = if is_agent { AS_AGENT * like } else { like };
-        // `Rust-Compiler` is not Rust.
-        let like =
-            if term.role == Role::Name && word.joins && !word.is_joined { IN_COMPOUND * like } else { like };
-        let like = match like > 0.0 || term.role == Role::Name {
-            true => like,
-            false if term.is_related(word) && is_agent => AS_AGENT * OTHER_WORDS,
-            false if term.is_related(word) => OTHER_WORDS,
-            false => 0.0,
-        };
-        best = best.max(like);
-    }
-    best
-}
-
-fn shares(families: &[u16], others: &[u16]) -> bool {
-    families.iter().any(|family| others.contains(family))
+    let first = before.words.first().map_or("", |word| word.lower.as_str());
+    let Some(same) = SAME.iter().find(|same| any_word(same, first)) else { return false };
+    let pronoun = line.words.iter().find(|word| any_word(PRONOUNS, &word.lower));
+    pronoun.is_some_and(|pronoun| any_word(same, &pronoun.lower))
 }
 
 /// What each term is worth: rare ones more, those that tell little less.

@@ -425,8 +425,7 @@ fn words<'a>(line: &'a str, roots: &Roots) -> Vec<Word<'a>> {
         let text = ["'s", "’s"].iter().find_map(|ending| text.strip_suffix(ending)).unwrap_or(text);
         let at = at + word.find(text)?;
         let lower = text.to_lowercase();
-        let root = roots.root(&lower);
-        let families = roots.families(&root);
+        let (root, families) = roots.root_and_families(&lower);
         let is_joined = line[..at].ends_with('-') && line[..at - 1].ends_with(char::is_alphabetic);
         let behind = &line[at + text.len()..];
         let joins = behind.strip_prefix('-').is_some_and(|rest| rest.starts_with(char::is_alphabetic));

@@ -20,6 +20,7 @@ mod kinship;
 mod likely;
 mod lines;
 mod lists;
+mod matcher;
 mod measures;
 mod names;
 mod roots;

@@ -1,5 +1,8 @@
 //! Reduces words to roots.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
+
 use rust_stemmers::{Algorithm, Stemmer};
 
 use super::families::Families;
@@ -14,6 +17,8 @@ const MIN_ROOT: usize = 4;
 pub(super) struct Roots {
     language: Language,
     stemmer: Option<Stemmer>,
+    /// The roots of words read so far, with their families: texts repeat words.
+    known: RefCell<HashMap<String, (String, Vec<u16>)>>,
 }
 
 impl Roots {
@@ -35,7 +40,7 @@ impl Roots {
             | Language::Japanese
             | Language::Korean => None,
         };
-        Self { language, stemmer: algorithm.map(Stemmer::create) }
+        Self { language, stemmer: algorithm.map(Stemmer::create), known: RefCell::default() }
     }
 
     /// A word in small letters without its grammatical endings.
@@ -58,10 +63,8 @@ impl Roots {
             return lower.to_owned();
         };
         // `abgespült` and `abzuspülen` are forms of `abspülen`.
-        let stem = match participle(lower).filter(|_| self.language == Language::German) {
-            Some(infinitive) => stemmer.stem(&infinitive).into_owned(),
-            None => stemmer.stem(lower).into_owned(),
-        };
+        let infinitive = if self.language == Language::German { participle(lower) } else { None };
+        let stem = stemmer.stem(infinitive.as_deref().unwrap_or(lower)).into_owned();
         let endings: &[&str] = match self.language {
             Language::English => &["ation", "ment", "ion", "ing", "ist", "or", "er", "ive", "at", "iv"],
             Language::German => &["ungs", "ung", "ert", "elt", "eln", "er", "in", "et", "t"],
@@ -69,6 +72,17 @@ impl Roots {
         };
         let cut = endings.iter().find_map(|ending| stem.strip_suffix(ending));
         cut.filter(|root| root.chars().count() >= MIN_ROOT).map_or(stem.clone(), str::to_owned)
+    }
+
+    /// The root of a word in small letters, and the families that it belongs to.
+    pub(super) fn root_and_families(&self, lower: &str) -> (String, Vec<u16>) {
+        if let Some(known) = self.known.borrow().get(lower) {
+            return known.clone();
+        }
+        let root = self.root(lower);
+        let found = (root.clone(), self.families(&root));
+        self.known.borrow_mut().insert(lower.to_owned(), found.clone());
+        found
     }
 
     /// The families that a root belongs to.
@@ -95,15 +109,12 @@ impl Roots {
         const PREFIXES: &str =
             "vor auf an ab aus bei ein mit nach über um unter zu ver be ge ent er zer miss un wider hinter";
         let is_part = |long: &str, short: &str| {
-            // `gegründet` has no part `und`.
-            if is_stop_word(short) || self.language.is_function_word(short) {
-                return false;
-            }
-            if long.strip_suffix(short).is_some_and(|prefix| any_word(PREFIXES, prefix)) {
-                return false;
-            }
             let is_head = short.len() >= HEAD && long.len() >= short.len() + HEAD && long.ends_with(short);
-            is_head || (short.len() >= COMPOUND && (long.ends_with(short) || long.starts_with(short)))
+            (is_head || (short.len() >= COMPOUND && (long.ends_with(short) || long.starts_with(short))))
+                && !long.strip_suffix(short).is_some_and(|prefix| any_word(PREFIXES, prefix))
+                // `gegründet` has no part `und`.
+                && !is_stop_word(short)
+                && !self.language.is_function_word(short)
         };
         if compounds && (is_part(held, asked) || is_part(asked, held)) { 0.85 } else { 0.0 }
     }

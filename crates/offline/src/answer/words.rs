@@ -1,8 +1,8 @@
 //! The words by which questions and sentences are understood.
 
-/// Whether `word` is one of a list.
+/// Whether `word` is one of a list of words with blanks between them.
 pub(super) fn any_word(list: &str, word: &str) -> bool {
-    !word.is_empty() && list.split_whitespace().any(|other| other == word)
+    !word.is_empty() && list.as_bytes().split(u8::is_ascii_whitespace).any(|other| other == word.as_bytes())
 }
 
 /// After `how`: what is measured.

@@ -8,7 +8,7 @@ use std::{env, fs};
 use utoipa_swagger_ui_vendored::SWAGGER_UI_VENDORED;
 use zip::{CompressionMethod, ZipArchive};
 
-/// The built web UI: `index.html`, and `assets/` with a `.br` and a `.gz` form of each file.
+/// The built web UI: `index.html`, and `assets/` with a `.gz` form of each file, and a `.br` form of some.
 const UI: &str = "ui/dist";
 /// What the page of the API needs of the archive that carries it.
 const API_PAGE: [&str; 2] = ["swagger-ui.css", "swagger-ui-bundle.js"];
@@ -34,7 +34,7 @@ fn table_of_ui(folder: &Path) -> String {
     let assets = fs::read_dir(folder.join("assets")).expect("a built UI has assets");
     let names = assets.map(|entry| entry.expect("a folder that can be read").file_name());
     let mut names: Vec<String> = names
-        .filter_map(|name| name.to_str().and_then(|name| name.strip_suffix(".br")).map(str::to_owned))
+        .filter_map(|name| name.to_str().and_then(|name| name.strip_suffix(".gz")).map(str::to_owned))
         .collect();
     names.sort();
     let mut table =
@@ -42,11 +42,12 @@ fn table_of_ui(folder: &Path) -> String {
     for name in names {
         let [brotli, gzip] =
             ["br", "gz"].map(|ending| folder.join("assets").join(format!("{name}.{ending}")));
-        writeln!(
-            table,
-            "Asset {{ name: {name:?}, brotli: include_bytes!({brotli:?}), gzip: include_bytes!({gzip:?}) }},"
-        )
-        .expect("text can be written");
+        let brotli = match brotli.is_file() {
+            true => format!("Some(include_bytes!({brotli:?}))"),
+            false => "None".to_owned(),
+        };
+        writeln!(table, "Asset {{ name: {name:?}, brotli: {brotli}, gzip: include_bytes!({gzip:?}) }},")
+            .expect("text can be written");
     }
     table + "];\n"
 }

@@ -35,7 +35,8 @@ const fn public(
 /// A file of the built UI; its name contains a hash of its content.
 struct Asset {
     name: &'static str,
-    brotli: &'static [u8],
+    /// `None` of what is packed already.
+    brotli: Option<&'static [u8]>,
     gzip: &'static [u8],
 }
 
@@ -95,9 +96,9 @@ async fn asset(Path(file): Path<String>, headers: HeaderMap) -> Result<Response,
         found.ok_or_else(|| Problem::not_found("the web UI has no such file"))?;
     // Every browser supports gzip; brotli only where nobody can change the response on its way.
     let accepted = headers.get(header::ACCEPT_ENCODING).and_then(|accepted| accepted.to_str().ok());
-    let (encoding, bytes) = match accepted.is_some_and(accepts_brotli) {
-        true => ("br", *brotli),
-        false => ("gzip", *gzip),
+    let (encoding, bytes) = match brotli.filter(|_| accepted.is_some_and(accepts_brotli)) {
+        Some(brotli) => ("br", brotli),
+        None => ("gzip", *gzip),
     };
     let headers = [
         (header::CONTENT_TYPE, kind_of(&file)),

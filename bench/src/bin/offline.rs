@@ -1,4 +1,4 @@
-//! Measures the offline defaults: how many names the phrases cover, what the embedder finds, and what both cost;
+//! Measures the offline defaults: how many names the phrases cover, what the embedder finds, and what both and an answer cost;
 //! and how often a chunk would be asked about again because an LLM's answer left out names.
 //!
 //! `graphloom-bench-offline --data DIR [--json]`, where DIR has one folder per question set with `corpus.jsonl`,
@@ -18,6 +18,8 @@ use serde::{Deserialize, Serialize};
 
 /// Maximum phrases of a passage that count towards coverage.
 const MAX_PHRASES: usize = 20;
+/// Passages from which a question is answered, as many as `ask` gives.
+const PASSAGES: usize = 20;
 
 fn main() -> anyhow::Result<()> {
     let (data, json) = arguments()?;
@@ -88,6 +90,8 @@ struct SetResult {
     phrases_ms: f64,
     extract_ms: f64,
     embed_ms: f64,
+    /// CPU milliseconds of an answer by rules from the nearest passages; `None` without questions.
+    answer_ms: Option<f64>,
 }
 
 fn measure(folder: &Path) -> anyhow::Result<SetResult> {
@@ -108,27 +112,31 @@ fn measure(folder: &Path) -> anyhow::Result<SetResult> {
     let (vectors, embed_ms) = timed(&texts, |text| BuiltinEmbedder.vector(Purpose::Document, text));
     let ids: BTreeMap<&str, usize> =
         passages.iter().enumerate().map(|(i, passage)| (passage.id.as_str(), i)).collect();
+    let questions = folder.join("questions.jsonl");
+    let questions: Vec<QuestionRow> = if questions.is_file() { rows(&questions)? } else { Vec::new() };
+    let ranked: Vec<Vec<usize>> = questions.iter().map(|row| nearest(&row.question, &vectors)).collect();
     Ok(SetResult {
         set: folder.file_name().unwrap_or_default().to_string_lossy().into_owned(),
         passages: passages.len(),
         phrase_coverage: coverage(&folder.join("openie.jsonl"), &ids, &phrases)?,
         asked_again: asked_again(&folder.join("openie.jsonl"), &ids, &texts)?,
-        recall: recall(&folder.join("questions.jsonl"), &ids, &vectors)?,
+        recall: recall(&questions, &ranked, &ids),
         phrases_ms,
         extract_ms,
         embed_ms,
+        answer_ms: answer_ms(&questions, &ranked, &passages),
     })
 }
 
-/// The results of `work` over all texts, and CPU milliseconds per text.
-fn timed<T>(texts: &[String], work: impl Fn(&str) -> T) -> (Vec<T>, f64) {
+/// The results of `work` over all items, and CPU milliseconds for each.
+fn timed<I, T>(items: &[I], work: impl Fn(&I) -> T) -> (Vec<T>, f64) {
     let (wall, cpu) = (Instant::now(), thread_cpu_ns());
-    let results = texts.iter().map(|text| work(text)).collect();
+    let results = items.iter().map(work).collect();
     let spent = match (cpu, thread_cpu_ns()) {
         (Some(before), Some(after)) => (after - before) as f64 / 1e6,
         _ => wall.elapsed().as_secs_f64() * 1e3,
     };
-    (results, spent / texts.len().max(1) as f64)
+    (results, spent / items.len().max(1) as f64)
 }
 
 /// CPU time of this thread if the system provides it; otherwise wall time is used.
@@ -199,29 +207,44 @@ fn phrases_of<'a>(
     ids.get(id).and_then(|&i| phrases.get(i)).with_context(|| format!("no passage {id}"))
 }
 
-fn recall(
-    questions: &Path,
-    ids: &BTreeMap<&str, usize>,
-    vectors: &[Vec<f32>],
-) -> anyhow::Result<Option<[f64; 3]>> {
-    if !questions.is_file() {
-        return Ok(None);
-    }
-    let questions: Vec<QuestionRow> = rows(questions)?;
+/// The passages by the likeness of their vectors to that of a question.
+fn nearest(question: &str, vectors: &[Vec<f32>]) -> Vec<usize> {
+    let query = BuiltinEmbedder.vector(Purpose::Query, question);
+    let mut ranked: Vec<(f32, usize)> =
+        vectors.iter().enumerate().map(|(i, vector)| (dot(vector, &query), i)).collect();
+    ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    ranked.into_iter().map(|(_, i)| i).collect()
+}
+
+fn recall(questions: &[QuestionRow], ranked: &[Vec<usize>], ids: &BTreeMap<&str, usize>) -> Option<[f64; 3]> {
     let mut sums = [0.0; 3];
-    for row in &questions {
-        let query = BuiltinEmbedder.vector(Purpose::Query, &row.question);
-        let mut ranked: Vec<(f32, usize)> =
-            vectors.iter().enumerate().map(|(i, vector)| (dot(vector, &query), i)).collect();
-        ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    for (row, ranked) in questions.iter().zip(ranked) {
         let gold: Vec<usize> = row.gold.iter().filter_map(|id| ids.get(id.as_str()).copied()).collect();
         for (sum, k) in sums.iter_mut().zip([2, 5, 10]) {
-            let hits = ranked.iter().take(k).filter(|(_, i)| gold.contains(i)).count();
+            let hits = ranked.iter().take(k).filter(|i| gold.contains(i)).count();
             *sum += hits as f64 / row.gold.len().max(1) as f64;
         }
     }
-    let count = questions.len().max(1) as f64;
-    Ok(Some(sums.map(|sum| sum / count)))
+    (!questions.is_empty()).then(|| sums.map(|sum| sum / questions.len() as f64))
+}
+
+fn answer_ms(questions: &[QuestionRow], ranked: &[Vec<usize>], passages: &[Passage]) -> Option<f64> {
+    let asked: Vec<(&str, Vec<graphloom_offline::Passage<'_>>)> = questions
+        .iter()
+        .zip(ranked)
+        .map(|(row, ranked)| {
+            let found = ranked.iter().take(PASSAGES).map(|&i| graphloom_offline::Passage {
+                text: &passages[i].text,
+                title: &passages[i].title,
+                headings: &[],
+            });
+            (row.question.as_str(), found.collect())
+        })
+        .collect();
+    // Lists of words are read on first use.
+    graphloom_offline::reply("Who warms up?", &[]);
+    let (_, ms) = timed(&asked, |(question, passages)| graphloom_offline::reply(question, passages));
+    (!questions.is_empty()).then_some(ms)
 }
 
 fn dot(a: &[f32], b: &[f32]) -> f32 {
@@ -241,7 +264,7 @@ fn rows<T: for<'a> Deserialize<'a>>(file: &Path) -> anyhow::Result<Vec<T>> {
 
 fn print_table(results: &[SetResult]) {
     println!(
-        "{:<20} {:>8} {:>8} {:>23} {:>6} {:>6} {:>6} {:>11} {:>11} {:>9}",
+        "{:<20} {:>8} {:>8} {:>23} {:>6} {:>6} {:>6} {:>11} {:>11} {:>9} {:>10}",
         "set",
         "passages",
         "coverage",
@@ -251,12 +274,13 @@ fn print_table(results: &[SetResult]) {
         "R@10",
         "phrases ms",
         "extract ms",
-        "embed ms"
+        "embed ms",
+        "answer ms"
     );
     let share = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| format!("{value:.3}"));
     for result in results {
         println!(
-            "{:<20} {:>8} {:>8} {:>5} {:>5} {:>5} {:>5} {:>6} {:>6} {:>6} {:>11.3} {:>11.3} {:>9.3}",
+            "{:<20} {:>8} {:>8} {:>5} {:>5} {:>5} {:>5} {:>6} {:>6} {:>6} {:>11.3} {:>11.3} {:>9.3} {:>10}",
             result.set,
             result.passages,
             share(result.phrase_coverage),
@@ -270,6 +294,7 @@ fn print_table(results: &[SetResult]) {
             result.phrases_ms,
             result.extract_ms,
             result.embed_ms,
+            share(result.answer_ms),
         );
     }
 }

@@ -55,7 +55,7 @@ impl Question {
     }
 
     /// Adds to `out` the product with each row of codes, before the row's scale.
-    pub fn dots<'a>(&self, rows: impl Iterator<Item = &'a [u8]>, out: &mut Vec<f32>) {
+    pub fn dots(&self, rows: &[&[u8]], out: &mut Vec<f32>) {
         pulp::Arch::new().dispatch(Dots { question: self, rows, out });
     }
 }
@@ -96,13 +96,13 @@ impl WithSimd for Bounds<'_> {
     }
 }
 
-struct Dots<'a, R> {
+struct Dots<'a> {
     question: &'a Question,
-    rows: R,
+    rows: &'a [&'a [u8]],
     out: &'a mut Vec<f32>,
 }
 
-impl<'r, R: Iterator<Item = &'r [u8]>> WithSimd for Dots<'_, R> {
+impl WithSimd for Dots<'_> {
     type Output = ();
 
     #[inline(always)]

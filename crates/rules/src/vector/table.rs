@@ -186,16 +186,16 @@ impl<P> VectorTable<P> {
     fn dots(&self, questions: &[Question], chosen: Option<&[usize]>) -> Vec<Vec<f32>> {
         let rows = chosen.map_or(self.keys.len(), <[usize]>::len);
         let mut dots = vec![Vec::with_capacity(rows); questions.len()];
-        let mut each = |from: usize, to: usize| {
-            let codes = |row: usize| &self.codes[row * self.stride..][..self.stride];
+        let mut at_hand: Vec<&[u8]> = Vec::with_capacity(ROWS_AT_HAND);
+        for from in (0..rows).step_by(ROWS_AT_HAND) {
+            let part = from..rows.min(from + ROWS_AT_HAND);
+            let rows = part.map(|place| chosen.map_or(place, |chosen| chosen[place]));
+            at_hand.clear();
+            at_hand.extend(rows.map(|row| &self.codes[row * self.stride..][..self.stride]));
             for (question, dots) in questions.iter().zip(&mut dots) {
-                match chosen {
-                    None => question.dots((from..to).map(codes), dots),
-                    Some(chosen) => question.dots(chosen[from..to].iter().map(|&row| codes(row)), dots),
-                }
+                question.dots(&at_hand, dots);
             }
-        };
-        (0..rows).step_by(ROWS_AT_HAND).for_each(|from| each(from, rows.min(from + ROWS_AT_HAND)));
+        }
         dots
     }
 

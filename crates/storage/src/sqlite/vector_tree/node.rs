@@ -141,7 +141,8 @@ impl Node {
     /// The estimated cosine of each row with the question.
     pub(super) fn score(&self, question: &Question, scores: &mut Vec<f32>) {
         scores.clear();
-        question.dots(self.rows().map(|row| row.codes), scores);
+        let codes: Vec<&[u8]> = self.rows().map(|row| row.codes).collect();
+        question.dots(&codes, scores);
         self.rows().zip(scores).for_each(|(row, score)| *score *= row.scale);
     }
 }

@@ -27,15 +27,15 @@ pub(super) struct Matcher<'q> {
     relatives: Vec<&'static str>,
     /// Words by which a text says that something is the most or least that may be, as the term does.
     limits: Vec<&'static str>,
-    /// Whether a sum of money tells it.
+    /// Whether it asks for a price, so that any sum of money counts.
     is_price: bool,
-    /// Whether the years of a life tell it, from the first on.
+    /// Whether it asks about a birth, which the years of a life tell: `(1815 - 1852)`.
     is_birth: bool,
-    /// The same up to the last.
+    /// Whether it asks about a death, which they tell too.
     is_death: bool,
-    /// Whether `killed` tells it.
+    /// Whether it asks about a death, which `killed` tells too.
     is_dying: bool,
-    /// Whether the name of an author behind a title tells it.
+    /// Whether it asks who wrote, which an author behind a title tells too.
     is_writing: bool,
 }
 

@@ -9,7 +9,7 @@ io='tokio|rusqlite|reqwest|tantivy'
 # Checks that of our crates, a crate depends on those listed alone, directly or indirectly, and on none of the others that match.
 only() { # crate ours others why
     local used found
-    used=$(cargo tree --locked --offline -p "$1" -e normal --prefix none | awk '{ print $1 }' | sort -u | grep -vxF "$1")
+    used=$(cargo tree --locked --offline -p "$1" -e normal --prefix none | awk -v own="$1" '$1 != own { print $1 }' | sort -u)
     found=$({ grep -E '^graphloom(-|$)' <<<"$used" | grep -vxE "graphloom-($2)"; grep -xE "$3" <<<"$used"; } || true)
     if [[ -n $found ]]; then
         failures=$((failures + 1))

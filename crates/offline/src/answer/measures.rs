@@ -3,7 +3,7 @@
 use super::asked::{QuestionParts, Role};
 use super::kinds::{is_new, is_year, new_numbers};
 use super::lines::{Line, LineForm, Word};
-use super::roots::Roots;
+use super::roots::likeness;
 use super::words::{self, any_word};
 use crate::scripts::has_no_spaces;
 
@@ -94,7 +94,6 @@ const UNITS: &str = "feet foot ft metre metres meter meters m km kilometre kilom
     jahren gramm tonnen liter zentimeter millimeter grad prozent mal pfund quadratmeter hektar cent taler mark meile meilen windstärke";
 
 pub(super) fn holds_amount(asked: &QuestionParts, line: &Line<'_>, measured: bool) -> bool {
-    let roots = Roots::of(asked.language);
     if let Some(measure) = asked.measure.as_deref().filter(|_| has_no_spaces(line.text)) {
         return measures_unspaced(asked, measure, line.text);
     }
@@ -147,8 +146,9 @@ pub(super) fn holds_amount(asked: &QuestionParts, line: &Line<'_>, measured: boo
             };
             let before = line.words[..at].iter().rev().take(2).any(is_counted);
             let is_number = word.has_digit() || any_word(words::NUMBERS, &word.lower);
-            let is_counted =
-                |next: &Word<'_>| is_counted(next) || roots.likeness(&counted.root, &next.root) > 0.0;
+            let is_counted = |next: &Word<'_>| {
+                is_counted(next) || likeness(asked.language, &counted.root, &next.root) > 0.0
+            };
             return is_number
                 && (behind().any(is_counted)
                     || before

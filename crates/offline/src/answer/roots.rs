@@ -95,29 +95,34 @@ impl Roots {
         Families::of(self.language).words(families)
     }
 
-    /// How well a root of the documents matches one of the question; 0 where it does not.
-    ///
-    /// In languages that write compounds as one word, `bruck` matches `wennebruck`.
+    /// How well a root of the documents matches one of the question, see [`likeness`].
     pub(super) fn likeness(&self, asked: &str, held: &str) -> f32 {
-        const COMPOUND: usize = 5;
-        const HEAD: usize = 3;
-        if asked == held {
-            return 1.0;
-        }
-        let compounds = matches!(self.language, Language::German | Language::Dutch);
-        // `Vorsitz` is no `Sitz`.
-        const PREFIXES: &str =
-            "vor auf an ab aus bei ein mit nach über um unter zu ver be ge ent er zer miss un wider hinter";
-        let is_part = |long: &str, short: &str| {
-            let is_head = short.len() >= HEAD && long.len() >= short.len() + HEAD && long.ends_with(short);
-            (is_head || (short.len() >= COMPOUND && (long.ends_with(short) || long.starts_with(short))))
-                && !long.strip_suffix(short).is_some_and(|prefix| any_word(PREFIXES, prefix))
-                // `gegründet` has no part `und`.
-                && !is_stop_word(short)
-                && !self.language.is_function_word(short)
-        };
-        if compounds && (is_part(held, asked) || is_part(asked, held)) { 0.85 } else { 0.0 }
+        likeness(self.language, asked, held)
     }
+}
+
+/// How well a root of the documents matches one of the question; 0 where it does not.
+///
+/// In languages that write compounds as one word, `bruck` matches `wennebruck`.
+pub(super) fn likeness(language: Language, asked: &str, held: &str) -> f32 {
+    const COMPOUND: usize = 5;
+    const HEAD: usize = 3;
+    if asked == held {
+        return 1.0;
+    }
+    let compounds = matches!(language, Language::German | Language::Dutch);
+    // `Vorsitz` is no `Sitz`.
+    const PREFIXES: &str =
+        "vor auf an ab aus bei ein mit nach über um unter zu ver be ge ent er zer miss un wider hinter";
+    let is_part = |long: &str, short: &str| {
+        let is_head = short.len() >= HEAD && long.len() >= short.len() + HEAD && long.ends_with(short);
+        (is_head || (short.len() >= COMPOUND && (long.ends_with(short) || long.starts_with(short))))
+            && !long.strip_suffix(short).is_some_and(|prefix| any_word(PREFIXES, prefix))
+            // `gegründet` has no part `und`.
+            && !is_stop_word(short)
+            && !language.is_function_word(short)
+    };
+    if compounds && (is_part(held, asked) || is_part(asked, held)) { 0.85 } else { 0.0 }
 }
 
 /// A German verb without the `ge` or `zu` behind its prefix; `None` for other words.

@@ -1,4 +1,4 @@
-//! Writes the tables of the encoding: where each token's bytes begin, the slots of a hash table, and the bytes.
+//! Writes the table of the encoding: where each bucket begins, and the tokens of all buckets.
 
 #[path = "src/layout.rs"]
 mod layout;
@@ -9,39 +9,32 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use layout::{EMPTY, SLOTS, hash, slot_of, tagged};
+use layout::{BUCKETS, ID_BYTES, bucket_of};
 
 /// Tokens of o200k_base, without those that mark the end of a text or prompt; their numbers begin at 0.
 const TOKENS: u32 = 199_998;
-const _: () = assert!(TOKENS < layout::MAX_TOKENS);
+const _: () = assert!(TOKENS < 1 << (8 * ID_BYTES));
 
 fn main() -> Result<(), Box<dyn Error>> {
     let encoding = tiktoken_rs::o200k_base()?;
-    let (mut starts, mut bytes) = (vec![0], Vec::new());
-    let mut slots = vec![EMPTY; SLOTS];
-    let mut longest = 0;
+    let mut buckets = vec![Vec::new(); BUCKETS];
     for id in 0..TOKENS {
         let token = encoding.decode_bytes(&[id])?;
-        longest = longest.max(token.len());
-        bytes.extend_from_slice(&token);
-        starts.push(u32::try_from(bytes.len())?);
-        let hash = hash(&token);
-        let mut slot = slot_of(hash);
-        while slots[slot] != EMPTY {
-            slot = (slot + 1) % SLOTS;
-        }
-        slots[slot] = tagged(id, hash);
+        let bucket = &mut buckets[bucket_of(&token)];
+        bucket.push(u8::try_from(token.len())?);
+        bucket.extend_from_slice(&id.to_le_bytes()[..ID_BYTES]);
+        bucket.extend_from_slice(&token);
     }
-    let written =
-        |numbers: &[u32]| numbers.iter().flat_map(|number| number.to_le_bytes()).collect::<Vec<u8>>();
+    let mut starts = Vec::new();
+    let mut end = 0;
+    for bucket in &buckets {
+        starts.extend(u32::try_from(end)?.to_le_bytes());
+        end += bucket.len();
+    }
+    starts.extend(u32::try_from(end)?.to_le_bytes());
     let folder = PathBuf::from(env::var_os("OUT_DIR").ok_or("no OUT_DIR")?);
-    fs::write(folder.join("starts"), written(&starts))?;
-    fs::write(folder.join("slots"), written(&slots))?;
-    fs::write(folder.join("bytes"), bytes)?;
-    fs::write(
-        folder.join("longest.rs"),
-        format!("/// Bytes of the longest token.\nconst LONGEST: usize = {longest};\n"),
-    )?;
+    fs::write(folder.join("starts"), starts)?;
+    fs::write(folder.join("tokens"), buckets.concat())?;
     let mut output = io::stdout();
     writeln!(output, "cargo::rerun-if-changed=build.rs")?;
     writeln!(output, "cargo::rerun-if-changed=src/layout.rs")?;

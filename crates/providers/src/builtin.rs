@@ -241,11 +241,11 @@ fn information(word: &str) -> f32 {
         capital.next().map(|c| c.to_uppercase().chain(capital).collect()).unwrap_or_default();
     let information = [format!(" {word}"), format!(" {capital}")]
         .iter()
-        .map(|form| match graphloom_tokens::encode(form).collect::<Vec<u32>>().as_slice() {
+        .map(|form| match graphloom_tokens::encode(form).collect::<Vec<_>>().as_slice() {
             [] => 0.0,
-            [id] => ((*id as f32).max(FREQUENT_TOKEN + 1.0) / FREQUENT_TOKEN).ln(),
-            ids => {
-                let further = (ids.len() - 1).min(MAX_FURTHER_TOKENS);
+            [token] => ((token.id as f32).max(FREQUENT_TOKEN + 1.0) / FREQUENT_TOKEN).ln(),
+            tokens => {
+                let further = (tokens.len() - 1).min(MAX_FURTHER_TOKENS);
                 (RAREST_TOKEN / FREQUENT_TOKEN).ln() + TOKEN_INFORMATION * further as f32
             }
         })

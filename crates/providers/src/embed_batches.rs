@@ -141,7 +141,7 @@ impl Batcher {
             let mut end = 0;
             let ends: Vec<usize> = graphloom_tokens::encode(&sent)
                 .map(|token| {
-                    end += graphloom_tokens::length(token);
+                    end += token.bytes;
                     end
                 })
                 .collect();

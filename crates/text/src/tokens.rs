@@ -169,7 +169,7 @@ impl TokenMap {
 fn token_ends(text: &str) -> impl Iterator<Item = usize> + '_ {
     let mut end = 0;
     graphloom_tokens::encode(text).map(move |token| {
-        end += graphloom_tokens::length(token);
+        end += token.bytes;
         end
     })
 }

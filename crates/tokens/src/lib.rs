@@ -10,7 +10,14 @@ mod merge;
 mod pieces;
 mod table;
 
-pub use table::length;
+/// A token of a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Token {
+    /// Its id; the most frequent tokens have the smallest.
+    pub id: u32,
+    /// Bytes of the text that it stands for.
+    pub bytes: usize,
+}
 
 /// Tokens of `text`.
 pub fn count(text: &str) -> usize {
@@ -22,7 +29,7 @@ pub fn count(text: &str) -> usize {
 }
 
 /// The tokens of `text`, in order. Reads no further into `text` than they are asked for.
-pub fn encode(text: &str) -> impl Iterator<Item = u32> + '_ {
+pub fn encode(text: &str) -> impl Iterator<Item = Token> + '_ {
     let mut pieces = pieces::of(text);
     let mut waiting = Vec::new();
     std::iter::from_fn(move || {
@@ -42,10 +49,11 @@ mod tests {
     use super::*;
 
     fn check(text: &str) {
-        let ours: Vec<u32> = encode(text).collect();
-        assert_eq!(ours, tiktoken_rs::o200k_base_singleton().encode_ordinary(text), "{text:?}");
+        let ours: Vec<Token> = encode(text).collect();
+        let ids: Vec<u32> = ours.iter().map(|token| token.id).collect();
+        assert_eq!(ids, tiktoken_rs::o200k_base_singleton().encode_ordinary(text), "{text:?}");
         assert_eq!(count(text), ours.len());
-        assert_eq!(ours.into_iter().map(length).sum::<usize>(), text.len());
+        assert_eq!(ours.iter().map(|token| token.bytes).sum::<usize>(), text.len());
     }
 
     #[test]

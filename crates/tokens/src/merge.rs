@@ -3,7 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use crate::table::token_of;
+use crate::Token;
+use crate::table::id_of;
 
 /// Bytes of a piece whose neighbours are gone through for each merge; those of a longer one wait in a heap.
 const SHORT: usize = 128;
@@ -11,24 +12,24 @@ const SHORT: usize = 128;
 const NONE: u32 = u32::MAX;
 
 /// Hands on the tokens of a piece, in order.
-pub(crate) fn each_token(piece: &[u8], mut take: impl FnMut(u32)) {
+pub(crate) fn each_token(piece: &[u8], mut take: impl FnMut(Token)) {
     if piece.is_empty() {
         return;
     }
     // Most words are one.
-    if let Some(token) = token_of(piece) {
-        return take(token);
+    if let Some(id) = id_of(piece) {
+        return take(Token { id, bytes: piece.len() });
     }
     let borders = if piece.len() <= SHORT { merge_short(piece) } else { merge_long(piece) };
     for pair in borders.windows(2) {
         // Every byte is a token, and so is whatever was merged.
-        take(token_of(&piece[pair[0]..pair[1]]).unwrap_or(NONE));
+        take(Token { id: rank(piece, pair[0], pair[1]), bytes: pair[1] - pair[0] });
     }
 }
 
-/// The token of a range, or [`NONE`].
+/// The id of the token of a range, or [`NONE`].
 fn rank(piece: &[u8], start: usize, end: usize) -> u32 {
-    token_of(&piece[start..end]).unwrap_or(NONE)
+    id_of(&piece[start..end]).unwrap_or(NONE)
 }
 
 /// Where tokens begin, and the end of the last one.

@@ -20,6 +20,7 @@ use crate::host::IfMissing;
 use crate::misfit::in_plain_words;
 use crate::problem::{Fault, Problem};
 use crate::space::Space;
+use crate::strict_json::StrictValue;
 
 /// A JSON body.
 pub(crate) struct Json<T>(pub(crate) T);
@@ -142,33 +143,28 @@ fn admitted(parts: &Parts) -> Result<&Admission, Problem> {
 
 /// Parses a JSON object; an error names the field.
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
+    // By way of a value, so that the parser of JSON is not compiled for each type of body.
+    serde_path_to_error::deserialize(object(bytes)?).map_err(misfit)
+}
+
+/// The JSON object of a body.
+fn object(bytes: &[u8]) -> Result<Value, Problem> {
     // Windows editors and consoles put a byte order mark before the text.
     let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
+    let StrictValue(value) = serde_json::from_slice(bytes).map_err(|error| match error.classify() {
+        Category::Data => fault(vec![json!("body")], in_plain_words(&error.to_string())),
+        Category::Io | Category::Syntax | Category::Eof => no_json(&error),
+    })?;
     // A list would be read as the fields of an object in order.
-    if bytes.trim_ascii_start().first() != Some(&b'{') {
-        let value: Value = serde_json::from_slice(bytes).map_err(|error| no_json(&error))?;
-        let what = match value {
-            Value::Array(_) => "a list",
-            Value::Null => "null",
-            Value::Bool(_) => "true or false",
-            Value::Number(_) => "a number",
-            Value::String(_) => "text",
-            Value::Object(_) => "an object",
-        };
-        return Err(fault(vec![json!("body")], format!("expected an object, got {what}")));
-    }
-    let mut reader = serde_json::Deserializer::from_slice(bytes);
-    let value = match serde_path_to_error::deserialize(&mut reader) {
-        Ok(value) => value,
-        Err(error) if error.inner().classify() == Category::Data => return Err(misfit(error)),
-        // The parser reports a value of an unexpected type as a syntax error too.
-        Err(_) => {
-            let value: Value = serde_json::from_slice(bytes).map_err(|error| no_json(&error))?;
-            return serde_path_to_error::deserialize(value).map_err(misfit);
-        }
+    let what = match value {
+        Value::Object(_) => return Ok(value),
+        Value::Array(_) => "a list",
+        Value::Null => "null",
+        Value::Bool(_) => "true or false",
+        Value::Number(_) => "a number",
+        Value::String(_) => "text",
     };
-    reader.end().map_err(|error| no_json(&error))?;
-    Ok(value)
+    Err(fault(vec![json!("body")], format!("expected an object, got {what}")))
 }
 
 /// The UTF-8 byte order mark.

@@ -50,6 +50,7 @@ mod serve;
 mod shares;
 mod source_name;
 mod space;
+mod strict_json;
 #[cfg(feature = "otel")]
 mod traces;
 mod turns;

@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::Passage;
 use super::asked::{QuestionParts, Role, Term};
+use super::grams::Grams;
 use super::lines::{Line, LineForm, Word, lines};
 use super::matcher::Matcher;
 use super::roots::Roots;
@@ -76,6 +77,8 @@ pub(super) struct Evidence<'r, 'a> {
     pub(super) known: Vec<bool>,
     /// The line before that names what a line speaks of.
     pub(super) named_by: Vec<Option<usize>>,
+    /// What the lines hold in parts of words, once it is needed.
+    pub(super) grams: OnceCell<Grams>,
     /// The turns of the conversations among the passages, once they are needed.
     pub(super) turns: OnceCell<Vec<Turn>>,
 }
@@ -151,11 +154,18 @@ impl<'r, 'a> Evidence<'r, 'a> {
                 .map(|term| reading.is_known(&asked.terms[term], &direct, term))
                 .collect(),
             named_by: vec![None; direct.len()],
+            grams: OnceCell::new(),
             turns: OnceCell::new(),
             direct,
         };
         evidence.look_around();
         evidence
+    }
+
+    /// What the lines hold in parts of words.
+    pub(super) fn grams(&self) -> &Grams {
+        let Passages { lines, passages, .. } = self.reading;
+        self.grams.get_or_init(|| Grams::of(&self.asked.lower, lines, passages.len()))
     }
 
     /// Adds what stands above and before each line.

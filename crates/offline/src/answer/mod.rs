@@ -14,6 +14,7 @@ mod evidence;
 mod families;
 mod first_names;
 mod form;
+mod grams;
 mod judge;
 mod kinds;
 mod kinship;

@@ -1,0 +1,132 @@
+//! How much of a question lines hold in parts of words.
+//!
+//! Texts write words in forms that no root and no family of words knows: in compounds, with other endings, in other spellings. Three
+//! characters of a word, or two where no spaces are written, match in these too. They count the more, the fewer passages hold them.
+
+use std::collections::HashMap;
+
+use super::lines::Line;
+use crate::scripts::has_no_spaces;
+
+/// Characters of a word, with [`BORDER`] before and behind it; of shorter ones the last are [`NONE`].
+type Gram = [char; 3];
+/// Grams of the question, by their places.
+type GramSet = u128;
+
+const BORDER: char = '\u{1}';
+const NONE: char = '\0';
+
+/// The grams of a question, and which of them each line holds.
+pub(super) struct Grams {
+    /// Share of the question that each gram is; their sum is 1.
+    weights: Vec<f32>,
+    /// Of each line, the grams that it holds.
+    held: Vec<GramSet>,
+}
+
+impl Grams {
+    /// - `passages`: how many there are.
+    pub(super) fn of(question: &str, lines: &[Line<'_>], passages: usize) -> Self {
+        let mut places: HashMap<Gram, usize> = HashMap::new();
+        // The first ones of a long question tell enough.
+        each_gram(question, |gram| {
+            let next = places.len();
+            if next < GramSet::BITS as usize {
+                places.entry(gram).or_insert(next);
+            }
+        });
+        let mut held: Vec<GramSet> = vec![0; lines.len()];
+        let mut of_passages: Vec<GramSet> = vec![0; passages];
+        for (line, held) in lines.iter().zip(&mut held) {
+            each_gram(line.text, |gram| *held |= places.get(&gram).map_or(0, |place| 1 << place));
+            of_passages[line.passage] |= *held;
+        }
+        let weight = |gram: usize| {
+            let holding = of_passages.iter().filter(|held| **held >> gram & 1 == 1).count();
+            ((passages as f32 + 0.5) / (holding as f32 + 0.5)).ln_1p()
+        };
+        let weights: Vec<f32> = (0..places.len()).map(weight).collect();
+        let all: f32 = weights.iter().sum();
+        Self { weights: weights.into_iter().map(|weight| weight / all).collect(), held }
+    }
+
+    /// Share of the question that lines hold together, from 0 to 1.
+    pub(super) fn share(&self, lines: impl IntoIterator<Item = usize>) -> f32 {
+        let held = lines.into_iter().fold(0, |held, line| held | self.held[line]);
+        (0..self.weights.len()).filter(|gram| held >> gram & 1 == 1).map(|gram| self.weights[gram]).sum()
+    }
+}
+
+/// Hands on the grams of a text.
+fn each_gram(text: &str, mut take: impl FnMut(Gram)) {
+    let mut word: Vec<char> = Vec::new();
+    for part in text.split(|c: char| !c.is_alphanumeric()).filter(|part| !part.is_empty()) {
+        word.clear();
+        let lower = part.chars().flat_map(char::to_lowercase);
+        if has_no_spaces(part) {
+            word.extend(lower);
+            word.iter().for_each(|one| take([*one, NONE, NONE]));
+            word.windows(2).for_each(|two| take([two[0], two[1], NONE]));
+        } else {
+            word.extend([BORDER].into_iter().chain(lower).chain([BORDER]));
+            word.windows(3).for_each(|three| take([three[0], three[1], three[2]]));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Passage;
+    use super::super::evidence::Passages;
+    use super::*;
+
+    /// The share of the question that each line of `texts` holds.
+    fn shares(question: &str, texts: &[&str]) -> Vec<f32> {
+        let passages: Vec<Passage<'_>> =
+            texts.iter().map(|text| Passage { text, title: "", headings: &[] }).collect();
+        let reading = Passages::read(question, &passages);
+        let grams = Grams::of(question, &reading.lines, passages.len());
+        (0..reading.lines.len()).map(|line| grams.share([line])).collect()
+    }
+
+    #[test]
+    fn a_compound_or_another_ending_holds_most_of_a_word() {
+        for (question, near, far) in [
+            ("Bevölkerung", "Die Bevölkerungszahl stieg.", "Die Stadt liegt am Fluss."),
+            ("calculated", "A calculation took weeks.", "The clerk went home."),
+            ("灯塔看守人", "看守灯塔的人已经退休。", "渡轮每天早上出发。"),
+        ] {
+            let shares = shares(question, &[near, far]);
+            assert!(shares[0] > 0.4 && shares[1] < 0.2, "{question}: {shares:?}");
+        }
+    }
+
+    #[test]
+    fn the_question_itself_holds_all_of_it_and_other_words_none() {
+        let question = "Who paid the night staff?";
+        let shares = shares(question, &[question, "Ximena"]);
+        assert!((shares[0] - 1.0).abs() < 1e-5 && shares[1] == 0.0, "{shares:?}");
+    }
+
+    #[test]
+    fn what_few_passages_hold_counts_more() {
+        let texts = ["the mill", "the quay", "the bakery", "a kiln"];
+        let shares = shares("the kiln", &texts);
+        assert!(shares[3] > 2.0 * shares[0], "{shares:?}");
+    }
+
+    #[test]
+    fn lines_hold_a_gram_together_once() {
+        let passages = [Passage { text: "The mill.", title: "", headings: &[] }; 2];
+        let reading = Passages::read("mill", &passages);
+        let grams = Grams::of("mill", &reading.lines, 2);
+        assert!((grams.share([0, 1]) - 1.0).abs() < 1e-5);
+    }
+
+    #[test]
+    fn a_question_of_any_length_or_without_words_is_no_error() {
+        let long: String = (0..2000).map(|at| format!("w{at} ")).collect();
+        assert!(shares(&long, &[&long]).iter().all(|share| (0.0..=1.001).contains(share)));
+        assert_eq!(shares("?!", &["The mill."]), [0.0]);
+    }
+}

@@ -76,7 +76,7 @@ mod tests {
     #[test]
     fn a_value_is_read_as_it_stands() {
         let text = r#"{"a":[null,true,-1,2,1.5,"x\n",{}],"b":{"a":1}}"#;
-        let StrictValue(value) = serde_json::from_str(text).unwrap();
+        let StrictValue(value) = serde_json::from_str(text).expect("JSON");
         assert_eq!(value, json!({"a": [null, true, -1, 2, 1.5, "x\n", {}], "b": {"a": 1}}));
     }
 

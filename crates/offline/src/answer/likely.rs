@@ -20,8 +20,8 @@ use super::whole;
 const MAX_LINES: usize = 16;
 /// Share of the question that a line must hold.
 const MIN_SHARE: f32 = 0.15;
-/// The least sum for a line to be given: a chance of about 45%.
-const MIN_SUM: f32 = -0.2;
+/// The least sum for a line to be given: a chance of about 40%.
+const MIN_SUM: f32 = -0.4;
 /// The least sum for a line that holds all that an answer must: a chance of about 18%.
 const MIN_SUM_OF_ANSWER: f32 = -1.5;
 /// The same in a turn of a conversation: a chance of about 27%.

@@ -38,7 +38,7 @@ const SURE: f32 = 1.4;
 const MIN_SUM_OF_NEIGHBOUR: f32 = -2.0;
 /// What a line loses that holds nothing of what is asked but a name. It is set by hand: people ask for what a text does not say about a
 /// name more often than those questions do.
-const NAME_ALONE: f32 = 1.5;
+const NAME_ALONE: f32 = 2.5;
 /// Lines behind the first of a passage from which on its place counts no more.
 const FAR: usize = 12;
 /// Words of a question from which on their number counts no more.

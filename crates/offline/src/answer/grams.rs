@@ -1,7 +1,7 @@
 //! How much of a question lines hold in parts of words.
 //!
 //! Texts write words in forms that no root and no family of words knows: in compounds, with other endings, in other spellings. Three
-//! characters of a word, or two where no spaces are written, match in these too. They count the more, the fewer passages hold them.
+//! characters of a word, or one and two where no spaces are written, match in these too. They count the more, the fewer passages hold them.
 
 use std::collections::HashMap;
 

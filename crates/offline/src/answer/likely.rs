@@ -130,7 +130,7 @@ impl Evidence<'_, '_> {
         self.share(at) - other.map_or(0.0, |(share, _)| *share)
     }
 
-    /// How much more of the question a line holds in parts of words than any other of `candidates`.
+    /// How much more of the question a line holds in parts of words than any other of the first [`MAX_LINES`] of `candidates`.
     fn grams_ahead(&self, at: usize, candidates: &[(f32, usize)]) -> f32 {
         let lines = &self.reading.lines;
         let others = candidates.iter().take(MAX_LINES).map(|(_, other)| *other);

@@ -3,7 +3,8 @@
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
-use serde_json::{Map, Value};
+use serde_json::Value;
+use serde_json::map::{Entry, Map};
 
 /// A JSON value; an object that names a field twice is an error, where [`Value`] keeps the last.
 pub(crate) struct StrictValue(pub(crate) Value);
@@ -58,10 +59,12 @@ impl<'de> Visitor<'de> for StrictVisitor {
     fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Value, A::Error> {
         let mut object = Map::new();
         while let Some((name, StrictValue(value))) = fields.next_entry::<String, _>()? {
-            if object.contains_key(&name) {
-                return Err(A::Error::custom(format_args!("duplicate field `{name}`")));
-            }
-            object.insert(name, value);
+            match object.entry(name) {
+                Entry::Vacant(place) => place.insert(value),
+                Entry::Occupied(first) => {
+                    return Err(A::Error::custom(format_args!("duplicate field `{}`", first.key())));
+                }
+            };
         }
         Ok(object.into())
     }

@@ -11,10 +11,14 @@ export type { PDFDocumentProxy };
 
 GlobalWorkerOptions.workerSrc = workerUrl;
 
-/** Tables of characters, and the fonts that no system replaces; loaded for the files that need them. */
+/**
+ * Tables of characters, and the fonts that no system replaces; loaded for the files that need them. The tables for UTF-8 and UTF-32 are
+ * not among those that a PDF may name (ISO 32000-1, table 118).
+ */
 const FILES = import.meta.glob<string>(
   [
     '/node_modules/pdfjs-dist/cmaps/*.bcmap',
+    '!/node_modules/pdfjs-dist/cmaps/*-UTF{8,32}-*.bcmap',
     '/node_modules/pdfjs-dist/standard_fonts/Foxit{Symbol,Dingbats}.pfb',
   ],
   { query: '?url', import: 'default', exhaustive: true, eager: true },

@@ -1,15 +1,19 @@
-//! Embeds the web UI, where it was built, and the page of the API.
+//! Embeds the web UI, where it was built, and the page and the description of the API.
 
 use std::fmt::Write;
-use std::io::{Cursor, Read};
+use std::io::{Cursor, Read, Write as _};
 use std::path::Path;
 use std::{env, fs};
 
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use utoipa_swagger_ui_vendored::SWAGGER_UI_VENDORED;
 use zip::{CompressionMethod, ZipArchive};
 
 /// The built web UI: `index.html`, and `assets/` with a `.gz` form of each file, and a `.br` form of some.
 const UI: &str = "ui/dist";
+/// The description of the API, compared with the routes by a test.
+const DESCRIPTION: &str = "openapi.json";
 /// What the page of the API needs of the archive that carries it.
 const API_PAGE: [&str; 2] = ["swagger-ui.css", "swagger-ui-bundle.js"];
 
@@ -18,11 +22,20 @@ fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     // The folder is always there; its content appears when the UI is built.
     println!("cargo::rerun-if-changed=ui");
+    println!("cargo::rerun-if-changed={DESCRIPTION}");
     let out = env::var_os("OUT_DIR").expect("cargo names a folder");
     let manifest = env::var_os("CARGO_MANIFEST_DIR").expect("cargo names a folder");
     let ui = table_of_ui(&Path::new(&manifest).join(UI));
     fs::write(Path::new(&out).join("ui.rs"), ui).expect("a folder that can be written");
     unpack_api_page(Path::new(&out));
+    let description = fs::read(Path::new(&manifest).join(DESCRIPTION)).expect("the description of the API");
+    let file = Path::new(&out).join(format!("{DESCRIPTION}.gz"));
+    fs::write(file, packed(&description)).expect("a folder that can be written");
+}
+
+fn packed(text: &[u8]) -> Vec<u8> {
+    let mut packer = GzEncoder::new(Vec::new(), Compression::best());
+    packer.write_all(text).and_then(|()| packer.finish()).expect("memory can be written")
 }
 
 /// The page and the table of assets as Rust code; without a build, no page and an empty table.

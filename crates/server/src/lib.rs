@@ -35,6 +35,7 @@ mod mcp;
 mod metrics;
 mod misfit;
 mod observe;
+#[cfg(test)]
 mod openapi;
 mod origin;
 mod pipe;
@@ -65,6 +66,5 @@ pub use access::{
 pub use host::{Host, HostError, IfMissing, OpenWorkspace, Pauses};
 pub use limits::Limits;
 pub use mcp::{McpConfig, McpError, serve_mcp};
-pub use openapi::document as openapi;
 pub use origin::{Network, NotANetwork};
 pub use serve::{Routes, ServeError, Server, ServerConfig};

@@ -1,4 +1,4 @@
-//! The OpenAPI 3.1 description, generated from the same table as the routes.
+//! The OpenAPI 3.1 description, generated from the same table as the routes, for `openapi.json`, which servers embed.
 
 use std::collections::BTreeMap;
 
@@ -19,8 +19,8 @@ const COMPONENTS: &str = "/components/schemas";
 const TAGS: [&str; 9] =
     ["documents", "questions", "jobs", "graph", "workspace", "OpenAI", "Ollama", "MCP", "server"];
 
-/// The description as JSON; the same for every server of one release.
-pub fn document() -> Value {
+/// The description as JSON.
+fn document() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.definitions_path = COMPONENTS.into();
         settings.meta_schema = None;
@@ -300,4 +300,21 @@ fn resolved(schema: Schema, generator: &SchemaGenerator) -> Value {
     let name = schema.get("$ref").and_then(Value::as_str).and_then(|at| at.rsplit('/').next());
     let found = name.and_then(|name| generator.definitions().get(name)).cloned();
     found.unwrap_or_else(|| json!(schema))
+}
+
+/// Set to anything, the test below writes the file in place of comparing it.
+const WRITE: &str = "GRAPHLOOM_WRITE_OPENAPI";
+
+#[test]
+fn the_committed_description_is_that_of_the_routes() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/openapi.json");
+    let made = format!("{:#}\n", document());
+    if std::env::var_os(WRITE).is_some() {
+        std::fs::write(file, &made).expect("a file that can be written");
+    }
+    let committed = std::fs::read_to_string(file).expect("the description");
+    assert!(
+        committed == made,
+        "write it again: {WRITE}=1 cargo test -p graphloom-server committed_description"
+    );
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use graphloom_server::Right;
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Request, Running};
+use crate::support::{Answer, Request, Running, description};
 
 /// Words that stand in the documents of one workspace each, and nowhere else.
 const CANARIES: [&str; 10] = [
@@ -67,7 +67,7 @@ async fn world(server: &Running) -> World {
         tracks.push(track.to_owned());
     }
     let keys = (0..CANARIES.len()).map(|number| server.key(Right::Write, &[&name(number)])).collect();
-    let document = graphloom_server::openapi();
+    let document = description();
     let mut routes = Vec::new();
     for (path, methods) in document["paths"].as_object().expect("paths") {
         for method in methods.as_object().expect("methods").keys() {

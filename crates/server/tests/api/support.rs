@@ -30,6 +30,11 @@ use tokio::sync::{Semaphore, oneshot};
 /// How long a test waits for what must come.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// The description of the API.
+pub(crate) fn description() -> Value {
+    serde_json::from_str(include_str!("../../openapi.json")).expect("JSON")
+}
+
 /// Workspaces in memory.
 pub(crate) struct MemoryHost {
     stores: Mutex<BTreeMap<WorkspaceId, Arc<MemoryStore>>>,

@@ -11,10 +11,12 @@ use deadpool_postgres::{
     Hook, HookError, Manager, ManagerConfig, Pool, PoolError, RecyclingMethod, Runtime as PoolRuntime,
     TimeoutType, Timeouts,
 };
+use futures::FutureExt;
 use graphloom_core::{SchemaVersion, StoreError, WorkspaceId};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use tokio::runtime::{Builder, Runtime};
+use tokio::sync::oneshot;
 use tokio_postgres::config::{Host, SslMode};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
@@ -346,6 +348,11 @@ impl Shared {
         }
     }
 
+    /// Starts a task on the database's threads. It is boxed, since the code of a runtime is compiled for each type of task.
+    pub(crate) fn start(&self, task: impl Future<Output = ()> + Send + 'static) {
+        self.handle().spawn(task.boxed());
+    }
+
     /// A connection for reads.
     pub(crate) async fn reader(&self) -> Result<Client, Fault> {
         Client::of(&self.readers, self.patience, self.handle()).await
@@ -398,7 +405,7 @@ impl Shared {
         step: impl Future<Output = Result<T, StoreError>> + Send + 'static,
     ) -> Result<T, StoreError> {
         let (reply, answer) = sync_channel(1);
-        self.handle().spawn(async move {
+        self.start(async move {
             let _ = reply.send(step.await);
         });
         answer.recv().unwrap_or_else(|_| Err(self.stopped(operation)))
@@ -426,7 +433,11 @@ impl Shared {
         operation: &'static str,
         step: impl Future<Output = Result<T, StoreError>> + Send + 'static,
     ) -> Result<T, StoreError> {
-        self.handle().spawn(step).await.unwrap_or_else(|_| Err(self.stopped(operation)))
+        let (reply, answer) = oneshot::channel();
+        self.start(async move {
+            let _ = reply.send(step.await);
+        });
+        answer.await.unwrap_or_else(|_| Err(self.stopped(operation)))
     }
 
     /// Repeats a step while the database restarts, moves or breaks connections.

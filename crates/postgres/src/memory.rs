@@ -160,7 +160,7 @@ impl Memory {
             return;
         }
         let memory = Arc::clone(self);
-        self.shared.handle().spawn(async move {
+        self.shared.start(async move {
             let part = T::part(&memory, kind);
             let read = async {
                 let session = Session::read(&memory.shared, memory.workspace).await?;

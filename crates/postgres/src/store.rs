@@ -57,7 +57,7 @@ impl PostgresStore {
     pub(crate) fn start(shared: Arc<Shared>, workspace: WorkspaceId, row: i64) -> Self {
         let (writer, mut queue) = mpsc::channel::<CommitRequest>(MAX_QUEUED);
         let writing = Arc::clone(&shared);
-        shared.handle().spawn(async move {
+        shared.start(async move {
             while let Some(CommitRequest { batch, reply }) = queue.recv().await {
                 let _ = reply.send(commit(&writing, row, &batch).await);
             }

@@ -60,7 +60,7 @@ impl Workers for DatabaseWorkers {
             registered => registered?,
         }
         let (end, ended) = oneshot::channel();
-        shared.handle().spawn(keep_beating(Arc::downgrade(shared), name, ended));
+        shared.start(keep_beating(Arc::downgrade(shared), name, ended));
         Ok(Arc::new(BeatingWorker { of_host, shared: Arc::clone(shared), end: Some(end) }))
     }
 
@@ -92,7 +92,7 @@ impl Drop for BeatingWorker {
         drop(self.end.take());
         let (shared, name) = (Arc::clone(&self.shared), self.name().to_owned());
         let (reply, answer) = sync_channel(1);
-        self.shared.handle().spawn(async move {
+        self.shared.start(async move {
             if let Ok(client) = shared.beat().await {
                 let _ = client.execute("UPDATE workers SET ended = true WHERE name = $1", &[&name]).await;
             }

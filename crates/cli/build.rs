@@ -1,0 +1,42 @@
+//! Has the linker keep one copy of functions with the same code, where it can: lld, which rustc uses on x86-64 Linux, does.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::Command;
+use std::{env, fs};
+
+const FOLD: &str = "-Wl,--icf=all";
+
+#[allow(clippy::disallowed_macros, reason = "this is how cargo is told")]
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    let variable = |name: &str| env::var(name).unwrap_or_default();
+    // Others fold by themselves, as Microsoft's linker does, or do not know the option.
+    let may_fold = variable("PROFILE") == "release" && variable("CARGO_CFG_TARGET_OS") == "linux";
+    if may_fold && links_with(FOLD) {
+        println!("cargo::rustc-link-arg-bins={FOLD}");
+    }
+}
+
+/// Whether an empty program can be linked with an argument, by the compiler, linker and flags that cargo uses.
+fn links_with(argument: &str) -> bool {
+    let (Some(rustc), Some(target), Some(out)) =
+        (env::var_os("RUSTC"), env::var_os("TARGET"), env::var_os("OUT_DIR"))
+    else {
+        return false;
+    };
+    let source = Path::new(&out).join("empty.rs");
+    if fs::write(&source, "fn main() {}\n").is_err() {
+        return false;
+    }
+    let mut command = Command::new(rustc);
+    let flags = env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
+    command.args(flags.split('\x1f').filter(|flag| !flag.is_empty()));
+    if let Some(linker) = env::var_os("RUSTC_LINKER") {
+        let mut chosen = OsString::from("linker=");
+        chosen.push(linker);
+        command.arg("-C").arg(chosen);
+    }
+    command.arg("--target").arg(target).args(["-C", &format!("link-arg={argument}"), "--out-dir"]).arg(&out);
+    command.arg(source).output().is_ok_and(|done| done.status.success())
+}

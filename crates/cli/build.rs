@@ -1,7 +1,7 @@
 //! Has the linker keep one copy of functions with the same code, where it can: lld, which rustc uses on x86-64 Linux, does.
 //!
-//! Such functions then have the same address. In Rust they may have it anyway, and SQLite's comparisons of functions are with ones whose
-//! code no other function in their place has.
+//! Such functions share an address. Rust promises no distinct ones. SQLite compares a few pointers to functions, but never where two
+//! functions with the same code could stand.
 
 use std::ffi::OsString;
 use std::path::Path;

@@ -1,6 +1,6 @@
 //! Has the linker keep one copy of functions with the same code, where it can: lld, which rustc uses on x86-64 Linux, does.
 //!
-//! Such functions share an address. Rust promises no distinct ones. SQLite compares a few pointers to functions, but never where two
+//! Such functions share an address. Rust does not promise distinct addresses. SQLite compares a few pointers to functions, but never where two
 //! functions with the same code could stand.
 
 use std::ffi::OsString;
@@ -10,7 +10,7 @@ use std::{env, fs};
 
 const FOLD: &str = "-Wl,--icf=all";
 
-#[allow(clippy::disallowed_macros, reason = "this is how cargo is told")]
+#[allow(clippy::disallowed_macros, reason = "cargo reads instructions from standard output")]
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     let variable = |name: &str| env::var(name).unwrap_or_default();

@@ -1,6 +1,7 @@
 //! Embeds the web UI, where it was built, and the page and the description of the API.
 
 use std::fmt::Write;
+use std::fs::File;
 use std::io::{Cursor, Read, Write as _};
 use std::path::Path;
 use std::{env, fs};
@@ -8,7 +9,7 @@ use std::{env, fs};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use utoipa_swagger_ui_vendored::SWAGGER_UI_VENDORED;
-use zip::{CompressionMethod, ZipArchive};
+use zip::ZipArchive;
 
 /// The built web UI: `index.html`, and `assets/` with a `.gz` form of each file, and a `.br` form of some.
 const UI: &str = "ui/dist";
@@ -17,7 +18,7 @@ const DESCRIPTION: &str = "openapi.json";
 /// What the page of the API needs of the archive that carries it.
 const API_PAGE: [&str; 2] = ["swagger-ui.css", "swagger-ui-bundle.js"];
 
-#[allow(clippy::disallowed_macros, reason = "this is how cargo is told")]
+#[allow(clippy::disallowed_macros, reason = "cargo reads instructions from standard output")]
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     // The folder is always there; its content appears when the UI is built.
@@ -27,15 +28,9 @@ fn main() {
     let manifest = env::var_os("CARGO_MANIFEST_DIR").expect("cargo names a folder");
     let ui = table_of_ui(&Path::new(&manifest).join(UI));
     fs::write(Path::new(&out).join("ui.rs"), ui).expect("a folder that can be written");
-    unpack_api_page(Path::new(&out));
+    pack_api_page(Path::new(&out));
     let description = fs::read(Path::new(&manifest).join(DESCRIPTION)).expect("the description of the API");
-    let file = Path::new(&out).join(format!("{DESCRIPTION}.gz"));
-    fs::write(file, packed(&description)).expect("a folder that can be written");
-}
-
-fn packed(text: &[u8]) -> Vec<u8> {
-    let mut packer = GzEncoder::new(Vec::new(), Compression::best());
-    packer.write_all(text).and_then(|()| packer.finish()).expect("memory can be written")
+    pack(Path::new(&out), DESCRIPTION, &description);
 }
 
 /// The page and the table of assets as Rust code; without a build, no page and an empty table.
@@ -65,30 +60,24 @@ fn table_of_ui(folder: &Path) -> String {
     table + "];\n"
 }
 
-/// Takes the page of the API out of the archive that carries it. Entries of a ZIP archive are compressed as those of gzip are,
-/// so they become gzip files as they are, which is how browsers take them.
-fn unpack_api_page(out: &Path) {
+/// Takes the page of the API out of the archive that carries it, and packs it as browsers take it.
+fn pack_api_page(out: &Path) {
     let mut archive = ZipArchive::new(Cursor::new(SWAGGER_UI_VENDORED)).expect("an archive");
     for name in API_PAGE {
         let ending = format!("/dist/{name}");
         let index = (0..archive.len())
             .find(|index| matches!(archive.name_for_index(*index), Some(Ok(name)) if name.ends_with(&ending)))
             .unwrap_or_else(|| panic!("the archive holds {name}"));
-        let mut entry = archive.by_index_raw(index).expect("an entry");
-        let (method, crc, size) = (entry.compression(), entry.crc32(), entry.size());
+        let mut file = archive.by_index(index).expect("an entry");
         let mut bytes = Vec::new();
-        entry.read_to_end(&mut bytes).expect("an entry that can be read");
-        assert_eq!(method, CompressionMethod::Deflated, "{name}");
-        let file = out.join(format!("{name}.gz"));
-        fs::write(file, gzip(&bytes, crc, size)).expect("a folder that can be written");
+        file.read_to_end(&mut bytes).expect("an entry that can be read");
+        pack(out, name, &bytes);
     }
 }
 
-/// RFC 1952: a head without name and time, the compressed bytes, their checksum and length.
-fn gzip(deflated: &[u8], crc: u32, size: u64) -> Vec<u8> {
-    let mut file = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff];
-    file.extend_from_slice(deflated);
-    file.extend_from_slice(&crc.to_le_bytes());
-    file.extend_from_slice(&(size as u32).to_le_bytes());
-    file
+/// Writes a file in gzip form.
+fn pack(out: &Path, name: &str, bytes: &[u8]) {
+    let file = File::create(out.join(format!("{name}.gz"))).expect("a folder that can be written");
+    let mut packer = GzEncoder::new(file, Compression::best());
+    packer.write_all(bytes).and_then(|()| packer.finish()).expect("a file that can be written");
 }

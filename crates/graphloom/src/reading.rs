@@ -94,9 +94,9 @@ pub struct Readers {
 }
 
 impl Readers {
-    /// - `memory_mib`: memory for all readers together, in MiB.
-    pub fn new(memory_mib: u32, program: ReaderProgram) -> Self {
-        let all_mib = memory_mib.max(LEAST_MEMORY_MIB);
+    /// - `memory_mb`: the setting, in MiB; all readers together get half of it.
+    pub fn new(memory_mb: u32, program: ReaderProgram) -> Self {
+        let all_mib = (memory_mb / 2).max(LEAST_MEMORY_MIB);
         Self { program, free: Arc::new(Semaphore::new(all_mib as usize)), all_mib }
     }
 
@@ -351,6 +351,12 @@ mod tests {
             Request { name: "a.pdf".to_owned(), format: None, limits: ParseLimits::default(), bytes: 0 };
         let answer = ask(shell, &request, Arc::new(vec![b'x'; 1_000_000]), longest).expect("a shell");
         answer.unwrap_or_else(|broken| Err(broken.refusal())).expect_err("no document").reason
+    }
+
+    #[test]
+    fn readers_get_half_of_the_memory_that_is_set_and_enough_for_one() {
+        let all_mib = |memory_mb: u32| Readers::new(memory_mb, ReaderProgram::InProcess).all_mib;
+        assert_eq!([all_mib(2048), all_mib(100)], [1024, LEAST_MEMORY_MIB]);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use futures::FutureExt;
 use tokio::runtime::Handle;
 use tokio::try_join;
 use tokio_postgres::types::ToSql;
@@ -126,10 +127,11 @@ fn begin(mode: &str, workspace: i64) -> String {
 impl Drop for Session {
     fn drop(&mut self) {
         let Some(client) = self.client.take().filter(|client| !client.is_closed()) else { return };
-        self.runtime.spawn(async move {
+        let roll_back = async move {
             if client.simple_query("ROLLBACK").await.is_err() {
                 client.give_up();
             }
-        });
+        };
+        self.runtime.spawn(roll_back.boxed());
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use futures::FutureExt;
 use graphloom_core::{
     Batch, BudgetChange, BudgetOutcome, Clock, GraphTurn, Revision, Snapshot, Store, StoreError,
     WorkspaceBudget, WorkspaceId,
@@ -265,12 +266,13 @@ impl Drop for Turn {
     fn drop(&mut self) {
         let (Some(client), guard) = (self.client.take(), self.guard.take()) else { return };
         let (class, row) = (self.class, self.row);
-        self.runtime.spawn(async move {
-            let unlock = "SELECT pg_advisory_unlock($1, $2)";
-            if client.execute(unlock, &[&class, &(row as i32)]).await.is_err() {
+        let unlock = async move {
+            let sql = "SELECT pg_advisory_unlock($1, $2)";
+            if client.execute(sql, &[&class, &(row as i32)]).await.is_err() {
                 client.give_up();
             }
             drop(guard);
-        });
+        };
+        self.runtime.spawn(unlock.boxed());
     }
 }

@@ -176,7 +176,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
         output.warn(format_args!("warning: {warning}"));
     }
     let program = std::env::current_exe().context("finding this program")?;
-    let readers = Readers::new(config.memory_mb / 2, ReaderProgram::Graphloom(program));
+    let readers = Readers::new(config.memory_mb, ReaderProgram::Graphloom(program));
     let here = settings.here(&surroundings.current_dir);
     let app = App { config, serve, settings, surroundings, output, here, readers };
     let outcome = runtime.block_on(dispatch(&app, &cli.command));

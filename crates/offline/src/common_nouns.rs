@@ -4,18 +4,18 @@ use std::ops::Range;
 
 use harper_brill::UPOS;
 
-use super::reading::{Common, TextStatistics};
 use super::scripts;
+use super::text_statistics::{Common, TextStatistics};
 use super::token::{Shape, Token};
 
-/// Most words of one noun phrase; longer ones keep their last words.
+/// Maximum number of words in a noun phrase; longer ones keep their last words.
 const MAX_NOUN_PHRASE_WORDS: usize = 4;
 
-/// Common nouns with the adjectives and names before them.
-pub(super) fn noun_phrases(tokens: &[Token<'_>], reading: &TextStatistics<'_>) -> Vec<Range<usize>> {
-    let joins = matches!(reading.common, Common::Phrases | Common::HeadFirst);
+/// Returns the ranges of common nouns with the adjectives and names before them.
+pub(super) fn noun_phrases(tokens: &[Token<'_>], statistics: &TextStatistics<'_>) -> Vec<Range<usize>> {
+    let joins = matches!(statistics.common, Common::Phrases | Common::HeadFirst);
     let belongs = |token: &Token<'_>| {
-        let is_small = token.is_content() && !reading.language.is_function_word(&token.lower);
+        let is_small = token.is_content() && !statistics.language.is_function_word(&token.lower);
         matches!(token.tag, UPOS::NOUN | UPOS::PROPN | UPOS::ADJ)
             && is_small
             && token.shape != Shape::Digit
@@ -23,7 +23,7 @@ pub(super) fn noun_phrases(tokens: &[Token<'_>], reading: &TextStatistics<'_>) -
             && !scripts::has_no_spaces(token.text)
     };
     let mut found = Vec::new();
-    let mut at = if reading.common == Common::Nothing { tokens.len() } else { 0 };
+    let mut at = if statistics.common == Common::Nothing { tokens.len() } else { 0 };
     while at < tokens.len() {
         let mut end = at;
         while end < tokens.len()
@@ -37,7 +37,7 @@ pub(super) fn noun_phrases(tokens: &[Token<'_>], reading: &TextStatistics<'_>) -
         if let Some(last) = nouns {
             let mut stop = at + last + 1;
             let mut start = at.max(stop.saturating_sub(MAX_NOUN_PHRASE_WORDS));
-            if reading.common == Common::HeadFirst {
+            if statistics.common == Common::HeadFirst {
                 (start, stop) = (at, stop.min(at + MAX_NOUN_PHRASE_WORDS));
             }
             // `Ownership is a set of rules`
@@ -55,7 +55,7 @@ pub(super) fn noun_phrases(tokens: &[Token<'_>], reading: &TextStatistics<'_>) -
     found
 }
 
-/// Whether a word is a folder or file of a path: `src/main.rs`. `input/output` is none.
+/// True if a word is part of a path, such as `src/main.rs`, but not of `input/output`.
 fn is_part_of_path(tokens: &[Token<'_>], at: usize) -> bool {
     let joined = |at: usize| tokens[at].gap == "/";
     let first = (0..at).rev().find(|&before| !joined(before + 1)).map_or(0, |before| before + 1);

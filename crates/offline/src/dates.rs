@@ -9,7 +9,7 @@ use super::phrase::PhraseKind;
 use super::scripts::has_no_spaces;
 use super::token::{Shape, Token};
 
-/// The dates and quantities among the words of one sentence of `text`, in order of place.
+/// Returns the dates and quantities among the words of one sentence of `text`, in text order.
 pub(super) fn dates_and_quantities(text: &str, tokens: &[Token<'_>]) -> Vec<(Range<usize>, PhraseKind)> {
     let mut found = Vec::new();
     let mut at = 0;
@@ -25,7 +25,7 @@ pub(super) fn dates_and_quantities(text: &str, tokens: &[Token<'_>]) -> Vec<(Ran
         }
         let last = &tokens[at + length - 1];
         let mut start = tokens[at].start;
-        // Of a word such as `1990년에` the number alone.
+        // Take only the number of a word such as `1990년에`.
         let mut end = if has_no_spaces(last.text) { last.start + digits(last.text).len() } else { last.end };
         if kind == PhraseKind::Quantity {
             let before = &text[..start];
@@ -41,7 +41,7 @@ pub(super) fn dates_and_quantities(text: &str, tokens: &[Token<'_>]) -> Vec<(Ran
     found
 }
 
-/// Words of the date that begins here.
+/// Returns the number of words of the date that begins here.
 fn date(tokens: &[Token<'_>], before: Option<&Token<'_>>) -> Option<usize> {
     let word = |i: usize| tokens.get(i).filter(|token| i == 0 || matches!(token.gap, " " | ", " | " of "));
     let month = |i: usize| {
@@ -55,7 +55,7 @@ fn date(tokens: &[Token<'_>], before: Option<&Token<'_>>) -> Option<usize> {
             (true, _) | (_, true) => 2,
             _ => 1,
         };
-        // `march` and `may` are words of their own, and `Jan` is a name.
+        // `march` and `may` are also other words, and `Jan` is a name.
         let named = tokens.get(1).is_some_and(|next| next.is_capital() && next.gap == " ");
         let bare = length == 1 && (named || !tokens[0].is_capital() || is_verb(tokens, before));
         return (!bare).then_some(length);
@@ -79,7 +79,7 @@ fn date(tokens: &[Token<'_>], before: Option<&Token<'_>>) -> Option<usize> {
     (is_year(&first.lower) || decade || counted).then_some(1)
 }
 
-/// Whether a lone `May` or `March` is a verb: a month has a small word such as `in` before it.
+/// True if a lone `May` or `March` is a verb. A month has a preposition such as `in` before it.
 fn is_verb(tokens: &[Token<'_>], before: Option<&Token<'_>>) -> bool {
     const OF_TIME: [&str; 17] = [
         "in", "since", "until", "till", "by", "of", "last", "next", "this", "early", "late", "during",
@@ -89,7 +89,7 @@ fn is_verb(tokens: &[Token<'_>], before: Option<&Token<'_>>) -> bool {
     matches!(tokens[0].lower.as_str(), "may" | "march") && !timed
 }
 
-/// The digits that a word begins with.
+/// Returns the leading digits of a word.
 fn digits(word: &str) -> &str {
     &word[..word.find(|c: char| !c.is_ascii_digit()).unwrap_or(word.len())]
 }
@@ -99,12 +99,12 @@ fn is_day(word: &str) -> bool {
     digits.parse::<u32>().is_ok_and(|day| (1..=31).contains(&day)) && word.len() - digits.len() <= 2
 }
 
-/// Whether a word is the number of a year.
+/// True if a word is the number of a year.
 pub(super) fn is_year(word: &str) -> bool {
     word.len() == 4 && word.parse::<u32>().is_ok_and(|year| (1000..2100).contains(&year))
 }
 
-/// Words of the quantity that begins here: the number, a magnitude, and the unit or what is counted.
+/// Returns the number of words of the quantity that begins here: the number, a magnitude, and the unit or the counted noun.
 fn quantity(tokens: &[Token<'_>]) -> usize {
     let spaced = |token: &&Token<'_>| !has_no_spaces(token.text);
     let first = tokens.first().filter(|token| token.shape == Shape::Digit).filter(spaced);

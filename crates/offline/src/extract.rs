@@ -18,37 +18,37 @@ use super::scripts::has_no_spaces;
 use super::token::{Token, tokens};
 use graphloom_text::{Tokenizer, entity_key, one_line, sentences, without_boilerplate};
 
-/// The name under which records made by these rules are kept; a change of the rules changes it.
+/// Version of these rules, stored with their records. It must change when the rules change.
 pub const RULES: &str = "rules-v8";
-/// Sentences of an entity's description, at most.
+/// Maximum number of sentences in an entity's description.
 pub const MAX_DESCRIPTION_SENTENCES: usize = 4;
-/// Relations made from one sentence, at most; those of names come first.
+/// Maximum number of relations from one sentence; those between names come first.
 pub const MAX_RELATIONS_PER_SENTENCE: usize = 8;
 
-/// Bytes of a description, at most.
+/// Maximum length of a description, in bytes.
 const MAX_DESCRIPTION_BYTES: usize = 1200;
-/// Entities of a text of any length.
+/// Maximum number of entities in a very short text.
 const MIN_ENTITIES: usize = 12;
-/// One more entity for so many tokens.
+/// Tokens of text that allow one more entity.
 const TOKENS_PER_ENTITY: usize = 9;
-/// Most words between two names that are taken for what connects them.
+/// Maximum number of words between two names that count as their connection.
 const MAX_CONNECTING_WORDS: usize = 6;
-/// Tokens of a text from which a common noun must stand twice to be an entity.
+/// Length in tokens from which a common noun must occur twice to be an entity.
 const MIN_LONG_TOKENS: usize = 200;
-/// Keywords of a relation, at most.
+/// Maximum number of keywords of a relation.
 const MAX_KEYWORDS: usize = 4;
-/// Common nouns related with the subject of a sentence that relates it with no name or date.
+/// Maximum number of common nouns related to the subject of a sentence without another name or date.
 const MAX_COMMON_OBJECTS: usize = 2;
 
-/// The records of `text`: its best phrases as entities, and what a sentence says about its subject as relations.
+/// Returns the records of `text`: its best phrases as entities, and what sentences say about their subjects as relations.
 ///
-/// - Paragraphs that state rights and licences name nothing.
-/// - Entities are in the order of their rank; the number is bounded by the text's length.
-/// - An entity's description is the sentences that name it, verbatim, the first four. A relation's is its sentence.
-/// - A relation's keywords are the verbs and nouns between the two names where few words stand there, else the content
-///   words of the sentence. Weight is 1. A pair is related once per text, by its first sentence.
-/// - The subject of a sentence is the first name in it; where it begins with a pronoun, the subject of the sentence before. In other
-///   languages than English so is a sentence with at most one name, and not at its beginning.
+/// - Copyright and licence paragraphs are ignored.
+/// - Entities are in order of rank. Their number is limited by the length of the text.
+/// - The description of an entity is the first four sentences that name it, verbatim. That of a relation is its sentence.
+/// - The keywords of a relation are the verbs and nouns between the two names if few words are between them, and otherwise the
+///   content words of the sentence. The weight is 1. A pair is related once per text, by its first sentence.
+/// - The subject of a sentence is its first name. A sentence that begins with a pronoun keeps the subject of the previous
+///   sentence. In languages other than English, so does a sentence with at most one name that does not begin with it.
 pub fn extract(text: &str) -> Records {
     let plain = without_boilerplate(text);
     let text = plain.as_ref();
@@ -81,8 +81,8 @@ pub fn extract(text: &str) -> Records {
     Records { entities, relations, claims: claims(text), themes: Vec::new() }
 }
 
-/// Whether a phrase names what a person would look for: no common noun such as `time`, in a long text no single one that
-/// comes up once, and of Chinese, which is cut without a dictionary, what stands twice and is not cut from a longer word.
+/// True if someone would look up this phrase. Excludes common nouns such as `time` and, in a long text, nouns that occur once.
+/// Chinese is split without a dictionary: a phrase must occur twice and not only as part of a longer word.
 fn is_entity(text: &str, words: &BTreeMap<String, u32>, phrase: &Phrase, language: Language) -> bool {
     let lower = phrase.text.to_lowercase();
     if han::is_generic(&phrase.text) {
@@ -101,7 +101,7 @@ fn is_entity(text: &str, words: &BTreeMap<String, u32>, phrase: &Phrase, languag
     }
 }
 
-/// How often each word in small letters stands in a long English text; empty for others.
+/// Counts each lowercased word of a long English text; empty for other texts.
 fn counts(text: &str, tokens: usize, language: Language) -> BTreeMap<String, u32> {
     let mut counts = BTreeMap::new();
     if tokens >= MIN_LONG_TOKENS && language == Language::English {
@@ -115,11 +115,11 @@ fn counts(text: &str, tokens: usize, language: Language) -> BTreeMap<String, u32
 /// An entity named in a sentence.
 struct Mention {
     entity: usize,
-    /// Where, in the folded sentence.
+    /// Range in the folded sentence.
     range: Range<usize>,
 }
 
-/// Small letters, but for the few that are of another length than the capital, and as [`spaced`].
+/// Converts to lowercase, except letters whose lowercase has another length, and normalizes like [`spaced`].
 fn fold(text: &str) -> String {
     spaced(text, |c| {
         let mut letters = c.to_lowercase();
@@ -130,7 +130,7 @@ fn fold(text: &str) -> String {
     })
 }
 
-/// Single spaces, one kind of apostrophe, a space at both ends.
+/// Uses single spaces, also at both ends, and one kind of apostrophe.
 fn spaced(text: &str, letter: impl Fn(char) -> char) -> String {
     let mut spaced = String::with_capacity(text.len() + 2);
     spaced.push(' ');
@@ -141,8 +141,8 @@ fn spaced(text: &str, letter: impl Fn(char) -> char) -> String {
     spaced
 }
 
-/// Where the names stand in a sentence: each at its first whole-word place, in order of place. Those that are also small
-/// words, such as `US`, stand only where they are written so.
+/// Returns the names in a sentence, each at its first whole-word match, in text order. Names that are also function words, such
+/// as `US`, match only with the same case.
 fn mentions(folded: &str, cased: &str, names: &[String], kept: &[Phrase]) -> Vec<Mention> {
     let mut found: Vec<Mention> = names
         .iter()
@@ -184,7 +184,7 @@ fn description(
 ) -> String {
     let mut parts: Vec<String> = Vec::new();
     let mut length = 0;
-    // Sentences that say more than the name itself.
+    // Sentences that contain more than the name itself.
     let telling = sentences.iter().zip(mentions).filter(|(range, named)| {
         named.iter().any(|mention| mention.entity == entity) && range.len() > phrase.range.len() + 4
     });
@@ -202,7 +202,7 @@ fn description(
     if parts.is_empty() { phrase.text.clone() } else { parts.join(" ") }
 }
 
-/// A sentence verbatim, or on one line where marks of quotation stand in it.
+/// Returns a sentence verbatim, or on one line if it contains quote marks (`>`).
 fn without_marks(sentence: &str) -> Cow<'_, str> {
     let quoted = sentence.lines().skip(1).any(|line| line.trim_start().starts_with('>'));
     if quoted { one_line(sentence).into() } else { sentence.into() }
@@ -254,17 +254,17 @@ fn relations(
     records
 }
 
-/// Whether a folded sentence begins with a name, an article or the like before it left aside.
+/// True if a folded sentence begins with a name, apart from an article or similar word.
 fn begins_with(sentence: &str, mention: &Mention) -> bool {
     const MAX_LETTERS_BEFORE: usize = 3;
     let before = sentence[..mention.range.start].chars();
     before.filter(|c| c.is_alphanumeric()).count() <= MAX_LETTERS_BEFORE
 }
 
-/// The mentions that stand inside no other, in order of place.
+/// Returns the mentions that are not inside another one, in text order.
 fn outermost(named: &[Mention]) -> Vec<&Mention> {
     let mut end = 0;
-    // Of those that begin at one place the longest comes first.
+    // Among mentions with the same start, the longest comes first.
     named
         .iter()
         .filter(|mention| {
@@ -276,7 +276,7 @@ fn outermost(named: &[Mention]) -> Vec<&Mention> {
         .collect()
 }
 
-/// What a sentence relates its subject with: names and dates in order of place, or the first common nouns where there is none.
+/// Returns the objects of a sentence: names and dates in text order, or the first common nouns if there are none.
 fn objects(subject: usize, named: &[&Mention], kept: &[Phrase]) -> Vec<usize> {
     let others = || named.iter().map(|mention| mention.entity).filter(|&entity| entity != subject);
     let mut objects: Vec<usize> = others().filter(|&entity| kept[entity].kind <= PhraseKind::Date).collect();
@@ -287,7 +287,7 @@ fn objects(subject: usize, named: &[&Mention], kept: &[Phrase]) -> Vec<usize> {
     objects
 }
 
-/// What the sentence says between two names.
+/// Returns the words of the sentence that connect two names.
 fn keywords(words: &[Token<'_>], source: &str, target: &str) -> Vec<String> {
     let names: BTreeSet<String> =
         [source, target].iter().flat_map(|name| name.split([' ', '-'])).map(str::to_lowercase).collect();
@@ -315,7 +315,7 @@ fn keywords(words: &[Token<'_>], source: &str, target: &str) -> Vec<String> {
         .collect()
 }
 
-/// Verbs, nouns and the prepositions after them; `None` where neither verb nor noun stands there.
+/// Joins verbs, nouns and the prepositions after them; `None` if there is neither a verb nor a noun.
 fn connecting_phrase(between: &[Token<'_>]) -> Option<String> {
     let mut words: Vec<&str> = Vec::new();
     for word in between {

@@ -1,4 +1,4 @@
-//! Makes a question that follows a conversation stand alone, by rules.
+//! Rewrites a follow-up question as a standalone question, by rules.
 
 use std::collections::BTreeSet;
 
@@ -10,36 +10,36 @@ use super::phrase::{Phrase, PhraseKind, phrases};
 use super::token::{Token, tokens};
 use graphloom_text::{entity_key, sentences};
 
-/// Names that a question borrows, at most.
+/// Maximum number of names that a question borrows.
 const MAX_BORROWED_NAMES: usize = 4;
 
-/// Questions of the user, with their answers, that names are looked for in; the latest that has any lends its own.
+/// Number of earlier questions, with their answers, that are searched for names. The latest one with names lends them.
 const MAX_TURNS_BACK: usize = 3;
 
-/// Characters of a message that are read, at most: what counts stands at its beginning.
+/// Characters read from the beginning of a message, where the important words are.
 const MAX_READ_CHARS: usize = 2000;
 
-/// Where an answer's list of documents begins; titles are nobody's subject.
+/// Start of the reference list of an answer. Titles in it are not subjects of the conversation.
 const REFERENCES: &str = "### References";
 
-/// `question` as it would be asked without the conversation before it; `None` where it is complete, or where nothing in
-/// the conversation completes it.
+/// Returns `question` as one would ask it without the conversation; `None` if it is complete or the conversation cannot
+/// complete it.
 ///
-/// - A pronoun that nothing in the question explains borrows the names of the latest turn that has any:
+/// - A pronoun without an antecedent in the question borrows the names of the latest turn that has any:
 ///   `When was she born? (Ada Lovelace)`.
-/// - A question that only swaps a name (`What about London?`) borrows the themes of the question before.
-/// - A question without a word of its own (`Why?`) is put behind the question before.
+/// - A question that only changes the name (`What about London?`) borrows the themes of the previous question.
+/// - A question without content words (`Why?`) is appended to the previous question.
 ///
-/// English alone; questions in other languages are taken as complete. Names rather than too few are borrowed, and none
-/// where it is not sure that one is missing: they are words to search with, not the answer.
-pub fn standalone(question: &str, said: &[ChatMessage]) -> Option<String> {
+/// Questions in languages other than English count as complete. Names are borrowed only if one is clearly missing, but then
+/// rather too many than too few: they are search words, not the answer.
+pub fn standalone(question: &str, history: &[ChatMessage]) -> Option<String> {
     let question = question.trim();
     let own = Words::of(question);
     let missing = own.missing()?;
-    let asked_before = said.iter().rev().find(|message| message.role == ChatRole::User).map(read)?;
+    let asked_before = history.iter().rev().find(|message| message.role == ChatRole::User).map(read)?;
     let asked_before = asked_before.trim();
     match missing {
-        Missing::Referent => with_names(question, question, &own.names(), said),
+        Missing::Referent => with_names(question, question, &own.names(), history),
         Missing::Theme => {
             let (themes, _) = super::keywords(asked_before);
             let names = Words::of(asked_before).keys();
@@ -54,33 +54,33 @@ pub fn standalone(question: &str, said: &[ChatMessage]) -> Option<String> {
             let both = format!("{asked_before} {question}");
             let before = Words::of(asked_before);
             match before.missing() {
-                Some(_) => with_names(&both, asked_before, &before.names(), said).or(Some(both)),
+                Some(_) => with_names(&both, asked_before, &before.names(), history).or(Some(both)),
                 None => Some(both),
             }
         }
     }
 }
 
-/// `text` with the names in brackets that the conversation lends; `None` where it lends none.
-fn with_names(text: &str, question: &str, own: &[String], said: &[ChatMessage]) -> Option<String> {
+/// Appends the names that the conversation lends to `text`, in brackets; `None` if it lends none.
+fn with_names(text: &str, question: &str, own: &[String], history: &[ChatMessage]) -> Option<String> {
     let mut taken: BTreeSet<EntityKey> = own.iter().filter_map(|name| key(name)).collect();
     taken.extend(key(question));
-    let names = borrowed(said, &mut taken);
+    let names = borrowed(history, &mut taken);
     (!names.is_empty()).then(|| format!("{text} ({})", names.join(", ")))
 }
 
 /// What a question lacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Missing {
-    /// Whom or what a pronoun means.
+    /// The antecedent of a pronoun.
     Referent,
-    /// What is asked about the names in it.
+    /// What to ask about the names in it.
     Theme,
     /// Everything.
     Everything,
 }
 
-/// The words of a question and the names among them.
+/// The words and names of a question.
 struct Words<'a> {
     tokens: Vec<Token<'a>>,
     names: Vec<Phrase>,
@@ -117,7 +117,7 @@ impl<'a> Words<'a> {
         (swaps && !self.names.is_empty() && content <= named).then_some(Missing::Theme)
     }
 
-    /// Whether the word at `at` is a pronoun that nothing before it in the question explains.
+    /// True if the word at `at` is a pronoun without an antecedent before it in the question.
     fn points_back(&self, at: usize) -> bool {
         let token = &self.tokens[at];
         if self.names.iter().any(|name| name.range.start < token.start) {
@@ -142,14 +142,14 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// Whether a noun begins at `at`, its adjectives and numbers included.
+    /// True if a noun phrase begins at `at`, possibly with adjectives and numbers.
     fn opens_noun(&self, at: usize) -> bool {
         let describes = |token: &&Token<'_>| matches!(token.tag, UPOS::ADJ | UPOS::NUM);
         let noun = self.tokens.iter().skip(at).find(|token| !describes(token));
         noun.is_some_and(|token| matches!(token.tag, UPOS::NOUN | UPOS::PROPN) && !is_stop_word(&token.lower))
     }
 
-    /// Whether an `it` means nothing, as in `is it true that`; a name that comes later explains it too.
+    /// True if an `it` refers to nothing, as in `is it true that`, or a later name explains it.
     fn is_expletive(&self, at: usize) -> bool {
         let adjective = self.tokens.get(at + 1).is_some_and(|token| token.tag == UPOS::ADJ);
         let opens =
@@ -158,18 +158,18 @@ impl<'a> Words<'a> {
     }
 }
 
-/// The names of the latest turn that has any besides those `taken`, the user's first.
-fn borrowed(said: &[ChatMessage], taken: &mut BTreeSet<EntityKey>) -> Vec<String> {
-    let mut end = said.len();
+/// Returns the names of the latest turn that has any besides those in `taken`, the user's names first.
+fn borrowed(history: &[ChatMessage], taken: &mut BTreeSet<EntityKey>) -> Vec<String> {
+    let mut end = history.len();
     for _ in 0..MAX_TURNS_BACK {
-        let Some(start) = said[..end].iter().rposition(|message| message.role == ChatRole::User) else {
+        let Some(start) = history[..end].iter().rposition(|message| message.role == ChatRole::User) else {
             break;
         };
         let mut names = Vec::new();
-        for message in &said[start..end] {
+        for message in &history[start..end] {
             let text = read(message);
             let mut found: Vec<Phrase> = phrases(&text).into_iter().filter(is_name).collect();
-            // A question is short: its names come as they stand. Of an answer the likeliest come first.
+            // A question is short: keep its names in text order. For an answer, keep the order of likelihood.
             if message.role == ChatRole::User {
                 found.sort_by_key(|phrase| phrase.range.start);
             }
@@ -190,7 +190,7 @@ fn borrowed(said: &[ChatMessage], taken: &mut BTreeSet<EntityKey>) -> Vec<String
     Vec::new()
 }
 
-/// A message without its list of documents, cut.
+/// Returns the beginning of a message without its reference list.
 fn read(message: &ChatMessage) -> String {
     let text = message.content.split(REFERENCES).next().unwrap_or_default();
     text.chars().take(MAX_READ_CHARS).collect()
@@ -207,7 +207,7 @@ fn is_name(phrase: &Phrase) -> bool {
     }
 }
 
-/// A noun that something later in the question may point to.
+/// True if a later word of the question may refer to this noun.
 fn is_telling_noun(token: &Token<'_>) -> bool {
     matches!(token.tag, UPOS::NOUN | UPOS::PROPN) && !is_generic(&token.lower)
 }
@@ -241,13 +241,13 @@ mod tests {
         (ChatRole::Assistant, "Mary Somerville taught her [1].\n\n### References\n\n* [1] The Weir Papers"),
     ];
 
-    fn said(turns: &[(ChatRole, &str)]) -> Vec<ChatMessage> {
+    fn history(turns: &[(ChatRole, &str)]) -> Vec<ChatMessage> {
         turns.iter().map(|(role, content)| ChatMessage::new(*role, *content)).collect()
     }
 
     #[track_caller]
     fn check_standalone(question: &str, expected: Option<&str>) {
-        assert_eq!(standalone(question, &said(&TOLD)).as_deref(), expected, "{question}");
+        assert_eq!(standalone(question, &history(&TOLD)).as_deref(), expected, "{question}");
     }
 
     #[test]
@@ -290,7 +290,7 @@ mod tests {
             check_standalone(question, None);
         }
         assert_eq!(standalone("When was she born?", &[]), None);
-        assert_eq!(standalone("When was she born?", &said(&[(ChatRole::User, "hello")])), None);
+        assert_eq!(standalone("When was she born?", &history(&[(ChatRole::User, "hello")])), None);
     }
 
     #[test]
@@ -307,7 +307,7 @@ mod tests {
         let mut turns = TOLD.to_vec();
         turns.push((ChatRole::User, "When did she die?"));
         assert_eq!(
-            standalone("Why?", &said(&turns)).as_deref(),
+            standalone("Why?", &history(&turns)).as_deref(),
             Some("When did she die? Why? (Ada Lovelace, Mary Somerville)")
         );
     }
@@ -316,14 +316,14 @@ mod tests {
     fn a_turn_without_names_lends_those_of_the_turn_before() {
         let mut turns = TOLD.to_vec();
         turns.extend([(ChatRole::User, "thanks a lot"), (ChatRole::Assistant, "you are welcome")]);
-        let found = standalone("When was she born?", &said(&turns));
+        let found = standalone("When was she born?", &history(&turns));
         assert_eq!(found.as_deref(), Some("When was she born? (Ada Lovelace, Mary Somerville)"));
     }
 
     proptest! {
         #[test]
         fn any_conversation_is_read(question in any::<String>(), answer in any::<String>()) {
-            standalone(&question, &said(&[(ChatRole::User, &answer), (ChatRole::Assistant, &answer)]));
+            standalone(&question, &history(&[(ChatRole::User, &answer), (ChatRole::Assistant, &answer)]));
         }
     }
 }

@@ -1,7 +1,7 @@
-//! Cuts Chinese text, which writes no spaces, into what may be names.
+//! Splits Chinese text, which has no spaces, into possible names.
 //!
-//! There is no dictionary of all words here: a run of ideographs is cut at the characters and words that bind, tell or count,
-//! and what remains between them is taken for a word.
+//! There is no full dictionary: a run of Han characters is split at function words, verbs and counters, and each remaining piece
+//! counts as a word.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -9,20 +9,20 @@ use std::sync::LazyLock;
 
 use super::scripts::is_ideograph;
 
-/// Characters of a marker or of a word that holds one, at most.
+/// Maximum number of characters in a marker or in a word that contains one.
 const MAX_WORD_CHARS: usize = 5;
-/// Characters of what is taken for a word, at most.
+/// Maximum number of characters in a word.
 const MAX_PIECE_CHARS: usize = 8;
-/// The same where its last characters tell that it is the name of a place, body or event.
+/// The same for a word that ends like the name of a place, organization or event.
 const MAX_NAME_CHARS: usize = 18;
 
-/// Times that what is taken for a word stands in a text, at least.
+/// Minimum number of occurrences of a word in a text.
 const MIN_PLACES: usize = 2;
 
-/// Characters of a known name that is cut out, at most.
+/// Maximum number of characters in a known name that is cut out.
 pub(super) const MAX_KNOWN_CHARS: usize = 16;
 
-/// Words and characters that bind, tell, count or stand for others: no part of a name.
+/// Markers: function words, verbs, counters and pronouns, which are not part of a name.
 const MARKERS: &str = "的 了 在 是 和 与 及 也 有 为 以 于 等 不 这 那 我 你 您 他 她 它 们 之 其 而 或 但 就 都 被 把 从 到 \
     对 将 由 该 此 曾 并 则 且 又 还 很 最 更 已 仍 再 均 各 每 某 几 让 使 给 向 往 因 若 虽 却 只 便 即 \
     亦 所 着 过 吗 呢 吧 啊 哪 谁 约 共 获 称 以及 并且 而且 但是 然而 因此 所以 因为 如果 虽然 尽管 不仅 \
@@ -55,25 +55,24 @@ const MARKERS: &str = "的 了 在 是 和 与 及 也 有 为 以 于 等 不 �
     顾问 员工 职员 先生 女士 小姐 夫人 皇帝 国王 女王 将军 上将 中将 少将 专家 学者 教师 讲师 主任 主编 \
     主教 牧师 法官 检察官 大臣 议员 代表";
 
-/// Markers behind which a measure word stands, and measure words: `这段代码`.
+/// Markers that precede a measure word, and measure words: `这段代码`.
 const COUNTING: &str = "这那此每某几一两";
 const MEASURES: &str = "个段种行条项些次位块份组类句件张场群批";
 
-/// Last characters of what is taken for a word that are often words of their own behind it: `编译器会`, `模块中`.
+/// Last characters of a word that are often separate words: `编译器会`, `模块中`.
 const TAILS: [char; 14] =
     ['会', '中', '里', '上', '下', '时', '后', '前', '内', '能', '要', '可', '来', '都'];
 
-/// First characters of what is taken for a word that often belong to what stands before it, or are words of their own:
-/// `种状态`, `想检查`.
+/// First characters of a word that often belong to the previous word or are separate words: `种状态`, `想检查`.
 const HEADS: [char; 22] = [
     '个', '种', '门', '条', '次', '段', '章', '会', '要', '想', '能', '可', '来', '都', '只', '如', '再',
     '么', '时', '上', '中', '里',
 ];
 
-/// Characters that bind words and begin or end few.
+/// Characters that join words and rarely begin or end one.
 const BINDING: &str = "的了在是和与與及也以于於这這那我你他她它之或但就被把从從到由该該此每一个個种種";
 
-/// Words that say what sort of thing something is: no names alone, yet part of many.
+/// Nouns for kinds of things: part of many names, but not names by themselves.
 const GENERIC: &str = "公司 企业 总部 城市 城镇 影片 电影 本片 作品 奖项 个人 学校 学生 老师 朋友 同事 家庭 面积 人口 海拔 \
     位置 北方 南方 东方 西方 北部 南部 东部 西部 中部 东北部 东南部 西北部 西南部 境内 地区 附近 一带 \
     电视剧 剧情片 故事 大桥 时间 世界 国家 社会 历史 文化 父母 父亲 母亲 儿子 女儿 妻子 丈夫 兄弟 姐妹 哥哥 \
@@ -82,12 +81,12 @@ const GENERIC: &str = "公司 企业 总部 城市 城镇 影片 电影 本片 �
     上面 下面 前面 后面 意味 任何 尝试 真正 类似 简单 直接 相同 如下 看看 知道 额外 接下来 早些 多细节 总结 展示 讨论 允许 确保 \
     一行 够大 练习 定义 操作 上面代码 下面代码 以上代码 代码中 个字节";
 
-/// What is done, and is a marker but before [`OF_BODIES`], where it tells what a body or person is for.
-const DEEDS: &str = "调用 运行 执行 返回 添加 设计 管理 研究 开发 投资 出版 制作 展览 收藏 应用 工作 生活 生产 发展 建设 销售 经营 教育 服务 合作 发行 运输 领导 创作 演出 \
+/// Actions, which are markers unless a character of [`OF_BODIES`] follows; then they describe an organization or person.
+const ACTIONS: &str = "调用 运行 执行 返回 添加 设计 管理 研究 开发 投资 出版 制作 展览 收藏 应用 工作 生活 生产 发展 建设 销售 经营 教育 服务 合作 发行 运输 领导 创作 演出 \
     表演 翻译 训练 统治 学习 考察 调查 测量 规划";
 const OF_BODIES: &str = "公集银学大中局所院社室站馆部厂会区师者员家奖法团业性力量人机有股控责基";
 
-/// Words that hold a marker and yet stay whole.
+/// Words that contain a marker but are not split.
 const WHOLE: &str = "有限 有机 有色 有轨 和平 共和 和谐 饱和 温和 中和 大和 和田 仁和 泰和 雍和 颐和 调和 缓和 总和 和歌山 埃及 普及 涉及 波及 \
     也门 华为 行为 以色列 难以 得以 加以 予以 高等 平等 等级 中等 初等 同等 甲等 优等 头等 特等 不丹 不列颠 不锈钢 不动产 不莱梅 那不勒斯 刹那 \
     吉他 王羲之 王献之 顾恺之 祖冲之 张之洞 土耳其 成就 就业 首都 成都 京都 都市 古都 新都 都柏林 都灵 丰都 都会 都督 帝都 故都 都江堰 于都 \
@@ -101,17 +100,17 @@ const WHOLE: &str = "有限 有机 有色 有轨 和平 共和 和谐 饱和 温
     企业法 人口学 城市化 朋友圈 时间机器 世纪大道 世纪公园 成立大会 家庭医生 海和 太和 协和 永和 和县 和政 和静 圣和 义和 同和 人和 祥和 \
     有线 有害 有效 国有 公有 私有 所得税 交易所 派出所 事务所 场所 厕所 诊所 住所 会所 哨所 交换所 托儿所 所罗门 所长 便衣 即墨 更生 最后的";
 
-/// Characters that end the names of places, bodies and events.
+/// Endings of names of places, organizations and events.
 const ENDINGS: &str = "市 省 县 区 州 国 镇 乡 村 山 河 江 湖 海 岛 港 湾 桥 路 街 寺 庙 宫 塔 楼 城 峡 洲 洋 站 厂 矿 局 社 奖 节 赛 杯 党 军 \
     院 馆 校 会 园 堂 府 部 署 厅 所 店 号 教 派 族 朝 语 报 法 线 机场 大学 学院 中学 小学 学校 公司 集团 银行 战争 战役 事件 运动 条约 协定 王朝 \
     帝国 王国 铁路 公路 大桥 大厦 广场 公园 乐队 剧团 科技 实业 酒业 股份 联盟 组织 计划 工程 中心 草原 高原 平原 盆地 沙漠 半岛 群岛 山脉 运河 \
     水库 隧道 车站 车队 球队 球会 杂志 日报 晚报 出版社 电视台 电台";
 
-/// What ends common words that begin as a name of a person does.
+/// Endings of common words that begin like a personal name.
 const COMMON_ENDINGS: &str = "性 业 式 率 度 力 化 品 型 类 量 值 层 界 期 代 人 者 员 师 家 学 术 物 地 片 剧 书 系 级 制 权 费 价 额 数 点 面 \
     上 下 中 内 外 里 前 后 时 间 年 月 日 号 车 船 机 器 料 油 气 水 电 色 味 声 音 病 药 酒 茶 饭 菜 肉 鱼 鸟 虫 们 的";
 
-/// Characters that begin the names of most Chinese.
+/// First characters of most Chinese names.
 const SURNAMES: &str = "王李张刘陈杨赵黄周吴徐孙胡朱高林何郭马罗梁宋郑谢韩唐冯于董萧程曹袁邓许傅沈曾彭吕苏卢蒋蔡贾丁魏薛叶阎余潘杜戴夏钟汪田任姜范方\
     石姚谭廖邹熊金陆郝孔白崔康毛邱秦江史顾侯邵孟龙万段雷钱汤尹黎易常武乔贺赖龚文庞樊兰殷施陶洪翟安颜倪严牛温芦季俞章鲁葛伍韦申尤毕聂焦柳邢岳齐\
     梅莫庄辛管祝左涂谷祁舒耿牟卜詹关苗凌费纪靳盛童甄项曲游阳裴席卫查屈鲍覃霍翁隋植甘景薄柏宁柯阮桂闵解柴华冉房边闫佘骆麦容桑费芮储靳糜井惠";
@@ -120,15 +119,15 @@ const SURNAMES: &str = "王李张刘陈杨赵黄周吴徐孙胡朱高林何郭�
 const LONG_SURNAMES: &str =
     "欧阳 司马 上官 诸葛 司徒 东方 皇甫 尉迟 公孙 慕容 令狐 宇文 长孙 夏侯 轩辕 端木 独孤 南宫 申屠 呼延";
 
-/// What counts or measures directly behind a number.
+/// Counters and units directly after a number.
 const UNITS: &str = "平方公里 平方千米 平方米 立方米 公里 千米 厘米 毫米 公斤 公顷 小时 分钟 世纪 年代 周年 美元 欧元 日元 人次 年 月 日 号 人 名 个 位 座 家 部 届 次 米 万 亿 元 岁 天 周 秒 度 层 条 项 \
     种 册 卷 集 期 吨 克 户 所 间 艘 辆 架 块 篇 首 余 多";
 
-/// Verbs and words behind which, up to the next marker, a place stands.
+/// Words before a place name, which ends at the next marker.
 const BEFORE_PLACES: &str =
     "于 位于 出生于 生于 来自 移居 迁往 迁居 定居 前往 抵达 毕业于 就读于 隶属于 坐落 总部位于 返回";
 
-/// Traditional characters beside the simplified ones that the lists here are written in.
+/// Traditional characters, each followed by the simplified one that the lists use.
 const TRADITIONAL: &str = "於于與与為为該该對对將将從从這这個个們们並并還还來来後后會会國国學学業业畢毕參参擔担當当獲获獎奖執执導导創创辦办設设計计師师總总統统經经過过歷历現现發发\
     開开關关連连橫横車车長长東东陳陈張张劉刘楊杨趙赵黃黄吳吴孫孙馬马羅罗鄭郑謝谢韓韩馮冯蕭萧許许鄧邓蘇苏盧卢蔣蒋賈贾閻阎鍾钟湯汤陸陆鄒邹譚谭龍龙萬万錢钱賀贺\
     賴赖龔龚龐庞蘭兰顏颜嚴严蘆芦魯鲁葉叶紀纪費费華华莊庄溫温寧宁電电視视劇剧員员誰谁麼么裡里裏里處处說说講讲記记譽誉稱称屬属隸隶擁拥擴扩區区縣县鎮镇鄉乡島岛\
@@ -143,7 +142,7 @@ static SIMPLE: LazyLock<HashMap<char, char>> = LazyLock::new(|| {
 static LEXICON: LazyLock<Lexicon> = LazyLock::new(|| Lexicon {
     markers: MARKERS.split_whitespace().collect(),
     generic: GENERIC.split_whitespace().collect(),
-    deeds: DEEDS.split_whitespace().collect(),
+    actions: ACTIONS.split_whitespace().collect(),
     whole: WHOLE.split_whitespace().collect(),
     endings: ENDINGS.split_whitespace().collect(),
     common_endings: COMMON_ENDINGS.split_whitespace().collect(),
@@ -156,7 +155,7 @@ static LEXICON: LazyLock<Lexicon> = LazyLock::new(|| Lexicon {
 struct Lexicon {
     markers: HashSet<&'static str>,
     generic: HashSet<&'static str>,
-    deeds: HashSet<&'static str>,
+    actions: HashSet<&'static str>,
     whole: HashSet<&'static str>,
     endings: HashSet<&'static str>,
     common_endings: HashSet<&'static str>,
@@ -169,17 +168,17 @@ struct Lexicon {
 /// A part of a run that may be a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Piece {
-    /// Its bytes in the run.
+    /// Its range in the run, in bytes.
     pub(super) range: Range<usize>,
-    /// Whether its form tells that it is a name.
+    /// True if its form marks it as a name.
     pub(super) is_name: bool,
 }
 
-/// What may be names in `run`, ideographs of Chinese without anything between them, in order of place.
+/// Returns the possible names in `run`, an unbroken run of Chinese characters, in text order.
 ///
-/// - `counted`: whether a number stands directly before the run, whose unit it then begins with.
-/// - `known`: names that are known from elsewhere in the text; they are cut out where they stand and not returned.
-/// - Three characters that begin with a surname, and what ends as places and bodies do, are names.
+/// - `counted`: true if a number directly precedes the run, which then begins with its unit.
+/// - `known`: names found elsewhere in the text; they are cut out and not returned.
+/// - Names are three characters that begin with a surname, and pieces that end like a place or organization.
 pub(super) fn pieces(run: &str, counted: bool, known: &HashSet<&str>) -> Vec<Piece> {
     let text = Text::read(run);
     let mut found = Vec::new();
@@ -193,7 +192,7 @@ pub(super) fn pieces(run: &str, counted: bool, known: &HashSet<&str>) -> Vec<Pie
             (at, start, behind) = (at + length, at + length, None);
             continue;
         }
-        let marker = text.longest(at, &LEXICON.markers).max(text.deed(at));
+        let marker = text.longest(at, &LEXICON.markers).max(text.action(at));
         let whole = text.longest(at, &LEXICON.whole);
         let numeral = text.numerals(at).max(text.counting(at));
         if whole > marker {
@@ -211,8 +210,8 @@ pub(super) fn pieces(run: &str, counted: bool, known: &HashSet<&str>) -> Vec<Pie
     found
 }
 
-/// The bytes of `piece` without a first or last character that is a word of its own: without it `piece` stands in `text` at
-/// least twice as often.
+/// Returns the range of `piece` without a first or last character that is a separate word: the rest occurs in `text` at least
+/// twice as often as `piece`.
 pub(super) fn bare(text: &str, piece: &str) -> Range<usize> {
     let stands_alone = |stem: &str, piece: &str| {
         stem.chars().count() >= 2 && text.matches(stem).count() >= 2 * text.matches(piece).count()
@@ -224,16 +223,16 @@ pub(super) fn bare(text: &str, piece: &str) -> Range<usize> {
     start..piece.len()
 }
 
-/// Whether a text is a word that says what sort of thing something is, and no name alone: `示例`; or points to another place.
+/// True if a text is a generic noun or verb, such as `示例`, or refers to another part of the text.
 pub(super) fn is_generic(text: &str) -> bool {
-    // `上面代码中` points to a place of the text.
+    // `上面代码中` refers to a part of the text.
     const POINTERS: [&str; 8] = ["上面", "下面", "上述", "下述", "如下", "下列", "上文", "下文"];
     LEXICON.generic.contains(text)
-        || LEXICON.deeds.contains(text)
+        || LEXICON.actions.contains(text)
         || POINTERS.iter().any(|pointer| text.starts_with(pointer))
 }
 
-/// Whether a text in ideographs begins with a word that binds: `在函数签名中` is no name.
+/// True if a Chinese text begins with a function word: `在函数签名中` is not a name.
 pub(super) fn begins_bound(text: &str) -> bool {
     const BINDS: [&str; 19] = [
         "在",
@@ -260,14 +259,14 @@ pub(super) fn begins_bound(text: &str) -> bool {
     BINDS.iter().any(|word| text.starts_with(word)) && !WHOLE.iter().any(|word| text.starts_with(word))
 }
 
-/// Whether a character begins the names of many Chinese.
+/// True if a character is a common Chinese surname.
 pub(super) fn is_surname(c: char) -> bool {
     SURNAMES.contains(c)
 }
 
-/// Whether `piece` is a word of `text`: it stands there at least [`MIN_PLACES`] times, and not always as part of one longer word.
+/// True if `piece` is a word of `text`: it occurs at least [`MIN_PLACES`] times, and not always within the same longer word.
 ///
-/// On either side of a word stands, somewhere, something else: a mark, a character that only binds, or another character than elsewhere.
+/// On each side, one occurrence must be next to a mark or a function character, or the neighbouring characters must differ.
 pub(super) fn is_word(text: &str, piece: &str) -> bool {
     if !piece.starts_with(is_ideograph) {
         return true;
@@ -282,10 +281,10 @@ pub(super) fn is_word(text: &str, piece: &str) -> bool {
         && is_free(places.iter().map(|&at| text[at + piece.len()..].chars().next()).collect())
 }
 
-/// A run by characters, in simplified ones for looking up.
+/// A run by characters, with a simplified copy for lookup.
 struct Text<'a> {
     run: &'a str,
-    /// Where each character begins, and the end.
+    /// Offset of each character, and of the end.
     places: Vec<usize>,
     simple: String,
     chars: Vec<char>,
@@ -301,32 +300,32 @@ impl<'a> Text<'a> {
         Self { run, places, simple, chars, simple_places }
     }
 
-    /// Simplified characters.
+    /// Returns a range of the simplified characters.
     fn slice(&self, range: Range<usize>) -> &str {
         &self.simple[self.simple_places[range.start]..self.simple_places[range.end]]
     }
 
-    /// Characters of the longest word of `words` that begins at `at`; 0 where none does.
+    /// Returns the number of characters of the longest of `words` that begins at `at`; 0 if none does.
     fn longest(&self, at: usize, words: &HashSet<&str>) -> usize {
         let longest = MAX_WORD_CHARS.min(self.chars.len() - at);
         (1..=longest).rev().find(|length| words.contains(self.slice(at..at + length))).unwrap_or(0)
     }
 
-    /// Characters of what is done at `at`; 0 where that is part of the name of a body.
-    fn deed(&self, at: usize) -> usize {
-        let length = self.longest(at, &LEXICON.deeds);
+    /// Returns the number of characters of an action at `at`; 0 if it is part of the name of an organization or person.
+    fn action(&self, at: usize) -> usize {
+        let length = self.longest(at, &LEXICON.actions);
         let next = self.chars.get(at + length);
         if next.is_some_and(|next| OF_BODIES.contains(*next)) { 0 } else { length }
     }
 
-    /// Characters of the longest known name that begins at `at`.
+    /// Returns the number of characters of the longest known name at `at`; 0 if there is none.
     fn known(&self, at: usize, known: &HashSet<&str>) -> usize {
         let longest = if known.is_empty() { 0 } else { MAX_KNOWN_CHARS.min(self.chars.len() - at) };
         let name = |length: &usize| known.contains(&self.run[self.places[at]..self.places[at + length]]);
         (1..=longest).rev().find(name).unwrap_or(0)
     }
 
-    /// Where the units of a number end that begin at `at`.
+    /// Returns the end of the units at `at`, which belong to a number.
     fn units(&self, at: usize) -> usize {
         let mut end = at;
         loop {
@@ -337,14 +336,14 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// Characters of a number of several numerals at `at`, with its units; 0 where there is none.
+    /// Returns the number of characters of a number of several numerals at `at`, with its units; 0 if there is none.
     fn numerals(&self, at: usize) -> usize {
         let is_numeral = |c: &&char| "〇零一二三四五六七八九十百千万亿两".contains(**c);
         let count = self.chars[at..].iter().take_while(is_numeral).count();
         if count < 2 { 0 } else { self.units(at + count) - at }
     }
 
-    /// Characters from `at` of one numeral with the measure word behind it, where what they count follows: `三种状态`.
+    /// Returns the number of characters of one numeral and its measure word at `at` if the counted noun follows: `三种状态`.
     fn counting(&self, at: usize) -> usize {
         let [numeral, measure, rest @ ..] = &self.chars[at..] else { return 0 };
         let counts = "二三四五六七八九十".contains(*numeral) && MEASURES.contains(*measure);
@@ -356,7 +355,7 @@ impl<'a> Text<'a> {
         (1..=longest).any(|length| endings.contains(self.slice(range.end - length..range.end)))
     }
 
-    /// Whether what stands here is written as names of Chinese are.
+    /// True if these characters look like a Chinese personal name.
     fn is_person(&self, range: &Range<usize>) -> bool {
         let long =
             range.len() >= 3 && LEXICON.long_surnames.contains(self.slice(range.start..range.start + 2));

@@ -1,6 +1,6 @@
-//! Tells a question from a greeting, and from one about the documents as a whole.
+//! Distinguishes questions from greetings and from requests for an overview of all documents.
 
-/// What the user wants who typed a text.
+/// What a user wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Intent {
     /// A greeting, thanks, or a question about the program itself.
@@ -11,10 +11,10 @@ pub enum Intent {
     Question,
 }
 
-/// Longest text that may be a greeting or ask for an overview, in characters.
+/// Longest text that may be a greeting or a request for an overview, in characters.
 const MAX_CHARS: usize = 160;
 
-/// Phrases that greet or thank, or ask about the program.
+/// Phrases that greet, thank, or ask about the program.
 const GREETINGS: &str = "\
     hi, hello, hey, hiya, howdy, yo, greetings, good morning, good afternoon, good evening, good day, thanks, \
     thank you, thx, cheers, bye, goodbye, ok, okay, test, help, how are you, who are you, what are you, what can \
@@ -22,11 +22,11 @@ const GREETINGS: &str = "\
     moin, servus, grüß gott, grüezi, danke, vielen dank, tschüss, hilfe, wer bist du, was kannst du, wie geht es \
     dir, 你好, 您好, 嗨, 你好吗, 早上好, 下午好, 晚上好, 谢谢, 谢谢你, 多谢, 再见, 你是谁, 你能做什么, 帮助, bonjour, salut, bonsoir, merci, aide, \
     hola, buenos días, buenas tardes, gracias, ayuda, ciao, olá, こんにちは, ありがとう, 안녕하세요";
-/// Words that may stand beside a greeting.
+/// Words that may accompany a greeting.
 const FILLERS: &str = "\
     there, all, everyone, everybody, you, very, much, so, a, lot, graphloom, zusammen, schön, sehr, again, \
     please, bitte, and";
-/// Phrases that show that a question is about everything.
+/// Phrases that ask about all documents.
 const OVERVIEW: &str = "\
     summarize, summarise, summary, overview, tldr, tl dr, gist, synopsis, themes, theme, topics, topic, main \
     ideas, main idea, main points, key points, takeaways, about, outline, what is in, what are in, whats in, \
@@ -34,14 +34,14 @@ const OVERVIEW: &str = "\
     findings, key findings, major trends, main trends, in common, fasse, fass, zusammenfassung, zusammenfassen, überblick, übersicht, hauptthemen, themen, thema, worum geht \
     es, worum gehts, wovon handelt, wovon handeln, worüber, was steht, was enthalten, résume, résumé, resumen, \
     temas, thèmes, de quoi parle, de quoi parlent, de qué trata, de qué tratan";
-/// Phrases that may stand beside those of [`OVERVIEW`], and name nothing either.
+/// Phrases without a topic that may accompany those of [`OVERVIEW`].
 const ASKING: &str = "\
     give me, can you, could you, would you, please, tell me, write, i want, show me, make, provide, summaries, \
     abstract, subjects, what is this about, what is it about, what are these about, what is it all about, what \
     is this all about, whats this about, what is in here, whats in here, what is inside, discussed, covered, \
     cover, contain, contains, happens, describe, explain, fassen, zusammen, gib mir, gib, einen, eine, kurze, \
     steht, enthalten, enthält, behandelt, resume";
-/// Words for the documents as a whole, and words that only join others.
+/// Words for the documents as a whole, and function words.
 const DOCUMENTS: &str = "\
     document, documents, doc, docs, file, files, text, texts, book, books, story, novel, tale, corpus, \
     collection, workspace, data, dataset, report, reports, guide, manual, handbook, article, articles, news, \
@@ -57,11 +57,11 @@ const DOCUMENTS: &str = "\
     des, im, was, sind, ist, es, bitte, mir, und, von, kurz, welche, werden, wird, meine, meinen, meiner, geht, \
     le, la, les, du, ce, ces, principaux, sont, quels, el, los, las, estos, este, documento, documentos, \
     principales, cuáles, son, moi, un, una";
-/// The same as [`OVERVIEW`], in Chinese.
+/// Chinese counterpart of [`OVERVIEW`].
 const OVERVIEW_CHINESE: &str = "\
     核心内容, 核心內容, 总结, 總結, 概括, 摘要, 概述, 综述, 概览, 主要内容, 主要內容, 主题, 主題, 讲的是什么, 讲什么, \
     讲了什么, 講什麼, 说什么, 说了什么, 关于什么, 關於什麼, 写了什么, 有什么内容, 讲些什么, 大意";
-/// The same as [`ASKING`] and [`DOCUMENTS`], in Chinese.
+/// Chinese counterpart of [`ASKING`] and [`DOCUMENTS`].
 const REST_CHINESE: &str = "\
     总体上, 总体, 整体, 總體, 请, 請, 帮我, 给我, 一下, 这些, 這些, 这个, 这本, 这篇, 这份, 这, 那些, 全部, 所有, 整个, \
     文件, 文档, 文檔, 文章, 资料, 材料, 文本, 书, 故事, 小说, 手册, 报告, 内容, 內容, 主要, \
@@ -73,9 +73,9 @@ fn phrases(list: &'static str) -> impl Iterator<Item = &'static str> {
     list.split(", ")
 }
 
-/// What `text` wants, by its words; English, German, Chinese, French and Spanish are known.
+/// Returns the intent of `text`, judged by its words in English, German, Chinese, French and Spanish.
 ///
-/// A question for a summary of something that it names, such as *Summarize the report on leaks*, is an ordinary question.
+/// A request to summarize something specific, such as *Summarize the report on leaks*, is an ordinary question.
 pub fn intent(text: &str) -> Intent {
     if text.chars().count() > MAX_CHARS {
         return Intent::Question;
@@ -87,7 +87,7 @@ pub fn intent(text: &str) -> Intent {
     if is_overview(&plain) { Intent::Overview } else { Intent::Question }
 }
 
-/// Small letters, words with single blanks between them, no punctuation; blanks at both ends.
+/// Returns the lowercase words without punctuation, separated and surrounded by single spaces.
 fn plain(text: &str) -> String {
     let lower = text.to_lowercase().replace(['\'', '’'], "");
     let words = lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
@@ -106,7 +106,7 @@ fn is_greeting(plain: &str) -> bool {
             .max_by_key(|greeting| greeting.len());
         let filled = phrases(FILLERS).find(|filler| starts_with_words(rest, filler));
         match greeted.or(filled) {
-            // Fillers alone greet nobody.
+            // Fillers alone are not a greeting.
             Some(found) if rest.len() < text.len() || greeted.is_some() => {
                 rest = rest[found.len()..].trim_start()
             }

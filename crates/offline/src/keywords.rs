@@ -9,15 +9,15 @@ use super::phrase::{PhraseKind, phrases};
 use super::token::{Token, tokens};
 use graphloom_text::sentences;
 
-/// Keywords of each level, at most.
+/// Maximum number of keywords per level.
 const MAX_KEYWORDS: usize = 12;
 
-/// The keywords of a question: themes (high level) and names (low level), each in order of the question.
+/// Returns the keywords of a question: themes (high level) and names (low level), each in the order of the question.
 ///
-/// - Low level: proper names, quotations, dates, numbers; without any of them the rarer noun phrases, so that questions
-///   in small letters have some too.
-/// - High level: the runs of verbs, nouns and adjectives that are no names, such as `founding year`.
-/// - A question of names only has them on both levels; a question of stop words only has itself, on the low level.
+/// - Low level: proper names, quotations, dates and numbers. Without any of these, the rarer noun phrases, so that lowercase
+///   questions have low-level keywords too.
+/// - High level: runs of verbs, nouns and adjectives that are not names, such as `founding year`.
+/// - A question with only names has them on both levels. A question with only stop words is its own keyword on both levels.
 pub fn keywords(question: &str) -> (Vec<String>, Vec<String>) {
     let mut found = phrases(question);
     found.sort_by_key(|phrase| (phrase.range.start, phrase.range.end));
@@ -29,7 +29,7 @@ pub fn keywords(question: &str) -> (Vec<String>, Vec<String>) {
         low.push(&phrase.text);
     }
     let mut high = Distinct::default();
-    let mut shy = Distinct::default();
+    let mut fallback = Distinct::default();
     for sentence in sentences(question) {
         let words = tokens(question, sentence);
         let mut run: Vec<&Token<'_>> = Vec::new();
@@ -40,22 +40,22 @@ pub fn keywords(question: &str) -> (Vec<String>, Vec<String>) {
                 run.push(word);
                 continue;
             }
-            close(&mut run, question, &mut high, &mut shy);
+            close(&mut run, question, &mut high, &mut fallback);
             if !taken && is_theme(word) {
                 run.push(word);
             }
         }
-        close(&mut run, question, &mut high, &mut shy);
+        close(&mut run, question, &mut high, &mut fallback);
     }
     for phrase in found.iter().filter(|phrase| phrase.kind == PhraseKind::NounPhrase) {
         let unspaced = !phrase.text.is_ascii() && !phrase.text.contains(' ');
         if unspaced {
             high.push(&phrase.text);
         }
-        shy.push(&phrase.text);
+        fallback.push(&phrase.text);
     }
     if low.list.is_empty() {
-        low = shy;
+        low = fallback;
     }
     if low.list.is_empty() && high.list.is_empty() {
         low.push(question.trim());
@@ -74,8 +74,8 @@ fn is_theme(word: &Token<'_>) -> bool {
     open && word.is_content() && !super::scripts::has_no_spaces(word.text)
 }
 
-/// Ends a run of theme words: the whole is a theme unless it is too common, its nouns may be names.
-fn close(run: &mut Vec<&Token<'_>>, question: &str, high: &mut Distinct, shy: &mut Distinct) {
+/// Ends a run of theme words: the run is a theme unless it is too generic, and its nouns may be names.
+fn close(run: &mut Vec<&Token<'_>>, question: &str, high: &mut Distinct, fallback: &mut Distinct) {
     let telling = run.iter().any(|word| !is_generic(&word.lower));
     if let (true, Some(first), Some(last)) = (telling || run.len() > 1, run.first(), run.last()) {
         high.push(&question[first.start..last.end]);
@@ -86,12 +86,12 @@ fn close(run: &mut Vec<&Token<'_>>, question: &str, high: &mut Distinct, shy: &m
         .collect();
     let noun_ends = nouns.last().is_some_and(|word| word.tag != UPOS::ADJ);
     if let (true, Some(first), Some(last)) = (noun_ends, nouns.first(), nouns.last()) {
-        shy.push(&question[first.start..last.end]);
+        fallback.push(&question[first.start..last.end]);
     }
     run.clear();
 }
 
-/// A bounded list without doubles, whatever their case.
+/// A bounded list without duplicates, ignoring case.
 #[derive(Default)]
 struct Distinct {
     list: Vec<String>,

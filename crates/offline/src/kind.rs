@@ -1,15 +1,15 @@
-//! Guesses the type of an entity from its words and from what stands around it.
+//! Guesses the type of an entity from its words and the text around it.
 
 use std::ops::Range;
 
 use super::phrase::{Phrase, PhraseKind};
 
-/// Bytes before and behind a phrase that are read for cues.
+/// Bytes before and after a phrase that are searched for cues.
 const CUE_BYTES: usize = 60;
-/// Places of a phrase that are read for cues.
+/// Maximum number of occurrences of a phrase that are searched for cues.
 const MAX_PLACES: usize = 4;
 
-/// The type of `phrase`, one of the engine's default entity types; `Other` where nothing tells.
+/// Returns the type of `phrase`, one of the engine's default entity types; `Other` if there is no evidence.
 pub(super) fn entity_type(text: &str, phrase: &Phrase) -> &'static str {
     match phrase.kind {
         PhraseKind::Date | PhraseKind::Quantity => return "Data",
@@ -36,7 +36,7 @@ fn by_words(words: &[String]) -> Option<&'static str> {
     if words.len() > 1 && matches!(last, "jr" | "sr") {
         return Some("Person");
     }
-    // The head of `University of Oslo` and `Battle of Hastings` stands before `of`.
+    // The head of `University of Oslo` and `Battle of Hastings` is the word before `of`.
     let head = words
         .iter()
         .position(|word| matches!(word.as_str(), "of" | "for"))
@@ -55,7 +55,7 @@ fn by_words(words: &[String]) -> Option<&'static str> {
     place.then_some("Location")
 }
 
-/// What the first places say where the phrase stands.
+/// Returns the type suggested by the text around the first occurrences of the phrase.
 fn by_surroundings(text: &str, phrase: &Phrase) -> Option<&'static str> {
     let written = &text[phrase.range.clone()];
     let places = text[phrase.range.start..].match_indices(written).take(MAX_PLACES);
@@ -87,7 +87,7 @@ fn by_place(text: &str, range: Range<usize>) -> Option<&'static str> {
     matches!(previous, "in" | "near" | "at" | "from" | "across" | "throughout").then_some("Location")
 }
 
-/// What a text says its subject is: `is an old city` gives `an old city`; empty where it says nothing.
+/// Returns the predicate after a copula: `is an old city` gives `an old city`; empty if there is no copula.
 fn before_copula(after: &str) -> String {
     let mut rest = after;
     if rest.starts_with('(') {
@@ -213,7 +213,7 @@ const PERSON_ROLES: &[&str] = &[
     "explorer",
 ];
 
-/// Head words of names, and of what a text says a name is.
+/// Head words of names and of predicates, by entity type.
 const HEADS: [(&str, &[&str]); 8] = [
     (
         "Organization",

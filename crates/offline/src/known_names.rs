@@ -1,4 +1,4 @@
-//! Finds in a question the names that the graph knows.
+//! Finds names of the graph in a question.
 
 use std::ops::Range;
 
@@ -10,28 +10,28 @@ use super::phrase::{PhraseKind, phrases};
 use super::scripts::has_no_spaces;
 use graphloom_text::entity_key;
 
-/// Words of a name, at most; characters where words are written without spaces.
+/// Maximum number of words in a name, or of characters in a script without spaces.
 const MAX_NAME_WORDS: usize = 10;
-/// Words of a question that are looked at; names stand early enough in longer texts.
+/// Words of a question that are read; longer texts have their names early enough.
 const MAX_WORDS: usize = 256;
 
-/// A name in a question that the graph knows.
+/// A name in a question that is also in the graph.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnownName {
     /// Its key.
     pub key: EntityKey,
-    /// Whether the question writes it as the name of one thing: with a capital that no sentence begins with, in quotation
-    /// marks, or in another form that the rules take for a name or a date. `training schedule` may be known and is no proper name.
-    /// In a text without capitals of a script that has them, every name may be one.
+    /// True if the question writes it as the name of one thing: with a capital that does not begin a sentence, in quotation marks,
+    /// or in another form that the rules recognize as a name or date. `training schedule` may be in the graph, but is not proper.
+    /// In a text without capitals, in a script that has them, every name counts as proper.
     pub is_proper: bool,
 }
 
-/// The names in `text` that `is_known` knows, in the order in which they stand: longer names first take their
-/// words, so that `New York Times` is not also `New York`.
+/// Returns the names in `text` that `is_known` accepts, in text order. Longer names take their words first, so that
+/// `New York Times` is not also `New York`.
 ///
-/// Small words, such as articles, tell nothing: what has no other word is no name. A single other word is one only with a
-/// capital or a number in front, or, in a text without capitals, where it is not too common; a single character of a
-/// script without spaces is none. Several words need no capital.
+/// A name needs a word that is not a stop word. If it has only one, that word must begin with a capital or a digit; in a text
+/// without capitals, it must not be too common. A single character of a script without spaces is not a name. Several such words
+/// need no capital.
 pub fn known_names(text: &str, mut is_known: impl FnMut(&EntityKey) -> bool) -> Vec<KnownName> {
     let words = words(text);
     let has_capitals = words.iter().any(|word| text[word.clone()].starts_with(char::is_uppercase));
@@ -54,14 +54,14 @@ pub fn known_names(text: &str, mut is_known: impl FnMut(&EntityKey) -> bool) -> 
     if found.is_empty() {
         return Vec::new();
     }
-    let proper = Proper::of(text, &words);
+    let proper = ProperWords::of(text, &words);
     found.into_iter().map(|(place, key)| KnownName { key, is_proper: proper.holds(place) }).collect()
 }
 
 /// Which words of a question belong to proper names.
-struct Proper(Vec<bool>);
+struct ProperWords(Vec<bool>);
 
-impl Proper {
+impl ProperWords {
     fn of(text: &str, words: &[Range<usize>]) -> Self {
         let is_capital = |word: &Range<usize>| text[word.clone()].starts_with(char::is_uppercase);
         let has_case = words.iter().any(|word| text[word.clone()].starts_with(|c: char| c.is_lowercase()));
@@ -89,12 +89,13 @@ impl Proper {
     }
 }
 
-/// Small words that tell more about others: `step down` is not `step`.
+/// Function words that change the meaning of another word: `step down` is not `step`.
 const PARTICLES: &str = "up down out off over under above below before after against through between";
 
-/// The words of a question that say little by themselves, in small letters, each once: articles, forms of `be`, words that ask.
+/// Returns the words of a question that mean little by themselves, in lowercase, each once: articles, forms of `be`, question
+/// words.
 ///
-/// In a small collection they are as rare as words that tell something, so what counts them like others finds by them.
+/// In a small collection they are as rare as informative words, so a search that weights words by rarity would match them.
 pub fn faint_words(question: &str) -> Vec<String> {
     let language = Language::of_question(question);
     let is_faint = |word: &String| {
@@ -107,7 +108,7 @@ pub fn faint_words(question: &str) -> Vec<String> {
     faint
 }
 
-/// Where the words of a text stand; each character is one where words are written without spaces.
+/// Returns the ranges of the words of a text. In scripts without spaces, each character is a word.
 pub(super) fn words(text: &str) -> Vec<Range<usize>> {
     let mut words: Vec<Range<usize>> = Vec::new();
     let mut start = None;
@@ -130,7 +131,7 @@ pub(super) fn words(text: &str) -> Vec<Range<usize>> {
 }
 
 fn may_be_name(text: &str, words: &[Range<usize>], has_capitals: bool) -> bool {
-    let mut telling = words.iter().map(|word| &text[word.clone()]).filter(|word| tells(word));
+    let mut telling = words.iter().map(|word| &text[word.clone()]).filter(|word| is_informative(word));
     match (telling.next(), telling.next()) {
         (None, _) => false,
         (Some(_), Some(_)) => true,
@@ -140,8 +141,8 @@ fn may_be_name(text: &str, words: &[Range<usize>], has_capitals: bool) -> bool {
     }
 }
 
-/// Whether a word is no small word; `US` and `WHO` are none.
-fn tells(word: &str) -> bool {
+/// True if a word is not a stop word. `US` and `WHO` count as acronyms.
+fn is_informative(word: &str) -> bool {
     let is_acronym = word.len() > 1 && word.chars().all(char::is_uppercase);
     is_acronym || !is_stop_word(&word.to_lowercase())
 }

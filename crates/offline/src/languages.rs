@@ -1,4 +1,4 @@
-//! The language of a text, and the words of each language that name nothing.
+//! The language of a text, and the function words of each language.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -6,15 +6,15 @@ use std::sync::LazyLock;
 use super::lexicon::is_stop_word;
 use super::scripts::{is_hangul, is_hiragana, is_ideograph};
 
-/// Words of a language that must stand in a text for it to be of that language.
+/// Minimum number of a language's function words in a text of that language.
 const MIN_WORDS: u32 = 2;
-/// Ideographs for one hiragana, at most, in Japanese.
+/// Maximum number of Han characters per hiragana in a Japanese text.
 const IDEOGRAPHS_PER_HIRAGANA: u32 = 10;
 
-/// A language whose small words are known.
+/// A language with known function words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Language {
-    /// Also what is of no other.
+    /// Also stands for unknown languages.
     English,
     German,
     French,
@@ -32,7 +32,7 @@ pub(super) enum Language {
     Korean,
 }
 
-/// The language of a question or a short text as a code of ISO 639-1; `en` where no other is known.
+/// Returns the ISO 639-1 code of the language of a question or short text; `en` if the language is unknown.
 pub fn language_code(text: &str) -> &'static str {
     match Language::of_question(text) {
         Language::English => "en",
@@ -53,7 +53,7 @@ pub fn language_code(text: &str) -> &'static str {
     }
 }
 
-/// Languages with spaces between the words, in the order of the bits that tell whose word a word is.
+/// Languages with spaces between words, in the order of their bits in [`WORDS`].
 const SPACED: [(Language, &str); 11] = [
     (
         Language::German,
@@ -153,7 +153,7 @@ const SPACED: [(Language, &str); 11] = [
     ),
 ];
 
-/// Whose small word a word is: one bit for each of [`SPACED`].
+/// The languages of each function word, with one bit for each entry of [`SPACED`].
 static WORDS: LazyLock<HashMap<&'static str, u16>> = LazyLock::new(|| {
     let mut words: HashMap<&'static str, u16> = HashMap::new();
     for (bit, (_, list)) in SPACED.iter().enumerate() {
@@ -165,7 +165,7 @@ static WORDS: LazyLock<HashMap<&'static str, u16>> = LazyLock::new(|| {
 });
 
 impl Language {
-    /// The language that most small words of `text` are of, or that its script tells; English where nothing does.
+    /// Returns the language of most function words of `text`, or of its script; English if neither decides.
     pub(super) fn of(text: &str) -> Self {
         let (mut ideographs, mut hiragana, mut hangul, mut others) = (0_u32, 0_u32, 0_u32, 0_u32);
         for c in text.chars() {
@@ -176,7 +176,7 @@ impl Language {
                 _ => others += u32::from(c.is_alphabetic()),
             }
         }
-        // A letter is less than a word; an ideograph is about half of one.
+        // A letter is less than a word; a Han character is about half a word.
         if hangul > 0 && 2 * hangul >= ideographs + hiragana && 2 * hangul >= others {
             return Self::Korean;
         }
@@ -192,7 +192,7 @@ impl Language {
         let mut english = 0;
         for word in text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
             let lower = word.to_lowercase();
-            // What apostrophes leave, as in `John's`, is of no language.
+            // Remainders after an apostrophe, as in `John's`, belong to no language.
             if lower.len() == 1 {
                 continue;
             }
@@ -210,7 +210,7 @@ impl Language {
         first.map_or(Self::English, |bit| SPACED[bit].0)
     }
 
-    /// Whether a word in small letters only binds others or stands for them; names neither begin with one nor are one.
+    /// True if a lowercase word only joins words or stands for them. Such a word neither is a name nor begins one.
     pub(super) fn is_function_word(self, word: &str) -> bool {
         let Some(bit) = SPACED.iter().position(|(language, _)| *language == self) else {
             return is_stop_word(word);
@@ -218,7 +218,7 @@ impl Language {
         WORDS.get(word).is_some_and(|owners| owners >> bit & 1 == 1)
     }
 
-    /// The language of a question: short ones are told by the word that asks.
+    /// Returns the language of a question. The question word decides for short questions.
     pub(super) fn of_question(text: &str) -> Self {
         const ASKING: [(Language, &str); 8] = [
             (
@@ -240,7 +240,7 @@ impl Language {
             return language;
         }
         let lower = text.to_lowercase();
-        // `什么是 WeakSet？` asks in Chinese about something with a long name.
+        // `什么是 WeakSet？` is a Chinese question about a long name.
         let unspaced: String = text.chars().filter(|c| !c.is_ascii_alphanumeric()).collect();
         let asks_in_letters = lower.split(|c: char| !c.is_ascii_alphanumeric()).any(is_stop_word);
         if !asks_in_letters && Self::of(&unspaced) != Self::English {
@@ -270,7 +270,7 @@ impl Language {
         ASKING.iter().find(|(_, list)| asks(list)).map_or(language, |(language, _)| *language)
     }
 
-    /// Whether a word in small letters at the beginning of a sentence stands for the subject of the one before.
+    /// True if a lowercase word at the beginning of a sentence refers to the subject of the previous sentence.
     pub(super) fn is_pronoun(self, word: &str) -> bool {
         let pronouns = match self {
             Self::English => "he she it they his her its their him this these",
@@ -290,7 +290,7 @@ impl Language {
         pronouns.split(' ').any(|pronoun| pronoun == word)
     }
 
-    /// Whether all nouns are written with a capital, so that one alone tells no name.
+    /// True if the language capitalizes all nouns, so that a capital does not indicate a name.
     pub(super) fn capitalises_nouns(self) -> bool {
         self == Self::German
     }

@@ -1,11 +1,11 @@
-//! The word lists the rules stand on.
+//! The word lists of the rules.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
 use super::token::is_known;
 
-/// Words that say nothing about what a text is about.
+/// Words that say nothing about the topic of a text.
 static STOP_WORDS: LazyLock<HashSet<&'static str>> = LazyLock::new(|| {
     "a an the and or but nor so yet if then else than that this these those there here it its itself he him his \
      himself she her hers herself they them their theirs themselves we us our ours you your yours i me my mine who \
@@ -20,7 +20,7 @@ static STOP_WORDS: LazyLock<HashSet<&'static str>> = LazyLock::new(|| {
         .collect()
 });
 
-/// Words too common in questions and prose to show by themselves that a sentence is about the question.
+/// Words so common in questions and prose that a match on them alone does not make a sentence relevant.
 static GENERIC_WORDS: LazyLock<HashSet<&'static str>> = LazyLock::new(|| {
     "name names named call called tell give given show find list describe explain mean means meaning say said know \
      known thing things way ways kind kinds type types sort point points part parts place places time times year \
@@ -33,7 +33,7 @@ static GENERIC_WORDS: LazyLock<HashSet<&'static str>> = LazyLock::new(|| {
         .collect()
 });
 
-/// Common nouns, English and German, that nobody would look up, beside those too common in questions.
+/// English and German common nouns, besides those common in questions, that nobody would look up.
 static UNNAMED_WORDS: LazyLock<HashSet<&'static str>> = LazyLock::new(|| {
     "hand hands head heads face faces eye eyes arm arms foot feet heart voice voices side sides end ends back front top \
      bottom boy boys girl girls child children fellow fellows gentleman gentlemen lady someone everyone nobody everybody \
@@ -48,7 +48,7 @@ static UNNAMED_WORDS: LazyLock<HashSet<&'static str>> = LazyLock::new(|| {
         .collect()
 });
 
-/// Whether a common noun in small letters is too general to be an entity.
+/// True if a lowercase common noun is too general to be an entity.
 pub(super) fn is_unnamed(word: &str) -> bool {
     is_generic(word) || UNNAMED_WORDS.contains(word)
 }
@@ -65,18 +65,18 @@ static PLAIN_HEADINGS: LazyLock<HashSet<&'static str>> = LazyLock::new(|| {
         .collect()
 });
 
-/// Whether a heading in small letters is one that any text could have.
+/// True if any text could have this lowercase heading.
 pub(super) fn is_plain_heading(heading: &str) -> bool {
     PLAIN_HEADINGS.contains(heading)
 }
 
-/// Whether a word, in any case, says little or nothing about what a text is about.
+/// True if a word, in any case, says little or nothing about the topic of a text.
 pub fn is_small_word(word: &str) -> bool {
     is_generic(&word.to_lowercase())
 }
 
-/// Whether a phrase reads as the name of one thing rather than as a common noun: `Tower Bridge` and `Velora`, not `bridge` or
-/// `Water`. Scripts without case have no such difference, and every phrase in them is taken for a name.
+/// True if a phrase looks like the name of one thing rather than a common noun: `Tower Bridge` and `Velora`, not `bridge` or
+/// `Water`. In scripts without case, every phrase counts as a name.
 pub fn is_proper(phrase: &str) -> bool {
     if phrase.chars().any(|c| c.is_alphabetic() && !c.is_lowercase() && !c.is_uppercase()) {
         return true;
@@ -91,13 +91,12 @@ pub fn is_proper(phrase: &str) -> bool {
     }
 }
 
-/// Whether a word in small letters says nothing about what a text is about.
+/// True if a lowercase word says nothing about the topic of a text.
 pub(super) fn is_stop_word(word: &str) -> bool {
     STOP_WORDS.contains(word)
 }
 
-/// Whether a word in small letters binds what stands before it to what stands behind it, in English or a language of Western
-/// Europe.
+/// True if a lowercase word of English or another Western European language links the text before it to the text after it.
 pub(super) fn is_linking(word: &str) -> bool {
     const LINKING: [&str; 35] = [
         "of", "by", "that", "who", "whom", "whose", "which", "where", "when", "for", // English
@@ -110,12 +109,12 @@ pub(super) fn is_linking(word: &str) -> bool {
     LINKING.contains(&word)
 }
 
-/// Whether a word in small letters is too common to make a sentence relevant alone.
+/// True if a lowercase word is too common to make a sentence relevant by itself.
 pub(super) fn is_generic(word: &str) -> bool {
     is_stop_word(word) || GENERIC_WORDS.contains(word)
 }
 
-/// Whether a word in small letters is a month, short forms included.
+/// True if a lowercase word is a month or its abbreviation.
 pub(super) fn is_month(word: &str) -> bool {
     matches!(
         word,
@@ -146,7 +145,7 @@ pub(super) fn is_month(word: &str) -> bool {
     )
 }
 
-/// Small words that join the parts of one name when capitals stand on both sides.
+/// True for function words that join parts of one name if capitalized words are on both sides.
 pub(super) fn is_connector(word: &str) -> bool {
     matches!(
         word,
@@ -184,7 +183,7 @@ pub(super) fn is_connector(word: &str) -> bool {
     )
 }
 
-/// Words that often begin with a capital yet are no part of a name when they open it.
+/// True for words that are often capitalized at the start of a sentence but do not begin a name.
 pub(super) fn is_opener(word: &str) -> bool {
     is_stop_word(word)
         || matches!(
@@ -225,7 +224,7 @@ pub(super) fn is_opener(word: &str) -> bool {
         )
 }
 
-/// Shortened words whose full stop belongs to a name.
+/// True for abbreviations whose full stop is part of a name.
 pub(super) fn is_name_abbreviation(word: &str) -> bool {
     matches!(
         word,
@@ -257,7 +256,7 @@ pub(super) fn is_name_abbreviation(word: &str) -> bool {
     )
 }
 
-/// Words that count or measure when a number stands before them.
+/// True for words that multiply or measure the number before them.
 pub(super) fn is_magnitude(word: &str) -> bool {
     matches!(
         word,

@@ -1,7 +1,7 @@
-//! The offline default: phrases, records, keywords and answers without a language model.
+//! The offline default: phrases, records, keywords and answers without an LLM.
 //!
-//! Everything here is rules over words: a part-of-speech tagger with an embedded model for English, capitals and
-//! punctuation for every script that has them, and what stands between function words for the others. Same text, same result.
+//! Everything here is rules over words. English uses a part-of-speech tagger with an embedded model. Scripts with capitals use
+//! capitals and punctuation. Other scripts use the text between function words. The same text always gives the same result.
 
 mod answer;
 mod claims;
@@ -19,8 +19,8 @@ mod lexicon;
 mod parts;
 mod phrase;
 mod proper_names;
-mod reading;
 mod scripts;
+mod text_statistics;
 mod token;
 
 pub use answer::{MAX_PASSAGES, Passage, Quote, Reply, looked_for, reply, sentence_about};

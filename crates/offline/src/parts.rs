@@ -1,4 +1,4 @@
-//! Takes a question apart, by its form: the things it compares, the steps that lead to its answer.
+//! Splits a question by its form: into the things that it compares, or the steps that lead to its answer.
 
 use std::ops::Range;
 
@@ -6,32 +6,32 @@ use super::known_names::words;
 use super::languages::Language;
 use super::lexicon::{is_linking, is_stop_word};
 use super::phrase::{PhraseKind, phrases};
-use super::reading::QUOTES;
 use super::scripts::has_no_spaces;
+use super::text_statistics::QUOTES;
 
-/// Parts of one question, at most.
+/// Maximum number of parts of one question.
 pub const MAX_PARTS: usize = 4;
-/// Longest question that is taken apart, in bytes; longer ones tell a story.
+/// Longest question that is split, in bytes; longer ones tell a story.
 const MAX_QUESTION_BYTES: usize = 2000;
-/// Words between two things where one is measured by the other, as in `larger than`, at most.
+/// Maximum number of words between two compared names, as in `larger than`.
 const MAX_MEASURE_WORDS: usize = 3;
-/// What binds what it is about to what is asked of it, where words are written without spaces.
+/// Possessive particles of scripts without spaces: the owner is before the particle, the property after it.
 const POSSESSIVES: [char; 2] = ['的', 'の'];
 
-/// What a question asks for that can be looked for on its own.
+/// The parts of a question that can be searched for separately.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Parts {
-    /// It cannot be taken apart.
+    /// The question has no parts.
     #[default]
     Whole,
-    /// It compares things: the question about each of them.
+    /// The question compares things: one question about each of them.
     Compared(Vec<String>),
-    /// It goes from one thing to another: what is to be known first comes last.
+    /// The question leads from one thing to another. The last step must be answered first.
     Steps(Vec<String>),
 }
 
 impl Parts {
-    /// The words of each.
+    /// Returns the texts of the parts.
     pub fn texts(&self) -> &[String] {
         match self {
             Self::Whole => &[],
@@ -40,16 +40,16 @@ impl Parts {
     }
 }
 
-/// The parts of a question, at most [`MAX_PARTS`].
+/// Returns the parts of a question, at most [`MAX_PARTS`].
 ///
-/// - Names with *or* or *and* between them are compared: *Is A or B older?* asks *Is A older?* and *Is B older?* So are two
-///   that one is measured by, *Is A older than B?*, and what a question gives to choose from at its end.
-/// - What stands behind a linking word, such as *of*, *by*, *that* or *whose*, is a step: *Where was the director of Z
-///   born?* needs *Z born*. Of *Z's father's birthplace* it is *Z's father*. Where words are written without spaces, a
-///   step is what stands before a possessive.
-/// - Names and quotations are not taken apart.
+/// - Names joined by *or* or *and* are compared: *Is A or B older?* becomes *Is A older?* and *Is B older?* The same applies to
+///   comparatives, *Is A older than B?*, and to a choice at the end of a question.
+/// - The text after a linking word, such as *of*, *by*, *that* or *whose*, is a step: *Where was the director of Z born?* needs
+///   *Z born*. The step of *Z's father's birthplace* is *Z's father*. In scripts without spaces, a step is the text before a
+///   possessive.
+/// - Names and quotations are never split.
 ///
-/// The words are those of the language of the question.
+/// The linking words are those of the question's language.
 pub fn parts(question: &str) -> Parts {
     let question = question.trim().trim_end_matches(|c: char| {
         !c.is_alphanumeric() && !matches!(c, '"' | '”' | ')' | '»' | '」' | '』' | '》')
@@ -66,20 +66,20 @@ pub fn parts(question: &str) -> Parts {
     if steps.is_empty() { Parts::Whole } else { Parts::Steps(steps) }
 }
 
-/// A question with what its form is told by.
+/// A question with the features that determine its parts.
 struct Form<'a> {
     question: &'a str,
     language: Language,
-    /// Where names and quotations stand, in order of place, none inside another.
+    /// Ranges of names and quotations in text order, none inside another.
     names: Vec<Range<usize>>,
 }
 
-/// What stands between two names.
+/// What connects two neighbouring names.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Between {
     Comma,
     Coordinator,
-    /// One is measured by the other, as in `larger than`; the words before the last of these tell how.
+    /// Compares the two names, as in `larger than`. The words before the last one say by what.
     Measure,
     Other,
 }
@@ -91,7 +91,7 @@ impl<'a> Form<'a> {
         let found = phrases(question).into_iter();
         let named = found.filter(|phrase| match phrase.kind {
             PhraseKind::Name | PhraseKind::Quoted => true,
-            // Where nouns have capitals, those alone are phrases.
+            // In languages that capitalize nouns, capitalized nouns are the only noun phrases.
             PhraseKind::NounPhrase => spaceless || language.capitalises_nouns(),
             PhraseKind::Heading | PhraseKind::Date | PhraseKind::Quantity => false,
         });
@@ -111,7 +111,7 @@ impl<'a> Form<'a> {
         is_stop_word(&lower) || self.language.is_function_word(&lower)
     }
 
-    /// The question about each of the things that it gives to choose from at its end: *Who is older, A or B?*
+    /// Returns one question for each choice that is offered at the end: *Who is older, A or B?*
     fn chosen_from(&self) -> Option<Vec<String>> {
         let marks = [',', ':', '，', '：', '、', '،'];
         let at = self.question.find(marks)?;
@@ -135,7 +135,7 @@ impl<'a> Form<'a> {
         is_choice.then(|| things.into_iter().map(part).collect())
     }
 
-    /// What stands before the last of several things to choose from.
+    /// Returns the words before the last of several choices.
     fn alternatives(&self) -> &'static [&'static str] {
         match self.language {
             Language::English => &[" or "],
@@ -155,7 +155,7 @@ impl<'a> Form<'a> {
         }
     }
 
-    /// Words between things that are compared.
+    /// Returns the words that join compared things.
     fn coordinators(&self) -> &'static [&'static str] {
         match self.language {
             Language::English => &["or", "and", "vs", "versus"],
@@ -176,7 +176,7 @@ impl<'a> Form<'a> {
         }
     }
 
-    /// The word before what another thing is measured by.
+    /// Returns the words before the second of two compared things.
     fn measures(&self) -> &'static [&'static str] {
         match self.language {
             Language::English => &["than"],
@@ -192,7 +192,7 @@ impl<'a> Form<'a> {
         }
     }
 
-    /// What the words between two names that follow each other make of them.
+    /// Classifies the text between two neighbouring names.
     fn between(&self, one: &Range<usize>, other: &Range<usize>) -> Between {
         let gap = &self.question[one.end..other.start];
         let words: Vec<String> = gap
@@ -216,7 +216,7 @@ impl<'a> Form<'a> {
                 return Between::Coordinator;
             }
             // `director of film A and director of film B`
-            if at == 0 && self.is_said_before(one, &words[1..]) {
+            if at == 0 && self.follows_words(one, &words[1..]) {
                 return Between::Coordinator;
             }
         }
@@ -229,15 +229,15 @@ impl<'a> Form<'a> {
         }
     }
 
-    /// Whether the same words stand before a name.
-    fn is_said_before(&self, name: &Range<usize>, said: &[String]) -> bool {
+    /// True if a name directly follows these words.
+    fn follows_words(&self, name: &Range<usize>, words: &[String]) -> bool {
         let before = self.question[..name.start].split(|c: char| !c.is_alphanumeric()).rev();
         let before: Vec<String> =
-            before.filter(|word| !word.is_empty()).take(said.len()).map(str::to_lowercase).collect();
-        before.iter().rev().eq(said.iter())
+            before.filter(|word| !word.is_empty()).take(words.len()).map(str::to_lowercase).collect();
+        before.iter().rev().eq(words.iter())
     }
 
-    /// The question about each of the names that are compared with each other.
+    /// Returns one question for each name in a comparison.
     fn compared(&self) -> Vec<String> {
         let between: Vec<Between> =
             self.names.windows(2).map(|pair| self.between(&pair[0], &pair[1])).collect();
@@ -269,7 +269,7 @@ impl<'a> Form<'a> {
             .collect()
     }
 
-    /// What the question needs to know first.
+    /// Returns what must be known before the question can be answered.
     fn steps(&self) -> Vec<String> {
         let question = self.question;
         let in_name = |at: usize| self.names.iter().any(|name| name.start < at && at < name.end);
@@ -285,7 +285,7 @@ impl<'a> Form<'a> {
             let is_step = (is_linking(&question[word.clone()].to_lowercase())
                 || self.is_genitive(&words, at))
                 && !in_name(word.start);
-            // Not where nothing was asked before it: *Who*, *In which*.
+            // A question word alone, as in *Who* or *In which*, asks nothing before the step.
             if is_step && tells(&question[..word.start]) >= 1 && tells(&question[word.end..]) >= 2 {
                 push(question[word.end..].trim());
             }
@@ -307,8 +307,8 @@ impl<'a> Form<'a> {
         steps
     }
 
-    /// Whether an article binds the noun behind it to the one before, as in `die Architektin der Simplonhalle`, or begins
-    /// what is said of it, as in `die Stadt, in der sie starb`.
+    /// True if an article joins the noun after it to the noun before it, as in `die Architektin der Simplonhalle`, or begins a
+    /// relative clause, as in `die Stadt, in der sie starb`.
     fn is_genitive(&self, words: &[Range<usize>], at: usize) -> bool {
         const GENITIVES: [&str; 4] = ["der", "des", "eines", "einer"];
         const RELATIVES: [&str; 5] = ["der", "die", "das", "dem", "den"];
@@ -326,7 +326,7 @@ impl<'a> Form<'a> {
         binds || relative
     }
 
-    /// Who has what somebody has: `John's father` of `John's father's birthplace`.
+    /// Returns the owner in a chain of possessives: `John's father` in `John's father's birthplace`.
     fn owner(&self) -> Option<&'a str> {
         let question = self.question;
         let mut marks = question
@@ -339,7 +339,7 @@ impl<'a> Form<'a> {
     }
 }
 
-/// A name with the marks around it, a capital article before it and what stands in brackets behind it.
+/// Extends a name by the quotation marks around it, a capitalized article before it and brackets after it.
 fn whole_name(question: &str, name: Range<usize>) -> Range<usize> {
     const ARTICLES: [&str; 22] = [
         "A", "An", "The", "Der", "Die", "Das", "Ein", "Eine", "Le", "La", "Les", "Un", "Une", "El", "Los",

@@ -6,20 +6,20 @@ use std::ops::Range;
 use super::common_nouns::noun_phrases;
 use super::dates::dates_and_quantities;
 use super::proper_names::names;
-use super::reading::{Sentence, TextStatistics, heading_range, quoted};
 use super::scripts;
+use super::text_statistics::{Sentence, TextStatistics, heading_range, quoted};
 use graphloom_text::{clean_name, entity_key, one_line, sentences};
 
 /// A part of a text that may name an entity.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Phrase {
-    /// Where it first stands; on character borders.
+    /// Range of its first occurrence, on character boundaries.
     pub range: Range<usize>,
-    /// Its name, cleaned.
+    /// Its cleaned name.
     pub text: String,
     /// What it looks like.
     pub kind: PhraseKind,
-    /// How likely it is an entity of the text; comparable within one text only.
+    /// How likely it is an entity; comparable only within one text.
     pub score: f32,
 }
 
@@ -34,26 +34,25 @@ pub enum PhraseKind {
     Quoted,
     /// A year, day or period.
     Date,
-    /// A number with its unit, or alone.
+    /// A number, with or without a unit.
     Quantity,
     /// Common nouns with their adjectives.
     NounPhrase,
 }
 
-/// The phrases of `text` that may name an entity, best first; ties by place.
+/// Returns the phrases of `text` that may name an entity, best first; ties in text order.
 ///
-/// - Every name once (compared by key), where it first stands.
-/// - Names come before dates, dates before quantities and common nouns; repetition and an early place count.
-/// - Texts without capitals have noun phrases only; texts in other languages than English no common nouns in small
-///   letters; scripts without spaces are cut where the script changes or at function words.
-/// - Small words of the text's language neither are names nor begin one, nor do contractions. A capital at the start of a
-///   sentence, or of what is said in it, makes a name only of a word that is capital elsewhere or that the tagger does not
-///   know; so does one in an English heading.
+/// - Each name is returned once (compared by key), at its first occurrence.
+/// - Names rank before dates, and dates before quantities and common nouns. Repetition and an early position improve the rank.
+/// - Texts without capitals have only noun phrases. Texts in languages other than English have no lowercase common nouns.
+///   Scripts without spaces are split at changes of script and at function words.
+/// - Function words and contractions are not names and do not begin one. A capital at the start of a sentence or of direct
+///   speech, or in an English heading, makes a word a name only if the word is capitalized elsewhere or unknown to the tagger.
 pub fn phrases(text: &str) -> Vec<Phrase> {
     let sentences: Vec<Sentence<'_>> =
         sentences(text).into_iter().map(|range| Sentence::read(text, range)).collect();
-    let reading = TextStatistics::of(text, &sentences);
-    let mut runs = scripts::runs(text, reading.language, &reading.known).into_iter().peekable();
+    let statistics = TextStatistics::of(text, &sentences);
+    let mut runs = scripts::runs(text, statistics.language, &statistics.known).into_iter().peekable();
     let mut found = PhraseTable { text, by_key: BTreeMap::new(), words: 0 };
     for sentence in &sentences {
         if sentence.caption {
@@ -61,14 +60,14 @@ pub fn phrases(text: &str) -> Vec<Phrase> {
             continue;
         }
         let quoted = quoted(text, &sentence.range);
-        let mut inside = reading.inside(text, sentence, &quoted);
+        let mut inside = statistics.inside(text, sentence, &quoted);
         inside.extend(labels(text, &sentence.range));
         let is_inside = |range: &Range<usize>| inside.iter().any(|known| holds(known, range));
         if sentence.heading {
             found.add(heading_range(text, &sentence.range), PhraseKind::Heading);
         }
         for (range, kind) in
-            names(text, sentence, &reading).into_iter().filter(|(range, _)| !is_inside(range))
+            names(text, sentence, &statistics).into_iter().filter(|(range, _)| !is_inside(range))
         {
             found.add(range, kind);
         }
@@ -78,12 +77,12 @@ pub fn phrases(text: &str) -> Vec<Phrase> {
         for (range, kind) in dates_and_quantities(text, &sentence.tokens) {
             found.add(range, kind);
         }
-        let nouns = noun_phrases(&sentence.tokens, &reading);
+        let nouns = noun_phrases(&sentence.tokens, &statistics);
         for range in nouns.into_iter().filter(|range| !is_inside(range)) {
             found.add(range, PhraseKind::NounPhrase);
         }
         while let Some(run) = runs.next_if(|run| run.range.start < sentence.range.end) {
-            // What stands before the sentence is code.
+            // Text before the sentence is code.
             if run.range.start >= sentence.range.start && !is_inside(&run.range) {
                 let kind = if run.is_name { PhraseKind::Name } else { PhraseKind::NounPhrase };
                 found.add(run.range, kind);
@@ -98,7 +97,7 @@ fn holds(outer: &Range<usize>, inner: &Range<usize>) -> bool {
     outer.start <= inner.start && inner.end <= outer.end
 }
 
-/// The names of columns in a row of a table: `Operator: ! | Example: !expr`. They name no thing of the text.
+/// Returns the column names in a table row: `Operator: ! | Example: !expr`. They do not name things.
 fn labels(text: &str, sentence: &Range<usize>) -> Vec<Range<usize>> {
     const MAX_LABEL_BYTES: usize = 40;
     let mut found = Vec::new();
@@ -113,7 +112,7 @@ fn labels(text: &str, sentence: &Range<usize>) -> Vec<Range<usize>> {
     found
 }
 
-/// Phrases by key, with what their rank is made of.
+/// Phrases by key, with the data for their ranking.
 struct PhraseTable<'a> {
     text: &'a str,
     by_key: BTreeMap<String, Candidate>,
@@ -132,7 +131,7 @@ impl PhraseTable<'_> {
     fn add(&mut self, range: Range<usize>, kind: PhraseKind) {
         let Some(raw) = self.text.get(range.clone()) else { return };
         let name = match kind {
-            // Small numbers are no names for readers of models, but they are what a text may be asked for.
+            // Quantities shorter than three bytes are not names.
             PhraseKind::Quantity if raw.len() < 3 => return,
             _ => clean_name(&one_line(raw)),
         };
@@ -193,7 +192,7 @@ mod tests {
 
     use super::*;
 
-    /// Every expected phrase is found with its kind, all before anything that is not expected.
+    /// Checks that every expected phrase is found with its kind, before any other phrase.
     #[track_caller]
     fn check_phrases(text: &str, expected: &[(&str, PhraseKind)]) {
         let found = phrases(text);

@@ -1,4 +1,4 @@
-//! Finds proper names: runs of capital words with the small words between them.
+//! Finds proper names: runs of capitalized words with the function words between them.
 
 use std::ops::Range;
 
@@ -8,39 +8,39 @@ use super::dates::is_year;
 use super::languages::Language;
 use super::lexicon::{is_connector, is_month, is_name_abbreviation, is_opener};
 use super::phrase::PhraseKind;
-use super::reading::{Sentence, TextStatistics};
+use super::text_statistics::{Sentence, TextStatistics};
 use super::token::{Shape, Token, opens};
 
-/// Most words of one name.
+/// Maximum number of words in a name.
 const MAX_NAME_WORDS: usize = 12;
 
-/// Runs of capital words with the small words between them.
+/// Returns the runs of capitalized words with the function words between them.
 pub(super) fn names(
     text: &str,
     sentence: &Sentence<'_>,
-    reading: &TextStatistics<'_>,
+    statistics: &TextStatistics<'_>,
 ) -> Vec<(Range<usize>, PhraseKind)> {
     let tokens = &sentence.tokens;
     let mut found = Vec::new();
     let mut at = 0;
     while at < tokens.len() {
-        if !starts_name(text, sentence, at, reading) {
+        if !starts_name(text, sentence, at, statistics) {
             at += 1;
             continue;
         }
-        let counted = is_counted(tokens, at, reading.language);
+        let counted = is_counted(tokens, at, statistics.language);
         let mut end = at + 1;
         while end < tokens.len() && end - at < MAX_NAME_WORDS {
-            // `the teacher of Klara Voss` is no name where nouns have capitals.
+            // In languages that capitalize nouns, `the teacher of Klara Voss` is not a name.
             let bound = counted && end == at + 1;
-            match name_goes_on(tokens, end, reading) {
+            match name_goes_on(tokens, end, statistics) {
                 0 => break,
                 2.. if bound => break,
                 more => end += more,
             }
         }
         let end = end.min(tokens.len());
-        match kind_of_name(tokens, at..end, counted, sentence.heading, reading) {
+        match kind_of_name(tokens, at..end, counted, sentence.heading, statistics) {
             Some(PhraseKind::Name) => push_name(text, &tokens[at..end], &mut found),
             Some(kind) => found.push((tokens[at].start..tokens[end - 1].end, kind)),
             None => {}
@@ -50,28 +50,28 @@ pub(super) fn names(
     found
 }
 
-/// What a run of capital words is; `None` where it is no name.
+/// Classifies a run of capitalized words; `None` if it is not a name.
 fn kind_of_name(
     tokens: &[Token<'_>],
     run: Range<usize>,
     counted: bool,
     heading: bool,
-    reading: &TextStatistics<'_>,
+    statistics: &TextStatistics<'_>,
 ) -> Option<PhraseKind> {
     let first = &tokens[run.start];
-    if reading.language == Language::English || heading || run.len() > 1 || first.shape != Shape::Capital {
+    if statistics.language == Language::English || heading || run.len() > 1 || first.shape != Shape::Capital {
         return Some(PhraseKind::Name);
     }
     let opens = opens(tokens, run.start) || first.gap.contains(':');
-    let may_be_common = opens || reading.language.capitalises_nouns();
-    if may_be_common && reading.small.contains(first.lower.as_str()) {
+    let may_be_common = opens || statistics.language.capitalises_nouns();
+    if may_be_common && statistics.small.contains(first.lower.as_str()) {
         return None;
     }
-    let is_weak = (opens && !reading.capitals.contains(first.lower.as_str())) || counted;
+    let is_weak = (opens && !statistics.capitals.contains(first.lower.as_str())) || counted;
     Some(if is_weak { PhraseKind::NounPhrase } else { PhraseKind::Name })
 }
 
-/// Whether an article or a number stands before a word of a language in which all nouns are capital.
+/// True if an article or number precedes a word of a language that capitalizes all nouns.
 fn is_counted(tokens: &[Token<'_>], at: usize, language: Language) -> bool {
     const DETERMINERS: [&str; 46] = [
         "der", "die", "das", "dem", "den", "des", "ein", "eine", "einen", "einem", "einer", "eines", "kein",
@@ -96,14 +96,14 @@ fn is_counted(tokens: &[Token<'_>], at: usize, language: Language) -> bool {
             || (adjective(at - 1) && follows(at - 1) && (determines(at - 2) || after(at - 2))))
 }
 
-fn starts_name(text: &str, sentence: &Sentence<'_>, at: usize, reading: &TextStatistics<'_>) -> bool {
+fn starts_name(text: &str, sentence: &Sentence<'_>, at: usize, statistics: &TextStatistics<'_>) -> bool {
     let tokens = &sentence.tokens;
     let token = &tokens[at];
-    let is_english = reading.language == Language::English;
+    let is_english = statistics.language == Language::English;
     if token.shape == Shape::Digit {
-        // `2018 Winter Olympics`, `29th Berlin Festival`; but `a 2018 American film`, and days before months.
+        // `2018 Winter Olympics`, `29th Berlin Festival`; not `a 2018 American film`, nor days before months.
         let counted = at > 0 && matches!(tokens[at - 1].lower.as_str(), "a" | "an" | "in");
-        // `27 January 2018`, and behind it another line.
+        // The year of `27 January 2018` when another line follows.
         let dated = at > 0 && tokens[at - 1].is_capital() && is_month(&tokens[at - 1].lower);
         let next = tokens.get(at + 1).filter(|next| next.is_capital() && next.gap == " ");
         return is_english
@@ -114,19 +114,19 @@ fn starts_name(text: &str, sentence: &Sentence<'_>, at: usize, reading: &TextSta
     }
     let next =
         tokens.get(at + 1).filter(|next| next.is_capital() && joins(next.gap) && !next.is_contraction());
-    let opener = reading.is_opener(&token.lower) && !is_acronym(tokens, at, is_english);
+    let opener = statistics.is_opener(&token.lower) && !is_acronym(tokens, at, is_english);
     // `die Regie von La Strada`
     let titled = !is_english && at > 0 && next.is_some() && is_connector(&token.lower);
     if !token.is_capital() || token.is_contraction() || (opener && !titled) || is_part_of_date(tokens, at) {
         return false;
     }
-    if !is_english || token.shape != Shape::Capital || reading.capitals.contains(token.lower.as_str()) {
+    if !is_english || token.shape != Shape::Capital || statistics.capitals.contains(token.lower.as_str()) {
         return true;
     }
     let head = matches!(token.tag, UPOS::NOUN | UPOS::ADJ | UPOS::PROPN);
     let compound = next.is_some_and(|_| head && !is_part_of_date(tokens, at + 1));
     if sentence.heading {
-        // In `How to Build a Bridge` every word is capital; in `Notes on velora and Ada Byron` names alone.
+        // `How to Build a Bridge` capitalizes every word; `Notes on velora and Ada Byron` only names.
         let has_small = tokens.iter().any(|token| token.shape == Shape::Lower && token.is_content());
         return has_small && (at > 0 || compound);
     }
@@ -136,10 +136,10 @@ fn starts_name(text: &str, sentence: &Sentence<'_>, at: usize, reading: &TextSta
     // The tagger does not know `Hallo` either.
     let exclaimed = text[token.end..].starts_with('!');
     let proper = if token.known { token.tag == UPOS::PROPN } else { !exclaimed };
-    (proper && !reading.small.contains(token.lower.as_str())) || compound
+    (proper && !statistics.small.contains(token.lower.as_str())) || compound
 }
 
-/// Whether a small word in capitals is the name of a country, body or trade, and no emphasis: `the US`, `WHO guidelines`.
+/// True if an uppercase function word is an acronym rather than emphasis: `the US`, `WHO guidelines`.
 fn is_acronym(tokens: &[Token<'_>], at: usize, is_english: bool) -> bool {
     let token = &tokens[at];
     let before = at.checked_sub(1).map(|before| &tokens[before]);
@@ -160,7 +160,7 @@ fn is_acronym(tokens: &[Token<'_>], at: usize, is_english: bool) -> bool {
             && (!is_english || follows || modifies)
 }
 
-/// Whether a capital word is a month: the names of `Jan Hus` and `April March` are not.
+/// True if a capitalized word is a month; `Jan Hus` and `April March` are names.
 fn is_part_of_date(tokens: &[Token<'_>], at: usize) -> bool {
     let token = &tokens[at];
     if token.shape != Shape::Capital || !is_month(&token.lower) {
@@ -173,8 +173,8 @@ fn is_part_of_date(tokens: &[Token<'_>], at: usize) -> bool {
     before || after || !named
 }
 
-/// How many words from `at` belong to the name before it.
-fn name_goes_on(tokens: &[Token<'_>], at: usize, reading: &TextStatistics<'_>) -> usize {
+/// Returns the number of words at `at` that continue the name before them.
+fn name_goes_on(tokens: &[Token<'_>], at: usize, statistics: &TextStatistics<'_>) -> usize {
     let token = &tokens[at];
     let previous = &tokens[at - 1];
     let initial = previous.text.chars().count() == 1 || previous.text.contains('.');
@@ -187,31 +187,31 @@ fn name_goes_on(tokens: &[Token<'_>], at: usize, reading: &TextStatistics<'_>) -
         return usize::from(!is_part_of_date(tokens, at) && !token.is_contraction());
     }
     if token.shape == Shape::Digit {
-        let dated = reading.language != Language::English && is_year(token.text);
+        let dated = statistics.language != Language::English && is_year(token.text);
         return usize::from(token.text.len() <= 4 && matches!(token.gap, " " | "-") && !dated);
     }
     if token.gap == "-" && !token.known && token.text.chars().count() <= 4 {
-        // The second half of a Korean given name, as in `Kim Man-il`.
+        // Second half of a Korean given name, as in `Kim Man-il`.
         return 1;
     }
-    if !reading.joins(tokens, at) || token.gap != " " {
+    if !statistics.joins(tokens, at) || token.gap != " " {
         return 0;
     }
-    // Up to two small words between two capitals: `Bank of the West`, `Leonardo da Vinci`.
+    // Up to two function words between two capitalized words: `Bank of the West`, `Leonardo da Vinci`.
     for small in 1..=2 {
         let Some(next) = tokens.get(at + small).filter(|next| next.gap == " ") else { return 0 };
         let year = next.shape == Shape::Digit && next.text.len() == 4 && token.lower == "of";
         if year || (next.is_capital() && !is_part_of_date(tokens, at + small)) {
             return small + 1;
         }
-        if next.lower != "the" && !reading.joins(tokens, at + small) {
+        if next.lower != "the" && !statistics.joins(tokens, at + small) {
             return 0;
         }
     }
     0
 }
 
-/// A mark behind which a sentence goes on with a capital is part of a name: `Yum! Brands`.
+/// True if the text between two words may be inside a name. `Yum! Brands` continues with a capital after its mark.
 fn joins(gap: &str) -> bool {
     matches!(gap, " " | "! " | "&" | "-" | "–" | " - " | "'" | "’" | "." | "/" | "'s " | "’s ")
 }
@@ -222,7 +222,7 @@ fn push_name(text: &str, tokens: &[Token<'_>], found: &mut Vec<(Range<usize>, Ph
         return;
     }
     found.push((first.start..with_stop(text, last), PhraseKind::Name));
-    // What possessives join is also two names: `Germany's Angela Merkel`.
+    // Names joined by a possessive are also two names: `Germany's Angela Merkel`.
     let mut start = 0;
     for at in 1..tokens.len() {
         if tokens[at].gap.len() > 1 && tokens[at].gap.ends_with("s ") {
@@ -235,7 +235,7 @@ fn push_name(text: &str, tokens: &[Token<'_>], found: &mut Vec<(Range<usize>, Ph
     }
 }
 
-/// The end of a word, with the full stop that shortens it.
+/// Returns the end of a word, including the full stop of an abbreviation.
 fn with_stop(text: &str, token: &Token<'_>) -> usize {
     let shortened = token.text.contains('.') || is_name_abbreviation(&token.lower);
     if shortened && text[token.end..].starts_with('.') { token.end + 1 } else { token.end }

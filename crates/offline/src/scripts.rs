@@ -1,4 +1,4 @@
-//! Cuts scripts that write no spaces, and Korean with its particles, into what may be names.
+//! Splits scripts without spaces, and Korean with its particles, into possible names.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::han;
 use super::languages::Language;
 
-/// Characters of a Japanese word, at most.
+/// Maximum number of characters in a Japanese word.
 const MAX_JAPANESE_CHARS: usize = 16;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -19,24 +19,24 @@ enum Script {
     Other,
 }
 
-/// Whether a word is of a script that writes no spaces, or of Korean, whose words carry particles.
+/// True if a word contains characters of a script without spaces, or of Korean, whose words carry particles.
 pub(super) fn has_no_spaces(word: &str) -> bool {
     word.chars().any(|c| script(c) != Script::Other || is_hiragana(c))
 }
 
-/// What may be a name in a text of such a script.
+/// A possible name in such a text.
 #[derive(Debug, Clone)]
 pub(super) struct Run {
-    /// Its bytes.
+    /// Its range in bytes.
     pub(super) range: Range<usize>,
-    /// Whether its form tells that it is a name.
+    /// True if its form marks it as a name.
     pub(super) is_name: bool,
 }
 
-/// What may be names in `text`: Chinese between the words that bind and tell, Japanese between hiragana, Korean words
-/// without their particles, stretches of the scripts of South-East Asia; in order of place.
+/// Returns the possible names in `text`, in text order: Chinese between function words and verbs, Japanese between hiragana,
+/// Korean words without particles, and stretches of South-East Asian scripts.
 ///
-/// `known` are names known from elsewhere, which are cut out where they stand in Chinese and not returned.
+/// `known` contains names found elsewhere. In Chinese they are cut out and not returned.
 pub(super) fn runs(text: &str, language: Language, known: &HashSet<&str>) -> Vec<Run> {
     let mut found = Vec::new();
     for (script, range) in stretches(text, language == Language::Japanese) {
@@ -72,7 +72,7 @@ pub(super) fn runs(text: &str, language: Language, known: &HashSet<&str>) -> Vec
     if language == Language::Japanese { found } else { cut_at_names(text, found) }
 }
 
-/// The runs of ideographs that begin or end with a name that stands alone elsewhere, cut there.
+/// Splits runs of Han characters that begin or end with a name that stands alone elsewhere.
 fn cut_at_names(text: &str, runs: Vec<Run>) -> Vec<Run> {
     const NAME_CHARS: Range<usize> = 3..9;
     let is_name = |run: &&Run| run.is_name && NAME_CHARS.contains(&text[run.range.clone()].chars().count());
@@ -110,8 +110,8 @@ fn cut_at_names(text: &str, runs: Vec<Run>) -> Vec<Run> {
     cut
 }
 
-/// Stretches of one script; ideographs and katakana are one in Japanese. A dot between two characters of such a stretch
-/// belongs to it, as in names written by their sound.
+/// Returns the stretches of one script; in Japanese, Han characters and katakana are one. A dot between two characters of a
+/// stretch belongs to it, as in transcribed names.
 fn stretches(text: &str, joins_katakana: bool) -> Vec<(Script, Range<usize>)> {
     let mut found: Vec<(Script, Range<usize>)> = Vec::new();
     let mut chars = text.char_indices().peekable();
@@ -137,7 +137,8 @@ fn stretches(text: &str, joins_katakana: bool) -> Vec<(Script, Range<usize>)> {
     found
 }
 
-/// The bytes of `run` that may be a name, given what stands behind it, and whether its form tells that it is one.
+/// Returns the length in bytes of a possible name at the start of `run`, given the text after it, and whether its form marks it
+/// as a name.
 fn japanese(run: &str, behind: &str) -> Option<(usize, bool)> {
     const PARTICLES: [&str; 25] = [
         "は",
@@ -244,13 +245,13 @@ fn japanese(run: &str, behind: &str) -> Option<(usize, bool)> {
     let mut word = run;
     let next = behind.chars().next().filter(|c| is_hiragana(*c));
     if next.is_some() && !PARTICLES.iter().any(|particle| behind.starts_with(particle)) {
-        // What is done: `設立された`; else the last ideograph is the stem of a verb: `東京生まれ`.
+        // A verb: `設立された`. Otherwise the last Han character is a verb stem: `東京生まれ`.
         if behind.starts_with(['し', 'さ', 'す', 'せ']) {
             return None;
         }
         word = &run[..run.char_indices().next_back().map_or(0, |(at, _)| at)];
     }
-    // What numbers count: `1920年`.
+    // A single character, as in `1920年`, is a counter.
     let count = word.chars().count();
     if !(2..=MAX_JAPANESE_CHARS).contains(&count) || generic(word) {
         return None;
@@ -263,9 +264,9 @@ fn japanese(run: &str, behind: &str) -> Option<(usize, bool)> {
     Some((word.len(), ends || is_person || is_dotted))
 }
 
-/// The bytes of a Korean word without its particles, and whether its form tells that it is a name.
+/// Returns the length in bytes of a Korean word without particles, and whether its form marks it as a name.
 fn korean(run: &str, behind: &str) -> Option<(usize, bool)> {
-    // Longer ones before those that they end with.
+    // Longer particles come before their endings.
     const PARTICLES: [&str; 44] = [
         "에서부터",
         "으로부터",
@@ -347,7 +348,7 @@ fn korean(run: &str, behind: &str) -> Option<(usize, bool)> {
         "전쟁",
     ];
     let generic = |word: &str| GENERIC.split_whitespace().any(|other| other == word);
-    // Verbs end sentences.
+    // A verb ends the sentence.
     let is_last = !behind.starts_with(' ') || behind.trim_start().is_empty();
     if generic(run) || (is_last && run.ends_with('다') && !run.ends_with("이다")) {
         return None;

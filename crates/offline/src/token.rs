@@ -1,4 +1,4 @@
-//! Words with their shape, part of speech and what stands before them.
+//! Words with their shape, part of speech and the text before them.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -9,12 +9,12 @@ use unicode_segmentation::UnicodeSegmentation;
 
 use super::lexicon::{is_name_abbreviation, is_stop_word};
 
-/// Longest run of words tagged at once; the tagger's time grows with the run, and memory with it.
+/// Longest run of words tagged at once; the tagger's time and memory grow with the run.
 const MAX_TAGGED_WORDS: usize = 256;
-/// Share of unknown small words from which a text is taken for another language than English.
+/// Share of unknown lowercase words above which a text is not English.
 const FOREIGN_SHARE: f32 = 0.5;
 
-/// Words in capitals, one after the other with a small word among them, from which they are emphasis.
+/// Minimum number of consecutive uppercase words, including a stop word, that count as emphasis.
 const MIN_SHOUTED_WORDS: usize = 4;
 
 /// How a word is written.
@@ -22,50 +22,50 @@ const MIN_SHOUTED_WORDS: usize = 4;
 pub(super) enum Shape {
     /// No capital, or a script without case.
     Lower,
-    /// First letter capital.
+    /// Only the first letter is a capital.
     Capital,
-    /// Two or more letters, all capital.
+    /// Two or more letters, all capitals.
     Upper,
-    /// A capital behind a small first letter, as in `iPhone`.
+    /// A lowercase first letter and a later capital, as in `iPhone`.
     Mixed,
-    /// Begins with a digit.
+    /// The word begins with a digit.
     Digit,
 }
 
 /// One word.
 #[derive(Debug, Clone)]
 pub(super) struct Token<'a> {
-    /// First byte.
+    /// Offset of the first byte.
     pub(super) start: usize,
-    /// Behind the last byte, without a possessive ending.
+    /// Offset after the last byte, without a possessive ending.
     pub(super) end: usize,
     /// The word without a possessive ending.
     pub(super) text: &'a str,
-    /// The word in small letters.
+    /// The word in lowercase.
     pub(super) lower: String,
-    /// What stands between the word before and this one; a possessive ending is part of it.
+    /// Text between the previous word and this one, including a possessive ending.
     pub(super) gap: &'a str,
     /// How it is written.
     pub(super) shape: Shape,
-    /// Its part of speech, guessed where the tagger does not know the word.
+    /// Its part of speech, guessed if the tagger does not know the word.
     pub(super) tag: UPOS,
-    /// Whether the tagger knows the word.
+    /// True if the tagger knows the word.
     pub(super) known: bool,
 }
 
 impl Token<'_> {
-    /// Whether capitals mark the word as a possible name.
+    /// True if capitals mark the word as a possible name.
     pub(super) fn is_capital(&self) -> bool {
         matches!(self.shape, Shape::Capital | Shape::Upper | Shape::Mixed)
     }
 
-    /// Whether the word carries meaning of its own.
+    /// True if the word is not a stop word.
     pub(super) fn is_content(&self) -> bool {
         !is_stop_word(&self.lower)
     }
 
-    /// Whether the word is a verb shortened with what stands before it, or an elided small word with the word behind it:
-    /// `we'll`, `don't`, `l'eau`. `O'Brien` and `L'Aquila` are not.
+    /// True if the word contains a shortened verb or an elided function word: `we'll`, `don't`, `l'eau`; false for `O'Brien` and
+    /// `L'Aquila`.
     pub(super) fn is_contraction(&self) -> bool {
         const SHORTENED: [&str; 5] = ["ll", "ve", "re", "d", "m"];
         const NEGATED: [&str; 24] = [
@@ -86,7 +86,7 @@ impl Token<'_> {
     }
 }
 
-/// Whether a capital says nothing about a word, because it begins a sentence or what is said in it.
+/// True if a capital means nothing because the word begins a sentence or direct speech.
 pub(super) fn opens(tokens: &[Token<'_>], at: usize) -> bool {
     const QUOTES: [char; 9] = ['"', '“', '„', '«', '‘', '‚', '「', '『', '\''];
     if at == 0 {
@@ -105,7 +105,7 @@ pub(super) fn opens(tokens: &[Token<'_>], at: usize) -> bool {
     ends || (quotes && before.len() > 1)
 }
 
-/// Tags the words of one sentence. Capitals throughout carry nothing, so such stretches are read in small letters.
+/// Tags the words of one sentence. Stretches written entirely in capitals are read as lowercase.
 pub(super) fn tokens(text: &str, sentence: Range<usize>) -> Vec<Token<'_>> {
     let offset = sentence.start;
     let slice = &text[sentence];
@@ -130,7 +130,7 @@ pub(super) fn tokens(text: &str, sentence: Range<usize>) -> Vec<Token<'_>> {
     found
 }
 
-/// Reads in small letters what is written in capitals: whole sentences, and stretches with small words in them.
+/// Marks uppercase text as lowercase: whole sentences, and stretches that contain stop words.
 fn lower_shouted(tokens: &mut [Token<'_>]) {
     let total = tokens.iter().filter(|token| token.shape != Shape::Digit).count();
     let is_upper = |token: &Token<'_>| token.shape == Shape::Upper || token.text == "I" || token.text == "A";
@@ -147,13 +147,13 @@ fn lower_shouted(tokens: &mut [Token<'_>]) {
     }
 }
 
-/// What stands between two words; where a line ends in a sentence that goes on, a blank.
+/// Returns the text between two words, or a space for a line break within a sentence.
 fn gap(between: &str) -> &str {
     let wraps = between.contains(['\n', '\r']) && between.chars().all(|c| c.is_whitespace() || c == '>');
     if wraps { " " } else { between }
 }
 
-/// Whether most small words are unknown to the English tagger.
+/// True if the English tagger does not know most lowercase words.
 pub(super) fn is_foreign(sentences: &[&[Token<'_>]]) -> bool {
     let small = || sentences.iter().copied().flatten().filter(|token| token.shape == Shape::Lower);
     let all = small().count();
@@ -164,7 +164,7 @@ pub(super) fn is_foreign(sentences: &[&[Token<'_>]]) -> bool {
 /// Loads the tagger on first use: its model is parsed once, in some tens of milliseconds.
 static TAGGER: LazyLock<Arc<BrillTagger<FreqDict>>> = LazyLock::new(brill_tagger);
 
-/// Whether the English tagger knows a word in small letters.
+/// True if the English tagger knows a lowercase word.
 pub(super) fn is_known(word: &str) -> bool {
     TAGGER.tag_sentence(&[word.to_owned()]).first().is_some_and(Option::is_some)
 }

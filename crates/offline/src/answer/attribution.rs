@@ -1,73 +1,73 @@
-//! Whether a line speaks of what the question names, and not of another person or thing.
+//! Decides whether a line is about the subject of the question, and not about another person or thing.
 
 use std::collections::BTreeSet;
 
-use super::asked::{Role, Wants};
 use super::evidence::{EVERYWHERE, Evidence};
 use super::kinds;
 use super::lines::{Line, LineForm, Word};
+use super::question::{AnswerType, Role};
 use super::words::{self, any_word};
 use crate::lexicon::is_stop_word;
 use crate::scripts::has_no_spaces;
 
-/// Share that must stand in the line itself if only the passage names what the question is about.
+/// Minimum own share of a line if only its passage names the subject of the question.
 const MIN_OWN: f32 = 0.6;
 
 impl Evidence<'_, '_> {
-    /// Whether nothing but its place among passages that all hold it ties a name to a line.
+    /// True if nothing ties a name to a line except that most passages, including this one, contain the name.
     fn is_far(&self, line: usize, name: &BTreeSet<usize>) -> bool {
         name.iter().all(|term| self.strength[line][*term] <= EVERYWHERE)
     }
 
-    /// The same for one of the names of the question.
+    /// The same for any name of the question.
     pub(super) fn is_far_from_a_name(&self, line: usize) -> bool {
-        self.asked.names.iter().any(|name| self.is_far(line, name))
+        self.question.names.iter().any(|name| self.is_far(line, name))
     }
 
-    /// Whether nothing but its place among passages that all hold it ties a name to a line that holds little of what is asked.
+    /// True if nothing else ties a name to a line, and the line contains little of the question.
     fn is_far_from_names(&self, line: usize) -> bool {
         const OTHERS: &str = "he she him her his hers er ihn ihm";
         let far = |name: &BTreeSet<usize>| self.is_far(line, name);
-        if self.asked.possessive && self.asked.names.iter().any(far) {
+        if self.question.possessive && self.question.names.iter().any(far) {
             return true;
         }
-        // A pronoun stands for what is named nearer, and a line says how something is done where it names it.
+        // A pronoun refers to a nearer name, and an instruction names its subject.
         let is_elsewhere = || {
             let words = &self.reading.lines[line].words;
-            // A row of a table is about what stands in it.
-            self.asked.wants == Wants::Manner
+            // A table row is about its own content.
+            self.question.answer_type == AnswerType::Manner
                 || self.reading.lines[line].form == LineForm::Row
                 || self.reading.lines[line].begins_with_pronoun
                 || words.iter().any(|word| any_word(OTHERS, &word.lower))
         };
-        if self.asked.names.iter().any(far) && (is_elsewhere() || self.is_about_others(line)) {
+        if self.question.names.iter().any(far) && (is_elsewhere() || self.is_about_others(line)) {
             return true;
         }
-        self.asked.names.iter().any(far) && self.own_share(line) < MIN_OWN
-            || (self.asked.names.iter().any(far)
-                && !self.asked.terms.iter().any(|term| term.role == Role::Relation))
+        self.question.names.iter().any(far) && self.own_share(line) < MIN_OWN
+            || (self.question.names.iter().any(far)
+                && !self.question.terms.iter().any(|term| term.role == Role::Relation))
     }
 
-    /// Whether a line tells of a birth or death, but names nobody who is asked about: `where the sound is born`.
+    /// True if a line mentions a birth or death but none of the people in the question: `where the sound is born`.
     fn is_other_life(&self, at: usize) -> bool {
         const PERSONS: &str = "he she his her hers er sie sein seine ihr ihre ihren who wer der die";
         let line = &self.reading.lines[at];
-        self.asked.of_life
-            && !self.asked.names.is_empty()
+        self.question.of_life
+            && !self.question.names.is_empty()
             && line.form == LineForm::Prose
             && !has_no_spaces(line.text)
-            && !self.asked.names.iter().any(|name| name.iter().any(|term| self.direct[at][*term] > 0.0))
+            && !self.question.names.iter().any(|name| name.iter().any(|term| self.direct[at][*term] > 0.0))
             && !line.words.iter().any(|word| any_word(PERSONS, &word.lower))
     }
 
-    /// Whether a line denies what a question asks, which does not: `has never owned a patent`.
+    /// True if a line negates the key word and the question does not: `has never owned a patent`.
     fn is_denied(&self, at: usize) -> bool {
         const NEAR: usize = 2;
-        let is_open = self.asked.wants.is_typed() && !self.asked.denies;
-        let Some(key) = self.asked.key.filter(|_| is_open) else { return false };
+        let is_open = self.question.answer_type.is_typed() && !self.question.denies;
+        let Some(key) = self.question.key.filter(|_| is_open) else { return false };
         let words = &self.reading.lines[at].words;
         let mut keys =
-            (0..words.len()).filter(|at| self.is_of(&self.asked.terms[key], &words[*at])).peekable();
+            (0..words.len()).filter(|at| self.is_of(&self.question.terms[key], &words[*at])).peekable();
         let is_denied = |at: usize| {
             words[at.saturating_sub(NEAR)..at]
                 .iter()
@@ -76,17 +76,17 @@ impl Evidence<'_, '_> {
         keys.peek().is_some() && keys.all(is_denied)
     }
 
-    /// Whether a line that does not name what the question is about speaks of another person: of who speaks or is spoken to, or of
-    /// another name where none is asked for.
+    /// True if a line without the subject of the question is about another person: its speaker, its reader, or another name if the
+    /// question does not ask for one.
     fn is_about_others(&self, line: usize) -> bool {
         const SPEAKERS: &str = "i me my mine we us our you your yours ich mich mir mein meine meinen meinem meiner wir uns unser unsere du dich dir dein deine";
         let line = &self.reading.lines[line];
         let is_speech = line.words.iter().any(|word| any_word(SPEAKERS, &word.lower));
-        let asks_for_names = matches!(self.asked.wants, Wants::Person | Wants::Place);
-        is_speech || (!asks_for_names && kinds::names_person(self.asked, line))
+        let asks_for_names = matches!(self.question.answer_type, AnswerType::Person | AnswerType::Place);
+        is_speech || (!asks_for_names && kinds::names_person(self.question, line))
     }
 
-    /// Whether speakers say the line of themselves, and only a line before names what the question is about.
+    /// True if speakers say the line about themselves, and only an earlier line names the subject of the question.
     fn is_said_by_others(&self, at: usize) -> bool {
         let line = &self.reading.lines[at];
         self.named_by[at].is_some()
@@ -95,10 +95,10 @@ impl Evidence<'_, '_> {
             && line.words.iter().any(|word| any_word("i me my mine ich mich mir mein meine", &word.lower))
     }
 
-    /// Whether what is asked of a name is in this line of another one: `the niece's sister` is not Ada's.
+    /// True if the requested relation belongs to another name in this line: `the niece's sister` is not Ada's.
     pub(super) fn is_owned_by_others(&self, at: usize) -> bool {
-        let owned = self.asked.possessive || self.asked.of_name;
-        let Some(key) = self.asked.key.filter(|_| owned).map(|key| &self.asked.terms[key]) else {
+        let owned = self.question.possessive || self.question.of_name;
+        let Some(key) = self.question.key.filter(|_| owned).map(|key| &self.question.terms[key]) else {
             return false;
         };
         let line = &self.reading.lines[at];
@@ -110,26 +110,27 @@ impl Evidence<'_, '_> {
             })
             .map(|at| &line.words[at - 1])
             .peekable();
-        let is_asked = |word: &Word<'_>| {
+        let is_in_question = |word: &Word<'_>| {
             let bare = word.lower.trim_end_matches("'s").trim_end_matches("’s");
-            self.asked
+            self.question
                 .terms
                 .iter()
                 .any(|term| term.role == Role::Name && (term.root == word.root || term.word == bare))
         };
-        if owners.peek().is_some() && owners.all(|owner| !is_asked(owner)) {
+        if owners.peek().is_some() && owners.all(|owner| !is_in_question(owner)) {
             return true;
         }
         let is_key = |word: &Word<'_>| word.root == key.root || key.is_related(word);
-        self.is_owned_by_nearer_name(line, &is_key, &is_asked) || owns_only_others(line, &is_key, &is_asked)
+        self.is_owned_by_nearer_name(line, &is_key, &is_in_question)
+            || owns_only_others(line, &is_key, &is_in_question)
     }
 
-    /// Whether each `his brother` of a line stands behind another name than the one that is asked about.
+    /// True if another name is nearer to each `his brother` of a line than the name in the question.
     fn is_owned_by_nearer_name(
         &self,
         line: &Line<'_>,
         is_key: &dyn Fn(&Word<'_>) -> bool,
-        is_asked: &dyn Fn(&Word<'_>) -> bool,
+        is_in_question: &dyn Fn(&Word<'_>) -> bool,
     ) -> bool {
         let words = &line.words;
         let others = self.places_of_names(line);
@@ -137,20 +138,21 @@ impl Evidence<'_, '_> {
         let mut pronouns = (0..words.len().saturating_sub(1)).filter(owned).peekable();
         let is_of_other = |at: usize| {
             let other = others.iter().rev().find(|other| **other < at);
-            let own = (0..at).rev().find(|own| is_asked(&words[*own]));
+            let own = (0..at).rev().find(|own| is_in_question(&words[*own]));
             other.is_some_and(|other| own.is_none_or(|own| own < *other))
         };
         let is_alone =
-            !(0..words.len()).any(|at| is_asked(&words[at]) && words.get(at + 1).is_some_and(is_key));
+            !(0..words.len()).any(|at| is_in_question(&words[at]) && words.get(at + 1).is_some_and(is_key));
         pronouns.peek().is_some() && is_alone && pronouns.all(is_of_other)
     }
 
-    /// Whether others do in a line what the question asks of a name: `the voices died away` is no death of Ada.
+    /// True if others do in this line what the question asks of a name: `the voices died away` is not Ada's death.
     pub(super) fn is_done_by_others(&self, at: usize) -> bool {
         const HELPS: &str = "had has have was were is are be been will would can could did do does not never also then soon \
             later ever first finally only just already still";
         const ANYBODY: &str = "everybody everyone nobody somebody someone anyone others people men women";
-        let Some(key) = self.asked.key.filter(|_| self.asked.name_acts).map(|key| &self.asked.terms[key])
+        let Some(key) =
+            self.question.key.filter(|_| self.question.name_acts).map(|key| &self.question.terms[key])
         else {
             return false;
         };
@@ -160,7 +162,7 @@ impl Evidence<'_, '_> {
         let mut verbs = (1..words.len()).filter(is_key).peekable();
         // `in their lives` does not say where a person lives.
         let is_thing = |verb: usize| {
-            self.asked.wants == Wants::Place
+            self.question.answer_type == AnswerType::Place
                 && words[verb].root == key.root
                 && any_word("the a an his her its their our my your of", &words[verb - 1].lower)
         };
@@ -175,10 +177,11 @@ impl Evidence<'_, '_> {
                     let end = words[at].at + words[at].text.len();
                     line.text.get(end..words[at + 1].at) == Some(" ")
                 };
-                let is_asked = |word: &Word<'_>| self.asked.terms.iter().any(|term| self.is_of(term, word));
+                let is_in_question =
+                    |word: &Word<'_>| self.question.terms.iter().any(|term| self.is_of(term, word));
                 // `the Okafor family`
                 let is_part = subject.checked_sub(1).is_some_and(|before| {
-                    adjoins(before) && (is_asked(&words[before]) || words[before].is_capital())
+                    adjoins(before) && (is_in_question(&words[before]) || words[before].is_capital())
                 });
                 let is_noun = !is_stop_word(&word.lower)
                     && !word.is_capital()
@@ -187,24 +190,24 @@ impl Evidence<'_, '_> {
                     && !any_word(words::TIMES, &word.lower)
                     && !any_word(words::GENERIC_NOUNS, &word.lower)
                     && !is_part;
-                adjoins(subject) && !is_asked(word) && (is_noun || any_word(ANYBODY, &word.lower))
+                adjoins(subject) && !is_in_question(word) && (is_noun || any_word(ANYBODY, &word.lower))
             })
         };
         verbs.peek().is_some() && verbs.all(is_of_other)
     }
 
-    /// Whether the speaker of the line is another than the one that the question names.
+    /// True if someone other than the speaker in the question says the line.
     fn is_not_said_by_speaker(&self, at: usize) -> bool {
         const NEAR: usize = 4;
-        let Some(speaker) = &self.asked.speaker else { return false };
+        let Some(speaker) = &self.question.speaker else { return false };
         let words = &self.reading.lines[at].words;
         let is_speaker = |word: &Word<'_>| {
             speaker
                 .iter()
-                .any(|term| self.reading.roots.likeness(&self.asked.terms[*term].root, &word.root) > 0.0)
+                .any(|term| self.reading.roots.likeness(&self.question.terms[*term].root, &word.root) > 0.0)
         };
         let says = |word: &Word<'_>| any_word(words::SPEECH, &word.lower);
-        if !self.asked.names.iter().all(|name| name.iter().any(|term| self.direct[at][*term] > 0.0)) {
+        if !self.question.names.iter().all(|name| name.iter().any(|term| self.direct[at][*term] > 0.0)) {
             return true;
         }
         let names: Vec<usize> = (0..words.len()).filter(|at| is_speaker(&words[*at])).collect();
@@ -212,15 +215,17 @@ impl Evidence<'_, '_> {
         !verbs.into_iter().any(|verb| names.iter().any(|name| name.abs_diff(verb) <= NEAR))
     }
 
-    /// Whether a question that denies is not answered by a line that denies: `Where are no ducks?`.
+    /// True if the question contains a negation and the line does not: `Where are no ducks?`.
     fn lacks_denial(&self, at: usize) -> bool {
-        let is_open =
-            !matches!(self.asked.wants, Wants::Reason | Wants::Manner | Wants::Truth | Wants::Meaning);
+        let is_open = !matches!(
+            self.question.answer_type,
+            AnswerType::Reason | AnswerType::Manner | AnswerType::Truth | AnswerType::Meaning
+        );
         let words = &self.reading.lines[at].words;
-        self.asked.denies && is_open && !words.iter().any(|word| words::is_denial(&word.lower))
+        self.question.denies && is_open && !words.iter().any(|word| words::is_denial(&word.lower))
     }
 
-    /// Whether the line tells what it tells of something else than the question asks about.
+    /// True if the line is about something other than the subject of the question.
     pub(super) fn is_of_others(&self, at: usize) -> bool {
         self.is_far_from_names(at)
             || self.is_owned_by_others(at)
@@ -233,14 +238,14 @@ impl Evidence<'_, '_> {
     }
 }
 
-/// Whether a line names what is asked about only as the owner of something else: `Ada's sister` where Ada's husband is asked for.
+/// True if a line names the subject only as the owner of something else: `Ada's sister` for a question about Ada's husband.
 fn owns_only_others(
     line: &Line<'_>,
     is_key: &dyn Fn(&Word<'_>) -> bool,
-    is_asked: &dyn Fn(&Word<'_>) -> bool,
+    is_in_question: &dyn Fn(&Word<'_>) -> bool,
 ) -> bool {
     const NEAR: usize = 2;
-    let mut places = (0..line.words.len()).filter(|at| is_asked(&line.words[*at])).peekable();
+    let mut places = (0..line.words.len()).filter(|at| is_in_question(&line.words[*at])).peekable();
     places.peek().is_some()
         && places.all(|at| {
             let word = &line.words[at];

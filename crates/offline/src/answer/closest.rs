@@ -1,33 +1,33 @@
-//! The passages nearest to a question that no sentence answers.
+//! The passages nearest to a question without an answer.
 
 use std::ops::Range;
 
 use super::Quote;
-use super::asked::Role;
 use super::evidence::Evidence;
 use super::lines::{Line, LineForm};
+use super::question::Role;
 
-/// Passages shown, at most.
+/// Maximum number of passages shown.
 const MAX_SHOWN: usize = 3;
-/// Bytes of a passage around its best line that are shown, at most; a longer line is shown whole.
+/// Maximum number of bytes shown around the best line of a passage; a longer line is shown whole.
 const MAX_BYTES: usize = 420;
-/// Share of the question that a line must hold, with what is around it, to be near.
+/// Minimum share of the question in a near line and its surroundings.
 const MIN_SHARE: f32 = 0.34;
-/// A passage is shown only if it holds this share of what the best one holds.
+/// Minimum share of the best passage's score for another passage to be shown.
 const MIN_OF_BEST: f32 = 0.5;
 
-/// The places nearest to the question, best first; none where nothing is near, or where most of what it names is nowhere.
+/// Returns the passages nearest to the question, best first; empty if no line contains enough of it.
 pub(super) fn closest(evidence: &Evidence<'_, '_>) -> Vec<Quote> {
     let lines = &evidence.reading.lines;
     let telling = |at: usize| {
-        let held = evidence.direct[at].iter().zip(&evidence.asked.terms);
-        held.into_iter().any(|(held, term)| *held > 0.0 && term.role != Role::Common)
+        let pairs = evidence.direct[at].iter().zip(&evidence.question.terms);
+        pairs.into_iter().any(|(strength, term)| *strength > 0.0 && term.role != Role::Common)
     };
     let mut near: Vec<(f32, usize)> = (0..lines.len())
         .filter(|at| !matches!(lines[*at].form, LineForm::Heading(_) | LineForm::Cell) && telling(*at))
         .map(|at| {
             let direct: f32 =
-                evidence.direct[at].iter().sum::<f32>() / evidence.asked.terms.len().max(1) as f32;
+                evidence.direct[at].iter().sum::<f32>() / evidence.question.terms.len().max(1) as f32;
             (evidence.share(at) + 0.25 * direct, at)
         })
         .filter(|(_, at)| evidence.share(*at) >= MIN_SHARE)
@@ -56,7 +56,7 @@ pub(super) fn closest(evidence: &Evidence<'_, '_>) -> Vec<Quote> {
     shown
 }
 
-/// Whether two lines show the same words: passages that overlap hold them both, one of them perhaps cut.
+/// True if two lines show the same words. Overlapping passages contain the same line, perhaps truncated.
 fn is_same(one: &Line<'_>, other: &Line<'_>) -> bool {
     const MIN_CUT_BYTES: usize = 24;
     let (short, long) = if one.text.len() < other.text.len() { (one, other) } else { (other, one) };
@@ -65,7 +65,7 @@ fn is_same(one: &Line<'_>, other: &Line<'_>) -> bool {
     short.text == long.text || is_cut
 }
 
-/// The lines around a line that belong to its paragraph and are not shown yet.
+/// Returns the lines around a line that belong to its paragraph and are not shown yet.
 fn window(evidence: &Evidence<'_, '_>, at: usize, is_shown: &dyn Fn(usize) -> bool) -> Range<usize> {
     let lines = &evidence.reading.lines;
     let belongs = |other: usize| {
@@ -93,11 +93,11 @@ fn window(evidence: &Evidence<'_, '_>, at: usize, is_shown: &dyn Fn(usize) -> bo
     }
 }
 
-/// Where the lines hold words of the question, in bytes of their passage.
+/// Returns the byte ranges, in their passage, where the lines match words of the question.
 pub(super) fn matches(evidence: &Evidence<'_, '_>, lines: Range<usize>) -> Vec<Range<usize>> {
     let mut found: Vec<Range<usize>> = Vec::new();
     for line in &evidence.reading.lines[lines] {
-        for term in &evidence.asked.terms {
+        for term in &evidence.question.terms {
             if term.unspaced {
                 let places = line.text.match_indices(&term.word);
                 found.extend(

@@ -1,39 +1,39 @@
-//! Things that a line counts and the lines behind it name one by one: `Two men came by boat. Eskil steered. Tam rowed.`
+//! Things that a line counts and the following lines name one by one: `Two men came by boat. Eskil steered. Tam rowed.`
 
-use super::asked::{QuestionParts, Role, Wants};
 use super::evidence::Evidence;
 use super::lines::{Line, LineForm, Word};
 use super::lists::enumerates;
+use super::question::{AnswerType, ParsedQuestion, Role};
 use super::words::{GENERAL_NOUNS, any_word, count};
 
-/// Words between a number and what it counts, the counted word included.
+/// Maximum number of words between a number and the counted word, including that word.
 const NEAR: usize = 3;
-/// Words of a line among which the count stands where it is not said that several are asked for: `Two men came.`
+/// First words that must contain the number if the question does not ask for several things: `Two men came.`
 const FIRST: usize = 2;
-/// Things counted, at most.
+/// Maximum number of counted things.
 const MAX_COUNT: usize = 12;
-/// From so many commas and coordinators on, a line names several things.
+/// Number of commas and coordinators from which a line names several things.
 const SEVERAL: usize = 2;
 
-/// How many things of the sort that is asked for a line counts; `None` where it counts none, or only one.
-pub(super) fn counted(asked: &QuestionParts, line: &Line<'_>) -> Option<usize> {
-    let found = match asked.terms.iter().any(|term| term.unspaced) {
-        true => counted_unspaced(asked, line.text),
-        false => counted_spaced(asked, line),
+/// Returns how many things of the requested class a line counts; `None` for none or one.
+pub(super) fn counted(question: &ParsedQuestion, line: &Line<'_>) -> Option<usize> {
+    let found = match question.terms.iter().any(|term| term.unspaced) {
+        true => counted_unspaced(question, line.text),
+        false => counted_spaced(question, line),
     };
     found.filter(|count| (2..=MAX_COUNT).contains(count))
 }
 
-fn counted_spaced(asked: &QuestionParts, line: &Line<'_>) -> Option<usize> {
+fn counted_spaced(question: &ParsedQuestion, line: &Line<'_>) -> Option<usize> {
     let is_sort = |word: &Word<'_>| {
         any_word(GENERAL_NOUNS, &word.lower)
-            || asked
+            || question
                 .terms
                 .iter()
                 .any(|term| term.role != Role::Name && (term.root == word.root || term.is_related(word)))
     };
     line.words.iter().enumerate().find_map(|(at, word)| {
-        let count = count(&word.lower).filter(|_| asked.many || at < FIRST)?;
+        let count = count(&word.lower).filter(|_| question.many || at < FIRST)?;
         let behind = || line.words.iter().skip(at + 1);
         let is_elliptic =
             at == 0 && behind().next().is_some_and(|next| any_word("were are have had", &next.lower));
@@ -41,29 +41,29 @@ fn counted_spaced(asked: &QuestionParts, line: &Line<'_>) -> Option<usize> {
     })
 }
 
-/// `四家茶厂`: a number, what counts, and a word of the question.
-fn counted_unspaced(asked: &QuestionParts, text: &str) -> Option<usize> {
+/// Reads `四家茶厂`: a number, a counter and a word of the question.
+fn counted_unspaced(question: &ParsedQuestion, text: &str) -> Option<usize> {
     const NUMBERS: &str = "两二三四五六七八九十";
     const MAX_BETWEEN: usize = 5;
     text.char_indices().find_map(|(at, c)| {
         let place = NUMBERS.chars().position(|number| number == c)?;
         let behind: String = text[at + c.len_utf8()..].chars().take(MAX_BETWEEN).collect();
         let is_counted =
-            asked.terms.iter().any(|term| term.role != Role::Name && behind.contains(term.word.as_str()))
+            question.terms.iter().any(|term| term.role != Role::Name && behind.contains(term.word.as_str()))
                 || ["个人", "位", "种", "项", "点"].iter().any(|counter| behind.starts_with(counter));
-        // 两 and 二 are both two.
+        // 两 and 二 both mean two.
         is_counted.then_some(place.max(1) + 1)
     })
 }
 
-/// The lines behind a line that name what it counts; empty where it counts nothing, or names all itself.
+/// Returns the lines after a line that name the things it counts; empty if it counts nothing or names them all itself.
 ///
-/// They end with the paragraph, or where as many things are named. Where it ends with less than half of them, they are about
+/// The lines end with the paragraph or with the last counted thing. If they name less than half of the things, they are about
 /// something else.
 pub(super) fn members(evidence: &Evidence<'_, '_>, at: usize) -> Vec<usize> {
     let lines = &evidence.reading.lines;
     let line = &lines[at];
-    let Some(count) = counted(evidence.asked, line).filter(|_| line.form == LineForm::Prose) else {
+    let Some(count) = counted(evidence.question, line).filter(|_| line.form == LineForm::Prose) else {
         return Vec::new();
     };
     let own = enumerates(line);
@@ -91,7 +91,7 @@ pub(super) fn members(evidence: &Evidence<'_, '_>, at: usize) -> Vec<usize> {
     if 2 * named < count { Vec::new() } else { found }
 }
 
-/// Whether persons are asked for by `who`, and a line counts them before they are named.
+/// True if the question asks for people, and a line counts them before they are named.
 pub(super) fn counts_persons(evidence: &Evidence<'_, '_>, at: usize) -> bool {
-    evidence.asked.wants == Wants::Person && !members(evidence, at).is_empty()
+    evidence.question.answer_type == AnswerType::Person && !members(evidence, at).is_empty()
 }

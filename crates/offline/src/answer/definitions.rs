@@ -1,28 +1,29 @@
-//! Whether a line says what something means, or who or what a name is.
+//! Decides whether a line says what something means, or who or what a name is.
 
 use std::collections::HashSet;
 
 use harper_brill::UPOS;
 
-use super::asked::{QuestionParts, Role, Term};
 use super::kinds::spaced;
 use super::lines::{Line, LineForm};
+use super::question::{ParsedQuestion, Role, Term};
 use super::words::any_word;
 use crate::lexicon::is_stop_word;
 use crate::scripts::has_no_spaces;
 use crate::token::tokens;
 
-/// Words of what is to be defined from which on some may stand elsewhere.
+/// Up to this number of subject words, all relation words must be part of the defined phrase.
 const MAX_SUBJECT: usize = 2;
 
-/// Whether a line says what the terms of the question mean, or who or what they name.
-pub(super) fn means(asked: &QuestionParts, line: &Line<'_>) -> bool {
+/// True if a line says what the terms of the question mean, or who or what they name.
+pub(super) fn means(question: &ParsedQuestion, line: &Line<'_>) -> bool {
     let lower = spaced(&line.text.to_lowercase());
     if has_no_spaces(line.text) {
         let is_meant = |term: &&Term| {
-            term.role != Role::Common && (term.unspaced || term.role == Role::Name || asked.terms.len() == 1)
+            term.role != Role::Common
+                && (term.unspaced || term.role == Role::Name || question.terms.len() == 1)
         };
-        return asked.terms.iter().filter(is_meant).any(|term| {
+        return question.terms.iter().filter(is_meant).any(|term| {
             let bare = |rest: &str| rest.trim_start_matches(['”', '"', '」', '》', '*', '_', ' ']).to_owned();
             lower.match_indices(term.word.as_str()).any(|(at, word)| {
                 let behind = bare(&lower[at + word.len()..]);
@@ -38,16 +39,16 @@ pub(super) fn means(asked: &QuestionParts, line: &Line<'_>) -> bool {
             })
         });
     }
-    if line.form == LineForm::Row && explains(asked, line) {
+    if line.form == LineForm::Row && explains(question, line) {
         return true;
     }
-    let subject: Vec<&str> = asked
+    let subject: Vec<&str> = question
         .terms
         .iter()
         .filter(|term| matches!(term.role, Role::Name | Role::Relation | Role::Number))
         .map(|term| term.root.as_str())
         .collect();
-    let whole_subject: Vec<&str> = asked
+    let whole_subject: Vec<&str> = question
         .terms
         .iter()
         .filter(|term| term.role == Role::Relation)
@@ -58,14 +59,14 @@ pub(super) fn means(asked: &QuestionParts, line: &Line<'_>) -> bool {
         (0..line.words.len()).filter(|at| is_subject(*at) && !at.checked_sub(1).is_some_and(is_subject));
     starts.into_iter().any(|first| {
         let end = (first..line.words.len()).take_while(|at| is_subject(*at)).last().unwrap_or(first);
-        let held: HashSet<&str> = line.words[first..=end].iter().map(|word| word.root.as_str()).collect();
-        let is_whole = subject.len() > MAX_SUBJECT || whole_subject.iter().all(|root| held.contains(root));
-        is_whole && means_at(asked, line, &lower, first, end)
+        let roots: HashSet<&str> = line.words[first..=end].iter().map(|word| word.root.as_str()).collect();
+        let is_whole = subject.len() > MAX_SUBJECT || whole_subject.iter().all(|root| roots.contains(root));
+        is_whole && means_at(question, line, &lower, first, end)
     })
 }
 
-/// Whether one of the first cells of a row holds what is to be defined, so that the others say more of it.
-fn explains(asked: &QuestionParts, row: &Line<'_>) -> bool {
+/// True if one of the first cells of a row contains the subject, so that the other cells describe it.
+fn explains(question: &ParsedQuestion, row: &Line<'_>) -> bool {
     const FIRST: usize = 2;
     let mut end = 0;
     row.text.split(" | ").take(FIRST).any(|cell| {
@@ -73,14 +74,14 @@ fn explains(asked: &QuestionParts, row: &Line<'_>) -> bool {
         end += cell.len() + " | ".len();
         let words = || row.words.iter().filter(|word| (start..end).contains(&word.at));
         let in_cell = |term: &Term| words().any(|word| word.root == term.root);
-        let mut fixed = asked.terms.iter().filter(|term| matches!(term.role, Role::Name | Role::Number));
-        let mut told = asked.terms.iter().filter(|term| term.role != Role::Common);
-        row.text.contains(" | ") && told.any(in_cell) && fixed.all(in_cell)
+        let mut fixed = question.terms.iter().filter(|term| matches!(term.role, Role::Name | Role::Number));
+        let mut content_terms = question.terms.iter().filter(|term| term.role != Role::Common);
+        row.text.contains(" | ") && content_terms.any(in_cell) && fixed.all(in_cell)
     })
 }
 
-/// Whether a line says what is named by its words from `first` to `end`.
-fn means_at(asked: &QuestionParts, line: &Line<'_>, lower: &str, first: usize, end: usize) -> bool {
+/// True if a line defines its words from `first` to `end`.
+fn means_at(question: &ParsedQuestion, line: &Line<'_>, lower: &str, first: usize, end: usize) -> bool {
     const MAX_WORDS_BEFORE: usize = 3;
     const MAX_INNER: usize = 4;
     let word = &line.words[end];
@@ -90,8 +91,8 @@ fn means_at(asked: &QuestionParts, line: &Line<'_>, lower: &str, first: usize, e
     let before = before.trim_end_matches(['_', '*', '`', '"', '“', '„', '‘', ' ']);
     let near_start =
         line.words[..first].iter().filter(|word| !is_stop_word(&word.lower)).count() <= MAX_WORDS_BEFORE;
-    let is_name = asked.terms.iter().any(|term| term.role == Role::Name);
-    // `Generic traits are` says nothing of all traits.
+    let is_name = question.terms.iter().any(|term| term.role == Role::Name);
+    // `Generic traits are` says nothing about all traits.
     let is_narrowed = !is_name
         && first.checked_sub(1).map(|at| &line.words[at]).is_some_and(|word| {
             let gap = line.text.get(word.at + word.text.len()..line.words[first].at).unwrap_or_default();
@@ -160,7 +161,7 @@ fn means_at(asked: &QuestionParts, line: &Line<'_>, lower: &str, first: usize, e
         "namens",
         "als",
     ];
-    if asked.acts {
+    if question.acts {
         let subject_first = line.words[..first].iter().all(|word| is_stop_word(&word.lower));
         let next = line.words.get(end + 1).filter(|_| subject_first);
         let all = tokens(line.text, 0..line.text.len());
@@ -172,7 +173,7 @@ fn means_at(asked: &QuestionParts, line: &Line<'_>, lower: &str, first: usize, e
         }
     }
     let is_row = line.form == LineForm::Row && first <= 1;
-    // `The name of the demon Ash is` says nothing of Ash.
+    // `The name of the demon Ash is` says nothing about Ash.
     let is_inner = line.words[..first].iter().rev().take(MAX_INNER).any(|word| {
         let between = line.text.get(word.at..line.words[first].at).unwrap_or_default();
         any_word("of by from about von", &word.lower) && !between.contains([',', ';', ':', '('])

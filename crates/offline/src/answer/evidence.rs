@@ -1,13 +1,13 @@
-//! What each line holds of a question, with the headings above it and the lines before.
+//! How much of a question each line contains, with the headings above it and the lines before it.
 
 use std::cell::OnceCell;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::Passage;
-use super::asked::{QuestionParts, Role, Term};
 use super::grams::Grams;
 use super::lines::{Line, LineForm, Word, lines};
 use super::matcher::Matcher;
+use super::question::{ParsedQuestion, Role, Term};
 use super::roots::Roots;
 use super::rows::has_labels;
 use super::turns::Turn;
@@ -15,39 +15,39 @@ use super::words::{BEFORE_PLACES, GENERIC_NOUNS, PERSONAL, PRONOUNS, TIMES, any_
 use crate::languages::Language;
 use crate::lexicon::is_stop_word;
 
-/// Lines before a line that it may refer to.
+/// Number of earlier lines that a line may refer to.
 const LOOK_BACK: usize = 3;
-/// What a word counts that stands in a heading above the line.
+/// Strength of a word in a heading above the line.
 const IN_HEADING: f32 = 0.85;
-/// The same in the title of the document.
+/// The same for the title of the document.
 pub(super) const IN_TITLE: f32 = 0.75;
-/// The same in a cell beside the line.
+/// The same for a cell next to the line.
 const BESIDE: f32 = 0.85;
-/// The same in the head of the table.
+/// The same for the head of the table.
 const IN_TABLE_HEAD: f32 = 0.9;
-/// The same in a line that this one refers to.
+/// The same for a line that this one refers to.
 const REFERRED: f32 = 0.75;
-/// The same where it begins with a pronoun and the line stands directly before.
+/// The same if this line begins with a pronoun and directly follows that line.
 const REFERRED_AT_ONCE: f32 = 0.9;
-/// The same in the line before, which it does not refer to.
+/// The same for the previous line, if this one does not refer to it.
 const BEFORE: f32 = 0.5;
-/// What a name counts that a line before holds, where the line says `the company` or the like.
+/// Strength of a name in an earlier line if this line says `the company` or similar.
 const DESCRIBED: f32 = 0.6;
-/// What a word counts that was said before of the thing that the line is about.
-const SAID_BEFORE: f32 = 0.8;
-/// What a name counts that most passages hold, this one too.
+/// Strength of a modifier that was mentioned earlier with the subject of the line.
+const MENTIONED_BEFORE: f32 = 0.8;
+/// Strength of a name in a passage that contains it, if most passages do.
 pub(super) const EVERYWHERE: f32 = 0.6;
-/// Share of the passages that hold such a name.
+/// Share of the passages that must contain such a name.
 const MOST_PASSAGES: f32 = 0.5;
-/// Share of the passages with the name that stands in most; what fewer hold is not what all of them are about.
+/// The same as a share of the passages with the most widespread name; a rarer name is not their common topic.
 const OF_MOST: f32 = 0.75;
-/// Passages below which lines are counted in their place.
+/// Number of passages below which lines are counted instead.
 const FEW_PASSAGES: usize = 4;
-/// Share of the lines that hold a name which few passages are about.
+/// Share of the lines of few passages that must contain such a name.
 const MANY_LINES: f32 = 0.1;
-/// The same as a number, at least.
+/// Minimum number of lines that must contain it.
 const MIN_LINES: usize = 3;
-/// From where on a word counts as there.
+/// Minimum strength of a word that counts as present.
 pub(super) const IS_THERE: f32 = 0.55;
 
 /// The passages of a question, read once.
@@ -56,30 +56,30 @@ pub(super) struct Passages<'a> {
     pub(super) lines: Vec<Line<'a>>,
     pub(super) roots: Roots,
     pub(super) language: Language,
-    /// The words of each passage's title and of the headings above it.
+    /// Roots of the words in each passage's title and headings.
     above: Vec<Vec<String>>,
-    /// Words that begin with a capital within a sentence.
+    /// Roots of words that are capitalized inside a sentence.
     capitals: HashSet<String>,
 }
 
-/// What the lines hold of one question.
+/// How much of one question the lines contain.
 pub(super) struct Evidence<'r, 'a> {
     pub(super) reading: &'r Passages<'a>,
-    pub(super) asked: &'r QuestionParts,
+    pub(super) question: &'r ParsedQuestion,
     pub(super) weights: Vec<f32>,
-    /// Of each line, how far each term stands in it.
+    /// For each line, the strength of each term in it.
     pub(super) direct: Vec<Vec<f32>>,
-    /// The same with headings and the lines before.
+    /// The same including headings and earlier lines.
     pub(super) strength: Vec<Vec<f32>>,
-    /// How far each term stands in a line by the lines before it alone.
+    /// The strength of each term from earlier lines alone.
     pub(super) before: Vec<Vec<f32>>,
-    /// Of each term, whether it stands anywhere.
+    /// For each term, true if it occurs anywhere.
     pub(super) known: Vec<bool>,
-    /// The line before that names what a line speaks of.
+    /// For each line, the earlier line that names its subject.
     pub(super) named_by: Vec<Option<usize>>,
-    /// What the lines hold in parts of words, once it is needed.
+    /// Matches by parts of words, computed on first use.
     pub(super) grams: OnceCell<Grams>,
-    /// The turns of the conversations among the passages, once they are needed.
+    /// The conversation turns in the passages, computed on first use.
     pub(super) turns: OnceCell<Vec<Turn>>,
 }
 
@@ -107,10 +107,10 @@ impl<'a> Passages<'a> {
 
     fn is_known(&self, term: &Term, direct: &[Vec<f32>], at: usize) -> bool {
         let in_title = || self.above.iter().any(|above| above.contains(&term.root));
-        direct.iter().any(|held| held[at] > 0.0) || in_title()
+        direct.iter().any(|strengths| strengths[at] > 0.0) || in_title()
     }
 
-    /// Whether a word stands in the title of a passage, or in a heading above the passage.
+    /// True if a term occurs in the title of a passage or in a heading above it.
     pub(super) fn is_in_title(&self, passage: usize, term: &Term) -> bool {
         let Passage { title, headings, .. } = self.passages[passage];
         match term.unspaced {
@@ -119,7 +119,7 @@ impl<'a> Passages<'a> {
         }
     }
 
-    /// Whether a word is part of the name of who says the turn that begins with a line.
+    /// True if a term is part of the name of the speaker whose turn begins with this line.
     pub(super) fn is_speaker(&self, turn: usize, term: &Term) -> bool {
         let line = &self.lines[turn];
         line.words.iter().take(line.label_words).any(|word| {
@@ -128,30 +128,30 @@ impl<'a> Passages<'a> {
         })
     }
 
-    /// Whether a text stands in a passage.
+    /// True if a text occurs in a passage.
     pub(super) fn holds(&self, text: &str) -> bool {
         self.passages.iter().any(|passage| passage.text.contains(text))
     }
 
-    pub(super) fn ask(&self, question: &str) -> QuestionParts {
-        QuestionParts::read(question, &self.roots, &|text| self.holds(text))
+    pub(super) fn parse_question(&self, question: &str) -> ParsedQuestion {
+        ParsedQuestion::read(question, &self.roots, &|text| self.holds(text))
     }
 }
 
 impl<'r, 'a> Evidence<'r, 'a> {
-    pub(super) fn of(reading: &'r Passages<'a>, asked: &'r QuestionParts) -> Self {
+    pub(super) fn of(reading: &'r Passages<'a>, question: &'r ParsedQuestion) -> Self {
         let matchers: Vec<Matcher<'_>> =
-            (0..asked.terms.len()).map(|term| Matcher::of(reading, asked, term)).collect();
-        let in_line = |line| matchers.iter().map(|matcher| matcher.held(line)).collect();
+            (0..question.terms.len()).map(|term| Matcher::of(reading, question, term)).collect();
+        let in_line = |line| matchers.iter().map(|matcher| matcher.strength(line)).collect();
         let direct: Vec<Vec<f32>> = reading.lines.iter().map(in_line).collect();
         let mut evidence = Self {
             reading,
-            asked,
-            weights: weights(asked, &direct),
+            question,
+            weights: weights(question, &direct),
             strength: direct.clone(),
-            before: vec![vec![0.0; asked.terms.len()]; direct.len()],
-            known: (0..asked.terms.len())
-                .map(|term| reading.is_known(&asked.terms[term], &direct, term))
+            before: vec![vec![0.0; question.terms.len()]; direct.len()],
+            known: (0..question.terms.len())
+                .map(|term| reading.is_known(&question.terms[term], &direct, term))
                 .collect(),
             named_by: vec![None; direct.len()],
             grams: OnceCell::new(),
@@ -162,13 +162,13 @@ impl<'r, 'a> Evidence<'r, 'a> {
         evidence
     }
 
-    /// What the lines hold in parts of words.
+    /// Returns the matches by parts of words.
     pub(super) fn grams(&self) -> &Grams {
         let Passages { lines, passages, .. } = self.reading;
-        self.grams.get_or_init(|| Grams::of(&self.asked.lower, lines, passages.len()))
+        self.grams.get_or_init(|| Grams::of(&self.question.lower, lines, passages.len()))
     }
 
-    /// Adds what stands above and before each line.
+    /// Adds the text above and before each line.
     fn look_around(&mut self) {
         let reading = self.reading;
         let spread = self.spread();
@@ -176,7 +176,7 @@ impl<'r, 'a> Evidence<'r, 'a> {
         for at in 0..reading.lines.len() {
             let line = &reading.lines[at];
             let is_row = line.form == LineForm::Row;
-            // A row with labels is no head.
+            // A row with labels is not a table head.
             let may_be_head = is_row && !has_labels(line.text);
             table_head = match table_head {
                 Some(head)
@@ -190,18 +190,18 @@ impl<'r, 'a> Evidence<'r, 'a> {
                 Some(head) if line.is_in_cell() => Some(head),
                 _ => may_be_head.then_some(at),
             };
-            for (term, asked) in self.asked.terms.iter().enumerate() {
+            for (term, query_term) in self.question.terms.iter().enumerate() {
                 let mut best = self.direct[at][term];
                 for &heading in &line.headings {
                     best = best.max(IN_HEADING * self.direct[heading][term]);
                 }
-                if reading.is_in_title(line.passage, asked) {
+                if reading.is_in_title(line.passage, query_term) {
                     best = best.max(IN_TITLE);
                 }
                 if let Some(head) = table_head.filter(|head| *head != at && is_row) {
                     best = best.max(IN_TABLE_HEAD * self.direct[head][term]);
                 }
-                if asked.role == Role::Name
+                if query_term.role == Role::Name
                     && best < EVERYWHERE
                     && spread[term].get(line.passage).copied().unwrap_or(false)
                 {
@@ -217,37 +217,37 @@ impl<'r, 'a> Evidence<'r, 'a> {
         self.take_addressees();
     }
 
-    /// A sentence in a cell is about what its row names, first of all in its first cell.
+    /// A sentence in a cell is about the things in its row, above all the one in the first cell.
     fn take_cells(&mut self, at: usize) {
         let lines = &self.reading.lines;
         let Some(row) = lines[at].row.filter(|_| lines[at].is_in_cell()) else { return };
         let cells = lines[row].cells.clone();
         let own = cells.clone().rev().find(|cell| lines[*cell].range.start < lines[at].range.start);
-        for (term, asked) in self.asked.terms.iter().enumerate() {
-            let names = matches!(asked.role, Role::Name | Role::Number);
+        for (term, query_term) in self.question.terms.iter().enumerate() {
+            let names = matches!(query_term.role, Role::Name | Role::Number);
             let tells = |cell: &usize| names || *cell == cells.start || Some(*cell) == own;
-            let told = cells.clone().find(|cell| tells(cell) && self.direct[*cell][term] > 0.0);
-            let Some(cell) = told.filter(|_| self.strength[at][term] < BESIDE) else { continue };
+            let matching = cells.clone().find(|cell| tells(cell) && self.direct[*cell][term] > 0.0);
+            let Some(cell) = matching.filter(|_| self.strength[at][term] < BESIDE) else { continue };
             self.strength[at][term] = BESIDE * self.direct[cell][term];
-            if asked.role == Role::Name {
+            if query_term.role == Role::Name {
                 self.named_by[at] = Some(cell);
             }
         }
     }
 
-    /// `I'm allergic to nuts` is about who says it.
+    /// `I'm allergic to nuts` is about the speaker.
     fn take_speaker(&mut self, at: usize) {
         let lines = &self.reading.lines;
         let Some(turn) = lines[at].turn.filter(|_| lines[at].of_speaker) else { return };
-        for (term, asked) in self.asked.terms.iter().enumerate() {
-            if self.reading.is_speaker(turn, asked) && self.strength[at][term] < REFERRED_AT_ONCE {
+        for (term, query_term) in self.question.terms.iter().enumerate() {
+            if self.reading.is_speaker(turn, query_term) && self.strength[at][term] < REFERRED_AT_ONCE {
                 self.strength[at][term] = REFERRED_AT_ONCE;
                 self.named_by[at] = Some(turn).filter(|turn| *turn != at);
             }
         }
     }
 
-    /// `Your desk is in room 3` is about whom the letter is for.
+    /// `Your desk is in room 3` is about the recipient of the letter.
     fn take_addressees(&mut self) {
         let lines = &self.reading.lines;
         let is_address = |at: &usize| {
@@ -260,8 +260,8 @@ impl<'r, 'a> Evidence<'r, 'a> {
             for &greeting in
                 greetings.iter().filter(|greeting| lines[**greeting].passage == lines[at].passage)
             {
-                for (term, asked) in self.asked.terms.iter().enumerate() {
-                    if asked.role == Role::Name && self.direct[greeting][term] > 0.0 {
+                for (term, query_term) in self.question.terms.iter().enumerate() {
+                    if query_term.role == Role::Name && self.direct[greeting][term] > 0.0 {
                         self.strength[at][term] = self.strength[at][term].max(REFERRED);
                     }
                 }
@@ -269,16 +269,16 @@ impl<'r, 'a> Evidence<'r, 'a> {
         }
     }
 
-    /// What tells more about a thing needs to be said once: after `the mountain railway` it is `the railway`.
+    /// A modifier needs to be mentioned only once: after `the mountain railway`, `the railway` means the same.
     fn take_modifiers(&mut self) {
-        for &(modifier, head) in &self.asked.pairs {
+        for &(modifier, head) in &self.question.pairs {
             let mut said_in: Option<usize> = None;
             for at in 0..self.reading.lines.len() {
                 let passage = self.reading.lines[at].passage;
                 if self.direct[at][modifier] > 0.0 && self.direct[at][head] > 0.0 {
                     said_in = Some(passage);
                 }
-                let strength = SAID_BEFORE * self.strength[at][head];
+                let strength = MENTIONED_BEFORE * self.strength[at][head];
                 if said_in == Some(passage) && strength > self.strength[at][modifier] {
                     self.strength[at][modifier] = strength;
                 }
@@ -286,31 +286,31 @@ impl<'r, 'a> Evidence<'r, 'a> {
         }
     }
 
-    /// Of each name that most passages hold, the passages that hold it.
+    /// Returns, for each name in most passages, the passages that contain it.
     fn spread(&self) -> Vec<Vec<bool>> {
         let count = self.reading.passages.len();
         let most = self.most_spread();
         let of_term = |term: usize| {
-            let mut held = vec![false; count];
+            let mut found = vec![false; count];
             for (line, direct) in self.reading.lines.iter().zip(&self.direct) {
-                held[line.passage] |= direct[term] > 0.0;
+                found[line.passage] |= direct[term] > 0.0;
             }
-            let told = self.reading.lines.iter().zip(&self.direct);
+            let pairs = self.reading.lines.iter().zip(&self.direct);
             let lines =
-                told.filter(|(line, direct)| line.form != LineForm::Cell && direct[term] > 0.0).count();
+                pairs.filter(|(line, direct)| line.form != LineForm::Cell && direct[term] > 0.0).count();
             let (share, of) = match count >= FEW_PASSAGES {
                 true => {
-                    let passages = held.iter().filter(|held| **held).count() as f32;
+                    let passages = found.iter().filter(|found| **found).count() as f32;
                     (passages / count as f32, MOST_PASSAGES.max(OF_MOST * most / count as f32))
                 }
                 false => (lines as f32 / self.direct.len().max(1) as f32, MANY_LINES),
             };
-            if share >= of && lines >= MIN_LINES { held } else { Vec::new() }
+            if share >= of && lines >= MIN_LINES { found } else { Vec::new() }
         };
-        (0..self.asked.terms.len()).map(of_term).collect()
+        (0..self.question.terms.len()).map(of_term).collect()
     }
 
-    /// In how many passages the name stands that stands in most; 0 where names look like other words.
+    /// Returns the number of passages with the most widespread name; 0 for languages other than English.
     fn most_spread(&self) -> f32 {
         const FIRST: usize = 1;
         if self.reading.language != Language::English {
@@ -348,39 +348,39 @@ impl<'r, 'a> Evidence<'r, 'a> {
             if !same_part || matches!(before.form, LineForm::Heading(_) | LineForm::Row) {
                 break;
             }
-            // A pronoun within a line stands for what its own paragraph names.
+            // A pronoun within a line refers to something in its own paragraph.
             let refers = line.begins_with_pronoun || (connected && (line.refers || drops_subjects));
             let describes = !refers && connected && self.describes(at);
             if !(refers || describes || back == 1 && connected) {
                 break;
             }
-            // In `Ida said that she would` Ida is she; in `She sent it to Ada. She was glad.` Ada is not.
+            // In `Ida said that she would`, Ida is she; in `She sent it to Ada. She was glad.`, Ada is not.
             let is_other = refers && (names_first || go_on_with_pronoun(before, line));
-            for (term, asked) in self.asked.terms.iter().enumerate() {
+            for (term, query_term) in self.question.terms.iter().enumerate() {
                 let factor = match (refers, back) {
                     (true, 1) if line.begins_with_pronoun => REFERRED_AT_ONCE,
                     (true, _) => REFERRED - 0.05 * (back - 1) as f32,
-                    (false, _) if describes && asked.role == Role::Name => DESCRIBED,
+                    (false, _) if describes && query_term.role == Role::Name => DESCRIBED,
                     (false, 1) => BEFORE,
                     (false, _) => 0.0,
                 };
-                let held = match asked.role {
+                let strength = match query_term.role {
                     Role::Name if is_other => 0.0,
                     _ => factor * self.direct[at - back][term],
                 };
-                self.before[at][term] = self.before[at][term].max(held);
-                if held > self.strength[at][term] {
-                    if asked.role == Role::Name && held >= IS_THERE && self.named_by[at].is_none() {
+                self.before[at][term] = self.before[at][term].max(strength);
+                if strength > self.strength[at][term] {
+                    if query_term.role == Role::Name && strength >= IS_THERE && self.named_by[at].is_none() {
                         self.named_by[at] = Some(at - back);
                     }
-                    self.strength[at][term] = held;
+                    self.strength[at][term] = strength;
                 }
             }
             connected = connected && before.goes_on;
         }
     }
 
-    /// Whether a name that the question does not hold is the subject of a line before its first pronoun: `Ada said that she would`.
+    /// True if another name is the subject of a line before its first pronoun: `Ada said that she would`.
     fn names_before_pronoun(&self, at: usize) -> bool {
         const BINDS: &str = "of with by for after before during since the a an";
         let words = &self.reading.lines[at].words;
@@ -398,89 +398,89 @@ impl<'r, 'a> Evidence<'r, 'a> {
             let is_bound = first.checked_sub(1).is_some_and(|before| {
                 any_word(BEFORE_PLACES, &words[before].lower) || any_word(BINDS, &words[before].lower)
             });
-            let is_asked =
-                (first..=at).any(|at| self.asked.terms.iter().any(|term| term.root == words[at].root));
-            !is_bound && !is_asked
+            let is_in_question =
+                (first..=at).any(|at| self.question.terms.iter().any(|term| term.root == words[at].root));
+            !is_bound && !is_in_question
         })
     }
 
-    /// The line before that tells what the pronoun at the beginning of a line stands for, where the question asks about that.
+    /// Returns the previous line if this line begins with a pronoun that refers to a relation word there.
     pub(super) fn described_by(&self, at: usize) -> Option<usize> {
         let line = &self.reading.lines[at];
         let before = at.checked_sub(1).filter(|_| line.begins_with_pronoun)?;
-        let is_told = |term: &usize| {
+        let is_introduced = |term: &usize| {
             self.direct[at][*term] == 0.0
                 && self.direct[before][*term] > 0.0
                 && self.before[at][*term] >= IS_THERE
-                && self.asked.terms[*term].role == Role::Relation
+                && self.question.terms[*term].role == Role::Relation
         };
-        (0..self.asked.terms.len()).any(|term| is_told(&term)).then_some(before)
+        (0..self.question.terms.len()).any(|term| is_introduced(&term)).then_some(before)
     }
 
-    /// Whether a line speaks of something definite that it does not name: `The first crossing is`, `director of the company`.
+    /// True if a line refers to a definite thing without naming it: `The first crossing is`, `director of the company`.
     fn describes(&self, at: usize) -> bool {
         const BEGIN: &str =
             "the its his her their this these der die das dieser diese dieses sein seine ihr ihre";
         const FIRST: usize = 4;
         let words = &self.reading.lines[at].words;
-        let is_asked = |word: &Word<'_>| {
-            let mut told =
-                self.asked.terms.iter().filter(|term| matches!(term.role, Role::Relation | Role::Class));
-            told.any(|term| self.reading.roots.likeness(&term.root, &word.root) > 0.0)
+        let is_in_question = |word: &Word<'_>| {
+            let mut content_terms =
+                self.question.terms.iter().filter(|term| matches!(term.role, Role::Relation | Role::Class));
+            content_terms.any(|term| self.reading.roots.likeness(&term.root, &word.root) > 0.0)
         };
         let begins = words.first().is_some_and(|word| any_word(BEGIN, &word.lower))
-            && words.iter().take(FIRST).skip(1).any(is_asked);
+            && words.iter().take(FIRST).skip(1).any(is_in_question);
         let generic = words
             .windows(2)
             .any(|pair| any_word("the this", &pair[0].lower) && any_word(GENERIC_NOUNS, &pair[1].lower));
         begins || generic
     }
 
-    /// Share of what is asked that the line holds, names aside; 1 where nothing but names is asked.
-    pub(super) fn held(&self, line: usize) -> f32 {
-        let (mut all, mut held) = (0.0, 0.0);
-        for (term, asked) in self.asked.terms.iter().enumerate() {
+    /// Returns the weighted share of the question that a line contains, without names; 1 if the question contains only names.
+    pub(super) fn coverage(&self, line: usize) -> f32 {
+        let (mut all, mut covered) = (0.0, 0.0);
+        for (term, query_term) in self.question.terms.iter().enumerate() {
             let strength = self.strength[line][term];
-            match asked.role {
+            match query_term.role {
                 Role::Name => {}
                 Role::Class if strength < IS_THERE => {}
                 Role::Relation | Role::Class | Role::Common | Role::Number => {
                     all += self.weights[term];
-                    held += self.weights[term] * strength;
+                    covered += self.weights[term] * strength;
                 }
             }
         }
-        if all == 0.0 { 1.0 } else { held / all }
+        if all == 0.0 { 1.0 } else { covered / all }
     }
 
-    /// Share of all words of the question that a line holds, names too.
+    /// Returns the weighted share of the whole question that a line contains.
     pub(super) fn share(&self, line: usize) -> f32 {
         self.weighed(self.strength[line].iter().copied())
     }
 
-    /// How much more of the question each passage holds, as a whole, than any other does.
+    /// Returns how much more of the question each passage contains than the best other passage.
     pub(super) fn passages_ahead(&self) -> Vec<f32> {
         let count = self.reading.passages.len();
-        let mut held = vec![vec![0.0_f32; self.asked.terms.len()]; count];
+        let mut strongest = vec![vec![0.0_f32; self.question.terms.len()]; count];
         for (line, direct) in self.reading.lines.iter().zip(&self.direct) {
-            let best = held[line.passage].iter_mut().zip(direct);
-            best.for_each(|(best, held)| *best = best.max(*held));
+            let best = strongest[line.passage].iter_mut().zip(direct);
+            best.for_each(|(best, strength)| *best = best.max(*strength));
         }
-        let shares: Vec<f32> = held.into_iter().map(|held| self.weighed(held)).collect();
+        let shares: Vec<f32> = strongest.into_iter().map(|strengths| self.weighed(strengths)).collect();
         let others = |own: usize| (0..count).filter(move |other| *other != own);
         let next = |own: usize| others(own).map(|other| shares[other]).fold(0.0, f32::max);
         (0..count).map(|own| shares[own] - next(own)).collect()
     }
 
-    /// The mean of a value of each term, by what the terms are worth; 0 where they are worth nothing.
+    /// Returns the mean of one value per term, weighted by the terms; 0 if all weights are 0.
     pub(super) fn weighed(&self, values: impl IntoIterator<Item = f32>) -> f32 {
         let all: f32 = self.weights.iter().sum();
-        let held: f32 = self.weights.iter().zip(values).map(|(weight, value)| weight * value).sum();
-        if all == 0.0 { 0.0 } else { held / all }
+        let sum: f32 = self.weights.iter().zip(values).map(|(weight, value)| weight * value).sum();
+        if all == 0.0 { 0.0 } else { sum / all }
     }
 }
 
-/// The words of a name that is written as one: `AdaByron`.
+/// Returns the words of a name that is written as one word: `AdaByron`.
 fn parts_of_handle(name: &str) -> impl Iterator<Item = &str> {
     let borders = name.char_indices().skip(1).filter(|(_, c)| c.is_uppercase()).map(|(at, _)| at);
     let borders: Vec<usize> = borders.chain([name.len()]).collect();
@@ -488,7 +488,7 @@ fn parts_of_handle(name: &str) -> impl Iterator<Item = &str> {
     borders.into_iter().map(move |end| &name[std::mem::replace(&mut start, end)..end])
 }
 
-/// Whether a line begins with a pronoun and the line before it with the same: both are about what stands further above.
+/// True if a line and the previous line begin with the same pronoun: both are about something further above.
 fn go_on_with_pronoun(before: &Line<'_>, line: &Line<'_>) -> bool {
     const SAME: [&str; 5] =
         ["he his him", "she her hers", "it its", "er ihn ihm sein seine", "sie ihr ihre ihren ihrem"];
@@ -498,11 +498,11 @@ fn go_on_with_pronoun(before: &Line<'_>, line: &Line<'_>) -> bool {
     pronoun.is_some_and(|pronoun| any_word(same, &pronoun.lower))
 }
 
-/// What each term is worth: rare ones more, those that tell little less.
-fn weights(asked: &QuestionParts, direct: &[Vec<f32>]) -> Vec<f32> {
+/// Returns the weight of each term: rare terms weigh more, unspecific ones less.
+fn weights(question: &ParsedQuestion, direct: &[Vec<f32>]) -> Vec<f32> {
     let total = direct.len() as f32;
     let weight = |(at, term): (usize, &Term)| {
-        let count = direct.iter().filter(|held| held[at] > 0.0).count() as f32;
+        let count = direct.iter().filter(|strengths| strengths[at] > 0.0).count() as f32;
         let rarity = (1.0 + (total - count + 0.5) / (count + 0.5)).ln().max(0.1).sqrt();
         let role = match term.role {
             Role::Name => 1.5,
@@ -513,5 +513,5 @@ fn weights(asked: &QuestionParts, direct: &[Vec<f32>]) -> Vec<f32> {
         };
         role * rarity
     };
-    asked.terms.iter().enumerate().map(weight).collect()
+    question.terms.iter().enumerate().map(weight).collect()
 }

@@ -1,6 +1,6 @@
-//! Words that tell the same of two things, irregular forms included: `emigrated` for `moved`.
+//! Families of synonyms, including irregular forms: `emigrated` for `moved`.
 //!
-//! Each line of the lists is a family. Opposite ends of a relation are never in one: who buys does not sell.
+//! Each line of a list is a family. Opposite directions of a relationship are never in one family: who buys does not sell.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -11,12 +11,12 @@ use crate::languages::Language;
 /// The families of a language.
 pub(super) struct Families {
     families: Vec<&'static str>,
-    /// Of each root, the places of its families.
+    /// For each root, the indexes of its families.
     of_root: HashMap<String, Vec<u16>>,
 }
 
 impl Families {
-    /// Those of a language; the English ones where a language has none.
+    /// Returns the families of a language, or the English ones if it has none.
     pub(super) fn of(language: Language) -> &'static Self {
         match language {
             Language::German => &GERMAN,
@@ -31,7 +31,7 @@ impl Families {
         let mut of_root: HashMap<String, Vec<u16>> = HashMap::new();
         for (family, at) in families.iter().zip(0_u16..) {
             for word in family.split_whitespace() {
-                // `heiratete` has the stem of `heiraten` as its root.
+                // The root of `heiratete` is the stem of `heiraten`.
                 let stem = (language == Language::German).then(|| roots.stem(word));
                 for root in stem.into_iter().chain([roots.root(word)]) {
                     let of_word = of_root.entry(root).or_default();
@@ -44,12 +44,12 @@ impl Families {
         Self { families, of_root }
     }
 
-    /// The families that a root belongs to.
+    /// Returns the families of a root.
     pub(super) fn of_root(&self, root: &str) -> Vec<u16> {
         self.of_root.get(root).cloned().unwrap_or_default()
     }
 
-    /// Words, as they are written, of these families.
+    /// Returns the words of these families, as written.
     pub(super) fn words(&self, families: &[u16]) -> Vec<&'static str> {
         let found = families.iter().filter_map(|family| self.families.get(usize::from(*family)));
         found.flat_map(|family| family.split_whitespace()).collect()

@@ -1,4 +1,4 @@
-//! The first name of a person whom a question calls by the surname.
+//! Finds the first name of a person whom a question calls by surname.
 
 use std::collections::BTreeMap;
 
@@ -7,15 +7,15 @@ use super::lines::{Line, LineForm};
 use super::words::{TITLES, any_word};
 use crate::phrase::{PhraseKind, phrases};
 
-/// How a question asks for it, in small letters.
+/// Expressions that ask for a first name, in lowercase.
 const ASKING: [&str; 7] =
     ["first name", "given name", "christian name", "forename", "vorname", "vornamen", "mit vornamen"];
-/// Words before a surname that describe a person and are no name, besides titles.
+/// Words before a surname that describe a person and are not names, besides titles.
 const DESCRIBING: &str = "old young little poor dear good big great elder younger miss mister master aunt cousin brother sister father \
     mother grandfather grandmother doctor captain colonel general major president judge alter alte junge onkel tante";
 
-/// Whether a question asks for a first name; the surnames that it holds.
-pub(super) fn asked(question: &str) -> Option<Vec<String>> {
+/// Returns the surnames in a question that asks for a first name.
+pub(super) fn requested_surnames(question: &str) -> Option<Vec<String>> {
     let lower = question.to_lowercase();
     if !ASKING.iter().any(|asking| lower.contains(asking)) {
         return None;
@@ -33,7 +33,7 @@ pub(super) fn asked(question: &str) -> Option<Vec<String>> {
     (!surnames.is_empty()).then_some(surnames)
 }
 
-/// The first line that gives the first name by which most lines call a person of one of these surnames; `None` where none does.
+/// Returns the first line with the most frequent first name of a person with one of these surnames; `None` if there is none.
 pub(super) fn line(reading: &Passages<'_>, surnames: &[String]) -> Option<usize> {
     let mut found: BTreeMap<String, (usize, usize)> = BTreeMap::new();
     for (at, line) in reading.lines.iter().enumerate().filter(|(_, line)| line.form != LineForm::Cell) {
@@ -42,7 +42,7 @@ pub(super) fn line(reading: &Passages<'_>, surnames: &[String]) -> Option<usize>
             *count += 1;
         }
     }
-    // Of names that stand equally often the first.
+    // Among equally frequent names, take the first.
     let best =
         found.into_values().max_by(|(one, first), (other, second)| one.cmp(other).then(second.cmp(first)));
     best.map(|(_, line)| line)
@@ -53,7 +53,7 @@ fn first_names(line: &Line<'_>, surnames: &[String]) -> Vec<String> {
     named.filter_map(|phrase| first_name(&phrase.text, surnames)).collect()
 }
 
-/// `Ebenezer` of `Ebenezer Scrooge`; nothing of `Mr. Scrooge`.
+/// Returns `Ebenezer` for `Ebenezer Scrooge`, and nothing for `Mr. Scrooge`.
 fn first_name(name: &str, surnames: &[String]) -> Option<String> {
     let words: Vec<&str> =
         name.split_whitespace().map(|word| word.trim_matches(|c: char| !c.is_alphanumeric())).collect();
@@ -97,9 +97,12 @@ mod tests {
 
     #[test]
     fn questions_for_first_names_are_known_by_their_words() {
-        assert_eq!(asked("What is Harbottle's first name?"), Some(vec!["Harbottle".to_owned()]));
-        assert_eq!(asked("Wie lautet der Vorname von Frau Ramin?"), Some(vec!["Ramin".to_owned()]));
-        assert_eq!(asked("What is the first thing that Harbottle bought?"), None);
-        assert_eq!(asked("What is the first name in the list?"), None);
+        assert_eq!(requested_surnames("What is Harbottle's first name?"), Some(vec!["Harbottle".to_owned()]));
+        assert_eq!(
+            requested_surnames("Wie lautet der Vorname von Frau Ramin?"),
+            Some(vec!["Ramin".to_owned()])
+        );
+        assert_eq!(requested_surnames("What is the first thing that Harbottle bought?"), None);
+        assert_eq!(requested_surnames("What is the first name in the list?"), None);
     }
 }

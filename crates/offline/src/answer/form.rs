@@ -1,35 +1,35 @@
-//! The form of a question: what kind of thing it asks for, and which of its words say so.
+//! The form of a question: its answer type, and the words that determine it.
 
 use harper_brill::UPOS;
 
-use super::asked::Wants;
+use super::question::AnswerType;
 use super::unspaced;
 use super::words::{self, any_word};
 use crate::languages::Language;
 use crate::lexicon::is_stop_word;
 use crate::token::Token;
 
-/// What the form of a question tells.
+/// What the form of a question reveals.
 pub(super) struct Form {
-    pub(super) wants: Wants,
+    pub(super) answer_type: AnswerType,
     pub(super) many: bool,
-    /// The word that asks.
+    /// The question word.
     pub(super) asking: Option<usize>,
-    /// Words that say what sort of thing is asked for.
+    /// Words that name the class of the answer.
     pub(super) class: Vec<usize>,
     /// Words that only ask.
     pub(super) skipped: Vec<usize>,
-    /// What is counted.
+    /// The counted noun.
     pub(super) counted: Option<usize>,
-    /// Common words that tell here what is asked.
+    /// Common words that are specific in this question.
     pub(super) telling: Vec<usize>,
     pub(super) key: Option<usize>,
     pub(super) measure: Option<String>,
     pub(super) acts: bool,
     pub(super) by_noun: bool,
-    /// Whether a name is asked for that stands beside the key: `Hund` of `Wie heißt der Hund?`
+    /// True if it asks for the name of the key word: `Hund` in `Wie heißt der Hund?`
     pub(super) naming: bool,
-    /// A word that tells what is asked and that the question leaves out: `contain` of `What is in the box?`.
+    /// A key word that the question omits: `contain` in `What is in the box?`.
     pub(super) implied: Option<&'static str>,
 }
 
@@ -43,19 +43,19 @@ impl Form {
     }
 
     fn unspaced(lower: &str) -> Self {
-        let (wants, many) = unspaced::wants_unspaced(lower);
+        let (answer_type, many) = unspaced::unspaced_answer_type(lower);
         let measure = words::MEASURING_UNSPACED.iter().find(|word| lower.contains(**word));
-        let measure = measure.filter(|_| wants == Wants::Amount { measured: true });
+        let measure = measure.filter(|_| answer_type == AnswerType::Amount { measured: true });
         let is_inside = ["里", "里面", "中", "内"].iter().any(|inside| {
             ["有什么", "是什么", "有哪些"].iter().any(|asks| lower.contains(&format!("{inside}{asks}")))
         });
         let implied = is_inside.then_some("里面");
-        Self { many, measure: measure.map(|word| (*word).to_owned()), implied, ..Self::new(wants) }
+        Self { many, measure: measure.map(|word| (*word).to_owned()), implied, ..Self::new(answer_type) }
     }
 
-    fn new(wants: Wants) -> Self {
+    fn new(answer_type: AnswerType) -> Self {
         Self {
-            wants,
+            answer_type,
             many: false,
             asking: None,
             class: Vec::new(),
@@ -73,7 +73,7 @@ impl Form {
 
     fn english(words: &[Token<'_>]) -> Self {
         let word = |at: usize| words.get(at).map_or("", |word: &Token<'_>| word.lower.as_str());
-        let mut form = Self::new(Wants::Thing);
+        let mut form = Self::new(AnswerType::Thing);
         const ASKING: &str = "who whom whose when where why how which what";
         let Some(at) = words.iter().position(|word| any_word(ASKING, &word.lower)) else {
             form.without_asking(words);
@@ -83,7 +83,7 @@ impl Form {
         let next = word(at + 1);
         match word(at) {
             "who" | "whom" | "whose" => {
-                form.wants = Wants::Person;
+                form.answer_type = AnswerType::Person;
                 form.by_noun = any_word("is was are were", next);
                 let is_key = |at: &usize| {
                     !(is_stop_word(word(*at))
@@ -106,17 +106,17 @@ impl Form {
                 }
                 form.many = any_word("are were", next)
                     && words.get(at + 2..).is_some_and(|rest| rest.iter().any(is_plural));
-                // `Who is Ada?`: what she is; `Who is the head?`: a person.
+                // `Who is Ada?` asks for a definition, `Who is the head?` for a person.
                 let rest = words.get(at + 2..).unwrap_or_default();
                 let is_name = !rest.is_empty()
                     && rest.iter().all(|word| word.is_capital() || any_word("of the", &word.lower));
                 if any_word("is was are were", next) && is_name && rest[0].is_capital() {
-                    form.wants = Wants::Meaning;
+                    form.answer_type = AnswerType::Meaning;
                 }
             }
-            "when" => form.wants = Wants::Time,
-            "where" => form.wants = Wants::Place,
-            "why" => form.wants = Wants::Reason,
+            "when" => form.answer_type = AnswerType::Time,
+            "where" => form.answer_type = AnswerType::Place,
+            "why" => form.answer_type = AnswerType::Reason,
             "how" => form.how(at, words),
             _ => form.what(at, words),
         }
@@ -136,7 +136,7 @@ impl Form {
     fn how(&mut self, at: usize, words: &[Token<'_>]) {
         let next = words.get(at + 1).map_or("", |word| word.lower.as_str());
         if any_word("many much", next) {
-            self.wants = Wants::Amount { measured: false };
+            self.answer_type = AnswerType::Amount { measured: false };
             self.skipped.push(at + 1);
             // `How much is a ticket?` asks for a price.
             let money = at + 2;
@@ -146,7 +146,7 @@ impl Form {
                     || words.get(at + 2).is_some_and(|word| any_word("is are was were", &word.lower))
                     || words.iter().any(|word| any_word(words::COSTS, &word.lower)))
             {
-                self.wants = Wants::Amount { measured: true };
+                self.answer_type = AnswerType::Amount { measured: true };
                 self.measure = Some("expensive".to_owned());
                 self.skipped.extend(Some(money).filter(|_| is_money));
             }
@@ -156,9 +156,9 @@ impl Form {
                 self.counted = nouns.filter(|(_, word)| is_plural(word)).map(|(at, _)| at).last();
             }
         } else if any_word(words::MEASURES_ENGLISH, next) {
-            self.wants = Wants::Amount { measured: true };
+            self.answer_type = AnswerType::Amount { measured: true };
             self.measure = Some(next.to_owned());
-            // `How long is it?` asks for a length, `How long did it take?` for a time.
+            // `How long is it?` asks for a length, `How long did it take?` for a duration.
             let helps =
                 words.get(at + 2).is_some_and(|word| any_word("do does did has have had will", &word.lower));
             let lasts = words.iter().skip(at + 2).any(|word| {
@@ -169,9 +169,9 @@ impl Form {
             }
             self.skipped.push(at + 1);
         } else if next == "come" {
-            self.wants = Wants::Reason;
+            self.answer_type = AnswerType::Reason;
         } else {
-            self.wants = Wants::Manner;
+            self.answer_type = AnswerType::Manner;
         }
     }
 
@@ -193,16 +193,16 @@ impl Form {
             let last = words.last().map_or("", |word| word.lower.as_str());
             if words.iter().any(|word| any_word("cost costs weigh", &word.lower)) {
                 let costs = words.iter().any(|word| any_word(words::COSTS, &word.lower));
-                self.wants = Wants::Amount { measured: costs };
+                self.answer_type = AnswerType::Amount { measured: costs };
                 self.measure = costs.then(|| "expensive".to_owned());
                 return;
             }
             if last == "do" && words.len() > at + 3 {
-                (self.wants, self.acts) = (Wants::Meaning, true);
+                (self.answer_type, self.acts) = (AnswerType::Meaning, true);
                 return;
             }
             if last == "mean" || (last == "for" && word(words.len().saturating_sub(2)) == "stand") {
-                self.wants = Wants::Meaning;
+                self.answer_type = AnswerType::Meaning;
             }
             return;
         }
@@ -238,21 +238,21 @@ impl Form {
             })
         });
         self.telling.extend(self.key);
-        // What stands before the verb is a noun, even if it is tagged as none.
+        // The word before the verb is a noun, whatever its tag.
         let is_noun =
             words.get(noun + 1).is_some_and(|next| any_word(DO, &next.lower) || any_word(BE, &next.lower));
         self.many |= is_plural(head) || is_noun && ends_as_plural(head);
-        self.wants = noun_wants(&head.lower);
+        self.answer_type = answer_type_of_noun(&head.lower);
         // `Which days is it open?`
-        if self.wants == Wants::Time {
+        if self.answer_type == AnswerType::Time {
             self.many = false;
         }
-        if self.wants == Wants::Person && self.many {
-            self.wants = Wants::Thing;
+        if self.answer_type == AnswerType::Person && self.many {
+            self.answer_type = AnswerType::Thing;
         }
     }
 
-    /// What is asked of a thing by a noun: `the height of the tower`.
+    /// Reads the property that a question asks for by a noun: `the height of the tower`.
     fn attribute(&mut self, from: usize, words: &[Token<'_>]) {
         let rest = words.get(from..).unwrap_or_default();
         let Some(first) = rest.first() else { return };
@@ -260,7 +260,7 @@ impl Form {
         let names = rest.iter().position(|word| any_word("name names", &word.lower));
         if let Some(names) = names.filter(|at| rest.get(at + 1).is_some_and(|of| of.lower == "of")) {
             let is_key = |at: &usize| !is_stop_word(&rest[*at].lower) && !rest[*at].is_capital();
-            (self.wants, self.by_noun) = (Wants::Person, true);
+            (self.answer_type, self.by_noun) = (AnswerType::Person, true);
             self.key = (names + 2..rest.len()).find(is_key).map(|at| from + at);
             return;
         }
@@ -279,7 +279,7 @@ impl Form {
         if rest.last().is_some_and(|last| any_word("job profession occupation trade", &last.lower))
             && rest.len() > 1
         {
-            self.wants = Wants::Meaning;
+            self.answer_type = AnswerType::Meaning;
             self.skipped.push(from + rest.len() - 1);
             return;
         }
@@ -288,20 +288,20 @@ impl Form {
             .position(|word| any_word("of in for at on by to from with that which who", &word.lower));
         let owned = rest.windows(2).any(|pair| pair[1].gap.len() > 1 && pair[1].gap.ends_with("s "));
         let heads = &rest[..binds.unwrap_or(rest.len())];
-        // `last year` is no year that is asked for.
+        // `last year` does not ask for a year.
         let adverbial = heads
             .len()
             .checked_sub(2)
             .filter(|at| any_word("last this next each every per that", &heads[*at].lower));
         let heads = &heads[..adverbial.filter(|at| *at > 0).unwrap_or(heads.len())];
-        let wants = heads
+        let answer_type = heads
             .iter()
             .rev()
             .filter(|word| !word.is_capital())
-            .map(|word| noun_wants(&word.lower))
-            .find(|wants| *wants != Wants::Thing);
-        if let Some(wants) = wants {
-            self.wants = wants;
+            .map(|word| answer_type_of_noun(&word.lower))
+            .find(|answer_type| *answer_type != AnswerType::Thing);
+        if let Some(answer_type) = answer_type {
+            self.answer_type = answer_type;
             self.many = self.many && heads.iter().any(is_plural);
             return;
         }
@@ -317,10 +317,10 @@ impl Form {
                 any_word("name names difference rule rules step steps part parts main", &word.lower)
             })
         {
-            // `What are lanes?` is no list.
+            // `What are lanes?` does not ask for a list.
             self.many = self.many && heads.iter().any(|word| word.lower == "the");
             if !self.many {
-                self.wants = Wants::Meaning;
+                self.answer_type = AnswerType::Meaning;
             }
         }
     }
@@ -336,15 +336,15 @@ impl Form {
             self.skipped.push(first);
         } else if any_word(TELLS, lower) {
             self.skipped.push(first);
-            self.wants = if lower == "define" { Wants::Meaning } else { Wants::Thing };
+            self.answer_type = if lower == "define" { AnswerType::Meaning } else { AnswerType::Thing };
         } else if any_word(ASKS, lower) {
-            self.wants = Wants::Truth;
+            self.answer_type = AnswerType::Truth;
         }
     }
 
     fn german(words: &[Token<'_>]) -> Self {
         let word = |at: usize| words.get(at).map_or("", |word: &Token<'_>| word.lower.as_str());
-        let mut form = Self::new(Wants::Thing);
+        let mut form = Self::new(AnswerType::Thing);
         let is_asking =
             |word: &Token<'_>| any_word(words::ASKING_GERMAN, &word.lower) || word.lower.starts_with("welch");
         let Some(at) = words.iter().position(is_asking) else {
@@ -355,7 +355,7 @@ impl Form {
                 && words[0].is_capital()
                 && any_word(words::VERBS_FIRST_GERMAN, word(0))
             {
-                form.wants = Wants::Truth;
+                form.answer_type = AnswerType::Truth;
             }
             return form;
         };
@@ -363,41 +363,41 @@ impl Form {
         let next = word(at + 1);
         match word(at) {
             "wer" | "wen" | "wem" | "wessen" => {
-                form.wants = Wants::Person;
+                form.answer_type = AnswerType::Person;
                 form.many = at > 0 && word(at - 1) == "aus";
             }
-            "wann" => form.wants = Wants::Time,
-            "wo" | "woher" | "wohin" => form.wants = Wants::Place,
-            "warum" | "wieso" | "weshalb" | "weswegen" => form.wants = Wants::Reason,
-            "wieviel" | "wieviele" => form.wants = Wants::Amount { measured: false },
+            "wann" => form.answer_type = AnswerType::Time,
+            "wo" | "woher" | "wohin" => form.answer_type = AnswerType::Place,
+            "warum" | "wieso" | "weshalb" | "weswegen" => form.answer_type = AnswerType::Reason,
+            "wieviel" | "wieviele" => form.answer_type = AnswerType::Amount { measured: false },
             "wie" if any_word("viel viele vielen", next) => {
-                form.wants = Wants::Amount { measured: false };
+                form.answer_type = AnswerType::Amount { measured: false };
                 form.skipped.push(at + 1);
                 form.counted =
                     Some(at + 2).filter(|at| next != "viel" && words.get(*at).is_some_and(Token::is_capital));
             }
             "wie" if any_word(words::MEASURES_GERMAN, next) => {
-                form.wants = Wants::Amount { measured: true };
+                form.answer_type = AnswerType::Amount { measured: true };
                 form.measure = Some(next.to_owned());
                 form.skipped.push(at + 1);
             }
             "wie" if any_word("heißt heißen hieß hießen lautet lauten", next) => {
                 form.skipped.push(at + 1);
-                // `Wie heißt ihr Hund?` asks for a name that stands beside the noun.
+                // `Wie heißt ihr Hund?` asks for the name of the noun.
                 if any_word("heißt hieß", next) {
                     let noun = (at + 2..words.len()).find(|at| words[*at].is_capital());
                     if noun.is_some() {
-                        (form.wants, form.naming, form.key) = (Wants::Person, true, noun);
+                        (form.answer_type, form.naming, form.key) = (AnswerType::Person, true, noun);
                         return form;
                     }
                 }
             }
-            "wie" => form.wants = Wants::Manner,
+            "wie" => form.answer_type = AnswerType::Manner,
             "was" if any_word("kostet kosten kostete kosteten", next) => {
-                form.wants = Wants::Amount { measured: true };
+                form.answer_type = AnswerType::Amount { measured: true };
                 form.measure = Some("teuer".to_owned());
             }
-            "was" if any_word("bedeutet bedeuten heißt", next) => form.wants = Wants::Meaning,
+            "was" if any_word("bedeutet bedeuten heißt", next) => form.answer_type = AnswerType::Meaning,
             "was" if any_word("ist sind war waren", next) => {
                 let rest = words.get(at + 2..).unwrap_or_default();
                 let nouns: Vec<&Token<'_>> = rest.iter().filter(|word| word.is_capital()).collect();
@@ -405,12 +405,13 @@ impl Form {
                     || rest
                         .iter()
                         .any(|word| any_word("der des von vom eines einer in im am beim für", &word.lower));
-                let wants = nouns.first().map_or(Wants::Thing, |noun| noun_wants_german(&noun.lower));
-                form.wants = match wants {
-                    Wants::Thing if !binds && (1..=2).contains(&nouns.len()) => Wants::Meaning,
-                    wants => wants,
+                let answer_type =
+                    nouns.first().map_or(AnswerType::Thing, |noun| answer_type_of_german_noun(&noun.lower));
+                form.answer_type = match answer_type {
+                    AnswerType::Thing if !binds && (1..=2).contains(&nouns.len()) => AnswerType::Meaning,
+                    answer_type => answer_type,
                 };
-                form.many = any_word("sind waren", next) && form.wants != Wants::Meaning;
+                form.many = any_word("sind waren", next) && form.answer_type != AnswerType::Meaning;
             }
             start if start.starts_with("welch") => {
                 let mut noun = at + 1;
@@ -419,7 +420,7 @@ impl Form {
                 }
                 if let Some(head) = words.get(noun).filter(|word| word.is_capital()) {
                     form.class.push(noun);
-                    form.wants = noun_wants_german(&head.lower);
+                    form.answer_type = answer_type_of_german_noun(&head.lower);
                 }
                 let plural =
                     words.iter().skip(noun).any(|word| any_word(words::PLURAL_VERBS_GERMAN, &word.lower));
@@ -432,7 +433,7 @@ impl Form {
                 });
                 form.many = start == "welche" && (plural || plural_noun || plural_verb);
                 if form.many {
-                    form.wants = Wants::Thing;
+                    form.answer_type = AnswerType::Thing;
                 }
             }
             _ => {}
@@ -442,7 +443,7 @@ impl Form {
     }
 }
 
-/// The verb of a German question: a participle or infinitive at its end, else what stands behind the word that asks and its noun.
+/// Returns the verb of a German question: a final participle or infinitive, or else the word after the question word and its noun.
 fn main_verb_german(asking: usize, form: &Form, words: &[Token<'_>]) -> Option<usize> {
     const LIGHT: &str = "gilt gelten galt galten beträgt betragen betrug heißt hieß kostet kostete gibt gab dauert dauerte kommt kam macht machte geht ging steht stand liegt lag bedeutet \
         gehört gehören hat haben hatte findet finden";
@@ -463,12 +464,12 @@ fn main_verb_german(asking: usize, form: &Form, words: &[Token<'_>]) -> Option<u
     Some(last).filter(|at| *at > asking + 1 && ends_as_verb && may_be(at)).or(first)
 }
 
-/// The verb of a question behind the word that asks: `earn` in `How much does she earn a week?`, `made` in `What was it made of?`.
-/// Verbs that tell little alone are none.
+/// Returns the verb after the question word: `earn` in `How much does she earn a week?`, `made` in `What was it made of?`.
+/// Verbs that mean little by themselves are ignored.
 fn main_verb(asking: usize, words: &[Token<'_>]) -> Option<usize> {
     const HELPS: &str = "do does did is are was were";
     let helps = (asking + 1..words.len()).find(|at| any_word(HELPS, &words[*at].lower))?;
-    // A participle stands behind what it is said of; a verb behind `did` stands in its base form, behind a name in any case.
+    // A participle follows its subject. A verb after `did` is in its base form, and any word directly after the name counts.
     let passive = any_word("is are was were", &words[helps].lower);
     let may_be = |at: &usize| {
         let word = &words[*at];
@@ -482,7 +483,7 @@ fn main_verb(asking: usize, words: &[Token<'_>]) -> Option<usize> {
         (helps + 2..words.len()).filter(may_be).find(|at| {
             let word = &words[*at];
             let ends = words.get(at + 1).is_none_or(|next| is_stop_word(&next.lower));
-            // `the silver watch belong` has one verb.
+            // `the silver watch belong` contains one verb.
             let is_noun = words.get(at + 1).is_some_and(|next| next.tag == UPOS::VERB && next.gap == " ");
             let participle =
                 ["ed", "en"].iter().any(|ending| word.lower.ends_with(ending)) || word.lower == "made";
@@ -491,7 +492,7 @@ fn main_verb(asking: usize, words: &[Token<'_>]) -> Option<usize> {
     })
 }
 
-/// The noun at the end of those that begin at a place: `trainer` of `personal trainer`.
+/// Returns the last noun of a run that begins at `first`: `trainer` in `personal trainer`.
 fn head_noun(first: usize, words: &[Token<'_>]) -> usize {
     let goes_on = |at: &usize| {
         let word = &words[*at];
@@ -516,88 +517,88 @@ fn ends_as_plural(word: &Token<'_>) -> bool {
     lower.len() > 3 && lower.ends_with('s') && !is_other && !word.is_capital()
 }
 
-/// What a noun that is asked for stands for.
-fn noun_wants(noun: &str) -> Wants {
+/// Returns the answer type that a noun asks for.
+fn answer_type_of_noun(noun: &str) -> AnswerType {
     if any_word(words::AMOUNTS_ENGLISH, noun) {
-        Wants::Amount { measured: false }
+        AnswerType::Amount { measured: false }
     } else if any_word(words::TIMES_ENGLISH, noun) {
-        Wants::Time
+        AnswerType::Time
     } else if any_word(words::PLACES_ENGLISH, noun) {
-        Wants::Place
+        AnswerType::Place
     } else if any_word(words::PERSONS_ENGLISH, noun) {
-        Wants::Person
+        AnswerType::Person
     } else if any_word("reason reasons cause", noun) {
-        Wants::Reason
+        AnswerType::Reason
     } else if any_word("definition meaning", noun) {
-        Wants::Meaning
+        AnswerType::Meaning
     } else {
-        Wants::Thing
+        AnswerType::Thing
     }
 }
 
-fn noun_wants_german(noun: &str) -> Wants {
+fn answer_type_of_german_noun(noun: &str) -> AnswerType {
     if any_word(words::AMOUNTS_GERMAN, noun) {
-        Wants::Amount { measured: false }
+        AnswerType::Amount { measured: false }
     } else if any_word(words::TIMES_GERMAN, noun) {
-        Wants::Time
+        AnswerType::Time
     } else if any_word(words::PLACES_GERMAN, noun) {
-        Wants::Place
+        AnswerType::Place
     } else if any_word("grund ursache", noun) {
-        Wants::Reason
+        AnswerType::Reason
     } else {
-        Wants::Thing
+        AnswerType::Thing
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::asked::QuestionParts;
+    use super::super::question::ParsedQuestion;
     use super::super::roots::Roots;
     use super::*;
 
-    fn check_wants(question: &str, wants: Wants, many: bool) {
+    fn check_answer_type(question: &str, answer_type: AnswerType, many: bool) {
         let roots = Roots::of(Language::of_question(question));
-        let asked = QuestionParts::read(question, &roots, &|_| false);
-        assert_eq!((asked.wants, asked.many), (wants, many), "{question}");
+        let parsed = ParsedQuestion::read(question, &roots, &|_| false);
+        assert_eq!((parsed.answer_type, parsed.many), (answer_type, many), "{question}");
     }
 
     #[test]
     fn a_question_says_what_kind_of_thing_answers_it() {
-        let amount = Wants::Amount { measured: false };
-        for (question, wants, many) in [
-            ("Who designed the bridge?", Wants::Person, false),
-            ("Who is Ada Lovelace?", Wants::Meaning, false),
-            ("Who were the founders of Larkfen?", Wants::Person, true),
-            ("When was it built?", Wants::Time, false),
-            ("In which year was it built?", Wants::Time, false),
-            ("Where is the bridge?", Wants::Place, false),
-            ("In which city is the bridge?", Wants::Place, false),
+        let amount = AnswerType::Amount { measured: false };
+        for (question, answer_type, many) in [
+            ("Who designed the bridge?", AnswerType::Person, false),
+            ("Who is Ada Lovelace?", AnswerType::Meaning, false),
+            ("Who were the founders of Larkfen?", AnswerType::Person, true),
+            ("When was it built?", AnswerType::Time, false),
+            ("In which year was it built?", AnswerType::Time, false),
+            ("Where is the bridge?", AnswerType::Place, false),
+            ("In which city is the bridge?", AnswerType::Place, false),
             ("How many arches does it have?", amount, false),
-            ("How long is it?", Wants::Amount { measured: true }, false),
+            ("How long is it?", AnswerType::Amount { measured: true }, false),
             ("What is the price of the ticket?", amount, false),
             ("What was the unemployment rate in April?", amount, false),
-            ("Why did it fall?", Wants::Reason, false),
-            ("How do I install it?", Wants::Manner, false),
-            ("What is ownership?", Wants::Meaning, false),
-            ("What is a list?", Wants::Meaning, false),
-            ("What was in the leather case?", Wants::Thing, false),
-            ("Which operating systems does it run on?", Wants::Thing, true),
-            ("What are the three rules of steps?", Wants::Thing, true),
-            ("Does it support lists?", Wants::Truth, false),
-            ("Which actors star in the film?", Wants::Thing, true),
-            ("Wie heißt der Hund?", Wants::Person, false),
-            ("Wer baute die Orgel?", Wants::Person, false),
-            ("In welchem Jahr wurde sie gebaut?", Wants::Time, false),
+            ("Why did it fall?", AnswerType::Reason, false),
+            ("How do I install it?", AnswerType::Manner, false),
+            ("What is ownership?", AnswerType::Meaning, false),
+            ("What is a list?", AnswerType::Meaning, false),
+            ("What was in the leather case?", AnswerType::Thing, false),
+            ("Which operating systems does it run on?", AnswerType::Thing, true),
+            ("What are the three rules of steps?", AnswerType::Thing, true),
+            ("Does it support lists?", AnswerType::Truth, false),
+            ("Which actors star in the film?", AnswerType::Thing, true),
+            ("Wie heißt der Hund?", AnswerType::Person, false),
+            ("Wer baute die Orgel?", AnswerType::Person, false),
+            ("In welchem Jahr wurde sie gebaut?", AnswerType::Time, false),
             ("Wie viele Tore hatte die Mauer?", amount, false),
-            ("Welche Ortsteile gehören zu Ahrenfels?", Wants::Thing, true),
-            ("Was ist ein Furtkuchen?", Wants::Meaning, false),
-            ("公司现任总经理是谁？", Wants::Person, false),
-            ("什么是反渗透？", Wants::Meaning, false),
+            ("Welche Ortsteile gehören zu Ahrenfels?", AnswerType::Thing, true),
+            ("Was ist ein Furtkuchen?", AnswerType::Meaning, false),
+            ("公司现任总经理是谁？", AnswerType::Person, false),
+            ("什么是反渗透？", AnswerType::Meaning, false),
             ("公司有多少员工？", amount, false),
-            ("公司的主要客户有哪些？", Wants::Thing, true),
-            ("为什么不能使用热水？", Wants::Reason, false),
+            ("公司的主要客户有哪些？", AnswerType::Thing, true),
+            ("为什么不能使用热水？", AnswerType::Reason, false),
         ] {
-            check_wants(question, wants, many);
+            check_answer_type(question, answer_type, many);
         }
     }
 }

@@ -1,63 +1,63 @@
-//! How much of a question lines hold in parts of words.
+//! How much of a question lines contain, by parts of words.
 //!
-//! Texts write words in forms that no root and no family of words knows: in compounds, with other endings, in other spellings. Three
-//! characters of a word, or one and two where no spaces are written, match in these too. They count the more, the fewer passages hold them.
+//! Texts contain words in forms that neither roots nor families cover: compounds, other endings, other spellings. Character
+//! trigrams match these too, as do single characters and bigrams in scripts without spaces. Grams in fewer passages weigh more.
 
 use std::collections::HashMap;
 
 use super::lines::Line;
 use crate::scripts::has_no_spaces;
 
-/// Characters of a word, with [`BORDER`] before and behind it; of shorter ones the last are [`NONE`].
+/// Characters of a word, with [`BORDER`] before and after the word; shorter grams are padded with [`NONE`].
 type Gram = [char; 3];
-/// Grams of the question, by their places.
+/// A set of the question's grams, by index.
 type GramSet = u128;
 
 const BORDER: char = '\u{1}';
 const NONE: char = '\0';
 
-/// The grams of a question, and which of them each line holds.
+/// The grams of a question, and those that each line contains.
 pub(super) struct Grams {
-    /// Share of the question that each gram is; their sum is 1.
+    /// Weight of each gram; the sum is 1.
     weights: Vec<f32>,
-    /// Of each line, the grams that it holds.
-    held: Vec<GramSet>,
+    /// For each line, the grams that it contains.
+    of_lines: Vec<GramSet>,
 }
 
 impl Grams {
-    /// - `passages`: how many there are.
+    /// - `passages`: the number of passages.
     pub(super) fn of(question: &str, lines: &[Line<'_>], passages: usize) -> Self {
         let mut places: HashMap<Gram, usize> = HashMap::new();
-        // The first ones of a long question tell enough.
+        // The first grams of a long question suffice.
         each_gram(question, |gram| {
             let next = places.len();
             if next < GramSet::BITS as usize {
                 places.entry(gram).or_insert(next);
             }
         });
-        let mut held: Vec<GramSet> = vec![0; lines.len()];
+        let mut of_lines: Vec<GramSet> = vec![0; lines.len()];
         let mut of_passages: Vec<GramSet> = vec![0; passages];
-        for (line, held) in lines.iter().zip(&mut held) {
-            each_gram(line.text, |gram| *held |= places.get(&gram).map_or(0, |place| 1 << place));
-            of_passages[line.passage] |= *held;
+        for (line, grams) in lines.iter().zip(&mut of_lines) {
+            each_gram(line.text, |gram| *grams |= places.get(&gram).map_or(0, |place| 1 << place));
+            of_passages[line.passage] |= *grams;
         }
         let weight = |gram: usize| {
-            let holding = of_passages.iter().filter(|held| **held >> gram & 1 == 1).count();
+            let holding = of_passages.iter().filter(|grams| **grams >> gram & 1 == 1).count();
             ((passages as f32 + 0.5) / (holding as f32 + 0.5)).ln_1p()
         };
         let weights: Vec<f32> = (0..places.len()).map(weight).collect();
         let all: f32 = weights.iter().sum();
-        Self { weights: weights.into_iter().map(|weight| weight / all).collect(), held }
+        Self { weights: weights.into_iter().map(|weight| weight / all).collect(), of_lines }
     }
 
-    /// Share of the question that lines hold together, from 0 to 1.
+    /// Returns the weighted share of the question that lines contain together, from 0 to 1.
     pub(super) fn share(&self, lines: impl IntoIterator<Item = usize>) -> f32 {
-        let held = lines.into_iter().fold(0, |held, line| held | self.held[line]);
-        (0..self.weights.len()).filter(|gram| held >> gram & 1 == 1).map(|gram| self.weights[gram]).sum()
+        let grams = lines.into_iter().fold(0, |grams, line| grams | self.of_lines[line]);
+        (0..self.weights.len()).filter(|gram| grams >> gram & 1 == 1).map(|gram| self.weights[gram]).sum()
     }
 }
 
-/// Hands on the grams of a text.
+/// Calls `take` with each gram of a text.
 fn each_gram(text: &str, mut take: impl FnMut(Gram)) {
     let mut word: Vec<char> = Vec::new();
     for part in text.split(|c: char| !c.is_alphanumeric()).filter(|part| !part.is_empty()) {
@@ -80,7 +80,7 @@ mod tests {
     use super::super::evidence::Passages;
     use super::*;
 
-    /// The share of the question that each line of `texts` holds.
+    /// Returns the share of the question in each line of `texts`.
     fn shares(question: &str, texts: &[&str]) -> Vec<f32> {
         let passages: Vec<Passage<'_>> =
             texts.iter().map(|text| Passage { text, title: "", headings: &[] }).collect();

@@ -1,10 +1,10 @@
-//! Whether a line holds the kind of thing that a question asks for.
+//! Decides whether a line contains something of the answer type.
 
 use std::collections::HashSet;
 
-use super::asked::{QuestionParts, Role, Wants};
 use super::lines::{Line, Word};
 use super::measures::holds_amount;
+use super::question::{AnswerType, ParsedQuestion, Role};
 use super::unspaced;
 use super::words::{self, any_word};
 use crate::han;
@@ -13,42 +13,48 @@ use crate::lexicon::{is_month, is_stop_word};
 use crate::phrase::{PhraseKind, phrases};
 use crate::scripts::{has_no_spaces, is_ideograph, runs};
 
-/// Words between a preposition and a place, at most.
+/// Maximum number of words between a preposition and a place.
 const PLACE_WORDS: usize = 3;
-/// Words behind a preposition among which a time shows that it is no place.
+/// Number of words after a preposition in which a time rules out a place.
 const PHRASE_WORDS: usize = 5;
-/// Whether `line` holds what `asked` wants, besides what the question says itself.
+/// True if `line` contains something of the question's answer type that is not in the question.
 ///
-/// - `next`: the line behind it, which may hold the reason of what it says.
-pub(super) fn holds(asked: &QuestionParts, line: &Line<'_>, next: Option<&Line<'_>>) -> bool {
-    match asked.wants {
-        Wants::Person => {
-            !names(asked, line).is_empty() || holds_surname(asked, line) || !roles(asked, line).is_empty()
+/// - `next`: the following line, which may give the reason.
+pub(super) fn holds(question: &ParsedQuestion, line: &Line<'_>, next: Option<&Line<'_>>) -> bool {
+    match question.answer_type {
+        AnswerType::Person => {
+            !names(question, line).is_empty()
+                || holds_surname(question, line)
+                || !roles(question, line).is_empty()
         }
-        Wants::Time => holds_time(asked, line),
-        Wants::Place => holds_place(asked, line) || is_label(asked, line) || is_address(asked, line),
-        Wants::Amount { measured } => holds_amount(asked, line, measured),
-        Wants::Reason => gives_reason(line.text) || next.is_some_and(|next| begins_reason(next.text)),
-        Wants::Manner | Wants::Thing | Wants::Truth | Wants::Meaning => new_words(asked, line) >= 1,
+        AnswerType::Time => holds_time(question, line),
+        AnswerType::Place => {
+            holds_place(question, line) || is_label(question, line) || is_address(question, line)
+        }
+        AnswerType::Amount { measured } => holds_amount(question, line, measured),
+        AnswerType::Reason => gives_reason(line.text) || next.is_some_and(|next| begins_reason(next.text)),
+        AnswerType::Manner | AnswerType::Thing | AnswerType::Truth | AnswerType::Meaning => {
+            new_words(question, line) >= 1
+        }
     }
 }
 
-/// Whether a line is an address behind a name: `Halden Ltd., 4 Mill Lane, Ludlow`.
-pub(super) fn is_address(asked: &QuestionParts, line: &Line<'_>) -> bool {
+/// True if a line is a name with its address: `Halden Ltd., 4 Mill Lane, Ludlow`.
+pub(super) fn is_address(question: &ParsedQuestion, line: &Line<'_>) -> bool {
     const MIN_PARTS: usize = 3;
     let parts: Vec<&str> = line.text.split(", ").collect();
-    let begins = line.words.first().is_some_and(|word| !is_new(asked, word));
+    let begins = line.words.first().is_some_and(|word| !is_new(question, word));
     let is_part = |part: &&&str| part.starts_with(|c: char| c.is_uppercase() || c.is_ascii_digit());
     begins && parts.len() >= MIN_PARTS && parts.iter().filter(is_part).count() == parts.len()
 }
 
-/// Whether a line gives a value below a label that the question holds: `Number of employees: 212`.
-pub(super) fn is_label(asked: &QuestionParts, line: &Line<'_>) -> bool {
+/// True if a line gives a value after a label with words of the question: `Number of employees: 212`.
+pub(super) fn is_label(question: &ParsedQuestion, line: &Line<'_>) -> bool {
     const MAX_WORDS: usize = 4;
     let Some((label, value)) = line.text.split_once([':', '：']) else { return false };
     let of_label = || line.words.iter().take_while(|word| word.at < label.len());
-    let is_asked = |word: &Word<'_>| {
-        asked
+    let is_in_question = |word: &Word<'_>| {
+        question
             .terms
             .iter()
             .any(|term| term.role != Role::Name && (term.root == word.root || term.is_related(word)))
@@ -56,28 +62,28 @@ pub(super) fn is_label(asked: &QuestionParts, line: &Line<'_>) -> bool {
     let tells = |word: &&Word<'_>| !is_stop_word(&word.lower) && !any_word(words::QUANTITIES, &word.lower);
     (1..=MAX_WORDS).contains(&of_label().count())
         && !value.trim().is_empty()
-        && of_label().any(is_asked)
-        && of_label().filter(tells).all(is_asked)
+        && of_label().any(is_in_question)
+        && of_label().filter(tells).all(is_in_question)
 }
 
-/// The names in a line that the question does not hold.
-pub(super) fn names(asked: &QuestionParts, line: &Line<'_>) -> Vec<String> {
+/// Returns the names in a line that are not in the question.
+pub(super) fn names(question: &ParsedQuestion, line: &Line<'_>) -> Vec<String> {
     let mut found = Vec::new();
     if has_no_spaces(line.text) {
         let all = runs(line.text, Language::of(line.text), &HashSet::new());
         let named = all.into_iter().filter(|run| run.is_name).map(|run| line.text[run.range].to_owned());
-        found.extend(named.filter(|name| !asked.lower.contains(name.as_str())));
+        found.extend(named.filter(|name| !question.lower.contains(name.as_str())));
     }
     let of_line = phrases(line.text).into_iter();
-    // At least one word of it is new and could be a name.
+    // At least one word is not in the question and could be a name.
     let is_new = |name: &str| {
         let lower = name.to_lowercase();
         let mut words = lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
         words.any(|word| {
-            let is_asked = asked.terms.iter().any(|term| term.word == word);
+            let is_in_question = question.terms.iter().any(|term| term.word == word);
             let names =
                 word.chars().all(char::is_alphabetic) && word.chars().count() > 1 && !is_stop_word(word);
-            !is_asked
+            !is_in_question
                 && names
                 && !is_month(word)
                 && !any_word(words::TIMES, word)
@@ -100,28 +106,29 @@ pub(super) fn names(asked: &QuestionParts, line: &Line<'_>) -> Vec<String> {
     found
 }
 
-/// The words of a line that name a person or body by what it is: `my grandfather`.
-pub(super) fn roles(asked: &QuestionParts, line: &Line<'_>) -> Vec<usize> {
-    let is_role = |word: &Word<'_>| any_word(words::ROLES, &word.lower) && is_new(asked, word);
+/// Returns the words of a line that name a person or organization by relationship or occupation: `my grandfather`.
+pub(super) fn roles(question: &ParsedQuestion, line: &Line<'_>) -> Vec<usize> {
+    let is_role = |word: &Word<'_>| any_word(words::ROLES, &word.lower) && is_new(question, word);
     (0..line.words.len()).filter(|at| is_role(&line.words[*at])).collect()
 }
 
-/// Whether what may be a Chinese name begins somewhere in a line: a surname behind a mark, a word that binds or calls, or a word of
-/// the question.
-fn holds_surname(asked: &QuestionParts, line: &Line<'_>) -> bool {
+/// True if a possible Chinese name begins in a line: a surname after a mark, after a function word or a word that introduces a
+/// name, or after a word of the question.
+fn holds_surname(question: &ParsedQuestion, line: &Line<'_>) -> bool {
     const BEFORE: &str = "是由被为叫和与及向请让给对由名员长任理师生人家者授士裁总事";
     const NAMING: [char; 2] = ['是', '为'];
     let text = line.text;
-    let is_named = asked.terms.iter().filter(|term| term.unspaced && term.role != Role::Common).any(|term| {
-        text.match_indices(&term.word).any(|(at, word)| {
-            let behind = text[at + word.len()..].strip_prefix(NAMING);
-            behind.is_some_and(|name| name.chars().take(2).filter(|c| is_ideograph(*c)).count() == 2)
-        })
-    });
-    // `由读者承担`: whoever it is, it is said who.
+    let is_named =
+        question.terms.iter().filter(|term| term.unspaced && term.role != Role::Common).any(|term| {
+            text.match_indices(&term.word).any(|(at, word)| {
+                let behind = text[at + word.len()..].strip_prefix(NAMING);
+                behind.is_some_and(|name| name.chars().take(2).filter(|c| is_ideograph(*c)).count() == 2)
+            })
+        });
+    // `由读者承担` says who it is, even without a name.
     let by = text.match_indices('由').any(|(at, by)| {
         let behind: String = text[at + by.len()..].chars().take(2).collect();
-        behind.chars().filter(|c| is_ideograph(*c)).count() == 2 && !asked.lower.contains(&behind)
+        behind.chars().filter(|c| is_ideograph(*c)).count() == 2 && !question.lower.contains(&behind)
     });
     if is_named || by {
         return true;
@@ -129,23 +136,23 @@ fn holds_surname(asked: &QuestionParts, line: &Line<'_>) -> bool {
     text.char_indices().filter(|(_, c)| han::is_surname(*c)).any(|(at, surname)| {
         let (before, behind) = (&text[..at], &text[at + surname.len_utf8()..]);
         let begins = before.chars().next_back().is_none_or(|c| !is_ideograph(c) || BEFORE.contains(c))
-            || asked.terms.iter().any(|term| term.unspaced && before.ends_with(&term.word));
+            || question.terms.iter().any(|term| term.unspaced && before.ends_with(&term.word));
         let given = behind.chars().next().filter(|c| is_ideograph(*c));
-        begins && given.is_some_and(|given| !asked.lower.contains(&format!("{surname}{given}")))
+        begins && given.is_some_and(|given| !question.lower.contains(&format!("{surname}{given}")))
     })
 }
 
-/// How many names, codes and quotations, roughly, a line has that the question does not hold.
-pub(super) fn marks(asked: &QuestionParts, line: &Line<'_>) -> usize {
+/// Returns the approximate number of names, codes and quotations in a line that are not in the question.
+pub(super) fn marks(question: &ParsedQuestion, line: &Line<'_>) -> usize {
     let mixed = |word: &Word<'_>| word.text.chars().skip(1).any(|c| c.is_uppercase() || c.is_ascii_digit());
-    let capital = |word: &Word<'_>| word.is_capital() && asked.language == Language::English;
+    let capital = |word: &Word<'_>| word.is_capital() && question.language == Language::English;
     let named =
-        line.words.iter().skip(1).filter(|word| is_new(asked, word) && (mixed(word) || capital(word)));
+        line.words.iter().skip(1).filter(|word| is_new(question, word) && (mixed(word) || capital(word)));
     named.count() + usize::from(line.text.contains(['"', '“', '„', '«', '`']))
 }
 
-/// Whether a line names somebody by first and last name, and no body or place.
-pub(super) fn names_person(asked: &QuestionParts, line: &Line<'_>) -> bool {
+/// True if a line contains the full name of a person, not of an organization or place.
+pub(super) fn names_person(question: &ParsedQuestion, line: &Line<'_>) -> bool {
     const BODIES: &str = "university college institute company bank board council museum school society city county province state river lake street \
         park club press group party office committee laboratory universität gesellschaft verein stadt";
     let text = spaced(line.text);
@@ -154,14 +161,14 @@ pub(super) fn names_person(asked: &QuestionParts, line: &Line<'_>) -> bool {
         let before = text.find(name).and_then(|at| text[..at].chars().next_back());
         before.is_some_and(|c| matches!(c, '"' | '“' | '„' | '«' | '*' | '_'))
     };
-    names(asked, line).iter().any(|name| {
+    names(question, line).iter().any(|name| {
         let lower = name.to_lowercase();
         let is_body = lower.split(' ').any(|word| any_word(BODIES, word));
         name.split(' ').count() >= 2 && !is_body && !is_quoted(name)
     })
 }
 
-/// Whether a line gives the author of something that it quotes: `"Nine Rivers" by Ada Byron`.
+/// True if a line gives the author of a title: `"Nine Rivers" by Ada Byron`.
 pub(super) fn credits(line: &Line<'_>) -> bool {
     let marks =
         ["\" by ", "” by ", "' by ", "’ by ", "* by ", "_ by ", "“ von ", "\" von ", "« de ", "» de "];
@@ -169,22 +176,22 @@ pub(super) fn credits(line: &Line<'_>) -> bool {
     marks.iter().any(|mark| text.contains(mark))
 }
 
-/// The text with a blank for each character of white space of one byte.
+/// Replaces line breaks and tabs by spaces.
 pub(super) fn spaced(text: &str) -> String {
     text.replace(['\n', '\r', '\t'], " ")
 }
 
-/// How many words of a line tell something that the question does not say.
-fn new_words(asked: &QuestionParts, line: &Line<'_>) -> usize {
+/// Returns the number of words in a line that are not in the question and not stop words.
+fn new_words(question: &ParsedQuestion, line: &Line<'_>) -> usize {
     if has_no_spaces(line.text) {
-        let left = line.text.chars().filter(|c| c.is_alphanumeric() && !asked.lower.contains(*c)).count();
+        let left = line.text.chars().filter(|c| c.is_alphanumeric() && !question.lower.contains(*c)).count();
         return left / 2;
     }
-    line.words.iter().filter(|word| is_new(asked, word) && !is_stop_word(&word.lower)).count()
+    line.words.iter().filter(|word| is_new(question, word) && !is_stop_word(&word.lower)).count()
 }
 
-pub(super) fn is_new(asked: &QuestionParts, word: &Word<'_>) -> bool {
-    !asked.terms.iter().any(|term| term.root == word.root || term.word == word.lower)
+pub(super) fn is_new(question: &ParsedQuestion, word: &Word<'_>) -> bool {
+    !question.terms.iter().any(|term| term.root == word.root || term.word == word.lower)
 }
 
 fn digits(word: &str) -> Option<u32> {
@@ -192,13 +199,13 @@ fn digits(word: &str) -> Option<u32> {
     plain.parse().ok()
 }
 
-/// Whether a word is a year or a decade: `1931`, `1990s`.
+/// True if a word is a year or decade: `1931`, `1990s`.
 pub(super) fn is_year(word: &str) -> bool {
     let word = word.strip_suffix('s').unwrap_or(word);
     word.len() == 4 && digits(word).is_some_and(|year| (1000..2200).contains(&year))
 }
 
-fn holds_time(asked: &QuestionParts, line: &Line<'_>) -> bool {
+fn holds_time(question: &ParsedQuestion, line: &Line<'_>) -> bool {
     if has_no_spaces(line.text) {
         let with_number = ["年", "月", "日", "时", "点", "周", "天", "号", "期", "月期"];
         // `周四`, `十八点`, `读书月`
@@ -208,7 +215,7 @@ fn holds_time(asked: &QuestionParts, line: &Line<'_>) -> bool {
             (c == '周' || "一二三四五六七八九十".contains(c)) && next.is_some_and(|next| unit.contains(next))
         });
         return in_words
-            || new_numbers(asked, line.text)
+            || new_numbers(question, line.text)
                 .any(|behind| with_number.iter().any(|unit| behind.starts_with(unit)))
             || ["世纪", "年代", "去年", "今年", "次年"].iter().any(|word| line.text.contains(word));
     }
@@ -239,9 +246,9 @@ fn holds_time(asked: &QuestionParts, line: &Line<'_>) -> bool {
                 .any(|next| any_word("chr bc ad bce ce bp", &next.lower));
         let is_since =
             at.checked_sub(1).is_some_and(|at| any_word(BEFORE, &line.words[at].lower)) && is_number();
-        is_new(asked, word)
+        is_new(question, word)
             && (is_year(&word.lower)
-                || is_clock(line, at, asked.language)
+                || is_clock(line, at, question.language)
                 || is_ordinal
                 || is_era
                 || (word.has_digit() && day)
@@ -251,13 +258,13 @@ fn holds_time(asked: &QuestionParts, line: &Line<'_>) -> bool {
     })
 }
 
-/// Whether a word is a time of the day: `4 PM`, `4pm`, `18:30`.
+/// True if a word is a time of day: `4 PM`, `4pm`, `18:30`.
 fn is_clock(line: &Line<'_>, at: usize, language: Language) -> bool {
     const HALVES: [&str; 2] = ["am", "pm"];
     let word = &line.words[at];
     let behind = word.at + word.text.len();
     let next = line.words.get(at + 1);
-    // German `am` is a preposition.
+    // In German, `am` is a preposition.
     let has_half = language == Language::English
         && (next.is_some_and(|next| any_word("am pm a.m p.m", &next.lower))
             || HALVES.iter().any(|half| word.lower.ends_with(half)));
@@ -268,22 +275,22 @@ fn is_clock(line: &Line<'_>, at: usize, language: Language) -> bool {
     word.has_digit() && (has_half || has_minutes())
 }
 
-fn holds_place(asked: &QuestionParts, line: &Line<'_>) -> bool {
+fn holds_place(question: &ParsedQuestion, line: &Line<'_>) -> bool {
     if has_no_spaces(line.text) {
         let marks = [
             "市", "省", "区", "县", "路", "镇", "村", "于", "在", "湾", "港", "号", "州", "国", "駅", "県",
             "で", "에서",
         ];
-        let told = unspaced::without_asking(&asked.lower, asked.language);
-        return marks.iter().any(|mark| line.text.contains(mark) && !told.contains(mark))
-            || names(asked, line).iter().any(|name| name.chars().count() >= 2);
+        let plain = unspaced::without_asking(&question.lower, question.language);
+        return marks.iter().any(|mark| line.text.contains(mark) && !plain.contains(mark))
+            || names(question, line).iter().any(|name| name.chars().count() >= 2);
     }
-    // A row of a table says `city: Ghent`.
-    !places(asked, line).is_empty() || line.text.contains(" | ")
+    // A table row may say `city: Ghent`.
+    !places(question, line).is_empty() || line.text.contains(" | ")
 }
 
-/// The words of a line that may be places that the question does not hold: behind a preposition, up to the next mark.
-pub(super) fn places(asked: &QuestionParts, line: &Line<'_>) -> Vec<usize> {
+/// Returns the words of a line that may be places outside the question: after a preposition, up to the next mark.
+pub(super) fn places(question: &ParsedQuestion, line: &Line<'_>) -> Vec<usize> {
     const ARTICLES: &str = "the a an his her its their our my your this that";
     const BEFORE_OF: &str =
         "city town village county state province kingdom parish port island district borough shores";
@@ -297,14 +304,14 @@ pub(super) fn places(asked: &QuestionParts, line: &Line<'_>) -> Vec<usize> {
     let mut found = Vec::new();
     for at in 0..line.words.len() {
         let preposition = line.words[at].lower.as_str();
-        // The English article is a German preposition.
-        let is_article = preposition == "an" && asked.language == Language::English;
+        // The English article `an` is a German preposition.
+        let is_article = preposition == "an" && question.language == Language::English;
         if is_article || !any_word(words::BEFORE_PLACES, preposition) || !joined(at + 1) {
             continue;
         }
         let next = &line.words[at + 1];
         let is_place = match preposition {
-            // `to live` is no place.
+            // `to live` is not a place.
             "to" | "zu" => {
                 (next.is_capital() && !any_word(words::TITLES, &next.lower))
                     || any_word(ARTICLES, &next.lower)
@@ -315,10 +322,11 @@ pub(super) fn places(asked: &QuestionParts, line: &Line<'_>) -> Vec<usize> {
         let behind = (at + 1..line.words.len().min(at + 1 + PLACE_WORDS)).take_while(|at| joined(*at));
         let place = behind.into_iter().find(|at| {
             let word = &line.words[*at];
-            let may_be = asked.language != Language::German || word.is_capital() || word.text.contains('.');
-            // `to his death` is no place where a king died.
-            let is_asked = asked.terms.iter().any(|term| term.is_related(word));
-            is_new(asked, word) && !is_asked && !is_stop_word(&word.lower) && may_be
+            let may_be =
+                question.language != Language::German || word.is_capital() || word.text.contains('.');
+            // `to his death` is not the place where a king died.
+            let is_in_question = question.terms.iter().any(|term| term.is_related(word));
+            is_new(question, word) && !is_in_question && !is_stop_word(&word.lower) && may_be
         });
         // `in the late 19th century`
         let phrase = (at + 1..line.words.len().min(at + 1 + PHRASE_WORDS)).take_while(|at| joined(*at));
@@ -330,15 +338,15 @@ pub(super) fn places(asked: &QuestionParts, line: &Line<'_>) -> Vec<usize> {
     found
 }
 
-/// What stands directly behind each number of a text that the question does not hold.
-pub(super) fn new_numbers<'t>(asked: &QuestionParts, text: &'t str) -> impl Iterator<Item = &'t str> {
+/// Returns the text after each number that is not in the question.
+pub(super) fn new_numbers<'t>(question: &ParsedQuestion, text: &'t str) -> impl Iterator<Item = &'t str> {
     let is_part = |c: char| c.is_ascii_digit() || matches!(c, '.' | ',');
     let mut found = Vec::new();
     let mut at = 0;
     while let Some(start) = text[at..].find(|c: char| c.is_ascii_digit()).map(|start| at + start) {
         let end = text[start..].find(|c| !is_part(c)).map_or(text.len(), |length| start + length);
         let number = text[start..end].trim_end_matches(['.', ',']);
-        if !asked.lower.contains(number) {
+        if !question.lower.contains(number) {
             found.push(&text[start + number.len()..]);
         }
         at = end;
@@ -346,7 +354,7 @@ pub(super) fn new_numbers<'t>(asked: &QuestionParts, text: &'t str) -> impl Iter
     found.into_iter()
 }
 
-/// Whether a line gives the years of a life in brackets, or the first of them: `Ada Byron (1815 - 1852)`.
+/// True if a line gives the years of a life, or the year of birth, in brackets: `Ada Byron (1815 - 1852)`.
 pub(super) fn gives_life(line: &Line<'_>, death: bool) -> bool {
     let Some((_, inside)) = line.text.split_once('(') else { return false };
     let inside = inside.split_once(')').map_or("", |(inside, _)| inside);
@@ -357,7 +365,7 @@ pub(super) fn gives_life(line: &Line<'_>, death: bool) -> bool {
 
 fn gives_reason(text: &str) -> bool {
     let lower = format!(" {} ", text.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" "));
-    // `since the war` tells when, `since it was late` why.
+    // `since the war` gives a time, `since it was late` a reason.
     let since = lower.split(" since ").skip(1).any(|behind| {
         let first = behind.split(' ').next().unwrap_or_default();
         any_word("the a an it he she they we you i there this that these those its his her their", first)

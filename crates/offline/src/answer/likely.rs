@@ -1,57 +1,57 @@
-//! How likely a line answers a question.
+//! Estimates how likely a line answers a question.
 //!
-//! Texts often answer in other words than a question asks in. How much of the question a line and what is around it hold, in words and
-//! in parts of words, how far that stands out from other lines, and how high its passage ranks then tell how likely it answers. The
-//! weights are those of a logistic regression on 5,500 questions in English, German and Chinese: from half of the articles of XQuAD and
-//! CMRC 2018 and of the search queries of QED, and from `bench/honesty/development`. The texts do not answer a fifth of them.
+//! Texts often answer in other words than the question. The estimate uses the share of the question, in words and in parts of
+//! words, in a line and its surroundings, the lead over other lines, and the rank of the passage. The weights come from a logistic
+//! regression on 5,500 questions in English, German and Chinese: from half of the articles of XQuAD and CMRC 2018, half of the
+//! search queries of QED, and `bench/honesty/development`. A fifth of the questions have no answer in their texts.
 
 use std::collections::HashSet;
 use std::ops::Range;
 
-use super::asked::{Role, Wants};
 use super::evidence::Evidence;
 use super::judge::MAX_ANSWER_BYTES;
 use super::kinds;
 use super::lines::LineForm;
 use super::measures;
+use super::question::{AnswerType, Role};
 use super::whole;
 
-/// Lines that may answer, at most; those that hold most of the question.
+/// Maximum number of candidate lines, those that contain most of the question.
 const MAX_LINES: usize = 16;
-/// Share of the question that a line must hold.
+/// Minimum share of the question in a candidate line.
 const MIN_SHARE: f32 = 0.15;
-/// The least sum for a line to be given: a chance of about 40%.
+/// Minimum log odds of a returned line: a probability of about 40%.
 const MIN_SUM: f32 = -0.4;
-/// The least sum for a line that holds all that an answer must: a chance of about 18%.
+/// Minimum log odds of a line that meets all conditions for an answer: a probability of about 18%.
 const MIN_SUM_OF_ANSWER: f32 = -1.5;
-/// The same in a turn of a conversation: a chance of about 27%.
+/// The same in a conversation turn: a probability of about 27%.
 const MIN_SUM_OF_TURN: f32 = -1.0;
-/// Share of a question from which on a line that holds it and is an answer by the rules is given, however unlikely.
+/// Share of the question from which a line that is an answer by the rules is returned, however unlikely.
 const NEARLY_ALL: f32 = 0.95;
-/// Share of a question that goes over another thing, names aside, that a line must hold itself, and how much more of it its passage
-/// must hold than any other.
+/// For a two-step question: the minimum share, without names, that a line must contain itself, and the minimum lead of its
+/// passage over all others.
 const MIN_OF_STEPS: f32 = 0.7;
 const MIN_AHEAD_OF_STEPS: f32 = 0.2;
-/// The sum from which on a line needs no neighbour beside it: a chance of about 80%.
+/// Log odds from which a line is returned without a neighbour: a probability of about 80%.
 const SURE: f32 = 1.4;
-/// The least sum for a neighbour to be given too: a chance of about 12%.
+/// Minimum log odds of a returned neighbour: a probability of about 12%.
 const MIN_SUM_OF_NEIGHBOUR: f32 = -2.0;
-/// What a line loses that holds nothing of what is asked but a name. It is set by hand: people ask for what a text does not say about a
-/// name more often than those questions do.
+/// Penalty for a line that contains nothing but a name of the question. It is set by hand: users ask for facts about a name that
+/// a text does not contain more often than the training questions do.
 const NAME_ALONE: f32 = 2.5;
-/// Lines behind the first of a passage from which on its place counts no more.
+/// Distance from the first line of a passage, in lines, above which it no longer matters.
 const FAR: usize = 12;
-/// Words of a question from which on their number counts no more.
+/// Number of terms above which the length of a question no longer matters.
 const MANY: usize = 10;
-/// The sum where all else is 0.
+/// Log odds if all features are 0.
 const BASE: f32 = -7.14;
 
 impl Evidence<'_, '_> {
-    /// The lines that most likely answer: one with what it needs to be understood, or a turn of a conversation; `None` where none are
-    /// likely enough.
+    /// Returns the lines that most likely answer: one line with the lines needed to understand it, or a conversation turn; `None`
+    /// if none is likely enough.
     ///
-    /// - `two_steps`: whether the question goes over another thing, so that hardly a line answers.
-    /// - `compares`: whether things are compared, so that one line must hold them all.
+    /// - `two_steps`: true for a two-step question, which a single line rarely answers.
+    /// - `compares`: true for a comparison; the line must then contain all compared things.
     pub(super) fn likeliest(&self, two_steps: bool, compares: bool) -> Option<Vec<usize>> {
         let candidates = self.candidates();
         let line = self.likeliest_line(&candidates, two_steps);
@@ -64,50 +64,52 @@ impl Evidence<'_, '_> {
         }
     }
 
-    /// Whether a line that holds all that an answer must is likely enough to be one; outside of conversations, values below a label
-    /// or heading, lines that are no prose and those that hold nearly all of the question themselves always are.
+    /// True if a line that meets all conditions for an answer is likely enough. Outside of conversations, this is always true for
+    /// values after a label or below a heading, lines that are not prose, and lines that contain nearly all of the question.
     pub(super) fn may_answer(&self, at: usize) -> bool {
         let line = &self.reading.lines[at];
         if let Some(turn) = self.turn_with(at) {
             return self.odds_of_turn(turn) >= MIN_SUM_OF_TURN;
         }
         line.form != LineForm::Prose
-            || kinds::is_label(self.asked, line)
-            || measures::tells_measure(self.asked, line)
-            || self.is_below_asked(at)
+            || kinds::is_label(self.question, line)
+            || measures::mentions_measure(self.question, line)
+            || self.is_below_matching_heading(at)
             || self.together(at..at + 1, &self.direct) >= NEARLY_ALL
             || self.odds(at, &self.candidates()) >= MIN_SUM_OF_ANSWER
     }
 
-    /// The line outside of conversations that most likely answers, and how likely that is; `None` where none is likely enough.
+    /// Returns the line outside of conversations that most likely answers, and its log odds; `None` if none is likely enough.
     ///
-    /// - `two_steps`: whether the question goes over another thing; a line must then hold both steps, and its passage must stand out.
+    /// - `two_steps`: true for a two-step question; the line must then contain both steps, and its passage must stand out.
     fn likeliest_line(&self, candidates: &[(f32, usize)], two_steps: bool) -> Option<(f32, usize)> {
-        let held = candidates.iter().take(MAX_LINES).take_while(|(share, _)| *share >= MIN_SHARE);
-        // Who, or how long: a line without a person or a measure is no answer.
-        let must_be_of_kind = matches!(self.asked.wants, Wants::Person | Wants::Amount { measured: true });
+        let eligible = candidates.iter().take(MAX_LINES).take_while(|(share, _)| *share >= MIN_SHARE);
+        // A line without a person does not answer who, and one without a measure does not answer how long.
+        let must_be_of_kind =
+            matches!(self.question.answer_type, AnswerType::Person | AnswerType::Amount { measured: true });
         let lines = &self.reading.lines;
         let passages_ahead = if two_steps { self.passages_ahead() } else { Vec::new() };
         let holds_steps = |at: usize| {
             self.own_share(at) >= MIN_OF_STEPS && passages_ahead[lines[at].passage] >= MIN_AHEAD_OF_STEPS
         };
-        // Which river: a name may be one. A row holds the values of its columns and no others.
-        let may_be_of_sort =
-            |at: usize| lines[at].form != LineForm::Row && !kinds::names(self.asked, &lines[at]).is_empty();
+        // A name may belong to the class. A row contains only the values of its columns.
+        let may_be_of_sort = |at: usize| {
+            lines[at].form != LineForm::Row && !kinds::names(self.question, &lines[at]).is_empty()
+        };
         let is_silent = |at: usize| self.is_silent_about_sort(at) && !may_be_of_sort(at);
         let fits = |at: usize| {
             !is_silent(at)
                 && !self.holds_other_date(at)
-                && (!must_be_of_kind || kinds::holds(self.asked, &lines[at], lines.get(at + 1)))
+                && (!must_be_of_kind || kinds::holds(self.question, &lines[at], lines.get(at + 1)))
                 && (!two_steps || holds_steps(at))
         };
-        let fitting = held.map(|(_, at)| *at).filter(|at| fits(*at));
+        let fitting = eligible.map(|(_, at)| *at).filter(|at| fits(*at));
         let likely = fitting.map(|at| (self.odds(at, candidates), at));
         let (sum, best) = likely.max_by(|one, other| one.0.total_cmp(&other.0).then(other.1.cmp(&one.1)))?;
         (sum >= MIN_SUM).then_some((sum, best))
     }
 
-    /// The lines outside of conversations with the share of the question that each holds; those that hold most first.
+    /// Returns the lines outside of conversations with their share of the question, highest share first.
     fn candidates(&self) -> Vec<(f32, usize)> {
         let lines = &self.reading.lines;
         let conversations: HashSet<usize> =
@@ -123,14 +125,15 @@ impl Evidence<'_, '_> {
         found
     }
 
-    /// How much more of the question a line holds than any other of `candidates`; overlapping passages hold the same line.
+    /// Returns how much more of the question a line contains than the best other candidate. Copies of the line in overlapping
+    /// passages do not count.
     fn ahead(&self, at: usize, candidates: &[(f32, usize)]) -> f32 {
         let lines = &self.reading.lines;
         let other = candidates.iter().find(|(_, other)| lines[*other].text != lines[at].text);
         self.share(at) - other.map_or(0.0, |(share, _)| *share)
     }
 
-    /// How much more of the question a line holds in parts of words than any other of the first [`MAX_LINES`] of `candidates`.
+    /// Returns the same lead by parts of words, over the other lines among the first [`MAX_LINES`] candidates.
     fn grams_ahead(&self, at: usize, candidates: &[(f32, usize)]) -> f32 {
         let lines = &self.reading.lines;
         let others = candidates.iter().take(MAX_LINES).map(|(_, other)| *other);
@@ -139,7 +142,7 @@ impl Evidence<'_, '_> {
         share(at) - others.map(share).fold(0.0, f32::max)
     }
 
-    /// A line with what it needs to be understood; with the likelier of its neighbours where it is not sure to be the one.
+    /// Returns a line with the lines needed to understand it, and its more likely neighbour if the line is not certain enough.
     fn with_neighbour(&self, sum: f32, at: usize, candidates: &[(f32, usize)]) -> Vec<usize> {
         let lines = &self.reading.lines;
         let mut found = whole(self, at);
@@ -159,19 +162,19 @@ impl Evidence<'_, '_> {
         found
     }
 
-    /// How likely a line answers, as the logarithm of the odds.
+    /// Returns the log odds that a line answers.
     ///
-    /// - `candidates`: the lines that it is compared with.
+    /// - `candidates`: the lines to compare it with.
     fn odds(&self, at: usize, candidates: &[(f32, usize)]) -> f32 {
-        let (lines, terms) = (&self.reading.lines, &self.asked.terms);
+        let (lines, terms) = (&self.reading.lines, &self.question.terms);
         let line = &lines[at];
         let of_passage = |other: &usize| lines[*other].passage == line.passage;
         let first = (0..=at).rev().take_while(of_passage).last().unwrap_or(at);
         let end = at + (at..lines.len()).take_while(of_passage).count();
         let beside = at.saturating_sub(1).max(first)..end.min(at + 2);
         let before = if at > first { self.share(at - 1) } else { 0.0 };
-        let kind = match self.asked.wants.is_typed() {
-            true if kinds::holds(self.asked, line, lines.get(at + 1)) => 0.38,
+        let kind = match self.question.answer_type.is_typed() {
+            true if kinds::holds(self.question, line, lines.get(at + 1)) => 0.38,
             true => -1.71,
             false => 0.0,
         };
@@ -193,15 +196,15 @@ impl Evidence<'_, '_> {
             + 0.25 * number(is_of_sort)
             + 0.11 * terms.len().min(MANY) as f32
             - 1.12 * self.weighed(unknown)
-            - NAME_ALONE * number(self.held(at) == 0.0 && !self.asked.names.is_empty())
+            - NAME_ALONE * number(self.coverage(at) == 0.0 && !self.question.names.is_empty())
     }
 
-    /// Share of the question that lines hold together.
+    /// Returns the weighted share of the question that several lines contain together.
     ///
-    /// - `held`: of each line, how far each term stands in it.
-    pub(super) fn together(&self, lines: Range<usize>, held: &[Vec<f32>]) -> f32 {
-        let best = |term: usize| lines.clone().map(|line| held[line][term]).fold(0.0, f32::max);
-        self.weighed((0..self.asked.terms.len()).map(best))
+    /// - `strengths`: the strength of each term in each line.
+    pub(super) fn together(&self, lines: Range<usize>, strengths: &[Vec<f32>]) -> f32 {
+        let best = |term: usize| lines.clone().map(|line| strengths[line][term]).fold(0.0, f32::max);
+        self.weighed((0..self.question.terms.len()).map(best))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Passages as lines: sentences with the headings above them.
+//! Splits passages into lines: sentences with the headings above them.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -11,13 +11,13 @@ use super::words::{PRONOUNS, SPEAKERS, any_word};
 use crate::scripts::has_no_spaces;
 use graphloom_text::sentences;
 
-/// Sentences read of one passage, at most.
+/// Maximum number of sentences read from one passage.
 const MAX_LINES: usize = 400;
-/// Longest line that is taken for a heading without a mark, in characters.
+/// Longest line without a mark that counts as a heading, in characters.
 const MAX_HEADING_CHARS: usize = 70;
-/// Longest line in which a question is quoted that is one itself, in characters.
+/// Longest line that counts as a question if it quotes one, in characters.
 const MAX_QUESTION_CHARS: usize = 120;
-/// Words of a line in which a pronoun refers to the line before.
+/// Number of first words in which a pronoun refers to the previous line.
 const PRONOUN_WORDS: usize = 5;
 
 /// One sentence of a passage.
@@ -28,48 +28,48 @@ pub(super) struct Line<'a> {
     pub(super) text: &'a str,
     pub(super) words: Vec<Word<'a>>,
     pub(super) form: LineForm,
-    /// The headings above, as places among the lines, outermost first.
+    /// Line indexes of the headings above it, outermost first.
     pub(super) headings: Vec<usize>,
-    /// Whether it stands in the same paragraph as the line before.
+    /// True if it is in the same paragraph as the previous line.
     pub(super) goes_on: bool,
-    /// Whether it speaks of what a line before names.
+    /// True if it refers to something that an earlier line names.
     pub(super) refers: bool,
-    /// Whether one of its first words is a pronoun.
+    /// True if one of its first words is a pronoun.
     pub(super) begins_with_pronoun: bool,
-    /// Whether it speaks to its reader, as letters do.
+    /// True if it addresses its reader, as letters do.
     pub(super) addresses: bool,
-    /// Whether it speaks of who says it.
+    /// True if it is about its speaker.
     pub(super) of_speaker: bool,
-    /// The line with which its turn in a conversation begins: `[09:14] Ada: I have it.`
+    /// The line that begins its turn in a conversation: `[09:14] Ada: I have it.`
     pub(super) turn: Option<usize>,
-    /// How many of its first words only say when and by whom it is said; 0 where no turn begins.
+    /// Number of first words that only give the time and the speaker; 0 if no turn begins here.
     pub(super) label_words: usize,
-    /// The row of a table in whose cell it stands.
+    /// The table row that contains it.
     pub(super) row: Option<usize>,
-    /// Of a row in which sentences stand, the lines of its cells.
+    /// For a row with sentences, the lines of its cells.
     pub(super) cells: Range<usize>,
 }
 
 impl Line<'_> {
-    /// Whether it is a sentence in a cell of a table.
+    /// True if it is a sentence in a table cell.
     pub(super) fn is_in_cell(&self) -> bool {
         self.row.is_some() && self.form != LineForm::Row
     }
 
-    /// Whether it is a row, or a sentence in a cell.
+    /// True if it is a table row or a sentence in a cell.
     pub(super) fn is_of_table(&self) -> bool {
         self.row.is_some() || self.form == LineForm::Row
     }
 }
 
-/// What kind of line it is.
+/// The form of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LineForm {
-    /// With its level.
+    /// A heading with its level.
     Heading(u8),
     Item,
     Row,
-    /// A cell of a row in which sentences stand, or the label of such a sentence; behind all other lines.
+    /// A cell of a row with sentences, or the label of such a sentence; after all other lines.
     Cell,
     Code,
     /// A question, as in a dialogue.
@@ -79,16 +79,16 @@ pub(super) enum LineForm {
 
 #[derive(Debug)]
 pub(super) struct Word<'a> {
-    /// Where it begins in its line.
+    /// Its offset in the line.
     pub(super) at: usize,
     pub(super) text: &'a str,
     pub(super) lower: String,
     pub(super) root: String,
-    /// The families of words that tell the same.
+    /// The families of synonyms that it belongs to.
     pub(super) families: Vec<u16>,
-    /// Whether a hyphen joins it to the word before.
+    /// True if a hyphen joins it to the previous word.
     pub(super) is_joined: bool,
-    /// Whether a hyphen joins it to the word behind.
+    /// True if a hyphen joins it to the next word.
     pub(super) joins: bool,
 }
 
@@ -102,10 +102,10 @@ impl Word<'_> {
     }
 }
 
-/// The lines of the passages, in their order; empty lines and rules of tables are none.
+/// Returns the lines of the passages, in order, without empty lines and table rules.
 ///
-/// Sentences in the cells of a table are lines behind their row, which holds the first of them too. Behind all lines stand the cells
-/// of these rows.
+/// Sentences in table cells are separate lines after their row, which also contains the first of them. The cells of these rows
+/// come after all other lines.
 pub(super) fn lines<'a>(passages: &[Passage<'a>], roots: &Roots) -> Vec<Line<'a>> {
     let mut found = Vec::new();
     for (passage, Passage { text, .. }) in passages.iter().enumerate() {
@@ -116,7 +116,7 @@ pub(super) fn lines<'a>(passages: &[Passage<'a>], roots: &Roots) -> Vec<Line<'a>
     found
 }
 
-/// Adds the cells of the rows in which sentences stand.
+/// Adds the cells of rows that contain sentences.
 fn add_cells<'a>(passages: &[Passage<'a>], roots: &Roots, found: &mut Vec<Line<'a>>) {
     let rows: BTreeSet<usize> =
         found.iter().filter(|line| line.is_in_cell()).filter_map(|line| line.row).collect();
@@ -147,7 +147,7 @@ fn add_cells<'a>(passages: &[Passage<'a>], roots: &Roots, found: &mut Vec<Line<'
     }
 }
 
-/// The bytes of the cells of a row.
+/// Returns the byte ranges of the cells of a row.
 fn cells(text: &str, row: Range<usize>) -> Vec<Range<usize>> {
     let mut start = row.start;
     let parts = text[row].split('|').map(|part| {
@@ -159,7 +159,7 @@ fn cells(text: &str, row: Range<usize>) -> Vec<Range<usize>> {
     parts.filter(|part| !part.is_empty()).collect()
 }
 
-/// The sentence that is the value of a cell; `None` where it is none.
+/// Returns the value of a cell if it is a sentence.
 fn sentence_in(text: &str, cell: &Range<usize>) -> Option<Range<usize>> {
     const MIN_WORDS: usize = 4;
     const MIN_UNSPACED_CHARS: usize = 8;
@@ -178,10 +178,10 @@ fn sentence_in(text: &str, cell: &Range<usize>) -> Option<Range<usize>> {
     is_sentence.then(|| cell.start + label..cell.end)
 }
 
-/// Finds the turns of a conversation in each passage.
+/// Finds the conversation turns in each passage.
 ///
-/// A label that never comes again may be that of a value. A passage with too few turns to tell has those that begin with a speaker of
-/// another passage.
+/// Labels that never repeat may label values, so they do not count as speakers. In a passage with too few turns to decide, only
+/// speakers of other passages begin turns.
 fn take_turns<'a>(lines: &mut [Line<'a>]) {
     const MIN_TURNS: usize = 3;
     let mut known: BTreeSet<&'a str> = BTreeSet::new();
@@ -213,15 +213,15 @@ fn take_turns<'a>(lines: &mut [Line<'a>]) {
     }
 }
 
-/// A line with which a turn begins.
+/// The label of a line that begins a turn.
 struct Label<'a> {
     at: usize,
     name: &'a str,
-    /// How many words it has.
+    /// Its number of words.
     words: usize,
 }
 
-/// Sets the turns that begin at the labels of a passage; each goes on up to the next.
+/// Sets the turns that begin at the labels of a passage; each continues up to the next label.
 fn set_turns(lines: &mut [Line<'_>], passage: Range<usize>, labels: Vec<Label<'_>>) {
     for Label { at, words, .. } in labels {
         lines[at].turn = Some(at);
@@ -235,9 +235,9 @@ fn set_turns(lines: &mut [Line<'_>], passage: Range<usize>, labels: Vec<Label<'_
     }
 }
 
-/// Takes what stands below `From: ` for what the sender of a letter says; whether there is any.
+/// Treats the text below `From: ` as the words of the sender of a letter. Returns true if there is a sender.
 ///
-/// - `first`: the place of the first of these lines among all.
+/// - `first`: index of the first of these lines.
 fn take_senders(lines: &mut [Line<'_>], first: usize) -> bool {
     let mut sender = None;
     for (at, line) in lines.iter_mut().enumerate() {
@@ -253,7 +253,7 @@ fn take_senders(lines: &mut [Line<'_>], first: usize) -> bool {
     sender.is_some()
 }
 
-/// Who says a line, and how many words stand before what is said: `[2031-05-02 09:14] Ada Byron: Hello`.
+/// Returns the speaker of a line and the number of words before the speech: `[2031-05-02 09:14] Ada Byron: Hello`.
 fn speaker<'a>(line: &Line<'a>) -> Option<(&'a str, usize)> {
     const MAX_NAME_WORDS: usize = 3;
     let is_time = |c: char| {
@@ -314,21 +314,21 @@ fn read<'a>(passage: usize, text: &'a str, roots: &Roots, found: &mut Vec<Line<'
             trail.push((level, found.len()));
         }
         let goes_on = range.start > 0 && !is_blank_line(gap) && !matches!(form, LineForm::Heading(_));
-        let told = Line { headings, goes_on, row, ..Line::new(passage, text, range.clone(), form, roots) };
+        let entry = Line { headings, goes_on, row, ..Line::new(passage, text, range.clone(), form, roots) };
         let last_cell = cells(text, range).pop().filter(|_| form == LineForm::Row);
         let inside = last_cell.and_then(|cell| sentence_in(text, &cell)).map(|sentence| Line {
-            headings: told.headings.clone(),
+            headings: entry.headings.clone(),
             goes_on: true,
             row: row.or(Some(found.len())),
             ..Line::new(passage, text, sentence, LineForm::Prose, roots)
         });
-        found.push(told);
+        found.push(entry);
         found.extend(inside);
     }
 }
 
 impl<'a> Line<'a> {
-    /// A line of a passage by itself, whatever stands around it.
+    /// Makes a line from its text alone, without its surroundings.
     fn new(passage: usize, text: &'a str, range: Range<usize>, form: LineForm, roots: &Roots) -> Self {
         let line = &text[range.clone()];
         let words = words(line, roots);
@@ -368,7 +368,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// Whether one of the first words stands for a thing named before, as in `A new one costs more`.
+/// True if one of the first words refers to a thing named before, as in `A new one costs more`.
 fn begins_with_one(words: &[Word<'_>]) -> bool {
     const FIRST: usize = 4;
     const BEFORE: &str = "a the this that another each every";
@@ -406,7 +406,7 @@ fn form(line: &str, alone: bool, behind: &str, is_first: bool, opens: bool) -> L
     LineForm::Prose
 }
 
-/// Whether a line is an entry of a list.
+/// True if a line is a list entry.
 fn is_item(line: &str) -> bool {
     let after_number = line.trim_start_matches(|c: char| c.is_ascii_digit());
     let numbered = after_number.len() < line.len() && line.len() - after_number.len() <= 3;
@@ -444,10 +444,10 @@ mod tests {
         let text = "# Tools\n\nIntro text is here.\n\n## Parts\n\nIt has:\n\n- a lid\n- a base\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n## End\n\nWhy? It was late.\n";
         let passage = Passage { text, title: "", headings: &[] };
         let found = lines(&[passage], &Roots::of(Language::English));
-        let told: Vec<(&str, LineForm, usize)> =
+        let forms: Vec<(&str, LineForm, usize)> =
             found.iter().map(|line| (line.text, line.form, line.headings.len())).collect();
         assert_eq!(
-            told,
+            forms,
             [
                 ("# Tools", LineForm::Heading(1), 0),
                 ("Intro text is here.", LineForm::Prose, 1),

@@ -1,63 +1,64 @@
-//! How far a term of a question stands in a line.
+//! The strength of a term of a question in a line.
 
-use super::asked::{QuestionParts, Role, Term, Wants};
 use super::evidence::Passages;
 use super::lines::{Line, LineForm, Word};
+use super::question::{AnswerType, ParsedQuestion, Role, Term};
 use super::words::{LIMITS, PRICED, any_word};
 use super::{kinds, kinship, measures};
 use crate::languages::Language;
 
-/// What a verb counts where only who does it or what is done is named, and how such words end.
+/// Strength of a verb if a line names only its agent or the action, and the endings of such nouns.
 const AS_AGENT: f32 = 0.5;
 const AGENTS: [&str; 5] = ["or", "ors", "er", "ers", "erin"];
-const DEEDS: [&str; 2] = ["ment", "ments"];
-/// What a name counts that tells more about the word joined to it.
+const ACTIONS: [&str; 2] = ["ment", "ments"];
+/// Strength of a name that only modifies the word joined to it.
 const IN_COMPOUND: f32 = 0.5;
-/// What a word counts that tells the same in other words.
+/// Strength of a word that is expressed in other words.
 const OTHER_WORDS: f32 = 0.8;
 
-/// A term of a question, with all that is the same for every line.
+/// A term of a question, with everything that is the same for all lines.
 pub(super) struct Matcher<'q> {
     reading: &'q Passages<'q>,
-    asked: &'q QuestionParts,
+    question: &'q ParsedQuestion,
     term: &'q Term,
-    /// What is asked for, where the term tells what is asked. It is judged more strictly: `new-born` does not tell of a birth.
-    key: Option<Wants>,
-    /// Words that tell the same as a term that is looked for as it is.
+    /// The answer type if the term is the key word, which is matched more strictly: `new-born` is not a birth.
+    key: Option<AnswerType>,
+    /// Synonyms of a term that is searched for verbatim.
     relatives: Vec<&'static str>,
-    /// Words by which a text says that something is the most or least that may be, as the term does.
+    /// Expressions for a maximum or minimum, if the term means that.
     limits: Vec<&'static str>,
-    /// Whether it asks for a price, so that any sum of money counts.
+    /// True if it asks for a price, which any amount of money expresses.
     is_price: bool,
-    /// Whether it asks about a birth, which the years of a life tell: `(1815 - 1852)`.
+    /// True if it asks about a birth, which the years of a life also express: `(1815 - 1852)`.
     is_birth: bool,
-    /// Whether it asks about a death, which they tell too.
+    /// True if it asks about a death, which these years also express.
     is_death: bool,
-    /// Whether it asks about a death, which `killed` tells too.
+    /// True if it asks about a death, which `killed` also expresses.
     is_dying: bool,
-    /// Whether it asks who wrote, which an author behind a title tells too.
+    /// True if it asks who wrote something, which an author after a title also expresses.
     is_writing: bool,
 }
 
 impl<'q> Matcher<'q> {
-    /// - `at`: the place of the term among those of the question.
-    pub(super) fn of(reading: &'q Passages<'q>, asked: &'q QuestionParts, at: usize) -> Self {
-        let term = &asked.terms[at];
-        let key = (asked.key == Some(at)).then_some(asked.wants);
+    /// - `at`: the index of the term in the question.
+    pub(super) fn of(reading: &'q Passages<'q>, question: &'q ParsedQuestion, at: usize) -> Self {
+        let term = &question.terms[at];
+        let key = (question.key == Some(at)).then_some(question.answer_type);
         let is_of = |word: &str| {
             let families = reading.roots.families(&reading.roots.root(word));
             term.families.iter().any(|family| families.contains(family))
         };
-        let by_years = key != Some(Wants::Place);
+        let by_years = key != Some(AnswerType::Place);
         let limits = LIMITS.iter().filter(|(words, _)| any_word(words, &term.word));
         Self {
             reading,
-            asked,
+            question,
             term,
             key,
             relatives: if term.unspaced { reading.roots.relatives(&term.families) } else { Vec::new() },
             limits: limits.flat_map(|(_, marks)| marks.iter().copied()).collect(),
-            is_price: matches!(asked.wants, Wants::Amount { .. }) && any_word(PRICED, &term.word),
+            is_price: matches!(question.answer_type, AnswerType::Amount { .. })
+                && any_word(PRICED, &term.word),
             is_birth: by_years && (is_of("born") || is_of("geboren")),
             is_death: by_years && (is_of("died") || is_of("gestorben")),
             is_dying: is_of("died"),
@@ -65,8 +66,8 @@ impl<'q> Matcher<'q> {
         }
     }
 
-    /// How far the term stands in a line: 1 as it is, less in other words, 0 not at all.
-    pub(super) fn held(&self, line: &Line<'_>) -> f32 {
+    /// Returns the strength of the term in a line: 1 if it occurs, less if it is expressed in other words, 0 otherwise.
+    pub(super) fn strength(&self, line: &Line<'_>) -> f32 {
         if self.term.unspaced {
             if line.text.contains(&self.term.word) {
                 return 1.0;
@@ -74,11 +75,11 @@ impl<'q> Matcher<'q> {
             let is_there = self.relatives.iter().any(|word| line.text.contains(word)) || self.is_limit(line);
             return if is_there { OTHER_WORDS } else { 0.0 };
         }
-        let in_other_words = if self.is_told(line) { OTHER_WORDS } else { 0.0 };
+        let in_other_words = if self.is_implied(line) { OTHER_WORDS } else { 0.0 };
         (0..line.words.len()).map(|at| self.likeness(line, at)).fold(in_other_words, f32::max)
     }
 
-    /// Whether a line says that something is the most or least that may be, as the term does.
+    /// True if a line expresses the maximum or minimum that the term asks for.
     fn is_limit(&self, line: &Line<'_>) -> bool {
         !self.limits.is_empty() && {
             let text = kinds::spaced(&line.text.to_lowercase());
@@ -86,20 +87,20 @@ impl<'q> Matcher<'q> {
         }
     }
 
-    /// Whether a line tells what the term does without a word for it.
-    fn is_told(&self, line: &Line<'_>) -> bool {
+    /// True if a line expresses the term without a word for it.
+    fn is_implied(&self, line: &Line<'_>) -> bool {
         let is_killed =
             || line.words.iter().any(|word| any_word("killed assassinated murdered", &word.lower));
         self.is_limit(line)
             || self.is_price && measures::holds_money(line)
-            || self.key.is_some() && !kinship::told_inversely(self.asked, line).is_empty()
+            || self.key.is_some() && !kinship::inverse_words(self.question, line).is_empty()
             || self.is_birth && kinds::gives_life(line, false)
             || self.is_death && kinds::gives_life(line, true)
             || self.is_dying && is_killed()
             || self.is_writing && kinds::credits(line)
     }
 
-    /// How far a word of a line is the term.
+    /// Returns how well a word of a line matches the term.
     fn likeness(&self, line: &Line<'_>, at: usize) -> f32 {
         let (word, term, language) = (&line.words[at], self.term, self.reading.language);
         if self.key.is_some() && (word.is_joined || is_figure(line, word) || self.is_in_name(line, at)) {
@@ -107,11 +108,11 @@ impl<'q> Matcher<'q> {
         }
         let like = match term.role {
             Role::Number => f32::from(u8::from(word.lower == term.word)),
-            // `Bremsbeläge` are no `Bremsen`.
+            // `Bremsbeläge` are not `Bremsen`.
             _ if term.is_sort && word.root.len() > term.root.len() && word.root.starts_with(&term.root) => {
                 0.0
             }
-            // `die meisten` are no part of `Bürgermeister`.
+            // `meisten` in `die meisten` is not part of `Bürgermeister`.
             _ if language == Language::German && !word.is_capital() && term.root.len() > word.root.len() => {
                 0.0
             }
@@ -134,17 +135,17 @@ impl<'q> Matcher<'q> {
         if tells_more { IN_COMPOUND * like } else { like }
     }
 
-    /// Whether a word says only who does what is asked, or that it is done: a line that says only that a visit takes place does not
+    /// True if a word names only the agent or the action of the key word: a line that says only that a visit takes place does not
     /// name the visitor.
     fn is_agent(&self, word: &Word<'_>) -> bool {
         let is_end = |ending: &&str| word.lower.ends_with(ending) && !self.term.word.ends_with(ending);
-        let may_be_person = matches!(self.key, Some(Wants::Person | Wants::Meaning));
-        // `order` is no agent of `ordered`.
+        let may_be_person = matches!(self.key, Some(AnswerType::Person | AnswerType::Meaning));
+        // `order` is not the agent of `ordered`.
         self.key.is_some()
             && !self.term.word.starts_with(&word.lower)
             && match self.reading.language {
                 Language::English => {
-                    self.key == Some(Wants::Person) && DEEDS.iter().any(is_end)
+                    self.key == Some(AnswerType::Person) && ACTIONS.iter().any(is_end)
                         || (AGENTS.iter().any(is_end) && !may_be_person)
                 }
                 Language::German => word.is_capital() && AGENTS.iter().any(is_end) && !may_be_person,
@@ -152,7 +153,7 @@ impl<'q> Matcher<'q> {
             }
     }
 
-    /// Whether a word is part of a name: `Teaching Award` does not say whom a person taught.
+    /// True if a word is part of a name: `Teaching Award` does not say whom a person taught.
     fn is_in_name(&self, line: &Line<'_>, at: usize) -> bool {
         let is_capital = |at: usize| at > 0 && line.words.get(at).is_some_and(Word::is_capital);
         self.reading.language == Language::English
@@ -162,7 +163,7 @@ impl<'q> Matcher<'q> {
     }
 }
 
-/// `born of the wind` tells of no birth.
+/// True for `born of the wind`, which is not a birth.
 fn is_figure(line: &Line<'_>, word: &Word<'_>) -> bool {
     let behind = || line.text.get(word.at + word.text.len()..).unwrap_or_default();
     word.lower == "born" && behind().starts_with(" of the ")

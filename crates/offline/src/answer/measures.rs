@@ -1,16 +1,16 @@
-//! Whether a line holds the number that a question asks for, in a unit that fits.
+//! Decides whether a line contains the requested number, in a fitting unit.
 
-use super::asked::{QuestionParts, Role};
 use super::kinds::{is_new, is_year, new_numbers};
 use super::lines::{Line, LineForm, Word};
+use super::question::{ParsedQuestion, Role};
 use super::roots::likeness;
 use super::words::{self, any_word};
 use crate::scripts::has_no_spaces;
 
-/// Words between a number and what it counts, at most.
+/// Maximum number of words between a number and the counted noun.
 const COUNTED_WORDS: usize = 4;
 
-/// What a word that measures may be told by, and the units it is measured in.
+/// For each measuring word: the words that express the measure, and its dimensions.
 const MEASURES: &[(&str, &str, &str)] = &[
     ("long lang", "long length lang länge", "length"),
     ("lasting lange", "long last lasts lasted duration dauert dauerte dauer lang lange", "time length"),
@@ -46,7 +46,7 @@ const MEASURES: &[(&str, &str, &str)] = &[
     ("strong stark", "strong force stark stärke", "weight"),
 ];
 
-/// Units by what they measure.
+/// Units by dimension.
 const DIMENSIONS: &[(&str, &str)] = &[
     (
         "length",
@@ -74,7 +74,7 @@ const DIMENSIONS: &[(&str, &str)] = &[
     ("light", "lumen lumens lux"),
 ];
 
-/// The same in Chinese, directly behind a number.
+/// The same for Chinese units, directly after a number.
 const DIMENSIONS_CHINESE: &[(&str, &[&str])] = &[
     ("money", &["元", "块", "毛", "角", "分钱", "美元", "欧元", "港元", "文"]),
     ("weight", &["千克", "公斤", "克", "斤", "吨", "kg", "g"]),
@@ -85,7 +85,7 @@ const DIMENSIONS_CHINESE: &[(&str, &[&str])] = &[
     ("age", &["岁", "周岁"]),
 ];
 
-/// A unit of length, time, weight, money and the like, behind a number.
+/// Units after a number, of any dimension.
 const UNITS: &str = "feet foot ft metre metres meter meters m km kilometre kilometres kilometer kilometers mile miles inch inches cm centimetres \
     centimeters mm millimetre millimetres millimeters yard yards second seconds minute minutes hour hours day days week weeks month months year years \
     kg kilogram kilograms kilo kilos g gram grams pound pounds tonne tonnes ton tons ounce ounces litre litres liter liters percent per degrees \
@@ -93,13 +93,13 @@ const UNITS: &str = "feet foot ft metre metres meter meters m km kilometre kilom
     metern kilometer sekunde sekunden minute minuten stunde stunden tag tage tagen woche wochen monat monate monaten jahr jahre \
     jahren gramm tonnen liter zentimeter millimeter grad prozent mal pfund quadratmeter hektar cent taler mark meile meilen windstärke";
 
-pub(super) fn holds_amount(asked: &QuestionParts, line: &Line<'_>, measured: bool) -> bool {
-    if let Some(measure) = asked.measure.as_deref().filter(|_| has_no_spaces(line.text)) {
-        return measures_unspaced(asked, measure, line.text);
+pub(super) fn holds_amount(question: &ParsedQuestion, line: &Line<'_>, measured: bool) -> bool {
+    if let Some(measure) = question.measure.as_deref().filter(|_| has_no_spaces(line.text)) {
+        return measures_unspaced(question, measure, line.text);
     }
     if has_no_spaces(line.text) {
         const COUNTS: &str = "个名位座家人年月天次级种条项倍吨米克元万亿周日分秒小層层套台部辆艘岁册本份公平";
-        if let Some(counter) = counter(&asked.lower) {
+        if let Some(counter) = counter(&question.lower) {
             let counts = |before: &str| {
                 before.ends_with(|c: char| {
                     c.is_ascii_digit() || "一二两三四五六七八九十百千万亿半余多".contains(c)
@@ -112,7 +112,7 @@ pub(super) fn holds_amount(asked: &QuestionParts, line: &Line<'_>, measured: boo
             "一二两三四五六七八九十百千半".contains(c) && next.is_some_and(|next| COUNTS.contains(next))
         });
         let is_date = |behind: &&str| (behind.starts_with('年') && !measured) || behind.starts_with('月');
-        return new_numbers(asked, line.text).any(|behind| !is_date(&behind)) || in_words;
+        return new_numbers(question, line.text).any(|behind| !is_date(&behind)) || in_words;
     }
     // `3. The frame was closed` counts nothing.
     let numbered = line.text.starts_with(|c: char| c.is_ascii_digit())
@@ -121,7 +121,7 @@ pub(super) fn holds_amount(asked: &QuestionParts, line: &Line<'_>, measured: boo
             .any(|mark| line.text.trim_start_matches(|c: char| c.is_ascii_digit()).starts_with(mark));
     let first = line.label_words.max(usize::from(numbered));
     line.words.iter().enumerate().skip(first).any(|(at, word)| {
-        if !is_new(asked, word) {
+        if !is_new(question, word) {
             return false;
         }
         let behind = || line.words.iter().skip(at + 1).take(COUNTED_WORDS);
@@ -129,15 +129,15 @@ pub(super) fn holds_amount(asked: &QuestionParts, line: &Line<'_>, measured: boo
             behind().take(2).any(|next| any_word(UNITS, &next.lower))
                 || line.text[word.at + word.text.len()..].trim_start().starts_with(['%', '€', '$', '£', '°'])
         };
-        // `Two young Cratchits` counts nothing that is asked about Bob Cratchit.
-        let is_asked = |next: &Word<'_>| {
-            asked
+        // `Two young Cratchits` counts nothing that a question about Bob Cratchit asks for.
+        let is_in_question = |next: &Word<'_>| {
+            question
                 .terms
                 .iter()
                 .any(|term| term.role != Role::Name && (term.root == next.root || term.is_related(next)))
         };
-        let counts = || behind().any(is_asked);
-        if let Some(counted) = asked.counted.and_then(|counted| asked.terms.get(counted)) {
+        let counts = || behind().any(is_in_question);
+        if let Some(counted) = question.counted.and_then(|counted| question.terms.get(counted)) {
             let counts_people = any_word(words::COUNTED_PEOPLE, &counted.word);
             let is_counted = |next: &Word<'_>| {
                 counted.root == next.root
@@ -147,14 +147,14 @@ pub(super) fn holds_amount(asked: &QuestionParts, line: &Line<'_>, measured: boo
             let before = line.words[..at].iter().rev().take(2).any(is_counted);
             let is_number = word.has_digit() || any_word(words::NUMBERS, &word.lower);
             let is_counted = |next: &Word<'_>| {
-                is_counted(next) || likeness(asked.language, &counted.root, &next.root) > 0.0
+                is_counted(next) || likeness(question.language, &counted.root, &next.root) > 0.0
             };
             return is_number
                 && (behind().any(is_counted)
                     || before
                     || (line.form == LineForm::Row && !is_year(&word.lower)));
         }
-        if let Some(measure) = &asked.measure {
+        if let Some(measure) = &question.measure {
             let is_number = word.has_digit() || any_word(words::NUMBERS, &word.lower);
             return is_number && measures(measure, line, at);
         }
@@ -166,15 +166,15 @@ pub(super) fn holds_amount(asked: &QuestionParts, line: &Line<'_>, measured: boo
     })
 }
 
-/// What counts in a Chinese question: `岁` of `几岁`.
+/// Returns the counter of a Chinese question: `岁` in `几岁`.
 fn counter(question: &str) -> Option<char> {
     const COUNTERS: &str = "岁种天次名位层级米吨件辆棵栋";
     let places = ["多少", "几"].into_iter().filter_map(|asking| question.split_once(asking));
     places.filter_map(|(_, behind)| behind.chars().next()).find(|c| COUNTERS.contains(*c))
 }
 
-/// Whether a number of a Chinese line has a unit of what a question measures.
-fn measures_unspaced(asked: &QuestionParts, measure: &str, text: &str) -> bool {
+/// True if a number of a Chinese line has a unit of the requested measure.
+fn measures_unspaced(question: &ParsedQuestion, measure: &str, text: &str) -> bool {
     const DIGITS: &str = "一二两三四五六七八九十百千半";
     let Some((_, _, dimensions)) = MEASURES.iter().find(|(words, _, _)| any_word(words, measure)) else {
         return true;
@@ -190,16 +190,15 @@ fn measures_unspaced(asked: &QuestionParts, measure: &str, text: &str) -> bool {
     };
     let in_words =
         lower.char_indices().any(|(at, c)| DIGITS.contains(c) && is_unit(&lower[at + c.len_utf8()..]));
-    // `每周` tells how often.
+    // `每周` expresses a frequency.
     let often = lower.match_indices('每').any(|(at, every)| is_unit(&lower[at + every.len()..]));
-    new_numbers(asked, &lower).any(is_unit) || in_words || often
+    new_numbers(question, &lower).any(is_unit) || in_words || often
 }
 
-/// Whether the number at a place of a line is what `measure` asks for: by its unit, or by a word that tells it.
+/// True if the number at `at` is the one that `measure` asks for, judged by its unit or by a cue word.
 fn measures(measure: &str, line: &Line<'_>, at: usize) -> bool {
     const NEAR: usize = 3;
-    let Some((_, told_by, dimensions)) = MEASURES.iter().find(|(words, _, _)| any_word(words, measure))
-    else {
+    let Some((_, cues, dimensions)) = MEASURES.iter().find(|(words, _, _)| any_word(words, measure)) else {
         return true;
     };
     let units = || DIMENSIONS.iter().filter(|(dimension, _)| any_word(dimensions, dimension));
@@ -208,44 +207,43 @@ fn measures(measure: &str, line: &Line<'_>, at: usize) -> bool {
         return true;
     }
     let unit = (at + 1..line.words.len().min(at + 3)).find(|at| is_unit(&line.words[*at]));
-    // `three feet of snow` measures the snow.
+    // In `three feet of snow`, the snow is measured.
     let of_other = |unit: usize| {
-        line.words.get(unit + 1).is_some_and(|of| any_word("of", &of.lower))
-            && !tells_measure_by(told_by, line)
+        line.words.get(unit + 1).is_some_and(|of| any_word("of", &of.lower)) && !has_cue(cues, line)
     };
     if unit.is_some_and(of_other) {
         return false;
     }
-    // `74 metres long` tells nothing of a width.
+    // `74 metres long` says nothing about a width.
     let is_other = |word: &Word<'_>| {
-        MEASURES
-            .iter()
-            .any(|(_, told, of)| of == dimensions && *told != *told_by && any_word(told, &word.lower))
+        MEASURES.iter().any(|(_, other_cues, of)| {
+            of == dimensions && *other_cues != *cues && any_word(other_cues, &word.lower)
+        })
     };
     let near = line.words.iter().skip(at + 1).take(NEAR);
-    if near.into_iter().any(is_other) && !tells_measure_by(told_by, line) {
+    if near.into_iter().any(is_other) && !has_cue(cues, line) {
         return false;
     }
     if unit.is_some() {
         return true;
     }
-    // `two inches taller` tells no age, and a word for a measure far away belongs to something else.
+    // `two inches taller` is not an age, and a distant cue word belongs to something else.
     let has_other_unit = line.words.iter().skip(at + 1).take(2).any(|next| any_word(UNITS, &next.lower))
         && !dimensions.is_empty();
     let near = &line.words[at.saturating_sub(NEAR)..line.words.len().min(at + 1 + NEAR)];
-    // `32 years old` tells an age, `one old ghost` none.
+    // `32 years old` is an age, `one old ghost` is not.
     let next = line.words.get(at + 1).filter(|next| next.lower != measure);
     let has_unit = next.is_some_and(|next| any_word(UNITS, &next.lower));
-    let tells = |word: &Word<'_>| any_word(told_by, &word.lower) && (word.lower != measure || has_unit);
-    let is_told = match line.form {
+    let tells = |word: &Word<'_>| any_word(cues, &word.lower) && (word.lower != measure || has_unit);
+    let is_cued = match line.form {
         LineForm::Prose if dimensions.is_empty() => near.iter().any(tells),
-        LineForm::Prose => near.iter().any(|word| any_word(told_by, &word.lower)),
-        _ => tells_measure_by(told_by, line),
+        LineForm::Prose => near.iter().any(|word| any_word(cues, &word.lower)),
+        _ => has_cue(cues, line),
     };
-    !is_year(&line.words[at].lower) && !has_other_unit && is_told
+    !is_year(&line.words[at].lower) && !has_other_unit && is_cued
 }
 
-/// Whether the number at a place of a line stands beside the sign of a currency: `$ 4.2 million`.
+/// True if a currency sign is next to the number at `at`: `$ 4.2 million`.
 fn has_currency(line: &Line<'_>, at: usize) -> bool {
     const SIGNS: [char; 6] = ['$', '€', '£', '¥', '₹', '￥'];
     let (before, behind) = line.text.split_at(line.words[at].at);
@@ -253,47 +251,45 @@ fn has_currency(line: &Line<'_>, at: usize) -> bool {
     before.trim_end().ends_with(SIGNS) || behind.trim_start().starts_with(SIGNS)
 }
 
-/// Whether a line holds an amount of money.
+/// True if a line contains an amount of money.
 pub(super) fn holds_money(line: &Line<'_>) -> bool {
     const MEASURE: &str = "expensive";
     !measured_places(MEASURE, line).is_empty()
 }
 
-/// The places of the numbers of a line that `measure` asks for.
+/// Returns the positions of the numbers in a line that `measure` asks for.
 pub(super) fn measured_places(measure: &str, line: &Line<'_>) -> Vec<usize> {
     let is_number = |word: &Word<'_>| word.has_digit() || any_word(words::NUMBERS, &word.lower);
     (0..line.words.len()).filter(|at| is_number(&line.words[*at]) && measures(measure, line, *at)).collect()
 }
 
-/// Whether a line gives a value below a label that tells what a question measures: `Weight: 3 kg`.
-pub(super) fn labels_measure(asked: &QuestionParts, line: &Line<'_>) -> bool {
+/// True if a line gives a value after a label for the requested measure: `Weight: 3 kg`.
+pub(super) fn labels_measure(question: &ParsedQuestion, line: &Line<'_>) -> bool {
     const MAX_CHARS: usize = 30;
     let Some((label, value)) = line.text.split_once([':', '：']) else { return false };
-    let Some(measure) = &asked.measure else { return false };
-    let told_by = MEASURES.iter().find(|(words, _, _)| any_word(words, measure));
-    let is_told = |told_by: &str| match has_no_spaces(line.text) {
-        true => told_by.split_whitespace().any(|word| label.contains(word)),
-        false => line
-            .words
-            .iter()
-            .take_while(|word| word.at < label.len())
-            .any(|word| any_word(told_by, &word.lower)),
+    let Some(measure) = &question.measure else { return false };
+    let cues = MEASURES.iter().find(|(words, _, _)| any_word(words, measure));
+    let is_cued = |cues: &str| match has_no_spaces(line.text) {
+        true => cues.split_whitespace().any(|word| label.contains(word)),
+        false => {
+            line.words.iter().take_while(|word| word.at < label.len()).any(|word| any_word(cues, &word.lower))
+        }
     };
     label.chars().count() <= MAX_CHARS
         && !value.trim().is_empty()
-        && told_by.is_some_and(|(_, told_by, _)| is_told(told_by))
+        && cues.is_some_and(|(_, cues, _)| is_cued(cues))
 }
 
-fn tells_measure_by(told_by: &str, line: &Line<'_>) -> bool {
+fn has_cue(cues: &str, line: &Line<'_>) -> bool {
     if has_no_spaces(line.text) {
-        return told_by.split_whitespace().any(|word| line.text.contains(word));
+        return cues.split_whitespace().any(|word| line.text.contains(word));
     }
-    line.words.iter().any(|word| any_word(told_by, &word.lower))
+    line.words.iter().any(|word| any_word(cues, &word.lower))
 }
 
-/// Whether a line has the word that a question measures by.
-pub(super) fn tells_measure(asked: &QuestionParts, line: &Line<'_>) -> bool {
-    let Some(measure) = &asked.measure else { return false };
-    let told_by = MEASURES.iter().find(|(words, _, _)| any_word(words, measure));
-    told_by.is_some_and(|(_, told_by, _)| tells_measure_by(told_by, line))
+/// True if a line contains a cue word for the requested measure.
+pub(super) fn mentions_measure(question: &ParsedQuestion, line: &Line<'_>) -> bool {
+    let Some(measure) = &question.measure else { return false };
+    let cues = MEASURES.iter().find(|(words, _, _)| any_word(words, measure));
+    cues.is_some_and(|(_, cues, _)| has_cue(cues, line))
 }

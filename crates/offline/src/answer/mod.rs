@@ -1,11 +1,9 @@
-//! Answers without a language model: sentences that answer a question, or the passages nearest to it, and which of both they
-//! are.
+//! Answers without an LLM: returns sentences that answer a question, or the nearest passages, and says which.
 //!
-//! A sentence answers where it holds what the question asks about, what it asks of it, and the kind of thing it asks for. All
-//! else is not passed off as an answer: the nearest passages are shown as what they are, or nothing is found.
+//! A sentence is an answer if it contains what the question is about, what it asks about that, and something of the right answer
+//! type. Nothing else is presented as an answer: the reply then contains the nearest passages, or nothing.
 
 mod all_but_one;
-mod asked;
 mod attribution;
 mod closest;
 mod counted;
@@ -24,6 +22,7 @@ mod lists;
 mod matcher;
 mod measures;
 mod names;
+mod question;
 mod roots;
 mod rows;
 mod score;
@@ -35,25 +34,25 @@ mod words;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use asked::{QuestionParts, Role, Wants};
 use evidence::{Evidence, Passages};
 use lines::LineForm;
+use question::{AnswerType, ParsedQuestion, Role};
 
-/// Passages read, at most; callers pass the best first.
+/// Maximum number of passages read; callers pass the best first.
 pub const MAX_PASSAGES: usize = 64;
-/// Sentences of an answer, at most; those of a list count one by one.
+/// Maximum number of sentences in an answer, counting each list entry.
 const MAX_SENTENCES: usize = 24;
-/// Sentences that answer as well as the best are given too.
+/// Sentences with at least this share of the best score are returned too.
 const AS_GOOD: f32 = 0.985;
-/// Share of a question that goes over another thing which a line must hold to be the answer by itself.
+/// Share of a two-step question that a single line must contain to be the answer.
 const BOTH_STEPS: f32 = 0.9;
-/// Answers that are as good as each other, at most.
+/// Maximum number of equally good answers.
 const MAX_AS_GOOD: usize = 2;
 
-/// A passage that may hold an answer.
+/// A passage that may contain an answer.
 #[derive(Debug, Clone, Copy)]
 pub struct Passage<'a> {
-    /// Its words.
+    /// Its text.
     pub text: &'a str,
     /// The title of its document.
     pub title: &'a str,
@@ -61,45 +60,45 @@ pub struct Passage<'a> {
     pub headings: &'a [String],
 }
 
-/// What the passages say to a question.
+/// What the passages say about a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reply {
-    /// Sentences that answer it, in the order in which they are to be read.
+    /// Sentences that answer the question, in reading order.
     Answer(Vec<Quote>),
-    /// No sentence holds all that an answer must, but this most likely answers it.
+    /// No sentence meets all conditions for an answer, but this is the most likely one.
     Likely(Vec<Quote>),
-    /// Nothing answers it; the passages nearest to it, best first.
+    /// No sentence answers the question; the nearest passages, best first.
     Closest(Vec<Quote>),
-    /// Nothing is near to it.
+    /// No passage is near the question.
     Nothing,
 }
 
-/// Words of a passage.
+/// A quote from a passage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Quote {
-    /// The place of the passage among those given.
+    /// Index of the passage among those given.
     pub passage: usize,
-    /// The bytes in its text.
+    /// Byte range in the text of the passage.
     pub range: Range<usize>,
-    /// Bytes in its text, within the range, that the question holds too; ascending and disjoint.
+    /// Byte ranges within `range` that match words of the question; ascending and disjoint.
     pub matches: Vec<Range<usize>>,
 }
 
-/// What `passages` say to `question`; the same for the same texts.
+/// Returns what `passages` say about `question`. The same texts always give the same reply.
 ///
-/// - `passages`: best first; the first [`MAX_PASSAGES`] are read.
-/// - A year, month or number of the question must stand where the answer does.
-/// - What a pronoun stands for, the list that a sentence announces, both sides of a comparison and both steps of a question
-///   that goes over another one come along.
+/// - `passages`: best first; only the first [`MAX_PASSAGES`] are read.
+/// - A year, month or number in the question must occur with the answer.
+/// - The reply includes what a pronoun refers to, the list that a sentence announces, both sides of a comparison and both steps
+///   of a two-step question.
 pub fn reply(question: &str, passages: &[Passage<'_>]) -> Reply {
     let passages = &passages[..passages.len().min(MAX_PASSAGES)];
     let reading = Passages::read(question, passages);
-    let asked = reading.ask(question);
-    if asked.terms.is_empty() {
+    let parsed = reading.parse_question(question);
+    if parsed.terms.is_empty() {
         return Reply::Nothing;
     }
-    let evidence = Evidence::of(&reading, &asked);
-    if let Some(surnames) = first_names::asked(question) {
+    let evidence = Evidence::of(&reading, &parsed);
+    if let Some(surnames) = first_names::requested_surnames(question) {
         return match first_names::line(&reading, &surnames) {
             Some(line) => Reply::Answer(quotes(&evidence, &[line])),
             None => nearest(&evidence),
@@ -121,28 +120,30 @@ pub fn reply(question: &str, passages: &[Passage<'_>]) -> Reply {
     nearest(&evidence)
 }
 
-/// The passages nearest to a question that nothing answers.
+/// Returns the passages nearest to a question without an answer.
 fn nearest(evidence: &Evidence<'_, '_>) -> Reply {
     let closest = closest::closest(evidence);
     if closest.is_empty() { Reply::Nothing } else { Reply::Closest(closest) }
 }
 
-/// The surest line, with what it needs to be understood.
+/// Returns the best line, with the lines needed to understand it.
 ///
-/// - `compares`: whether things are compared, so that one line must hold them all.
-/// - `two_steps`: whether the question goes over another thing, so that one line must hold nearly all of it.
+/// - `compares`: true for a comparison; the line must then contain all compared things.
+/// - `two_steps`: true for a two-step question; the line must then contain nearly all of it.
 fn single(evidence: &Evidence<'_, '_>, compares: bool, two_steps: bool) -> Option<Vec<usize>> {
     if let Some(lines) = lists::answered_question(evidence) {
         return Some(lines);
     }
     let mut answers = evidence.answers();
-    // Several things are no one thing.
+    // A single thing does not answer a question for several.
     let is_several = |line: usize| {
-        !evidence.asked.many || evidence.asked.wants != Wants::Thing || lists::may_be_list(evidence, line)
+        !evidence.question.many
+            || evidence.question.answer_type != AnswerType::Thing
+            || lists::may_be_list(evidence, line)
     };
-    answers.retain(|judged| is_several(judged.line));
-    answers.retain(|judged| !compares || evidence.holds_names_itself(judged.line));
-    answers.retain(|judged| !two_steps || evidence.share(judged.line) >= BOTH_STEPS);
+    answers.retain(|scored| is_several(scored.line));
+    answers.retain(|scored| !compares || evidence.holds_names_itself(scored.line));
+    answers.retain(|scored| !two_steps || evidence.share(scored.line) >= BOTH_STEPS);
     let best = answers.first().filter(|best| evidence.may_answer(best.line))?;
     if let Some(rows) = rows::rows_alike(evidence, best.line, &answers) {
         return Some(rows);
@@ -152,62 +153,64 @@ fn single(evidence: &Evidence<'_, '_>, compares: bool, two_steps: bool) -> Optio
     }
     let mut found: Vec<usize> = Vec::new();
     let mut texts: BTreeSet<&str> = BTreeSet::new();
-    for judged in answers.iter().take_while(|judged| judged.score >= AS_GOOD * best.score) {
-        // Overlapping passages hold the same sentence.
-        if texts.len() < MAX_AS_GOOD && texts.insert(evidence.reading.lines[judged.line].text) {
-            found.extend(whole(evidence, judged.line));
+    for scored in answers.iter().take_while(|scored| scored.score >= AS_GOOD * best.score) {
+        // Overlapping passages contain the same sentence.
+        if texts.len() < MAX_AS_GOOD && texts.insert(evidence.reading.lines[scored.line].text) {
+            found.extend(whole(evidence, scored.line));
         }
     }
     Some(found)
 }
 
-/// A line with what it cannot be understood without: the line that names what it speaks of, the list that it announces, the
-/// reason behind it.
+/// Returns a line with the lines needed to understand it: the line that names its subject, the list that it announces, the
+/// following step of an instruction.
 fn whole(evidence: &Evidence<'_, '_>, line: usize) -> Vec<usize> {
     let mut found: Vec<usize> =
         evidence.named_by[line].or_else(|| evidence.described_by(line)).into_iter().collect();
     found.extend(introduced_by(evidence, line).filter(|before| !found.contains(before)));
-    // Who says it.
+    // The line that names the speaker.
     let spoken = &evidence.reading.lines[line];
     found.extend(spoken.turn.filter(|turn| spoken.of_speaker && *turn < line && !found.contains(turn)));
     found.push(line);
     let announced = lists::announced(evidence, line);
-    let announced = match announced.is_empty() && evidence.asked.many {
+    let announced = match announced.is_empty() && evidence.question.many {
         true => counted::members(evidence, line),
         false => announced,
     };
     let next = evidence.reading.lines.get(line + 1);
-    // How something is done often takes more than one sentence.
+    // Instructions often take more than one sentence.
     let goes_on = next.is_some_and(|next| {
         next.goes_on
             && next.passage == spoken.passage
             && next.form == LineForm::Prose
             && next.range.start >= spoken.range.end
     });
-    if announced.is_empty() && goes_on && evidence.asked.wants == Wants::Manner {
+    if announced.is_empty() && goes_on && evidence.question.answer_type == AnswerType::Manner {
         found.push(line + 1);
     }
     found.extend(announced);
     found
 }
 
-/// The line that gives the whole name of a person whom the line calls by the first name alone, where a person is asked for.
+/// Returns the line with the full name of a person whom this line calls by first name, if the question asks for a person.
 fn introduced_by(evidence: &Evidence<'_, '_>, at: usize) -> Option<usize> {
     const FAR: usize = 3;
     let lines = &evidence.reading.lines;
-    if evidence.asked.wants != Wants::Person || kinds::names_person(evidence.asked, &lines[at]) {
+    if evidence.question.answer_type != AnswerType::Person
+        || kinds::names_person(evidence.question, &lines[at])
+    {
         return None;
     }
-    let short = kinds::names(evidence.asked, &lines[at]);
+    let short = kinds::names(evidence.question, &lines[at]);
     let is_whole = |name: &String| {
         name.split_once(' ').is_some_and(|(first, _)| short.iter().any(|short| short == first))
     };
     let before =
         (at.saturating_sub(FAR)..at).rev().filter(|before| lines[*before].passage == lines[at].passage);
-    before.into_iter().find(|before| kinds::names(evidence.asked, &lines[*before]).iter().any(is_whole))
+    before.into_iter().find(|before| kinds::names(evidence.question, &lines[*before]).iter().any(is_whole))
 }
 
-/// The lines as quotes, each once; neighbouring lines of one turn of a conversation are one quote.
+/// Returns the lines as quotes, each once. Neighbouring lines of one conversation turn form one quote.
 fn quotes(evidence: &Evidence<'_, '_>, found: &[usize]) -> Vec<Quote> {
     let lines = &evidence.reading.lines;
     joined(evidence, found, &|one, other| {
@@ -215,7 +218,7 @@ fn quotes(evidence: &Evidence<'_, '_>, found: &[usize]) -> Vec<Quote> {
     })
 }
 
-/// The same where neighbouring lines of a paragraph are one quote too.
+/// The same, but neighbouring lines of a paragraph also form one quote.
 fn likely_quotes(evidence: &Evidence<'_, '_>, found: &[usize]) -> Vec<Quote> {
     let lines = &evidence.reading.lines;
     joined(evidence, found, &|one, other| {
@@ -224,9 +227,9 @@ fn likely_quotes(evidence: &Evidence<'_, '_>, found: &[usize]) -> Vec<Quote> {
     })
 }
 
-/// The lines as quotes, each once.
+/// Returns the lines as quotes, each once.
 ///
-/// - `is_joined`: whether two lines, the second given behind the first, are one quote.
+/// - `is_joined`: true if the second line continues the quote of the first.
 fn joined(
     evidence: &Evidence<'_, '_>,
     found: &[usize],
@@ -247,36 +250,36 @@ fn joined(
     fresh.chunk_by(|one, other| is_joined(*one, *other)).map(quote).collect()
 }
 
-/// Longest sentence that stands for a topic, in bytes; longer ones only where there is no other.
+/// Longest preferred sentence about a topic, in bytes; longer ones are used only if there is no other.
 const MAX_TOPIC_BYTES: usize = 320;
 
-/// Commas from which on a sentence is a list.
+/// Number of commas from which a sentence counts as a list.
 const MAX_COMMAS: usize = 4;
 
-/// The sentence of `passages` that tells most about `name` by itself: one that says what it is, else one that begins with it;
-/// `None` where no sentence names it.
+/// Returns the sentence of `passages` that says most about `name` by itself: preferably one that defines it, then one that begins
+/// with it; `None` if no sentence names it.
 pub fn sentence_about(name: &str, passages: &[Passage<'_>]) -> Option<Quote> {
     let passages = &passages[..passages.len().min(MAX_PASSAGES)];
     let reading = Passages::read(name, passages);
-    let asked = QuestionParts { wants: Wants::Meaning, ..reading.ask(name) };
-    if asked.terms.is_empty() {
+    let parsed = ParsedQuestion { answer_type: AnswerType::Meaning, ..reading.parse_question(name) };
+    if parsed.terms.is_empty() {
         return None;
     }
-    let evidence = Evidence::of(&reading, &asked);
+    let evidence = Evidence::of(&reading, &parsed);
     let score = |at: usize| {
         let line = &reading.lines[at];
-        let names_it = evidence.direct[at].iter().all(|held| *held >= 1.0);
+        let names_it = evidence.direct[at].iter().all(|strength| *strength >= 1.0);
         let tells = line.form == LineForm::Prose && line.words.len() + line.text.chars().count() / 4 >= 8;
         let begins =
-            line.words.iter().take(4).any(|word| asked.terms.iter().any(|term| term.root == word.root))
-                || asked.terms.iter().any(|term| term.unspaced && line.text.starts_with(&term.word));
+            line.words.iter().take(4).any(|word| parsed.terms.iter().any(|term| term.root == word.root))
+                || parsed.terms.iter().any(|term| term.unspaced && line.text.starts_with(&term.word));
         let fits = line.text.len() <= MAX_TOPIC_BYTES && !line.text.ends_with([':', '：']);
         (names_it && tells).then(|| {
             f32::from(u8::from(fits)) * 2.0
-                + f32::from(u8::from(definitions::means(&asked, line)))
+                + f32::from(u8::from(definitions::means(&parsed, line)))
                 + f32::from(u8::from(begins)) * 0.6
                 - f32::from(u8::from(line.refers)) * 0.3
-                // Lists of names tell little about each.
+                // Lists of names say little about each name.
                 - f32::from(u8::from(line.text.matches([',', ';', '、']).count() >= MAX_COMMAS)) * 0.8
                 - f32::from(u8::from(line.text.contains([':', '：']))) * 0.5
                 - line.range.start as f32 / (1.0 + passages[line.passage].text.len() as f32) * 0.2
@@ -287,18 +290,19 @@ pub fn sentence_about(name: &str, passages: &[Passage<'_>]) -> Option<Quote> {
     quotes(&evidence, &[best]).into_iter().next()
 }
 
-/// The words of a question that are looked for, as they are written; those that only ask are left out.
+/// Returns the words of a question that are searched for, as written, without those that only ask.
 pub fn looked_for(question: &str) -> Vec<String> {
     let reading = Passages::read(question, &[]);
-    let asked = reading.ask(question);
-    let all_common = asked.terms.iter().all(|term| term.role == Role::Common);
-    let told = asked.terms.iter().filter(|term| all_common || term.role != Role::Common);
-    told.map(|term| {
-        let at = asked.lower.find(&term.word).filter(|_| asked.lower.len() == question.len());
-        let written = at.and_then(|at| question.get(at..at + term.word.len()));
-        written.map_or_else(|| term.word.clone(), str::to_owned)
-    })
-    .collect()
+    let parsed = reading.parse_question(question);
+    let all_common = parsed.terms.iter().all(|term| term.role == Role::Common);
+    let searched = parsed.terms.iter().filter(|term| all_common || term.role != Role::Common);
+    searched
+        .map(|term| {
+            let at = parsed.lower.find(&term.word).filter(|_| parsed.lower.len() == question.len());
+            let written = at.and_then(|at| question.get(at..at + term.word.len()));
+            written.map_or_else(|| term.word.clone(), str::to_owned)
+        })
+        .collect()
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What the rules answer where a text tells in other words what a question asks.
+//! Answers from texts that paraphrase the question.
 
 use super::*;
 

@@ -10,14 +10,14 @@ use super::words::any_word;
 use crate::languages::Language;
 use crate::lexicon::is_stop_word;
 
-/// Letters that a root keeps when an ending that makes another kind of word is cut off.
+/// Minimum length of a root after a derivational ending is removed, in characters.
 const MIN_ROOT: usize = 4;
 
 /// Finds the roots of words of one language.
 pub(super) struct Roots {
     language: Language,
     stemmer: Option<Stemmer>,
-    /// The roots of words read so far, with their families: texts repeat words.
+    /// Roots and families of the words read so far, because texts repeat words.
     known: RefCell<HashMap<String, (String, Vec<u16>)>>,
 }
 
@@ -43,16 +43,16 @@ impl Roots {
         Self { language, stemmer: algorithm.map(Stemmer::create), known: RefCell::default() }
     }
 
-    /// A word in small letters without its grammatical endings.
+    /// Returns a lowercase word without its grammatical endings.
     pub(super) fn stem(&self, lower: &str) -> String {
         self.stemmer.as_ref().map_or_else(|| lower.to_owned(), |stemmer| stemmer.stem(lower).into_owned())
     }
 
-    /// The root of a word in small letters: `founder`, `founded` and `founding` have one.
+    /// Returns the root of a lowercase word: `founder`, `founded` and `founding` have the same root.
     pub(super) fn root(&self, lower: &str) -> String {
-        // What is carried is not what is born.
+        // `borne` means carried, not born.
         const WHOLE: [&str; 1] = ["borne"];
-        // Who found something founded nothing.
+        // `found` is a form of `find`, not of `founded`.
         const FORMS: [(&str, &str); 1] = [("found", "find")];
         let lower = match FORMS.iter().find(|(form, _)| *form == lower && self.language == Language::English)
         {
@@ -74,7 +74,7 @@ impl Roots {
         cut.filter(|root| root.chars().count() >= MIN_ROOT).map_or(stem.clone(), str::to_owned)
     }
 
-    /// The root of a word in small letters, and the families that it belongs to.
+    /// Returns the root of a lowercase word and its families.
     pub(super) fn root_and_families(&self, lower: &str) -> (String, Vec<u16>) {
         if let Some(known) = self.known.borrow().get(lower) {
             return known.clone();
@@ -85,47 +85,47 @@ impl Roots {
         found
     }
 
-    /// The families that a root belongs to.
+    /// Returns the families of a root.
     pub(super) fn families(&self, root: &str) -> Vec<u16> {
         Families::of(self.language).of_root(root)
     }
 
-    /// Words, as they are written, of these families.
+    /// Returns the words of these families, as written.
     pub(super) fn relatives(&self, families: &[u16]) -> Vec<&'static str> {
         Families::of(self.language).words(families)
     }
 
-    /// How well a root of the documents matches one of the question, see [`likeness`].
-    pub(super) fn likeness(&self, asked: &str, held: &str) -> f32 {
-        likeness(self.language, asked, held)
+    /// Returns how well a root of a text matches a root of the question, see [`likeness`].
+    pub(super) fn likeness(&self, query_root: &str, text_root: &str) -> f32 {
+        likeness(self.language, query_root, text_root)
     }
 }
 
-/// How well a root of the documents matches one of the question; 0 where it does not.
+/// Returns how well a root of a text matches a root of the question; 0 if it does not.
 ///
 /// In languages that write compounds as one word, `bruck` matches `wennebruck`.
-pub(super) fn likeness(language: Language, asked: &str, held: &str) -> f32 {
+pub(super) fn likeness(language: Language, query_root: &str, text_root: &str) -> f32 {
     const COMPOUND: usize = 5;
     const HEAD: usize = 3;
-    if asked == held {
+    if query_root == text_root {
         return 1.0;
     }
     let compounds = matches!(language, Language::German | Language::Dutch);
-    // `Vorsitz` is no `Sitz`.
+    // `Vorsitz` is not a `Sitz`.
     const PREFIXES: &str =
         "vor auf an ab aus bei ein mit nach über um unter zu ver be ge ent er zer miss un wider hinter";
     let is_part = |long: &str, short: &str| {
         let is_head = short.len() >= HEAD && long.len() >= short.len() + HEAD && long.ends_with(short);
         (is_head || (short.len() >= COMPOUND && (long.ends_with(short) || long.starts_with(short))))
             && !long.strip_suffix(short).is_some_and(|prefix| any_word(PREFIXES, prefix))
-            // `gegründet` has no part `und`.
+            // `gegründet` does not contain the word `und`.
             && !is_stop_word(short)
             && !language.is_function_word(short)
     };
-    if compounds && (is_part(held, asked) || is_part(asked, held)) { 0.85 } else { 0.0 }
+    if compounds && (is_part(text_root, query_root) || is_part(query_root, text_root)) { 0.85 } else { 0.0 }
 }
 
-/// A German verb without the `ge` or `zu` behind its prefix; `None` for other words.
+/// Returns a German verb without the `ge` or `zu` after its prefix; `None` for other words.
 fn participle(word: &str) -> Option<String> {
     const PREFIXES: &str = "ab an auf aus bei durch ein fest fort her hin los mit nach über um vor weg weiter zu zurück zusammen";
     const MIN_VERB: usize = 4;

@@ -1,32 +1,32 @@
-//! Rows of tables that a question for several things asks for: those that hold the values that it names, or all of them.
+//! Finds the table rows that a question for several things asks for: those with the values that it names, or all of them.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use super::asked::{Role, Term};
 use super::evidence::{Evidence, IS_THERE};
 use super::judge::LineScore;
 use super::lines::{Line, LineForm, Word};
+use super::question::{Role, Term};
 
-/// Share of what is asked that may stand neither in the table nor above it.
+/// Maximum share of the relation words that occur neither in the table nor above it.
 const MAX_MISSING: f32 = 0.3;
-/// What stands between cells.
+/// Separator of cells.
 const BETWEEN: &str = " | ";
-/// What stands between the label of a cell and its value.
+/// Separator of the label and value of a cell.
 const LABEL: &str = ": ";
 
-/// A row of a table: of each cell, the bytes of its label and of its value.
+/// A table row: the byte ranges of the label and value of each cell.
 struct Row {
     line: usize,
     cells: Vec<(Range<usize>, Range<usize>)>,
 }
 
-/// Whether a row has labels, as in `name: Ada | room: 4`; the head of a table has none.
+/// True if a row has labels, as in `name: Ada | room: 4`; a table head has none.
 pub(super) fn has_labels(row: &str) -> bool {
     row.split(BETWEEN).filter(|cell| cell.contains(LABEL)).count() > 1
 }
 
-/// The cells of a row with labels; `None` for the head of a table.
+/// Returns the cells of a row with labels; `None` for a table head.
 fn cells(line: &Line<'_>) -> Option<Vec<(Range<usize>, Range<usize>)>> {
     if line.form != LineForm::Row {
         return None;
@@ -43,19 +43,19 @@ fn cells(line: &Line<'_>) -> Option<Vec<(Range<usize>, Range<usize>)>> {
     (found.len() > 1).then_some(found)
 }
 
-/// Rows of a table that answer a question for several things.
+/// Table rows that answer a question for several things.
 pub(super) struct Rows {
-    /// Whether the question names values that they hold; else they are all rows of the table.
+    /// True if the question names values of these rows; false if they are all rows of the table.
     pub(super) by_value: bool,
-    /// Share of what is asked that the table holds.
-    held: f32,
+    /// Share of the relation words that the table contains.
+    coverage: f32,
     pub(super) lines: Vec<usize>,
 }
 
-/// The rows that are asked for, of the table that holds most of the question; `None` where no table has them.
+/// Returns the requested rows of the table that contains most of the question; `None` if no table has any.
 ///
-/// What tells one row from another must be a value of the row. All else must be a label, or stand above the table; only the verb
-/// may be said nowhere, where a label tells what is asked.
+/// Words that select rows must occur in a value of each row. All other words must occur in a label or above the table. Only the
+/// verb may be missing if a label names the requested property.
 pub(super) fn rows(evidence: &Evidence<'_, '_>) -> Option<Rows> {
     let lines = &evidence.reading.lines;
     let mut best: Option<Rows> = None;
@@ -67,7 +67,7 @@ pub(super) fn rows(evidence: &Evidence<'_, '_>) -> Option<Rows> {
             .unwrap_or(lines.len());
         let table: Vec<Row> =
             (at..end).filter_map(|line| Some(Row { line, cells: cells(&lines[line])? })).collect();
-        let fits = |rows: &Rows| (rows.by_value, rows.held, rows.lines.len());
+        let fits = |rows: &Rows| (rows.by_value, rows.coverage, rows.lines.len());
         if let Some(found) = chosen(evidence, &table)
             && best.as_ref().is_none_or(|known| fits(&found) > fits(known))
         {
@@ -78,31 +78,31 @@ pub(super) fn rows(evidence: &Evidence<'_, '_>) -> Option<Rows> {
     best
 }
 
-/// Where a term of the question stands in a table.
+/// Where a term of the question occurs in a table.
 #[derive(PartialEq)]
 enum Place {
-    /// In a value of one row or more.
+    /// In the values of at least one row.
     Value,
     /// In a label.
     Label,
-    /// In a heading above it, or in the title.
+    /// In a heading above the table, or in the title.
     Above,
     Nowhere,
 }
 
 fn chosen(evidence: &Evidence<'_, '_>, table: &[Row]) -> Option<Rows> {
-    let asked = evidence.asked;
+    let question = evidence.question;
     let first = table.first()?;
     let line = |row: &Row| &evidence.reading.lines[row.line];
     let is_in = |row: &Row, bytes: &Range<usize>, term: &Term| {
         let mut words = line(row).words.iter().filter(|word| bytes.contains(&word.at));
-        words.any(|word| is_said(evidence, term, word))
+        words.any(|word| matches_term(evidence, term, word))
             || term.unspaced
                 && line(row).text.get(bytes.clone()).is_some_and(|text| text.contains(&term.word))
     };
     let in_value = |row: &Row, term: &Term| row.cells.iter().any(|(_, value)| is_in(row, value, term));
     let in_label = |term: &Term| first.cells.iter().any(|(label, _)| is_in(first, label, term));
-    // The sort of thing is all that is asked for.
+    // The question asks only for things of a class.
     let is_whole_question = |term: &Term| term.is_sort && term.role == Role::Relation;
     let is_alone = |term: &Term| {
         let count = |row: &Row, value: &Range<usize>| {
@@ -115,7 +115,7 @@ fn chosen(evidence: &Evidence<'_, '_>, table: &[Row]) -> Option<Rows> {
     let is_above = |at: usize| {
         let line = line(first);
         line.headings.iter().any(|heading| evidence.direct[*heading][at] > 0.0)
-            || evidence.reading.is_in_title(line.passage, &asked.terms[at])
+            || evidence.reading.is_in_title(line.passage, &question.terms[at])
     };
     let place = |at: usize, term: &Term| {
         let is_value = table.iter().any(|row| in_value(row, term));
@@ -125,38 +125,38 @@ fn chosen(evidence: &Evidence<'_, '_>, table: &[Row]) -> Option<Rows> {
             () if term.role == Role::Class && is_above(at) => Place::Above,
             () if in_label(term) => Place::Label,
             () if evidence.strength[first.line][at] >= IS_THERE && !is_value => Place::Above,
-            // `Meaning: motor too hot` tells of no sort of motor.
+            // `Meaning: motor too hot` does not name a kind of motor.
             () if is_value && is_whole_question(term) && !is_alone(term) => Place::Nowhere,
             () if is_value => Place::Value,
             () => Place::Nowhere,
         }
     };
-    let places: Vec<Place> = asked.terms.iter().enumerate().map(|(at, term)| place(at, term)).collect();
+    let places: Vec<Place> = question.terms.iter().enumerate().map(|(at, term)| place(at, term)).collect();
     let (mut all, mut missing, mut has_label) = (0.0, 0.0, false);
-    for (at, term) in asked.terms.iter().enumerate() {
+    for (at, term) in question.terms.iter().enumerate() {
         let is_there = places[at] != Place::Nowhere;
         has_label |= places[at] == Place::Label && term.role == Role::Relation;
         match term.role {
             Role::Name | Role::Number | Role::Class if !is_there => return None,
             Role::Relation => {
                 all += evidence.weights[at];
-                missing += if is_there || asked.key == Some(at) { 0.0 } else { evidence.weights[at] };
+                missing += if is_there || question.key == Some(at) { 0.0 } else { evidence.weights[at] };
             }
             Role::Name | Role::Number | Role::Class | Role::Common => {}
         }
     }
-    let lacks_key = asked.key.is_some_and(|key| places[key] == Place::Nowhere);
+    let lacks_key = question.key.is_some_and(|key| places[key] == Place::Nowhere);
     if missing > MAX_MISSING * all || (lacks_key && !has_label) {
         return None;
     }
     let values: Vec<usize> = (0..places.len())
-        .filter(|at| places[*at] == Place::Value && asked.terms[*at].role != Role::Common)
+        .filter(|at| places[*at] == Place::Value && question.terms[*at].role != Role::Common)
         .collect();
-    // All rows are asked for by what the table is about.
+    // If the table is about the question's topic, all its rows are requested.
     let is_about = || {
         places
             .iter()
-            .zip(&asked.terms)
+            .zip(&question.terms)
             .any(|(place, term)| *place == Place::Above && matches!(term.role, Role::Relation | Role::Class))
     };
     if values.is_empty() && !is_about() {
@@ -164,26 +164,26 @@ fn chosen(evidence: &Evidence<'_, '_>, table: &[Row]) -> Option<Rows> {
     }
     let holds = |row: &Row| {
         values.iter().all(|value| {
-            let term = &asked.terms[*value];
-            // `mint family`: the value stands below the label that it tells more about.
-            let label = asked
+            let term = &question.terms[*value];
+            // In `mint family`, the value belongs to the label that it modifies.
+            let label = question
                 .pairs
                 .iter()
                 .find(|(modifier, head)| modifier == value && places[*head] == Place::Label);
             row.cells.iter().any(|(label_bytes, bytes)| {
                 is_in(row, bytes, term)
-                    && label.is_none_or(|(_, head)| is_in(row, label_bytes, &asked.terms[*head]))
+                    && label.is_none_or(|(_, head)| is_in(row, label_bytes, &question.terms[*head]))
             })
         })
     };
     let mut texts: BTreeSet<&str> = BTreeSet::new();
     let found: Vec<usize> =
         table.iter().filter(|row| holds(row) && texts.insert(line(row).text)).map(|row| row.line).collect();
-    let held = if all == 0.0 { 1.0 } else { 1.0 - missing / all };
-    (!found.is_empty()).then_some(Rows { by_value: !values.is_empty(), held, lines: found })
+    let coverage = if all == 0.0 { 1.0 } else { 1.0 - missing / all };
+    (!found.is_empty()).then_some(Rows { by_value: !values.is_empty(), coverage, lines: found })
 }
 
-fn is_said(evidence: &Evidence<'_, '_>, term: &Term, word: &Word<'_>) -> bool {
+fn matches_term(evidence: &Evidence<'_, '_>, term: &Term, word: &Word<'_>) -> bool {
     match term.role {
         Role::Number => word.lower == term.word,
         Role::Name => evidence.reading.roots.likeness(&term.root, &word.root) > 0.0,
@@ -191,22 +191,24 @@ fn is_said(evidence: &Evidence<'_, '_>, term: &Term, word: &Word<'_>) -> bool {
     }
 }
 
-/// All rows of a table that answer as the best one does, where several things are asked for; `None` where it is no row.
+/// Returns all rows that answer like the best row, if the question asks for several things; `None` if the best line is not a row.
 pub(super) fn rows_alike(
     evidence: &Evidence<'_, '_>,
     best: usize,
     answers: &[LineScore],
 ) -> Option<Vec<usize>> {
     let lines = &evidence.reading.lines;
-    if !evidence.asked.many || lines[best].form != LineForm::Row {
+    if !evidence.question.many || lines[best].form != LineForm::Row {
         return None;
     }
     let is_alike = |line: &usize| {
-        let holds =
-            evidence.direct[*line].iter().zip(&evidence.direct[best]).all(|(held, best)| held >= best);
+        let holds = evidence.direct[*line]
+            .iter()
+            .zip(&evidence.direct[best])
+            .all(|(strength, best)| strength >= best);
         holds && lines[*line].form == LineForm::Row && lines[*line].passage == lines[best].passage
     };
-    let mut rows: Vec<usize> = answers.iter().map(|judged| judged.line).filter(is_alike).collect();
+    let mut rows: Vec<usize> = answers.iter().map(|scored| scored.line).filter(is_alike).collect();
     rows.sort_unstable();
     Some(rows)
 }

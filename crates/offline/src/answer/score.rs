@@ -1,35 +1,35 @@
-//! How well a line answers a question, compared with others that answer it.
+//! Scores lines that answer a question, to compare them.
 
-use super::asked::{Role, Wants};
 use super::evidence::Evidence;
 use super::kinds;
 use super::lines::Word;
 use super::measures;
+use super::question::{AnswerType, Role};
 
 impl Evidence<'_, '_> {
-    /// How well a line that answers does so, compared with others; `held` is the share of what is asked that it holds.
-    pub(super) fn score(&self, at: usize, held: f32) -> f32 {
+    /// Returns the score of a line that answers; `coverage` is its [`Evidence::coverage`].
+    pub(super) fn score(&self, at: usize, coverage: f32) -> f32 {
         let line = &self.reading.lines[at];
-        let measure = if measures::tells_measure(self.asked, line) { 0.25 } else { 0.0 };
-        let named = match self.asked.terms.iter().any(|term| term.role == Role::Class)
-            && self.asked.wants == Wants::Thing
+        let measure = if measures::mentions_measure(self.question, line) { 0.25 } else { 0.0 };
+        let named = match self.question.terms.iter().any(|term| term.role == Role::Class)
+            && self.question.answer_type == AnswerType::Thing
         {
-            true if kinds::marks(self.asked, line) > 0 => 0.15,
+            true if kinds::marks(self.question, line) > 0 => 0.15,
             true | false => 0.0,
         };
         let mut classes =
-            self.asked.terms.iter().zip(&self.direct[at]).filter(|(term, _)| term.role == Role::Class);
-        let classed = if classes.any(|(_, held)| *held > 0.0) { 0.1 } else { 0.0 };
+            self.question.terms.iter().zip(&self.direct[at]).filter(|(term, _)| term.role == Role::Class);
+        let classed = if classes.any(|(_, strength)| *strength > 0.0) { 0.1 } else { 0.0 };
         let rank = 1.0 - line.passage as f32 / self.reading.passages.len().max(1) as f32;
         let short = 1.0 / (1.0 + line.words.len() as f32 / 40.0);
-        let manner = match self.asked.wants {
-            Wants::Manner => {
+        let manner = match self.question.answer_type {
+            AnswerType::Manner => {
                 let lower = line.text.to_lowercase();
                 let tells = ["to ", "you ", "use ", "um "].iter().any(|start| lower.starts_with(start));
                 if tells { 0.1 } else { 0.0 }
             }
-            Wants::Person if kinds::names_person(self.asked, line) => 0.08,
-            Wants::Meaning if line.words.len() > 3 => {
+            AnswerType::Person if kinds::names_person(self.question, line) => 0.08,
+            AnswerType::Meaning if line.words.len() > 3 => {
                 let lower = line.text.to_lowercase();
                 let defines =
                     [" is a ", " is an ", " is the ", "refers to", " means ", "指", " ist ein", "bezeichnet"];
@@ -38,8 +38,8 @@ impl Evidence<'_, '_> {
             _ => 0.0,
         };
         let own = self.own_share(at);
-        let label = if kinds::is_label(self.asked, line) { 0.12 } else { 0.0 };
-        0.5 * held
+        let label = if kinds::is_label(self.question, line) { 0.12 } else { 0.0 };
+        0.5 * coverage
             + 0.2 * self.share(at)
             + 0.05 * own
             + 0.1 * self.nearness(at)
@@ -54,10 +54,10 @@ impl Evidence<'_, '_> {
             - if self.is_far_from_a_name(at) { 0.1 } else { 0.0 }
     }
 
-    /// Share of what is asked, names aside, that stands in the line itself.
+    /// Returns the weighted share of the question, without names and classes, that the line itself contains.
     pub(super) fn own_share(&self, at: usize) -> f32 {
         let terms = self
-            .asked
+            .question
             .terms
             .iter()
             .enumerate()
@@ -68,18 +68,18 @@ impl Evidence<'_, '_> {
         if all == 0.0 { 1.0 } else { own / all }
     }
 
-    /// How long a run of words of the question stands in a line as it is; 1 for a long one.
+    /// Returns the length of the longest sequence of question words that occurs verbatim in a line, from 0 to 1.
     pub(super) fn sequence(&self, at: usize) -> f32 {
         const LONG: f32 = 5.0;
-        let (asked, words) = (&self.asked.roots, &self.reading.lines[at].words);
-        let tells = |root: &str| self.asked.terms.iter().any(|term| term.root == root);
+        let (question_roots, words) = (&self.question.roots, &self.reading.lines[at].words);
+        let tells = |root: &str| self.question.terms.iter().any(|term| term.root == root);
         let mut best = 0_usize;
-        // Of each word of the question, the run that ends at it and how many of its words tell something.
-        let mut runs = vec![(0_usize, 0_usize); asked.len() + 1];
+        // For each word of the question: the sequence that ends at it, and how many of its words are terms.
+        let mut runs = vec![(0_usize, 0_usize); question_roots.len() + 1];
         for word in words {
             let telling = usize::from(tells(&word.root));
-            for place in (0..asked.len()).rev() {
-                runs[place + 1] = match asked[place] == word.root {
+            for place in (0..question_roots.len()).rev() {
+                runs[place + 1] = match question_roots[place] == word.root {
                     true => (runs[place].0 + 1, runs[place].1 + telling),
                     false => (0, 0),
                 };
@@ -91,17 +91,17 @@ impl Evidence<'_, '_> {
         (best.saturating_sub(1) as f32 / (LONG - 1.0)).min(1.0)
     }
 
-    /// How near to each other the words of the question stand in a line.
+    /// Returns how close together the words of the question are in a line.
     pub(super) fn nearness(&self, at: usize) -> f32 {
         let line = &self.reading.lines[at];
-        let is_asked = |word: &Word<'_>| {
-            self.asked
+        let is_in_question = |word: &Word<'_>| {
+            self.question
                 .terms
                 .iter()
                 .any(|term| term.role != Role::Common && (term.root == word.root || term.is_related(word)))
         };
         let mut places =
-            line.words.iter().enumerate().filter(|(_, word)| is_asked(word)).map(|(place, _)| place);
+            line.words.iter().enumerate().filter(|(_, word)| is_in_question(word)).map(|(place, _)| place);
         let Some(first) = places.next() else { return 0.5 };
         let (last, count) = places.fold((first, 1), |(_, count), place| (place, count + 1));
         count as f32 / (last - first + 1) as f32

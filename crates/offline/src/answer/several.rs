@@ -1,28 +1,28 @@
-//! Questions that need more than one answer: comparisons, and steps from one thing to another.
+//! Questions that need more than one answer: comparisons, and two-step questions.
 
-use super::asked::{QuestionParts, Role, Term, Wants};
 use super::evidence::{Evidence, Passages};
 use super::kinds;
 use super::lines::LineForm;
+use super::question::{AnswerType, ParsedQuestion, Role, Term};
 use super::whole;
 use super::words::any_word;
 use crate::languages::Language;
 use crate::parts::{Parts, parts};
 
-/// Lines that may answer the first step, at most.
+/// Maximum number of lines that may answer the first step.
 const MAX_FIRST: usize = 4;
-/// Names taken from one of them, at most.
+/// Maximum number of names taken from one of them.
 const MAX_NAMES: usize = 6;
-/// Share of what is asked first that a line must hold.
+/// Minimum coverage of the first step.
 const MIN_FIRST: f32 = 0.7;
-/// The same of what is asked then.
+/// Minimum coverage of the second step.
 const MIN_SECOND: f32 = 0.8;
-/// Words that measure one thing by another.
+/// Words that compare one thing with another.
 const COMPARATIVES: &str = "longer larger bigger older younger higher taller faster cheaper more less better worse wider heavier lighter longest largest \
     biggest oldest youngest highest tallest fastest cheapest smaller smallest shorter shortest first earlier later both same länger größer älter jünger höher \
     schneller billiger teurer mehr weniger besser breiter schwerer leichter kleiner kürzer früher später beide 哪个大 哪个更大 更大 更长 更高 更多 大 高";
 
-/// What is said of each of the things that a question compares; `None` where it compares nothing, or one of them is not found.
+/// Returns the lines about each compared thing; `None` if the question compares nothing or one thing is not found.
 pub(super) fn compared(reading: &Passages<'_>, question: &str) -> Option<Vec<usize>> {
     if let Some(pair) = differing(question, reading.language) {
         return difference(reading, &pair);
@@ -33,55 +33,55 @@ pub(super) fn compared(reading: &Passages<'_>, question: &str) -> Option<Vec<usi
     let Parts::Compared(parts) = parts(question) else { return None };
     let mut found = Vec::new();
     for part in &parts {
-        let mut asked = reading.ask(part);
+        let mut parsed = reading.parse_question(part);
         let mut measured = false;
-        for term in &mut asked.terms {
+        for term in &mut parsed.terms {
             if any_word(COMPARATIVES, &term.word) {
                 term.role = Role::Common;
                 measured = true;
             }
         }
-        if matches!(asked.wants, Wants::Person | Wants::Truth) && measured {
-            asked.wants = Wants::Thing;
+        if matches!(parsed.answer_type, AnswerType::Person | AnswerType::Truth) && measured {
+            parsed.answer_type = AnswerType::Thing;
         }
-        let evidence = Evidence::of(reading, &asked);
+        let evidence = Evidence::of(reading, &parsed);
         let best = evidence.answers().first().copied()?;
         found.extend(whole(&evidence, best.line));
     }
     Some(found)
 }
 
-/// What is said of each of several years that a question names, where no line holds them all.
+/// Returns the lines about each year in a question; `None` if it contains fewer than two years or one is not found.
 fn by_year(reading: &Passages<'_>, question: &str) -> Option<Vec<usize>> {
-    let asked = reading.ask(question);
+    let parsed = reading.parse_question(question);
     let is_year = |term: &&Term| {
         term.role == Role::Number && term.word.len() == 4 && term.word.chars().all(|c| c.is_ascii_digit())
     };
-    let years: Vec<&Term> = asked.terms.iter().filter(is_year).collect();
+    let years: Vec<&Term> = parsed.terms.iter().filter(is_year).collect();
     if years.len() < 2 {
         return None;
     }
     let mut found = Vec::new();
     for year in &years {
-        let mut of_year = asked.clone();
-        // The places of terms stay, so that names keep their own.
+        let mut of_year = parsed.clone();
+        // Keep the indexes of the terms, because names refer to them.
         for term in of_year.terms.iter_mut().filter(|term| is_year(&&**term) && term.word != year.word) {
             term.role = Role::Class;
         }
         let evidence = Evidence::of(reading, &of_year);
         let best =
-            evidence.answers().into_iter().find(|judged| evidence.holds_numbers_itself(judged.line))?;
+            evidence.answers().into_iter().find(|scored| evidence.holds_numbers_itself(scored.line))?;
         found.extend(whole(&evidence, best.line));
     }
     Some(found)
 }
 
-/// Whether a question compares things, or asks for what tells them apart.
+/// True if a question compares things or asks for their difference.
 pub(super) fn compares(reading: &Passages<'_>, question: &str) -> bool {
     differing(question, reading.language).is_some() || matches!(parts(question), Parts::Compared(_))
 }
 
-/// The two things whose difference is asked for.
+/// Returns the two things whose difference is asked for.
 fn differing(question: &str, language: Language) -> Option<[String; 2]> {
     let bare = question.trim().trim_end_matches(['?', '？', '.', ' ']);
     let pair = |rest: &str, and: &str| {
@@ -111,24 +111,29 @@ fn differing(question: &str, language: Language) -> Option<[String; 2]> {
     }
 }
 
-/// What tells two things apart: lines about each of them below a heading that names both, or else what each of them is.
+/// Returns the difference of two things: lines about each below a heading that names both, or else what each of them is.
 fn difference(reading: &Passages<'_>, pair: &[String; 2]) -> Option<Vec<usize>> {
-    let asked: Vec<QuestionParts> = pair
+    let parsed: Vec<ParsedQuestion> = pair
         .iter()
-        .map(|thing| QuestionParts { wants: Wants::Meaning, many: false, ..reading.ask(thing) })
+        .map(|thing| ParsedQuestion {
+            answer_type: AnswerType::Meaning,
+            many: false,
+            ..reading.parse_question(thing)
+        })
         .collect();
-    if asked.iter().any(|asked| asked.terms.is_empty()) {
+    if parsed.iter().any(|parsed| parsed.terms.is_empty()) {
         return None;
     }
-    let evidence: Vec<Evidence<'_, '_>> = asked.iter().map(|asked| Evidence::of(reading, asked)).collect();
-    let all_there = |which: usize, at: usize| evidence[which].direct[at].iter().all(|held| *held >= 0.8);
+    let evidence: Vec<Evidence<'_, '_>> = parsed.iter().map(|parsed| Evidence::of(reading, parsed)).collect();
+    let all_there =
+        |which: usize, at: usize| evidence[which].direct[at].iter().all(|strength| *strength >= 0.8);
     let both_above = |at: &usize| {
         let headings = &reading.lines[*at].headings;
         headings.iter().any(|heading| all_there(0, *heading) && all_there(1, *heading))
     };
-    let is_said = |at: &usize| matches!(reading.lines[*at].form, LineForm::Prose | LineForm::Item);
+    let is_text = |at: &usize| matches!(reading.lines[*at].form, LineForm::Prose | LineForm::Item);
     let below: Vec<usize> = (0..reading.lines.len())
-        .filter(|at| is_said(at) && both_above(at) && (all_there(0, *at) || all_there(1, *at)))
+        .filter(|at| is_text(at) && both_above(at) && (all_there(0, *at) || all_there(1, *at)))
         .collect();
     if below.iter().any(|at| all_there(0, *at)) && below.iter().any(|at| all_there(1, *at)) {
         return Some(below);
@@ -140,38 +145,41 @@ fn difference(reading: &Passages<'_>, pair: &[String; 2]) -> Option<Vec<usize>> 
     Some(found)
 }
 
-/// A question that needs another one answered first: what is to be known, and what is asked of it.
+/// A two-step question: what must be answered first, and what is asked about that answer.
 struct TwoSteps {
     first: String,
     second: String,
 }
 
-/// The lines that lead to the answer over another thing, which the question only describes.
+/// Returns the lines that answer a two-step question.
 pub(super) fn steps(reading: &Passages<'_>, question: &str) -> Option<Vec<usize>> {
     let mut best: Option<(f32, Vec<usize>)> = None;
     for TwoSteps { first, second } in two_steps(reading, question) {
-        let mut first = reading.ask(&first);
-        first.wants = Wants::Thing;
+        let mut first = reading.parse_question(&first);
+        first.answer_type = AnswerType::Thing;
         first.many = false;
-        let second = reading.ask(&second);
+        let second = reading.parse_question(&second);
         if first.terms.len() < 2 || second.is_common {
             continue;
         }
         let evidence = Evidence::of(reading, &first);
-        for judged in evidence.answers().into_iter().filter(|judged| judged.held >= MIN_FIRST).take(MAX_FIRST)
+        for scored in
+            evidence.answers().into_iter().filter(|scored| scored.coverage >= MIN_FIRST).take(MAX_FIRST)
         {
-            let line = &reading.lines[judged.line];
-            let whole_question = reading.ask(question);
+            let line = &reading.lines[scored.line];
+            let whole_question = reading.parse_question(question);
             for name in kinds::names(&whole_question, line).into_iter().take(MAX_NAMES) {
-                let asked = about(reading, &second, &name);
-                let of_name = Evidence::of(reading, &asked);
+                let parsed = about(reading, &second, &name);
+                let of_name = Evidence::of(reading, &parsed);
                 let next = of_name.answers().into_iter().find(|next| {
-                    next.line != judged.line && next.held >= MIN_SECOND && of_name.speaks_of_names(next.line)
+                    next.line != scored.line
+                        && next.coverage >= MIN_SECOND
+                        && of_name.speaks_of_names(next.line)
                 });
                 let Some(next) = next else { continue };
-                let score = judged.score + next.score;
+                let score = scored.score + next.score;
                 if best.as_ref().is_none_or(|(known, _)| score > *known) {
-                    let mut found = whole(&evidence, judged.line);
+                    let mut found = whole(&evidence, scored.line);
                     found.extend(whole(&of_name, next.line));
                     best = Some((score, found));
                 }
@@ -181,8 +189,8 @@ pub(super) fn steps(reading: &Passages<'_>, question: &str) -> Option<Vec<usize>
     best.map(|(_, found)| found)
 }
 
-/// Whether a question describes one thing by another, as in `the league that Ada played in` or `the colour of the shirt of Ada`; one line
-/// seldom holds both steps. Known in English and German.
+/// True if a question describes one thing by another, as in `the league that Ada played in` or `the colour of the shirt of Ada`.
+/// A single line rarely contains both steps. Only English and German are supported.
 pub(super) fn goes_over_another(question: &str) -> bool {
     const ASKING: usize = 2;
     const RELATIVES: &str = "that who whom which whose where dessen deren";
@@ -195,22 +203,22 @@ pub(super) fn goes_over_another(question: &str) -> bool {
         || [", der ", ", die ", ", das ", ", den ", ", dem "].iter().any(|relative| lower.contains(relative))
 }
 
-/// The second question, asked of a name.
-fn about(reading: &Passages<'_>, second: &QuestionParts, name: &str) -> QuestionParts {
-    let mut asked = second.clone();
-    let of_name = reading.ask(name);
+/// Returns the second question, asked about a name.
+fn about(reading: &Passages<'_>, second: &ParsedQuestion, name: &str) -> ParsedQuestion {
+    let mut parsed = second.clone();
+    let of_name = reading.parse_question(name);
     let mut terms = std::collections::BTreeSet::new();
     for term in of_name.terms {
-        terms.insert(asked.terms.len());
-        asked.terms.push(Term { role: Role::Name, ..term });
+        terms.insert(parsed.terms.len());
+        parsed.terms.push(Term { role: Role::Name, ..term });
     }
-    asked.names.push(terms);
-    asked.lower.push(' ');
-    asked.lower.push_str(&name.to_lowercase());
-    asked
+    parsed.names.push(terms);
+    parsed.lower.push(' ');
+    parsed.lower.push_str(&name.to_lowercase());
+    parsed
 }
 
-/// The ways to read a question as two steps.
+/// Returns the possible readings of a question as two steps.
 fn two_steps(reading: &Passages<'_>, question: &str) -> Vec<TwoSteps> {
     let bare = question.trim().trim_end_matches(['?', '？', '.', ' ']);
     match reading.language {
@@ -224,7 +232,7 @@ fn two_steps(reading: &Passages<'_>, question: &str) -> Vec<TwoSteps> {
     }
 }
 
-/// Two steps around each binding word: what stands directly before it and behind it comes first.
+/// Splits at each linking word: the words directly before and after it are the first step.
 fn steps_at(question: &str, binds: &[&str], relatives: &[&str]) -> Vec<TwoSteps> {
     let words: Vec<(usize, &str)> = question
         .split(' ')
@@ -244,7 +252,7 @@ fn steps_at(question: &str, binds: &[&str], relatives: &[&str]) -> Vec<TwoSteps>
         if !is_bind && !is_relative {
             continue;
         }
-        // The noun before, with its article and adjectives.
+        // The noun before the linking word, with its article and adjectives.
         let mut start = at - 1;
         const BEFORE: &str = "the a an der die das dem den des ein eine einer eines";
         while start > 1 && !any_word(BEFORE, &words[start].1.to_lowercase()) && start + 3 > at {
@@ -254,10 +262,10 @@ fn steps_at(question: &str, binds: &[&str], relatives: &[&str]) -> Vec<TwoSteps>
             start = at - 1;
         }
         let inner_start = words[start].0;
-        // A verb at the end belongs to the question: `Where was the author of X born`.
+        // A final verb belongs to the second step: `Where was the author of X born`.
         let last = words.len() - 1;
         let may_end_with_verb = last > at + 1 && words[last].1.chars().all(char::is_lowercase);
-        // Behind a relative clause it belongs to the one or to the other: `the firm that made the lamp founded`, `the lamp that was sold`.
+        // After a relative clause it may belong to either: `the firm that made the lamp founded`, `the lamp that was sold`.
         let ends: &[usize] = match (may_end_with_verb, is_relative) {
             (true, true) => &[words[last].0, question.len()],
             (true, false) => &[words[last].0],
@@ -284,7 +292,7 @@ fn steps_at(question: &str, binds: &[&str], relatives: &[&str]) -> Vec<TwoSteps>
     found
 }
 
-/// The same where words have no spaces: what stands before a possessive and the word behind it come first.
+/// The same for scripts without spaces: the text before a possessive and the word after it are the first step.
 fn unspaced_steps(question: &str) -> Vec<TwoSteps> {
     const ROLE_CHARS: std::ops::RangeInclusive<usize> = 2..=5;
     let mut found = Vec::new();

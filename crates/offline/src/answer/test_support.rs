@@ -1,8 +1,8 @@
-//! What tests of several modules share.
+//! Helpers for the tests of several modules.
 
 use super::{Passage, Reply, reply};
 
-/// The reply to a question from texts without titles, and the texts that it quotes.
+/// Returns the reply to a question from texts without titles, and the texts that it quotes.
 pub(super) fn reply_from<'a>(texts: &[&'a str], question: &str) -> (Reply, Vec<&'a str>) {
     let passages: Vec<Passage<'_>> =
         texts.iter().map(|text| Passage { text, title: "", headings: &[] }).collect();

@@ -1,4 +1,4 @@
-//! What the rules answer, and what they do not pretend to answer.
+//! What the rules answer, and what they must not answer.
 
 use proptest::prelude::*;
 
@@ -493,7 +493,7 @@ fn a_first_name_comes_with_the_line_that_gives_the_whole_name() {
     );
 }
 
-/// Rows of records as the readers give them: the last cell holds sentences.
+/// Records as the readers produce them: the last cell contains sentences.
 const RECORDS: &str = "name: the Brass Ear | kind: horn | built by: Ada Wend | year: 1913 | kept at: Mill House, Ludlow | \
     description: The Brass Ear was built by Ada Wend in 1913 and hears whales. It sank in Lake Torne. The Hearthmoth grew out of the Brass Ear.\n\
     name: Cold Box | kind: chamber | built by: Yusra Holm | year: 1918 | kept at: Mill House, Ludlow | \

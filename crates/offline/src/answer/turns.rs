@@ -1,51 +1,51 @@
-//! The turn of a conversation that most likely answers a question where no line holds all that an answer must.
+//! Finds the conversation turn that most likely answers a question, if no line meets all conditions for an answer.
 //!
-//! In a conversation, what is asked about stands in one turn and the answer often in the next, and who speaks stands in no sentence.
-//! So a turn is judged as a whole, with the turns before it. The weights are those of a logistic regression on 810 questions about
-//! a year of chats and about scenes of a comedy, 105 of which ask for what the texts do not say.
+//! In a conversation, the topic is often in one turn and the answer in the next, and sentences do not name their speaker. So each
+//! turn is judged as a whole, with the turns before it. The weights come from a logistic regression on 810 questions about a year
+//! of chats and about scenes of a comedy; 105 of them ask for things that the texts do not say.
 
 use std::ops::Range;
 
-use super::asked::{Role, Wants};
 use super::evidence::Evidence;
 use super::judge::MAX_ANSWER_BYTES;
 use super::kinds;
 use super::lines::{Line, LineForm};
+use super::question::{AnswerType, Role};
 use super::words::is_report;
 
-/// What a word counts that the turn before holds, which this one answers.
+/// Strength of a word in the previous turn, which this one answers.
 const IN_TURN_BEFORE: f32 = 0.7;
-/// The same two turns before.
+/// The same two turns earlier.
 const TWO_TURNS_BEFORE: f32 = 0.5;
 /// The same in the first line of the passage, in its title or in a heading.
 const ABOVE: f32 = 0.75;
-/// What the name of another who takes part counts.
+/// Strength of the name of another participant.
 const TAKES_PART: f32 = 0.75;
-/// Turns that may answer, at most; those that hold most of the question.
+/// Maximum number of candidate turns, those that contain most of the question.
 const MAX_TURNS: usize = 12;
-/// The least sum for a turn to be given: a chance of about a third.
+/// Minimum log odds of a returned turn: a probability of about a third.
 const MIN_SUM: f32 = -0.7;
-/// Bytes of a turn from which on its length counts no more.
+/// Length of a turn, in bytes, above which it no longer matters.
 const LONG: usize = 400;
-/// Share of the question that a turn must hold.
+/// Minimum share of the question in a candidate turn.
 const MIN_SHARE: f32 = 0.3;
-/// The sum where all else is 0.
+/// Log odds if all features are 0.
 const BASE: f32 = -2.99;
 
-/// What one person says at once, and what it holds of a question.
+/// One person's turn, and how much of the question it contains.
 #[derive(Debug)]
 pub(super) struct Turn {
     pub(super) lines: Range<usize>,
-    /// Of each term, how far it stands in the turn, the turns before it and what is above.
+    /// The strength of each term in the turn, the turns before it and the text above.
     strength: Vec<f32>,
-    /// Share of the question that it holds.
+    /// Share of the question that it contains.
     share: f32,
-    /// How much more of the question its passage holds than any other.
+    /// Lead of its passage over the best other passage, in share of the question.
     passage_ahead: f32,
 }
 
 impl Evidence<'_, '_> {
-    /// The turn that most likely answers, and how likely that is, as the logarithm of the odds; `None` where none is likely enough.
+    /// Returns the turn that most likely answers, and its log odds; `None` if none is likely enough.
     pub(super) fn likeliest_turn(&self) -> Option<(f32, Range<usize>)> {
         let mut turns: Vec<&Turn> = self.turns().iter().collect();
         turns.sort_by(|one, other| other.share.total_cmp(&one.share));
@@ -57,8 +57,8 @@ impl Evidence<'_, '_> {
         (sum >= MIN_SUM).then(|| (sum, self.with_reply(best.lines.clone())))
     }
 
-    /// What replies to a line that asks: the line behind it, or in a conversation the next turn, or the next one of whom the question names
-    /// if they take part; `None` where nothing does.
+    /// Returns the reply to a line that asks: the following line or, in a conversation, the next turn. If a person in the question
+    /// takes part, it is that person's next turn. `None` if there is no reply.
     pub(super) fn reply_to(&self, asking: usize) -> Option<Range<usize>> {
         const MAX_BEHIND: usize = 6;
         let lines = &self.reading.lines;
@@ -75,7 +75,7 @@ impl Evidence<'_, '_> {
         behind.find(|turn| !takes_part || is_named(turn)).map(|turn| turn.lines.clone())
     }
 
-    /// A turn, with the one behind it where it ends with a question.
+    /// Returns a turn, with the following one if it ends with a question.
     fn with_reply(&self, turn: Range<usize>) -> Range<usize> {
         const LAST: usize = 2;
         let lines = &self.reading.lines;
@@ -87,7 +87,7 @@ impl Evidence<'_, '_> {
         if asks && behind > 0 && self.is_short(&both) { both } else { turn }
     }
 
-    /// The turns of the conversations among the passages, in their order; letters and other long ones are none.
+    /// Returns the conversation turns in the passages, in order, without letters and other long turns.
     pub(super) fn turns(&self) -> &[Turn] {
         self.turns.get_or_init(|| self.read_turns())
     }
@@ -116,7 +116,7 @@ impl Evidence<'_, '_> {
         conversations.filter(|turns| self.is_conversation(turns)).flat_map(of_conversation).collect()
     }
 
-    /// Whether turns speak to each other; labels of other things than speakers do not: `Present: all.`
+    /// True if turns address each other. Other labels than speakers do not: `Present: all.`
     fn is_conversation(&self, turns: &[Range<usize>]) -> bool {
         const SHARE: usize = 3;
         let speaks = |line: &Line<'_>| line.of_speaker || line.addresses || line.form == LineForm::Question;
@@ -124,83 +124,85 @@ impl Evidence<'_, '_> {
         spoken.count() * SHARE >= turns.len()
     }
 
-    /// Whether a turn is short enough to be an answer.
+    /// True if a turn is short enough to be an answer.
     fn is_short(&self, turn: &Range<usize>) -> bool {
         let lines = &self.reading.lines;
         lines[turn.end - 1].range.end - lines[turn.start].range.start <= MAX_ANSWER_BYTES
     }
 
-    /// Whether a term is part of the name of who says the turn that begins with a line.
+    /// True if a term is part of the name of the speaker whose turn begins with this line.
     pub(super) fn names_speaker(&self, turn: usize, term: usize) -> bool {
-        let term = &self.asked.terms[term];
+        let term = &self.question.terms[term];
         term.role == Role::Name && self.reading.is_speaker(turn, term)
     }
 
     /// The same for each term.
     fn speaking(&self, turn: usize) -> Vec<bool> {
-        (0..self.asked.terms.len()).map(|term| self.names_speaker(turn, term)).collect()
+        (0..self.question.terms.len()).map(|term| self.names_speaker(turn, term)).collect()
     }
 
-    /// One turn of a conversation.
+    /// Makes one turn of a conversation.
     ///
-    /// - `turns`: those of its passage.
-    /// - `speaks`: of each of them, which terms name who speaks.
+    /// - `turns`: the turns of its passage.
+    /// - `speaks`: for each turn, the terms that name its speaker.
     fn turn(&self, turns: &[Range<usize>], speaks: &[Vec<bool>], at: usize) -> Turn {
         let own = &turns[at];
         let passage = self.reading.lines[own.start].passage;
-        let held = |turn: &Range<usize>, term: usize| {
+        let strength_in = |turn: &Range<usize>, term: usize| {
             turn.clone().map(|line| self.direct[line][term]).fold(0.0, f32::max)
         };
         let takes_part = |term: usize| speaks.iter().any(|names| names[term]);
-        let is_reported = speaks[at].contains(&true) || self.asked.wants == Wants::Person;
+        let is_reported = speaks[at].contains(&true) || self.question.answer_type == AnswerType::Person;
         let mut first = turns[0].start;
         while first > 0 && self.reading.lines[first - 1].passage == passage {
             first -= 1;
         }
         let strength = |term: usize| {
-            let asked = &self.asked.terms[term];
-            if speaks[at][term] || is_reported && asked.role != Role::Name && is_report(&asked.word) {
+            let query_term = &self.question.terms[term];
+            if speaks[at][term] || is_reported && query_term.role != Role::Name && is_report(&query_term.word)
+            {
                 return 1.0;
             }
-            let before = |back: usize| at.checked_sub(back).map_or(0.0, |before| held(&turns[before], term));
-            let is_above = || self.direct[first][term] > 0.0 || self.reading.is_in_title(passage, asked);
-            held(own, term)
+            let before =
+                |back: usize| at.checked_sub(back).map_or(0.0, |before| strength_in(&turns[before], term));
+            let is_above = || self.direct[first][term] > 0.0 || self.reading.is_in_title(passage, query_term);
+            strength_in(own, term)
                 .max(IN_TURN_BEFORE * before(1))
                 .max(TWO_TURNS_BEFORE * before(2))
                 .max(if takes_part(term) { TAKES_PART } else { 0.0 })
                 .max(if is_above() { ABOVE } else { 0.0 })
         };
-        let strength: Vec<f32> = (0..self.asked.terms.len()).map(strength).collect();
+        let strength: Vec<f32> = (0..self.question.terms.len()).map(strength).collect();
         let share = self.weighed(strength.iter().copied());
         Turn { lines: own.clone(), share, passage_ahead: 0.0, strength }
     }
 
-    /// The turn of a conversation that a line is part of.
+    /// Returns the conversation turn that contains a line.
     pub(super) fn turn_with(&self, line: usize) -> Option<&Turn> {
         self.turns().iter().find(|turn| turn.lines.contains(&line))
     }
 
-    /// How much more of the question a turn holds than any other; overlapping passages hold the same turn.
+    /// Returns how much more of the question a turn contains than any other. Copies in overlapping passages do not count.
     fn turn_ahead(&self, turn: &Turn) -> f32 {
         let texts = |turn: &Turn| turn.lines.clone().map(|at| self.reading.lines[at].text);
         let others = self.turns().iter().filter(|other| texts(other).ne(texts(turn)));
         turn.share - others.map(|other| other.share).fold(0.0, f32::max)
     }
 
-    /// How likely a turn answers, as the logarithm of the odds.
+    /// Returns the log odds that a turn answers.
     pub(super) fn odds_of_turn(&self, turn: &Turn) -> f32 {
-        let (lines, terms) = (&self.reading.lines, &self.asked.terms);
-        // What the question is about, besides names and that something is said.
+        let (lines, terms) = (&self.reading.lines, &self.question.terms);
+        // The topic of the question, without names and verbs of saying.
         let is_topic = |term: &usize| {
             !matches!(terms[*term].role, Role::Name | Role::Common) && !is_report(&terms[*term].word)
         };
         let topics = (0..terms.len()).filter(is_topic);
-        let (all, held) = topics.fold((0.0, 0.0), |(all, held), term| {
-            (all + self.weights[term], held + self.weights[term] * turn.strength[term])
+        let (all, covered) = topics.fold((0.0, 0.0), |(all, covered), term| {
+            (all + self.weights[term], covered + self.weights[term] * turn.strength[term])
         });
-        let share = if all == 0.0 { 1.0 } else { held / all };
-        let of_kind = |line: usize| kinds::holds(self.asked, &lines[line], lines.get(line + 1));
-        let kind = match self.asked.wants.is_typed() {
+        let share = if all == 0.0 { 1.0 } else { covered / all };
+        let of_kind = |line: usize| kinds::holds(self.question, &lines[line], lines.get(line + 1));
+        let kind = match self.question.answer_type.is_typed() {
             true if turn.lines.clone().any(of_kind) => 0.55,
             true => -1.22,
             false => 0.0,

@@ -1,13 +1,13 @@
-//! What questions ask that are written without spaces, in Chinese and Japanese.
+//! Reads questions without spaces, in Chinese and Japanese.
 
 use std::ops::Range;
 
-use super::asked::Wants;
+use super::question::AnswerType;
 use super::words::any_word;
 use crate::languages::Language;
 use crate::scripts::has_no_spaces;
 
-/// Characters and words that ask or bind in Chinese and Japanese; longer ones first.
+/// Question words and function words of Chinese and Japanese, longer ones first.
 const ASKING_UNSPACED: &[&str] = &[
     "分别是多少",
     "是什么意思",
@@ -143,15 +143,15 @@ const ASKING_UNSPACED: &[&str] = &[
     "の",
 ];
 
-/// The question with everything that only asks or binds blanked, byte for byte.
+/// Replaces question words and function words by spaces, byte for byte.
 pub(super) fn without_asking(question: &str, language: Language) -> String {
     let mut plain = question.to_owned();
     if language == Language::Korean {
         return plain;
     }
-    // `多少本书` counts with a character that is no word.
+    // In `多少本书` the counter is not a word.
     const COUNTERS: &str = "个名位座家本台辆套间种条项张只头件层次级门所册款支";
-    // `2022年每10股`: what counts years belongs to the number.
+    // In `2022年每10股` the unit belongs to the number.
     let digit_before = |at: usize, plain: &str| plain[..at].ends_with(|c: char| c.is_ascii_digit());
     for unit in ["年度", "年", "月", "日", "号"] {
         let places: Vec<usize> =
@@ -185,7 +185,7 @@ pub(super) fn without_asking(question: &str, language: Language) -> String {
     plain
 }
 
-/// The bytes of the words of a Chinese question that ask for something.
+/// Returns the byte range of the question words of a Chinese question.
 pub(super) fn asking_place(question: &str) -> Option<Range<usize>> {
     const ASKS: &[&str] = &[
         "什么时候",
@@ -222,7 +222,7 @@ pub(super) fn asking_place(question: &str) -> Option<Range<usize>> {
     ASKS.iter().find_map(|asks| question.find(asks).map(|at| at..at + asks.len()))
 }
 
-/// The verb of one character that a Chinese question asks by: `住` of `住在哪里`, `写` of `谁写的`.
+/// Returns the one-character verb next to the question words: `住` in `住在哪里`, `写` in `谁写的`.
 pub(super) fn verb_beside(asking: &str, asks: &Range<usize>) -> Option<Range<usize>> {
     const NO_VERBS: &str = "里中内上下前后外间个次年月日时名种等最共很更要让给吧人地天点钱本家大小多少高低长短快慢早晚好重远近深宽厚做叫干当用说";
     let place = |at: usize, c: char| Some(at..at + c.len_utf8()).filter(|_| !NO_VERBS.contains(c));
@@ -235,7 +235,7 @@ pub(super) fn verb_beside(asking: &str, asks: &Range<usize>) -> Option<Range<usi
     }
 }
 
-/// Where the sort of thing begins that a Chinese question asks for: `部件` of `哪些部件`.
+/// Returns the offset of the class word of a Chinese question: `部件` in `哪些部件`.
 pub(super) fn sort_place(question: &str) -> Option<usize> {
     const COUNTERS: [char; 10] = ['种', '类', '个', '位', '家', '项', '条', '名', '所', '座'];
     let (at, asks) =
@@ -246,7 +246,7 @@ pub(super) fn sort_place(question: &str) -> Option<usize> {
     Some(question.len() - behind.trim_start_matches(COUNTERS).len())
 }
 
-/// Where words stand that hold a character that asks or binds elsewhere.
+/// Returns the ranges of words that contain a character which is a question or function word elsewhere.
 fn whole_words(question: &str) -> impl Iterator<Item = Range<usize>> {
     const WHOLE: &str = "所有权 所有者 所有人 有限 有效 有机 有害 会议 会员 会计 会长 社会 协会 机会 大会 委员会 学会 理事会 上海 上市 网上 线上 上级 对象 \
         对手 对外 对齐 自由 理由 到期 从业 和平 共和 饱和 参与 在线 存在 现在 成都 首都 都市 就业 成就 普及 涉及 应用 响应 反应 供应 适应 效应 应力 了解 \
@@ -256,22 +256,22 @@ fn whole_words(question: &str) -> impl Iterator<Item = Range<usize>> {
     words.flat_map(|word| question.match_indices(word).map(move |(at, _)| at..at + word.len()))
 }
 
-/// Whether a word without spaces is too common to tell much.
+/// True if a word without spaces is too common to be specific.
 pub(super) fn is_common_unspaced(word: &str) -> bool {
     const COMMON: &str = "公司 问题 情况 时候 时间 名字 名称 叫做 主要 本机 产品 使用 进行 要求 目前 现在 大概 一共 总共 东西 事情 文件 文档 表示 年度";
     any_word(COMMON, word)
 }
 
-/// What a question without spaces asks for, and whether for several things.
-pub(super) fn wants_unspaced(text: &str) -> (Wants, bool) {
+/// Returns the answer type of a question without spaces, and whether it asks for several things.
+pub(super) fn unspaced_answer_type(text: &str) -> (AnswerType, bool) {
     let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
     let many =
         has(&["哪些", "有哪", "哪几", "哪两", "哪三", "哪四", "哪五", "列出", "步骤是", "分别是", "どんな"]);
-    let wants = if has(&["为什么", "為什麼", "为何", "为啥", "原因", "怎么会", "なぜ", "왜"])
+    let answer_type = if has(&["为什么", "為什麼", "为何", "为啥", "原因", "怎么会", "なぜ", "왜"])
     {
-        Wants::Reason
+        AnswerType::Reason
     } else if many {
-        Wants::Thing
+        AnswerType::Thing
     } else if has(&[
         "什么时候",
         "什麼時候",
@@ -293,10 +293,10 @@ pub(super) fn wants_unspaced(text: &str) -> (Wants, bool) {
         "何年",
         "언제",
     ]) {
-        Wants::Time
+        AnswerType::Time
     } else if has(&["多少钱", "多长", "多久", "多高", "多重", "多远", "多宽", "多深", "多快", "几岁", "多大"])
     {
-        Wants::Amount { measured: true }
+        AnswerType::Amount { measured: true }
     } else if has(&[
         "多少",
         "几个",
@@ -313,9 +313,9 @@ pub(super) fn wants_unspaced(text: &str) -> (Wants, bool) {
         "얼마",
         "몇",
     ]) {
-        Wants::Amount { measured: false }
+        AnswerType::Amount { measured: false }
     } else if has(&["谁", "誰", "哪位", "何人", "だれ", "누가", "누구"]) {
-        Wants::Person
+        AnswerType::Person
     } else if has(&[
         "哪里",
         "哪裡",
@@ -332,15 +332,15 @@ pub(super) fn wants_unspaced(text: &str) -> (Wants, bool) {
         "どこ",
         "어디",
     ]) {
-        Wants::Place
+        AnswerType::Place
     } else if has(&["怎么", "怎麼", "怎样", "如何", "怎么办", "どうやって", "어떻게"]) {
-        Wants::Manner
+        AnswerType::Manner
     } else if text.contains("什么是") || has(&["是什么意思", "的定义", "指什么", "とは何"]) {
-        Wants::Meaning
+        AnswerType::Meaning
     } else if has(&["吗", "是否", "有没有"]) {
-        Wants::Truth
+        AnswerType::Truth
     } else {
-        Wants::Thing
+        AnswerType::Thing
     };
-    (wants, many)
+    (answer_type, many)
 }

@@ -1,11 +1,11 @@
-//! The words by which questions and sentences are understood.
+//! Word lists for understanding questions and sentences.
 
-/// Whether `word` is one of a list of words with blanks between them.
+/// True if `word` is in a space-separated list.
 pub(super) fn any_word(list: &str, word: &str) -> bool {
     !word.is_empty() && list.as_bytes().split(u8::is_ascii_whitespace).any(|other| other == word.as_bytes())
 }
 
-/// After `how`: what is measured.
+/// Measuring words after `how`.
 pub(super) const MEASURES_ENGLISH: &str = "long old tall high large big small far deep wide heavy loud noisy bright powerful fast often thick expensive hot cold strong late soon quickly slow";
 pub(super) const MEASURES_GERMAN: &str = "lang lange alt groß hoch weit breit tief schwer laut schnell oft häufig teuer warm stark klein dick spät";
 
@@ -31,27 +31,27 @@ pub(super) const ASKING_GERMAN: &str = "wer wen wem wessen wann wo woher wohin w
     womit wovon wofür wodurch wozu";
 pub(super) const VERBS_FIRST_GERMAN: &str = "ist sind war waren hat haben hatte hatten wird werden wurde wurden kann können darf dürfen muss müssen gibt";
 pub(super) const PLURAL_VERBS_GERMAN: &str = "sind waren haben hatten werden wurden gehören gehörten gibt gab können müssen dürfen nahmen kamen stehen standen braucht brauche";
-/// English words too common to tell much in a question.
+/// English words too common to be specific in a question.
 pub(super) const COMMON_ENGLISH: &str = "name names named call called tell give given show find explain mean means meaning say said know known thing things way ways \
     kind kinds type types sort many much more most less least different used use using make made makes get got gets go goes went come came take took takes taken taking going getting having making coming comes become becomes became happen happens happened people \
     person please document documents text example actually really often usually well still even now today good great important year years \
     date day days time times place places part parts number numbers currently exactly question answer department team company firm new old next other others further additional also ever both whole entire";
-/// English verbs that tell little alone.
+/// English verbs that mean little by themselves.
 pub(super) const LIGHT_VERBS: &str = "become becomes became becoming take takes took taken taking have has had having get gets got getting go goes went gone going come comes came coming \
     make makes made making happen happens happened happening need needs mean means contain contains cost costs weigh weighs look looks looking call called name named \
     know known say says said saying do done doing being use used using belong belongs stand stands";
 
-/// Whether a word only says that something is under way: `going` of `Who is going to bring it?`
+/// True if a word only expresses an ongoing action: `going` in `Who is going to bring it?`
 pub(super) fn is_light_progress(word: &str) -> bool {
     word.ends_with("ing") && any_word(LIGHT_VERBS, word)
 }
 
-/// German words too common to tell much.
+/// German words too common to be specific.
 pub(super) const COMMON_GERMAN: &str = "gibt gab geben name namen heißt heißen jahr jahre jahren tag tage ort orte stadt mensch menschen person personen art arten \
     teil teile zahl anzahl genau eigentlich ungefähr wichtig wichtigsten ersten erste erster erstes letzte letzten neu neue neuen neuer alt alte alten groß große \
     man soll sollte macht machen gemacht tun tut viel viele mal zeit dokument dokumente text frage dort damals meisten";
 
-/// Words behind which a reason stands.
+/// Expressions that introduce a reason.
 pub(super) const REASONS: &[&str] = &[
     " because",
     " after a ",
@@ -106,13 +106,13 @@ pub(super) const REASONS: &[&str] = &[
     "потому",
 ];
 
-/// A number as a word.
+/// Number words.
 pub(super) const NUMBERS: &str = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen \
     nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million billion dozen half quarter twice once thrice none \
     single double zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn siebzehn achtzehn neunzehn zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig \
     neunzig hundert tausend million millionen einmal zweimal dreimal halb halbe dutzend deux trois quatre cinq dix vingt cent mille dos tres cuatro cinco diez ciento mil";
 
-/// Numbers of things that a text counts before it names them.
+/// Small numbers that announce how many things follow.
 const COUNTS: &[(&str, usize)] = &[
     ("two zwei deux dos both beide 2", 2),
     ("three drei trois tres 3", 3),
@@ -127,46 +127,46 @@ const COUNTS: &[(&str, usize)] = &[
     ("twelve zwölf douze doce 12", 12),
 ];
 
-/// The small number that a word tells; `None` for other words and for one.
+/// Returns the small number that a word expresses; `None` for one and for other words.
 pub(super) fn count(word: &str) -> Option<usize> {
     COUNTS.iter().find(|(words, _)| any_word(words, word)).map(|(_, count)| *count)
 }
 
-/// Nouns for what is counted that tell no sort.
+/// Counted nouns that name no class.
 pub(super) const GENERAL_NOUNS: &str = "things items people persons men women boys girls children others points reasons steps ways kinds parts groups members     dinge sachen personen leute männer frauen kinder punkte gründe schritte arten teile gruppen mitglieder möglichkeiten";
 
-/// Nouns behind `which` that tell no sort.
+/// Nouns after `which` that name no class.
 pub(super) const GENERIC_CLASSES: &str = "thing things item items object objects ones person persons people ding dinge sachen gegenstände personen leute";
 
 /// Nouns for a reason.
 pub(super) const REASON_NOUNS: &str = "reason reasons cause causes grund gründe ursache ursachen";
 
-/// Verbs that only say that things belong to, are in or are at something.
+/// Verbs that only say that something belongs to, or is in, something else.
 pub(super) const MEMBERSHIP: &str = "include includes included contain contains belong belongs comprise comprises exist exists offer offers provide provides     gehören gehört gehörten enthalten enthält umfassen umfasst besteht bestehen bietet bieten gibt";
 
-/// Words of Chinese questions that measure; longer ones first.
+/// Measuring expressions of Chinese questions, longer ones first.
 pub(super) const MEASURING_UNSPACED: &[&str] =
     &["多少钱", "多长时间", "多久", "多重", "多长", "多高", "多深", "多宽", "多远", "多快", "多大"];
 
-/// Nouns for what lasts.
+/// Nouns for things with a duration.
 pub(super) const LASTING: &str = "warranty guarantee trial period term contract break pause meeting course film movie flight journey trip \
     tour voyage stay visit notice session lesson wait training sentence validity lease season war reign ceremony concert";
 
-/// Words between a name and the word before that is no other name.
+/// Words before a name that do not make it another name.
 pub(super) const TITLES: &str =
     "mr mrs ms miss dr prof professor sir lady lord king queen captain uncle aunt herr frau the and saint";
 
-/// Words before a name that are no name alone.
+/// Words before a name that are not names by themselves.
 pub(super) const ADDRESSES: &str = "mr mrs ms miss dr prof professor sir lady herr frau";
 
-/// Nouns that only say that a number is asked for.
+/// Nouns that only say that the answer is a number.
 pub(super) const QUANTITIES: &str = "rate number amount percentage share level total figure value size sum zahl anzahl höhe betrag menge summe wert";
 
-/// Words that only say that something is somewhere, which its place says too.
+/// Words that only say that something is somewhere, which the place itself implies.
 pub(super) const LOCATES: &str =
     "located situated based lies headquartered befindet befinden liegt liegen untergebracht steht";
 
-/// Words for saying or thinking something.
+/// Verbs of saying and thinking.
 pub(super) const SPEECH: &str = "say says said saying ask asks asked answer answers answered reply replies replied cry cries cried shout shouts shouted exclaim \
     exclaims exclaimed tell tells told add adds added observed remarked returned think thinks thought whisper whispers whispered sagen sagt sagte fragt fragte \
     antwortet antwortete ruft rief meint meinte dachte erzählt erzählte";
@@ -181,36 +181,36 @@ const REPORTS: &str = "suggest suggests suggested suggestion recommend recommend
     advice denkt findet fand schlägt schlug vorgeschlagen empfiehlt empfahl empfohlen erwähnt erwähnte möchte bittet bat 说 认为 觉得 \
     建议 推荐 提到 提议 问 回答 表示 想";
 
-/// Whether a word asks what a person says, thinks, feels or wants.
+/// True if a word asks what a person says, thinks, feels or wants.
 pub(super) fn is_report(word: &str) -> bool {
     any_word(SPEECH, word) || any_word(REPORTS, word)
 }
 
-/// Whether a word denies.
+/// True if a word is a negation.
 pub(super) fn is_denial(word: &str) -> bool {
     const DENIALS: &str = "off unavailable no not none never nobody nothing neither nor without except cannot nicht nie niemals niemand nichts ohne außer";
     any_word(DENIALS, word) || word.ends_with("n't") || word.ends_with("n’t") || word.starts_with("kein")
 }
 
-/// A word that tells when something is.
+/// Words that express a time.
 pub(super) const TIMES: &str = "january february march april may june july august september october november december monday tuesday \
     wednesday thursday friday saturday sunday noon midnight dawn morning evening afternoon spring summer autumn winter yesterday today \
     tomorrow century christmas easter januar februar märz april mai juni juli august september oktober november dezember montag dienstag mittwoch \
     donnerstag freitag samstag sonntag mittag mitternacht frühling sommer herbst winter jahrhundert weihnachten ostern o'clock uhr \
     days weeks months years hours minutes ago quarter when tagen wochen monaten jahren tage";
 
-/// Nouns by which people are counted, whoever they are.
+/// Nouns for people in general.
 pub(super) const COUNTED_PEOPLE: &str = "people persons person leute menschen personen";
 
-/// Nouns for people that a text counts.
+/// Nouns for counted people.
 pub(super) const PEOPLE: &str = "people persons employees staff workers members inhabitants residents visitors passengers guests students pupils soldiers sailors men women \
     children families volunteers participants fans spectators customers deaths dead injured leute menschen personen mitarbeiter beschäftigte einwohner mitglieder besucher gäste \
     schüler arbeiter tote verletzte";
 
-/// Verbs that a sum of money tells.
+/// Verbs that an amount of money answers.
 pub(super) const PRICED: &str = "cost costs pay pays paid kosten kostet kostete";
 
-/// Verbs by which money is asked for.
+/// Verbs that ask for an amount of money.
 pub(super) const COSTS: &str =
     "cost costs pay pays paid spend spends spent earn earns earned charge charges charged owe owes owed";
 
@@ -218,18 +218,18 @@ pub(super) const COSTS: &str =
 pub(super) const BEFORE_PLACES: &str = "in at near from of to on above under behind beside inside outside between at into through across along around toward \
     towards room floor aus bei nach an auf über unter neben hinter vor zu zur zum im am à dans près en de sur";
 
-/// Words that stand for what a sentence before names.
+/// Words that refer to something in an earlier sentence.
 pub(super) const PRONOUNS: &str = "he she it they him her his hers its their theirs them this these that such er sie es ihn ihm ihr ihre ihren ihrem ihrer sein seine seinen \
     seinem seiner dieser diese dieses diesem diesen dessen deren dort dabei dazu davon damals daraufhin then there il elle ils elles ce cette él ella";
 
 /// Pronouns for a person named before.
 pub(super) const PERSONAL: &str = "he she him her his hers they them their theirs";
 
-/// Words by which speakers speak of themselves.
+/// First-person pronouns.
 pub(super) const SPEAKERS: &str =
     "i i'm i'll i've i'd me my mine myself ich mich mir mein meine meinen meinem meiner";
 
-/// Nouns that name a person or body by what it is to others or does.
+/// Nouns that name a person or organization by relationship or occupation.
 pub(super) const ROLES: &str = "grandfather grandmother grandson granddaughter mother father brother sister son daughter uncle aunt cousin nephew niece wife husband \
     friend neighbour neighbor teacher pupil student students baker smith blacksmith captain cook chef king queen mayor farmer nurse doctor officer \
     soldier sailor priest bishop gardener driver keeper caretaker shepherd fisherman thief policeman inspector technician county council city state government \
@@ -237,7 +237,7 @@ pub(super) const ROLES: &str = "grandfather grandmother grandson granddaughter m
     sohn tochter onkel tante freund freundin lehrer lehrerin schüler bäcker schmied kapitän koch köchin könig königin bürgermeister bürgermeisterin \
     bauer arzt ärztin pfarrer gärtner fahrer hausmeister stadt gemeinde land landkreis verein mitglieder vorsitzende vorsitzenden kassenwart vorstand frau mann ehefrau ehemann kind nichte neffe enkel cousin cousine chef chefin";
 
-/// Words for the most that something may be, and what says so.
+/// Words for a maximum or minimum, and the expressions for it in texts.
 pub(super) const LIMITS: &[(&str, &[&str])] = &[
     (
         "maximum max maximal most longest largest limit limited upper höchstens maximale maximalen höchste größte 最长 最多 最大 最高 上限",
@@ -284,7 +284,7 @@ pub(super) const LIMITS: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Nouns that stand for a name said before: `the company`.
+/// Nouns that refer to a name mentioned before: `the company`.
 pub(super) const GENERIC_NOUNS: &str = "company firm town city village island river school club association society museum library ship ferry vessel boat film \
     book novel album song device appliance machine product tool program device building bridge tower house hotel church man woman boy girl \
     author artist king queen author team group bank factory project festival event station route line service";

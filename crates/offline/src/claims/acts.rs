@@ -1,4 +1,4 @@
-//! What each kind of verb says about an office, and what a sentence says about one without a verb.
+//! What each kind of verb, or a sentence without a verb, says about an office.
 
 use std::ops::Range;
 
@@ -8,15 +8,15 @@ use super::draft::Draft;
 use super::names::Reader;
 use super::parts::Part;
 use super::read::Memory;
+use super::time::TimeRelation;
 use super::verbs::Act;
-use super::when::How;
 use super::words::Item;
 
-/// Items between a verb such as `was` and the office that it says something about.
+/// Maximum number of items between a verb such as `was` and its office.
 const MAX_BEFORE_OFFICE: usize = 4;
 
 impl Reader<'_, '_> {
-    /// What a part says about an office.
+    /// Returns what a part says about an office.
     pub(super) fn draft(&self, part: &Part, memory: &Memory) -> Option<Draft> {
         let (left, right) = (part.range.start..part.verb.start, part.verb.end..part.range.end);
         let verb = &part.verb;
@@ -27,13 +27,13 @@ impl Reader<'_, '_> {
             former: None,
             organisation: None,
             offices: Vec::new(),
-            whens: self.whens(part.range.clone()),
+            times: self.times(part.range.clone()),
             status: match (verb.denied, verb.doubted) {
                 (true, _) => ClaimStatus::False,
                 (false, true) => ClaimStatus::Suspected,
                 (false, false) => ClaimStatus::True,
             },
-            may_lean: false,
+            may_inherit: false,
         };
         let of_left = || self.place_before(left.clone(), memory);
         let names_post = self.holds(
@@ -51,13 +51,13 @@ impl Reader<'_, '_> {
                 if passive && self.holds(right.clone(), &["abgelöst", "ersetzt"]) {
                     draft.former =
                         self.person(left.clone(), memory).or_else(|| self.person(right.clone(), memory));
-                    // `als Vorstand von O von P abgelöst`: the last one names who did it.
+                    // `als Vorstand von O von P abgelöst`: the last `von` introduces the successor.
                     let by =
                         right.clone().rev().find(|at| matches!(self.items[*at].lower(), "von" | "durch"))?;
                     draft.holder = self.person(by + 1..right.end, memory);
                     (offices, place) = self.office(right.start..by, memory, None);
                     draft.act = Act::SucceededBy;
-                    draft.may_lean = true;
+                    draft.may_inherit = true;
                     let other = of_left();
                     (draft.offices, draft.organisation) = (offices, place.or(other));
                     return Some(draft);
@@ -123,7 +123,7 @@ impl Reader<'_, '_> {
                     _ => {}
                 }
                 draft.act = act;
-                draft.may_lean = matches!(act, Act::Begin | Act::Hold | Act::End);
+                draft.may_inherit = matches!(act, Act::Begin | Act::Hold | Act::End);
                 if place.is_none() && phrase.contains(&"joined") {
                     place = self.name(right.start, right.end).map(|(name, _)| name);
                 }
@@ -137,7 +137,7 @@ impl Reader<'_, '_> {
                 let (offices, _) = self.office(right.clone(), memory, None);
                 draft.offices = offices;
                 let first = right.clone().find(|at| {
-                    !matches!(self.items[*at], Item::When(_)) && self.items[*at].lower() != "the"
+                    !matches!(self.items[*at], Item::Time(_)) && self.items[*at].lower() != "the"
                 })?;
                 draft.organisation = if self.is_company(first) || self.items[first].lower() == "it" {
                     memory.organisation.clone()
@@ -153,7 +153,7 @@ impl Reader<'_, '_> {
             }
             Act::Appoint => {
                 let own = self.organisation(left.clone(), memory);
-                // `named Ada Kern chief executive`: the office is not that of Ada Kern's.
+                // `named Ada Kern chief executive`: the office is not held at Ada Kern.
                 let first = self.behind_dates(right.start);
                 let behind = self.name(first, right.end).map_or(right.start, |(_, end)| end);
                 let (offices, place) = self.office(behind..right.end, memory, own.as_deref());
@@ -197,7 +197,7 @@ impl Reader<'_, '_> {
                 } else {
                     (offices, place)
                 };
-                draft.may_lean = true;
+                draft.may_inherit = true;
                 (draft.offices, draft.organisation) =
                     (offices, place.or_else(|| self.place_after(right.clone())).or_else(of_left));
             }
@@ -225,7 +225,7 @@ impl Reader<'_, '_> {
                 } else {
                     (offices, place)
                 };
-                draft.may_lean = true;
+                draft.may_inherit = true;
                 (draft.offices, draft.organisation) =
                     (offices, place.or_else(|| self.place_after(right.clone())).or_else(of_left));
             }
@@ -250,12 +250,12 @@ impl Reader<'_, '_> {
                 if offices.is_empty() && phrase.iter().any(|word| weak.contains(word)) {
                     place = self.name(right.start, right.end).map(|(name, _)| name);
                     if place.is_some() && place != memory.organisation {
-                        draft.may_lean = false;
+                        draft.may_inherit = false;
                     } else {
-                        draft.may_lean = memory.person == draft.holder;
+                        draft.may_inherit = memory.person == draft.holder;
                     }
                 } else {
-                    draft.may_lean = true;
+                    draft.may_inherit = true;
                 }
                 let (offices, place) = if offices.is_empty() && place.is_none() {
                     self.office_before(left.clone(), memory)
@@ -269,7 +269,7 @@ impl Reader<'_, '_> {
                 draft.former = self.person(right.start..to, memory);
                 draft.holder = self.person(to + 1..right.end, memory);
                 (draft.offices, draft.organisation) = self.office(left.clone(), memory, None);
-                draft.may_lean = true;
+                draft.may_inherit = true;
                 let other = of_left();
                 draft.organisation = draft.organisation.or_else(|| self.place_after(right)).or(other);
             }
@@ -284,16 +284,16 @@ impl Reader<'_, '_> {
         Some(draft)
     }
 
-    /// Whether a part says nothing before its verb, so that it goes on about the person before.
+    /// True if nothing before the verb names a subject, so that the part continues about the previous person.
     fn goes_on(&self, left: Range<usize>) -> bool {
         self.items[left].iter().all(|item| match item {
-            Item::When(_) => true,
+            Item::Time(_) => true,
             Item::Word(word) => word.is_sign() || !word.is_name_like(),
             Item::Offices(..) | Item::Possessive => false,
         })
     }
 
-    /// `P, CEO of O from 2006 to 2012,` and `P (CEO of O, 2006–2012)`.
+    /// Reads appositions: `P, CEO of O from 2006 to 2012,` and `P (CEO of O, 2006–2012)`.
     pub(super) fn appositions(&self) -> Vec<Draft> {
         let memory = Memory::default();
         let mut found = Vec::new();
@@ -311,12 +311,12 @@ impl Reader<'_, '_> {
             let end = (at + 1..self.items.len())
                 .find(|end| {
                     let lower = self.items[*end].lower();
-                    let dated = self.items.get(end + 1).is_some_and(|next| matches!(next, Item::When(_)));
+                    let dated = self.items.get(end + 1).is_some_and(|next| matches!(next, Item::Time(_)));
                     matches!(lower, ")" | ";") || (lower == "," && !dated)
                 })
                 .unwrap_or(self.items.len());
-            let whens = self.whens(at..end);
-            if whens.is_empty() || whens.iter().any(|when| when.how == How::At) {
+            let times = self.times(at..end);
+            if times.is_empty() || times.iter().any(|time| time.relation == TimeRelation::At) {
                 continue;
             }
             let (offices, organisation) = self.office(at..end, &memory, None);
@@ -329,19 +329,20 @@ impl Reader<'_, '_> {
                     former,
                     organisation,
                     offices,
-                    whens,
+                    times,
                     status,
-                    may_lean: false,
+                    may_inherit: false,
                 });
             }
         }
         found
     }
 
-    /// A sentence without a verb: `CEO of O from 2006 to 2012: P`, `P – CEO of O (2006–2012)`, `P's appointment as CEO of O in 2014`.
+    /// Reads a sentence without a verb: `CEO of O from 2006 to 2012: P`, `P – CEO of O (2006–2012)`,
+    /// `P's appointment as CEO of O in 2014`.
     pub(super) fn nominal(&self, memory: &Memory) -> Option<Draft> {
         let office = (0..self.items.len()).find(|at| matches!(self.items[*at], Item::Offices(..)))?;
-        let whens = self.whens(0..self.items.len());
+        let times = self.times(0..self.items.len());
         let (offices, organisation) = self.office(0..self.items.len(), memory, None);
         let border = (office..self.items.len()).find(|at| matches!(self.items[*at].lower(), ":" | "–" | "—"));
         let before =
@@ -355,9 +356,9 @@ impl Reader<'_, '_> {
             former,
             organisation,
             offices,
-            whens,
+            times,
             status,
-            may_lean: false,
+            may_inherit: false,
         })
     }
 }

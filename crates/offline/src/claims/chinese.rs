@@ -1,10 +1,10 @@
-//! Claims of Chinese sentences, which write no spaces: who took, held or left which office, and when.
+//! Claims of Chinese sentences, which have no spaces: who took, held or left which office, and when.
 
 use graphloom_core::{ClaimStatus, IsoDate, Period};
 
 use super::Statement;
 
-/// Chinese names of offices and their one name; longer ones first.
+/// Chinese names of offices and their canonical names, longer ones first.
 const OFFICES: &[(&str, &str)] = &[
     ("首席执行官", "chief executive officer"),
     ("首席執行官", "chief executive officer"),
@@ -52,7 +52,7 @@ const LEAVES: [&str; 8] = ["辞去", "辭去", "卸任", "不再担任", "离任
 const APPOINTS: [&str; 4] = ["任命", "聘请", "聘任", "委任"];
 const REPLACES: [&str; 5] = ["接替", "取代", "代替", "接任", "继任"];
 
-/// The offices that a question names.
+/// Returns the offices that a question names.
 pub(super) fn offices_of(text: &str) -> Vec<String> {
     let found = OFFICES.iter().filter(|(word, _)| !word.is_ascii() && text.contains(word));
     let mut names: Vec<String> = Vec::new();
@@ -64,18 +64,18 @@ pub(super) fn offices_of(text: &str) -> Vec<String> {
     names
 }
 
-/// The claims of one sentence.
+/// Returns the claims of one sentence.
 pub(super) fn read(sentence: &str) -> Vec<Statement> {
-    let mut stated = Vec::new();
+    let mut statements = Vec::new();
     let mut person: Option<String> = None;
     let mut place: Option<(String, &'static str)> = None;
     for clause in clauses(sentence) {
-        stated.extend(clause_claims(&clause, &mut person, &mut place));
+        statements.extend(clause_claims(&clause, &mut person, &mut place));
     }
-    stated
+    statements
 }
 
-/// Clauses of a sentence; a date that stands before a comma belongs to the clause behind it.
+/// Splits a sentence into clauses; a date before a comma belongs to the following clause.
 fn clauses(sentence: &str) -> Vec<String> {
     let mut clauses: Vec<String> = Vec::new();
     let mut open = String::new();
@@ -95,18 +95,18 @@ fn clause_claims(
     person: &mut Option<String>,
     place: &mut Option<(String, &'static str)>,
 ) -> Vec<Statement> {
-    let mut stated = Vec::new();
+    let mut statements = Vec::new();
     let (period, only_date, rest) = period_of(clause);
     let mut state = |subject: &str, (object, kind): &(String, &'static str), period: Period| {
         let (subject, object) = (name(subject), name(object));
         if subject.chars().count() >= 2 && !object.is_empty() && !period.is_unknown() {
-            stated.push(Statement {
+            statements.push(Statement {
                 subject: subject.to_owned(),
                 object: Some(object.to_owned()),
                 kind: (*kind).to_owned(),
                 status: ClaimStatus::True,
                 period,
-                leans_on_before: false,
+                uses_previous_sentence: false,
             });
         }
     };
@@ -131,7 +131,7 @@ fn clause_claims(
         state(who, &object, starts(&period));
         *person = Some(who.to_owned());
         *place = Some(object);
-        return stated;
+        return statements;
     }
     if let Some((at, length)) = first(&LEAVES) {
         let who = own_or(&rest[..at], person);
@@ -140,7 +140,7 @@ fn clause_claims(
             state(&who, &object, ends(&period));
             (*person, *place) = (Some(who), Some(object));
         }
-        return stated;
+        return statements;
     }
     let replaces = first(&REPLACES).filter(|(at, length)| {
         let behind = &rest[at + length..];
@@ -159,7 +159,7 @@ fn clause_claims(
             state(former, &object, ends(&period));
             (*person, *place) = (Some(who), Some(object));
         }
-        return stated;
+        return statements;
     }
     let takes = first(&TAKES).or_else(|| rest.find('任').map(|at| (at, '任'.len_utf8())));
     if let Some((at, length)) = takes {
@@ -169,10 +169,10 @@ fn clause_claims(
             (*person, *place) = (Some(who), Some(object));
         }
     }
-    stated
+    statements
 }
 
-/// The person before a verb, or the one of the clause before.
+/// Returns the person before a verb, or the person of the previous clause.
 fn own_or(before: &str, person: &Option<String>) -> Option<String> {
     let own = name(before);
     if own.chars().count() >= 2 && !matches!(own, "他" | "她") {
@@ -182,7 +182,7 @@ fn own_or(before: &str, person: &Option<String>) -> Option<String> {
     }
 }
 
-/// A name without the small words around it.
+/// Returns a name without the function words around it.
 fn name(text: &str) -> &str {
     let mut text = text.trim_matches(|c: char| c.is_whitespace() || "，。、（）()：:".contains(c));
     loop {
@@ -202,20 +202,20 @@ fn name(text: &str) -> &str {
     }
 }
 
-/// The office named in `text` first, with where it begins.
+/// Returns the first office in `text` and its offset.
 fn office_in(text: &str) -> Option<(usize, &'static str)> {
     let found = OFFICES.iter().filter_map(|(word, name)| text.find(word).map(|at| (at, word.len(), *name)));
     found.min_by_key(|(at, length, _)| (*at, std::cmp::Reverse(*length))).map(|(at, _, name)| (at, name))
 }
 
-/// `O的首席执行官`: where and which office.
+/// Returns the place and the office of `O的首席执行官`.
 fn office_place(text: &str) -> Option<(String, &'static str)> {
     let (at, kind) = office_in(text)?;
     let place = name(&text[..at]);
     (!place.is_empty()).then(|| (place.to_owned(), kind))
 }
 
-/// The period that a clause names, whether it is one date only, and the clause without it.
+/// Returns the period of a clause, whether it is a single date, and the clause without it.
 fn period_of(clause: &str) -> (Period, bool, String) {
     let mut dates: Vec<(usize, usize, IsoDate)> = Vec::new();
     let mut at = 0;
@@ -257,7 +257,7 @@ fn period_of(clause: &str) -> (Period, bool, String) {
     (Period { start: Some(first), end: None }, behind.is_none(), rest)
 }
 
-/// The next `2014年`, `2014年3月` or `2014年3月5日` from byte `from` on.
+/// Returns the next `2014年`, `2014年3月` or `2014年3月5日` at or after byte `from`.
 fn next_date(text: &str, from: usize) -> Option<(usize, usize, IsoDate)> {
     let bytes = text.as_bytes();
     let digits = |at: usize| bytes[at..].iter().take_while(|byte| byte.is_ascii_digit()).count();

@@ -3,23 +3,23 @@
 use graphloom_core::{ClaimStatus, IsoDate, Period};
 
 use super::Statement;
+use super::time::{Time, TimeRelation};
 use super::verbs::Act;
-use super::when::{How, When};
 
 /// What one part of a sentence says.
 #[derive(Debug, Clone)]
 pub(super) struct Draft {
     pub(super) act: Act,
-    /// Who holds the office from then on, or held it.
+    /// The person who takes office, or who held it.
     pub(super) holder: Option<String>,
-    /// Who held it before.
+    /// The previous holder.
     pub(super) former: Option<String>,
     pub(super) organisation: Option<String>,
     pub(super) offices: Vec<String>,
-    pub(super) whens: Vec<When>,
+    pub(super) times: Vec<Time>,
     pub(super) status: ClaimStatus,
-    /// Whether offices and organisation may come from the sentence before.
-    pub(super) may_lean: bool,
+    /// True if offices and organisation may come from the previous sentence.
+    pub(super) may_inherit: bool,
 }
 
 pub(super) fn is_state(act: Act) -> bool {
@@ -30,44 +30,44 @@ pub(super) fn is_lead(act: Act) -> bool {
     matches!(act, Act::Lead | Act::LedBy)
 }
 
-/// The claims of a part whose gaps are filled.
-pub(super) fn of_draft(draft: &Draft, leans_on_before: bool) -> Vec<Statement> {
-    let mut stated = Vec::new();
-    let Some(organisation) = &draft.organisation else { return stated };
+/// Returns the claims of a part whose gaps are filled.
+pub(super) fn of_draft(draft: &Draft, uses_previous_sentence: bool) -> Vec<Statement> {
+    let mut statements = Vec::new();
+    let Some(organisation) = &draft.organisation else { return statements };
     let (of_holder, of_former) = periods(draft);
     let mut state = |name: &Option<String>, period: Option<Period>| {
         let Some((name, period)) = name.clone().zip(period) else { return };
         for office in &draft.offices {
-            stated.push(Statement {
+            statements.push(Statement {
                 subject: name.clone(),
                 object: Some(organisation.clone()),
                 kind: office.clone(),
                 status: draft.status,
                 period: period.clone(),
-                leans_on_before,
+                uses_previous_sentence,
             });
         }
     };
     state(&draft.holder, of_holder);
     state(&draft.former, of_former);
-    stated
+    statements
 }
 
-/// The periods of who holds the office then, and of who held it before.
+/// Returns the periods of the holder and of the previous holder.
 fn periods(draft: &Draft) -> (Option<Period>, Option<Period>) {
     let mut holder: Option<Period> = None;
     let (mut start, mut end): (Option<IsoDate>, Option<IsoDate>) = (None, None);
     let mut change = None;
-    for when in &draft.whens {
-        match (when.how, is_state(draft.act)) {
-            (How::Between, _) => holder = holder.or(Some(when.period.clone())),
-            (How::Since, _) => start = start.or(when.period.start.clone()),
-            (How::Until, _) => end = end.or(when.period.end.clone()),
-            (How::At, true) => {
-                start = start.or(when.period.start.clone());
-                end = end.or(when.period.start.clone());
+    for time in &draft.times {
+        match (time.relation, is_state(draft.act)) {
+            (TimeRelation::Between, _) => holder = holder.or(Some(time.period.clone())),
+            (TimeRelation::Since, _) => start = start.or(time.period.start.clone()),
+            (TimeRelation::Until, _) => end = end.or(time.period.end.clone()),
+            (TimeRelation::At, true) => {
+                start = start.or(time.period.start.clone());
+                end = end.or(time.period.start.clone());
             }
-            (How::At, false) => change = change.or(when.period.start.clone()),
+            (TimeRelation::At, false) => change = change.or(time.period.start.clone()),
         }
     }
     if draft.act == Act::End {

@@ -6,11 +6,11 @@ use super::Statement;
 use super::names::Reader;
 use super::parts::Part;
 use super::read::Memory;
+use super::time::{Time, TimeRelation};
 use super::verbs::Act;
-use super::when::{How, When};
 
 impl Reader<'_, '_> {
-    /// What a part says of a founding, an acquisition, a birth or a death.
+    /// Returns what a part says about a founding, acquisition, merger, birth or death.
     pub(super) fn event(&self, part: &Part, memory: &Memory) -> Option<Statement> {
         let (left, right) = (part.range.start..part.verb.start, part.verb.end..part.range.end);
         let (kind, passive) = match part.verb.act {
@@ -34,8 +34,8 @@ impl Reader<'_, '_> {
                 return None;
             }
         };
-        let whens = self.whens(part.range.clone());
-        let date = whens.iter().find(|when| when.how == How::At).and_then(When::date)?.clone();
+        let times = self.times(part.range.clone());
+        let date = times.iter().find(|time| time.relation == TimeRelation::At).and_then(Time::date)?.clone();
         let before = self.person(left.clone(), memory).or_else(|| self.organisation(left, memory));
         let by = right.clone().find(|at| matches!(self.items[*at].lower(), "by" | "von" | "durch"));
         let after = match (part.verb.act, by) {
@@ -48,7 +48,7 @@ impl Reader<'_, '_> {
             _ => self.name(right.start, right.end),
         };
         let after = after.map(|(name, _)| name);
-        // A founding is about what was founded, an acquisition about who acquired.
+        // The subject of a founding is the founded organisation; the subject of an acquisition is the buyer.
         let (subject, object) = match (part.verb.act, passive) {
             (Act::Found, _) | (Act::AcquiredBy, _) => (after?, before),
             (_, _) => (before?, after),
@@ -63,6 +63,13 @@ impl Reader<'_, '_> {
             (false, false) => ClaimStatus::True,
         };
         let period = Period { start: Some(date), end: None };
-        Some(Statement { subject, object, kind: kind.to_owned(), status, period, leans_on_before: false })
+        Some(Statement {
+            subject,
+            object,
+            kind: kind.to_owned(),
+            status,
+            period,
+            uses_previous_sentence: false,
+        })
     }
 }

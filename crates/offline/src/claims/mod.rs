@@ -1,7 +1,7 @@
-//! Dated claims of a text by rules: who held which office and when, and when things were founded, acquired and so on.
+//! Extracts dated claims from a text by rules: who held which office and when, and when things were founded, acquired and so on.
 //!
-//! A sentence is read as words, dates and offices ([`words`]), cut into parts with one verb each ([`parts`]), and the verb
-//! tells what the parts beside it are ([`read`]). What a part leaves out comes from the parts and sentences before it.
+//! A sentence is read as words, dates and offices ([`words`]) and split into parts with one verb each ([`parts`]). The verb
+//! determines the roles of the words next to it ([`read`]). What a part omits comes from the parts and sentences before it.
 
 mod acts;
 mod chinese;
@@ -12,8 +12,8 @@ mod office;
 mod parts;
 mod places;
 mod read;
+mod time;
 mod verbs;
-mod when;
 mod words;
 
 use std::ops::Range;
@@ -27,28 +27,28 @@ use read::Memory;
 use super::languages::Language;
 use graphloom_text::{one_line, sentences};
 
-/// Claims of one text, at most.
+/// Maximum number of claims of one text.
 const MAX_CLAIMS: usize = 64;
 /// Longest sentence that is read, in bytes; longer ones are tables and lists.
 const MAX_SENTENCE_BYTES: usize = 1200;
-/// Longest quote, in bytes, that takes in the sentence before.
+/// Longest quote that includes the previous sentence, in bytes.
 const MAX_QUOTE_BYTES: usize = 600;
 
-/// A claim with the bytes that state it.
+/// A claim before its description and quote are added.
 struct Statement {
     subject: String,
     object: Option<String>,
     kind: String,
     status: ClaimStatus,
     period: Period,
-    /// Whether the claim takes names or the office from the sentence before.
-    leans_on_before: bool,
+    /// True if the claim takes names or the office from the previous sentence.
+    uses_previous_sentence: bool,
 }
 
-/// The dated claims of `text`, in order; the same for the same text.
+/// Returns the dated claims of `text`, in text order. The same text always gives the same claims.
 ///
-/// - English, German and Chinese are read. A sentence without a year claims nothing.
-/// - The quote is the sentence verbatim, with the one before it where names or the office come from there.
+/// - Only English, German and Chinese are read. A sentence without a year has no claims.
+/// - The quote is the verbatim sentence, preceded by the previous one if names or the office come from there.
 pub fn claims(text: &str) -> Vec<ClaimRecord> {
     let mut found: Vec<ClaimRecord> = Vec::new();
     if !has_year(text) {
@@ -62,13 +62,13 @@ pub fn claims(text: &str) -> Vec<ClaimRecord> {
         if sentence.len() > MAX_SENTENCE_BYTES {
             continue;
         }
-        let stated = match language {
+        let statements = match language {
             Language::Chinese => chinese::read(sentence),
             Language::German => read::read(text, range.clone(), true, &mut memory),
             _ => read::read(text, range.clone(), false, &mut memory),
         };
-        for Statement { subject, object, kind, status, period, leans_on_before } in stated {
-            let start = (before.as_ref().filter(|_| leans_on_before))
+        for Statement { subject, object, kind, status, period, uses_previous_sentence } in statements {
+            let start = (before.as_ref().filter(|_| uses_previous_sentence))
                 .map(|before| before.start)
                 .filter(|start| range.end - start <= MAX_QUOTE_BYTES)
                 .unwrap_or(range.start);
@@ -94,22 +94,22 @@ pub fn claims(text: &str) -> Vec<ClaimRecord> {
     found
 }
 
-/// The offices that a question or another short text names, each by its one name.
+/// Returns the offices that a question or another short text names, by their canonical names.
 pub fn offices_of(text: &str) -> Vec<String> {
     let items = words::items(text, 0..text.len());
     let named = items.into_iter().filter_map(|item| match item {
         words::Item::Offices(offices) => Some(offices),
-        words::Item::Word(_) | words::Item::When(_) | words::Item::Possessive => None,
+        words::Item::Word(_) | words::Item::Time(_) | words::Item::Possessive => None,
     });
     let mut found: Vec<String> = named.flatten().map(|office| office.name).collect();
     found.extend(chinese::offices_of(text));
     found
 }
 
-/// The first date that a short text names, such as `March 2014`.
+/// Returns the first date in a short text, such as `March 2014`.
 pub fn date_in(text: &str) -> Option<graphloom_core::IsoDate> {
     words::items(text, 0..text.len()).into_iter().find_map(|item| match item {
-        words::Item::When(when) => when.date().cloned(),
+        words::Item::Time(time) => time.date().cloned(),
         words::Item::Word(_) | words::Item::Offices(_) | words::Item::Possessive => None,
     })
 }

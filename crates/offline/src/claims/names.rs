@@ -1,24 +1,24 @@
-//! The names in a sentence: where one begins and ends, and whom a slot of the sentence means.
+//! The names in a sentence: where they begin and end, and whom a part of the sentence refers to.
 
 use std::ops::Range;
 
 use super::read::Memory;
-use super::when::When;
+use super::time::Time;
 use super::words::Item;
 use crate::lexicon::is_stop_word;
 use crate::token::is_known;
 
-/// Words of a name, at most.
+/// Maximum number of words in a name.
 const MAX_NAME_WORDS: usize = 12;
 
-/// The items of a sentence.
+/// Reads the items of a sentence.
 pub(super) struct Reader<'t, 'i> {
     pub(super) text: &'t str,
     pub(super) items: &'i [Item<'t>],
     pub(super) german: bool,
 }
 
-/// Words that end a name and are no part of one.
+/// Words that end a name and do not belong to it.
 pub(super) const STOPS: [&str; 61] = [
     "as",
     "on",
@@ -83,16 +83,16 @@ pub(super) const STOPS: [&str; 61] = [
     "leaving",
 ];
 
-/// Small words inside names, where a capital follows.
+/// Function words inside names, before a capitalized word.
 const INSIDE: [&str; 30] = [
     "na", "of", "the", "and", "for", "de", "da", "do", "dos", "del", "du", "di", "la", "le", "van", "von",
     "der", "den", "des", "die", "y", "i", "al", "e", "und", "für", "&", "+", "bin", "zu",
 ];
 
-/// Words that may stand between a small word inside a name and the capital: `van de Rakt`, `of the Lind`.
+/// Words between such a function word and the capitalized word: `van de Rakt`, `of the Lind`.
 const ARTICLES: [&str; 9] = ["the", "la", "der", "den", "de", "het", "el", "los", "les"];
 
-/// Words before a name that are no part of it.
+/// Words before a name that do not belong to it.
 const LEADS: [&str; 41] = [
     "the",
     "a",
@@ -158,11 +158,11 @@ const COMPANIES: [&str; 14] = [
     "konzern",
 ];
 
-/// Words between an office and the name of where it is held.
+/// Words between an office and its organisation or place.
 pub(super) const OF: [&str; 11] =
     ["of", "at", "for", "bei", "von", "der", "des", "beim", "vom", "with", "in"];
 
-/// Words that introduce who held an office before.
+/// Words that introduce the previous holder of an office.
 const PREDECESSOR: [&str; 9] = [
     "succeeding",
     "replacing",
@@ -176,7 +176,7 @@ const PREDECESSOR: [&str; 9] = [
 ];
 
 impl<'t> Reader<'t, '_> {
-    /// Whether an item is a common noun such as `company`, which stands for the organisation named before.
+    /// True if an item is a common noun such as `company` that refers to the organisation named before.
     pub(super) fn is_company(&self, at: usize) -> bool {
         let word = self.items.get(at).and_then(Item::word);
         word.is_some_and(|word| {
@@ -184,9 +184,9 @@ impl<'t> Reader<'t, '_> {
         })
     }
 
-    /// The first item from `at` on that is no date.
+    /// Returns the first item at or after `at` that is not a date.
     pub(super) fn behind_dates(&self, at: usize) -> usize {
-        at + self.items[at..].iter().take_while(|item| matches!(item, Item::When(_))).count()
+        at + self.items[at..].iter().take_while(|item| matches!(item, Item::Time(_))).count()
     }
 
     pub(super) fn begins_with_pronoun(&self) -> bool {
@@ -207,10 +207,10 @@ impl<'t> Reader<'t, '_> {
         }
     }
 
-    /// The name that begins at `from` or behind words that lead to it, and the item after it.
+    /// Returns the name at `from`, or after introductory words there, and the item after it.
     pub(super) fn name(&self, from: usize, to: usize) -> Option<(String, usize)> {
         let mut at = from;
-        while at < to && (LEADS.contains(&self.items[at].lower()) || matches!(self.items[at], Item::When(_)))
+        while at < to && (LEADS.contains(&self.items[at].lower()) || matches!(self.items[at], Item::Time(_)))
         {
             at += 1;
         }
@@ -237,7 +237,7 @@ impl<'t> Reader<'t, '_> {
                 break;
             }
             if !word.is_name_like() {
-                // Names such as `metaphacts`, or the small words of names in other languages.
+                // Names such as `metaphacts`, or function words of names in other languages.
                 let other = !is_stop_word(&word.lower)
                     && if self.german { next_is_name() && at > start } else { !is_known(&word.lower) };
                 let is_adverb = word.lower.ends_with("ly") && word.lower.chars().all(char::is_alphabetic);
@@ -255,7 +255,7 @@ impl<'t> Reader<'t, '_> {
             .then(|| (name.to_owned(), end))
     }
 
-    /// Whether quotation marks at `at` hold one word of a name: `Ada "Ace" Kern`.
+    /// True if quotation marks at `at` enclose one word of a name: `Ada "Ace" Kern`.
     fn is_nickname(&self, at: usize, start: usize, to: usize) -> bool {
         let word = |at: usize| self.items.get(at).filter(|_| at < to).and_then(Item::word);
         let is_mark = |at: usize| word(at).is_some_and(|word| matches!(word.text, "\"" | "“" | "”" | "„"));
@@ -263,7 +263,7 @@ impl<'t> Reader<'t, '_> {
         at > start && is_mark(at) && is_name(at + 1) && is_mark(at + 2) && is_name(at + 3)
     }
 
-    /// The person that a slot names, or that a pronoun in it stands for.
+    /// Returns the person that a range names, or that a pronoun in it refers to.
     pub(super) fn person(&self, range: Range<usize>, memory: &Memory) -> Option<String> {
         let range = self.behind_office(range);
         // `P, a former banker,` and `In 2012, P`: the first part between commas that is a name.
@@ -273,7 +273,7 @@ impl<'t> Reader<'t, '_> {
                 .find(|at| matches!(self.items[*at].lower(), "," | "(" | ")" | ";" | ":"))
                 .unwrap_or(range.end);
             let first = (start..end).find(|at| {
-                !matches!(self.items[*at], Item::When(_)) && !LEADS.contains(&self.items[*at].lower())
+                !matches!(self.items[*at], Item::Time(_)) && !LEADS.contains(&self.items[*at].lower())
             });
             if let Some(first) = first {
                 if PRONOUNS.contains(&self.items[first].lower()) {
@@ -296,11 +296,11 @@ impl<'t> Reader<'t, '_> {
         None
     }
 
-    /// The name that stands right before a word such as `who`.
+    /// Returns the name directly before a word such as `who`.
     pub(super) fn name_before(&self, at: usize) -> Option<String> {
         let end = (0..at).rev().find(|at| {
             !matches!(self.items[*at].lower(), "," | "and" | "but")
-                && !matches!(self.items[*at], Item::When(_))
+                && !matches!(self.items[*at], Item::Time(_))
         })? + 1;
         let border = (0..end).rev().find(|at| {
             let item = &self.items[*at];
@@ -315,7 +315,7 @@ impl<'t> Reader<'t, '_> {
         self.name(border.map_or(0, |border| border + 1), end).map(|(name, _)| name)
     }
 
-    /// The part of a slot behind an office that stands before a name, as in `Microsoft CEO Satya Nadella`.
+    /// Returns the part of a range after an office that precedes a name, as in `Microsoft CEO Satya Nadella`.
     pub(super) fn behind_office(&self, range: Range<usize>) -> Range<usize> {
         let office = range.clone().rev().find(|at| {
             let named = self.items.get(at + 1).filter(|_| at + 1 < range.end).and_then(Item::word);
@@ -325,7 +325,7 @@ impl<'t> Reader<'t, '_> {
         office.map_or(range.clone(), |office| office + 1..range.end)
     }
 
-    /// The name whose last word is right before `end`.
+    /// Returns the name that ends directly before `end`.
     pub(super) fn name_ending(&self, end: usize, from: usize) -> Option<String> {
         let mut start = end;
         while start > from {
@@ -351,7 +351,7 @@ impl<'t> Reader<'t, '_> {
         if start == end { None } else { self.name(start, end).map(|(name, _)| name) }
     }
 
-    /// Who held the office before, by words such as `succeeding` in a slot.
+    /// Returns the previous holder of the office, introduced by words such as `succeeding`.
     pub(super) fn predecessor(&self, range: Range<usize>, memory: &Memory) -> Option<String> {
         for at in range.clone() {
             for phrase in PREDECESSOR {
@@ -364,7 +364,7 @@ impl<'t> Reader<'t, '_> {
                     return self.person(at + words.len()..range.end, memory);
                 }
             }
-            // `from Q` behind `took over as CEO of O`
+            // `from Q` after `took over as CEO of O`
             if self.items[at].lower() == "from"
                 || self.german && self.items[at].lower() == "von" && at > range.start
             {
@@ -387,9 +387,9 @@ impl<'t> Reader<'t, '_> {
         self.name_ending(owned, range.start)
     }
 
-    pub(super) fn whens(&self, range: Range<usize>) -> Vec<When> {
+    pub(super) fn times(&self, range: Range<usize>) -> Vec<Time> {
         let of_item = |item: &Item<'_>| match item {
-            Item::When(when) => Some(when.clone()),
+            Item::Time(time) => Some(time.clone()),
             Item::Word(_) | Item::Offices(..) | Item::Possessive => None,
         };
         self.items[range].iter().filter_map(of_item).collect()

@@ -9,11 +9,11 @@ use crate::lexicon::is_stop_word;
 /// An office that a person holds in an organisation or place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Office {
-    /// Its one name, such as `chief executive officer`.
+    /// Its canonical name, such as `chief executive officer`.
     pub(super) name: String,
 }
 
-/// The one name of each office, whether one person holds it at a time, and the names that texts use.
+/// For each office: its canonical name, whether one person at a time holds it, and the names used in texts.
 const OFFICES: &[(&str, bool, &str)] = &[
     (
         "chief executive officer",
@@ -84,10 +84,10 @@ const OFFICES: &[(&str, bool, &str)] = &[
     ("head", true, "head|leader|leiter|leiterin|chef|chefin|boss"),
 ];
 
-/// A way to name an office: its one name, and the words.
+/// A name of an office: its canonical name and its words.
 type Variant = (&'static str, Vec<&'static str>);
 
-/// The ways to name offices, by their first word.
+/// Names of offices by their first word.
 static BY_WORD: LazyLock<HashMap<&'static str, Vec<Variant>>> = LazyLock::new(|| {
     let mut by_word: HashMap<&'static str, Vec<Variant>> = HashMap::new();
     for (name, _, variants) in OFFICES {
@@ -99,9 +99,9 @@ static BY_WORD: LazyLock<HashMap<&'static str, Vec<Variant>>> = LazyLock::new(||
     by_word
 });
 
-/// The office under which those who lead or run something are kept, if no title is given.
+/// Canonical office of those who lead or run something without a stated title.
 pub const HEAD: &str = "head";
-/// Words before an office that change neither its name nor who holds it.
+/// Words before an office that change neither its name nor its holder.
 const QUALIFIERS: [&str; 24] = [
     "former",
     "erstwhile",
@@ -128,7 +128,7 @@ const QUALIFIERS: [&str; 24] = [
     "neuer",
     "neue",
 ];
-/// Offices of one word that are also names of persons, or stand before one, where they begin with a capital.
+/// One-word offices that, if capitalized, are also personal names or part of one.
 const ALSO_NAMES: [&str; 17] = [
     "dean",
     "king",
@@ -148,9 +148,9 @@ const ALSO_NAMES: [&str; 17] = [
     "premier",
     "boss",
 ];
-/// Offices of one word that are also family names: they are names behind another word with a capital.
+/// One-word offices that are also family names: they are names after another capitalized word.
 const ALSO_FAMILY_NAMES: [&str; 6] = ["könig", "kaiser", "papst", "bischof", "abt", "dekan"];
-/// Words before an office that make it one of several.
+/// Words before an office that several people may hold at once.
 const SHARED: [&str; 10] = [
     "deputy",
     "vice",
@@ -164,13 +164,13 @@ const SHARED: [&str; 10] = [
     "honorary",
 ];
 
-/// The office that begins with the word at `at`, words before its name included, and the word after it.
+/// Returns the office at `at`, with the words before its name, and the word after it.
 pub(super) fn office_at(words: &[Word<'_>], at: usize) -> Option<(Office, usize)> {
     let lower = |i: usize| words.get(i).map_or("", |word| word.lower.as_str());
     let (mut next, mut shared) = (at, None);
     loop {
         match lower(next) {
-            // `Orange Group CEO` is of the Orange Group.
+            // In `Orange Group CEO`, the qualifier is part of a name.
             word if QUALIFIERS.contains(&word) && (next == 0 || !words[next].is_name_like()) => next += 1,
             word if SHARED.contains(&word) => {
                 shared = Some(word);
@@ -193,7 +193,7 @@ pub(super) fn office_at(words: &[Word<'_>], at: usize) -> Option<(Office, usize)
         }
     }
     let (name, length) = best?;
-    // `Dean Finch` and `Tim King` are persons.
+    // `Dean Finch` and `Tim King` are people.
     let word = words.get(next).map_or("", |word| word.text);
     let capital = word.starts_with(char::is_uppercase) && word.chars().any(char::is_lowercase);
     let stands_alone = !matches!(lower(next + length), "of" | "at" | "for" | "and" | "&");
@@ -208,7 +208,7 @@ pub(super) fn office_at(words: &[Word<'_>], at: usize) -> Option<(Office, usize)
     if capital && behind_name && stands_alone && !is_titled && ALSO_FAMILY_NAMES.contains(&first) {
         return None;
     }
-    // `head` and the like are offices where they stand beside what is headed only.
+    // `head` and similar words are offices only next to what is headed.
     let follows = lower(next + length);
     if name == HEAD && !matches!(follows, "of" | "von" | "der" | "des" | "bei") {
         return None;
@@ -221,7 +221,7 @@ pub(super) fn office_at(words: &[Word<'_>], at: usize) -> Option<(Office, usize)
     Some((Office { name }, next + length))
 }
 
-/// The one name of the office that `kind` names in any of the known ways; `None` if it names none.
+/// Returns the canonical name of the office that `kind` names; `None` if it is not an office.
 pub fn office_named(kind: &str) -> Option<String> {
     let lower = kind.to_lowercase();
     let words: Vec<Word<'_>> = lower
@@ -231,7 +231,7 @@ pub fn office_named(kind: &str) -> Option<String> {
     office_at(&words, 0).filter(|(_, next)| *next == words.len()).map(|(office, _)| office.name)
 }
 
-/// Whether one person at a time holds the office of this name, so that a successor ends it.
+/// True if only one person at a time holds the office with this canonical name, so that a successor ends it.
 pub fn has_one_holder(office: &str) -> bool {
     OFFICES.iter().any(|(name, one, _)| *one && *name == office)
 }

@@ -1,11 +1,11 @@
-//! Cuts a sentence into parts with one verb each.
+//! Splits a sentence into parts with one verb each.
 
 use std::ops::Range;
 
 use super::verbs::Verb;
 use super::words::Item;
 
-/// Words that begin a part of their own.
+/// Words that may begin a part.
 const JOINS: [&str; 25] = [
     "and", "but", "before", "until", "till", "when", "after", "then", "while", "whereas", "who", "which",
     "that", "where", "since", "whom", "because", "und", "aber", "bevor", "bis", "nachdem", "während", "ehe",
@@ -13,15 +13,15 @@ const JOINS: [&str; 25] = [
 ];
 const SIGNS: [&str; 8] = [",", ";", ":", "(", ")", "–", "—", "-"];
 
-/// A part of a sentence around one verb.
+/// A part of a sentence with one verb.
 #[derive(Debug, Clone)]
 pub(super) struct Part {
     pub(super) range: Range<usize>,
     pub(super) verb: Verb,
 }
 
-/// The parts of a sentence, in order. The border between two verbs is the last word or sign between them that may begin a
-/// part; the word itself is in the second.
+/// Returns the parts of a sentence, in order. The border between two verbs is before the last word or sign between them that may
+/// begin a part.
 pub(super) fn parts(items: &[Item<'_>], verbs: Vec<Verb>) -> Vec<Part> {
     let mut parts: Vec<Part> = Vec::with_capacity(verbs.len());
     let mut start = 0;
@@ -45,7 +45,7 @@ fn border(items: &[Item<'_>], from: usize, to: usize) -> usize {
     other.or(last).unwrap_or(to)
 }
 
-/// Whether a word may be part of a name: `Marks and Spencer`.
+/// True if a word may be part of a name: `Marks and Spencer`.
 fn joins_name(items: &[Item<'_>], at: usize) -> bool {
     let is_name = |at: Option<usize>| {
         let word = at.and_then(|at| items.get(at)).and_then(Item::word);

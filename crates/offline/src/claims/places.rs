@@ -1,4 +1,4 @@
-//! The offices in a sentence and where they are held.
+//! The offices in a sentence and the organisations or places where they are held.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use super::read::Memory;
 use super::words::Item;
 
 impl Reader<'_, '_> {
-    /// The offices that a slot names, and where they are held.
+    /// Returns the offices in a range, and the organisation or place where they are held.
     pub(super) fn office(
         &self,
         range: Range<usize>,
@@ -21,7 +21,7 @@ impl Reader<'_, '_> {
         let offices: Vec<String> = offices.iter().map(|office| office.name.clone()).collect();
         // `CEO in 2014 of O`
         let behind =
-            (at + 1..range.end).find(|at| !matches!(self.items[*at], Item::When(_))).unwrap_or(range.end);
+            (at + 1..range.end).find(|at| !matches!(self.items[*at], Item::Time(_))).unwrap_or(range.end);
         if behind < range.end && OF.contains(&self.items[behind].lower()) {
             let (mut first, article) = (behind + 1, matches!(self.items[behind].lower(), "der" | "des"));
             while first < range.end
@@ -40,7 +40,7 @@ impl Reader<'_, '_> {
         (offices, before)
     }
 
-    /// Where an office is held by the words before it: `O's CEO`, `its CEO`, `O CEO`.
+    /// Returns the organisation that the words before an office name: `O's CEO`, `its CEO`, `O CEO`.
     pub(super) fn organisation_before(
         &self,
         from: usize,
@@ -69,24 +69,24 @@ impl Reader<'_, '_> {
                     return self.name_ending(at, from);
                 }
                 Item::Word(word) if word.is_sign() || STOPS.contains(&lower) => return None,
-                Item::Word(_) | Item::When(_) | Item::Offices(..) => at -= 1,
+                Item::Word(_) | Item::Time(_) | Item::Offices(..) => at -= 1,
             }
         }
         None
     }
 
-    /// Offices that stand before the person in a slot: `As CEO of O, P`, `O's CEO P`, `P, CEO of O,`.
+    /// Returns the offices in the text before a verb: `As CEO of O, P`, `O's CEO P`, `P, CEO of O,`.
     pub(super) fn office_before(&self, left: Range<usize>, memory: &Memory) -> (Vec<String>, Option<String>) {
         let (offices, place) = self.office(left.clone(), memory, None);
         let Some(at) = left.clone().find(|at| matches!(self.items[*at], Item::Offices(..))) else {
             return (offices, place);
         };
-        // Only up to the comma, so that the person is not taken for the place.
+        // Stop at the comma, or the person would count as the place.
         let end = (at..left.end).find(|at| self.items[*at].lower() == ",").unwrap_or(left.end);
         self.office(left.start..end, memory, None)
     }
 
-    /// `At O, P took over`, `P of O`: where, by the words before a person.
+    /// Returns the organisation or place in the text before a verb: `At O, P took over`, `P of O`.
     pub(super) fn place_before(&self, left: Range<usize>, memory: &Memory) -> Option<String> {
         let (_, place) = self.office_before(left.clone(), memory);
         if place.is_some() {
@@ -96,7 +96,7 @@ impl Reader<'_, '_> {
         self.name(at + 1, left.end).map(|(name, _)| name)
     }
 
-    /// `succeeded Q at O`
+    /// Returns the organisation or place in the text after a verb: `succeeded Q at O`.
     pub(super) fn place_after(&self, right: Range<usize>) -> Option<String> {
         let at = right.clone().find(|at| {
             matches!(self.items[*at].lower(), "at" | "bei")
@@ -112,7 +112,7 @@ impl Reader<'_, '_> {
         self.name(at + 1, right.end).map(|(name, _)| name)
     }
 
-    /// The organisation that a slot names: `the board of O`, `O`, `the company`.
+    /// Returns the organisation that a range names: `the board of O`, `O`, `the company`.
     pub(super) fn organisation(&self, left: Range<usize>, memory: &Memory) -> Option<String> {
         let company = left.clone().find(|at| self.is_company(*at));
         if let Some(at) = company {

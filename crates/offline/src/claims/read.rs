@@ -1,4 +1,4 @@
-//! Reads the parts of a sentence: whom a verb makes holder of which office where, and when.
+//! Reads the parts of a sentence: who holds which office, where and when, according to its verb.
 
 use std::ops::Range;
 
@@ -7,40 +7,40 @@ use super::draft::{Draft, is_lead, is_state, of_draft};
 use super::names::Reader;
 use super::office::HEAD;
 use super::parts::parts;
+use super::time::TimeRelation;
 use super::verbs::{Act, verbs};
-use super::when::How;
 use super::words::{Item, items};
 
-/// What the sentences before were about.
+/// What the previous sentences were about.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
     pub(super) person: Option<String>,
     pub(super) organisation: Option<String>,
     pub(super) offices: Vec<String>,
-    /// Sentences since an office was named.
+    /// Number of sentences since an office was named.
     pub(super) age: usize,
 }
 
 impl Memory {
-    /// What `its` and `the company` mean: the organisation named last, else what the sentence before was about.
+    /// Returns what `its` and `the company` refer to: the last organisation, or the subject of the previous sentence.
     pub(super) fn organisation_meant(&self) -> Option<String> {
         self.organisation.clone().or_else(|| self.person.clone())
     }
 }
 
-/// The claims of the sentence at `range`.
+/// Returns the claims of the sentence at `range`.
 pub(super) fn read(text: &str, range: Range<usize>, german: bool, memory: &mut Memory) -> Vec<Statement> {
     let items = items(text, range);
     let reader = Reader { text, items: &items, german };
     let verbs = verbs(&items, german);
     let mut drafts: Vec<Draft> = Vec::new();
-    let mut stated = Vec::new();
+    let mut statements = Vec::new();
     let parts = parts(&items, verbs);
     let named_before = memory.person.clone();
     for part in &parts {
-        stated.extend(reader.event(part, memory));
+        statements.extend(reader.event(part, memory));
         let draft = reader.draft(part, memory);
-        // Whom a later part calls `he`, or leaves out.
+        // The person that a later part calls `he` or omits.
         let subject = match part.verb.act {
             Act::Appoint | Act::LedBy | Act::Founded | Act::AcquiredBy => {
                 draft.as_ref().and_then(|draft| draft.holder.clone())
@@ -55,15 +55,16 @@ pub(super) fn read(text: &str, range: Range<usize>, german: bool, memory: &mut M
         drafts.extend(reader.nominal(memory));
     }
     fill(&mut drafts, &items, memory);
-    let leans: Vec<bool> = drafts.iter_mut().map(|draft| lean(draft, memory)).collect();
-    for (draft, leans) in drafts.iter().zip(leans) {
-        stated.extend(of_draft(draft, leans || (named_before.is_some() && reader.begins_with_pronoun())));
+    let inherited: Vec<bool> = drafts.iter_mut().map(|draft| inherit(draft, memory)).collect();
+    for (draft, inherited) in drafts.iter().zip(inherited) {
+        statements
+            .extend(of_draft(draft, inherited || (named_before.is_some() && reader.begins_with_pronoun())));
     }
     remember(&drafts, &reader, memory);
-    stated
+    statements
 }
 
-/// Keeps what the next sentence may leave out.
+/// Stores what the next sentence may omit.
 fn remember(drafts: &[Draft], reader: &Reader<'_, '_>, memory: &mut Memory) {
     memory.age += 1;
     for draft in drafts {
@@ -82,7 +83,7 @@ fn remember(drafts: &[Draft], reader: &Reader<'_, '_>, memory: &mut Memory) {
     }
 }
 
-/// Takes what a part leaves out from the parts beside it, those before it first.
+/// Fills the gaps of a part from the other parts, the preceding ones first.
 fn fill(drafts: &mut [Draft], items: &[Item<'_>], memory: &Memory) {
     let count = drafts.len();
     for at in 0..count {
@@ -100,26 +101,26 @@ fn fill(drafts: &mut [Draft], items: &[Item<'_>], memory: &Memory) {
             drafts[at].act,
             Act::Begin | Act::End | Act::Succeed | Act::SucceededBy | Act::Appoint | Act::Pass
         );
-        if drafts[at].whens.is_empty() && takes {
-            let when = near().find_map(|other| {
+        if drafts[at].times.is_empty() && takes {
+            let time = near().find_map(|other| {
                 drafts[other]
-                    .whens
+                    .times
                     .iter()
-                    .find(|when| when.how == How::At && !is_state(drafts[other].act))
+                    .find(|time| time.relation == TimeRelation::At && !is_state(drafts[other].act))
                     .cloned()
             });
-            drafts[at].whens.extend(when);
+            drafts[at].times.extend(time);
         }
     }
-    // An office that stands alone, as in `the bank had two chief executives: ...`, is that of all parts.
+    // An office without a holder, as in `the bank had two chief executives: ...`, applies to all parts.
     if drafts.iter().all(|draft| draft.offices.is_empty()) {
         let offices = items.iter().find_map(|item| match item {
             Item::Offices(offices) => {
                 Some(offices.iter().map(|office| office.name.clone()).collect::<Vec<_>>())
             }
-            Item::Word(_) | Item::When(_) | Item::Possessive => None,
+            Item::Word(_) | Item::Time(_) | Item::Possessive => None,
         });
-        for draft in drafts.iter_mut().filter(|draft| draft.may_lean || is_lead(draft.act)) {
+        for draft in drafts.iter_mut().filter(|draft| draft.may_inherit || is_lead(draft.act)) {
             draft.offices = offices.clone().unwrap_or_default();
         }
     }
@@ -131,12 +132,12 @@ fn fill(drafts: &mut [Draft], items: &[Item<'_>], memory: &Memory) {
     }
 }
 
-/// Takes what is still left out from the sentence before; whether it did.
-fn lean(draft: &mut Draft, memory: &Memory) -> bool {
-    let mut leans = false;
-    if draft.offices.is_empty() && draft.may_lean && memory.age <= 1 && !memory.offices.is_empty() {
+/// Fills the remaining gaps from the previous sentence. Returns true if it filled any.
+fn inherit(draft: &mut Draft, memory: &Memory) -> bool {
+    let mut inherited = false;
+    if draft.offices.is_empty() && draft.may_inherit && memory.age <= 1 && !memory.offices.is_empty() {
         draft.offices.clone_from(&memory.offices);
-        leans = true;
+        inherited = true;
     }
     if draft.organisation.is_none()
         && !draft.offices.is_empty()
@@ -144,7 +145,7 @@ fn lean(draft: &mut Draft, memory: &Memory) -> bool {
         && memory.organisation.is_some()
     {
         draft.organisation.clone_from(&memory.organisation);
-        leans = true;
+        inherited = true;
     }
-    leans
+    inherited
 }

@@ -53,7 +53,7 @@ fn names_hold_years_nicknames_and_legal_forms() {
     );
 }
 
-/// Every way of saying that Ada Kern followed Bo Lind as chief executive of Velora Systems in 2012.
+/// Checks that a text says that Ada Kern followed Bo Lind as chief executive of Velora Systems in 2012.
 #[track_caller]
 fn check_change(text: &str) {
     let found = shown(text);
@@ -113,7 +113,7 @@ fn open_terms_have_no_end() {
         "Velora Systems makes pumps. In March 2012 the company appointed Ada Kern as its chief executive officer.",
     ] {
         let found = shown(text);
-        // The firm of the last wording is named in the sentence before.
+        // The last wording names the company in its first sentence.
         let named = found.contains(&open) || text.starts_with("Velora Systems makes");
         assert!(named, "{text}: {found:?}");
     }

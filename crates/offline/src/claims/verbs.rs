@@ -1,16 +1,16 @@
-//! The verbs that tell who holds an office, and since or until when.
+//! The verbs that say who holds an office, and since or until when.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use super::words::Item;
 
-/// What a verb says about the persons beside it.
+/// What a verb says about the people next to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Act {
     /// `P was appointed OFFICE of O`
     Begin,
-    /// `P was OFFICE of O`: a verb that says nothing without an office.
+    /// `P was OFFICE of O`: the verb means nothing without an office.
     Be,
     /// `P served as OFFICE of O`
     Hold,
@@ -177,7 +177,7 @@ const ADVERBS: [&str; 30] = [
     "not",
     "never",
 ];
-/// Words beside a verb that make the statement uncertain.
+/// Words near a verb that make the statement uncertain.
 const DOUBTS: [&str; 15] = [
     "reportedly",
     "allegedly",
@@ -201,14 +201,14 @@ const DENIALS: [&str; 8] = ["not", "never", "nie", "niemals", "nicht", "wasn't",
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Verb {
     pub(super) act: Act,
-    /// Its first item, and the one after its last.
+    /// Its first item, and the item after its last.
     pub(super) start: usize,
     pub(super) end: usize,
     pub(super) denied: bool,
     pub(super) doubted: bool,
 }
 
-/// The verbs among `items`, in order; of several at one place the longest.
+/// Returns the verbs among `items`, in order; the longest one at each position.
 pub(super) fn verbs(items: &[Item<'_>], german: bool) -> Vec<Verb> {
     let table = if german { &*GERMAN_BY_WORD } else { &*ENGLISH_BY_WORD };
     let mut found: Vec<Verb> = Vec::new();
@@ -236,20 +236,20 @@ pub(super) fn verbs(items: &[Item<'_>], german: bool) -> Vec<Verb> {
     found
 }
 
-/// The item behind `phrase`, if it begins at `at`. Dates and adverbs may stand between its words.
+/// Returns the item after `phrase` if it begins at `at`. Dates and adverbs may stand between its words.
 fn matched(items: &[Item<'_>], at: usize, phrase: &str) -> Option<usize> {
     let mut next = at;
     for (number, word) in phrase.split(' ').enumerate() {
         if number > 0 {
             let may_stand_between = |item: &&Item<'_>| match item {
-                Item::When(_) => true,
+                Item::Time(_) => true,
                 Item::Word(found) => found.lower != word && ADVERBS.contains(&found.lower.as_str()),
                 Item::Offices(..) | Item::Possessive => false,
             };
             next += items[next..].iter().take_while(may_stand_between).count();
         }
         let found = items.get(next)?.word()?;
-        // A verb is written small, except at the start of a sentence.
+        // A verb is lowercase, except at the start of a sentence.
         let small = found.text.starts_with(char::is_lowercase) || next == 0;
         if !(small && found.lower == word) {
             return None;

@@ -1,21 +1,21 @@
-//! The words, dates and offices of a sentence, as the rules for claims read them.
+//! The words, dates and offices of a sentence.
 
 use std::ops::Range;
 
 use super::office::{Office, office_at};
-use super::when::{When, when_at};
+use super::time::{Time, time_at};
 
 /// One word or sign of a sentence.
 #[derive(Debug, Clone)]
 pub(super) struct Word<'a> {
-    /// Its bytes in the text.
+    /// Its range in the text, in bytes.
     pub(super) range: Range<usize>,
     pub(super) text: &'a str,
     pub(super) lower: String,
 }
 
 impl Word<'_> {
-    /// Whether it is written with a capital, a digit, or in a script without case.
+    /// True if it contains a capital or a digit, or belongs to a script without case.
     pub(super) fn is_name_like(&self) -> bool {
         self.text
             .chars()
@@ -31,8 +31,8 @@ impl Word<'_> {
 #[derive(Debug, Clone)]
 pub(super) enum Item<'a> {
     Word(Word<'a>),
-    /// A date or period with the preposition before it.
-    When(When),
+    /// A date or period with its preposition.
+    Time(Time),
     /// Offices, such as `president and chief executive officer`.
     Offices(Vec<Office>),
     /// A possessive ending.
@@ -43,7 +43,7 @@ impl<'a> Item<'a> {
     pub(super) fn word(&self) -> Option<&Word<'a>> {
         match self {
             Self::Word(word) => Some(word),
-            Self::When(_) | Self::Offices(..) | Self::Possessive => None,
+            Self::Time(_) | Self::Offices(..) | Self::Possessive => None,
         }
     }
 
@@ -52,16 +52,16 @@ impl<'a> Item<'a> {
     }
 }
 
-/// The items of the sentence at `range` of `text`, in order.
+/// Returns the items of the sentence at `range` of `text`, in order.
 pub(super) fn items(text: &str, range: Range<usize>) -> Vec<Item<'_>> {
     let words = words(text, range);
     let mut items = Vec::with_capacity(words.len());
     let mut at = 0;
     while at < words.len() {
-        if let Some((when, next)) = when_at(&words, at) {
-            // Of two dates, a year right behind a name is part of the name: `CEO of Mattoni 1873 in 2014`.
+        if let Some((time, next)) = time_at(&words, at) {
+            // If the sentence has another date, a year directly after a name is part of it: `CEO of Mattoni 1873 in 2014`.
             let names = is_bare_year(&words, at, next) && has_worded_date(&words);
-            items.push(if names { Item::Word(words[at].clone()) } else { Item::When(when) });
+            items.push(if names { Item::Word(words[at].clone()) } else { Item::Time(time) });
             at = next;
         } else if let Some((offices, next)) = offices_at(&words, at) {
             items.push(Item::Offices(offices));
@@ -77,23 +77,23 @@ pub(super) fn items(text: &str, range: Range<usize>) -> Vec<Item<'_>> {
     items
 }
 
-/// Whether one word is a year, and the word before it a name.
+/// True if a single word is a year that follows a name.
 fn is_bare_year(words: &[Word<'_>], at: usize, next: usize) -> bool {
     let named = at.checked_sub(1).map(|before| &words[before]);
     let is_name = |word: &Word<'_>| word.is_name_like() && word.text.chars().all(char::is_alphabetic);
     next == at + 1 && at > 1 && named.is_some_and(is_name)
 }
 
-/// Whether words lead to a date, as in `in 2014`.
+/// True if the words contain a date with a preposition, as in `in 2014`.
 fn has_worded_date(words: &[Word<'_>]) -> bool {
     (0..words.len()).any(|at| {
         let is_preposition =
             words[at].text.chars().all(|c| c.is_alphabetic() && !c.is_uppercase() || at == 0);
-        is_preposition && when_at(words, at).is_some_and(|(_, next)| next > at + 1)
+        is_preposition && time_at(words, at).is_some_and(|(_, next)| next > at + 1)
     })
 }
 
-/// `chairman and chief executive officer` are two offices of one person.
+/// Reads one or more offices of one person: `chairman and chief executive officer`.
 fn offices_at(words: &[Word<'_>], at: usize) -> Option<(Vec<Office>, usize)> {
     let (first, mut next) = office_at(words, at)?;
     let mut offices = vec![first];
@@ -107,7 +107,7 @@ fn offices_at(words: &[Word<'_>], at: usize) -> Option<(Vec<Office>, usize)> {
     Some((offices, next))
 }
 
-/// Signs that a word may end with and that are no part of it.
+/// Signs at the end of a word that do not belong to it.
 const CLOSERS: [char; 11] = [',', ';', ':', '!', '?', ')', ']', '"', '”', '“', '»'];
 const OPENERS: [char; 6] = ['(', '[', '"', '“', '„', '«'];
 
@@ -153,7 +153,7 @@ fn push_chunk<'a>(
         from += c.len_utf8();
     }
     let mut behind = Vec::new();
-    // Where a sentence goes on behind the mark of a capitalized word, it is part of a name: `Yum! Brands`.
+    // A mark after a capitalized word within a sentence is part of a name: `Yum! Brands`.
     let named = !is_last && text[from..to].starts_with(char::is_uppercase) && text[from..to].ends_with('!');
     while let Some(c) = text[from..to].chars().next_back().filter(|_| !named) {
         let closes = CLOSERS.contains(&c) && !(c == ')' && *depth == 0 && text[from..to].contains('('));
@@ -193,7 +193,7 @@ fn push_chunk<'a>(
     }
 }
 
-/// Whether the full stop at the end of a sentence belongs to its last word too: `Inc.`, `B.M.`
+/// True if the full stop at the end of a sentence also belongs to its last word: `Inc.`, `B.M.`
 fn keeps_its_stop(word: &str) -> bool {
     let body = word.trim_end_matches('.');
     is_legal_form(&body.to_lowercase())
@@ -227,7 +227,7 @@ fn is_legal_form(lower: &str) -> bool {
     )
 }
 
-/// Legal forms that are words too, unless they are written with capitals.
+/// True for legal forms that are ordinary words unless capitalized.
 fn is_capital_form(text: &str) -> bool {
     matches!(
         text.trim_end_matches('.'),
@@ -260,7 +260,7 @@ fn is_capital_form(text: &str) -> bool {
     )
 }
 
-/// Takes the comma of `Netflix, Inc.` into the name.
+/// Merges the comma and legal form of `Netflix, Inc.` into the name.
 fn join_legal_forms<'a>(text: &'a str, words: Vec<Word<'a>>) -> Vec<Word<'a>> {
     let mut joined: Vec<Word<'a>> = Vec::with_capacity(words.len());
     let mut words = words.into_iter().peekable();

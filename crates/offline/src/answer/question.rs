@@ -1,4 +1,4 @@
-//! What a question asks for: the kind of its answer, its words, and what each of them is worth.
+//! A parsed question: its answer type and its words with their roles.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -17,16 +17,16 @@ use crate::scripts::has_no_spaces;
 use crate::token::{Token, tokens};
 use graphloom_text::sentences;
 
-/// Longest word of a script without spaces that is looked for in the passages, in characters.
+/// Longest word of a script without spaces that is searched for in the passages, in characters.
 const MAX_SEGMENT: usize = 12;
 
-/// What kind of thing answers a question.
+/// The kind of thing that answers a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wants {
+pub(super) enum AnswerType {
     Person,
     Time,
     Place,
-    /// A number, with a unit where the flag says that a length, an age or the like is asked for.
+    /// A number; `measured` is true if the question asks for a length, an age or another quantity with a unit.
     Amount {
         measured: bool,
     },
@@ -39,95 +39,95 @@ pub(super) enum Wants {
     Truth,
 }
 
-impl Wants {
-    /// Whether the answer is of a kind that can be seen in a sentence: a person, time, place or number.
+impl AnswerType {
+    /// True if an answer of this type can be recognized in a sentence: a person, time, place or number.
     pub(super) fn is_typed(self) -> bool {
         matches!(self, Self::Person | Self::Time | Self::Place | Self::Amount { .. })
     }
 }
 
-/// A question, taken apart.
+/// A parsed question.
 #[derive(Debug, Clone)]
-pub(super) struct QuestionParts {
+pub(super) struct ParsedQuestion {
     pub(super) language: Language,
-    pub(super) wants: Wants,
-    /// Whether several things are asked for.
+    pub(super) answer_type: AnswerType,
+    /// True if the question asks for several things.
     pub(super) many: bool,
     pub(super) terms: Vec<Term>,
     /// The terms of each name or quotation.
     pub(super) names: Vec<BTreeSet<usize>>,
-    /// The word that tells what is asked: the verb, or the noun of `who is the head of`.
+    /// The key word, which says what is asked: the verb, or the noun in `who is the head of`.
     pub(super) key: Option<usize>,
-    /// What is counted in `how many`, a term.
+    /// The counted term of `how many`.
     pub(super) counted: Option<usize>,
-    /// The word that measures, as `long` in `how long`.
+    /// The measuring word, such as `long` in `how long`.
     pub(super) measure: Option<String>,
-    /// Whether it asks what something does.
+    /// True if it asks what something does.
     pub(super) acts: bool,
-    /// Whether the key is a noun that somebody is asked by: `the head of`, not `headed`.
+    /// True if the key word is a noun: `the head of`, not `headed`.
     pub(super) by_noun: bool,
-    /// Whether the name is asked for that stands beside the key: `Wie heißt der Hund?`
+    /// True if it asks for the name of its key word: `Wie heißt der Hund?`
     pub(super) naming: bool,
-    /// Whether it asks what its name does: `When did Ada resign?`
+    /// True if it asks about an action of its name: `When did Ada resign?`
     pub(super) name_acts: bool,
-    /// Whether it is about what a name has: `Scrooge's nephew`.
+    /// True if it asks about a possession or relative of a name: `Scrooge's nephew`.
     pub(super) possessive: bool,
-    /// Whether it is about what belongs to a name in other words: `the nephew of Scrooge`.
+    /// True if it does so with a preposition: `the nephew of Scrooge`.
     pub(super) of_name: bool,
-    /// The terms of the name of who says what is asked for.
+    /// The terms of the speaker's name, if it asks what someone said.
     pub(super) speaker: Option<BTreeSet<usize>>,
-    /// Whether it asks for a birth or a death.
+    /// True if it asks about a birth or death.
     pub(super) of_life: bool,
-    /// Whether it asks for what is not.
+    /// True if it contains a negation.
     pub(super) denies: bool,
-    /// Whether all its words are too common to tell much.
+    /// True if all its words are too common to be specific.
     pub(super) is_common: bool,
-    /// Pairs of terms that stand side by side, the first telling more about the second: `mountain railway`.
+    /// Pairs of adjacent terms, a modifier and its head: `mountain railway`.
     pub(super) pairs: Vec<(usize, usize)>,
-    /// All its words by their roots, in their order.
+    /// The roots of all its words, in order.
     pub(super) roots: Vec<String>,
-    /// The words of the question in small letters, to know what is new in a sentence.
+    /// The question in lowercase, to recognize new words in a sentence.
     pub(super) lower: String,
 }
 
-/// A word of a question that a sentence must hold.
+/// A word of a question that is searched for in sentences.
 #[derive(Debug, Clone)]
 pub(super) struct Term {
     pub(super) word: String,
     pub(super) root: String,
     pub(super) families: Vec<u16>,
     pub(super) role: Role,
-    /// Whether it is part of a script without spaces and is looked for as it is.
+    /// True if it belongs to a script without spaces and is searched for verbatim.
     pub(super) unspaced: bool,
-    /// Whether it says what sort of thing is asked for, whatever its role became: `brakes` of `which brakes does it have`.
+    /// True if it is a class word, whatever its role became: `brakes` in `which brakes does it have`.
     pub(super) is_sort: bool,
 }
 
 impl Term {
-    /// Whether a word of the documents tells the same in another way.
+    /// True if a word of the documents is a synonym or another form of this term.
     pub(super) fn is_related(&self, word: &Word<'_>) -> bool {
         self.families.iter().any(|family| word.families.contains(family))
     }
 }
 
-/// What a word does in a question.
+/// The role of a word in a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
-    /// It names what the question is about.
+    /// Names the subject of the question.
     Name,
-    /// It tells what is asked of it.
+    /// Says what is asked about the subject.
     Relation,
-    /// It says what sort of thing is asked for, as `river` in `which river`.
+    /// Names the class of the answer, such as `river` in `which river`.
     Class,
-    /// It is too common to tell much.
+    /// Too common to be specific.
     Common,
-    /// A number, a year, a month or a code, which must be there as it is.
+    /// A number, year, month or code, which must occur verbatim.
     Number,
 }
 
-impl QuestionParts {
-    /// - `is_held`: whether a text stands in the passages; it tells where words end that are written without spaces.
-    pub(super) fn read(question: &str, roots: &Roots, is_held: &dyn Fn(&str) -> bool) -> Self {
+impl ParsedQuestion {
+    /// - `occurs`: returns true if a text occurs in the passages; used to find the ends of words in scripts without spaces.
+    pub(super) fn read(question: &str, roots: &Roots, occurs: &dyn Fn(&str) -> bool) -> Self {
         let language = Language::of_question(question);
         let lower = question.to_lowercase();
         let words: Vec<Token<'_>> =
@@ -146,9 +146,9 @@ impl QuestionParts {
                 && subject.iter().any(is_named)
                 && subject.iter().all(|word| is_named(word) || is_stop_word(&word.lower))
         });
-        let mut asked = Self {
+        let mut parsed = Self {
             language,
-            wants: form.wants,
+            answer_type: form.answer_type,
             many: form.many,
             terms: Vec::new(),
             names: vec![BTreeSet::new(); named.len()],
@@ -193,9 +193,11 @@ impl QuestionParts {
             }
             let role = match name {
                 _ if is_code(bare) => Role::Number,
-                // `Which things` asks for no sort, `the reasons why` for what the question asks anyway.
+                // `Which things` names no class, and `the reasons why` repeats the question word.
                 None if form.class.contains(&at) && any_word(words::GENERIC_CLASSES, bare) => Role::Common,
-                None if form.wants == Wants::Reason && any_word(words::REASON_NOUNS, bare) => Role::Common,
+                None if form.answer_type == AnswerType::Reason && any_word(words::REASON_NOUNS, bare) => {
+                    Role::Common
+                }
                 None if form.many && any_word(words::MEMBERSHIP, bare) => Role::Common,
                 _ if form.class.contains(&at) => Role::Class,
                 // `Braidline Two` is not `Braidline`.
@@ -215,75 +217,75 @@ impl QuestionParts {
             let mut parts = bare.split('_').filter(|part| !part.is_empty()).peekable();
             let mut at = 0;
             while let Some(part) = parts.next() {
-                at = asked.add(term(part, role, roots));
+                at = parsed.add(term(part, role, roots));
                 if let Some(name) = name.filter(|_| role != Role::Class && parts.peek().is_some()) {
-                    asked.names[name].insert(at);
+                    parsed.names[name].insert(at);
                 }
             }
             if let Some((_, other)) =
                 before.filter(|(end, other)| *end + 1 == place && *other != at && word.gap == " ")
             {
-                asked.pairs.push((other, at));
+                parsed.pairs.push((other, at));
             }
-            // What is done or named tells nothing more about the word behind it.
+            // A key word, a verb or a name does not modify the next word.
             let tells_more =
                 matches!(role, Role::Relation | Role::Class) && !is_key && word.tag != UPOS::VERB;
             before = tells_more.then_some((place, at));
             if counts {
-                asked.counted = Some(at);
+                parsed.counted = Some(at);
             }
             if is_key {
-                asked.key = Some(at);
+                parsed.key = Some(at);
             }
             if let Some(name) = name.filter(|_| role != Role::Class) {
-                asked.names[name].insert(at);
+                parsed.names[name].insert(at);
             }
         }
         if has_no_spaces(question) {
-            asked.add_segments(question, roots, &named, is_held);
+            parsed.add_segments(question, roots, &named, occurs);
         }
-        asked.speaker = speaking(&words, form.asking).and_then(|span| {
+        parsed.speaker = speaking(&words, form.asking).and_then(|span| {
             let is_in = |range: &Range<usize>| range.start >= span.start && range.end <= span.end;
             let at = named.iter().position(is_in)?;
-            Some(asked.names[at].clone()).filter(|name| !name.is_empty())
+            Some(parsed.names[at].clone()).filter(|name| !name.is_empty())
         });
-        asked.names.retain(|name| !name.is_empty());
+        parsed.names.retain(|name| !name.is_empty());
         if let Some(word) = form.implied {
             let unspaced = has_no_spaces(word);
-            asked.key = Some(asked.add(Term { unspaced, ..term(word, Role::Relation, roots) }));
+            parsed.key = Some(parsed.add(Term { unspaced, ..term(word, Role::Relation, roots) }));
         }
-        if matches!(asked.wants, Wants::Amount { .. }) {
-            let is_other = asked
+        if matches!(parsed.answer_type, AnswerType::Amount { .. }) {
+            let is_other = parsed
                 .terms
                 .iter()
                 .any(|term| term.role == Role::Relation && !any_word(words::QUANTITIES, &term.word));
             let weak =
-                asked.terms.iter_mut().filter(|term| is_other && any_word(words::QUANTITIES, &term.word));
+                parsed.terms.iter_mut().filter(|term| is_other && any_word(words::QUANTITIES, &term.word));
             weak.filter(|term| term.role == Role::Relation).for_each(|term| term.role = Role::Common);
-            asked.key = asked.key.filter(|key| asked.terms[*key].role == Role::Relation);
+            parsed.key = parsed.key.filter(|key| parsed.terms[*key].role == Role::Relation);
         }
-        // Where nothing is asked of a thing but its sort, the sort is what is asked.
-        if !asked.terms.iter().any(|term| term.role == Role::Relation) {
-            let promoted = asked.terms.iter_mut().filter(|term| term.role == Role::Class);
+        // Without a relation word, the class is what the question asks for.
+        if !parsed.terms.iter().any(|term| term.role == Role::Relation) {
+            let promoted = parsed.terms.iter_mut().filter(|term| term.role == Role::Class);
             promoted.for_each(|term| term.role = Role::Relation);
         }
-        if asked.wants == Wants::Place && asked.terms.len() > 1 {
-            let weak = asked.terms.iter_mut().filter(|term| any_word(words::LOCATES, &term.word));
+        if parsed.answer_type == AnswerType::Place && parsed.terms.len() > 1 {
+            let weak = parsed.terms.iter_mut().filter(|term| any_word(words::LOCATES, &term.word));
             weak.for_each(|term| term.role = Role::Class);
-            asked.key = asked.key.filter(|key| asked.terms[*key].role == Role::Relation);
+            parsed.key = parsed.key.filter(|key| parsed.terms[*key].role == Role::Relation);
         }
-        asked.of_life = asked.key.is_some_and(|key| {
+        parsed.of_life = parsed.key.is_some_and(|key| {
             const LIFE: [&str; 6] = ["born", "died", "geboren", "gestorben", "出生", "去世"];
-            let own = &asked.terms[key].families;
+            let own = &parsed.terms[key].families;
             LIFE.iter().flat_map(|word| roots.families(&roots.root(word))).any(|family| own.contains(&family))
         });
-        // Where all words are common, they are what is asked about.
-        asked.is_common = asked.terms.iter().all(|term| term.role == Role::Common);
-        if asked.terms.iter().all(|term| matches!(term.role, Role::Common | Role::Class)) {
-            let promoted = asked.terms.iter_mut().filter(|term| term.role == Role::Common);
+        // If all words are common, they are what the question asks for.
+        parsed.is_common = parsed.terms.iter().all(|term| term.role == Role::Common);
+        if parsed.terms.iter().all(|term| matches!(term.role, Role::Common | Role::Class)) {
+            let promoted = parsed.terms.iter_mut().filter(|term| term.role == Role::Common);
             promoted.for_each(|term| term.role = Role::Relation);
         }
-        asked
+        parsed
     }
 
     fn add(&mut self, term: Term) -> usize {
@@ -297,17 +299,17 @@ impl QuestionParts {
         self.terms.len() - 1
     }
 
-    /// Cuts what is written without spaces into the longest pieces that the passages hold; two characters or more that stand
-    /// nowhere are a word of their own.
+    /// Splits text without spaces into the longest pieces that occur in the passages. Two or more characters that do not occur
+    /// form one piece.
     fn add_segments(
         &mut self,
         question: &str,
         roots: &Roots,
         named: &[Range<usize>],
-        is_held: &dyn Fn(&str) -> bool,
+        occurs: &dyn Fn(&str) -> bool,
     ) {
         let asking = unspaced::without_asking(question, self.language);
-        // What is asked of something stands directly before or behind the words that ask: `押金` of `需要交多少押金`.
+        // The key word is directly before or after the question word: `押金` in `需要交多少押金`.
         let asks = unspaced::asking_place(question);
         let sort = unspaced::sort_place(question);
         let mut nearest: Option<(usize, usize)> = None;
@@ -315,7 +317,7 @@ impl QuestionParts {
         for run in asking.split(|c: char| !has_no_spaces(c.encode_utf8(&mut [0; 4]))) {
             let start = offset + asking[offset..].find(run).unwrap_or(0);
             offset = start + run.len();
-            let mut pieces = segments(run, is_held);
+            let mut pieces = segments(run, occurs);
             let verb = asks.as_ref().and_then(|asks| unspaced::verb_beside(&asking, asks));
             let verb = verb.filter(|verb| start <= verb.start && verb.end <= start + run.len());
             let verb = verb.map(|verb| verb.start - start..verb.end - start);
@@ -349,9 +351,9 @@ impl QuestionParts {
                 if let Some(asks) = asks.as_ref().filter(|_| role == Role::Relation) {
                     let far = match place.start >= asks.end {
                         true => place.start - asks.end,
-                        // What is asked of a sort of thing stands behind it: `哪个机构掌管军队`.
+                        // The key word follows the class word: `哪个机构掌管军队`.
                         false if sort.is_some() => usize::MAX,
-                        // `价格是多少` asks more of what is before, but only directly.
+                        // In `价格是多少`, the key word is before the question word, but only if it is close.
                         false => asks.start.saturating_sub(place.end) * 2,
                     };
                     if nearest.is_none_or(|(known, _)| far < known) {
@@ -360,7 +362,9 @@ impl QuestionParts {
                 }
             }
         }
-        if self.language == Language::Chinese && !matches!(self.wants, Wants::Meaning | Wants::Truth) {
+        if self.language == Language::Chinese
+            && !matches!(self.answer_type, AnswerType::Meaning | AnswerType::Truth)
+        {
             self.key = nearest.map(|(_, at)| at);
         }
     }
@@ -372,7 +376,7 @@ fn term(word: &str, role: Role, roots: &Roots) -> Term {
     Term { word: word.to_owned(), root, families, role, unspaced: false, is_sort: role == Role::Class }
 }
 
-/// Names and quotations of a question; the word that asks is none.
+/// Returns the names and quotations of a question, without the question word.
 fn named(question: &str, words: &[Token<'_>], asking: Option<usize>) -> Vec<Range<usize>> {
     let asks = asking.and_then(|at| words.get(at)).map_or(usize::MAX, |word| word.start);
     let found = phrases(question).into_iter();
@@ -384,15 +388,16 @@ fn named(question: &str, words: &[Token<'_>], asking: Option<usize>) -> Vec<Rang
     named
 }
 
-/// The noun of `Wer war Adas Frau?`, a German question for what a name has; it is cut off the name.
+/// Returns the noun of `Wer war Adas Frau?`, a German possessive question, and cuts it off the name.
 fn owned_noun(
     words: &[Token<'_>],
     named: &mut [Range<usize>],
     form: &Form,
     language: Language,
 ) -> Option<usize> {
-    let is_asked = language == Language::German && form.wants == Wants::Person && form.key.is_none();
-    let noun = words.len().checked_sub(1).filter(|_| is_asked)?;
+    let is_candidate =
+        language == Language::German && form.answer_type == AnswerType::Person && form.key.is_none();
+    let noun = words.len().checked_sub(1).filter(|_| is_candidate)?;
     let owner = noun.checked_sub(1)?;
     let owns = words[owner].is_capital() && words[owner].lower.ends_with(['s', 'x', 'z']);
     let range =
@@ -404,24 +409,24 @@ fn owned_noun(
     Some(noun)
 }
 
-/// The bytes of `What did Ada say?` in which the name of who says it stands.
+/// Returns the range of the speaker's name in `What did Ada say?`, in bytes.
 fn speaking(words: &[Token<'_>], asking: Option<usize>) -> Option<Range<usize>> {
     const MAX_WORDS: usize = 6;
     let asking = asking.filter(|at| any_word("what was", &words[*at].lower))?;
     let says = |at: &usize| any_word(words::SPEECH, &words[*at].lower);
     let verb = (asking + 1..words.len().min(asking + 2 + MAX_WORDS)).find(says)?;
-    // `Was sagte Ada?` names who says it behind the verb.
+    // In `Was sagte Ada?` the speaker's name follows the verb.
     let end = if verb == asking + 1 { words.len().min(verb + 4) } else { verb };
     Some(words[asking].end..words[end - 1].end)
 }
 
-/// Whether a word holds a digit and is no small count.
+/// True if a word contains a digit and is not a small number.
 fn is_code(word: &str) -> bool {
     let digits = word.chars().filter(char::is_ascii_digit).count();
     digits >= 3 || (digits > 0 && word.chars().any(char::is_alphabetic))
 }
 
-/// Whether a word of a name only tells one of several of the same name: a number, or at the end one in Roman numerals or a letter.
+/// True if a word only distinguishes several things with the same name: a number, or a final Roman numeral or letter.
 fn is_numeral(word: &Token<'_>, name: &Range<usize>) -> bool {
     const MAX_ROMAN: usize = 5;
     let ends = word.end >= name.end;
@@ -440,11 +445,11 @@ fn is_common(word: &str, language: Language) -> bool {
     }
 }
 
-/// The pieces of a run of characters without spaces, in order.
-fn segments(run: &str, is_held: &dyn Fn(&str) -> bool) -> Vec<Range<usize>> {
+/// Returns the pieces of a run without spaces, in order.
+fn segments(run: &str, occurs: &dyn Fn(&str) -> bool) -> Vec<Range<usize>> {
     let borders: Vec<usize> = run.char_indices().map(|(at, _)| at).chain([run.len()]).collect();
     let count = borders.len() - 1;
-    // For every character: how many characters up to it are in no piece, the number of pieces, and where the last began.
+    // For each end: the number of characters before it outside any piece, the number of pieces, and the start of the last one.
     let mut best: Vec<(usize, usize, usize)> = vec![(0, 0, 0); count + 1];
     for end in 1..=count {
         best[end] = (best[end - 1].0 + 1, best[end - 1].1, end - 1);
@@ -452,7 +457,7 @@ fn segments(run: &str, is_held: &dyn Fn(&str) -> bool) -> Vec<Range<usize>> {
             let start = end - length;
             let piece = &run[borders[start]..borders[end]];
             let (left, pieces, _) = best[start];
-            if (left, pieces + 1) < (best[end].0, best[end].1) && is_held(piece) {
+            if (left, pieces + 1) < (best[end].0, best[end].1) && occurs(piece) {
                 best[end] = (left, pieces + 1, start);
             }
         }
@@ -488,9 +493,9 @@ mod tests {
     fn words_without_spaces_end_where_the_passages_say() {
         let text = "沈文澜是公司的创始人。公司成立于2008年。";
         let question = "公司创始人沈文澜的妻子是谁？";
-        let asked =
-            QuestionParts::read(question, &Roots::of(Language::Chinese), &|piece| text.contains(piece));
-        let words: Vec<&str> = asked.terms.iter().map(|term| term.word.as_str()).collect();
+        let parsed =
+            ParsedQuestion::read(question, &Roots::of(Language::Chinese), &|piece| text.contains(piece));
+        let words: Vec<&str> = parsed.terms.iter().map(|term| term.word.as_str()).collect();
         assert_eq!(words, ["公司", "创始人", "沈文澜", "妻子"]);
     }
 }

@@ -1,4 +1,4 @@
-//! Dates of a sentence and what they say: since, until, from and to, or at.
+//! Dates in a sentence and their relation: since, until, from and to, or at.
 
 use graphloom_core::{IsoDate, Period};
 
@@ -6,15 +6,15 @@ use super::words::Word;
 
 /// A date or period in a sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct When {
+pub(super) struct Time {
     pub(super) period: Period,
-    pub(super) how: How,
+    pub(super) relation: TimeRelation,
 }
 
-/// What the words before a date say of it.
+/// The relation that the words before a date express.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum How {
-    /// `in 2014`: the date alone is in `period.start`.
+pub(super) enum TimeRelation {
+    /// `in 2014`: the date is in `period.start`.
     At,
     /// `since 2014`
     Since,
@@ -24,8 +24,8 @@ pub(super) enum How {
     Between,
 }
 
-impl When {
-    /// The date, where it is one only.
+impl Time {
+    /// Returns the start of the period, or its end if it has no start.
     pub(super) fn date(&self) -> Option<&IsoDate> {
         self.period.start.as_ref().or(self.period.end.as_ref())
     }
@@ -46,7 +46,7 @@ const MONTHS: [&[&str]; 12] = [
     &["december", "dec", "dezember", "dez"],
 ];
 
-/// Words between a preposition and a date that make it no other date.
+/// Words that may stand between a preposition and a date.
 const QUALIFIERS: [&str; 33] = [
     "early",
     "late",
@@ -83,7 +83,7 @@ const QUALIFIERS: [&str; 33] = [
     "zum",
 ];
 
-/// Events that end what somebody does, in `until his death in 1990`.
+/// Events that end a term, as in `until his death in 1990`.
 const ENDINGS: [&str; 12] = [
     "retirement",
     "death",
@@ -99,25 +99,32 @@ const ENDINGS: [&str; 12] = [
     "ruhestand",
 ];
 
-/// The date or period that begins with the word at `at`, its preposition included, and the word after it.
-pub(super) fn when_at(words: &[Word<'_>], at: usize) -> Option<(When, usize)> {
-    let (before, first) = before(words, at)?;
+/// Returns the date or period at `at`, with its preposition, and the word after it.
+pub(super) fn time_at(words: &[Word<'_>], at: usize) -> Option<(Time, usize)> {
+    let (preposition, first) = preposition(words, at)?;
     let (start, after) = date_at(words, first)?;
-    if before != Before::Until
-        && let Some((end, next)) = rest_of_range(words, after, before)
+    if preposition != Preposition::Until
+        && let Some((end, next)) = rest_of_range(words, after, preposition)
     {
-        return Some((When { period: Period { start: Some(start), end }, how: How::Between }, next));
+        return Some((
+            Time { period: Period { start: Some(start), end }, relation: TimeRelation::Between },
+            next,
+        ));
     }
-    let (how, period) = match before {
-        Before::Since | Before::From => (How::Since, Period { start: Some(start), end: None }),
-        Before::Until => (How::Until, Period { start: None, end: Some(start) }),
-        Before::At | Before::Nothing | Before::Between => (How::At, Period { start: Some(start), end: None }),
+    let (relation, period) = match preposition {
+        Preposition::Since | Preposition::From => {
+            (TimeRelation::Since, Period { start: Some(start), end: None })
+        }
+        Preposition::Until => (TimeRelation::Until, Period { start: None, end: Some(start) }),
+        Preposition::At | Preposition::Nothing | Preposition::Between => {
+            (TimeRelation::At, Period { start: Some(start), end: None })
+        }
     };
-    Some((When { period, how }, after))
+    Some((Time { period, relation }, after))
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Before {
+enum Preposition {
     At,
     Since,
     From,
@@ -126,41 +133,41 @@ enum Before {
     Nothing,
 }
 
-/// What stands before a date, and the word where the date begins.
-fn before(words: &[Word<'_>], at: usize) -> Option<(Before, usize)> {
+/// Returns the kind of preposition at `at` and the position of the date after it.
+fn preposition(words: &[Word<'_>], at: usize) -> Option<(Preposition, usize)> {
     let lower = |i: usize| words.get(i).map_or("", |word| word.lower.as_str());
-    let (before, mut next) = match lower(at) {
+    let (preposition, mut next) = match lower(at) {
         "in" | "on" | "during" | "by" | "im" | "am" | "at" | "effective" | "dated" => {
             let next = at
                 + 1
                 + usize::from(lower(at) == "effective" && matches!(lower(at + 1), "from" | "on" | "as"));
-            (Before::At, next + usize::from(lower(next) == "of" && lower(at) == "effective"))
+            (Preposition::At, next + usize::from(lower(next) == "of" && lower(at) == "effective"))
         }
         "since" | "seit" | "ab" | "starting" | "beginning" => (
-            Before::Since,
+            Preposition::Since,
             at + 1 + usize::from(matches!(lower(at + 1), "in" | "on" | "from" | "dem" | "with")),
         ),
-        "as" if matches!(lower(at + 1), "of" | "from") => (Before::Since, at + 2),
-        "from" | "von" | "vom" => (Before::From, at + 1),
+        "as" if matches!(lower(at + 1), "of" | "from") => (Preposition::Since, at + 2),
+        "from" | "von" | "vom" => (Preposition::From, at + 1),
         "until" | "till" | "through" | "bis" => return until(words, at),
-        "up" if lower(at + 1) == "to" || lower(at + 1) == "until" => (Before::Until, at + 2),
-        "between" | "zwischen" => (Before::Between, at + 1),
-        _ => return date_at(words, at).map(|_| (Before::Nothing, at)),
+        "up" if lower(at + 1) == "to" || lower(at + 1) == "until" => (Preposition::Until, at + 2),
+        "between" | "zwischen" => (Preposition::Between, at + 1),
+        _ => return date_at(words, at).map(|_| (Preposition::Nothing, at)),
     };
     while QUALIFIERS.contains(&lower(next)) {
         next += 1;
     }
-    date_at(words, next).map(|_| (before, next))
+    date_at(words, next).map(|_| (preposition, next))
 }
 
-/// `until 1990`, `until his death in 1990`.
-fn until(words: &[Word<'_>], at: usize) -> Option<(Before, usize)> {
+/// Reads `until 1990` and `until his death in 1990`.
+fn until(words: &[Word<'_>], at: usize) -> Option<(Preposition, usize)> {
     const MAX_WORDS: usize = 6;
     let mut event = false;
     for next in at + 1..words.len().min(at + 1 + MAX_WORDS) {
         let word = words[next].lower.as_str();
         if date_at(words, next).is_some() {
-            return Some((Before::Until, next));
+            return Some((Preposition::Until, next));
         }
         event |= ENDINGS.contains(&word);
         let small = QUALIFIERS.contains(&word)
@@ -173,12 +180,16 @@ fn until(words: &[Word<'_>], at: usize) -> Option<(Before, usize)> {
     None
 }
 
-/// The end of a period whose first date ends before `at`, and the word after it; an open end is `None`.
-fn rest_of_range(words: &[Word<'_>], at: usize, before: Before) -> Option<(Option<IsoDate>, usize)> {
+/// Returns the end of a period whose first date ends before `at`, and the word after it; an open end is `None`.
+fn rest_of_range(
+    words: &[Word<'_>],
+    at: usize,
+    preposition: Preposition,
+) -> Option<(Option<IsoDate>, usize)> {
     let joins = match words.get(at)?.lower.as_str() {
         "–" | "—" | "-" | "/" | "to" | "bis" | "through" => true,
-        "until" | "till" => before != Before::Nothing,
-        "and" | "und" => before == Before::Between,
+        "until" | "till" => preposition != Preposition::Nothing,
+        "and" | "und" => preposition == Preposition::Between,
         _ => false,
     };
     if !joins {
@@ -203,7 +214,7 @@ fn rest_of_range(words: &[Word<'_>], at: usize, before: Before) -> Option<(Optio
     (present || open).then_some((None, next + usize::from(present)))
 }
 
-/// The date that begins with the word at `at`, and the word after it.
+/// Returns the date at `at` and the word after it.
 fn date_at(words: &[Word<'_>], at: usize) -> Option<(IsoDate, usize)> {
     let lower = |i: usize| words.get(i).map_or("", |word| word.lower.as_str());
     let comma = |i: usize| i + usize::from(lower(i) == ",");

@@ -1,4 +1,4 @@
-//! What the whole text tells about its words: its language, its headings and quotations, what is capital.
+//! What the whole text reveals about its words: language, headings, quotations and capitalized words.
 
 use std::collections::{BTreeSet, HashSet};
 use std::ops::Range;
@@ -8,13 +8,13 @@ use super::languages::Language;
 use super::lexicon::{is_connector, is_opener};
 use super::token::{Shape, Token, is_foreign, opens, tokens};
 
-/// Headings, and quotations, whose words are no names of their own, at most.
+/// Maximum number of headings, and of quotations, whose words are not separate names.
 const MAX_KNOWN: usize = 16;
-/// Most words of a heading that is taken for a name as a whole.
+/// Maximum number of words of a heading that counts as one name.
 const MAX_HEADING_WORDS: usize = 12;
-/// Longest quotation, in bytes, that is taken for a title or term.
+/// Longest quotation that counts as a title or term, in bytes.
 const MAX_QUOTED_BYTES: usize = 80;
-/// Marks that stand around a quotation.
+/// Pairs of quotation marks.
 pub(super) const QUOTES: [(&str, &str); 8] = [
     ("\"", "\""),
     ("“", "”"),
@@ -26,23 +26,23 @@ pub(super) const QUOTES: [(&str, &str); 8] = [
     ("《", "》"),
 ];
 
-/// What the whole text tells about its words.
+/// What the whole text reveals about its words.
 pub(super) struct TextStatistics<'a> {
     pub(super) language: Language,
     pub(super) common: Common,
-    /// Words that are capital somewhere inside a sentence, headings left aside.
+    /// Words that are capitalized somewhere inside a sentence, ignoring headings.
     pub(super) capitals: BTreeSet<&'a str>,
-    /// Words that are written in small letters somewhere.
+    /// Words that are written in lowercase somewhere.
     pub(super) small: BTreeSet<&'a str>,
-    /// Headings and quotations, the first ones; empty in English.
+    /// The first headings and quotations; empty for English texts.
     pub(super) known: HashSet<&'a str>,
 }
 
-/// What small words make noun phrases.
+/// How lowercase words form noun phrases.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Common {
     Phrases,
-    /// Phrases whose first word is the head.
+    /// Phrases that begin with their head.
     HeadFirst,
     Words,
     Nothing,
@@ -80,7 +80,7 @@ impl<'a> TextStatistics<'a> {
         Self { language, common, capitals, small, known }
     }
 
-    /// Where known names stand in a sentence: what stands inside one of them is no name of its own.
+    /// Returns the ranges of known names and quotations in a sentence. Text inside them is not a separate name.
     pub(super) fn inside(
         &self,
         text: &str,
@@ -104,7 +104,7 @@ impl<'a> TextStatistics<'a> {
         is_opener(word) || self.language.is_function_word(word)
     }
 
-    /// Whether a word in small letters joins the parts of a name on both sides of it.
+    /// True if a lowercase word joins the parts of a name before and after it.
     pub(super) fn joins(&self, tokens: &[Token<'_>], at: usize) -> bool {
         let word = tokens[at].lower.as_str();
         if self.language == Language::English {
@@ -121,7 +121,7 @@ pub(super) struct Sentence<'a> {
     pub(super) range: Range<usize>,
     pub(super) tokens: Vec<Token<'a>>,
     pub(super) heading: bool,
-    /// Whether it is a line that gives the place of a file or page, as above a listing.
+    /// True if the line gives the path of a file or page, as above a listing.
     pub(super) caption: bool,
 }
 
@@ -144,7 +144,7 @@ impl<'a> Sentence<'a> {
     }
 }
 
-/// Whether a line names a path or an address, or nothing but a file behind a colon: `Filename: Cargo.toml`.
+/// True if a line contains a path or URL, or only a file name after a colon: `Filename: Cargo.toml`.
 fn holds_path(line: &str) -> bool {
     let mut words = line.split(|c: char| c.is_whitespace() || matches!(c, ':' | '：'));
     let behind = line.rsplit_once([':', '：']).map_or("", |(_, behind)| behind.trim());
@@ -152,7 +152,7 @@ fn holds_path(line: &str) -> bool {
         || is_file_name(behind.trim_matches(['`', '"']))
 }
 
-/// Whether a text is the name of a file with a short ending.
+/// True if a text is a file name with a short extension.
 fn is_file_name(text: &str) -> bool {
     const MAX_ENDING: usize = 5;
     let is_part = |part: &str, more: &[char]| {
@@ -166,7 +166,7 @@ fn is_file_name(text: &str) -> bool {
     })
 }
 
-/// The heading without marks in front and a bracket behind.
+/// Returns the range of a heading without leading marks and trailing brackets.
 pub(super) fn heading_range(text: &str, range: &Range<usize>) -> Range<usize> {
     let line = &text[range.clone()];
     let bare =
@@ -176,13 +176,13 @@ pub(super) fn heading_range(text: &str, range: &Range<usize>) -> Range<usize> {
     start..start + bare[..end].trim_end_matches(['*', '#', ' ']).len()
 }
 
-/// Verbs beside what somebody says.
+/// Verbs that introduce direct speech.
 const SPEECH: &str = "said says say saying asked asks replied replies answered answers cried cries exclaimed shouted whispered muttered \
     murmured returned added continued repeated remarked observed inquired demanded growled pursued told tells \
     thought wondered explained insisted laughed sighed yelled screamed begged interrupted \
     sagte sagt sagten fragte fragt antwortete rief schrie meinte erklärte flüsterte murmelte erwiderte entgegnete \
     dit demanda répondit cria déclara dijo preguntó respondió disse chiese rispose zei vroeg";
-/// The same where words are written without spaces: before a quotation, and behind it.
+/// The same for scripts without spaces: verbs before a quotation, and after it.
 const SPEECH_BEFORE: [&str; 10] = ["说", "說", "道", "问", "問", "喊", "答", "讲", "叫", "表示"];
 const SPEECH_BEHIND: [&str; 16] = [
     "と言",
@@ -203,7 +203,7 @@ const SPEECH_BEHIND: [&str; 16] = [
     "喊",
 ];
 
-/// Whether a quotation is what somebody says, and no title or term: by a verb of speech beside it or by its last mark.
+/// True if a quotation is speech rather than a title or term, judged by a verb of speech next to it or by its last mark.
 fn is_spoken(before: &str, inner: &str, behind: &str) -> bool {
     const WORDS_BEHIND: usize = 3;
     let is_verb = |word: &str| SPEECH.split_whitespace().any(|verb| verb.eq_ignore_ascii_case(word));
@@ -227,7 +227,7 @@ fn is_spoken(before: &str, inner: &str, behind: &str) -> bool {
     exclaims || goes_on || inner.ends_with(['。', '！', '？', '，', '、']) || verb_before || verb_behind
 }
 
-/// What stands in quotation marks, where it is short and is a title or a term rather than speech.
+/// Returns the ranges of short quotations that are titles or terms rather than speech.
 pub(super) fn quoted(text: &str, sentence: &Range<usize>) -> Vec<Range<usize>> {
     let slice = &text[sentence.clone()];
     let mut found = Vec::new();

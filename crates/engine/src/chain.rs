@@ -1,6 +1,6 @@
-//! Errors in words.
+//! Formats errors.
 
-/// An error with its causes, on one line.
+/// Returns the message of an error and of all its causes on one line.
 pub fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

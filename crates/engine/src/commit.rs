@@ -1,5 +1,5 @@
-//! Commits changes derived from a snapshot. If another process committed first, the change is derived again; paid
-//! results are kept.
+//! Commits changes derived from a snapshot. If another process commits first, the change is derived again, but model results
+//! that were paid for are kept.
 
 use std::collections::BTreeMap;
 
@@ -11,23 +11,23 @@ use graphloom_core::{
 use crate::Engine;
 use crate::graph::{Derivation, GraphChange, Summaries, Texts, derive, embed};
 
-/// Times a step is decided again after another process changed what it rests on. Each takes milliseconds.
+/// How often a step is repeated because another process changed what it depends on. Each attempt takes milliseconds.
 const MAX_RETRIES: u32 = 200;
-/// Times a change of the graph is derived without keeping others from changing it. They go on meanwhile, and so does this
-/// one unless it is overtaken as often.
+/// How often a change of the graph is attempted without holding the turn. Other processes can change the graph meanwhile, and the
+/// attempt succeeds unless one of them commits first.
 const FREE_ATTEMPTS: u32 = 3;
-/// Times a change of the graph is derived in all. With the turn nobody overtakes it, so this is never reached.
+/// Limit on all attempts at one change of the graph. Nobody can commit first while we hold the turn, so it is never reached.
 const MAX_ATTEMPTS: u32 = 20;
 
-/// The retries of a step without LLM calls.
+/// Counts the retries of a step that makes no LLM calls.
 pub(crate) struct Retries {
-    /// Who keeps being first, for people.
+    /// What the other processes did, for the error message.
     who: &'static str,
     left: u32,
 }
 
 impl Retries {
-    /// Retries of a change to documents.
+    /// Retries for a change to documents.
     pub(crate) fn on_documents() -> Self {
         Self::new("other processes worked on the same documents")
     }
@@ -37,7 +37,7 @@ impl Retries {
         Self { who, left: MAX_RETRIES }
     }
 
-    /// Whether the step is done; where not, another process was first, and it is to be read and decided again.
+    /// True if the step is done. If false, another process was first, and the caller must read and decide again.
     pub(crate) fn is_done(&mut self, committed: Result<Revision, StoreError>) -> Result<bool, StoreError> {
         match committed {
             Ok(_) => Ok(true),
@@ -54,7 +54,7 @@ impl Retries {
     }
 }
 
-/// Commits `batch`, in turn where it changes the graph, so that it does not overtake who took the turn before it read.
+/// Commits `batch`. A batch that changes the graph waits for its turn, so that it cannot overtake the holder of the turn.
 pub(crate) async fn commit_in_turn(store: &dyn Store, batch: Batch) -> Result<Revision, StoreError> {
     let _turn = if batch.touches_graph() { Some(store.graph_turn().await?) } else { None };
     store.commit(batch).await
@@ -62,11 +62,11 @@ pub(crate) async fn commit_in_turn(store: &dyn Store, batch: Batch) -> Result<Re
 
 /// The attempts at one change of the graph.
 ///
-/// A change is right only for the graph that it was derived from, and deriving it may take models minutes, while others
-/// change the graph. So it is first derived while they go on, and committed if none of them was first. Every such commit waits
-/// for the store's turn to change the graph. An attempt that was overtaken [`FREE_ATTEMPTS`] times takes the turn before it
-/// reads, and nobody is first again. With the turn no summary is asked for: those that earlier attempts paid for are
-/// used, and what still lacks one stays stale for the next run.
+/// A change is valid only for the graph that it was derived from. Deriving it can take minutes of LLM calls, during which others
+/// change the graph. So the first attempts run without the turn and commit if nobody else was first; only the commit itself waits
+/// for the store's turn to change the graph. After [`FREE_ATTEMPTS`] failed attempts, the next one takes the turn before it reads,
+/// so nobody can be first again. While it holds the turn it requests no summaries: it uses those that earlier attempts paid for,
+/// and descriptions that still lack a summary stay stale until the next run.
 pub(crate) struct GraphChanges<'a> {
     engine: &'a Engine,
     attempts: u32,
@@ -74,12 +74,12 @@ pub(crate) struct GraphChanges<'a> {
     paid: PaidWork,
 }
 
-/// What models were paid for and no commit has stored.
+/// Paid model results that no commit has stored yet.
 #[derive(Default)]
 struct PaidWork {
     calls: Vec<Call>,
     summaries: BTreeMap<GraphKey, Vec<Summary>>,
-    /// By the hash of their text.
+    /// By the hash of the embedded text.
     vectors: BTreeMap<ContentHash, Vec<f32>>,
     space: Option<EmbeddingSpec>,
 }
@@ -89,7 +89,7 @@ impl<'a> GraphChanges<'a> {
         Self { engine, attempts: 0, turn: None, paid: PaidWork::default() }
     }
 
-    /// The graph to derive the next attempt from.
+    /// Returns the graph to derive the next attempt from.
     pub(crate) async fn snapshot(&mut self) -> Result<Box<dyn Snapshot>, StoreError> {
         if self.attempts >= FREE_ATTEMPTS && self.turn.is_none() {
             self.turn = Some(self.engine.store.graph_turn().await?);
@@ -97,7 +97,7 @@ impl<'a> GraphChanges<'a> {
         self.engine.store.snapshot().await
     }
 
-    /// What [`derive`] makes of `change`, with the summaries that earlier attempts paid for.
+    /// Calls [`derive`] for `change`, with the summaries that earlier attempts paid for.
     pub(crate) async fn derive(
         &mut self,
         snapshot: &dyn Snapshot,
@@ -118,7 +118,7 @@ impl<'a> GraphChanges<'a> {
         Ok((derivation, texts))
     }
 
-    /// Puts the vectors of `texts` into `batch`; those of earlier attempts are not asked for again.
+    /// Adds the vectors of `texts` to `batch`. Vectors from earlier attempts are reused.
     pub(crate) async fn embed(
         &mut self,
         texts: Texts,
@@ -151,8 +151,8 @@ impl<'a> GraphChanges<'a> {
         Ok(())
     }
 
-    /// Commits what was derived from the graph of `derived_from`, with all that was paid for it. `false` where another process
-    /// was first: then the change is to be read and derived again.
+    /// Commits a batch derived from the graph at `derived_from`, with the calls paid for it. Returns `false` if another process was
+    /// first: the caller must then read and derive again.
     pub(crate) async fn commit(
         &mut self,
         derived_from: Revision,
@@ -183,8 +183,8 @@ impl<'a> GraphChanges<'a> {
         }
     }
 
-    /// Ends the attempts with what came of them. Where that is no commit, what was paid for is stored all the same: the
-    /// ledger rows, and the summaries for the next attempt.
+    /// Ends the attempts with their outcome. If nothing was committed, what was paid for is still stored: the ledger rows, and the
+    /// summaries for the next attempt.
     pub(crate) async fn end<T, E>(mut self, outcome: Result<T, E>) -> Result<T, E> {
         self.turn = None;
         if !self.paid.calls.is_empty()
@@ -228,7 +228,7 @@ impl<'a> GraphChanges<'a> {
     }
 }
 
-/// Which of these are in the graph.
+/// Returns, for each key, whether it is in the graph.
 async fn exist(snapshot: &dyn Snapshot, keys: &[GraphKey]) -> Result<Vec<bool>, StoreError> {
     let mut known = Vec::with_capacity(keys.len());
     for key in keys {
@@ -240,7 +240,7 @@ async fn exist(snapshot: &dyn Snapshot, keys: &[GraphKey]) -> Result<Vec<bool>, 
     Ok(known)
 }
 
-/// Adds the summaries that `memo` does not have.
+/// Adds the summaries that `memo` does not have yet.
 fn add_missing(memo: &mut Vec<Summary>, summaries: &[Summary]) {
     for summary in summaries {
         if memo.iter().all(|known| known.key != summary.key) {

@@ -1,5 +1,5 @@
-//! Tests against the tables of `tests/lightrag`: LightRAG's result for an input, Graphloom's result, and the
-//! reason for each difference. Tables of public functions are checked here, the others beside their functions.
+//! Tests against the tables of `tests/lightrag`. Each row has an input, LightRAG's result, Graphloom's result and the reason if
+//! they differ. Tables of public functions are checked here, the others next to their functions.
 //!
 //! LightRAG's results were recorded from release 1.5.7; Graphloom's follow from the rules in
 //! `docs/methods/lightrag.md`.
@@ -16,23 +16,23 @@ use crate::extract::records::parse;
 use graphloom_readers::ParsedDocument;
 use graphloom_text::{Tokenizer, clean_name, entity_key, sanitize};
 
-/// Where the steps are described that the tables are about.
+/// The page that describes the steps under test.
 const PAGE: &str = include_str!("../../../docs/methods/lightrag.md");
-/// Fewest rows of a table.
+/// Minimum number of rows in a table.
 const MIN_ROWS: usize = 8;
 
-/// A table of inputs and what becomes of them.
+/// A table of inputs and expected results.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Table<I, O> {
-    /// The heading of [`PAGE`] that this stands under.
+    /// Heading in [`PAGE`] that the table belongs to.
     page: String,
     /// What is compared, what an input means, and LightRAG's rule.
     rule: String,
     pub(crate) rows: Vec<Row<I, O>>,
 }
 
-/// One input.
+/// One input with its results.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Row<I, O> {
@@ -47,12 +47,12 @@ pub(crate) struct Row<I, O> {
 #[serde(rename_all = "lowercase")]
 enum Verdict {
     Same,
-    /// With the reason.
+    /// The results differ, for this reason.
     Differs(String),
 }
 
 impl<I: DeserializeOwned, O: DeserializeOwned + Debug + PartialEq> Table<I, O> {
-    /// The table in this JSON, whose verdicts agree with its values.
+    /// Reads a table from JSON and checks that its verdicts match its values.
     pub(crate) fn read(json: &str) -> Self {
         let table: Self = serde_json::from_str(json).expect("a table of conformance");
         assert!(table.rule.contains("LightRAG"), "a table names LightRAG's rule");
@@ -73,7 +73,7 @@ impl<I: DeserializeOwned, O: DeserializeOwned + Debug + PartialEq> Table<I, O> {
         table
     }
 
-    /// Compares `found`, one value a row, with the table.
+    /// Compares `found`, one value per row, with the table.
     #[track_caller]
     pub(crate) fn check(&self, found: Vec<O>) {
         assert_eq!(found.len(), self.rows.len());
@@ -85,7 +85,7 @@ impl<I: DeserializeOwned, O: DeserializeOwned + Debug + PartialEq> Table<I, O> {
     }
 }
 
-/// `n` tokens that no other number begins with.
+/// Returns a text of `tokens` tokens that starts with `number`, so different numbers give different texts.
 pub(crate) fn words(number: usize, tokens: usize) -> String {
     let text = format!("{number:03}{}", " word".repeat(tokens - 1));
     assert_eq!(Tokenizer.count(&text) as usize, tokens);
@@ -149,7 +149,7 @@ fn fixed_windows_stand_where_the_table_says() {
         size: u32,
         overlap: u32,
     }
-    /// Where the windows stand, in characters; `None` where LightRAG fails, or for a window it cannot place.
+    /// Window positions in characters. `None` if LightRAG fails, or for a window that it cannot locate.
     type Windows = Option<Vec<Option<[usize; 2]>>>;
 
     let table: Table<Input, Windows> = Table::read(include_str!("../tests/lightrag/windows.json"));

@@ -1,12 +1,12 @@
 //! Copies a workspace to another store, such as from a file to a PostgreSQL database.
 //!
-//! One snapshot of the source is read table by table. Each table is compared with what the target holds, and only rows that are
-//! missing or different are put, a bounded commit at a time. So a copy that was interrupted goes on where it was, and one that
-//! is complete changes nothing. The target may hold nothing that the source lacks. At the end both must have the same
+//! The copy reads one snapshot of the source table by table, compares each table with the target and writes only rows that are
+//! missing or different, in commits of bounded size. So an interrupted copy continues where it stopped, and repeating a complete
+//! copy changes nothing. The target must not contain anything that the source lacks. At the end both must have the same
 //! [dump hash](graphloom_core::write_dump).
 //!
-//! Leases are not copied: the workers that hold them work on the source. Neither are cached answers, which questions make
-//! again.
+//! Leases are not copied, because the workers that hold them work on the source. Cached answers are not copied either:
+//! questions fill the cache again.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -19,30 +19,30 @@ use graphloom_core::{
 };
 use serde::Serialize;
 
-/// Rows of a commit.
+/// Rows per commit.
 const ROWS: usize = 1000;
-/// The most bytes of texts in a commit, which holds them in memory, unless one alone has more.
+/// Limit on the text bytes of a commit, which is held in memory. A single longer text may exceed it.
 const TEXT_BYTES: u64 = 16 << 20;
 
-/// Why a copy failed. What was copied before stays, and the next run goes on from there.
+/// Why a copy failed. The rows copied so far stay, and the next run continues from there.
 #[derive(Debug, thiserror::Error)]
 pub enum CopyError {
     /// One of the stores failed.
     #[error("{at} store")]
     Store {
-        /// Which: the `source` or the `target`.
+        /// `source` or `target`.
         at: &'static str,
-        /// Why.
+        /// The cause.
         #[source]
         error: StoreError,
     },
-    /// Reading a state for its hash failed.
+    /// Reading one of the workspaces to compute its hash failed.
     #[error("comparing both workspaces")]
     Dump(#[from] DumpError),
     /// The target holds something that the source does not.
     #[error("the target holds {table} that the source does not have")]
     Other {
-        /// What, such as `documents`.
+        /// What it holds, such as `documents`.
         table: &'static str,
     },
     /// The copy is not equal to its source.
@@ -55,7 +55,7 @@ pub enum CopyError {
     },
 }
 
-/// Reports a copy while it runs: the table, and its rows so far.
+/// Called during a copy with the name of the current table and the number of its rows processed so far.
 pub type CopyProgress<'a> = &'a (dyn Fn(&'static str, u64) + Send + Sync);
 
 /// What a copy did.
@@ -65,19 +65,19 @@ pub struct CopyReport {
     pub hash: String,
     /// Documents of the workspace.
     pub documents: u64,
-    /// Rows that were put, of all tables.
+    /// Rows written, over all tables.
     pub copied: u64,
-    /// Rows that the target had already.
+    /// Rows that the target already had.
     pub present: u64,
 }
 
-/// Copies the latest state of `source` to `target`. No other process may write to the target meanwhile; the source may change,
-/// but not all of what changes is copied then: run it again once nothing writes to it.
+/// Copies the latest state of `source` to `target`. No other process may write to the target meanwhile. The source may change,
+/// but the copy can miss such changes: run it again when nothing writes to the source.
 ///
 /// # Errors
 ///
-/// [`CopyError::Other`], before anything is changed, if the target has documents that the source does not have; later, if it has
-/// anything else, such as entities of a document that is gone.
+/// [`CopyError::Other`] before anything is changed if the target has documents that the source does not have, and later if it has
+/// anything else that the source lacks, such as entities of a deleted document.
 pub async fn copy(
     source: &dyn Store,
     target: &dyn Store,
@@ -125,7 +125,7 @@ impl Copier<'_> {
         self.commit(Batch { embedding, set_settings: Some(settings), set_queue, ..Batch::default() }).await
     }
 
-    /// Every extraction is that of a chunk or of a renewal, and comes with it.
+    /// Copies the evidence. Extractions are copied with the chunk or the renewal that they belong to.
     async fn evidence(&mut self) -> Result<(), CopyError> {
         let source = self.source;
         self.table(
@@ -183,7 +183,7 @@ impl Copier<'_> {
             .await
     }
 
-    /// One at a time: files are large.
+    /// Copies the files one at a time, because they can be large.
     async fn originals(&mut self) -> Result<(), CopyError> {
         let there = self.target.snapshot().await.map_err(of_target)?;
         let mut pages = self.source.pages(table::Documents);
@@ -233,7 +233,7 @@ impl Copier<'_> {
         .await
     }
 
-    /// Nodes after their members, which must exist.
+    /// Copies nodes after their members, which must exist first.
     async fn layers(&mut self) -> Result<(), CopyError> {
         let layers = self.source.layers().await.map_err(of_source)?;
         let there = self.target.snapshot().await.map_err(of_target)?;
@@ -256,7 +256,7 @@ impl Copier<'_> {
         Ok(())
     }
 
-    /// The levels of a layer, each after the level of its members: some layers count from the leaves, some from the root.
+    /// Returns the levels of a layer, members first: some layers number their levels from the leaves, others from the root.
     async fn levels_from_below(&self, layer: &LayerName) -> Result<Vec<u32>, StoreError> {
         let mut levels: Vec<u32> = self.source.node_counts(layer).await?.into_keys().collect();
         let mut pages = self.source.pages(table::Nodes { layer: layer.clone(), level: None });
@@ -300,7 +300,7 @@ impl Copier<'_> {
         Ok(())
     }
 
-    /// Jobs come after all that they are about: a worker that finds the copy early has nothing to work on.
+    /// Copies the jobs last, so that a worker that opens the copy too early finds nothing to work on.
     async fn jobs(&mut self) -> Result<(), CopyError> {
         self.table("jobs", table::Jobs, without_lease, async |put_jobs| {
             Ok(Batch { put_jobs, ..Batch::default() })
@@ -308,7 +308,7 @@ impl Copier<'_> {
         .await
     }
 
-    /// Appends the calls that came after those of the target.
+    /// Appends the calls that the target does not have yet.
     async fn ledger(&mut self) -> Result<(), CopyError> {
         let there = self.target.snapshot().await.map_err(of_target)?;
         let known = there.counts().await.map_err(of_target)?.calls;
@@ -332,7 +332,7 @@ impl Copier<'_> {
             Ok(Batch { put_conversations, ..Batch::default() })
         })
         .await?;
-        // The documents that answers rest on are there already.
+        // The documents that the answers rest on have been copied before.
         let known = |exchange| NewExchange { exchange, read_at: Revision(u64::MAX) };
         self.rows("exchanges", table::Exchanges { conversation: None }, async |rows| {
             let put_exchanges = rows.into_iter().map(known).collect();
@@ -341,7 +341,7 @@ impl Copier<'_> {
         .await
     }
 
-    /// Makes layers current that are current in the source, and compares both workspaces.
+    /// Marks the layers as current that are current in the source, then compares both workspaces.
     async fn finish(mut self) -> Result<CopyReport, CopyError> {
         let graph_revision = self.source.graph_revision();
         let there = self.target.snapshot().await.map_err(of_target)?;
@@ -367,7 +367,7 @@ impl Copier<'_> {
         Ok(self.report)
     }
 
-    /// Puts the rows of a table that the target lacks.
+    /// Writes the rows of a table that the target lacks.
     async fn rows<T: Table>(
         &mut self,
         name: &'static str,
@@ -380,10 +380,10 @@ impl Copier<'_> {
         self.table(name, table, |_| 0, batch_of).await
     }
 
-    /// The same for rows that are changed or bring texts.
+    /// Same as [`Self::rows`], for rows that are changed on the way or that have texts.
     ///
-    /// - `adapt`: changes a row of the source to what the target is to hold; returns the bytes of text that `batch_of` reads for it.
-    /// - `batch_of`: what puts these rows.
+    /// - `adapt`: changes a source row to what the target is to store; returns the bytes of text that `batch_of` reads for it.
+    /// - `batch_of`: builds the batch that writes these rows.
     async fn table<T: Table>(
         &mut self,
         name: &'static str,
@@ -442,7 +442,7 @@ impl Copier<'_> {
     }
 }
 
-/// The rows of a table of the target, which the source has too, in the same order.
+/// Reads the rows of a target table in step with those of the source, which are in the same order.
 struct Rows<'a, T: Table> {
     table: T,
     pages: Pages<'a, T>,
@@ -453,7 +453,7 @@ impl<T: Table> Rows<'_, T>
 where
     T::Row: PartialEq,
 {
-    /// Goes past the next row if it has the key of this one; returns whether it is the same.
+    /// Skips the next row if it has the same key as `row`. True if both rows are equal.
     async fn next_if(&mut self, row: &T::Row) -> Result<bool, StoreError> {
         if self.is_at_end().await? {
             return Ok(false);
@@ -480,7 +480,7 @@ fn without_lease(job: &mut Job) -> u64 {
     0
 }
 
-/// A layer whose nodes are not all there.
+/// Returns the layer marked as incomplete.
 fn unfinished(layer: &Layer) -> Layer {
     Layer { watermark: Revision(0), complete: false, lease: None, ..layer.clone() }
 }

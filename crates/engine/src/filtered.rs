@@ -1,8 +1,8 @@
 //! A snapshot restricted to the documents that a filter allows.
 //!
-//! Views are functions of evidence, so under a filter they are the same functions of the allowed evidence: names,
-//! types, descriptions, weights and degrees reveal nothing about other documents. No summaries are written for it;
-//! if the descriptions are too long, whole sentences of the evidence are kept.
+//! Views are functions of evidence. Under a filter, the same functions are applied to the allowed evidence only, so names, types,
+//! descriptions, weights and degrees reveal nothing about other documents. No summaries are written: if the descriptions are too
+//! long, whole sentences of them are kept.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -16,19 +16,19 @@ use crate::graph::{derive_entity, derive_relation, described_hash, keep_within};
 use graphloom_offline::faint_words;
 use graphloom_text::Tokenizer;
 
-/// What a question sees of a snapshot.
+/// The part of a snapshot that a question may see.
 pub(crate) struct FilteredSnapshot<'a> {
-    /// The whole snapshot; only for what belongs to no document, or to documents already known to be allowed.
+    /// The whole snapshot. Only for data that belongs to no document, or to documents already known to be allowed.
     pub(crate) snapshot: &'a dyn Snapshot,
-    /// `None` where everything is.
+    /// `None` if everything is allowed.
     allowed: Option<Arc<FilteredIds>>,
     tokenizer: Tokenizer,
-    /// Where people's names for entities come from; read only where something is not allowed.
+    /// Where the names come from that people gave to entities; empty without a filter.
     decisions: Decisions,
 }
 
 impl<'a> FilteredSnapshot<'a> {
-    /// What is `allowed` of the snapshot; everything where `None`.
+    /// Restricts a snapshot to what is `allowed`; `None` allows everything.
     pub(crate) async fn new(
         snapshot: &'a dyn Snapshot,
         allowed: Option<Arc<FilteredIds>>,
@@ -41,7 +41,7 @@ impl<'a> FilteredSnapshot<'a> {
         Ok(Self { snapshot, allowed, tokenizer, decisions })
     }
 
-    /// How many chunks, entities and relations a filter admits; `None` where there is none.
+    /// Returns how many chunks, entities and relations the filter admits; `None` without a filter.
     pub(crate) fn linkable(&self) -> Option<usize> {
         let allowed = self.allowed.as_ref()?;
         Some(
@@ -52,9 +52,9 @@ impl<'a> FilteredSnapshot<'a> {
         )
     }
 
-    /// The nearest allowed entries of `kind`: highest cosine first, at most `limit`, none below `min_score`.
+    /// Finds the nearest allowed entries of `kind`: highest cosine first, at most `limit`, none below `min_score`.
     ///
-    /// The vectors of entities and relations are those of the whole graph: they choose and order, and say nothing.
+    /// The vectors of entities and relations are those of the whole graph. They affect selection and order, but are never shown.
     pub(crate) async fn nearest(
         &self,
         kind: ItemKind,
@@ -66,7 +66,7 @@ impl<'a> FilteredSnapshot<'a> {
         Ok(self.nearest_to_each(kind, vectors, limit, min_score).await?.pop().unwrap_or_default())
     }
 
-    /// The same for each of several vectors, in their order.
+    /// Same as [`Self::nearest`] for several vectors; results are in their order.
     pub(crate) async fn nearest_to_each(
         &self,
         kind: ItemKind,
@@ -78,7 +78,7 @@ impl<'a> FilteredSnapshot<'a> {
         self.snapshot.search(&vectors.into_iter().map(request).collect::<Vec<_>>()).await
     }
 
-    /// A search for the allowed entries of `kind` nearest to a vector.
+    /// Builds a search for the allowed entries of `kind` nearest to a vector.
     pub(crate) fn by_vector(
         &self,
         kind: ItemKind,
@@ -89,14 +89,14 @@ impl<'a> FilteredSnapshot<'a> {
         SearchRequest::by_vector(kind, vector, limit, min_score).filtered(self.allowed.clone())
     }
 
-    /// A search for the allowed entries of `kind` that match the words best; articles and the like count less than others.
+    /// Builds a keyword search for the allowed entries of `kind`. Articles and similar words count less than others.
     pub(crate) fn by_words(&self, kind: ItemKind, text: &str, limit: usize) -> SearchRequest {
         SearchRequest::by_words(kind, text, limit)
             .with_faint(faint_words(text))
             .filtered(self.allowed.clone())
     }
 
-    /// Entities as what is allowed describes them; `None` where unknown or not allowed.
+    /// Returns entities as the allowed evidence describes them; `None` if unknown or not allowed.
     pub(crate) async fn entities(&self, keys: &[EntityKey]) -> Result<Vec<Option<Entity>>, StoreError> {
         let Some(allowed) = &self.allowed else { return self.snapshot.entities(keys).await };
         let admitted = |key: &&EntityKey| allowed.admits(ItemKind::Entity, key.as_str());
@@ -121,7 +121,7 @@ impl<'a> FilteredSnapshot<'a> {
         let none = Vec::new();
         let entity = |key: &EntityKey| {
             let facts = facts.get(key).unwrap_or(&none);
-            // A name says which records speak of one thing. What else people stated belongs to no document.
+            // The name is kept because it identifies the entity. Other edits by people belong to no document.
             let name = self.decisions.entity(key).and_then(|decided| decided.name.clone());
             let named = name.map(|name| DecidedEntity { name: Some(name), ..DecidedEntity::default() });
             let draft = derive_entity(key, mentions.get(key)?, facts, allowed.degree(key), named.as_ref())?;
@@ -132,7 +132,7 @@ impl<'a> FilteredSnapshot<'a> {
         Ok(keys.iter().map(entity).collect())
     }
 
-    /// Relations as what is allowed describes them; `None` where unknown or not allowed.
+    /// Returns relations as the allowed evidence describes them; `None` if unknown or not allowed.
     pub(crate) async fn relations(&self, keys: &[RelationKey]) -> Result<Vec<Option<Relation>>, StoreError> {
         let Some(allowed) = &self.allowed else { return self.snapshot.relations(keys).await };
         let admitted = |key: &&RelationKey| allowed.admits(ItemKind::Relation, &key.to_string());
@@ -149,7 +149,7 @@ impl<'a> FilteredSnapshot<'a> {
         Ok(keys.iter().map(|key| relations.get(key).cloned()).collect())
     }
 
-    /// The allowed relations of any of these entities, each once.
+    /// Returns the allowed relations of any of these entities, each once.
     pub(crate) async fn relations_of(&self, entities: &[EntityKey]) -> Result<Vec<Relation>, StoreError> {
         let found = self.snapshot.relations_of(entities).await?.into_iter().flatten();
         let mut seen = BTreeSet::new();
@@ -163,7 +163,7 @@ impl<'a> FilteredSnapshot<'a> {
         }
     }
 
-    /// Each entity's allowed relations, counted; 0 where unknown.
+    /// Returns the number of allowed relations of each entity; 0 if unknown.
     pub(crate) async fn degrees(&self, entities: &[EntityKey]) -> Result<Vec<u32>, StoreError> {
         match &self.allowed {
             None => self.snapshot.degrees(entities).await,
@@ -171,7 +171,7 @@ impl<'a> FilteredSnapshot<'a> {
         }
     }
 
-    /// The distinct allowed chunks behind each entity or relation, ascending, at most `limit` each.
+    /// Returns the distinct allowed chunks behind each entity or relation, ascending, at most `limit` each.
     pub(crate) async fn chunks_behind(
         &self,
         keys: &[GraphKey],
@@ -180,7 +180,7 @@ impl<'a> FilteredSnapshot<'a> {
         self.snapshot.chunks_behind(keys, self.allowed.as_deref(), limit).await
     }
 
-    /// Those of the entities that are allowed, as what is allowed describes them.
+    /// Keeps the allowed entities, described by the allowed evidence only.
     pub(crate) async fn shown_entities(&self, entities: Vec<Entity>) -> Result<Vec<Entity>, StoreError> {
         if self.allowed.is_none() {
             return Ok(entities);
@@ -189,7 +189,7 @@ impl<'a> FilteredSnapshot<'a> {
         Ok(self.entities(&keys).await?.into_iter().flatten().collect())
     }
 
-    /// Those of the relations that are allowed, as what is allowed describes them.
+    /// Keeps the allowed relations, described by the allowed evidence only.
     pub(crate) async fn shown_relations(
         &self,
         relations: Vec<Relation>,
@@ -201,12 +201,12 @@ impl<'a> FilteredSnapshot<'a> {
         Ok(self.relations(&keys).await?.into_iter().flatten().collect())
     }
 
-    /// Whether anything may be left out.
+    /// True if there is a filter.
     pub(crate) fn is_filtered(&self) -> bool {
         self.allowed.is_some()
     }
 
-    /// Whether a chunk is of an allowed document.
+    /// True if the chunk belongs to an allowed document.
     pub(crate) fn holds(&self, chunk: &ChunkId) -> bool {
         self.allowed.as_ref().is_none_or(|allowed| allowed.admits(ItemKind::Chunk, chunk.as_str()))
     }

@@ -1,8 +1,8 @@
 //! Graphloom's pipelines: documents become chunks, chunks become extractions, extractions become a graph, and
 //! questions become cited answers.
 //!
-//! [`index`] and [`query`] each read as one page, top to bottom. The engine reaches the world only through the ports
-//! of `graphloom-core`; clock, store and models come in through [`Engine`].
+//! [`index`] and [`query`] each read top to bottom like one page. The engine talks to the outside only through the ports of
+//! `graphloom-core`; the clock, the store and the models are fields of [`Engine`].
 
 mod chain;
 pub mod chunk;
@@ -31,46 +31,46 @@ pub use chain::chain;
 use graphloom_core::{Clock, Embedder, LanguageModel, Reranker, Store};
 use graphloom_text::Tokenizer;
 
-/// Everything a pipeline works with: one workspace's store, the models of each role, the clock.
+/// Everything that a pipeline needs: the store of one workspace, the model of each role, the clock.
 #[derive(Clone)]
 pub struct Engine {
-    /// The workspace.
+    /// The store of the workspace.
     pub store: Arc<dyn Store>,
-    /// Who answers in each role.
+    /// The model of each role.
     pub models: Models,
-    /// Where the time comes from.
+    /// Source of the current time.
     pub clock: Arc<dyn Clock>,
     /// Counts tokens for chunk sizes and budgets.
     pub tokenizer: Tokenizer,
-    /// What models are asked, and in which language.
+    /// The prompts and the output language.
     pub prompts: prompt::Prompts,
     /// How documents are indexed.
     pub index: index::IndexConfig,
-    /// What this process remembers between questions.
+    /// What this process caches between questions.
     pub caches: query::QueryCaches,
 }
 
-/// The model of each role. `None` is the offline default of that role: rules and verbatim sentences, labelled so.
+/// The model of each role. `None` selects the offline default of the role: rules or verbatim sentences, labelled as such.
 #[derive(Clone)]
 pub struct Models {
-    /// Records from chunks; rules over phrases where `None`.
+    /// Extracts records from chunks; `None`: rules over phrases.
     pub extract: Option<Arc<dyn LanguageModel>>,
-    /// What writes the contexts of chunks.
+    /// Writes the contexts of chunks.
     pub context_writer: chunk_context::ContextWriter,
-    /// Keywords from questions; rules where `None`.
+    /// Extracts keywords from questions; `None`: rules.
     pub keywords: Option<Arc<dyn LanguageModel>>,
-    /// One description from many; joined and cut where `None`.
+    /// Joins many descriptions into one; `None`: they are concatenated and cut.
     pub summarize: Option<Arc<dyn LanguageModel>>,
-    /// Answers; verbatim sentences where `None`.
+    /// Writes answers; `None`: verbatim sentences.
     pub answer: Option<Arc<dyn LanguageModel>>,
-    /// Vectors.
+    /// Computes vectors.
     pub embedder: Arc<dyn Embedder>,
-    /// The order of passages; that of the search where `None`.
+    /// Reorders passages; `None`: the order of the search.
     pub reranker: Option<Arc<dyn Reranker>>,
 }
 
 impl Engine {
-    /// An engine with default settings, prompts and caches.
+    /// Creates an engine with default settings, prompts and caches.
     pub fn new(store: Arc<dyn Store>, models: Models, clock: Arc<dyn Clock>) -> Self {
         Self {
             store,
@@ -85,7 +85,7 @@ impl Engine {
 }
 
 impl Models {
-    /// No LLM in any role: rules extract, and answers are verbatim sentences.
+    /// Uses no LLM in any role: rules extract, and answers are verbatim sentences.
     pub fn offline(embedder: Arc<dyn Embedder>) -> Self {
         Self {
             extract: None,

@@ -1,17 +1,17 @@
-//! Prompts: files with a header for people and a body with `{{variables}}` for models; ours, or a user's own in place of them.
+//! Prompts: files with a header for people and a body with `{{variables}}` for models. A user can replace each built-in prompt.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use graphloom_core::{ChatMessage, ChatRole};
 
-/// Divides the system message from the user message where a file holds both.
+/// Separates the system message from the user message in a file that has both.
 const USER_MARK: &str = "\n=== user ===\n";
 
 /// A prompt from `engine/prompts/*.md`.
 ///
-/// The file starts with a header between two `---` lines that states purpose, variables, what an own version needs, and
-/// source; the body follows. The constant part comes first in every body, so that providers can cache it.
+/// The file starts with a header between two `---` lines: purpose, variables, what a custom version must contain, and source. The
+/// body follows. Every body starts with its constant part, so that providers can cache it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Prompt {
     name: &'static str,
@@ -23,7 +23,7 @@ macro_rules! prompts {
         $($(#[$about])* pub const $constant: Prompt =
             Prompt { name: $name, file: include_str!(concat!("../prompts/", $name, ".md")) };)*
 
-        /// Every prompt, by name.
+        /// All prompts, by name.
         pub const ALL: &[Prompt] = &[$($constant),*];
     };
 }
@@ -33,90 +33,90 @@ prompts! {
     ANSWER = "answer",
     /// Answers from passages alone.
     ANSWER_NAIVE = "answer_naive",
-    /// Answers from points that were drawn from reports and passages.
+    /// Answers from points extracted from reports and passages.
     ANSWER_POINTS = "answer_points",
-    /// Carries the user's own instructions into an answer.
+    /// Adds the user's own instructions to an answer.
     ANSWER_USER_PROMPT = "answer_user_prompt",
     /// Writes the report of a community.
     COMMUNITY_REPORT = "community_report",
-    /// Carries the document that a passage is contextualized in.
+    /// Holds the document in which passages are contextualized.
     CONTEXT_DOCUMENT = "context_document",
     /// Asks where in its document a passage stands.
     CONTEXT_PASSAGE = "context_passage",
-    /// Takes a question apart.
+    /// Splits a question into parts.
     DECOMPOSE = "decompose",
-    /// Draws points from reports or passages, and asks what to look for next.
+    /// Extracts points from reports or passages, and asks what to look for next.
     DRIFT_POINTS = "drift_points",
     /// Asks for the claims of a chunk.
     EXTRACT_CLAIMS = "extract_claims",
-    /// Goes on with an extraction that was cut.
+    /// Continues an extraction that was cut off.
     EXTRACT_CONTINUE = "extract_continue",
-    /// Asks for what an extraction left out.
+    /// Asks for what an extraction missed.
     EXTRACT_GLEAN = "extract_glean",
     /// Asks for the records of a chunk as JSON.
     EXTRACT_JSON_SYSTEM = "extract_json_system",
-    /// Asks for names that an extraction left out.
+    /// Asks for names that an extraction missed.
     EXTRACT_MISSED = "extract_missed",
     /// Asks for the records of a chunk.
     EXTRACT_SYSTEM = "extract_system",
-    /// Carries the chunk.
+    /// Holds the chunk.
     EXTRACT_USER = "extract_user",
-    /// Says which facts help to answer a question.
+    /// Selects the facts that help to answer a question.
     FILTER_FACTS = "filter_facts",
     /// Checks claims against a text.
     JUDGE_CHECK = "judge_check",
-    /// Takes a text apart into claims.
+    /// Splits a text into claims.
     JUDGE_CLAIMS = "judge_claims",
     /// Compares two answers.
     JUDGE_PAIRWISE = "judge_pairwise",
     /// Finds the keywords of a question.
     KEYWORDS = "keywords",
-    /// Finds the keywords of a question that follows a conversation.
+    /// Finds the keywords of a follow-up question.
     KEYWORDS_FOLLOW_UP = "keywords_follow_up",
-    /// Draws points from reports.
+    /// Extracts points from reports.
     MAP_POINTS = "map_points",
-    /// Rates how relevant reports are.
+    /// Rates the relevance of reports.
     RATE_REPORTS = "rate_reports",
-    /// Proposes questions.
+    /// Suggests questions.
     SUGGEST_QUESTIONS = "suggest_questions",
-    /// Makes one description of many.
+    /// Writes one description from many.
     SUMMARIZE = "summarize",
-    /// Summarizes passages that are alike.
+    /// Summarizes similar passages.
     TREE_SUMMARY = "tree_summary",
 }
 
 impl Prompt {
-    /// The prompt of this name.
+    /// Returns the prompt with this name.
     pub fn find(name: &str) -> Option<Self> {
         ALL.iter().copied().find(|prompt| prompt.name == name)
     }
 
-    /// Its name, that of its file without `.md`.
+    /// Returns its name: the file name without `.md`.
     pub fn name(self) -> &'static str {
         self.name
     }
 
-    /// The whole file, to start an own version from.
+    /// Returns the whole file, as a starting point for a custom version.
     pub fn file(self) -> &'static str {
         self.file
     }
 
-    /// What it is for.
+    /// Returns what it is used for.
     pub fn purpose(self) -> &'static str {
         self.header_line("purpose")
     }
 
-    /// The variables that a version of it may use.
+    /// Returns the variables that a custom version may use.
     pub fn variables(self) -> impl Iterator<Item = &'static str> {
         self.header_line("variables").split(", ").filter(|name| *name != "none")
     }
 
-    /// What every version of it must hold, word for word.
+    /// Returns the strings that every custom version must contain verbatim.
     pub fn needs(self) -> impl Iterator<Item = &'static str> {
         self.header_line("needs").split(", ").filter(|needed| *needed != "nothing")
     }
 
-    /// Our own body, its variables unfilled.
+    /// Returns the built-in body, with its variables unfilled.
     pub fn body(self) -> &'static str {
         self.split().1
     }
@@ -132,10 +132,10 @@ impl Prompt {
     }
 }
 
-/// Most bytes of an own prompt.
+/// Size limit of a custom prompt, in bytes.
 pub const MAX_PROMPT_BYTES: usize = 64 << 10;
 
-/// The prompts in use: ours, and a user's own in place of some.
+/// The prompts in use: the built-in ones, some replaced by the user.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Prompts {
     own: Arc<BTreeMap<&'static str, String>>,
@@ -143,45 +143,45 @@ pub struct Prompts {
 }
 
 impl Prompts {
-    /// Puts `file`, a version of its own, in place of `prompt`. It may have a header like ours, or none.
+    /// Replaces `prompt` with the custom version in `file`. A header like that of the built-in prompts is optional.
     pub fn replace(&mut self, prompt: Prompt, file: &str) -> Result<(), PromptError> {
         let body = checked(prompt, file)?;
         Arc::make_mut(&mut self.own).insert(prompt.name, body);
         Ok(())
     }
 
-    /// Asks for descriptions, summaries and answers in this language, such as `French`, in place of that of the text or
-    /// question. Names stay as the documents have them.
+    /// Requests descriptions, summaries and answers in this language, such as `French`, instead of the language of the text or
+    /// question. Names stay as they are in the documents.
     pub fn set_language(&mut self, language: &str) {
         self.language = Some(language.into());
     }
 
-    /// The language asked for; `None` where it is that of the text or question.
+    /// Returns the requested language; `None` if output follows the language of the text or question.
     pub fn chosen_language(&self) -> Option<&str> {
         self.language.as_deref()
     }
 
-    /// The language asked for, `otherwise` where none is. `names` says where names are taken from.
+    /// Returns the requested language, or `otherwise` without one. `names` says where names are taken from.
     pub(crate) fn language(&self, otherwise: &str, names: &str) -> String {
         self.language.as_ref().map_or(otherwise.to_owned(), |language| format!("{language}{names}"))
     }
 
-    /// Whether the version in use of `prompt` is the user's own.
+    /// True if the user replaced `prompt`.
     pub fn is_own(&self, prompt: Prompt) -> bool {
         self.own.contains_key(prompt.name)
     }
 
-    /// Whether the version in use of `prompt` uses the variable.
+    /// True if the version of `prompt` in use contains the variable.
     pub fn uses(&self, prompt: Prompt, variable: &str) -> bool {
         variables_in(self.body(prompt)).is_ok_and(|used| used.iter().any(|(name, _)| *name == variable))
     }
 
-    /// The body in use, its variables unfilled. It is part of every key that the prompt's answers are kept under.
+    /// Returns the body in use, with its variables unfilled. It is part of the cache key of every answer to the prompt.
     pub fn body(&self, prompt: Prompt) -> &str {
         self.own.get(prompt.name).map_or(prompt.body(), String::as_str)
     }
 
-    /// The prompt with every variable replaced: the constant part as system message, what varies as user message.
+    /// Returns the prompt with all variables replaced: the constant part as system message, the varying part as user message.
     pub fn messages(&self, prompt: Prompt, variables: &[(&str, &str)]) -> Vec<ChatMessage> {
         let body = self.body(prompt);
         let (system, user) = body.split_once(USER_MARK).unwrap_or((body, ""));
@@ -191,28 +191,28 @@ impl Prompts {
         ]
     }
 
-    /// The body in use with every variable replaced; values are put in verbatim and never read as templates.
+    /// Returns the body in use with all variables replaced. Values are inserted verbatim, never read as templates.
     pub(crate) fn render(&self, prompt: Prompt, variables: &[(&str, &str)]) -> String {
         fill(self.body(prompt), variables)
     }
 }
 
-/// Why a text is no version of a prompt.
+/// Why a text is not a valid version of a prompt.
 #[derive(Debug, thiserror::Error, Clone, PartialEq, Eq)]
 #[error("line {line}: {what}")]
 pub struct PromptError {
-    /// The line, from 1.
+    /// Line number, from 1.
     pub line: usize,
-    /// What is wrong, for people.
+    /// What is wrong, as shown to users.
     pub what: String,
-    /// What to do about it.
+    /// How to fix it.
     pub remedy: String,
 }
 
 /// Keys of a header.
 const HEADER_KEYS: [&str; 4] = ["purpose", "variables", "needs", "source"];
 
-/// The body of an own version of `prompt`, or why it is none.
+/// Returns the body of a custom version of `prompt`, or why it is invalid.
 fn checked(prompt: Prompt, file: &str) -> Result<String, PromptError> {
     let fault = |line: usize, what: String, remedy: String| PromptError { line, what, remedy };
     if file.len() > MAX_PROMPT_BYTES {
@@ -266,12 +266,12 @@ fn checked(prompt: Prompt, file: &str) -> Result<String, PromptError> {
     Ok(body.trim().to_owned())
 }
 
-/// A piece of a user's file, short enough for a message.
+/// Returns the start of a text from a user's file, short enough for a message.
 fn clip(text: &str) -> String {
     text.chars().take(40).collect()
 }
 
-/// `template` with every variable replaced.
+/// Returns `template` with all variables replaced.
 pub(crate) fn fill(template: &str, variables: &[(&str, &str)]) -> String {
     let mut text =
         String::with_capacity(template.len() + variables.iter().map(|(_, value)| value.len()).sum::<usize>());
@@ -279,7 +279,7 @@ pub(crate) fn fill(template: &str, variables: &[(&str, &str)]) -> String {
     while let Some((before, name, after)) = next_variable(rest) {
         let value = variables.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
         text.push_str(before);
-        // Bodies are checked when they are taken up, and ours by a test.
+        // Unknown variables do not occur: custom prompts are checked when they are set, and the built-in ones by a test.
         text.push_str(value.unwrap_or_default());
         rest = after;
     }
@@ -287,14 +287,14 @@ pub(crate) fn fill(template: &str, variables: &[(&str, &str)]) -> String {
     text
 }
 
-/// What stands before the first variable, its name, and what follows it.
+/// Returns the text before the first variable, its name, and the text after it.
 fn next_variable(template: &str) -> Option<(&str, &str, &str)> {
     let (before, after) = template.split_once("{{")?;
     let (name, after) = after.split_once("}}")?;
     Some((before, name.trim(), after))
 }
 
-/// The variables of a template and where each stands, or where one is opened and not closed.
+/// Returns the variables of a template with their byte positions, or the position of one that is not closed.
 fn variables_in(template: &str) -> Result<Vec<(&str, usize)>, usize> {
     let mut found = Vec::new();
     let mut rest = template;

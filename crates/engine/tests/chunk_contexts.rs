@@ -1,4 +1,4 @@
-//! Chunks are contextualized in their documents: what is asked, in which order, what is stored, and what failure leaves.
+//! Chunk contexts: what the prompts contain, the order of the calls, what is stored, and what remains after a failure.
 
 mod support;
 
@@ -20,19 +20,19 @@ use graphloom_storage::check::check;
 use graphloom_storage::memory::MemoryStore;
 use support::{ReadingModel, engine, source};
 
-/// Three chunks, of which only the first names the company.
+/// Three chunks, of which only the first contains the name of the company.
 const REPORT: &str = "Zephyrine makes gears and axles for mills.\n\nIn spring the output fell by a half of it all.\n\n\
                       In autumn everything grew by three percent again.";
 
-/// Says of a passage which words it begins with; tells what it was asked and how many calls were under way.
+/// Answers with the first words of the passage; records the requests and how many other calls were running.
 #[derive(Default)]
 struct ContextModel {
     name: &'static str,
     asked: Mutex<Vec<ChatRequest>>,
-    /// Passages with this word are not answered.
+    /// Calls about passages with this word fail.
     refuses: Mutex<Option<&'static str>>,
     under_way: AtomicUsize,
-    /// How many calls were under way when each was made.
+    /// For each call, how many other calls were running when it started.
     beside: Mutex<Vec<usize>>,
 }
 
@@ -54,7 +54,7 @@ impl ContextModel {
     }
 }
 
-/// Lets others run a few times.
+/// Yields to other tasks a few times.
 async fn pause() {
     let mut left = 8;
     std::future::poll_fn(move |context| {
@@ -121,13 +121,13 @@ async fn run(engine: &Engine) -> RunReport {
     index::run(engine, &|_| {}, &|_| true).await.expect("store and model work")
 }
 
-/// Writes all of these contexts again.
+/// Writes the contexts of these documents again.
 async fn contextualize(engine: &Engine, documents: &[DocumentId]) -> RunReport {
     let plan = index::plan_contexts(engine, documents, &|_| true).await.expect("the store works");
     index::contextualize(engine, &plan.changed, &|_| {}).await.expect("store and model work")
 }
 
-/// The context of each chunk in order; `None` where it failed or there is none. The store must be sound.
+/// Returns the context of each chunk in order; `None` if it failed or there is none. Also checks that the store is sound.
 async fn context(engine: &Engine, document: &DocumentId) -> Vec<Option<String>> {
     let snapshot = engine.store.snapshot().await.expect("the store works");
     assert_eq!(check(snapshot.as_ref()).await.expect("the store works"), []);
@@ -137,7 +137,7 @@ async fn context(engine: &Engine, document: &DocumentId) -> Vec<Option<String>> 
     chunk_contexts.into_iter().map(|it| it?.text().map(str::to_owned)).collect()
 }
 
-/// How many chunks full-text search finds.
+/// Returns how many chunks full-text search finds.
 async fn matching(engine: &Engine, text: &str) -> usize {
     let snapshot = engine.store.snapshot().await.expect("the store works");
     let request = [SearchRequest::by_words(ItemKind::Chunk, text, 9)];
@@ -222,7 +222,7 @@ async fn a_failed_call_is_listed_and_tried_again_alone() {
     drop(snapshot);
     assert_eq!(context(&engine, &document).await.iter().flatten().count(), 2);
 
-    // Nothing is asked again until somebody wants it, and nobody else's failure is taken up.
+    // No call is repeated until a user asks for it, and another model's failures are not retried.
     run(&engine).await;
     assert_eq!(model.count(), 3);
     model.refuse(None);
@@ -249,7 +249,7 @@ async fn a_run_that_ended_early_goes_on_without_asking_again() {
     }
     run(&engine).await;
     assert_eq!(context(&engine, &document).await.iter().flatten().count(), 3);
-    // A call that was under way when the process ended is asked again; what was stored is not.
+    // A call that was running when the process ended is made again; stored results are not requested again.
     let prompts: Vec<String> = model.asked().iter().map(|it| it.messages[0].content.clone()).collect();
     let snapshot = engine.store.snapshot().await.expect("the store works");
     let stored = snapshot.scan(table::Calls, None, 99).await.expect("the store works");
@@ -257,7 +257,7 @@ async fn a_run_that_ended_early_goes_on_without_asking_again() {
     assert_eq!(stored, 3, "{prompts:?}");
 }
 
-/// Polls a run a few times and drops it.
+/// Polls a run a few times, then drops it.
 async fn interrupt(engine: &Engine, polls: usize) {
     let mut future = Box::pin(index::run(engine, &|_| {}, &|_| true));
     let mut left = polls;
@@ -301,7 +301,7 @@ async fn another_option_embeds_only_the_chunks_whose_context_text_changes() {
     assert_eq!(context(&headings, &report).await, titled(3));
     assert_eq!(matching(&headings, "note").await, 1);
 
-    // A document of one chunk has its title from the rule either way.
+    // A document with one chunk gets its title from the rule in both cases.
     let model = ContextModel::named("m");
     let by_model = with(store.clone(), ContextWriter::Model(model.clone()));
     let plan = index::plan_contexts(&by_model, &both, &|_| true).await.expect("the store works");

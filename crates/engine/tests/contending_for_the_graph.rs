@@ -1,8 +1,8 @@
-//! A change of the graph that other processes overtake, or whose vectors fail, costs nothing twice, is in the ledger, and is
-//! made in the end.
+//! A graph change that other processes overtake, or whose vectors fail, pays for nothing twice, is recorded in the ledger,
+//! and succeeds in the end.
 
-#[path = "support/meddled.rs"]
-mod meddled;
+#[path = "support/intercepted_store.rs"]
+mod intercepted_store;
 mod support;
 
 use std::sync::Arc;
@@ -19,22 +19,22 @@ use graphloom_engine::index::{self, Acceptance};
 use graphloom_storage::check::check;
 use graphloom_storage::memory::MemoryStore;
 use graphloom_storage::sqlite::SqliteStore;
-use meddled::{Meddled, Meddler};
+use intercepted_store::{InterceptedStore, Interceptor};
 use support::{ReadingModel, WordEmbedder, engine, source};
 
-/// Documents that speak of one entity, more than are described without a summary.
+/// Documents about one entity, too many for a description without a summary.
 const SPEAKING: usize = 10;
-/// Documents deleted while another process merges.
+/// Number of documents deleted while another process merges.
 const DELETED: usize = 12;
 
-/// Another process, which changes the graph right before so many changes of it.
+/// Another process that changes the graph directly before each of the next `left` graph commits.
 #[derive(Default)]
 struct Contender {
     left: AtomicU32,
 }
 
 #[async_trait]
-impl Meddler for Contender {
+impl Interceptor for Contender {
     async fn before_commit(&self, store: &dyn Store, batch: &Batch) -> Result<(), StoreError> {
         let one_less = |left: u32| left.checked_sub(1);
         if batch.touches_graph()
@@ -47,17 +47,17 @@ impl Meddler for Contender {
     }
 }
 
-/// Another process, which merges a document right before so many commits of descriptions that were stale.
+/// Another process that merges a document directly before each of the next `left` commits of stale descriptions.
 struct Merging {
-    /// The other process, which makes no summaries.
+    /// The other process, which writes no summaries.
     other: Engine,
-    /// A turn that the other process knows nothing of: as if it had taken its own before.
+    /// A turn that is invisible to the other process, as if that process had taken its own turn first.
     turns: MemoryStore,
     left: AtomicU32,
 }
 
 impl Merging {
-    /// Merges a document to the end, as a process of its own does.
+    /// Merges a document completely, as a separate process would.
     fn merge(&self, number: u32) {
         let merge = || {
             let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
@@ -71,7 +71,7 @@ impl Merging {
 }
 
 #[async_trait]
-impl Meddler for Merging {
+impl Interceptor for Merging {
     async fn before_commit(&self, _: &dyn Store, batch: &Batch) -> Result<(), StoreError> {
         let settles = batch.set_stale.iter().any(|(_, is_stale)| !is_stale);
         let one_less = |left: u32| left.checked_sub(1);
@@ -110,10 +110,10 @@ impl Embedder for SwitchableEmbedder {
     }
 }
 
-/// A workspace where an entity is described by a summary, and what was paid in it.
+/// A workspace in which one entity is described by a summary, with its model and embedder.
 struct World {
     engine: Engine,
-    store: Arc<Meddled<Contender>>,
+    store: Arc<InterceptedStore<Contender>>,
     model: Arc<ReadingModel>,
     embedder: Arc<SwitchableEmbedder>,
     documents: Vec<DocumentId>,
@@ -122,7 +122,7 @@ struct World {
 impl World {
     async fn new() -> Self {
         let memory = Arc::new(MemoryStore::new(WorkspaceId::default()));
-        let store = Arc::new(Meddled { store: memory, meddler: Contender::default() });
+        let store = Arc::new(InterceptedStore { store: memory, interceptor: Contender::default() });
         let (model, embedder) = (Arc::new(ReadingModel::default()), Arc::new(SwitchableEmbedder::default()));
         let mut engine = engine(store.clone(), model.clone());
         engine.models.embedder = embedder.clone();
@@ -138,7 +138,7 @@ impl World {
         self.model.summaries.load(Ordering::SeqCst)
     }
 
-    /// Rows of summaries in the ledger.
+    /// Returns the number of summary calls in the ledger.
     async fn in_ledger(&self) -> u32 {
         let snapshot = self.engine.store.snapshot().await.expect("the store works");
         let calls = snapshot.scan(table::Calls, None, 999).await.expect("the store works");
@@ -163,7 +163,7 @@ async fn work(engine: &Engine) {
     index::run(engine, &|_| {}, &|_| false).await.expect("store and model work");
 }
 
-/// Changes of the graph that each need one new summary of Ada.
+/// Graph changes that each need one new summary of Ada.
 #[derive(Debug, Clone, Copy)]
 enum Change {
     Delete,
@@ -174,7 +174,7 @@ enum Change {
 const CHANGES: [Change; 3] = [Change::Delete, Change::Decide, Change::Edit];
 
 impl Change {
-    /// How many descriptions it leaves without their summary, or why it failed.
+    /// Returns how many descriptions are left without their summary, or the error.
     async fn make(self, world: &World) -> Result<u32, String> {
         let engine = &world.engine;
         match self {
@@ -211,9 +211,9 @@ async fn a_change_that_is_overtaken_again_and_again_pays_for_its_summary_once() 
         for overtaken in [1, 2, 3] {
             let world = World::new().await;
             let before = world.summaries();
-            world.store.meddler.left.store(overtaken, Ordering::SeqCst);
+            world.store.interceptor.left.store(overtaken, Ordering::SeqCst);
             assert_eq!(change.make(&world).await, Ok(0), "{change:?}");
-            assert_eq!(world.store.meddler.left.load(Ordering::SeqCst), 0, "{change:?} was overtaken");
+            assert_eq!(world.store.interceptor.left.load(Ordering::SeqCst), 0, "{change:?} was overtaken");
             assert_eq!(world.summaries() - before, 1, "{change:?}, overtaken {overtaken} times");
             assert_eq!(world.in_ledger().await, world.summaries(), "{change:?}");
             world.check_sound().await;
@@ -238,7 +238,7 @@ async fn summaries_that_were_paid_for_before_vectors_failed_are_kept() {
     }
 }
 
-/// Lets others run before it answers.
+/// Yields to other tasks before it answers.
 struct YieldingModel(Arc<ReadingModel>);
 
 #[async_trait]
@@ -288,9 +288,9 @@ async fn a_merge_that_is_overtaken_embeds_nothing_twice() {
     };
     let before = embedded().await;
     add(&world.engine, SPEAKING, "Cy knows Dee.").await;
-    world.store.meddler.left.store(2, Ordering::SeqCst);
+    world.store.interceptor.left.store(2, Ordering::SeqCst);
     work(&world.engine).await;
-    assert_eq!(world.store.meddler.left.load(Ordering::SeqCst), 0);
+    assert_eq!(world.store.interceptor.left.load(Ordering::SeqCst), 0);
     assert_eq!(embedded().await - before, 2, "the chunk, and what the merge brought");
     world.check_sound().await;
 }
@@ -301,15 +301,16 @@ async fn a_description_whose_evidence_changes_while_it_is_summarised_is_summaris
     let refusing = ReadingModel { refuses_summaries: true, ..ReadingModel::default() };
     let other = engine(store.clone(), Arc::new(refusing));
     let turns = MemoryStore::new(WorkspaceId::default());
-    let merging = Arc::new(Meddled { store, meddler: Merging { other, turns, left: AtomicU32::new(0) } });
+    let merging =
+        Arc::new(InterceptedStore { store, interceptor: Merging { other, turns, left: AtomicU32::new(0) } });
     let model = Arc::new(ReadingModel::default());
     let engine = engine(merging.clone(), model.clone());
     for number in 0..SPEAKING {
         add(&engine, number, &format!("Ada knows Bo{number}.")).await;
     }
-    merging.meddler.left.store(3, Ordering::SeqCst);
+    merging.interceptor.left.store(3, Ordering::SeqCst);
     let report = index::run(&engine, &|_| {}, &|_| false).await.expect("store and model work");
-    assert_eq!(merging.meddler.left.load(Ordering::SeqCst), 0, "it was overtaken");
+    assert_eq!(merging.interceptor.left.load(Ordering::SeqCst), 0, "it was overtaken");
     assert_eq!((report.stale, report.stale_reason), (0, None));
     let snapshot = merging.snapshot().await.expect("the store works");
     assert_eq!(check(snapshot.as_ref()).await.expect("the store works"), []);
@@ -318,7 +319,7 @@ async fn a_description_whose_evidence_changes_while_it_is_summarised_is_summaris
 #[test]
 fn deleting_comes_to_its_turn_while_another_process_merges_without_end() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    // A handle each, as two processes have.
+    // Each process has its own handle.
     let open = |worker: &str| {
         let store = SqliteStore::open(folder.path(), WorkspaceId::default()).expect("a store");
         let mut engine = engine(Arc::new(store), Arc::new(ReadingModel::default()));

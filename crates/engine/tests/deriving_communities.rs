@@ -1,9 +1,9 @@
-//! Communities and their reports: derived from the whole graph, kept while nothing changed, paid for once.
+//! Communities and their reports are derived from the whole graph, kept while nothing changes, and paid for once.
 
 #[path = "support/deriving.rs"]
 mod deriving;
-#[path = "support/meddled.rs"]
-mod meddled;
+#[path = "support/intercepted_store.rs"]
+mod intercepted_store;
 mod support;
 
 use std::collections::BTreeSet;
@@ -18,7 +18,7 @@ use graphloom_engine::derive::{Communities, DeriveReport, LayerKind, communities
 use graphloom_engine::index;
 use support::{ReadingModel, engine, source};
 
-/// Writes a report whose finding cites what the data holds and what it does not.
+/// Writes a report whose finding cites one existing and one unknown reference.
 fn reporter() -> WritingModel {
     WritingModel::new("test-reporter", |data| {
         let first = data.lines().find_map(|line| line.strip_prefix("[R1] ")).unwrap_or_default();
@@ -34,7 +34,7 @@ fn reporter() -> WritingModel {
     })
 }
 
-/// Two groups of people with one acquaintance between them.
+/// Two groups of people, connected by one acquaintance.
 const GROUPS: [(&str, &str); 3] = [
     ("one.txt", "Ada knows Bo. Bo knows Cy. Cy knows Ada. Ada knows Dee. Dee knows Bo."),
     ("two.txt", "Eve knows Flo. Flo knows Gus. Gus knows Eve. Eve knows Hal. Hal knows Flo."),
@@ -168,7 +168,7 @@ async fn two_builds_send_the_same_prompts() {
 #[tokio::test]
 async fn every_relation_within_a_community_is_shown_to_the_author_of_its_report_or_of_a_part() {
     let engine = world(memory(), None).await;
-    // A dense group, larger than one community of the last level.
+    // A dense group that is larger than one community of the last level.
     let names: Vec<String> = (0..30).map(|number| format!("P{number}")).collect();
     let mut text = String::new();
     for (at, name) in names.iter().enumerate() {

@@ -1,9 +1,9 @@
-//! The tree of summaries: planned from vectors, written once, kept while nothing changed, searched at all levels.
+//! The tree of summaries is planned from vectors, written once, kept while nothing changes, and searched on all levels.
 
 #[path = "support/deriving.rs"]
 mod deriving;
-#[path = "support/meddled.rs"]
-mod meddled;
+#[path = "support/intercepted_store.rs"]
+mod intercepted_store;
 mod support;
 
 use std::collections::BTreeSet;
@@ -22,14 +22,14 @@ use graphloom_engine::money::Prices;
 use graphloom_engine::query::{Arm, Mode, QueryNote, Question, retrieve};
 use support::{ReadingModel, engine, source};
 
-/// Summarizes by repeating the first line of what it reads.
+/// Summarizes by repeating the first line of its input.
 fn summarizer() -> WritingModel {
     WritingModel::new("test-summarizer", |data| {
         format!("## About {}\n\n{}", data.len(), data.lines().nth(1).unwrap_or_default())
     })
 }
 
-/// The name of a document and its text: one of four groups of people.
+/// Returns the name and text of a document about one of four groups of people.
 fn text(number: usize) -> (String, String) {
     let group =
         [["Ada", "Bo", "Cy"], ["Dee", "Eve", "Flo"], ["Gus", "Hal", "Ida"], ["Jo", "Kit", "Lou"]][number % 4];
@@ -47,7 +47,7 @@ async fn world(store: Arc<dyn Store>, model: Option<Arc<WritingModel>>, texts: u
     engine
 }
 
-/// The engine with another model for descriptions, so that only summaries of the tree are counted.
+/// Returns the engine with a different model for descriptions, so that only summaries of the tree are counted.
 fn indexing(engine: &Engine) -> Engine {
     let mut indexing = engine.clone();
     indexing.models.summarize = Some(Arc::new(ReadingModel::default()));
@@ -196,7 +196,7 @@ async fn trees_end_on_any_input() {
             engine.models.summarize = None;
             engine.index.tree = clustering;
             for number in 0..texts {
-                // All texts are equal, so no vector differs from another.
+                // All texts are equal, so all vectors are equal.
                 let equal = source(&format!("{number}.txt"), "Ada knows Bo.");
                 index::accept(&engine, vec![equal]).await.expect("the store works");
             }

@@ -1,4 +1,4 @@
-//! Documents are cancelled, paused, queued again and re-extracted, and nothing of that leaves a trace or costs twice.
+//! Documents are cancelled, paused, queued again and re-extracted, which leaves no trace and costs nothing twice.
 
 mod support;
 
@@ -19,7 +19,7 @@ use graphloom_storage::memory::MemoryStore;
 use graphloom_storage::sqlite::SqliteStore;
 use support::{ReadingModel, engine, source};
 
-/// Three chunks.
+/// A text of three chunks.
 const LONG: &str =
     "Ada knows Bo. Bo knows Cy.\n\nCy knows Dee. Dee knows Eve.\n\nEve knows Fay. Fay knows Ada.";
 
@@ -27,7 +27,7 @@ fn memory() -> Arc<dyn Store> {
     Arc::new(MemoryStore::new(WorkspaceId::default()))
 }
 
-/// An engine that cuts small chunks and asks one question at a time.
+/// Returns an engine with small chunks and one call at a time.
 fn small(store: Arc<dyn Store>, model: Arc<dyn LanguageModel>) -> Engine {
     let mut engine = engine(store, Arc::new(ReadingModel::default()));
     engine.models.extract = Some(model);
@@ -69,44 +69,44 @@ async fn answered(store: &dyn Store, id: &DocumentId) -> usize {
     states[0].iter().filter(|(_, state)| matches!(state, ChunkExtraction::Done { .. })).count()
 }
 
-/// What somebody does while a question is being answered.
+/// What a user does while the model answers.
 #[derive(Clone, Copy)]
-enum Meddle {
+enum Interruption {
     CancelAll,
     Pause,
 }
 
-/// A model in the middle of whose `at`-th answer, from 1, somebody does something.
-struct MeddlingModel {
+/// A model that is interrupted by a user during answer number `at`, counted from 1.
+struct InterruptedModel {
     inner: ReadingModel,
     store: Arc<dyn Store>,
     asked: AtomicU32,
     at: u32,
-    meddle: Meddle,
+    interruption: Interruption,
 }
 
-impl MeddlingModel {
-    fn new(store: &Arc<dyn Store>, at: u32, meddle: Meddle) -> Arc<Self> {
+impl InterruptedModel {
+    fn new(store: &Arc<dyn Store>, at: u32, interruption: Interruption) -> Arc<Self> {
         let (inner, asked) = (ReadingModel::default(), AtomicU32::new(0));
-        Arc::new(Self { inner, store: store.clone(), asked, at, meddle })
+        Arc::new(Self { inner, store: store.clone(), asked, at, interruption })
     }
 }
 
 #[async_trait]
-impl LanguageModel for MeddlingModel {
+impl LanguageModel for InterruptedModel {
     fn name(&self) -> &str {
         self.inner.name()
     }
 
     async fn chat(&self, request: ChatRequest) -> Result<ChatStream, ModelError> {
         if self.asked.fetch_add(1, Ordering::SeqCst) + 1 == self.at {
-            match self.meddle {
-                Meddle::CancelAll => {
+            match self.interruption {
+                Interruption::CancelAll => {
                     let snapshot = self.store.snapshot().await.expect("the store works");
                     let queued = index::queued(snapshot.as_ref()).await.expect("the store works");
                     index::cancel(self.store.as_ref(), &queued).await.expect("cancelling works");
                 }
-                Meddle::Pause => {
+                Interruption::Pause => {
                     index::pause(self.store.as_ref(), Timestamp(7)).await.expect("pausing works");
                 }
             }
@@ -115,7 +115,7 @@ impl LanguageModel for MeddlingModel {
     }
 }
 
-/// Calls its model by another name, under which its answers are others' answers.
+/// Calls its model under another name, so that its answers count as those of another model.
 struct RenamedModel {
     inner: ReadingModel,
     name: &'static str,
@@ -138,7 +138,7 @@ impl LanguageModel for RenamedModel {
     }
 
     async fn chat(&self, mut request: ChatRequest) -> Result<ChatStream, ModelError> {
-        // It reads other names, so that its graph differs.
+        // It replaces a name, so that its graph differs.
         for message in &mut request.messages {
             message.content = message.content.replace("Cy", "Cyra");
         }
@@ -158,7 +158,7 @@ async fn plain(documents: &[(&str, &str)]) -> String {
 #[tokio::test]
 async fn a_cancelled_document_keeps_what_was_paid_for_and_comes_back_by_retry() {
     for store in stores() {
-        let model = MeddlingModel::new(&store.store, 2, Meddle::CancelAll);
+        let model = InterruptedModel::new(&store.store, 2, Interruption::CancelAll);
         let engine = small(store.store.clone(), model.clone());
         let document = add(&engine, "a.txt", LONG).await;
         let report = run(&engine).await;
@@ -212,7 +212,7 @@ async fn a_cancelled_new_version_leaves_the_old_one_in_use() {
 #[tokio::test]
 async fn a_paused_queue_sends_nothing_more_and_goes_on_when_it_is_resumed() {
     for store in stores() {
-        let model = MeddlingModel::new(&store.store, 2, Meddle::Pause);
+        let model = InterruptedModel::new(&store.store, 2, Interruption::Pause);
         let engine = small(store.store.clone(), model.clone());
         let document = add(&engine, "a.txt", LONG).await;
         let other = add(&engine, "b.txt", "Gil knows Hal.").await;
@@ -235,7 +235,7 @@ async fn a_paused_queue_sends_nothing_more_and_goes_on_when_it_is_resumed() {
     }
 }
 
-/// Documents by name, those of `second` extracted by the second model.
+/// Builds these documents, those in `second` extracted by the second model, and returns the dump.
 async fn mixed(documents: &BTreeMap<&str, &str>, second: &[&str]) -> String {
     let store = memory();
     let first = small(store.clone(), Arc::new(ReadingModel::default()));
@@ -260,7 +260,7 @@ async fn renew(engine: &Engine, ids: &[DocumentId]) -> (index::RenewalPlan, inde
 
 #[tokio::test]
 async fn a_re_extracted_document_is_what_a_plain_build_with_that_model_makes() {
-    // The second has a text of the first; each keeps what was said of its own chunks.
+    // The second document has a text in common with the first; each keeps what its own model extracted.
     let documents = BTreeMap::from([
         ("a.txt", LONG),
         ("b.txt", "Cy knows Dee. Dee knows Eve."),
@@ -285,7 +285,7 @@ async fn a_re_extracted_document_is_what_a_plain_build_with_that_model_makes() {
         assert_eq!(model.extractions(), 3, "what it said about the same text is not asked again");
         assert_eq!(dump(store.store.as_ref()).await, mixed(&documents, &["a.txt", "b.txt"]).await);
 
-        // Adding the same again changes nothing, whoever extracts then.
+        // Adding the same document again changes nothing, whichever model would extract it now.
         let same = index::accept(&first, vec![source("a.txt", LONG)]).await.expect("the store works");
         assert!(matches!(same[0], Acceptance::Unchanged { status: DocumentStatus::Ready { .. }, .. }));
         run(&first).await;
@@ -342,7 +342,7 @@ async fn a_re_extraction_that_stops_costs_nothing_twice_and_cancelling_it_leaves
     run(&first).await;
     let before = dump(store.as_ref()).await;
 
-    // A pause in the middle of the second answer.
+    // A pause during the second answer.
     struct Pausing(Arc<RenamedModel>, Arc<dyn Store>, AtomicU32);
     #[async_trait]
     impl LanguageModel for Pausing {
@@ -398,7 +398,7 @@ async fn an_estimate_of_asking_anew_is_what_it_asks() {
     assert_eq!(model.extractions(), 3);
 }
 
-/// A store in memory and one on disk, with its folder.
+/// A store in memory or on disk, with its folder.
 struct StorePair {
     store: Arc<dyn Store>,
     _folder: Option<tempfile::TempDir>,

@@ -1,4 +1,4 @@
-//! An estimate is what the run then sends.
+//! An estimate matches what the run then sends.
 
 mod support;
 
@@ -14,7 +14,7 @@ use graphloom_engine::money::prompt_tokens;
 use graphloom_storage::memory::MemoryStore;
 use support::{ReadingModel, engine, source};
 
-/// Counts the tokens and calls it is sent.
+/// Counts its calls and their tokens.
 #[derive(Default)]
 struct CountingModel {
     model: ReadingModel,

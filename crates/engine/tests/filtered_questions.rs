@@ -1,4 +1,4 @@
-//! A filter confines a question to some documents: nothing of the others is ranked or read.
+//! A filter restricts a question to some documents; the others are neither ranked nor read.
 
 mod support;
 
@@ -18,7 +18,7 @@ use graphloom_storage::sqlite::SqliteStore;
 use proptest::prelude::*;
 use support::{ReadingModel, engine, source};
 
-/// A store of these documents, indexed without summaries; some names are one entity by a person's decision.
+/// Builds a store of these documents, indexed without summaries; decisions merge some names into one entity.
 async fn library(store: Arc<dyn Store>, documents: &BTreeMap<String, String>, merges: &[Action]) -> Engine {
     let mut engine = engine(store, Arc::new(ReadingModel::default()));
     engine.models.summarize = None;
@@ -59,7 +59,7 @@ async fn relations(snapshot: &dyn Snapshot) -> Vec<Relation> {
     snapshot.scan(table::Relations, None, 1000).await.expect("the store works")
 }
 
-/// Asks the same with a filter and of a store that holds only what the filter admits.
+/// Asks the same question with a filter, and in a store with only the documents that match the filter.
 async fn check_filter(
     store: Arc<dyn Store>,
     documents: &BTreeMap<String, String>,
@@ -83,7 +83,7 @@ async fn check_filter(
 
     for (mode, text) in Mode::ALL
         .iter()
-        // Reports are about all documents, so the modes that answer from them refuse a filter.
+        // Reports cover all documents, so modes that answer from them reject filters.
         .filter(|mode| {
             !matches!(mode, Mode::Bypass | Mode::CommunityGlobal | Mode::CommunityLocal | Mode::Drift)
         })

@@ -1,9 +1,9 @@
-//! Several actors work on one workspace in an order drawn from a seed, and whatever the order, nothing is lost, nothing is left
-//! behind, and nobody waits for ever.
+//! Several actors work on one workspace in an order determined by a seed. Whatever the order, nothing is lost, nothing is
+//! left behind, and no actor waits forever.
 //!
-//! Every read and every commit of the store and every call of the model is a point where another actor may go on. After each
-//! history the store is sound and equals the plain build of what remains. `GRAPHLOOM_SCHEDULES=N` plays so many
-//! histories instead of the default, and `GRAPHLOOM_SCHEDULE=SEED` one of them.
+//! Another actor can continue at every read and commit of the store and at every call of the model. After each history the
+//! store is sound and equals a plain build of the remaining documents. `GRAPHLOOM_SCHEDULES=N` plays N histories instead of
+//! the default number, and `GRAPHLOOM_SCHEDULE=SEED` plays a single one.
 
 mod support;
 
@@ -30,29 +30,29 @@ use graphloom_storage::memory::MemoryStore;
 use graphloom_storage::sqlite::SqliteStore;
 use support::{ReadingModel, WordEmbedder, engine, source};
 
-/// Histories played in memory unless `GRAPHLOOM_SCHEDULES` says otherwise.
+/// Number of histories played in memory, unless `GRAPHLOOM_SCHEDULES` sets another.
 const SCHEDULES: u64 = 160;
-/// Documents added at once: more than are worked on and wait for the merger together.
+/// Number of documents added at once: more than can be processed and wait for the merger at the same time.
 const MANY: u8 = 20;
-/// Texts of the chunks of a document at most.
+/// Maximum texts in the chunks of one document.
 const LARGEST_OF_CHUNKS: usize = 3;
-/// One history in so many is played on disk too.
+/// One history in this many is also played on disk.
 const ON_DISK_EVERY: u64 = 20;
-/// Turns of one history; more mean that it goes round in circles.
+/// Maximum turns of one history; more mean an endless loop.
 const MAX_TURNS: usize = 200_000;
 /// Stretches of turns are shorter than two to this power.
 const LONGEST_STRETCH: usize = 8;
-/// Schedules that a smaller history is tried under before it counts as one that does not fail.
+/// Number of schedules tried with a smaller history before it counts as one that does not fail.
 const SCHEDULES_OF_SMALLER: u64 = 12;
-/// Smaller histories that are tried.
+/// Maximum number of smaller histories that are tried.
 const MAX_SMALLER: usize = 60;
 
-/// What one actor does, one after another.
+/// One action of an actor.
 #[derive(Debug, Clone)]
 enum Step {
-    /// Adds a source's version of this text.
+    /// Adds a version of this source with this text.
     Add(u8, u8),
-    /// Adds more documents at once than may wait for the merger.
+    /// Adds more documents at once than can wait for the merger.
     AddMany,
     Delete(u8),
     Decide(u8),
@@ -60,20 +60,20 @@ enum Step {
     Pause,
     Resume,
     Retry,
-    /// Works until nothing is left to take.
+    /// Works until there is nothing left to claim.
     Work,
-    /// Works and is killed after so many turns.
+    /// Works, but is killed after this many turns.
     WorkUntilKilled(u8),
 }
 
-/// Actors with their steps, and the seed of the order in which they take turns.
+/// The actors with their steps, and the seed for the order of their turns.
 #[derive(Debug, Clone)]
 struct History {
     order: u64,
     actors: Vec<Vec<Step>>,
 }
 
-/// Splitmix64.
+/// The SplitMix64 generator.
 struct Random(u64);
 
 impl Random {
@@ -92,12 +92,12 @@ impl Random {
 impl History {
     fn of(seed: u64) -> Self {
         let mut random = Random(seed);
-        // Alone with many documents, a worker reaches its limits.
+        // A single worker with many documents reaches its limits.
         if random.below(4) == 0 {
             return Self { order: random.next(), actors: vec![vec![Step::AddMany, Step::Work]] };
         }
         let mut actors = Vec::new();
-        // Of few sources more versions meet.
+        // With few sources, versions of the same source meet more often.
         let sources = 1 + random.below(3);
         for _ in 0..1 + random.below(2) {
             let steps = (0..2 + random.below(4))
@@ -131,7 +131,7 @@ impl History {
         Self { order: random.next(), actors }
     }
 
-    /// This history without one of its actors or steps, each way.
+    /// Returns every history that is this one without one actor or one step.
     fn smaller(&self) -> Vec<Self> {
         let mut smaller = Vec::new();
         for (at, steps) in self.actors.iter().enumerate() {
@@ -149,7 +149,7 @@ impl History {
     }
 }
 
-/// Hands the processor to another actor.
+/// Yields to another actor.
 async fn pause_here() {
     let mut paused = false;
     std::future::poll_fn(|context| {
@@ -162,7 +162,7 @@ async fn pause_here() {
     .await
 }
 
-/// The turn to change the graph. Whoever is polled first after it is given back has it next.
+/// The turn to change the graph. After it is released, the first waiting actor that is polled gets it.
 #[derive(Default)]
 struct Turn {
     taken: AtomicBool,
@@ -179,7 +179,7 @@ impl Drop for TakenTurn {
     }
 }
 
-/// A store where others go on before every read and before and after every commit.
+/// A store that yields to other actors before every read, and before and after every commit.
 struct InterleavedStore {
     store: Arc<dyn Store>,
     turn: Arc<Turn>,
@@ -198,7 +198,7 @@ impl Store for InterleavedStore {
 
     async fn commit(&self, batch: Batch) -> Result<Revision, StoreError> {
         pause_here().await;
-        // What another thread does is over before the next actor goes on.
+        // Blocks until the commit is done, so that no other thread runs when the next actor continues.
         let committed = block_on(self.store.commit(batch));
         pause_here().await;
         committed
@@ -230,7 +230,7 @@ impl Store for InterleavedStore {
     }
 }
 
-/// A model and embedder whose calls take a while, by a service that takes one or two at once, and of which some fail.
+/// A model and embedder with slow calls, through a service that accepts one or two at once; some calls fail.
 struct Slow {
     model: ReadingModel,
     service: tokio::sync::Semaphore,
@@ -280,7 +280,7 @@ impl Embedder for Slow {
     }
 
     async fn embed(&self, purpose: Purpose, texts: &[String]) -> Result<Embeddings, ModelError> {
-        // What a merge embeds takes so long that other documents gather before it.
+        // Embedding for a merge takes so long that other documents queue up in the meantime.
         let steps = if texts.len() > LARGEST_OF_CHUNKS { texts.len() * 40 } else { 0 };
         for _ in 0..steps {
             pause_here().await;
@@ -290,44 +290,45 @@ impl Embedder for Slow {
     }
 }
 
-/// One actor's turns.
+/// The remaining work of one actor.
 struct Actor {
     work: Pin<Box<dyn Future<Output = ()>>>,
-    woken: Arc<Woken>,
+    wake_flag: Arc<WakeFlag>,
 }
 
 impl Actor {
     fn new(work: impl Future<Output = ()> + 'static) -> Self {
-        Self { work: Box::pin(work), woken: Arc::new(Woken(AtomicBool::new(true))) }
+        Self { work: Box::pin(work), wake_flag: Arc::new(WakeFlag(AtomicBool::new(true))) }
     }
 }
 
-struct Woken(AtomicBool);
+struct WakeFlag(AtomicBool);
 
-impl Wake for Woken {
+impl Wake for WakeFlag {
     fn wake(self: Arc<Self>) {
         self.0.store(true, Ordering::SeqCst);
     }
 }
 
-/// Lets the actors go on in an order drawn from `random` until all are done: one of those that can, for a stretch of turns.
-/// Short and long stretches are as likely, so that one may do a lot while another stands between two of its steps.
+/// Runs the actors until all are done. `random` picks an actor that can continue and the number of turns it gets. Short and
+/// long stretches are equally likely, so one actor can do a lot while another is between two of its steps.
 fn interleave(mut actors: Vec<Actor>, random: &mut Random) {
     let (mut at, mut stretch) = (0, 0);
     for _ in 0..MAX_TURNS {
         if actors.is_empty() {
             return;
         }
-        let can_go_on = |at: usize| actors.get(at).is_some_and(|actor| actor.woken.0.load(Ordering::SeqCst));
+        let can_go_on =
+            |at: usize| actors.get(at).is_some_and(|actor| actor.wake_flag.0.load(Ordering::SeqCst));
         if stretch == 0 || !can_go_on(at) {
             let able: Vec<usize> = (0..actors.len()).filter(|&at| can_go_on(at)).collect();
             assert!(!able.is_empty(), "{} actors wait for each other", actors.len());
             (at, stretch) = (able[random.below(able.len())], 1 << random.below(LONGEST_STRETCH));
         }
         stretch -= 1;
-        let woken = Arc::clone(&actors[at].woken);
-        woken.0.store(false, Ordering::SeqCst);
-        let waker = Waker::from(woken);
+        let wake_flag = Arc::clone(&actors[at].wake_flag);
+        wake_flag.0.store(false, Ordering::SeqCst);
+        let waker = Waker::from(wake_flag);
         if actors[at].work.as_mut().poll(&mut Context::from_waker(&waker)).is_ready() {
             actors.remove(at);
             stretch = 0;
@@ -336,7 +337,7 @@ fn interleave(mut actors: Vec<Actor>, random: &mut Random) {
     panic!("{} actors are not done after {MAX_TURNS} turns", actors.len());
 }
 
-/// Polls `work` so many times and drops it.
+/// Polls `work` this many times, then drops it.
 async fn killed_after(work: impl Future, turns: u8) {
     let mut work = Box::pin(work);
     let mut left = turns;
@@ -354,12 +355,12 @@ fn name(source: u8) -> String {
     format!("{source}.txt")
 }
 
-/// The documents that are added at once, with the numbers of their texts.
+/// Returns the documents that are added at once, with the numbers of their texts.
 fn many() -> impl Iterator<Item = (String, u8)> {
     (0..MANY).map(|number| (format!("many {number}.txt"), number))
 }
 
-/// Short texts that share names; some have several chunks.
+/// Returns a short text; the texts share names, and some have several chunks.
 fn text(number: u8) -> String {
     let names = ["Ada", "Bo", "Cy", "Dee", "Eve", "Fay"];
     let sentence = |at: usize| format!("{} knows {}. ", names[at % 6], names[(at * 5 + 1) % 6]);
@@ -461,7 +462,7 @@ async fn act(engine: &Engine, step: &Step) {
     }
 }
 
-/// Plays a history over `store`; a panic where it does not end as it must.
+/// Plays a history over `store`; panics if it does not end as it should.
 fn play(history: &History, store: Arc<dyn Store>) {
     let mut random = Random(history.order);
     let model = Slow::new(history.order, true);
@@ -482,7 +483,7 @@ fn play(history: &History, store: Arc<dyn Store>) {
     interleave(vec![Actor::new(end)], &mut random);
 }
 
-/// Finishes what is left and compares it with the plain build of what remains.
+/// Finishes the remaining work and compares the result with a plain build of the remaining documents.
 async fn settle_and_compare(history: &History, store: Arc<dyn Store>) {
     sound_dump(store.as_ref()).await;
     let engine = new_engine(store.clone(), "last", &Slow::new(0, false));
@@ -518,7 +519,7 @@ async fn settle_and_compare(history: &History, store: Arc<dyn Store>) {
     assert_eq!(found, sound_dump(plain.as_ref()).await, "it is the plain build of what remains");
 }
 
-/// The sources that must be there: those that were added and that nobody deleted, and of the others those that are.
+/// Returns the sources that must exist: those that were added and never deleted, and any others that happen to exist.
 fn kept(history: &History, remaining: &BTreeMap<String, String>) -> BTreeSet<String> {
     let steps = || history.actors.iter().flatten();
     let added = steps().filter_map(|step| match step {
@@ -549,7 +550,7 @@ async fn sound_dump(store: &dyn Store) -> String {
     String::from_utf8(lines).expect("a dump is text")
 }
 
-/// Why a history fails; `None` where it does not.
+/// Returns the reason why a history fails; `None` if it does not fail.
 fn failure(history: &History, on_disk: bool) -> Option<String> {
     let played = catch_unwind(AssertUnwindSafe(|| {
         if on_disk {
@@ -566,7 +567,7 @@ fn failure(history: &History, on_disk: bool) -> Option<String> {
     Some(text.chars().take(400).collect())
 }
 
-/// A smaller history that fails too, with its reason.
+/// Returns a smaller history that also fails, with its reason.
 fn reduced(mut history: History, mut reason: String, on_disk: bool) -> (History, String) {
     let mut tried = 0;
     'smaller: loop {

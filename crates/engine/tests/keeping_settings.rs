@@ -1,4 +1,4 @@
-//! A workspace keeps the models and settings that it is built with, whoever comes first.
+//! A workspace keeps the models and settings with which it was first built.
 
 mod support;
 
@@ -21,7 +21,7 @@ fn settings(decisive: &[(&str, &str)], others: &[(&str, &str)]) -> BuildSettings
     BuildSettings { decisive: map(decisive), others: map(others) }
 }
 
-/// An engine that reads with this model.
+/// Returns an engine that extracts with this model.
 fn engine_with(store: &Arc<dyn Store>, model: &str) -> (Engine, Arc<ReadingModel>) {
     let reader = Arc::new(ReadingModel::default());
     let mut engine = engine(Arc::clone(store), Arc::clone(&reader));

@@ -1,8 +1,8 @@
-//! What another process commits between the reading and the writing of a step is never overwritten, and leaves nothing
-//! behind that no document accounts for.
+//! Commits of another process between the reading and the writing of a step are never overwritten, and everything left in
+//! the store belongs to a document.
 
-#[path = "support/meddled.rs"]
-mod meddled;
+#[path = "support/intercepted_store.rs"]
+mod intercepted_store;
 mod support;
 
 use std::collections::BTreeMap;
@@ -20,14 +20,14 @@ use graphloom_storage::check::check;
 use graphloom_storage::conformance::block_on;
 use graphloom_storage::memory::MemoryStore;
 use graphloom_storage::sqlite::SqliteStore;
-use meddled::{Meddled, Meddler};
+use intercepted_store::{InterceptedStore, Interceptor};
 use support::{ReadingModel, engine, source};
 
-/// What another process does before the next commit or turn to change the graph.
+/// What another process does before the next commit, or the next turn to change the graph.
 #[derive(Default)]
-struct Meanwhile(Mutex<Option<Box<dyn FnOnce() + Send>>>);
+struct PendingAction(Mutex<Option<Box<dyn FnOnce() + Send>>>);
 
-impl Meanwhile {
+impl PendingAction {
     fn happens(&self) {
         let meanwhile = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(meanwhile) = meanwhile {
@@ -37,7 +37,7 @@ impl Meanwhile {
 }
 
 #[async_trait]
-impl Meddler for Meanwhile {
+impl Interceptor for PendingAction {
     async fn before_commit(&self, _: &dyn Store, batch: &Batch) -> Result<(), StoreError> {
         if !batch.is_empty() {
             self.happens();
@@ -45,22 +45,22 @@ impl Meddler for Meanwhile {
         Ok(())
     }
 
-    // Nobody changes the graph from a turn to its commit.
+    // No other process changes the graph between a turn and its commit.
     fn before_turn(&self) {
         self.happens();
     }
 }
 
-/// Two processes that share a store: `one` is overtaken by what `other` does.
+/// Two processes that share a store: `other` acts before a commit of `one`.
 struct Race {
     one: Engine,
     other: Engine,
-    overtaken: Arc<Meddled<Meanwhile>>,
+    overtaken: Arc<InterceptedStore<PendingAction>>,
     _folder: Option<tempfile::TempDir>,
 }
 
 impl Race {
-    /// One in memory and one on disk.
+    /// Returns one race in memory and one on disk.
     fn both() -> [Self; 2] {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let on_disk = SqliteStore::open(folder.path(), WorkspaceId::default()).expect("a new store");
@@ -71,7 +71,8 @@ impl Race {
     }
 
     fn over(store: Arc<dyn Store>, folder: Option<tempfile::TempDir>) -> Self {
-        let overtaken = Arc::new(Meddled { store: store.clone(), meddler: Meanwhile::default() });
+        let overtaken =
+            Arc::new(InterceptedStore { store: store.clone(), interceptor: PendingAction::default() });
         let mut one = engine(overtaken.clone(), Arc::new(ReadingModel::default()));
         one.index.worker = "one".to_owned();
         let mut other = engine(store, Arc::new(ReadingModel::default()));
@@ -79,13 +80,13 @@ impl Race {
         Self { one, other, overtaken, _folder: folder }
     }
 
-    /// What happens before the next commit of `one`.
+    /// Sets what happens before the next commit of `one`.
     fn meanwhile(&self, what: impl AsyncFnOnce() + Send + 'static) {
         let what = Box::new(|| block_on(what()));
-        *self.overtaken.meddler.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(what);
+        *self.overtaken.interceptor.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(what);
     }
 
-    /// `other` works before the next commit of `one`.
+    /// Lets `other` work before the next commit of `one`.
     fn works_meanwhile(&self) {
         let other = self.other.clone();
         self.meanwhile(async move || {
@@ -94,7 +95,7 @@ impl Race {
     }
 
     async fn read(&self) -> Box<dyn Snapshot> {
-        assert!(self.overtaken.meddler.0.lock().expect("no test panicked").is_none(), "it was overtaken");
+        assert!(self.overtaken.interceptor.0.lock().expect("no test panicked").is_none(), "it was overtaken");
         self.other.store.snapshot().await.expect("the store works")
     }
 
@@ -195,7 +196,7 @@ async fn a_document_that_is_finished_while_it_is_cancelled_stays_finished() {
         let id = add(&race.other, source("a.txt", "Ada knows Bo.")).await;
         race.works_meanwhile();
         let done = index::cancel(race.one.store.as_ref(), std::slice::from_ref(&id)).await;
-        // An empty commit of the second attempt changes nothing.
+        // The second attempt commits an empty batch, which changes nothing.
         assert_eq!(done.expect("cancelling works").not_queued, std::slice::from_ref(&id));
         assert_eq!(race.job(&id).await.state, JobState::Merged);
     }
@@ -247,7 +248,7 @@ async fn a_lease_that_is_given_up_from_an_old_view_takes_no_step_back() {
         let step =
             |state: JobState| Batch { put_jobs: vec![Job { state, ..claimed.clone() }], ..Batch::default() };
         race.other.store.commit(step(JobState::Accepted)).await.expect("the store works");
-        // A step within the same millisecond leaves the lease as it was.
+        // A step within the same millisecond does not change the lease.
         let (store, next) = (race.other.store.clone(), step(JobState::Chunked));
         race.meanwhile(async move || {
             store.commit(next).await.expect("the store works");

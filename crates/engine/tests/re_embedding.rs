@@ -1,4 +1,4 @@
-//! Embedding a workspace again with another embedder: it ends as if it had been built with that one.
+//! After re-embedding with another embedder, a workspace is the same as if it had been built with that embedder.
 
 mod support;
 
@@ -21,13 +21,13 @@ use graphloom_storage::memory::MemoryStore;
 use graphloom_storage::sqlite::SqliteStore;
 use support::{ReadingModel, engine, source};
 
-/// Unit vectors of counted letters, 26 dimensions.
+/// Embeds letter counts as unit vectors with 26 dimensions.
 #[derive(Default)]
 struct LetterEmbedder {
-    /// All texts it was asked for.
+    /// All texts that it embedded.
     texts: Mutex<Vec<String>>,
     calls: AtomicU32,
-    /// The call that fails.
+    /// Number of the call that fails.
     fails_at: Option<u32>,
 }
 
@@ -92,7 +92,7 @@ async fn embed_again(engine: &Engine) -> ReEmbedReport {
     re_embed(engine, &|_, _| {}).await.expect("store and model work")
 }
 
-/// The vectors of everything.
+/// Returns all vectors of the workspace.
 async fn vectors(store: &dyn Store) -> BTreeMap<ItemKey, Vec<f32>> {
     let snapshot = store.snapshot().await.expect("the store works");
     let findings = check(snapshot.as_ref()).await.expect("the store works");
@@ -199,7 +199,7 @@ async fn what_is_added_meanwhile_is_embedded_too() {
         let mut added = added.lock().expect("no panic");
         if !std::mem::replace(&mut *added, true) {
             let old = old.clone();
-            // Another process, which has the old embedder.
+            // Another process that still has the old embedder.
             std::thread::scope(|scope| {
                 let adding = || runtime.block_on(add(&old, &[("d.txt", "Ida knows Jo.")]));
                 scope.spawn(adding).join().expect("adding works");

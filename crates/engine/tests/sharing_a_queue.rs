@@ -1,7 +1,7 @@
-//! A worker leaves documents to others where there are any, and does them all where none of the others comes.
+//! A worker leaves documents to other workers if there are any, and processes all of them if the others never claim any.
 
-#[path = "support/meddled.rs"]
-mod meddled;
+#[path = "support/intercepted_store.rs"]
+mod intercepted_store;
 mod support;
 
 use std::sync::{Arc, Mutex};
@@ -11,17 +11,17 @@ use graphloom_core::{Batch, Require, Store, StoreError, WorkspaceId};
 use graphloom_engine::index::{self, Source};
 use graphloom_storage::conformance::block_on;
 use graphloom_storage::memory::MemoryStore;
-use meddled::{Meddled, Meddler};
+use intercepted_store::{InterceptedStore, Interceptor};
 use support::{ReadingModel, engine, source};
 
-/// A store of several workers that notes how many documents each claim takes.
+/// Reports several workers, and records how many documents each claim takes.
 struct Crowd {
     workers: usize,
     claims: Mutex<Vec<usize>>,
 }
 
 #[async_trait]
-impl Meddler for Crowd {
+impl Interceptor for Crowd {
     async fn before_commit(&self, _: &dyn Store, batch: &Batch) -> Result<(), StoreError> {
         let is_claim =
             |require: &&Require| matches!(require, Require::JobIs(before) if before.lease.is_none());
@@ -37,10 +37,13 @@ impl Meddler for Crowd {
     }
 }
 
-/// What the claims of one of so many workers take of so many documents, while no other worker comes.
+/// Returns how many documents each claim of one worker takes, while the other workers claim none.
 fn check_claims(workers: usize, documents: usize, calls: usize) -> Vec<usize> {
     let memory = Arc::new(MemoryStore::new(WorkspaceId::default()));
-    let store = Arc::new(Meddled { store: memory, meddler: Crowd { workers, claims: Mutex::default() } });
+    let store = Arc::new(InterceptedStore {
+        store: memory,
+        interceptor: Crowd { workers, claims: Mutex::default() },
+    });
     let mut engine = engine(store.clone(), Arc::new(ReadingModel::default()));
     engine.index.max_concurrent_calls = calls;
     let text = |number| source(&format!("{number}.md"), &format!("A{number} knows B{number}."));
@@ -50,7 +53,7 @@ fn check_claims(workers: usize, documents: usize, calls: usize) -> Vec<usize> {
         index::run(&engine, &|_| {}, &|_| false).await.expect("store and model work")
     });
     assert_eq!(report.finished as usize, documents, "the only worker that comes does them all");
-    let claims = store.meddler.claims.lock().expect("no panic").clone();
+    let claims = store.interceptor.claims.lock().expect("no panic").clone();
     assert_eq!(claims.iter().sum::<usize>(), documents);
     claims
 }

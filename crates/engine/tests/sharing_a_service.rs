@@ -1,4 +1,4 @@
-//! Reading and merging share a model's service that takes few calls at once, and neither keeps the other waiting for ever.
+//! Extraction and merging share a model service that accepts few calls at once, and neither makes the other wait forever.
 
 mod support;
 
@@ -20,10 +20,10 @@ use graphloom_storage::memory::MemoryStore;
 use support::{ReadingModel, WordEmbedder, engine, source};
 use tokio::sync::Semaphore;
 
-/// Documents, more than may wait for the merger and be worked on together.
+/// Number of documents: more than can wait for the merger and be processed at the same time.
 const DOCUMENTS: usize = 160;
 
-/// A service that takes one call at a time, in the order of the calls, as limits per minute do.
+/// A service that handles one call at a time, in the order of the calls, like a rate limit.
 struct Service {
     turn: Semaphore,
     model: ReadingModel,
@@ -59,7 +59,7 @@ impl Embedder for Service {
     }
 
     async fn embed(&self, purpose: Purpose, texts: &[String]) -> Result<Embeddings, ModelError> {
-        // What a merge embeds takes so long that meanwhile all get ready that may.
+        // Embedding for a merge takes so long that all other documents become ready in the meantime.
         if texts.len() > 2 {
             steps(4000).await;
         }
@@ -69,7 +69,7 @@ impl Embedder for Service {
     }
 }
 
-/// Is ready after so many polls.
+/// Completes after this many polls.
 async fn steps(mut left: usize) {
     std::future::poll_fn(|context| {
         if left == 0 {
@@ -83,23 +83,23 @@ async fn steps(mut left: usize) {
 }
 
 #[derive(Default)]
-struct Woken(AtomicBool);
+struct WakeFlag(AtomicBool);
 
-impl Wake for Woken {
+impl Wake for WakeFlag {
     fn wake(self: Arc<Self>) {
         self.0.store(true, Ordering::SeqCst);
     }
 }
 
-/// Polls `work` to its end; a panic where nothing would ever wake it again.
+/// Polls `work` until it is done; panics if nothing would ever wake it again.
 fn finish<T>(work: impl Future<Output = T>) -> T {
-    let (mut work, woken) = (pin!(work), Arc::new(Woken::default()));
-    let waker = Arc::clone(&woken).into();
+    let (mut work, wake_flag) = (pin!(work), Arc::new(WakeFlag::default()));
+    let waker = Arc::clone(&wake_flag).into();
     loop {
         if let Poll::Ready(done) = work.as_mut().poll(&mut Context::from_waker(&waker)) {
             return done;
         }
-        assert!(woken.0.swap(false, Ordering::SeqCst), "all wait for each other");
+        assert!(wake_flag.0.swap(false, Ordering::SeqCst), "all wait for each other");
     }
 }
 

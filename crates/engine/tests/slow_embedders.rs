@@ -1,4 +1,4 @@
-//! A slow embedder has its work committed every few seconds, and leaves the same workspace as a fast one.
+//! With a slow embedder, work is committed every few seconds, and the workspace ends up the same as with a fast one.
 
 #[allow(dead_code, reason = "shared with tests that need more of it")]
 mod support;
@@ -14,7 +14,7 @@ use graphloom_engine::{Engine, index};
 use graphloom_storage::memory::MemoryStore;
 use support::{ReadingModel, WordEmbedder, engine, source};
 
-/// An embedder that takes `ms_each` for every text by its own clock, and notes how many texts it gets at once.
+/// An embedder that takes `ms_each` per text by its own clock, and records the number of texts in each call.
 struct SlowEmbedder {
     ms_each: u64,
     now: AtomicU64,
@@ -34,7 +34,7 @@ impl Embedder for SlowEmbedder {
     async fn embed(&self, purpose: Purpose, texts: &[String]) -> Result<Embeddings, ModelError> {
         self.now.fetch_add(self.ms_each * texts.len() as u64, Ordering::SeqCst);
         self.calls.lock().expect("no test panicked").push(texts.len());
-        // As a model in this process, it makes no attempts over a network.
+        // Like a local model, it makes no network attempts.
         Ok(Embeddings { attempts: 0, ..WordEmbedder.embed(purpose, texts).await? })
     }
 }
@@ -45,10 +45,10 @@ impl Clock for SlowEmbedder {
     }
 }
 
-/// How many chunks the document of [`engine_with`] has.
+/// Number of chunks in the document of [`engine_with`].
 const CHUNKS: usize = 51;
 
-/// An engine with an embedder that takes `ms_each` for every text, and one document accepted.
+/// Returns an engine with an embedder that takes `ms_each` per text, and one accepted document.
 async fn engine_with(ms_each: u64) -> (Engine, Arc<SlowEmbedder>) {
     let embedder = Arc::new(SlowEmbedder { ms_each, now: AtomicU64::new(1), calls: Mutex::default() });
     let mut engine =
@@ -68,7 +68,7 @@ async fn dump_of(engine: &Engine) -> String {
     String::from_utf8(dump).expect("a dump is text")
 }
 
-/// The texts of each call for chunks and of each call after these, and the dump without its times.
+/// Returns the number of texts in each call for chunks and in each later call, and the dump without times.
 async fn index_with(ms_each: u64) -> (Vec<usize>, Vec<usize>, String) {
     let (engine, embedder) = engine_with(ms_each).await;
     let report = index::run(&engine, &|_| {}, &|_| true).await.expect("store and models work");

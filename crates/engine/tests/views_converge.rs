@@ -29,15 +29,15 @@ fn new_engine(store: Arc<dyn Store>) -> Engine {
     engine(store, Arc::new(ReadingModel::default()))
 }
 
-/// Who says what is in the chunks.
+/// What extracts from the chunks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reader {
     Model,
-    /// The rules, of the first chunks of a document alone.
+    /// The rules, which read only the first chunks of a document.
     Rules,
 }
 
-/// An engine that cuts texts into several chunks.
+/// Returns an engine that cuts texts into several chunks.
 fn cutting_engine(store: Arc<dyn Store>, reader: Reader) -> Engine {
     let mut engine = new_engine(store);
     engine.index.chunk.max_chunk_tokens = Some(12);
@@ -69,7 +69,7 @@ async fn dump(store: &dyn Store) -> String {
     String::from_utf8(lines).expect("a dump is text")
 }
 
-/// The dump of a fresh store with these documents.
+/// Returns the dump of a fresh store with these documents.
 async fn plain_build(documents: &BTreeMap<String, String>) -> String {
     build(new_engine(memory()), documents).await
 }
@@ -82,7 +82,7 @@ async fn build(engine: Engine, documents: &BTreeMap<String, String>) -> String {
     dump(engine.store.as_ref()).await
 }
 
-/// The dump of a fresh store with these documents, decided about before any of them came.
+/// Returns the dump of a fresh store in which these decisions were made before the documents were added.
 async fn decided_build(
     reader: Reader,
     documents: &BTreeMap<String, String>,
@@ -103,20 +103,20 @@ async fn decided_build(
 enum Step {
     Put(u8, String),
     Delete(u8),
-    /// Take a document out of the queue, if it is there; before the end it is queued again.
+    /// Takes a document out of the queue, if it exists; it is queued again before the end.
     Cancel(u8),
     Run,
-    /// Derive communities and the tree of what is in the graph.
+    /// Derives communities and the tree from the current graph.
     Derive,
-    /// Decide something; a split takes the chunk of this number, of those there are.
+    /// Makes a decision; a split takes the chunk with this number among the existing ones.
     Decide(Action, usize),
-    /// Undo the decision of this number, of those there are.
+    /// Undoes the decision with this number among the existing ones.
     Undo(usize),
-    /// Start working and give up in the middle, as an interrupted process does.
+    /// Starts working and stops in the middle, like an interrupted process.
     Interrupt(u8),
-    /// Contextualize chunks otherwise from now on, by headings or not at all, those in the graph too.
+    /// From now on, chunks get their context from headings or get none, including chunks in the graph.
     Contextualize(bool),
-    /// Merge documents of more chunks or records than this in slices of as many from now on.
+    /// From now on, documents with more chunks or records than this are merged in slices of this size.
     Slice {
         chunks: usize,
         records: usize,
@@ -188,7 +188,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Polls the run a few times and drops it.
+/// Polls the run a few times, then drops it.
 async fn interrupt(engine: &Engine, polls: u8) {
     use std::future::Future as _;
     let progress = |_| {};
@@ -284,7 +284,7 @@ async fn play(store: Arc<dyn Store>, reader: Reader, steps: &[Step]) {
         index::retry(&engine, &ids, None).await.expect("the store works");
     }
     run(&engine).await;
-    // What was prepared under another option is contextualized as this one says, too.
+    // Chunks prepared under another option also get the context of the current one.
     contextualize(&engine).await;
     derive_layers(&engine).await;
     let found = dump(engine.store.as_ref()).await;
@@ -292,7 +292,7 @@ async fn play(store: Arc<dyn Store>, reader: Reader, steps: &[Step]) {
     assert_eq!(found, decided_build(reader, &remaining, holding, context_writer(by_headings)).await);
 }
 
-/// All versions of a source.
+/// Returns all versions of a source.
 async fn versions(engine: &Engine, name: &str) -> Vec<DocumentId> {
     let snapshot = engine.store.snapshot().await.expect("the store works");
     let versions = snapshot.documents_of_sources(&[name.to_owned()]).await.expect("the store works");
@@ -304,7 +304,7 @@ async fn decisions(engine: &Engine) -> Decisions {
     Decisions::read(snapshot.as_ref()).await.expect("the store works")
 }
 
-/// A split with a chunk that there is.
+/// Returns a split with an existing chunk.
 async fn in_chunk(engine: &Engine, action: Action, number: usize) -> Action {
     let Action::SplitEntity { key, into, name, .. } = action else { return action };
     let snapshot = engine.store.snapshot().await.expect("the store works");
@@ -390,9 +390,9 @@ async fn a_document_of_many_records_enters_the_graph_in_slices_too() {
     assert_eq!(report.finished, 1);
 }
 
-/// Indexes a document of 24 people in 12 sentences, and ends the run as soon as a part of it is in the graph and a part is
-/// not. The next run has to give what a plain one does. Returns how many chunks had entered, of how many, and the
-/// report of the next run.
+/// Indexes a document with 24 people in 12 sentences, and stops the run as soon as only a part of it is in the graph.
+/// Checks that the next run gives the same result as a plain one. Returns how many chunks were in the graph then, how many
+/// there are, and the report of the next run.
 async fn interrupted_once_a_part_entered(mut engine: Engine) -> (usize, usize, index::RunReport) {
     engine.index.max_rule_chunks = 100;
     let text: String = (0..12).map(|n| format!("Ada{n} Lovelace met Bob{n} Babbage in London. ")).collect();
@@ -482,7 +482,7 @@ async fn a_failed_chunk_is_listed_and_retried_alone_and_then_leaves_no_trace() {
     assert_eq!(dump(store.as_ref()).await, plain_build(&all).await);
 }
 
-/// What is listed about the chunks of the only document.
+/// Returns the damaged chunks that are listed for the only document.
 async fn damaged_chunks(store: &dyn Store) -> Vec<(u32, String)> {
     let snapshot = store.snapshot().await.expect("the store works");
     let documents = snapshot.scan(table::Documents, None, 9).await.expect("the store works");
@@ -495,7 +495,7 @@ fn asked(model: &ReadingModel) -> u32 {
     model.extractions.load(std::sync::atomic::Ordering::SeqCst)
 }
 
-/// A model of which so many answers about this word are cut.
+/// Returns a model that cuts off this many answers about this word.
 fn damaging(word: &'static str, answers: u32) -> ReadingModel {
     ReadingModel { damages: Some((word, answers.into())), ..ReadingModel::default() }
 }
@@ -518,7 +518,7 @@ async fn what_a_damaged_answer_says_counts_until_a_retry_brings_the_whole_and_le
     drop(snapshot);
     assert!(dump(store.as_ref()).await.contains(CUT));
 
-    // Nothing is asked again until somebody wants it.
+    // No call is repeated until a user asks for it.
     run(&engine).await;
     assert_eq!(asked(&model), 2);
     assert_eq!(index::retry(&engine, &[document], None).await.expect("the store works").chunks, 1);
@@ -583,7 +583,7 @@ async fn the_same_text_under_another_name_is_said_and_costs_no_call() {
     assert_eq!(model.extractions.load(std::sync::atomic::Ordering::SeqCst), 1);
 }
 
-/// An engine whose hub has this many descriptions, with its model.
+/// Returns an engine whose hub has this many descriptions, with its model.
 async fn with_hub(descriptions: usize, model: ReadingModel) -> (Engine, Arc<ReadingModel>) {
     let model = Arc::new(model);
     let engine = engine(memory(), model.clone());
@@ -655,7 +655,7 @@ async fn a_summary_that_fails_leaves_the_document_in_the_graph_and_is_made_by_th
     assert_eq!(dump(store.as_ref()).await, plain_build(&documents).await);
 }
 
-/// Embeds nothing that was summarised.
+/// An embedder that fails on texts with a summary.
 struct NoSummaryVectors;
 
 #[async_trait::async_trait]

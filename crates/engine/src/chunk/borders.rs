@@ -20,7 +20,7 @@ pub(super) enum Border {
 }
 
 impl Border {
-    /// The parts of `range`, without gap or overlap; one where there is no such border inside.
+    /// Splits `range` into parts without gaps or overlap; returns one part if there is no such border inside.
     pub(super) fn parts(self, text: &str, range: Range<usize>) -> Vec<Range<usize>> {
         let slice = &text[range.clone()];
         let cuts = match self {
@@ -45,7 +45,7 @@ impl Border {
     }
 }
 
-/// Offsets of the lines; a carriage return alone ends a line too.
+/// Returns the offsets of the lines; a carriage return alone ends a line too.
 fn line_starts(text: &str) -> Vec<usize> {
     starts_after(text, |c, next| c == '\n' || (c == '\r' && next != '\n'))
 }
@@ -66,14 +66,15 @@ fn paragraph_starts(text: &str) -> Vec<usize> {
     found
 }
 
-/// One past the end of the line that starts at `start`, its line end included.
+/// Returns the end of the line that starts at `start`, including its line break.
 fn line_end(text: &str, start: usize) -> usize {
     let Some(at) = text[start..].find(['\n', '\r']).map(|at| start + at) else { return text.len() };
     at + if text[at..].starts_with("\r\n") { 2 } else { 1 }
 }
 
-/// Where a block of about `bytes` from `range.start` on ends: where the first of `borders` cuts anyway, so that the parts
-/// of blocks are the parts of the whole; where it does not cut for long, after a line, a word or a character.
+/// Returns the end of a block of about `bytes` from `range.start`: where the first of `borders` cuts anyway, so that cutting the
+/// blocks gives the same parts as cutting the whole. If there is no such place for long, the block ends after a line, a word or a
+/// character.
 pub(super) fn block_end(text: &str, range: &Range<usize>, borders: &[Border], bytes: usize) -> usize {
     let floor = |at: usize| text.floor_char_boundary(at.min(range.end));
     let (least, most) = (floor(range.start + bytes), floor(range.start + 2 * bytes));
@@ -88,7 +89,7 @@ pub(super) fn block_end(text: &str, range: &Range<usize>, borders: &[Border], by
     first.or_else(line).or_else(word).filter(|cut| *cut > 0).map_or(most, |cut| least + cut)
 }
 
-/// Offsets of the characters for which `cut(before, at)` holds.
+/// Returns the offsets of the characters for which `cut(before, at)` is true.
 fn starts_after(text: &str, cut: impl Fn(char, char) -> bool) -> Vec<usize> {
     let pairs = text.chars().zip(text.char_indices().skip(1));
     pairs.filter(|&(before, (_, at))| cut(before, at)).map(|(_, (offset, _))| offset).collect()

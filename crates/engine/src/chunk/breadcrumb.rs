@@ -1,4 +1,4 @@
-//! Names the headings above a piece of text.
+//! Finds the headings above a piece of text.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -6,20 +6,20 @@ use std::ops::Range;
 use graphloom_readers::Heading;
 use graphloom_text::Tokenizer;
 
-/// Characters kept of one heading.
+/// Maximum characters of one heading.
 const MAX_LEVEL_CHARS: usize = 80;
-/// Tokens of all headings joined.
+/// Maximum tokens of all headings joined.
 const MAX_TOKENS: u32 = 256;
-/// Stands for headings left out.
+/// Replaces omitted headings.
 const ELLIPSIS: &str = "…";
 
 /// The headings of a document as paths.
 pub(super) struct Breadcrumbs<'a> {
     headings: &'a [Heading],
-    /// Of each heading, the heading it stands under.
+    /// For each heading, the heading above it.
     parents: Vec<Option<usize>>,
     tokens: Tokenizer,
-    /// Paths already made, by their innermost heading.
+    /// Cached paths, by their innermost heading.
     known: BTreeMap<usize, Vec<String>>,
 }
 
@@ -37,16 +37,16 @@ impl<'a> Breadcrumbs<'a> {
         Self { headings, parents, tokens, known: BTreeMap::new() }
     }
 
-    /// Headings over all of `range`, outermost first: those of its section, or those its sections have in
-    /// common.
+    /// Returns the headings above all of `range`, outermost first: those of its section, or those that its sections
+    /// share.
     ///
-    /// Each is cut to 80 characters; above 256 tokens together, middle ones give way to `…`.
+    /// Each heading is cut to 80 characters. Above 256 tokens in total, middle ones are replaced by `…`.
     pub(super) fn over(&mut self, range: &Range<usize>) -> Vec<String> {
         let first = self.headings.partition_point(|heading| heading.offset <= range.start);
         let after = self.headings.partition_point(|heading| heading.offset < range.end);
         let Some(mut common) = first.checked_sub(1) else { return Vec::new() };
         for section in first..after {
-            // What is not above this section is not above the range; parents come earlier in the text.
+            // A heading that is not above this section is not above the range. Parents come earlier in the text.
             let mut above = Some(section);
             while let Some(heading) = above.filter(|&heading| heading > common) {
                 above = self.parents[heading];

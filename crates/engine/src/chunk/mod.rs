@@ -17,46 +17,46 @@ use pack::Packer;
 /// How texts are split.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChunkConfig {
-    /// Where the borders are sought.
+    /// How chunk borders are chosen.
     pub strategy: ChunkStrategy,
-    /// Most tokens of a chunk. `None` adapts: 1200, or 600 for documents over [`ADAPTIVE_TOKENS`].
+    /// Maximum tokens per chunk. `None` adapts: 1200, or 600 for documents over [`ADAPTIVE_TOKENS`].
     pub max_chunk_tokens: Option<u32>,
     /// Tokens that neighbouring chunks share.
     pub overlap_tokens: u32,
 }
 
-/// Documents above this many tokens get smaller chunks where the size is adaptive.
+/// Documents with more tokens than this get smaller chunks if the size is adaptive.
 pub const ADAPTIVE_TOKENS: u32 = 25_000;
 
-/// Most tokens of a chunk where the size is adaptive.
+/// Maximum tokens per chunk if the size is adaptive.
 pub const CHUNK_TOKENS: u32 = 1200;
 
-/// Most tokens of a chunk of a document over [`ADAPTIVE_TOKENS`] where the size is adaptive.
+/// Maximum tokens per chunk of a document over [`ADAPTIVE_TOKENS`] if the size is adaptive.
 pub const SMALL_CHUNK_TOKENS: u32 = 600;
 
-/// Where chunk borders are sought.
+/// How chunk borders are chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChunkStrategy {
-    /// Markdown headings where the document has them, else recursive separators.
+    /// Headings if the document has any, otherwise recursive separators.
     Auto,
     /// Fixed windows of tokens.
     TokenWindow,
     /// Paragraphs, then lines, sentences, words.
     Recursive,
-    /// Sections under headings, with the headings kept as breadcrumb.
+    /// Sections under headings; the headings become the breadcrumb.
     Headings,
 }
 
 /// One chunk of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Piece {
-    /// Where it stands.
+    /// Its position in the text.
     pub span: Span,
-    /// Its tokens.
+    /// The number of its tokens.
     pub token_count: u32,
     /// Headings above it, outermost first.
     pub breadcrumb: Vec<String>,
-    /// Whether it is what a publisher put around the text.
+    /// Whether it is boilerplate that a publisher put around the text.
     pub is_boilerplate: bool,
 }
 
@@ -66,19 +66,19 @@ impl Default for ChunkConfig {
     }
 }
 
-/// Why a [`ChunkConfig`] makes no sense.
+/// Why a [`ChunkConfig`] is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ChunkConfigError {
-    /// Chunks that could not hold a word.
+    /// Chunks are too small to hold a word.
     #[error("chunks of {tokens} tokens are too small, the least is {MIN_WINDOW_TOKENS}")]
     TooSmall {
-        /// The size asked for.
+        /// The requested size.
         tokens: u32,
     },
-    /// Chunks that repeat more than they add.
+    /// Chunks repeat more than they add.
     #[error("an overlap of {overlap} tokens is more than half of a chunk of {tokens}")]
     Overlap {
-        /// The overlap asked for.
+        /// The requested overlap.
         overlap: u32,
         /// The size, or the smaller of the adaptive sizes.
         tokens: u32,
@@ -86,7 +86,7 @@ pub enum ChunkConfigError {
 }
 
 impl ChunkConfig {
-    /// Whether [`chunk`] can do exactly this; it clamps what it cannot.
+    /// Checks that [`chunk`] can follow this exactly; values out of range would be clamped.
     pub fn validate(&self) -> Result<(), ChunkConfigError> {
         let tokens = self.max_chunk_tokens.unwrap_or(SMALL_CHUNK_TOKENS);
         if (tokens as usize) < MIN_WINDOW_TOKENS {
@@ -99,20 +99,18 @@ impl ChunkConfig {
     }
 }
 
-/// The chunks of a document, in order.
+/// Splits a document into chunks, in order.
 ///
-/// - Every span lies on character borders, has no white space at its ends and at most `max_chunk_tokens`
-///   tokens; spans ascend strictly in start and end, and together hold everything that is not white space.
-/// - [`ChunkStrategy::TokenWindow`] is LightRAG's fixed window, without a last chunk made of overlap only.
-/// - [`ChunkStrategy::Recursive`] fills chunks with whole paragraphs, and with sentences, lines, clauses or
-///   words where one is too long; the overlap is the last whole sentences or lines of the chunk before. It
-///   differs from LightRAG's R in filling a chunk with the first sentences of a long paragraph, and in
-///   looking for sentences.
-/// - [`ChunkStrategy::Headings`] joins small sections and splits large ones recursively; only the parts of
-///   one section overlap.
-/// - Rows of CSV, JSON lines and JSON stay whole where they fit, and do not overlap.
-/// - What publishers put around the text stands in chunks of its own.
-/// - A size below [`MIN_WINDOW_TOKENS`] counts as that, an overlap above half the size as half.
+/// - Every span lies on character boundaries, has no white space at its ends and at most `max_chunk_tokens` tokens. Spans ascend
+///   strictly in start and end, and together cover everything except white space.
+/// - [`ChunkStrategy::TokenWindow`] is LightRAG's fixed window, without a last chunk that is only overlap.
+/// - [`ChunkStrategy::Recursive`] fills chunks with whole paragraphs, or with sentences, lines, clauses or words if a paragraph is
+///   too long. The overlap is the last whole sentences or lines of the previous chunk. Unlike LightRAG's R, it fills a chunk with
+///   the first sentences of a long paragraph, and it looks for sentences.
+/// - [`ChunkStrategy::Headings`] joins small sections and splits large ones recursively; only parts of the same section overlap.
+/// - Rows of CSV, JSON lines and JSON stay whole if they fit, and do not overlap.
+/// - Boilerplate that publishers put around the text is in chunks of its own.
+/// - A size below [`MIN_WINDOW_TOKENS`] counts as that minimum, an overlap above half the size as half the size.
 pub fn chunk(document: &ParsedDocument, config: &ChunkConfig, tokens: Tokenizer) -> Vec<Piece> {
     let text = document.text.as_str();
     let map = tokens.map(text);
@@ -149,7 +147,7 @@ pub fn chunk(document: &ParsedDocument, config: &ChunkConfig, tokens: Tokenizer)
     pieces.found
 }
 
-/// A text of `end` bytes in parts that are boilerplate and parts that are not, in order; none is empty.
+/// Splits a text of `end` bytes into non-empty parts that are boilerplate and parts that are not, in order.
 fn parts(end: usize, boilerplate: &[Span]) -> Vec<(Range<usize>, bool)> {
     let mut parts = Vec::new();
     let mut at = 0;
@@ -168,7 +166,7 @@ fn max_tokens(config: &ChunkConfig, document_tokens: usize) -> usize {
     (config.max_chunk_tokens.unwrap_or(adaptive) as usize).max(MIN_WINDOW_TOKENS)
 }
 
-/// Where a format's text is best split, best first.
+/// Returns the kinds of borders at which a format is split, best first.
 fn borders_of(format: Format) -> &'static [Border] {
     match format {
         Format::Text
@@ -192,8 +190,8 @@ fn borders_of(format: Format) -> &'static [Border] {
 
 /// Joins neighbouring sections of `part` up to `max` tokens.
 ///
-/// A group that is three quarters full ends before a section that does not stand under its first heading. A
-/// section above `max` tokens is a group of its own, with the few words that may stand before it.
+/// A group that is three quarters full ends before a section that is not under its first heading. A section above `max` tokens is
+/// a group of its own, together with the few words that may precede it.
 fn group_sections(headings: &[Heading], map: &TokenMap, part: Range<usize>, max: usize) -> Vec<Range<usize>> {
     let first = headings.partition_point(|heading| heading.offset < part.start);
     let last = headings.partition_point(|heading| heading.offset < part.end);
@@ -227,8 +225,8 @@ struct Pieces<'a> {
 }
 
 impl Pieces<'_> {
-    /// Takes a range without the white space at its ends, unless it adds nothing to the piece before; a piece
-    /// that it holds whole gives way.
+    /// Adds a range without the white space at its ends, unless it adds nothing to the previous piece. A previous piece that it
+    /// contains completely is dropped.
     fn push(&mut self, range: Range<usize>, is_boilerplate: bool, crumbs: &mut Breadcrumbs<'_>) {
         let range = trim(self.text, range);
         let adds = self.found.last().is_none_or(|last| range.end as u64 > last.span.end);
@@ -245,7 +243,7 @@ impl Pieces<'_> {
     }
 }
 
-/// The range without white space at its ends.
+/// Returns the range without white space at its ends.
 fn trim(text: &str, range: Range<usize>) -> Range<usize> {
     let slice = &text[range.clone()];
     let start = range.start + (slice.len() - slice.trim_start().len());

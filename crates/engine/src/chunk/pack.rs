@@ -7,10 +7,10 @@ use super::trim;
 use graphloom_readers::Heading;
 use graphloom_text::{TokenMap, Tokenizer, sentences_and_code};
 
-/// Headings in a row that wait for their text; more are a list of headings.
+/// Maximum number of consecutive headings that are kept with the text after them; more are a list of headings.
 const MAX_LEVELS: usize = 6;
 
-/// Bytes of text whose units are held at once; longer texts are worked through block by block.
+/// Bytes of text whose units are in memory at once; longer texts are processed block by block.
 const BLOCK_BYTES: usize = 4 * 1024 * 1024;
 
 /// Packs a text's units into ranges of bounded size.
@@ -19,14 +19,14 @@ pub(super) struct Packer<'a> {
     pub(super) map: &'a TokenMap,
     pub(super) max: usize,
     pub(super) overlap: usize,
-    /// Where to cut, best first.
+    /// The kinds of borders to cut at, best first.
     pub(super) borders: &'a [Border],
-    /// Headings in order; none is left at the end of a range that goes on.
+    /// Headings in order. No range ends with a heading whose text is in the next range.
     pub(super) headings: &'a [Heading],
 }
 
 impl Packer<'_> {
-    /// Ranges of at most `max` tokens that cover `range`, each as full as whole units make it.
+    /// Returns ranges of at most `max` tokens that cover `range`, each filled with as many whole units as fit.
     pub(super) fn pack(&self, range: Range<usize>) -> Vec<Range<usize>> {
         let mut units = Vec::new();
         let is_long = self.map.count(&range) > self.max;
@@ -56,7 +56,7 @@ impl Packer<'_> {
                     kept.iter().rev().take(MAX_LEVELS + 1).take_while(|unit| self.is_heading(unit)).count();
                 next -= if headings > MAX_LEVELS { 0 } else { headings };
             }
-            // Counted alone, a range can have a token or two more than the map says.
+            // Counted alone, a range can have a token or two more than in the map.
             while next > first + 1 && !self.fits(start..units[next - 1].end) {
                 next -= 1;
             }
@@ -73,13 +73,13 @@ impl Packer<'_> {
         packed
     }
 
-    /// Takes the next block off `rest` and adds its units; `is_long` says whether the whole has more than `max` tokens.
+    /// Moves the units of the next block from `rest` to `units`; `is_long`: whether the whole text has more than `max` tokens.
     fn split_block(&self, rest: &mut Range<usize>, is_long: bool, units: &mut Vec<Range<usize>>) {
         let end = block_end(self.text, rest, self.borders, BLOCK_BYTES);
         let block = rest.start..end;
         rest.start = end;
         match self.borders.split_first() {
-            // A last block may be short, and its units are those that it has as a part of the whole.
+            // Even a short last block is cut like the rest of the text.
             Some((border, finer)) if is_long => {
                 for part in border.parts(self.text, block) {
                     self.split(part, finer, units);
@@ -109,7 +109,7 @@ impl Packer<'_> {
         Tokenizer.count(&self.text[trim(self.text, range)]) as usize <= self.max
     }
 
-    /// Where the range after `last` starts: at its last whole sentences or lines, if they and `unit` fit.
+    /// Returns where the range after `last` starts: at its last whole sentences or lines, if they fit together with `unit`.
     fn overlap_start(&self, last: &Range<usize>, unit: &Range<usize>) -> usize {
         let rows = self.borders.first() != Some(&Border::Paragraph);
         if self.overlap == 0 || rows {
@@ -126,7 +126,7 @@ impl Packer<'_> {
         starts.find(|&start| start > last.start && (whole || start > tail)).unwrap_or(unit.start)
     }
 
-    /// Whether a unit is a heading and nothing else.
+    /// True if a unit is only a heading.
     fn is_heading(&self, unit: &Range<usize>) -> bool {
         let unit = trim(self.text, unit.clone());
         let starts_as_heading =

@@ -1,7 +1,7 @@
-//! Writes the context of chunks: a few words about a chunk's place in its document, indexed before the chunk's own
+//! Writes the context of chunks: a short text about a chunk's place in its document, indexed before the chunk's own
 //! text.
 //!
-//! A chunk with "its revenue grew by 3%" is found neither by the name nor by the vector of the company. Source:
+//! A chunk with "its revenue grew by 3%" matches neither the name nor the vector of the company. Source:
 //! Anthropic, "Introducing Contextual Retrieval", 2024. docs/methods/contextual.md lists the differences.
 
 mod part;
@@ -21,29 +21,29 @@ pub use part::{HEAD_TOKENS, MAX_DOCUMENT_TOKENS};
 
 /// The name of the rule that writes contexts from the title and headings.
 pub const HEADINGS: &str = "headings";
-/// Most tokens of a context; a longer one would drown the chunk's own words.
+/// Maximum tokens of a context; a longer one would drown out the chunk's own words.
 pub const MAX_CONTEXT_TOKENS: u32 = 256;
-/// Most characters of a title.
+/// Maximum characters of a title.
 const MAX_TITLE_CHARS: usize = 80;
-/// Most tokens of an answer, that of the source; a model that thinks first is given [`THINKING_OUTPUT_TOKENS`] where it
-/// used them up.
+/// Output limit of an answer in tokens, as in the source. A model that uses it up on thinking is asked again with
+/// [`THINKING_OUTPUT_TOKENS`].
 const OUTPUT_TOKENS: u32 = 1000;
 const THINKING_OUTPUT_TOKENS: u32 = 8000;
 
-/// What writes the contexts of chunks.
+/// Writes the contexts of chunks.
 #[derive(Clone, Default)]
 pub enum ContextWriter {
-    /// Nothing: chunks are indexed by their own words.
+    /// Writes none: chunks are indexed without context.
     #[default]
     Off,
-    /// The document's title and the headings above the chunk.
+    /// Uses the document's title and the headings above the chunk.
     Headings,
-    /// A model that reads the document with the chunk.
+    /// Asks an LLM that reads the document with the chunk.
     Model(Arc<dyn LanguageModel>),
 }
 
 impl ContextWriter {
-    /// Who says the contexts; `None` where there are none.
+    /// Returns the name of the writer; `None` if it writes no contexts.
     pub fn name(&self) -> Option<&str> {
         match self {
             Self::Off => None,
@@ -56,48 +56,48 @@ impl ContextWriter {
 /// How one chunk gets its context.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ContextTask {
-    /// Not at all.
+    /// No context.
     Nothing,
-    /// In these words, which cost nothing.
+    /// This text, which costs nothing.
     Words {
-        /// The key they are stored under.
+        /// The key that it is stored under.
         key: ChunkContextKey,
         /// The context.
         text: String,
     },
-    /// As a model answers this.
-    Asked(ContextPrompt),
+    /// The answer of an LLM to this prompt.
+    Question(ContextPrompt),
 }
 
-/// What a model is asked about one chunk.
+/// The question to an LLM about one chunk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ContextPrompt {
     /// Hash of model and question.
     pub(crate) key: ChunkContextKey,
-    /// The document, or the part of it around the chunk: the same for all chunks whose context is written from it.
+    /// The document, or the part of it around the chunk. It is the same for all chunks in that part.
     pub(crate) opening: Arc<str>,
-    /// The chunk and what is asked.
+    /// The chunk and the question.
     pub(crate) passage: String,
 }
 
 impl ContextPrompt {
-    /// The prompt, which begins with the opening.
+    /// Returns the prompt, which starts with the opening.
     pub(crate) fn prompt(&self) -> String {
         format!("{}\n\n{}", self.opening, self.passage)
     }
 
-    /// Whether it is still to be asked about a chunk that has `stored`.
+    /// True if the question must still be asked about a chunk with the context `stored`.
     ///
-    /// - `again`: whether a question that failed before is asked again.
+    /// - `again`: whether to repeat a question that failed before.
     pub(crate) fn is_open(&self, stored: Option<&ChunkContext>, again: bool) -> bool {
         let known = stored.filter(|stored| stored.key == self.key);
         known.is_none_or(|known| again && known.failure().is_some())
     }
 }
 
-/// How each chunk of a document gets its context, in order. `text` is the document's; only models need it.
+/// Plans how each chunk of a document gets its context, in order. `text` is the text of the document, which only LLMs need.
 ///
-/// The context of the only chunk of a document is its title, whatever writes the others: the chunk is all that could be read.
+/// If a document has only one chunk, its context is always title and headings, because an LLM could read nothing else.
 pub(crate) fn plan(
     context_writer: &ContextWriter,
     prompts: &Prompts,
@@ -129,14 +129,14 @@ pub(crate) fn plan(
                 let variables = [("text", chunk.text.as_str()), ("language", language.as_str())];
                 let passage = prompts.render(CONTEXT_PASSAGE, &variables);
                 let key = ChunkContextKey::new(&[model.name(), &opening, &passage]);
-                ContextTask::Asked(ContextPrompt { key, opening, passage })
+                ContextTask::Question(ContextPrompt { key, opening, passage })
             };
             chunks.iter().map(question).collect()
         }
     }
 }
 
-/// The title and the headings above a chunk, outermost first; a title that the first heading repeats is said once.
+/// Returns the title and the headings above a chunk, outermost first. A title that the first heading repeats is written once.
 fn headings_of(document: &Document, chunk: &Chunk) -> String {
     let title: String = document.title.trim().chars().take(MAX_TITLE_CHARS).collect();
     let repeated = title.is_empty() || chunk.breadcrumb.first().is_some_and(|first| *first == title);
@@ -144,8 +144,8 @@ fn headings_of(document: &Document, chunk: &Chunk) -> String {
     levels.collect::<Vec<_>>().join(" → ")
 }
 
-/// What the model says, on one line and at most [`MAX_CONTEXT_TOKENS`] long, and the ledger's rows. `is_shared` says
-/// whether other questions begin with the same opening, so that it is worth a place in the provider's cache.
+/// Asks the model for a context. Returns it on one line with at most [`MAX_CONTEXT_TOKENS`], and the ledger rows. `is_shared`:
+/// whether other questions start with the same opening, which makes it worth caching at the provider.
 pub(crate) async fn write_context(
     question: &ContextPrompt,
     is_shared: bool,
@@ -225,7 +225,7 @@ mod tests {
         }
     }
 
-    /// Chunks of so many bytes each.
+    /// Returns chunks of `bytes` bytes each.
     fn chunks(of: &Document, text: &str, bytes: usize, headings: &[&str]) -> Vec<Chunk> {
         let spans =
             (0..text.len()).step_by(bytes).map(|start| Span::new(start, (start + bytes).min(text.len())));
@@ -268,7 +268,7 @@ mod tests {
             check_plan(&ContextWriter::Model(Arc::new(Silent)), "Acme sold gears. It grew by 3%.", 16);
         let questions: Vec<&ContextPrompt> = (wanted.iter())
             .map(|wanted| match wanted {
-                ContextTask::Asked(question) => question,
+                ContextTask::Question(question) => question,
                 ContextTask::Nothing | ContextTask::Words { .. } => panic!("{wanted:?}"),
             })
             .collect();
@@ -298,7 +298,7 @@ mod tests {
         let chunks = chunks(&document, "one two", 4, &[]);
         let context_writer = ContextWriter::Model(Arc::new(Silent));
         let wanted = plan(&context_writer, &french, Tokenizer, &document, "one two", &chunks);
-        let Some(ContextTask::Asked(question)) = wanted.first() else { panic!("{wanted:?}") };
+        let Some(ContextTask::Question(question)) = wanted.first() else { panic!("{wanted:?}") };
         assert!(
             question.passage.contains("in French, names as in the document, what"),
             "{}",

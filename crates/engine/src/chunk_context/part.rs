@@ -1,4 +1,4 @@
-//! The part of a document that a model reads with its chunks: the whole document if it is short enough.
+//! Selects the part of a document that an LLM reads with a chunk: the whole document if it is short enough.
 
 use std::ops::Range;
 
@@ -6,18 +6,18 @@ use graphloom_core::Span;
 
 use graphloom_text::Tokenizer;
 
-/// Tokens of a document up to which the whole of it is sent. Longer ones are cut into parts of as many, each beginning in the
-/// middle of the one before or earlier, so that around the middle of a chunk a quarter of a part is read on either side.
+/// Documents up to this many tokens are sent whole. Longer ones are cut into parts of this size, each starting in the middle of
+/// the previous part or earlier. So the LLM reads at least a quarter of a part on either side of the middle of a chunk.
 pub const MAX_DOCUMENT_TOKENS: usize = 8000;
-/// Tokens of the document's beginning that stand before every other part: what it is mostly stands there.
+/// Tokens from the start of the document that precede every other part, because they usually say what the document is.
 pub const HEAD_TOKENS: usize = 500;
-/// Stands for what is left out.
+/// Marks omitted text.
 const LEFT_OUT: &str = "[…]";
 
 /// The parts of one text.
 pub(super) struct Parts<'a> {
     text: &'a str,
-    /// Where the beginning ends that stands before every part but the first.
+    /// End of the text from the start of the document that precedes every part but the first.
     head: usize,
     parts: Vec<Range<usize>>,
 }
@@ -31,13 +31,13 @@ impl<'a> Parts<'a> {
         }
         let mut parts = map.windows(text, 0..text.len(), MAX_DOCUMENT_TOKENS, MAX_DOCUMENT_TOKENS / 2);
         if let Some(last) = parts.last_mut() {
-            // As long as the others, though it begins earlier.
+            // As long as the others, although it starts earlier.
             last.start = text.floor_char_boundary(map.back(text.len(), MAX_DOCUMENT_TOKENS));
         }
         Self { text, head: tokenizer.truncate(text, HEAD_TOKENS as u32).len(), parts }
     }
 
-    /// What is sent of each part, in order.
+    /// Returns the text to send for each part, in order.
     pub(super) fn texts(&self) -> impl Iterator<Item = String> {
         self.parts.iter().map(|part| {
             let own = &self.text[part.clone()];
@@ -54,9 +54,9 @@ impl<'a> Parts<'a> {
         })
     }
 
-    /// The part in which a chunk stands most in the middle; of two the first.
+    /// Returns the part whose middle is nearest to the chunk; of two, the first.
     pub(super) fn around(&self, span: Span) -> usize {
-        // Twice the middle, so that it is a whole number.
+        // Twice the middle, so that it is an integer.
         let middle = span.start + span.end;
         let distance = |part: &Range<usize>| middle.abs_diff((part.start + part.end) as u64);
         let nearest = self.parts.iter().enumerate().min_by_key(|(_, part)| distance(part));

@@ -1,4 +1,4 @@
-//! Makes one claim of all that say the same, and finds what ends or contradicts it.
+//! Merges claims that say the same into one, and finds what ends or contradicts it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,12 +7,12 @@ use serde::Serialize;
 
 use graphloom_offline::{has_one_holder, office_named};
 
-/// A claim as all of its quotes together state it.
+/// A claim as stated by all of its quotes together.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct MergedClaim {
-    /// What it is about.
+    /// The entity that it is about.
     pub subject: EntityKey,
-    /// Its name, as most quotes write it.
+    /// Its name, in the spelling of most quotes.
     pub subject_name: String,
     /// The other entity.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -20,15 +20,15 @@ pub struct MergedClaim {
     /// Its name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub object_name: Option<String>,
-    /// What is claimed: the one name of an office, else the words in small letters.
+    /// What is claimed: the canonical name of an office, or else the words in lower case.
     pub kind: String,
     /// Whether the documents state, deny or suspect it.
     pub status: ClaimStatus,
-    /// When it is so, as far as its quotes say.
+    /// When it is true, as far as its quotes tell.
     pub period: Period,
-    /// What states it, by chunk and span.
+    /// The words that state it, by chunk and span.
     pub quotes: Vec<ClaimQuote>,
-    /// What ended or contradicts it; `None` while nothing does.
+    /// What ended or contradicts it; `None` if nothing does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retired: Option<Retirement>,
 }
@@ -40,39 +40,39 @@ pub struct ClaimQuote {
     pub chunk: ChunkId,
     /// The words, in the document.
     pub span: Span,
-    /// The claim in a sentence, as extracted from the chunk.
+    /// The claim as a sentence, as extracted from the chunk.
     pub description: String,
 }
 
-/// Why a claim does not go on.
+/// Why a claim is no longer true.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Retirement {
-    /// What kind of sentence ends it.
+    /// The kind of sentence that ends it.
     pub by: RetiredBy,
     /// When it ended; `None` for a denial without a date.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<IsoDate>,
-    /// Who holds the office then.
+    /// Who holds the office from then on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub successor: Option<EntityKey>,
     /// The sentences that say so, by chunk and span; never empty.
     pub quotes: Vec<ClaimQuote>,
 }
 
-/// What kind of sentence ends a claim.
+/// The kind of sentence that ends a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RetiredBy {
-    /// A sentence says when it ended.
+    /// A sentence states when it ended.
     EndDate,
-    /// A sentence names a later holder of an office that one person holds at a time.
+    /// A sentence names a later holder of an office that only one person holds at a time.
     Successor,
     /// A sentence denies it.
     Denial,
 }
 
 impl RetiredBy {
-    /// The name in outputs.
+    /// Returns the name in outputs.
     pub fn name(self) -> &'static str {
         match self {
             Self::EndDate => "end_date",
@@ -83,8 +83,8 @@ impl RetiredBy {
 }
 
 impl MergedClaim {
-    /// Whether it held at some moment of `date`, as far as the documents say. Denied and suspected claims hold at no date,
-    /// and events hold from their date on.
+    /// True if the claim held at some moment of `date`, as far as the documents tell. Denied and suspected claims never
+    /// hold, and events hold from their date on.
     pub fn held_at(&self, date: &IsoDate) -> bool {
         if self.status != ClaimStatus::True {
             return false;
@@ -104,12 +104,12 @@ impl MergedClaim {
         period.overlaps(date)
     }
 
-    /// The keys of its entities.
+    /// Returns the keys of its entities.
     pub fn entities(&self) -> impl Iterator<Item = &EntityKey> {
         std::iter::once(&self.subject).chain(&self.object)
     }
 
-    /// The claim on one line for people and models: `Ada Kern, chief executive officer of Velora: 2012 to 2019`.
+    /// Returns the claim on one line for people and LLMs: `Ada Kern, chief executive officer of Velora: 2012 to 2019`.
     pub fn line(&self) -> String {
         let object = self.object_name.as_ref().map_or(String::new(), |object| {
             if office_named(&self.kind).is_some() {
@@ -128,7 +128,7 @@ impl MergedClaim {
         format!("{}, {}{object}{period}{status}", self.subject_name, self.kind)
     }
 
-    /// Its period for people: `2006 to 2012`, `since 2012`, `until 2012`, `1998` for an event; empty where unknown.
+    /// Returns its period for people: `2006 to 2012`, `since 2012`, `until 2012`, `1998` for an event; empty if unknown.
     pub fn period_text(&self) -> String {
         let end =
             self.period.end.clone().or_else(|| self.retired.as_ref().and_then(|retired| retired.at.clone()));
@@ -143,7 +143,7 @@ impl MergedClaim {
     }
 }
 
-/// A claim with its entities where decisions take them.
+/// A claim with its entities placed by decisions.
 struct Placement<'a> {
     claim: &'a Claim,
     subject: EntityKey,
@@ -151,12 +151,12 @@ struct Placement<'a> {
     kind: String,
 }
 
-/// The claims that `claims` make together, sorted by subject, kind, object and start; the same for any order of them.
+/// Returns the merged claims, sorted by subject, kind, object and start; the order of `claims` has no effect.
 ///
-/// - Claims of one subject, kind and object are one where their periods overlap or leave nothing between them.
-/// - A claim is retired only by a sentence that contradicts it, which is kept with it: one with its end, one that names a
-///   later holder of the same office at the same place, or one that denies it.
-/// - To be complete, `claims` must hold all claims of the objects of offices.
+/// - Claims with the same subject, kind and object are merged if their periods overlap or leave no gap.
+/// - A claim is retired only by a sentence that contradicts it, and that sentence is kept with it: one that states its end,
+///   one that names a later holder of the same office at the same place, or one that denies it.
+/// - For complete results, `claims` must contain all claims about the organizations whose offices occur.
 pub fn merge_claims(claims: &[Claim], decisions: &Decisions) -> Vec<MergedClaim> {
     let mut groups: BTreeMap<(EntityKey, String, Option<EntityKey>), Vec<Placement<'_>>> = BTreeMap::new();
     let mut seen = BTreeSet::new();
@@ -193,13 +193,13 @@ fn folded(kind: &str) -> String {
     kind.split_whitespace().map(str::to_lowercase).collect::<Vec<_>>().join(" ")
 }
 
-/// One stretch of time of a group, with the claims that say where it begins and ends.
+/// One period of a group, with the claims that state its start and end.
 #[derive(Default)]
 struct Term<'a> {
     start: Option<IsoDate>,
     end: Option<IsoDate>,
     claims: Vec<&'a Claim>,
-    /// Those that state its end.
+    /// The claims that state its end.
     ends: Vec<&'a Claim>,
 }
 
@@ -231,7 +231,7 @@ impl<'a> Term<'a> {
         self.claims.push(claim);
     }
 
-    /// Whether a stretch that begins with `start` is another one: this one ended before.
+    /// True if this period ended before `start`, so a period that begins then is another one.
     fn ended_before(&self, start: &IsoDate) -> bool {
         self.end.as_ref().is_some_and(|end| end.end_ms() < start.start_ms())
     }
@@ -241,7 +241,7 @@ fn overlap(one: &IsoDate, other: &IsoDate) -> bool {
     one.start_ms() < other.end_ms() && other.start_ms() < one.end_ms()
 }
 
-/// Of two dates that overlap the shorter one; of two equally short ones the earlier.
+/// Returns the shorter of two dates that overlap, and the earlier of two that are equally short.
 fn finer(one: IsoDate, other: &IsoDate) -> IsoDate {
     let key = |date: &IsoDate| (date.end_ms() - date.start_ms(), date.start_ms(), date.to_string());
     if key(&one) <= key(other) { one } else { other.clone() }
@@ -291,14 +291,14 @@ fn of_group(group: Vec<Placement<'_>>) -> Vec<MergedClaim> {
     merged
 }
 
-/// Whether what a denial is about and a stated period have time in common; unknown ends are open.
+/// True if a denial and a stated period overlap; unknown ends are open.
 fn contradicts(denial: &Term<'_>, stated: &Period) -> bool {
     let start = |date: &Option<IsoDate>| date.as_ref().map_or(i64::MIN, IsoDate::start_ms);
     let end = |date: &Option<IsoDate>| date.as_ref().map_or(i64::MAX, IsoDate::end_ms);
     start(&denial.start) < end(&stated.end) && start(&stated.start) < end(&denial.end)
 }
 
-/// The stretches of time that claims of one subject, kind and object make.
+/// Returns the periods that claims with the same subject, kind and object form.
 fn terms(mut claims: Vec<&Claim>) -> Vec<Term<'_>> {
     claims.sort_by_key(|claim| order(claim));
     let mut terms: Vec<Term<'_>> = Vec::new();
@@ -328,7 +328,7 @@ fn terms(mut claims: Vec<&Claim>) -> Vec<Term<'_>> {
             }
         }
     }
-    // An end belongs to the last stretch that began before it.
+    // An end belongs to the last period that began before it.
     let mut before_all = Term::default();
     for claim in ends_only {
         let Some(end) = &claim.period.end else { continue };
@@ -344,7 +344,7 @@ fn terms(mut claims: Vec<&Claim>) -> Vec<Term<'_>> {
     if !before_all.claims.is_empty() {
         terms.insert(0, before_all);
     }
-    // What has no date adds its words to the only stretch there is.
+    // Claims without dates add their quotes to the only period, if there is just one.
     let undated: Vec<&Claim> = claims.into_iter().filter(|claim| claim.period.is_unknown()).collect();
     if !undated.is_empty() {
         match terms.as_mut_slice() {
@@ -368,7 +368,7 @@ fn quotes(claims: &[&Claim]) -> Vec<ClaimQuote> {
     claims.iter().map(of).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
-/// The commonest spellings of a group's names; ties go to the smallest.
+/// The most common spellings of a group's names; ties go to the smallest.
 struct Names {
     subject: String,
     object: Option<String>,
@@ -393,7 +393,7 @@ impl Names {
     }
 }
 
-/// Ends the open claims to an office that one person holds at a time where another begins to hold it.
+/// Ends open claims to an office that only one person holds at a time when another person begins to hold it.
 fn retire_by_successors(merged: &mut [MergedClaim]) {
     let mut offices: BTreeMap<(String, EntityKey), Vec<usize>> = BTreeMap::new();
     for (at, claim) in merged.iter().enumerate() {
@@ -439,7 +439,7 @@ mod tests {
         (!text.is_empty()).then(|| text.parse().expect("a date"))
     }
 
-    /// `subject kind start..end`, each claim in a chunk of its own.
+    /// Builds a claim from `subject kind start..end`, in a chunk of its own.
     fn claim(number: usize, text: &str) -> Claim {
         let (text, status) = match text.strip_suffix('!') {
             Some(text) => (text, ClaimStatus::False),

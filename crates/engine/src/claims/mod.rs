@@ -1,7 +1,7 @@
-//! Claims: dated statements of the documents, deduplicated, with what ends or contradicts them.
+//! Claims: dated statements in the documents, deduplicated, with the sentences that end or contradict them.
 //!
-//! The claims of a chunk are evidence, stored with its mentions and facts. What they say together is computed when it is
-//! read: a pure function of the live claims and the decisions, so that it needs no upkeep when documents change.
+//! The claims of a chunk are evidence, stored with its mentions and facts. Merged claims are computed when they are read,
+//! as a pure function of the live claims and the decisions, so they need no maintenance when documents change.
 
 mod merge;
 mod read;

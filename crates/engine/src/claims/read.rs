@@ -1,4 +1,4 @@
-//! Reads claims: those about entities, and those of a whole workspace, with the words that state them.
+//! Reads claims about entities or from a whole workspace, with the words that state them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,23 +13,23 @@ use super::merge::{ClaimQuote, MergedClaim, merge_claims};
 use crate::filtered::FilteredSnapshot;
 use graphloom_text::Tokenizer;
 
-/// Most claims in a list.
+/// Maximum claims in a list.
 pub const MAX_LISTED_CLAIMS: usize = 10_000;
 
-/// Which claims a list holds.
+/// Conditions for claims in a list.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ClaimFilter {
-    /// Those about this entity, as subject or object.
+    /// Only claims about this entity, as subject or object.
     pub entity: Option<EntityKey>,
-    /// Of these only those of which it is the subject.
+    /// Of these, only claims with the entity as subject.
     pub subject_only: bool,
-    /// Those that held at this date.
+    /// Only claims that held at this date.
     pub as_of: Option<IsoDate>,
-    /// Those that did not end before this date.
+    /// Only claims that did not end before this date.
     pub from: Option<IsoDate>,
-    /// Those that did not begin after this date.
+    /// Only claims that did not begin after this date.
     pub to: Option<IsoDate>,
-    /// Those of this status.
+    /// Only claims with this status.
     pub status: Option<ClaimStatus>,
 }
 
@@ -49,7 +49,7 @@ impl ClaimFilter {
     }
 }
 
-/// A claim with its words.
+/// A claim with the words that state it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ListedClaim {
     /// The claim on one line: `Ada Kern, chief executive officer of Velora: 2012 to 2019`.
@@ -59,34 +59,34 @@ pub struct ListedClaim {
     pub claim: MergedClaim,
     /// The words that state it, in the order of its quotes.
     pub quoted: Vec<ListedQuote>,
-    /// The words that retired it, in the order of those quotes; empty while it stands.
+    /// The words that retired it, in the order of those quotes; empty while the claim is not retired.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub retired_by: Vec<ListedQuote>,
 }
 
-/// Words of a document.
+/// Words quoted from a document.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ListedQuote {
     /// The document.
     pub document: DocumentId,
     /// Its source.
     pub source: String,
-    /// The words' bytes in its text.
+    /// The position of the words in its text, in bytes.
     pub span: Span,
     /// The words, verbatim.
     pub text: String,
 }
 
-/// The claims about `entities` that the scope allows; complete for what ends them.
+/// Returns the claims about `entities` that the scope allows, including everything that ends them.
 ///
-/// Entities are those of the graph: names that decisions merged into them are read too.
+/// Entities are those of the graph: claims about names that decisions merged into them are included.
 pub(crate) async fn claims_about(
     scope: &FilteredSnapshot<'_>,
     decisions: &Decisions,
     entities: &[EntityKey],
 ) -> Result<Vec<MergedClaim>, StoreError> {
     let mut found = read_of(scope, decisions, entities).await?;
-    // Who else held the offices is told by the other claims about where they are held.
+    // Other claims about the same organizations show who else held the offices.
     let known: BTreeSet<&EntityKey> = entities.iter().collect();
     let places: BTreeSet<EntityKey> = found
         .iter()
@@ -119,7 +119,7 @@ async fn read_of(
     Ok(claims)
 }
 
-/// All claims that the scope allows, by subject, kind, object and start.
+/// Returns all claims that the scope allows, by subject, kind, object and start.
 pub(crate) async fn all_claims(
     scope: &FilteredSnapshot<'_>,
     decisions: &Decisions,
@@ -132,8 +132,8 @@ pub(crate) async fn all_claims(
     Ok(merge_claims(&all, decisions))
 }
 
-/// The claims of the workspace that `filter` takes, by subject, kind, object and start, with their words; at most
-/// `limit`, and how many there are.
+/// Returns the claims of the workspace that match `filter`, by subject, kind, object and start, with their words; at most
+/// `limit`. Also returns the total number of matching claims.
 pub fn list_claims<'a>(
     snapshot: &'a dyn Snapshot,
     filter: &'a ClaimFilter,
@@ -153,7 +153,7 @@ pub fn list_claims<'a>(
     })
 }
 
-/// The claims about one entity that `filter` takes.
+/// Returns the claims about one entity, at most `limit`.
 pub fn claims_of_entity<'a>(
     snapshot: &'a dyn Snapshot,
     entity: &'a EntityKey,

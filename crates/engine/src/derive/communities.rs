@@ -19,20 +19,20 @@ use crate::prompt::COMMUNITY_REPORT;
 
 /// A community with more entities is divided [GraphRAG].
 pub const MAX_COMMUNITY_SIZE: usize = 10;
-/// Most tokens of the data that a report is written from [GraphRAG].
+/// Maximum tokens of the data from which a report is written [GraphRAG].
 pub const MAX_REPORT_CONTEXT_TOKENS: u32 = 8_000;
-/// Number of the algorithm; another one derives all communities again.
+/// Version of the algorithm; a change derives all communities again.
 const VERSION: &str = "2";
 
 /// The layer `communities`.
 ///
-/// A node is a community of at least two entities. Its members are the communities it is divided into, and the
-/// entities that are in none of these. Level 0 is the coarsest.
+/// A node is a community of at least two entities. Its members are its sub-communities and the entities that are in none of
+/// these. Level 0 is the coarsest.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Communities;
 
 impl Communities {
-    /// The name of the layer.
+    /// Returns the name of the layer.
     pub fn name() -> LayerName {
         LayerName::from_stored(LayerKind::Communities.name())
     }
@@ -49,7 +49,7 @@ impl Deriver for Communities {
         let prompt = engine.prompts.body(COMMUNITY_REPORT);
         let language = engine.prompts.chosen_language().unwrap_or_default();
         let mut parts = vec![VERSION, model, prompt, language];
-        // The hash of the default is that of releases without a choice.
+        // The hash for the default weights is the same as in releases without this setting.
         let weights = engine.index.community_weights;
         if weights != EdgeWeights::default() {
             parts.push(weights.name());
@@ -90,13 +90,13 @@ impl Deriver for Communities {
     }
 }
 
-/// All entities, and the relations between them as edges.
+/// All entities, with the relations between them as edges.
 struct EntityGraph {
     /// Keys of the entities.
     names: Vec<String>,
-    /// Mentions of each.
+    /// Number of mentions of each.
     mentions: Vec<u32>,
-    /// A relation whose weight a decision set to 0 is none.
+    /// The relations, except those with a weight that a decision set to 0.
     edges: Vec<Edge>,
 }
 
@@ -124,12 +124,12 @@ impl EntityGraph {
     }
 }
 
-/// The communities of at least two entities as nodes, parts before what they are parts of.
+/// Returns the communities of at least two entities as nodes; parts come before the communities that contain them.
 fn nodes_of(layer: &LayerName, hierarchy: &Hierarchy, names: &[String]) -> Vec<LayerNode> {
     let communities = &hierarchy.communities;
     let mut keys: Vec<Option<NodeKey>> = vec![None; communities.len()];
     let mut nodes = Vec::new();
-    // Children follow their parents in the list.
+    // Children come after their parents in the list.
     for (position, community) in communities.iter().enumerate().rev() {
         if community.members.len() < 2 {
             continue;
@@ -157,10 +157,9 @@ fn nodes_of(layer: &LayerName, hierarchy: &Hierarchy, names: &[String]) -> Vec<L
 mod tests {
     use super::*;
 
-    /// Members of each community, its level before them; communities of a chain of triangles.
     #[test]
     fn communities_of_one_entity_become_members_of_the_community_above() {
-        // A hub with eleven leaves: the hub's part has ten entities, two leaves are alone below the root.
+        // A hub with eleven leaves: the hub's part has ten entities; two leaves are alone below the root.
         let names: Vec<String> = (0..12).map(|number| format!("N{number:02}")).collect();
         let edges: Vec<Edge> = (1..12).map(|leaf| Edge::new(0, leaf, 1.0)).collect();
         let graph = Graph::new(&names, &edges).expect("a graph");

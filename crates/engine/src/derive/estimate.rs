@@ -1,8 +1,8 @@
-//! What deriving a layer would cost, before anything is sent or stored.
+//! Estimates the cost of deriving a layer, before anything is sent or stored.
 //!
-//! The deriver writes the planned nodes with a model in place of the configured one that asks nobody and counts. The prompts
-//! of nodes over chunks or entities are the very ones that would be sent. Those of nodes over others depend on texts that are
-//! not written yet, so everything is counted twice: with the shortest answers and with long ones.
+//! The deriver writes the planned nodes with a stand-in for the configured model that makes no calls and only counts.
+//! Prompts of nodes over chunks or entities are exactly those that would be sent. Prompts of nodes over other nodes depend
+//! on texts that do not exist yet, so everything is counted twice: with the shortest answers and with long ones.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,27 +23,27 @@ use crate::Engine;
 use crate::index::{Estimate, ExpectedCalls, PricedStep, PricedTotal, Range, Step};
 use crate::money::{Prices, prompt_tokens, text_tokens};
 
-/// What deriving a layer would do and cost.
+/// The work and cost of deriving a layer.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DeriveEstimate {
     /// The layer.
     pub layer: LayerName,
-    /// Nodes that the layer would have.
+    /// Number of nodes that the layer would have.
     pub nodes: u64,
-    /// Of those, nodes that are there as they would be, or whose text costs nothing: by rules, or paid for before.
+    /// Nodes that need no call, because they are unchanged, written by rules, or already paid for.
     pub free: u64,
-    /// The calls, by what they are for.
+    /// The calls, by purpose.
     pub steps: Vec<PricedStep>,
     /// Calls and tokens of all steps.
     pub total: PricedTotal,
-    /// Models without a configured price; their steps are in no sum of money.
+    /// Models without a configured price; their steps are not part of any cost total.
     pub unpriced: std::collections::BTreeSet<String>,
 }
 
-/// Counts what [`derive`](super::derive) would cost now. Nothing is stored and no model is asked.
+/// Estimates the current cost of [`derive`](super::derive), without storing anything or calling a model.
 ///
-/// - `embeds_by_service`: whether vectors are made by a service; models in process cost nothing.
-/// - A second attempt at an answer that is cut or unreadable is not counted.
+/// - `embeds_by_service`: true if a service computes the vectors; local models cost nothing.
+/// - Second attempts after a truncated or unreadable answer are not counted.
 pub fn estimate<'a>(
     engine: &'a Engine,
     deriver: &'a dyn Deriver,
@@ -73,7 +73,7 @@ pub fn estimate<'a>(
                 step: Step::EmbedNodes,
                 role: Role::Embed,
                 model: engine.models.embedder.name().to_owned(),
-                // Nodes that cost no call are embedded many at a time.
+                // Nodes that need no call are embedded in batches.
                 calls: range(u64::max(1, low.asked), low.embedded.max(high.embedded)),
                 input_tokens: range(low.embedded_tokens, high.embedded_tokens),
                 output_tokens: Range::default(),
@@ -91,7 +91,7 @@ pub fn estimate<'a>(
     })
 }
 
-/// What one pass over all nodes counted.
+/// Totals of one pass over all nodes.
 #[derive(Default)]
 struct Counts {
     asked: u64,
@@ -146,7 +146,7 @@ async fn count(
     Ok(counts)
 }
 
-/// A model that asks nobody: it always says the same, and counts calls and tokens.
+/// A model that makes no calls: it always gives the same answer, and counts calls and tokens.
 struct Meter {
     name: String,
     answer: String,

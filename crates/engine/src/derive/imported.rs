@@ -1,8 +1,8 @@
-//! Reports that another system wrote: kept for the communities with the same entities and the same evidence.
+//! Reports that another system wrote, used for communities with the same entities and the same evidence.
 //!
-//! A report is paid work, so it is kept where the answers of models about nodes are: in the cache, under the hash of
-//! the community's entities. With it stands a hash of the chunks behind these entities. A community takes the report
-//! in place of a new one only if both are still the same, so a report never outlives what it was written from.
+//! A report costs money, so it is stored where LLM answers about nodes are: in the cache, under the hash of the community's
+//! entities, together with a hash of the chunks behind these entities. A community uses the report instead of a new one
+//! only if both hashes still match, so a report never outlives its evidence.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +19,7 @@ use super::{Communities, Deriver, NodeOutcome};
 use crate::Engine;
 use graphloom_text::one_line;
 
-/// Chunks of an entity that count as its evidence.
+/// Maximum number of chunks per entity that count as its evidence.
 const MAX_CHUNKS: usize = 64;
 /// Reports stored in one commit.
 const PAGE: usize = 256;
@@ -27,13 +27,13 @@ const PAGE: usize = 256;
 /// A report that another system wrote about a group of entities.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ImportedReport {
-    /// The entities that it is about.
+    /// The entities it describes.
     #[serde(skip)]
     pub members: BTreeSet<EntityKey>,
     /// The level of its community; 0 is the coarsest.
     #[serde(skip)]
     pub level: u32,
-    /// The chunks that mention each of them.
+    /// The chunks that mention each entity.
     #[serde(skip)]
     pub evidence: BTreeMap<EntityKey, BTreeSet<ChunkId>>,
     /// Its author.
@@ -42,24 +42,24 @@ pub struct ImportedReport {
     pub title: String,
     /// Summary.
     pub summary: String,
-    /// From 0 to 10, how much the community matters.
+    /// Importance of the community, from 0 to 10.
     pub rating: f64,
-    /// Why.
+    /// Reason for the rating.
     pub rating_reason: String,
-    /// The most important first.
+    /// Findings, most important first.
     pub findings: Vec<ImportedFinding>,
-    /// References that led nowhere before.
+    /// Number of references that could not be resolved during the import.
     pub dropped_references: u32,
 }
 
 /// One insight of an imported report.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ImportedFinding {
-    /// In one sentence.
+    /// The insight in one sentence.
     pub summary: String,
-    /// In a few sentences.
+    /// The insight in a few sentences.
     pub explanation: String,
-    /// What it refers to.
+    /// What the finding refers to.
     pub about: Vec<About>,
 }
 
@@ -77,14 +77,14 @@ pub enum About {
     Sentence(Reference),
 }
 
-/// A report as it is kept.
+/// A report as it is stored in the cache.
 #[derive(Serialize, Deserialize)]
 struct Kept {
     evidence: ContentHash,
     report: ImportedReport,
 }
 
-/// Keeps reports for the communities that have their entities. Of two about the same entities, the later one counts.
+/// Stores reports for the communities with their entities. The last of several reports about the same entities wins.
 pub async fn keep_reports(store: &dyn Store, reports: &[ImportedReport]) -> Result<(), StoreError> {
     for page in reports.chunks(PAGE) {
         let mut put_cached = Vec::with_capacity(page.len());
@@ -94,7 +94,7 @@ pub async fn keep_reports(store: &dyn Store, reports: &[ImportedReport]) -> Resu
                 (member, chunks.collect())
             });
             let kept = Kept { evidence: evidence_hash(evidence), report: report.clone() };
-            // Plain data; it has no keys that JSON could not write.
+            // Plain data, which JSON can always represent.
             let value = serde_json::to_vec(&kept).unwrap_or_default();
             let key = members_key(&report.members.iter().collect::<Vec<_>>());
             put_cached.push(CacheEntry { kind: CacheKind::Node, key, value });
@@ -104,7 +104,7 @@ pub async fn keep_reports(store: &dyn Store, reports: &[ImportedReport]) -> Resu
     Ok(())
 }
 
-/// How many communities of the graph as it is now take an imported report.
+/// Returns the number of communities in the current graph that use an imported report.
 pub async fn reports_in_use(engine: &Engine, snapshot: &dyn Snapshot) -> Result<u64, StoreError> {
     let mut entities: BTreeMap<NodeKey, Vec<EntityKey>> = BTreeMap::new();
     let mut in_use = 0;
@@ -113,7 +113,7 @@ pub async fn reports_in_use(engine: &Engine, snapshot: &dyn Snapshot) -> Result<
         for member in &node.members {
             match member {
                 Member::Entity(key) => members.push(key.clone()),
-                // Parts come before what they are parts of.
+                // Parts come before the communities that contain them.
                 Member::Node(key) => members.extend(entities.get(key).into_iter().flatten().cloned()),
                 Member::Chunk(_) => {}
             }
@@ -129,7 +129,7 @@ pub async fn reports_in_use(engine: &Engine, snapshot: &dyn Snapshot) -> Result<
     Ok(in_use)
 }
 
-/// The imported report for a community; `None` if there is none that was written from its evidence.
+/// Returns the imported report for a community; `None` if no report was written from its current evidence.
 pub(super) async fn write(
     snapshot: &dyn Snapshot,
     node: &LayerNode,
@@ -146,12 +146,12 @@ pub(super) async fn write(
         return Ok(Some(NodeOutcome::Kept));
     }
     let Some(Kept { report, .. }) = kept.filter(|kept| kept.evidence == evidence) else { return Ok(None) };
-    let node = written(snapshot, node, material, report).await?;
+    let node = with_report(snapshot, node, material, report).await?;
     Ok(Some(NodeOutcome::New { node, paid: None, calls: Vec::new() }))
 }
 
-/// The node with the report.
-pub(super) async fn written(
+/// Returns the node with the report as its text and details.
+pub(super) async fn with_report(
     snapshot: &dyn Snapshot,
     node: &LayerNode,
     material: &Material,
@@ -174,7 +174,7 @@ async fn kept_for(snapshot: &dyn Snapshot, members: &[EntityKey]) -> Result<Opti
     Ok(value.and_then(|value| serde_json::from_slice(&value).ok()))
 }
 
-/// The report, with what its findings refer to resolved to sentences of the documents.
+/// Returns the report, with the references of its findings resolved to sentences of the documents.
 async fn resolve(
     snapshot: &dyn Snapshot,
     material: &Material,
@@ -242,7 +242,7 @@ fn evidence_hash<'a>(chunks_of: impl Iterator<Item = (&'a EntityKey, Vec<ChunkId
     ContentHash::of_parts(&parts.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
-/// - `members`: ascending, each once.
+/// Returns the cache key; `members` is ascending and has no duplicates.
 fn members_key(members: &[&EntityKey]) -> ContentHash {
     let mut parts = vec!["imported report"];
     parts.extend(members.iter().map(|member| member.as_str()));

@@ -1,7 +1,7 @@
-//! Communities of another system with the reports that were written about them, as the layer `communities`.
+//! Communities of another system with their reports, as the layer `communities`.
 //!
-//! They are a layer like one that was derived, with settings of their own: deriving communities replaces them, and keeps
-//! the nodes that are equal.
+//! They form a layer like a derived one, with its own settings hash. Deriving communities replaces the layer, but keeps
+//! identical nodes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,21 +13,22 @@ use super::report::{self, Material};
 use super::{Communities, Deriver, LayerPlan, NodeOutcome};
 use crate::Engine;
 
-/// Entities that are looked for at once.
+/// Number of entities that are looked up at once.
 const PAGE: usize = 1_000;
 
-/// Communities as they were imported, each with its report.
+/// Imported communities, each with its report.
 ///
-/// A community is a part of the smallest one on a coarser level that has all of its entities.
+/// A community is part of the smallest community on a coarser level that contains all of its entities.
 #[derive(Debug)]
 pub struct ImportedCommunities {
-    /// By level and entities; of two with the same entities on one level, the later one.
+    /// Reports by level and entities; the last of several about the same entities on one level.
     reports: BTreeMap<(u32, Vec<EntityKey>), ImportedReport>,
     settings: ContentHash,
 }
 
 impl ImportedCommunities {
-    /// Those that the reports are about, without the entities that `snapshot` has not; one without any is left out.
+    /// Returns the communities of these reports, without entities that do not exist in `snapshot`; communities that become
+    /// empty are dropped.
     pub async fn new(snapshot: &dyn Snapshot, reports: &[ImportedReport]) -> Result<Self, StoreError> {
         let known = existing(snapshot, reports.iter().flat_map(|report| &report.members)).await?;
         let mut kept = BTreeMap::new();
@@ -41,14 +42,14 @@ impl ImportedCommunities {
         for ((level, members), report) in &kept {
             parts.push(level.to_string());
             parts.extend(members.iter().map(ToString::to_string));
-            // Plain data; it has no keys that JSON could not write.
+            // Plain data, which JSON can always represent.
             parts.push(serde_json::to_string(report).unwrap_or_default());
         }
         let settings = ContentHash::of_parts(&parts.iter().map(String::as_str).collect::<Vec<_>>());
         Ok(Self { reports: kept, settings })
     }
 
-    /// Whether there are any, and the workspace has no other communities.
+    /// True if there are imported communities and the workspace has no other ones.
     pub async fn have_room(&self, snapshot: &dyn Snapshot) -> Result<bool, StoreError> {
         let layer = snapshot.layers().await?.into_iter().find(|layer| layer.name == Communities::name());
         Ok(!self.reports.is_empty() && layer.is_none_or(|layer| layer.settings == self.settings))
@@ -88,10 +89,10 @@ impl Deriver for ImportedCommunities {
         let material = Material::read(engine, snapshot, planned, &node, parts).await?;
         let found = self.reports.get(&(node.level, material.members.clone()));
         let Some(report) = found else {
-            // Nodes are planned from the reports.
+            // Cannot happen, because nodes are planned from the reports.
             return Ok(NodeOutcome::Waits);
         };
-        let node = imported::written(snapshot, &node, &material, report.clone()).await?;
+        let node = imported::with_report(snapshot, &node, &material, report.clone()).await?;
         Ok(match stored {
             Some(stored) if *stored == node => NodeOutcome::Kept,
             _ => NodeOutcome::New { node, paid: None, calls: Vec::new() },
@@ -99,7 +100,7 @@ impl Deriver for ImportedCommunities {
     }
 }
 
-/// Those of the entities that the snapshot has.
+/// Returns the entities that exist in the snapshot.
 async fn existing<'a>(
     snapshot: &dyn Snapshot,
     entities: impl Iterator<Item = &'a EntityKey>,
@@ -113,22 +114,23 @@ async fn existing<'a>(
     Ok(found)
 }
 
-/// A community that is no part of another yet.
+/// A community that is not yet part of another.
 struct Open<'a> {
     level: u32,
     entities: &'a [EntityKey],
     key: NodeKey,
 }
 
-/// A node for each community: level and entities, ascending. Parts come before what they are parts of.
+/// Returns a node for each community, which is given as its level and its ascending entities. Parts come before the
+/// communities that contain them.
 fn nest<'a>(layer: &LayerName, communities: impl Iterator<Item = (u32, &'a [EntityKey])>) -> Vec<LayerNode> {
     let mut finest_first: Vec<(u32, &[EntityKey])> = communities.collect();
-    // Of one level the smaller first.
+    // Within a level, smaller communities come first.
     finest_first.sort_by(|one, other| {
         (other.0.cmp(&one.0)).then(one.1.len().cmp(&other.1.len())).then_with(|| one.1.cmp(other.1))
     });
     let mut nodes = Vec::with_capacity(finest_first.len());
-    // By the first entity, which what a community is a part of has too.
+    // By first entity, which the containing community has too.
     let mut open: BTreeMap<&EntityKey, Vec<Open<'_>>> = BTreeMap::new();
     for (level, entities) in finest_first {
         let all: BTreeSet<&EntityKey> = entities.iter().collect();

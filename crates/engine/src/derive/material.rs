@@ -1,4 +1,4 @@
-//! What a report is written from: the entities and relations of a community, or the reports of its parts.
+//! The material from which a report is written: the entities and relations of a community, or the reports of its parts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -17,47 +17,47 @@ use crate::filtered::FilteredSnapshot;
 use graphloom_offline::is_proper;
 use graphloom_text::{Tokenizer, one_line};
 
-/// More entities than fit into the context even without descriptions.
+/// More entities than this never fit into the context, even without descriptions.
 const MAX_GRAPH_ENTITIES: usize = 500;
-/// Entities whose relations are read at a time.
+/// Number of entities whose relations are read at once.
 const PAGE: usize = 500;
-/// Relations between parts that are kept for the context, the most salient.
+/// Maximum number of relations between parts that are kept for the context, the most salient ones.
 const MAX_RELATIONS: usize = 1000;
-/// Chunks of an entity or relation in which references are looked for.
+/// Maximum number of chunks per entity or relation that are searched for references.
 const MAX_CHUNKS: usize = 16;
-/// Entities that name a community in reports by rules, and those among which names are looked for.
+/// Number of entities in the title of a report by rules, and number of candidates from which they are chosen.
 const LEADING: usize = 3;
 const LEADING_CANDIDATES: usize = 24;
-/// Relations that a report by rules looks at.
+/// Maximum number of relations that a report by rules considers.
 const LEADING_RELATIONS: usize = 20;
-/// Most tokens of a description, tried in this order until the context fits. A community with parts is written from
-/// their reports before its descriptions get as short as the last ones.
+/// Maximum tokens per description, tried in this order until the context fits. A community with parts is written from their
+/// reports before its descriptions get as short as the last values.
 const DESCRIPTION_TOKENS: [u32; 7] = [1200, 400, 200, 100, 50, 25, 0];
-/// Claims that a report is written from, at most.
+/// Maximum number of claims in the context of a report.
 const MAX_CLAIMS: usize = 30;
-/// The shortest descriptions of a community with parts.
+/// Minimum for [`DESCRIPTION_TOKENS`] in a community with parts.
 const SHORTEST_WITH_PARTS: u32 = 100;
 
-/// What a report is written from.
+/// The material from which a report is written.
 pub(super) struct Material {
-    /// The data as the model reads it.
+    /// The data as the LLM gets it.
     pub(super) text: String,
-    /// What each id in the text stands for.
+    /// What each id in the text refers to.
     pub(super) sources: BTreeMap<String, Source>,
     /// The chunks behind the entities and relations of the text.
     pub(super) chunks: BTreeMap<GraphKey, Vec<ChunkId>>,
-    /// Hash of the evidence that references can lead to.
+    /// Hash of the evidence that references can point to.
     pub(super) evidence: ContentHash,
     pub(super) source: ReportSource,
-    /// The nodes that it is built on.
+    /// The nodes on which it is built.
     pub(super) parts: Vec<LayerNode>,
     /// All entities of the community, ascending.
     pub(super) members: Vec<EntityKey>,
-    /// The entities with most relations, names before common nouns.
+    /// The entities with the most relations, names before common nouns.
     pub(super) leading: Vec<Entity>,
     /// The most salient relations of the text.
     pub(super) leading_relations: Vec<Relation>,
-    /// Claims that connect its entities, each on a line.
+    /// Claims that connect its entities, one line each.
     claims: Vec<String>,
     /// Names by key.
     names: BTreeMap<EntityKey, String>,
@@ -66,11 +66,11 @@ pub(super) struct Material {
     pub(super) omitted_relations: u32,
 }
 
-/// What an id stands for.
+/// What an id refers to.
 pub(super) enum Source {
     /// An entity or a relation.
     Item(GraphKey),
-    /// A part of the community, by its place among the parts.
+    /// A part of the community, by its position among the parts.
     Part(usize),
 }
 
@@ -147,12 +147,12 @@ impl Material {
         Ok(material)
     }
 
-    /// The name of an entity of the text.
+    /// Returns the name of an entity in the text.
     pub(super) fn name_of<'a>(&'a self, key: &'a EntityKey) -> &'a str {
         self.names.get(key).map_or(key.as_str(), String::as_str)
     }
 
-    /// Writes all entities and relations; `false` if they do not fit.
+    /// Writes all entities and relations; returns `false` if they do not fit.
     fn write_graph(&mut self, tokenizer: Tokenizer, entities: &[Entity], relations: &[Relation]) -> bool {
         let has_parts = !self.parts.is_empty();
         for max_tokens in DESCRIPTION_TOKENS {
@@ -170,7 +170,7 @@ impl Material {
                 text.push_str("\nClaims, with when they held:\n");
                 text.extend(self.claims.iter().map(|line| format!("- {line}\n")));
             }
-            // The last resort is taken as it is: it is bounded by the size of communities and names.
+            // The shortest form is used even if it does not fit; the sizes of communities and names bound it.
             if tokenizer.count(&text) > MAX_REPORT_CONTEXT_TOKENS && max_tokens > 0 {
                 continue;
             }
@@ -185,7 +185,7 @@ impl Material {
         false
     }
 
-    /// Writes the reports of the parts, as long as they fit, and the relations between the parts.
+    /// Writes the reports of the parts, as far as they fit, and the relations between the parts.
     ///
     /// - `between`: the number of relations between parts, of which `relations` are the most salient.
     fn write_reports(&mut self, tokenizer: Tokenizer, relations: &[Relation], between: u32) {
@@ -242,7 +242,7 @@ impl Material {
     }
 }
 
-/// The claims that are about these entities alone, those that began last first, as many as a report is written from.
+/// Returns the claims that involve only these entities, latest start first, up to the maximum for a report.
 async fn claim_lines(snapshot: &dyn Snapshot, entities: &[EntityKey]) -> Result<Vec<String>, StoreError> {
     let scope = FilteredSnapshot::new(snapshot, None, Tokenizer).await?;
     let decisions = Decisions::read(snapshot).await?;
@@ -287,14 +287,14 @@ fn body_of(part: &LayerNode, report: Option<&Report>, detail: Detail) -> String 
     }
 }
 
-/// `: description`, cut to so many tokens; nothing if nothing is left.
+/// Returns `: description`, cut to `max_tokens` tokens; empty if nothing is left.
 fn described(tokenizer: Tokenizer, description: &str, max_tokens: u32) -> String {
     let line = one_line(description);
     let cut = tokenizer.truncate(&line, max_tokens).trim_end();
     if cut.is_empty() { String::new() } else { format!(": {cut}") }
 }
 
-/// Where each entity of the community is: in the part of this place, or in none.
+/// Returns for each entity of the community the position of the part that contains it, or `None` if no part does.
 fn places(planned: &LayerPlan, node: &LayerNode, parts: &[LayerNode]) -> BTreeMap<EntityKey, Option<usize>> {
     let mut places = BTreeMap::new();
     let by_key: BTreeMap<&NodeKey, usize> =
@@ -318,15 +318,16 @@ fn places(planned: &LayerPlan, node: &LayerNode, parts: &[LayerNode]) -> BTreeMa
 
 /// Relations within a community.
 struct Relations {
-    /// The most salient first: all of them, or only those between parts.
+    /// The most salient first: all relations, or only those between parts.
     kept: Vec<Relation>,
     /// Their number.
     internal: u32,
-    /// The number of those between parts.
+    /// The number of relations between parts.
     between: u32,
 }
 
-/// A relation is the more salient, the more relations its entities have, and then the heavier it is [GraphRAG].
+/// Reads the relations within a community. A relation is more salient if its entities have more relations, and then if it
+/// has more weight [GraphRAG].
 async fn read_relations(
     snapshot: &dyn Snapshot,
     places: &BTreeMap<EntityKey, Option<usize>>,
@@ -340,7 +341,7 @@ async fn read_relations(
     let entities: Vec<EntityKey> = places.keys().cloned().collect();
     for page in entities.chunks(PAGE) {
         for (entity, found) in page.iter().zip(snapshot.relations_of(page).await?) {
-            // Each relation once: with its smaller entity.
+            // Each relation only once: at its smaller entity.
             let internal = found
                 .into_iter()
                 .filter(|relation| relation.key.a() == entity && places.contains_key(relation.key.b()));
@@ -366,7 +367,7 @@ async fn read_relations(
     Ok(relations)
 }
 
-/// Whether a relation is not within one part.
+/// True if a relation is not inside a single part.
 fn is_between(places: &BTreeMap<EntityKey, Option<usize>>, relation: &Relation) -> bool {
     let [a, b] = relation.key.ends().map(|end| places.get(end).copied().flatten());
     a.is_none() || a != b

@@ -1,8 +1,8 @@
-//! Derivers: build layers, the views over a whole workspace, after its graph has settled.
+//! Derivers build layers: views over a whole workspace that are computed when its graph is up to date.
 //!
 //! A deriver plans all nodes of its layer from one snapshot, then writes them one by one. Each step is one commit, and
-//! a model's answer is committed as it arrives, so a run may end anywhere and the next one goes on where it ended.
-//! Nodes whose members and inputs are as before are kept.
+//! every LLM answer is committed as it arrives, so a run can stop anywhere and the next one continues there. Nodes with
+//! unchanged members and inputs are kept.
 
 mod communities;
 mod estimate;
@@ -47,7 +47,7 @@ use crate::Engine;
 pub enum LayerKind {
     /// Communities of the graph with reports.
     Communities,
-    /// Summaries of passages that are alike, and summaries of these.
+    /// Summaries of similar passages, and summaries of these summaries.
     Tree,
 }
 
@@ -55,7 +55,7 @@ impl LayerKind {
     /// All kinds, in the order in which they are derived.
     pub const ALL: [Self; 2] = [Self::Communities, Self::Tree];
 
-    /// The name of the layer.
+    /// Returns the name of the layer.
     pub fn name(self) -> &'static str {
         match self {
             Self::Communities => "communities",
@@ -63,7 +63,7 @@ impl LayerKind {
         }
     }
 
-    /// What derives the layer.
+    /// Returns the deriver of the layer.
     pub fn deriver(self) -> &'static dyn Deriver {
         match self {
             Self::Communities => &Communities,
@@ -71,7 +71,7 @@ impl LayerKind {
         }
     }
 
-    /// The kind of a name.
+    /// Returns the kind with this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
@@ -80,29 +80,30 @@ impl LayerKind {
 /// Builds one layer.
 #[async_trait]
 pub trait Deriver: Send + Sync {
-    /// The name of its layer.
+    /// Returns the name of its layer.
     fn layer(&self) -> LayerName;
 
-    /// Hash of everything besides the evidence that decides what the layer contains: algorithm, parameters, prompt,
-    /// model.
+    /// Returns the hash of everything except the evidence that determines the contents of the layer: algorithm, parameters,
+    /// prompt, model.
     fn settings(&self, engine: &Engine) -> ContentHash;
 
-    /// All nodes of the layer without their texts, in any order.
+    /// Returns all nodes of the layer without their texts, in any order.
     async fn plan(&self, engine: &Engine, snapshot: &dyn Snapshot) -> Result<Vec<LayerNode>, StoreError>;
 
-    /// What is kept with the layer as a whole, beside the number of failed nodes: a JSON object, empty by default.
+    /// Returns a JSON object that is stored with the layer as a whole, next to the number of failed nodes; empty by
+    /// default.
     fn details(&self, _planned: &LayerPlan) -> serde_json::Map<String, serde_json::Value> {
         serde_json::Map::new()
     }
 
-    /// An answer as a model gives it that [`write`](Self::write) reads: a `long` one, or the shortest.
+    /// Returns a possible LLM answer that [`write`](Self::write) can read: a `long` one, or the shortest.
     fn sample_answer(&self, long: bool) -> String;
 
     /// Writes the text of a planned node.
     ///
     /// - `planned`: all nodes of the layer.
-    /// - `parts`: the nodes among its members, with their texts.
-    /// - `stored`: the node as the store has it; returned as [`NodeOutcome::Kept`] if its inputs are the same.
+    /// - `parts`: the nodes among the members of `node`, with their texts.
+    /// - `stored`: the node in the store; if its inputs are the same, the result is [`NodeOutcome::Kept`].
     async fn write(
         &self,
         engine: &Engine,
@@ -117,25 +118,25 @@ pub trait Deriver: Send + Sync {
 /// The outcome of writing one node.
 #[derive(Debug)]
 pub enum NodeOutcome {
-    /// The stored node is still right.
+    /// The stored node is still valid.
     Kept,
-    /// A new text.
+    /// The node has a new text.
     New {
         /// The node.
         node: LayerNode,
-        /// What the model's answer is kept under; `None` if no model was asked.
+        /// Cache entry for the paid LLM answer; `None` if no model was called.
         paid: Option<CacheEntry>,
-        /// Ledger rows.
+        /// Rows for the ledger.
         calls: Vec<Call>,
     },
     /// The model failed; the node has no text until the next run.
     Failed {
-        /// Why.
+        /// The error.
         error: ModelError,
-        /// Ledger rows.
+        /// Rows for the ledger.
         calls: Vec<Call>,
     },
-    /// A node that it is built on failed.
+    /// A node that it is built on has no text.
     Waits,
 }
 
@@ -144,15 +145,15 @@ pub enum NodeOutcome {
 pub struct LayerStatus {
     /// Its name.
     pub layer: LayerName,
-    /// Whether it is complete and the graph has not changed since.
+    /// True if it is complete and the graph has not changed since.
     pub current: bool,
-    /// Number of nodes on each level, from level 0 on.
+    /// Number of nodes on each level, starting with level 0.
     pub levels: Vec<u64>,
     /// Nodes without a text because a model failed.
     pub failed: u64,
 }
 
-/// The state of every layer, by name.
+/// Returns the state of every layer, by name.
 pub async fn layer_states(snapshot: &dyn Snapshot) -> Result<Vec<LayerStatus>, StoreError> {
     let mut states = Vec::new();
     for layer in snapshot.layers().await? {
@@ -168,7 +169,7 @@ pub async fn layer_states(snapshot: &dyn Snapshot) -> Result<Vec<LayerStatus>, S
     Ok(states)
 }
 
-/// The key in a layer's details under which the number of failed nodes stands.
+/// Key of the number of failed nodes in a layer's details.
 const FAILED: &str = "failed";
 
 fn failed_nodes(layer: &Layer) -> u64 {

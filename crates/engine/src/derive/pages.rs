@@ -1,4 +1,4 @@
-//! Reads of a layer what the pages about all layers show: nodes of a level, nodes by id, their titles, quotes of documents.
+//! Reads what the pages of all layers show: nodes of a level, nodes by id, their titles, quotes from documents.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,7 +36,7 @@ pub struct Quote {
     pub quote: String,
 }
 
-/// What `entry` says of the nodes of a level, by id, without those of which it says nothing.
+/// Returns `entry` of each node on a level, by id, without nodes for which it is `None`.
 pub(super) async fn entries<E>(
     snapshot: &dyn Snapshot,
     layer: LayerName,
@@ -51,7 +51,7 @@ pub(super) async fn entries<E>(
     Ok(entries)
 }
 
-/// The nodes of a layer whose id is, or starts with, `id`, at most two; the part before the hyphen may be left out.
+/// Returns the nodes of a layer whose id equals or starts with `id`, at most two. `id` may omit the part before the hyphen.
 pub(super) async fn find_nodes(
     snapshot: &dyn Snapshot,
     layer: &LayerName,
@@ -70,7 +70,7 @@ pub(super) async fn find_nodes(
     Ok(keys.filter(|key| key.as_str().starts_with(&prefix)).collect())
 }
 
-/// The node, if there is one in this layer.
+/// Returns the node if it exists in this layer.
 pub(super) async fn node_of(
     snapshot: &dyn Snapshot,
     layer: &LayerName,
@@ -80,12 +80,12 @@ pub(super) async fn node_of(
     Ok(node.filter(|node| node.layer == *layer))
 }
 
-/// The nodes that a node is a member of, by id.
+/// Returns the nodes that have this node as a member, by id.
 pub(super) async fn parents_of(snapshot: &dyn Snapshot, id: &NodeKey) -> Result<Vec<NodeName>, StoreError> {
     names_of(snapshot, &snapshot.nodes_of(&[Member::Node(id.clone())]).await?.concat()).await
 }
 
-/// The titles of those nodes that exist, in the same order.
+/// Returns the titles of the nodes that exist, in the same order.
 pub(super) async fn names_of(snapshot: &dyn Snapshot, keys: &[NodeKey]) -> Result<Vec<NodeName>, StoreError> {
     let nodes = snapshot.nodes(keys).await?.into_iter().flatten();
     Ok(nodes.map(|node| NodeName { id: node.key, title: node.title }).collect())
@@ -95,7 +95,7 @@ pub(super) async fn names_of(snapshot: &dyn Snapshot, keys: &[NodeKey]) -> Resul
 pub(super) struct Documents(BTreeMap<DocumentId, (Document, String)>);
 
 impl Documents {
-    /// Those of the given ids that exist.
+    /// Reads the documents that exist among the given ids.
     pub(super) async fn read<'a>(
         snapshot: &dyn Snapshot,
         ids: impl IntoIterator<Item = &'a DocumentId>,
@@ -108,17 +108,17 @@ impl Documents {
         Ok(Self(read.filter_map(|(id, (document, text))| Some((id, (document?, text?)))).collect()))
     }
 
-    /// The source of a document; empty if it does not exist.
+    /// Returns the source of a document; empty if it does not exist.
     pub(super) fn source(&self, id: &DocumentId) -> &str {
         self.0.get(id).map_or("", |(document, _)| document.source.as_str())
     }
 
-    /// First and last line of a span, from 1; `None` if the document does not exist.
+    /// Returns the first and last line of a span, from 1; `None` if the document does not exist.
     pub(super) fn lines(&self, id: &DocumentId, span: Span) -> Option<(u32, u32)> {
         Some(span.lines_in(&self.0.get(id)?.1))
     }
 
-    /// The sentence that a reference leads to.
+    /// Returns the sentence that a reference points to.
     pub(super) fn quote(&self, reference: &Reference) -> Option<Quote> {
         let (document, text) = self.0.get(&reference.document)?;
         Some(Quote {

@@ -1,4 +1,4 @@
-//! The nodes of a layer as they are planned, before their texts are written.
+//! The planned nodes of a layer, before their texts are written.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,27 +11,27 @@ pub struct LayerPlan {
 }
 
 impl LayerPlan {
-    /// Of a list without cycles; of equal nodes one stays.
+    /// Builds the plan from a list without cycles; duplicate nodes are dropped.
     pub fn new(nodes: Vec<LayerNode>) -> Self {
         Self { nodes: nodes.into_iter().map(|node| (node.key.clone(), node)).collect() }
     }
 
-    /// Number of nodes.
+    /// Returns the number of nodes.
     pub fn len(&self) -> usize {
         self.nodes.len()
     }
 
-    /// Whether there is none.
+    /// True if there are no nodes.
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }
 
-    /// Whether a node is planned.
+    /// True if a node is planned.
     pub fn holds(&self, key: &NodeKey) -> bool {
         self.nodes.contains_key(key)
     }
 
-    /// The chunks and entities below these members, those of nodes included, ascending, each once.
+    /// Returns the chunks and entities below these members, including those below nodes, ascending, without duplicates.
     pub fn below(&self, members: &[Member]) -> Vec<Member> {
         let mut found: BTreeSet<&Member> = BTreeSet::new();
         let mut seen: BTreeSet<&NodeKey> = BTreeSet::new();
@@ -48,13 +48,13 @@ impl LayerPlan {
         found.into_iter().cloned().collect()
     }
 
-    /// The nodes that are a member of no other, by key.
+    /// Returns the nodes that are not a member of another node, by key.
     pub fn tops(&self) -> Vec<NodeKey> {
         let inner: BTreeSet<&NodeKey> = self.nodes.values().flat_map(member_nodes).collect();
         self.nodes.keys().filter(|key| !inner.contains(key)).cloned().collect()
     }
 
-    /// The nodes in steps, those that others are built on in an earlier one; by key within a step.
+    /// Returns the nodes in steps: a node comes in a later step than the nodes it is built on; by key within a step.
     pub fn steps(&self) -> Vec<Vec<&LayerNode>> {
         let mut heights: BTreeMap<&NodeKey, usize> = BTreeMap::new();
         for key in self.nodes.keys() {
@@ -71,7 +71,7 @@ impl LayerPlan {
         steps
     }
 
-    /// How many nodes stand below a node, at most, on one way down.
+    /// Computes the height of a node: the length of the longest path down through planned nodes.
     fn measure<'a>(&'a self, key: &'a NodeKey, heights: &mut BTreeMap<&'a NodeKey, usize>) {
         let mut open = vec![key];
         while let Some(key) = open.last().copied() {
@@ -79,7 +79,7 @@ impl LayerPlan {
                 self.nodes.get(key).map(|node| member_nodes(node).collect()).unwrap_or_default();
             let unknown = inner.iter().find(|inner| !heights.contains_key(**inner)).copied();
             match unknown {
-                // A key that is its own ancestor cannot be: keys are hashes of their members.
+                // A key cannot be its own ancestor, because keys are hashes of their members.
                 Some(unknown) => open.push(unknown),
                 None => {
                     let below = inner.iter().filter_map(|inner| heights.get(inner)).max();
@@ -93,7 +93,7 @@ impl LayerPlan {
     }
 }
 
-/// The nodes among a node's members.
+/// Returns the nodes among a node's members.
 pub(super) fn member_nodes(node: &LayerNode) -> impl Iterator<Item = &NodeKey> {
     node.members.iter().filter_map(|member| match member {
         Member::Node(key) => Some(key),

@@ -1,4 +1,4 @@
-//! Reports of communities: written by a model, or extracted by rules, with references to the documents.
+//! Reports of communities, written by an LLM or extracted by rules, with references to the documents.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,48 +20,48 @@ use graphloom_text::{is_prose, one_line, sentences};
 
 /// The author of a report that rules extracted.
 pub const RULES: &str = "rules";
-/// Number of the rules; others extract all reports again.
+/// Version of the rules; a change extracts all reports again.
 const RULES_VERSION: &str = "2";
-/// Output limits: the first, and that of a second attempt if the answer was cut off.
+/// Output limits of the first attempt, and of the second if the first answer was cut off.
 const OUTPUT_TOKENS: [u32; 2] = [4_096, 8_192];
-/// Most findings of a report; more are dropped.
+/// Maximum findings of a report; more are dropped.
 pub(super) const MAX_FINDINGS: usize = 10;
-/// Most references of a finding.
+/// Maximum references of a finding.
 pub(super) const MAX_REFERENCES: usize = 8;
-/// Findings of a report that rules extract.
+/// Maximum findings of a report by rules.
 const EXTRACTED_FINDINGS: usize = 5;
-/// Most characters of an entity's description in a summary by rules.
+/// Maximum characters of an entity's description in a summary by rules.
 const MAX_DESCRIPTION_CHARS: usize = 300;
-/// Most characters of a title.
+/// Maximum characters of a title.
 const MAX_TITLE_CHARS: usize = 200;
-/// Words of a long summary, and findings, in what is assumed of a report that is not written yet.
+/// Assumed length of a long report that is not written yet: words of its summary, and findings.
 const LONG_SUMMARY_WORDS: usize = 120;
 const LONG_FINDINGS: usize = 8;
 /// The highest rating.
 pub(super) const MAX_RATING: f64 = 10.0;
 
-/// A report about a community: the details of its node.
+/// A report about a community, stored as the details of its node.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Report {
-    /// Its author: a model's name, or `rules` for sentences of the documents.
+    /// Its author: the name of an LLM, or `rules` for sentences of the documents.
     pub by: String,
     /// What the community is about.
     pub summary: String,
-    /// From 0 to 10, how much the community matters.
+    /// Importance of the community, from 0 to 10.
     pub rating: f64,
-    /// Why.
+    /// Reason for the rating.
     pub rating_reason: String,
-    /// The most important first.
+    /// Findings, most important first.
     pub findings: Vec<Finding>,
-    /// References of the author that lead nowhere.
+    /// Number of the author's references that could not be resolved.
     pub dropped_references: u32,
     /// What it was written from.
     pub source: ReportSource,
-    /// Entities of the community, those of its parts included.
+    /// Number of entities in the community, including its parts.
     pub entities: u32,
-    /// Relations between them.
+    /// Number of relations between them.
     pub relations: u32,
-    /// Of these, relations that neither the author nor the author of a part's report was shown.
+    /// Number of these relations that neither the author nor the author of a part's report saw.
     pub omitted_relations: u32,
 }
 
@@ -78,9 +78,9 @@ pub enum ReportSource {
 /// One insight of a report.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
-    /// In one sentence.
+    /// The insight in one sentence.
     pub summary: String,
-    /// In a few sentences.
+    /// The insight in a few sentences.
     pub explanation: String,
     /// Sentences of the documents that support it.
     pub references: Vec<Reference>,
@@ -91,19 +91,19 @@ pub struct Finding {
 pub struct Reference {
     /// The document.
     pub document: DocumentId,
-    /// The chunk that holds the sentence.
+    /// The chunk that contains the sentence.
     pub chunk: ChunkId,
-    /// Where in the document's text.
+    /// Its position in the document's text.
     pub span: Span,
 }
 
 impl Report {
-    /// The report of a node; `None` if the node has none.
+    /// Returns the report of a node; `None` if the node has none.
     pub fn of(node: &LayerNode) -> Option<Self> {
         serde_json::from_value(node.details.clone()).ok()
     }
 
-    /// Summary and findings as one text.
+    /// Returns summary and findings as one text.
     fn text(&self) -> String {
         let mut text = self.summary.clone();
         for finding in &self.findings {
@@ -167,7 +167,7 @@ pub(super) async fn write(
     Ok(NodeOutcome::New { node: report.put_into(node, &title, inputs), paid, calls })
 }
 
-/// A report as a model writes it: one of eight findings, or the shortest.
+/// Returns a report as an LLM writes it: with eight findings, or the shortest possible.
 pub(super) fn sample(long: bool) -> String {
     let (summary, findings) =
         if long { ("word ".repeat(LONG_SUMMARY_WORDS), LONG_FINDINGS) } else { ("x".to_owned(), 0) };
@@ -179,14 +179,14 @@ pub(super) fn sample(long: bool) -> String {
     .to_string()
 }
 
-/// The key that a model's answer is kept under.
+/// Returns the cache key of an LLM answer.
 pub(super) fn request_key(model: &dyn LanguageModel, messages: &[ChatMessage]) -> ContentHash {
     let mut parts = vec![model.name()];
     parts.extend(messages.iter().map(|message| message.content.as_str()));
     ContentHash::of_parts(&parts)
 }
 
-/// The answer and what it says, and the ledger's rows.
+/// Returns the answer with its parsed form, and the rows for the ledger.
 async fn ask_for_report(
     engine: &Engine,
     model: &dyn LanguageModel,
@@ -219,7 +219,7 @@ async fn ask_for_report(
     (Err(ModelError::Malformed { model: model.name().to_owned(), what }), calls)
 }
 
-/// A report as a model wrote it.
+/// A report as an LLM wrote it.
 #[derive(Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 struct Draft {
@@ -237,7 +237,7 @@ struct DraftFinding {
     explanation: String,
 }
 
-/// Models write numbers as numbers and as texts.
+/// LLMs write numbers as numbers or as strings.
 #[derive(Debug, PartialEq, Deserialize)]
 #[serde(untagged)]
 enum Rating {
@@ -252,7 +252,7 @@ impl Default for Rating {
 }
 
 impl Rating {
-    /// From 0 to 10, with one digit after the point.
+    /// Returns the rating from 0 to 10, rounded to one decimal.
     fn value(&self) -> f64 {
         let value = match self {
             Self::Number(number) => *number,
@@ -264,7 +264,7 @@ impl Rating {
 }
 
 impl Draft {
-    /// Reads the JSON object of an answer, whatever stands around it; `None` without title and summary.
+    /// Reads the JSON object of an answer, ignoring any text around it; `None` without title or summary.
     fn parse(answer: &str) -> Option<Self> {
         let answer = after_thinking(answer).1;
         let object = answer.get(answer.find('{')?..=answer.rfind('}')?)?;
@@ -272,7 +272,7 @@ impl Draft {
         (!draft.title.trim().is_empty() && !draft.summary.trim().is_empty()).then_some(draft)
     }
 
-    /// The report, with references resolved to sentences of the documents.
+    /// Returns the report, with references resolved to sentences of the documents.
     async fn resolve(
         self,
         snapshot: &dyn Snapshot,
@@ -314,7 +314,7 @@ impl Draft {
     }
 }
 
-/// The text without ids in brackets, and the ids.
+/// Returns the text without ids in brackets, and the ids.
 fn without_marks(text: &str) -> (String, Vec<String>) {
     let (mut kept, mut marks) = (String::new(), Vec::new());
     let mut rest = text;
@@ -337,7 +337,7 @@ fn without_marks(text: &str) -> (String, Vec<String>) {
     (one_line(kept.trim()), marks)
 }
 
-/// A list of ids such as `E2, R7`; `None` if it is anything else.
+/// Reads a list of ids such as `E2, R7`; `None` if it is anything else.
 fn ids(list: &str) -> Option<Vec<String>> {
     let id = |item: &str| {
         let item = item.trim();
@@ -348,7 +348,7 @@ fn ids(list: &str) -> Option<Vec<String>> {
     list.split([',', ';']).map(id).collect()
 }
 
-/// Finds the sentences of documents behind ids, and keeps the chunks it has read.
+/// Finds the document sentences behind ids, and caches the chunks it reads.
 pub(super) struct Resolver<'a> {
     snapshot: &'a dyn Snapshot,
     material: &'a Material,
@@ -361,7 +361,8 @@ impl<'a> Resolver<'a> {
         Self { snapshot, material, words: ContentWords::new(), chunks: BTreeMap::new() }
     }
 
-    /// The sentence behind an id that shares most words with `claim`; `None` if there is no such id or sentence.
+    /// Returns the sentence behind an id that shares the most words with `claim`; `None` if there is no such id or
+    /// sentence.
     async fn find(&mut self, id: &str, claim: &str) -> Result<Option<Reference>, StoreError> {
         let material = self.material;
         match material.sources.get(id) {
@@ -391,7 +392,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// The sentence of the chunks behind an entity or relation that shares most words with `claim`.
+    /// Returns the sentence that shares the most words with `claim`, from the chunks behind an entity or relation.
     async fn best_sentence(
         &mut self,
         key: &GraphKey,
@@ -402,7 +403,8 @@ impl<'a> Resolver<'a> {
         self.best_sentence_of(chunks, claim, |_| true).await
     }
 
-    /// The sentence of these chunks that shares most words with `claim`, among those that `takes`.
+    /// Returns the sentence of these chunks that shares the most words with `claim`, among the sentences for which `takes`
+    /// is true.
     pub(super) async fn best_sentence_of(
         &mut self,
         chunks: &[ChunkId],
@@ -441,10 +443,10 @@ impl<'a> Resolver<'a> {
     }
 }
 
-/// Title and report by rules: the leading entities' descriptions, and sentences of the documents about the leading
-/// relations.
+/// Returns title and report by rules: the descriptions of the leading entities, and sentences of the documents about the
+/// leading relations.
 ///
-/// The rating is the binary logarithm of the number of relations plus one, so that it depends on the community alone.
+/// The rating is the binary logarithm of the number of relations plus one, so it depends only on the community.
 async fn extract(snapshot: &dyn Snapshot, material: &Material) -> Result<(String, Report), StoreError> {
     let names: Vec<&str> = material.leading.iter().map(|entity| entity.name.as_str()).collect();
     let mut described: Vec<String> = Vec::new();
@@ -464,7 +466,7 @@ async fn extract(snapshot: &dyn Snapshot, material: &Material) -> Result<(String
         ReportSource::Graph => {
             findings = sentences_about(snapshot, material, is_prose).await?;
             if findings.is_empty() {
-                // Documents of tables alone: a row says more than nothing.
+                // If the documents have only tables, a row is better than nothing.
                 findings = sentences_about(snapshot, material, |_| true).await?;
             }
         }
@@ -496,7 +498,7 @@ async fn extract(snapshot: &dyn Snapshot, material: &Material) -> Result<(String
     Ok((names.join(", "), report))
 }
 
-/// Findings about the leading relations: the sentence that says most of each, among those that `takes`.
+/// Returns findings about the leading relations: the best sentence for each, among the sentences for which `takes` is true.
 async fn sentences_about(
     snapshot: &dyn Snapshot,
     material: &Material,
@@ -526,8 +528,8 @@ async fn sentences_about(
     Ok(findings)
 }
 
-/// The first sentence of a description, rather than a row of a table if there is another; each passage's part stands on lines
-/// of its own.
+/// Returns the first sentence of a description, preferring prose to table rows. The part from each passage is on lines of
+/// its own.
 fn telling_sentence(description: &str) -> Option<String> {
     let all = description.lines().flat_map(|line| sentences(line).into_iter().map(|range| &line[range]));
     let all: Vec<&str> = all.collect();
@@ -535,7 +537,7 @@ fn telling_sentence(description: &str) -> Option<String> {
     prose.or(all.first().copied()).map(one_line)
 }
 
-/// A text of at most `most` characters, cut after a word.
+/// Cuts a text to at most `most` characters, after a word.
 fn shortened(text: &str, most: usize) -> String {
     let Some((end, _)) = text.char_indices().nth(most) else { return text.to_owned() };
     let cut = &text[..end];

@@ -1,4 +1,4 @@
-//! Runs a deriver: takes the layer's lease, removes what is not planned, and writes the rest level by level.
+//! Runs a deriver: takes the lease of the layer, removes nodes that are not planned, and writes the others step by step.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -17,39 +17,39 @@ use crate::chain::chain;
 use crate::graph::embed;
 use crate::index::needs_a_person;
 
-/// Nodes looked at with one snapshot and committed together if they cost no call; bounds a commit and memory.
+/// Number of nodes that share a snapshot and, if they need no call, a commit; bounds the size of commits and memory.
 const STEP_NODES: usize = 64;
-/// Nodes removed in one commit.
+/// Number of nodes removed per commit.
 const REMOVED_NODES: usize = 1000;
-/// Times a layer is planned again because the graph changed while it was derived.
+/// Maximum number of times a layer is planned again because the graph changed while it was derived.
 const MAX_ROUNDS: u32 = 8;
 
-/// What a run of a deriver did.
+/// The result of running a deriver.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct DeriveReport {
     /// The layer.
     pub layer: LayerName,
-    /// Nodes of the layer.
+    /// Number of nodes in the layer.
     pub nodes: u64,
-    /// Nodes whose text was written.
+    /// Number of nodes whose text was written.
     pub written: u64,
-    /// Nodes that stayed as they were.
+    /// Number of unchanged nodes.
     pub kept: u64,
-    /// Nodes that were removed.
+    /// Number of removed nodes.
     pub removed: u64,
-    /// Nodes without a text because a model failed, and those that wait for them.
+    /// Number of nodes without a text because a model failed on them, or on a node that they are built on.
     pub failed: u64,
-    /// Why, of the first.
+    /// The first of these failures.
     pub reason: Option<String>,
-    /// Whether the layer is complete and the graph has not changed since.
+    /// True if the layer is complete and the graph has not changed since.
     pub current: bool,
-    /// Whether the queue is paused; the next run after it is resumed continues.
+    /// True if the queue is paused; the next run after it is resumed continues.
     pub paused: bool,
-    /// What was spent when the first call did not fit the budget.
+    /// Spending at the first call that did not fit the budget.
     pub over_budget: Option<String>,
 }
 
-/// Why deriving stopped. What was committed stays; derive again to go on.
+/// Why deriving stopped. Committed nodes stay; the next run continues from there.
 #[derive(Debug, thiserror::Error)]
 pub enum DeriveError {
     /// The store failed.
@@ -60,7 +60,7 @@ pub enum DeriveError {
         /// The cause.
         source: StoreError,
     },
-    /// The model cannot answer until a person changes something.
+    /// The model cannot answer until a person fixes something.
     #[error("deriving {layer}")]
     Model {
         /// The layer.
@@ -68,7 +68,7 @@ pub enum DeriveError {
         /// The cause.
         source: ModelError,
     },
-    /// Another process derives the layer.
+    /// Another process is deriving the layer.
     #[error("deriving {layer}: it is being derived by {owner}")]
     Busy {
         /// The layer.
@@ -80,10 +80,11 @@ pub enum DeriveError {
 
 /// Brings a layer up to date with the graph.
 ///
-/// - `gone` says whether the worker of that name has ended; its lease is taken over.
-/// - A node whose model fails is recorded and left to the next run; so are those that need its text.
-/// - If other processes keep changing the graph, the layer is left out of date.
-/// - Dropping the future cancels it; nothing is half-written.
+/// - `gone` tells whether the worker with that name has ended; if so, its lease is taken over.
+/// - If the model fails on a node, the failure is recorded and the node is left to the next run, as are nodes that need its
+///   text.
+/// - If other processes keep changing the graph, the layer stays out of date.
+/// - Dropping the future cancels the run; nothing is half-written.
 pub fn derive<'a>(
     engine: &'a Engine,
     deriver: &'a dyn Deriver,
@@ -113,7 +114,7 @@ pub fn derive<'a>(
         for _ in 0..MAX_ROUNDS {
             match run.round(gone).await {
                 Ok(()) => break,
-                Err(Stop::Overtaken) => {
+                Err(Stop::GraphChanged) => {
                     tracing::debug!(%layer, "the graph changed while a layer was derived")
                 }
                 Err(Stop::Busy(owner)) => return Err(DeriveError::Busy { layer, owner }),
@@ -127,8 +128,8 @@ pub fn derive<'a>(
 
 /// Why a round ends early.
 enum Stop {
-    /// The graph changed; what was paid for is stored.
-    Overtaken,
+    /// The graph changed; paid results are stored.
+    GraphChanged,
     Busy(String),
     Store(StoreError),
     Model(ModelError),
@@ -145,20 +146,20 @@ struct Run<'a> {
     deriver: &'a dyn Deriver,
     progress: ProgressSink<'a>,
     derived: DeriveReport,
-    /// What the deriver says of the layer as a whole.
+    /// The deriver's details of the layer as a whole.
     details: Option<Map<String, Value>>,
 }
 
-/// The layer as this run last wrote it. Every commit requires it, so that nobody else derives it meanwhile.
+/// The layer as this run last wrote it. Every commit requires it, so no other process can derive it at the same time.
 struct LayerHold {
     layer: Layer,
     graph: Revision,
 }
 
 impl Run<'_> {
-    /// Derives the layer from the graph as it is now.
+    /// Derives the layer from the current graph.
     async fn round(&mut self, gone: &(dyn Fn(&str) -> bool + Send + Sync)) -> Result<(), Stop> {
-        // A run that was dropped may have left a commit under way; what it leased shows only after that.
+        // A cancelled run may still have a commit under way; its lease is only visible after that commit.
         self.engine.store.commit(Batch::default()).await?;
         let snapshot = self.engine.store.snapshot().await?;
         if snapshot.queue().await?.is_paused() {
@@ -185,7 +186,8 @@ impl Run<'_> {
         outcome
     }
 
-    /// A model may take minutes for a step, and a pause is looked for between steps.
+    /// Returns the number of nodes per step. With a model it is smaller, because a step can take minutes and a pause takes
+    /// effect only between steps.
     fn step_nodes(&self) -> usize {
         match &self.engine.models.summarize {
             Some(_) => STEP_NODES.min(self.engine.index.max_concurrent_calls.max(1) * 4),
@@ -238,7 +240,7 @@ impl Run<'_> {
         Lease { owner: self.engine.index.worker.clone(), expires_at }
     }
 
-    /// Ends the lease; `false` if another process took it over.
+    /// Ends the lease; returns `false` if another process took it over.
     async fn release(&mut self, held: LayerHold, complete: bool) -> Result<bool, StoreError> {
         let before = || held.layer.details.as_object().cloned().unwrap_or_default();
         let mut details = self.details.take().unwrap_or_else(before);
@@ -268,7 +270,7 @@ impl Run<'_> {
             for step in nodes.chunks(self.step_nodes()) {
                 let snapshot = self.engine.store.snapshot().await?;
                 if snapshot.graph_revision() > held.graph {
-                    return Err(Stop::Overtaken);
+                    return Err(Stop::GraphChanged);
                 }
                 self.derived.paused |=
                     snapshot.queue().await?.is_paused() || self.engine.index.stop.is_made();
@@ -284,7 +286,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// The stored nodes of the layer that are not planned.
+    /// Returns the stored nodes of the layer that are not planned.
     async fn unplanned(
         &self,
         snapshot: &dyn Snapshot,
@@ -298,7 +300,7 @@ impl Run<'_> {
         Ok(unplanned)
     }
 
-    /// Writes a few nodes, none of which is built on another of them.
+    /// Writes a few nodes, none of which is built on another.
     async fn step(
         &mut self,
         held: &mut LayerHold,
@@ -309,7 +311,7 @@ impl Run<'_> {
         let keys: Vec<NodeKey> = nodes.iter().map(|node| node.key.clone()).collect();
         let stored = snapshot.nodes(&keys).await?;
         let (deriver, engine, reader) = (self.deriver, self.engine, snapshot.as_ref());
-        // Once a call failed for good, nothing more is asked; what is on its way is still stored.
+        // After a permanent failure no new calls start; results of running calls are still stored.
         let halted = &AtomicBool::new(false);
         let mut written = stream::iter(nodes.iter().zip(&stored))
             .map(|(node, stored)| async move {
@@ -330,7 +332,7 @@ impl Run<'_> {
                 (node.key.clone(), stored.is_some(), written.await)
             })
             .buffer_unordered(engine.index.max_concurrent_calls.max(1))
-            // In a box, for the compiler does not see that the bare stream is `Send`.
+            // Boxed, because the compiler cannot see that the bare stream is `Send`.
             .boxed();
         let mut free = Vec::new();
         let mut failure = None;
@@ -377,7 +379,7 @@ impl Run<'_> {
         if let Some(stop) = stopped {
             return Err(stop);
         }
-        // In one order, whichever was written first.
+        // In a fixed order, whichever was written first.
         free.sort_by(|one: &LayerNode, other| one.key.cmp(&other.key));
         if !free.is_empty() {
             self.put(held, free, Batch::default()).await?;
@@ -385,7 +387,7 @@ impl Run<'_> {
         failure.map_or(Ok(()), |error| Err(Stop::Model(error)))
     }
 
-    /// Commits nodes with their vectors. What was paid for is stored even if the graph changed meanwhile.
+    /// Commits nodes with their vectors. Paid results are stored even if the graph changed in the meantime.
     async fn put(
         &mut self,
         held: &mut LayerHold,
@@ -421,7 +423,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Removes a node whose text is no longer right and could not be written, and stores ledger rows.
+    /// Removes a node whose text is outdated and could not be written, and stores ledger rows.
     async fn forget(
         &mut self,
         held: &mut LayerHold,
@@ -459,7 +461,7 @@ impl Run<'_> {
             Err(error) if error.is_conflict() => {
                 let snapshot = self.engine.store.snapshot().await?;
                 match snapshot.graph_revision() > held.graph {
-                    true => Err(Stop::Overtaken),
+                    true => Err(Stop::GraphChanged),
                     false => Err(Stop::Busy("another process".to_owned())),
                 }
             }

@@ -1,4 +1,4 @@
-//! Reads communities and their reports for people and programs.
+//! Returns communities and their reports for display and the API.
 
 use futures::future::BoxFuture;
 use graphloom_core::{EntityKey, LayerNode, Member, NodeKey, Snapshot, StoreError};
@@ -17,37 +17,37 @@ pub struct CommunityEntry {
     pub level: u32,
     /// Its title.
     pub title: String,
-    /// What it is about.
+    /// What the community is about.
     pub summary: String,
-    /// From 0 to 10, how much it matters.
+    /// Importance of the community, from 0 to 10.
     pub rating: f64,
-    /// The author of its report: a model's name, or `rules`.
+    /// The author of its report: the name of an LLM, or `rules`.
     pub by: String,
-    /// Entities, those of its parts included.
+    /// Number of entities, including its parts.
     pub entities: u32,
-    /// Relations between them.
+    /// Number of relations between them.
     pub relations: u32,
 }
 
 /// A community with its report.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CommunityReport {
-    /// What lists show.
+    /// The fields shown in lists.
     #[serde(flatten)]
     pub entry: CommunityEntry,
-    /// Why it is rated so.
+    /// Reason for the rating.
     pub rating_reason: String,
-    /// The most important first.
+    /// Findings, most important first.
     pub findings: Vec<QuotedFinding>,
-    /// References of the author that lead nowhere.
+    /// Number of the author's references that could not be resolved.
     pub dropped_references: u32,
     /// What the report was written from.
     pub source: ReportSource,
-    /// Relations that neither the author nor the author of a part's report was shown.
+    /// Number of relations that neither the author nor the author of a part's report saw.
     pub omitted_relations: u32,
-    /// The community that it is a part of: id and title.
+    /// The community that contains it: id and title.
     pub parent: Option<NodeName>,
-    /// The communities that it is divided into, by id.
+    /// Its sub-communities, by id.
     pub parts: Vec<NodeName>,
     /// Its entities that are in none of its parts, by key.
     pub members: Vec<EntityKey>,
@@ -56,15 +56,15 @@ pub struct CommunityReport {
 /// A finding with the sentences that support it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct QuotedFinding {
-    /// In one sentence.
+    /// The insight in one sentence.
     pub summary: String,
-    /// In a few sentences.
+    /// The insight in a few sentences.
     pub explanation: String,
     /// Verbatim sentences of documents.
     pub references: Vec<Quote>,
 }
 
-/// The communities of a level that have a report, best rated first; ties by id.
+/// Returns the communities on a level that have a report, highest rating first; ties by id.
 pub fn communities<'a>(
     snapshot: &'a dyn Snapshot,
     level: u32,
@@ -77,12 +77,12 @@ pub fn communities<'a>(
     })
 }
 
-/// The communities whose id is, or starts with, `id`, at most two; the part before the hyphen may be left out.
+/// Returns the communities whose id equals or starts with `id`, at most two. `id` may omit the part before the hyphen.
 pub async fn find_communities(snapshot: &dyn Snapshot, id: &str) -> Result<Vec<NodeKey>, StoreError> {
     pages::find_nodes(snapshot, &Communities::name(), id).await
 }
 
-/// A community with its report, and quotes for its references; `None` if there is none.
+/// Returns a community with its report and the quotes of its references; `None` if it does not exist.
 pub fn community<'a>(
     snapshot: &'a dyn Snapshot,
     id: &'a NodeKey,

@@ -1,4 +1,4 @@
-//! Reads the tree for people and programs.
+//! Returns the tree for display and the API.
 
 use futures::future::BoxFuture;
 use graphloom_core::{Chunk, ChunkId, DocumentId, LayerNode, Member, NodeKey, Snapshot, StoreError};
@@ -13,33 +13,33 @@ use super::tree::Tree;
 pub struct TreeEntry {
     /// Its id.
     pub id: NodeKey,
-    /// Its level; level 1 is above the passages.
+    /// Its level; level 1 is directly above the passages.
     pub level: u32,
     /// Its title.
     pub title: String,
     /// Its summary.
     pub summary: String,
-    /// The author of the summary: a model's name, or `rules` for sentences of the documents.
+    /// The author of the summary: the name of an LLM, or `rules` for sentences of the documents.
     pub by: String,
-    /// Passages below it.
+    /// Number of passages below it.
     pub passages: u32,
-    /// Nodes and passages that it joins.
+    /// Number of nodes and passages that it joins.
     pub parts: u32,
 }
 
-/// A node of the tree with what it is made of.
+/// A tree node with its parents and members.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TreeNodeView {
-    /// What lists show.
+    /// The fields shown in lists.
     #[serde(flatten)]
     pub entry: TreeEntry,
-    /// The nodes that it is a part of, by id.
+    /// The nodes that contain it, by id.
     pub parents: Vec<NodeName>,
     /// The nodes that it joins, by id.
     pub nodes: Vec<NodeName>,
-    /// The passages that it joins, by document and place.
+    /// The passages that it joins, by document and position.
     pub members: Vec<TreePassage>,
-    /// Where the sentences of the summary stand; empty where a model wrote it.
+    /// Where the sentences of the summary come from; empty if an LLM wrote it.
     pub quotes: Vec<Quote>,
 }
 
@@ -62,7 +62,7 @@ pub struct TreePassage {
     pub text: String,
 }
 
-/// The nodes of a level that have a summary, those over most passages first; ties by id.
+/// Returns the nodes on a level that have a summary, those with the most passages first; ties by id.
 pub fn tree_nodes<'a>(
     snapshot: &'a dyn Snapshot,
     level: u32,
@@ -75,12 +75,12 @@ pub fn tree_nodes<'a>(
     })
 }
 
-/// The nodes whose id is, or starts with, `id`, at most two; the part before the hyphen may be left out.
+/// Returns the nodes whose id equals or starts with `id`, at most two. `id` may omit the part before the hyphen.
 pub async fn find_tree_nodes(snapshot: &dyn Snapshot, id: &str) -> Result<Vec<NodeKey>, StoreError> {
     pages::find_nodes(snapshot, &Tree::name(), id).await
 }
 
-/// A node with what it is made of; `None` if there is none.
+/// Returns a node with its parents and members; `None` if it does not exist.
 pub fn tree_node<'a>(
     snapshot: &'a dyn Snapshot,
     id: &'a NodeKey,

@@ -1,4 +1,4 @@
-//! Summaries of the nodes of a tree: written by a model, or sentences of the documents chosen by rules.
+//! Summaries of tree nodes, written by an LLM or made of document sentences that rules choose.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -18,57 +18,57 @@ use crate::query::{ContentWords, likeness};
 use graphloom_offline::{PhraseKind, phrases};
 use graphloom_text::{Tokenizer, entity_key, one_line, sentences};
 
-/// Most tokens of the passages that a summary is written from. RAPTOR has 3,500 for leaves of 100 tokens; ten chunks of 1,200
-/// tokens fit here.
+/// Maximum tokens of the passages from which a summary is written. RAPTOR uses 3,500 for leaves of 100 tokens; ten chunks
+/// of 1,200 tokens fit here.
 pub const MAX_SUMMARY_CONTEXT_TOKENS: u32 = 12_000;
-/// Tokens of a summary. RAPTOR has 100 for leaves of 100 tokens.
+/// Tokens of a summary. RAPTOR uses 100 for leaves of 100 tokens.
 pub(super) const SUMMARY_TOKENS: u32 = 300;
-/// Words of a summary that a model is asked for.
+/// Maximum words that the LLM is asked for.
 const MAX_WORDS: u32 = 200;
-/// Output limits: the first, and that of a second attempt if the answer was cut off.
+/// Output limits of the first attempt, and of the second if the first answer was cut off.
 const OUTPUT_TOKENS: [u32; 2] = [2_048, 8_192];
-/// Sentences of a summary by rules.
+/// Maximum sentences of a summary by rules.
 const MAX_SENTENCES: usize = 10;
-/// Most characters of a sentence that rules choose; longer ones are lists or tables more often than not.
+/// Maximum characters of a sentence that rules choose; longer ones are usually lists or tables.
 const MAX_SENTENCE_CHARS: usize = 400;
-/// Fewest content words of a sentence that rules choose where there are others.
+/// Minimum content words of a sentence that rules choose, if there are others.
 const MIN_SENTENCE_WORDS: usize = 4;
-/// Sentences of one passage that rules look at.
+/// Maximum sentences per passage that rules consider.
 const MAX_LOOKED_AT: usize = 200;
-/// Sentences that share more words than this say the same.
+/// Sentences with a higher likeness than this say the same.
 const SAME: f64 = 0.5;
-/// Topics that are kept with a node by rules, and those in its title.
+/// Maximum topics stored with a node by rules, and maximum topics in its title.
 const MAX_TOPICS: usize = 24;
 const TITLE_TOPICS: usize = 3;
-/// Most characters of a title.
+/// Maximum characters of a title.
 const MAX_TITLE_CHARS: usize = 120;
 
-/// What a node of a tree says beside its title and text: the details of the node.
+/// The details of a tree node, besides its title and text.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct NodeSummary {
-    /// The author: a model's name, or `rules` for sentences of the documents.
+    /// The author: the name of an LLM, or `rules` for sentences of the documents.
     pub by: String,
-    /// Chunks below the node.
+    /// Number of chunks below the node.
     pub passages: u32,
-    /// What most passages below it name, by rules; empty where a model wrote.
+    /// The topics that most passages below it name, found by rules; empty if an LLM wrote the summary.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub topics: Vec<Topic>,
-    /// Where each line of the text stands, by rules; empty where a model wrote.
+    /// The source of each line of the text, if rules chose it; empty if an LLM wrote the summary.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub quotes: Vec<Reference>,
 }
 
-/// A name or phrase of passages.
+/// A name or phrase that occurs in passages.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Topic {
     /// Its most common form.
     pub name: String,
-    /// Passages that name it.
+    /// Number of passages that contain it.
     pub passages: u32,
 }
 
 impl NodeSummary {
-    /// That of a node; `None` if the node has none.
+    /// Returns the summary of a node; `None` if the node has none.
     pub fn of(node: &LayerNode) -> Option<Self> {
         serde_json::from_value(node.details.clone()).ok()
     }
@@ -128,13 +128,13 @@ pub(super) async fn write(
     Ok(NodeOutcome::New { node: summary.put_into(node, &title, text, inputs), paid, calls })
 }
 
-/// A summary as a model writes it: of all the words it may have, or the shortest.
+/// Returns a summary as an LLM writes it: of the maximum length, or the shortest possible.
 pub(super) fn sample(long: bool) -> String {
     let words = if long { MAX_WORDS as usize } else { 1 };
     format!("A title of a few words\n\n{}", "word ".repeat(words))
 }
 
-/// The answer and what it says, and the ledger's rows.
+/// Returns the answer with its title and text, and the rows for the ledger.
 async fn ask_for_summary(
     engine: &Engine,
     model: &dyn LanguageModel,
@@ -154,7 +154,7 @@ async fn ask_for_summary(
             calls.push(call);
         }
         match answer {
-            // What is still cut at the second attempt is far longer than it should be, and taken as it is.
+            // An answer that is cut off again at the second attempt is far too long, and is used as it is.
             Ok(_) if is_cut && limit == OUTPUT_TOKENS[0] => {}
             Ok(answer) => match parse(&answer) {
                 Some(said) => return (Ok((answer, said)), calls),
@@ -167,8 +167,8 @@ async fn ask_for_summary(
     (Err(ModelError::Malformed { model: model.name().to_owned(), what }), calls)
 }
 
-/// Title and text of an answer: its first line, without marks of headings, and the rest; the first sentence is the title
-/// where there is one paragraph only. `None` without any word.
+/// Returns title and text of an answer: its first line without heading marks, and the rest. If there is only one paragraph,
+/// its first sentence is the title. `None` if the answer has no words.
 fn parse(answer: &str) -> Option<(String, String)> {
     let answer = after_thinking(answer).1.trim();
     let (first, rest) = answer.split_once('\n').unwrap_or((answer, ""));
@@ -186,20 +186,20 @@ fn parse(answer: &str) -> Option<(String, String)> {
     Some((title.to_owned(), text.to_owned()))
 }
 
-/// What a summary is written from.
+/// The texts from which a summary is written.
 struct Texts {
-    /// By document and place in it.
+    /// Ordered by document and position in it.
     chunks: Vec<Chunk>,
     documents: BTreeMap<DocumentId, Document>,
     parts: Vec<LayerNode>,
 }
 
-/// A sentence that may go into a summary.
+/// A sentence that can be chosen for a summary.
 struct Candidate {
     text: String,
     reference: Reference,
     words: BTreeSet<String>,
-    /// The passage or part it is from.
+    /// The passage or part that contains it.
     member: usize,
 }
 
@@ -226,7 +226,7 @@ impl Texts {
         Ok(Self { chunks, documents, parts: parts.to_vec() })
     }
 
-    /// Hash of everything that rules read.
+    /// Returns the hash of everything that the rules read.
     fn inputs(&self) -> ContentHash {
         let mut hashed = vec![RULES];
         hashed.extend(self.chunks.iter().map(|chunk| chunk.id.as_str()));
@@ -236,7 +236,7 @@ impl Texts {
         ContentHash::of_parts(&hashed)
     }
 
-    /// All texts as a model reads them, each equal one once, the longest cut until they fit.
+    /// Returns all texts as the LLM gets them, without duplicates; the longest are cut until all fit.
     fn context(&self, tokenizer: Tokenizer) -> String {
         let mut seen = BTreeSet::new();
         let mut texts: Vec<(String, &str)> = Vec::new();
@@ -262,8 +262,8 @@ impl Texts {
         context
     }
 
-    /// Title, text and details by rules: the sentences that share most words with the other passages, as many passages as
-    /// possible having one.
+    /// Returns title, text and details by rules: the sentences that share the most words with the other passages, from as
+    /// many passages as possible.
     fn extract(&self, tokenizer: Tokenizer, passages: u32) -> (String, String, NodeSummary) {
         let candidates = self.candidates();
         let mut chosen = choose(&candidates, tokenizer);
@@ -283,7 +283,7 @@ impl Texts {
         (title, lines.join("\n"), NodeSummary { by: RULES.to_owned(), passages, topics, quotes })
     }
 
-    /// Sentences of the chunks, and those that the parts' summaries are made of.
+    /// Returns the sentences of the chunks, and those of which the parts' summaries consist.
     fn candidates(&self) -> Vec<Candidate> {
         let words = ContentWords::new();
         let mut seen = BTreeSet::new();
@@ -312,7 +312,7 @@ impl Texts {
         candidates
     }
 
-    /// What most passages name, first; ties go to what reads most like a name, then by key.
+    /// Returns the topics that most passages name first; ties go to the topic that most looks like a name, then by key.
     fn topics(&self) -> Vec<Topic> {
         let mut found: BTreeMap<String, NameCount> = BTreeMap::new();
         for chunk in &self.chunks {
@@ -348,7 +348,7 @@ impl Texts {
     }
 }
 
-/// How often something is named, and how.
+/// How many passages name a topic, and in which forms.
 #[derive(Default)]
 struct NameCount {
     forms: BTreeMap<String, u32>,
@@ -363,14 +363,14 @@ impl NameCount {
         self.weight = self.weight.max(weight);
     }
 
-    /// The most common form, the first of equally common ones.
+    /// Returns the most common form, and the first of equally common ones.
     fn name(&self) -> String {
         let best = self.forms.iter().max_by(|one, other| one.1.cmp(other.1).then_with(|| other.0.cmp(one.0)));
         best.map(|(form, _)| form.clone()).unwrap_or_default()
     }
 }
 
-/// The places of the sentences of a summary.
+/// Returns the positions of the sentences that form the summary.
 fn choose(candidates: &[Candidate], tokenizer: Tokenizer) -> Vec<usize> {
     let mut members_with: BTreeMap<&str, BTreeSet<usize>> = BTreeMap::new();
     for candidate in candidates {
@@ -378,7 +378,7 @@ fn choose(candidates: &[Candidate], tokenizer: Tokenizer) -> Vec<usize> {
             members_with.entry(word).or_default().insert(candidate.member);
         }
     }
-    // A word counts as far as other passages have it too, and a little on its own.
+    // A word counts by how many other passages contain it, and a little by itself.
     let worth = |word: &String| 0.1 + (members_with.get(word.as_str()).map_or(1, BTreeSet::len) as f64).ln();
     let is_short = |candidate: &Candidate| candidate.words.len() < MIN_SENTENCE_WORDS;
     let all_short = candidates.iter().all(is_short);
@@ -416,7 +416,7 @@ fn choose(candidates: &[Candidate], tokenizer: Tokenizer) -> Vec<usize> {
     chosen
 }
 
-/// The most tokens that each text may have, so that together they have at most `limit`.
+/// Returns the maximum tokens per text with which all texts together have at most `limit`.
 fn fair_share(lengths: &[u32], limit: u32) -> u32 {
     let mut ascending = lengths.to_vec();
     ascending.sort_unstable();

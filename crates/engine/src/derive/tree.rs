@@ -1,4 +1,4 @@
-//! The tree: nodes over chunks whose vectors are alike, nodes over these, each with a summary.
+//! The tree: nodes over chunks with similar vectors, and nodes over these nodes, each with a summary.
 //!
 //! Source: Sarthi et al., "RAPTOR: Recursive Abstractive Processing for Tree-Organized Retrieval", ICLR 2024.
 //! docs/explanation/trees.md lists the differences.
@@ -19,20 +19,20 @@ use super::{Deriver, LayerKind, LayerPlan, NodeOutcome};
 use crate::Engine;
 use crate::prompt::TREE_SUMMARY;
 
-/// Number of the algorithm; another one derives all nodes again.
+/// Version of the algorithm; a change derives all nodes again.
 const VERSION: &str = "2";
-/// The key in the layer's details under which the nodes stand that are part of no other.
+/// Key of the top nodes in the layer's details; a top node is not part of another node.
 const TOPS: &str = "tops";
-/// Most of these that are kept; a tree of a hundred thousand chunks has one.
+/// Maximum number of top nodes that are stored; a tree of a hundred thousand chunks has one.
 const MAX_TOPS: usize = 1000;
 
 /// How chunks and nodes are grouped.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum TreeClustering {
-    /// Each chunk and node joins the nearest of the centers that hashes choose, up to ten to a node.
+    /// Each chunk and node joins the nearest center; centers are chosen by hash, and a node has up to ten children.
     #[default]
     Agglomerative,
-    /// Gaussian mixtures over reduced vectors, as in RAPTOR: a chunk may be in several nodes.
+    /// Gaussian mixtures over reduced vectors, as in RAPTOR: a chunk can be in several nodes.
     Soft,
 }
 
@@ -40,7 +40,7 @@ impl TreeClustering {
     /// Both, the default first.
     pub const ALL: [Self; 2] = [Self::Agglomerative, Self::Soft];
 
-    /// The name in configurations.
+    /// Returns the name in configuration files.
     pub fn name(self) -> &'static str {
         match self {
             Self::Agglomerative => "agglomerative",
@@ -59,17 +59,18 @@ impl FromStr for TreeClustering {
 
 /// The layer `tree`.
 ///
-/// A node joins at least two chunks or nodes. Level 1 is above the chunks; a node's members are of any lower level.
+/// A node joins at least two chunks or nodes. Level 1 is directly above the chunks; the members of a node can be from any
+/// lower level.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Tree;
 
 impl Tree {
-    /// The name of the layer.
+    /// Returns the name of the layer.
     pub fn name() -> LayerName {
         LayerName::from_stored(LayerKind::Tree.name())
     }
 
-    /// The nodes that are part of no other, as of the last run.
+    /// Returns the top nodes, as of the last run.
     pub(crate) async fn tops(snapshot: &dyn Snapshot) -> Result<Vec<NodeKey>, StoreError> {
         let layer = snapshot.layers().await?.into_iter().find(|layer| layer.name == Self::name());
         let listed = layer.and_then(|layer| layer.details.get(TOPS).cloned());
@@ -177,7 +178,7 @@ impl Leaves {
     }
 }
 
-/// The nodes of a tree over chunks of these ids; children come before their parents in the list.
+/// Returns the nodes of a tree over the chunks with these ids; children come before their parents in the list.
 fn nodes_of(layer: &LayerName, tree: &[TreeNode], ids: &[String]) -> Vec<LayerNode> {
     let mut nodes: Vec<LayerNode> = Vec::with_capacity(tree.len());
     for node in tree {

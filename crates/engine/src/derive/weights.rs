@@ -1,19 +1,19 @@
-//! Weights of edges for dividing a graph into communities: as the documents state them, or by mutual information with
-//! weak edges and rare entities pruned.
+//! Edge weights for dividing a graph into communities: as the documents state them, or by mutual information, with weak
+//! edges and rare entities pruned.
 //!
-//! Relations by rules join what stands in one sentence. Their weight counts sentences, so frequent entities are joined
-//! with everything. Mutual information compares how often a pair stands together with how often chance would bring it
-//! together, and what is left after pruning are the pairs that belong together.
+//! Relations by rules connect entities in the same sentence. Their weight counts sentences, so frequent entities are
+//! connected with everything. Mutual information compares how often a pair occurs together with how often it would by
+//! chance. The pairs that are left after pruning belong together.
 //!
-//! Source: GraphRAG 3, method `fast` (`prune_graph` and `edge_weights`), with its default limits. Differences: weights
-//! are normalised to at most 1; pairs that stand together no more often than by chance are left out, since a
-//! community cannot have edges of negative weight; and the entity with most relations stays if it belongs somewhere.
+//! Source: GraphRAG 3, method `fast` (`prune_graph` and `edge_weights`), with its default limits. Differences: weights are
+//! normalised to at most 1; pairs that occur together no more often than by chance are dropped, because a community cannot
+//! have edges of negative weight; and the entity with the most relations stays if it belongs to a community.
 
 use std::collections::BTreeSet;
 
 use graphloom_cluster::Edge;
 
-/// How edges are weighed for communities.
+/// How edges are weighted for communities.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum EdgeWeights {
     /// The weights of the relations.
@@ -24,7 +24,7 @@ pub enum EdgeWeights {
 }
 
 impl EdgeWeights {
-    /// The name in settings.
+    /// Returns the name in settings.
     pub fn name(self) -> &'static str {
         match self {
             Self::Facts => "facts",
@@ -32,26 +32,26 @@ impl EdgeWeights {
         }
     }
 
-    /// The weighting of this name.
+    /// Returns the weighting with this name.
     pub fn parse(name: &str) -> Option<Self> {
         [Self::Facts, Self::MutualInformation].into_iter().find(|weights| weights.name() == name)
     }
 }
 
-/// Fewest mentions of an entity that stays [GraphRAG].
+/// Minimum mentions of an entity that is not pruned [GraphRAG].
 pub const MIN_MENTIONS: u32 = 2;
-/// The share of edges that are pruned, the lightest, in percent [GraphRAG].
+/// Percentage of the edges that are pruned, the lightest first [GraphRAG].
 pub const PRUNED_PERCENT: usize = 40;
 
-/// The edges of a graph with weights by normalised pointwise mutual information, pruned.
+/// Returns the edges of a graph, weighted by normalised pointwise mutual information and pruned.
 ///
-/// With p(x) the share of an entity's mentions in all mentions, and p(x, y) the share of an edge's weight in all
-/// weights, an edge weighs `log2(p(x, y) / (p(x) p(y))) / -log2 p(x, y)`: 1 if two entities are mentioned only
-/// together, and 0 if no more than by chance.
+/// With p(x) the share of an entity's mentions in all mentions, and p(x, y) the share of an edge's weight in all weights,
+/// the weight of an edge is `log2(p(x, y) / (p(x) p(y))) / -log2 p(x, y)`: 1 if two entities are mentioned only together,
+/// and 0 if they are mentioned together no more often than by chance.
 ///
-/// - `mentions`: of each node; a node that only relations name counts as one mention.
-/// - Edges of nodes with fewer than [`MIN_MENTIONS`] mentions, edges that weigh nothing, and of the others the
-///   lightest [`PRUNED_PERCENT`] are left out; edges as light as the heaviest of these stay.
+/// - `mentions`: mentions of each node; a node that only relations name counts as one mention.
+/// - Edges of nodes with fewer than [`MIN_MENTIONS`] mentions and edges without positive weight are dropped. Of the others,
+///   the lightest [`PRUNED_PERCENT`] are dropped, except edges as light as the lightest one that stays.
 /// - If all nodes are rarer, as in a single short document, none is pruned for being rare.
 ///
 /// Source of the measure: Bouma, "Normalized (Pointwise) Mutual Information in Collocation Extraction", GSCL 2009.
@@ -68,7 +68,7 @@ pub(super) fn by_mutual_information(mentions: &[u32], edges: &[Edge]) -> Vec<Edg
         .filter_map(|edge| {
             let together = edge.weight / all_weights;
             let information = (together / (share(edge.a) * share(edge.b))).log2();
-            // A graph of a single edge has all of the weight.
+            // In a graph with a single edge, the edge has all of the weight.
             let most = -together.log2();
             let weight = if most > 0.0 { (information / most).min(1.0) } else { 1.0 };
             (weight > 0.0).then(|| Edge::new(edge.a, edge.b, weight))

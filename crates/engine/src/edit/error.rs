@@ -8,7 +8,7 @@ pub enum EditError {
     /// The store failed.
     #[error("editing the graph")]
     Store(#[from] StoreError),
-    /// A model that has to be asked failed.
+    /// A model that the edit needs failed.
     #[error("editing the graph")]
     Model(#[from] ModelError),
     /// No entity has that name.
@@ -25,19 +25,19 @@ pub enum EditError {
         /// The other end.
         target: String,
     },
-    /// The name is taken.
+    /// The name is already in use.
     #[error("{name:?} is the entity {known:?} already")]
     EntityExists {
         /// The name.
         name: String,
-        /// Whose it is.
+        /// The entity that has it.
         known: String,
-        /// The decision that made it so, where one did.
+        /// The decision that gave it the name, if any.
         by: Option<DecisionId>,
-        /// Whether merging is the way out.
+        /// Whether merging would solve this.
         can_merge: bool,
     },
-    /// The relation is there.
+    /// The relation already exists.
     #[error("{source_name:?} and {target:?} have a relation already")]
     RelationExists {
         /// One end.
@@ -45,37 +45,37 @@ pub enum EditError {
         /// The other end.
         target: String,
     },
-    /// The two are held apart.
+    /// A decision keeps the two apart.
     #[error("{one:?} and {other:?} are not the same, says {decision}")]
     Apart {
-        /// One.
+        /// The first entity.
         one: String,
-        /// The other.
+        /// The second entity.
         other: String,
-        /// The verdict.
+        /// The decision.
         decision: DecisionId,
     },
-    /// A relation of an entity with itself, a merge of one into itself, or the like.
+    /// Both ends are the same entity, for example in a relation or a merge.
     #[error("{one:?} and {other:?} are one entity")]
     OneEntity {
-        /// One.
+        /// The first name.
         one: String,
-        /// The other.
+        /// The second name.
         other: String,
     },
-    /// A value that cannot be.
+    /// A value is invalid.
     #[error("{what}")]
     BadValue {
-        /// Which, and why not.
+        /// The value, and what is wrong with it.
         what: String,
     },
-    /// Nothing was asked for.
+    /// The edit contains no change.
     #[error("nothing to change in {name:?}")]
     NothingToChange {
-        /// What was to be changed.
+        /// The entity or relation to change.
         name: String,
     },
-    /// The chunk does not speak of the entity.
+    /// The chunk does not mention the entity.
     #[error("chunk {chunk} says nothing of {name:?}")]
     ForeignChunk {
         /// The chunk.
@@ -83,26 +83,26 @@ pub enum EditError {
         /// The entity.
         name: String,
     },
-    /// No decision, or several, have that id.
+    /// The id matches no decision, or several.
     #[error("{matches} decisions have an id that begins with {id:?}")]
     UnknownDecision {
-        /// What was given.
+        /// The id as given.
         id: String,
-        /// How many match.
+        /// The number of matches.
         matches: usize,
     },
-    /// Nothing holds that could be undone.
+    /// No decision is in effect that could be undone.
     #[error("no decision to undo")]
     NothingToUndo,
-    /// It does not hold any more.
+    /// The decision is no longer in effect.
     #[error("{decision} was undone by {by}")]
     AlreadyUndone {
         /// The decision.
         decision: DecisionId,
-        /// What undid it.
+        /// The decision that undid it.
         by: DecisionId,
     },
-    /// It was decided before, and holds.
+    /// The same decision is already in effect.
     #[error("{decision} says so already")]
     AlreadyDecided {
         /// The decision.
@@ -111,7 +111,7 @@ pub enum EditError {
 }
 
 impl EditError {
-    /// Whether it says that the edit cannot be made as it is meant; otherwise something failed while making it.
+    /// True if the edit itself is not allowed; false if something failed while it was made.
     pub(super) fn is_refusal(&self) -> bool {
         match self {
             Self::Store(_) | Self::Model(_) => false,

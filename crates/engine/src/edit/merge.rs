@@ -1,8 +1,7 @@
 //! Merging several entities into one: which one stays, and how its description and type are chosen.
 //!
-//! Source: LightRAG, `amerge_entities`. Differences: a merge is a decision, which can be undone and also applies
-//! to later documents; the default type is the majority over all mentions; and the weights of relations that
-//! become one are added.
+//! Source: LightRAG, `amerge_entities`. Differences: a merge is a decision, so it can be undone and also applies to later
+//! documents. The default type is the majority over all mentions. The weights of relations that become one are added.
 
 use std::collections::BTreeSet;
 
@@ -12,35 +11,35 @@ use super::EditError;
 use super::plan::{find, target, text_of};
 use crate::Engine;
 
-/// How a merged entity's description comes about.
+/// How the description of a merged entity is chosen.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum DescriptionRule {
-    /// All distinct ones, summarised where they are many [LightRAG: concatenate].
+    /// All distinct descriptions, summarized if there are many [LightRAG: concatenate].
     #[default]
     Concatenate,
-    /// That of the first source.
+    /// The description of the first source.
     KeepFirst,
-    /// That of the entity merged into, or of the last source where that is new.
+    /// The description of the entity merged into, or of the last source if that entity is new.
     KeepLast,
-    /// This one.
+    /// This description.
     Text(String),
 }
 
-/// How a merged entity's type comes about.
+/// How the type of a merged entity is chosen.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum KindRule {
-    /// The commonest of all mentions.
+    /// The most common type of all mentions.
     #[default]
     Majority,
-    /// That of the first source [LightRAG's default].
+    /// The type of the first source [LightRAG's default].
     KeepFirst,
-    /// That of the entity merged into, or of the last source where that is new.
+    /// The type of the entity merged into, or of the last source if that entity is new.
     KeepLast,
-    /// This one.
+    /// This type.
     Kind(String),
 }
 
-/// The decision that makes `sources` one with `into`.
+/// Returns the decision that merges the entities `names` into `into`.
 pub(super) async fn plan_merge(
     engine: &Engine,
     snapshot: &dyn Snapshot,

@@ -1,4 +1,4 @@
-//! Edits of the graph by people: every edit is a decision, and the affected views are derived again.
+//! Edits of the graph by people: every edit is stored as a decision, and the affected views are derived again.
 //!
 //! A decision applies to the current graph and to later documents; undoing it restores the graph as it would be
 //! without the decision. One edit is one commit.
@@ -25,136 +25,136 @@ use crate::commit::GraphChanges;
 use crate::graph::{Derivation, GraphChange, Summaries, derive};
 use plan::EditPlan;
 
-/// Something to change in the graph. Entities are given by name, in any spelling that leads to their key, or by the name
-/// of what was merged into them.
+/// A change to the graph. Entities are given by name: in any spelling that leads to their key, or by the name of an entity that
+/// was merged into them.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Edit {
-    /// A new entity.
+    /// Creates an entity.
     CreateEntity {
         /// Its name.
         name: String,
-        /// Its type; `UNKNOWN` where `None` and no document says better.
+        /// Its type. If `None`, the type from the documents, or `UNKNOWN`.
         kind: Option<String>,
         /// Its description.
         description: String,
     },
-    /// Another type or description; at least one.
+    /// Changes the type or the description of an entity; at least one.
     EditEntity {
         /// The entity.
         name: String,
         /// Its type.
         kind: Option<String>,
-        /// Its description, in place of the documents'.
+        /// Its description, instead of that from the documents.
         description: Option<String>,
     },
-    /// Another name, and with it another type or description.
+    /// Renames an entity, and optionally changes its type or description.
     RenameEntity {
         /// The entity.
         name: String,
         /// Its new name.
         to: String,
-        /// Whether to merge where that name is another entity's.
+        /// Whether to merge if another entity has that name.
         merge: bool,
-        /// Its type; as it was where `None`.
+        /// Its type; unchanged if `None`.
         kind: Option<String>,
-        /// Its description, in place of the documents'; as it was where `None`.
+        /// Its description, instead of that from the documents; unchanged if `None`.
         description: Option<String>,
     },
-    /// Without the entity and its relations.
+    /// Deletes an entity and its relations.
     DeleteEntity {
         /// The entity.
         name: String,
     },
-    /// Several entities are one.
+    /// Merges several entities into one.
     Merge {
-        /// Those that are merged.
+        /// The entities to merge.
         sources: Vec<String>,
-        /// What they become: one of them, another entity, or a new one.
+        /// The result: one of them, another entity, or a new one.
         into: String,
-        /// How the description comes about.
+        /// How the description is chosen.
         description: DescriptionRule,
-        /// How the type comes about.
+        /// How the type is chosen.
         kind: KindRule,
     },
-    /// Assigns what some chunks say about an entity to another entity.
+    /// Moves what some chunks say about an entity to another entity.
     Split {
         /// The entity that loses them.
         name: String,
         /// The chunks.
         chunks: Vec<graphloom_core::ChunkId>,
-        /// The entity that gains them; a new one, or one that exists.
+        /// The entity that gains them, new or existing.
         into: String,
     },
-    /// Two entities are not the same.
+    /// States that two entities are not the same.
     NotSame {
-        /// One.
+        /// The first entity.
         one: String,
-        /// The other.
+        /// The second entity.
         other: String,
     },
-    /// A new relation between two entities.
+    /// Creates a relation between two entities.
     CreateRelation {
         /// The source.
         source: String,
         /// The target.
         target: String,
-        /// What it is about.
+        /// Its keywords.
         keywords: Vec<String>,
         /// Its description.
         description: String,
-        /// Its strength; 1 where `None`.
+        /// Its weight; 1 if `None`.
         weight: Option<f64>,
     },
-    /// Other keywords, description or weight; at least one.
+    /// Changes the keywords, the description or the weight of a relation; at least one.
     EditRelation {
         /// One end.
         source: String,
         /// The other end.
         target: String,
-        /// What it is about.
+        /// Its keywords.
         keywords: Option<Vec<String>>,
-        /// Its description, in place of the documents'.
+        /// Its description, instead of that from the documents.
         description: Option<String>,
-        /// Its strength.
+        /// Its weight.
         weight: Option<f64>,
     },
-    /// Without the relation.
+    /// Deletes a relation.
     DeleteRelation {
         /// One end.
         source: String,
         /// The other end.
         target: String,
     },
-    /// An earlier decision does not hold; undoing an undo makes it hold again.
+    /// Undoes an earlier decision; undoing an undo restores it.
     Undo {
-        /// Its id or the beginning of it; the latest that holds where `None`.
+        /// Its id or the start of its id; the latest decision in effect if `None`.
         decision: Option<String>,
     },
 }
 
-/// What an edit does.
+/// The effects of an edit.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct EditReport {
-    /// The decision; a preview's is not stored.
+    /// The decision; that of a preview is not stored.
     pub decision: Decision,
-    /// What was decided right after it in the same commit, where the edit came to two decisions.
+    /// A second decision of the same edit, made right after the first in the same commit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<Decision>,
-    /// The entity or the source of the relation that it is about, as it reads then; `None` where it is gone.
+    /// The edited entity, or the source of the edited relation, after the edit; `None` if it is gone.
     pub entity: Option<Entity>,
-    /// Entities that are new or read differently, by key.
+    /// Entities that are new or whose text changed, by key.
     pub entities: Vec<Entity>,
-    /// Relations that are new or read differently, by key.
+    /// Relations that are new or whose text changed, by key.
     pub relations: Vec<Relation>,
-    /// Entities that are gone, by key.
+    /// Removed entities, by key.
     pub removed_entities: Vec<EntityKey>,
-    /// Relations that are gone, by key.
+    /// Removed relations, by key.
     pub removed_relations: Vec<RelationKey>,
-    /// Descriptions that wait for a summary: the model failed, or, in a preview, was not asked.
+    /// Descriptions that still need a summary: the model failed or, in a preview, was not called.
     pub stale: u32,
 }
 
-/// Decides and applies `edit`.
+/// Stores `edit` as a decision and applies it.
 #[tracing::instrument(skip_all)]
 pub fn apply<'a>(engine: &'a Engine, edit: &'a Edit) -> BoxFuture<'a, Result<EditReport, EditError>> {
     Box::pin(async move {
@@ -194,7 +194,7 @@ async fn apply_with(
     }
 }
 
-/// What `edit` would do. Nothing is stored and no model is asked: descriptions that would be summarised are cut.
+/// Returns what `edit` would do. Nothing is stored and no model is called: descriptions that need a summary are cut instead.
 pub fn preview<'a>(engine: &'a Engine, edit: &'a Edit) -> BoxFuture<'a, Result<EditReport, EditError>> {
     Box::pin(async move {
         let snapshot = engine.store.snapshot().await?;
@@ -208,8 +208,8 @@ pub fn preview<'a>(engine: &'a Engine, edit: &'a Edit) -> BoxFuture<'a, Result<E
     })
 }
 
-/// Adds decisions as they are, in this order, in one commit, and derives what they change. Nothing is asked of them: one
-/// that names what does not exist waits for it. For moving decisions from one workspace to another.
+/// Adds decisions unchanged, in this order, in one commit, and derives what they change. They are not checked: a decision about
+/// something that does not exist waits for it. Used to move decisions from one workspace to another.
 pub fn decide<'a>(
     engine: &'a Engine,
     actions: Vec<Action>,
@@ -247,7 +247,7 @@ async fn decide_with(
     }
 }
 
-/// The decisions that an edit comes to.
+/// The decisions that an edit leads to.
 struct NewDecisions {
     decision: Decision,
     after: Option<Decision>,
@@ -260,7 +260,7 @@ impl NewDecisions {
     }
 }
 
-/// One try at the graph as a snapshot shows it.
+/// One attempt, on the graph of one snapshot.
 struct Attempt<'a> {
     engine: &'a Engine,
     snapshot: &'a dyn Snapshot,
@@ -276,7 +276,7 @@ impl Attempt<'_> {
         }
     }
 
-    /// What `batch`, derived from `decided`, does.
+    /// Returns the effects of `batch`, which was derived from `decided`.
     async fn edited(&self, decided: NewDecisions, batch: &Batch) -> Result<EditReport, StoreError> {
         let NewDecisions { decision, after } = decided;
         let about = about(&decision.action, self.decisions);
@@ -300,7 +300,7 @@ impl Attempt<'_> {
     }
 }
 
-/// The entity that a decision is about.
+/// Returns the entity that a decision is about.
 fn about(action: &Action, decisions: &Decisions) -> Option<EntityKey> {
     match action {
         Action::CreateEntity { key, .. } | Action::EditEntity { key, .. } | Action::DeleteEntity { key } => {

@@ -1,4 +1,4 @@
-//! Turns a requested edit into a decision, checked against the graph.
+//! Turns a requested edit into a decision and checks it against the graph.
 
 use std::collections::BTreeSet;
 
@@ -12,15 +12,15 @@ use crate::Engine;
 use crate::graph::SUMMARY_TOKENS;
 use graphloom_text::{MAX_NAME_BYTES, MAX_NAME_CHARS, clean_name, entity_key, sanitize};
 
-/// Longest type or keyword in characters.
+/// Maximum length of a type or keyword, in characters.
 const MAX_WORD_CHARS: usize = 256;
-/// Largest weight: sums of many of them stay finite and exact enough to compare.
+/// Maximum weight, so that sums of many weights stay finite and exact enough to compare.
 const MAX_WEIGHT: f64 = 1e9;
-/// Shortest beginning of an id that is looked for.
+/// Minimum length of an id prefix to search for.
 const MIN_ID_DIGITS: usize = 4;
 
-/// The entity of that name, in any spelling that leads to its key, or that its name was merged into; `None` where there
-/// is none.
+/// Returns the entity with that name, in any spelling that leads to its key, or the entity that the name was merged into; `None`
+/// if there is none.
 pub async fn find_entity(snapshot: &dyn Snapshot, name: &str) -> Result<Option<Entity>, StoreError> {
     let decisions = Decisions::read(snapshot).await?;
     known(snapshot, &decisions, name).await
@@ -66,10 +66,10 @@ pub(super) async fn plan(
     Ok(EditPlan { action: action?, after: None })
 }
 
-/// What an edit comes to: one decision, or two of one commit.
+/// The result of planning an edit: one decision, or two for one commit.
 pub(super) struct EditPlan {
     pub(super) action: Action,
-    /// What is decided right after it.
+    /// A second decision, made right after the first.
     pub(super) after: Option<Action>,
 }
 
@@ -138,7 +138,7 @@ impl Plan<'_> {
         }
     }
 
-    /// Another type or description beside a change of name, of the entity as it is called then.
+    /// Adds another type or description to a renaming, for the entity under its new name.
     fn and_edit(
         &self,
         renamed: Action,
@@ -155,7 +155,7 @@ impl Plan<'_> {
         Ok(EditPlan { action: renamed, after })
     }
 
-    /// The error of a name that is another entity's.
+    /// Returns the error for a name that belongs to another entity.
     fn taken(&self, name: &str, known: Entity, can_merge: bool) -> EditError {
         let said = key_of(name).map(|(key, _)| key).ok().filter(|key| *key != known.key);
         let by = said.and_then(|key| self.decisions.moved_by(&key).cloned());
@@ -165,7 +165,7 @@ impl Plan<'_> {
     async fn split(&self, name: &str, chunks: &[ChunkId], into: &str) -> Result<Action, EditError> {
         let entity = find(self.snapshot, self.decisions, name).await?;
         let (into, into_name, existing) = target(self.snapshot, self.decisions, into).await?;
-        // A name that was merged into the entity may be split off again; only its own may not.
+        // A name that was merged into the entity may be split off again, but not the entity's own name.
         let (said, said_name) = key_of(&into_name)?;
         let (into, name) = match existing {
             Some(known) if known.key == entity.key => (said, said_name),
@@ -202,7 +202,7 @@ impl Plan<'_> {
         }
     }
 
-    /// The key of a name as it is said: that of an entity, or one that was merged into an entity.
+    /// Returns the key for a name: that of an entity, or a key that was merged into an entity.
     async fn key_in_use(&self, name: &str) -> Result<EntityKey, EditError> {
         if let Ok((key, _)) = key_of(name)
             && self.decisions.moved_by(&key).is_some()
@@ -212,7 +212,7 @@ impl Plan<'_> {
         Ok(find(self.snapshot, self.decisions, name).await?.key)
     }
 
-    /// Two different entities.
+    /// Returns two different entities and the key of their relation.
     async fn ends(&self, [source, target]: [&str; 2]) -> Result<([Entity; 2], RelationKey), EditError> {
         let source = find(self.snapshot, self.decisions, source).await?;
         let target = find(self.snapshot, self.decisions, target).await?;
@@ -276,7 +276,7 @@ impl Plan<'_> {
     }
 }
 
-/// The entity of that name, or the error that says there is none.
+/// Returns the entity with that name; fails if there is none.
 pub(super) async fn find(
     snapshot: &dyn Snapshot,
     decisions: &Decisions,
@@ -285,7 +285,7 @@ pub(super) async fn find(
     known(snapshot, decisions, name).await?.ok_or_else(|| EditError::UnknownEntity { name: name.to_owned() })
 }
 
-/// An entity to be or that is: its key, its name, and itself where it is.
+/// Returns the key and the name of an existing or future entity, and the entity if it exists.
 pub(super) async fn target(
     snapshot: &dyn Snapshot,
     decisions: &Decisions,
@@ -313,7 +313,7 @@ async fn known(
     Ok(snapshot.entities(&keys).await?.into_iter().flatten().next())
 }
 
-/// The key and the clean form of a name. One that is too long is refused: cut, it would be another name.
+/// Returns the key and the clean form of a name. Names that are too long are rejected: truncated, they would be other names.
 fn key_of(name: &str) -> Result<(EntityKey, String), EditError> {
     let (said, bytes) = (name.trim().chars().count(), name.trim().len());
     if said > MAX_NAME_CHARS || bytes > MAX_NAME_BYTES {
@@ -327,7 +327,7 @@ fn key_of(name: &str) -> Result<(EntityKey, String), EditError> {
     clean.ok_or_else(|| EditError::BadValue { what: format!("{name:?} is no name for an entity") })
 }
 
-/// A text as it may be stored: without control characters, not empty, not too long.
+/// Returns a text in the form in which it may be stored: without control characters, not empty, not too long.
 pub(super) fn text_of(engine: &Engine, what: &str, text: &str) -> Result<String, EditError> {
     let text = sanitize(text).trim().to_owned();
     let bad = |why: String| Err(EditError::BadValue { what: format!("the {what} {why}") });
@@ -357,7 +357,7 @@ fn checked_weight(weight: f64) -> Result<f64, EditError> {
     Err(EditError::BadValue { what: format!("the weight {weight:e} is no number from 0 to {MAX_WEIGHT}") })
 }
 
-/// The decision of that id or beginning of an id, if it holds; the latest one that does where none is given.
+/// Returns the decision with that id or id prefix, if it is in effect; without an id, the latest decision in effect.
 fn undoable(decisions: &Decisions, id: Option<&str>) -> Result<graphloom_core::DecisionId, EditError> {
     let Some(given) = id else {
         return decisions.holding().last().map(|last| last.id.clone()).ok_or(EditError::NothingToUndo);

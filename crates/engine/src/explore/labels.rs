@@ -1,4 +1,4 @@
-//! Entity names: all, those with the most relations, or those that match a text.
+//! Lists entity names: all, those with the most relations, or those that match a text.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,15 +8,15 @@ use serde::Serialize;
 
 use graphloom_text::entity_key;
 
-/// Most popular labels given [LightRAG].
+/// Maximum number of popular labels [LightRAG].
 pub const MAX_LABELS: usize = 1000;
-/// Most matches given [LightRAG].
+/// Maximum number of matches [LightRAG].
 pub const MAX_MATCHES: usize = 100;
 
-/// Points of a match [LightRAG].
+/// Scores of matches [LightRAG].
 const EXACT: i64 = 1000;
 const PREFIX: i64 = 500;
-/// Less the length of the name, so that shorter ones come first.
+/// Minus the length of the name, so that shorter names come first.
 const CONTAINS: i64 = 100;
 const WORD_START: i64 = 50;
 
@@ -29,9 +29,9 @@ pub struct Label {
     pub key: EntityKey,
     /// Its type.
     pub kind: String,
-    /// Its relations.
+    /// The number of its relations.
     pub degree: u32,
-    /// How well it matches; `None` where nothing was looked for.
+    /// How well it matches; `None` without a search.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub score: Option<i64>,
 }
@@ -42,7 +42,7 @@ impl Label {
     }
 }
 
-/// All labels by name, ties by key.
+/// Returns all labels by name; ties by key.
 pub async fn all_labels(snapshot: &dyn Snapshot) -> Result<Vec<Label>, StoreError> {
     let mut labels = Vec::new();
     scan(snapshot, |entity| labels.push(Label::new(entity, None))).await?;
@@ -50,16 +50,16 @@ pub async fn all_labels(snapshot: &dyn Snapshot) -> Result<Vec<Label>, StoreErro
     Ok(labels)
 }
 
-/// The labels of the best connected entities: highest degree first, ties by name; at most `limit` and [`MAX_LABELS`].
+/// Returns the labels of the best connected entities: highest degree first, ties by name; at most `limit` and [`MAX_LABELS`].
 pub async fn popular_labels(snapshot: &dyn Snapshot, limit: usize) -> Result<Vec<Label>, StoreError> {
     let mut best = Best::new(limit.min(MAX_LABELS));
     scan(snapshot, |entity| best.offer(i64::from(entity.degree), Label::new(entity, None))).await?;
     Ok(best.into_labels())
 }
 
-/// The labels that `text` matches: the whole name, then its beginning, then any part of it, where the beginning of a word
-/// and a short name count more; ties by name; at most `limit` and [`MAX_MATCHES`]. Case is ignored. A name that was merged
-/// into an entity or renamed finds it.
+/// Returns the labels that match `text`: equal names first, then names that start with it, then names that contain it. In the last
+/// group, matches at the start of a word and in short names score higher. Ties are ordered by name; at most `limit` and
+/// [`MAX_MATCHES`]. Case is ignored. The former name of a merged or renamed entity finds that entity.
 ///
 /// Source: LightRAG, `search_labels`.
 pub async fn search_labels(
@@ -87,7 +87,7 @@ pub async fn search_labels(
     Ok(best.into_labels())
 }
 
-/// How well a name matches; `None` where it does not.
+/// Returns how well a name matches; `None` if it does not.
 fn score(name: &str, wanted: &str) -> Option<i64> {
     if name == wanted {
         return Some(EXACT);
@@ -110,7 +110,7 @@ async fn scan(snapshot: &dyn Snapshot, mut see: impl FnMut(Entity)) -> Result<()
     Ok(())
 }
 
-/// The first of what was offered, most points first, then by name and key.
+/// Keeps the best labels offered: highest score first, then by name and key.
 struct Best {
     limit: usize,
     kept: BTreeSet<(Reverse<i64>, String, EntityKey)>,

@@ -1,38 +1,38 @@
-//! The shortest path between two entities, within limits.
+//! Finds the shortest path between two entities, within limits.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use futures::future::BoxFuture;
 use graphloom_core::{Entity, EntityKey, Relation, RelationKey, Snapshot, StoreError};
 
-/// Most relations of a path.
+/// Maximum number of relations in a path.
 pub const MAX_PATH_LENGTH: u32 = 8;
-/// Most entities that a search looks at.
+/// Maximum number of entities that a search visits.
 const MAX_SEEN: usize = 20_000;
 /// Entities whose relations are read at once.
 const PAGE: usize = 100;
 
-/// What a search for a path found.
+/// The result of a search for a path.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PathSearch {
     /// The path; `None` if there is none within the limits.
     pub path: Option<GraphPath>,
-    /// Entities that were looked at.
+    /// Number of entities visited.
     pub seen: u64,
-    /// Whether a limit ended the search, so that there may be a path all the same.
+    /// Whether a limit ended the search. If so, a path may exist even if none was found.
     pub is_limited: bool,
 }
 
-/// Entities that relations connect.
+/// A path through the graph.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GraphPath {
-    /// From the first to the last, both included.
+    /// The entities from the first to the last, both included.
     pub entities: Vec<Entity>,
     /// The relations between them, in the same order.
     pub relations: Vec<Relation>,
 }
 
-/// One side of the search: for each entity that it reached, the one before it and the weight of the relation to it.
+/// One side of the search. For each entity reached: the entity before it, and the weight of the relation between them.
 struct Side {
     before: BTreeMap<EntityKey, Option<(EntityKey, f64)>>,
     edge: BTreeSet<EntityKey>,
@@ -43,7 +43,7 @@ impl Side {
         Self { before: BTreeMap::from([(start.clone(), None)]), edge: BTreeSet::from([start.clone()]) }
     }
 
-    /// Goes one relation further.
+    /// Extends this side by one relation.
     async fn advance(&mut self, snapshot: &dyn Snapshot) -> Result<(), StoreError> {
         let edge: Vec<EntityKey> = std::mem::take(&mut self.edge).into_iter().collect();
         let mut reached: BTreeMap<EntityKey, (EntityKey, f64)> = BTreeMap::new();
@@ -56,7 +56,7 @@ impl Side {
                     if self.before.contains_key(end) {
                         continue;
                     }
-                    // Of several ways to an entity, the heaviest relation; ties by the key before it.
+                    // If several relations lead to an entity, the heaviest; ties by the key of the entity before it.
                     let known = reached.get(end);
                     if known.is_none_or(|(_, weight)| relation.weight > *weight) {
                         reached.insert(end.clone(), (key.clone(), relation.weight));
@@ -69,7 +69,7 @@ impl Side {
         Ok(())
     }
 
-    /// The way from this entity back to the start.
+    /// Returns the path from this entity back to the start.
     fn way_back(&self, from: &EntityKey) -> Vec<EntityKey> {
         let mut way = vec![from.clone()];
         while let Some(Some((before, _))) = way.last().and_then(|key| self.before.get(key)) {
@@ -79,10 +79,10 @@ impl Side {
     }
 }
 
-/// A path of as few relations as possible, at most `max_length` and [`MAX_PATH_LENGTH`]. Of several, the one over the entity with
-/// fewest relations, which says more than one that everything is related to; ties by key.
+/// Finds a path with as few relations as possible, at most `max_length` and [`MAX_PATH_LENGTH`]. If there are several, it takes the
+/// one through the entity with the fewest relations, which says more than a path through a hub; ties by key.
 ///
-/// The search goes from both ends at once and looks at 20,000 entities at most.
+/// The search runs from both ends at once and visits at most 20,000 entities.
 pub fn shortest_path<'a>(
     snapshot: &'a dyn Snapshot,
     from: &'a EntityKey,

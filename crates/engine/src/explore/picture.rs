@@ -1,4 +1,4 @@
-//! A part of the graph with a place for every entity.
+//! A part of the graph with a position for every entity.
 
 use std::collections::BTreeMap;
 
@@ -8,20 +8,20 @@ use graphloom_core::{EntityKey, Snapshot, StoreError};
 
 use super::subgraph::{Subgraph, SubgraphQuery, within};
 
-/// Most entities of a picture.
+/// Maximum number of entities in a picture.
 pub const MAX_PICTURE_NODES: usize = 10_000;
 
-/// A part of the graph as it is drawn.
+/// A part of the graph with its layout.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Picture {
-    /// The part.
+    /// The entities and relations.
     pub part: Subgraph,
-    /// Where each of its entities is, in their order; the first is in the middle.
+    /// The position of each entity, in the same order. The first is in the middle.
     pub places: Vec<[f64; 2]>,
 }
 
-/// The part of the graph that `query` asks for, with at most [`MAX_PICTURE_NODES`] entities; `None` where no entity has that
-/// name. Places depend on the part alone: the same one is drawn the same way at every visit.
+/// Returns the part of the graph that `query` selects, with at most [`MAX_PICTURE_NODES`] entities; `None` if no entity has that
+/// name. Positions depend only on the part, so the same part always looks the same.
 pub fn picture<'a>(
     snapshot: &'a dyn Snapshot,
     query: &'a SubgraphQuery,
@@ -39,13 +39,13 @@ fn places_of(part: &Subgraph) -> Vec<[f64; 2]> {
     let seeds: Vec<u64> = keys.map(|key| seed_of(key.as_str())).collect();
     let links = part.edges.iter().filter_map(|edge| {
         let (one, other) = (*numbers.get(edge.key.a())?, *numbers.get(edge.key.b())?);
-        // What many passages state draws more, but not in proportion.
+        // Relations stated by many passages pull harder, but not in proportion.
         Some(Link { one, other, pull: (1.0 + edge.weight.max(0.0).ln_1p()).sqrt() })
     });
     layout(&seeds, &links.collect::<Vec<_>>())
 }
 
-/// A number that depends on the text only (FNV-1a).
+/// Returns a number that depends only on the text (FNV-1a).
 fn seed_of(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |seed, byte| {
         (seed ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)

@@ -1,4 +1,4 @@
-//! The neighbourhood of an entity, or the entities with the most relations, within limits.
+//! Returns the neighbourhood of an entity, or the entities with the most relations, within limits.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,28 +9,28 @@ use serde::Serialize;
 use super::labels::popular_labels;
 use crate::edit::find_entity;
 
-/// Most entities of an answer [LightRAG].
+/// Maximum number of entities in a result [LightRAG].
 pub const MAX_NODES: usize = 1000;
-/// Furthest from where it starts.
+/// Maximum distance from the start.
 pub const MAX_DEPTH: u32 = 20;
 /// Entities whose relations are read at once.
 const PAGE: usize = 100;
-/// Stands for the whole graph.
+/// The label for the whole graph.
 const EVERYTHING: &str = "*";
 
-/// What to show.
+/// Selects a part of the graph.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SubgraphQuery {
-    /// Where it starts: an entity's name, or `*` for the best connected entities.
+    /// The start: an entity's name, or `*` for the best connected entities.
     pub label: String,
-    /// How many relations away an entity may be; at most [`MAX_DEPTH`].
+    /// Maximum distance from the start, in relations; at most [`MAX_DEPTH`].
     pub max_depth: u32,
-    /// How many entities there may be; [`subgraph`] gives at most [`MAX_NODES`].
+    /// Maximum number of entities; [`subgraph`] returns at most [`MAX_NODES`].
     pub max_nodes: usize,
 }
 
 impl Default for SubgraphQuery {
-    /// LightRAG's: everything within three relations.
+    /// LightRAG's defaults: everything within three relations.
     fn default() -> Self {
         Self { label: EVERYTHING.to_owned(), max_depth: 3, max_nodes: MAX_NODES }
     }
@@ -43,18 +43,18 @@ pub struct Subgraph {
     pub nodes: Vec<GraphNode>,
     /// The relations among them, by key.
     pub edges: Vec<Relation>,
-    /// Whether something that hangs on it was left out.
+    /// Whether entities were left out.
     pub truncated: bool,
-    /// Which limits left something out.
+    /// The limits that left something out.
     pub truncated_by: Vec<Limit>,
-    /// Neighbours that were seen and left out; there may be more behind them.
+    /// Entities that were found but left out; there may be more behind them.
     pub left_out: u64,
 }
 
-/// An entity and how far it is from where it started.
+/// An entity and its distance from the start.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct GraphNode {
-    /// Relations away.
+    /// The distance, in relations.
     pub depth: u32,
     /// The entity.
     #[serde(flatten)]
@@ -71,10 +71,10 @@ pub enum Limit {
     Nodes,
 }
 
-/// The part of the graph that `query` asks for; `None` where no entity has that name.
+/// Returns the part of the graph that `query` selects; `None` if no entity has that name.
 ///
-/// Breadth first; within a depth the best connected entities come first, ties by name. Unlike LightRAG's, the answer also
-/// says when the depth left something out.
+/// The search is breadth-first. Within a depth the best connected entities come first, ties by name. Unlike LightRAG's, the result
+/// also says when the depth limit left something out.
 pub fn subgraph<'a>(
     snapshot: &'a dyn Snapshot,
     query: &'a SubgraphQuery,
@@ -82,7 +82,7 @@ pub fn subgraph<'a>(
     within(snapshot, query, MAX_NODES)
 }
 
-/// As [`subgraph`], with at most `most` entities.
+/// Same as [`subgraph`], with at most `most` entities.
 pub(super) fn within<'a>(
     snapshot: &'a dyn Snapshot,
     query: &'a SubgraphQuery,
@@ -91,7 +91,7 @@ pub(super) fn within<'a>(
     Box::pin(async move {
         let max_nodes = query.max_nodes.min(most);
         let mut graph = Subgraph::default();
-        let mut around = Around::default();
+        let mut around = Neighbourhood::default();
         if query.label == EVERYTHING {
             let best = popular_labels(snapshot, max_nodes).await?;
             let keys: Vec<EntityKey> = best.into_iter().map(|label| label.key).collect();
@@ -129,7 +129,7 @@ async fn reach(
     max_depth: u32,
     max_nodes: usize,
     graph: &mut Subgraph,
-    around: &mut Around,
+    around: &mut Neighbourhood,
 ) -> Result<(), StoreError> {
     if max_nodes == 0 {
         graph.leave_out(Limit::Nodes, 1);
@@ -168,16 +168,16 @@ async fn reach(
     Ok(())
 }
 
-/// Relations that were read, each once.
+/// Relations read so far, each once.
 #[derive(Default)]
-struct Around {
+struct Neighbourhood {
     relations: BTreeMap<RelationKey, Relation>,
-    /// The entities whose relations these are.
+    /// The entities whose relations were read.
     read: BTreeSet<EntityKey>,
 }
 
-impl Around {
-    /// Reads the relations of those entities whose relations were not read yet; the ends of what was read.
+impl Neighbourhood {
+    /// Reads the relations of the entities that were not read before; returns the ends of the relations read.
     async fn read(
         &mut self,
         snapshot: &dyn Snapshot,

@@ -8,7 +8,7 @@ use graphloom_core::{Entity, EntityKey, IsoDate};
 use super::{ChunkRow, ExportPart, GraphWriter, RelationRow};
 use crate::claims::{ListedClaim, ListedQuote};
 
-/// Between the values of a list in one cell.
+/// Separates the values of a list in one cell.
 const SEPARATOR: &str = ", ";
 
 pub(super) struct Csv<'a>(csv::Writer<&'a mut (dyn Write + Send)>);
@@ -24,8 +24,8 @@ impl<'a> Csv<'a> {
     }
 }
 
-/// A cell that no spreadsheet takes for a formula: documents of strangers must not run anything on the machine of who looks
-/// at them. It gets an apostrophe before it, which spreadsheets do not show; JSON lines have the text as it is.
+/// Returns the cell in a form that no spreadsheet takes for a formula, because a document from a stranger must not run anything on
+/// the reader's computer. Such cells start with an apostrophe, which spreadsheets do not show. JSON lines keep the text as it is.
 fn inert(cell: &str) -> Cow<'_, str> {
     match cell.starts_with(['=', '+', '-', '@', '\t', '\r']) {
         true => format!("'{cell}").into(),

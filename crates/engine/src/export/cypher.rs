@@ -81,7 +81,7 @@ impl GraphWriter for Cypher<'_> {
     }
 }
 
-/// A string literal on one line.
+/// Returns a string literal on one line.
 fn quote(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
     quoted.push('\'');
@@ -92,7 +92,7 @@ fn quote(text: &str) -> String {
             '\n' => quoted.push_str("\\n"),
             '\r' => quoted.push_str("\\r"),
             '\t' => quoted.push_str("\\t"),
-            // Line and paragraph separators end a line for some readers.
+            // Some readers treat line and paragraph separators as line ends.
             c if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') => {
                 quoted.push_str(&format!("\\u{:04x}", u32::from(c)));
             }

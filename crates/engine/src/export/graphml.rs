@@ -8,7 +8,7 @@ use graphloom_core::Entity;
 use super::{ChunkRow, ExportPart, GraphWriter, RelationRow};
 use crate::claims::ListedClaim;
 
-/// What nodes and edges carry: what has it, its name, its type.
+/// The attributes, each with its owner (node or edge), name and type.
 const FIELDS: [(&str, &str, &str); 15] = [
     ("node", "class", "string"),
     ("node", "name", "string"),
@@ -115,7 +115,7 @@ impl GraphWriter for GraphMl<'_> {
     }
 }
 
-/// Text inside an element or attribute. What XML cannot hold becomes a replacement character.
+/// Escapes text for an element or attribute. Characters that XML cannot hold become a replacement character.
 fn escape(text: &str) -> Cow<'_, str> {
     let is_special = |c: char| matches!(c, '<' | '>' | '&' | '"' | '\r') || !is_allowed(c);
     if !text.contains(is_special) {
@@ -136,7 +136,7 @@ fn escape(text: &str) -> Cow<'_, str> {
     Cow::Owned(escaped)
 }
 
-/// Whether XML 1.0 has the character.
+/// True if XML 1.0 allows the character.
 fn is_allowed(c: char) -> bool {
     matches!(c, '\t' | '\n' | '\r' | '\u{20}'..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..)
 }

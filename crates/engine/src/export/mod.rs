@@ -1,7 +1,7 @@
-//! Exports the graph for other programs: entities, relations, chunks and claims, streamed.
+//! Exports the graph for other programs as a stream of entities, relations, chunks and claims.
 //!
-//! Only a page of rows is in memory, so the size of the graph does not matter; claims alone are merged in memory. Staged documents
-//! are left out.
+//! Only one page of rows is in memory, so the size of the graph does not matter. Claims are the exception: they are merged in
+//! memory. Staged documents are left out.
 
 mod csv;
 mod cypher;
@@ -22,37 +22,37 @@ use crate::claims::{ListedClaim, all_claims, with_words};
 use crate::filtered::FilteredSnapshot;
 use graphloom_text::Tokenizer;
 
-/// How to write.
+/// The output format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExportFormat {
-    /// One JSON object a line.
+    /// One JSON object per line.
     JsonLines,
-    /// Comma-separated values, a table for each part.
+    /// Comma-separated values, one table per part.
     Csv,
     /// XML for graph programs.
     GraphMl,
-    /// Statements for graph databases, one a line.
+    /// Statements for graph databases, one per line.
     Cypher,
 }
 
-/// What to write.
+/// A part of the graph to export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ExportPart {
     /// Entities.
     Entities,
     /// Relations.
     Relations,
-    /// Chunks, with what they speak of.
+    /// Chunks, with the entities that they mention.
     Chunks,
-    /// Claims, with their words and those that retired them.
+    /// Claims, with their quotes and the quotes that retired them.
     Claims,
 }
 
 impl ExportPart {
-    /// All parts, in the order they are written.
+    /// All parts, in the order in which they are written.
     pub const ALL: [Self; 4] = [Self::Entities, Self::Relations, Self::Chunks, Self::Claims];
 
-    /// The part's name in output and file names.
+    /// Returns the part's name in output and file names.
     pub fn name(self) -> &'static str {
         match self {
             Self::Entities => "entities",
@@ -64,7 +64,7 @@ impl ExportPart {
 }
 
 impl ExportFormat {
-    /// The parts that it can hold: graph formats have no place for claims.
+    /// Returns the parts that the format can hold: graph formats have no place for claims.
     pub fn parts(self) -> &'static [ExportPart] {
         match self {
             Self::JsonLines | Self::Csv => &ExportPart::ALL,
@@ -75,7 +75,7 @@ impl ExportFormat {
     }
 }
 
-/// What was written.
+/// How much was written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct ExportCounts {
     /// Entities.
@@ -88,7 +88,7 @@ pub struct ExportCounts {
     pub claims: u64,
 }
 
-/// Claims whose words are read at a time.
+/// Claims whose quotes are read at a time.
 const PAGE: usize = 1000;
 
 /// Why an export ended early.
@@ -102,10 +102,10 @@ pub enum ExportError {
     Write(#[from] std::io::Error),
 }
 
-/// Writes `parts` of the graph, in the order of [`ExportPart::ALL`] whatever theirs; within a part by key. The same
-/// snapshot gives the same bytes. Parts that the format cannot hold are left out.
+/// Writes `parts` of the graph, always in the order of [`ExportPart::ALL`], and within a part by key. The same snapshot gives the
+/// same bytes. Parts that the format cannot hold are left out.
 ///
-/// With `allowed` only what those documents hold and say: entities and relations are described by them alone.
+/// With `allowed`, only what those documents contain: entities and relations are described by these documents alone.
 pub fn export<'a>(
     snapshot: &'a dyn Snapshot,
     allowed: Option<Arc<FilteredIds>>,
@@ -139,15 +139,15 @@ pub fn export<'a>(
     })
 }
 
-/// One format.
+/// Writes one format.
 trait GraphWriter: Send {
     fn begin(&mut self) -> std::io::Result<()>;
-    /// A part begins.
+    /// Starts a part.
     fn part(&mut self, part: ExportPart) -> std::io::Result<()>;
     fn entity(&mut self, entity: &Entity) -> std::io::Result<()>;
     fn relation(&mut self, relation: &RelationRow<'_>) -> std::io::Result<()>;
     fn chunk(&mut self, chunk: &ChunkRow<'_>) -> std::io::Result<()>;
-    /// Called for formats that hold claims alone.
+    /// Called only for formats that can hold claims.
     fn claim(&mut self, claim: &ListedClaim) -> std::io::Result<()>;
     fn end(&mut self) -> std::io::Result<()>;
 }
@@ -158,7 +158,7 @@ struct RelationRow<'a> {
     names: [&'a str; 2],
 }
 
-/// A chunk with its document and what it speaks of.
+/// A chunk with its document and the entities that it mentions.
 struct ChunkRow<'a> {
     chunk: &'a Chunk,
     document: &'a Document,
@@ -267,7 +267,7 @@ mod tests {
         }
     }
 
-    /// What a format makes of one entity, one relation and one chunk, full of characters that mean something to it.
+    /// Returns what a format writes for one entity, one relation and one chunk, full of characters that are special in it.
     fn check_format(new: impl FnOnce(&mut Vec<u8>, &dyn Fn(&mut dyn GraphWriter))) -> String {
         let key = RelationKey::new(entity().key, EntityKey::from_stored("BO")).expect("two ends");
         let relation = Relation {

@@ -1,7 +1,7 @@
-//! Asks a model for the claims of a chunk, and parses its answer.
+//! Asks an LLM for the claims of a chunk, and parses its answer.
 //!
-//! [`parse_claims`] is total, as the parser of entities and relations is: any text gives records and rejects. It reads
-//! tuple lines, GraphRAG's form in parentheses, and JSON. A quote that is not in the chunk drops its claim.
+//! [`parse_claims`] is total, like the parser of entities and relations: any text gives records and rejects. It reads
+//! tuple lines, GraphRAG's form in parentheses, and JSON. A claim whose quote is not in the chunk is dropped.
 
 use std::ops::Range;
 
@@ -19,16 +19,16 @@ use crate::prompt::{EXTRACT_CLAIMS, Prompts};
 use graphloom_offline::date_in;
 use graphloom_text::{clean_name, one_line};
 
-/// Most claims asked of one answer.
+/// Maximum number of claims requested per answer.
 pub const MAX_CLAIMS: u32 = 40;
-/// Times a cut answer is asked for again, with twice the room.
+/// How often a cut answer is requested again, with twice the limit.
 const MAX_LONGER: u32 = 1;
-/// Characters of a rejected piece that are kept for people.
+/// Characters of a rejected piece that are kept for users to read.
 const MAX_REJECT_CHARS: usize = 200;
-/// Fields of a record behind its tag.
+/// Number of fields in a record after its tag.
 const FIELDS: usize = 8;
 
-/// What a model says of a chunk's claims.
+/// An LLM's answer about a chunk's claims.
 #[derive(Debug, Default)]
 pub(super) struct ClaimAnswer {
     pub(super) records: Vec<ClaimRecord>,
@@ -37,7 +37,7 @@ pub(super) struct ClaimAnswer {
     pub(super) losses: Losses,
 }
 
-/// The question for the claims of `chunk`: instructions that are the same for every chunk, then the chunk.
+/// Returns the question for the claims of `chunk`: instructions that are the same for every chunk, then the chunk.
 pub(crate) fn claim_messages(chunk: &Chunk, prompts: &Prompts) -> Vec<ChatMessage> {
     vec![
         ChatMessage::new(ChatRole::System, claims_prompt(prompts)),
@@ -45,7 +45,7 @@ pub(crate) fn claim_messages(chunk: &Chunk, prompts: &Prompts) -> Vec<ChatMessag
     ]
 }
 
-/// The instructions.
+/// Returns the instructions.
 pub(super) fn claims_prompt(prompts: &Prompts) -> String {
     prompts.render(
         EXTRACT_CLAIMS,
@@ -53,9 +53,9 @@ pub(super) fn claims_prompt(prompts: &Prompts) -> String {
     )
 }
 
-/// Asks `model` for the claims of `chunk`; an answer that the output limit cuts is asked for once more with more room.
+/// Asks `model` for the claims of `chunk`. An answer that the output limit cuts is requested once more with a higher limit.
 ///
-/// - `before`: answers that the extraction has already, for numbering.
+/// - `before`: number of answers that the extraction already has.
 /// - Adds a row for each call to `calls`.
 pub(super) async fn ask_for_claims(
     chunk: &Chunk,
@@ -101,12 +101,12 @@ pub(super) async fn ask_for_claims(
     Ok(ClaimAnswer::default())
 }
 
-/// The records of an answer.
+/// The parsed records of an answer.
 #[derive(Debug, Default, PartialEq)]
 pub struct ParsedClaims {
-    /// The claims, their quotes as they stand in the passage.
+    /// The claims, with quotes copied from the passage.
     pub records: Vec<ClaimRecord>,
-    /// Pieces that are no claims, with where they stand in the answer.
+    /// Pieces that are not claims, with their positions in the answer.
     pub rejects: Vec<(RejectReason, Range<usize>)>,
     /// Whether the answer says that it is complete.
     pub complete: bool,
@@ -114,10 +114,10 @@ pub struct ParsedClaims {
 
 /// Parses an answer about `passage`.
 ///
-/// - `cut`: whether the output limit ended the answer, so that its last record may be cut.
-/// - Claims without a subject or kind, and claims whose quote is not in the passage, are rejected. White space, quotation marks
-///   and dashes of a quote may differ from the passage.
-/// - A date that cannot be read is left out, and a status that is not known is suspected.
+/// - `cut`: whether the output limit ended the answer, so that its last record may be incomplete.
+/// - Claims without a subject or kind, and claims whose quote is not in the passage, are rejected. A quote may differ from the
+///   passage in white space, quotation marks and dashes.
+/// - Unreadable dates are left out, and an unknown status counts as suspected.
 pub fn parse_claims(text: &str, cut: bool, passage: &str) -> ParsedClaims {
     let (offset, body) = after_thinking(text);
     let mut parsed = ParsedClaims { complete: says_complete(body), ..ParsedClaims::default() };
@@ -139,7 +139,7 @@ pub fn parse_claims(text: &str, cut: bool, passage: &str) -> ParsedClaims {
         at += line.len();
         let is_last = at >= body.len();
         let Some(fields) = fields_of(line) else {
-            // Prose around the records is no loss.
+            // Prose around the records is not a loss.
             continue;
         };
         if says_complete(line) && fields.len() < FIELDS {
@@ -156,7 +156,7 @@ pub fn parse_claims(text: &str, cut: bool, passage: &str) -> ParsedClaims {
     parsed
 }
 
-/// The fields of a claim as a model wrote them; any may be empty or say `NONE`.
+/// The fields of a claim as a model wrote them. Any of them may be empty or `NONE`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ClaimFields {
     /// Name of the entity that the claim is about.
@@ -177,7 +177,7 @@ pub struct ClaimFields {
     pub quote: String,
 }
 
-/// The fields of a tuple; those of one without a description too.
+/// Returns the fields of a tuple; the description may be missing.
 fn of_fields(fields: &[String]) -> Option<ClaimFields> {
     let fields = match fields.first().map(|first| first.to_lowercase()) {
         Some(tag) if matches!(tag.as_str(), "claim" | "claims" | "covariate") => &fields[1..],
@@ -228,7 +228,7 @@ impl ParsedClaims {
     }
 }
 
-/// The claim that these fields make about `passage`, by the rules of [`parse_claims`]; or why they make none.
+/// Builds the claim that these fields make about `passage`, by the rules of [`parse_claims`]; returns the reason if they make none.
 pub fn claim_record(fields: ClaimFields, passage: &str) -> Result<ClaimRecord, RejectReason> {
     let subject = named(&fields.subject).ok_or(RejectReason::NoName)?;
     let kind = one_line(fields.kind.trim()).to_lowercase();
@@ -268,7 +268,7 @@ fn is_none(field: &str) -> bool {
             .any(|word| field.eq_ignore_ascii_case(word))
 }
 
-/// The date of a field: ISO 8601, of which a time at midnight says nothing, or words such as `March 2014`.
+/// Parses a date field: ISO 8601, where a time of midnight is ignored, or words such as `March 2014`.
 fn date(field: &str) -> Option<IsoDate> {
     let field = field.trim().trim_matches(['"', '\'']);
     if is_none(field) {
@@ -281,7 +281,7 @@ fn date(field: &str) -> Option<IsoDate> {
     day.unwrap_or(field).parse().ok().or_else(|| date_in(field))
 }
 
-/// The words of `passage` that `quote` repeats; `None` where it holds no such words.
+/// Returns the words of `passage` that `quote` repeats; `None` if there are none.
 fn quote_in(passage: &str, quote: &str) -> Option<String> {
     let quote = quote.trim();
     let short = quote.trim_end_matches("...").trim_end_matches('…').trim();
@@ -302,7 +302,7 @@ fn quote_in(passage: &str, quote: &str) -> Option<String> {
     Some(passage[start..end].trim().to_owned()).filter(|words| !words.is_empty())
 }
 
-/// A text with single blanks and plain marks, and for each of its bytes the byte of the text that it came from.
+/// Returns a text with single spaces and plain punctuation, and for each of its bytes the position of the original byte.
 fn folded(text: &str) -> (String, Vec<usize>) {
     let mut folded = String::with_capacity(text.len());
     let mut origin = Vec::with_capacity(text.len());

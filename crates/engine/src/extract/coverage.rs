@@ -1,4 +1,4 @@
-//! Finds names of a passage that an answer left out, to decide whether and for what to ask again.
+//! Finds names in a passage that an answer missed, to decide whether to ask again and for which names.
 
 use std::collections::BTreeSet;
 
@@ -6,33 +6,33 @@ use graphloom_core::Records;
 
 use graphloom_offline::{Phrase, PhraseKind, phrases};
 
-/// The name of these rules in extraction keys; a change of the rules, or of the phrases they rest on, changes it.
+/// The name of these rules in extraction keys. Change it whenever the rules or the phrases that they rely on change.
 pub(super) const COVERAGE_RULES: &str = "coverage-v2";
-/// Names an answer must have left out for the chunk to be asked about again.
+/// Minimum number of names that an answer must miss for the chunk to be asked about again.
 ///
-/// Measured with this and [`MIN_MISSED_PERCENT`] on GPT-3.5's answers about 1,890 passages: 7% of them are asked about
-/// again as they are, 39% where every fourth name is taken away, 85% where every second is, 99% without any.
+/// Measured with this and [`MIN_MISSED_PERCENT`] on GPT-3.5's answers about 1,890 passages: 7% of the passages are asked about
+/// again as they are, 39% if every fourth name is removed, 85% if every second is, 99% without any names.
 pub const MIN_MISSED: usize = 2;
-/// Percent of a passage's likely names that must be among them.
+/// Minimum share of a passage's likely names that must be missing, in percent.
 pub const MIN_MISSED_PERCENT: usize = 20;
-/// Names named when asking again, most likely first.
+/// Maximum number of names to list when asking again, most likely first.
 pub const MAX_MISSED: usize = 24;
 
-/// How much of a passage its records name.
+/// How many of a passage's names its records contain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Coverage {
-    /// Enough of what looks like a name.
+    /// Enough of the likely names.
     Enough,
-    /// These, most likely first, are in no record.
+    /// These names, most likely first, are in no record.
     Missed(Vec<String>),
     /// Unknown: the passage's script does not distinguish names from other words.
     Unknown,
 }
 
-/// Compares `records` with the likely names of `text`: proper names and quoted titles, and headings that come up again.
+/// Compares `records` with the likely names of `text`: proper names, quoted titles, and headings that occur again.
 ///
-/// - A name counts as named if a record's name contains it, or if half of its words are in records' names.
-/// - [`MIN_MISSED`] names and [`MIN_MISSED_PERCENT`] of all must be missing for [`Coverage::Missed`].
+/// - A name counts as covered if a record's name contains it, or if half of its words are in records' names.
+/// - [`Coverage::Missed`] requires at least [`MIN_MISSED`] missing names, and [`MIN_MISSED_PERCENT`] of all.
 pub fn coverage(text: &str, records: &[&Records]) -> Coverage {
     if is_caseless(text) {
         return Coverage::Unknown;
@@ -46,7 +46,7 @@ pub fn coverage(text: &str, records: &[&Records]) -> Coverage {
     Coverage::Missed(missed.into_iter().take(MAX_MISSED).map(|phrase| phrase.text.clone()).collect())
 }
 
-/// Names of entities and of ends of relations, as words.
+/// Returns the names of entities and of ends of relations, as words.
 fn named(records: &[&Records]) -> BTreeSet<Vec<String>> {
     let entities = records.iter().flat_map(|records| &records.entities).map(|entity| entity.name.as_str());
     let ends = records.iter().flat_map(|records| &records.relations);
@@ -78,7 +78,7 @@ fn is_named(phrase: &str, named: &BTreeSet<Vec<String>>) -> bool {
     covered.iter().filter(|&&covered| covered).count() * 2 >= phrase.len()
 }
 
-/// Words in small letters, without possessive endings.
+/// Returns the words in lower case, without possessive endings.
 fn words(text: &str) -> Vec<String> {
     text.split_whitespace()
         .map(|word| word.trim_end_matches("'s").trim_end_matches("’s"))
@@ -88,7 +88,7 @@ fn words(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Whether most letters are of scripts without capitals, such as Chinese or Arabic.
+/// True if most letters belong to scripts without capitals, such as Chinese or Arabic.
 fn is_caseless(text: &str) -> bool {
     let letters = text.chars().filter(|c| c.is_alphabetic()).count();
     let caseless =

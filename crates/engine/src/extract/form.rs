@@ -9,15 +9,15 @@ use crate::prompt::{EXTRACT_JSON_SYSTEM, EXTRACT_SYSTEM, Prompt};
 /// How records are written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum RecordForm {
-    /// A line for each, in words that any model can write.
+    /// One line per record, which any model can write.
     #[default]
     Lines,
-    /// A JSON object whose shape the service promises: structured output.
+    /// A JSON object whose shape the service guarantees: structured output.
     Shaped,
 }
 
 impl RecordForm {
-    /// The instructions that ask for this form.
+    /// Returns the instructions for this form.
     pub fn system_prompt(self) -> Prompt {
         match self {
             Self::Lines => EXTRACT_SYSTEM,
@@ -25,7 +25,7 @@ impl RecordForm {
         }
     }
 
-    /// What a model writes that has nothing to say.
+    /// Returns the answer for a model that finds nothing.
     pub(super) fn nothing(self) -> &'static str {
         match self {
             Self::Lines => "<|COMPLETE|>",
@@ -33,7 +33,7 @@ impl RecordForm {
         }
     }
 
-    /// The shape of an answer with entities of these types.
+    /// Returns the shape of an answer with entities of these types; `None` for lines.
     pub(crate) fn shape(self, entity_types: &[String]) -> Option<Arc<AnswerShape>> {
         let list = |members| Shape::List(Box::new(Shape::Object(members)));
         let mut types: Vec<String> = Vec::new();
@@ -59,7 +59,7 @@ impl RecordForm {
         }
     }
 
-    /// What is part of the extraction's key besides the prompts.
+    /// Returns the part of the extraction's key that the form adds to the prompts.
     pub(super) fn identity(self, entity_types: &[String]) -> String {
         let shape = self.shape(entity_types);
         shape.map_or("lines".to_owned(), |asked| {

@@ -1,4 +1,4 @@
-//! Gleaning: asking about a chunk again, always or if the first answer left out names.
+//! Gleaning: asks about a chunk again, either always or if the first answer missed names.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -10,21 +10,21 @@ use super::ExtractSpec;
 use super::coverage::{COVERAGE_RULES, Coverage, coverage};
 use crate::prompt::{EXTRACT_GLEAN, EXTRACT_MISSED, Prompts};
 
-/// Most names listed as already written.
+/// Maximum number of found names to list.
 const MAX_FOUND: usize = 60;
 
 /// How often a chunk is asked about again.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Gleaning {
-    /// Once, where the first answer left out names that the passage seems to hold.
+    /// Once, if the first answer missed names that the passage seems to contain.
     #[default]
     Auto,
-    /// So many times, or until nothing new comes, as LightRAG does.
+    /// This many times, or until nothing new comes, as LightRAG does.
     Passes(u32),
 }
 
 impl Gleaning {
-    /// What is part of the extraction's key.
+    /// Returns the part of the extraction's key.
     pub(super) fn identity(self) -> String {
         match self {
             Self::Auto => format!("auto {COVERAGE_RULES}"),
@@ -54,12 +54,12 @@ impl FromStr for Gleaning {
     }
 }
 
-/// The messages that ask about the chunk again; `None` where it was asked enough.
+/// Returns the messages that ask about the chunk again; `None` if it needs no further question.
 ///
-/// - `opening`: the messages of the first question. By coverage, the chunk's message is repeated and followed by the names
-///   missed and found: the earlier answer is not sent again, and what providers cache of the first question serves.
+/// - `opening`: the messages of the first question. With [`Gleaning::Auto`], the chunk's message is repeated, followed by the
+///   missed and the found names. The earlier answer is not sent again, and the provider's cache of the first question is used.
 /// - `said`: the messages of the last question and its answer.
-/// - `records`: those of each answer so far, at least one.
+/// - `records`: the records of each answer so far, at least one.
 pub(super) fn again(
     spec: &ExtractSpec,
     prompts: &Prompts,
@@ -88,7 +88,7 @@ fn is_silent(records: &Records) -> bool {
     records.entities.is_empty() && records.relations.is_empty()
 }
 
-/// Everything said so far, and the question what is missing.
+/// Returns the conversation so far, followed by the question for what is missing.
 fn conversation(spec: &ExtractSpec, prompts: &Prompts, said: &[ChatMessage]) -> Vec<ChatMessage> {
     let mut messages = said.to_vec();
     messages.push(ChatMessage::new(
@@ -98,7 +98,7 @@ fn conversation(spec: &ExtractSpec, prompts: &Prompts, said: &[ChatMessage]) -> 
     messages
 }
 
-/// The first question, with the names it is asked again for.
+/// Returns the first question, followed by the names that it missed.
 fn naming(
     spec: &ExtractSpec,
     prompts: &Prompts,

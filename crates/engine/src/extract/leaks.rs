@@ -6,11 +6,11 @@ use graphloom_core::RejectReason;
 
 use super::records::{ParsedRecord, ParsedResponse, RejectedPiece, parse};
 
-/// Names that stand in the example records of a prompt, in lower case.
+/// Names in the example records of a prompt, in lower case.
 pub(super) struct ExampleNames(BTreeSet<String>);
 
 impl ExampleNames {
-    /// The names of the records in `prompt`.
+    /// Collects the names of the records in `prompt`.
     pub(super) fn of(prompt: &str) -> Self {
         let records = parse(prompt, false).records();
         let entities = records.entities.into_iter().map(|entity| entity.name);
@@ -18,8 +18,8 @@ impl ExampleNames {
         Self(entities.chain(ends).map(|name| name.to_lowercase()).collect())
     }
 
-    /// Rejects the records of `parsed` that name an example which `passage` does not speak of.
-    pub(super) fn take_out(&self, parsed: &mut ParsedResponse, passage: &str) {
+    /// Rejects the records of `parsed` that name an example which does not occur in `passage`.
+    pub(super) fn reject_leaked(&self, parsed: &mut ParsedResponse, passage: &str) {
         let mut passage_lower = None;
         let mut is_leaked = |name: &str| {
             let name = name.to_lowercase();
@@ -57,7 +57,7 @@ mod tests {
             "Write so:\nentity<|#|>NAME ONE<|#|>TYPE<|#|>WORDS\nentity<|#|>Alex<|#|>Person<|#|>x\n",
         );
         let mut parsed = parse(answer, false);
-        names.take_out(&mut parsed, passage);
+        names.reject_leaked(&mut parsed, passage);
         (parsed.found.len(), parsed.rejects.iter().map(|reject| reject.reason).collect())
     }
 

@@ -1,7 +1,7 @@
 //! Detects what an answer lost: truncated, invalid, or incomplete records.
 //!
-//! A loss is distinguished from a model's habit. Prose, a relation of an entity with itself, or a field missing in
-//! most records of the answer are not losses: asking again would give the same.
+//! A loss is not the same as a model's habit. Prose, a relation of an entity with itself, or a field missing in most records of
+//! the answer are not losses: asking again would give the same.
 
 use std::collections::BTreeMap;
 
@@ -9,8 +9,8 @@ use graphloom_core::{ExtractionKey, RejectReason};
 
 use super::records::{Damage, ParsedPiece, ParsedRecord, ParsedResponse, RejectedPiece};
 
-/// Adds to the rejects of an answer's last piece what only the answer as a whole shows: records without a field that the
-/// others have, and a last record that breaks off though nothing says that the answer was cut.
+/// Adds losses that only show in the answer as a whole to the rejects of its last piece: records without a field that the others
+/// have, and a last record that breaks off although the answer was not reported as cut.
 pub(super) fn find_losses(parsed: &mut ParsedResponse) {
     let mut lost: Vec<RejectedPiece> = Vec::new();
     for kind in [is_entity, is_relation] {
@@ -42,8 +42,8 @@ fn is_relation(found: &ParsedPiece) -> bool {
     matches!(found.record, ParsedRecord::Relation(_))
 }
 
-/// The last record, where no completion mark follows it and it alone ends in the middle of a sentence. Many models never write
-/// the mark, so that it is missing says nothing by itself.
+/// Returns the last record if no completion mark follows it and it alone ends in the middle of a sentence. Many models never write
+/// the mark, so a missing mark alone proves nothing.
 fn broken_off(parsed: &ParsedResponse) -> Option<&ParsedPiece> {
     let (last, others) = parsed.found.split_last()?;
     let is_last = parsed.rejects.iter().all(|reject| reject.span.start < last.span.start);
@@ -64,13 +64,13 @@ fn description(found: &ParsedPiece) -> &str {
     }
 }
 
-/// Whether a text ends as sentences do: with a mark that ends one, perhaps inside quotes or brackets.
+/// True if a text ends like a sentence: with a mark that ends one, perhaps inside quotes or brackets.
 pub(crate) fn ends_a_sentence(text: &str) -> bool {
     let closing = |c: char| c.is_whitespace() || "\"'”’»）)]*_`".contains(c);
     text.trim_end_matches(closing).ends_with(['.', '!', '?', '…', '。', '！', '？', '।', '؟', '۔', '։'])
 }
 
-/// What was lost of a chunk's extraction, by reason; empty where nothing was.
+/// What a chunk's extraction lost, by reason; empty if nothing was lost.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Losses(BTreeMap<RejectReason, u32>);
 
@@ -87,17 +87,17 @@ impl Losses {
         }
     }
 
-    /// Whether nothing was lost.
+    /// True if nothing was lost.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// How many pieces were lost.
+    /// Returns the number of lost pieces.
     pub fn count(&self) -> u32 {
         self.0.values().sum()
     }
 
-    /// What was lost, for people; the same for the same losses.
+    /// Describes the losses for users; equal losses give equal texts.
     pub fn describe(&self) -> String {
         let listed: Vec<String> =
             self.0.iter().map(|(reason, number)| format!("{number} {}", reason.name())).collect();
@@ -105,8 +105,8 @@ impl Losses {
     }
 }
 
-/// The key under which what was saved of a damaged answer is kept until a whole one is there: never the question's own,
-/// so that no other chunk takes it for the answer.
+/// Returns the key for the records saved from a damaged answer until a complete answer replaces them. It differs from the question's
+/// own key, so that no other chunk takes them for the answer.
 pub(super) fn damaged_key(key: &ExtractionKey, responses: &[String]) -> ExtractionKey {
     let mut parts = vec!["damaged", key.as_str()];
     parts.extend(responses.iter().map(String::as_str));

@@ -34,22 +34,22 @@ use leaks::ExampleNames;
 pub use loss::Losses;
 use loss::damaged_key;
 pub(crate) use loss::ends_a_sentence;
-use output::{Answer, ChunkQuestion, ask_well};
+use output::{Answer, ChunkQuestion, ask_with_retry};
 pub use output::{MAX_CONTINUATIONS, MAX_OUTPUT_TOKENS, output_limit};
 pub(crate) use records::{THOUGHT_BLOCKS, after_thinking};
 
-/// The examples of our system prompt, which are looked for in every answer.
+/// Names in the examples of the built-in system prompt. Every answer is searched for them.
 static EXAMPLES: LazyLock<ExampleNames> = LazyLock::new(|| ExampleNames::of(EXTRACT_SYSTEM.body()));
 
-/// The name under which chunks are kept that rules did not read.
+/// The model name of the extractions of chunks that the rules did not read.
 pub(crate) const LEFT_OUT: &str = "rules-left-out";
 
-/// The name under which chunks are kept that nobody is asked about, as they are what a publisher put around the text.
+/// The model name of the extractions of boilerplate that a publisher put around the text; no model is asked about it.
 const BOILERPLATE: &str = "boilerplate";
 
-/// Most records asked of one answer, LightRAG's limit.
+/// Maximum number of records requested per answer, LightRAG's limit.
 pub const MAX_RECORDS: u32 = 100;
-/// Most entities asked of one answer, LightRAG's limit.
+/// Maximum number of entities requested per answer, LightRAG's limit.
 pub const MAX_ENTITIES: u32 = 40;
 /// LightRAG's entity types.
 pub const ENTITY_TYPES: [&str; 12] = [
@@ -67,18 +67,18 @@ pub const ENTITY_TYPES: [&str; 12] = [
     "Other",
 ];
 
-/// How records are asked for; everything here is part of the extraction's key.
+/// How records are requested. Everything here is part of the extraction's key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExtractSpec {
-    /// Types offered to the model.
+    /// Entity types offered to the model.
     pub entity_types: Vec<String>,
-    /// What the types mean and what to leave out, in words for the model.
+    /// What the types mean and what to leave out, as instructions for the model.
     pub entity_guidance: Option<String>,
-    /// When a chunk is asked about again for what the first answer missed.
+    /// When a chunk is asked about again.
     pub gleaning: Gleaning,
-    /// In which form records are written.
+    /// The form of the records.
     pub form: RecordForm,
-    /// Whether a model is asked for claims too, with a call of its own. The rules find claims in any case.
+    /// Whether a model is also asked for claims, in a separate call. The rules always find claims.
     pub claims: bool,
 }
 
@@ -94,19 +94,19 @@ impl Default for ExtractSpec {
     }
 }
 
-/// An extraction and what it cost.
+/// An extraction and its calls.
 #[derive(Debug)]
 pub struct ExtractResult {
-    /// The outcome; an error where the chunk failed.
+    /// The extraction, or an error if the chunk failed.
     pub result: Result<Extraction, ModelError>,
-    /// What of the answers was lost; the extraction is then what was saved.
+    /// What the answers lost. If anything was lost, the extraction is what was saved.
     pub losses: Losses,
-    /// One row per call, failed ones included.
+    /// One row per call, including failed calls.
     pub calls: Vec<Call>,
 }
 
-/// The key under which the records of `chunk` are kept: everything that can change the answer. `model` is `None` for
-/// the rules.
+/// Returns the key under which the records of `chunk` are stored: a hash of everything that can change the answer. `model` is
+/// `None` for the rules.
 pub fn extraction_key(
     chunk: &Chunk,
     spec: &ExtractSpec,
@@ -138,7 +138,7 @@ pub fn extraction_key(
     }
 }
 
-/// The key under which a chunk's records by rules are kept, of a document of which rules read the first chunks only.
+/// Returns the key of a chunk's records by rules. Of a long document, the rules read only the first chunks.
 pub(crate) fn rules_key(engine: &Engine, chunk: &Chunk) -> ExtractionKey {
     if chunk.ordinal < engine.index.max_rule_chunks {
         extraction_key(chunk, &engine.index.extract, &engine.prompts, None)
@@ -147,8 +147,8 @@ pub(crate) fn rules_key(engine: &Engine, chunk: &Chunk) -> ExtractionKey {
     }
 }
 
-/// What rules say of a chunk under its [`rules_key`]; nothing where they do not read it.
-pub(crate) fn said_by_rules(engine: &Engine, chunk: &Chunk, key: ExtractionKey) -> Extraction {
+/// Extracts a chunk by rules, under its [`rules_key`]; returns no records if the rules do not read the chunk.
+pub(crate) fn run_rules(engine: &Engine, chunk: &Chunk, key: ExtractionKey) -> Extraction {
     if chunk.ordinal < engine.index.max_rule_chunks {
         return extract_by_rules(chunk, key);
     }
@@ -156,31 +156,31 @@ pub(crate) fn said_by_rules(engine: &Engine, chunk: &Chunk, key: ExtractionKey) 
     Extraction { key, model: LEFT_OUT.to_owned(), responses, records, rejects }
 }
 
-/// The key of the extraction of a chunk of this text that is what a publisher put around a document.
+/// Returns the key of the extraction of a boilerplate chunk with this text.
 fn boilerplate_key(text: &str) -> ExtractionKey {
     ExtractionKey::new(&[BOILERPLATE, text])
 }
 
-/// The extraction of such a chunk: no records. Its key is the mark of the chunk.
+/// Returns the extraction of a boilerplate chunk: no records. Its key marks the chunk as boilerplate.
 pub(crate) fn of_boilerplate(text: &str) -> Extraction {
     let (responses, records, rejects) = (Vec::new(), Records::default(), Vec::new());
     Extraction { key: boilerplate_key(text), model: BOILERPLATE.to_owned(), responses, records, rejects }
 }
 
-/// Whether a chunk is marked as what a publisher put around its document.
+/// True if a chunk is marked as boilerplate.
 pub(crate) fn is_boilerplate(chunk: &Chunk) -> bool {
     chunk.extraction.key().is_some_and(|key| *key == boilerplate_key(&chunk.text))
 }
 
-/// The records of `chunk` by the offline rules.
+/// Extracts the records of `chunk` with the offline rules.
 pub fn extract_by_rules(chunk: &Chunk, key: ExtractionKey) -> Extraction {
     let records = graphloom_offline::extract(&chunk.text);
     Extraction { key, model: RULES.to_owned(), responses: Vec::new(), records, rejects: Vec::new() }
 }
 
-/// The records of `chunk` by `model`: a first answer and as many more as `spec.gleaning` says. An answer of which records
-/// were lost is asked for once more at once. A gleaning that fails leaves what was already said, as a loss; a first answer
-/// that fails is the chunk's failure.
+/// Extracts the records of `chunk` with `model`: a first answer, and as many more as `spec.gleaning` allows. An answer that lost
+/// records is requested once more immediately. If a gleaning fails, the earlier answers stay and the failure counts as a loss. If
+/// the first answer fails, the chunk fails.
 pub async fn extract_by_model(
     chunk: &Chunk,
     key: ExtractionKey,
@@ -205,10 +205,10 @@ pub async fn extract_by_model(
     let failed = |error, calls| ExtractResult { result: Err(error), losses: Losses::default(), calls };
     let mut not_answered = None;
     for pass in 0.. {
-        let answer = match ask_well(&asking, &mut messages, &mut calls).await {
+        let answer = match ask_with_retry(&asking, &mut messages, &mut calls).await {
             Ok(answer) => answer,
             Err(error) if pass == 0 => return failed(error, calls),
-            // What is stored must not depend on the budget; the later run asks again.
+            // The stored result must not depend on the budget; a later run asks again.
             Err(error @ ModelError::OverBudget { .. }) => return failed(error, calls),
             Err(error) => {
                 tracing::warn!(chunk = %chunk.id, pass, %error, "gleaning failed; the first answer stands");
@@ -238,7 +238,7 @@ pub async fn extract_by_model(
     let (mut responses, mut rejects, mut records) = (Vec::new(), Vec::new(), Vec::new());
     for answer in &mut answers {
         for ((text, parsed), call) in answer.pieces.iter_mut().zip(&answer.calls) {
-            examples.take_out(parsed, &chunk.text);
+            examples.reject_leaked(parsed, &chunk.text);
             calls[*call].rejects = parsed.rejects.len() as u32;
             rejects.extend(parsed.rejects_of(responses.len() as u32, text));
             responses.push(std::mem::take(text));
@@ -278,10 +278,10 @@ pub async fn extract_by_model(
     ExtractResult { result: Ok(extraction), losses, calls }
 }
 
-/// The extraction that `responses` amount to: what another program was answered about a chunk, the first answer and then
-/// gleanings. They are read as answers of our own models are.
+/// Builds an extraction from answers that another program received about a chunk: the first answer, then gleanings. They are
+/// parsed like the answers of our own models.
 ///
-/// - `origin`: where the answers come from; takes the place of the model's name.
+/// - `origin`: where the answers come from; used as the model name.
 /// - `text`: the chunk's text.
 pub fn extract_from_answers(origin: &str, text: &str, responses: Vec<String>) -> Extraction {
     let parts: Vec<&str> = [origin, text].into_iter().chain(responses.iter().map(String::as_str)).collect();
@@ -295,7 +295,7 @@ pub fn extract_from_answers(origin: &str, text: &str, responses: Vec<String>) ->
     Extraction { key, model: origin.to_owned(), responses, records: glean(records), rejects }
 }
 
-/// Asks once and writes the ledger row; one of 0 attempts where the call was not sent.
+/// Calls the model once and returns its answer with the ledger row. The row has 0 attempts if the call was not sent.
 pub(crate) async fn ask(
     model: &dyn LanguageModel,
     request: ChatRequest,
@@ -328,8 +328,8 @@ pub(crate) async fn ask(
     (answer.map(|(text, _)| text), call)
 }
 
-/// An answer that holds text but neither a record nor the completion mark is no extraction: keeping it would hide the
-/// failure for ever.
+/// Returns an error if no answer has a record or a completion mark. Storing such answers would hide the failure
+/// forever.
 fn says_nothing(model: &dyn LanguageModel, answers: &[Answer]) -> Option<ModelError> {
     if answers.iter().any(|answer| !answer.says_nothing()) {
         return None;
@@ -342,7 +342,7 @@ fn says_nothing(model: &dyn LanguageModel, answers: &[Answer]) -> Option<ModelEr
     Some(ModelError::Malformed { model: model.name().to_owned(), what })
 }
 
-/// Joins the answers: new names and pairs are added, and of two records of one name or pair the longer description
+/// Joins the answers: new names and pairs are added. Of two records with the same name or pair, the longer description
 /// stays, as in LightRAG. Records of one answer never compete with each other.
 fn glean(passes: impl IntoIterator<Item = Records>) -> Records {
     let mut passes = passes.into_iter();
@@ -375,7 +375,7 @@ fn pair(relation: &RelationRecord) -> Option<graphloom_core::RelationKey> {
     graphloom_core::RelationKey::new(entity_key(&relation.source)?, entity_key(&relation.target)?)
 }
 
-/// The first question about `chunk`: instructions that are the same for every chunk, then the chunk.
+/// Returns the first question about `chunk`: instructions that are the same for every chunk, then the chunk.
 pub(crate) fn first_messages(chunk: &Chunk, spec: &ExtractSpec, prompts: &Prompts) -> Vec<ChatMessage> {
     vec![
         ChatMessage::new(ChatRole::System, system_prompt(spec, prompts)),
@@ -397,7 +397,7 @@ fn system_prompt(spec: &ExtractSpec, prompts: &Prompts) -> String {
     )
 }
 
-/// The guidance as part of the rule about types, each of its lines set in.
+/// Formats the guidance as part of the rule about types, with each line indented.
 fn guidance(words: &str) -> String {
     let lines = words.trim().lines().map(|line| format!("\n  {}", line.trim_end()));
     format!(" What they mean, and what to leave out:{}", lines.collect::<String>())
@@ -407,7 +407,7 @@ fn user_prompt(chunk: &Chunk, prompts: &Prompts) -> String {
     prompts.render(EXTRACT_USER, &[("section", &section_line(chunk)), ("text", &chunk.text)])
 }
 
-/// `Section: a → b` for chunks under headings, else nothing.
+/// Returns `Section: a → b` for chunks under headings, otherwise nothing.
 fn section_line(chunk: &Chunk) -> String {
     if chunk.breadcrumb.is_empty() {
         return String::new();

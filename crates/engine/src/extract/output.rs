@@ -1,4 +1,4 @@
-//! Output limits of answers, and continuing an answer that was cut off.
+//! Limits the output of answers, and continues an answer that was cut off.
 
 use std::sync::Arc;
 
@@ -12,12 +12,12 @@ use super::records::{ParsedResponse, parse};
 use super::{ask, glean};
 use crate::prompt::{EXTRACT_CONTINUE, Prompts};
 
-/// Most tokens of one answer [EdgeQuake].
+/// Maximum tokens of one answer [EdgeQuake].
 pub const MAX_OUTPUT_TOKENS: u32 = 32_768;
-/// Times the limit is doubled and the answer gone on with.
+/// How often the limit is doubled and the answer continued.
 pub const MAX_CONTINUATIONS: u32 = 3;
 
-/// Tokens that the first answer about a chunk of this size may have [EdgeQuake].
+/// Returns the token limit of the first answer about a chunk of this size [EdgeQuake].
 pub fn output_limit(chunk_bytes: usize) -> u32 {
     match chunk_bytes {
         0..=25_000 => 4_096,
@@ -27,41 +27,41 @@ pub fn output_limit(chunk_bytes: usize) -> u32 {
     }
 }
 
-/// What every question about a chunk has in common.
+/// The common part of all questions about a chunk.
 pub(super) struct ChunkQuestion<'a> {
-    /// The shape that answers must have, where records are not lines.
+    /// The shape that answers must have; `None` if records are lines.
     pub(super) shape: Option<Arc<AnswerShape>>,
     pub(super) prompts: &'a Prompts,
-    /// Tokens that the first answer may have.
+    /// Token limit of the first answer.
     pub(super) limit: u32,
     pub(super) document: &'a DocumentId,
     pub(super) model: &'a dyn LanguageModel,
     pub(super) clock: &'a dyn Clock,
 }
 
-/// One answer, in the pieces that the output limit cut it into.
+/// One answer, in the pieces into which the output limit cut it.
 #[derive(Debug, Default)]
 pub(super) struct Answer {
-    /// Each piece as it came, and what it says.
+    /// Each piece as received, and parsed.
     pub(super) pieces: Vec<(String, ParsedResponse)>,
-    /// For each piece, which of the calls brought it.
+    /// For each piece, the index of its call.
     pub(super) calls: Vec<usize>,
     /// Whether the limit cut the last piece too.
     pub(super) cut: bool,
 }
 
 impl Answer {
-    /// The records of all pieces.
+    /// Returns the records of all pieces.
     pub(super) fn records(&self) -> Records {
         join(self.pieces.iter().map(|(_, parsed)| parsed.records()))
     }
 
-    /// Whether it neither holds a record nor says that there is none.
+    /// True if it neither contains a record nor says that there is none.
     pub(super) fn says_nothing(&self) -> bool {
         self.pieces.iter().all(|(_, parsed)| !parsed.complete && parsed.found.is_empty())
     }
 
-    /// What was lost of it. Where the limit cut a piece and the next one goes on, nothing was.
+    /// Returns what it lost. A piece that was cut and then continued lost nothing.
     pub(super) fn losses(&self) -> Losses {
         let mut losses = Losses::default();
         for (number, (_, parsed)) in self.pieces.iter().enumerate() {
@@ -76,8 +76,8 @@ impl Answer {
     }
 }
 
-/// Joins the pieces of one answer. A model that is asked to go on may begin anew instead: then what it says the second
-/// time is the answer.
+/// Joins the pieces of one answer. A model that is asked to continue may start over instead: then the second piece is the
+/// answer.
 fn join(pieces: impl IntoIterator<Item = Records>) -> Records {
     pieces
         .into_iter()
@@ -85,35 +85,35 @@ fn join(pieces: impl IntoIterator<Item = Records>) -> Records {
         .unwrap_or_default()
 }
 
-/// Whether `next` says again all that `before` said.
+/// True if `next` repeats everything in `before`.
 fn repeats(next: &Records, before: &Records) -> bool {
     before.entities.iter().all(|entity| next.entities.contains(entity))
         && before.relations.iter().all(|relation| next.relations.contains(relation))
         && before.themes.iter().all(|theme| next.themes.contains(theme))
 }
 
-/// Asks as [`ask_whole`], and where records of the answer were lost, once more; the better of the two answers stands. One
-/// that the limit cut to the end is not asked for again: it would only be as long.
-pub(super) async fn ask_well(
+/// Asks like [`ask_with_continuations`]. If the answer lost records, asks once more and keeps the better of the two answers. An
+/// answer that is cut even at the highest limit is not requested again, because the next one would be as long.
+pub(super) async fn ask_with_retry(
     asking: &ChunkQuestion<'_>,
     messages: &mut Vec<ChatMessage>,
     calls: &mut Vec<Call>,
 ) -> Result<Answer, ModelError> {
     let document = asking.document;
     let mut asked_again = messages.clone();
-    let first = ask_whole(asking, messages, calls).await?;
+    let first = ask_with_continuations(asking, messages, calls).await?;
     let losses = first.losses();
     if losses.is_empty() || first.cut {
         return Ok(first);
     }
     tracing::warn!(%document, lost = losses.count(), "the answer was damaged; asking again");
-    match ask_whole(asking, &mut asked_again, calls).await {
+    match ask_with_continuations(asking, &mut asked_again, calls).await {
         Ok(second) if second.losses().count() < losses.count() && !second.says_nothing() => {
             *messages = asked_again;
             Ok(second)
         }
         Ok(_) => Ok(first),
-        // What is stored must not depend on the budget; the later run asks again.
+        // The stored result must not depend on the budget; a later run asks again.
         Err(error @ ModelError::OverBudget { .. }) => Err(error),
         Err(error) => {
             tracing::warn!(%document, %error, "asking again failed; the damaged answer stands");
@@ -122,12 +122,12 @@ pub(super) async fn ask_well(
     }
 }
 
-/// Asks what `messages` ask, and where the limit cuts the answer, keeps its complete records and asks for the rest with
-/// twice the limit. The pieces are added to `messages`, the rows of the ledger to `calls`.
+/// Asks the question in `messages`. If the limit cuts the answer, keeps the complete records and asks for the rest with twice the
+/// limit. Adds the pieces to `messages` and the ledger rows to `calls`.
 ///
-/// A rest that fails fails the answer: an extraction that is stored is never asked for again, so half of one would be a
-/// silent loss. One that is still cut after [`MAX_CONTINUATIONS`] stands as it is; its last piece is a counted reject.
-async fn ask_whole(
+/// If the rest fails, the answer fails: a stored extraction is never requested again, so half of one would be a silent loss. An
+/// answer that is still cut after [`MAX_CONTINUATIONS`] is kept as it is; its last piece counts as a reject.
+async fn ask_with_continuations(
     asking: &ChunkQuestion<'_>,
     messages: &mut Vec<ChatMessage>,
     calls: &mut Vec<Call>,
@@ -150,19 +150,19 @@ async fn ask_whole(
         if !cut {
             find_losses(&mut parsed);
         }
-        // Counted here too, for an answer that is given up has its rejects as well.
+        // Counted here too, because an answer that is dropped has rejects as well.
         if let Some(call) = calls.last_mut() {
             call.rejects = parsed.rejects.len() as u32;
         }
         let go_on = cut && round < MAX_CONTINUATIONS;
         if go_on && asking.shape.is_some() {
-            // Half an object cannot be gone on with: the question is asked again, with more room.
+            // Half an object cannot be continued: the question is asked again with a higher limit.
             tracing::info!(limit, "the answer was cut; asking for the whole");
             limit = limit.saturating_mul(2).min(MAX_OUTPUT_TOKENS);
             continue;
         }
         if go_on {
-            // Without a complete record the same question is asked again, with more room.
+            // Without a complete record, the same question is asked again with a higher limit.
             if let Some(last) = parsed.found.last() {
                 let kept = text.get(..last.span.end).unwrap_or_default();
                 messages.push(ChatMessage::new(ChatRole::Assistant, kept));

@@ -19,7 +19,7 @@ impl Clock for StoppedClock {
     }
 }
 
-/// Gives its answers in order and keeps what it was asked; `None` fails, and an answer that ends in `…` is cut there.
+/// Returns its answers in order and keeps the requests. `None` fails, and an answer that ends in `…` is cut there.
 struct ScriptedAnswers(Mutex<Vec<Option<&'static str>>>, Mutex<Vec<ChatRequest>>);
 
 #[async_trait]
@@ -346,7 +346,7 @@ fn claims_are_asked_for_apart_and_kept_with_the_records() {
     assert_eq!(extraction.rejects[0].reason, RejectReason::QuoteNotFound);
     assert_eq!((extracted.losses.is_empty(), extracted.calls.len()), (true, 2));
 
-    // Without its claims the extraction is damaged, so that it is asked for again.
+    // Without its claims the extraction is damaged, so that it is requested again.
     let failed = ask(vec![Some(entities), None]);
     assert_eq!(failed.result.expect("the entities stand").records.claims, []);
     assert!(!failed.losses.is_empty());

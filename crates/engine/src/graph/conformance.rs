@@ -1,4 +1,4 @@
-//! The tables of `tests/lightrag` about merging and summarising.
+//! Checks merging and summarizing against the tables in `tests/lightrag`.
 
 use std::sync::{Arc, Mutex};
 
@@ -78,7 +78,7 @@ fn relations_are_merged_as_the_table_says() {
     table.check(table.rows.iter().map(|row| merged(&row.input)).collect());
 }
 
-/// What an answer says about Ada and Kelm.
+/// Returns the records of an answer about Ada and Kelm.
 fn about_kelm(keywords: &str, description: &str, weight: f64) -> Records {
     let relation = RelationRecord {
         source: "Ada".to_owned(),
@@ -90,7 +90,7 @@ fn about_kelm(keywords: &str, description: &str, weight: f64) -> Records {
     Records { relations: vec![relation], ..Records::default() }
 }
 
-/// What is said of a chunk each, as it is stored.
+/// Returns the records as they are stored, with one chunk for each.
 fn evidence(said: impl Iterator<Item = Records>) -> (Vec<Mention>, Vec<Fact>) {
     let (mut mentions, mut facts) = (Vec::new(), Vec::new());
     for (number, records) in said.enumerate() {
@@ -139,7 +139,7 @@ fn engine(model: Arc<TenTokens>) -> Engine {
     )
 }
 
-/// Answers with ten tokens, and counts the descriptions it is given.
+/// Answers with ten tokens, and counts the descriptions that it gets.
 #[derive(Default)]
 struct TenTokens {
     asked: Mutex<Vec<usize>>,
@@ -161,7 +161,7 @@ impl LanguageModel for TenTokens {
     }
 }
 
-/// An embedder that nothing asks.
+/// An embedder that must not be called.
 struct NoVectors;
 
 #[async_trait]

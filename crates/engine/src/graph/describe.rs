@@ -1,4 +1,4 @@
-//! Combines descriptions: joins them if short, summarizes them in a memoised tree if long.
+//! Combines descriptions: joins short ones, and summarizes long ones in a memoised tree.
 
 use std::collections::BTreeMap;
 
@@ -12,43 +12,44 @@ use crate::extract::{after_thinking, ask, ends_a_sentence};
 use crate::prompt::{Prompts, SUMMARIZE};
 use graphloom_text::Tokenizer;
 
-/// From this many fragments a model summarises [LightRAG].
+/// From this many fragments on, a model summarises [LightRAG].
 pub const SUMMARY_FRAGMENTS: usize = 8;
-/// From this many tokens a model summarises, and above it the rules cut [LightRAG].
+/// From this many tokens on, a model summarises; rules cut above it [LightRAG].
 pub const SUMMARY_TOKENS: u32 = 1200;
-/// Most tokens of the fragments given to one summary call [LightRAG].
+/// Maximum tokens of the fragments in one summary call [LightRAG].
 pub const SUMMARY_CONTEXT_TOKENS: u32 = 12_000;
-/// Output limit where the model's own cut a summary.
+/// Output limit of the next attempt if the model's own limit cut off a summary.
 const SUMMARY_OUTPUT_TOKENS: u32 = 4_096;
-/// Times a summary is asked for where its answer is damaged.
+/// Maximum attempts at a summary if the answer is damaged.
 const SUMMARY_ATTEMPTS: u32 = 2;
-/// Most words asked of a summary; about LightRAG's 600 tokens.
+/// Maximum words that the prompt asks for; about LightRAG's 600 tokens.
 const SUMMARY_WORDS: &str = "450";
-/// Parts of a summary group at most. So many make one group; more are cut into several.
+/// Maximum parts in a summary group. Up to this many parts form one group; more are cut into several.
 const GROUP_FRAGMENTS: usize = 32;
-/// A group of fragments ends after one whose hash is a multiple of this, a group of their summaries after a multiple of
-/// its square, and so on. Groups are thus cut by content and their borders nest, so one new fragment changes one group a
-/// level.
+/// A group of fragments ends after a fragment whose hash is a multiple of this, a group of their summaries after a multiple
+/// of its square, and so on. The content thus determines the groups and their borders nest, so one new fragment changes one
+/// group per level.
 const GROUP_CUT: u64 = 12;
-/// Between joined descriptions.
+/// Separates joined descriptions.
 const SEPARATOR: &str = "\n";
 
-/// When summaries are made.
+/// When summaries are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Summaries {
-    /// At once.
+    /// Immediately.
     Now,
-    /// Not at all: known ones are used, and what needs a new one is left stale.
+    /// Never: known summaries are used, and descriptions that need a new one stay stale.
     Known,
-    /// Later, as [`Self::Known`]. Entities of many mentions that only gain some wait as well.
+    /// Later: as in [`Self::Known`], but entities with many mentions that only gain more also wait.
     Later,
 }
 
-/// A description with the summaries it rests on and what they cost.
+/// A description, with the summaries that it is based on and the calls that they took.
 #[derive(Debug, Default)]
 pub(crate) struct Description {
     pub(crate) text: String,
-    /// The whole memo the owner should have: exactly the summaries used, or all known ones while some are missing.
+    /// The complete memo that the owner should have: exactly the summaries in use, or all known ones while some are
+    /// missing.
     pub(crate) summaries: Vec<Summary>,
     pub(crate) calls: Vec<Call>,
     /// Why summaries are missing; `None` for a finished description.
@@ -58,20 +59,20 @@ pub(crate) struct Description {
 /// Why a description is not finished.
 #[derive(Debug)]
 pub(crate) enum DescriptionGap {
-    /// Its summaries are to be made later.
+    /// Its summaries will be written later.
     Later,
     /// A summary call failed.
     Failed(ModelError),
 }
 
-/// The description of `owner` from its distinct fragments.
+/// Returns the description of `owner` from its distinct fragments.
 ///
 /// - Fewer than [`SUMMARY_FRAGMENTS`] fragments under [`SUMMARY_TOKENS`] tokens are joined, in the order given.
-/// - More are summarised by the model: in one call where they fit, else as a tree. Fragments in hash order are cut into
-///   groups by content, each group becomes one summary, and the summaries are grouped the same way until few are left.
-///   `memo` holds summaries already paid for.
-/// - Without a model, and while summaries are missing, whole fragments are kept in the order given up to
-///   [`SUMMARY_TOKENS`] tokens, the first cut if it alone is longer.
+/// - More are summarised by the model: in one call if they fit, otherwise as a tree. The fragments are sorted by hash and
+///   cut into groups by content, each group becomes one summary, and the summaries are grouped the same way until few are
+///   left. `memo` holds summaries that are already paid for.
+/// - Without a model, and while summaries are missing, whole fragments are kept in the given order up to [`SUMMARY_TOKENS`]
+///   tokens; the first one is cut if it is longer by itself.
 pub(crate) async fn describe(
     engine: &Engine,
     when: Summaries,
@@ -106,7 +107,8 @@ pub(crate) async fn describe(
             Ok(summaries) => parts = summaries,
             Err(reason) => missing = Some(reason),
         }
-        // Borders of a level are those of the level below thinned out; in the end none is left and one group remains.
+        // The borders of a level are a subset of those of the level below. In the end no border is left, and one group
+        // remains.
         cut_after = cut_after.saturating_mul(GROUP_CUT);
     }
     let Tree { known, used, calls, .. } = tree;
@@ -118,24 +120,24 @@ pub(crate) async fn describe(
     Description { text, summaries, calls, missing }
 }
 
-/// The summaries of one owner in the making.
+/// The summary tree of one owner while it is built.
 struct Tree<'a> {
     engine: &'a Engine,
     model: &'a dyn LanguageModel,
     when: Summaries,
     owner: &'a GraphKey,
     name: &'a str,
-    /// All that describes it.
+    /// All fragments that describe the owner.
     fragments: &'a [String],
-    /// All that was ever paid for.
+    /// All summaries that are already paid for.
     known: BTreeMap<SummaryKey, String>,
-    /// What this description rests on.
+    /// The summaries that this description uses.
     used: BTreeMap<SummaryKey, String>,
     calls: Vec<Call>,
 }
 
 impl Tree<'_> {
-    /// The summaries of the groups of `parts`, in order.
+    /// Returns the summaries of the groups of `parts`, in order.
     async fn level(&mut self, parts: Vec<Part>, cut_after: u64) -> Result<Vec<Part>, DescriptionGap> {
         let mut summaries = Vec::new();
         for group in cut_groups(self.engine, parts, cut_after) {
@@ -169,7 +171,7 @@ impl Tree<'_> {
         Ok(text)
     }
 
-    /// What another system made of these texts, if they are all that there are.
+    /// Returns another system's description made of these texts, if they are all fragments of the owner.
     fn imported(&self, texts: &[String]) -> Option<String> {
         let known = self.engine.index.known_descriptions.as_deref()?;
         let text = (texts.len() == self.fragments.len()).then(|| known.of(self.owner, self.fragments))??;
@@ -177,7 +179,7 @@ impl Tree<'_> {
     }
 }
 
-/// A fragment, or the summary of some, with the hash of the last fragment in it.
+/// A fragment, or the summary of several, with the hash of its last fragment.
 struct Part {
     border: u64,
     text: String,
@@ -197,15 +199,15 @@ fn is_short(engine: &Engine, parts: &[Part]) -> bool {
             && within(engine, parts.iter().map(|part| part.text.as_str()), SUMMARY_TOKENS - 1))
 }
 
-/// Whether the texts have at most `limit` tokens together. A token has at least a byte, so short texts are not counted.
+/// True if the texts together have at most `limit` tokens. A token has at least one byte, so short texts need no counting.
 fn within<'a>(engine: &Engine, texts: impl Iterator<Item = &'a str> + Clone, limit: u32) -> bool {
     texts.clone().map(str::len).sum::<usize>() <= limit as usize
         || texts.map(|text| engine.tokenizer.count(text)).sum::<u32>() <= limit
 }
 
-/// Cuts parts into groups of at most [`GROUP_FRAGMENTS`] and [`SUMMARY_CONTEXT_TOKENS`]. Where one group does not hold
-/// all, a group also ends after a part whose border is a multiple of `cut_after`. A second part joins an open group whatever its length, so that parts too
-/// long to pair cannot stop the reduction [LightRAG does the same].
+/// Cuts parts into groups of at most [`GROUP_FRAGMENTS`] parts and [`SUMMARY_CONTEXT_TOKENS`] tokens. If the parts do not
+/// fit in a single group, a group also ends after a part whose border is a multiple of `cut_after`. A second part joins an
+/// open group whatever its length, so parts that are too long to pair cannot stop the reduction [LightRAG does the same].
 fn cut_groups(engine: &Engine, parts: Vec<Part>, cut_after: u64) -> Vec<Vec<Part>> {
     let texts = parts.iter().map(|part| part.text.as_str());
     if parts.len() <= GROUP_FRAGMENTS && within(engine, texts, SUMMARY_CONTEXT_TOKENS) {
@@ -231,9 +233,10 @@ fn joins(engine: &Engine, group: &[Part], part: &Part) -> bool {
     group.len() == 1 || within(engine, texts, SUMMARY_CONTEXT_TOKENS)
 }
 
-/// As many whole fragments, in the order given, as [`SUMMARY_TOKENS`] hold; the first is cut if it alone is longer.
+/// Returns as many whole fragments, in the given order, as fit in [`SUMMARY_TOKENS`]; the first one is cut if it is longer
+/// by itself.
 pub(crate) fn keep_within(tokenizer: Tokenizer, fragments: &[String]) -> String {
-    // No token is shorter than a byte; most descriptions need no counting.
+    // A token has at least one byte, so most descriptions need no counting.
     if fragments.iter().map(|fragment| fragment.len() + 1).sum::<usize>() <= SUMMARY_TOKENS as usize {
         return fragments.join(SEPARATOR);
     }
@@ -274,7 +277,8 @@ fn language(prompts: &Prompts) -> String {
     prompts.language("the list's language", ", names as in the list")
 }
 
-/// Asks for one summary; where it was cut or breaks off inside a sentence, once more, and the longer of two such stands.
+/// Asks for one summary. If it is cut off or ends inside a sentence, asks again; if both answers are damaged, the longer
+/// one is used.
 async fn summarise(
     engine: &Engine,
     model: &dyn LanguageModel,
@@ -298,7 +302,7 @@ async fn summarise(
     ];
     let prompt = engine.prompts.render(SUMMARIZE, &variables);
     let messages = vec![ChatMessage::new(ChatRole::User, prompt)];
-    // Some scripts and some descriptions know no full stop.
+    // Some scripts and some descriptions have no full stops.
     let punctuated = group.iter().any(|text| ends_a_sentence(text));
     let mut request = ChatRequest { messages, ..ChatRequest::default() };
     let mut broken: Option<String> = None;
@@ -308,7 +312,7 @@ async fn summarise(
         calls.push(call);
         let text = match (answer, &broken) {
             (Ok(answer), _) => after_thinking(&answer).1.trim().to_owned(),
-            // The model takes no such limit; what is there of a summary is better than none.
+            // The model does not accept this limit; an incomplete summary is better than none.
             (Err(ModelError::Refused { .. }), Some(text)) => return Ok(text.clone()),
             (Err(error), _) => return Err(error),
         };

@@ -1,7 +1,7 @@
-//! The graph: derives entities and relations again if their evidence changed.
+//! Derives entities and relations again when their evidence changes.
 //!
-//! During indexing, an entity with many mentions would be derived, and its description summarized, for each new
-//! mention. So costly items are only counted and marked stale, and derived once at the end.
+//! Otherwise an entity with many mentions would be derived, and its description summarized, for each new mention. During
+//! indexing, costly items are therefore only counted and marked stale; they are derived once at the end.
 
 #[cfg(test)]
 mod conformance;
@@ -32,45 +32,45 @@ pub use views::UNKNOWN_KIND;
 use views::{Draft, end_names, relation_text};
 pub(crate) use views::{derive_entity, derive_relation, entity_text};
 
-/// From this many mentions an entity is counted only while documents stream in.
+/// From this many mentions on, an entity is only counted during indexing.
 const HUB_MENTIONS: u32 = SUMMARY_FRAGMENTS as u32;
 
-/// How the evidence changes: whose records leave the graph and whose enter it.
+/// A change of the evidence: the records that leave the graph and those that enter it.
 #[derive(Debug, Default)]
 pub(crate) struct GraphChange {
-    /// Chunks whose mentions, facts and claims leave.
+    /// Chunks whose mentions, facts and claims leave the graph.
     pub(crate) removed: BTreeSet<ChunkId>,
-    /// Chunks whose records enter; what they had before is replaced.
+    /// Chunks whose records enter the graph and replace their previous ones.
     pub(crate) added: Vec<(Chunk, Records)>,
-    /// Entities and relations marked stale, to derive again though their evidence stays.
+    /// Entities and relations marked stale, which are derived again although their evidence stays.
     pub(crate) stale: Vec<GraphKey>,
-    /// Decisions that are made; what they move goes where they take it.
+    /// New decisions; the records that they move go to their new place.
     pub(crate) decided: Vec<Decision>,
 }
 
-/// A derived change of the graph.
+/// The derived change of the graph.
 #[derive(Debug)]
 pub(crate) struct Derivation {
-    /// What to commit.
+    /// The batch to commit.
     pub(crate) batch: Batch,
-    /// Descriptions that were left unfinished, by a failing model or because none was to be asked; they stay stale.
+    /// Number of descriptions left unfinished, because a model failed or none was to be called; they stay stale.
     pub(crate) unfinished: u32,
     /// The first of those failures.
     pub(crate) failure: Option<ModelError>,
 }
 
-/// What is to be embedded: kind, id and text each.
+/// Texts to embed, each with its kind and id.
 pub(crate) type Texts = Vec<(ItemKey, String)>;
 
-/// The batch that applies `change` to the graph of `snapshot`, without vectors, and the texts to embed for it: evidence in
-/// and out, every entity and relation whose evidence changed derived again from all of its evidence, and their
-/// descriptions.
+/// Returns the batch that applies `change` to the graph of `snapshot`, without vectors, and the texts to embed for it. The
+/// batch moves evidence in and out, derives every entity and relation whose evidence changed from all of its evidence, and
+/// includes their descriptions.
 ///
-/// - With [`Summaries::Later`], entities of many mentions that only gain some are counted and marked stale instead, and so
-///   is what needs a new summary. With [`Summaries::Now`] only a failing model leaves anything stale.
-/// - `paid`: summaries that no commit has stored yet, by what they are of.
+/// - With [`Summaries::Later`], entities with many mentions that only gain more are counted and marked stale instead, and
+///   so is anything that needs a new summary. With [`Summaries::Now`], only a failing model leaves anything stale.
+/// - `paid`: summaries that no commit has stored yet, by owner.
 ///
-/// The batch is right only while the graph stays as `snapshot` shows it; the caller requires that.
+/// The batch is valid only while the graph is as `snapshot` shows it; the caller must require that.
 pub(crate) async fn derive(
     engine: &Engine,
     snapshot: &dyn Snapshot,
@@ -90,7 +90,8 @@ pub(crate) async fn derive(
         batch.put_facts.extend(chunk_facts);
         batch.put_claims.extend(claims_of(chunk, &records.claims));
     }
-    // What leaves: the removed chunks, what re-read chunks said before, and what decisions move.
+    // Evidence that leaves: of removed chunks, the previous evidence of chunks that were read again, and what decisions
+    // move.
     let mut leaving = StoredRecords::default();
     leaving
         .chunks
@@ -120,7 +121,7 @@ pub(crate) async fn derive(
     }
     entity_keys.extend(relation_keys.iter().flat_map(|key| key.ends().map(EntityKey::clone)));
     entity_keys.extend(losing.iter().cloned());
-    // Their evidence stays, so the ends of these relations do.
+    // Their evidence stays, so the ends of these relations stay as well.
     for key in change.stale.iter().cloned() {
         match key {
             GraphKey::Entity(key) => drop(entity_keys.insert(key)),
@@ -128,14 +129,14 @@ pub(crate) async fn derive(
         }
     }
 
-    // Relations are found by the names of their ends too; those ends do not change with them.
+    // The text of a relation contains the names of its ends, so a rename changes it; its other end does not change.
     let renamed: Vec<EntityKey> = difference.renamed.iter().cloned().collect();
     let found_by_name = snapshot.relations_of(&renamed).await?;
     relation_keys.extend(found_by_name.into_iter().flatten().map(|relation| relation.key));
 
     let relation_keys: Vec<RelationKey> = relation_keys.into_iter().collect();
-    let deciding = Deciding { before: &before, now: decisions };
-    let relations = derive_relations(snapshot, &relation_keys, facts, &leaving, &deciding).await?;
+    let decision_change = DecisionChange { before: &before, now: decisions };
+    let relations = derive_relations(snapshot, &relation_keys, facts, &leaving, &decision_change).await?;
     let entity_keys: Vec<EntityKey> = entity_keys.into_iter().collect();
     let may_wait = |key: &EntityKey| when == Summaries::Later && !losing.contains(key);
     let entities =
@@ -158,7 +159,7 @@ pub(crate) async fn derive(
 }
 
 /// The decisions before and after the change.
-struct Deciding<'a> {
+struct DecisionChange<'a> {
     before: &'a Decisions,
     now: &'a Decisions,
 }
@@ -169,26 +170,26 @@ struct RelationStep {
     before: Option<Relation>,
     /// The text of its stored vector.
     text_before: Option<String>,
-    /// What states it, people included.
+    /// The facts that state it, including those that people added.
     facts: Vec<Fact>,
 }
 
-/// The facts that count, in their order, with those that people stated.
-fn counting(mut facts: Vec<Fact>, key: &RelationKey, decisions: &Decisions) -> Vec<Fact> {
+/// Returns the facts that are not set aside, in order, followed by those that people added.
+fn active_facts(mut facts: Vec<Fact>, key: &RelationKey, decisions: &Decisions) -> Vec<Fact> {
     facts.retain(|fact| !fact.set_aside);
     facts.sort_by(|one, other| (&one.chunk, one.ordinal).cmp(&(&other.chunk, other.ordinal)));
     facts.extend(decisions.relation(key).into_iter().flat_map(|decided| decided.facts.iter().cloned()));
     facts
 }
 
-/// The names of a relation's ends: decided ones, else the commonest in its facts.
+/// Returns the names of a relation's ends: those that decisions set, or else the most common ones in its facts.
 fn names_of_ends(key: &RelationKey, facts: &[Fact], decisions: &Decisions) -> (String, String) {
     let decided = |end: &EntityKey| decisions.entity(end).and_then(|decided| decided.name.clone());
     let (a, b) = end_names(key, facts);
     (decided(key.a()).unwrap_or(a), decided(key.b()).unwrap_or(b))
 }
 
-/// The texts that relations are embedded by, of those that the snapshot has.
+/// Returns the texts by which relations are embedded, for the relations that exist in the snapshot.
 pub(crate) async fn indexed_relations(
     snapshot: &dyn Snapshot,
     decisions: &Decisions,
@@ -197,7 +198,7 @@ pub(crate) async fn indexed_relations(
     let (relations, facts) = (snapshot.relations(keys).await?, snapshot.facts_of(keys).await?);
     let text = |(relation, facts): (Option<Relation>, Vec<Fact>)| {
         let relation = relation?;
-        let facts = counting(facts, &relation.key, decisions);
+        let facts = active_facts(facts, &relation.key, decisions);
         let text = relation_text(&relation, names_of_ends(&relation.key, &facts, decisions));
         Some((relation.key, text))
     };
@@ -209,18 +210,18 @@ async fn derive_relations(
     keys: &[RelationKey],
     mut added: BTreeMap<RelationKey, Vec<Fact>>,
     leaving: &StoredRecords,
-    deciding: &Deciding<'_>,
+    decision_change: &DecisionChange<'_>,
 ) -> Result<Vec<RelationStep>, StoreError> {
     let before = snapshot.relations(keys).await?;
     let stored = snapshot.facts_of(keys).await?;
     let steps = keys.iter().zip(before).zip(stored).map(|((key, before), stored)| {
         let text_before = before.as_ref().map(|before| {
-            let facts = counting(stored.clone(), key, deciding.before);
-            relation_text(before, names_of_ends(key, &facts, deciding.before))
+            let facts = active_facts(stored.clone(), key, decision_change.before);
+            relation_text(before, names_of_ends(key, &facts, decision_change.before))
         });
         let mut facts: Vec<Fact> = stored.into_iter().filter(|fact| !leaving.takes_fact(fact)).collect();
         facts.extend(added.remove(key).unwrap_or_default());
-        let facts = counting(facts, key, deciding.now);
+        let facts = active_facts(facts, key, decision_change.now);
         RelationStep { key: key.clone(), before, text_before, facts }
     });
     Ok(steps.collect())
@@ -230,20 +231,20 @@ async fn derive_relations(
 struct EntityStep {
     key: EntityKey,
     before: Option<Entity>,
-    after: After,
+    after: EntityOutcome,
 }
 
 /// What becomes of an entity.
-enum After {
-    /// Nothing speaks of it.
+enum EntityOutcome {
+    /// No evidence of it is left.
     Gone,
-    /// Derived from all of its evidence.
+    /// It is derived from all of its evidence.
     Derived(Draft<Entity>),
-    /// Counted only: to be derived later.
+    /// It is only counted, and derived later.
     Counted(Entity),
 }
 
-impl From<Option<Draft<Entity>>> for After {
+impl From<Option<Draft<Entity>>> for EntityOutcome {
     fn from(draft: Option<Draft<Entity>>) -> Self {
         draft.map_or(Self::Gone, Self::Derived)
     }
@@ -280,7 +281,11 @@ async fn derive_entities(
                     degree: changed_degree(hub.degree, degree_change.get(key)),
                     ..hub.clone()
                 };
-                steps.push(EntityStep { key: key.clone(), before: Some(hub), after: After::Counted(after) });
+                steps.push(EntityStep {
+                    key: key.clone(),
+                    before: Some(hub),
+                    after: EntityOutcome::Counted(after),
+                });
             }
             before => whole.push((key.clone(), before)),
         }
@@ -303,7 +308,7 @@ async fn derive_entities(
         }
         steps.push(EntityStep { key, before, after });
     }
-    // Entities that only relations name speak through their facts: those changed here and those of other relations.
+    // Entities that only relations name are described by facts: the facts changed here and those of other relations.
     let touching_keys: Vec<EntityKey> = unmentioned.iter().map(|(at, _)| steps[*at].key.clone()).collect();
     let touching = snapshot.facts_touching(&touching_keys).await?;
     let changed: BTreeSet<&RelationKey> = relations.iter().map(|step| &step.key).collect();
@@ -316,7 +321,7 @@ async fn derive_entities(
         let stated = stated.filter(|(key, _)| !changed.contains(key));
         facts.extend(stated.flat_map(|(_, decided)| decided.facts.iter().cloned()));
         facts.extend(facts_now.get(&step.key).into_iter().flatten().map(|fact| (*fact).clone()));
-        // Facts that people stated are numbered within their relation.
+        // Facts that people added are numbered within their relation.
         facts.sort_by(|one, other| {
             (&one.chunk, one.ordinal, &one.relation).cmp(&(&other.chunk, other.ordinal, &other.relation))
         });
@@ -329,7 +334,7 @@ fn changed_degree(known: u32, change: Option<&i64>) -> u32 {
     u32::try_from(i64::from(known) + change.copied().unwrap_or(0)).unwrap_or(0)
 }
 
-/// Turns derived views into what is to be written.
+/// Adds derived views to the batch.
 struct Writer<'a> {
     engine: &'a Engine,
     snapshot: &'a dyn Snapshot,
@@ -337,7 +342,7 @@ struct Writer<'a> {
     when: Summaries,
     /// Summaries that no commit has stored yet.
     paid: &'a BTreeMap<GraphKey, Vec<Summary>>,
-    /// What is known to be stale.
+    /// The items that are known to be stale.
     stale: BTreeSet<&'a GraphKey>,
     derivation: Derivation,
     texts: Texts,
@@ -350,7 +355,7 @@ impl Writer<'_> {
         let drafts = steps.iter().zip(owners).zip(memos).filter_map(|((step, owner), memo)| {
             let decided = self.decisions.relation(&step.key);
             let Draft { view, fragments, decided } = derive_relation(&step.key, &step.facts, decided)?;
-            // As the facts call them: a renamed entity's relations need no new summaries.
+            // As the facts name them: the relations of a renamed entity need no new summaries.
             let (a, b) = end_names(&step.key, &step.facts);
             Some((view, DescriptionTask { owner, name: format!("{a} - {b}"), fragments, memo, decided }))
         });
@@ -362,7 +367,7 @@ impl Writer<'_> {
                 }
                 continue;
             }
-            // One description came back for each relation with facts, in order.
+            // There is one description for each relation with facts, in order.
             let Some((view, description)) = described.next() else { break };
             let inputs_hash = described_hash(&view.inputs_hash, &description);
             let relation = Relation { description, inputs_hash, ..view };
@@ -381,17 +386,19 @@ impl Writer<'_> {
         let mut derived = Vec::with_capacity(steps.len());
         for EntityStep { key, before, after } in steps {
             match after {
-                After::Gone if before.is_some() || self.stale.contains(&GraphKey::Entity(key.clone())) => {
+                EntityOutcome::Gone
+                    if before.is_some() || self.stale.contains(&GraphKey::Entity(key.clone())) =>
+                {
                     self.derivation.batch.remove_entities.push(key);
                 }
-                After::Gone => {}
-                After::Counted(entity) => {
+                EntityOutcome::Gone => {}
+                EntityOutcome::Counted(entity) => {
                     self.derivation.batch.set_stale.push((GraphKey::Entity(key), true));
                     if before.as_ref() != Some(&entity) {
                         self.derivation.batch.put_entities.push(entity);
                     }
                 }
-                After::Derived(draft) => derived.push((key, before, draft)),
+                EntityOutcome::Derived(draft) => derived.push((key, before, draft)),
             }
         }
         let owners: Vec<GraphKey> = derived.iter().map(|(key, ..)| GraphKey::Entity(key.clone())).collect();
@@ -418,8 +425,8 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Each view with its description, in order; memos, ledger rows and stale marks go into the batch. Summary calls of
-    /// different owners run side by side.
+    /// Returns each view with its description, in order. Memos, ledger rows and stale marks go into the batch. Summary
+    /// calls for different owners run concurrently.
     async fn describe_all<View>(&mut self, drafts: Vec<(View, DescriptionTask)>) -> Vec<(View, String)> {
         let (views, wanted): (Vec<View>, Vec<DescriptionTask>) = drafts.into_iter().unzip();
         let (engine, when, paid) = (self.engine, self.when, self.paid);
@@ -467,22 +474,22 @@ impl Writer<'_> {
     }
 }
 
-/// A description to be made.
+/// A description to be written.
 struct DescriptionTask {
     owner: GraphKey,
     name: String,
     fragments: Vec<String>,
     memo: Vec<Summary>,
-    /// The description a person gave; nothing is made then.
+    /// The description that a person wrote; if there is one, no other is made.
     decided: Option<String>,
 }
 
-/// The evidence's hash, made to cover the words chosen for it too.
+/// Returns a hash that covers the evidence and the chosen description.
 pub(crate) fn described_hash(inputs: &ContentHash, description: &str) -> ContentHash {
     ContentHash::of_parts(&[inputs.as_str(), description])
 }
 
-/// Embeds `texts` and puts their vectors, the space and the ledger row into `batch`.
+/// Embeds `texts` and adds their vectors, the embedding space and the ledger row to `batch`.
 pub(crate) async fn embed(
     engine: &Engine,
     texts: Texts,

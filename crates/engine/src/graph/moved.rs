@@ -8,10 +8,10 @@ use graphloom_core::{
 
 use super::records::{moved_fact, moved_mention};
 
-/// Stored records that will not be where they are.
+/// Stored records that leave their place.
 #[derive(Debug, Default)]
 pub(super) struct StoredRecords {
-    /// Everything that these chunks say.
+    /// Chunks of which all records leave.
     pub(super) chunks: BTreeSet<ChunkId>,
     mentions: BTreeSet<(ChunkId, u32)>,
     facts: BTreeSet<(ChunkId, u32)>,
@@ -28,7 +28,7 @@ impl StoredRecords {
     }
 }
 
-/// Records as they will be, and what they counted for.
+/// The moved records in their new place, and the items that they counted for.
 #[derive(Debug, Default)]
 pub(super) struct MovedRecords {
     pub(super) mentions: Vec<Mention>,
@@ -36,7 +36,7 @@ pub(super) struct MovedRecords {
     pub(super) from: Vec<GraphKey>,
 }
 
-/// The records that `decisions` move, noted in `leaving` too. Those of chunks that leave anyway are left out.
+/// Returns the records that `decisions` move, and adds them to `leaving`. Records of chunks that leave anyway are skipped.
 pub(super) async fn moved_records(
     snapshot: &dyn Snapshot,
     difference: &Difference,
@@ -57,7 +57,7 @@ pub(super) async fn moved_records(
     }
     let keys: Vec<EntityKey> = difference.facts_touching.iter().cloned().collect();
     for fact in snapshot.facts_touching(&keys).await?.into_iter().flatten() {
-        // A fact between two of the keys is found from both.
+        // A fact between two of the keys is found twice.
         if leaving.takes_fact(&fact) {
             continue;
         }

@@ -6,8 +6,8 @@ use graphloom_core::{
 
 use graphloom_text::{clean_name, entity_key};
 
-/// The mentions and facts that `records` state about `chunk`, in order, where `decisions` take them. Records whose names
-/// leave nothing, and relations whose ends share a key, say nothing and are left out.
+/// Returns the mentions and facts that `records` state about `chunk`, in order, at the place that `decisions` give them.
+/// Records whose names become empty, and relations whose ends have the same key, are dropped.
 pub(crate) fn evidence_of(
     chunk: &Chunk,
     records: &Records,
@@ -62,8 +62,8 @@ pub(crate) fn evidence_of(
     (mentions, facts)
 }
 
-/// The claims that `records` state about `chunk`, in order. Claims whose names leave nothing, and claims whose quote is not in the
-/// chunk, say nothing and are left out.
+/// Returns the claims that `records` state about `chunk`, in order. Claims whose names become empty, and claims whose quote
+/// is not in the chunk, are dropped.
 pub(crate) fn claims_of(chunk: &Chunk, records: &[ClaimRecord]) -> Vec<Claim> {
     let mut claims: Vec<Claim> = Vec::with_capacity(records.len());
     for record in records {
@@ -90,7 +90,7 @@ pub(crate) fn claims_of(chunk: &Chunk, records: &[ClaimRecord]) -> Vec<Claim> {
     claims
 }
 
-/// Where `decisions` take a stored mention; `None` where it stays as it is.
+/// Returns the mention in the place that `decisions` give it; `None` if it stays unchanged.
 pub(crate) fn moved_mention(mention: &Mention, decisions: &Decisions) -> Option<Mention> {
     let said = entity_key(&mention.name)?;
     let MentionPlace { key: entity, set_aside } = decisions.place_mention(&said, Some(&mention.chunk));
@@ -98,7 +98,7 @@ pub(crate) fn moved_mention(mention: &Mention, decisions: &Decisions) -> Option<
     (!stays).then(|| Mention { entity, set_aside, ..mention.clone() })
 }
 
-/// Where `decisions` take a stored fact; `None` where it stays as it is.
+/// Returns the fact in the place that `decisions` give it; `None` if it stays unchanged.
 pub(crate) fn moved_fact(fact: &Fact, decisions: &Decisions) -> Option<Fact> {
     let (source, target) = (entity_key(&fact.source)?, entity_key(&fact.target)?);
     let FactPlace { relation, source_is_a, set_aside } =
@@ -107,10 +107,10 @@ pub(crate) fn moved_fact(fact: &Fact, decisions: &Decisions) -> Option<Fact> {
     (!stays).then(|| Fact { relation, source_is_a, set_aside, ..fact.clone() })
 }
 
-/// A text searched for names without regard to case, with the way back to its bytes.
+/// A text that is searched for names regardless of case, with a map back to its bytes.
 struct FoldedText {
     lower: String,
-    /// For each byte of `lower` that starts a character, the byte of the text it came from.
+    /// For each byte of `lower` that starts a character, the byte of the original text.
     origin: Vec<u32>,
     len: usize,
 }
@@ -128,7 +128,7 @@ impl FoldedText {
         Self { lower, origin, len: text.len() }
     }
 
-    /// Where `name` first stands.
+    /// Returns the first occurrence of `name`.
     fn find(&self, name: &str) -> Option<Span> {
         let name = name.to_lowercase();
         let at = self.lower.find(&name)?;

@@ -1,7 +1,7 @@
-//! Entities and relations as pure functions of their mentions and facts.
+//! Computes entities and relations as pure functions of their mentions and facts.
 //!
-//! Every rule is independent of order: sets, majorities with ties to the smallest, sums in canonical order. The
-//! inputs are sorted by (chunk, ordinal), and the order of arrival is not used.
+//! Every rule is independent of order: sets, majorities with ties to the smallest, sums in canonical order. The inputs are
+//! sorted by (chunk, ordinal), so the order of arrival has no effect.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,22 +13,22 @@ use graphloom_core::{
 /// The type of an entity that only relations name, as in LightRAG.
 pub const UNKNOWN_KIND: &str = "UNKNOWN";
 
-/// A view without its description, and the distinct descriptions it is made of.
+/// A view without its description, and the distinct descriptions for it.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Draft<View> {
-    /// The view; its description is empty and its hash covers everything but the summariser.
+    /// The view; its description is empty, and its hash covers everything except the summariser.
     pub(crate) view: View,
     /// Distinct descriptions, longest first, ties in ascending order.
     pub(crate) fragments: Vec<String>,
-    /// The description a person gave in place of those.
+    /// The description that a person wrote instead of the fragments.
     pub(crate) decided: Option<String>,
 }
 
-/// The entity behind `mentions`, or behind `facts` that name it where nothing mentions it; `None` without either, unless
-/// a person created it.
+/// Returns the entity behind `mentions`, or behind the `facts` that name it if nothing mentions it; `None` without either,
+/// unless a person created it.
 ///
-/// - `mentions`, `facts`: those of `key` that count, sorted by (chunk, ordinal).
-/// - `degree`: its live relations.
+/// - `mentions`, `facts`: the active ones of `key`, sorted by (chunk, ordinal).
+/// - `degree`: the number of its live relations.
 /// - `decided`: decisions about it, which take precedence over the evidence.
 pub(crate) fn derive_entity(
     key: &EntityKey,
@@ -78,7 +78,8 @@ pub(crate) fn derive_entity(
     Some(Draft { view, fragments: longest_first(fragments), decided: description })
 }
 
-/// The relation behind `facts`, sorted by (chunk, ordinal), those that people stated included; `None` without any.
+/// Returns the relation behind `facts`, which are sorted by (chunk, ordinal) and include those that people added; `None`
+/// without facts.
 ///
 /// - `decided`: decisions about it, which take precedence over the evidence.
 pub(crate) fn derive_relation(
@@ -98,7 +99,7 @@ pub(crate) fn derive_relation(
     let mut keywords: BTreeSet<&String> = facts.iter().flat_map(|fact| &fact.keywords).collect();
     let mut fragments: Vec<&str> = facts.iter().map(|fact| fact.description.as_str()).collect();
     let mut weight: f64 = facts.iter().map(|fact| fact.weight).sum();
-    // Facts that people stated are in the list already.
+    // Facts that people added are already in the list.
     if let Some(DecidedRelation {
         facts: _,
         keywords: instead,
@@ -128,17 +129,18 @@ pub(crate) fn derive_relation(
     Some(Draft { view, fragments: longest_first(fragments), decided: description })
 }
 
-/// The text an entity is found by: `name\ndescription` [LightRAG].
+/// Returns the text by which an entity is found: `name\ndescription` [LightRAG].
 pub(crate) fn entity_text(entity: &Entity) -> String {
     format!("{}\n{}", entity.name, entity.description)
 }
 
-/// The text a relation is found by: `keywords\tsource\ntarget\ndescription` [LightRAG], the ends in key order.
+/// Returns the text by which a relation is found: `keywords\tsource\ntarget\ndescription` [LightRAG], with the ends in key
+/// order.
 pub(crate) fn relation_text(relation: &Relation, (a, b): (String, String)) -> String {
     format!("{}\t{a}\n{b}\n{}", relation.keywords.join(","), relation.description)
 }
 
-/// The commonest names that `facts` give the two ends, in key order.
+/// Returns the most common names of the two ends in `facts`, in key order.
 pub(crate) fn end_names(key: &RelationKey, facts: &[Fact]) -> (String, String) {
     let name = |end: &EntityKey| {
         majority(facts.iter().map(|fact| name_in(fact, end))).unwrap_or(end.as_str()).to_owned()
@@ -146,18 +148,18 @@ pub(crate) fn end_names(key: &RelationKey, facts: &[Fact]) -> (String, String) {
     (name(key.a()), name(key.b()))
 }
 
-/// How `fact` spells the end whose key is `key`.
+/// Returns how `fact` spells the end with the key `key`.
 fn name_in<'a>(fact: &'a Fact, key: &EntityKey) -> &'a str {
     if (fact.relation.a() == key) == fact.source_is_a { &fact.source } else { &fact.target }
 }
 
-/// The commonest value; ties to the smallest; `None` for none.
+/// Returns the most common value; ties go to the smallest; `None` without values.
 fn majority<'a>(values: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let mut counts: BTreeMap<&str, u32> = BTreeMap::new();
     for value in values {
         *counts.entry(value).or_default() += 1;
     }
-    // Ascending order and a strict comparison keep the smallest of equals.
+    // Ascending order and a strict comparison keep the smallest of equally common values.
     counts.into_iter().reduce(|best, next| if next.1 > best.1 { next } else { best }).map(|(value, _)| value)
 }
 

@@ -21,20 +21,20 @@ use crate::commit::{Retries, commit_in_turn};
 use crate::extract::of_boilerplate;
 use graphloom_readers::{ParseError, ParseLimits, ParsedDocument, format_of, parse};
 
-/// A source as it was read, ready to be accepted.
+/// A source after reading, ready to be accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceText {
-    /// The source's name.
+    /// Name of the source.
     pub name: String,
-    /// The user's key-value pairs.
+    /// Key-value pairs from the user.
     pub meta: BTreeMap<String, String>,
-    /// Its text, or why it has none.
+    /// The parsed text, or why it could not be read.
     pub outcome: Result<ParsedDocument, Refusal>,
     /// The bytes of the file, if it is kept; see [`keeps_original`].
     pub original: Option<Arc<Vec<u8>>>,
 }
 
-/// Whether a source is kept as it is, beside its text: it has pages that a browser can show, and at most `max_bytes`.
+/// True if the original file is kept beside its text: it has pages that a browser can show, and at most `max_bytes`.
 pub fn keeps_original(format: Format, bytes: usize, max_bytes: usize) -> bool {
     format.has_pages() && bytes <= max_bytes
 }
@@ -42,9 +42,9 @@ pub fn keeps_original(format: Format, bytes: usize, max_bytes: usize) -> bool {
 /// Why a source was not read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refusal {
-    /// Why, for people.
+    /// The reason, as shown to users.
     pub reason: String,
-    /// What to do about it, where something can be said.
+    /// What to do about it, if anything.
     pub remedy: Option<String>,
 }
 
@@ -54,8 +54,8 @@ impl From<ParseError> for Refusal {
     }
 }
 
-/// Reads a source. This is work for the processor alone; callers that read what strangers sent do it where it can be
-/// stopped, and pass what came of it to [`accept_read`].
+/// Reads a source. This only uses the CPU. Callers that read untrusted files do so where they can stop it, and pass the result to
+/// [`accept_read`].
 pub fn read(source: Source, limits: &ParseLimits) -> SourceText {
     let format = source.format.unwrap_or_else(|| format_of(&source.name, &source.bytes));
     let is_kept = keeps_original(format, source.bytes.len(), limits.max_original_bytes);
@@ -64,11 +64,11 @@ pub fn read(source: Source, limits: &ParseLimits) -> SourceText {
     SourceText { name: source.name, meta: source.meta, outcome, original }
 }
 
-/// Makes `sources` durable and says what became of each, in order. When this returns, every accepted document and its
-/// job are on disk; [`super::run`] does the rest.
+/// Stores `sources` durably and returns the outcome of each, in order. When this returns, every accepted document and its job are
+/// on disk; [`super::run`] does the rest.
 ///
-/// Sources are read as one list: of two with one name the later is the version that stays. The whole list is one
-/// commit, so callers bound its bytes.
+/// If two sources have the same name, the later one is the version that stays. The whole list is one commit, so callers must
+/// bound its size.
 pub fn accept<'a>(
     engine: &'a Engine,
     sources: Vec<Source>,
@@ -79,8 +79,8 @@ pub fn accept<'a>(
     })
 }
 
-/// As [`accept`], of sources that were read. What is accepted, and what is known but not finished, is noted as queued by
-/// the run `track`.
+/// Same as [`accept`], for sources that have been read. Accepted documents, and known ones that are not finished, are recorded as
+/// queued by the run `track`.
 pub fn accept_read<'a>(
     engine: &'a Engine,
     readings: Vec<SourceText>,
@@ -92,7 +92,7 @@ pub fn accept_read<'a>(
     })
 }
 
-/// As [`accept`], of documents that are made.
+/// Same as [`accept`], for documents built by the caller.
 pub(super) async fn accept_arrivals(
     engine: &Engine,
     arrivals: Vec<Result<Arrival, Refusal>>,
@@ -116,7 +116,8 @@ pub(super) async fn accept_arrivals(
     }
 }
 
-/// What a run that accepts these works on. Versions that a later one of the same list replaces are not stored.
+/// Returns the documents that a run which accepts these works on. Versions that a later one in the same list replaces are not
+/// stored.
 fn queued_by(acceptances: &[Acceptance], batch: &Batch) -> BTreeSet<DocumentId> {
     let queued = acceptances.iter().filter_map(|acceptance| match acceptance {
         Acceptance::Accepted { document, .. } => {
@@ -137,7 +138,7 @@ fn queued_by(acceptances: &[Acceptance], batch: &Batch) -> BTreeSet<DocumentId> 
     queued.cloned().collect()
 }
 
-/// The remark on a document that is too long for rules.
+/// Returns the remark on a document that is too long for the rules.
 fn rules_read(chunks: usize, read: u32) -> String {
     format!(
         "it has {chunks} chunks; without a model, entities and relations are made from the first {read}, and all are found \
@@ -145,7 +146,7 @@ fn rules_read(chunks: usize, read: u32) -> String {
     )
 }
 
-/// The batch that would accept `readings` at `snapshot`, and what it would mean for each.
+/// Returns the batch that would accept `readings` at `snapshot`, and the outcome for each.
 pub(super) async fn preview(
     engine: &Engine,
     snapshot: &dyn Snapshot,
@@ -161,11 +162,11 @@ pub(super) async fn preview(
 pub(super) struct Arrival {
     pub(super) document: Document,
     pub(super) text: String,
-    /// Their texts are those of their spans; a copy is made for the commit only.
+    /// Without texts, which are slices of `text`; they are copied only for the commit.
     pub(super) chunks: Vec<Chunk>,
-    /// What is said of the chunks already.
+    /// Extractions of chunks that need no model.
     pub(super) extractions: Vec<Extraction>,
-    /// What people should know of how it was read.
+    /// Notes for users on how it was read.
     pub(super) remarks: Vec<String>,
     /// The bytes of the file, if it is kept.
     pub(super) original: Option<Arc<Vec<u8>>>,
@@ -226,14 +227,14 @@ impl Arrival {
 impl Arrival {
     fn chunks_with_texts(&self) -> impl Iterator<Item = Chunk> {
         self.chunks.iter().map(|chunk| {
-            // Chunks are cut at character borders of this very text.
+            // The spans were cut from this same text, at character boundaries.
             let text = chunk.span.slice(&self.text).unwrap_or_default().to_owned();
             Chunk { text, ..chunk.clone() }
         })
     }
 }
 
-/// The batch that accepts the arrivals at `snapshot`, and what it means for each.
+/// Returns the batch that accepts the arrivals at `snapshot`, and the outcome for each.
 async fn decide(
     snapshot: &dyn Snapshot,
     arrivals: &[Result<Arrival, Refusal>],
@@ -243,7 +244,7 @@ async fn decide(
     let names: Vec<String> = readable.iter().map(|arrival| arrival.document.source.clone()).collect();
     let hashes: Vec<ContentHash> =
         readable.iter().map(|arrival| arrival.document.content_hash.clone()).collect();
-    // All documents of each source, as they will be while the list is worked through.
+    // All documents of each source, updated as the list is processed.
     let mut of_source: BTreeMap<String, Vec<Document>> = BTreeMap::new();
     let mut batch = Batch::default();
     for (name, documents) in names.iter().zip(snapshot.documents_of_sources(&names).await?) {
@@ -292,8 +293,8 @@ async fn decide(
     Ok((batch, acceptances))
 }
 
-/// This very version is known. A version staged over it is dropped, for the source has gone back; new metadata and new
-/// places of pages, which another layout of the same text gives, are kept.
+/// Handles a version that is already stored. A version staged over it is dropped, because the source has gone back to this one.
+/// New metadata is stored, and so are new page positions, which another layout of the same text gives.
 async fn unchanged(
     snapshot: &dyn Snapshot,
     known: Document,
@@ -329,7 +330,7 @@ async fn unchanged(
     Ok(Acceptance::Unchanged { document: known.id, status })
 }
 
-/// Keeps the file of a version that is known: the one that its places of pages are of.
+/// Stores the original file of a known version: the one that matches its page positions.
 async fn keep_original(
     snapshot: &dyn Snapshot,
     known: &Document,
@@ -351,8 +352,8 @@ async fn keep_original(
     Ok(())
 }
 
-/// This version is new. It goes live at once where the source is new, and is staged beside the live version else; an
-/// older staged version is dropped.
+/// Handles a new version. It goes live immediately if the source is new; otherwise it is staged beside the live version. An older
+/// staged version is dropped.
 fn new_version(
     same_source: &mut Vec<Document>,
     arrival: &Arrival,
@@ -361,7 +362,7 @@ fn new_version(
 ) -> Acceptance {
     let live =
         same_source.iter().find(|known| known.visibility == Visibility::Live).map(|known| known.id.clone());
-    // A live version that only this list brought is replaced before anyone saw it.
+    // A live version added by this same list is replaced before anyone saw it.
     let unseen =
         live.as_ref().is_some_and(|live| batch.put_documents.iter().any(|new| new.document.id == *live));
     let replaces = live.filter(|_| !unseen);
@@ -399,7 +400,7 @@ fn new_version(
     acceptance
 }
 
-/// Takes a version out of the store, or out of the batch that was about to bring it.
+/// Removes a version from the store, or from the batch that was about to add it.
 fn drop_version(batch: &mut Batch, id: &DocumentId) {
     let put = batch.put_documents.len();
     batch.put_documents.retain(|new| new.document.id != *id);

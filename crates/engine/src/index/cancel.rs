@@ -16,13 +16,13 @@ const PAGE: usize = 256;
 pub struct Cancellation {
     /// Documents taken out of the queue, ascending.
     pub cancelled: Vec<DocumentId>,
-    /// Documents whose re-extraction was given up; they stay as they were before it. Ascending.
+    /// Documents whose re-extraction was cancelled; they stay as they were before it. Ascending.
     pub kept: Vec<DocumentId>,
-    /// Documents that were not in the queue, or are unknown; nothing was changed about them. Ascending.
+    /// Documents that were not in the queue or are unknown; they were not changed. Ascending.
     pub not_queued: Vec<DocumentId>,
 }
 
-/// Everything that waits, is being indexed, or is being re-extracted, ascending.
+/// Returns all documents that wait, are being indexed or are being re-extracted, ascending.
 pub async fn queued(snapshot: &dyn Snapshot) -> Result<Vec<DocumentId>, StoreError> {
     let mut queued: BTreeSet<DocumentId> = BTreeSet::new();
     let mut pages = snapshot.pages(table::Jobs);
@@ -37,13 +37,13 @@ pub async fn queued(snapshot: &dyn Snapshot) -> Result<Vec<DocumentId>, StoreErr
     Ok(queued.into_iter().collect())
 }
 
-/// Takes documents out of the queue, for all workers and for good: [`super::retry`] queues them again.
+/// Removes documents from the queue for all workers. Only [`super::retry`] queues them again.
 ///
-/// - A worker that is at one of them notices before its next call, or when the call in flight is answered; that answer
-///   is stored.
-/// - A document that is new stays where it was: words find it, and vectors once it is embedded; it says nothing in the
-///   graph. A new version leaves the old one in use.
-/// - A re-extraction is given up: the document stays as it was, and what the other model said is dropped.
+/// - A worker that is busy with one of them notices before its next call, or when the current call returns; that answer is
+///   stored.
+/// - A new document stays where it was: keyword search finds it, and vector search if it is already embedded, but it is not in
+///   the graph. If it is a new version, the old one stays in use.
+/// - A re-extraction is abandoned: the document stays as it was, and the answers of the other model are dropped.
 pub async fn cancel(store: &dyn Store, documents: &[DocumentId]) -> Result<Cancellation, StoreError> {
     let documents: Vec<DocumentId> = documents.iter().collect::<BTreeSet<_>>().into_iter().cloned().collect();
     let mut all = Cancellation::default();
@@ -85,8 +85,8 @@ async fn cancel_page(store: &dyn Store, documents: &[DocumentId]) -> Result<Canc
     }
 }
 
-/// Pauses the queue for all workers until [`resume`]: those at work notice before their next call, store what is in
-/// flight, and end. Returns how it is then; a pause that holds already is left as it is.
+/// Pauses the queue for all workers until [`resume`]. Busy workers notice before their next call, store the answers in flight and
+/// stop. Returns the new state; an earlier pause stays in effect unchanged.
 pub async fn pause(store: &dyn Store, now: Timestamp) -> Result<QueueState, StoreError> {
     let before = store.snapshot().await?.queue().await?;
     if before.is_paused() {
@@ -97,7 +97,7 @@ pub async fn pause(store: &dyn Store, now: Timestamp) -> Result<QueueState, Stor
     Ok(paused)
 }
 
-/// Lets the queue run again; returns how it was before. Nothing is started.
+/// Lets the queue run again and returns its previous state. Starts no work.
 pub async fn resume(store: &dyn Store) -> Result<QueueState, StoreError> {
     let before = store.snapshot().await?.queue().await?;
     if before.is_paused() {

@@ -1,5 +1,5 @@
-//! Writes the contexts of chunks in the graph again after the option, the model or the
-//! prompt changed, and what failed. Only chunks whose context changes are embedded again, and the graph stays.
+//! Writes the contexts of chunks in the graph again after a change of option, model or prompt, or after a failure. Only chunks
+//! whose context changes are embedded again; the graph stays as it is.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::PoisonError;
@@ -18,26 +18,26 @@ use crate::chunk_context::{ContextTask, ContextWriter, plan};
 use crate::commit::{Retries, commit_in_turn};
 use crate::graph::embed;
 
-/// Documents looked at with one snapshot.
+/// Documents read per snapshot.
 const PAGE: usize = 64;
 
-/// Which chunks are not contextualized as the engine would contextualize them.
+/// Which chunks are not contextualized as the engine would do it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
 pub struct ContextPlan {
     /// Documents that have such chunks, ascending.
     pub changed: Vec<DocumentId>,
-    /// Those chunks.
+    /// The number of these chunks.
     pub chunks: u32,
-    /// Documents that are as they should be, ascending.
+    /// Documents whose contexts are up to date, ascending.
     pub unchanged: Vec<DocumentId>,
-    /// Documents that another process has in its hands; they are left to it. Ascending.
+    /// Documents leased by another process; they are left to it. Ascending.
     pub busy: Vec<DocumentId>,
     /// Documents that are not in the graph: new, stopped or cancelled ones, and new versions. New ones are contextualized when
     /// they are indexed. Ascending.
     pub not_ready: Vec<DocumentId>,
 }
 
-/// What [`contextualize`] would do to these documents. Nothing is stored but that leases of workers that are `gone` end.
+/// Returns what [`contextualize`] would do to these documents. Changes nothing except that leases of workers that are `gone` end.
 pub fn plan_contexts<'a>(
     engine: &'a Engine,
     documents: &'a [DocumentId],
@@ -67,12 +67,12 @@ pub fn plan_contexts<'a>(
     })
 }
 
-/// Writes the contexts of these documents with the context writer of the engine, where they are not yet, and embeds again those whose
-/// context changes. Documents that are not in the graph, or that another process has, are left as they are.
+/// Writes the contexts of these documents with the engine's context writer if they differ, and embeds the changed chunks again.
+/// Documents that are not in the graph or are leased by another process stay as they are.
 ///
-/// - What a model says is stored as it arrives, with the chunk's vector, so a run that ended early costs nothing twice when
-///   it is repeated.
-/// - A chunk whose context fails keeps what it had. It is asked about again when this is repeated.
+/// - Contexts written by an LLM are stored as they arrive, with the vector of the chunk, so repeating an interrupted run pays for
+///   nothing twice.
+/// - A chunk whose context fails keeps its old one. Calling this again asks about it again.
 pub fn contextualize<'a>(
     engine: &'a Engine,
     documents: &'a [DocumentId],
@@ -81,7 +81,7 @@ pub fn contextualize<'a>(
     Box::pin(async move {
         let run = Run::new(engine, progress);
         let at_once = engine.index.max_concurrent_documents.max(1);
-        // Owned ids: with borrowed ones the compiler does not see that the future is `Send`.
+        // Owned ids, because with borrowed ones the compiler cannot prove that the future is `Send`.
         let outcome = stream::iter(documents.to_vec())
             .map(|id| run.contextualize_again(id))
             .buffer_unordered(at_once)
@@ -93,17 +93,17 @@ pub fn contextualize<'a>(
     })
 }
 
-/// Documents in the graph of which chunks could not be contextualized.
+/// Documents in the graph with chunks that could not be contextualized.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MissingContexts {
-    /// Those that the engine's context writer failed at, and may try again with [`contextualize`].
+    /// Documents on which the engine's context writer failed; [`contextualize`] tries again.
     pub again: Vec<DocumentId>,
-    /// Chunks that another one failed at, by its name. To try again with the engine's would contextualize all of the document
-    /// otherwise.
+    /// Number of chunks on which another context writer failed, by its name. Trying again with the engine's writer would
+    /// contextualize the whole document differently.
     pub by_others: BTreeMap<String, u32>,
 }
 
-/// Which of these documents in the graph have chunks that could not be contextualized.
+/// Returns which of these documents in the graph have chunks that could not be contextualized.
 pub fn without_context<'a>(
     engine: &'a Engine,
     documents: &'a [DocumentId],
@@ -135,7 +135,7 @@ pub fn without_context<'a>(
 }
 
 impl Indexed {
-    /// The chunks that are not contextualized as `engine` would contextualize them.
+    /// Returns the chunks that are not contextualized as `engine` would do it.
     pub(super) async fn to_contextualize(
         &self,
         engine: &Engine,
@@ -149,7 +149,7 @@ impl Indexed {
             let key = match wanted {
                 ContextTask::Nothing => return stored.map(|_| chunk.clone()),
                 ContextTask::Words { key, .. } => key,
-                ContextTask::Asked(question) => &question.key,
+                ContextTask::Question(question) => &question.key,
             };
             let is_as_wanted = stored.is_some_and(|stored| stored.key == *key && stored.failure().is_none());
             (!is_as_wanted).then(|| chunk.clone())
@@ -158,7 +158,7 @@ impl Indexed {
     }
 }
 
-/// How each chunk of a document is to be contextualized, in order.
+/// Returns how each chunk of a document is to be contextualized, in order.
 pub(super) async fn wanted_of(
     engine: &Engine,
     snapshot: &dyn Snapshot,
@@ -212,7 +212,7 @@ impl Run<'_> {
         }
     }
 
-    /// Claims a document in the graph; `None` where there is none, or another process has it.
+    /// Claims a document in the graph; `None` if it is not in the graph or another process holds it.
     async fn claim_indexed(&self, id: &DocumentId) -> Result<Option<Indexed>, IndexError> {
         if self.is_stopping() {
             return Ok(None);

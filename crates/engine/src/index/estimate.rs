@@ -1,7 +1,7 @@
-//! What adding sources would cost, before anything is sent or stored.
+//! Estimates the cost of adding sources before anything is sent or stored.
 //!
-//! First questions are counted exactly, from the very prompts. What depends on answers is a range: how long they are,
-//! which of them leave names out, and which things so many passages name that their descriptions are summarised.
+//! First questions are counted exactly, from the real prompts. What depends on answers is a range: the length of answers, which
+//! of them miss names, and which entities are named often enough to need a summary.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,29 +27,29 @@ use crate::prompt::{EXTRACT_GLEAN, EXTRACT_MISSED, Prompts, SUMMARIZE};
 use graphloom_offline::{PhraseKind, phrases};
 use graphloom_readers::ParseLimits;
 
-/// An answer has at least this percent of its passage's tokens. Of 170 answers of several models about passages of 1,000
-/// to 1,400 tokens nine in ten had 20 to 60 percent.
+/// Minimum tokens of an answer, in percent of the tokens of its passage. In 170 answers of several models about passages of 1,000
+/// to 1,400 tokens, nine in ten had 20 to 60 percent.
 const LEAST_ANSWER_PERCENT: u64 = 20;
-/// And at most this percent, with [`SHORT_ANSWER_TOKENS`] more, for short passages are answered at more length.
+/// Maximum in percent, plus [`SHORT_ANSWER_TOKENS`], because answers about short passages are relatively long.
 const MOST_ANSWER_PERCENT: u64 = 100;
-/// Tokens of an answer about the shortest passage, at most.
+/// Maximum tokens of an answer about the shortest passage.
 const SHORT_ANSWER_TOKENS: u64 = 400;
-/// Tokens of a record, at most.
+/// Maximum tokens of a record.
 const RECORD_TOKENS: u64 = 80;
-/// Tokens of one description, at most; it has one or two sentences.
+/// Maximum tokens of one description, which has one or two sentences.
 const DESCRIPTION_TOKENS: u64 = 60;
-/// Descriptions that one summary call joins on average where there are many.
+/// Average number of descriptions that one summary call joins if there are many.
 const GROUP_DESCRIPTIONS: u64 = 12;
 
-/// Tokens of what a model says to contextualize a chunk; the source tells of 50 to 100.
+/// Tokens of the context that an LLM writes for a chunk; the source reports 50 to 100.
 const CONTEXT_ANSWER_TOKENS: Range = Range { low: 20, high: 150 };
 
-/// From the least to the most that is likely.
+/// A range from the lowest to the highest likely value.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Range {
-    /// At least.
+    /// Lower bound.
     pub low: u64,
-    /// At most, unless answers are unusual.
+    /// Upper bound, unless answers are unusual.
     pub high: u64,
 }
 
@@ -58,7 +58,7 @@ impl Range {
         Self { low: number, high: number }
     }
 
-    /// Whether both ends are one.
+    /// True if both ends are equal.
     pub fn is_exact(self) -> bool {
         self.low == self.high
     }
@@ -75,11 +75,11 @@ impl Range {
 pub struct ExpectedCalls {
     /// What the calls are for.
     pub step: Step,
-    /// In which role.
+    /// The role of the model.
     pub role: Role,
-    /// The model asked.
+    /// The model.
     pub model: String,
-    /// How many.
+    /// Number of calls.
     pub calls: Range,
     /// Tokens sent.
     pub input_tokens: Range,
@@ -87,34 +87,34 @@ pub struct ExpectedCalls {
     pub output_tokens: Range,
 }
 
-/// What calls are for.
+/// What a group of calls is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Step {
-    /// Where each chunk stands in its document; exact but for what is answered.
+    /// Writes the context of each chunk; exact except for the answers.
     Contextualize,
-    /// The first question about each chunk; exact.
+    /// Asks the first question about each chunk; exact.
     Extract,
-    /// Asking again for what the first answer left out.
+    /// Asks for what the first answers missed.
     Glean,
-    /// The question for the claims of each chunk; exact but for what is answered.
+    /// Asks for the claims of each chunk; exact except for the answers.
     Claims,
-    /// Descriptions of what many passages name.
+    /// Summarizes the descriptions of things that many passages name.
     Summarize,
-    /// Vectors of chunks; exact but for what models say of them.
+    /// Embeds chunks; exact except for contexts written by an LLM.
     EmbedChunks,
-    /// Vectors of entities and relations.
+    /// Embeds entities and relations.
     EmbedGraph,
-    /// Texts of the nodes of a layer.
+    /// Writes the texts of the nodes of a layer.
     WriteNodes,
-    /// Vectors of the nodes of a layer.
+    /// Embeds the nodes of a layer.
     EmbedNodes,
-    /// Vectors of everything by another embedder; its tokens are exact.
+    /// Embeds everything again with another embedder; its tokens are exact.
     ReEmbed,
 }
 
 impl Step {
-    /// What people read.
+    /// Returns the name shown to users.
     pub fn name(self) -> &'static str {
         match self {
             Self::Contextualize => "contextualize",
@@ -131,34 +131,34 @@ impl Step {
     }
 }
 
-/// What adding would do.
+/// What adding the sources would do.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Estimate {
-    /// Documents that would be new, or a new version.
+    /// Documents that would be new or a new version.
     pub documents: u32,
-    /// Documents that are there as they are; they cost nothing.
+    /// Documents that are already stored unchanged and cost nothing.
     pub unchanged: u32,
     /// Sources that cannot be read.
     pub refused: u32,
-    /// Documents accepted before that still wait; the same run works on them.
+    /// Documents accepted earlier that still wait; the same run works on them.
     pub waiting: u32,
-    /// Chunks of the new and the waiting documents.
+    /// Chunks of the new and waiting documents.
     pub chunks: u32,
-    /// Of those, chunks whose extraction is stored or is paid for by an equal chunk; they cost no extraction.
+    /// Of these, chunks whose extraction is stored or is paid for by an equal chunk, so they cost no extraction.
     pub reused: u32,
-    /// The calls, by what they are for.
+    /// The calls, by purpose.
     pub steps: Vec<ExpectedCalls>,
 }
 
-/// Adds up what sources would cost, a list at a time. Nothing is stored and no model is asked.
+/// Adds up the cost of sources, list by list. Nothing is stored and no model is called.
 pub struct Estimator<'a> {
     engine: &'a Engine,
-    /// Whether vectors are made by a service; models in process cost nothing.
+    /// Whether a service computes the vectors; models in this process cost nothing.
     embeds_by_service: bool,
     estimate: Estimate,
     seen: BTreeSet<ExtractionKey>,
     context: BTreeSet<ChunkContextKey>,
-    /// Chunks to be extracted that name each thing.
+    /// Number of chunks to be extracted that name each thing.
     named: BTreeMap<String, u64>,
     contextualize: Counts,
     extract: Counts,
@@ -175,7 +175,7 @@ struct Counts {
 }
 
 impl<'a> Estimator<'a> {
-    /// Starts with nothing.
+    /// Creates an empty estimate.
     pub fn new(engine: &'a Engine, embeds_by_service: bool) -> Self {
         Self {
             engine,
@@ -192,7 +192,7 @@ impl<'a> Estimator<'a> {
         }
     }
 
-    /// Starts with what waits in the store from before.
+    /// Creates an estimate of the documents that already wait in the store.
     pub fn start(engine: &'a Engine, embeds_by_service: bool) -> BoxFuture<'a, Result<Self, IndexError>> {
         Box::pin(async move {
             let mut estimator = Self::new(engine, embeds_by_service);
@@ -223,12 +223,12 @@ impl<'a> Estimator<'a> {
         })
     }
 
-    /// What is too large to read.
+    /// Returns the size limits for documents.
     pub fn limits(&self) -> ParseLimits {
         self.engine.index.limits
     }
 
-    /// Adds what these sources would cost and says what would become of each, in order.
+    /// Adds the cost of these sources and returns the outcome that each would have, in order.
     pub fn add<'s>(
         &'s mut self,
         readings: Vec<SourceText>,
@@ -277,7 +277,7 @@ impl<'a> Estimator<'a> {
         })
     }
 
-    /// The whole.
+    /// Returns the estimate.
     pub fn finish(self) -> Estimate {
         let Self {
             engine,
@@ -317,7 +317,7 @@ impl<'a> Estimator<'a> {
             push(Step::Summarize, Role::Summarize, model.name(), summaries(&named, &engine.prompts));
         }
         if embeds_by_service {
-            // Records are embedded once they are in the graph, those of one name together.
+            // Records are embedded after the merge, all records with the same name together.
             let calls = Range { low: u64::from(extracts.high > 0), high: embed.calls.high.max(1) * 2 };
             let calls = if models.extract.is_some() && extracts.high > 0 { calls } else { Range::default() };
             let graph =
@@ -328,13 +328,13 @@ impl<'a> Estimator<'a> {
         estimate
     }
 
-    /// How the chunks of one document are to be contextualized.
+    /// Returns how the chunks of one document are to be contextualized.
     fn wanted(&self, document: &Document, text: &str, chunks: &[Chunk]) -> Vec<ContextTask> {
         let Engine { models, prompts, tokenizer, .. } = self.engine;
         plan(&models.context_writer, prompts, *tokenizer, document, text, chunks)
     }
 
-    /// Counts what context the chunks of one document costs, and what their contexts add to their vectors.
+    /// Counts the cost of writing contexts for the chunks of one document, and what the contexts add to their vectors.
     async fn chunk_contexts(
         &mut self,
         snapshot: &dyn Snapshot,
@@ -349,7 +349,7 @@ impl<'a> Estimator<'a> {
                 ContextTask::Words { text, .. } => {
                     self.embed.input.add(Range::exactly(text_tokens([text.as_str()])));
                 }
-                ContextTask::Asked(question) => {
+                ContextTask::Question(question) => {
                     self.embed.input.add(Range { low: 0, high: u64::from(MAX_CONTEXT_TOKENS) });
                     let key = std::slice::from_ref(&question.key);
                     let is_known = stored.is_some_and(|stored| stored.key == question.key)
@@ -366,7 +366,7 @@ impl<'a> Estimator<'a> {
         Ok(())
     }
 
-    /// Counts the vectors of these chunks of one document, their own words alone.
+    /// Counts the vectors of these chunks of one document, without contexts.
     fn embeddings(&mut self, chunks: &[Chunk]) {
         if !chunks.is_empty() {
             let tokens = text_tokens(chunks.iter().map(|chunk| chunk.text.as_str()));
@@ -405,7 +405,7 @@ impl<'a> Estimator<'a> {
         })
     }
 
-    /// Counts what is asked about the chunks of one document.
+    /// Counts the questions about the chunks of one document.
     async fn chunks(&mut self, snapshot: &dyn Snapshot, chunks: Vec<Chunk>) -> Result<(), IndexError> {
         self.estimate.chunks += chunks.len() as u32;
         let Some(model) = &self.engine.models.extract else { return Ok(()) };
@@ -425,7 +425,7 @@ impl<'a> Estimator<'a> {
         Ok(())
     }
 
-    /// Counts what one chunk is asked.
+    /// Counts the questions about one chunk.
     fn question(&mut self, chunk: &Chunk, spec: &ExtractSpec) {
         let shape = spec.form.shape(&spec.entity_types);
         let input = prompt_tokens(&first_messages(chunk, spec, &self.engine.prompts))
@@ -458,7 +458,7 @@ impl<'a> Estimator<'a> {
         }
     }
 
-    /// What asking about the chunk again may cost.
+    /// Returns the cost of asking about the chunk again.
     fn again(
         &self,
         chunk: &Chunk,
@@ -481,7 +481,7 @@ impl<'a> Estimator<'a> {
         match spec.gleaning {
             Gleaning::Passes(passes) => whole(u64::from(passes)),
             Gleaning::Auto => match coverage(&chunk.text, &[]) {
-                // So few names that none is ever missed enough.
+                // Too few names to trigger a gleaning.
                 Coverage::Enough => Counts::default(),
                 Coverage::Unknown => whole(1),
                 Coverage::Missed(_) => {
@@ -498,7 +498,7 @@ impl<'a> Estimator<'a> {
     }
 }
 
-/// Tokens of an answer about a passage of so many tokens.
+/// Returns the tokens of an answer about a passage of `passage` tokens.
 fn answer_tokens(passage: u64) -> Range {
     let most = passage * MOST_ANSWER_PERCENT / 100 + SHORT_ANSWER_TOKENS;
     Range {
@@ -507,7 +507,8 @@ fn answer_tokens(passage: u64) -> Range {
     }
 }
 
-/// Summaries of what so many chunks name. Other documents may name it too and models name more, so it is a guess.
+/// Returns the cost of summaries, given how many chunks name each thing. A guess: other documents may name it too, and LLMs name
+/// more than the rules.
 fn summaries(named: &BTreeMap<String, u64>, prompts: &Prompts) -> Counts {
     let mut counts = Counts::default();
     for &mentions in named.values().filter(|mentions| **mentions >= SUMMARY_FRAGMENTS as u64) {

@@ -1,7 +1,7 @@
-//! Accepts documents that another system indexed: with its chunks, and with what it extracted from each.
+//! Accepts documents that another system has indexed, with its chunks and the extraction of each.
 //!
-//! What was extracted becomes evidence under the name of that system, so imported documents merge, are cited, are
-//! replaced and are removed like any other, and nothing is paid for again.
+//! The extractions become evidence under the name of that system. So imported documents are merged, cited, replaced and removed
+//! like any other, and nothing is paid for again.
 
 use std::collections::BTreeMap;
 
@@ -17,15 +17,15 @@ use crate::Engine;
 use crate::chunk::chunk;
 use graphloom_readers::ParsedDocument;
 
-/// Why a chunk has no extraction that no imported chunk covers.
+/// Why a chunk that no imported chunk covers has no extraction.
 const NOT_COVERED: &str = "the imported chunks do not cover this part of the text";
 
-/// A document as another system indexed it.
+/// A document indexed by another system.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ImportedDocument {
-    /// The name under which new content is a new version.
+    /// The name; new content under the same name is a new version.
     pub source: String,
-    /// Its text; spans point into it.
+    /// Its text, which the spans refer to.
     pub text: String,
     /// Whether line `n` of the text is line `n` of the source.
     pub lines_match_source: bool,
@@ -33,23 +33,23 @@ pub struct ImportedDocument {
     pub meta: BTreeMap<String, String>,
     /// Its chunks, by span.
     pub chunks: Vec<ImportedChunk>,
-    /// What people should know of how it was read.
+    /// Notes for users on how it was read.
     pub remarks: Vec<String>,
 }
 
 /// A chunk of an imported document.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ImportedChunk {
-    /// Where it stands.
+    /// Its position in the text.
     pub span: Span,
-    /// What was extracted from it, or why nothing was. Chunks without an extraction are failed: their document is
+    /// What was extracted from it, or why nothing was. Chunks without an extraction count as failed: their document is
     /// incomplete, and [`super::retry`] asks about them.
     pub extraction: Result<Extraction, String>,
 }
 
 impl ImportedDocument {
-    /// Sorts the chunks by span and adds chunks for the parts of the text that they leave out, split as the engine
-    /// splits new documents. They have no extraction.
+    /// Sorts the chunks by span and adds chunks for the parts of the text that they do not cover, split like new documents. The
+    /// added chunks have no extraction.
     pub fn cover(&mut self, engine: &Engine) {
         self.chunks.sort_by_key(|chunk| (chunk.span.start, chunk.span.end));
         let mut gaps = Vec::new();
@@ -83,13 +83,13 @@ impl ImportedDocument {
         self.chunks.sort_by_key(|chunk| (chunk.span.start, chunk.span.end));
     }
 
-    /// The id that it gets. It is that of a document with the same source and text that was added, so adding the
+    /// Returns the id of the document. A document added from a file with the same source and text has the same id, so adding the
     /// unchanged file later changes nothing.
     pub fn id(&self) -> DocumentId {
         DocumentId::new(&self.source, &ContentHash::of(self.text.as_bytes()))
     }
 
-    /// The ids that its chunks get, in order; final once it is [covered](Self::cover).
+    /// Returns the ids of its chunks, in order; final after [`cover`](Self::cover).
     pub fn chunk_ids(&self) -> Vec<ChunkId> {
         let id = self.id();
         let spans = self.chunks.iter().map(|chunk| chunk.span).enumerate();
@@ -149,8 +149,8 @@ impl ImportedDocument {
     }
 }
 
-/// Makes imported documents durable and says what became of each, in order, as [`super::accept`] does with files;
-/// [`super::run`] brings them into the graph and calls no LLM about a chunk.
+/// Stores imported documents durably and returns the outcome of each, in order, as [`super::accept`] does with files.
+/// [`super::run`] then adds them to the graph and calls no LLM about their chunks.
 pub fn accept_imported<'a>(
     engine: &'a Engine,
     documents: Vec<ImportedDocument>,
@@ -162,12 +162,12 @@ pub fn accept_imported<'a>(
     })
 }
 
-/// The extraction of a chunk that consists of ready records.
+/// Builds the extraction of a chunk from ready-made records.
 ///
-/// - `origin`: where they come from; takes the place of a model's name. The key is a hash of origin, text and records,
-///   for nobody was asked.
+/// - `origin`: where they come from; used as the model name. The key is a hash of origin, text and records, because there was no
+///   prompt.
 pub fn recorded(origin: &str, text: &str, records: Records) -> Extraction {
-    // Plain data; it has no keys that JSON could not write.
+    // Plain data without map keys that JSON cannot represent.
     let json = serde_json::to_string(&records).unwrap_or_default();
     let key = ExtractionKey::new(&[origin, text, &json]);
     Extraction { key, model: origin.to_owned(), responses: Vec::new(), records, rejects: Vec::new() }

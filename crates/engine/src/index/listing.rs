@@ -1,4 +1,5 @@
-//! Documents in an order, page by page: a page costs what it shows and skips, whatever the workspace holds beside it.
+//! Lists documents in a given order, page by page. The cost of a page depends on what it shows and skips, not on the size of
+//! the workspace.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +10,7 @@ use graphloom_core::{
 
 use super::status::{DocumentState, states_of};
 
-/// Documents looked at together.
+/// Documents per read.
 const PAGE: usize = 500;
 
 /// The order of a list.
@@ -17,9 +18,9 @@ const PAGE: usize = 500;
 pub enum DocumentSort {
     /// By source, then id.
     Source,
-    /// The latest accepted first, then by descending id.
+    /// Latest first, then by descending id.
     Date,
-    /// Those that need attention first, in the order of [`StatusKind::ALL`]; of one status by source, then id.
+    /// Documents that need attention first, in the order of [`StatusKind::ALL`]; within a status by source, then id.
     Status,
 }
 
@@ -28,14 +29,14 @@ pub enum DocumentSort {
 pub struct Listing {
     /// The documents with their states, in order.
     pub documents: Vec<DocumentState>,
-    /// The document to give as `after` for the page that follows; `None` on the last page.
+    /// The value of `after` for the next page; `None` on the last page.
     pub next: Option<DocumentId>,
 }
 
-/// Why there is no page.
+/// Why a page cannot be listed.
 #[derive(Debug, thiserror::Error)]
 pub enum ListError {
-    /// The document that the page was to come after is gone.
+    /// The document given as `after` no longer exists.
     #[error("the page was to come after {0}, which is not there any more")]
     Gone(DocumentId),
     /// The store failed.
@@ -44,7 +45,7 @@ pub enum ListError {
 }
 
 impl ListError {
-    /// What the user can do about it, where something can be said.
+    /// What the user can do about it, if anything.
     pub fn remedy(&self) -> Option<String> {
         match self {
             Self::Gone(_) => Some("start again with the first page".to_owned()),
@@ -53,8 +54,8 @@ impl ListError {
     }
 }
 
-/// At most `limit` documents that `filter` admits, live and staged, in the order of `sort`, after the document `after`
-/// of a page before. Texts and extractions are not read.
+/// Returns at most `limit` documents that `filter` admits, live and staged, in the order of `sort`, starting after the document
+/// `after` of an earlier page. Texts and extractions are not read.
 pub fn list<'a>(
     snapshot: &'a dyn Snapshot,
     filter: &'a DocumentFilter,
@@ -70,7 +71,7 @@ pub fn list<'a>(
                 Some(found.ok_or_else(|| ListError::Gone(id.clone()))?)
             }
         };
-        // One more tells whether there is a page after this one.
+        // One more than the page shows whether another page follows.
         let wanted = limit.saturating_add(1);
         let mut found = match sort {
             DocumentSort::Source | DocumentSort::Date => {
@@ -87,7 +88,7 @@ pub fn list<'a>(
     })
 }
 
-/// How many documents that `filter` admits have each status, live and staged.
+/// Counts the documents that `filter` admits by status, live and staged.
 pub async fn count_by_status(
     snapshot: &dyn Snapshot,
     filter: &DocumentFilter,
@@ -130,7 +131,7 @@ async fn by_status(
     Ok(found)
 }
 
-/// By source or date.
+/// Lists by source or date.
 async fn in_order(
     snapshot: &dyn Snapshot,
     filter: &DocumentFilter,
@@ -181,7 +182,7 @@ mod tests {
 
     use super::*;
 
-    /// Documents d0, d1, ... whose sources, dates and states disagree about their order.
+    /// Creates documents d0, d1, ... whose sources, dates and states are ordered differently.
     async fn library(documents: u64) -> MemoryStore {
         let store = MemoryStore::new(WorkspaceId::default());
         let mut batch = Batch::default();
@@ -217,7 +218,7 @@ mod tests {
         store
     }
 
-    /// Every page of so many documents, joined.
+    /// Returns all pages of `limit` documents, concatenated.
     async fn pages(
         snapshot: &dyn Snapshot,
         json: &str,

@@ -52,7 +52,7 @@ use crate::extract::ExtractSpec;
 use crate::graph::KnownDescriptions;
 use graphloom_readers::ParseLimits;
 
-/// How long a claim on a job lasts without renewal by default, in milliseconds.
+/// Default time after which a claim on a job expires unless it is renewed, in milliseconds.
 pub(crate) const LEASE_MS: u64 = 600_000;
 
 /// How documents are indexed.
@@ -60,105 +60,105 @@ pub(crate) const LEASE_MS: u64 = 600_000;
 pub struct IndexConfig {
     /// How texts are split.
     pub chunk: ChunkConfig,
-    /// How records are asked for.
+    /// How the LLM is asked for records.
     pub extract: ExtractSpec,
-    /// What is too large to read.
+    /// Size limits for documents.
     pub limits: ParseLimits,
-    /// Extraction calls in flight.
+    /// Limit on concurrent extraction calls.
     pub max_concurrent_calls: usize,
-    /// Documents worked on at once; bounds memory.
+    /// Limit on documents processed at once. Bounds memory.
     pub max_concurrent_documents: usize,
-    /// Chunks whose vectors, records and what they touch go into one commit; a larger document is worked on in slices of
-    /// as many. Bounds memory and the time until a run that is to stop does so.
+    /// Chunks per commit, with their vectors, their records and what these change. Larger documents are processed in slices of
+    /// this size. Bounds memory and the time that a run needs to stop.
     pub max_merge_chunks: usize,
-    /// Mentions and facts that enter the graph in one commit, more only where a single chunk has more. Bounds what
-    /// [`max_merge_chunks`](Self::max_merge_chunks) bounds for tables and lists, whose chunks name hundreds of things.
-    /// A slow embedder makes it fewer, so that a merge embeds for some seconds at most.
+    /// Mentions and facts that enter the graph per commit, unless a single chunk has more. The same bound as
+    /// [`max_merge_chunks`](Self::max_merge_chunks) for tables and lists, whose chunks can name hundreds of things.
+    /// With a slow embedder the number is lowered, so that no merge spends more than a few seconds on embedding.
     pub max_merge_records: usize,
-    /// Chunks of a document from whose texts rules make entities and relations; later ones are found by their words and
-    /// vectors only. Models read all.
+    /// Chunks per document from which rules extract entities and relations. Keyword and vector search find the others too. An LLM
+    /// reads all chunks.
     pub max_rule_chunks: u32,
-    /// Descriptions of another system that count as summaries; `None` outside of an import.
+    /// Descriptions from another system that count as summaries; `None` except during an import.
     pub known_descriptions: Option<Arc<KnownDescriptions>>,
-    /// Layers that a [`run`] brings up to date once the graph has settled.
+    /// Layers that a [`run`] updates after all stale views are computed.
     pub layers: Vec<LayerKind>,
     /// How the layer `tree` groups chunks.
     pub tree: TreeClustering,
-    /// How edges are weighed for communities.
+    /// How edges are weighted for communities.
     pub community_weights: EdgeWeights,
-    /// How much the workspace may hold.
+    /// Limits on the content of the workspace.
     pub quota: Quota,
-    /// How long a claim on a job lasts without renewal.
+    /// Time after which a claim on a job expires unless it is renewed, in milliseconds.
     pub lease_ms: u64,
     /// Unique name of this worker.
     pub worker: String,
-    /// Asks runs to end soon.
+    /// Asks runs to stop early.
     pub stop: StopRequest,
-    /// The models and settings of this engine, which the workspace keeps and is built with from its first document on;
-    /// `None` stores and compares none.
+    /// The models and settings of this engine. The workspace stores them with its first document and keeps to them; `None` neither
+    /// stores nor compares any.
     pub settings: Option<BuildSettings>,
 }
 
-/// Asks a [`run`] to end soon: it claims nothing more and starts no further call; what is under way is finished and stored.
-/// Clones are the same request.
+/// Asks a [`run`] to stop early: it claims no more jobs and starts no further calls, but finishes and stores what is in progress.
+/// Clones share the request.
 #[derive(Debug, Clone, Default)]
 pub struct StopRequest(Arc<AtomicBool>);
 
 impl StopRequest {
-    /// Makes the request. It cannot be taken back.
+    /// Makes the request. It cannot be withdrawn.
     pub fn make(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the request was made.
+    /// True if the request was made.
     pub fn is_made(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }
 
-/// One thing to index: its name, bytes and metadata.
+/// A document to index: its name, bytes and metadata.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Source {
     /// The identity under which new content is a new version.
     pub name: String,
     /// The bytes as read.
     pub bytes: Vec<u8>,
-    /// The format where the caller knows it; else by name and content.
+    /// The format if the caller knows it; otherwise it is detected from name and content.
     pub format: Option<Format>,
-    /// The user's key-value pairs.
+    /// Key-value pairs from the user.
     pub meta: BTreeMap<String, String>,
 }
 
-/// What became of one source.
+/// The outcome for one source.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case", tag = "outcome")]
 pub enum Acceptance {
-    /// Durable, and queued.
+    /// Stored durably and queued.
     Accepted {
         /// The new document.
         document: DocumentId,
-        /// The encoding its bytes were read in.
+        /// The text encoding of its bytes.
         encoding: String,
-        /// Other documents with the same text, by source; it is indexed all the same, at no model cost.
+        /// Other documents with the same text, by source. This one is indexed anyway, at no model cost.
         same_content_as: Vec<String>,
-        /// What of the source could not be read, such as pages without text.
+        /// Parts of the source that could not be read, such as pages without text.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         remarks: Vec<String>,
-        /// The version it will replace.
+        /// The version that it will replace.
         replaces: Option<DocumentId>,
     },
-    /// This version is already there; its metadata was updated if it differed.
+    /// This version is already stored. Its metadata was updated if it differed.
     Unchanged {
         /// The document.
         document: DocumentId,
-        /// How far it is; a queued one is worked on by the next [`run`], failed chunks after [`retry`].
+        /// Its progress. The next [`run`] works on a queued document; failed chunks need [`retry`].
         status: DocumentStatus,
     },
-    /// Not readable; nothing was stored.
+    /// Unreadable or over a limit; nothing was stored.
     Refused {
-        /// Why, for people.
+        /// The reason, as shown to users.
         reason: String,
-        /// What to do about it, where something can be said.
+        /// What to do about it, if anything.
         remedy: Option<String>,
     },
 }
@@ -166,66 +166,66 @@ pub enum Acceptance {
 /// What a [`run`] did.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
 pub struct RunReport {
-    /// Documents now in the graph.
+    /// Documents that are now in the graph.
     pub finished: u32,
-    /// Of those, documents with chunks that failed, are damaged or are not contextualized.
+    /// Of these, documents with failed or damaged chunks or with chunks without context.
     pub incomplete: u32,
-    /// Documents that stopped; the next run takes them up again.
+    /// Documents that stopped; the next run continues with them.
     pub failed: u32,
     /// Chunks extracted.
     pub extracted: u32,
-    /// Of those, chunks in which nothing was named: neither an entity nor a relation.
+    /// Of these, chunks without any entity or relation.
     pub empty_chunks: u32,
-    /// Chunks whose extraction was found in the store and cost nothing.
+    /// Chunks whose extraction was already stored and cost nothing.
     pub reused: u32,
     /// Chunks whose extraction failed.
     pub failed_chunks: u32,
-    /// Chunks of whose extraction records were lost; [`retry`] asks about them again.
+    /// Chunks whose answer lost records; [`retry`] asks about them again.
     pub damaged_chunks: u32,
-    /// Chunks that were contextualized in their documents, or are no longer.
+    /// Chunks whose context was added, changed or removed.
     pub contextualized: u32,
     /// Chunks whose context failed.
     pub chunks_without_context: u32,
-    /// Entities and relations that still read as before, for their summary failed; the next run makes it.
+    /// Entities and relations whose description is out of date because their summary failed; the next run writes it.
     pub stale: u32,
-    /// Why, of the first.
+    /// The first reason.
     pub stale_reason: Option<String>,
-    /// What became of the layers.
+    /// The outcome for each layer.
     pub derived: Vec<DeriveReport>,
     /// Documents that were cancelled while in progress.
     pub cancelled: u32,
-    /// Whether the queue was paused; queued documents wait for the next run after it is resumed.
+    /// Whether the queue was paused; queued documents wait for the first run after it is resumed.
     pub paused: bool,
-    /// Whether the run was [asked to end](StopRequest); what is queued waits for the next run.
+    /// Whether the run was [asked to stop](StopRequest); queued documents wait for the next run.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub stopped: bool,
-    /// What was spent when the first call did not fit the budget; what waits for it is left to the next run.
+    /// The amount spent when a call first exceeded the budget; the calls that did not fit wait for the next run.
     pub over_budget: Option<String>,
 }
 
 impl RunReport {
-    /// Whether nothing was named in more than half of at least [`FEWEST_JUDGED`](Self::FEWEST_JUDGED) chunks: a model that
-    /// does not follow the prompt, or texts without sentences.
+    /// True if more than half of at least [`FEWEST_JUDGED`](Self::FEWEST_JUDGED) chunks name nothing: the model does not follow
+    /// the prompt, or the texts have no sentences.
     pub fn is_mostly_empty(&self) -> bool {
         self.extracted >= Self::FEWEST_JUDGED && self.empty_chunks * 2 > self.extracted
     }
 
-    /// Fewest chunks of which anything is concluded.
+    /// Minimum number of chunks for [`is_mostly_empty`](Self::is_mostly_empty).
     pub const FEWEST_JUDGED: u32 = 3;
 
-    /// Whether the next run has something to do again.
+    /// True if the next run has work to repeat.
     pub fn is_partial(&self) -> bool {
         self.failed > 0 || self.stale > 0 || self.derived.iter().any(|layer| layer.failed > 0)
     }
 }
 
-/// Why indexing stopped. What was committed stays; run again to go on.
+/// Why indexing stopped. Committed work stays; the next run continues from there.
 #[derive(Debug, thiserror::Error)]
 pub enum IndexError {
     /// The store failed.
     #[error("indexing")]
     Store(#[from] StoreError),
-    /// The model cannot answer until a person changes something.
+    /// The model cannot answer until a person fixes something.
     #[error("indexing")]
     Model(#[from] ModelError),
     /// The workspace is built with other models or settings.
@@ -257,7 +257,7 @@ impl Default for IndexConfig {
     }
 }
 
-/// Compiles only if the work on documents can move between threads, as a task of a server does.
+/// Compiles only if these futures are `Send`, so that a server can run them as tasks.
 #[cfg(test)]
 const _: fn(&crate::Engine, &[DocumentId]) = |engine, documents| {
     fn movable(_: impl Future + Send) {}

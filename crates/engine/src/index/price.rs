@@ -1,4 +1,4 @@
-//! The cost of an estimate, as far as prices are known.
+//! The price of an estimate, as far as prices are configured.
 
 use std::collections::BTreeSet;
 
@@ -11,23 +11,23 @@ use crate::money::{Money, Prices};
 /// An estimate with its price.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PricedEstimate {
-    /// Documents that would be new, or a new version.
+    /// Documents that would be new or a new version.
     pub documents: u32,
-    /// Documents that are there as they are; they cost nothing.
+    /// Documents that are already stored unchanged and cost nothing.
     pub unchanged: u32,
     /// Sources that cannot be read.
     pub refused: u32,
-    /// Documents accepted before that still wait; the same run works on them.
+    /// Documents accepted earlier that still wait; the same run works on them.
     pub waiting: u32,
-    /// Chunks of the new and the waiting documents.
+    /// Chunks of the new and waiting documents.
     pub chunks: u32,
-    /// Of those, chunks that cost no extraction.
+    /// Of these, chunks that cost no extraction.
     pub reused: u32,
-    /// The calls, by what they are for.
+    /// The calls, by purpose.
     pub steps: Vec<PricedStep>,
     /// Calls and tokens of all steps.
     pub total: PricedTotal,
-    /// Models without a configured price; their steps are in no sum of money.
+    /// Models without a configured price; their steps are not part of any price.
     pub unpriced: BTreeSet<String>,
 }
 
@@ -37,34 +37,34 @@ pub struct PricedStep {
     /// The calls.
     #[serde(flatten)]
     pub expected: ExpectedCalls,
-    /// `None` where no price of the model is configured.
+    /// `None` if the price of the model is not configured.
     pub price: Option<MoneyRange>,
 }
 
-/// All steps together.
+/// The sum of all steps.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct PricedTotal {
-    /// How many calls.
+    /// Number of calls.
     pub calls: Range,
     /// Tokens sent.
     pub input_tokens: Range,
     /// Tokens received.
     pub output_tokens: Range,
-    /// `None` where the price of a model is missing.
+    /// `None` if the price of a model is missing.
     pub price: Option<MoneyRange>,
 }
 
-/// From the least to the most that is likely.
+/// A range from the lowest to the highest likely price.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct MoneyRange {
-    /// At least.
+    /// Lower bound.
     pub low: Money,
-    /// At most, unless answers are unusual.
+    /// Upper bound, unless answers are unusual.
     pub high: Money,
 }
 
 impl Estimate {
-    /// The same with its price.
+    /// Returns the estimate with prices.
     pub fn priced(self, prices: &Prices) -> PricedEstimate {
         let Estimate { documents, unchanged, refused, waiting, chunks, reused, steps } = self;
         let mut total = PricedTotal { price: Some(MoneyRange::default()), ..PricedTotal::default() };

@@ -9,18 +9,18 @@ use graphloom_core::{Snapshot, StoreError};
 use super::Refusal;
 use crate::Engine;
 
-/// How much a workspace may hold; nothing is limited by default.
+/// Limits on the content of a workspace; unlimited by default.
 ///
-/// The limits are looked at when documents are accepted. What is accepted is indexed to its end, so a store can become larger
-/// than `max_bytes` by what waits.
+/// The limits are checked when documents are accepted. Accepted documents are always indexed completely, so documents in the queue
+/// can make the store larger than `max_bytes`.
 #[derive(Clone, Default)]
 pub struct Quota {
-    /// Documents, by source: a new version of one that is there is always taken, and counts beside the old one until it has
-    /// replaced it.
+    /// Documents, by source. A new version of a known source is always accepted, and counts in addition to the old one until it
+    /// replaces it.
     pub max_documents: Option<u64>,
-    /// Bytes of the store.
+    /// Size of the store in bytes.
     pub max_bytes: Option<u64>,
-    /// How many bytes the store takes now.
+    /// Returns the current size of the store in bytes.
     pub stored_bytes: Option<Arc<dyn Fn() -> u64 + Send + Sync>>,
 }
 
@@ -31,7 +31,7 @@ impl fmt::Debug for Quota {
     }
 }
 
-/// What room is left while a list of documents is accepted.
+/// The room that is left while a list of documents is accepted.
 pub(super) struct Room<'a> {
     quota: &'a Quota,
     documents: u64,
@@ -48,7 +48,7 @@ impl<'a> Room<'a> {
         Ok(Self { quota, documents, bytes: bytes.map_or(0, |bytes| bytes()) })
     }
 
-    /// Takes the room of one more version, of a source that is new or not; why there is none.
+    /// Takes room for one more version, of a new source or a known one; fails if there is none.
     pub(super) fn take(&mut self, is_new_source: bool) -> Result<(), Refusal> {
         if let Some(most) = self.quota.max_bytes.filter(|most| self.bytes >= *most) {
             let reason =
@@ -72,7 +72,7 @@ fn full(reason: String, key: &str) -> Refusal {
     Refusal { reason, remedy: Some(format!("remove documents, or raise {key}")) }
 }
 
-/// Why documents of these sources cannot all be accepted, where the workspace has no room for them.
+/// Returns why documents of these sources cannot all be accepted; `None` if the workspace has room for them.
 pub async fn no_room_for(engine: &Engine, sources: &[String]) -> Result<Option<Refusal>, StoreError> {
     let snapshot = engine.store.snapshot().await?;
     let mut room = Room::left(&engine.index.quota, snapshot.as_ref()).await?;

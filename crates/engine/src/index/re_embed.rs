@@ -1,9 +1,9 @@
-//! Embeds everything in a workspace again with another embedder, beside the present vectors, and then puts the new ones in
-//! their place.
+//! Embeds everything in a workspace again with another embedder. The new vectors are stored beside the current ones and then
+//! replace them.
 //!
-//! The new vectors are kept in the store's cache under the hash of their texts, a few seconds of work to a commit, while
-//! questions are answered with the present ones. A run that ended early goes on where it stopped, and what was embedded
-//! once is not paid for again. One commit replaces all vectors at the end, so no question meets two kinds of them.
+//! The new vectors are kept in the store's cache under the hash of their texts, with a commit every few seconds, while questions
+//! still use the current vectors. An interrupted run continues where it stopped, and no text is paid for twice. One commit
+//! replaces all vectors at the end, so no question sees a mix of both.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,54 +23,54 @@ use crate::graph::{embed, entity_text, indexed_relations};
 use crate::money::{Prices, text_tokens};
 use crate::vector_bytes::{decode, encode};
 
-/// Vectors looked at with one read of the store.
+/// Vectors per read of the store.
 const PAGE: usize = 1024;
-/// Most texts of one commit.
+/// Maximum number of texts per commit.
 const MAX_TEXTS: usize = 2048;
 
 /// What [`re_embed`] did.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct ReEmbedReport {
-    /// The space before; `None` if the workspace had no vectors.
+    /// The previous embedding space; `None` if the workspace had no vectors.
     pub from: Option<EmbeddingSpec>,
-    /// The space now; equal to `from` if the vectors are of this embedder already.
+    /// The current space; equal to `from` if the vectors were already computed by this embedder.
     pub to: Option<EmbeddingSpec>,
     /// Vectors in the workspace.
     pub vectors: u64,
-    /// Texts that were embedded by this call. Items with the same text share a vector, and a call that ended early left
-    /// its vectors for the next one.
+    /// Texts embedded by this call. It can be lower than `vectors`: items with the same text share a vector, and an interrupted
+    /// call leaves its vectors for the next one.
     pub embedded: u64,
 }
 
 /// What [`re_embed`] would do and cost.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct ReEmbedEstimate {
-    /// The space now; `None` if the workspace has no vectors.
+    /// The current space; `None` if the workspace has no vectors.
     pub from: Option<EmbeddingSpec>,
     /// Vectors in the workspace.
     pub vectors: u64,
     /// Texts to embed.
     pub texts: u64,
-    /// The calls, by what they are for; none if the embedder calls no service.
+    /// The calls, by purpose; empty if the embedder calls no service.
     pub steps: Vec<PricedStep>,
     /// Calls and tokens of all steps.
     pub total: PricedTotal,
-    /// Models without a configured price; their steps are in no sum of money.
+    /// Models without a configured price; their steps are not part of any price.
     pub unpriced: BTreeSet<String>,
 }
 
-/// Is called with the number of vectors that are ready, and with that of all vectors.
+/// Called with the number of vectors that are ready and the number of all vectors.
 pub type ReEmbedProgress<'a> = &'a (dyn Fn(u64, u64) + Send + Sync);
 
-/// Replaces the vectors of a workspace by those of `engine`'s embedder.
+/// Replaces the vectors of a workspace with those of `engine`'s embedder.
 ///
-/// Nothing changes for questions until all are there. Other processes may read and index meanwhile; what they add is embedded
-/// too. After it, they need an engine with the new embedder: one with the old embedder is refused. The tree of summaries groups
-/// passages by their vectors, so it is out of date then.
+/// Questions use the old vectors until all new ones are ready. Other processes may read and index meanwhile; what they add is
+/// embedded too. Afterwards they need an engine with the new embedder, because one with the old embedder is rejected. The tree of
+/// summaries is then out of date, because it groups passages by their vectors.
 ///
 /// # Errors
 ///
-/// The embedder or the store fails, or others change the workspace all the time. Call it again to go on.
+/// Fails if the embedder or the store fails, or if others keep changing the workspace. Call it again to continue.
 pub fn re_embed<'a>(
     engine: &'a Engine,
     progress: ReEmbedProgress<'a>,
@@ -89,7 +89,7 @@ pub fn re_embed<'a>(
         let mut retries = Retries::new("other processes changed the workspace");
         loop {
             report.embedded += embed_missing(engine, &pace, progress).await?;
-            // Whoever changes the graph waits from here on.
+            // From here on, other changes of the graph wait.
             let turn = engine.store.graph_turn().await?;
             let snapshot = engine.store.snapshot().await?;
             let unchanged = Require::UnchangedSince(snapshot.revision());
@@ -119,9 +119,9 @@ pub fn re_embed<'a>(
     })
 }
 
-/// Counts what [`re_embed`] would cost now. Nothing is stored and no model is asked.
+/// Estimates the cost of [`re_embed`]. Nothing is stored and no model is called.
 ///
-/// - `embeds_by_service`: whether vectors are made by a service; models in process cost nothing.
+/// - `embeds_by_service`: whether a service computes the vectors; models in this process cost nothing.
 pub fn estimate_re_embed<'a>(
     engine: &'a Engine,
     embeds_by_service: bool,
@@ -152,7 +152,7 @@ pub fn estimate_re_embed<'a>(
             step: Step::ReEmbed,
             role: Role::Embed,
             model: model.to_owned(),
-            // As few as the service allows, or one for each text.
+            // At best as few calls as the service allows, at worst one per text.
             calls: Range { low: 1, high: texts },
             input_tokens: Range::exactly(tokens.into_values().sum()),
             output_tokens: Range::default(),
@@ -169,8 +169,8 @@ async fn count(snapshot: &dyn Snapshot) -> Result<u64, StoreError> {
     Ok(counts.chunk_vectors + counts.entity_vectors + counts.relation_vectors + counts.node_vectors)
 }
 
-/// Embeds what has no vector by the next embedder yet; returns how many texts that were. No snapshot is open while a model is
-/// asked.
+/// Embeds what has no vector from the new embedder yet; returns the number of texts embedded. No snapshot is open during a model
+/// call.
 async fn embed_missing(
     engine: &Engine,
     pace: &Pace,
@@ -179,7 +179,7 @@ async fn embed_missing(
     let model = engine.models.embedder.name();
     let total = count(engine.store.snapshot().await?.as_ref()).await?;
     let (mut seen, mut embedded) = (0, 0);
-    let mut waiting = Waiting::new();
+    let mut waiting = PendingTexts::new();
     for kind in ItemKind::ALL {
         let mut after = None;
         loop {
@@ -207,10 +207,10 @@ async fn embed_missing(
     Ok(embedded)
 }
 
-/// Texts to be embedded, by the key of their vector.
-type Waiting = BTreeMap<ContentHash, (ItemKey, String)>;
+/// Texts to embed, by the key of their vector.
+type PendingTexts = BTreeMap<ContentHash, (ItemKey, String)>;
 
-/// The entries without a vector by the next embedder, each with the key that it is kept under.
+/// Returns the entries without a vector from the new embedder, each with its cache key.
 async fn without_next(
     snapshot: &dyn Snapshot,
     model: &str,
@@ -224,8 +224,8 @@ async fn without_next(
     Ok(missing.map(|(missing, _)| missing).collect())
 }
 
-/// Embeds some of what waits and keeps the vectors; returns how many.
-async fn keep(engine: &Engine, pace: &Pace, waiting: &mut Waiting) -> Result<u64, IndexError> {
+/// Embeds some of the pending texts and caches the vectors; returns their number.
+async fn keep(engine: &Engine, pace: &Pace, waiting: &mut PendingTexts) -> Result<u64, IndexError> {
     let (mut keys, mut texts) = (Vec::new(), Vec::new());
     while keys.len() < pace.records(MAX_TEXTS)
         && let Some((key, text)) = waiting.pop_first()
@@ -249,7 +249,7 @@ async fn keep(engine: &Engine, pace: &Pace, waiting: &mut Waiting) -> Result<u64
     Ok(count as u64)
 }
 
-/// The next vector of everything that has one now; `None` if any is missing.
+/// Returns the new vector of every item that has a vector now; `None` if any is missing.
 async fn next_vectors(snapshot: &dyn Snapshot, model: &str) -> Result<Option<Vec<VectorRow>>, StoreError> {
     let mut rows = Vec::new();
     for kind in ItemKind::ALL {
@@ -268,12 +268,12 @@ async fn next_vectors(snapshot: &dyn Snapshot, model: &str) -> Result<Option<Vec
     Ok(Some(rows))
 }
 
-/// Under which the vector by `model` of the text with this hash is kept.
+/// Returns the cache key of `model`'s vector for the text with this hash.
 fn next_key(model: &str, text: &ContentHash) -> ContentHash {
     ContentHash::of_parts(&[model, text.as_str()])
 }
 
-/// The texts that items are embedded by, in order; `None` for those that the snapshot does not have.
+/// Returns the texts that items are embedded by, in order; `None` for items that the snapshot does not have.
 async fn texts_of(snapshot: &dyn Snapshot, items: &[ItemKey]) -> Result<Vec<Option<String>>, StoreError> {
     let (mut chunks, mut entities, mut relations, mut nodes) =
         (Vec::new(), Vec::new(), Vec::new(), Vec::new());

@@ -1,11 +1,11 @@
 //! Imports a graph as a document: its chunks become the document's chunks, its entities and relations their
 //! records.
 //!
-//! So an imported graph is evidence like any other: it merges with what documents say, is cited, replaced by its
-//! next version, and removed with its document.
+//! An imported graph is evidence like any other: it is merged with what documents say, cited, replaced by its next version, and
+//! removed with its document.
 //!
-//! Source: LightRAG, `insert_custom_kg`, whose format this reads. Unlike there, nothing is overwritten:
-//! descriptions of the same entity are added to those of documents.
+//! Source: LightRAG, `insert_custom_kg`, whose format this reads. Unlike in LightRAG, nothing is overwritten:
+//! descriptions of the same entity are added to those from documents.
 
 use std::collections::BTreeMap;
 
@@ -24,16 +24,16 @@ use crate::Engine;
 use crate::chunk::CHUNK_TOKENS;
 use graphloom_text::{clean_name, entity_key, sanitize};
 
-/// The model that extractions of ready graphs are recorded under.
+/// The model name recorded for the extractions of imported graphs.
 pub const CUSTOM_KG_MODEL: &str = "custom_kg";
-/// Faults listed of one graph; a wrong one would list without end.
+/// Maximum number of faults listed for one graph; a malformed graph could have any number.
 const MAX_FAULTS: usize = 20;
-/// Between chunks in the text of the document.
+/// Separates the chunks in the text of the document.
 const SEPARATOR: &str = "\n\n";
-/// The type of an entity that was given none, as in LightRAG.
+/// The type of an entity without one, as in LightRAG.
 const UNKNOWN_KIND: &str = "UNKNOWN";
 
-/// A checked graph.
+/// A validated graph.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReadyGraph {
     chunks: Vec<ReadyChunk>,
@@ -48,19 +48,19 @@ struct ReadyChunk {
     file_path: Option<String>,
 }
 
-/// Why a graph was refused; nothing was stored.
+/// Why a graph was rejected; nothing was stored.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadyGraphError {
-    /// It is not JSON of this shape.
+    /// It is not JSON in this shape.
     #[error("reading a ready graph")]
     Json(#[from] serde_json::Error),
-    /// Some of its items cannot be.
+    /// Some of its items are invalid.
     #[error("the graph has faults: {}", .faults.join("; "))]
     Faults {
-        /// Which, and why not.
+        /// The items, and what is wrong with each.
         faults: Vec<String>,
     },
-    /// It holds nothing.
+    /// It is empty.
     #[error("the graph has no chunks, entities or relationships")]
     Empty,
 }
@@ -79,7 +79,7 @@ impl ReadyGraphError {
     }
 }
 
-/// The shape of LightRAG's `custom_kg`.
+/// The JSON shape of LightRAG's `custom_kg`.
 #[derive(Deserialize)]
 struct CustomKg {
     #[serde(default)]
@@ -124,15 +124,15 @@ enum Keywords {
 }
 
 impl ReadyGraph {
-    /// The graph in LightRAG's `custom_kg` shape. Everything is checked before anything is stored: empty contents and
-    /// names, relations of an entity with itself and weights that are no number are faults.
+    /// Reads a graph in LightRAG's `custom_kg` shape and checks all of it. Empty contents and names, relations of an entity with
+    /// itself, and weights that are not numbers are faults.
     pub fn read(bytes: &[u8]) -> Result<Self, ReadyGraphError> {
         let CustomKg { mut chunks, entities, relationships } = serde_json::from_slice(bytes)?;
         if chunks.is_empty() && entities.is_empty() && relationships.is_empty() {
             return Err(ReadyGraphError::Empty);
         }
         let mut faults = Faults::default();
-        // Stable: those without a place keep theirs.
+        // The sort is stable: chunks without an index keep their order.
         chunks.sort_by_key(|chunk| chunk.chunk_order_index.unwrap_or(i64::MAX));
         let chunks = chunks.into_iter().enumerate().map(|(at, chunk)| {
             let text = sanitize(&chunk.content).trim().to_owned();
@@ -187,7 +187,8 @@ impl ReadyGraph {
         }
     }
 
-    /// Entities and relations whose `source_id` names none of the chunks. Their own words become chunks.
+    /// Returns the number of entities and relations whose `source_id` names none of the chunks. New chunks are made from their
+    /// own texts.
     pub fn unplaced(&self) -> usize {
         let known =
             |id: &Option<String>| id.is_some() && self.chunks.iter().any(|chunk| chunk.source_id == *id);
@@ -195,7 +196,7 @@ impl ReadyGraph {
             + self.relations.iter().filter(|(_, id)| !known(id)).count()
     }
 
-    /// The chunks, each with what is said of it.
+    /// Returns the chunks, each with its records.
     fn with_records(self, engine: &Engine) -> Vec<(ReadyChunk, Records)> {
         let mut of_id: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         for (at, chunk) in self.chunks.iter().enumerate() {
@@ -204,7 +205,7 @@ impl ReadyGraph {
             }
         }
         let folded: Vec<String> = self.chunks.iter().map(|chunk| chunk.text.to_lowercase()).collect();
-        // Of several chunks of one id the first that has the name.
+        // If several chunks share an id, the first that contains the name.
         let place = |id: &Option<String>, name: &str| {
             let places = of_id.get(id.as_ref()?)?;
             let name = name.to_lowercase();
@@ -237,7 +238,7 @@ impl ReadyGraph {
     }
 }
 
-/// Chunks made of the words of records that belong to none.
+/// Chunks made from the texts of records that belong to no chunk.
 struct OwnWords<'a> {
     engine: &'a Engine,
     tokens: u32,
@@ -245,7 +246,7 @@ struct OwnWords<'a> {
 }
 
 impl OwnWords<'_> {
-    /// The records of the chunk that ends with these words.
+    /// Appends `words` to the last chunk, or to a new one if it is full, and returns its records.
     fn chunk(&mut self, words: &str) -> &mut Records {
         let words = words.trim_end_matches([':', ' ']);
         let tokens = self.engine.tokenizer.count(words) + 1;
@@ -265,8 +266,8 @@ impl OwnWords<'_> {
     }
 }
 
-/// Makes `graph` durable as the document `name`, as [`super::accept`] does with files; [`super::run`] brings it into the
-/// graph and calls no model but the embedder and, where descriptions are many, the summariser.
+/// Stores `graph` durably as the document `name`, as [`super::accept`] does with files. [`super::run`] then adds it to the graph
+/// and calls no model except the embedder and, where there are many descriptions, the summarizer.
 pub fn accept_graph<'a>(
     engine: &'a Engine,
     name: &'a str,
@@ -275,7 +276,7 @@ pub fn accept_graph<'a>(
 ) -> BoxFuture<'a, Result<Acceptance, IndexError>> {
     Box::pin(async move {
         let arrival = arrival(engine, name, graph, meta);
-        // One acceptance comes for each arrival, in order.
+        // The result has one acceptance per arrival, in order.
         let mut accepted = accept_arrivals(engine, vec![Ok(arrival)], None).await?;
         Ok(accepted.remove(0))
     })
@@ -288,7 +289,7 @@ fn arrival(engine: &Engine, name: &str, graph: ReadyGraph, meta: BTreeMap<String
     let content_hash = ContentHash::of(text.as_bytes());
     let extractions: Vec<Extraction> =
         said.iter().map(|(chunk, records)| recorded(CUSTOM_KG_MODEL, &chunk.text, records.clone())).collect();
-    // Another graph over the same chunks is another version.
+    // A different graph over the same chunks is another version.
     let version: Vec<&str> =
         std::iter::once(content_hash.as_str()).chain(extractions.iter().map(|it| it.key.as_str())).collect();
     let id = DocumentId::new(name, &ContentHash::of_parts(&version));
@@ -335,7 +336,7 @@ impl Faults {
         }
     }
 
-    /// The clean name; a fault where nothing is left of it.
+    /// Returns the cleaned name; adds a fault if it is empty.
     fn name(&mut self, raw: &str, which: impl FnOnce() -> String) -> String {
         let clean = clean_name(raw).filter(|name| entity_key(name).is_some());
         clean.unwrap_or_else(|| {
@@ -349,7 +350,7 @@ fn clean(description: Option<String>) -> String {
     description.map(|text| sanitize(&text).trim().to_owned()).unwrap_or_default()
 }
 
-/// An id as text, whether it was written as text or as a number.
+/// Returns an id as text, whether it was written as a string or as a number.
 fn id_text(id: Option<Value>) -> Option<String> {
     match id? {
         Value::Null => None,

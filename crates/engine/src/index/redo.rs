@@ -1,4 +1,4 @@
-//! What all work on documents that are in the graph already shares: extractions by another model, and contexts of chunks.
+//! Shared steps of all work on documents that are already in the graph: re-extraction and new chunk contexts.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ pub(super) struct Indexed {
 }
 
 impl Indexed {
-    /// `None` if the document is unknown or not in the graph.
+    /// Returns `None` if the document is unknown or not in the graph.
     pub(super) async fn read(snapshot: &dyn Snapshot, id: &DocumentId) -> Result<Option<Self>, StoreError> {
         let ids = std::slice::from_ref(id);
         let job = snapshot.jobs(ids).await?.into_iter().next().flatten();
@@ -33,20 +33,20 @@ impl Indexed {
     }
 }
 
-/// The documents, ascending and each once, after the leases of this worker and of those that are `gone` ended.
+/// Ends the leases of this worker and of workers that are `gone`; returns the documents sorted and without duplicates.
 pub(super) async fn released(
     engine: &Engine,
     documents: &[DocumentId],
     gone: &(dyn Fn(&str) -> bool + Send + Sync),
 ) -> Result<Vec<DocumentId>, IndexError> {
-    // A run that was dropped may have left a commit under way; its leases show only after that.
+    // A dropped run may have left a commit in progress. Its leases are visible only after that commit.
     engine.store.commit(Batch::default()).await?;
     release_leases(engine, |lease| lease.owner == engine.index.worker || gone(&lease.owner)).await?;
     Ok(documents.iter().collect::<BTreeSet<_>>().into_iter().cloned().collect())
 }
 
 impl Run<'_> {
-    /// Leases a document of this state to this run; `None` if its state changed meanwhile.
+    /// Leases a document in this state to this run; `None` if its state has changed meanwhile.
     pub(super) async fn claim_again(
         &self,
         retries: &mut Retries,

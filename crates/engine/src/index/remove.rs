@@ -1,4 +1,4 @@
-//! Removes documents and everything derived from them in one commit; records of large documents first, in slices.
+//! Removes documents and everything derived from them in one commit. The records of large documents are removed first, in slices.
 
 use futures::future::BoxFuture;
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,17 +22,16 @@ pub struct Removal {
     pub entities: u32,
     /// Relations that nothing states any more.
     pub relations: u32,
-    /// Entities and relations that read differently now.
+    /// Entities and relations whose text changed.
     pub changed: u32,
-    /// Of those, how many lack their summary, because the model failed or others kept changing the graph meanwhile; the
-    /// next run makes it.
+    /// Of these, how many lack a summary, because the model failed or others kept changing the graph. The next run writes it.
     pub stale: u32,
 }
 
-/// Removes documents with everything that only they support, and derives again what they shared. Unknown ids are
-/// ignored. Many documents cost one derivation, and models are asked only for summaries that changed. Where other processes
-/// change the graph meanwhile, this waits for its turn. The records of a document of more chunks than a commit takes leave in
-/// slices before it; the summaries that this changes are left to the next run.
+/// Removes documents with everything that only they support, and derives what they shared again. Unknown ids are ignored. Any
+/// number of documents costs one derivation, and an LLM is called only for summaries that change. If other processes change the
+/// graph meanwhile, this waits for its turn. A document with more chunks than fit into a commit loses its records in slices first;
+/// the summaries that this affects are left to the next run.
 pub fn delete<'a>(engine: &'a Engine, ids: &'a [DocumentId]) -> BoxFuture<'a, Result<Removal, IndexError>> {
     Box::pin(async move {
         let unloaded = unload(engine, ids).await?;
@@ -48,7 +47,7 @@ pub fn delete<'a>(engine: &'a Engine, ids: &'a [DocumentId]) -> BoxFuture<'a, Re
     })
 }
 
-/// Chunks of documents whose removal is derived for a preview; of more, only documents and chunks are counted.
+/// Chunk limit for previewing the effect on the graph; above it, only documents and chunks are counted.
 const MAX_PREVIEWED_CHUNKS: usize = 20_000;
 
 /// What removing documents would do.
@@ -58,24 +57,24 @@ pub struct RemovalPreview {
     pub documents: u32,
     /// Their chunks.
     pub chunks: u32,
-    /// What would happen to the graph; `None` if they have more than 20,000 chunks.
+    /// The effect on the graph; `None` if they have more than 20,000 chunks.
     pub graph: Option<RemovedFromGraph>,
-    /// Kept answers of conversations that would be removed.
+    /// Stored answers in conversations that would be removed.
     pub answers: u64,
 }
 
-/// What removing documents would do to the graph.
+/// The effect of removing documents on the graph.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 pub struct RemovedFromGraph {
     /// Entities that nothing else mentions.
     pub entities: u32,
     /// Relations that nothing else states.
     pub relations: u32,
-    /// Entities and relations that would read differently.
+    /// Entities and relations whose text would change.
     pub changed: u32,
 }
 
-/// What [`delete`] would do now, without doing it and without asking a model. Unknown ids are ignored.
+/// Returns what [`delete`] would do now. Nothing is changed and no model is called. Unknown ids are ignored.
 pub fn preview_removal<'a>(
     engine: &'a Engine,
     ids: &'a [DocumentId],
@@ -106,7 +105,7 @@ pub fn preview_removal<'a>(
     })
 }
 
-/// The number of kept answers that go with these documents.
+/// Returns the number of stored answers that are removed with these documents.
 async fn removed_answers(
     snapshot: &dyn Snapshot,
     documents: &BTreeSet<DocumentId>,

@@ -1,4 +1,4 @@
-//! Re-extracts documents: another model's extractions replace the old ones, one document at a time.
+//! Re-extracts documents: extractions by another model replace the old ones, one document at a time.
 
 use std::collections::BTreeSet;
 
@@ -17,30 +17,29 @@ use crate::commit::Retries;
 use crate::extract::{extraction_key, is_boilerplate, rules_key};
 use graphloom_offline::RULES;
 
-/// Documents whose renewal is noted in one commit.
+/// Documents whose renewal is recorded per commit.
 const PAGE: usize = 64;
 
-/// What to extract again.
+/// What is to be extracted again.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
 pub struct RenewalPlan {
-    /// Documents to be asked about, ascending.
+    /// Documents to re-extract, ascending.
     pub renewed: Vec<DocumentId>,
-    /// Their chunks to be asked about.
+    /// Their chunks to re-extract.
     pub chunks: u32,
-    /// Documents whose extractions are by the model already, ascending.
+    /// Documents whose extractions are already by this model, ascending.
     pub unchanged: Vec<DocumentId>,
-    /// Documents that another process renews now; they are left to it. Ascending.
+    /// Documents that another process is re-extracting; they are left to it. Ascending.
     pub busy: Vec<DocumentId>,
     /// Documents that are not in the graph: new, stopped or cancelled ones, and new versions. Ascending.
     pub not_ready: Vec<DocumentId>,
 }
 
-/// Notes that the chunks of these documents are to be asked about by the engine's extraction model, where what is said of
-/// them is not by it. The run `track` is noted as having queued them. [`renew`] does the work; the documents answer as
-/// before meanwhile.
+/// Records that the engine's extraction model is to re-extract the chunks of these documents whose extraction is not by it. The
+/// run `track` is recorded as having queued them. [`renew`] does the work; until then, answers use the documents as they are.
 ///
-/// - `gone` says whether the worker of that name has ended; what it had in its hands is free again.
-/// - A renewal by another model that was not finished is replaced.
+/// - `gone`: true if the worker of that name has ended, which releases its documents.
+/// - An unfinished renewal by another model is replaced.
 pub fn plan_renewal<'a>(
     engine: &'a Engine,
     documents: &'a [DocumentId],
@@ -53,8 +52,8 @@ pub fn plan_renewal<'a>(
     })
 }
 
-/// Does what [`plan_renewal`] does while this worker may have documents in its hands: these are among
-/// [`RenewalPlan::busy`] too.
+/// Same as [`plan_renewal`], for use while this worker may hold leases: its documents count as
+/// [busy](RenewalPlan::busy) too.
 pub fn note_renewal<'a>(
     engine: &'a Engine,
     documents: &'a [DocumentId],
@@ -74,10 +73,10 @@ pub fn note_renewal<'a>(
     })
 }
 
-/// The documents whose renewal waits, and was noted last by a run named `what` ([`TrackId::of_run`]); ascending. Those that
-/// a worker has in its hands are left out, unless it is this one, or is `gone`.
+/// Returns the documents, ascending, whose renewal is pending and was recorded last by a run named `what` ([`TrackId::of_run`]).
+/// Documents leased by a worker are left out, unless it is this one or is `gone`.
 ///
-/// What a run that ended early noted is found by this, so that a process that runs long can go on with it.
+/// A long-running process uses this to continue what an interrupted run recorded.
 pub async fn waiting_renewals(
     engine: &Engine,
     what: &str,
@@ -158,14 +157,14 @@ async fn plan_page(
     }
 }
 
-/// Asks about documents as [`plan_renewal`] noted, and puts each new extraction in the place of the old one when the
-/// whole document is answered: one commit for the document, its mentions and facts, and what they touch. A large document
-/// takes a commit for each slice of its chunks.
+/// Re-extracts documents as recorded by [`plan_renewal`]. The new extractions replace the old ones when the whole document is
+/// answered, in one commit with its mentions, its facts and what they affect. A large document takes one commit per slice of its
+/// chunks.
 ///
-/// - A chunk whose new extraction fails keeps its old one, and is listed with its document until it is asked about again
-///   or [`super::cancel`] gives it up.
-/// - Answers are stored as they arrive, so a run that ended early costs nothing twice when it is repeated.
-/// - A document that another process has in its hands is left to it.
+/// - A chunk whose new extraction fails keeps its old one. It is listed with its document until it is re-extracted or
+///   [`super::cancel`] gives up its renewal.
+/// - Answers are stored as they arrive, so repeating an interrupted run pays for nothing twice.
+/// - A document leased by another process is left to it.
 pub fn renew<'a>(
     engine: &'a Engine,
     documents: &'a [DocumentId],
@@ -178,20 +177,20 @@ pub fn renew<'a>(
     })
 }
 
-/// The name of who extracts.
+/// Returns the name of the extraction model, or of the rules.
 fn model_name(engine: &Engine) -> &str {
     engine.models.extract.as_deref().map_or(RULES, |model| model.name())
 }
 
-/// A document in the graph, and its chunks to be asked about.
+/// A document in the graph, and its chunks to re-extract.
 pub(super) struct Target {
     indexed: Indexed,
-    /// Chunks whose extraction is not the one that the engine's model would be asked for, with that one's key.
+    /// Chunks whose extraction is not the one that the engine would make, each with the key of that extraction.
     pub(super) wanted: Vec<(Chunk, ExtractionKey)>,
 }
 
 impl Target {
-    /// `None` if the document is unknown or not in the graph.
+    /// Returns `None` if the document is unknown or not in the graph.
     pub(super) async fn read(
         engine: &Engine,
         snapshot: &dyn Snapshot,
@@ -213,7 +212,7 @@ impl Target {
 }
 
 impl Run<'_> {
-    /// Brings a document to where its new extractions can be merged; `None` where it is lost or waits.
+    /// Extracts a document until its new extractions can be merged; `None` if it is lost or waits.
     async fn prepare_renewal(&self, id: DocumentId) -> Result<Option<Ready>, IndexError> {
         let Some(Target { indexed, wanted }) = self.claim_renewal(&id).await? else { return Ok(None) };
         let Indexed { mut job, document, mut chunks } = indexed;
@@ -239,7 +238,7 @@ impl Run<'_> {
         }
     }
 
-    /// Claims a document whose renewal is noted; `None` where there is nothing to do, or another process has it.
+    /// Claims a document with a pending renewal; `None` if there is nothing to do or another process holds it.
     async fn claim_renewal(&self, id: &DocumentId) -> Result<Option<Target>, IndexError> {
         if self.is_stopping() {
             return Ok(None);

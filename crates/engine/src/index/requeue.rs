@@ -10,14 +10,15 @@ use crate::commit::Retries;
 /// What a [`retry`] queued again.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 pub struct RequeueReport {
-    /// Documents: with failed chunks, stopped, or cancelled.
+    /// Documents with failed chunks, and stopped or cancelled ones.
     pub documents: u32,
     /// Failed and damaged chunks.
     pub chunks: u32,
 }
 
 /// Queues the failed and damaged chunks of these documents again, and documents that stopped or were cancelled; [`super::run`]
-/// then works on them. What was saved of damaged chunks counts until then. The documents are noted as queued by the run `track`.
+/// then works on them. Until then, the records saved from damaged chunks stay in use. The run `track` is recorded as having queued
+/// the documents.
 pub fn retry<'a>(
     engine: &'a Engine,
     documents: &'a [DocumentId],
@@ -32,7 +33,7 @@ pub fn retry<'a>(
             let (mut batch, mut queued) = (Batch::default(), RequeueReport::default());
             for (chunks, job) in chunks.into_iter().zip(jobs) {
                 let Some(job) = job else { continue };
-                let again: Vec<(&Chunk, ChunkExtraction)> = chunks.iter().filter_map(asked_again).collect();
+                let again: Vec<(&Chunk, ChunkExtraction)> = chunks.iter().filter_map(requeued).collect();
                 let state = match job.state {
                     JobState::Accepted | JobState::Chunked | JobState::Merged if again.is_empty() => continue,
                     JobState::Accepted => JobState::Accepted,
@@ -50,7 +51,7 @@ pub fn retry<'a>(
                 };
                 queued.documents += 1;
                 queued.chunks += again.len() as u32;
-                // An answer that arrived meanwhile, to a question asked before the document was given up, stays.
+                // This keeps an answer that arrives meanwhile, to a question asked before the document was given up.
                 for (chunk, again) in again {
                     let (id, extraction) = (chunk.id.clone(), chunk.extraction.clone());
                     batch.require.push(Require::ExtractionIs { chunk: id.clone(), extraction });
@@ -58,7 +59,7 @@ pub fn retry<'a>(
                 }
                 batch.put_tracks.extend(track.map(|track| (track.clone(), job.document.clone())));
                 batch.require.push(Require::JobIs(job.clone()));
-                // Whoever works on it would not see what is queued again, so it is taken up again.
+                // The current worker would not see the queued chunks, so the job loses its lease and is claimed again.
                 batch.put_jobs.push(Job { state, lease: None, ..job });
             }
             drop(snapshot);
@@ -69,8 +70,8 @@ pub fn retry<'a>(
     })
 }
 
-/// A chunk's state once it is queued again; `None` where there is nothing to ask again.
-fn asked_again(chunk: &Chunk) -> Option<(&Chunk, ChunkExtraction)> {
+/// Returns the state of a chunk after it is queued again; `None` if there is nothing to ask.
+fn requeued(chunk: &Chunk) -> Option<(&Chunk, ChunkExtraction)> {
     let again = match &chunk.extraction {
         ChunkExtraction::Failed { .. } => ChunkExtraction::Pending,
         ChunkExtraction::Damaged { key, reason, attempts, again: false } => {

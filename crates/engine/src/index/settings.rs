@@ -1,5 +1,5 @@
-//! The models and settings that a workspace is built with: stored with its first document, and compared before anything
-//! more is built.
+//! The models and settings that a workspace is built with. They are stored with its first document, and compared before anything
+//! else is built.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,15 +10,15 @@ use super::IndexError;
 use crate::Engine;
 use crate::commit::Retries;
 
-/// The name of the setting that [`super::re_embed`] changes.
+/// Name of the setting that [`super::re_embed`] changes.
 pub const EMBEDDER: &str = "embedder";
 
-/// The models and settings of an engine, by name. Except for [`EMBEDDER`], what the names mean is the caller's matter.
+/// The models and settings of an engine, by name. Apart from [`EMBEDDER`], the caller decides what the names mean.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BuildSettings {
-    /// Those that decide what is built. A workspace is built with one value of each; empty for none.
+    /// Settings that decide what is built. A workspace is built with one value of each; an empty value means unset.
     pub decisive: BTreeMap<String, String>,
-    /// Others that the workspace keeps, such as the model that answers.
+    /// Other settings that the workspace stores, such as the model that answers.
     pub others: BTreeMap<String, String>,
 }
 
@@ -27,7 +27,7 @@ impl BuildSettings {
         self.decisive.iter().chain(&self.others).map(|(name, value)| (name.clone(), value.clone())).collect()
     }
 
-    /// What differs from `stored`. A setting that a workspace did not store, as of an older release, does not.
+    /// Returns what differs from `stored`. A setting missing there, as in workspaces of older releases, does not count.
     fn differences(&self, stored: &BTreeMap<String, String>) -> Vec<OtherSetting> {
         let differing = self.decisive.iter().filter_map(|(name, here)| {
             let workspace = stored.get(name).filter(|workspace| *workspace != here)?;
@@ -38,25 +38,25 @@ impl BuildSettings {
     }
 }
 
-/// A setting with which a workspace is not built.
+/// A setting whose value differs from that of the workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OtherSetting {
     /// Its name.
     pub name: String,
-    /// Its value in the workspace; empty for none.
+    /// Its value in the workspace; empty if unset.
     pub workspace: String,
-    /// Its value here; empty for none.
+    /// Its value in this engine; empty if unset.
     pub here: String,
 }
 
 impl OtherSetting {
-    /// Its name and its value here, for people.
+    /// Returns its name and its value in this engine, for display.
     pub fn here(&self) -> String {
         format!("{} {}", self.name, shown(&self.here))
     }
 }
 
-/// A value for people.
+/// Formats a value for display.
 fn shown(value: &str) -> String {
     match value.chars().count() {
         0 => "(unset)".to_owned(),
@@ -71,11 +71,11 @@ impl fmt::Display for OtherSetting {
     }
 }
 
-/// Characters of a value that are shown.
+/// Maximum number of characters of a value to show.
 const MAX_SHOWN_CHARS: usize = 60;
 
-/// Refuses an engine that would build with other models and settings than the workspace was built with. A workspace
-/// without documents may be built with any.
+/// Rejects an engine whose models or settings differ from those that the workspace was built with. A workspace without documents
+/// accepts any.
 ///
 /// # Errors
 ///
@@ -84,7 +84,7 @@ pub async fn require_settings(engine: &Engine) -> Result<(), IndexError> {
     require_settings_at(engine, engine.store.snapshot().await?.as_ref()).await
 }
 
-/// As [`require_settings`], at a snapshot.
+/// Same as [`require_settings`], for a snapshot.
 pub(super) async fn require_settings_at(engine: &Engine, snapshot: &dyn Snapshot) -> Result<(), IndexError> {
     let Some(settings) = &engine.index.settings else { return Ok(()) };
     let differences = settings.differences(&snapshot.settings().await?);
@@ -94,7 +94,7 @@ pub(super) async fn require_settings_at(engine: &Engine, snapshot: &dyn Snapshot
     Err(IndexError::OtherSettings(differences))
 }
 
-/// Lets `batch` store the engine's settings where it brings the first documents, or the workspace stores none.
+/// Makes `batch` store the engine's settings if it adds the first documents or the workspace has none stored.
 pub(super) async fn store_with_documents(
     engine: &Engine,
     snapshot: &dyn Snapshot,
@@ -111,7 +111,7 @@ pub(super) async fn store_with_documents(
     Ok(())
 }
 
-/// Builds the workspace with the engine's models and settings from now on. What is there stays as it is. Says what
+/// Makes the workspace use the engine's models and settings from now on. Existing content stays as it is. Returns what
 /// changed.
 pub async fn switch_settings(engine: &Engine) -> Result<Vec<OtherSetting>, StoreError> {
     let Some(settings) = &engine.index.settings else { return Ok(Vec::new()) };
@@ -131,8 +131,8 @@ pub async fn switch_settings(engine: &Engine) -> Result<Vec<OtherSetting>, Store
     }
 }
 
-/// Lets `batch`, which replaces the vectors, store the engine's embedder in place of the workspace's, and what it needs to be
-/// reached.
+/// Makes `batch`, which replaces the vectors, store the engine's embedder instead of the workspace's, together with the settings
+/// that it needs.
 pub(super) async fn store_embedder(
     engine: &Engine,
     snapshot: &dyn Snapshot,

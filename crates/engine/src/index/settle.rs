@@ -1,4 +1,4 @@
-//! Derives stale views again: entities with many mentions, and descriptions that need a summary.
+//! Computes stale views again: entities with many mentions, and descriptions that need a summary.
 
 use graphloom_core::{GraphKey, ModelError, Progress, ProgressSink, StoreError, table};
 
@@ -8,32 +8,31 @@ use crate::commit::GraphChanges;
 use crate::graph::{Derivation, GraphChange, Summaries};
 use crate::{Engine, chain};
 
-/// Times a group is derived in all where other processes change the graph so often that no summary is asked for in the end.
+/// How often a group is derived if other processes change the graph so often that its summaries are skipped in the end.
 const MAX_ROUNDS: u32 = 5;
-/// Times that a run looks for what became stale while it settled.
+/// How often a run checks for views that became stale while it settled others.
 const MAX_LOOKS: u32 = 100;
-/// Why a description stays stale where that was too few.
+/// Why a description stays stale after [`MAX_ROUNDS`].
 const OVERTAKEN: &str = "other processes kept changing the graph";
 
-/// What is left after [`settle`].
+/// What remains after [`settle`].
 #[derive(Debug, Default)]
 pub(super) struct SettleOutcome {
     /// Entities and relations that stay stale.
     pub(super) unfinished: u32,
-    /// Why, of the first.
+    /// The first reason.
     pub(super) reason: Option<String>,
-    /// What was spent when a call did not fit the budget.
+    /// The amount spent when a call exceeded the budget.
     pub(super) over_budget: Option<String>,
     /// Whether the queue was paused.
     pub(super) paused: bool,
 }
 
-/// Derives everything stale again, a few at a time: each group is one commit, so a crash loses no more summaries than
-/// were being made. What a failing model leaves stays stale for the next run; where nothing of a group gets done, the
-/// rest is not tried either.
+/// Computes all stale views again, in small groups with one commit each, so that a crash loses only the summaries in progress.
+/// If the model fails, its views stay stale until the next run. If a whole group fails, the remaining groups are not tried.
 ///
-/// One process at a time does so, since two would pay for the same summaries. What becomes stale meanwhile is left to the one that
-/// is at it, which looks again after it has given its turn back.
+/// Only one process settles at a time, since two would pay for the same summaries. It checks again for stale views after it has
+/// released its turn, so other processes can leave what they make stale meanwhile to it.
 pub(super) async fn settle(engine: &Engine, progress: ProgressSink<'_>) -> Result<SettleOutcome, IndexError> {
     let mut settled = SettleOutcome::default();
     for _ in 0..MAX_LOOKS {
@@ -41,7 +40,7 @@ pub(super) async fn settle(engine: &Engine, progress: ProgressSink<'_>) -> Resul
             break;
         }
         let Some(turn) = engine.store.summaries_turn().await? else { break };
-        // Another may have done it before it gave the turn back.
+        // Another process may have settled them before it released the turn.
         let left = stale(engine).await?;
         let is_complete = settle_all(engine, &left, &mut settled, progress).await?;
         drop(turn);
@@ -52,7 +51,7 @@ pub(super) async fn settle(engine: &Engine, progress: ProgressSink<'_>) -> Resul
     Ok(settled)
 }
 
-/// Derives these again; returns whether all of them are.
+/// Computes these views again. True if none of them stays stale.
 async fn settle_all(
     engine: &Engine,
     stale: &[GraphKey],
@@ -97,20 +96,20 @@ async fn settle_all(
     Ok(settled.unfinished == before)
 }
 
-/// Everything marked stale.
+/// Returns everything marked stale.
 async fn stale(engine: &Engine) -> Result<Vec<GraphKey>, StoreError> {
     let snapshot = engine.store.snapshot().await?;
     snapshot.pages(table::Stale).all().await
 }
 
-/// Derives these again; how many stay stale, and the first failure.
+/// Computes a group again. Returns how many of its views stay stale, and the first failure.
 async fn settle_group(engine: &Engine, group: &[GraphKey]) -> Result<(u32, Option<ModelError>), StoreError> {
     let mut round = 1;
     loop {
         let mut changes = GraphChanges::new(engine);
         let outcome = try_settle(&mut changes, group).await;
         let (unfinished, failure) = changes.end(outcome).await?;
-        // What is unfinished though no model failed was overtaken by others, and lacks summaries of what they changed.
+        // Views that stay stale without a failure lost against other processes and lack summaries of what those changed.
         if unfinished == 0 || failure.is_some() || round >= MAX_ROUNDS {
             return Ok((unfinished, failure));
         }

@@ -7,16 +7,16 @@ use graphloom_core::{
 };
 use serde::Serialize;
 
-/// A document with what follows from its job and chunks.
+/// A document with the state that follows from its job and chunks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DocumentState {
     /// The document.
     pub document: Document,
-    /// How far it is.
+    /// Its progress.
     pub status: DocumentStatus,
     /// Chunks whose extraction failed: ordinal, reason.
     pub failed_chunks: Vec<(u32, String)>,
-    /// Chunks of whose extraction records were lost: ordinal, what.
+    /// Chunks whose answer lost records: ordinal, what was lost.
     pub damaged_chunks: Vec<(u32, String)>,
     /// Chunks whose context failed: ordinal, reason.
     pub chunks_without_context: Vec<(u32, String)>,
@@ -24,21 +24,21 @@ pub struct DocumentState {
     pub renewal: Option<RenewalState>,
 }
 
-/// How far a re-extraction is. The document stays as it is until the whole of it is answered.
+/// Progress of a re-extraction. The document stays as it is until all its chunks are answered.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct RenewalState {
-    /// Who is asked: the model's name, or that of the rules.
+    /// The model's name, or that of the rules.
     pub model: String,
-    /// Chunks asked about.
+    /// Chunks to re-extract.
     pub chunks: u32,
-    /// Of these, chunks answered.
+    /// Of these, answered chunks.
     pub extracted: u32,
-    /// Chunks whose new extraction failed, and which keep their old one: ordinal, reason.
+    /// Chunks whose new extraction failed and that keep their old one: ordinal, reason.
     pub failed_chunks: Vec<(u32, String)>,
 }
 
 impl RenewalState {
-    /// What these renewals, with their chunks' ordinals, add up to.
+    /// Adds up renewals, each with the ordinal of its chunk.
     fn of(renewals: Vec<(u32, Renewal)>) -> Option<Self> {
         let mut state = Self { model: renewals.last()?.1.model.clone(), ..Self::default() };
         for (ordinal, renewal) in renewals {
@@ -53,7 +53,7 @@ impl RenewalState {
     }
 }
 
-/// The state of each document, in order; `None` where unknown.
+/// Returns the state of each document, in order; `None` if unknown.
 pub fn states_of<'a>(
     snapshot: &'a dyn Snapshot,
     ids: &'a [DocumentId],
@@ -95,7 +95,7 @@ pub fn states_of<'a>(
     })
 }
 
-/// The renewals of each document with the ordinals of their chunks.
+/// Returns the renewals of each document with the ordinals of their chunks.
 async fn renewals_of(
     snapshot: &dyn Snapshot,
     ids: &[DocumentId],

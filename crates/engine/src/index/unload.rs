@@ -1,4 +1,4 @@
-//! Takes the records of large documents out of the graph in slices, so that removing the rest fits one commit.
+//! Removes the records of large documents from the graph in slices, so that removing the rest fits into one commit.
 
 use graphloom_core::{ChunkExtraction, ChunkId, DocumentId, Job, JobState, Require, Snapshot, StoreError};
 
@@ -8,22 +8,22 @@ use crate::commit::GraphChanges;
 use crate::extract::is_boilerplate;
 use crate::graph::{Derivation, GraphChange, Summaries};
 
-/// What became of the graph.
+/// How the graph changed.
 #[derive(Debug, Default)]
 pub(super) struct UnloadOutcome {
     /// Entities that nothing mentions any more.
     pub(super) entities: u32,
     /// Relations that nothing states any more.
     pub(super) relations: u32,
-    /// Entities and relations that read differently now.
+    /// Entities and relations whose text changed.
     pub(super) changed: u32,
 }
 
-/// Takes the records of the chunks of large documents out of the graph, a commit for each slice of chunks, but for the last
-/// slice of each. So documents that fit one commit stay as they are.
+/// Removes the records of large documents from the graph, with one commit per slice of chunks, except for the last slice of each
+/// document. So documents that fit into one commit are not touched.
 ///
-/// Until the document is removed it is one that was taken out of the queue, with chunks that nobody was asked about. Where
-/// that is as far as it gets, the document can be removed, or queued, again.
+/// Until it is removed, the document counts as cancelled, with chunks that still need extraction. If the removal stops halfway,
+/// the document can be removed or queued again.
 pub(super) async fn unload(engine: &Engine, documents: &[DocumentId]) -> Result<UnloadOutcome, IndexError> {
     let mut unloaded = UnloadOutcome::default();
     for id in documents {
@@ -48,7 +48,7 @@ pub(super) async fn unload(engine: &Engine, documents: &[DocumentId]) -> Result<
     Ok(unloaded)
 }
 
-/// The first of these chunks, as many as leave the graph in one commit.
+/// Returns the first of these chunks: as many as can leave the graph in one commit.
 async fn first_slice<'a>(engine: &Engine, chunks: &'a [ChunkId]) -> Result<&'a [ChunkId], StoreError> {
     let index = &engine.index;
     let chunks = &chunks[..chunks.len().min(index.max_merge_chunks.max(1))];
@@ -63,7 +63,7 @@ async fn first_slice<'a>(engine: &Engine, chunks: &'a [ChunkId]) -> Result<&'a [
     Ok(chunks)
 }
 
-/// Takes one slice out of the graph; nothing where the document is gone.
+/// Removes one slice from the graph; does nothing if the document no longer exists.
 async fn unload_slice(
     changes: &mut GraphChanges<'_>,
     document: &DocumentId,

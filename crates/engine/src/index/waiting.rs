@@ -9,11 +9,11 @@ use serde::Serialize;
 pub enum WaitsFor {
     /// Indexing is paused and must be resumed.
     Resume,
-    /// The budget of the workspace has to be larger.
+    /// The budget of the workspace must be raised.
     Budget,
 }
 
-/// What the queue waits for; `None` if nothing is queued, or nothing keeps it from being worked on.
+/// Returns what the queue waits for; `None` if nothing is queued or nothing holds it up.
 pub async fn waits_for(
     snapshot: &dyn Snapshot,
     budget: Option<&WorkspaceBudget>,
@@ -36,7 +36,7 @@ mod tests {
 
     use super::*;
 
-    /// What the queue waits for where documents are queued, or none, and it is paused or not.
+    /// Returns what the queue waits for in a store with or without a queued document, paused or not.
     fn check(is_queued: bool, is_paused: bool, refused: Option<u64>) -> Option<WaitsFor> {
         let store = MemoryStore::new(WorkspaceId::default());
         let document = sample::document("a", "text");

@@ -1,5 +1,5 @@
-//! The budget of a workspace as calls of one process pay from it: what they may cost is held back in the store, where all
-//! processes see it.
+//! The budget of a workspace, from which the calls of one process are paid. The possible cost of a call is held back in the store,
+//! where all processes see it.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,14 +16,14 @@ use super::budget::{
 use super::price::{Money, Prices};
 use crate::index::LEASE_MS;
 
-/// Times that a call looks at a budget which others keep replacing.
+/// How often a call reads the budget if others keep replacing it.
 const MAX_LOOKS: u32 = 20;
 
-/// How long what is held for calls stays held after the process booked last, in milliseconds: as long as a lease on a document.
-/// Beyond, a process that was killed would keep it from the others for good.
+/// How long the amounts held for calls stay held after the process last booked, in milliseconds: as long as a lease on a document.
+/// Without this limit, a killed process would withhold them from the others forever.
 const HOLD_MS: u64 = LEASE_MS;
 
-/// The largest amount of money that the budget of a workspace can be.
+/// The largest budget of a workspace in money.
 pub const MAX_WORKSPACE_MONEY: &str = "18000000.0";
 
 /// Pays for calls from the [budget](WorkspaceBudget) of a workspace, if it has one when the call is sent.
@@ -38,18 +38,18 @@ pub struct WorkspaceAccount {
 
 #[derive(Default)]
 struct State {
-    /// The budget when it was last seen.
+    /// The budget as last read.
     known: Option<WorkspaceBudget>,
     /// Calls of this process in flight.
     in_flight: u32,
-    /// Calls of this process that ended and are not settled yet: what was held, and what they cost, of each counting.
+    /// Calls of this process that ended but are not settled yet: the amounts held and the cost, by the start of the budget.
     ended: BTreeMap<Timestamp, (CostBounds, u64)>,
-    /// Calls that wait for others of this process to end, since those may cost less than is held for them.
+    /// Calls that wait for others of this process to end, because those may cost less than is held for them.
     waiting: Vec<oneshot::Sender<()>>,
 }
 
 impl WorkspaceAccount {
-    /// The account of this process, by a name that no other process has.
+    /// Creates the account of this process, under a name that no other process has.
     pub fn new(
         store: Arc<dyn WorkspaceStore>,
         prices: Prices,
@@ -59,19 +59,19 @@ impl WorkspaceAccount {
         Arc::new(Self { store, prices, process, clock, state: Mutex::default() })
     }
 
-    /// `model`, whose calls the workspace pays for.
+    /// Wraps `model` so that the workspace pays for its calls.
     pub fn model(self: &Arc<Self>, model: Arc<dyn LanguageModel>, when_short: WhenShort) -> BudgetedModel {
         let meter = self.meter(model.name(), when_short);
         BudgetedModel { model, meter }
     }
 
-    /// `embedder`, whose calls the workspace pays for; they never wait for others.
+    /// Wraps `embedder` so that the workspace pays for its calls, which never wait for others.
     pub fn embedder(self: &Arc<Self>, embedder: Arc<dyn Embedder>) -> BudgetedEmbedder {
         let meter = self.meter(embedder.name(), WhenShort::Refuse);
         BudgetedEmbedder { embedder, meter }
     }
 
-    /// `reranker`, whose calls the workspace pays for; they never wait for others.
+    /// Wraps `reranker` so that the workspace pays for its calls, which never wait for others.
     pub fn reranker(self: &Arc<Self>, reranker: Arc<dyn Reranker>) -> BudgetedReranker {
         let meter = self.meter(reranker.name(), WhenShort::Refuse);
         BudgetedReranker { reranker, meter }
@@ -81,7 +81,7 @@ impl WorkspaceAccount {
         Meter { payer: Payer::Workspace(Arc::clone(self)), model: model.to_owned(), when_short }
     }
 
-    /// Holds back what a call may cost at `most`; at `least` is what it costs if it is cut off.
+    /// Holds back the maximum cost of a call, `most`. `least` is its cost if it is cut off.
     pub(super) async fn hold(
         self: &Arc<Self>,
         meter: &Meter,
@@ -109,7 +109,7 @@ impl WorkspaceAccount {
                 }
             };
             let begins = CostBounds { most: units(cost(price, most)), least: units(cost(price, least)) };
-            // Before it is tried, so that a call that ends meanwhile is not missed.
+            // Registered before the attempt, so that a call that ends meanwhile is not missed.
             let (ended, spent, freed) = {
                 let mut state = self.state();
                 let (ended, spent) = state.ended.remove(&budget.since).unwrap_or_default();
@@ -150,10 +150,10 @@ impl WorkspaceAccount {
                         );
                         return Err(ModelError::OverBudget { model: meter.model.clone(), what });
                     }
-                    // A sender that went away means the same: look again.
+                    // A dropped sender means the same: check again.
                     let _ = freed.await;
                 }
-                // Another counting, or no budget any more: look at it.
+                // The budget was restarted or removed: look at it again.
                 Some(_) | None => {}
             }
         }
@@ -161,10 +161,10 @@ impl WorkspaceAccount {
         Err(ModelError::OverBudget { model: meter.model.clone(), what })
     }
 
-    /// Replaces what is held for a call by its cost.
+    /// Replaces the amount held for a call by its cost.
     pub(super) async fn settle(&self, since: Timestamp, call: &CallHold) {
-        // Also if nobody waits for this any more; then the call stays booked with what was held.
-        let _ended = Ended(self);
+        // Runs even if this future is dropped. The call then stays booked with the amount held for it.
+        let _ended = CallEnd(self);
         let (ended, cost) = (bounds_of(call), units(call.cost));
         let book = self.book(since, ended, cost, CostBounds::default());
         match self.store.change_budget(book).await {
@@ -176,9 +176,9 @@ impl WorkspaceAccount {
         }
     }
 
-    /// The same with the next call.
+    /// Settles the call together with the next one.
     pub(super) fn settle_later(&self, since: Timestamp, call: &CallHold) {
-        let _ended = Ended(self);
+        let _ended = CallEnd(self);
         self.give_back(since, bounds_of(call), units(call.cost));
     }
 
@@ -199,10 +199,10 @@ impl WorkspaceAccount {
     }
 }
 
-/// A call of this process that ends when this is dropped; then those that wait look again.
-struct Ended<'a>(&'a WorkspaceAccount);
+/// Ends a call of this process when it is dropped, and wakes the calls that wait.
+struct CallEnd<'a>(&'a WorkspaceAccount);
 
-impl Drop for Ended<'_> {
+impl Drop for CallEnd<'_> {
     fn drop(&mut self) {
         let waiting = {
             let mut state = self.0.state();
@@ -210,13 +210,13 @@ impl Drop for Ended<'_> {
             std::mem::take(&mut state.waiting)
         };
         for free in waiting {
-            // Who waited may have been cancelled.
+            // The receiver may have been cancelled.
             let _ = free.send(());
         }
     }
 }
 
-/// What may be spent of a budget.
+/// Returns the limit of a budget.
 pub fn limit_of(budget: &WorkspaceBudget) -> Limit {
     match budget.unit {
         BudgetUnit::Tokens => Limit::Tokens(budget.amount),
@@ -224,9 +224,9 @@ pub fn limit_of(budget: &WorkspaceBudget) -> Limit {
     }
 }
 
-/// The change that sets what the workspace may spend; `None` if it is more than [`MAX_WORKSPACE_MONEY`].
+/// Returns the change that sets the budget of a workspace; `None` if it is more than [`MAX_WORKSPACE_MONEY`].
 ///
-/// - `restart`: whether what is spent becomes 0. It does too if the unit changes.
+/// - `restart`: whether the amount spent becomes 0. A change of the unit always resets it.
 pub fn limiting(limit: Limit, restart: bool, now: Timestamp) -> Option<BudgetChange> {
     let (unit, amount) = match limit {
         Limit::Tokens(tokens) => (BudgetUnit::Tokens, tokens),
@@ -238,7 +238,7 @@ pub fn limiting(limit: Limit, restart: bool, now: Timestamp) -> Option<BudgetCha
     Some(BudgetChange::Limit { unit, amount, restart, now })
 }
 
-/// An amount of a budget, as people read it.
+/// Formats an amount of a budget for display.
 pub fn shown(unit: BudgetUnit, amount: u64) -> String {
     match unit {
         BudgetUnit::Tokens => amount.to_string(),
@@ -246,7 +246,7 @@ pub fn shown(unit: BudgetUnit, amount: u64) -> String {
     }
 }
 
-/// An amount of a budget as a number: of tokens, or in the currency of the prices.
+/// Returns an amount of a budget as a number, in tokens or in the currency of the prices.
 pub fn number(unit: BudgetUnit, amount: u64) -> f64 {
     match unit {
         BudgetUnit::Tokens => amount as f64,
@@ -282,7 +282,7 @@ mod tests {
 
     use super::*;
 
-    /// Costs 30 tokens each way, and counts its calls.
+    /// A model that costs 30 tokens each way and counts its calls.
     #[derive(Default)]
     struct CountingModel(AtomicU64);
 
@@ -319,7 +319,7 @@ mod tests {
         block_on(store.budget()).expect("memory does not fail").map(|budget| budget.spent)
     }
 
-    /// A clock that tests set.
+    /// A clock that tests can set.
     #[derive(Default)]
     struct SetClock(AtomicU64);
 
@@ -334,7 +334,7 @@ mod tests {
         WorkspaceAccount::new(store.clone(), prices.clone(), process.to_owned(), clock)
     }
 
-    /// How many of nine calls in a row pass, by two processes in turn, and what is spent then.
+    /// Makes nine calls in a row, from two processes in turn; returns how many pass and the amount spent.
     fn check_calls(limit: Option<&str>, prices: &str) -> (u64, Option<u64>) {
         let store = stored(limit);
         let model = Arc::new(CountingModel::default());
@@ -367,7 +367,7 @@ mod tests {
             assert_eq!(store.budget().await.expect("a budget").map(|budget| budget.spent), Some(100));
             let mut second = std::pin::pin!(model.chat(request()));
             assert!(futures::poll!(second.as_mut()).is_pending(), "both together might pass the budget");
-            // Cut off before its first word, it cost its prompt.
+            // Cut off before its first word, it costs only its prompt.
             drop(first);
             drop(second.await.expect("it fits now"));
         });
@@ -381,7 +381,7 @@ mod tests {
         let store = stored(Some("170tokens"));
         let killed = account(&store, &Prices::default(), "killed");
         let model = killed.model(Arc::new(CountingModel::default()), WhenShort::Refuse);
-        // Nothing of it is settled, as where its process is killed.
+        // The call is never settled, as if its process had been killed.
         std::mem::forget(block_on(model.chat(request())).expect("it fits"));
         let clock = Arc::new(SetClock::default());
         let other =
@@ -394,7 +394,7 @@ mod tests {
         assert_eq!(spent(&store), Some(70), "the call that was cut off cost its prompt");
     }
 
-    /// Says that it read `tokens`.
+    /// Reports that it read this many tokens.
     struct CountingReranker(u64);
 
     #[async_trait]

@@ -16,10 +16,10 @@ use super::price::{Money, Price, Prices};
 use super::{prompt_tokens, shape_tokens, text_tokens};
 use graphloom_text::Tokenizer;
 
-/// Tokens set aside for an answer to a request without an output limit of its own.
+/// Tokens reserved for the answer to a request without an output limit.
 pub const OUTPUT_RESERVE: u32 = 4096;
 
-/// The budget is in money, and the price of a model is unknown.
+/// The budget is in money, but the price of a model is unknown.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("no price is configured for {model}")]
 pub struct NoPrice {
@@ -27,22 +27,22 @@ pub struct NoPrice {
     pub model: String,
 }
 
-/// What may be spent.
+/// A spending limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limit {
-    /// Tokens, sent and received together.
+    /// Tokens sent and received together.
     Tokens(u64),
-    /// Money, by the configured prices.
+    /// Money, at the configured prices.
     Money(Money),
 }
 
 impl Limit {
-    /// What may be written.
+    /// The accepted syntax, as shown to users.
     pub const EXPECTED: &'static str =
         "tokens with a unit, such as 2M, 500k or 900tokens, or money with a point, such as 1.50 or 20.0";
 
-    /// Reads `2M`, `1.5M`, `500k`, `900tokens` as tokens and `1.50` as money. A bare whole number could be either and is
-    /// refused.
+    /// Reads `2M`, `1.5M`, `500k`, `900tokens` as tokens and `1.50` as money. A bare integer is rejected, because it could be
+    /// either.
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
         for (unit, tokens) in [("tokens", 1), ("k", 1_000), ("K", 1_000), ("M", 1_000_000)] {
@@ -66,16 +66,16 @@ impl fmt::Display for Limit {
     }
 }
 
-/// What a call does that does not fit while others are in flight, which may cost less than is held for them.
+/// What to do with a call that does not fit while others are in flight, which may cost less than is held for them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WhenShort {
-    /// It waits for them. Not for calls that those in flight may themselves wait for, such as what merging needs.
+    /// Wait for the others. Not for calls that those may be waiting for, such as the calls of a merge.
     Wait,
-    /// It is not sent.
+    /// Do not send the call.
     Refuse,
 }
 
-/// What one run may spend, shared by all of its models.
+/// The budget of one run, shared by all of its models.
 #[derive(Debug)]
 pub struct Budget {
     limit: Limit,
@@ -87,19 +87,19 @@ pub struct Budget {
 #[derive(Debug, Default)]
 struct State {
     spent: u128,
-    /// The most that calls in flight may cost.
+    /// Maximum cost of the calls in flight.
     held: u128,
-    /// Calls that wait for others to end, since those may cost less than is held for them.
+    /// Calls that wait for others to end, because those may cost less than is held for them.
     waiting: Vec<oneshot::Sender<()>>,
 }
 
 impl Budget {
-    /// A budget of which nothing is spent.
+    /// Creates a budget from which nothing has been spent.
     pub fn new(limit: Limit, prices: Prices) -> Arc<Self> {
         Arc::new(Self { limit, prices, state: Mutex::default() })
     }
 
-    /// `model`, whose calls this budget pays for. An error where money is the limit and the model has no price.
+    /// Wraps `model` so that this budget pays for its calls. Fails if the limit is money and the model has no price.
     pub fn model(
         self: &Arc<Self>,
         model: Arc<dyn LanguageModel>,
@@ -109,19 +109,19 @@ impl Budget {
         Ok(BudgetedModel { model, meter })
     }
 
-    /// `embedder`, whose calls this budget pays for; they never wait for others. An error where money is the limit and
-    /// the model has no price.
+    /// Wraps `embedder` so that this budget pays for its calls, which never wait for others. Fails if the limit is money and the
+    /// model has no price.
     pub fn embedder(self: &Arc<Self>, embedder: Arc<dyn Embedder>) -> Result<BudgetedEmbedder, NoPrice> {
         let meter = self.meter(embedder.name(), WhenShort::Refuse)?;
         Ok(BudgetedEmbedder { embedder, meter })
     }
 
-    /// What may be spent.
+    /// Returns the limit.
     pub fn limit(&self) -> Limit {
         self.limit
     }
 
-    /// What is spent so far, as people read it.
+    /// Returns the amount spent so far, for display.
     pub fn spent(&self) -> String {
         self.shown(self.state().spent)
     }
@@ -138,7 +138,7 @@ impl Budget {
         Ok(Meter { payer, model: model.to_owned(), when_short })
     }
 
-    /// Holds back `most` for a call of `meter`. An error where the call might pass the budget.
+    /// Holds back `most` for a call of `meter`. Fails if the call might exceed the budget.
     async fn hold(&self, meter: &Meter, most: u128) -> Result<(), ModelError> {
         let limit = match self.limit {
             Limit::Tokens(tokens) => u128::from(tokens),
@@ -168,12 +168,12 @@ impl Budget {
                 state.waiting.push(free);
                 freed
             };
-            // A sender that went away means the same: look again.
+            // A dropped sender means the same: check again.
             let _ = freed.await;
         }
     }
 
-    /// Replaces what is held for a call by its cost, and lets others look again.
+    /// Replaces the amount held for a call by its cost, and wakes the calls that wait.
     fn book(&self, held: u128, cost: u128) {
         let waiting = {
             let mut state = self.state();
@@ -182,7 +182,7 @@ impl Budget {
             std::mem::take(&mut state.waiting)
         };
         for free in waiting {
-            // Who waited may have been cancelled.
+            // The receiver may have been cancelled.
             let _ = free.send(());
         }
     }
@@ -199,22 +199,22 @@ impl Budget {
     }
 }
 
-/// Who pays for calls: the budget of a run, or that of the workspace.
+/// What pays for calls: the budget of a run, or that of the workspace.
 #[derive(Clone)]
 pub(super) enum Payer {
-    /// The budget of a run, and the price of the model; `None` where tokens are the limit.
+    /// The budget of a run, and the price of the model; `None` if the limit is in tokens.
     Run(Arc<Budget>, Option<Price>),
-    /// The budget of the workspace, if it has one by then.
+    /// The budget of the workspace, if it has one when the call is sent.
     Workspace(Arc<WorkspaceAccount>),
 }
 
-/// What a call under way may cost. Dropping it books its cost and lets others look again.
+/// The amount held for a call in flight. Dropping it books the cost and wakes the calls that wait.
 pub(super) struct CallHold {
     pub(super) of: HoldOf,
-    /// `None` where tokens are the limit.
+    /// `None` if the limit is in tokens.
     pub(super) price: Option<Price>,
     pub(super) held: u128,
-    /// What it costs if it is cut off.
+    /// The cost if the call is cut off.
     pub(super) least: u128,
     pub(super) cost: u128,
 }
@@ -228,12 +228,12 @@ pub(super) enum HoldOf {
 }
 
 impl CallHold {
-    /// What the call has cost so far.
+    /// Sets the cost of the call so far.
     fn count(&mut self, usage: Usage) {
         self.cost = cost(self.price, usage);
     }
 
-    /// Books the cost before this returns, also where others see it.
+    /// Books the cost before returning, so that other processes see it too.
     async fn settle(mut self) {
         match std::mem::replace(&mut self.of, HoldOf::Nobody) {
             HoldOf::Run(budget) => budget.book(self.held, self.cost),
@@ -253,7 +253,7 @@ impl Drop for CallHold {
     }
 }
 
-/// What these tokens cost: money by the price, else tokens.
+/// Returns the cost of these tokens: money if there is a price, otherwise tokens.
 pub(super) fn cost(price: Option<Price>, usage: Usage) -> u128 {
     match price {
         None => u128::from(usage.prompt_tokens) + u128::from(usage.completion_tokens),
@@ -286,7 +286,7 @@ impl Meter {
     }
 }
 
-/// A chat model whose calls a budget pays for. A call that is cut off counts as far as it got; one that fails costs
+/// A chat model whose calls a budget pays for. A call that is cut off costs what was received so far; a failed call costs
 /// nothing.
 pub struct BudgetedModel {
     pub(super) model: Arc<dyn LanguageModel>,
@@ -312,7 +312,7 @@ impl LanguageModel for BudgetedModel {
             }
         };
         let counted = Usage { prompt_tokens, ..Usage::default() };
-        // The state ends with the last event, so what is held is free again when the caller has the whole answer.
+        // The state ends with the last event, so the hold is released when the caller has the whole answer.
         let metered = stream::unfold(Some((events, held, counted)), |state| async move {
             let (mut events, mut held, mut counted) = state?;
             let event = events.next().await?;
@@ -332,7 +332,7 @@ impl LanguageModel for BudgetedModel {
     }
 }
 
-/// What the provider counted, and what we counted where it said nothing.
+/// Returns the provider's token counts, or our own where it reported none.
 fn known(usage: Usage, counted: Usage) -> Usage {
     let or = |said: u64, counted: u64| if said > 0 { said } else { counted };
     Usage {
@@ -414,7 +414,7 @@ mod tests {
 
     use super::*;
 
-    /// Answers when it is told to, and says that it cost `tokens` each way.
+    /// Answers when its gate opens, and reports a cost of `tokens` each way.
     struct GatedModel {
         tokens: u64,
         gates: Mutex<Vec<oneshot::Receiver<()>>>,
@@ -458,7 +458,7 @@ mod tests {
         budget
     }
 
-    /// How many calls one after another a budget lets through, and what is spent then.
+    /// Returns how many calls in a row a budget lets through, and the amount spent.
     fn check_calls(limit: &str, prices: &str, tokens: u64) -> (usize, String) {
         let model = budgeted(limit, prices, tokens).expect("priced");
         let mut calls = 0;
@@ -471,7 +471,7 @@ mod tests {
 
     #[test]
     fn calls_pass_while_they_surely_fit() {
-        // A call holds 10 tokens of prompt and 90 of answer, and then costs 60.
+        // A call holds 10 tokens for the prompt and 90 for the answer, and then costs 60.
         assert_eq!(check_calls("250tokens", "", 30), (3, "180".to_owned()));
         assert_eq!(check_calls("99tokens", "", 30), (0, "0".to_owned()));
         assert_eq!(check_calls("0.00025", "gated=1/1", 30), (3, "0.0002".to_owned()));

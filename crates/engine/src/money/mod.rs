@@ -1,4 +1,4 @@
-//! Costs of model calls: tokens, prices, and a budget that calls cannot exceed.
+//! Costs of model calls: tokens, prices, and budgets that calls cannot exceed.
 
 mod account;
 mod budget;
@@ -16,25 +16,25 @@ pub use spending::{CallTotals, CostBy, CostGroup, Spending, spending, spending_a
 
 use graphloom_text::Tokenizer;
 
-/// Tokens that a chat service adds around each message: who speaks, and where it ends.
+/// Tokens that a chat service adds to each message, for its role and its end.
 const MESSAGE_TOKENS: u64 = 4;
 /// Tokens that a chat service adds to start the answer.
 const ANSWER_TOKENS: u64 = 3;
 
-/// Tokens of a prompt by our tokenizer, with what a service adds around messages.
+/// Returns the tokens of a prompt by our tokenizer, plus those that a service adds around messages.
 pub fn prompt_tokens(messages: &[ChatMessage]) -> u64 {
     let texts = messages.iter().map(|message| u64::from(Tokenizer.count(&message.content)) + MESSAGE_TOKENS);
     texts.sum::<u64>() + ANSWER_TOKENS
 }
 
-/// Tokens of the shape that an answer must have, which services count with the prompt.
+/// Returns the tokens of the shape that an answer must have, which services count as part of the prompt.
 pub fn shape_tokens(shape: Option<&AnswerShape>) -> u64 {
     let Some(asked) = shape else { return 0 };
     let schema = serde_json::to_string(&asked.shape.schema(SchemaDialect::JsonSchema)).unwrap_or_default();
     text_tokens([schema.as_str()])
 }
 
-/// Tokens of texts by our tokenizer.
+/// Returns the tokens of texts by our tokenizer.
 pub fn text_tokens<'a>(texts: impl IntoIterator<Item = &'a str>) -> u64 {
     texts.into_iter().map(|text| u64::from(Tokenizer.count(text))).sum()
 }

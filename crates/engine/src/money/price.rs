@@ -1,4 +1,4 @@
-//! Prices of models, as configured, and amounts of money.
+//! Configured prices of models, and amounts of money.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,10 +8,10 @@ use std::ops::{Add, AddAssign};
 use graphloom_core::Usage;
 use serde::{Serialize, Serializer};
 
-/// Digits after the point that a price or an amount may have.
+/// Maximum number of digits after the decimal point of a price or amount.
 const DIGITS: u32 = 6;
 
-/// An amount in the currency of the configured prices, exact: whole millionths of a millionth.
+/// An exact amount in the currency of the configured prices, in millionths of a millionth.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Money(u128);
 
@@ -51,7 +51,7 @@ impl Sum for Money {
 }
 
 impl fmt::Display for Money {
-    /// Four digits after the point, rounded to the nearest; what is less but not nothing says so.
+    /// Writes four decimals, rounded to nearest. Smaller amounts above zero appear as `<0.0001`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const STEP: u128 = 100_000_000;
         let steps = self.0.saturating_add(STEP / 2) / STEP;
@@ -68,7 +68,7 @@ impl Serialize for Money {
     }
 }
 
-/// What the tokens of one model cost: millionths of the currency for a million tokens.
+/// The token prices of one model, in millionths of the currency per million tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Price {
     /// Tokens sent.
@@ -80,8 +80,8 @@ pub struct Price {
 }
 
 impl Price {
-    /// Reads `INPUT`, `INPUT/OUTPUT` or `INPUT/OUTPUT/CACHED`, each the price of a million tokens. What is not said is
-    /// nothing for output, and the price of other input for cached input.
+    /// Reads `INPUT`, `INPUT/OUTPUT` or `INPUT/OUTPUT/CACHED`, each the price of a million tokens. If omitted, output is free and
+    /// cached input costs as much as other input.
     pub fn parse(text: &str) -> Option<Self> {
         let parts: Vec<u64> = text.split('/').map(|part| millionths(part.trim())).collect::<Option<_>>()?;
         match *parts.as_slice() {
@@ -92,7 +92,7 @@ impl Price {
         }
     }
 
-    /// What these tokens cost.
+    /// Returns the cost of these tokens.
     pub fn of(self, usage: Usage) -> Money {
         let cached = usage.cached_prompt_tokens.min(usage.prompt_tokens);
         let cost = |tokens: u64, price: u64| u128::from(tokens) * u128::from(price);
@@ -104,20 +104,20 @@ impl Price {
     }
 }
 
-/// The prices that are configured: of models such as `openai:gpt-4o-mini`, or of all models of a service such as `ollama`.
+/// The configured prices: of models such as `openai:gpt-4o-mini`, or of all models of a service such as `ollama`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Prices(BTreeMap<String, Price>);
 
 impl Prices {
-    /// What may be written.
+    /// The accepted syntax, as shown to users.
     pub const EXPECTED: &'static str = "prices of a million tokens, MODEL=INPUT/OUTPUT or MODEL=INPUT/OUTPUT/CACHED, \
                                         such as openai:gpt-4o-mini=0.15/0.60/0.075,ollama=0";
 
-    /// Reads `MODEL=INPUT/OUTPUT/CACHED`, separated by commas; no model twice.
+    /// Reads `MODEL=INPUT/OUTPUT/CACHED`, separated by commas; each model at most once.
     pub fn parse(text: &str) -> Option<Self> {
         let mut prices = BTreeMap::new();
         for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
-            // A model's name may hold `=`, a price does not.
+            // The name of a model may contain `=`, a price does not.
             let (model, price) = part.rsplit_once('=')?;
             let model = model.trim();
             if model.is_empty() || prices.insert(model.to_owned(), Price::parse(price)?).is_some() {
@@ -127,19 +127,19 @@ impl Prices {
         Some(Self(prices))
     }
 
-    /// The price of a model, or else of its service.
+    /// Returns the price of a model, or otherwise of its service.
     pub fn of(&self, model: &str) -> Option<Price> {
         let service = || self.0.get(model.split(':').next()?);
         self.0.get(model).or_else(service).copied()
     }
 
-    /// Whether none is configured.
+    /// True if no prices are configured.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-/// A decimal as whole millionths.
+/// Parses a decimal as a whole number of millionths.
 fn millionths(text: &str) -> Option<u64> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let is_digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());

@@ -1,4 +1,4 @@
-//! Totals of the ledger.
+//! Adds up the ledger.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,29 +8,29 @@ use serde::Serialize;
 
 use super::{Money, Prices};
 
-/// Ledger rows and documents read at once.
+/// Ledger rows and documents per read.
 const PAGE: usize = 1000;
-/// Stands for calls that are about no single document, such as summaries.
+/// The document name for calls that concern no single document, such as summaries.
 const NO_DOCUMENT: &str = "(no single document)";
 
-/// What calls are added up by.
+/// How calls are grouped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CostBy {
-    /// What the model was asked for.
+    /// By the role of the model.
     Role,
-    /// The model.
+    /// By model.
     Model,
-    /// The document it was about.
+    /// By the document that the call is about.
     Document,
-    /// The day, in UTC.
+    /// By day, in UTC.
     Day,
 }
 
 impl CostBy {
-    /// Everything that calls can be added up by.
+    /// All groupings.
     pub const ALL: [Self; 4] = [Self::Role, Self::Model, Self::Document, Self::Day];
 
-    /// Its name in requests.
+    /// Returns its name in requests.
     pub fn name(self) -> &'static str {
         match self {
             Self::Role => "role",
@@ -41,26 +41,26 @@ impl CostBy {
     }
 }
 
-/// The ledger, added up.
+/// The totals of the ledger.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Spending {
-    /// A row for each group: days in order, else the dearest first.
+    /// One row per group: days in order, then the most expensive first.
     pub rows: Vec<CallTotals>,
-    /// All of them.
+    /// The sum of all groups.
     pub total: CallTotals,
-    /// Models of the ledger without a configured price.
+    /// Models in the ledger without a configured price.
     pub unpriced: BTreeSet<String>,
 }
 
-/// What calls of one group cost together.
+/// The totals of one group of calls.
 #[derive(Debug, Default, Clone, PartialEq, Serialize)]
 pub struct CallTotals {
     /// The group.
     #[serde(flatten)]
     pub group: CostGroup,
-    /// Calls.
+    /// Number of calls.
     pub calls: u64,
-    /// Of these, calls that were not answered.
+    /// Of these, failed calls.
     pub failed: u64,
     /// Tokens sent.
     pub prompt_tokens: u64,
@@ -68,7 +68,7 @@ pub struct CallTotals {
     pub cached_prompt_tokens: u64,
     /// Tokens received.
     pub completion_tokens: u64,
-    /// Of the models whose price is configured.
+    /// Cost of the models with a configured price.
     pub cost: Money,
     /// Calls of models without a configured price.
     pub unpriced_calls: u64,
@@ -80,18 +80,18 @@ pub struct CostGroup {
     /// The day, in UTC.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub day: Option<String>,
-    /// What the model was asked for.
+    /// The role of the model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<Role>,
     /// The model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// The document's source; its id where it is not there any more.
+    /// The document's source, or its id if the document is gone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub document: Option<String>,
 }
 
-/// The calls of the ledger, added up by `by`, at these prices.
+/// Adds up the calls of the ledger, grouped by `by`, at these prices.
 pub async fn spending(
     snapshot: &dyn Snapshot,
     by: &BTreeSet<CostBy>,
@@ -100,7 +100,7 @@ pub async fn spending(
     spending_after(snapshot, 0, by, prices).await
 }
 
-/// The calls of the ledger after the first `skip`, added up by `by`, at these prices.
+/// Same as [`spending`], without the first `skip` calls.
 pub fn spending_after<'a>(
     snapshot: &'a dyn Snapshot,
     skip: u64,
@@ -160,7 +160,7 @@ impl Ledger<'_> {
         );
     }
 
-    /// The rows with the sources of documents in place of their ids; days in order, else the dearest first.
+    /// Returns the rows with document sources instead of ids: days in order, then the most expensive first.
     fn finish(self, sources: &BTreeMap<String, String>) -> Spending {
         let total = self.rows.values().fold(CallTotals::default(), sum);
         let mut rows: Vec<CallTotals> = self.rows.into_values().collect();
@@ -192,7 +192,7 @@ fn sum(spent: CallTotals, more: &CallTotals) -> CallTotals {
     }
 }
 
-/// The source of each document of the ledger that is still there; ids of removed ones stay ids.
+/// Returns the source of each document in the ledger that still exists; removed documents keep their ids.
 async fn sources(
     snapshot: &dyn Snapshot,
     ledger: &Ledger<'_>,

@@ -1,4 +1,4 @@
-//! The answer to a question, by the answer model or verbatim, with its citations.
+//! Answers a question with the answer model or with verbatim sentences, and adds the citations.
 
 use futures::future::BoxFuture;
 use graphloom_core::{ChatMessage, DocumentId, Place, Span};
@@ -13,16 +13,16 @@ use super::verbatim::AnswerKind;
 use super::{QueryCost, cite, respond, verbatim};
 use crate::Engine;
 
-/// Answers from what was retrieved: by the answer model, or with verbatim sentences where there is none. The text
-/// goes to `on_delta`, as it is made where the question wants that, else in one piece. [`Answer::kind`] says whether the
-/// sentences answer the question or are only near to it.
+/// Answers a question from its retrieval: with the answer model, or with verbatim sentences if no answer model is configured.
+/// The text goes to `on_delta`: piece by piece while the model writes if the question asks for streaming, otherwise as one
+/// piece. [`Answer::kind`] says whether the sentences answer the question or are only close to it.
 ///
-/// An empty retrieval is answered with a plain "not found" and no model is asked, except in mode bypass. A model that
-/// got a context and says that it does not know still counts as having found something: its words are not judged.
-/// Numbers in the text that point to nothing stay in the text, so that it equals what was streamed, and are counted.
+/// If the retrieval is empty, the answer is a plain "not found" without a model call, except in mode bypass. If a model got a
+/// context and writes that it does not know, [`Answer::found`] is still true: its words are not judged. Numbers in the text
+/// that point to nothing are counted and stay in the text, so that the text equals what was streamed.
 ///
-/// What the model said to the same prompt before is the answer again; its citations are verified again. The model call
-/// is stored in the ledger, also if it or a later step fails.
+/// If the answer to the same prompt is cached, it is returned again; its citations are verified again. The model call is
+/// stored in the ledger even if it or a later step fails.
 #[tracing::instrument(skip_all, fields(mode = ?retrieval.mode))]
 pub fn answer<'a>(
     engine: &'a Engine,
@@ -72,7 +72,7 @@ async fn make_answer(
     Ok(Answer { text, kind, cut, found, model, citations, dropped_citations, matches, cost })
 }
 
-/// The messages that [`answer`] sends to the answer model.
+/// Returns the messages that [`answer`] sends to the answer model.
 pub fn prompt_of(engine: &Engine, question: &Question, retrieval: &Retrieval) -> Vec<ChatMessage> {
     respond::messages(&engine.prompts, question, retrieval)
 }
@@ -80,26 +80,26 @@ pub fn prompt_of(engine: &Engine, question: &Question, retrieval: &Retrieval) ->
 /// An answer.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Answer {
-    /// The words; equal to the streamed deltas joined.
+    /// The text of the answer: the streamed deltas joined.
     pub text: String,
     /// What kind of answer it is.
     pub kind: AnswerKind,
-    /// Whether an output limit cut it: the question's, or the model's own.
+    /// True if an output limit cut the text: the limit of the question or that of the model.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub cut: bool,
-    /// Whether the documents held anything to answer from, be it only what is near to the question; true in mode bypass, which
-    /// does not ask them.
+    /// True if the documents contain something to answer from, even if it is only close to the question. Always true in mode
+    /// bypass, which does not use the documents.
     pub found: bool,
-    /// The model that wrote it; `None` for verbatim sentences chosen by rules.
+    /// The model that wrote the answer; `None` for verbatim sentences chosen by rules.
     pub model: Option<String>,
-    /// What the numbers in the text point to, verified against the bytes.
+    /// The passages that the numbers in the text point to, verified byte by byte.
     pub citations: Vec<Citation>,
-    /// Numbers in the text that point to nothing: no such document, no such sentence, or gone meanwhile. They have no
-    /// place in `citations`.
+    /// Number of references in the text that point to nothing: the document or sentence does not exist or was deleted
+    /// meanwhile. They are not in `citations`.
     pub dropped_citations: u32,
-    /// Bytes of `text` where words of the question stand, ascending and disjoint; empty where a model answered.
+    /// Byte ranges of `text` that contain words of the question, ascending and disjoint; empty if a model wrote the answer.
     pub matches: Vec<Span>,
-    /// What it cost.
+    /// Model calls and cache hits of the answer.
     #[serde(flatten)]
     pub cost: QueryCost,
 }
@@ -109,17 +109,17 @@ pub struct Answer {
 pub struct Citation {
     /// The number in the text.
     pub number: u32,
-    /// The document.
+    /// The cited document.
     pub document: DocumentId,
-    /// Its source.
+    /// Source of the document.
     pub source: String,
-    /// Where in its text.
+    /// Byte range in the document's text.
     pub span: Span,
-    /// First and last line, from 1, of the document's text.
+    /// First and last line of the span in the document's text, counted from 1.
     pub lines: (u32, u32),
-    /// Whether those are lines of the source file too.
+    /// True if `lines` are also the lines of the source file.
     pub lines_match_source: bool,
-    /// The pages, slides or sheets it stands on, where the document has any.
+    /// The pages, slides or sheets that contain the span, if the document has any.
     pub place: Option<Place>,
     /// The text of the span, verbatim.
     pub quote: String,

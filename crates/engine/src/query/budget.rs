@@ -1,4 +1,4 @@
-//! Cuts the passages to what the whole prompt may hold.
+//! Cuts the passages to the token budget of the whole prompt.
 
 use std::collections::BTreeSet;
 
@@ -9,24 +9,24 @@ use super::truncate::FittedGraph;
 use super::{Question, history, respond};
 use crate::prompt::Prompts;
 
-/// Tokens kept free for headings and the list of documents; what they need beyond is charged to the passages.
+/// Tokens reserved for headings and the list of documents. If these need more, the passages get less.
 const RESERVED_TOKENS: u32 = 200;
 
-/// Tokens that one escaped character adds to a chunk's text in a JSON line, at most, as far as budgets go: escapes of
-/// one letter cost about one token, and words that they touch may fall apart.
+/// Assumed maximum of tokens that one escaped character adds to a chunk's text in a JSON line: a one-letter escape costs
+/// about one token, and the word around it may split into more tokens.
 const ESCAPE_TOKENS: u32 = 2;
 
 /// The same for control characters, which JSON writes as `\u0000`.
 const CONTROL_ESCAPE_TOKENS: u32 = 6;
 
-/// A reference number as wide as they come, for counting.
+/// A reference number with as many digits as real ones have at most, for counting.
 const WIDE_NUMBER: u32 = 1000;
 
-/// The longest head of `passages` whose lines fit beside instructions, graph, the latest `history_messages` of the
-/// conversation and the question in `max_total_tokens`.
+/// Returns the longest head of `passages` whose lines fit into `max_total_tokens` together with instructions, graph, question
+/// and the latest `history_messages` of the conversation.
 ///
-/// A passage is charged its known token count and an allowance for JSON escapes, which needs no tokenising; its real
-/// line is counted only where that would not fit.
+/// A passage is charged its known token count plus an allowance for JSON escapes, which needs no tokenization. Its real line
+/// is counted only if that estimate does not fit.
 pub(super) fn fit(
     prompts: &Prompts,
     question: &Question,
@@ -70,7 +70,7 @@ pub(super) fn fit(
     passages
 }
 
-/// What a passage's text may take in its line, without tokenising it.
+/// Returns an upper estimate of the tokens of a passage's text in its line, without tokenizing it.
 fn allowance(passage: &Passage) -> u32 {
     let escapes: u32 = passage
         .chunk

@@ -1,5 +1,4 @@
-//! What is remembered between questions: what models said, in this process and in the workspace's store, and token
-//! counts.
+//! The cache of a question's model calls, in this process and in the workspace's store, and of token counts.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -8,24 +7,24 @@ use std::sync::{Arc, Mutex, PoisonError};
 use graphloom_core::{CacheKind, ChatRequest, ContentHash, StoreError};
 
 use super::QueryCost;
-use super::seen::FilterCache;
+use super::selection::FilterCache;
 use crate::Engine;
 use graphloom_text::Tokenizer;
 
-/// Values that a process remembers; the store remembers more.
+/// Maximum number of values in this process; the store keeps more.
 const MAX_VALUES: usize = 2048;
 
-/// Lines whose token counts are remembered.
+/// Maximum number of lines with a cached token count.
 const MAX_LINES: usize = 65_536;
 
-/// Part of every key; another number forgets what an older form of the values remembered.
+/// Format of the cached values, a part of every key. Changing it invalidates all older values.
 const FORM: &str = "1";
 
-/// Remembers what only depends on its key, so that a repeated question costs no model call. Clones share one memory.
+/// Caches values that depend only on their key, so that a repeated question costs no model call. Clones share one cache.
 ///
-/// The key is the hash of everything that can change the value: for what a model said the whole request, so for an
-/// answer the context that was found. An entry is therefore never out of date, whatever is added, edited or deleted;
-/// it is forgotten for space alone.
+/// The key is the hash of everything that can change the value: for a model's response the whole request, and thus for an
+/// answer its context. An entry is therefore never out of date, whatever is added, edited or deleted. It is evicted only to
+/// limit the size.
 #[derive(Clone, Default)]
 pub struct QueryCaches {
     memory: Arc<Memory>,
@@ -42,25 +41,25 @@ struct Memory {
     resolved: FilterCache,
 }
 
-/// A value, and whether the store remembers it too.
-pub(super) struct Fresh {
-    /// What it is.
+/// A value to cache.
+pub(super) struct NewEntry {
+    /// Kind of the value.
     pub(super) kind: CacheKind,
-    /// Its key.
+    /// Key of the value.
     pub(super) key: ContentHash,
     /// The value.
     pub(super) value: Vec<u8>,
-    /// Whether it cost a call, so that it is worth a row.
+    /// True if the value cost a call, so that it is worth a row in the store.
     pub(super) paid: bool,
 }
 
 impl QueryCaches {
-    /// Remembers nothing that a model said.
+    /// Returns a cache that keeps no model responses.
     pub fn off() -> Self {
         Self { memory: Arc::default(), off: true }
     }
 
-    /// Whether what models say to questions is remembered.
+    /// True if model responses to questions are cached.
     pub fn is_on(&self) -> bool {
         !self.off
     }
@@ -69,7 +68,7 @@ impl QueryCaches {
         &self.memory.resolved
     }
 
-    /// Tokens of `line`, counted once per distinct line.
+    /// Returns the tokens of `line`; each distinct line is counted once.
     pub(super) fn count(&self, tokenizer: Tokenizer, line: &str) -> u32 {
         let key = ContentHash::of(line.as_bytes());
         if let Some(tokens) = lock(&self.memory.lines).get(&key, MAX_LINES) {
@@ -81,7 +80,7 @@ impl QueryCaches {
     }
 }
 
-/// What is remembered under each key, and `None` for all where `wanted` is not set; what is found is noted in `cost`.
+/// Returns the cached value of each key. Returns `None` for every key if `wanted` is false. Records a hit in `cost`.
 pub(super) async fn find(
     engine: &Engine,
     kind: CacheKind,
@@ -116,22 +115,22 @@ pub(super) async fn find(
     Ok(found)
 }
 
-/// Remembers a value in this process and, where it was paid for, keeps it in `cost` for the store.
-pub(super) fn remember(engine: &Engine, fresh: Fresh, wanted: bool, cost: &mut QueryCost) {
+/// Caches a value in this process. If it was paid for, also adds it to `cost` for the store.
+pub(super) fn remember(engine: &Engine, entry: NewEntry, wanted: bool, cost: &mut QueryCost) {
     let caches = &engine.caches;
     if caches.off || !wanted {
         return;
     }
-    let Fresh { kind, key, value, paid } = fresh;
+    let NewEntry { kind, key, value, paid } = entry;
     lock(&caches.memory.values).put((kind, key.clone()), value.as_slice().into(), MAX_VALUES);
     if paid {
         cost.keep(kind, key, value);
     }
 }
 
-/// The key of asking `model` this: everything that can change its answer. How the answer arrives cannot.
+/// Returns the key of a request to `model`: a hash of everything that can change the answer.
 pub(super) fn request_key(kind: CacheKind, model: &str, request: &ChatRequest) -> ContentHash {
-    // How an answer is sent, and what of the prompt is cached, changes nothing about what is asked.
+    // Streaming and prompt caching change how the answer arrives, not the answer.
     let ChatRequest {
         messages,
         max_output_tokens,
@@ -148,24 +147,24 @@ pub(super) fn request_key(kind: CacheKind, model: &str, request: &ChatRequest) -
         parts.push(format!("{:?}", message.role));
         parts.push(message.content.clone());
     }
-    // Without any the key is as it was before there were any, so that what was paid for is still found.
+    // Without stops, the key is the same as before stops existed, so that answers paid for then are still found.
     if !stop.is_empty() {
         parts.push(format!("stop {stop:?}"));
     }
     ContentHash::of_parts(&parts.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
-/// The key of the vector that `embedder` makes of `text` to search with.
+/// Returns the key of the query vector that `embedder` makes of `text`.
 pub(super) fn vector_key(embedder: &str, text: &str) -> ContentHash {
     ContentHash::of_parts(&[FORM, CacheKind::Vector.name(), embedder, text])
 }
 
-/// A poisoned lock still guards whole entries: each is put in one call.
+/// Locks a mutex. Under a poisoned lock the entries are still whole, because each is added by one call.
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A bounded map that forgets what was not used lately: when the young half is full it becomes the old half, and the
+/// A bounded map that drops entries not used recently: when the young half is full it becomes the old half, and the previous
 /// old half is dropped.
 struct Generations<K, V> {
     young: HashMap<K, V>,

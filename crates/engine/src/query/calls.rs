@@ -1,4 +1,4 @@
-//! What a question costs: its rows in the ledger, and the cache entries that save the next call.
+//! The cost of a question: its rows in the ledger, and the cache entries that save the next call.
 
 use graphloom_core::{
     Batch, CacheEntry, CacheKind, Call, CallOutcome, Completion, ContentHash, FinishReason, Role, Timestamp,
@@ -8,14 +8,14 @@ use serde::Serialize;
 
 use crate::{Engine, chain};
 
-/// What a question cost.
+/// The cost of a question.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct QueryCost {
-    /// One ledger row for each call of a model, failed ones included. What was remembered has none: it was not asked.
+    /// One ledger row for each model call, including failed calls. A cache hit has no row, because no model was called.
     pub calls: Vec<Call>,
-    /// What was remembered, in the order it was needed, each kind once.
+    /// Kinds of values that came from the cache, in the order they were needed, each once.
     pub cached: Vec<CacheKind>,
-    /// Why ledger and cache do not have it, such as a full disk; `None` if they do.
+    /// Why ledger and cache do not contain this cost, such as a full disk; `None` if they do.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unstored: Option<String>,
     /// Cache entries that are not stored yet.
@@ -24,14 +24,14 @@ pub struct QueryCost {
 }
 
 impl QueryCost {
-    /// Notes that something was remembered.
+    /// Records a cache hit.
     pub(super) fn hit(&mut self, kind: CacheKind) {
         if !self.cached.contains(&kind) {
             self.cached.push(kind);
         }
     }
 
-    /// Takes over what a part of the question cost.
+    /// Adds the cost of a part of the question.
     pub(super) fn absorb(&mut self, part: Self) {
         self.calls.extend(part.calls);
         self.entries.extend(part.entries);
@@ -43,10 +43,10 @@ impl QueryCost {
         self.entries.push(CacheEntry { kind, key, value });
     }
 
-    /// Stores the calls in the ledger and the entries in the cache, in one commit; nothing if there are none.
+    /// Stores the calls in the ledger and the entries in the cache, in one commit. Does nothing if there are none.
     ///
-    /// To be called once, whether the question succeeded or not: its calls are paid for. If the store fails, the result
-    /// of the question stands, and `unstored` says why.
+    /// Call it once, whether the question succeeded or not, because its calls are paid for. If the store fails, the result of
+    /// the question stands, and `unstored` gives the reason.
     pub(super) async fn store(&mut self, engine: &Engine) {
         let put_cached = std::mem::take(&mut self.entries);
         let batch = Batch { append_calls: self.calls.clone(), put_cached, ..Batch::default() };
@@ -61,7 +61,7 @@ impl QueryCost {
     }
 }
 
-/// A call under way.
+/// A call in progress.
 pub(super) struct Timer<'a> {
     engine: &'a Engine,
     role: Role,
@@ -74,7 +74,7 @@ impl<'a> Timer<'a> {
         Self { engine, role, model: model.to_owned(), started_at: engine.clock.now() }
     }
 
-    /// The row of an answered chat call.
+    /// Returns the row of a chat call that was answered.
     pub(super) fn completed(self, completion: Completion) -> Call {
         let outcome = match completion.finish {
             FinishReason::Length => CallOutcome::Truncated,
@@ -83,12 +83,12 @@ impl<'a> Timer<'a> {
         self.row(completion.usage, completion.attempts, outcome)
     }
 
-    /// The row of an answered call that has no end of its own: embedding and reranking.
+    /// Returns the row of an answered call without a finish reason: embedding or reranking.
     pub(super) fn counted(self, usage: Usage, attempts: u32) -> Call {
         self.row(usage, attempts, CallOutcome::Ok)
     }
 
-    /// The row of a call without an answer.
+    /// Returns the row of a call without an answer.
     pub(super) fn failed(self, reason: String) -> Call {
         self.row(Usage::default(), 1, CallOutcome::Failed { reason })
     }

@@ -1,4 +1,4 @@
-//! From hits to passages: the chunks that hits lead to, in one ranking, loaded and cut.
+//! Turns hits into passages: ranks the chunks behind the hits in one list, loads them and cuts the list.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -12,13 +12,13 @@ use super::truncate::FittedGraph;
 use super::{Arm, ChunkPick, QueryError, Question};
 use crate::filtered::FilteredSnapshot;
 
-/// Chunks considered behind one entity or relation, at most.
+/// Maximum number of chunks considered for one entity or relation.
 pub(super) const MAX_SOURCE_CHUNKS: usize = 200;
 
-/// Chunks read at once where no number is asked for.
+/// Chunks read at once if the number of passages has no limit.
 const LOAD_BLOCK: usize = 64;
 
-/// A chunk that may come into the context.
+/// A chunk that may be added to the context.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Candidate {
     pub(super) id: ChunkId,
@@ -34,11 +34,12 @@ pub(super) struct Passage {
     pub(super) arm: Arm,
     pub(super) score: Option<f32>,
     pub(super) rerank_score: Option<f32>,
-    /// What the chunk is contextualized by, where a reranker reads it.
+    /// The chunk context, if a reranker reads the passage.
     pub(super) context: Option<String>,
 }
 
-/// The chunks that the operators found; if keywords led to entities and relations, those behind these take turns with them.
+/// Returns the chunks that the operators found. If keywords led to entities and relations, the chunks behind these are
+/// interleaved with them.
 pub(super) async fn collect(
     scope: &FilteredSnapshot<'_>,
     question: &Question,
@@ -79,7 +80,7 @@ pub(super) fn with_quotes(quoted: Vec<ChunkId>, candidates: Vec<Candidate>) -> V
     quoted.chain(candidates.into_iter().filter(|candidate| !known.contains(&candidate.id))).collect()
 }
 
-/// Picks by the question's method; by polling too where vectors are missing or give nothing.
+/// Picks chunks with the question's method. Falls back to polling if vectors are missing or yield nothing.
 pub(super) fn pick(
     sources: &Sources<ChunkId>,
     question: &Question,
@@ -94,7 +95,7 @@ pub(super) fn pick(
     if by_similarity.is_empty() { sources.by_polling(question.related_chunk_number) } else { by_similarity }
 }
 
-/// Cosine with the question of every chunk that has a vector.
+/// Returns the cosine with the question for every chunk that has a vector.
 async fn similarities(
     snapshot: &dyn Snapshot,
     question: &[f32],
@@ -107,7 +108,7 @@ async fn similarities(
     Ok(known.map(|(id, vector)| (id.clone(), dot(question, &vector))).collect())
 }
 
-/// Cosine of unit vectors, summed in eight lanes so that it runs at the machine's width in a fixed order.
+/// Returns the cosine of two unit vectors. Sums in eight lanes, so that the compiler can vectorize and the order is fixed.
 fn dot(one: &[f32], other: &[f32]) -> f32 {
     let mut lanes = [0.0f32; 8];
     let (ones, others) = (one.chunks_exact(8), other.chunks_exact(8));
@@ -120,8 +121,8 @@ fn dot(one: &[f32], other: &[f32]) -> f32 {
     lanes.iter().sum::<f32>() + tail
 }
 
-/// Reads candidates in order until `chunk_top_k` are kept (all where it is 0). Of equal texts the first stays; what
-/// is gone or belongs to a document that is not live is left out.
+/// Reads candidates in order until it has `chunk_top_k` passages (all if that is 0). Of several equal texts it keeps the
+/// first. It skips chunks that are gone and chunks of documents that are not live.
 pub(super) async fn load(
     snapshot: &dyn Snapshot,
     candidates: Vec<Candidate>,
@@ -159,7 +160,7 @@ pub(super) async fn load(
     Ok(passages)
 }
 
-/// Reads what the passages are contextualized by.
+/// Reads the chunk contexts of the passages.
 pub(super) async fn contextualize(
     snapshot: &dyn Snapshot,
     passages: &mut [Passage],

@@ -14,11 +14,11 @@ use crate::Engine;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CitableChunk<'a> {
     pub(super) chunk: &'a Chunk,
-    /// The number of its document.
+    /// The number of the document.
     pub(super) number: u32,
 }
 
-/// The chunks of the context, in their order.
+/// Returns the chunks of the context, in their order.
 pub(super) fn cited(retrieval: &Retrieval) -> Vec<CitableChunk<'_>> {
     let chunks = retrieval.chunks.iter();
     chunks.map(|found| CitableChunk { chunk: &found.chunk, number: found.reference }).collect()
@@ -27,35 +27,36 @@ pub(super) fn cited(retrieval: &Retrieval) -> Vec<CitableChunk<'_>> {
 /// A sentence of a chunk that supports an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Pick {
-    /// Place of the chunk among those that may be cited.
+    /// Index of the chunk among the citable chunks.
     pub(super) chunk: usize,
-    /// The sentence in the chunk's text.
+    /// Byte range of the sentence in the chunk's text.
     pub(super) range: Range<usize>,
 }
 
-/// Numbers in an answer that claim something, and what they point to.
+/// Reference numbers at one place of an answer, with the sentences they point to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mark {
-    /// Its bytes in the answer, brackets included.
+    /// Byte range in the answer, brackets included.
     pub range: Range<usize>,
-    /// What each number points to; `None` for one that points to nothing.
+    /// The sentence for each number; `None` if the number points to nothing.
     pub cited: Vec<Option<CitedSpan>>,
 }
 
 /// A sentence of a document that a number points to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CitedSpan {
-    /// The number in the answer: that of the document in the context.
+    /// The number in the answer, which is the number of the document in the context.
     pub number: u32,
     /// The document.
     pub document: DocumentId,
-    /// Where in its text.
+    /// Byte range in the document's text.
     pub span: Span,
 }
 
-/// What the numbers of `answer` point to, in order; the same places as the citations of the whole answer.
+/// Returns the reference numbers of `answer` with the sentences they point to, in order. They equal the citations of the
+/// whole answer.
 ///
-/// Code, lists of numbered documents and the closing list of references hold no marks.
+/// Code, lists of numbered documents and the closing list of references contain no marks.
 pub fn marks(answer: &str, retrieval: &Retrieval) -> Vec<Mark> {
     let mut resolver = Resolver::new(retrieval);
     let marked = claims(answer).into_iter().map(|claim| {
@@ -70,7 +71,7 @@ pub fn marks(answer: &str, retrieval: &Retrieval) -> Vec<Mark> {
     marked.collect()
 }
 
-/// The same of a whole answer: where no model wrote it, a number points to the citation whose words stand before it.
+/// Returns the marks of a whole answer. If no model wrote it, a number points to the citation that is quoted before it.
 pub fn marks_of(answer: &Answer, retrieval: &Retrieval) -> Vec<Mark> {
     let mut marked = marks(&answer.text, retrieval);
     if answer.model.is_some() {
@@ -93,22 +94,22 @@ pub fn marks_of(answer: &Answer, retrieval: &Retrieval) -> Vec<Mark> {
     marked
 }
 
-/// `answer` without a closing section `### References`.
+/// Returns `answer` without a closing section `### References`.
 pub fn without_references(answer: &str) -> &str {
     &answer[..references_start(answer)]
 }
 
-/// The sentence behind each number of `answer` that claims something; `None` for numbers that point to nothing.
+/// Returns the sentence for each reference number of `answer`; `None` for numbers that point to nothing.
 ///
-/// A number points to the sentence, among those of its document in the context, that shares most words with the
-/// sentence of the answer it stands in. It points to nothing where there is no such document in the context, or where
-/// no word is shared. If a passage is there for certain sentences, which findings rest on, it is one of these.
+/// Of the sentences of its document in the context, a number points to the one that shares most words with the answer's
+/// sentence around the number. It points to nothing if the context has no such document, or if no word is shared. If a
+/// passage is in the context because findings rest on some of its sentences, only these are considered.
 pub(super) fn resolve(answer: &str, retrieval: &Retrieval) -> Vec<Option<Pick>> {
     let mut resolver = Resolver::new(retrieval);
     claims(answer).iter().flat_map(|claim| resolver.picks(claim)).collect()
 }
 
-/// Finds the sentences behind numbers, and keeps the words of passages it has read.
+/// Finds the sentences for reference numbers, and caches the words of passages.
 struct Resolver<'a> {
     retrieval: &'a Retrieval,
     words: ContentWords,
@@ -142,8 +143,8 @@ impl<'a> Resolver<'a> {
     }
 }
 
-/// Citations of the picks whose text stands in the documents exactly as the context had it, in order of first
-/// appearance, each once; and how many of the picks do not.
+/// Returns the citations of the picks whose text is in the documents exactly as it was in the context, in order of first
+/// appearance, each once; and the number of picks that failed this check.
 pub(super) async fn verify(
     engine: &Engine,
     cited: &[CitableChunk<'_>],
@@ -192,16 +193,16 @@ pub(super) async fn verify(
     Ok((citations, dropped))
 }
 
-/// A sentence of an answer and the numbers that stand at one place in it.
+/// A sentence of an answer and the numbers at one place in it.
 #[derive(Debug, PartialEq, Eq)]
 struct Claim {
     sentence: String,
     numbers: Vec<u32>,
-    /// Where the numbers stand in the answer.
+    /// Byte range of the numbers in the answer.
     range: Range<usize>,
 }
 
-/// The claims of an answer. Code, the closing list of references and other lists of numbered documents claim nothing.
+/// Returns the claims of an answer. Code, the closing list of references and other lists of numbered documents contain no claims.
 fn claims(answer: &str) -> Vec<Claim> {
     let body = &answer[..references_start(answer)];
     let markers = markers(body);
@@ -226,7 +227,7 @@ fn claims(answer: &str) -> Vec<Claim> {
     claims
 }
 
-/// Sentences with at least one word, line by line.
+/// Returns the sentences with at least one word, line by line.
 fn sentences_by_line(text: &str) -> Vec<Range<usize>> {
     let mut sentences = Vec::new();
     let mut start = 0;
@@ -242,7 +243,7 @@ fn sentences_by_line(text: &str) -> Vec<Range<usize>> {
     sentences
 }
 
-/// Where the closing section `### References` starts; the end where there is none.
+/// Returns the start of the closing section `### References`, or the end of the answer if there is none.
 fn references_start(answer: &str) -> usize {
     let mut start = 0;
     for line in answer.split_inclusive('\n') {
@@ -263,10 +264,10 @@ struct Marker {
     numbers: Vec<u32>,
 }
 
-/// Longest list of numbers that is read.
+/// Longest list of numbers that counts as a marker, in bytes.
 const MAX_MARKER_BYTES: usize = 128;
 
-/// All `[n]` and `[n, m]` outside of code.
+/// Returns all `[n]` and `[n, m]` outside of code.
 fn markers(text: &str) -> Vec<Marker> {
     let bytes = text.as_bytes();
     let mut markers = Vec::new();
@@ -292,7 +293,7 @@ fn markers(text: &str) -> Vec<Marker> {
     markers
 }
 
-/// A list of numbers with commas between; numbers too large for any list of documents become 0, which none has.
+/// Parses a comma-separated list of numbers. A number too large for any list of documents becomes 0, which no document has.
 fn numbers(list: &str) -> Option<Vec<u32>> {
     let number = |item: &str| {
         let item = item.trim();
@@ -302,7 +303,7 @@ fn numbers(list: &str) -> Option<Vec<u32>> {
     list.split(',').map(number).collect()
 }
 
-/// One past the code that the backticks at `start` open; one past the backticks where nothing closes them.
+/// Returns the end of the code that the backticks at `start` open, or the end of these backticks if nothing closes them.
 fn code_end(text: &str, start: usize) -> usize {
     let opened = text[start..].bytes().take_while(|byte| *byte == b'`').count();
     let inner = start + opened;
@@ -318,7 +319,7 @@ fn code_end(text: &str, start: usize) -> usize {
     inner
 }
 
-/// Share of common words: their number squared by the product of both sizes, so 1 for equal sets and 0 for disjoint.
+/// Returns the square of the number of common words divided by the product of both sizes: 1 for equal sets, 0 for disjoint ones.
 pub(crate) fn likeness(one: &BTreeSet<String>, other: &BTreeSet<String>) -> f64 {
     let common = one.intersection(other).count() as f64;
     if common == 0.0 { 0.0 } else { common * common / (one.len() as f64 * other.len() as f64) }
@@ -330,12 +331,12 @@ struct Sentence {
     words: BTreeSet<String>,
 }
 
-/// Words that carry content, lower-case and stemmed.
+/// Splits text into its content words, lower-case and stemmed.
 pub(crate) struct ContentWords {
     stemmer: Stemmer,
 }
 
-/// Frequent English words that make no two sentences alike.
+/// Frequent English words that do not make two sentences alike.
 const STOP_WORDS: &[&str] = &[
     "a", "about", "after", "all", "also", "an", "and", "any", "are", "as", "at", "be", "been", "before",
     "but", "by", "can", "did", "do", "does", "for", "from", "had", "has", "have", "he", "her", "his", "how",
@@ -350,7 +351,8 @@ impl ContentWords {
         Self { stemmer: Stemmer::create(Algorithm::English) }
     }
 
-    /// The sentences of a chunk; if it is there for some of them, these alone, with the words of what rests on them.
+    /// Returns the sentences of a chunk. If the chunk is in the context only for some sentences, returns these, each with the
+    /// words of the statements that rest on it.
     fn of_chunk(&self, found: &FoundChunk) -> Vec<Sentence> {
         if found.evidence.is_empty() {
             return self.of_sentences(&found.chunk.text);

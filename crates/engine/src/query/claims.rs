@@ -1,4 +1,4 @@
-//! Claims for a question: which to show beside entities and relations, and what a question as of a date leaves out.
+//! Claims for a question: selects those that the context shows, and what a question as of a date leaves out.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -17,22 +17,22 @@ use crate::graph::claims_of;
 use graphloom_offline::{HEAD, has_one_holder, offices_of};
 use graphloom_text::{entity_key, one_line, sentences};
 
-/// Claims in a context, at most.
+/// Maximum number of claims in a context.
 const MAX_CLAIMS: usize = 30;
-/// Claims have this part of the budget of relations.
+/// Claims get this fraction (1/4) of the budget of relations.
 const SHARE_OF_RELATIONS: u32 = 4;
-/// Words of a name, at most, that is looked for in the question.
+/// Longest name that is looked up from a question, in words.
 const MAX_NAME_WORDS: usize = 8;
-/// Words of a question that are read for names.
+/// Words of a question that are searched for names.
 const MAX_QUESTION_WORDS: usize = 64;
-/// Characters of a name, at most, in a script without spaces.
+/// Longest name in a script without spaces, in characters.
 const MAX_NAME_CHARS: usize = 12;
 /// Entities of the search whose claims are read, best first.
 const MAX_ENTITIES: usize = 40;
-/// What it counts that the question names an entity of a claim, and its kind.
+/// Score of a claim for each of its entities that the question names, and for its kind if the question names it.
 const NAMED: f32 = 4.0;
 const KIND_NAMED: f32 = 3.0;
-/// From this score on, claims as of a date answer a question: they are about an entity and a kind that it names.
+/// From this score on, claims as of a date answer a question: they have an entity and a kind that the question names.
 pub(super) const ANSWERS: f32 = NAMED + KIND_NAMED;
 
 /// A claim in the context, with its score.
@@ -41,32 +41,32 @@ pub struct FoundClaim {
     /// The claim.
     #[serde(flatten)]
     pub claim: MergedClaim,
-    /// How well it fits the question's words.
+    /// How well the claim fits the question's words.
     pub score: f32,
 }
 
-/// The date that a question is asked for, and what of the passages did not hold then.
+/// The date for which a question is asked, and the parts of the passages that did not hold then.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct AsOf {
     /// The date.
     pub date: IsoDate,
-    /// Bytes of documents, by chunk, that the context leaves out: sentences of which no claim held at the date.
+    /// Byte ranges of documents, by chunk, that the context leaves out: sentences whose claims all did not hold at the date.
     pub withheld: BTreeMap<ChunkId, Vec<Span>>,
 }
 
-/// Claims about what was found, with their lines.
+/// Claims about the entities of a question and of its hits, with their lines.
 #[derive(Debug, Default)]
 pub(super) struct Claims {
     pub(super) found: Vec<FoundClaim>,
     pub(super) lines: Vec<String>,
     /// Tokens of the lines.
     pub(super) tokens: u32,
-    /// Whether any claim was about what was found, whether it held or not.
+    /// True if there was any claim about these entities, whether it held or not.
     pub(super) any: bool,
 }
 
-/// The claims about what the question names and the search found, best first, within their budget. As of a date these are the
-/// claims that held then, and what did not is taken out of `hits`.
+/// Returns the claims about entities that the question names or the search found, best first, within their budget. As of a
+/// date, returns only claims that held then, and removes from `hits` what did not.
 pub(super) async fn find(
     scope: &FilteredSnapshot<'_>,
     question: &Question,
@@ -114,7 +114,7 @@ pub(super) async fn find(
     Ok(chosen)
 }
 
-/// Claims by how well they fit the question, best first; of equal ones those that began last come first.
+/// Sorts claims by how well they fit the question, best first. Of equal scores, the claim that began last comes first.
 fn ranked(
     question: &Question,
     named: &BTreeSet<EntityKey>,
@@ -149,7 +149,7 @@ fn ranked(
         let order = other.score.total_cmp(&one.score);
         order.then_with(|| start(&other.claim).cmp(&start(&one.claim)))
     });
-    // A later holder of the same office comes first, however the search ranked the two.
+    // A later holder of the same office comes first, whatever the search ranks.
     found.sort_by(|one, other| {
         let same = one.claim.kind == other.claim.kind
             && one.claim.object == other.claim.object
@@ -159,7 +159,8 @@ fn ranked(
     found
 }
 
-/// The keys that the question names: not `Velora` where it names `Velora Systems`, if `claims` are about that too.
+/// Returns the keys that the question names. `Velora` is left out if the question names `Velora Systems` and `claims` has
+/// claims about that too.
 fn named_wholly(
     mut places: BTreeMap<EntityKey, Vec<Range<usize>>>,
     claims: &[MergedClaim],
@@ -176,8 +177,8 @@ fn named_wholly(
     wholly.map(|(key, _)| key.clone()).collect()
 }
 
-/// The keys of everything in a question that may be a name, with the words it has there; without words where the name is a
-/// keyword or in a script without spaces.
+/// Returns the keys of everything in a question that may be a name, with the word ranges it has there. A name that is a
+/// keyword or in a script without spaces has no ranges.
 fn names_in(question: &Question) -> BTreeMap<EntityKey, Vec<Range<usize>>> {
     let mut keys: BTreeMap<EntityKey, Vec<Range<usize>>> = BTreeMap::new();
     let words: Vec<&str> = question.text.split_whitespace().take(MAX_QUESTION_WORDS).collect();
@@ -211,11 +212,11 @@ fn names_in(question: &Question) -> BTreeMap<EntityKey, Vec<Range<usize>>> {
     keys
 }
 
-/// Takes what did not hold at the date out of entities and relations.
+/// Removes from entities and relations what did not hold at the date.
 ///
-/// - A relation goes if claims connect its entities and none of them held.
-/// - From descriptions go the sentences of claims that did not hold. A description of an entity of such a claim that holds no
-///   such sentence was written by a model from all times, and goes as a whole.
+/// - A relation is removed if claims connect its entities and none of them held.
+/// - Sentences of claims that did not hold are removed from descriptions. If the description of an entity of such a claim
+///   contains no sentence of any claim, an LLM wrote it from all times, and it is removed as a whole.
 fn take_out(hits: &mut Hits, held: &[MergedClaim], gone: &[MergedClaim]) {
     let pair = |claim: &MergedClaim| RelationKey::new(claim.subject.clone(), claim.object.clone()?);
     let kept: BTreeSet<RelationKey> = held.iter().filter_map(pair).collect();
@@ -242,7 +243,7 @@ fn take_out(hits: &mut Hits, held: &[MergedClaim], gone: &[MergedClaim]) {
     });
 }
 
-/// A text without these sentences, and whether it held any.
+/// Returns a text without these sentences, and whether it contained any.
 fn without(text: &str, sentences: &[String]) -> (String, bool) {
     let whole = one_line(text);
     let mut rest = whole.clone();
@@ -257,14 +258,14 @@ fn without(text: &str, sentences: &[String]) -> (String, bool) {
     (rest.split_whitespace().collect::<Vec<_>>().join(" "), true)
 }
 
-/// The chunks that hold the words of the claims, best first, each once.
+/// Returns the chunks with the quotes of the claims, best first, each once.
 pub(super) fn quoted_chunks(claims: &[FoundClaim]) -> Vec<ChunkId> {
     let mut seen = BTreeSet::new();
     let quotes = claims.iter().flat_map(|found| &found.claim.quotes).map(|quote| quote.chunk.clone());
     quotes.filter(|chunk| seen.insert(chunk.clone())).take(MAX_CLAIMS).collect()
 }
 
-/// What of these chunks did not hold at the date, by chunk: the sentences that state claims of which none held.
+/// Returns the sentences of each chunk that did not hold at the date: sentences that state claims, none of which held.
 pub(super) async fn withheld<'a>(
     scope: &FilteredSnapshot<'_>,
     date: &IsoDate,
@@ -314,7 +315,7 @@ pub(super) async fn withheld<'a>(
     Ok(withheld)
 }
 
-/// The bytes of a chunk's text that spans of its document cover.
+/// Returns the byte ranges in a chunk's text that spans of its document cover.
 fn ranges<'a>(chunk: &'a Chunk, spans: &'a [Span]) -> impl Iterator<Item = Range<usize>> + 'a {
     let within = |span: &Span| {
         let start = span.start.checked_sub(chunk.span.start)? as usize;
@@ -325,7 +326,7 @@ fn ranges<'a>(chunk: &'a Chunk, spans: &'a [Span]) -> impl Iterator<Item = Range
 }
 
 impl AsOf {
-    /// The text of a chunk as the answer model sees it: `[…]` for what is left out.
+    /// Returns the text of a chunk as the answer model sees it, with `[…]` for what is left out.
     pub(super) fn shown(&self, chunk: &Chunk) -> String {
         let spans = self.withheld.get(&chunk.id).map_or(&[][..], Vec::as_slice);
         let (mut shown, mut at) = (String::with_capacity(chunk.text.len()), 0);
@@ -339,7 +340,7 @@ impl AsOf {
         shown + &chunk.text[at..]
     }
 
-    /// The text of a chunk with blanks for what is left out, so that the rest keeps its place.
+    /// Returns the text of a chunk with spaces for what is left out, so that byte offsets stay the same.
     pub(super) fn blanked(&self, chunk: &Chunk) -> String {
         let mut text = chunk.text.clone();
         let spans = self.withheld.get(&chunk.id).map_or(&[][..], Vec::as_slice);

@@ -1,4 +1,4 @@
-//! The context as the model sees it: sections of JSON lines, then the numbered documents.
+//! Builds the context that the answer model gets: sections of JSON lines, then the numbered documents.
 
 use std::borrow::Cow;
 
@@ -26,7 +26,7 @@ const POINTS: &str = "## Points\n\nDrawn from reports and passages of the docume
 const DOCUMENTS: &str = "## Documents\n\n";
 const SECTION_END: &str = "```\n\n";
 
-/// The line of an entity.
+/// Returns the line of an entity.
 pub(super) fn entity_line(name: &str, kind: &str, description: &str) -> String {
     #[derive(Serialize)]
     struct Line<'a> {
@@ -37,7 +37,7 @@ pub(super) fn entity_line(name: &str, kind: &str, description: &str) -> String {
     line(&Line { entity: name, r#type: kind, description })
 }
 
-/// The line of a relation.
+/// Returns the line of a relation.
 pub(super) fn relation_line(ends: &[String; 2], description: &str) -> String {
     #[derive(Serialize)]
     struct Line<'a> {
@@ -48,7 +48,7 @@ pub(super) fn relation_line(ends: &[String; 2], description: &str) -> String {
     line(&Line { entity1: &ends[0], entity2: &ends[1], description })
 }
 
-/// The line of a node of a layer.
+/// Returns the line of a node of a layer.
 pub(super) fn summary_line(title: &str, text: &str) -> String {
     #[derive(Serialize)]
     struct Line<'a> {
@@ -58,7 +58,7 @@ pub(super) fn summary_line(title: &str, text: &str) -> String {
     line(&Line { title, summary: text })
 }
 
-/// The line of a claim.
+/// Returns the line of a claim.
 pub(super) fn claim_line(claim: &MergedClaim) -> String {
     #[derive(Serialize)]
     struct Line<'a> {
@@ -75,7 +75,7 @@ pub(super) fn claim_line(claim: &MergedClaim) -> String {
     line(&Line { claim: &claim.kind, subject: &claim.subject_name, object, when: &when, status })
 }
 
-/// The line of a chunk.
+/// Returns the line of a chunk.
 pub(super) fn passage_line(reference: u32, text: &str) -> String {
     #[derive(Serialize)]
     struct Line<'a> {
@@ -85,7 +85,7 @@ pub(super) fn passage_line(reference: u32, text: &str) -> String {
     line(&Line { reference_id: reference.to_string(), content: text })
 }
 
-/// The line of a report.
+/// Returns the line of a report.
 pub(super) fn report_line(title: &str, rating: f64, text: &str) -> String {
     #[derive(Serialize)]
     struct Line<'a> {
@@ -96,7 +96,7 @@ pub(super) fn report_line(title: &str, rating: f64, text: &str) -> String {
     line(&Line { report: title, rating, content: text })
 }
 
-/// The line of a point that was drawn from reports or passages.
+/// Returns the line of a point that was drawn from reports or passages.
 pub(super) fn point_line(point: &str, importance: f64, references: &[u32]) -> String {
     #[derive(Serialize)]
     struct Line<'a> {
@@ -108,7 +108,7 @@ pub(super) fn point_line(point: &str, importance: f64, references: &[u32]) -> St
     line(&Line { importance, point, reference_ids })
 }
 
-/// The line of a document.
+/// Returns the line of a document.
 pub(super) fn reference_line(number: u32, source: &str) -> String {
     format!("[{number}] {}\n", source.split_whitespace().collect::<Vec<_>>().join(" "))
 }
@@ -119,13 +119,13 @@ fn line(value: &impl Serialize) -> String {
     line
 }
 
-/// The context of points: empty if there are none.
+/// Returns the context of points; empty if there are none.
 pub(super) fn of_points(points: &[String], references: &[Reference]) -> String {
     let context = section(POINTS, points);
     if context.is_empty() { context } else { with_documents(context, references) }
 }
 
-/// The whole context with reports before it; sections without lines are left out.
+/// Returns the whole context with reports before it. Sections without lines are left out.
 pub(super) fn with_reports(
     report_lines: &[String],
     graph: &FittedGraph,
@@ -137,10 +137,10 @@ pub(super) fn with_reports(
     section(REPORTS, report_lines) + &build(graph, claim_lines, as_of, chunks, references)
 }
 
-/// The whole context; sections without lines are left out, so it is empty where nothing was found.
+/// Returns the whole context. Sections without lines are left out, so it is empty if nothing was found.
 ///
-/// - `claim_lines`: those of the claims.
-/// - `as_of`: what the passages leave out.
+/// - `claim_lines`: the lines of the claims.
+/// - `as_of`: the sentences to leave out of the passages.
 pub(super) fn build(
     graph: &FittedGraph,
     claim_lines: &[String],
@@ -162,7 +162,7 @@ pub(super) fn build(
     }
 }
 
-/// The context with the list of documents at its end.
+/// Appends the list of documents to the context.
 fn with_documents(mut context: String, references: &[Reference]) -> String {
     let documents: Vec<String> =
         references.iter().map(|reference| reference_line(reference.number, &reference.source)).collect();
@@ -174,7 +174,7 @@ fn with_documents(mut context: String, references: &[Reference]) -> String {
     context
 }
 
-/// Says that the context is about a date.
+/// Returns the section that says for which date the question is asked.
 fn as_of_heading(date: &IsoDate) -> String {
     format!(
         "## As of {date}\n\nThe question is asked as of {date}: answer for that time. What follows leaves out what did \
@@ -182,7 +182,7 @@ fn as_of_heading(date: &IsoDate) -> String {
     )
 }
 
-/// The text of a chunk without what did not hold.
+/// Returns the text of a chunk without the sentences that did not hold.
 fn shown<'a>(chunk: &'a Chunk, as_of: Option<&AsOf>) -> Cow<'a, str> {
     match as_of {
         Some(as_of) if as_of.withheld.contains_key(&chunk.id) => Cow::Owned(as_of.shown(chunk)),
@@ -194,13 +194,13 @@ fn section(heading: &str, lines: &[String]) -> String {
     if lines.is_empty() { String::new() } else { format!("{heading}{}{SECTION_END}", lines.concat()) }
 }
 
-/// Tokens of the words around claims, and of what says which date the context is about.
+/// Returns the tokens of the fixed words around claims, and of the heading with the date.
 pub(super) fn claims_frame_tokens(any: bool, as_of: Option<&IsoDate>, count: &LineCounter<'_>) -> u32 {
     let claims = if any { count.tokens(CLAIMS) + count.tokens(SECTION_END) } else { 0 };
     claims + as_of.map_or(0, |date| count.tokens(&as_of_heading(date)))
 }
 
-/// Tokens of the words around the lines of all sections but that of summaries.
+/// Returns the tokens of the fixed words around the lines of entities, relations, passages and documents.
 pub(super) fn frame_tokens(count: &LineCounter<'_>) -> u32 {
     [ENTITIES, RELATIONS, PASSAGES]
         .iter()
@@ -209,21 +209,21 @@ pub(super) fn frame_tokens(count: &LineCounter<'_>) -> u32 {
         + count.tokens(DOCUMENTS)
 }
 
-/// Tokens of the words around the lines of summaries.
+/// Returns the tokens of the fixed words around the lines of summaries.
 pub(super) fn summary_frame_tokens(count: &LineCounter<'_>) -> u32 {
     count.tokens(SUMMARIES) + count.tokens(SECTION_END)
 }
 
 /// Counts tokens of lines, each distinct line once per process.
 pub(super) struct LineCounter<'a> {
-    /// Counts.
+    /// The tokenizer that counts.
     pub(super) tokenizer: Tokenizer,
-    /// Remembers.
+    /// The cache of the counts.
     pub(super) caches: &'a QueryCaches,
 }
 
 impl LineCounter<'_> {
-    /// Tokens of `line`.
+    /// Returns the tokens of `line`.
     pub(super) fn tokens(&self, line: &str) -> u32 {
         self.caches.count(self.tokenizer, line)
     }

@@ -1,4 +1,4 @@
-//! Takes a question apart, by rules or by a model, and says why.
+//! Splits a question into parts, by rules or with an LLM, and gives the reason.
 
 use graphloom_core::{ChatMessage, ChatRequest, LanguageModel};
 use serde::Serialize;
@@ -12,37 +12,37 @@ use super::{QueryError, Question, history, prompts};
 use crate::Engine;
 use graphloom_offline::{MAX_PARTS, Parts};
 
-/// How mode auto goes about a question, and why.
+/// How mode auto searches for a question, and why.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Route {
-    /// What kind of question it is taken for.
+    /// The kind of question.
     pub form: QuestionForm,
-    /// What is looked for beside the question as a whole; empty where it has no parts.
+    /// Sub-questions that are searched for in addition to the whole question; empty if it has no parts.
     pub parts: Vec<String>,
-    /// The model that took it apart; `None` for rules.
+    /// The model that split the question; `None` for rules.
     pub model: Option<String>,
-    /// Why, as a sentence for people.
+    /// The reason, as a sentence for users.
     pub reason: String,
-    /// How far PageRank was trusted; `None` where nothing was searched.
+    /// How much the search trusted PageRank; `None` if nothing was searched.
     pub pagerank: Option<PageRankTrust>,
 }
 
-/// Kinds of question that are looked for differently.
+/// Kinds of questions with different searches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum QuestionForm {
-    /// It asks for one thing.
+    /// Asks for one thing.
     Whole,
-    /// It compares things; its parts are the question about each.
+    /// Compares things; its parts are the question about each of them.
     Compared,
-    /// It goes from one thing to another; its parts are what is to be known on the way.
+    /// Needs several steps; its parts are the questions to answer on the way.
     Steps,
-    /// It asks about the documents as a whole.
+    /// Asks about the documents as a whole.
     Documents,
 }
 
 impl Route {
-    /// The route of a question about the documents as a whole.
+    /// Returns the route of a question about the documents as a whole.
     pub(super) fn of_documents() -> Self {
         Self::new(QuestionForm::Documents, Vec::new(), None)
     }
@@ -70,7 +70,7 @@ impl Route {
         Self { form, parts, model, reason: reason.to_owned(), pagerank: None }
     }
 
-    /// The route of a question by its form.
+    /// Returns the route that the rules derive from the wording of a question.
     pub(super) fn by_rules(question: &str) -> Self {
         let (form, parts) = match graphloom_offline::parts(question) {
             Parts::Whole => (QuestionForm::Whole, Vec::new()),
@@ -81,30 +81,29 @@ impl Route {
     }
 }
 
-/// What a model makes of a question, in one call: its parts, and the question as it stands alone. Where it does not answer as
-/// asked, the rules do.
+/// Asks a model, in one call, for the parts of a question and for its standalone form. The rules replace an invalid response.
 pub(super) async fn by_model(
     engine: &Engine,
     model: &dyn LanguageModel,
     question: &Question,
-    said: &[ChatMessage],
+    history: &[ChatMessage],
     cost: &mut QueryCost,
 ) -> Result<SearchQuestion, QueryError> {
     let text = question.text.trim();
-    let messages = prompts::decompose(&engine.prompts, &history::transcript(said), text);
+    let messages = prompts::decompose(&engine.prompts, &history::transcript(history), text);
     let request = ChatRequest { messages, json_object: true, ..ChatRequest::default() };
-    let is_worth = |response: &str| read(response).is_some();
-    let response = respond(engine, model, request, is_worth, question.cache, cost).await?;
+    let is_usable = |response: &str| read(response).is_some();
+    let response = respond(engine, model, request, is_usable, question.cache, cost).await?;
     let read = read(&response);
     if read.is_none() {
         tracing::warn!(model = model.name(), "the model took no question apart; rules do");
     }
-    let standalone = standalone_in(&response, model.name(), text, said);
+    let standalone = standalone_in(&response, model.name(), text, history);
     let route = read.map(|(form, parts)| Route::new(form, parts, Some(model.name().to_owned())));
     Ok(SearchQuestion { standalone, route, ..SearchQuestion::default() })
 }
 
-/// Form and parts out of a model's answer; `None` where there are none in it.
+/// Parses form and parts from a model's response; `None` if it has none.
 fn read(response: &str) -> Option<(QuestionForm, Vec<String>)> {
     let value = object_in(response)?;
     let parts = value["sub_questions"].as_array()?.iter().filter_map(Value::as_str).map(str::trim);

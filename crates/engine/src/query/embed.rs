@@ -1,33 +1,33 @@
-//! The vectors that a question is searched with, all in one call.
+//! Computes all vectors that a question is searched with, in one call.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use graphloom_core::{CacheKind, ContentHash, EmbeddingSpec, ModelError, Purpose, Role};
 
-use super::cache::{self, Fresh};
+use super::cache::{self, NewEntry};
 use super::calls::{QueryCost, Timer};
 use super::plan::{Operator, Plan};
 use super::{ChunkPick, Keywords, QueryError, Question};
 use crate::Engine;
 use crate::vector_bytes::{decode, encode};
 
-/// What is searched for; `None` where the plan does not need it or there is no such keyword.
+/// The vectors that a question is searched with; `None` if the plan does not need one or the question has no such keyword.
 #[derive(Debug, Clone, Default)]
 pub(super) struct QueryVectors {
-    /// The question.
+    /// Vector of the question.
     pub(super) question: Option<Arc<[f32]>>,
-    /// The low-level keywords, joined.
+    /// Vector of the low-level keywords, joined.
     pub(super) low_level: Option<Arc<[f32]>>,
-    /// The high-level keywords, joined.
+    /// Vector of the high-level keywords, joined.
     pub(super) high_level: Option<Arc<[f32]>>,
-    /// The parts of the question, with their words.
+    /// The parts of the question with their vectors.
     pub(super) parts: Vec<(String, Arc<[f32]>)>,
-    /// Whether they are near where texts share words.
+    /// True if the vectors are similar because texts share words.
     pub(super) are_lexical: bool,
 }
 
-/// Embeds what the plan needs of the question, its keywords and its parts, in one call at most.
+/// Embeds the question, its keywords and its parts as far as the plan needs them, in at most one call.
 pub(super) async fn embed(
     engine: &Engine,
     question: &Question,
@@ -57,8 +57,7 @@ pub(super) async fn embed(
     })
 }
 
-/// One query vector per text, from memory where `caches` is set and there is one, and checked to be of the workspace's
-/// space.
+/// Returns one query vector per text and checks that it has the dimension of the workspace. Uses the cache if `caches` is true.
 pub(super) async fn vectors_of(
     engine: &Engine,
     texts: &[String],
@@ -89,7 +88,7 @@ pub(super) async fn vectors_of(
                 return Err(error.into());
             }
         };
-        // Models in process make no requests; they are no calls in the ledger, and cost too little to be stored.
+        // Models in this process make no requests: they have no calls in the ledger, and computing again is cheaper than storing.
         let paid = embeddings.attempts > 0;
         if paid {
             cost.calls.push(timer.counted(embeddings.usage, embeddings.attempts));
@@ -97,8 +96,8 @@ pub(super) async fn vectors_of(
         for (text, vector) in missing.into_iter().zip(embeddings.vectors) {
             let (key, value) = (cache::vector_key(embedder.name(), &text), encode(&vector));
             if vector.len() == space.dimensions as usize {
-                let fresh = Fresh { kind: CacheKind::Vector, key, value, paid };
-                cache::remember(engine, fresh, caches, cost);
+                let entry = NewEntry { kind: CacheKind::Vector, key, value, paid };
+                cache::remember(engine, entry, caches, cost);
             }
             vectors.insert(text, vector.into());
         }
@@ -114,7 +113,7 @@ pub(super) async fn vectors_of(
     }
 }
 
-/// Refuses a workspace of another embedder, before anything is asked of any model.
+/// Rejects a workspace of another embedder before any model is called.
 pub(super) fn check_space(engine: &Engine, space: &EmbeddingSpec) -> Result<(), QueryError> {
     let name = engine.models.embedder.name();
     if space.model == name { Ok(()) } else { Err(other_embedder(space, name, None)) }

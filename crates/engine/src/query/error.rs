@@ -1,4 +1,4 @@
-//! Why a question gets no answer.
+//! Errors of questions.
 
 use graphloom_core::{FilterError, LayerName, ModelError, Role, StoreError};
 
@@ -8,38 +8,38 @@ use super::plan::Mode;
 /// Why a question got no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum QueryError {
-    /// Nothing was asked.
+    /// The question is empty.
     #[error("the question is empty")]
     Empty,
-    /// More than is taken.
+    /// Something is larger than its limit.
     #[error("{what}: {size} is more than the {limit} that are taken")]
     TooMuch {
-        /// Of what.
+        /// What is too large.
         what: &'static str,
-        /// How much.
+        /// Its size.
         size: usize,
-        /// How much is taken.
+        /// The limit.
         limit: usize,
     },
-    /// Instructions inside the conversation.
+    /// The conversation contains a system message.
     #[error("the history holds a message of role system")]
     SystemInHistory,
-    /// A number that is none.
+    /// A number is not finite.
     #[error("{what} is no number")]
     NoNumber {
-        /// Which.
+        /// The name of the option.
         what: &'static str,
     },
-    /// A number is out of its range.
+    /// A number is out of range.
     #[error("{what}: {value} is not from {least} to {most}")]
     OutOfRange {
-        /// Which.
+        /// The name of the option.
         what: &'static str,
-        /// What it is.
+        /// Its value.
         value: f64,
-        /// The smallest that is taken.
+        /// The smallest allowed value.
         least: f64,
-        /// The largest that is taken.
+        /// The largest allowed value.
         most: f64,
     },
     /// A mode needs a model that is not configured.
@@ -54,10 +54,10 @@ pub enum QueryError {
         /// The layer.
         layer: LayerName,
     },
-    /// A text that questions are wanted about names nothing that the graph knows.
+    /// A text to suggest questions about names no entity of the graph.
     #[error("{about:?} names no entity of the graph")]
     NothingNamed {
-        /// The text, cut.
+        /// The text, shortened.
         about: String,
     },
     /// A filter was given with a mode that reads reports.
@@ -71,24 +71,24 @@ pub enum QueryError {
     OtherEmbedder {
         /// The workspace's embedder.
         workspace: String,
-        /// The configured one.
+        /// The configured embedder.
         question: String,
     },
-    /// No live document meets the question's filter.
+    /// No live document matches the question's filter.
     #[error("no document matches the filter")]
     NothingAllowed,
-    /// The question's filter is refused.
+    /// The question's filter is invalid.
     #[error("reading the filter")]
     Filter(#[from] FilterError),
     /// The store failed.
     #[error("searching")]
     Store(#[from] StoreError),
-    /// The model failed.
+    /// A model failed.
     #[error("asking")]
     Model {
-        /// What it was asked for; `None` where no call of it was made.
+        /// The role in which the model was called; `None` if it was not called.
         role: Option<Role>,
-        /// Why.
+        /// The cause.
         source: ModelError,
     },
 }
@@ -100,7 +100,7 @@ impl From<ModelError> for QueryError {
 }
 
 impl QueryError {
-    /// The same with what the model was asked for, which its last call says; logged.
+    /// Logs the error and returns it with the role of the last model call.
     pub(super) fn logged(self, cost: &QueryCost) -> Self {
         let error = match self {
             Self::Model { role: None, source } => {
@@ -112,7 +112,7 @@ impl QueryError {
         error
     }
 
-    /// Whether it says that the question cannot be asked as it is meant; otherwise something failed or is not set up.
+    /// True if the question cannot be answered as it was asked. Otherwise something failed or is not configured.
     fn is_refusal(&self) -> bool {
         match self {
             Self::Empty
@@ -130,7 +130,7 @@ impl QueryError {
         }
     }
 
-    /// A question that is refused is no failure of whoever was asked.
+    /// Logs the error. A rejected question is not a failure of the system, so it is logged as information.
     pub(super) fn log(&self) {
         match self.is_refusal() {
             true => tracing::info!(error = %self, "a question is refused"),
@@ -138,7 +138,7 @@ impl QueryError {
         }
     }
 
-    /// What the user can do about it, where something can be said.
+    /// Returns what the user can do about the error, if anything.
     pub fn remedy(&self) -> Option<String> {
         match self {
             Self::Empty => Some("write a question".to_owned()),

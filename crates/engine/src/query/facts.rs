@@ -9,19 +9,19 @@ use super::embed::QueryVectors;
 use super::keywords::{object_in, respond};
 use super::plan::{Plan, Prior};
 use super::search::near_facts;
-use super::seen::FilterView;
+use super::selection::FilterView;
 use super::{QueryError, QueryNote, Question, prompts};
 use crate::Engine;
 use crate::filtered::FilteredSnapshot;
 
-/// The facts that PageRank starts at, with their weights, where the question wants a model to choose them and there is one;
-/// else `None`, and the search finds them. No fact is chosen where none helps.
+/// Returns the facts that PageRank starts at, with their weights, if the question asks for a model to choose them and one is
+/// configured. Otherwise returns `None`, and the search finds them. The list is empty if no fact helps.
 pub(super) async fn chosen(
     engine: &Engine,
     question: &Question,
     plan: Plan,
     vectors: &QueryVectors,
-    seen: &mut FilterView<'_>,
+    selection: &mut FilterView<'_>,
     cost: &mut QueryCost,
     notes: &mut Vec<QueryNote>,
 ) -> Result<Option<Vec<(RelationKey, f64)>>, QueryError> {
@@ -32,8 +32,8 @@ pub(super) async fn chosen(
         return Ok(None);
     };
     let snapshot = engine.store.snapshot().await?;
-    seen.renew(snapshot.as_ref()).await?;
-    let scope = FilteredSnapshot::new(snapshot.as_ref(), seen.allowed.clone(), engine.tokenizer).await?;
+    selection.renew(snapshot.as_ref()).await?;
+    let scope = FilteredSnapshot::new(snapshot.as_ref(), selection.allowed.clone(), engine.tokenizer).await?;
     let near = near_facts(&scope, question, vector).await?;
     let keys: Vec<RelationKey> = near.iter().map(|(key, _)| key.clone()).collect();
     let relations = scope.relations(&keys).await?;
@@ -62,13 +62,13 @@ pub(super) async fn chosen(
     Ok(Some(facts))
 }
 
-/// A fact as the model reads it, on one line.
+/// Returns a fact as one line for the model.
 fn line(number: usize, relation: &Relation) -> String {
     let words = relation.description.split_whitespace().collect::<Vec<_>>().join(" ");
     format!("{number}. {}, {}: {words}", relation.key.a().as_str(), relation.key.b().as_str())
 }
 
-/// The numbers of the facts that help, of `count`; `None` where the model did not say.
+/// Returns the numbers of the facts that help, from 1 to `count`; `None` if the model's response is invalid.
 async fn ask(
     engine: &Engine,
     model: &dyn LanguageModel,
@@ -79,8 +79,8 @@ async fn ask(
 ) -> Result<Option<Vec<usize>>, QueryError> {
     let messages = prompts::filter_facts(&engine.prompts, question.text.trim(), facts);
     let request = ChatRequest { messages, json_object: true, ..ChatRequest::default() };
-    let is_worth = |response: &str| read(response, count).is_some();
-    let response = respond(engine, model, request, is_worth, question.cache, cost).await?;
+    let is_usable = |response: &str| read(response, count).is_some();
+    let response = respond(engine, model, request, is_usable, question.cache, cost).await?;
     Ok(read(&response, count))
 }
 

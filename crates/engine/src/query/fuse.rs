@@ -1,11 +1,11 @@
-//! Makes one ranked list of several.
+//! Fuses several ranked lists into one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Damps the head of each list; the value of the source.
+/// Damps the head of each list. The value is that of the source.
 const RECIPROCAL_RANK_K: f64 = 60.0;
 
-/// Takes the first of each list, then the second of each, and so on; of items with the same key the first stays.
+/// Takes the first item of each list, then the second of each, and so on. Of items with the same key it keeps the first.
 pub(super) fn round_robin<T, K: Ord>(lists: Vec<Vec<T>>, key: impl Fn(&T) -> K) -> Vec<T> {
     let mut seen = BTreeSet::new();
     let mut merged = Vec::with_capacity(lists.iter().map(Vec::len).sum());
@@ -24,8 +24,8 @@ pub(super) fn round_robin<T, K: Ord>(lists: Vec<Vec<T>>, key: impl Fn(&T) -> K) 
     }
 }
 
-/// Fuses ranked lists by reciprocal rank: an item scores the sum of `1 / (60 + rank)`, rank from 1. Each list names
-/// an item once at most. Every item once, best first, ties in ascending order.
+/// Fuses ranked lists by reciprocal rank: an item scores the sum of `1 / (60 + rank)`, rank from 1. Each list contains an
+/// item at most once. Returns every item once, best first, ties in ascending order.
 ///
 /// Source: Cormack, Clarke, Buettcher, "Reciprocal Rank Fusion", SIGIR 2009.
 pub(super) fn reciprocal_ranks<T: Ord + Clone>(lists: &[Vec<T>]) -> Vec<(T, f64)> {
@@ -33,7 +33,7 @@ pub(super) fn reciprocal_ranks<T: Ord + Clone>(lists: &[Vec<T>]) -> Vec<(T, f64)
 }
 
 /// Fuses ranked lists by weighted rank: an item scores the sum of `weight / rank`, rank from 1, so the head of the heaviest
-/// list stays ahead. Otherwise as [`reciprocal_ranks`].
+/// list stays first. Otherwise like [`reciprocal_ranks`].
 ///
 /// Source: Anthropic, "Introducing Contextual Retrieval", 2024, and its notebook.
 pub(super) fn weighted_ranks<T: Ord + Clone>(lists: &[(f64, Vec<T>)]) -> Vec<(T, f64)> {
@@ -46,8 +46,8 @@ fn by_rank<'a, T: Ord + Clone + 'a>(lists: impl Iterator<Item = (f64, &'a Vec<T>
     }))
 }
 
-/// Fuses ranked lists by weighted score: an item scores the sum of `weight * score / best score of the list`, so a list counts where
-/// its scores lie far apart and hardly at all among items that it finds alike. Otherwise as [`reciprocal_ranks`].
+/// Fuses ranked lists by weighted score: an item scores the sum of `weight * score / best score of the list`. A list thus
+/// matters if its scores are far apart, and hardly at all among items that it scores alike. Otherwise like [`reciprocal_ranks`].
 pub(super) fn weighted_scores<T: Ord + Clone>(lists: &[(f64, Vec<(T, f64)>)]) -> Vec<(T, f64)> {
     fuse(lists.iter().flat_map(|(weight, list)| {
         let best = list.first().map_or(0.0, |(_, score)| *score).max(f64::MIN_POSITIVE);

@@ -1,20 +1,21 @@
-//! How much of a conversation the models get.
+//! Selects how much of a conversation the models get.
 
 use graphloom_core::{ChatMessage, ChatRole};
 
 use super::Question;
 use graphloom_text::Tokenizer;
 
-/// The conversation takes at most this part of the whole prompt's budget.
+/// The conversation gets at most this fraction (1/2) of the budget of the whole prompt.
 const SHARE_OF_BUDGET: u32 = 2;
 
-/// Messages that a follow-up is understood from, at most.
+/// Maximum number of messages for the interpretation of a follow-up.
 const MAX_FOLLOW_UP_MESSAGES: usize = 6;
 
-/// Characters of each such message, at most.
+/// Maximum number of characters of each such message.
 const MAX_FOLLOW_UP_CHARS: usize = 2000;
 
-/// How many of the latest messages the answer model gets: those that fit, from one of the user on.
+/// Returns how many of the latest messages the answer model gets: those that fit. If not all fit, the first is a message of
+/// the user.
 pub(super) fn fitting(question: &Question, tokenizer: Tokenizer) -> usize {
     let budget = question.max_total_tokens / SHARE_OF_BUDGET;
     let mut used: u32 = 0;
@@ -31,20 +32,20 @@ pub(super) fn fitting(question: &Question, tokenizer: Tokenizer) -> usize {
     if first == 0 { kept } else { kept - answers.count() }
 }
 
-/// The latest `count` messages.
+/// Returns the latest `count` messages.
 pub(super) fn latest(question: &Question, count: usize) -> &[ChatMessage] {
     let first = question.history.len().saturating_sub(count);
     &question.history[first..]
 }
 
-/// What a follow-up is understood from; empty where nothing was said before.
+/// Returns the messages for the interpretation of a follow-up; empty if they have no text.
 pub(super) fn before_follow_up(question: &Question) -> &[ChatMessage] {
     let latest = latest(question, MAX_FOLLOW_UP_MESSAGES);
     let is_silent = latest.iter().all(|message| message.content.trim().is_empty());
     if is_silent { &[] } else { latest }
 }
 
-/// Messages as lines, each message one of them, long ones cut.
+/// Writes each message as one line; cuts long ones.
 pub(super) fn transcript(messages: &[ChatMessage]) -> String {
     let line = |message: &ChatMessage| {
         let speaker = match message.role {

@@ -1,9 +1,9 @@
-//! Finds what to search with, by model or by rules: the question as it stands alone, its keywords, its parts.
+//! Determines what to search with, using an LLM or rules: the standalone question, its keywords and its parts.
 
 use graphloom_core::{CacheKind, ChatMessage, ChatRequest, FinishReason, LanguageModel, Role};
 use serde_json::Value;
 
-use super::cache::{self, Fresh};
+use super::cache::{self, NewEntry};
 use super::calls::{QueryCost, Timer};
 use super::plan::Plan;
 use super::question::MAX_QUESTION_CHARS;
@@ -11,44 +11,45 @@ use super::think::without_thinking;
 use super::{Decompose, Keywords, QueryError, Question, Route, decompose, history, prompts};
 use crate::Engine;
 
-/// Questions shorter than this many characters are searched for as they are where no keyword was found.
+/// If no keyword is found, a question with fewer characters than this becomes its own keyword.
 const MAX_BARE_QUESTION_CHARS: usize = 50;
 
-/// A question as it is searched for.
+/// A question, prepared for the search.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct SearchQuestion {
-    /// The question as it would be asked without the conversation before it; `None` where it is asked so already.
+    /// The standalone question; `None` if the question already stands alone.
     pub(super) standalone: Option<String>,
-    /// What to search the graph with.
+    /// The keywords for the graph search.
     pub(super) keywords: Keywords,
-    /// What can be looked for on its own; `None` where the plan takes no question apart.
+    /// The parts to search for; `None` if the plan does not split questions.
     pub(super) route: Option<Route>,
 }
 
-/// The keywords that `question` is searched with: the caller's if it gave any, none where the plan needs none; and, where
-/// a conversation goes before it, the question as it stands alone; and its parts, where the plan takes it apart.
+/// Prepares `question` for the search. Returns the keywords (those of the caller if it gave any; none if the plan needs
+/// none), the standalone question if a conversation precedes it, and its parts if the plan splits questions.
 ///
-/// At most one call gives all of it. Where the caller gave keywords no model is asked, and the rules make the question stand
-/// alone. Where neither level has a keyword, a short question becomes its own low-level keyword, as in LightRAG.
+/// Makes at most one model call. If the caller gave keywords, a model is called only to split the question, and otherwise
+/// rules form the standalone question. If neither level has a keyword, a short question becomes its own low-level keyword, as
+/// in LightRAG.
 pub(super) async fn find(
     engine: &Engine,
     question: &Question,
     plan: Plan,
     cost: &mut QueryCost,
 ) -> Result<SearchQuestion, QueryError> {
-    let said = history::before_follow_up(question);
+    let history = history::before_follow_up(question);
     let text = question.text.trim();
     let given = !(question.hl_keywords.is_empty() && question.ll_keywords.is_empty());
-    let has_to_ask = !given && (plan.needs_keywords() || (plan.searches() && !said.is_empty()));
+    let has_to_ask = !given && (plan.needs_keywords() || (plan.searches() && !history.is_empty()));
     let has_parts = plan.decomposes() && question.pagerank.parts > 0.0;
     let taken_apart = if has_parts { question.pagerank.decompose } else { Decompose::Off };
     let model = engine.models.keywords.as_deref();
     let mut understood = match model {
         Some(model) if taken_apart == Decompose::Model => {
-            decompose::by_model(engine, model, question, said, cost).await?
+            decompose::by_model(engine, model, question, history, cost).await?
         }
-        Some(model) if has_to_ask => by_model(engine, model, question, said, cost).await?,
-        Some(_) | None => by_rules(text, said, has_to_ask && plan.needs_keywords()),
+        Some(model) if has_to_ask => by_model(engine, model, question, history, cost).await?,
+        Some(_) | None => by_rules(text, history, has_to_ask && plan.needs_keywords()),
     };
     if understood.route.is_none() && taken_apart != Decompose::Off {
         understood.route = Some(Route::by_rules(understood.standalone.as_deref().unwrap_or(text)));
@@ -74,13 +75,13 @@ async fn by_model(
     engine: &Engine,
     model: &dyn LanguageModel,
     question: &Question,
-    said: &[ChatMessage],
+    history: &[ChatMessage],
     cost: &mut QueryCost,
 ) -> Result<SearchQuestion, QueryError> {
     let text = question.text.trim();
-    let messages = match said {
+    let messages = match history {
         [] => prompts::keywords(&engine.prompts, text),
-        said => prompts::keywords_of_follow_up(&engine.prompts, &history::transcript(said), text),
+        history => prompts::keywords_of_follow_up(&engine.prompts, &history::transcript(history), text),
     };
     let request = ChatRequest { messages, json_object: true, ..ChatRequest::default() };
     let names_any = |response: &str| {
@@ -92,17 +93,17 @@ async fn by_model(
     if high_level.is_empty() && low_level.is_empty() {
         tracing::warn!(model = model.name(), "the model named no keywords");
     }
-    let standalone = standalone_in(&response, model.name(), text, said);
+    let standalone = standalone_in(&response, model.name(), text, history);
     let keywords = Keywords { high_level, low_level, model: Some(model.name().to_owned()) };
     Ok(SearchQuestion { standalone, keywords, route: None })
 }
 
-/// What `model` says, now or before. What it was cut in, and what is not worth it, is not remembered.
+/// Returns the response of `model` or the cached one. A truncated response is not cached, nor one for which `is_usable` is false.
 pub(super) async fn respond(
     engine: &Engine,
     model: &dyn LanguageModel,
     request: ChatRequest,
-    is_worth: impl Fn(&str) -> bool,
+    is_usable: impl Fn(&str) -> bool,
     caches: bool,
     cost: &mut QueryCost,
 ) -> Result<String, QueryError> {
@@ -121,15 +122,15 @@ pub(super) async fn respond(
         }
     };
     cost.calls.push(timer.completed(completion));
-    if completion.finish == FinishReason::Stop && is_worth(&response) {
+    if completion.finish == FinishReason::Stop && is_usable(&response) {
         let value = without_thinking(&response).into_bytes();
-        cache::remember(engine, Fresh { kind, key, value, paid: true }, caches, cost);
+        cache::remember(engine, NewEntry { kind, key, value, paid: true }, caches, cost);
     }
     Ok(response)
 }
 
-fn by_rules(text: &str, said: &[ChatMessage], wants_keywords: bool) -> SearchQuestion {
-    let standalone = graphloom_offline::standalone(text, said);
+fn by_rules(text: &str, history: &[ChatMessage], wants_keywords: bool) -> SearchQuestion {
+    let standalone = graphloom_offline::standalone(text, history);
     let mut keywords = Keywords::default();
     if wants_keywords {
         (keywords.high_level, keywords.low_level) =
@@ -138,28 +139,34 @@ fn by_rules(text: &str, said: &[ChatMessage], wants_keywords: bool) -> SearchQue
     SearchQuestion { standalone, keywords, route: None }
 }
 
-/// The JSON object in a model's answer: thoughts, fences and words around it are skipped.
+/// Returns the JSON object in a model's response. Skips thoughts, fences and text around it.
 pub(super) fn object_in(response: &str) -> Option<Value> {
     let response = without_thinking(response);
     let (start, end) = response.find('{').zip(response.rfind('}'))?;
     serde_json::from_str(response.get(start..=end)?).ok()
 }
 
-/// The question as it stands alone, as the model's answer has it, else by rules; `None` where it does so already.
-pub(super) fn standalone_in(response: &str, model: &str, text: &str, said: &[ChatMessage]) -> Option<String> {
-    if said.is_empty() {
+/// Returns the standalone question from the model's response, or by rules if that has none; `None` if the question already
+/// stands alone.
+pub(super) fn standalone_in(
+    response: &str,
+    model: &str,
+    text: &str,
+    history: &[ChatMessage],
+) -> Option<String> {
+    if history.is_empty() {
         return None;
     }
     match read_standalone(response) {
         Some(standalone) => (standalone != text).then_some(standalone),
         None => {
             tracing::warn!(model, "the model left the question as it is; rules read it");
-            graphloom_offline::standalone(text, said)
+            graphloom_offline::standalone(text, history)
         }
     }
 }
 
-/// The question as it stands alone, out of a model's answer; `None` where there is none in it.
+/// Returns the standalone question in a model's response, if it has a valid one.
 fn read_standalone(response: &str) -> Option<String> {
     let value = object_in(response)?;
     let standalone = value["standalone_question"].as_str()?.trim();
@@ -167,9 +174,8 @@ fn read_standalone(response: &str) -> Option<String> {
     fits.then(|| standalone.to_owned())
 }
 
-/// Reads the high- and low-level lists out of a model's answer: thoughts, fences and words around the object are
-/// skipped, an object that is cut or not quite JSON gives the strings it has, and items that are no strings are left
-/// out.
+/// Reads the high- and low-level lists from a model's response. Skips thoughts, fences and text around the object, and items
+/// that are not strings. From a truncated object or one that is not quite JSON it reads the complete strings.
 fn read(response: &str) -> (Vec<String>, Vec<String>) {
     let response = without_thinking(response);
     let object =
@@ -199,7 +205,7 @@ fn strings_of(value: &Value) -> Vec<String> {
     }
 }
 
-/// The JSON strings of the array after `name`, up to its end or the end of the text.
+/// Returns the JSON strings of the array after `name`, up to its end or the end of the text.
 fn strings_after(text: &str, name: &str) -> Vec<String> {
     let array = text.split_once(name).and_then(|(_, rest)| rest.split_once('['));
     let mut rest = array.map_or("", |(_, rest)| rest);
@@ -216,7 +222,7 @@ fn strings_after(text: &str, name: &str) -> Vec<String> {
     strings
 }
 
-/// Where the first quote stands that no backslash escapes.
+/// Returns the position of the first quote that is not escaped by a backslash.
 fn closing_quote(text: &str) -> Option<usize> {
     let mut escaped = false;
     for (at, byte) in text.bytes().enumerate() {

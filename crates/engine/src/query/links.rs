@@ -1,4 +1,4 @@
-//! The links that PageRank walks: all of them, or those around the question where the store cannot keep all.
+//! The links that PageRank walks: all of them, or those around the question if the store cannot keep them all in memory.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -7,33 +7,33 @@ use graphloom_core::{ChunkId, EntityKey, GraphKey, LinkGraph, Links, RelationKey
 
 use crate::filtered::FilteredSnapshot;
 
-/// Chunks read for an entity that the question names. Trust in PageRank takes a name with as many for a common one.
+/// Chunks read for an entity that the question names. The trust in PageRank counts a name with this many chunks as common.
 const CHUNKS_OF_NAME: usize = 200;
 /// Chunks read for any other entity or relation.
 const CHUNKS_OF_KEY: usize = 20;
-/// Steps from chunk to chunk. With a damping of 0.5, what is farther gets less than a 64th of the weight.
+/// Steps from chunk to chunk. With a damping of 0.5, chunks farther away get less than 1/64 of the weight.
 const STEPS: usize = 3;
-/// Chunks of a part, at most; those behind what is rare come first.
+/// Maximum number of chunks in [`PartialLinks`]. Chunks of rare entities and relations come first.
 const MAX_CHUNKS: usize = 5_000;
 
-/// Links of a workspace that a question walks.
+/// The links that PageRank walks for a question.
 pub(super) struct WalkedLinks {
     pub(super) graph: Arc<LinkGraph>,
-    /// About how many chunks, entities and relations all links have.
+    /// Approximate number of chunks, entities and relations of all links.
     pub(super) nodes: usize,
-    part: Option<Part>,
+    part: Option<PartialLinks>,
 }
 
-/// What was read of too many links.
+/// The links read so far, if the workspace has too many links to keep them all.
 #[derive(Default)]
-struct Part {
+struct PartialLinks {
     links: BTreeMap<ChunkId, Vec<GraphKey>>,
     /// Keys whose chunks were read.
     followed: BTreeSet<GraphKey>,
 }
 
 impl WalkedLinks {
-    /// All links, or those of chunks that mention one of these names.
+    /// Returns all links, or those of chunks that mention one of these names.
     pub(super) async fn naming(
         scope: &FilteredSnapshot<'_>,
         names: impl FnOnce() -> Vec<EntityKey>,
@@ -42,14 +42,14 @@ impl WalkedLinks {
             Links::Whole(graph) => return Ok(Self { nodes: graph.len(), graph, part: None }),
             Links::TooMany { nodes } => nodes,
         };
-        let mut part = Part::default();
+        let mut part = PartialLinks::default();
         let names = names().into_iter().map(GraphKey::Entity).collect();
         let behind = part.follow(scope, names, CHUNKS_OF_NAME).await?;
         part.read(scope, behind).await?;
         Ok(Self { graph: Arc::new(part.graph()), nodes, part: Some(part) })
     }
 
-    /// Adds what is around these passages and facts, and around what is known already, unless all links are known.
+    /// Adds the links around these passages and facts, and around the links read so far. Does nothing if all links are known.
     pub(super) async fn around(
         &mut self,
         scope: &FilteredSnapshot<'_>,
@@ -70,8 +70,8 @@ impl WalkedLinks {
     }
 }
 
-impl Part {
-    /// The chunks behind those of the keys that were not followed before, those behind the fewest chunks first.
+impl PartialLinks {
+    /// Returns the chunks of the keys that were not followed before; keys with the fewest chunks come first.
     async fn follow(
         &mut self,
         scope: &FilteredSnapshot<'_>,

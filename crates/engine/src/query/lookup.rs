@@ -1,4 +1,4 @@
-//! Looks text up without an answer: passages, entities and relations by full text and by vector.
+//! Searches passages, entities and relations for a text by full text and by vector, without an answer.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,18 +11,18 @@ use serde::Serialize;
 
 use super::QueryCost;
 use super::fuse::reciprocal_ranks;
-use super::seen::Workspace;
+use super::selection::Workspace;
 use super::{QueryError, Question, embed, truncate};
 use crate::Engine;
 use crate::filtered::FilteredSnapshot;
 
-/// Hits of each ranking that take part in the fusion, at least.
+/// Minimum number of hits of each ranking that are fused.
 const MIN_DEPTH: usize = 100;
 
-/// What a text finds.
+/// The hits for a text.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SearchHits {
-    /// The state that was searched.
+    /// The revision that was searched.
     pub revision: Revision,
     /// Passages, best first.
     pub passages: Vec<PassageHit>,
@@ -30,7 +30,7 @@ pub struct SearchHits {
     pub entities: Vec<EntityHit>,
     /// Relations, best first.
     pub relations: Vec<RelationHit>,
-    /// What it cost.
+    /// Model calls and cache hits of the search.
     #[serde(flatten)]
     pub cost: QueryCost,
 }
@@ -40,17 +40,17 @@ pub struct SearchHits {
 pub struct PassageHit {
     /// The passage.
     pub chunk: Chunk,
-    /// Its document's source.
+    /// Source of the document.
     pub source: String,
-    /// Its document's title.
+    /// Title of the document.
     pub title: String,
-    /// First and last line, from 1, of the document's text.
+    /// First and last line of the passage in the document's text, counted from 1.
     pub lines: (u32, u32),
-    /// Whether those are lines of the source file too.
+    /// True if `lines` are also the lines of the source file.
     pub lines_match_source: bool,
-    /// The pages, slides or sheets it stands on, where the document has any.
+    /// The pages, slides or sheets that contain the passage, if the document has any.
     pub place: Option<Place>,
-    /// Reciprocal ranks added up; compares only within one answer.
+    /// Sum of reciprocal ranks; comparable only within one result.
     pub score: f64,
 }
 
@@ -59,7 +59,7 @@ pub struct PassageHit {
 pub struct EntityHit {
     /// The entity.
     pub entity: Entity,
-    /// Reciprocal ranks added up; compares only within one answer.
+    /// Sum of reciprocal ranks; comparable only within one result.
     pub score: f64,
 }
 
@@ -70,14 +70,13 @@ pub struct RelationHit {
     pub relation: Relation,
     /// Display names of its two ends, in key order.
     pub ends: [String; 2],
-    /// Reciprocal ranks added up; compares only within one answer.
+    /// Sum of reciprocal ranks; comparable only within one result.
     pub score: f64,
 }
 
-/// The passages, entities and relations that `text` finds, at most `limit` of each: full text and vectors, fused by
-/// reciprocal rank. No chat model is asked. Vectors take part where the workspace has any. With a `filter` only what the
-/// documents it admits say, as in [`Question::filter`]. The call of the embedder is stored in the ledger, also if a later step
-/// fails.
+/// Returns the passages, entities and relations that `text` finds, at most `limit` of each. Fuses full text and vectors by
+/// reciprocal rank. Makes no LLM calls. Uses vectors if the workspace has any. A `filter` restricts the documents, as
+/// [`Question::filter`] does. The call of the embedder is stored in the ledger even if a later step fails.
 #[tracing::instrument(skip_all, fields(limit))]
 pub fn search<'a>(
     engine: &'a Engine,
@@ -105,15 +104,15 @@ async fn look_up(
     filter: Option<&DocumentFilter>,
     cost: &mut QueryCost,
 ) -> Result<SearchHits, QueryError> {
-    let Workspace { space, mut seen, .. } = Workspace::look(engine, filter, true).await?;
+    let Workspace { space, mut selection, .. } = Workspace::read(engine, filter, true).await?;
     let mut vector = None;
     if let Some(space) = space {
         embed::check_space(engine, &space)?;
         vector = embed::vectors_of(engine, &[text.to_owned()], &space, true, cost).await?.pop();
     }
     let snapshot = engine.store.snapshot().await?;
-    seen.renew(snapshot.as_ref()).await?;
-    let scope = FilteredSnapshot::new(snapshot.as_ref(), seen.allowed, engine.tokenizer).await?;
+    selection.renew(snapshot.as_ref()).await?;
+    let scope = FilteredSnapshot::new(snapshot.as_ref(), selection.allowed, engine.tokenizer).await?;
     let lookup = Lookup { scope, text, vector: vector.as_deref(), limit };
     Ok(SearchHits {
         revision: snapshot.revision(),
@@ -132,7 +131,7 @@ struct Lookup<'a> {
 }
 
 impl Lookup<'_> {
-    /// Items of `kind` by both rankings, fused; more than `limit`, for some may turn out not to be shown.
+    /// Returns the items of `kind` by both rankings, fused. Returns more than `limit`, because some may not be shown.
     async fn ranked(&self, kind: ItemKind) -> Result<Vec<(ItemKey, f64)>, QueryError> {
         let limit = self.limit.max(MIN_DEPTH);
         let least = Question::default().cosine_threshold;

@@ -1,4 +1,4 @@
-//! Querying: a question in, evidence and a cited answer out.
+//! Answers questions: finds evidence for a question and writes an answer with citations.
 //!
 //! ```text
 //! Question -plan-> keywords -embed-> vectors -search(snapshot)-> Hits -truncate-> graph -collect, load-> passages
@@ -39,7 +39,7 @@ mod respond;
 mod rests_on;
 mod retrieval;
 mod search;
-mod seen;
+mod selection;
 mod stops;
 mod suggest;
 #[cfg(test)]
@@ -88,13 +88,14 @@ use crate::Engine;
 use crate::filtered::FilteredSnapshot;
 use context::LineCounter;
 use plan::Plan;
-use seen::Workspace;
+use selection::Workspace;
 
-/// What `question` finds: entities, relations and passages within their budgets, and the context made of them.
+/// Returns what a search for `question` finds: entities, relations and passages within their budgets, and the context built
+/// from them.
 ///
-/// Nothing found, an empty workspace included, is an empty retrieval and no error. Mode bypass finds nothing. A question
-/// that follows a conversation is searched for as it would be asked without it. The model calls are stored in the
-/// ledger, also if a later step fails.
+/// If nothing is found, the retrieval is empty; this is not an error. The same holds for an empty workspace and for mode
+/// bypass. A follow-up is searched for as its standalone question. The model calls are stored in the ledger even if a later
+/// step fails.
 #[tracing::instrument(skip_all, fields(mode = ?question.mode))]
 pub fn retrieve<'a>(
     engine: &'a Engine,
@@ -116,8 +117,8 @@ async fn find(engine: &Engine, question: &Question, cost: &mut QueryCost) -> Res
         return Err(QueryError::ReportsOfAll { mode: question.mode });
     }
     let filter = question.filter.as_ref().filter(|_| plan.searches());
-    let Workspace { revision, space, mut seen } =
-        Workspace::look(engine, filter, plan.searches_graph()).await?;
+    let Workspace { revision, space, mut selection } =
+        Workspace::read(engine, filter, plan.searches_graph()).await?;
     let mut retrieval = Retrieval::empty(revision, question.mode);
     retrieval.history_messages = history::fitting(question, engine.tokenizer);
     let left_out = question.history.len() - retrieval.history_messages;
@@ -148,7 +149,7 @@ async fn find(engine: &Engine, question: &Question, cost: &mut QueryCost) -> Res
         None => Cow::Borrowed(question),
     };
     retrieval.route = understood.route;
-    // Reports tell of all times together.
+    // Reports cover all times, so they cannot answer a question as of a date.
     let is_auto = question.mode == Mode::Auto && question.as_of.is_none();
     let plan = match is_auto && reports::answers(engine, question, &asked.text, &mut retrieval.notes).await? {
         true => {
@@ -166,13 +167,14 @@ async fn find(engine: &Engine, question: &Question, cost: &mut QueryCost) -> Res
     }
     let parts = retrieval.route.as_ref().map_or(&[][..], |route| &route.parts);
     let vectors = embed::embed(engine, &asked, plan, &retrieval.keywords, parts, &space, cost).await?;
-    let facts = facts::chosen(engine, &asked, plan, &vectors, &mut seen, cost, &mut retrieval.notes).await?;
+    let facts =
+        facts::chosen(engine, &asked, plan, &vectors, &mut selection, cost, &mut retrieval.notes).await?;
 
     let held = engine.store.snapshot().await?;
     let snapshot = held.as_ref();
     let counter = LineCounter { tokenizer: engine.tokenizer, caches: &engine.caches };
-    seen.renew(snapshot).await?;
-    let scope = &FilteredSnapshot::new(snapshot, seen.allowed, engine.tokenizer).await?;
+    selection.renew(snapshot).await?;
+    let scope = &FilteredSnapshot::new(snapshot, selection.allowed, engine.tokenizer).await?;
     let mut hits = search::search(scope, &asked, plan, &vectors, facts).await?;
     if let Some(route) = &mut retrieval.route {
         route.pagerank = hits.trust.take();
@@ -186,7 +188,7 @@ async fn find(engine: &Engine, question: &Question, cost: &mut QueryCost) -> Res
         claims.tokens + context::claims_frame_tokens(!claims.found.is_empty(), as_of, &counter);
     let mut graph =
         truncate::truncate(scope, question, hits.entities, hits.relations, claim_tokens, &counter).await?;
-    // Summaries tell of all times together.
+    // Summaries cover all times, so a question as of a date gets none.
     if as_of.is_none() {
         graph.take_nodes(hits.nodes, &counter);
     }

@@ -1,9 +1,9 @@
-//! What did not go as asked for, and is shown with the answer.
+//! Notes that are shown with an answer: what was not done as requested.
 
 use graphloom_core::LayerName;
 use serde::Serialize;
 
-/// Something that did not go as asked for, though there is an answer.
+/// Something that was not done as requested, although there is an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "note")]
 pub enum QueryNote {
@@ -11,17 +11,17 @@ pub enum QueryNote {
     NotReranked {
         /// The reranker.
         reranker: String,
-        /// Why.
+        /// The cause.
         reason: String,
-        /// What the user can do about it, where something can be said.
+        /// What the user can do about it, if anything.
         remedy: Option<String>,
     },
-    /// A model was to say which facts help to answer, and did not answer as asked; all of them were used.
+    /// A model should have said which facts help to answer, but its response was invalid; all facts were used.
     FactsNotFiltered {
         /// The model.
         model: String,
     },
-    /// Options of PageRank were given that change nothing: the mode does without them, or there is no keyword model.
+    /// PageRank options that have no effect: the mode does not use them, or no keyword model is configured.
     #[serde(rename = "pagerank_options_unused")]
     PageRankOptionsUnused {
         /// Their names.
@@ -32,67 +32,67 @@ pub enum QueryNote {
         /// The layer.
         layer: LayerName,
     },
-    /// The mode searches a layer that is not up to date; what it lacks was found by vectors alone.
+    /// The mode searches a layer that is out of date; passages that it lacks were found by vectors alone.
     LayerOutdated {
         /// The layer.
         layer: LayerName,
     },
-    /// The mode searches a layer, and its texts were written from all documents, not from those of the filter alone;
-    /// passages were found by their vectors alone.
+    /// The mode searches a layer whose texts were written from all documents, not only from those of the filter; passages
+    /// were found by their vectors alone.
     LayerUnfiltered {
         /// The layer.
         layer: LayerName,
     },
-    /// Options of reading reports were given that change nothing: the mode does without them.
+    /// Options for reading reports that have no effect, because the mode does not use them.
     ReportOptionsUnused {
         /// Their names.
         options: Vec<&'static str>,
     },
-    /// The question asks about the documents as a whole, and the layer that would answer it is not there.
+    /// The question asks about the documents as a whole, but the layer that would answer it does not exist.
     NoLayer {
         /// The layer.
         layer: LayerName,
     },
-    /// Some of the calls that draw points from reports and passages failed; the answer is made without them.
+    /// Some calls that draw points from reports and passages failed; the answer was written without them.
     MapCallsFailed {
-        /// How many.
+        /// Number of failed calls.
         failed: usize,
-        /// Of how many.
+        /// Number of all calls.
         calls: usize,
         /// Why the last of them failed.
         reason: String,
     },
-    /// Some of the calls that rate reports failed; these reports are read.
+    /// Some calls that rate reports failed; the reports of these calls are read anyway.
     RatingCallsFailed {
-        /// How many.
+        /// Number of failed calls.
         failed: usize,
-        /// Of how many.
+        /// Number of all calls.
         calls: usize,
         /// Why the first of them failed.
         reason: String,
     },
-    /// Reports are beyond the budget of calls.
+    /// The budget of calls was too small for all reports.
     ReportsLeftOut {
-        /// How many.
+        /// Number of reports that were not read.
         left_out: usize,
-        /// Of how many.
+        /// Number of all reports.
         reports: usize,
     },
-    /// Follow-up questions were proposed, and not looked up: the budget of calls or of rounds was used up.
+    /// Follow-up questions were not searched for, because the budget of calls or rounds was used up.
     FollowUpsLeftOut {
-        /// How many.
+        /// Number of these follow-up questions.
         left_out: usize,
     },
-    /// Passages were found, and not one fits into the budget of the prompt beside everything else.
+    /// Passages were found, but none fits into the prompt's budget together with everything else.
     NoneFits {
-        /// How many.
+        /// Number of passages found.
         passages: usize,
     },
-    /// The question is asked as of a date, and no claim tells what held when, or the mode reads reports or no documents.
+    /// The question is asked as of a date, but no claim says what held when, or the mode reads reports or no documents.
     AsOfUnused,
     /// The conversation is longer than half of the prompt's budget; its oldest messages are not in the prompt.
     HistoryCut {
-        /// How many.
+        /// Number of messages left out.
         left_out: usize,
     },
 }
@@ -168,7 +168,7 @@ impl std::fmt::Display for QueryNote {
 }
 
 impl QueryNote {
-    /// What the user can do about it, where something can be said.
+    /// Returns what the user can do about it, if anything.
     pub fn remedy(&self) -> Option<&str> {
         match self {
             Self::NotReranked { remedy, .. } => remedy.as_deref(),

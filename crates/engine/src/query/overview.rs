@@ -1,26 +1,26 @@
-//! What the documents as a whole are about: the best connected entities, each with the sentence that tells most about it.
+//! Gives an overview of all documents: the best connected entities, each with the most informative sentence about it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use graphloom_core::{Chunk, ChunkId, DocumentId, Entity, GraphKey};
 
 use super::cite::CitableChunk;
-use super::seen::Workspace;
+use super::selection::Workspace;
 use super::verbatim::{self, Draft};
-use super::wording::Tongue;
+use super::wording::Language;
 use super::{QueryError, Question, Retrieval};
 use crate::Engine;
 use crate::explore::{MAX_LABELS, popular_labels};
 use crate::filtered::FilteredSnapshot;
 use graphloom_offline::Passage;
 
-/// Topics shown, at most.
+/// Maximum number of topics.
 const MAX_TOPICS: usize = 6;
-/// Entities looked at for them, without a filter.
+/// Number of entities considered as topics, the best connected first.
 const CANDIDATES: usize = 60;
-/// Chunks behind an entity that are read.
+/// Chunks read for each entity.
 const CHUNKS_BEHIND: usize = 8;
-/// Shortest name of a topic, in characters; of scripts without capitals half of it.
+/// Minimum number of letters in the name of a topic; one less if the name is not ASCII.
 const MIN_NAME_CHARS: usize = 3;
 
 /// An overview, not yet verified.
@@ -30,24 +30,24 @@ pub(super) struct Overview {
 }
 
 impl Overview {
-    /// The chunks that its numbers point to.
+    /// Returns the chunks that its reference numbers point to.
     pub(super) fn cited(&self) -> Vec<CitableChunk<'_>> {
         self.chunks.iter().map(|(chunk, number)| CitableChunk { chunk, number: *number }).collect()
     }
 }
 
-/// The overview of the documents that the question may be answered from; `None` where their graph has no topic with a
+/// Returns the overview of the documents that match the question's filter; `None` if their graph has no topic with a
 /// sentence.
 ///
-/// Documents have the numbers of the retrieval; those that it does not list have the numbers behind.
+/// Documents keep their numbers of the retrieval. Documents that it does not list get the numbers after these.
 pub(super) async fn overview(
     engine: &Engine,
     question: &Question,
     retrieval: &Retrieval,
-    tongue: Tongue,
+    language: Language,
 ) -> Result<Option<Overview>, QueryError> {
     let documents = verbatim::documents(engine, question).await?;
-    let allowed = Workspace::look(engine, question.filter.as_ref(), true).await?.seen.allowed;
+    let allowed = Workspace::read(engine, question.filter.as_ref(), true).await?.selection.allowed;
     let held = engine.store.snapshot().await?;
     let snapshot = held.as_ref();
     let scope = FilteredSnapshot::new(snapshot, allowed.clone(), engine.tokenizer).await?;
@@ -72,7 +72,7 @@ pub(super) async fn overview(
         retrieval.references.iter().map(|reference| (reference.document.clone(), reference.number)).collect();
     let mut shown: Vec<String> = Vec::new();
     let mut said: BTreeSet<String> = BTreeSet::new();
-    overview.draft.line(&tongue.overview(documents));
+    overview.draft.line(&language.overview(documents));
     for (topic, behind) in topics.iter().zip(&behind) {
         if shown.len() == MAX_TOPICS {
             break;
@@ -105,7 +105,7 @@ pub(super) async fn overview(
     Ok((!shown.is_empty()).then_some(overview))
 }
 
-/// Whether an entity is something that documents are about: no number, no date, no lone letter.
+/// True if documents can be about the entity: it is not a number, a date, a single letter or a function word.
 pub(super) fn is_topic(entity: &Entity) -> bool {
     let letters = entity.name.chars().filter(|c| c.is_alphabetic()).count();
     let least = if entity.name.is_ascii() { MIN_NAME_CHARS } else { MIN_NAME_CHARS - 1 };

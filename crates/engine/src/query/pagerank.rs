@@ -1,37 +1,37 @@
-//! Personalised PageRank over the links of the graph, from the seeds outwards.
+//! Personalized PageRank over the links of the graph, computed outwards from the seeds.
 //!
-//! Source: Andersen, Chung, Lang, "Local Graph Partitioning using PageRank Vectors", FOCS 2006 (the push), and
-//! Gutiérrez et al., "From RAG to Memory", ICML 2025 (HippoRAG 2: the use for retrieval).
+//! Source: Andersen, Chung, Lang, "Local Graph Partitioning using PageRank Vectors", FOCS 2006 (the push), and Gutiérrez et
+//! al., "From RAG to Memory", ICML 2025 (HippoRAG 2: the use for retrieval).
 
 use std::collections::BTreeMap;
 
 use graphloom_core::{LinkGraph, Node, NodeNumber};
 
-/// Rounds, at most. At a damping of 0.9, what has not arrived after as many is below 1e-10 of it.
+/// Maximum number of rounds. With a damping of 0.9, less than 1e-10 of the weight is still on its way after these.
 const MAX_ROUNDS: usize = 220;
 
-/// An entity of up to this many links is entered like any other node.
+/// Entities with up to this many links get the same weight as other nodes.
 const FEW_LINKS: usize = 8;
 
-/// An entity is entered this much less readily than others, at most.
+/// Lower limit of an entity's ease.
 const LEAST_EASE: f64 = 1e-6;
 
 /// How far and how exactly to compute.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct PageRank {
-    /// The share that goes on to the neighbours at every step; the rest stays where it is.
+    /// The share that goes on to the neighbours at every step; the rest stays at the node.
     pub(super) damping: f64,
-    /// A node whose part still to be handed on is below this for each of its links keeps it. The work is bounded by one
-    /// over it, whatever the size of the graph.
+    /// A node passes on its remaining weight only if that is more than this for each of its links. The work is bounded by
+    /// 1/`precision`, whatever the size of the graph.
     pub(super) precision: f64,
-    /// So many links beyond [`FEW_LINKS`] divide by `e` what an entity gets of its neighbours: what everything speaks of leads
-    /// nowhere in particular.
+    /// This many links beyond [`FEW_LINKS`] divide by `e` the weight that an entity gets from its neighbours, because an
+    /// entity that occurs everywhere is not specific.
     pub(super) hub_links: f64,
 }
 
-/// What PageRank reached, and from where.
+/// The nodes that PageRank reached, with scores and paths.
 pub(super) struct Reach {
-    /// By node: its place among those reached, plus one; zero where it was not.
+    /// By node number: the index in `reached` plus one; zero if the node was not reached.
     places: Vec<u32>,
     reached: Vec<ReachedNode>,
 }
@@ -40,32 +40,32 @@ pub(super) struct Reach {
 struct ReachedNode {
     node: NodeNumber,
     score: f64,
-    /// What it is still to hand on.
+    /// Weight that it has not passed on yet.
     waiting: f64,
-    /// Whether it is in the round's list.
+    /// True if it is in the list of the round.
     is_active: bool,
-    /// The place whence it was reached first; its own where it is a seed.
+    /// Index of the node from which this one was first reached; its own index for a seed.
     from: usize,
-    /// What was handed on from there, while that is to be compared.
+    /// The largest share received in the round in which it was first reached; zero after this round.
     best_share: f64,
-    /// How readily it is entered, 1 for nodes of few links.
+    /// Relative weight that it gets from its neighbours, 1 for nodes with few links.
     ease: f64,
 }
 
 impl Reach {
-    /// Every node with a score, each once, in no particular order.
+    /// Returns every node with a score, each once, in no particular order.
     pub(super) fn nodes(&self) -> impl Iterator<Item = NodeNumber> {
         self.reached.iter().map(|reached| reached.node)
     }
 
-    /// The node's PageRank; those of all nodes add up to 1, but for what was too little to be handed on. Zero where it was
-    /// not reached.
+    /// Returns the node's PageRank; zero if it was not reached. The scores of all nodes add up to 1, except for remainders
+    /// too small to be passed on.
     pub(super) fn score(&self, node: NodeNumber) -> f64 {
         self.place(node).map_or(0.0, |place| self.reached[place].score)
     }
 
-    /// The nodes from a seed to this one, both included: those over which it was reached first, and of them the one
-    /// that handed on most. Alone where the node is a seed, empty where it was not reached.
+    /// Returns the nodes from a seed to this one, both included. Each step goes back to the node from which it was first
+    /// reached, or of several in that round the one that passed on most. One node for a seed, none for a node not reached.
     pub(super) fn path(&self, node: NodeNumber) -> Vec<NodeNumber> {
         let mut path = Vec::new();
         let mut at = self.place(node);
@@ -82,8 +82,8 @@ impl Reach {
         self.places.get(node as usize)?.checked_sub(1).map(|place| place as usize)
     }
 
-    /// The place of a node, from which on it is reached; `from` another, or a seed. Says whether that is new. `ease` is asked
-    /// for then alone.
+    /// Returns the index of a node and whether it is new. A new node is added, reached from `from` or as a seed. `ease` is
+    /// called only for a new node.
     fn touch(&mut self, node: NodeNumber, from: Option<usize>, ease: impl FnOnce() -> f64) -> (usize, bool) {
         if let Some(place) = self.place(node) {
             return (place, false);
@@ -104,40 +104,40 @@ impl Reach {
     }
 }
 
-/// What PageRank runs over.
+/// The graph that PageRank walks.
 #[derive(Clone, Copy)]
-pub(super) struct Ground<'a> {
+pub(super) struct GraphView<'a> {
     pub(super) graph: &'a LinkGraph,
-    /// Links beside those of the graph, entered from both sides.
+    /// Links in addition to those of the graph, listed at both ends.
     pub(super) also: Option<&'a BTreeMap<NodeNumber, Vec<NodeNumber>>>,
-    /// Says which chunks there are, `None` admits all; entities and relations to which no admitted chunk leads are not
-    /// there either.
+    /// Says which chunks exist; `None` admits all. Entities and relations without a link to an admitted chunk do not exist
+    /// either.
     pub(super) admits: Option<&'a dyn Fn(NodeNumber) -> bool>,
 }
 
-impl<'a> Ground<'a> {
-    /// The whole graph.
+impl<'a> GraphView<'a> {
+    /// Returns a view of the whole graph.
     #[cfg(test)]
     fn all(graph: &'a LinkGraph) -> Self {
         Self { graph, also: None, admits: None }
     }
 }
 
-/// PageRank from the seeds, whose weights are scaled to add up to 1.
+/// Computes PageRank from the seeds, whose weights are scaled to add up to 1.
 ///
 /// - A seed without links keeps all its weight.
-/// - Additions run in an order that does not depend on how the graph came to be, so equal graphs give equal bits.
-pub(super) fn pagerank(ground: Ground<'_>, seeds: &[(NodeNumber, f64)], config: PageRank) -> Reach {
-    let graph = ground.graph;
+/// - The order of additions does not depend on how the graph was built, so equal graphs give equal bits.
+pub(super) fn pagerank(view: GraphView<'_>, seeds: &[(NodeNumber, f64)], config: PageRank) -> Reach {
+    let graph = view.graph;
     let numbers = graph.numbers();
     let mut reach = Reach { places: vec![0; numbers], reached: Vec::new() };
-    let looked_at = ground.admits.map_or(0, |_| numbers);
-    let mut seen = NodeFilter { ground, known: vec![UNKNOWN; looked_at] };
+    let looked_at = view.admits.map_or(0, |_| numbers);
+    let mut seen = NodeFilter { view, known: vec![UNKNOWN; looked_at] };
     let canonical = |node: NodeNumber| (graph.order(node), node);
 
     let mut seeds: Vec<(NodeNumber, f64)> =
         seeds.iter().copied().filter(|&(node, weight)| weight > 0.0 && seen.admit(node)).collect();
-    // A node may be a seed more than once; what it gets is added up in one order.
+    // A node may be a seed more than once; its weights are added up in a fixed order.
     seeds.sort_by(|one, other| canonical(one.0).cmp(&canonical(other.0)).then(one.1.total_cmp(&other.1)));
     let total: f64 = seeds.iter().map(|(_, weight)| weight).sum();
     for (node, weight) in seeds {
@@ -178,7 +178,7 @@ pub(super) fn pagerank(ground: Ground<'_>, seeds: &[(NodeNumber, f64)], config: 
             for &(next, is_new) in &entered {
                 let share = part * reach.reached[next].ease;
                 let next_at = &mut reach.reached[next];
-                // Not zero only in the round in which the node is reached first.
+                // `best_share` is non-zero only in the round in which the node is first reached.
                 if is_new || (next_at.best_share > 0.0 && share > next_at.best_share) {
                     (next_at.from, next_at.best_share) = (place, share);
                 }
@@ -192,13 +192,13 @@ pub(super) fn pagerank(ground: Ground<'_>, seeds: &[(NodeNumber, f64)], config: 
         reach.reached[reached_before..].iter_mut().for_each(|reached| reached.best_share = 0.0);
     }
     for reached in &mut reach.reached {
-        // What was too little to be handed on would have left this much here.
+        // The remainder that was too small to pass on would have left this much here.
         reached.score += (1.0 - config.damping) * reached.waiting;
     }
     reach
 }
 
-/// The sum, the same bits in whatever order they come.
+/// Returns the sum, with the same bits in any order of the items.
 fn total_ease(all: impl Iterator<Item = f64>) -> f64 {
     let mut whole = 0usize;
     let mut parts: Vec<f64> = all
@@ -213,20 +213,20 @@ fn total_ease(all: impl Iterator<Item = f64>) -> f64 {
     whole as f64 + parts.into_iter().sum::<f64>()
 }
 
-/// Whether a node is there has not been looked at yet.
+/// It is not known yet whether the node exists.
 const UNKNOWN: u8 = 0;
 const ABSENT: u8 = 1;
 const PRESENT: u8 = 2;
 
-/// Which nodes are there, looked at once where there is something to look at.
+/// Remembers which nodes the view admits; `known` is empty if it admits all.
 struct NodeFilter<'a> {
-    ground: Ground<'a>,
+    view: GraphView<'a>,
     known: Vec<u8>,
 }
 
 impl<'a> NodeFilter<'a> {
     fn admit(&mut self, node: NodeNumber) -> bool {
-        let Ground { graph, admits: Some(admits), .. } = self.ground else { return true };
+        let GraphView { graph, admits: Some(admits), .. } = self.view else { return true };
         if self.known[node as usize] == UNKNOWN {
             let is_chunk = |node: NodeNumber| matches!(graph.node(node), Some(Node::Chunk(_)));
             let is_present = match is_chunk(node) {
@@ -238,9 +238,9 @@ impl<'a> NodeFilter<'a> {
         self.known[node as usize] == PRESENT
     }
 
-    /// How readily PageRank enters the node.
+    /// Returns the relative weight that the node gets from its neighbours.
     fn ease(&mut self, node: NodeNumber, hub_links: f64) -> f64 {
-        let Some(Node::Entity(_)) = self.ground.graph.node(node) else { return 1.0 };
+        let Some(Node::Entity(_)) = self.view.graph.node(node) else { return 1.0 };
         let links = self.neighbours(node, &mut Vec::new()).len();
         match links.checked_sub(FEW_LINKS) {
             None | Some(0) => 1.0,
@@ -248,12 +248,12 @@ impl<'a> NodeFilter<'a> {
         }
     }
 
-    /// What the node is linked with and is there; `out` is for where that is not a row of the graph as it stands.
+    /// Returns the neighbours of a node that the view admits. `out` is used if they differ from the node's row in the graph.
     fn neighbours<'b>(&mut self, node: NodeNumber, out: &'b mut Vec<NodeNumber>) -> &'b [NodeNumber]
     where
         'a: 'b,
     {
-        let Ground { graph, also, admits } = self.ground;
+        let GraphView { graph, also, admits } = self.view;
         let row = graph.neighbours(node);
         let also = also.and_then(|also| also.get(&node)).map_or(&[][..], Vec::as_slice);
         if admits.is_none() && also.is_empty() {
@@ -283,8 +283,8 @@ mod tests {
         ChunkId::from_stored(format!("chunk-{number}"))
     }
 
-    /// Chunk by chunk: the pairs of entities that it relates.
-    type Said = Vec<Vec<(u8, u8)>>;
+    /// The facts of each chunk: pairs of related entities.
+    type ChunkFacts = Vec<Vec<(u8, u8)>>;
 
     fn keys(pairs: &[(u8, u8)]) -> Vec<GraphKey> {
         let mut keys: Vec<GraphKey> = Vec::new();
@@ -297,7 +297,7 @@ mod tests {
         keys
     }
 
-    fn graph_of(said: &Said) -> LinkGraph {
+    fn graph_of(said: &ChunkFacts) -> LinkGraph {
         LinkGraph::of(said.iter().enumerate().map(|(number, pairs)| (chunk(number), keys(pairs))))
     }
 
@@ -305,7 +305,7 @@ mod tests {
         (0..graph.numbers() as NodeNumber).filter(|&node| graph.node(node).is_some()).collect()
     }
 
-    /// PageRank as the solution of its equations, by elimination.
+    /// Computes PageRank by solving its equations with Gaussian elimination.
     fn solved(graph: &LinkGraph, seeds: &[(NodeNumber, f64)], damping: f64) -> BTreeMap<NodeNumber, f64> {
         let nodes = present(graph);
         let place: BTreeMap<NodeNumber, usize> = nodes.iter().enumerate().map(|(at, &n)| (n, at)).collect();
@@ -344,12 +344,12 @@ mod tests {
         nodes.into_iter().zip(solution).collect()
     }
 
-    /// Each reached thing, whatever its number, with its score.
+    /// Returns the score of each reached item, whatever its number.
     fn bits(graph: &LinkGraph, reach: &Reach) -> BTreeMap<u64, u64> {
         reach.nodes().map(|node| (graph.order(node), reach.score(node).to_bits())).collect()
     }
 
-    fn said() -> impl Strategy<Value = Said> {
+    fn said() -> impl Strategy<Value = ChunkFacts> {
         vec(vec((0u8..9, 0u8..9), 1..5), 1..7)
     }
 
@@ -360,7 +360,7 @@ mod tests {
             let nodes = present(&graph);
             let seeds: Vec<(NodeNumber, f64)> =
                 picks.into_iter().map(|(pick, weight)| (nodes[pick % nodes.len()], weight)).collect();
-            let reach = pagerank(Ground::all(&graph), &seeds, EXACT);
+            let reach = pagerank(GraphView::all(&graph), &seeds, EXACT);
             let expected = solved(&graph, &seeds, EXACT.damping);
             for (node, expected) in expected {
                 prop_assert!((reach.score(node) - expected).abs() < 1e-8, "{node}");
@@ -381,7 +381,7 @@ mod tests {
             grown.set_chunk(&chunk(77), &[]);
             let scores = |graph: &LinkGraph| {
                 let seeds = [graph.chunk(&chunk(0)), graph.entity(&entity(said[0][0].0))].map(|n| (n.expect("said"), 1.0));
-                let reach = pagerank(Ground::all(graph), &seeds, PageRank { precision: 1e-5, ..EXACT });
+                let reach = pagerank(GraphView::all(graph), &seeds, PageRank { precision: 1e-5, ..EXACT });
                 bits(graph, &reach)
             };
             prop_assert_eq!(scores(&built), scores(&grown));
@@ -399,7 +399,7 @@ mod tests {
             let scores = |graph: &LinkGraph, admits: Option<&dyn Fn(NodeNumber) -> bool>| {
                 let seeds: Vec<(NodeNumber, f64)> =
                     (0..9).filter_map(|n| graph.entity(&entity(n))).map(|node| (node, 1.0)).collect();
-                let reach = pagerank(Ground { admits, ..Ground::all(graph) }, &seeds, EXACT);
+                let reach = pagerank(GraphView { admits, ..GraphView::all(graph) }, &seeds, EXACT);
                 bits(graph, &reach)
             };
             prop_assert_eq!(scores(&graph, Some(&admits)), scores(&smaller, None));
@@ -411,7 +411,7 @@ mod tests {
         let graph = graph_of(&vec![vec![(1, 2)], vec![(2, 3)]]);
         let (seed, goal) = (graph.entity(&entity(1)), graph.chunk(&chunk(1)));
         let (seed, goal) = (seed.expect("said"), goal.expect("said"));
-        let reach = pagerank(Ground::all(&graph), &[(seed, 1.0)], EXACT);
+        let reach = pagerank(GraphView::all(&graph), &[(seed, 1.0)], EXACT);
         let path = reach.path(goal);
         assert_eq!((path.first(), path.last(), path.len()), (Some(&seed), Some(&goal), 4));
         assert!(path.contains(&graph.entity(&entity(2)).expect("said")));
@@ -420,13 +420,13 @@ mod tests {
 
     #[test]
     fn what_everything_speaks_of_is_hardly_entered() {
-        // Entity 0 is in every chunk, entities 1 and 2 in the first two, so that both lead on to the second.
-        let mut said: Said = vec![vec![(0, 1), (1, 2)], vec![(0, 2), (2, 3)]];
+        // Entity 0 is in every chunk, entity 2 in the first two. Both lead from the second chunk to the first.
+        let mut said: ChunkFacts = vec![vec![(0, 1), (1, 2)], vec![(0, 2), (2, 3)]];
         said.extend((4..40u8).map(|n| vec![(0, n)]));
         let graph = graph_of(&said);
         let [hub, rare, start] = [0, 1, 3].map(|n| graph.entity(&entity(n)).expect("said"));
         let scores = |hub_links| {
-            let reach = pagerank(Ground::all(&graph), &[(start, 1.0)], PageRank { hub_links, ..EXACT });
+            let reach = pagerank(GraphView::all(&graph), &[(start, 1.0)], PageRank { hub_links, ..EXACT });
             (reach.score(hub), reach.score(rare), reach.score(graph.chunk(&chunk(20)).expect("said")))
         };
         let (evenly, unevenly) = (scores(f64::INFINITY), scores(4.0));
@@ -440,8 +440,9 @@ mod tests {
         let [one, other] = [1, 3].map(|n| graph.entity(&entity(n)).expect("said"));
         let goal = graph.chunk(&chunk(1)).expect("said");
         let also = BTreeMap::from([(one, vec![other]), (other, vec![one])]);
-        let alone = pagerank(Ground::all(&graph), &[(one, 1.0)], EXACT);
-        let linked = pagerank(Ground { also: Some(&also), ..Ground::all(&graph) }, &[(one, 1.0)], EXACT);
+        let alone = pagerank(GraphView::all(&graph), &[(one, 1.0)], EXACT);
+        let linked =
+            pagerank(GraphView { also: Some(&also), ..GraphView::all(&graph) }, &[(one, 1.0)], EXACT);
         assert_eq!(alone.score(goal), 0.0);
         assert!(linked.score(goal) > 0.0);
         assert!(linked.path(goal).starts_with(&[one, other]));
@@ -449,11 +450,11 @@ mod tests {
 
     #[test]
     fn a_coarse_pagerank_does_little_work_and_keeps_the_order_of_the_head() {
-        let said: Said = (0..60u8).map(|n| vec![(n, n + 1)]).collect();
+        let said: ChunkFacts = (0..60u8).map(|n| vec![(n, n + 1)]).collect();
         let graph = graph_of(&said);
         let seeds = [(graph.entity(&entity(0)).expect("said"), 1.0)];
         let head = |precision| {
-            let reach = pagerank(Ground::all(&graph), &seeds, PageRank { precision, ..EXACT });
+            let reach = pagerank(GraphView::all(&graph), &seeds, PageRank { precision, ..EXACT });
             let mut nodes: Vec<NodeNumber> = reach.nodes().collect();
             let reached = nodes.len();
             nodes.sort_by(|&one, &other| reach.score(other).total_cmp(&reach.score(one)));

@@ -1,72 +1,73 @@
-//! How PageRank searches: where it starts, how far it goes, and what else it may use.
+//! Options of PageRank: where it starts, how far it goes, and what else counts.
 
 use serde::{Deserialize, Serialize};
 
 use super::QueryError;
 use super::plan::{Plan, Prior};
 
-/// Most passages or facts that PageRank starts at.
+/// Maximum number of passages or facts that PageRank starts at.
 pub const MAX_PAGERANK_SEEDS: usize = 1000;
 
-/// How PageRank searches the graph, in modes auto and ppr.
+/// Options of PageRank over the graph, in modes auto and ppr.
 ///
-/// The defaults are what was measured best: docs/methods/auto.md has a row for every one of them.
+/// The defaults gave the best measurements; docs/methods/auto.md has a row for each of them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PageRankOptions {
-    /// The share that goes on to the neighbours at every step, 0 to 0.99. Relations are nodes too, so a step from entity
-    /// to entity is two: 0.8 each is 0.64 for both.
+    /// The share of a node's weight that goes on to its neighbours at every step, 0 to 0.99. Relations are nodes too, so from
+    /// entity to entity it takes two steps: 0.8 for each is 0.64 for both.
     pub damping: f64,
-    /// A node whose part still to be handed on is below this for each of its links keeps it, 1e-9 to 1. The work of a
-    /// search is bounded by one over it, whatever the size of the graph.
+    /// A node passes on its remaining weight only if that is more than this for each of its links, 1e-9 to 1. The work of a
+    /// search is therefore bounded by 1/`precision`, whatever the size of the graph.
     pub precision: f64,
-    /// An entity that is linked with this share of all chunks, entities and relations gets 1/e of what others get of their
-    /// neighbours, 0.0001 to 1: what everything speaks of leads nowhere in particular. At 1 hardly any difference is made.
+    /// An entity linked with this share of all chunks, entities and relations gets 1/e of the weight that others get from
+    /// their neighbours, 0.0001 to 1, because an entity that occurs everywhere is not specific. At 1 there is hardly a
+    /// difference.
     pub hub_share: f64,
-    /// What passages near to the question get together, 0 to 1; counts beside `facts` and `names`.
+    /// Weight of all seed passages together, 0 to 1, relative to `facts` and `names`.
     pub passages: f64,
-    /// What facts near to the question get together, 0 to 1.
+    /// Weight of all seed facts together, 0 to 1.
     pub facts: f64,
-    /// What entities named in the question get together, 0 to 1.
+    /// Weight of all entities named in the question together, 0 to 1.
     pub names: f64,
-    /// Passages looked at in each ranking.
+    /// Passages read from each ranking.
     pub passage_hits: usize,
-    /// Passages that are seeds.
+    /// Number of seed passages.
     pub passage_seeds: usize,
-    /// A passage whose score is this much below the best one's, relative to it, gets 1/e of its weight.
+    /// A passage whose score is below the best one by this fraction of the best score gets 1/e of its weight.
     pub passage_temperature: f64,
-    /// Facts that are seeds.
+    /// Number of seed facts.
     pub fact_seeds: usize,
-    /// A fact whose score is this much below the best one's, relative to it, gets 1/e of its weight.
+    /// A fact whose score is below the best one by this fraction of the best score gets 1/e of its weight.
     pub fact_temperature: f64,
-    /// What the BM25 score of a passage counts beside its cosine, each relative to the best one; up to four times as much where no name
-    /// in the question says where to start. Mode auto only.
+    /// Weight of a passage's BM25 score relative to its cosine, each divided by the best one. Up to four times as much if no
+    /// name in the question gives a place to start. Mode auto only.
     pub passage_words: f64,
     /// The same for facts; mode auto only.
     pub fact_words: f64,
-    /// What the words of the whole question count in the result beside PageRank, 0 to 1, where no name in the question says where to
-    /// start; less where one does, nothing where it is rare. Mode auto only.
+    /// Weight in the result of a search for the words of the whole question, next to PageRank, 0 to 1, if no name in the
+    /// question gives a place to start. A name reduces the weight, a rare one to 0. Mode auto only.
     pub direct: f64,
-    /// Who takes a question apart; mode auto only.
+    /// How a question is split; mode auto only.
     pub decompose: Decompose,
-    /// What the parts of a question get of the weight of passages and facts, 0 to 1, where it has parts.
+    /// Share of the weight of passages and facts for the parts of a question, 0 to 1, if it has parts.
     pub parts: f64,
-    /// Whether a model says which of the nearest facts help to answer; one call, mode ppr only.
+    /// True if a model selects which of the nearest facts help to answer: one call, mode ppr only.
     pub filter_facts: bool,
-    /// Least cosine of entities that are linked as synonyms, 0 to 1, where each is among the nearest of the other; `None`
-    /// links none. Of those that PageRank starts at only.
+    /// Minimum cosine of two entities linked as synonyms, 0 to 1, if each is among the nearest of the other; `None` adds no
+    /// links. Only entities that PageRank starts at get such links.
     pub synonyms: Option<f32>,
 }
 
-/// Who takes a question apart into what can be looked for on its own.
+/// How a question is split into parts to search for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Decompose {
-    /// Nobody.
+    /// Not at all.
     Off,
-    /// Rules, by its form.
+    /// By rules, from the form of the question.
     Form,
-    /// The keyword model, in one call; rules where there is none.
+    /// By the keyword model, in one call; by rules if none is configured.
     Model,
 }
 
@@ -96,8 +97,8 @@ impl Default for PageRankOptions {
 }
 
 impl PageRankOptions {
-    /// The names of the options that are not as they are by default and change nothing: of another mode, or of a keyword model
-    /// where there is none.
+    /// Returns the names of the options that differ from their default but have no effect: they belong to another mode, or to
+    /// a keyword model that is not configured.
     pub(super) fn unused(&self, plan: Plan, has_model: bool) -> Vec<&'static str> {
         let default = Self::default();
         let prior = plan.page_rank();
@@ -131,7 +132,7 @@ impl PageRankOptions {
             .collect()
     }
 
-    /// Refuses what is out of range.
+    /// Rejects values out of range.
     pub(super) fn check(&self) -> Result<(), QueryError> {
         let synonyms = self.synonyms.map_or(0.0, f64::from);
         for (what, value, least, most) in [

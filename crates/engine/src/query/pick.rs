@@ -1,33 +1,32 @@
-//! Picks the chunks that stand for entities or relations, by their vectors or by polling.
+//! Picks chunks for entities or relations, by their vectors or by polling.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The chunks behind ranked entities or relations, each chunk in the first list that names it.
+/// The chunks behind ranked entities or relations, each chunk in the first list that contains it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Sources<T> {
-    /// One list per entity or relation, in rank order; within a list, chunks that most lists name come first.
+    /// One list per entity or relation, in rank order. Within a list, chunks that occur in most lists come first.
     pub(super) lists: Vec<Vec<T>>,
 }
 
 impl<T: Ord + Clone> Sources<T> {
-    /// The sources of entities: lists that had chunks stay, even if earlier ones took them all.
+    /// Returns the sources of entities. Keeps a list even if earlier lists took all its chunks.
     pub(super) fn of_entities(lists: &[Vec<T>]) -> Self {
         let named: Vec<_> = lists.iter().filter(|list| !list.is_empty()).cloned().collect();
-        Self { lists: first_namers(named) }
+        Self { lists: deduplicated(named) }
     }
 
-    /// The sources of relations: chunks that already stand for an entity are left out, and so are lists that have
-    /// nothing left.
+    /// Returns the sources of relations. Leaves out chunks that were already picked for an entity, and lists that become empty.
     pub(super) fn of_relations(lists: &[Vec<T>], chosen: &BTreeSet<T>) -> Self {
         let free =
             |list: &Vec<T>| list.iter().filter(|chunk| !chosen.contains(chunk)).cloned().collect::<Vec<T>>();
-        let mut lists = first_namers(lists.iter().map(free).collect());
+        let mut lists = deduplicated(lists.iter().map(free).collect());
         lists.retain(|list| !list.is_empty());
         Self { lists }
     }
 
-    /// The `related_chunk_number × lists / 2` chunks most similar to the question, best first, ties by id. Empty
-    /// where any chunk's similarity is unknown.
+    /// Returns the `related_chunk_number × lists / 2` chunks most similar to the question, best first, ties by id. Empty if
+    /// the similarity of any chunk is unknown.
     pub(super) fn by_similarity(
         &self,
         related_chunk_number: u32,
@@ -41,8 +40,8 @@ impl<T: Ord + Clone> Sources<T> {
         scored.into_iter().take(number).map(|(chunk, _)| chunk).collect()
     }
 
-    /// Chunks by weighted polling: the first list gives up to `max` chunks, the last one 1, those between on a line
-    /// from one to the other; what lists cannot give is taken from the first lists that still have chunks.
+    /// Picks chunks by weighted polling: the first list gives up to `max` chunks, the last one 1, the lists between on a line
+    /// from one to the other. Missing chunks are taken from the first lists that still have some.
     pub(super) fn by_polling(&self, max: u32) -> Vec<T> {
         if max == 0 {
             return Vec::new();
@@ -63,8 +62,8 @@ impl<T: Ord + Clone> Sources<T> {
     }
 }
 
-/// How many chunks each of `lists` may give: `max` for the first, 1 for the last, linear between, halves to even. A
-/// single list may give `max`.
+/// Returns how many chunks each of `lists` may give: `max` for the first, 1 for the last, linear between, halves rounded to
+/// even. A single list may give `max`.
 fn quotas(lists: usize, max: u32) -> Vec<usize> {
     let quota = |rank: usize| {
         let ratio = if lists == 1 { 0.0 } else { rank as f64 / (lists - 1) as f64 };
@@ -73,14 +72,15 @@ fn quotas(lists: usize, max: u32) -> Vec<usize> {
     (0..lists).map(quota).collect()
 }
 
-/// Leaves each chunk in the first list that names it, and puts those that most lists name first; ties keep order.
-fn first_namers<T: Ord + Clone>(lists: Vec<Vec<T>>) -> Vec<Vec<T>> {
-    let mut namers: BTreeMap<T, usize> = BTreeMap::new();
+/// Keeps each chunk only in the first list that contains it, and sorts chunks that occur in most lists first; ties keep their
+/// order.
+fn deduplicated<T: Ord + Clone>(lists: Vec<Vec<T>>) -> Vec<Vec<T>> {
+    let mut counts: BTreeMap<T, usize> = BTreeMap::new();
     let mut firsts: Vec<Vec<T>> = Vec::with_capacity(lists.len());
     for list in lists {
         let mut first = Vec::new();
         for chunk in list {
-            let count = namers.entry(chunk.clone()).or_default();
+            let count = counts.entry(chunk.clone()).or_default();
             *count += 1;
             if *count == 1 {
                 first.push(chunk);
@@ -89,7 +89,7 @@ fn first_namers<T: Ord + Clone>(lists: Vec<Vec<T>>) -> Vec<Vec<T>> {
         firsts.push(first);
     }
     for list in &mut firsts {
-        list.sort_by_key(|chunk| std::cmp::Reverse(namers[chunk]));
+        list.sort_by_key(|chunk| std::cmp::Reverse(counts[chunk]));
     }
     firsts
 }

@@ -1,11 +1,11 @@
-//! The modes: a table with one row for each, read by every surface, and the plan that a row describes.
+//! The modes: one table with a row for each, used by every interface, and the plan that a row describes.
 
 use serde::{Deserialize, Serialize};
 
 /// What a mode does: which operators run, how their results become one list, and how the answer is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Plan {
-    /// The searches, in the order in which their results take turns.
+    /// The searches, in the order in which their results are interleaved.
     pub(super) operators: &'static [Operator],
     /// How the results of several operators become one list.
     pub(super) fusion: Fusion,
@@ -13,26 +13,26 @@ pub(super) struct Plan {
     pub(super) answer: AnswerStrategy,
 }
 
-/// A search that a plan consists of; each has its file in `search/`.
+/// A search of a plan; each has its own file in `search/`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Operator {
-    /// The question to chunks by vector.
+    /// From the question to chunks, by vector.
     Dense,
-    /// The question to chunks by vector and by words, their ranks weighted.
+    /// From the question to chunks, by vector and full text with weighted ranks.
     Fused,
-    /// Low-level keywords to entities, and on to their relations and chunks.
+    /// From low-level keywords to entities, then to their relations and chunks.
     Entities,
-    /// High-level keywords to relations, and on to their entities and chunks.
+    /// From high-level keywords to relations, then to their entities and chunks.
     Relations,
-    /// PageRank from what matches the question, to chunks.
+    /// PageRank from matches of the question to chunks.
     PageRank(Prior),
-    /// The question to summaries of chunks by vector, and down to chunks.
+    /// From the question to summaries of chunks by vector, then down to chunks.
     Tree(TreeOrder),
-    /// Reports of communities, of a level or by descending into what is relevant.
+    /// Reports of communities: all of one level, or by descending into relevant ones.
     Reports,
-    /// The question to entities, and on to the reports of their communities, their relations and their chunks.
+    /// From the question to entities, then to the reports of their communities, their relations and their chunks.
     Community,
-    /// The nearest reports, then what follow-up questions find.
+    /// The nearest reports, then the results of follow-up questions.
     Drift,
 }
 
@@ -48,29 +48,29 @@ pub(super) enum TreeOrder {
 /// How the results of several operators become one list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fusion {
-    /// They take turns [LightRAG]; what one operator found stays as it is.
+    /// The results are interleaved [LightRAG]; those of a single operator stay as they are.
     TakeTurns,
-    /// Each gets a share of the context's tokens [GraphRAG].
+    /// Each operator gets a share of the context's tokens [GraphRAG].
     Shares,
 }
 
-/// How an answer is made from what was found.
+/// How an answer is made from the results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AnswerStrategy {
     /// One call reads the whole context.
     Single,
-    /// Several calls draw points from parts of what was found, and one call answers from the points.
+    /// Several calls draw points from parts of the results, and one call answers from the points.
     MapReduce,
-    /// The documents are not asked: the LLM answers on its own.
+    /// No documents are used: the LLM answers on its own.
     None,
 }
 
-/// What says which passages PageRank starts from.
+/// How the passages that PageRank starts from are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Prior {
-    /// Their vectors.
+    /// By their vectors.
     Vector,
-    /// Their vectors and their words.
+    /// By their vectors and their words.
     VectorAndWords,
 }
 
@@ -100,7 +100,7 @@ macro_rules! modes {
         }
 
         impl Plan {
-            /// The plan of a mode.
+            /// Returns the plan of a mode.
             pub(super) fn of(mode: Mode) -> Self {
                 match mode {
                     $(Mode::$mode => Self {
@@ -146,35 +146,35 @@ modes! {
 }
 
 impl Mode {
-    /// The mode with this name.
+    /// Returns the mode with this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|mode| mode.name() == name)
     }
 
-    /// Whether it searches the documents; else the LLM answers on its own.
+    /// True if the mode searches the documents; otherwise the LLM answers on its own.
     pub fn searches(self) -> bool {
         Plan::of(self).searches()
     }
 
-    /// Whether it searches with keywords.
+    /// True if the mode searches with keywords.
     pub fn needs_keywords(self) -> bool {
         Plan::of(self).needs_keywords()
     }
 
-    /// Whether it cannot answer without an answer model.
+    /// True if the mode needs an answer model.
     pub fn needs_answer_model(self) -> bool {
         let plan = Plan::of(self);
         plan.answer == AnswerStrategy::None || plan.has(Operator::Drift)
     }
 
-    /// Whether it reads reports of communities, which are written from all documents.
+    /// True if the mode reads reports of communities, which are written from all documents.
     pub fn reads_reports(self) -> bool {
         Plan::of(self).reads_reports()
     }
 }
 
 impl Operator {
-    /// Whether it searches with the vector of the question.
+    /// True if the operator searches with the vector of the question.
     pub(super) fn reads_question(self) -> bool {
         match self {
             Self::Dense | Self::Fused | Self::PageRank(_) | Self::Tree(_) => true,
@@ -183,7 +183,7 @@ impl Operator {
         }
     }
 
-    /// Whether it searches the graph.
+    /// True if the operator searches the graph.
     fn reads_graph(self) -> bool {
         match self {
             Self::Entities | Self::Relations | Self::PageRank(_) => true,
@@ -194,44 +194,44 @@ impl Operator {
 }
 
 impl Plan {
-    /// Whether this operator runs.
+    /// True if this operator runs.
     pub(super) fn has(self, operator: Operator) -> bool {
         self.operators.contains(&operator)
     }
 
-    /// What PageRank starts from, if it runs.
+    /// Returns how PageRank finds its seed passages, if it runs.
     pub(super) fn page_rank(self) -> Option<Prior> {
         [Prior::Vector, Prior::VectorAndWords].into_iter().find(|prior| self.has(Operator::PageRank(*prior)))
     }
 
-    /// Whether the tree is searched.
+    /// True if the tree is searched.
     pub(super) fn searches_tree(self) -> bool {
         self.operators.iter().any(|operator| matches!(operator, Operator::Tree(_)))
     }
 
-    /// Whether keywords are needed, for entities and relations and the chunks behind them.
+    /// True if keywords are needed, to find entities, relations and the chunks behind them.
     pub(super) fn needs_keywords(self) -> bool {
         self.has(Operator::Entities) || self.has(Operator::Relations)
     }
 
-    /// Whether reports of communities are read.
+    /// True if reports of communities are read.
     pub(super) fn reads_reports(self) -> bool {
         [Operator::Reports, Operator::Community, Operator::Drift]
             .into_iter()
             .any(|operator| self.has(operator))
     }
 
-    /// Whether the question is taken apart into what can be looked for on its own.
+    /// True if the question is split into parts.
     pub(super) fn decomposes(self) -> bool {
         self.page_rank() == Some(Prior::VectorAndWords)
     }
 
-    /// Whether the graph is searched.
+    /// True if the graph is searched.
     pub(super) fn searches_graph(self) -> bool {
         self.operators.iter().any(|operator| operator.reads_graph())
     }
 
-    /// Whether anything is searched; else the model answers alone.
+    /// True if anything is searched; otherwise the model answers on its own.
     pub(super) fn searches(self) -> bool {
         self.answer != AnswerStrategy::None
     }

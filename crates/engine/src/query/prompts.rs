@@ -1,4 +1,4 @@
-//! The prompts of querying: one file each under `prompts/`, filled by a strict template.
+//! The prompts of questions: each is a file in `prompts/`, filled in by a strict template.
 
 use graphloom_core::ChatMessage;
 
@@ -7,12 +7,12 @@ use crate::prompt::{
     KEYWORDS_FOLLOW_UP, MAP_POINTS, Prompt, Prompts, RATE_REPORTS, SUGGEST_QUESTIONS,
 };
 
-/// Asks for the keywords of `question`.
+/// Returns the prompt for the keywords of `question`.
 pub(super) fn keywords(prompts: &Prompts, question: &str) -> Vec<ChatMessage> {
     prompts.messages(KEYWORDS, &[("question", question)])
 }
 
-/// Asks for `question` as it would be asked without the conversation before it, and for the keywords of that.
+/// Returns the prompt for the standalone form of `question` and its keywords.
 pub(super) fn keywords_of_follow_up(
     prompts: &Prompts,
     conversation: &str,
@@ -21,7 +21,7 @@ pub(super) fn keywords_of_follow_up(
     prompts.messages(KEYWORDS_FOLLOW_UP, &[("conversation", conversation), ("question", question)])
 }
 
-/// Asks for the parts of `question`, and for it as it would be asked without the conversation before it, if there is one.
+/// Returns the prompt for the parts of `question`, and for its standalone form if there is a conversation.
 pub(super) fn decompose(prompts: &Prompts, conversation: &str, question: &str) -> Vec<ChatMessage> {
     let conversation = match conversation {
         "" => String::new(),
@@ -30,21 +30,21 @@ pub(super) fn decompose(prompts: &Prompts, conversation: &str, question: &str) -
     prompts.messages(DECOMPOSE, &[("conversation", &conversation), ("question", question)])
 }
 
-/// Asks which of the `facts`, numbered lines, help to answer `question`.
+/// Returns the prompt that asks which of the `facts`, numbered lines, help to answer `question`.
 pub(super) fn filter_facts(prompts: &Prompts, question: &str, facts: &str) -> Vec<ChatMessage> {
     prompts.messages(FILTER_FACTS, &[("question", question), ("facts", facts)])
 }
 
-/// Asks for the points of `reports` that help to answer `question`.
+/// Returns the prompt for the points of `reports` that help to answer `question`.
 pub(super) fn map_points(prompts: &Prompts, question: &str, reports: &str) -> Vec<ChatMessage> {
     let language = prompts.language("the language of the question", ", names as in the reports");
     let variables = [("question", question), ("context", reports), ("language", language.as_str())];
     prompts.messages(MAP_POINTS, &variables)
 }
 
-/// Asks for the points of `data` that help to answer `question`, and for questions to look up next.
+/// Returns the prompt for the points of `data` that help to answer `question`, and for follow-up questions.
 ///
-/// - `step`: what this step looks for.
+/// - `step`: the purpose of this step.
 pub(super) fn drift_points(prompts: &Prompts, question: &str, step: &str, data: &str) -> Vec<ChatMessage> {
     let language = prompts.language("the language of the question", ", names as in the data");
     let variables =
@@ -52,12 +52,12 @@ pub(super) fn drift_points(prompts: &Prompts, question: &str, step: &str, data: 
     prompts.messages(DRIFT_POINTS, &variables)
 }
 
-/// Asks how relevant the `reports`, numbered lines, are to `question`.
+/// Returns the prompt that asks how relevant the `reports`, numbered lines, are to `question`.
 pub(super) fn rate_reports(prompts: &Prompts, question: &str, reports: &str) -> Vec<ChatMessage> {
     prompts.messages(RATE_REPORTS, &[("question", question), ("reports", reports)])
 }
 
-/// Asks for at most `count` questions that the `excerpts`, numbered lines, answer.
+/// Returns the prompt for at most `count` questions that the `excerpts`, numbered lines, answer.
 pub(super) fn suggest_questions(prompts: &Prompts, count: usize, excerpts: &str) -> Vec<ChatMessage> {
     let language = prompts.language("the language of the excerpts", ", names as in the excerpts");
     let count = count.to_string();
@@ -65,7 +65,7 @@ pub(super) fn suggest_questions(prompts: &Prompts, count: usize, excerpts: &str)
     prompts.messages(SUGGEST_QUESTIONS, &variables)
 }
 
-/// The instructions for an answer from points; ends with `context`.
+/// Returns the instructions for an answer from points; they end with `context`.
 pub(super) fn answer_points(
     prompts: &Prompts,
     response_type: &str,
@@ -75,12 +75,12 @@ pub(super) fn answer_points(
     instructions(prompts, ANSWER_POINTS, response_type, user_prompt, context)
 }
 
-/// The instructions for an answer from entities, relations and passages; ends with `context`.
+/// Returns the instructions for an answer from entities, relations and passages; they end with `context`.
 pub(super) fn answer(prompts: &Prompts, response_type: &str, user_prompt: &str, context: &str) -> String {
     instructions(prompts, ANSWER, response_type, user_prompt, context)
 }
 
-/// The instructions for an answer from passages alone; ends with `context`.
+/// Returns the instructions for an answer from passages alone; they end with `context`.
 pub(super) fn answer_naive(
     prompts: &Prompts,
     response_type: &str,
@@ -108,7 +108,7 @@ fn instructions(
     prompts.render(prompt, &variables)
 }
 
-/// What the user asks besides, as a paragraph of its own; empty where that is nothing.
+/// Returns the user's additional instructions as a paragraph; empty if there are none.
 fn additions(prompts: &Prompts, user_prompt: &str) -> String {
     match user_prompt.trim() {
         "" => String::new(),

@@ -8,7 +8,7 @@ use super::{Mode, PageRankOptions, QueryError, ReportOptions};
 /// Longest question, in characters.
 pub const MAX_QUESTION_CHARS: usize = 65_536;
 
-/// Most messages of a history.
+/// Maximum number of messages in a history.
 pub const MAX_HISTORY_MESSAGES: usize = 128;
 
 /// Longest message of a history, in characters.
@@ -17,35 +17,35 @@ pub const MAX_MESSAGE_CHARS: usize = 32_768;
 /// Longest `user_prompt`, in characters.
 pub const MAX_USER_PROMPT_CHARS: usize = 32_768;
 
-/// Most characters of question, history and `user_prompt` together.
+/// Maximum number of characters of question, history and `user_prompt` together.
 pub const MAX_REQUEST_CHARS: usize = 131_072;
 
 /// Longest `response_type`, in characters.
 pub const MAX_RESPONSE_TYPE_CHARS: usize = 256;
 
-/// Most keywords of each level that a caller gives.
+/// Maximum number of keywords per level that a caller gives.
 pub const MAX_GIVEN_KEYWORDS: usize = 64;
 
 /// Longest keyword that a caller gives, in characters.
 pub const MAX_KEYWORD_CHARS: usize = 512;
 
-/// Most hits that a search is asked for.
+/// Maximum number of hits of a search.
 pub const MAX_TOP_K: usize = 1000;
 
 /// Largest token budget.
 pub const MAX_BUDGET_TOKENS: u32 = 1_000_000;
 
-/// Most texts at which an answer ends.
+/// Maximum number of stop texts.
 pub const MAX_STOPS: usize = 16;
 
-/// Longest text at which an answer ends, in characters.
+/// Longest stop text, in characters.
 pub const MAX_STOP_CHARS: usize = 256;
 
 /// How chunks behind entities and relations are picked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ChunkPick {
-    /// By cosine of the chunk with the question.
+    /// By the cosine of the chunk with the question.
     #[serde(alias = "VECTOR")]
     Vector,
     /// By polling entities and relations, better ranked ones more often.
@@ -53,10 +53,10 @@ pub enum ChunkPick {
     Weight,
 }
 
-/// What a question wants.
+/// What a question asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QuestionOutput {
-    /// The context, without asking the answer model: [`retrieve`](super::retrieve).
+    /// The context, without calling the answer model: [`retrieve`](super::retrieve).
     Context,
     /// The prompt of the answer model: [`retrieve`](super::retrieve), then [`prompt_of`](super::prompt_of).
     Prompt,
@@ -66,82 +66,82 @@ pub enum QuestionOutput {
 
 /// A question with everything that changes its answer.
 ///
-/// Names and defaults are those of LightRAG's `QueryParam`, but for the mode; its names are read too where ours differ.
-/// What is not known is refused when it is read, so that a slip of the pen is no silent default.
+/// Names and defaults are those of LightRAG's `QueryParam`, except for the mode. Where our names differ, LightRAG's are read
+/// too. Unknown fields are rejected, so that a typo does not silently select a default.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Question {
-    /// The words.
+    /// The text of the question.
     #[serde(alias = "query")]
     pub text: String,
-    /// Which searches run.
+    /// How passages are searched and the answer is made.
     pub mode: Mode,
-    /// Whether the context alone is wanted; see [`Question::wanted`].
+    /// True if only the context is wanted; see [`Question::wanted`].
     pub only_need_context: bool,
-    /// Whether the prompt alone is wanted; see [`Question::wanted`].
+    /// True if only the prompt is wanted; see [`Question::wanted`].
     pub only_need_prompt: bool,
-    /// The form of answer asked of the model.
+    /// The form of answer that the model is asked for.
     pub response_type: String,
-    /// Whether the answer comes as it is made; without it, in one piece.
+    /// True to stream the answer; otherwise it comes in one piece.
     pub stream: bool,
     /// Entities or relations taken from each vector search.
     pub top_k: usize,
     /// Chunks taken from the vector search, and kept in the context; 0 takes `top_k` and keeps all that fit.
     pub chunk_top_k: usize,
-    /// Budget of the entity section.
+    /// Token budget of the entities.
     pub max_entity_tokens: u32,
-    /// Budget of the relation section.
+    /// Token budget of the relations.
     pub max_relation_tokens: u32,
-    /// Budget of the whole prompt, the conversation so far included.
+    /// Token budget of the whole prompt, including the conversation.
     pub max_total_tokens: u32,
-    /// Lowest cosine of any hit.
+    /// Minimum cosine of a hit.
     pub cosine_threshold: f32,
-    /// How many chunks come from entities and relations: half of this for each one on average where they are picked
-    /// by vector; from this down to 1 along the ranks where they are picked by weight.
+    /// How many chunks come from entities and relations. If picked by vector: on average half of this for each of them. If
+    /// picked by weight: from this down to 1 along the ranks.
     pub related_chunk_number: u32,
     /// How chunks behind entities and relations are picked.
     #[serde(alias = "kg_chunk_pick_method")]
     pub chunk_pick: ChunkPick,
-    /// Themes to search with; where any keyword is given, none are looked for. PageRank starts at
-    /// those that name an entity.
+    /// Themes to search with. If any keyword is given, none are determined automatically. PageRank starts at keywords that
+    /// name an entity.
     #[serde(alias = "high_level_keywords")]
     pub hl_keywords: Vec<String>,
-    /// Names and specifics to search with; where any keyword is given, none are looked for. PageRank starts at those that
-    /// name an entity, and at what the question names.
+    /// Names and specifics to search with. If any keyword is given, none are determined automatically. PageRank starts at
+    /// keywords that name an entity, and at entities that the question names.
     #[serde(alias = "low_level_keywords")]
     pub ll_keywords: Vec<String>,
-    /// The conversation so far, oldest first, of user and assistant. The answer model gets it, and the question is
-    /// searched for as it would be asked without it.
+    /// The conversation so far, oldest message first, from user and assistant. The answer model gets it, and the search uses
+    /// the standalone question.
     #[serde(alias = "conversation_history")]
     pub history: Vec<ChatMessage>,
-    /// What the answer model is asked to heed beside the question; not searched for.
+    /// Additional instructions for the answer model; not searched for.
     pub user_prompt: Option<String>,
-    /// Whether [`Question::prefix_user_prompt`] does nothing.
+    /// True if [`Question::prefix_user_prompt`] has no effect.
     pub disable_user_prompt_prefix: bool,
-    /// Longest answer in tokens; the model's own limit where `None`.
+    /// Maximum length of the answer in tokens; `None` for the model's own limit.
     pub max_output_tokens: Option<u32>,
-    /// Texts at which the answer ends, none of them part of it.
+    /// Texts at which the answer ends; the answer does not contain them.
     pub stop: Vec<String>,
-    /// Whether passages are reranked, where there is a reranker.
+    /// True to rerank passages, if a reranker is configured.
     #[serde(alias = "enable_rerank")]
     pub rerank: bool,
-    /// Lowest score of a reranked passage, on the reranker's own scale; 0 leaves none out.
+    /// Minimum score of a reranked passage, on the reranker's own scale; 0 keeps all.
     pub min_rerank_score: f32,
-    /// The documents that take part; all where `None`. The others are left out before anything is ranked, and entities
-    /// and relations say only what these documents say. Without effect in mode bypass.
+    /// Selects documents; `None` selects all. The others are excluded before anything is ranked, and descriptions of entities
+    /// and relations come only from the selected documents. Has no effect in mode bypass.
     pub filter: Option<DocumentFilter>,
-    /// The date that the question is asked for: entities, relations, claims and passages say what held then, as far as claims
-    /// tell. The documents that take part are all, whatever their own date; see [`Question::filter`].
+    /// The date for which the question is asked: entities, relations, claims and passages show what held then, as far as
+    /// claims say so. Documents of all dates are used; to select by date, see [`Question::filter`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub as_of: Option<IsoDate>,
-    /// Whether [`references`](super::references) lists the documents of the context.
+    /// True if [`references`](super::references) lists the documents of the context.
     pub include_references: bool,
-    /// Whether that list holds the passages too.
+    /// True if that list also contains the passages.
     pub include_chunk_content: bool,
-    /// Whether remembered answers of models are taken, and new ones remembered.
+    /// True to use cached model responses and to cache new ones.
     #[serde(alias = "enable_llm_cache")]
     pub cache: bool,
-    /// How modes auto and ppr rank by PageRank.
+    /// How modes auto and ppr use PageRank.
     pub pagerank: PageRankOptions,
     /// How modes community_global, community_local and drift read reports.
     pub reports: ReportOptions,
@@ -185,7 +185,8 @@ impl Default for Question {
 }
 
 impl Question {
-    /// What it wants; where both are asked for, the prompt, which holds the context.
+    /// Returns what the question asks for. If it asks for both prompt and context, this is the prompt, which contains the
+    /// context.
     pub fn wanted(&self) -> QuestionOutput {
         match (self.only_need_prompt, self.only_need_context) {
             (true, _) => QuestionOutput::Prompt,
@@ -194,7 +195,7 @@ impl Question {
         }
     }
 
-    /// Puts instructions that hold for every question before those of this one, unless it forbids that.
+    /// Puts instructions for every question before those of this one, unless the question disables it.
     pub fn prefix_user_prompt(&mut self, prefix: &str) {
         let prefix = prefix.trim();
         if prefix.is_empty() || self.disable_user_prompt_prefix {
@@ -206,7 +207,7 @@ impl Question {
         });
     }
 
-    /// Refuses what is empty, too large or out of range.
+    /// Rejects a question that is empty, too large or out of range.
     pub fn check(&self) -> Result<(), QueryError> {
         if self.text.trim().is_empty() {
             return Err(QueryError::Empty);

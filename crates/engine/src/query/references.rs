@@ -11,19 +11,18 @@ use super::{FoundChunk, Question, Reference, Retrieval};
 /// A document of the context, in the shape of LightRAG's reference lists.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ListedDocument {
-    /// Its number.
+    /// Number of the document.
     pub reference_id: String,
-    /// Its source.
+    /// Source of the document.
     pub file_path: String,
-    /// Its title.
+    /// Title of the document.
     pub title: String,
-    /// Its passages in the context, best first, where the question wants them.
+    /// Its passages in the context, best first, if the question asks for them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub content: Option<Vec<String>>,
 }
 
-/// The documents of the context by number, whether the answer cites them or not; `None` where the question does not
-/// want them.
+/// Returns the documents of the context by number, cited or not; `None` if the question does not ask for them.
 pub fn references(question: &Question, retrieval: &Retrieval) -> Option<Vec<ListedDocument>> {
     if !question.include_references {
         return None;
@@ -41,8 +40,8 @@ pub fn references(question: &Question, retrieval: &Retrieval) -> Option<Vec<List
     Some(retrieval.references.iter().map(listed).collect())
 }
 
-/// Documents with most passages first, ties by first appearance, numbered from 1; and the passages with the number of
-/// their document.
+/// Numbers the documents from 1, those with most passages first, ties by first appearance. Returns them, and the passages
+/// with the numbers of their documents.
 pub(super) fn number(passages: Vec<Passage>) -> (Vec<Reference>, Vec<FoundChunk>) {
     let mut counts: BTreeMap<&DocumentId, usize> = BTreeMap::new();
     let mut order = Vec::new();

@@ -1,4 +1,4 @@
-//! Puts passages in the order in which a reranker finds that they answer the question.
+//! Sorts passages by the scores of a reranker.
 
 use graphloom_core::{ModelError, Reranker, Role, indexed_text};
 
@@ -9,16 +9,16 @@ use crate::Engine;
 use crate::chunk_context::MAX_CONTEXT_TOKENS;
 use graphloom_text::Tokenizer;
 
-/// Passages that are read for a reranker, at most.
+/// Maximum number of passages that are read for a reranker.
 pub(super) const MAX_RERANKED: usize = 500;
 
-/// Tokens of one piece that a reranker scores; most read 512, the question included.
+/// Tokens of one piece that a reranker scores. Most rerankers read 512, including the question.
 const WINDOW_TOKENS: u32 = 480;
 
 /// Tokens that neighbouring pieces share.
 const OVERLAP_TOKENS: usize = 32;
 
-/// How many passages to read: all that may be chosen from where a reranker chooses, else as many as are kept.
+/// Returns how many passages to read: all candidates if a reranker chooses among them, otherwise as many as are kept.
 pub(super) fn passages_to_read(reranker: Option<&dyn Reranker>, chunk_top_k: usize) -> usize {
     match reranker {
         Some(_) => MAX_RERANKED,
@@ -26,11 +26,11 @@ pub(super) fn passages_to_read(reranker: Option<&dyn Reranker>, chunk_top_k: usi
     }
 }
 
-/// The best `chunk_top_k` of `passages` (all where it is 0), best first, ties in the order they came in; those below
-/// `min_rerank_score` are left out unless that is 0.
+/// Returns the best `chunk_top_k` of `passages` (all if that is 0), best first, ties in their original order. Leaves out
+/// passages below `min_rerank_score`, unless that is 0.
 ///
-/// A passage is scored in pieces of [`WINDOW_TOKENS`] and counts as its best piece. Where the reranker fails, the order
-/// stays, nothing is left out for its score, and a note says so.
+/// A passage is scored in pieces of [`WINDOW_TOKENS`], and its score is that of its best piece. If the reranker fails, the
+/// order stays, no passage is left out for its score, and a note reports the failure.
 pub(super) async fn rerank(
     engine: &Engine,
     reranker: &dyn Reranker,
@@ -39,7 +39,7 @@ pub(super) async fn rerank(
     cost: &mut QueryCost,
     notes: &mut Vec<QueryNote>,
 ) -> Vec<Passage> {
-    // One passage alone is in order.
+    // A single passage needs no sorting.
     let is_needed = passages.len() > 1 || (!passages.is_empty() && question.min_rerank_score != 0.0);
     if is_needed {
         match scores(engine, reranker, question, &passages, cost).await {
@@ -60,7 +60,7 @@ pub(super) async fn rerank(
     passages
 }
 
-/// One score per passage, from one call.
+/// Returns one score per passage, from one call.
 async fn scores(
     engine: &Engine,
     reranker: &dyn Reranker,
@@ -85,7 +85,7 @@ async fn scores(
             return Err(error);
         }
     };
-    // Models in process make no requests; they are no calls in the ledger.
+    // Models in this process make no requests, so they have no calls in the ledger.
     if reranking.attempts > 0 {
         cost.calls.push(timer.counted(reranking.usage, reranking.attempts));
     }
@@ -102,7 +102,8 @@ async fn scores(
     Ok(best.collect())
 }
 
-/// Pieces of `text` that a reranker can read whole, each after its context; `tokens` is its count. At least one.
+/// Splits `text` into pieces that a reranker can read whole, each after the context; `tokens` is the token count of `text`.
+/// Returns at least one piece.
 fn split(tokenizer: Tokenizer, context: &str, text: &str, tokens: u32) -> Vec<String> {
     let context = tokenizer.truncate(context, MAX_CONTEXT_TOKENS);
     let own = WINDOW_TOKENS - if context.is_empty() { 0 } else { tokenizer.count(context) };
@@ -114,7 +115,7 @@ fn split(tokenizer: Tokenizer, context: &str, text: &str, tokens: u32) -> Vec<St
     windows.into_iter().map(|window| piece(text[window].trim())).collect()
 }
 
-/// Sorts by score, best first, and keeps the scores; drops what is below `least` unless that is 0.
+/// Sets the scores and sorts by them, best first. Drops passages below `least`, unless that is 0.
 fn sort(passages: &mut Vec<Passage>, scores: &[f32], least: f32) {
     for (passage, score) in passages.iter_mut().zip(scores) {
         passage.rerank_score = Some(*score);

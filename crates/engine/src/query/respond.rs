@@ -1,4 +1,4 @@
-//! Makes the answer by a model that streams.
+//! Writes the answer with a model, streamed or in one piece.
 
 use futures::StreamExt;
 use graphloom_core::{
@@ -6,7 +6,7 @@ use graphloom_core::{
     ModelError, Role,
 };
 
-use super::cache::{self, Fresh};
+use super::cache::{self, NewEntry};
 use super::calls::{QueryCost, Timer};
 use super::plan::{AnswerStrategy, Plan};
 use super::stops::{CutText, StopFilter};
@@ -15,7 +15,7 @@ use super::{QueryError, Question, QuestionOutput, Retrieval, history, prompts, r
 use crate::Engine;
 use crate::prompt::Prompts;
 
-/// The instructions of a plan with `context` at their end; those of the user alone where the model answers alone.
+/// Returns the instructions of a plan, ending with `context`; only those of the user if the model answers on its own.
 pub(super) fn instructions(prompts: &Prompts, question: &Question, plan: Plan, context: &str) -> String {
     let user_prompt = question.user_prompt.as_deref().unwrap_or_default().trim();
     if plan.answer == AnswerStrategy::MapReduce {
@@ -29,10 +29,10 @@ pub(super) fn instructions(prompts: &Prompts, question: &Question, plan: Plan, c
     }
 }
 
-/// The messages that the answer model gets: instructions with the context, the conversation so far, the question.
+/// Returns the messages for the answer model: instructions with the context, the conversation so far, the question.
 pub(super) fn messages(prompts: &Prompts, question: &Question, retrieval: &Retrieval) -> Vec<ChatMessage> {
     let plan = Plan::of(retrieval.mode);
-    // Without an answer no points were drawn: the prompt is that of the calls that would draw them.
+    // Without an answer no points are drawn, so the prompt is that of the calls that would draw them.
     if plan.answer == AnswerStrategy::MapReduce && question.wanted() != QuestionOutput::Answer {
         return reports::map_messages(prompts, question, &retrieval.context);
     }
@@ -43,9 +43,9 @@ pub(super) fn messages(prompts: &Prompts, question: &Question, retrieval: &Retri
     system.into_iter().chain(history).chain([asked]).collect()
 }
 
-/// What `model` answers, now or before, without thoughts; passes its words on as they come.
+/// Returns the response of `model` or the cached one, without thoughts. Passes the text on as it arrives.
 ///
-/// An answer that is not whole is not remembered.
+/// An incomplete answer is not cached.
 pub(super) async fn by_model(
     engine: &Engine,
     model: &dyn LanguageModel,
@@ -91,12 +91,12 @@ pub(super) async fn by_model(
     }
     if completion.finish == FinishReason::Stop {
         let value = text.clone().into_bytes();
-        cache::remember(engine, Fresh { kind, key, value, paid: true }, question.cache, cost);
+        cache::remember(engine, NewEntry { kind, key, value, paid: true }, question.cache, cost);
     }
     Ok(CutText { text, cut })
 }
 
-/// The answer as it comes.
+/// Passes the answer on as it arrives, and returns it.
 async fn streamed(
     model: &dyn LanguageModel,
     request: ChatRequest,
@@ -138,7 +138,7 @@ async fn streamed(
     }
 }
 
-/// The answer in one piece.
+/// Passes the answer on in one piece, and returns it.
 async fn whole(
     model: &dyn LanguageModel,
     request: ChatRequest,

@@ -1,4 +1,4 @@
-//! Which documents an answer may repeat words of.
+//! Determines the documents whose words an answer may repeat.
 
 use std::collections::BTreeSet;
 
@@ -7,12 +7,13 @@ use graphloom_core::{ChunkId, GraphKey, RestsOn, StoreError};
 use super::Retrieval;
 use crate::Engine;
 
-/// The most chunks behind one entity or relation, and behind all of an answer, that are looked up. What rests on more counts
-/// as resting on everything.
+/// Maximum number of chunks that are looked up for one entity or relation, and for a whole answer. With more chunks, an
+/// answer counts as resting on everything.
 const MAX_CHUNKS: usize = 2000;
 
-/// The documents that an answer from `retrieval` rests on: those of its passages, of its claims, and of every mention and fact
-/// that its entities and relations add up to. Reports and summaries tell of the whole workspace.
+/// Returns the documents that an answer from `retrieval` rests on: those of its passages, of its claims, and of all mentions
+/// and facts of its entities and relations. An answer with reports, points or summaries rests on everything, because they are
+/// written from the whole workspace.
 pub async fn rests_on(engine: &Engine, retrieval: &Retrieval) -> Result<RestsOn, StoreError> {
     if !(retrieval.nodes.is_empty() && retrieval.reports.is_empty() && retrieval.points.is_empty()) {
         return Ok(RestsOn::Everything);

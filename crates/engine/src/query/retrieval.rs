@@ -1,4 +1,4 @@
-//! What a question finds, before any answer.
+//! The result of searching for a question, before any answer.
 
 use graphloom_core::{
     Chunk, ChunkId, DocumentId, Entity, EntityKey, LayerName, NodeKey, Relation, RelationKey, Revision, Span,
@@ -20,63 +20,63 @@ pub struct Keywords {
     pub high_level: Vec<String>,
     /// Names and specifics, for entities.
     pub low_level: Vec<String>,
-    /// The model that found them; `None` for rules.
+    /// The model that found the keywords; `None` for rules.
     pub model: Option<String>,
 }
 
 impl Keywords {
-    /// Whether there is no keyword at all.
+    /// True if there is no keyword at all.
     pub fn is_empty(&self) -> bool {
         self.high_level.is_empty() && self.low_level.is_empty()
     }
 }
 
-/// What a question found, before any answer.
+/// The result of searching for a question, before any answer.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Retrieval {
-    /// The state that was searched.
+    /// The revision that was searched.
     pub revision: Revision,
     /// The mode that ran.
     pub mode: Mode,
-    /// The question as it was searched for, where that is not how it was asked: it follows a conversation.
+    /// The standalone question that was searched for, if the question is a follow-up.
     pub standalone_question: Option<String>,
     /// How many of the latest messages of the conversation the answer model gets.
     pub history_messages: usize,
-    /// How mode auto went about it; `None` in other modes.
+    /// How mode auto searched; `None` in other modes.
     pub route: Option<Route>,
-    /// The keywords it searched with; empty lists where the mode needs none.
+    /// The keywords of the search; empty lists if the mode needs none.
     pub keywords: Keywords,
-    /// Entities in the context, best first; after PageRank, what it started at and what is on the paths.
+    /// Entities in the context, best first. After PageRank: the seeds and the entities on the paths.
     pub entities: Vec<FoundEntity>,
-    /// Relations in the context, best first; after PageRank, what it started at and what is on the paths.
+    /// Relations in the context, best first. After PageRank: the seeds and the relations on the paths.
     pub relations: Vec<FoundRelation>,
     /// Nodes of layers whose texts are in the context, best first.
     pub nodes: Vec<FoundNode>,
-    /// Claims in the context, best first; those that held at the date of a question as of a date.
+    /// Claims in the context, best first. For a question as of a date: claims that held then.
     pub claims: Vec<FoundClaim>,
-    /// The date of a question as of a date, and what is left out for it.
+    /// The date of a question as of a date, and the sentences left out for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub as_of: Option<AsOf>,
     /// Chunks in the context, best first.
     pub chunks: Vec<FoundChunk>,
-    /// How PageRank came to the chunks, in their order; empty in modes without it.
+    /// The path of PageRank to each chunk, in the order of the chunks; empty in modes without it.
     pub paths: Vec<ChunkPath>,
     /// Documents of the chunks, by number.
     pub references: Vec<Reference>,
     /// Reports of communities that were read, the most relevant first; empty in modes that read none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub reports: Vec<FoundReport>,
-    /// What an LLM drew from reports and passages, the most important first.
+    /// Points that an LLM drew from reports and passages, the most important first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub points: Vec<Point>,
-    /// The follow-up questions that mode drift looked up.
+    /// The follow-up questions that mode drift searched for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub follow_ups: Vec<String>,
-    /// The context as the model sees it; empty where nothing was found.
+    /// The context as the model sees it; empty if nothing was found.
     pub context: String,
-    /// What did not go as asked for and has to be shown with the answer.
+    /// Notes to show with the answer: what was not done as requested.
     pub notes: Vec<QueryNote>,
-    /// What it cost.
+    /// Model calls and cache hits of the search.
     #[serde(flatten)]
     pub cost: QueryCost,
 }
@@ -107,7 +107,7 @@ impl Retrieval {
         }
     }
 
-    /// The words that were searched for.
+    /// Returns the text that was searched for.
     pub fn searched<'a>(&'a self, question: &'a Question) -> &'a str {
         self.standalone_question.as_deref().unwrap_or(question.text.trim())
     }
@@ -118,7 +118,7 @@ impl Retrieval {
 pub struct FoundEntity {
     /// The entity.
     pub entity: Entity,
-    /// Cosine; `None` where it came along with a relation.
+    /// Cosine; `None` if it was found through a relation.
     pub score: Option<f32>,
 }
 
@@ -129,47 +129,47 @@ pub struct FoundRelation {
     pub relation: Relation,
     /// Display names of its two ends, in key order.
     pub ends: [String; 2],
-    /// Cosine; `None` where it came along with an entity.
+    /// Cosine; `None` if it was found through an entity.
     pub score: Option<f32>,
 }
 
 /// A node of a layer, such as the summary of passages, with its score.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FoundNode {
-    /// Its id.
+    /// Id of the node.
     pub id: NodeKey,
-    /// Its layer.
+    /// Layer of the node.
     pub layer: LayerName,
-    /// Its level.
+    /// Level of the node in its layer.
     pub level: u32,
-    /// Its title.
+    /// Title of the node.
     pub title: String,
-    /// Its text.
+    /// Text of the node.
     pub text: String,
     /// Cosine with the question.
     pub score: f32,
 }
 
-/// Which arm of the search brought a chunk first.
+/// The search that found a chunk first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Arm {
-    /// Its own vector.
+    /// By its own vector.
     Vector,
-    /// Its own vector and its words.
+    /// By its own vector and full text.
     Fused,
-    /// An entity it mentions.
+    /// Through an entity that it mentions.
     Entity,
-    /// A relation it states.
+    /// Through a relation that it states.
     Relation,
-    /// PageRank over the graph.
+    /// By PageRank over the graph.
     #[serde(rename = "pagerank")]
     PageRank,
-    /// Its own vector, or a summary that it is behind.
+    /// By its own vector, or through a summary above it.
     Tree,
-    /// A finding of a report rests on it.
+    /// Through a report with a finding that rests on it.
     Report,
-    /// A claim that held at the date of the question.
+    /// Through a claim that held at the date of the question.
     Claim,
 }
 
@@ -180,39 +180,40 @@ pub struct FoundChunk {
     pub chunk: Chunk,
     /// Number of its document among the references.
     pub reference: u32,
-    /// Which arm brought it.
+    /// The search that found it first.
     pub arm: Arm,
-    /// Cosine with the question, weighted reciprocal ranks of vector and words added up, or PageRank, weighted reciprocal ranks where other rankings count beside it; `None` for other arms.
+    /// Score of the search: the cosine with the question, in the tree modes blended with that of the best summary above the
+    /// chunk; the sum of weighted reciprocal ranks of vector and full text; or PageRank, in mode auto a weighted sum with the
+    /// full-text score unless PageRank is fully trusted. `None` for other searches.
     pub score: Option<f32>,
-    /// What the reranker gave it; `None` where none was asked.
+    /// Score of the reranker; `None` if no reranker was called.
     pub rerank_score: Option<f32>,
-    /// The sentences that it is there for, in modes that read reports; citations lead to these alone.
+    /// The sentences for which the chunk is in the context, in modes that read reports. Citations lead only to these.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<Evidence>,
 }
 
-/// A sentence of a chunk, and what rests on it.
+/// A sentence of a chunk, and a statement that rests on it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Evidence {
-    /// Where in the document's text.
+    /// Byte range in the document's text.
     pub span: Span,
-    /// What a finding or point says.
+    /// Text of the finding or point that rests on the sentence.
     pub said: String,
     /// The community whose report has the finding; `None` for points from passages.
     pub report: Option<NodeKey>,
 }
 
-/// Why PageRank came to a chunk.
+/// How PageRank came to a chunk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ChunkPath {
     /// The chunk.
     pub chunk: ChunkId,
-    /// From where PageRank started to the chunk: what is near to the question or named in it, and what led on. The chunk
-    /// alone where PageRank started at it.
+    /// The way from a seed to the chunk, both included. Only the chunk if it is a seed itself.
     pub steps: Vec<PathStep>,
 }
 
-/// A place on a path of PageRank.
+/// One node of a path.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PathStep {
@@ -231,8 +232,8 @@ pub struct Reference {
     pub number: u32,
     /// The document.
     pub document: DocumentId,
-    /// Its source.
+    /// Source of the document.
     pub source: String,
-    /// Its title.
+    /// Title of the document.
     pub title: String,
 }

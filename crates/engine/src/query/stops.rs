@@ -1,30 +1,30 @@
-//! Ends answers where the question wants it: at a text, or after some tokens.
+//! Ends answers at the question's limits: at a stop text, or after a number of tokens.
 
 use super::Question;
 use graphloom_text::Tokenizer;
 
-/// The words of an answer.
+/// The text of an answer under output limits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct CutText {
-    /// The words.
+    /// The text.
     pub(super) text: String,
-    /// Whether an output limit cut them.
+    /// True if an output limit cut the text.
     pub(super) cut: bool,
 }
 
-/// What a text that no model wrote is under the limits of the question.
+/// Applies the question's limits to a text that no model wrote.
 pub(super) fn cut(question: &Question, tokenizer: Tokenizer, text: &str) -> CutText {
     let ended = StopFilter::new(&question.stop).cut(text);
     let kept = question.max_output_tokens.map_or(ended, |most| tokenizer.truncate(ended, most));
     CutText { text: kept.to_owned(), cut: kept.len() < ended.len() }
 }
 
-/// Ends a streamed text before the first of some texts, also where that comes in pieces.
+/// Ends a streamed text before the first stop text, even if that arrives in pieces.
 #[derive(Debug)]
 pub(super) struct StopFilter<'a> {
-    /// None of them empty.
+    /// The stop texts; none is empty.
     stops: Vec<&'a str>,
-    /// What may be the beginning of one.
+    /// The end of the text so far, if it may be the beginning of a stop text.
     held: String,
     ended: bool,
 }
@@ -35,7 +35,7 @@ impl<'a> StopFilter<'a> {
         Self { stops, held: String::new(), ended: false }
     }
 
-    /// What can be shown after one more piece; may be empty.
+    /// Adds a piece and returns the text that can be shown; may be empty.
     pub(super) fn push(&mut self, piece: &str) -> String {
         if self.ended {
             return String::new();
@@ -47,7 +47,7 @@ impl<'a> StopFilter<'a> {
             self.held.truncate(at);
             return std::mem::take(&mut self.held);
         }
-        // The longest end that a stop may begin with.
+        // Hold back the longest end that may begin a stop text.
         let begins = |at: &usize| self.stops.iter().any(|stop| stop.starts_with(&self.held[*at..]));
         let borders = self.held.char_indices().map(|(at, _)| at);
         let longest = self.stops.iter().map(|stop| stop.len()).max().unwrap_or(0);
@@ -57,18 +57,18 @@ impl<'a> StopFilter<'a> {
         std::mem::replace(&mut self.held, rest)
     }
 
-    /// What was held back at the end.
+    /// Returns the text held back at the end.
     pub(super) fn finish(&mut self) -> String {
         std::mem::take(&mut self.held)
     }
 
-    /// A whole text up to the first stop.
+    /// Returns a whole text up to the first stop text.
     pub(super) fn cut<'t>(&self, text: &'t str) -> &'t str {
         &text[..self.first_in(text).unwrap_or(text.len())]
     }
 
-    /// Where the stop begins that is complete first, as it is noticed while a text is written; of those that end together the
-    /// longest.
+    /// Returns the start of the stop text that is complete first, as it would be noticed while streaming; of several that end
+    /// together, the longest.
     fn first_in(&self, text: &str) -> Option<usize> {
         let found = self.stops.iter().filter_map(|stop| text.find(stop).map(|at| (at + stop.len(), at)));
         found.min().map(|(_, at)| at)

@@ -21,30 +21,30 @@ use crate::explore::popular_labels;
 use graphloom_offline::{Passage, Reply, language_code};
 use graphloom_text::{entity_key, is_prose, one_line, sentences};
 
-/// Most questions that are suggested.
+/// Maximum number of suggested questions.
 pub const MAX_SUGGESTIONS: usize = 50;
-/// Longest text that questions are wanted about, in characters.
+/// Longest text to suggest questions about, in characters.
 pub const MAX_ABOUT_CHARS: usize = 8_000;
-/// Entities that questions are about, at most, without a text.
+/// Maximum number of entities that questions are about if no text is given.
 const ENTITIES: usize = 60;
-/// Entities of a text.
+/// Maximum number of entities that a text names.
 const NAMED: usize = 8;
-/// Groups of words of a text that are looked up as names, at most.
+/// Maximum number of word groups of a text that are looked up as names.
 const MAX_CANDIDATES: usize = 5_000;
-/// Relations of an entity whose passages are looked at.
+/// Relations of an entity whose passages are read.
 const RELATIONS: usize = 8;
-/// Chunks read behind an entity or relation.
+/// Chunks read for each entity or relation.
 const CHUNKS_BEHIND: usize = 4;
-/// Reports whose findings are looked at.
+/// Reports whose findings are read.
 const REPORTS: usize = 20;
-/// Findings of a report.
+/// Findings read per report.
 const FINDINGS: usize = 3;
-/// Excerpts that an LLM reads, and tokens of each.
+/// Excerpts for an LLM, and tokens of each.
 const EXCERPTS: usize = 24;
 const EXCERPT_TOKENS: u32 = 300;
 /// Output limit of the call.
 const OUTPUT_TOKENS: u32 = 4_096;
-/// Least likeness of a question by an LLM with a sentence of its excerpt.
+/// Minimum likeness between an LLM's question and a sentence of its excerpt.
 const LEAST_LIKENESS: f64 = 0.02;
 
 /// Questions that the documents answer.
@@ -54,9 +54,9 @@ pub struct Suggestions {
     pub questions: Vec<Suggestion>,
     /// The model that proposed them; `None` for rules.
     pub model: Option<String>,
-    /// Proposals that no sentence of the documents answers.
+    /// Number of proposals that no sentence of the documents answers.
     pub dropped: u32,
-    /// What it cost.
+    /// Model calls of the suggestions.
     #[serde(flatten)]
     pub cost: QueryCost,
 }
@@ -66,24 +66,25 @@ pub struct Suggestions {
 pub struct Suggestion {
     /// The question.
     pub question: String,
-    /// The document.
+    /// The document of the sentence.
     pub document: DocumentId,
-    /// Its source.
+    /// Source of the document.
     pub source: String,
-    /// Where in the document's text.
+    /// Byte range in the document's text.
     pub span: Span,
-    /// First and last line, from 1.
+    /// First and last line in the document's text, counted from 1.
     pub lines: (u32, u32),
-    /// The sentence, verbatim but for white space.
+    /// The sentence, verbatim except for white space.
     pub quote: String,
 }
 
-/// At most `count` questions that the documents answer.
+/// Returns at most `count` questions that the documents answer.
 ///
-/// - `about`: a name, or a text such as the last answer; the questions are then about the entities that it names. Errors
-///   with [`QueryError::NothingNamed`] if it names none.
-/// - Without it, they come from the reports of communities if there are any, and from the entities with most relations.
-/// - With an answer model, one call proposes the questions; else rules do. A proposal that no sentence of its passage
+/// - `about`: a name, or a text such as the last answer. The questions are then about the entities that it names. Returns
+///   [`QueryError::NothingNamed`] if it names none.
+/// - Without `about`, the questions come from the reports of communities, if there are any, and from the entities with most
+///   relations.
+/// - An answer model proposes the questions in one call; without one, rules do. A proposal that no sentence of its passage
 ///   answers is dropped and counted.
 pub fn suggest<'a>(
     engine: &'a Engine,
@@ -118,19 +119,19 @@ pub fn suggest<'a>(
 struct Excerpt {
     chunk: ChunkId,
     range: Range<usize>,
-    /// What it is about first.
-    names: Vec<Named>,
+    /// The main entity of the sentence first.
+    names: Vec<NamedEntity>,
 }
 
 #[derive(Clone)]
-struct Named {
+struct NamedEntity {
     name: String,
     kind: String,
 }
 
 #[derive(Default)]
 struct Excerpts {
-    /// Names of what the questions are to be about; empty for anything.
+    /// Names of the entities that the questions must be about; empty if any are allowed.
     subjects: Vec<String>,
     list: Vec<Excerpt>,
     chunks: BTreeMap<ChunkId, Chunk>,
@@ -164,7 +165,7 @@ impl Excerpts {
         Ok(excerpts)
     }
 
-    /// The sentences behind the first findings of the best rated communities.
+    /// Adds the sentences behind the first findings of the best rated communities.
     async fn add_findings(&mut self, snapshot: &dyn Snapshot) -> Result<(), QueryError> {
         let reports = coarsest_reports(snapshot, REPORTS).await?;
         let mut references = Vec::new();
@@ -182,7 +183,7 @@ impl Excerpts {
         Ok(())
     }
 
-    /// The sentences that tell most about each entity; with `relations`, those too that state its relations.
+    /// Adds the most informative sentence about each entity; with `relations`, also the sentences that state its relations.
     async fn add_entities(
         &mut self,
         snapshot: &dyn Snapshot,
@@ -225,7 +226,7 @@ impl Excerpts {
         Ok(())
     }
 
-    /// The sentence of these chunks that tells most about the first of the entities, if it names all of them.
+    /// Adds the most informative sentence of these chunks about the first entity, if it names all of the entities.
     fn add_sentence(&mut self, about: &[&Entity], chunks: &[ChunkId]) {
         let chunks: Vec<&Chunk> = chunks.iter().filter_map(|id| self.chunks.get(id)).collect();
         let passages: Vec<Passage<'_>> = chunks
@@ -242,7 +243,8 @@ impl Excerpts {
         if !about.iter().skip(1).all(|entity| sentence.contains(&entity.name)) {
             return;
         }
-        let names = about.iter().map(|entity| Named { name: entity.name.clone(), kind: entity.kind.clone() });
+        let names =
+            about.iter().map(|entity| NamedEntity { name: entity.name.clone(), kind: entity.kind.clone() });
         let chunk = chunk.id.clone();
         self.list.push(Excerpt { chunk, range: quote.range, names: names.collect() });
     }
@@ -272,13 +274,13 @@ impl Excerpts {
         Ok(())
     }
 
-    /// Whether a question or its answer names one of the subjects, if there are any.
+    /// True if a question or its answer names one of the subjects, or if there are no subjects.
     fn is_about_subjects(&self, question: &str, sentence: &str) -> bool {
         let names = |name: &String| question.contains(name.as_str()) || sentence.contains(name.as_str());
         self.subjects.is_empty() || self.subjects.iter().any(names)
     }
 
-    /// A question with the sentence of a chunk that answers it.
+    /// Returns a suggestion: the question with the sentence of a chunk that answers it.
     fn suggestion(&self, question: String, chunk: &Chunk, range: Range<usize>) -> Option<Suggestion> {
         let (document, text) = (self.documents.get(&chunk.document)?, self.texts.get(&chunk.document)?);
         let span = chunk.span.within(Span::new(range.start, range.end));
@@ -293,7 +295,7 @@ impl Excerpts {
     }
 }
 
-/// The entities that a text names; the one that it is the name of alone, if there is one.
+/// Returns the entities that a text names. If the whole text is the name of an entity, returns only that one.
 async fn named_in(snapshot: &dyn Snapshot, about: &str) -> Result<Vec<Entity>, QueryError> {
     if let Some(key) = entity_key(about)
         && let Some(entity) = snapshot.entities(&[key]).await?.pop().flatten()
@@ -316,7 +318,7 @@ async fn named_in(snapshot: &dyn Snapshot, about: &str) -> Result<Vec<Entity>, Q
         }
     }
     if keys.is_empty() {
-        // Part of a name, such as a family name.
+        // The text may be a part of a name, such as a family name.
         let request = SearchRequest::by_words(ItemKind::Entity, about, NAMED);
         let hits = snapshot.search(&[request]).await?.into_iter().flatten();
         let found: Vec<EntityKey> = hits.filter_map(|hit| hit.item.into_entity()).collect();
@@ -340,12 +342,12 @@ fn words_of(text: &str) -> BTreeSet<String> {
     words.map(str::to_lowercase).collect()
 }
 
-/// The entities of a chunk whose names stand in a sentence of it, the first one first.
+/// Returns the entities of a chunk whose names occur in one of its sentences, in the order of the sentence.
 async fn names_in(
     snapshot: &dyn Snapshot,
     chunk: &ChunkId,
     sentence: &str,
-) -> Result<Vec<Named>, QueryError> {
+) -> Result<Vec<NamedEntity>, QueryError> {
     let keys = snapshot.graph_keys_of(std::slice::from_ref(chunk)).await?;
     let keys: Vec<EntityKey> = keys
         .into_iter()
@@ -355,16 +357,16 @@ async fn names_in(
         })
         .collect();
     let entities = snapshot.entities(&keys).await?.into_iter().flatten().filter(is_topic);
-    let mut found: Vec<(usize, Named)> = entities
+    let mut found: Vec<(usize, NamedEntity)> = entities
         .filter_map(|entity| {
-            Some((sentence.find(&entity.name)?, Named { name: entity.name, kind: entity.kind }))
+            Some((sentence.find(&entity.name)?, NamedEntity { name: entity.name, kind: entity.kind }))
         })
         .collect();
     found.sort_by(|one, other| one.0.cmp(&other.0).then_with(|| one.1.name.cmp(&other.1.name)));
     Ok(found.into_iter().map(|(_, named)| named).collect())
 }
 
-/// Questions by form about what each sentence names, as far as its passage answers them.
+/// Suggests questions about the names in each sentence by filling in question forms, if the passage answers them.
 fn by_rules(excerpts: &Excerpts, count: usize) -> Suggestions {
     let mut suggestions = Suggestions::default();
     let (mut asked, mut quoted) = (BTreeSet::new(), BTreeSet::new());
@@ -392,7 +394,7 @@ fn by_rules(excerpts: &Excerpts, count: usize) -> Suggestions {
     suggestions
 }
 
-/// The sentence of the chunk that answers the question by the rules that answer without an LLM.
+/// Returns the sentence of the chunk that answers the question, according to the rules for answers without an LLM.
 fn answered_by(question: &str, chunk: &Chunk) -> Option<Range<usize>> {
     let passage = Passage { text: &chunk.text, title: "", headings: &chunk.breadcrumb };
     match graphloom_offline::reply(question, &[passage]) {
@@ -401,30 +403,30 @@ fn answered_by(question: &str, chunk: &Chunk) -> Option<Range<usize>> {
     }
 }
 
-/// A question by form, and what a sentence must have to answer it.
+/// A question made from a form, and what a sentence needs to answer it.
 struct Form {
     question: String,
-    /// Names that it has.
+    /// The names in the question.
     names: Vec<String>,
     needs: Needs,
 }
 
-/// What a sentence must have beside the names.
+/// What a sentence needs in addition to the names.
 #[derive(Clone, Copy)]
 enum Needs {
     /// Nothing.
     Names,
     /// One of these words, in a sentence that begins with the name.
     Word(&'static [&'static str]),
-    /// One of these words right before the name, as in "Ada wrote the Notes", or with "by" in a sentence that begins with
+    /// One of these words directly before the name, as in "Ada wrote the Notes", or with "by" in a sentence that begins with
     /// the name.
     ObjectOf(&'static [&'static str]),
-    /// The same, and a number.
+    /// One of these words and a number, in a sentence that begins with the name.
     WordAndNumber(&'static [&'static str]),
 }
 
 impl Form {
-    /// The sentence of the chunk that answers it: prose that has what the form needs.
+    /// Returns the sentence of the chunk that answers the question: prose with everything that the form needs.
     fn answered_by(&self, chunk: &Chunk) -> Option<Range<usize>> {
         let range = answered_by(&self.question, chunk)?;
         let sentence = &chunk.text[range.clone()];
@@ -448,7 +450,7 @@ impl Form {
     }
 }
 
-/// Whether nothing but an article stands between a word and a name after it.
+/// True if only an article is between a word and a name after it.
 fn is_followed_by(sentence: &str, word: &str, name: &str) -> bool {
     sentence.match_indices(word).any(|(at, _)| {
         let rest = &sentence[at + word.len()..];
@@ -456,14 +458,14 @@ fn is_followed_by(sentence: &str, word: &str, name: &str) -> bool {
     })
 }
 
-/// Whether a sentence begins with a name, after an article.
+/// True if a sentence begins with a name, or with an article and the name.
 fn begins_with(sentence: &str, name: &str) -> bool {
     sentence.find(name).is_some_and(|start| ARTICLES.contains(&sentence[..start].trim()))
 }
 
-/// What may stand between a verb and its object, and before a subject.
+/// Words allowed between a verb and its object, and before a subject.
 const ARTICLES: [&str; 9] = ["", "the", "a", "an", "der", "die", "das", "den", "了"];
-/// Forms of questions in English: `{}` is a name.
+/// Question forms in English; `{}` is the name.
 const ENGLISH: [(&str, Needs); 14] = [
     ("Who founded {}?", Needs::ObjectOf(&["founded"])),
     ("Who built {}?", Needs::ObjectOf(&["built"])),
@@ -480,7 +482,7 @@ const ENGLISH: [(&str, Needs); 14] = [
     ("Where did {} live?", Needs::Word(&["lived in", "lives in"])),
     ("Where is {}?", Needs::Word(&[" lies ", "located", "stands in"])),
 ];
-/// The same in German.
+/// Question forms in German.
 const GERMAN: [(&str, Needs); 6] = [
     ("Wer gründete {}?", Needs::ObjectOf(&["gründete"])),
     ("Wer baute {}?", Needs::ObjectOf(&["baute"])),
@@ -489,15 +491,15 @@ const GERMAN: [(&str, Needs); 6] = [
     ("Wann wurde {} geboren?", Needs::WordAndNumber(&["geboren"])),
     ("Wo liegt {}?", Needs::Word(&["liegt"])),
 ];
-/// The same in Chinese.
+/// Question forms in Chinese.
 const CHINESE: [(&str, Needs); 3] = [
     ("谁创立了{}？", Needs::ObjectOf(&["创立", "创办", "创建"])),
     ("{}是什么时候成立的？", Needs::WordAndNumber(&["成立"])),
     ("{}在哪里？", Needs::Word(&["位于"])),
 ];
 
-/// Questions that a sentence or its passage may answer, in its language, by what it names.
-fn forms_of(sentence: &str, names: &[Named]) -> Vec<Form> {
+/// Returns questions about the names in a sentence that the sentence or its passage may answer, in the language of the sentence.
+fn forms_of(sentence: &str, names: &[NamedEntity]) -> Vec<Form> {
     let language = language_code(sentence);
     let of_language: &[(&str, Needs)] = match language {
         "de" => &GERMAN,
@@ -506,7 +508,7 @@ fn forms_of(sentence: &str, names: &[Named]) -> Vec<Form> {
     };
     let mut forms = Vec::new();
     let proper = names.iter().filter(|named| named.name.starts_with(|c: char| !c.is_lowercase()));
-    for Named { name, kind } in proper.take(2) {
+    for NamedEntity { name, kind } in proper.take(2) {
         let names = vec![name.clone()];
         let with_article = format!("the {name}");
         let name = if sentence.contains(&with_article) { &with_article } else { name };
@@ -529,7 +531,7 @@ fn forms_of(sentence: &str, names: &[Named]) -> Vec<Form> {
         };
         forms.push(Form { question, names, needs });
     }
-    if let [Named { name: one, .. }, Named { name: other, .. }, ..] = names {
+    if let [NamedEntity { name: one, .. }, NamedEntity { name: other, .. }, ..] = names {
         let question = match language {
             "de" => format!("Was verbindet {one} mit {other}?"),
             "zh" => format!("{one}和{other}有什么关系？"),
@@ -540,7 +542,7 @@ fn forms_of(sentence: &str, names: &[Named]) -> Vec<Form> {
     forms
 }
 
-/// Questions that a model proposes from the excerpts, as far as a sentence of the excerpt is like them.
+/// Lets a model propose questions from the excerpts. Keeps those that are similar to a sentence of their excerpt.
 async fn by_model(
     engine: &Engine,
     model: &dyn LanguageModel,
@@ -607,7 +609,7 @@ async fn by_model(
     Ok(suggestions)
 }
 
-/// The sentence of the chunk that answers the question by the rules, else the one most like it.
+/// Returns the sentence of the chunk that answers the question according to the rules, otherwise the most similar sentence.
 fn sentence_for(question: &str, chunk: &Chunk, words: &ContentWords) -> Option<Range<usize>> {
     if let Some(range) = answered_by(question, chunk) {
         return Some(range);
@@ -622,7 +624,7 @@ fn sentence_for(question: &str, chunk: &Chunk, words: &ContentWords) -> Option<R
     (score >= LEAST_LIKENESS).then_some(range)
 }
 
-/// Questions with the numbers of their excerpts, out of a model's answer; `None` without a list of them.
+/// Reads questions with the numbers of their excerpts from a model's response; `None` if it has no such list.
 fn read(response: &str) -> Option<Vec<(String, usize)>> {
     let value = object_in(response)?;
     let questions = value["questions"].as_array()?.iter().filter_map(|item| {

@@ -1,4 +1,4 @@
-//! Questions to a small library, mode by mode.
+//! Tests of questions to a small library, mode by mode.
 
 mod answering;
 mod conformance;
@@ -15,7 +15,7 @@ mod world;
 use self::world::World;
 use super::{Answer, Mode, Question, Retrieval, answer, retrieve};
 
-/// A question with given keywords.
+/// Returns a question with given keywords.
 fn question(mode: Mode, text: &str, high_level: &[&str], low_level: &[&str]) -> Question {
     let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
     let (hl_keywords, ll_keywords) = (owned(high_level), owned(low_level));
@@ -26,7 +26,7 @@ async fn found(world: &World, question: &Question) -> Retrieval {
     retrieve(&world.engine, question).await.expect("retrieving succeeds")
 }
 
-/// The answer, and what was streamed of it.
+/// Returns the answer and the text that was streamed.
 async fn answered(world: &World, question: &Question, retrieval: &Retrieval) -> (Answer, String) {
     let mut streamed = String::new();
     let mut on_delta = |delta: &str| streamed.push_str(delta);
@@ -34,7 +34,7 @@ async fn answered(world: &World, question: &Question, retrieval: &Retrieval) -> 
     (answer, streamed)
 }
 
-/// What was found, one word or number per thing: entities, then relations, then chunks with arm and reference.
+/// Summarizes a retrieval, one line per item: entities, then relations, then chunks with arm and reference, then documents.
 fn outline(retrieval: &Retrieval) -> String {
     let mut lines = Vec::new();
     lines.extend(retrieval.entities.iter().map(|found| format!("entity {}", found.entity.name)));

@@ -1,45 +1,45 @@
-//! Takes a model's thoughts out of its answer, also while it streams.
+//! Removes a model's thoughts from its answer, also while it streams.
 
 use crate::extract::{THOUGHT_BLOCKS, after_thinking};
 
-/// The tag that opens thoughts in the middle of an answer too; others do so at its beginning, elsewhere they are content.
+/// The tag that opens thoughts anywhere in an answer. Other tags do so only at its beginning; elsewhere they are content.
 const OPEN: &str = THOUGHT_BLOCKS[0].0;
 
-/// Filters deltas; what it gives out, joined, is the answer without thoughts and without white space in front.
+/// Filters deltas. The joined output is the answer without thoughts and without leading white space.
 ///
-/// Thoughts whose opening tag was part of the prompt cannot be told while they stream; [`without_thinking`] takes
-/// them out of a whole answer.
+/// Thoughts whose opening tag was part of the prompt cannot be recognized while they stream; [`without_thinking`] removes
+/// them from a whole answer.
 #[derive(Debug, Default)]
 pub(super) struct ThinkFilter {
-    /// What may still turn out to be a tag.
+    /// Text that may still turn out to be a tag.
     held: String,
-    /// The tag that ends the thoughts under way.
+    /// The tag that ends the current thoughts.
     inside: Option<&'static str>,
-    /// Whether anything was given out.
+    /// True if any text was returned.
     begun: bool,
-    /// Whether a backtick was passed last: a tag behind one is talked about, not used.
+    /// True if the last character was a backtick: a tag after it is quoted, not used.
     quotes: bool,
 }
 
-/// What stands at a `<`.
+/// What a `<` begins.
 enum Tag {
-    /// Thoughts begin; the tag's length, and what ends them.
+    /// Thoughts: the length of the tag, and the tag that ends them.
     Opens(usize, &'static str),
-    /// A closing tag before anything else, of thoughts that the prompt opened; its length.
+    /// A closing tag at the beginning of the answer, for thoughts that the prompt opened; its length.
     Closes(usize),
-    /// What follows decides.
+    /// Not decided before more text arrives.
     Unclear,
     /// Content.
     None,
 }
 
 impl ThinkFilter {
-    /// What can be shown after one more delta; may be empty.
+    /// Adds a delta and returns the text that can be shown; may be empty.
     pub(super) fn push(&mut self, delta: &str) -> String {
         self.held.push_str(delta);
         let mut shown = String::new();
         loop {
-            // Only ASCII letters change, so places stay what they are.
+            // Changes only ASCII letters, so byte offsets stay the same.
             let lower = self.held.to_ascii_lowercase();
             if let Some(close) = self.inside {
                 let Some(at) = lower.find(close) else {
@@ -75,7 +75,7 @@ impl ThinkFilter {
         }
     }
 
-    /// What was held back at the end of the answer. A thought that was never closed is dropped.
+    /// Returns the text held back at the end of the answer. Drops thoughts that were never closed.
     pub(super) fn finish(&mut self) -> String {
         let rest = std::mem::take(&mut self.held);
         let mut shown = String::new();
@@ -85,7 +85,7 @@ impl ThinkFilter {
         shown
     }
 
-    /// What the `<` at `at` begins.
+    /// Returns what the `<` at `at` begins.
     fn tag_at(&self, lower: &str, at: usize) -> Tag {
         let (before, rest) = lower.split_at(at);
         let first = !self.begun && before.trim().is_empty();
@@ -106,7 +106,7 @@ impl ThinkFilter {
         if unclear { Tag::Unclear } else { Tag::None }
     }
 
-    /// Adds what may be seen of `text` to `shown`.
+    /// Adds the visible part of `text` to `shown`.
     fn show(&mut self, text: &str, shown: &mut String) {
         if let Some(last) = text.chars().next_back() {
             self.quotes = last == '`';
@@ -117,7 +117,7 @@ impl ThinkFilter {
     }
 }
 
-/// A whole answer without its thoughts, those included whose opening tag was part of the prompt.
+/// Returns a whole answer without its thoughts, including thoughts whose opening tag was part of the prompt.
 pub(super) fn without_thinking(answer: &str) -> String {
     filtered(after_thinking(answer).1)
 }
@@ -127,7 +127,7 @@ fn filtered(answer: &str) -> String {
     filter.push(answer) + &filter.finish()
 }
 
-/// Length of the longest end of `text` that `tag` starts with.
+/// Returns the length of the longest end of `text` that `tag` starts with.
 fn tag_start_at_end(text: &str, tag: &str) -> usize {
     (1..tag.len()).rev().find(|&length| text.ends_with(&tag[..length])).unwrap_or(0)
 }

@@ -8,10 +8,10 @@ use super::context::{LineCounter, entity_line, relation_line, summary_frame_toke
 use super::{FoundEntity, FoundNode, FoundRelation, QueryError, Question};
 use crate::filtered::FilteredSnapshot;
 
-/// Nodes of layers in the context, and tokens of their lines, at most [RAPTOR].
+/// Maximum number of nodes of layers in the context, and of tokens of their lines [RAPTOR].
 const MAX_NODES: usize = 10;
 const MAX_NODE_TOKENS: u32 = 3_500;
-/// Relations whose names are looked up at once; a full section of usual lines needs one such block.
+/// Relations whose names are looked up at once. A full section of usual lines needs one such block.
 const NAME_BLOCK: usize = 192;
 
 /// The entities and relations that fit, with their lines.
@@ -27,9 +27,9 @@ pub(super) struct FittedGraph {
     pub(super) tokens: u32,
 }
 
-/// Keeps the head of each list: it ends before the first line that no longer fits.
+/// Keeps the head of each list, up to the first line that does not fit.
 ///
-/// - `claim_tokens`: what claims take of the budget of relations.
+/// - `claim_tokens`: tokens of the claims, which count towards the budget of relations.
 pub(super) async fn truncate(
     scope: &FilteredSnapshot<'_>,
     question: &Question,
@@ -85,7 +85,7 @@ pub(super) async fn truncate(
 }
 
 impl FittedGraph {
-    /// Adds the head of a list of nodes that fits [`MAX_NODES`] and [`MAX_NODE_TOKENS`].
+    /// Adds the head of a list of nodes, within [`MAX_NODES`] and [`MAX_NODE_TOKENS`].
     pub(super) fn take_nodes(&mut self, nodes: Vec<(LayerNode, f32)>, counter: &LineCounter<'_>) {
         let mut section = Section::new(MAX_NODE_TOKENS, counter);
         for (node, score) in nodes.into_iter().take(MAX_NODES) {
@@ -102,7 +102,7 @@ impl FittedGraph {
     }
 }
 
-/// Lines under a budget.
+/// Lines within a budget.
 struct Section<'a> {
     lines: Vec<String>,
     tokens: u32,
@@ -115,7 +115,7 @@ impl<'a> Section<'a> {
         Self { lines: Vec::new(), tokens: 0, max_tokens, counter }
     }
 
-    /// Takes the line if it fits.
+    /// Adds the line and returns true if it fits.
     fn push(&mut self, line: String) -> bool {
         let tokens = self.tokens.saturating_add(self.counter.tokens(&line));
         let fits = tokens <= self.max_tokens;
@@ -127,7 +127,7 @@ impl<'a> Section<'a> {
     }
 }
 
-/// Adds the display names of the relations' ends that are not known yet.
+/// Adds the missing display names of the relations' ends.
 async fn look_up_names(
     scope: &FilteredSnapshot<'_>,
     relations: impl Iterator<Item = &Relation>,
@@ -142,12 +142,12 @@ async fn look_up_names(
     Ok(())
 }
 
-/// The display name; the key itself where the entity is unknown.
+/// Returns the display name, or the key if the entity is unknown.
 fn name_of(names: &BTreeMap<EntityKey, String>, key: &EntityKey) -> String {
     names.get(key).cloned().unwrap_or_else(|| key.to_string())
 }
 
-/// The display names of both ends of each relation, in key order.
+/// Returns the display names of both ends of each relation, in key order.
 pub(super) async fn names_of_ends(
     scope: &FilteredSnapshot<'_>,
     relations: &[Relation],

@@ -1,37 +1,37 @@
-//! How far mode auto trusts PageRank, by the names in the question that PageRank starts at.
+//! How much mode auto trusts PageRank, depending on the names in the question that PageRank starts at.
 
 use graphloom_core::EntityKey;
 use serde::Serialize;
 
-/// The width of a name up to which PageRank alone ranks. Two passages of a thousand nodes: PageRank starts at one place.
+/// Up to this width of a name, PageRank ranks alone. Two passages in a graph of a thousand nodes: PageRank starts at one place.
 const TIGHT: f64 = 0.1;
 
-/// The width of a name from which on it guides PageRank no better than no name. Eight passages of a thousand nodes:
-/// what they are linked with is linked with most of the collection.
+/// From this width on, a name guides PageRank no better than no name. Eight passages in a graph of a thousand nodes: their
+/// neighbours are linked with most of the collection.
 const LOOSE: f64 = 0.3;
 
-/// How far PageRank was trusted with a question, and why.
+/// How much PageRank was trusted for a question, and why.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PageRankTrust {
-    /// What PageRank counts in the result, 0 to 1; the rest counts what the words of the whole question find.
+    /// Weight of PageRank in the result, 0 to 1; the rest is the weight of a search for the words of the whole question.
     pub share: f64,
-    /// 0 where the question names something rare, so that PageRank has one place to start at; 1 where it names nothing, or only
-    /// what many passages speak of.
+    /// 0 if the question names something rare, so that PageRank has one place to start at; 1 if it names nothing, or only
+    /// entities that many passages mention.
     pub looseness: f64,
-    /// The proper name in the question that the fewest passages speak of.
+    /// The proper name in the question that the fewest passages mention.
     pub name: Option<EntityKey>,
-    /// How many passages speak of it; 0 without one.
+    /// Number of passages that mention the name; 0 without a name.
     pub passages: usize,
 }
 
 impl PageRankTrust {
-    /// The trust in PageRank over `nodes` chunks, entities and relations, with a question of these proper names, each with the number
-    /// of passages that speak of it.
+    /// Returns the trust in PageRank over `nodes` chunks, entities and relations, for a question with these proper names,
+    /// each with the number of passages that mention it.
     ///
-    /// - The width of a name is ln(passages) / ln(nodes): 0 for one passage, 1 for all there is. Of the narrowest name, from
-    ///   [`TIGHT`] to [`LOOSE`], looseness grows from 0 to 1.
-    /// - `direct` is what words count beside PageRank where looseness is 1. They count by the square of looseness: next to nothing
-    ///   where a name still holds PageRank.
+    /// - The width of a name is ln(passages) / ln(nodes): 0 for one passage, 1 for all nodes. Looseness grows from 0 to 1
+    ///   while the width of the narrowest name grows from [`TIGHT`] to [`LOOSE`].
+    /// - `direct` is the weight of the word search if looseness is 1. It is multiplied by the square of looseness, so it is
+    ///   close to 0 while a name still guides PageRank.
     pub(super) fn of(names: impl IntoIterator<Item = (EntityKey, usize)>, nodes: usize, direct: f64) -> Self {
         let rarest =
             names.into_iter().min_by(|(one, few), (other, many)| few.cmp(many).then_with(|| one.cmp(other)));
@@ -46,14 +46,15 @@ impl PageRankTrust {
         Self { share: 1.0 - direct * looseness * looseness, looseness, name, passages }
     }
 
-    /// What words count beside vectors where PageRank starts: as much as given where a rare name guides it, four times as much where
-    /// nothing does. Words tell apart what names do not. Vectors of a network do so too; beside them words count twice as much.
+    /// Returns the weight of words relative to vectors in the choice of seeds: `given` if a rare name guides PageRank, four
+    /// times as much if no name does, because words distinguish passages that names do not. Vectors of a neural network do so
+    /// too; relative to these, words get at most twice as much.
     pub(super) fn words(&self, given: f64, lexical: bool) -> f64 {
         let of_lexical = if lexical { 2.0 * self.looseness * self.looseness } else { 0.0 };
         given * (1.0 + self.looseness + of_lexical)
     }
 
-    /// The same as a sentence for people.
+    /// Returns the same as a sentence for users.
     pub fn reason(&self) -> String {
         let why = match &self.name {
             Some(name) => {

@@ -1,4 +1,4 @@
-//! Answers where no model does: sentences of the documents, and an honest word about what they are.
+//! Answers without an LLM: with sentences of the documents, and words that say how well they answer the question.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -10,36 +10,36 @@ use super::calls::QueryCost;
 use super::cite::{self, CitableChunk, Pick};
 use super::claims::ANSWERS;
 use super::plan::{AnswerStrategy, Plan};
-use super::seen::Workspace;
+use super::selection::Workspace;
 use super::stops::{self, CutText};
-use super::wording::Tongue;
+use super::wording::Language;
 use super::{Answer, QueryError, QueryNote, Question, Retrieval, overview, reports};
 use crate::Engine;
 use graphloom_offline::{Intent, Passage, Quote, Reply};
 
-/// Claims of an answer as of a date, at most, and sentences that state each.
+/// Maximum number of claims in an answer as of a date, and of sentences that state each.
 const MAX_HELD: usize = 5;
 const MAX_QUOTES: usize = 2;
 
-/// What kind of answer it is.
+/// The kind of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AnswerKind {
-    /// A model's answer, or sentences that answer the question.
+    /// An answer written by a model, or sentences that answer the question.
     Answer,
-    /// No sentence answers the question; the passages nearest to it.
+    /// No sentence answers the question; these are the passages closest to it.
     Closest,
     /// What the documents as a whole are about: their topics, each with a sentence.
     Overview,
-    /// The documents hold nothing near to the question.
+    /// The documents contain nothing close to the question.
     NotFound,
-    /// There is no document to search.
+    /// There are no documents to search.
     Empty,
-    /// A greeting is no question.
+    /// A reply to a greeting, which is not a question.
     Greeting,
 }
 
-/// The name of a kind, as in JSON.
+/// Writes the name of the kind, as in JSON.
 impl std::fmt::Display for AnswerKind {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
@@ -61,7 +61,7 @@ pub(super) async fn answer(
     on_delta: &mut (dyn FnMut(&str) + Send),
 ) -> Result<Answer, QueryError> {
     let asked = retrieval.searched(question);
-    let tongue = Tongue::of(asked);
+    let language = Language::of(asked);
     if Plan::of(retrieval.mode).answer == AnswerStrategy::MapReduce
         && let Some(answer) = reports::answer(engine, question, retrieval, on_delta).await?
     {
@@ -69,10 +69,10 @@ pub(super) async fn answer(
     }
     match graphloom_offline::intent(asked) {
         Intent::Greeting => {
-            return Ok(plain(engine, question, AnswerKind::Greeting, tongue.greeting(), on_delta));
+            return Ok(plain(engine, question, AnswerKind::Greeting, language.greeting(), on_delta));
         }
         Intent::Overview => {
-            if let Some(overview) = overview::overview(engine, question, retrieval, tongue).await? {
+            if let Some(overview) = overview::overview(engine, question, retrieval, language).await? {
                 let cited: Vec<CitableChunk<'_>> = overview.cited();
                 return written(engine, question, AnswerKind::Overview, &overview.draft, &cited, on_delta)
                     .await;
@@ -81,7 +81,7 @@ pub(super) async fn answer(
         Intent::Question => {}
     }
     let cited = cite::cited(retrieval);
-    if let Some(draft) = held_then(retrieval, &cited, tongue) {
+    if let Some(draft) = held_then(retrieval, &cited, language) {
         return written(engine, question, AnswerKind::Answer, &draft, &cited, on_delta).await;
     }
     let texts: Vec<Cow<'_, str>> = (retrieval.chunks.iter())
@@ -112,14 +112,14 @@ pub(super) async fn answer(
         }
         Reply::Likely(quotes) => {
             let mut draft = Draft::default();
-            draft.line(tongue.likely());
+            draft.line(language.likely());
             draft.line("");
             quotes.iter().for_each(|quote| draft.quote("", &cited, quote));
             written(engine, question, AnswerKind::Answer, &draft, &cited, on_delta).await
         }
         Reply::Closest(quotes) => {
             let mut draft = Draft::default();
-            draft.line(tongue.closest());
+            draft.line(language.closest());
             quotes.iter().for_each(|quote| {
                 draft.line("");
                 draft.quote("", &cited, quote);
@@ -130,9 +130,9 @@ pub(super) async fn answer(
     }
 }
 
-/// What the claims say that held at the date of the question, with the sentences that state them; `None` where no claim is about
-/// an entity and a kind that the question names.
-fn held_then(retrieval: &Retrieval, cited: &[CitableChunk<'_>], tongue: Tongue) -> Option<Draft> {
+/// Drafts the claims that held at the date of the question, with the sentences that state them. Returns `None` if no claim
+/// has an entity and a kind that the question names.
+fn held_then(retrieval: &Retrieval, cited: &[CitableChunk<'_>], language: Language) -> Option<Draft> {
     let date = &retrieval.as_of.as_ref()?.date;
     let best = retrieval.claims.first()?.score;
     let mut draft = Draft::default();
@@ -151,13 +151,13 @@ fn held_then(retrieval: &Retrieval, cited: &[CitableChunk<'_>], tongue: Tongue) 
             continue;
         }
         written += 1;
-        draft.line(&tongue.as_of(&date.to_string(), &found.claim.line()));
+        draft.line(&language.as_of(&date.to_string(), &found.claim.line()));
         quotes.iter().for_each(|quote| draft.quote("", cited, quote));
     }
     (written > 0).then_some(draft)
 }
 
-/// Says that nothing is found: where, and what was searched for.
+/// Answers that nothing was found, with the number of documents and the words searched for.
 pub(super) async fn not_found(
     engine: &Engine,
     question: &Question,
@@ -165,28 +165,28 @@ pub(super) async fn not_found(
     on_delta: &mut (dyn FnMut(&str) + Send),
 ) -> Result<Answer, QueryError> {
     let asked = retrieval.searched(question);
-    let tongue = Tongue::of(asked);
+    let language = Language::of(asked);
     let documents = documents(engine, question).await?;
     let none_fits = retrieval.notes.iter().any(|note| matches!(note, QueryNote::NoneFits { .. }));
     let (kind, words) = match documents {
-        0 => (AnswerKind::Empty, tongue.empty().to_owned()),
-        _ if none_fits => (AnswerKind::NotFound, tongue.none_fits().to_owned()),
-        _ => (AnswerKind::NotFound, tongue.not_found(documents, &graphloom_offline::looked_for(asked))),
+        0 => (AnswerKind::Empty, language.empty().to_owned()),
+        _ if none_fits => (AnswerKind::NotFound, language.none_fits().to_owned()),
+        _ => (AnswerKind::NotFound, language.not_found(documents, &graphloom_offline::looked_for(asked))),
     };
     Ok(plain(engine, question, kind, &words, on_delta))
 }
 
-/// The documents that the question may be answered from.
+/// Returns the number of documents that match the question's filter.
 pub(super) async fn documents(engine: &Engine, question: &Question) -> Result<u64, QueryError> {
     let filter = question.filter.as_ref();
-    let looked = Workspace::look(engine, filter, false).await?;
-    match &looked.seen.allowed {
+    let workspace = Workspace::read(engine, filter, false).await?;
+    match &workspace.selection.allowed {
         Some(allowed) => Ok(allowed.documents().len() as u64),
         None => Ok(engine.store.snapshot().await?.counts().await?.documents),
     }
 }
 
-/// An answer that cites nothing.
+/// Returns an answer without citations.
 fn plain(
     engine: &Engine,
     question: &Question,
@@ -209,7 +209,7 @@ fn plain(
     }
 }
 
-/// The draft under the limits of the question, with the citations that are left.
+/// Applies the limits of the question to a draft, and returns the answer with the remaining citations.
 pub(super) async fn written(
     engine: &Engine,
     question: &Question,
@@ -229,13 +229,13 @@ pub(super) async fn written(
     Ok(Answer { text, kind, cut, found, model, citations, dropped_citations, matches, cost })
 }
 
-/// An answer that is being written.
+/// An answer in progress.
 #[derive(Debug, Default)]
 pub(super) struct Draft {
     pub(super) text: String,
-    /// What its numbers point to, with the end of each number in the text.
+    /// The sentences that its reference numbers point to, with the end of each number in the text.
     picks: Vec<(usize, Pick)>,
-    /// Where words of the question stand in it.
+    /// Byte ranges of the text with words of the question.
     matches: Vec<Range<usize>>,
 }
 
@@ -245,10 +245,10 @@ impl Draft {
         self.text.push('\n');
     }
 
-    /// A line with the words of a quote, white space runs as one blank, and the number of its document. Entries of lists, rows of
-    /// tables and turns of conversations keep lines of their own.
+    /// Adds a line with the words of a quote and the number of its document. Runs of white space become one space. List
+    /// items, table rows and turns of conversations keep their own lines.
     ///
-    /// - `before`: what stands before it in its line.
+    /// - `before`: text before the quote on its line.
     pub(super) fn quote(&mut self, before: &str, cited: &[CitableChunk<'_>], quote: &Quote) {
         let Some(from) = cited.get(quote.passage) else { return };
         let Some(words) = from.chunk.text.get(quote.range.clone()) else { return };
@@ -283,7 +283,7 @@ impl Draft {
     }
 }
 
-/// Whether a line does not go on with the one before: an entry of a list, a row of a table, a turn of a conversation.
+/// True if a line does not continue the previous one: a list item, a table row or a turn of a conversation.
 fn stands_alone(line: &str) -> bool {
     let number = line.trim_start_matches(|c: char| c.is_ascii_digit());
     ["- ", "* ", "• ", "["].iter().any(|mark| line.starts_with(mark))

@@ -1,17 +1,17 @@
-//! What is said around verbatim sentences, in the language of the question where it is known.
+//! The words around verbatim sentences, in the language of the question if it is supported.
 
 use graphloom_offline::language_code;
 
-/// A language that these words are there in.
+/// A language that has these words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Tongue {
+pub(super) enum Language {
     English,
     German,
     Chinese,
 }
 
-impl Tongue {
-    /// The language of a question; English where another one is not known.
+impl Language {
+    /// Returns the language of a question; English if it is another language.
     pub(super) fn of(question: &str) -> Self {
         const GERMAN: [&str; 9] =
             ["hallo", "guten", "moin", "servus", "danke", "hilfe", "tschüss", "worum", "zusammenfassung"];
@@ -65,7 +65,7 @@ impl Tongue {
         }
     }
 
-    /// What held at a date, on a line of its own.
+    /// Returns the line with a claim that held at a date.
     pub(super) fn as_of(self, date: &str, claim: &str) -> String {
         match self {
             Self::English => format!("As of {date}: {claim}."),
@@ -74,6 +74,8 @@ impl Tongue {
         }
     }
 
+    /// Says that nothing was found.
+    ///
     /// - `looked_for`: the words of the question that were searched for.
     pub(super) fn not_found(self, documents: u64, looked_for: &[String]) -> String {
         let words = looked_for.join(if self == Self::Chinese { "、" } else { ", " });
@@ -104,7 +106,7 @@ impl Tongue {
         }
     }
 
-    /// The words before `shown` of `all` reports about documents as a whole.
+    /// Returns the words before `shown` of `all` reports, for a question about the documents as a whole.
     pub(super) fn overview_of_reports(self, documents: u64, shown: usize, all: usize) -> String {
         match self {
             Self::English => format!(
@@ -123,7 +125,7 @@ impl Tongue {
         }
     }
 
-    /// The words before `shown` of `all` reports that are relevant to a question.
+    /// Returns the words before `shown` of `all` reports that are relevant to a question.
     pub(super) fn nearest_reports(self, shown: usize, all: usize) -> String {
         match self {
             Self::English => {
@@ -134,7 +136,7 @@ impl Tongue {
         }
     }
 
-    /// Where passages were found, and none fits into the prompt.
+    /// Says that passages were found but none fits into the prompt.
     pub(super) fn none_fits(self) -> &'static str {
         match self {
             Self::English => "What was found in your documents does not fit into max_total_tokens.",
@@ -171,9 +173,9 @@ mod tests {
                 "Not found in 12 documents. Searched for: monad.",
             ),
         ] {
-            assert_eq!(Tongue::of(question).not_found(12, &words), expected, "{question}");
+            assert_eq!(Language::of(question).not_found(12, &words), expected, "{question}");
         }
-        assert_eq!(Tongue::English.not_found(1, &[]), "Not found in 1 document.");
-        assert_eq!(Tongue::of("Hallo"), Tongue::German);
+        assert_eq!(Language::English.not_found(1, &[]), "Not found in 1 document.");
+        assert_eq!(Language::of("Hallo"), Language::German);
     }
 }

@@ -1,4 +1,4 @@
-//! What the tests of both layers share: a model that writes their texts, and laws that hold for any deriver.
+//! Shared by the tests of both layers: a model that writes their texts, and laws that hold for any deriver.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -15,15 +15,15 @@ use graphloom_storage::check::check;
 use graphloom_storage::faulty::{Cut, FaultyStore};
 use graphloom_storage::memory::MemoryStore;
 
-use crate::meddled::Meddled;
+use crate::intercepted_store::InterceptedStore;
 
-/// Answers with what a function makes of the last message; fails about data with a word.
+/// Answers with a function of the last message; fails if the message contains a given word.
 pub(crate) struct WritingModel {
     name: &'static str,
     answer: fn(&str) -> String,
     refuses: Option<&'static str>,
     asked: AtomicU32,
-    /// Every prompt, its messages one after another.
+    /// Every prompt, with its messages concatenated.
     prompts: Mutex<Vec<String>>,
 }
 
@@ -40,7 +40,7 @@ impl WritingModel {
         self.asked.load(Ordering::SeqCst)
     }
 
-    /// In the order in which they came.
+    /// Returns the prompts in the order in which they arrived.
     pub(crate) fn prompts(&self) -> Vec<String> {
         self.prompts.lock().expect("no panic").clone()
     }
@@ -64,7 +64,7 @@ impl LanguageModel for WritingModel {
         let usage = Usage { prompt_tokens: 10, completion_tokens: 5, ..Usage::default() };
         let done = Completion { finish: FinishReason::Stop, usage, attempts: 1 };
         let answer = (self.answer)(data);
-        // Every second answer comes later than the next, so answers to calls in flight change places.
+        // Every second answer arrives after the next one, so answers to concurrent calls change places.
         if number.is_multiple_of(2) {
             tokio::task::yield_now().await;
         }
@@ -95,16 +95,16 @@ pub(crate) async fn dump(engine: &Engine) -> String {
     String::from_utf8(lines).expect("a dump is text")
 }
 
-/// Calls for summaries and reports in the ledger.
+/// Returns the number of calls for summaries and reports in the ledger.
 pub(crate) async fn paid_calls(engine: &Engine) -> u64 {
     let snapshot = engine.store.snapshot().await.expect("the store works");
     let calls = snapshot.scan(table::Calls, None, 999).await.expect("read");
     calls.iter().filter(|call| call.role == Role::Summarize).count() as u64
 }
 
-/// Whether a run that dies at any commit is finished by the next, with at most one more call than a run without a death.
+/// Checks that the next run finishes a run that dies at any commit, with at most one call more than an uninterrupted run.
 ///
-/// - `model`: a new model; `world`: an engine with documents and that model.
+/// - `model`: returns a new model; `world`: returns an engine with documents and that model.
 pub(crate) async fn check_deaths(
     deriver: &dyn Deriver,
     commits: usize,
@@ -121,7 +121,7 @@ pub(crate) async fn check_deaths(
             let model = Arc::new(model());
             let engine = world(model.clone()).await;
             let mut dying = engine.clone();
-            let shared = Meddled { store: engine.store.clone(), meddler: () };
+            let shared = InterceptedStore { store: engine.store.clone(), interceptor: () };
             dying.store = Arc::new(FaultyStore::new(shared, call, cut));
             dying.index.max_concurrent_calls = 1;
             deaths += u32::from(derive(&dying, deriver, &|_| {}, &|_| true).await.is_err());
@@ -134,7 +134,7 @@ pub(crate) async fn check_deaths(
     assert!(deaths > 5, "{deaths}");
 }
 
-/// Whether two builds send the same prompts, whatever order documents came in and however many calls are in flight.
+/// Checks that two builds send the same prompts, whatever the order of documents and the number of concurrent calls.
 pub(crate) async fn check_prompts(
     deriver: &dyn Deriver,
     model: fn() -> WritingModel,

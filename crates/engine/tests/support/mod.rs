@@ -1,5 +1,5 @@
-//! A small world for pipeline tests: a clock that stands still, an embedder that hashes words, and a model that reads
-//! `A knows B.` sentences.
+//! A small test environment for the pipeline: a clock that stands still, an embedder that hashes words, and a model that
+//! reads `A knows B.` sentences.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ impl Clock for StoppedClock {
     }
 }
 
-/// Unit vectors of word hashes, 16 dimensions.
+/// Embeds hashed words as unit vectors with 16 dimensions.
 pub(crate) struct WordEmbedder;
 
 #[async_trait]
@@ -53,16 +53,16 @@ fn embed(text: &str) -> Vec<f32> {
     vector.iter().map(|x| x / norm).collect()
 }
 
-/// Answers extraction prompts about texts of sentences `A knows B.`; says every n-th call is refused if told so.
+/// Answers extraction prompts about texts of `A knows B.` sentences; fails or damages some calls if configured to.
 #[derive(Default)]
 pub(crate) struct ReadingModel {
     pub(crate) extractions: AtomicU32,
     pub(crate) summaries: AtomicU32,
-    /// Texts containing this word are not answered.
+    /// Calls about texts with this word fail.
     pub(crate) refuses: Option<&'static str>,
-    /// So many answers about texts that contain this word are cut in their last record.
+    /// This many answers about texts with this word are cut off in their last record.
     pub(crate) damages: Option<(&'static str, AtomicU32)>,
-    /// Whether no summary is made.
+    /// True if summary calls fail.
     pub(crate) refuses_summaries: bool,
 }
 
@@ -111,7 +111,7 @@ impl LanguageModel for ReadingModel {
     }
 }
 
-/// Two entities and a relation for each sentence `A knows B.`.
+/// Returns two entities and a relation for each sentence `A knows B.`.
 fn records_of(text: &str) -> String {
     let mut lines = Vec::new();
     for sentence in text.split('.') {
@@ -124,7 +124,7 @@ fn records_of(text: &str) -> String {
     lines.join("\n")
 }
 
-/// An engine over `store` whose extraction and summaries come from `model`.
+/// Returns an engine over `store` whose extraction and summaries come from `model`.
 pub(crate) fn engine(store: Arc<dyn Store>, model: Arc<ReadingModel>) -> Engine {
     Engine::new(
         store,
@@ -137,7 +137,7 @@ pub(crate) fn engine(store: Arc<dyn Store>, model: Arc<ReadingModel>) -> Engine 
     )
 }
 
-/// A plain text source.
+/// Returns a plain text source.
 pub(crate) fn source(name: &str, text: &str) -> Source {
     Source { name: name.to_owned(), bytes: text.as_bytes().to_vec(), format: None, meta: BTreeMap::new() }
 }

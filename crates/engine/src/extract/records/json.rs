@@ -1,17 +1,17 @@
-//! Reads JSON with positions. What is valid is read as it stands; what is damaged is read as far as a person could.
+//! Reads JSON with positions. Valid JSON is read as it is; damaged JSON is read as well as a person could.
 //!
-//! Every choice that repairs something is reached only where valid JSON cannot be, so valid JSON is never altered: a test
+//! Every repair applies only where valid JSON is impossible, so valid JSON is never altered: a test
 //! compares it with `serde_json`.
 
 use super::marks::delimiter_at;
 use super::steps::tally;
 
-/// Deepest nesting that is followed; brackets beyond it are skipped.
+/// Maximum nesting depth; brackets beyond it are skipped.
 const MAX_DEPTH: usize = 64;
-/// Longest bare word, such as an unquoted key.
+/// Maximum length of a bare word, such as an unquoted key.
 const MAX_WORD_BYTES: usize = 256;
 
-/// A value and where it stands.
+/// A value and its position.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Node {
     pub(super) start: usize,
@@ -19,31 +19,31 @@ pub(super) struct Node {
     pub(super) value: Json,
     /// Whether the text ended inside it.
     pub(super) cut: bool,
-    /// Whether it, or something inside it, was no valid JSON.
+    /// Whether it, or something inside it, was invalid JSON.
     pub(super) repaired: bool,
 }
 
-/// A value.
+/// A JSON value.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Json {
     Object(Vec<(String, Node)>),
     Array(Vec<Node>),
     Text(String),
-    /// As it was written.
+    /// As written.
     Number(String),
     Bool(bool),
     Null,
 }
 
-/// How far reading got.
+/// The outcome of reading.
 pub(super) enum Outcome {
     /// A value.
     Value(Node),
-    /// No JSON after all: at this byte stands something that no repair explains, such as a tuple delimiter.
+    /// No JSON after all: at this byte is something that no repair explains, such as a tuple delimiter.
     Not(usize),
 }
 
-/// The value that begins at `start`, a `{` or `[`.
+/// Reads the value that starts at `start`, with `{` or `[`.
 pub(super) fn read(text: &str, start: usize) -> Outcome {
     let mut reader = Reader { text, at: start, depth: 0, arrays: 0, foreign: None };
     let node = reader.value(Place::Top);
@@ -53,7 +53,7 @@ pub(super) fn read(text: &str, start: usize) -> Outcome {
     }
 }
 
-/// Whether JSON plausibly begins at `at`: a bracket and then what may follow one.
+/// True if JSON plausibly starts at `at`: a bracket, and then something that may follow one.
 pub(super) fn begins(text: &str, at: usize) -> bool {
     let rest = &text[at..];
     let Some(open) = rest.chars().next().filter(|c| matches!(c, '{' | '[')) else { return false };
@@ -71,7 +71,7 @@ pub(super) fn begins(text: &str, at: usize) -> bool {
     }
 }
 
-/// What a value is part of: it decides what may follow.
+/// What a value is part of, which decides what may follow it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
     Top,
@@ -84,7 +84,7 @@ struct Reader<'t> {
     text: &'t str,
     at: usize,
     depth: usize,
-    /// Arrays around the current place.
+    /// Number of arrays around the current place.
     arrays: usize,
     /// Where reading gave up.
     foreign: Option<usize>,
@@ -104,7 +104,7 @@ impl<'t> Reader<'t> {
         self.at += self.peek().map_or(0, char::len_utf8);
     }
 
-    /// Skips white space and comments; whether a comment was there.
+    /// Skips white space and comments. True if there was a comment.
     fn space(&mut self) -> bool {
         let mut commented = false;
         loop {
@@ -154,7 +154,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// A bare word up to what ends a value, without white space around it.
+    /// Reads a bare word up to what ends a value, without white space around it.
     fn word(&mut self) -> String {
         let rest = self.rest();
         let window = &rest[..rest.floor_char_boundary(MAX_WORD_BYTES)];
@@ -173,7 +173,7 @@ impl<'t> Reader<'t> {
         let (mut cut, mut repaired) = (false, false);
         self.at += 1;
         self.depth += 1;
-        // What a comma must separate: valid JSON has one between members, and none elsewhere.
+        // True at the start and after a comma. Valid JSON has one comma between members, and none elsewhere.
         let mut comma = true;
         loop {
             repaired |= self.space();
@@ -195,7 +195,7 @@ impl<'t> Reader<'t> {
                     comma = true;
                     self.skip();
                 }
-                // The object's own bracket is missing.
+                // The object's closing bracket is missing.
                 Some(']') if self.arrays > 0 => {
                     repaired = true;
                     break;
@@ -283,7 +283,7 @@ impl<'t> Reader<'t> {
                     comma = true;
                     self.skip();
                 }
-                // The array's own bracket is missing.
+                // The array's closing bracket is missing.
                 Some('}') => {
                     repaired = true;
                     break;
@@ -312,7 +312,7 @@ impl<'t> Reader<'t> {
         Node { start, end: self.at, value: Json::Array(items), cut, repaired }
     }
 
-    /// The string that begins here: its content, whether the text ended inside it, whether it was repaired.
+    /// Reads the string that starts here: its content, whether the text ended inside it, whether it was repaired.
     fn string(&mut self, quote: char, place: Place) -> (String, bool, bool) {
         let mut content = String::new();
         let mut repaired = quote != '"';
@@ -329,7 +329,7 @@ impl<'t> Reader<'t> {
                 if self.may_end(place) {
                     return (content, false, repaired);
                 }
-                // A quotation inside the words.
+                // A quotation mark inside the text.
                 repaired = true;
                 content.push(c);
             } else if c == '\\' {
@@ -344,7 +344,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Whether what follows a quote can follow the end of a string at `place`. For valid JSON it always can.
+    /// True if what follows a quote can follow the end of a string at `place`. For valid JSON it always can.
     fn may_end(&self, place: Place) -> bool {
         let rest = self.rest();
         let space = rest.len() - rest.trim_start().len();
@@ -373,17 +373,17 @@ impl<'t> Reader<'t> {
                     || after.starts_with(|c: char| c.is_ascii_digit())
                     || literal.iter().any(|word| after.starts_with(word))
             }
-            // The comma is missing where the next string begins on a line of its own.
+            // The comma is missing if the next string starts on a line of its own.
             (Place::Object | Place::Array, Some('"' | '“')) => rest[..space].contains('\n'),
             (Place::Object | Place::Array, Some('/')) => {
                 rest[space..].starts_with("//") || rest[space..].starts_with("/*")
             }
-            // The field of a tuple, and no JSON at all.
+            // The field of a tuple, and not JSON at all.
             (Place::Object | Place::Array, Some(_)) => delimiter_at(rest, space, false).is_some(),
         }
     }
 
-    /// Whether the line after this line end goes on with structure, so that the string's closing quote is missing.
+    /// True if the line after this line break continues with structure, so the string's closing quote is missing.
     fn next_line_is_structure(&self) -> bool {
         let rest = self.rest()[1..].trim_start_matches([' ', '\t', '\r']);
         match rest.chars().next() {
@@ -396,7 +396,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Reads the escape that begins here; whether it was no valid one and is kept as it was written.
+    /// Reads the escape that starts here. True if it was invalid and is kept as written.
     fn escape(&mut self, content: &mut String) -> bool {
         self.at += 1;
         let Some(c) = self.peek() else {
@@ -454,7 +454,7 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// Whether a number may be written like this; any that JSON allows may.
+/// True if a number may be written like this; accepts every number that JSON allows.
 fn is_number(word: &str) -> bool {
     word.starts_with(|c: char| c.is_ascii_digit() || c == '-')
         && word.bytes().any(|b| b.is_ascii_digit())

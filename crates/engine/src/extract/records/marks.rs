@@ -1,22 +1,22 @@
-//! The marks of the tuple forms, intact or damaged: field separators, the end of an answer, record tags.
+//! The marks of the tuple forms, intact or damaged: field delimiters, the end of an answer, record tags.
 
 use std::ops::Range;
 
 use super::steps::tally;
 
-/// Parts the fields of a record.
+/// Separates the fields of a record.
 pub(super) const FIELD: &str = "<|#|>";
-/// Parted them in LightRAG's and GraphRAG's older form.
+/// Separates the fields in LightRAG's and GraphRAG's older form.
 pub(super) const OLD_FIELD: &str = "<|>";
 /// Ends an answer.
 pub(super) const COMPLETE: &str = "<|COMPLETE|>";
 
-/// Longest word that a damaged delimiter may carry, as in `<|diff_marker|>`.
+/// Maximum length of a word inside a damaged delimiter, as in `<|diff_marker|>`.
 const MAX_WORD_BYTES: usize = 12;
-/// What is looked at before a word to tell a completion mark.
+/// How many bytes around a word are searched to recognize a completion mark.
 const MAX_MARK_BYTES: usize = 16;
 
-/// What a record says it is.
+/// The kind of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tag {
     Entity,
@@ -24,7 +24,7 @@ pub(super) enum Tag {
     Themes,
 }
 
-/// The tag that a word means; case, number and the older names do not matter.
+/// Returns the tag that a word stands for. Case, singular or plural, and older names do not matter.
 pub(super) fn tag_of(word: &str) -> Option<Tag> {
     let word = word.trim_matches(|c: char| !c.is_alphanumeric());
     const TAGS: [(&str, Tag); 9] = [
@@ -41,36 +41,36 @@ pub(super) fn tag_of(word: &str) -> Option<Tag> {
     TAGS.iter().find(|(name, _)| word.eq_ignore_ascii_case(name)).map(|(_, tag)| *tag)
 }
 
-/// The tag word that `text` begins with, and its length; the word must end there.
+/// Returns the tag word at the start of `text`, and its length; the word must end there.
 pub(super) fn leading_tag(text: &str) -> Option<(Tag, usize)> {
     let end = text.find(|c: char| !(c.is_ascii_alphabetic() || c == '_')).unwrap_or(text.len());
     Some((tag_of(text.get(..end).filter(|word| !word.is_empty())?)?, end))
 }
 
-/// The beginning of `text`, enough for any tag and its delimiter.
+/// Returns the start of `text`, long enough for any tag and its delimiter.
 pub(super) fn bounded(text: &str) -> &str {
     &text[..text.floor_char_boundary(48)]
 }
 
-/// Quotation marks that models put around fields.
+/// True for quotation marks that models put around fields.
 pub(super) fn is_quote(c: char) -> bool {
     matches!(c, '"' | '“' | '”' | '＂' | '「' | '」')
 }
 
-/// How far a piece of text is trusted to spell its delimiters.
+/// How strictly delimiters are recognized.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Spelling {
-    /// `<|#|>` and nothing else.
+    /// Only `<|#|>`.
     Exact,
-    /// `<|>` and nothing else.
+    /// Only `<|>`.
     ExactOld,
-    /// Anything that looks like a delimiter, a word inside it allowed.
+    /// Anything that looks like a delimiter, even with a word inside.
     WordInside,
     /// Anything that looks like a delimiter.
     Loose,
 }
 
-/// The fields of `text`, in order; at least one.
+/// Splits `text` into its fields, in order; at least one.
 pub(super) fn split(text: &str, spelling: Spelling) -> Vec<Range<usize>> {
     tally(text.len());
     let mut fields = Vec::new();
@@ -101,12 +101,12 @@ pub(super) fn split(text: &str, spelling: Spelling) -> Vec<Range<usize>> {
     fields
 }
 
-/// Whether `text` holds anything that looks like a delimiter.
+/// True if `text` contains anything that looks like a delimiter.
 pub(super) fn has_delimiter(text: &str) -> bool {
     split(text, Spelling::Loose).len() > 1
 }
 
-/// The end of the delimiter that begins at `at`, damaged ones included.
+/// Returns the end of the delimiter that starts at `at`, even if it is damaged.
 pub(super) fn delimiter_at(text: &str, at: usize, word_inside: bool) -> Option<usize> {
     let rest = text.get(at..)?;
     let (head, shape) = mark_run(rest)?;
@@ -131,15 +131,15 @@ pub(super) fn delimiter_at(text: &str, at: usize, word_inside: bool) -> Option<u
     (barred || matches!(shape.as_str(), "<#>" | "<##>" | "<#|" | "<\\#>")).then_some(at + head)
 }
 
-/// Whether a delimiter, whole or damaged, begins at `at` after white space.
+/// True if a delimiter, intact or damaged, starts at `at` after white space.
 pub(super) fn delimiter_follows(text: &str, at: usize) -> bool {
     let rest = text.get(at..).unwrap_or_default();
     let skipped = rest.len() - rest.trim_start_matches([' ', '\t']).len();
     delimiter_at(text, at + skipped, true).is_some()
 }
 
-/// The run of delimiter characters that `text` begins with: its length, and its shape in ASCII. A run ends before a
-/// delimiter of its own (`><`), and goes on over a space that stands between two of its characters.
+/// Reads the run of delimiter characters at the start of `text`: its length, and its shape in ASCII. A run ends before
+/// the start of another delimiter (`><`), and continues across a single space between two of its characters.
 fn mark_run(text: &str) -> Option<(usize, String)> {
     let mut shape = String::new();
     let mut end = 0;
@@ -161,7 +161,7 @@ fn mark_run(text: &str) -> Option<(usize, String)> {
     (!shape.is_empty()).then_some((end, shape))
 }
 
-/// The delimiter character that `text` begins with, in ASCII, and its length.
+/// Returns the delimiter character at the start of `text`, in ASCII, and its length.
 fn mark_at(text: &str) -> Option<(char, usize)> {
     let c = text.chars().next()?;
     let mark = match c {
@@ -177,18 +177,18 @@ fn mark_at(text: &str) -> Option<(char, usize)> {
     Some((mark, c.len_utf8()))
 }
 
-/// The next place where a delimiter may begin: after the run of marks at `at`, or after the character there.
+/// Returns the next place where a delimiter may start: after the run of marks at `at`, or after the character there.
 fn after_run(text: &str, at: usize) -> usize {
     let rest = &text[at..];
     match mark_run(rest) {
-        // A lone `<` may be followed at once by a real one.
+        // A lone `<` may be directly followed by a real delimiter.
         Some((len, shape)) if shape != "<" => at + len,
         _ => at + rest.chars().next().map_or(1, char::len_utf8),
     }
 }
 
-/// Where the completion marks of `text` stand, whole or damaged: `<|complete|>`, `|COMPLETE|`, `<|COMPLETE`, or the
-/// word alone on its line. Each with whether it is whole.
+/// Finds the completion marks of `text`, intact or damaged: `<|complete|>`, `|COMPLETE|`, `<|COMPLETE`, or the
+/// word alone on its line. The flag says whether the mark is intact.
 pub(super) fn completion_marks(text: &str) -> Vec<(Range<usize>, bool)> {
     let bytes = text.as_bytes();
     let word = b"complete";
@@ -227,7 +227,7 @@ pub(super) fn completion_marks(text: &str) -> Vec<(Range<usize>, bool)> {
     marks
 }
 
-/// Where the run of marks that ends at `at` begins; it does not reach into a delimiter before it.
+/// Returns the start of the run of marks that ends at `at`; it does not extend into a delimiter before it.
 fn marks_before(text: &str, at: usize) -> usize {
     let mut start = at;
     for (i, c) in text[..at].char_indices().rev() {
@@ -243,7 +243,7 @@ fn marks_before(text: &str, at: usize) -> usize {
     start
 }
 
-/// Whether nothing but a little decoration shares the line with `start..end`.
+/// True if the line has only a little decoration besides `start..end`.
 fn is_alone(text: &str, start: usize, end: usize) -> bool {
     let plain = |c: &char| c.is_whitespace() || matches!(c, '*' | '#' | '`' | '"' | '.' | '-' | '_');
     let within = |c: &char| *c != '\n';
@@ -252,7 +252,7 @@ fn is_alone(text: &str, start: usize, end: usize) -> bool {
     before.chain(after).all(|c| plain(&c))
 }
 
-/// Where `text` ends if the beginning of a mark at its very end is left out: what was cut there is no content.
+/// Returns the end of `text` without the beginning of a mark at its very end: a mark that was cut is not content.
 pub(super) fn without_cut_mark(text: &str) -> usize {
     let window = text.len().saturating_sub(COMPLETE.len() - 1);
     for (at, _) in text[text.ceil_char_boundary(window)..].match_indices('<') {

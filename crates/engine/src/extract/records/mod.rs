@@ -1,7 +1,7 @@
-//! Parses the records of a model's answer, however well it follows the requested form.
+//! Parses the records of a model's answer, no matter how well it follows the requested form.
 //!
 //! [`parse`] is total: any text gives records and rejects, never an error or a panic, in time linear in its
-//! length. It accepts LightRAG's tuple lines, the older parenthesised form, JSON, JSON lines and elements.
+//! length. It accepts LightRAG's tuple lines, the older parenthesised form, JSON, JSON lines and XML elements.
 //! Well-formed text is parsed strictly; only the rest is repaired, and each record lists its repairs. Nothing is
 //! invented: the words of every field occur in the answer, except that an entity without a type gets `Other`.
 //!
@@ -38,11 +38,11 @@ pub(crate) use thinking::{THOUGHT_BLOCKS, after_thinking};
 use thinking::{Thoughts, leading_block, unopened_block};
 use tuple::{Kinds, RepairedRecord, read_strictly, repair};
 
-/// Characters of a rejected piece that are kept for people.
+/// Characters of a rejected piece that are kept for users to read.
 const MAX_REJECT_CHARS: usize = 200;
-/// Lines that one record may be spread over.
+/// Maximum number of lines that one record may span.
 const MAX_JOINED_LINES: usize = 4;
-/// Types that older prompts offered, beside [`ENTITY_TYPES`].
+/// Types that older prompts offered, in addition to [`ENTITY_TYPES`].
 const OLD_TYPES: [&str; 2] = ["Geo", "Category"];
 
 /// A record of any kind.
@@ -53,7 +53,7 @@ pub enum ParsedRecord {
     Entity(EntityRecord),
     /// A relation.
     Relation(RelationRecord),
-    /// What the chunk as a whole is about.
+    /// The themes of the chunk as a whole.
     Themes(Vec<String>),
 }
 
@@ -65,7 +65,7 @@ pub enum Damage {
     Decoration,
     /// A delimiter is misspelt or missing.
     Delimiter,
-    /// A quote is missing, or something stands behind it.
+    /// A quote is missing, or something follows it.
     Quotes,
     /// A parenthesis is missing.
     Parenthesis,
@@ -73,26 +73,26 @@ pub enum Damage {
     Punctuation,
     /// The tag is missing, misplaced or the wrong one.
     Tag,
-    /// A field is missing, and what it said with it.
+    /// A field is missing, and its content with it.
     MissingField,
-    /// Fields are empty or too many, or one that the form allows to leave out.
+    /// Fields are empty or too many, or a field that the form makes optional is missing.
     FieldCount,
-    /// Several records share a line without a border.
+    /// Several records share a line without a separator.
     Glued,
-    /// The weight is in words.
+    /// The weight is written in words.
     Weight,
-    /// The record is broken over lines.
+    /// The record spans several lines.
     Lines,
     /// Junk follows the record.
     TrailingText,
-    /// The JSON is not valid, or the record is an element.
+    /// The JSON is invalid, or the record is an XML element.
     Json,
-    /// A JSON value has another type than the field.
+    /// A JSON value has the wrong type for its field.
     WrongType,
 }
 
 impl Damage {
-    /// The damage's name in output.
+    /// Returns its name in output.
     pub fn name(self) -> &'static str {
         match self {
             Self::Decoration => "decoration",
@@ -113,39 +113,39 @@ impl Damage {
     }
 }
 
-/// A record and where it stands.
+/// A record and its position.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ParsedPiece {
     /// The record.
     pub record: ParsedRecord,
     /// Its bytes in the answer.
     pub span: Range<usize>,
-    /// What was repaired; empty for a record that keeps to its form.
+    /// What was repaired; empty for a well-formed record.
     pub damage: BTreeSet<Damage>,
 }
 
-/// A piece of the answer that is no record.
+/// A piece of the answer that is not a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RejectedPiece {
-    /// Why.
+    /// The reason.
     pub reason: RejectReason,
     /// Its bytes in the answer.
     pub span: Range<usize>,
 }
 
-/// What one answer said.
+/// The content of one answer.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ParsedResponse {
     /// The records, in order.
     pub found: Vec<ParsedPiece>,
-    /// The pieces that are none, in order. Blank lines, fences, marks and rules are silence and not listed.
+    /// The pieces that are not records, in order. Blank lines, fences, marks and rules are ignored and not listed.
     pub rejects: Vec<RejectedPiece>,
-    /// Whether the answer says that it ends: a completion mark, or JSON that is closed.
+    /// Whether the answer says that it is complete: by a completion mark, or by closed JSON.
     pub complete: bool,
 }
 
 impl ParsedResponse {
-    /// The records by kind, in order.
+    /// Returns the records by kind, in order.
     pub fn records(&self) -> Records {
         let mut records = Records::default();
         for found in &self.found {
@@ -164,7 +164,7 @@ impl ParsedResponse {
         records
     }
 
-    /// The rejects as they are stored; `text` is the `response`-th answer about a chunk.
+    /// Returns the rejects in stored form; `text` is answer number `response` about a chunk.
     pub fn rejects_of(&self, response: u32, text: &str) -> Vec<Reject> {
         let reject = |RejectedPiece { reason, span }: &RejectedPiece| Reject {
             response,
@@ -179,7 +179,7 @@ impl ParsedResponse {
         self.found.push(ParsedPiece { record, span, damage });
     }
 
-    /// Prose that follows prose is one reject.
+    /// Adds a reject. Consecutive prose is one reject.
     fn reject(&mut self, reason: RejectReason, span: Range<usize>) {
         let last_record = self.found.last().map_or(0, |found| found.span.end);
         match self.rejects.last_mut() {
@@ -193,10 +193,10 @@ impl ParsedResponse {
     }
 }
 
-/// The records of an answer.
+/// Parses the records of an answer.
 ///
-/// `cut` says that the answer was ended by the output limit: a last record that nothing closes is then not trusted, even
-/// where it looks whole.
+/// `cut`: whether the output limit ended the answer. If so, a last record that nothing closes is rejected even if it looks
+/// complete.
 pub fn parse(text: &str, cut: bool) -> ParsedResponse {
     let end = without_cut_mark(text);
     let marks = completion_marks(text);
@@ -210,14 +210,14 @@ pub fn parse(text: &str, cut: bool) -> ParsedResponse {
 
 struct Reader<'t> {
     text: &'t str,
-    /// Where content ends.
+    /// End of the content.
     end: usize,
     cut: bool,
     marks: Vec<(Range<usize>, bool)>,
     next_mark: usize,
-    /// JSON was tried up to here and there was none.
+    /// JSON was tried and not found up to here.
     no_json_before: usize,
-    /// Elements were tried up to here and there was none.
+    /// XML elements were tried and not found up to here.
     no_element_before: usize,
     kinds: Kinds,
     found: ParsedResponse,
@@ -231,7 +231,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Reads what stands at `at` and returns where to go on.
+    /// Reads what is at `at` and returns where to continue.
     fn step(&mut self, at: usize) -> usize {
         let rest = &self.text[at..self.end];
         let blank = rest.len() - rest.trim_start().len();
@@ -260,7 +260,7 @@ impl<'t> Reader<'t> {
         }
         if let Some(fenced) = rest.strip_prefix("```") {
             let language = fenced.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(fenced.len());
-            // A tag that follows the fence at once is no language.
+            // A tag directly after the fence is not a language.
             let language = if leading_tag(marks::bounded(fenced)).is_some() { 0 } else { language };
             return at + 3 + language;
         }
@@ -278,7 +278,7 @@ impl<'t> Reader<'t> {
         self.line(at, end)
     }
 
-    /// Where JSON begins inside a line of prose: `Here it is: {"entities": ...`.
+    /// Returns where JSON starts inside a line of prose: `Here it is: {"entities": ...`.
     fn json_in(&self, start: usize, end: usize) -> Option<usize> {
         let line = &self.text[start..end];
         let at = line.char_indices().skip(1).map(|(at, _)| at).find(|at| {
@@ -334,13 +334,13 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Where an element that begins at `at` must have ended: a blank line, or the next completion mark.
+    /// Returns where an XML element that starts at `at` must end: at a blank line, or at the next completion mark.
     fn block_end(&self, at: usize) -> usize {
         let limit = self.marks.get(self.next_mark).map_or(self.end, |(mark, _)| mark.start.min(self.end));
         self.text[at..limit].find("\n\n").map_or(limit, |blank| at + blank)
     }
 
-    /// The end of the line at `at`: its line end, or a completion mark in it.
+    /// Returns the end of the line at `at`: its line break, or a completion mark in it.
     fn line_end(&self, at: usize) -> usize {
         let limit =
             self.marks.get(self.next_mark).map_or(self.end, |(mark, _)| mark.start.clamp(at, self.end));
@@ -349,7 +349,7 @@ impl<'t> Reader<'t> {
         end
     }
 
-    /// Whether something follows `at`, so that what ends there was not cut.
+    /// True if something follows `at`, so what ends there was not cut.
     fn is_followed(&self, at: usize) -> bool {
         at < self.end
     }
@@ -366,18 +366,18 @@ impl<'t> Reader<'t> {
             self.piece(at, start + border.at, true);
             at = start + border.at;
         }
-        // Only the last piece can go on in the next line.
+        // Only the last piece can continue on the next line.
         let terminated = self.is_followed(end) || self.text[at..end].trim_end().ends_with("##");
         let next = self.piece(at, end, terminated);
         next.max(end).max(start + 1)
     }
 
-    /// Reads a piece that is at least one record; returns where it ended, which is further where lines were joined.
+    /// Reads a piece that contains at least one record. Returns where it ended, which is after `end` if lines were joined.
     fn piece(&mut self, start: usize, end: usize, terminated: bool) -> usize {
         let piece = &self.text[start..end];
         let span = start..start + piece.trim_end().len();
         tally(piece.len());
-        // Rules, brackets and list numbers.
+        // Skips rules, brackets and list numbers.
         if !piece.chars().any(char::is_alphabetic) {
             return end;
         }
@@ -408,7 +408,7 @@ impl<'t> Reader<'t> {
         inner.retain(|border| {
             Some(border.tag) != tagged && border.at > 0 && border.at < piece.trim_end().len()
         });
-        // `Ada<|#|>entity<|#|>Person<|#|>...`: the tag is the second field and begins nothing.
+        // `Ada<|#|>entity<|#|>Person<|#|>...`: the tag is the second field and starts no new record.
         if tagged.is_none() && inner.first().is_some_and(|first| fields_in(&piece[..first.at]) == 2) {
             inner.remove(0);
         }
@@ -426,7 +426,7 @@ impl<'t> Reader<'t> {
         end
     }
 
-    /// One record of a line that glues several.
+    /// Reads one record of a line that holds several.
     fn part(&mut self, start: usize, end: usize, terminated: bool) {
         let part = &self.text[start..end];
         if !part.chars().any(char::is_alphabetic) {
@@ -451,7 +451,7 @@ impl<'t> Reader<'t> {
         match read {
             Ok((record, mut damage)) => {
                 damage.extend(also);
-                // A repair may have taken something else for a type.
+                // A repair may have mistaken something else for a type.
                 if let (true, ParsedRecord::Entity(entity)) = (damage.is_empty(), &record) {
                     self.kinds.learn(&entity.kind);
                 }
@@ -461,7 +461,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// A record that is whole only together with the lines that follow `end`: its end, and itself.
+    /// Joins a record with the lines after `end` if it is complete only with them; returns its end and the record.
     fn join(&mut self, start: usize, end: usize) -> Option<(usize, ParsedRecord)> {
         let mut joined = end;
         for _ in 1..MAX_JOINED_LINES {
@@ -485,19 +485,19 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// Whether a parenthesis, and perhaps `##`, closes the piece.
+/// True if a parenthesis, perhaps followed by `##`, closes the piece.
 fn is_closed(piece: &str) -> bool {
     piece.trim_end().trim_end_matches('#').trim_end().ends_with([')', '）'])
 }
 
-/// The border before a record of which a cut answer holds only the beginning of the tag.
+/// Returns the border before a record of which a cut answer contains only the beginning of the tag.
 fn cut_tag(line: &str) -> Option<Border> {
     let begins_tag = |text: &str| {
         let word = text.to_lowercase();
         let tags = ["entity", "relationship", "content_keywords"];
         !word.is_empty() && tags.iter().any(|whole| whole.starts_with(&word))
     };
-    // Glued to a record that is whole.
+    // Glued to a complete record.
     if let Some(at) = line.rfind(FIELD)
         && begins_tag(&line[at + FIELD.len()..])
     {
@@ -514,18 +514,18 @@ fn cut_tag(line: &str) -> Option<Border> {
     ((tag.is_empty() || begins_tag(tag)) && before.ends_with([')', '）'])).then_some(after)
 }
 
-/// A place in a line where a record begins.
+/// A place in a line where a record starts.
 #[derive(Debug, Clone, Copy)]
 struct Border {
-    /// Where the record begins, its parenthesis and quote included.
+    /// Start of the record, including its parenthesis and quote.
     at: usize,
-    /// Where its tag stands.
+    /// Start of its tag.
     tag: usize,
-    /// Whether a parenthesis or `##` leaves no doubt.
+    /// Whether a parenthesis or `##` makes it certain.
     hard: bool,
 }
 
-/// Where the tag of a piece stands, if it begins with one: decoration may stand before it.
+/// Returns the position of the tag if the piece starts with one, perhaps after decoration.
 fn tag_position(piece: &str) -> Option<usize> {
     let lead = piece.find(|c: char| c.is_alphabetic())?;
     let plain = |c: char| {
@@ -537,7 +537,7 @@ fn tag_position(piece: &str) -> Option<usize> {
     leading_tag(marks::bounded(&piece[lead..])).map(|_| lead)
 }
 
-/// The places of `line` where a record may begin: a tag, a delimiter behind it, and before it the end of something.
+/// Returns the places in `line` where a record may start: at a tag with a delimiter after it and the end of something before it.
 fn borders(line: &str) -> Vec<Border> {
     let mut borders = Vec::new();
     let mut floor = 0;
@@ -561,7 +561,7 @@ fn borders(line: &str) -> Vec<Border> {
         } else if c == '#' && line[at..].starts_with("##") && !line[floor..at].ends_with(['|', '<', '#']) {
             let gap = line[at..].trim_start_matches('#');
             let begin = line.len() - gap.len();
-            // After `)##` begins something else, whatever it is; after `##("event"<|>` too.
+            // After `)##` something new starts, whatever it is; after `##("event"<|>` too.
             if line[floor..at].trim_end().ends_with([')', '）']) {
                 borders.push(Border { at: begin, tag: begin, hard: true });
             }
@@ -577,7 +577,7 @@ fn borders(line: &str) -> Vec<Border> {
     borders
 }
 
-/// The border before the tag at `tag`, if what stands before it ends something.
+/// Returns the border before the tag at `tag`, if the text before it ends something.
 fn border(line: &str, floor: usize, tag: usize) -> Option<Border> {
     let before = &line[floor..tag];
     let bare = before.trim_end_matches(|c: char| is_quote(c) || matches!(c, '*' | '\'' | ' ' | '`'));
@@ -596,8 +596,8 @@ fn border(line: &str, floor: usize, tag: usize) -> Option<Border> {
     ends.then_some(Border { at, tag, hard: false })
 }
 
-/// Whether `gap`, which follows a tag or begins with one, has all fields of its record, the last not in quotes. A tag that
-/// nothing but a space parts from it is then glued on, and else a word of its last field.
+/// True if `gap`, which follows a tag or starts with one, has all fields of its record, the last one without quotes. A tag that
+/// only a space separates from it is then glued on; otherwise it is a word of the last field.
 fn is_whole(gap: &str) -> bool {
     let fields = marks::split(gap, marks::Spelling::WordInside);
     let last = fields.last().map_or("", |last| gap[last.clone()].trim_start());
@@ -606,7 +606,7 @@ fn is_whole(gap: &str) -> bool {
     fields.len() > if entity { 3 } else { 4 } && !last.starts_with(is_quote) && !last.starts_with('\'')
 }
 
-/// Fields of the beginning of a piece, the one that its last delimiter opens included.
+/// Returns the number of fields in the start of a piece, including the one that its last delimiter opens.
 fn fields_in(piece: &str) -> usize {
     marks::split(piece, marks::Spelling::WordInside).len()
 }

@@ -1,4 +1,4 @@
-//! JSON values become records, whatever their keys are called.
+//! Turns JSON values into records, whatever their keys are called.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use super::record::{self, UNTYPED, Weight};
 use super::{Damage, ParsedRecord, ParsedResponse};
 
 const NAMES: [&str; 5] = ["name", "entityname", "entity", "title", "label"];
-/// Where a list is one of entities, these name them too.
+/// More keys for the name in a list of entities.
 const MENTIONS: [&str; 3] = ["text", "mention", "value"];
 const KINDS: [&str; 6] = ["type", "entitytype", "category", "kind", "class", "label"];
 const DESCRIPTIONS: [&str; 7] =
@@ -35,7 +35,7 @@ const RELATION_LISTS: [&str; 7] =
     ["relationships", "relations", "edges", "triples", "relationship", "facts", "extractedrelationships"];
 const THEMES: [&str; 4] = ["contentkeywords", "themes", "highlevelkeywords", "topics"];
 
-/// What a list's items are.
+/// What the items of a list are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Expected {
     Anything,
@@ -43,8 +43,8 @@ enum Expected {
     Relations,
 }
 
-/// Adds the records of `root` to `found`, and what looks like one and is none to the rejects. Returns whether there was
-/// anything meant as a record or a list of them.
+/// Adds the records of `root` to `found`, and what looks like a record but is not one to the rejects. True if anything was meant
+/// as a record or a list of records.
 pub(super) fn collect(root: &Node, found: &mut ParsedResponse) -> bool {
     Collector { found, meant: false }.run(root)
 }
@@ -60,7 +60,7 @@ impl Collector<'_> {
         self.meant
     }
 
-    /// `name` is the key under which the node stands in a list written as an object.
+    /// `name`: the key of the node, in a list that is written as an object.
     fn node(&mut self, node: &Node, expected: Expected, name: Option<&str>) {
         match &node.value {
             Json::Array(items) => {
@@ -188,7 +188,7 @@ impl Collector<'_> {
         self.add(node, relation.map(ParsedRecord::Relation), damage);
     }
 
-    /// `["entity", name, type, description]`, and `[source, keywords, target]` where relations are expected.
+    /// Reads `["entity", name, type, description]`, and `[source, keywords, target]` where relations are expected.
     fn tuple(&mut self, node: &Node, items: &[Node], expected: Expected) -> bool {
         let fields: Option<Vec<String>> = items
             .iter()
@@ -238,12 +238,12 @@ impl Collector<'_> {
     }
 }
 
-/// A key without case and marks: `Entity_Name` and `entityName` are one.
+/// Returns a key in lower case without punctuation: `Entity_Name` and `entityName` become equal.
 fn fold(key: &str) -> String {
     key.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
-/// The text of a value of any type; `None` for null and for an object that holds no name.
+/// Returns the text of a value of any type; `None` for null and for an object without a name.
 fn text_of(node: &Node) -> Option<String> {
     match &node.value {
         Json::Text(text) => Some(text.clone()),
@@ -259,7 +259,7 @@ fn text_of(node: &Node) -> Option<String> {
     }
 }
 
-/// The keywords of a list, or of a comma-separated text.
+/// Returns the keywords of a list, or of a comma-separated text.
 fn strings(node: &Node) -> Vec<String> {
     match &node.value {
         Json::Text(text) => record::keywords(text),

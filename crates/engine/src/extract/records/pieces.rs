@@ -1,22 +1,22 @@
-//! Pieces of answers for parsers of other records: fields of tuples, objects of JSON.
+//! Reads fields of tuples and objects of JSON for the parsers of other records.
 
 use std::ops::Range;
 
 use super::json::{self, Json, Node};
 use super::marks::{Spelling, completion_marks, split};
 
-/// An object of a JSON answer.
+/// An object in a JSON answer.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct JsonItem {
     /// Its bytes in the answer.
     pub(crate) span: Range<usize>,
-    /// Its members of plain values: keys in small letters without marks, values as text. Null has none.
+    /// Its members with plain values: keys in lower case without punctuation, values as text. Members that are null are left out.
     pub(crate) fields: Vec<(String, String)>,
     /// Whether the answer ends inside it.
     pub(crate) cut: bool,
 }
 
-/// The innermost objects of the JSON in `text`, in order; `None` where it holds no JSON object or list.
+/// Returns the innermost objects of the JSON in `text`, in order; `None` if it contains no JSON object or list.
 pub(crate) fn json_objects(text: &str) -> Option<Vec<JsonItem>> {
     let begins = |at: &usize| text[*at..].starts_with(['{', '[']) && json::begins(text, *at);
     let start = text.char_indices().map(|(at, _)| at).find(begins)?;
@@ -60,8 +60,8 @@ fn plain(value: &Node) -> Option<String> {
     }
 }
 
-/// The trimmed fields of a tuple on one line, its list mark, brackets and record separator left out; `None` where the line
-/// holds no delimiter.
+/// Returns the trimmed fields of a tuple on one line, without its list mark, brackets and record separator; `None` if the line
+/// has fewer than three fields.
 pub(crate) fn fields_of(line: &str) -> Option<Vec<String>> {
     let line = line.trim().trim_start_matches(['-', '*', '•', ' ']).trim_end_matches('#').trim();
     let line = line.strip_prefix('(').map_or(line, |line| line.strip_suffix(')').unwrap_or(line));
@@ -70,7 +70,7 @@ pub(crate) fn fields_of(line: &str) -> Option<Vec<String>> {
     (ranges.len() > 2).then(|| ranges.into_iter().map(field).collect())
 }
 
-/// Whether an answer holds a completion mark.
+/// True if an answer contains a completion mark.
 pub(crate) fn says_complete(text: &str) -> bool {
     !completion_marks(text).is_empty()
 }

@@ -4,15 +4,15 @@ use graphloom_core::{EntityRecord, RejectReason, RelationRecord};
 
 use graphloom_text::clean_name;
 
-/// The type of an entity whose record names none.
+/// The type of an entity whose record has none.
 pub(super) const UNTYPED: &str = "Other";
 
-/// The entity of these fields.
+/// Builds an entity from these fields.
 pub(super) fn entity(name: &str, kind: &str, description: &str) -> Result<EntityRecord, RejectReason> {
     Ok(EntityRecord { name: named(name)?, kind: read_kind(kind)?, description: description.to_owned() })
 }
 
-/// The relation of these fields.
+/// Builds a relation from these fields.
 pub(super) fn relation(
     source: &str,
     target: &str,
@@ -27,13 +27,13 @@ pub(super) fn relation(
     Ok(RelationRecord { source, target, keywords, description: description.to_owned(), weight })
 }
 
-/// A name, cleaned. One that is there and means nothing, such as a short number, is told from one that is missing.
+/// Cleans a name. A name without meaning, such as a short number, gives another error than a missing name.
 fn named(name: &str) -> Result<String, RejectReason> {
     let missing = name.trim_matches(|c: char| !c.is_alphanumeric()).is_empty();
     clean_name(name).ok_or(if missing { RejectReason::NoName } else { RejectReason::BadName })
 }
 
-/// The type before the first comma, slash or bracket; markup is no type.
+/// Returns the type before the first comma, slash or bracket. Markup is not a type.
 fn read_kind(kind: &str) -> Result<String, RejectReason> {
     let outer = |c: char| c.is_whitespace() || matches!(c, '\'' | '"' | '*' | '`' | '“' | '”');
     let kind = kind.trim_matches(outer);
@@ -45,7 +45,7 @@ fn read_kind(kind: &str) -> Result<String, RejectReason> {
     Ok(kind.to_owned())
 }
 
-/// The keywords of a comma-separated list.
+/// Returns the keywords of a comma-separated list.
 pub(super) fn keywords(list: &str) -> Vec<String> {
     list.split([',', '，', '、', ';', '；'])
         .map(str::trim)
@@ -64,7 +64,7 @@ pub(super) enum Weight {
 }
 
 impl Weight {
-    /// The weight as relations keep it: positive and finite, else 1.
+    /// Returns the weight as stored in relations: positive and finite, otherwise 1.
     pub(super) fn value(self) -> f64 {
         match self {
             Self::Number(value) | Self::Worded(value) => usable(value),
@@ -72,12 +72,12 @@ impl Weight {
     }
 }
 
-/// `weight` where it is positive and finite, else 1.
+/// Returns `weight` if it is positive and finite, otherwise 1.
 pub(super) fn usable(weight: f64) -> f64 {
     if weight.is_finite() && weight > 0.0 { weight } else { 1.0 }
 }
 
-/// The weight that `field` states; `None` where it is something else.
+/// Reads the weight in `field`; `None` if it is something else.
 pub(super) fn weight(field: &str) -> Option<Weight> {
     if let Some(number) = plain_number(field) {
         return Some(Weight::Number(number));
@@ -101,7 +101,7 @@ pub(super) fn weight(field: &str) -> Option<Weight> {
     plain_number(number).or_else(|| in_words(number)).map(Weight::Worded)
 }
 
-/// Digits with at most one point, and a sign: no `inf`, no `1e9`.
+/// Parses digits with at most one point and a sign: no `inf`, no `1e9`.
 fn plain_number(text: &str) -> Option<f64> {
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
     let all_digits = digits.bytes().all(|b| b.is_ascii_digit() || b == b'.');

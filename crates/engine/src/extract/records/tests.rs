@@ -1,4 +1,4 @@
-//! What the parser makes of every kind of answer, and the laws it keeps on any text.
+//! Tests the parser on every kind of answer, and its laws on any text.
 
 use graphloom_core::RejectReason;
 use proptest::prelude::*;
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::steps::steps_of;
 use super::*;
 
-/// Each record in one line, each reject by its reason.
+/// Returns each record as one line, and each reject as its reason.
 fn check_read(text: &str) -> (Vec<String>, Vec<&'static str>) {
     let parsed = parse(text, false);
     let records = parsed.found.iter().map(|found| said(&found.record)).collect();
@@ -322,7 +322,7 @@ fn a_last_record_that_nothing_closes_is_not_trusted_where_the_answer_was_cut() {
     assert_eq!(parse("(\"entity\"<|>\"Ada\"<|>\"person\"<|>\"x\")", true).found.len(), 1);
 }
 
-/// Pieces of answers, whole and damaged.
+/// Pieces of answers, intact and damaged.
 fn fragments() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         4 => Just("entity<|#|>Ada Voss<|#|>Person<|#|>Works in Kelm.\n".to_owned()),
@@ -498,7 +498,7 @@ fn answers_made_to_be_slow_are_not() {
     }
 }
 
-/// A few thousand damaged copies of real forms; the same ones in every run.
+/// Reads a few thousand damaged copies of real forms, the same ones in every run.
 #[test]
 fn mutated_answers_are_read() {
     let seeds = [
@@ -507,7 +507,7 @@ fn mutated_answers_are_read() {
         "```json\n{\"entities\": [{\"name\": \"Ada \\u00e9\", \"type\": \"Person\", \"description\": \"Wörks.\"}], \"relationships\": [{\"source\": \"Ada\", \"target\": \"Kelm\", \"keywords\": [\"work\"], \"description\": \"d\", \"weight\": 7.5}]}\n```",
         "<entity name=\"Ada\" type=\"Person\">Works.</entity>\n（“entity”＜|＞“李雷”＜|＞“人物”＜|＞“在北京工作。”）\n",
     ];
-    // Xorshift: no clock, no seed from outside.
+    // Xorshift: needs no clock and no seed from outside.
     let mut state = 0x2545_f491_4f6c_dd1d_u64;
     let mut next = move |below: usize| {
         state ^= state << 13;

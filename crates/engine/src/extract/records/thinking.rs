@@ -1,6 +1,6 @@
-//! Thinking blocks around and between records.
+//! Finds thinking blocks around and between records.
 
-/// Tags around a block of thoughts; the first pair is the one that models use in the middle of an answer too.
+/// Tags around a thinking block. Models use the first pair in the middle of an answer too.
 pub(crate) const THOUGHT_BLOCKS: [(&str, &str); 4] = [
     ("<think>", "</think>"),
     ("<thinking>", "</thinking>"),
@@ -8,7 +8,7 @@ pub(crate) const THOUGHT_BLOCKS: [(&str, &str); 4] = [
     ("<reasoning>", "</reasoning>"),
 ];
 
-/// What a block of thoughts that begins a text does to it.
+/// The thinking block at the start of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Thoughts {
     /// There is none.
@@ -19,7 +19,7 @@ pub(super) enum Thoughts {
     Unclosed,
 }
 
-/// The block that `text` begins with, white space not counted.
+/// Finds the thinking block at the start of `text`, ignoring white space.
 pub(super) fn leading_block(text: &str) -> Thoughts {
     let start = text.len() - text.trim_start().len();
     for (open, close) in THOUGHT_BLOCKS {
@@ -33,15 +33,15 @@ pub(super) fn leading_block(text: &str) -> Thoughts {
     Thoughts::None
 }
 
-/// Where `tag` first stands in `text`, in any case.
+/// Returns the first position of `tag` in `text`, ignoring case.
 fn find_tag(text: &str, tag: &str) -> Option<usize> {
     let is_tag =
         |at: usize| text.get(at..at + tag.len()).is_some_and(|found| found.eq_ignore_ascii_case(tag));
     text.match_indices('<').map(|(at, _)| at).find(|&at| is_tag(at))
 }
 
-/// The end of thoughts whose opening tag was part of the prompt: the answer holds the closing tag alone, on a line of its
-/// own. Elsewhere the tag is content.
+/// Returns the end of a thinking block whose opening tag was part of the prompt: the answer has only the closing tag, on a line of
+/// its own. Anywhere else the tag is content.
 pub(super) fn unopened_block(text: &str) -> Option<usize> {
     let (at, open, close) = THOUGHT_BLOCKS
         .iter()
@@ -55,7 +55,7 @@ pub(super) fn unopened_block(text: &str) -> Option<usize> {
     (alone && !before.contains(open)).then_some(end)
 }
 
-/// `text` and the offset of its first byte after a leading block of thoughts; an unclosed block hides everything.
+/// Returns the text after a leading thinking block, and the offset of its first byte. An unclosed block hides everything.
 pub(crate) fn after_thinking(text: &str) -> (usize, &str) {
     match leading_block(text) {
         Thoughts::None => match unopened_block(text) {

@@ -1,4 +1,4 @@
-//! One piece of text becomes one tuple record: by the letter first, with repairs second.
+//! Parses one piece of text into one tuple record: strictly first, then with repairs.
 
 use std::collections::BTreeSet;
 
@@ -12,14 +12,14 @@ use super::record::{self, UNTYPED, Weight};
 use super::steps::tally;
 use super::{Damage, ParsedRecord};
 
-/// Longest junk after the closing parenthesis of a record, as in `)<TIME|>`.
+/// Maximum length of junk after the closing parenthesis of a record, as in `)<TIME|>`.
 const MAX_JUNK_BYTES: usize = 24;
-/// Between the fields of a record that is written as the row of a table.
+/// Separates the fields of a record that is written as a table row.
 const BAR: &str = " | ";
-/// Words from which a field reads as a description and not as a type.
+/// Number of words from which a field reads as a description and not as a type.
 const SENTENCE_WORDS: usize = 4;
 
-/// Entity types known so far, in lower case: they tell a type from a name where a tag is missing or wrong.
+/// Entity types known so far, in lower case. They tell a type from a name if a tag is missing or wrong.
 #[derive(Debug, Clone)]
 pub(super) struct Kinds(BTreeSet<String>);
 
@@ -40,7 +40,7 @@ impl Kinds {
 /// A record and what had to be repaired to read it.
 pub(super) type RepairedRecord = (ParsedRecord, BTreeSet<Damage>);
 
-/// The record of a piece that keeps to one of the forms exactly; `None` where it does not.
+/// Reads a piece that follows one of the forms exactly; `None` if it does not.
 pub(super) fn read_strictly(piece: &str) -> Option<Result<ParsedRecord, RejectReason>> {
     tally(piece.len());
     let piece = piece.trim();
@@ -51,7 +51,7 @@ pub(super) fn read_strictly(piece: &str) -> Option<Result<ParsedRecord, RejectRe
     }
 }
 
-/// `"entity"<|>"name"<|>"type"<|>"description"` and its relatives, without the parentheses.
+/// Reads `"entity"<|>"name"<|>"type"<|>"description"` and its variants, without the parentheses.
 fn read_old(inner: &str) -> Option<Result<ParsedRecord, RejectReason>> {
     if !inner.contains(OLD_FIELD) {
         return read_new(inner, true);
@@ -76,7 +76,7 @@ fn read_old(inner: &str) -> Option<Result<ParsedRecord, RejectReason>> {
     }
 }
 
-/// `entity<|#|>name<|#|>type<|#|>description` and its relatives.
+/// Reads `entity<|#|>name<|#|>type<|#|>description` and its variants.
 fn read_new(piece: &str, quoted: bool) -> Option<Result<ParsedRecord, RejectReason>> {
     let fields: Option<Vec<&str>> =
         piece.split(FIELD).map(|field| if quoted { unquote(field) } else { Some(field.trim()) }).collect();
@@ -86,8 +86,8 @@ fn read_new(piece: &str, quoted: bool) -> Option<Result<ParsedRecord, RejectReas
     }
     let (tag, fields) = fields.split_first()?;
     match (strict_tag(tag)?, fields) {
-        // A trailing delimiter closes the last field.
-        // One that opens nothing means that the rest stands in the next line.
+        // A delimiter after the last field is ignored.
+        // If the last field itself is empty, the rest of the record is on the next line.
         (Tag::Entity, [_, _, ""]) | (Tag::Relation, [_, _, _, ""]) => None,
         (Tag::Entity, [name, kind, description] | [name, kind, description, ""]) => {
             Some(entity(name, kind, description))
@@ -107,12 +107,12 @@ fn read_new(piece: &str, quoted: bool) -> Option<Result<ParsedRecord, RejectReas
     }
 }
 
-/// Whether a piece of a delimiter is left at the beginning of a field.
+/// True if a field starts with a fragment of a delimiter.
 fn is_torn(field: &str) -> bool {
     field.starts_with(['|', '>'])
 }
 
-/// The content of a field that is quoted on both sides or on none.
+/// Returns the content of a field with quotes on both sides or on neither.
 fn unquote(field: &str) -> Option<&str> {
     let field = field.trim();
     match (field.strip_prefix('"'), field.strip_suffix('"')) {
@@ -141,16 +141,16 @@ fn relation(
         .map(ParsedRecord::Relation)
 }
 
-/// The record of a damaged piece.
+/// Repairs a damaged piece.
 ///
-/// `terminated` says that something follows the piece. Where nothing does, the answer may have been cut there: fields
-/// that are missing are then not guessed at, and the piece is [`RejectReason::Cut`].
+/// `terminated`: whether something follows the piece. If nothing does, the answer may have been cut there: missing fields are
+/// then not guessed, and the piece is [`RejectReason::Cut`].
 pub(super) fn repair(piece: &str, terminated: bool, kinds: &Kinds) -> Result<RepairedRecord, RejectReason> {
     if !has_delimiter(piece) {
         return read_row(piece, terminated).unwrap_or(Err(RejectReason::Prose));
     }
     let shape = Shape::of(piece);
-    // A tag that stands where it should is worth more than fields whose number happens to be right.
+    // A tag in the right place is worth more than a number of fields that happens to be right.
     let mut best: Option<Attempt<'_>> = None;
     'search: for tagged in [true, false] {
         for spelling in [Spelling::Exact, Spelling::ExactOld, Spelling::WordInside, Spelling::Loose] {
@@ -159,7 +159,7 @@ pub(super) fn repair(piece: &str, terminated: bool, kinds: &Kinds) -> Result<Rep
                 best = Some(attempt);
                 break 'search;
             }
-            // Fields that are only there by tolerant reading come closest to what was meant.
+            // Fields that only a tolerant reading finds are closest to what was meant.
             if best.is_none() || (spelling == Spelling::WordInside && tagged) {
                 best = Some(attempt);
             }
@@ -173,8 +173,8 @@ pub(super) fn repair(piece: &str, terminated: bool, kinds: &Kinds) -> Result<Rep
     best.read(terminated || (shape.parenthesised && shape.closed), closed, kinds)
 }
 
-/// The record of a row such as `entity | Ada | Person | Works.`, with bars around it or none; `None` for what is no row. Words
-/// hold single bars too, so a row has exactly the fields of its tag.
+/// Reads a row such as `entity | Ada | Person | Works.`, with or without outer bars; `None` if it is not a row. Prose can contain
+/// single bars too, so a row must have exactly the fields of its tag.
 fn read_row(piece: &str, terminated: bool) -> Option<Result<RepairedRecord, RejectReason>> {
     tally(piece.len());
     let row = piece.trim().trim_matches('|');
@@ -193,14 +193,14 @@ fn read_row(piece: &str, terminated: bool) -> Option<Result<RepairedRecord, Reje
     Some(record.map(|record| (record, BTreeSet::from([Damage::Delimiter]))))
 }
 
-/// A piece without what decorates it.
+/// A piece without its decoration.
 struct Shape<'t> {
     body: &'t str,
-    /// Whether it began with a parenthesis or bracket.
+    /// Whether it started with a parenthesis or bracket.
     parenthesised: bool,
-    /// Whether that is closed.
+    /// Whether that parenthesis is closed.
     closed: bool,
-    /// Whether the tag stood in quotes.
+    /// Whether the tag was in quotes.
     quoted: bool,
     damage: BTreeSet<Damage>,
 }
@@ -272,7 +272,7 @@ impl<'t> Shape<'t> {
     }
 }
 
-/// Where the closing parenthesis of `body` stands, and whether short junk follows it.
+/// Returns the position of the closing parenthesis of `body`, and whether short junk follows it.
 fn close_at(body: &str) -> Option<(usize, bool)> {
     let end = body.rfind([')', '）', ']', '】', '}'])?;
     let after = body[end..].chars().next().map_or(end, |c| end + c.len_utf8());
@@ -285,12 +285,12 @@ fn close_at(body: &str) -> Option<(usize, bool)> {
     (junk.len() <= MAX_JUNK_BYTES && ends_field && !is_another_field(junk)).then_some((end, true))
 }
 
-/// Whether `junk` is a delimiter with a field after it: the parenthesis closed too early.
+/// True if `junk` is a delimiter with a field after it: the parenthesis closed too early.
 fn is_another_field(junk: &str) -> bool {
     delimiter_at(junk, 0, true).is_some_and(|end| junk[end..].chars().any(char::is_alphanumeric))
 }
 
-/// The end of `12. `, `12) ` or `12、` at `at`.
+/// Returns the end of `12. `, `12) ` or `12、` at `at`.
 fn list_number(piece: &str, at: usize) -> Option<usize> {
     let rest = &piece[at..];
     let digits = rest.bytes().take(4).take_while(u8::is_ascii_digit).count();
@@ -302,7 +302,7 @@ fn list_number(piece: &str, at: usize) -> Option<usize> {
 #[derive(Debug, Clone)]
 struct Field<'t> {
     text: &'t str,
-    /// A weight that stood behind the closing quote.
+    /// A weight that followed the closing quote.
     weight: Option<Weight>,
     /// Whether a quote closed it.
     closed: bool,
@@ -341,25 +341,25 @@ impl<'t> Field<'t> {
             Some(weight) => {
                 Self { text, weight: Some(weight), closed: true, damage: Some(Damage::Delimiter) }
             }
-            // Quotes that belong to the words: `"A" and "B" meet`.
+            // Quotes that are part of the text: `"A" and "B" meet`.
             None => plain(raw),
         }
     }
 }
 
-/// A piece read with one idea of what its delimiters are.
+/// A piece read under one assumption about its delimiters.
 struct Attempt<'t> {
     tag: Tag,
     fields: Vec<Field<'t>>,
     weight: Option<Weight>,
-    /// Whether the description stands before the keywords.
+    /// Whether the description comes before the keywords.
     old_order: bool,
     damage: BTreeSet<Damage>,
 }
 
 impl<'t> Attempt<'t> {
-    /// `None` where there is no delimiter, where the tag stands first or does not against `tagged`, or where neither tag
-    /// nor fields tell what it is.
+    /// Returns `None` if there is no delimiter, if the presence of a leading tag contradicts `tagged`, or if neither tag nor fields
+    /// tell what the record is.
     fn new(shape: &Shape<'t>, spelling: Spelling, tagged: bool, kinds: &Kinds) -> Option<Self> {
         let ranges = split(shape.body, spelling);
         if ranges.len() < 2 {
@@ -396,7 +396,7 @@ impl<'t> Attempt<'t> {
         Some(attempt)
     }
 
-    /// The tag of a record that does not begin with one, `fields` put in the order that the tag asks for.
+    /// Infers the tag of a record that does not start with one, and puts `fields` into the order of that tag.
     fn untagged(
         shape: &Shape<'t>,
         raw: &[&'t str],
@@ -435,7 +435,7 @@ impl<'t> Attempt<'t> {
         }
     }
 
-    /// Takes trailing empty fields and the weight off the end.
+    /// Removes trailing empty fields and the weight from the end.
     fn take_weight(&mut self) {
         let whole = match self.tag {
             Tag::Entity => 3,
@@ -467,7 +467,7 @@ impl<'t> Attempt<'t> {
         }
     }
 
-    /// Whether the fields are as many as the tag asks for.
+    /// True if the number of fields is what the tag requires.
     fn is_whole(&self) -> bool {
         match self.tag {
             Tag::Entity => self.fields.len() == 3,
@@ -478,12 +478,12 @@ impl<'t> Attempt<'t> {
         }
     }
 
-    /// Whether a field is not there whose content nothing else can tell.
+    /// True if a field is missing whose content cannot be inferred.
     fn misses_a_field(&self, kinds: &Kinds) -> bool {
         let is_entity = self.fields.get(1).is_some_and(|second| kinds.knows(second.text));
         match self.tag {
             Tag::Entity => self.fields.len() == 2,
-            // Three fields with a type are an entity under the wrong tag; the older form may leave keywords or weight out.
+            // Three fields with a type are an entity under the wrong tag; the older form may omit keywords or weight.
             Tag::Relation => self.fields.len() == 3 && !self.old_order && !is_entity,
             Tag::Themes => false,
         }
@@ -526,7 +526,7 @@ impl<'t> Attempt<'t> {
             }
             (Tag::Entity, [name, description]) => entity(name, UNTYPED, description)?,
             (Tag::Relation, [source, target, first, second]) => related([source, target], first, second)?,
-            // The older form leaves the weight out too often for its tag to be doubted.
+            // The older form omits the weight so often that this is no reason to doubt its tag.
             (Tag::Relation, [name, kind, description])
                 if self.weight.is_none() && !self.old_order && kinds.knows(kind) =>
             {
@@ -553,7 +553,7 @@ impl<'t> Attempt<'t> {
         Ok((record, self.damage))
     }
 
-    /// Takes off a last field that is the beginning of the next record's tag, glued on and then cut.
+    /// Removes a last field that is the start of the next record's tag, glued on and then cut.
     fn drop_cut_tag(&mut self) {
         let whole = if self.tag == Tag::Entity { 3 } else { 4 };
         let last = self.fields.last().map(|last| last.text.to_lowercase()).unwrap_or_default();
@@ -565,7 +565,7 @@ impl<'t> Attempt<'t> {
     }
 }
 
-/// Whether all that parts these fields is spelled as it should be.
+/// True if all delimiters between these fields are spelled correctly.
 fn spelled_well(body: &str, fields: &[std::ops::Range<usize>]) -> bool {
     fields.windows(2).all(|pair| {
         let delimiter = &body[pair[0].end..pair[1].start];

@@ -1,27 +1,27 @@
-//! Records written as elements: `<entity name="Ada" type="Person">Works.</entity>`, or with a child for each field.
+//! Reads records written as XML elements: `<entity name="Ada" type="Person">Works.</entity>`, or with one child per field.
 
 use super::json::{Json, Node};
 use super::marks::{Tag, bounded, has_delimiter, leading_tag, tag_of};
 
-/// Most attributes and children that are read of one element.
+/// Maximum number of attributes and children to read from one element.
 const MAX_FIELDS: usize = 16;
 
-/// What stands where an element may begin.
+/// What is at a place where an element may start.
 pub(super) enum Element<'t> {
     /// No element that is a record.
     None,
-    /// A record as the JSON object that it amounts to, under the name of its list.
+    /// A record, converted to the equivalent JSON object under the name of its list.
     Record(Node),
     /// An element around a tuple.
     Tuple(&'t str, std::ops::Range<usize>),
 }
 
-/// Whether an element that may be a record begins `text`.
+/// True if `text` starts with an element that may be a record.
 pub(super) fn begins(text: &str) -> bool {
     text.strip_prefix('<').is_some_and(|inner| leading_tag(bounded(inner)).is_some())
 }
 
-/// The element that begins at `start`; it must end before `limit`.
+/// Reads the element that starts at `start`; it must end before `limit`.
 pub(super) fn read(text: &str, start: usize, limit: usize) -> Element<'_> {
     let rest = &text[start..limit];
     let Some(inner) = rest.strip_prefix('<') else { return Element::None };
@@ -61,7 +61,7 @@ pub(super) fn read(text: &str, start: usize, limit: usize) -> Element<'_> {
     Element::Record(node(Json::Object(vec![(list.to_owned(), record)])))
 }
 
-/// `key="value"` pairs.
+/// Reads `key="value"` pairs.
 fn attributes(head: &str) -> Vec<(String, String)> {
     let mut fields = Vec::new();
     let mut rest = head;
@@ -78,7 +78,7 @@ fn attributes(head: &str) -> Vec<(String, String)> {
     fields
 }
 
-/// `<key>value</key>` elements.
+/// Reads `<key>value</key>` elements.
 fn children(body: &str) -> Vec<(String, String)> {
     let mut fields = Vec::new();
     let mut rest = body;

@@ -1,4 +1,4 @@
-//! Answers that go on arriving while one of them is dealt with.
+//! A stream of answers that keeps receiving while one answer is processed.
 
 use std::collections::VecDeque;
 use std::pin::pin;
@@ -9,12 +9,12 @@ use futures::{Stream, StreamExt};
 
 /// A stream of answers, each with the permit of its call.
 ///
-/// A future that is not polled keeps what it holds: its permit, its place at the model's service, its turn under a limit
-/// per minute. Whoever waits for anything else between two answers, such as an embedding by the same service, may then wait
-/// for ever. So all waiting between two answers goes through [`AnswerStream::during`].
+/// A future that is not polled keeps what it holds: its permit, its connection to the model service, its turn under a rate limit.
+/// Code that waits for something else between two answers, such as an embedding by the same service, could then wait forever. So
+/// all waiting between two answers goes through [`AnswerStream::during`].
 pub(super) struct AnswerStream<S: Stream> {
     stream: Fuse<S>,
-    /// Answers that came while another was dealt with. They hold their permits, so they are no more than those.
+    /// Answers that came while another was processed. They hold their permits, so there are no more of them than permits.
     arrived: VecDeque<S::Item>,
 }
 
@@ -23,7 +23,7 @@ impl<S: Stream + Unpin> AnswerStream<S> {
         Self { stream: stream.fuse(), arrived: VecDeque::new() }
     }
 
-    /// The next answer, in the order in which they came; `None` after the last.
+    /// Returns the next answer, in order of arrival; `None` after the last.
     pub(super) async fn next(&mut self) -> Option<S::Item> {
         match self.arrived.pop_front() {
             Some(arrived) => Some(arrived),
@@ -31,7 +31,7 @@ impl<S: Stream + Unpin> AnswerStream<S> {
         }
     }
 
-    /// Does `work` and lets answers arrive meanwhile.
+    /// Awaits `work` while answers keep arriving.
     pub(super) async fn during<T>(&mut self, work: impl Future<Output = T>) -> T {
         let mut work = pin!(work);
         std::future::poll_fn(|context| {

@@ -1,5 +1,5 @@
-//! Writes the contexts of the chunks of a document: by rules, by what the store has, or by asking a model, the first chunk of every
-//! part of the document first, so that the others find the part in the provider's cache.
+//! Writes the contexts of the chunks of a document: by rules, from the store, or by asking an LLM. The first chunk of each part of
+//! the document is asked about first, so that the questions about the others find the part in the provider's cache.
 
 use std::collections::BTreeMap;
 
@@ -21,19 +21,19 @@ use crate::chunk_context::{ContextPrompt, ContextTask, ContextWriter, HEADINGS, 
 use crate::graph::embed;
 use crate::index::contexts::wanted_of;
 
-/// What the chunks of a document are contextualized by.
+/// The contexts of the chunks of a document, and how they change the store.
 #[derive(Debug, Default)]
 pub(in super::super) struct IndexedTexts {
     /// The contexts, once `batch` is committed.
     pub(in super::super) texts: BTreeMap<ChunkId, String>,
-    /// ChunkContexts that cost no call, which are stored with the vectors of their chunks, and those that end.
+    /// New contexts that cost no call and are stored with the vectors of their chunks, and contexts to remove.
     pub(in super::super) batch: Batch,
-    /// Chunks of `batch` whose indexed text changes with it.
+    /// Chunks whose indexed text changes with `batch`.
     pub(in super::super) changed: Vec<ChunkId>,
 }
 
-/// What was answered about the chunks at these places.
-struct Answered {
+/// The answer about the chunks at these places.
+struct ContextAnswer {
     key: ChunkContextKey,
     places: Vec<usize>,
     answer: Result<(Result<String, ModelError>, Vec<Call>), Stop>,
@@ -41,12 +41,12 @@ struct Answered {
 }
 
 impl Run<'_> {
-    /// Writes the contexts of chunks with the context writer of the engine. What a model says is committed as it arrives, of a document in the
-    /// graph together with the chunk's vector; the rest is returned. A chunk whose context fails keeps what it had before,
-    /// else the failure is recorded with it.
+    /// Writes the contexts of chunks with the engine's context writer. Answers of an LLM are committed as they arrive, together
+    /// with the chunk's vector if the document is in the graph; the rest is returned. A chunk whose context fails keeps its old
+    /// context; if it has none, the failure is recorded.
     ///
-    /// - `again`: whether to ask about failed chunks once more, and to remove contexts that the setting no longer asks for. Of
-    ///   a document that is being indexed they stay: somebody paid for them, and may have asked for them in another run.
+    /// - `again`: whether to ask about failed chunks again, and to remove contexts that the settings no longer ask for. While a
+    ///   document is being indexed such contexts stay, because another run may have paid for them.
     pub(in super::super) async fn contextualize(
         &self,
         job: &mut Job,
@@ -75,7 +75,7 @@ impl Run<'_> {
                 ContextTask::Words { key, text } => {
                     contextualized.put(&mut stored[at], chunk_context(&chunks[at], key, HEADINGS, text));
                 }
-                ContextTask::Asked(question) => {
+                ContextTask::Question(question) => {
                     if question.is_open(stored[at].as_ref(), again) {
                         questions.entry(question.key.clone()).or_insert((question, Vec::new())).1.push(at);
                     }
@@ -103,7 +103,7 @@ impl Run<'_> {
         Ok(contextualized)
     }
 
-    /// Asks a model and commits what it says; `stored` holds the chunk contexts as they are then.
+    /// Asks an LLM and commits its answers; `stored` is updated with the new contexts.
     async fn ask_chunk_contexts(
         &self,
         model: &dyn LanguageModel,
@@ -118,10 +118,10 @@ impl Run<'_> {
         let claimed = &job.clone();
         let mut answers = AnswerStream::new(self.context_answers(model, claimed, document, questions));
         let (mut over_budget, mut halted) = (None, None);
-        while let Some(Answered { key, places, answer, _permit }) = answers.next().await {
+        while let Some(ContextAnswer { key, places, answer, _permit }) = answers.next().await {
             let (result, mut calls) = match answer {
                 Ok(answered) => answered,
-                // Nothing more is asked, and answers that are on their way are still stored.
+                // No further questions are asked, but answers to earlier ones are still stored.
                 Err(stop) => {
                     halted.get_or_insert(stop);
                     continue;
@@ -138,7 +138,7 @@ impl Run<'_> {
                     }
                     self.count(|report| report.contextualized += places.len() as u32);
                 }
-                // The run ends, but not before what was paid for is in the ledger.
+                // The run ends, but only after the ledger has what was paid for.
                 Err(error) if needs_a_person(&error) => {
                     let state = job.state.clone();
                     answers.during(self.commit_step(job, state, batch)).await?;
@@ -176,7 +176,7 @@ impl Run<'_> {
                 let texts = chunk_texts(changed, &context);
                 let embedded = embed(self.engine, texts, Some(&document.id), &mut batch);
                 if let Err(error) = answers.during(embedded).await {
-                    // Words and vectors of a chunk change together; the ledger keeps what was paid.
+                    // The context and the vector of a chunk change together. The ledger records the paid calls.
                     batch = Batch { append_calls: batch.append_calls, ..Batch::default() };
                     unembedded = Some(error);
                 }
@@ -200,15 +200,15 @@ impl Run<'_> {
         halted.or(over_budget.map(Stop::OverBudget)).map_or(Ok(()), Err)
     }
 
-    /// The answers as they arrive. Of the questions that begin alike the first in the document is answered before the others
-    /// are asked.
+    /// Returns the answers as they arrive. Among questions with the same opening, the first in the document is answered before the
+    /// others are asked.
     fn context_answers<'s>(
         &'s self,
         model: &'s dyn LanguageModel,
         claimed: &'s Job,
         document: &'s Document,
         questions: BTreeMap<ChunkContextKey, (ContextPrompt, Vec<usize>)>,
-    ) -> impl futures::Stream<Item = Answered> + Unpin + Send + 's {
+    ) -> impl futures::Stream<Item = ContextAnswer> + Unpin + Send + 's {
         let mut in_order: Vec<(ContextPrompt, Vec<usize>)> = questions.into_values().collect();
         in_order.sort_by(|(_, one), (_, other)| one.cmp(other));
         let mut groups: Vec<Vec<(ContextPrompt, Vec<usize>)>> = Vec::new();
@@ -219,7 +219,7 @@ impl Run<'_> {
             }
         }
         let most = self.engine.index.max_concurrent_calls.max(1);
-        let in_group = move |mut group: Vec<(ContextPrompt, Vec<usize>)>| -> BoxStream<'s, Answered> {
+        let in_group = move |mut group: Vec<(ContextPrompt, Vec<usize>)>| -> BoxStream<'s, ContextAnswer> {
             let is_shared = group.len() > 1;
             let rest = group.split_off(1);
             let ask = move |(question, places): (ContextPrompt, Vec<usize>)| {
@@ -238,7 +238,7 @@ impl Run<'_> {
         question: ContextPrompt,
         places: Vec<usize>,
         is_shared: bool,
-    ) -> Answered {
+    ) -> ContextAnswer {
         let permit = self.calls.acquire().await;
         let answer = match self.halt(claimed).await {
             Ok(None) => {
@@ -248,12 +248,12 @@ impl Run<'_> {
             Ok(Some(stop)) => Err(stop),
             Err(error) => Err(error.into()),
         };
-        Answered { key: question.key, places, answer, _permit: permit }
+        ContextAnswer { key: question.key, places, answer, _permit: permit }
     }
 }
 
 impl IndexedTexts {
-    /// Takes a chunk context that costs nothing in the place of the stored one.
+    /// Replaces the stored context of a chunk by one that costs nothing.
     fn put(&mut self, stored: &mut Option<ChunkContext>, chunk_context: ChunkContext) {
         if stored.as_ref() == Some(&chunk_context) {
             return;

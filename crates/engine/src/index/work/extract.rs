@@ -1,4 +1,5 @@
-//! Asking about the chunks of a document, and taking what the store has or what was saved of damaged answers.
+//! Extracts the chunks of a document: by asking an LLM, by reusing stored extractions, or by keeping what was saved of damaged
+//! answers.
 
 use std::collections::BTreeMap;
 
@@ -14,12 +15,11 @@ use super::stop::{Stop, needs_a_person};
 use crate::chain;
 use crate::extract::{ExtractResult, extract_by_model, extraction_key};
 
-/// Times a chunk is tried whose answers are damaged again and again; then the best of them counts as the answer.
+/// How often a chunk is tried if its answers are always damaged; then the best of them counts as the answer.
 pub const MAX_DAMAGED_ATTEMPTS: u32 = 3;
 
 impl Run<'_> {
-    /// Asks a model, where there is one, about every chunk that has no extraction yet. What it says is committed as it
-    /// arrives.
+    /// Asks the extraction model, if there is one, about every chunk without an extraction. Answers are committed as they arrive.
     pub(in super::super) async fn extract(
         &self,
         job: &mut Job,
@@ -28,7 +28,7 @@ impl Run<'_> {
     ) -> Result<(), Stop> {
         let total = chunks.len();
         let Some(model) = self.engine.models.extract.as_deref() else {
-            // Rules read while they merge, in the same commit.
+            // The rules read the chunks during the merge, in the same commit.
             self.advanced(document, Stage::Merge, 0, total);
             return Ok(());
         };
@@ -44,7 +44,7 @@ impl Run<'_> {
         let mut done = total - wanted.values().map(Vec::len).sum::<usize>();
         let reused = self.reuse(job, chunks, &mut wanted).await?;
         done += reused;
-        // One question per distinct text; the answers are applied to every chunk that asked.
+        // One question per distinct text. The answer is applied to every chunk with that text.
         let questions: Vec<(ExtractionKey, Vec<usize>, Chunk)> = wanted
             .into_iter()
             .map(|(key, places)| (key, places.clone(), chunks[places[0]].clone()))
@@ -67,7 +67,7 @@ impl Run<'_> {
         while let Some((key, places, answer, permit)) = answers.next().await {
             let ExtractResult { result, losses, mut calls } = match answer {
                 Ok(extracted) => extracted,
-                // Nothing more is asked, and answers that are on their way are still stored.
+                // No further questions are asked, but answers to earlier ones are still stored.
                 Err(stop) => {
                     halted.get_or_insert(stop);
                     continue;
@@ -96,13 +96,13 @@ impl Run<'_> {
                     }
                     state
                 }
-                // The run ends, but not before what was paid for is stored.
+                // The run ends, but only after what was paid for is stored.
                 Err(error) if needs_a_person(&error) => {
                     let state = job.state.clone();
                     answers.during(self.commit_step(job, state, batch)).await?;
                     return Err(Stop::Fatal(error.into()));
                 }
-                // These chunks wait for the next run, and answers that are on their way are still stored.
+                // These chunks wait for the next run, but answers to earlier questions are still stored.
                 Err(ModelError::OverBudget { what, .. }) => {
                     over_budget = Some(what);
                     if !batch.append_calls.is_empty() {
@@ -123,7 +123,7 @@ impl Run<'_> {
             for at in &places {
                 let chunk = &mut chunks[*at];
                 chunk.extraction = match (&state, &chunk.extraction) {
-                    // What was saved before still counts.
+                    // Records saved from an earlier answer stay in use.
                     (
                         ChunkExtraction::Failed { .. },
                         ChunkExtraction::Damaged { key, reason, attempts, .. },
@@ -152,8 +152,8 @@ impl Run<'_> {
         halted.or(over_budget.map(Stop::OverBudget)).map_or(Ok(()), Err)
     }
 
-    /// The state of a chunk of whose answer records were lost, and the extraction that speaks for it: what was saved now, or
-    /// `before` where that is more. After [`MAX_DAMAGED_ATTEMPTS`] it counts as the answer, its loss among its rejects.
+    /// Returns the state of a chunk whose answer lost records, and its best extraction: `saved`, or the one in `before` if that has
+    /// more records. After [`MAX_DAMAGED_ATTEMPTS`] it counts as the answer, with the loss among its rejects.
     async fn damaged(
         &self,
         key: ExtractionKey,
@@ -181,8 +181,8 @@ impl Run<'_> {
         Ok((ChunkExtraction::Damaged { key, reason, attempts, again: false }, best))
     }
 
-    /// Takes extractions that the store already has, so that nothing paid for is paid for again; returns how many
-    /// chunks that settled.
+    /// Uses extractions that the store already has, so that nothing is paid for twice; returns the number of chunks that this
+    /// settled.
     async fn reuse(
         &self,
         job: &mut Job,
@@ -196,7 +196,7 @@ impl Run<'_> {
         let mut batch = Batch::default();
         for (key, known) in keys.into_iter().zip(known) {
             let Some(known) = known else { continue };
-            // The document that it was made for may be removed before this is committed.
+            // The extraction is stored again in case its original document is removed before this commit.
             batch.put_extractions.push(known);
             for at in wanted.remove(&key).unwrap_or_default() {
                 chunks[at].extraction = ChunkExtraction::Done { key: key.clone() };

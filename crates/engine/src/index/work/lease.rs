@@ -10,7 +10,7 @@ use crate::commit::Retries;
 use crate::index::IndexError;
 use crate::index::settings::require_settings_at;
 
-/// Takes away the leases for which `which` holds, so that their jobs can be claimed.
+/// Removes the leases that match `which`, so that their jobs can be claimed.
 pub(in super::super) async fn release_leases(
     engine: &Engine,
     which: impl Fn(&Lease) -> bool,
@@ -30,12 +30,12 @@ pub(in super::super) async fn release_leases(
     Ok(())
 }
 
-/// Workers among whom documents are shared; of more, each takes as if they were so many.
+/// Maximum number of workers that documents are divided among; more workers than that take shares of the same size.
 const MAX_SHARING: usize = 16;
 
 impl Run<'_> {
-    /// Claims the next jobs; `None` when there are none left to take. Where there are other workers, no more than its
-    /// [share](share_of) of what waits: until one of its own is prepared, it leaves the rest to them.
+    /// Claims the next jobs; `None` if none are left. With other workers, this one claims no more than its [share](share_of) of the
+    /// queue, and leaves the rest to them until it has prepared one of its own documents.
     pub(super) async fn claim(&self) -> Result<Option<Vec<Job>>, IndexError> {
         let most = self.engine.index.max_concurrent_documents.max(1) * 2;
         let mut retries = Retries::on_documents();
@@ -94,10 +94,10 @@ impl Run<'_> {
         }
     }
 
-    /// Why nothing more may be asked about a document under this claim, where that is so.
+    /// Returns why no more questions may be asked about a document under this claim; `None` if they may.
     pub(in super::super) async fn halt(&self, claimed: &Job) -> Result<Option<Stop>, StoreError> {
         if self.engine.index.stop.is_made() {
-            return Ok(Some(Stop::Asked));
+            return Ok(Some(Stop::Requested));
         }
         let snapshot = self.engine.store.snapshot().await?;
         if snapshot.queue().await?.is_paused() {

@@ -1,4 +1,4 @@
-//! Merging ready documents into the graph: several small ones in one commit, a large one in slices of a commit each.
+//! Merges prepared documents into the graph: several small ones in one commit, a large one in slices with one commit each.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -11,7 +11,7 @@ use super::prepare::{chunk_texts, context_texts};
 use super::stop::Stop;
 use super::{Ready, Run};
 use crate::commit::GraphChanges;
-use crate::extract::{rules_key, said_by_rules};
+use crate::extract::{rules_key, run_rules};
 use crate::graph::{Derivation, GraphChange, Summaries};
 use crate::index::IndexError;
 use crate::index::unload::unload;
@@ -19,13 +19,13 @@ use crate::index::unload::unload;
 /// Chunks whose texts are read at a time.
 const READ_CHUNKS: usize = 16;
 
-/// The next chunks of a ready document, which enter the graph in one commit.
+/// The next chunks of a prepared document, which enter the graph in one commit.
 struct Slice {
     ready: Ready,
-    /// Up to which chunk; it begins where the last slice ended.
+    /// End of the slice, as a chunk index; it starts where the last slice ended.
     end: usize,
-    brought: Vec<Brought>,
-    /// How many records they bring.
+    chunk_records: Vec<ChunkRecords>,
+    /// The number of their records.
     records: usize,
 }
 
@@ -34,7 +34,7 @@ impl Slice {
         self.end - self.ready.entered
     }
 
-    /// Whether nothing of the document entered before.
+    /// True if no earlier slice of the document has entered the graph.
     fn is_first(&self) -> bool {
         self.ready.entered == 0
     }
@@ -43,48 +43,47 @@ impl Slice {
         self.end == self.ready.chunks.len()
     }
 
-    /// Whether this slice puts a staged version in the place of the live one.
+    /// True if this slice replaces the live version with the staged one.
     fn replaces(&self) -> bool {
         self.is_first() && self.ready.document.visibility == Visibility::Staged
     }
 }
 
 /// A chunk whose records enter the graph.
-struct Brought {
+struct ChunkRecords {
     chunk: Chunk,
-    extraction: Brings,
-    /// What becomes of the chunk's extraction with the merge, where that changes.
+    extraction: RecordSource,
+    /// The new state of the chunk's extraction, if the merge changes it.
     set: Option<ChunkExtraction>,
 }
 
 /// Where the records of a chunk come from.
-enum Brings {
-    /// An extraction by rules, which is stored with the merge for it costs nothing to make again.
+enum RecordSource {
+    /// An extraction by rules. It is stored with the merge, because it costs nothing to compute again.
     ByRules(Extraction),
-    /// An extraction that is stored.
+    /// A stored extraction.
     Stored(Records),
 }
 
-impl Brought {
+impl ChunkRecords {
     fn records(&self) -> &Records {
         match &self.extraction {
-            Brings::ByRules(extraction) => &extraction.records,
-            Brings::Stored(records) => records,
+            RecordSource::ByRules(extraction) => &extraction.records,
+            RecordSource::Stored(records) => records,
         }
     }
 
     fn by_rules(&self) -> Option<&Extraction> {
         match &self.extraction {
-            Brings::ByRules(extraction) => Some(extraction),
-            Brings::Stored(_) => None,
+            RecordSource::ByRules(extraction) => Some(extraction),
+            RecordSource::Stored(_) => None,
         }
     }
 }
 
 impl Run<'_> {
-    /// Applies ready documents to the graph: one derivation and one commit for as many as have no more chunks and records
-    /// together than a commit takes. A larger one enters in slices, of which the next ones are left to
-    /// [`Run::merge_slice`], in `large`.
+    /// Merges documents into the graph, with one derivation and one commit for as many as fit the limits on chunks and records. A
+    /// larger document enters in slices; those after the first are left to [`Run::merge_slice`], in `large`.
     pub(super) async fn merge(
         &self,
         documents: Vec<Ready>,
@@ -113,7 +112,7 @@ impl Run<'_> {
         self.merge_whole(together).await
     }
 
-    /// Merges documents in one commit. Where that fails for a reason of one document, each is tried alone.
+    /// Merges documents in one commit. If that fails for a reason of one document, each is tried alone.
     async fn merge_whole(&self, documents: Vec<Slice>) -> Result<(), IndexError> {
         match self.merge_slices(&documents).await {
             Ok(_) => Ok(()),
@@ -126,7 +125,7 @@ impl Run<'_> {
                 self.paused();
                 Ok(())
             }
-            Err(Stop::Asked) => {
+            Err(Stop::Requested) => {
                 self.asked_to_stop();
                 Ok(())
             }
@@ -139,11 +138,10 @@ impl Run<'_> {
         }
     }
 
-    /// Merges the next slice of a large document; the document while more of it is to come.
+    /// Merges the next slice of a large document; returns the document if more slices follow.
     ///
-    /// Each slice is a whole change of the graph, so questions meanwhile find what entered so far. A run that begins again
-    /// merges the same slices again, which changes nothing. A new version takes the place of the old one with its first
-    /// slice.
+    /// Each slice is a complete change of the graph, so questions find what has entered so far. A run that starts over merges the
+    /// same slices again, which changes nothing. A new version replaces the old one with its first slice.
     pub(super) async fn merge_slice(&self, ready: Ready) -> Result<Option<Ready>, IndexError> {
         match self.next_slice(ready).await? {
             Some(slice) => self.enter(slice).await,
@@ -151,7 +149,7 @@ impl Run<'_> {
         }
     }
 
-    /// Merges a slice; the document while more of it is to come.
+    /// Merges a slice; returns the document if more slices follow.
     async fn enter(&self, slice: Slice) -> Result<Option<Ready>, IndexError> {
         let merged = self.merge_slices(std::slice::from_ref(&slice)).await;
         let is_last = slice.is_last();
@@ -173,7 +171,7 @@ impl Run<'_> {
         }
     }
 
-    /// Merges slices in one commit, and says what their jobs are then.
+    /// Merges slices in one commit and returns their jobs after it.
     async fn merge_slices(&self, slices: &[Slice]) -> Result<Vec<Job>, Stop> {
         if slices.is_empty() {
             return Ok(Vec::new());
@@ -184,7 +182,7 @@ impl Run<'_> {
         changes.end(outcome).await
     }
 
-    /// Takes what large versions say that are replaced out of the graph, so that the rest of them fits one commit.
+    /// Removes the records of large replaced versions from the graph, so that the rest of them fits into one commit.
     async fn unload_replaced(&self, slices: &[Slice]) -> Result<(), Stop> {
         let snapshot = self.engine.store.snapshot().await?;
         if snapshot.queue().await?.is_paused() {
@@ -219,12 +217,15 @@ impl Run<'_> {
             for slice in slices.iter().filter(|slice| slice.replaces()) {
                 replaced.extend(other_versions(snapshot.as_ref(), &slice.ready.document).await?);
             }
-            // A version replaced by another of this very merge leaves without having entered.
+            // A version replaced by another one in this same merge leaves without having entered.
             let entering: Vec<&Slice> =
                 slices.iter().filter(|slice| !replaced.contains(&slice.ready.document.id)).collect();
             let mut change = GraphChange::default();
-            let brought = entering.iter().flat_map(|slice| &slice.brought);
-            change.added.extend(brought.map(|brought| (brought.chunk.clone(), brought.records().clone())));
+            let chunk_records = entering.iter().flat_map(|slice| &slice.chunk_records);
+            change.added.extend(
+                chunk_records
+                    .map(|chunk_records| (chunk_records.chunk.clone(), chunk_records.records().clone())),
+            );
             let replaced: Vec<DocumentId> = replaced.into_iter().collect();
             let old_chunks = snapshot.chunks_of(&replaced).await?;
             change.removed =
@@ -238,7 +239,7 @@ impl Run<'_> {
             changes.embed(texts, None, &mut batch).await?;
             self.pace.count(count, self.engine.clock.now().0.saturating_sub(started_at.0));
             batch.remove_documents = replaced;
-            // Also where no chunk names anything.
+            // Layers become outdated even if no chunk names anything.
             batch.outdates_layers = true;
             for slice in &entering {
                 self.finish(changes, slice, &mut batch).await?;
@@ -246,7 +247,7 @@ impl Run<'_> {
             let jobs = batch.put_jobs.clone();
             if changes.commit(derived_from, batch).await.map_err(Stop::overtaken)? {
                 for slice in entering {
-                    self.extracted(slice.brought.iter().filter_map(Brought::by_rules));
+                    self.extracted(slice.chunk_records.iter().filter_map(ChunkRecords::by_rules));
                     if slice.is_last() {
                         self.finished(&slice.ready);
                     }
@@ -256,17 +257,17 @@ impl Run<'_> {
         }
     }
 
-    /// The next slice of a document; `None` where it stopped.
+    /// Returns the next slice of a document; `None` if the document stopped.
     async fn next_slice(&self, ready: Ready) -> Result<Option<Slice>, IndexError> {
-        let mut slice = Slice { end: ready.entered, ready, brought: Vec::new(), records: 0 };
-        match self.bring(&mut slice).await {
+        let mut slice = Slice { end: ready.entered, ready, chunk_records: Vec::new(), records: 0 };
+        match self.fill_slice(&mut slice).await {
             Ok(()) => Ok(Some(slice)),
             Err(stop) => self.stop(&slice.ready.job, &slice.ready.document, stop).await.map(|_| None),
         }
     }
 
-    /// Adds as many chunks to a slice, with their records, as fit one commit, and one at least.
-    async fn bring(&self, slice: &mut Slice) -> Result<(), Stop> {
+    /// Adds chunks with their records to a slice, as many as fit into one commit and at least one.
+    async fn fill_slice(&self, slice: &mut Slice) -> Result<(), Stop> {
         let index = &self.engine.index;
         let most = index.max_merge_chunks.max(1).min(slice.ready.chunks.len() - slice.ready.entered);
         let most_records = self.pace.records(index.max_merge_records);
@@ -276,14 +277,14 @@ impl Run<'_> {
                 slice.ready.chunks[next.clone()].iter().map(|chunk| chunk.id.clone()).collect();
             let stored = self.engine.store.snapshot().await?.chunks(&ids).await?;
             for (at, stored) in next.zip(stored) {
-                if let Some(brought) = self.brought(&slice.ready, at, stored).await? {
-                    let Records { entities, relations, claims, themes: _ } = brought.records();
+                if let Some(chunk_records) = self.chunk_records(&slice.ready, at, stored).await? {
+                    let Records { entities, relations, claims, themes: _ } = chunk_records.records();
                     let records = entities.len() + relations.len() + claims.len();
                     if slice.chunks() > 0 && slice.records + records > most_records {
                         return Ok(());
                     }
                     slice.records += records;
-                    slice.brought.push(brought);
+                    slice.chunk_records.push(chunk_records);
                 }
                 slice.end = at + 1;
             }
@@ -291,19 +292,19 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// The chunk of a document at this place with its records: by the extraction that it has, or by rules where no model
-    /// is asked. `None` where it brings none.
+    /// Returns the chunk at index `at` of a document with its records: from its stored extraction, or from the rules without an
+    /// extraction model. `None` if it adds none.
     ///
     /// - `stored`: the chunk with its text.
-    async fn brought(
+    async fn chunk_records(
         &self,
         ready: &Ready,
         at: usize,
         stored: Option<Chunk>,
-    ) -> Result<Option<Brought>, Stop> {
+    ) -> Result<Option<ChunkRecords>, Stop> {
         let engine = self.engine;
         let known = &ready.chunks[at];
-        if !ready.brings(known) {
+        if !ready.adds_records_of(known) {
             return Ok(None);
         }
         let Some(chunk) = stored else { return Err(Stop::Lost) };
@@ -312,35 +313,35 @@ impl Run<'_> {
         if by_rules && known.extraction.is_queued() {
             let key = rules_key();
             let set = Some(ChunkExtraction::Done { key: key.clone() });
-            let extraction = said_by_rules(engine, &chunk, key);
-            // Whoever wants to stop the run can do so here.
-            breathe().await;
-            return Ok(Some(Brought { chunk, extraction: Brings::ByRules(extraction), set }));
+            let extraction = run_rules(engine, &chunk, key);
+            // Gives a request to stop the run a chance to be handled.
+            yield_now().await;
+            return Ok(Some(ChunkRecords { chunk, extraction: RecordSource::ByRules(extraction), set }));
         }
         let Some(key) = known.extraction.key().cloned() else { return Ok(None) };
         let is_large = ready.chunks.len() > engine.index.max_merge_chunks;
         if is_large && by_rules && ready.renewed.is_none() && key == rules_key() {
-            // What rules say is stored with the slice that brings it, so an earlier run brought it.
+            // Extractions by rules are stored with the slice that adds them, so an earlier run has added this one.
             return Ok(None);
         }
         let stored = engine.store.snapshot().await?.extractions(std::slice::from_ref(&key)).await?;
         let records =
             stored.into_iter().flatten().next().map(|extraction| extraction.records).unwrap_or_default();
         let set = ready.renewed.as_ref().map(|_| known.extraction.clone());
-        Ok(Some(Brought { chunk, extraction: Brings::Stored(records), set }))
+        Ok(Some(ChunkRecords { chunk, extraction: RecordSource::Stored(records), set }))
     }
 
-    /// What ends a document's job, or goes on with it, besides the graph itself.
+    /// Adds to the batch what completes or continues a document's job, besides the graph itself.
     async fn finish(
         &self,
         changes: &mut GraphChanges<'_>,
         slice: &Slice,
         batch: &mut Batch,
     ) -> Result<(), Stop> {
-        let Slice { ready, brought, .. } = slice;
+        let Slice { ready, chunk_records, .. } = slice;
         if slice.replaces() {
             batch.activate_documents.push(ready.document.id.clone());
-            // Those of a document with more chunks are embedded already.
+            // The chunks of a larger document are already embedded.
             if ready.chunks.len() <= self.engine.index.max_merge_chunks {
                 let ids: Vec<ChunkId> = ready.chunks.iter().map(|chunk| chunk.id.clone()).collect();
                 let snapshot = self.engine.store.snapshot().await?;
@@ -357,11 +358,11 @@ impl Run<'_> {
         } else {
             Job { lease: Some(self.lease(self.engine.clock.now())), ..ready.job.clone() }
         });
-        let by_rules = brought.iter().filter_map(Brought::by_rules);
+        let by_rules = chunk_records.iter().filter_map(ChunkRecords::by_rules);
         let by_rules: BTreeMap<&ExtractionKey, &Extraction> =
             by_rules.map(|extraction| (&extraction.key, extraction)).collect();
         batch.put_extractions.extend(by_rules.into_values().cloned());
-        for Brought { chunk, set, .. } in brought {
+        for ChunkRecords { chunk, set, .. } in chunk_records {
             if ready.renewed.is_some() {
                 batch.remove_renewals.push(chunk.id.clone());
             }
@@ -371,8 +372,8 @@ impl Run<'_> {
     }
 }
 
-/// Lets whoever waits beside this work have a turn.
-async fn breathe() {
+/// Yields once to the other tasks of this thread.
+async fn yield_now() {
     let mut had_its_turn = false;
     std::future::poll_fn(|context| {
         if std::mem::replace(&mut had_its_turn, true) {
@@ -384,14 +385,14 @@ async fn breathe() {
     .await;
 }
 
-/// Whether every document's job is still as it was prepared.
+/// True if every document's job is still as it was prepared.
 async fn still_ours(snapshot: &dyn Snapshot, slices: &[Slice]) -> Result<bool, StoreError> {
     let ids: Vec<DocumentId> = slices.iter().map(|slice| slice.ready.document.id.clone()).collect();
     let jobs = snapshot.jobs(&ids).await?;
     Ok(jobs.iter().zip(slices).all(|(job, slice)| job.as_ref() == Some(&slice.ready.job)))
 }
 
-/// The other versions of a document's source.
+/// Returns the other versions of a document's source.
 async fn other_versions(snapshot: &dyn Snapshot, document: &Document) -> Result<Vec<DocumentId>, StoreError> {
     let versions = snapshot.documents_of_sources(std::slice::from_ref(&document.source)).await?;
     Ok(versions.into_iter().flatten().map(|version| version.id).filter(|id| *id != document.id).collect())

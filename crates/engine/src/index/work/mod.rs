@@ -1,7 +1,7 @@
-//! Working through the jobs: embed chunks, extract each, merge what is ready.
+//! Works through the jobs: embeds chunks, extracts each, merges what is ready.
 //!
-//! Every step is one commit, so a run may end anywhere (dropped, killed, out of power) and the next one goes on from
-//! the last commit. Documents are prepared side by side; one merger applies them to the graph.
+//! Every step is one commit, so a run may end anywhere (dropped, killed, power lost) and the next one continues from
+//! the last commit. Documents are prepared concurrently; one merger applies them to the graph.
 
 mod arriving;
 mod contexts;
@@ -35,24 +35,24 @@ use crate::Engine;
 use crate::derive::{DeriveError, derive};
 pub(super) use pace::Pace;
 use permits::Permits;
-use share::Taken;
+use share::ClaimedDocuments;
 
-/// Documents that may wait for the merger, for each of those that are worked on at once; more make the extraction wait, which
-/// bounds memory.
+/// Prepared documents that may wait for the merger, per document in preparation. Beyond that the extraction waits, which bounds
+/// memory.
 const READY_FOR_EACH_AT_WORK: usize = 4;
-/// Most documents of one merge. Entities they share are derived and embedded once.
+/// Maximum number of documents per merge. Entities that they share are derived and embedded once.
 const MERGE_DOCUMENTS: usize = 64;
-/// Documents after which stale entities and relations are derived again without waiting for the end of the run.
+/// Number of documents after which stale entities and relations are settled before the end of the run.
 const DOCUMENTS_UNTIL_SETTLED: usize = 16_384;
 
-/// Works until no job is left that this worker can take, and says what was done.
+/// Works until this worker can claim no more jobs, and reports what was done.
 ///
-/// - `gone` says whether the worker of that name has ended; its jobs are queued again at the start.
+/// - `gone`: true if the worker of that name has ended; its jobs are queued again at the start.
 /// - A chunk whose extraction fails is recorded and left to [`super::retry`]; it never fails its document. A document that
-///   cannot go on for now (its vectors fail, say) is reported, left as it is, and taken up by the next run.
-/// - A model that nothing but a person can bring to answer (wrong key, nothing listening) ends the run with an error.
-///   What was committed stays.
-/// - Dropping the future cancels it; nothing is half-written.
+///   cannot continue for now (for example because embedding fails) is reported, left as it is, and continued by the next run.
+/// - A model that needs a person to fix something (wrong key, nothing listening) ends the run with an error. Committed work
+///   stays.
+/// - Dropping the future cancels the run; nothing is half-written.
 ///
 /// The future is `Send`, so a run can be a task of its own.
 pub fn run<'a>(
@@ -61,7 +61,7 @@ pub fn run<'a>(
     gone: &'a (dyn Fn(&str) -> bool + Send + Sync),
 ) -> BoxFuture<'a, Result<RunReport, IndexError>> {
     Box::pin(async move {
-        // A run that was dropped may have left a commit under way; what it leased shows only after that.
+        // A dropped run may have left a commit in progress. Its leases are visible only after that commit.
         engine.store.commit(Batch::default()).await?;
         require_settings(engine).await?;
         release_leases(engine, |lease| lease.owner == engine.index.worker || gone(&lease.owner)).await?;
@@ -74,14 +74,14 @@ pub fn run<'a>(
             run.taken.end_one();
             prepared
         };
-        // In a box, for the compiler does not see that the bare stream is `Send`.
+        // Boxed, because the compiler cannot prove that the bare stream is `Send`.
         let mut report = run.work_through(jobs.boxed(), prepare).await?;
         derive_layers(engine, progress, gone, &mut report).await?;
         Ok(report)
     })
 }
 
-/// Brings the layers up to date that the engine derives after indexing.
+/// Updates the layers that the engine derives after indexing.
 async fn derive_layers(
     engine: &Engine,
     progress: ProgressSink<'_>,
@@ -108,13 +108,13 @@ async fn derive_layers(
     Ok(())
 }
 
-/// One run's view of the world.
+/// The state of one run.
 pub(super) struct Run<'a> {
     pub(super) engine: &'a Engine,
     progress: ProgressSink<'a>,
-    /// Held from before a call until its result is committed, so a crash costs no more calls than there are permits.
+    /// Held from before a call until its result is committed, so a crash loses no more calls than there are permits.
     calls: Permits,
-    taken: Taken,
+    taken: ClaimedDocuments,
     pace: Pace,
     pub(super) report: Mutex<RunReport>,
 }
@@ -125,14 +125,14 @@ impl<'a> Run<'a> {
             engine,
             progress,
             calls: Permits::new(engine.index.max_concurrent_calls),
-            taken: Taken::default(),
+            taken: ClaimedDocuments::default(),
             pace: Pace::default(),
             report: Mutex::default(),
         }
     }
 
-    /// Prepares everything that `tasks` brings, a bounded number side by side, merges what gets ready, and settles what
-    /// that left stale.
+    /// Prepares all `tasks`, a bounded number at once, merges the documents that become ready, and settles what that left
+    /// stale.
     pub(super) async fn work_through<Task, Prepared>(
         &self,
         tasks: impl Stream<Item = Result<Task, IndexError>>,
@@ -145,13 +145,13 @@ impl<'a> Run<'a> {
         let documents = engine.index.max_concurrent_documents.max(1);
         let (ready, merged) = mpsc::channel(documents * READY_FOR_EACH_AT_WORK);
         let prepare = async move {
-            // A document waits for the merger by itself: the others hold permits and places at a model's service, which the
-            // merger may need too, so they must go on.
+            // Each document waits for the merger on its own. The others hold permits and connections to the model service, which
+            // the merger may need too, so they must keep running.
             let prepared = tasks.map_ok(|task| {
                 let (prepared, mut ready) = (prepare(task), ready.clone());
                 async move {
                     if let Some(document) = prepared.await? {
-                        // The merger ends before the preparation only with an error, which ends both.
+                        // The merger only ends before the preparation with an error, which ends both.
                         let _ = ready.send(document).await;
                     }
                     Ok(())
@@ -162,7 +162,7 @@ impl<'a> Run<'a> {
         let merge = async {
             let mut batches = merged.ready_chunks(MERGE_DOCUMENTS);
             let mut unsettled = 0;
-            // A slice of a large document takes turns with what else gets ready.
+            // Slices of large documents alternate with other documents that become ready.
             let mut large: VecDeque<Ready> = VecDeque::new();
             loop {
                 let documents = match large.is_empty() {

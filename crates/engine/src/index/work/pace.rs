@@ -1,20 +1,20 @@
-//! How many texts are embedded at once, so that a slow embedder still commits every few seconds.
+//! Decides how many texts to embed at once, so that a slow embedder still commits every few seconds.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// How long one merge may embed, in milliseconds: the work that an interruption loses.
+/// Maximum embedding time of one merge, in milliseconds: the work lost by an interruption.
 const EMBED_MS: u64 = 5_000;
-/// Fewest records of a merge: each merge costs a commit, and entities shared between merges are embedded again.
+/// Minimum records per merge, because each merge costs a commit and entities shared between merges are embedded again.
 const MIN_RECORDS: usize = 64;
 
-/// How long one step of the chunks of a document may embed, in milliseconds: how often progress is shown.
+/// Maximum embedding time of one step of a document, in milliseconds: how often progress is shown.
 const STEP_MS: u64 = 1_500;
-/// Fewest texts of such a step.
+/// Minimum texts of such a step.
 const MIN_TEXTS: usize = 8;
-/// Texts of the first step, before anything is known.
+/// Texts of the first step, before the speed is known.
 const FIRST_TEXTS: usize = 16;
 
-/// How fast the embedder was in this run.
+/// The measured speed of the embedder in this run.
 #[derive(Debug, Default)]
 pub(in super::super) struct Pace {
     texts: AtomicU64,
@@ -23,18 +23,19 @@ pub(in super::super) struct Pace {
 }
 
 impl Pace {
-    /// Counts `texts` that were embedded in `ms` milliseconds.
+    /// Records that `texts` were embedded in `ms` milliseconds.
     pub(in super::super) fn count(&self, texts: usize, ms: u64) {
         self.texts.fetch_add(texts as u64, Ordering::Relaxed);
         self.ms.fetch_add(ms, Ordering::Relaxed);
     }
 
-    /// Notes that a service embeds: it answers many texts as fast as few.
-    pub(super) fn is_of_service(&self) {
+    /// Records that a service computes the embeddings: it embeds many texts as fast as few.
+    pub(super) fn note_service(&self) {
         self.of_service.store(true, Ordering::Relaxed);
     }
 
-    /// Texts of the next step of a document: `most`, or fewer if a model in this process would take longer than [`STEP_MS`].
+    /// Returns the texts for the next step of a document: `most`, or fewer if a model in this process would take longer than
+    /// [`STEP_MS`].
     pub(super) fn texts(&self, most: usize) -> usize {
         let (texts, ms) = (self.texts.load(Ordering::Relaxed), self.ms.load(Ordering::Relaxed));
         match texts.saturating_mul(STEP_MS).checked_div(ms) {
@@ -45,8 +46,8 @@ impl Pace {
         }
     }
 
-    /// Records of the next merge: `most`, or fewer if embedding them would take longer than [`EMBED_MS`]. A run that goes on with an
-    /// interrupted document knows nothing yet, so its first merge is small.
+    /// Returns the records for the next merge: `most`, or fewer if embedding them would take longer than [`EMBED_MS`]. A run that
+    /// continues an interrupted document has no measurement yet, so its first merge is small.
     pub(in super::super) fn records(&self, most: usize) -> usize {
         let (texts, ms) = (self.texts.load(Ordering::Relaxed), self.ms.load(Ordering::Relaxed));
         match texts.saturating_mul(EMBED_MS).checked_div(ms) {
@@ -80,7 +81,7 @@ mod tests {
         assert_eq!((pace.texts(128), pace.texts(4)), (15, 4));
         pace.count(0, 1_000_000);
         assert_eq!(pace.texts(128), MIN_TEXTS);
-        pace.is_of_service();
+        pace.note_service();
         assert_eq!(pace.texts(128), 128);
         let fast = Pace::default();
         fast.count(16, 0);

@@ -1,22 +1,22 @@
-//! A bounded number of permits for calls.
+//! A limit on concurrent calls.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures::channel::oneshot;
 
-/// A bounded number of permits, shared by all documents of a run and handed out in the order in which they were asked for.
+/// A bounded number of permits, shared by all documents of a run and granted in the order of the requests.
 ///
-/// A permit may be handed to a future that is not being polled, which then keeps it. So a future that asks for one is
-/// polled until it is done or dropped: see [`AnswerStream`](super::arriving::AnswerStream).
+/// A permit can be granted to a future that is not being polled, which then holds it. So a future that requests a permit must be
+/// polled until it completes or is dropped: see [`AnswerStream`](super::arriving::AnswerStream).
 pub(super) struct Permits(Arc<Mutex<State>>);
 
-/// One permit; dropping it gives it back.
+/// One permit, released on drop.
 pub(super) struct Permit(Arc<Mutex<State>>);
 
 struct State {
     free: usize,
-    /// Who waits while none is free. As many as there are calls to make at once in the documents at work.
+    /// Requests that wait for a permit. At most as many as there are concurrent calls in the documents in progress.
     waiting: VecDeque<oneshot::Sender<Permit>>,
 }
 
@@ -53,7 +53,7 @@ impl Drop for Permit {
             next
         };
         if let Some(next) = next {
-            // Whoever waits no longer drops what it is handed, and so hands it on.
+            // If the receiver is gone, the permit is dropped here and so passes to the next one.
             let _ = next.send(Self(Arc::clone(&self.0)));
         }
     }
@@ -82,7 +82,7 @@ mod tests {
         drop(held);
         assert!((&mut waiting[1]).now_or_never().is_none(), "the other one comes first");
         let held = (&mut waiting[0]).now_or_never().expect("it is its turn");
-        // One that was handed a permit and leaves without taking it gives it back.
+        // A granted permit that is dropped without being taken is released.
         drop(held);
         drop(waiting);
         assert!(permits.acquire().now_or_never().is_some());

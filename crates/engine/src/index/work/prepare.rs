@@ -14,13 +14,13 @@ use crate::chunk_context::ContextWriter;
 use crate::graph::embed;
 use crate::index::IndexError;
 
-/// A document all of whose chunks were asked about, where there is a model to ask; rules read them when they are merged.
+/// A document whose chunks have all been extracted by the LLM. Without an LLM, the rules extract them during the merge.
 pub(in super::super) struct Ready {
     pub(in super::super) job: Job,
     pub(in super::super) document: Document,
-    /// Without their texts, which the merge reads as it needs them.
+    /// Without their texts, which the merge reads when it needs them.
     pub(in super::super) chunks: Vec<Chunk>,
-    /// How many of them are merged.
+    /// Number of chunks already merged.
     pub(in super::super) entered: usize,
     /// The chunks being re-extracted, if the document is already in the graph.
     pub(in super::super) renewed: Option<BTreeSet<ChunkId>>,
@@ -41,14 +41,14 @@ impl Ready {
         Self { job, document, chunks, entered: 0, renewed: None, without_context }
     }
 
-    /// Whether the chunk's records enter the graph with this merge.
-    pub(super) fn brings(&self, chunk: &Chunk) -> bool {
+    /// True if the chunk's records enter the graph with this merge.
+    pub(super) fn adds_records_of(&self, chunk: &Chunk) -> bool {
         self.renewed.as_ref().is_none_or(|renewed| renewed.contains(&chunk.id))
     }
 }
 
 impl Run<'_> {
-    /// Brings a document to where it can be merged; `None` where it is lost or waits for the next run.
+    /// Prepares a document for merging; `None` if it is lost or waits for the next run.
     pub(super) async fn prepare(&self, mut job: Job) -> Result<Option<Ready>, IndexError> {
         let snapshot = self.engine.store.snapshot().await?;
         let document =
@@ -75,8 +75,8 @@ impl Run<'_> {
         }
     }
 
-    /// Whether a staged version became a large one after it was prepared, for the limit was higher then: its chunks wait for
-    /// vectors that the merge of a large one expects to be there.
+    /// True if a staged version became a large one after it was prepared, because the limit was higher then. Its chunks have no
+    /// vectors yet, which the merge of a large document expects.
     async fn lacks_vectors(&self, document: &Document, chunks: &[Chunk]) -> Result<bool, StoreError> {
         let most = self.engine.index.max_merge_chunks.max(1);
         if document.visibility != Visibility::Staged || chunks.len() <= most {
@@ -91,15 +91,15 @@ impl Run<'_> {
         Ok(false)
     }
 
-    /// How many of a document's chunks could not be contextualized.
+    /// Returns how many chunks of a document could not be contextualized.
     pub(in super::super) async fn without_context(&self, document: &DocumentId) -> Result<u32, StoreError> {
         let snapshot = self.engine.store.snapshot().await?;
         let failed = snapshot.failed_contexts_of(std::slice::from_ref(document)).await?;
         Ok(failed.iter().map(Vec::len).sum::<usize>() as u32)
     }
 
-    /// The chunks of a document that a run before this one embedded as they are to be embedded now. Contexts by a model may have
-    /// been written again since, so with them there are none.
+    /// Returns the chunks of a document that an earlier run embedded as they would be embedded now. Empty with contexts by an LLM,
+    /// because those may have been rewritten since.
     async fn embedded_before(
         &self,
         chunks: &[Chunk],
@@ -124,8 +124,8 @@ impl Run<'_> {
         Ok(found)
     }
 
-    /// Makes the chunks of a live document findable by vector; those of a staged one wait for the merge. They are embedded a few
-    /// at a time, a commit each: a run that is interrupted keeps them. Those of a large document are found once it is live.
+    /// Embeds the chunks of a live document, or of a large staged one, which are found when it goes live; those of a small staged
+    /// one wait for the merge. They are embedded in small steps with one commit each, so an interrupted run keeps them.
     async fn embed_chunks(
         &self,
         job: &mut Job,
@@ -152,7 +152,7 @@ impl Run<'_> {
                 embed(self.engine, chunk_texts(slice.clone(), &texts), Some(&document.id), &mut batch)
                     .await?;
                 if batch.append_calls.len() > calls {
-                    self.pace.is_of_service();
+                    self.pace.note_service();
                 }
                 self.pace.count(slice.len(), self.engine.clock.now().0.saturating_sub(started_at.0));
                 done += slice.len();
@@ -176,7 +176,7 @@ impl Run<'_> {
     }
 }
 
-/// What these chunk contexts say, by chunk.
+/// Returns the texts of these contexts, by chunk.
 pub(super) fn context_texts<'a>(
     chunk_contexts: impl IntoIterator<Item = &'a ChunkContext>,
 ) -> BTreeMap<ChunkId, String> {
@@ -185,9 +185,9 @@ pub(super) fn context_texts<'a>(
     chunk_contexts.into_iter().filter_map(said).collect()
 }
 
-/// What is embedded of these chunks.
+/// Returns the texts to embed for these chunks.
 ///
-/// - `context`: the contexts of those that have one.
+/// - `context`: the contexts of the chunks that have one.
 pub(in super::super) fn chunk_texts<'a>(
     chunks: impl IntoIterator<Item = &'a Chunk>,
     context: &BTreeMap<ChunkId, String>,

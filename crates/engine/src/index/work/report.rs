@@ -1,4 +1,4 @@
-//! What a run tells: counts in its report, and progress as it happens.
+//! Reports a run: counts in its report, and progress while it runs.
 
 use graphloom_core::{ChunkExtraction, Document, Extraction, Progress, Stage};
 
@@ -31,12 +31,12 @@ impl Run<'_> {
         self.count(|report| report.stopped = true);
     }
 
-    /// Whether no more jobs are claimed: the budget is used up, the queue was paused, or the run was asked to end.
+    /// True if no more jobs are claimed: the budget is used up, the queue is paused, or the run was asked to stop.
     pub(in super::super) fn is_stopping(&self) -> bool {
         self.report.lock().is_ok_and(|report| report.over_budget.is_some() || report.paused || report.stopped)
     }
 
-    /// Counts the extractions of chunks, and those in which nothing was named. What was left out on purpose is no fault.
+    /// Counts extractions, and those that name nothing. Chunks left out on purpose do not count as empty.
     pub(super) fn extracted<'a>(&self, extractions: impl Iterator<Item = &'a Extraction>) {
         self.count(|report| {
             for extraction in extractions {

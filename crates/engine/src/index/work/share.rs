@@ -1,30 +1,30 @@
-//! The share of a workspace's documents that one worker takes, so that others find work too.
+//! Computes the share of documents that one worker claims, so that others find work too.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use futures::channel::oneshot;
 
-/// Documents that a worker takes for each of its calls in flight, however many others there are: enough to have the next one
-/// ready, so that a worker never waits for others that do not come.
+/// Documents that a worker claims per concurrent call, however many other workers there are. Enough to have the next one ready, so
+/// that a worker never waits for workers that do not exist.
 const DOCUMENTS_FOR_EACH_CALL: usize = 2;
 
-/// The most documents that a worker holds at once where so many are `open`, of this many `workers` together.
+/// Returns the maximum number of documents that a worker holds if `workers` share `open` documents.
 pub(super) fn share_of(open: usize, workers: usize, calls: usize) -> usize {
     open.div_ceil(workers.max(1)).max(calls.max(1) * DOCUMENTS_FOR_EACH_CALL)
 }
 
-/// The documents that a run has taken and not prepared yet.
+/// Counts the documents that a run has claimed but not yet prepared.
 #[derive(Default)]
-pub(super) struct Taken(Mutex<State>);
+pub(super) struct ClaimedDocuments(Mutex<State>);
 
 #[derive(Default)]
 struct State {
     documents: usize,
-    /// Who waits until there are fewer; a run takes documents one lot after another.
+    /// Wakes the claim that waits for a lower count; a run makes one claim at a time.
     waiting: Option<oneshot::Sender<()>>,
 }
 
-impl Taken {
+impl ClaimedDocuments {
     pub(super) fn count(&self) -> usize {
         self.state().documents
     }
@@ -33,7 +33,7 @@ impl Taken {
         self.state().documents += documents;
     }
 
-    /// One of them is prepared.
+    /// Records that one of them is prepared.
     pub(super) fn end_one(&self) {
         let waiting = {
             let mut state = self.state();
@@ -41,7 +41,7 @@ impl Taken {
             state.waiting.take()
         };
         if let Some(waiting) = waiting {
-            // Who waited may have been cancelled.
+            // The receiver may have been cancelled.
             let _ = waiting.send(());
         }
     }
@@ -58,7 +58,7 @@ impl Taken {
                 state.waiting = Some(wake);
                 fewer
             };
-            // A sender that went away means the same: look again.
+            // A dropped sender means the same: check again.
             let _ = fewer.await;
         }
     }
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn who_waits_goes_on_once_a_document_is_prepared() {
-        let taken = Taken::default();
+        let taken = ClaimedDocuments::default();
         taken.add(2);
         let mut fewer = Box::pin(taken.fewer_than(2));
         assert!((&mut fewer).now_or_never().is_none());

@@ -1,4 +1,4 @@
-//! A step of a document as one commit under its lease, and what is kept of it where the lease is lost.
+//! Commits the steps of a document under its lease, and keeps paid results if the lease is lost.
 
 use graphloom_core::{
     Batch, Chunk, ChunkExtraction, ChunkId, DocumentId, Job, JobState, Renewal, Require, StoreError,
@@ -8,8 +8,8 @@ use super::Run;
 use crate::commit::{Retries, commit_in_turn};
 use graphloom_offline::RULES;
 
-/// Whether a job is worked on to renew a document that is in the graph. What arrives is kept beside what is said of it,
-/// until the whole takes its place.
+/// True if the job re-extracts a document that is in the graph. New extractions are kept beside the old ones until all of them
+/// replace those.
 pub(super) fn is_renewal(job: &Job) -> bool {
     job.state == JobState::Merged
 }
@@ -37,8 +37,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Stores what was paid for about a document that is no longer ours: the calls in any case; extractions and vectors
-    /// while it waits for nobody in particular.
+    /// Stores what was paid for about a document that this worker no longer holds: the calls in any case, extractions and vectors
+    /// only while no other worker holds it.
     pub(super) async fn keep_paid(&self, document: &DocumentId, paid: Batch) -> Result<(), StoreError> {
         let mut retries = Retries::new("other processes took the same document");
         loop {
@@ -46,7 +46,7 @@ impl Run<'_> {
             let job = snapshot.jobs(std::slice::from_ref(document)).await?.into_iter().next().flatten();
             let mut batch = Batch { append_calls: paid.append_calls.clone(), ..Batch::default() };
             if let Some(job) = job.filter(|job| job.lease.is_none() && !is_renewal(job)) {
-                // Where chunks are embedded already, their chunk contexts must stay those of their vectors.
+                // If the chunks are already embedded, their contexts must match their vectors.
                 match job.state {
                     JobState::Accepted | JobState::Cancelled => {
                         batch.embedding.clone_from(&paid.embedding);
@@ -59,7 +59,7 @@ impl Run<'_> {
                 for (chunk, (id, answer)) in
                     snapshot.chunks(&ids).await?.into_iter().zip(&paid.set_extractions)
                 {
-                    // Where another claim brought an answer, that one stays.
+                    // An answer stored under another claim stays.
                     let (Some(key), Some(before)) = (answer.key(), chunk.and_then(unanswered)) else {
                         continue;
                     };
@@ -78,7 +78,7 @@ impl Run<'_> {
     }
 }
 
-/// What became of a chunk's extraction, where it has no answer or waits for a better one.
+/// Returns the state of a chunk's extraction if it has no answer or waits for a better one.
 fn unanswered(chunk: Chunk) -> Option<ChunkExtraction> {
     let waits = match &chunk.extraction {
         ChunkExtraction::Pending

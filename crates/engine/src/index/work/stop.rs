@@ -1,4 +1,4 @@
-//! Why a document does not progress, and how that is recorded and reported.
+//! Why a document cannot continue, and how that is recorded and reported.
 
 use graphloom_core::{Batch, Document, Job, JobState, ModelError, Progress, Require, StoreError};
 
@@ -7,26 +7,26 @@ use super::{Ready, Run};
 use crate::chain;
 use crate::index::IndexError;
 
-/// Why a document did not get on.
+/// Why a document cannot continue.
 pub(in super::super) enum Stop {
-    /// It was removed, replaced or taken over meanwhile: no longer ours.
+    /// It was removed, replaced or claimed by another worker.
     Lost,
     /// It waits for the next run.
     Later(String),
-    /// Nothing helps but a change by a person, and then [`crate::index::retry`].
+    /// It needs a change by a person, then [`crate::index::retry`].
     Failed(String),
-    /// The budget does not reach; the next run goes on.
+    /// The budget is used up; the next run continues.
     OverBudget(String),
     /// The queue was paused; a run after it is resumed continues.
     Paused,
-    /// The run was asked to end; the next one goes on.
-    Asked,
+    /// The run was asked to stop; the next one continues.
+    Requested,
     /// The whole run ends.
     Fatal(IndexError),
 }
 
 impl Stop {
-    /// Why a change of the graph was not made: where others kept changing it, the next run tries again.
+    /// Returns why a change of the graph was not committed. If others kept changing the graph, the next run tries again.
     pub(super) fn overtaken(error: StoreError) -> Self {
         if error.is_conflict() { Self::Later(chain(&error)) } else { Self::Fatal(error.into()) }
     }
@@ -50,7 +50,7 @@ impl From<ModelError> for Stop {
 }
 
 impl Run<'_> {
-    /// Tells why a document does not get on; an error where the whole run does not.
+    /// Reports why a document cannot continue; fails if the whole run cannot.
     pub(in super::super) async fn stop(
         &self,
         job: &Job,
@@ -60,7 +60,7 @@ impl Run<'_> {
         match stop {
             Stop::Lost => self.lost(document).await?,
             Stop::Paused => self.paused(),
-            Stop::Asked => self.asked_to_stop(),
+            Stop::Requested => self.asked_to_stop(),
             Stop::Later(reason) => self.stopped(document, reason),
             Stop::Failed(reason) => self.fail(job, document, reason).await?,
             Stop::OverBudget(what) => self.over_budget(what),
@@ -69,7 +69,7 @@ impl Run<'_> {
         Ok(None)
     }
 
-    /// Tells of a document that is no longer ours where somebody took it out of the queue.
+    /// Reports a document that this run no longer holds, if it was cancelled.
     pub(super) async fn lost(&self, document: &Document) -> Result<(), StoreError> {
         let snapshot = self.engine.store.snapshot().await?;
         let job = snapshot.jobs(std::slice::from_ref(&document.id)).await?.into_iter().next().flatten();
@@ -81,7 +81,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Records that a job cannot go on, unless it is no longer ours.
+    /// Records that a job failed, unless this worker no longer holds it.
     pub(super) async fn fail(
         &self,
         job: &Job,
@@ -102,7 +102,7 @@ impl Run<'_> {
     }
 }
 
-/// Whether every further call would fail the same way until a person changes something.
+/// True if every further call would fail the same way until a person fixes something.
 pub(crate) fn needs_a_person(error: &ModelError) -> bool {
     match error {
         ModelError::Unauthorized { .. }

@@ -21,14 +21,14 @@ use graphloom_text::one_line;
 
 /// Reports that the primer reads [GraphRAG: `drift_k_followups`].
 const PRIMER_REPORTS: usize = 20;
-/// Reports that each ranking brings.
+/// Reports taken from each ranking.
 const RANKED: usize = 100;
 
 /// The step of the primer, for the model.
 const PRIMER_STEP: &str = "reports about the documents; find out where to look";
 
-/// The reports nearest to the question by vector and words; to a question about the documents as a whole, those about
-/// the coarsest communities.
+/// Returns the reports nearest to the question by vector and full text. For a question about the documents as a whole,
+/// returns the reports of the coarsest communities.
 pub(super) async fn nearest(
     engine: &Engine,
     relevance: &Relevance<'_>,
@@ -56,7 +56,7 @@ pub(super) async fn nearest(
     relevance.rate(snapshot.as_ref(), nodes).await
 }
 
-/// Mode `drift`.
+/// Answers a question in mode `drift`.
 pub(super) async fn find(
     engine: &Engine,
     model: &dyn LanguageModel,
@@ -73,7 +73,7 @@ pub(super) async fn find(
     calls_left -= primer.len();
     let asked = primer.iter().map(|batch| (messages(engine, question, PRIMER_STEP, batch), batch)).collect();
     let mut steps = points::ask_all(engine, model, question, asked, cost).await;
-    let mut proposed = Proposed::default();
+    let mut proposed = FollowUps::default();
     proposed.add(&steps);
     for _ in 0..options.depth {
         let now = proposed.next(options.follow_ups.min(calls_left));
@@ -98,12 +98,12 @@ pub(super) async fn find(
 
 /// Follow-up questions, each once.
 #[derive(Default)]
-struct Proposed {
+struct FollowUps {
     known: BTreeSet<String>,
     open: VecDeque<String>,
 }
 
-impl Proposed {
+impl FollowUps {
     /// Adds the questions of these steps: the first of each step, then the second of each, and so on.
     fn add(&mut self, steps: &[Step]) {
         let lists: Vec<&[String]> =
@@ -127,7 +127,7 @@ fn messages(engine: &Engine, question: &Question, step: &str, batch: &Batch) -> 
     prompts::drift_points(&engine.prompts, question.text.trim(), step, &batch.text)
 }
 
-/// What local searches for these questions gather, one batch each.
+/// Runs a local search for each of these questions, and returns one batch of data for each.
 async fn look_up(
     engine: &Engine,
     question: &Question,

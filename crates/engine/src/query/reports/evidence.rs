@@ -1,4 +1,4 @@
-//! From points and findings to the sentences of documents that they rest on, as passages of the retrieval.
+//! Finds the sentences of documents that points and findings rest on, and adds them to the retrieval as passages.
 
 use std::collections::BTreeMap;
 
@@ -16,14 +16,14 @@ use crate::query::{
     Arm, Evidence, FoundChunk, QueryError, Question, Retrieval, history, references, respond,
 };
 
-/// Tokens of points that the answer is written from [GraphRAG].
+/// Maximum number of tokens of points for the answer [GraphRAG].
 const MAX_POINT_TOKENS: u32 = 12_000;
-/// Sentences of documents that points or reports lead to, at most.
+/// Maximum number of sentences for points or reports.
 const MAX_SENTENCES: usize = 400;
-/// Tokens kept free for headings and the list of documents.
+/// Tokens reserved for headings and the list of documents.
 const RESERVED_TOKENS: u32 = 600;
 
-/// The retrieval of points: those that fit into the prompt, and the passages with the sentences they rest on.
+/// Adds points to a retrieval: those that fit into the prompt, and the passages with the sentences they rest on.
 pub(super) async fn of_points(
     engine: &Engine,
     question: &Question,
@@ -43,14 +43,14 @@ pub(super) async fn of_points(
         tracing::debug!(points = drawn.len() - kept.len(), "left out for the token budget");
     }
     let mut sentences = Sentences::default();
-    for support in kept.iter().flat_map(|point| &point.said_by) {
+    for support in kept.iter().flat_map(|point| &point.support) {
         sentences.add(&support.reference, &support.said, support.report.as_ref());
     }
     sentences.load(engine, &mut retrieval).await?;
     let numbers: BTreeMap<&ChunkId, u32> =
         retrieval.chunks.iter().map(|found| (&found.chunk.id, found.reference)).collect();
     let point_of = |supported: &&SupportedPoint| {
-        let behind = supported.said_by.iter().filter_map(|support| numbers.get(&support.reference.chunk));
+        let behind = supported.support.iter().filter_map(|support| numbers.get(&support.reference.chunk));
         let mut references: Vec<u32> = behind.copied().collect();
         references.sort_unstable();
         references.dedup();
@@ -64,7 +64,7 @@ pub(super) async fn of_points(
     Ok(retrieval)
 }
 
-/// What instructions, conversation and question leave of the prompt's budget.
+/// Returns the tokens of the prompt's budget that instructions, conversation and question leave.
 fn room_for_points(
     engine: &Engine,
     question: &Question,
@@ -79,7 +79,7 @@ fn room_for_points(
     question.max_total_tokens.saturating_sub(spent + RESERVED_TOKENS).min(MAX_POINT_TOKENS)
 }
 
-/// The retrieval of reports alone: no points are drawn from them.
+/// Adds reports to a retrieval, without drawing points from them.
 pub(super) async fn of_reports(
     engine: &Engine,
     _: &Question,
@@ -87,7 +87,7 @@ pub(super) async fn of_reports(
     mut retrieval: Retrieval,
 ) -> Result<Retrieval, QueryError> {
     let mut sentences = Sentences::default();
-    // The first findings of all reports come before the second ones, so that none of them goes without.
+    // The first findings of all reports come before the second ones, so that every report is represented.
     let most = chosen.iter().map(|candidate| candidate.report.findings.len()).max().unwrap_or(0);
     for at in 0..most {
         for candidate in &chosen {
@@ -107,7 +107,7 @@ pub(super) async fn of_reports(
     Ok(retrieval)
 }
 
-/// Sentences by chunk, in the order in which their chunks came up.
+/// Sentences by chunk, in the order in which their chunks were added.
 #[derive(Default)]
 struct Sentences {
     order: Vec<ChunkId>,
@@ -129,7 +129,7 @@ impl Sentences {
         self.count += 1;
     }
 
-    /// Reads the chunks, numbers their documents, and leaves out sentences that are no longer there.
+    /// Loads the chunks, numbers their documents, and leaves out sentences that no longer exist.
     async fn load(mut self, engine: &Engine, retrieval: &mut Retrieval) -> Result<(), QueryError> {
         let candidates = self.order.into_iter();
         let candidates = candidates.map(|id| ChunkCandidate { id, arm: Arm::Report, score: None }).collect();
@@ -147,7 +147,7 @@ impl Sentences {
     }
 }
 
-/// A span of the document as a range of the chunk's text; `None` if it is not within it.
+/// Converts a span of the document to a range of the chunk's text; `None` if it is not inside the chunk.
 pub(in crate::query) fn within(chunk: Span, sentence: Span, text: &str) -> Option<std::ops::Range<usize>> {
     let start = usize::try_from(sentence.start.checked_sub(chunk.start)?).ok()?;
     let end = usize::try_from(sentence.end.checked_sub(chunk.start)?).ok()?;

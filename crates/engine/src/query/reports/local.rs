@@ -1,5 +1,5 @@
-//! Local search: entities near the question, with the reports of their communities, their relations and their chunks,
-//! by shares of the context.
+//! Local search: finds entities near the question, and the reports of their communities, their relations and their chunks,
+//! each within a share of the context.
 //!
 //! Source: Microsoft GraphRAG, local search.
 
@@ -21,20 +21,20 @@ use crate::query::{
     Arm, FoundEntity, FoundRelation, QueryError, Question, Retrieval, history, references, respond, truncate,
 };
 
-/// Entities near the question that are taken [GraphRAG: twice its `top_k_entities`].
+/// Number of entities near the question [GraphRAG: twice its `top_k_entities`].
 const ENTITIES: usize = 20;
-/// Entities that each of the two rankings brings.
+/// Entities taken from each of the two rankings.
 const RANKED: usize = 40;
-/// Relations to other entities, for each entity, at most [GraphRAG: `top_k_relationships`].
+/// Maximum number of relations to other entities, for each entity [GraphRAG: `top_k_relationships`].
 const OUTER_RELATIONS: usize = 10;
-/// A community's report is read that is at most so many levels above its entities.
+/// Maximum number of levels between entities and the community whose report is read.
 const MAX_CLIMB: usize = 32;
-/// Tokens kept free for headings and the list of documents.
+/// Tokens reserved for headings and the list of documents.
 const RESERVED_TOKENS: u32 = 600;
-/// A reference number as wide as they come, for counting.
+/// A reference number with as many digits as real ones have at most, for counting.
 const WIDE_NUMBER: u32 = 1000;
 
-/// Percent of the context's tokens.
+/// Shares of the context's tokens, in percent.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shares {
     pub(super) reports: u32,
@@ -42,12 +42,12 @@ pub(super) struct Shares {
     pub(super) graph: u32,
 }
 
-/// Of local search; chunks get the other 50 [GraphRAG: `community_prop`, `text_unit_prop`].
+/// For local search. Chunks get the remaining 50 [GraphRAG: `community_prop`, `text_unit_prop`].
 pub(super) const LOCAL: Shares = Shares { reports: 15, graph: 35 };
-/// Of the local searches of drift; chunks get the other 90, the graph what the reports leave [GraphRAG].
+/// For the local searches of drift. Chunks get the remaining 90, the graph what the reports leave [GraphRAG].
 pub(super) const DRIFT: Shares = Shares { reports: 10, graph: 0 };
 
-/// What a local search gathered, within its shares.
+/// The data of a local search, within its shares.
 pub(super) struct LocalContext {
     pub(super) reports: Vec<Candidate>,
     pub(super) report_lines: Vec<String>,
@@ -58,7 +58,7 @@ pub(super) struct LocalContext {
     pub(super) passages: Vec<Passage>,
 }
 
-/// Mode `community_local`.
+/// Answers a question in mode `community_local`.
 pub(super) async fn find(
     engine: &Engine,
     question: &Question,
@@ -93,7 +93,7 @@ pub(super) async fn find(
     Ok(retrieval)
 }
 
-/// Gathers at most `tokens` tokens; what one part leaves of its share goes to the next.
+/// Gathers at most `tokens` tokens. What one part leaves of its share goes to the next part.
 pub(super) async fn gather(
     engine: &Engine,
     question: &Question,
@@ -150,7 +150,7 @@ pub(super) async fn gather(
     Ok(LocalContext { reports, report_lines, entities, entity_lines, relations, relation_lines, passages })
 }
 
-/// Takes the line if there is room for it.
+/// Subtracts the line's tokens from `room` and returns true if they fit.
 fn take(line: &str, counter: &LineCounter<'_>, room: &mut u32) -> bool {
     let tokens = counter.tokens(line);
     let fits = tokens <= *room;
@@ -160,7 +160,7 @@ fn take(line: &str, counter: &LineCounter<'_>, room: &mut u32) -> bool {
     fits
 }
 
-/// The entities nearest to the question by vector and by words, their ranks fused.
+/// Returns the entities nearest to the question by vector and full text, with fused ranks.
 async fn near_entities(
     scope: &FilteredSnapshot<'_>,
     question: &Question,
@@ -188,8 +188,8 @@ async fn near_entities(
     Ok(found.collect())
 }
 
-/// The reports of the communities that the entities are directly in, or of those above at `level`: the one of most
-/// entities first, then the best rated.
+/// Returns the reports of the entities' own communities, or of those above at `level`: communities with most of the entities
+/// first, then the best rated.
 async fn reports_of(
     snapshot: &dyn Snapshot,
     relevance: &Relevance<'_>,
@@ -239,8 +239,8 @@ async fn reports_of(
     Ok(reports)
 }
 
-/// The relations of the entities: first those between two of them, the one whose ends have most relations first; then
-/// those to other entities, where the other end is related to most of them.
+/// Returns the relations of the entities: first those between two of them, sorted by the number of relations of both ends;
+/// then those to other entities, sorted by how many of the entities the other end is related to.
 async fn relations_around(
     scope: &FilteredSnapshot<'_>,
     keys: &[EntityKey],
@@ -283,8 +283,8 @@ async fn relations_around(
     Ok(inner)
 }
 
-/// The chunks behind the entities in the order of these; behind one entity, those first that state most of the
-/// relations.
+/// Returns the chunks behind the entities, in the order of the entities. For each entity, chunks that state most of the
+/// relations come first.
 async fn chunks_behind(
     scope: &FilteredSnapshot<'_>,
     keys: &[EntityKey],

@@ -1,4 +1,4 @@
-//! Questions that are answered from the reports of communities: `community_global`, `community_local` and `drift`.
+//! Answers questions from the reports of communities, in modes `community_global`, `community_local` and `drift`.
 //!
 //! ```text
 //! community_global   select reports -map in batches-> points            -answer-> text
@@ -6,12 +6,11 @@
 //! drift              nearest reports -> points, follow-ups -> local searches -> points ... -answer-> text
 //! ```
 //!
-//! Points rest on findings, and findings on sentences of the documents. These sentences become the passages of the
-//! retrieval, so every number of the answer leads to one of them.
+//! Points rest on findings, and findings on sentences of the documents. These sentences become the passages of the retrieval,
+//! so every number of the answer leads to one of them.
 //!
-//! Source: Edge et al., "From Local to Global: A Graph RAG Approach to Query-Focused Summarization", 2024, sections
-//! 3.1.5 and 3.1.6, and Microsoft GraphRAG for local and drift search. docs/explanation/communities.md lists the
-//! differences.
+//! Source: Edge et al., "From Local to Global: A Graph RAG Approach to Query-Focused Summarization", 2024, sections 3.1.5 and
+//! 3.1.6, and Microsoft GraphRAG for local and drift search. docs/explanation/communities.md lists the differences.
 
 mod drift;
 mod evidence;
@@ -40,17 +39,17 @@ pub(super) use points::map_messages;
 /// A report that was read.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FoundReport {
-    /// Its community.
+    /// The community of the report.
     pub id: NodeKey,
     /// The level of the community; 0 is the coarsest.
     pub level: u32,
-    /// Its title.
+    /// Title of the report.
     pub title: String,
-    /// From 0 to 10, how much the community matters.
+    /// Importance of the community, from 0 to 10.
     pub rating: f64,
     /// The author: a model's name, or `rules`.
     pub by: String,
-    /// How relevant it is to the question; compares only within one retrieval.
+    /// Relevance to the question; comparable only within one retrieval.
     pub relevance: f64,
 }
 
@@ -59,7 +58,7 @@ pub struct FoundReport {
 pub struct Point {
     /// The statement.
     pub point: String,
-    /// From 0 to 100, how much it helps to answer the question.
+    /// How much it helps to answer the question, from 0 to 100.
     pub score: f64,
     /// Numbers of the documents whose sentences it rests on.
     pub references: Vec<u32>,
@@ -72,11 +71,11 @@ pub(super) enum LayerState {
     Missing,
     /// The graph has changed since they were derived, or some have no report.
     OutOfDate,
-    /// They are as the graph is.
+    /// The communities match the graph.
     Current,
 }
 
-/// The state of the communities.
+/// Returns the state of the communities.
 pub(super) async fn layer_state(snapshot: &dyn Snapshot) -> Result<LayerState, StoreError> {
     let name = Communities::name();
     let layers = snapshot.layers().await?;
@@ -90,7 +89,7 @@ pub(super) async fn layer_state(snapshot: &dyn Snapshot) -> Result<LayerState, S
     })
 }
 
-/// The best rated reports about the coarsest communities, at most `count`.
+/// Returns the best rated reports of the coarsest communities, at most `count`.
 pub(super) async fn coarsest_reports(
     snapshot: &dyn Snapshot,
     count: usize,
@@ -101,8 +100,8 @@ pub(super) async fn coarsest_reports(
     Ok(found.into_iter().map(|candidate| candidate.report).collect())
 }
 
-/// Whether mode auto answers `question` from reports: it asks about the documents as a whole, all of them may answer
-/// it, and there are communities. A note says so if these are missing.
+/// True if mode auto answers `question` from reports: it asks about the documents as a whole, it has no filter, and there are
+/// communities. If these are missing, adds a note.
 pub(super) async fn answers(
     engine: &Engine,
     question: &Question,
@@ -121,8 +120,8 @@ pub(super) async fn answers(
     Ok(state != LayerState::Missing)
 }
 
-/// What the plan finds in the reports. The calls of `community_global` and `drift` that draw points are made only if
-/// an answer is wanted and there is an answer model; else the context has the reports themselves.
+/// Runs a plan that reads reports. The calls of `community_global` and `drift` that draw points are made only if the question
+/// asks for an answer and there is an answer model. Otherwise the context contains the reports themselves.
 pub(super) async fn find(
     engine: &Engine,
     question: &Question,

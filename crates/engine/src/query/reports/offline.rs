@@ -1,4 +1,4 @@
-//! An answer from reports where there is no LLM: the best of them, each with a sentence of the documents.
+//! Answers from reports without an LLM: the best reports, each with a sentence of the documents.
 
 use std::collections::BTreeSet;
 
@@ -9,17 +9,17 @@ use crate::Engine;
 use crate::derive::RULES;
 use crate::query::cite::{self, ContentWords, likeness};
 use crate::query::verbatim::{self, Draft, written};
-use crate::query::wording::Tongue;
+use crate::query::wording::Language;
 use crate::query::{Answer, AnswerKind, QueryError, Question, Retrieval};
 use graphloom_offline::{Intent, Quote};
 use graphloom_text::is_prose;
 
-/// Reports that are shown, at most.
+/// Maximum number of reports shown.
 const MAX_SHOWN: usize = 8;
 
-/// The most relevant reports that have a sentence, by title; `None` if there are none.
+/// Returns the most relevant reports that have a sentence, with their titles; `None` if there are none.
 ///
-/// A report that an LLM wrote is shown with what its first finding says, one by rules with the sentence alone.
+/// A report by an LLM is shown with the text of its first finding, a report by rules only with the sentence.
 pub(in crate::query) async fn answer(
     engine: &Engine,
     question: &Question,
@@ -27,7 +27,7 @@ pub(in crate::query) async fn answer(
     on_delta: &mut (dyn FnMut(&str) + Send),
 ) -> Result<Option<Answer>, QueryError> {
     let asked = retrieval.searched(question);
-    let tongue = Tongue::of(asked);
+    let language = Language::of(asked);
     let is_overview = graphloom_offline::intent(asked) == Intent::Overview;
     let words = ContentWords::new();
     let looked_for = if is_overview { BTreeSet::new() } else { words.of(asked) };
@@ -49,8 +49,8 @@ pub(in crate::query) async fn answer(
     let documents = verbatim::documents(engine, question).await?;
     let mut draft = Draft::default();
     draft.line(&match is_overview {
-        true => tongue.overview_of_reports(documents, lines.len(), retrieval.reports.len()),
-        false => tongue.nearest_reports(lines.len(), retrieval.reports.len()),
+        true => language.overview_of_reports(documents, lines.len(), retrieval.reports.len()),
+        false => language.nearest_reports(lines.len(), retrieval.reports.len()),
     });
     let cited = cite::cited(retrieval);
     for (before, quote) in lines {
@@ -68,8 +68,8 @@ fn before(report: &FoundReport, said: &str) -> String {
     }
 }
 
-/// The best sentence behind the findings of a report that is not quoted yet, and what its finding says: prose before
-/// tables, then the one most like the question, then the first.
+/// Returns the best sentence behind the findings of a report that is not quoted yet, and the text of its finding: prose
+/// before tables, then the sentence most similar to the question, then the first.
 fn best_sentence<'a>(
     retrieval: &'a Retrieval,
     report: &NodeKey,

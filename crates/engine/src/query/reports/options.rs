@@ -1,46 +1,45 @@
-//! How the modes that read reports go about it.
+//! Options of the modes that read reports.
 
 use serde::{Deserialize, Serialize};
 
 use crate::query::QueryError;
 use crate::query::plan::{Operator, Plan};
 
-/// Most LLM calls of one question.
+/// Upper limit of LLM calls for one question.
 pub const MAX_REPORT_CALLS: usize = 200;
-/// Most rounds of follow-up questions, and follow-up questions of a round.
+/// Upper limit of rounds of follow-up questions, and of follow-up questions per round.
 pub const MAX_DRIFT_STEPS: usize = 20;
-/// Fewest and most tokens of data that one call reads.
+/// Minimum and maximum tokens of data that one call reads.
 const CALL_TOKENS: [u32; 2] = [500, 200_000];
 
-/// How the modes that read reports of communities (`community_global`, `community_local`, `drift`) go about it.
+/// Options of the modes that read reports of communities (`community_global`, `community_local`, `drift`).
 ///
 /// docs/explanation/communities.md has the source of every default.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ReportOptions {
-    /// The level of communities whose reports are read, 0 for the coarsest; communities that are not divided that far
-    /// stand for themselves. `None` descends from level 0 into what is relevant to the question; `community_local`
-    /// then reads the finest.
+    /// Level of the communities whose reports are read, 0 for the coarsest. A community that is not divided that far is read
+    /// itself. `None` descends from level 0 into relevant communities; `community_local` then reads the finest level.
     pub level: Option<u32>,
-    /// Who says on the way down which reports are relevant.
+    /// How the relevance of reports is rated during the descent.
     pub rate: RateReports,
     /// Tokens of data that one call reads; in `community_local`, tokens of the whole context.
     pub call_tokens: u32,
-    /// Most LLM calls of one question, the call that writes the answer included.
+    /// Maximum number of LLM calls for one question, including the call that writes the answer.
     pub max_calls: usize,
     /// Rounds of follow-up questions in `drift`.
     pub depth: usize,
-    /// Follow-up questions that a round asks.
+    /// Follow-up questions per round.
     pub follow_ups: usize,
 }
 
-/// Who says which reports are relevant to a question.
+/// How the relevance of reports to a question is rated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RateReports {
-    /// Vectors and words, without a call.
+    /// By vectors and words, without a call.
     Search,
-    /// The keyword model, in one call for many reports; vectors and words if there is no such model.
+    /// By the keyword model, many reports per call; by vectors and words if there is no such model.
     Model,
 }
 
@@ -58,7 +57,7 @@ impl Default for ReportOptions {
 }
 
 impl ReportOptions {
-    /// The names of the options that differ from the defaults and change nothing in this plan.
+    /// Returns the names of the options that differ from the defaults but have no effect in this plan.
     pub(in crate::query) fn unused(&self, plan: Plan, has_model: bool) -> Vec<&'static str> {
         let default = Self::default();
         let [global, drift] = [Operator::Reports, Operator::Drift].map(|operator| plan.has(operator));
@@ -75,7 +74,7 @@ impl ReportOptions {
         options.into_iter().filter(|(_, set, used)| *set && !used).map(|(name, ..)| name).collect()
     }
 
-    /// Refuses what is out of range.
+    /// Rejects values out of range.
     pub(in crate::query) fn check(&self) -> Result<(), QueryError> {
         let [least, most] = CALL_TOKENS.map(f64::from);
         for (what, value, least, most) in [

@@ -1,4 +1,4 @@
-//! Points: what an LLM draws from batches of reports, in calls of their own.
+//! Draws points from batches of reports, one LLM call per batch.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::select::Candidate;
 use crate::derive::Reference;
 use crate::prompt::Prompts;
-use crate::query::cache::{self, Fresh};
+use crate::query::cache::{self, NewEntry};
 use crate::query::calls::{QueryCost, Timer};
 use crate::query::cite::{ContentWords, likeness};
 use crate::query::keywords::object_in;
@@ -22,14 +22,14 @@ use graphloom_text::{Tokenizer, one_line, sentences};
 
 /// Output limit of a call that draws points.
 const OUTPUT_TOKENS: u32 = 4_096;
-/// Most points of one call; more are dropped.
+/// Maximum number of points of one call; the rest are dropped.
 const MAX_POINTS: usize = 40;
-/// Most references of a finding that a point rests on.
+/// Maximum number of references that a point takes from a finding.
 pub(super) const MAX_REFERENCES_OF_FINDING: usize = 4;
-/// Most follow-up questions that one call may propose.
+/// Maximum number of follow-up questions that one call may propose.
 const MAX_PROPOSED: usize = 5;
 
-/// Data that one call reads, and what its ids stand for.
+/// Data that one call reads, with the sources of its ids.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Batch {
     pub(super) text: String,
@@ -37,10 +37,10 @@ pub(super) struct Batch {
     tokens: u32,
 }
 
-/// What an id stands for.
+/// The source of an id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Source {
-    /// A finding: what it says, and the sentences of documents behind it.
+    /// A finding: its text and the sentences of documents behind it.
     Finding { report: NodeKey, said: String, references: Vec<Reference> },
     /// A passage.
     Passage(Box<Chunk>),
@@ -49,7 +49,7 @@ pub(super) enum Source {
 /// Reports in batches.
 pub(super) struct Batches {
     pub(super) batches: Vec<Batch>,
-    /// How many reports are in them; the rest is beyond the budget.
+    /// Number of reports in the batches. The others exceed the budget.
     pub(super) reports: usize,
 }
 
@@ -77,7 +77,7 @@ pub(super) fn batches(tokenizer: Tokenizer, chosen: &[Candidate], call_tokens: u
     Batches { batches, reports }
 }
 
-/// A report as a model reads it, its findings numbered on from `findings`.
+/// Formats a report for the model. The numbers of its findings continue from `findings`.
 pub(super) fn block(candidate: &Candidate, findings: &mut usize) -> (String, Vec<(String, Source)>) {
     let report = &candidate.report;
     let title = one_line(&candidate.node.title);
@@ -95,7 +95,7 @@ pub(super) fn block(candidate: &Candidate, findings: &mut usize) -> (String, Vec
     (text, sources)
 }
 
-/// Asks for the points of a batch of reports.
+/// Returns the prompt for the points of a batch of reports.
 pub(in crate::query) fn map_messages(
     prompts: &Prompts,
     question: &Question,
@@ -104,45 +104,45 @@ pub(in crate::query) fn map_messages(
     prompts::map_points(prompts, question.text.trim(), reports)
 }
 
-/// What one call drew from its batch, or why it failed.
-pub(super) type Step = (Result<Drawn, ModelError>, Batch);
+/// The response for a batch, or why the call failed.
+pub(super) type Step = (Result<MapOutput, ModelError>, Batch);
 
-/// The points of one call.
+/// The parsed response of one call.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Drawn {
-    pub(super) points: Vec<DrawnPoint>,
-    /// Questions to look up next.
+pub(super) struct MapOutput {
+    pub(super) points: Vec<MapPoint>,
+    /// Questions to search for next.
     pub(super) follow_ups: Vec<String>,
 }
 
 /// A point with the ids it rests on.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct DrawnPoint {
+pub(super) struct MapPoint {
     pub(super) point: String,
     pub(super) score: f64,
     pub(super) sources: Vec<String>,
 }
 
-/// A point with what it rests on.
+/// A point with the sentences it rests on.
 #[derive(Debug, Clone)]
 pub(super) struct SupportedPoint {
     pub(super) point: String,
     pub(super) score: f64,
-    /// The sentences behind it.
-    pub(super) said_by: Vec<Support>,
+    /// The sentences behind the point.
+    pub(super) support: Vec<Support>,
 }
 
-/// A sentence of a document, and what rests on it.
+/// A sentence of a document, and the statement that rests on it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Support {
     pub(super) reference: Reference,
-    /// What the finding or point says.
+    /// Text of the finding or point.
     pub(super) said: String,
-    /// The report of the finding.
+    /// The report of the finding; `None` for a point from a passage.
     pub(super) report: Option<NodeKey>,
 }
 
-/// Asks `model` all of these, a bounded number at a time; the results in the order of the requests.
+/// Sends all requests to `model`, a limited number at a time. Returns the results in the order of the requests.
 pub(super) async fn ask_all(
     engine: &Engine,
     model: &dyn LanguageModel,
@@ -157,7 +157,7 @@ pub(super) async fn ask_all(
             (drawn, batch.clone(), cost)
         })
         .buffered(engine.index.max_concurrent_calls.max(1))
-        // In a box, for the compiler does not see that the bare stream is `Send`.
+        // Boxed because the compiler cannot prove that the bare stream is `Send`.
         .boxed();
     let mut steps = Vec::new();
     while let Some((drawn, batch, spent)) = answers.next().await {
@@ -173,7 +173,7 @@ async fn ask(
     question: &Question,
     messages: Vec<ChatMessage>,
     cost: &mut QueryCost,
-) -> Result<Drawn, ModelError> {
+) -> Result<MapOutput, ModelError> {
     let request = ChatRequest {
         messages,
         json_object: true,
@@ -202,13 +202,13 @@ async fn ask(
     };
     if completion.finish == FinishReason::Stop {
         let value = without_thinking(&response).into_bytes();
-        cache::remember(engine, Fresh { kind, key, value, paid: true }, question.cache, cost);
+        cache::remember(engine, NewEntry { kind, key, value, paid: true }, question.cache, cost);
     }
     Ok(drawn)
 }
 
-/// Points and follow-up questions out of a model's answer; `None` without a list of points.
-fn read(response: &str) -> Option<Drawn> {
+/// Reads points and follow-up questions from a model's response; `None` if it has no list of points.
+fn read(response: &str) -> Option<MapOutput> {
     let value = object_in(response)?;
     let points = value["points"].as_array()?.iter().filter_map(|point| {
         let text = one_line(point["point"].as_str()?.trim());
@@ -217,21 +217,24 @@ fn read(response: &str) -> Option<Drawn> {
         let score = if score.is_finite() { score.clamp(0.0, 100.0) } else { 0.0 };
         let ids = point["sources"].as_array().map_or(&[][..], Vec::as_slice).iter();
         let ids = ids.filter_map(Value::as_str).map(|id| id.trim().trim_matches(['[', ']']).to_owned());
-        Some(DrawnPoint { point: text, score, sources: ids.collect() })
+        Some(MapPoint { point: text, score, sources: ids.collect() })
     });
-    // A point without a score helps nothing [GraphRAG].
+    // A point without a score does not help [GraphRAG].
     let points = points.filter(|point| !point.point.is_empty() && point.score > 0.0).take(MAX_POINTS);
     let follow_ups = value["follow_ups"].as_array().map_or(&[][..], Vec::as_slice).iter();
     let follow_ups = follow_ups.filter_map(Value::as_str).map(|question| one_line(question.trim()));
     let fits = |question: &String| {
         !question.is_empty() && question.chars().count() <= crate::query::MAX_QUESTION_CHARS
     };
-    Some(Drawn { points: points.collect(), follow_ups: follow_ups.filter(fits).take(MAX_PROPOSED).collect() })
+    Some(MapOutput {
+        points: points.collect(),
+        follow_ups: follow_ups.filter(fits).take(MAX_PROPOSED).collect(),
+    })
 }
 
-/// The points of all calls, the most important first; ties in the order of the calls. A note counts failed calls.
+/// Returns the points of all calls, the most important first, ties in the order of the calls. Adds a note if calls failed.
 ///
-/// Errors if every call failed: no points then say nothing about the documents.
+/// Returns an error if every call failed, because a lack of points then says nothing about the documents.
 pub(super) fn drawn(steps: Vec<Step>, notes: &mut Vec<QueryNote>) -> Result<Vec<SupportedPoint>, QueryError> {
     let calls = steps.len();
     let words = ContentWords::new();
@@ -258,26 +261,26 @@ pub(super) fn drawn(steps: Vec<Step>, notes: &mut Vec<QueryNote>) -> Result<Vec<
     Ok(points)
 }
 
-/// The sentences behind a point: those of the findings that it names, and of the passages the ones most like it.
-fn supported(point: DrawnPoint, batch: &Batch, words: &ContentWords) -> SupportedPoint {
-    let mut said_by = Vec::new();
+/// Finds the sentences behind a point: those of its findings, and the most similar sentence of each of its passages.
+fn supported(point: MapPoint, batch: &Batch, words: &ContentWords) -> SupportedPoint {
+    let mut support = Vec::new();
     for source in point.sources.iter().filter_map(|id| batch.sources.get(id)) {
         match source {
             Source::Finding { report, said, references } => {
                 let of_finding = references.iter().take(MAX_REFERENCES_OF_FINDING);
-                said_by.extend(of_finding.map(|reference| Support {
+                support.extend(of_finding.map(|reference| Support {
                     reference: reference.clone(),
                     said: said.clone(),
                     report: Some(report.clone()),
                 }));
             }
-            Source::Passage(chunk) => said_by.extend(most_like(&point.point, chunk, words)),
+            Source::Passage(chunk) => support.extend(most_like(&point.point, chunk, words)),
         }
     }
-    SupportedPoint { point: point.point, score: point.score, said_by }
+    SupportedPoint { point: point.point, score: point.score, support }
 }
 
-/// The sentence of a chunk that shares most words with a point; `None` if none shares any.
+/// Returns the sentence of a chunk that shares most words with a point; `None` if none shares any.
 fn most_like(point: &str, chunk: &Chunk, words: &ContentWords) -> Option<Support> {
     let claimed = words.of(point);
     let scored = sentences(&chunk.text).into_iter().map(|range| {
@@ -307,7 +310,7 @@ mod tests {
         assert_eq!(points, [("Ada wrote.", 85.0), ("High.", 100.0)]);
         assert_eq!(drawn.points[0].sources, ["F1", "P2"]);
         assert_eq!(drawn.follow_ups, ["Who?"]);
-        assert_eq!(read(r#"{"points": []}"#), Some(Drawn::default()));
+        assert_eq!(read(r#"{"points": []}"#), Some(MapOutput::default()));
         for nonsense in ["", "no", "{}", r#"{"points": "none"}"#] {
             assert_eq!(read(nonsense), None, "{nonsense}");
         }

@@ -1,4 +1,4 @@
-//! Which reports a question reads: those of a level, or by descending from the coarsest level into what is relevant.
+//! Selects the reports for a question: those of one level, or by descending from the coarsest level into relevant ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,17 +15,17 @@ use crate::{Engine, chain};
 use graphloom_offline::Intent;
 use graphloom_text::one_line;
 
-/// Reports that are looked at together, at most; the least relevant ones beyond are left out.
+/// Maximum number of reports considered together; the least relevant ones beyond it are left out.
 const MAX_CANDIDATES: usize = 2_000;
-/// Levels that a descent goes down [GraphRAG].
+/// Maximum number of levels of a descent [GraphRAG].
 const MAX_DESCENT: u32 = 2;
-/// A report is relevant whose relevance is at least this share of the best one's.
+/// A report is relevant if its relevance is at least this share of the best one's.
 const RELEVANT_SHARE: f64 = 0.5;
-/// The rating of an LLM from which on a report is relevant [GraphRAG].
+/// A report is relevant if an LLM rates it at least this high [GraphRAG].
 const RELEVANT_RATING: f64 = 1.0;
-/// Reports that one call rates.
+/// Number of reports that one call rates.
 const RATED_AT_ONCE: usize = 25;
-/// Most characters of a summary that an LLM rates.
+/// Maximum number of characters of a summary that an LLM rates.
 const MAX_RATED_CHARS: usize = 600;
 
 /// A report that may be read.
@@ -37,7 +37,7 @@ pub(super) struct Candidate {
 }
 
 impl Candidate {
-    /// What is shown of it.
+    /// Returns the report without its text, for the result.
     pub(super) fn found(&self) -> FoundReport {
         FoundReport {
             id: self.node.key.clone(),
@@ -56,7 +56,7 @@ pub(super) struct Relevance<'a> {
     vector: Option<&'a [f32]>,
     words: ContentWords,
     asked: BTreeSet<String>,
-    /// Every report is relevant to a question about the documents as a whole.
+    /// True for a question about the documents as a whole; every report is then relevant.
     pub(super) is_corpus_wide: bool,
 }
 
@@ -73,7 +73,7 @@ impl<'a> Relevance<'a> {
         }
     }
 
-    /// Of no question: every report counts the same.
+    /// Rates reports without a question: all are equally relevant.
     pub(super) fn of_all() -> Self {
         Self {
             text: "",
@@ -84,18 +84,18 @@ impl<'a> Relevance<'a> {
         }
     }
 
-    /// The words of the question.
+    /// Returns the text of the question.
     pub(super) fn text(&self) -> &'a str {
         self.text
     }
 
-    /// The vector of the question.
+    /// Returns the vector of the question.
     pub(super) fn vector(&self) -> Option<&'a [f32]> {
         self.vector
     }
 
-    /// The nodes that have a report, with the cosine of their vectors plus the share of the question's words that they
-    /// hold; 1 for all if the question is about the documents as a whole.
+    /// Returns the nodes that have a report, each with its relevance: the cosine of its vector plus the share of the
+    /// question's words in its text. The relevance is 1 for all if the question is about the documents as a whole.
     pub(super) async fn rate(
         &self,
         snapshot: &dyn Snapshot,
@@ -128,7 +128,7 @@ impl<'a> Relevance<'a> {
     }
 }
 
-/// The reports that the question reads, the most relevant first, ties by rating, then by id.
+/// Returns the reports for the question, the most relevant first, ties by rating, then by id.
 pub(super) async fn select(
     engine: &Engine,
     question: &Question,
@@ -158,7 +158,7 @@ pub(super) async fn select(
     Ok(ranked(chosen))
 }
 
-/// The most relevant first, ties by rating, then by id.
+/// Sorts reports: the most relevant first, ties by rating, then by id.
 pub(super) fn ranked(mut candidates: Vec<Candidate>) -> Vec<Candidate> {
     candidates.sort_by(|one, other| {
         (other.relevance.total_cmp(&one.relevance))
@@ -168,7 +168,7 @@ pub(super) fn ranked(mut candidates: Vec<Candidate>) -> Vec<Candidate> {
     candidates
 }
 
-/// The reports of a level, and of those communities above it that hold entities which are in none of its communities.
+/// Returns the reports of a level, and of those communities above it that contain entities in none of the level's communities.
 ///
 /// Together they cover every entity that is in a community.
 pub(super) async fn of_level(
@@ -188,7 +188,7 @@ pub(super) async fn of_level(
     Ok(kept)
 }
 
-/// Adds the reports of a level that `takes` to the best [`MAX_CANDIDATES`].
+/// Adds the reports of a level for which `takes` is true, and keeps the best [`MAX_CANDIDATES`].
 async fn scan_level(
     snapshot: &dyn Snapshot,
     relevance: &Relevance<'_>,
@@ -208,12 +208,12 @@ async fn scan_level(
     Ok(())
 }
 
-/// Goes down from the coarsest level: a relevant community gives way to those of its parts that are relevant.
+/// Descends from the coarsest level: replaces a relevant community by its relevant parts.
 struct Descent<'a> {
     engine: &'a Engine,
     question: &'a Question,
     relevance: &'a Relevance<'a>,
-    /// Who rates; vectors and words if `None`.
+    /// The model that rates; `None` for vectors and words.
     model: Option<&'a dyn LanguageModel>,
     failed: usize,
     calls: usize,
@@ -268,9 +268,9 @@ impl Descent<'_> {
         Ok(chosen)
     }
 
-    /// Rates the candidates; returns the least relevance that counts as relevant.
+    /// Rates the candidates. Returns the minimum relevance that counts as relevant.
     ///
-    /// - `least`: the same for the level above.
+    /// - `least`: the same minimum for the level above.
     async fn rate(
         &mut self,
         candidates: &mut [Candidate],
@@ -278,7 +278,7 @@ impl Descent<'_> {
         calls_left: &mut usize,
         cost: &mut QueryCost,
     ) -> Result<f64, QueryError> {
-        // At least one call is left for points.
+        // Leaves at least one call for points.
         let affordable = calls_left.saturating_sub(1) * RATED_AT_ONCE;
         let Some(model) = self.model.filter(|_| candidates.len() <= affordable && !candidates.is_empty())
         else {
@@ -304,8 +304,8 @@ impl Descent<'_> {
                 let mut cost = QueryCost::default();
                 let messages = prompts::rate_reports(&engine.prompts, text, &list);
                 let request = ChatRequest { messages, json_object: true, ..ChatRequest::default() };
-                let is_worth = |response: &str| ratings(response).is_some();
-                let answer = respond(engine, model, request, is_worth, question.cache, &mut cost).await;
+                let is_usable = |response: &str| ratings(response).is_some();
+                let answer = respond(engine, model, request, is_usable, question.cache, &mut cost).await;
                 (answer, cost)
             })
             .buffered(engine.index.max_concurrent_calls.max(1))
@@ -319,7 +319,7 @@ impl Descent<'_> {
                 Err(error) => Err(chain(&error)),
             };
             let rated = rated.unwrap_or_else(|reason| {
-                // What could not be rated stays [GraphRAG].
+                // Reports that could not be rated are kept [GraphRAG].
                 self.failed += 1;
                 self.reason.get_or_insert(reason);
                 BTreeMap::new()
@@ -332,7 +332,7 @@ impl Descent<'_> {
     }
 }
 
-/// The ratings by number out of a model's answer; `None` if there are none in it.
+/// Reads the ratings by number from a model's response; `None` if it has none.
 fn ratings(response: &str) -> Option<BTreeMap<usize, f64>> {
     let value = object_in(response)?;
     let ratings = value["ratings"].as_object()?.iter().filter_map(|(number, rating)| {

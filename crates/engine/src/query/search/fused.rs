@@ -1,7 +1,6 @@
-//! Fused search: the question to chunks by vector and by words, their ranks weighted.
+//! Fused search: from the question to chunks, by vector and full text with weighted ranks.
 //!
-//! Source: Anthropic, "Introducing Contextual Retrieval", 2024. What each constant does is told in
-//! docs/methods/contextual.md.
+//! Source: Anthropic, "Introducing Contextual Retrieval", 2024. docs/methods/contextual.md describes the effect of each constant.
 
 use graphloom_core::{ChunkId, Hit, ItemKind};
 
@@ -9,13 +8,13 @@ use super::{QueryError, Question};
 use crate::filtered::FilteredSnapshot;
 use crate::query::fuse::weighted_ranks;
 
-/// Chunks taken from each ranking, and at most handed on for reranking, unless more are asked for.
+/// Minimum number of chunks taken from each ranking, and kept for reranking.
 const CANDIDATES: usize = 150;
-/// What the two rankings weigh.
+/// Weights of the two rankings.
 const VECTOR_WEIGHT: f64 = 0.8;
 const WORDS_WEIGHT: f64 = 0.2;
 
-/// The chunks that are nearest to the question and that match its words, by the weighted sum of their reciprocal ranks.
+/// Returns the chunks nearest to the question and those that match its words, by the weighted sum of their reciprocal ranks.
 pub(super) async fn search(
     scope: &FilteredSnapshot<'_>,
     question: &Question,

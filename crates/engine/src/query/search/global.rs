@@ -1,4 +1,4 @@
-//! Global search: high-level keywords to relations, and on to their entities.
+//! Global search: from high-level keywords to relations, then to their entities.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use super::{Hits, QueryError, Question};
 use crate::filtered::FilteredSnapshot;
 use crate::query::FoundEntity;
 
-/// The relations nearest to the high-level keywords, in that order, and their ends in order of first appearance.
+/// Returns the relations nearest to the high-level keywords, nearest first, and their ends in order of first appearance.
 pub(super) async fn search(
     scope: &FilteredSnapshot<'_>,
     question: &Question,

@@ -1,4 +1,4 @@
-//! Local search: low-level keywords to entities, and on to their relations.
+//! Local search: from low-level keywords to entities, then to their relations.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use super::{Hits, QueryError, Question};
 use crate::filtered::FilteredSnapshot;
 use crate::query::FoundEntity;
 
-/// The entities nearest to the low-level keywords, in that order, and all their relations: those whose ends have the
+/// Returns the entities nearest to the low-level keywords, nearest first, and all their relations: those whose ends have the
 /// most relations first, then the heaviest, ties by key.
 pub(super) async fn search(
     scope: &FilteredSnapshot<'_>,

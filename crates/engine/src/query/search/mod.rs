@@ -1,4 +1,4 @@
-//! The searches of what a question sees of one snapshot, and their hits made one.
+//! The searches of a plan over one snapshot under a filter, and the fusion of their hits.
 
 mod fused;
 mod global;
@@ -21,7 +21,7 @@ use crate::filtered::FilteredSnapshot;
 pub(super) use pagerank::near_facts;
 pub(super) use tree::note as tree_note;
 
-/// What the operators of a plan found, each list best first.
+/// The hits of a plan's operators, each list best first.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Hits {
     /// Entities, each once.
@@ -32,14 +32,13 @@ pub(super) struct Hits {
     pub(super) chunks: Vec<Candidate>,
     /// Nodes of layers with their cosine, best first.
     pub(super) nodes: Vec<(LayerNode, f32)>,
-    /// How PageRank came to the first of the chunks.
+    /// Paths of PageRank to the first chunks.
     pub(super) paths: Vec<ChunkPath>,
-    /// How far mode auto trusted PageRank.
+    /// How much mode auto trusted PageRank.
     pub(super) trust: Option<PageRankTrust>,
 }
 
-/// Runs the operators of the plan that there are vectors for, and makes one result of theirs. PageRank begins at `facts`
-/// if they were chosen.
+/// Runs the operators of a plan whose vectors exist, and fuses their results. PageRank starts at `facts` if given.
 pub(super) async fn search(
     scope: &FilteredSnapshot<'_>,
     question: &Question,
@@ -76,14 +75,14 @@ pub(super) async fn search(
                 | Operator::Tree(_),
                 _,
             ) => Hits::default(),
-            // These gather passages by themselves: `reports::find`.
+            // `reports::find` runs these.
             (Operator::Reports | Operator::Community | Operator::Drift, _) => Hits::default(),
         });
     }
     Ok(fused_by(plan.fusion, found))
 }
 
-/// Chunks that one search found, best first.
+/// Returns the hits of a search for chunks, best first.
 fn of_chunks(arm: Arm, chunks: Vec<(ChunkId, f32)>) -> Hits {
     let chunks = chunks.into_iter().map(|(id, score)| Candidate { id, arm, score: Some(score) });
     Hits { chunks: chunks.collect(), ..Hits::default() }

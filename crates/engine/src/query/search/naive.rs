@@ -1,11 +1,11 @@
-//! Naive search: the question to chunks.
+//! Naive search: from the question to chunks.
 
 use graphloom_core::{ChunkId, ItemKind};
 
 use super::{QueryError, Question};
 use crate::filtered::FilteredSnapshot;
 
-/// The chunks nearest to the question, in that order.
+/// Returns the chunks nearest to the question, nearest first.
 pub(super) async fn search(
     scope: &FilteredSnapshot<'_>,
     question: &Question,
@@ -15,7 +15,7 @@ pub(super) async fn search(
     nearest(scope, question, vector, limit).await
 }
 
-/// The `limit` chunks nearest to the question, in that order.
+/// Returns the `limit` chunks nearest to the question, nearest first.
 pub(super) async fn nearest(
     scope: &FilteredSnapshot<'_>,
     question: &Question,

@@ -1,8 +1,8 @@
-//! Search by PageRank: a personalised PageRank from what the question is near to and what it names, down to chunks.
+//! Search by PageRank: a personalized PageRank that starts near the question and at the names in it, and ranks chunks.
 //!
-//! Seeds are passages near to the question, facts near to it, and entities that it names. Source: Gutiérrez et al.,
-//! "From RAG to Memory: Non-Parametric Continual Learning for Large Language Models", ICML 2025 (HippoRAG 2). What
-//! each constant does is told in docs/methods/ppr.md and auto.md.
+//! Seeds are passages near the question, facts near it, and entities that it names. Source: Gutiérrez et al., "From RAG to
+//! Memory: Non-Parametric Continual Learning for Large Language Models", ICML 2025 (HippoRAG 2). docs/methods/ppr.md and
+//! auto.md describe the effect of each constant.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,18 +16,19 @@ use crate::query::chunks::Candidate;
 use crate::query::embed::QueryVectors;
 use crate::query::fuse::weighted_scores;
 use crate::query::links::WalkedLinks;
-use crate::query::pagerank::{Ground, PageRank, Reach, pagerank};
+use crate::query::pagerank::{GraphView, PageRank, Reach, pagerank};
 use crate::query::plan::Prior;
 use crate::query::trust::PageRankTrust;
 use crate::query::{Arm, ChunkPath, FoundEntity, PageRankOptions, PathStep, QueryError, Question};
 use graphloom_offline::KnownName;
 use graphloom_text::entity_key;
 
-/// Chunks handed on, at least.
+/// Minimum number of chunks returned.
 const MIN_CHUNKS: usize = 100;
 
-/// What PageRank reaches: chunks by PageRank, in mode auto as far as it is trusted beside the words of the question, and the entities and
-/// relations that it began at and that are on the paths to the first of the chunks. It begins at `chosen` facts in place of the nearest where they are given.
+/// Returns the chunks that PageRank reached, best first; in mode auto fused with a search for the words of the question,
+/// depending on the trust in PageRank. Also returns the entities and relations among the seeds and on the paths to the first
+/// chunks. PageRank starts at the `chosen` facts if given, otherwise at the nearest ones.
 pub(super) async fn search(
     scope: &FilteredSnapshot<'_>,
     question: &Question,
@@ -68,8 +69,8 @@ pub(super) async fn search(
     let seeds = Seeds::of(graph, options, passages, &facts, &names, &holds);
     let hub_links = options.hub_share * nodes as f64;
     let how = PageRank { damping: options.damping, precision: options.precision, hub_links };
-    let ground = Ground { graph, also: synonyms.as_ref(), admits: scope.is_filtered().then_some(&holds) };
-    let reach = pagerank(ground, &seeds.linked, how);
+    let view = GraphView { graph, also: synonyms.as_ref(), admits: scope.is_filtered().then_some(&holds) };
+    let reach = pagerank(view, &seeds.linked, how);
     let shown = if question.chunk_top_k == 0 { question.top_k } else { question.chunk_top_k };
     let limit = shown.max(MIN_CHUNKS);
     let reached = ranked(graph, &reach, &seeds, limit);
@@ -79,7 +80,7 @@ pub(super) async fn search(
     };
     let paths: Vec<ChunkPath> =
         chunks.iter().take(shown).filter_map(|(id, _)| path_to(graph, &reach, id)).collect();
-    // What PageRank started at comes first: it is what the question is about, also where it leads to no passage alone.
+    // The seeds come first: they are what the question is about, even if no passage is reached from them alone.
     let began = (names.into_iter().map(PathStep::Entity))
         .chain(facts.into_iter().map(|(fact, _)| PathStep::Relation(fact)));
     let steps = began.chain(paths.iter().flat_map(|path| path.steps.iter().cloned()));
@@ -90,7 +91,7 @@ pub(super) async fn search(
     Ok(Hits { entities, relations, chunks, paths, trust, ..Hits::default() })
 }
 
-/// Whether a node is a chunk that the question may see.
+/// True if a node is a chunk that the filter allows.
 fn holding<'a>(scope: &'a FilteredSnapshot<'_>, graph: &'a LinkGraph) -> impl Fn(NodeNumber) -> bool + 'a {
     |node| match graph.node(node) {
         Some(Node::Chunk(id)) => scope.holds(id),
@@ -98,7 +99,7 @@ fn holding<'a>(scope: &'a FilteredSnapshot<'_>, graph: &'a LinkGraph) -> impl Fn
     }
 }
 
-/// The names of the question, and in mode auto how far PageRank is trusted with them.
+/// Returns the names in the question, and in mode auto the trust in PageRank that follows from them.
 fn named(
     scope: &FilteredSnapshot<'_>,
     question: &Question,
@@ -118,14 +119,14 @@ fn named(
     (names.into_iter().map(|name| name.key).collect(), trust)
 }
 
-/// What is looked for: the question as a whole, and each of its parts, with the share of all weight that each gets.
+/// A text to search for: the question as a whole or one of its parts, with its share of the total weight.
 struct SearchPart<'a> {
     text: &'a str,
     vector: &'a [f32],
     share: f64,
 }
 
-/// The question and its parts; the shares add up to 1.
+/// Returns the question and its parts; the shares add up to 1.
 fn sought<'a>(question: &'a Question, vectors: &'a QueryVectors) -> Vec<SearchPart<'a>> {
     let parts = if vectors.parts.is_empty() { 0.0 } else { question.pagerank.parts };
     let whole = vectors.question.iter();
@@ -134,7 +135,7 @@ fn sought<'a>(question: &'a Question, vectors: &'a QueryVectors) -> Vec<SearchPa
     whole.chain(vectors.parts.iter().map(|(text, vector)| SearchPart { text, vector, share })).collect()
 }
 
-/// The facts nearest to the question by vector, with their weights, which add up to 1.
+/// Returns the facts nearest to the question by vector, with weights that add up to 1.
 pub(in crate::query) async fn near_facts(
     scope: &FilteredSnapshot<'_>,
     question: &Question,
@@ -154,17 +155,18 @@ fn chunks(passages: Vec<(ItemKey, f64)>) -> Vec<(ChunkId, f64)> {
     passages.into_iter().filter_map(|(item, weight)| Some((item.into_chunk()?, weight))).collect()
 }
 
-/// How one sort of seeds is ranked.
+/// How one kind of seeds is ranked.
 struct SeedRanking {
     kind: ItemKind,
-    /// Looked at in each ranking.
+    /// Hits read from each ranking.
     hits: usize,
-    /// Kept.
+    /// Seeds kept.
     seeds: usize,
-    /// What scores by words count; nothing is searched by words where that is zero.
+    /// Weight of full-text scores; if zero, there is no full-text search.
     words: f64,
     temperature: f64,
-    /// Whether a cosine counts from that of the farthest entry on, not from 0: cosines of some networks lie close together.
+    /// True to measure cosines from that of the farthest entry instead of 0, because the cosines of some neural networks are
+    /// close together.
     from_farthest: bool,
 }
 
@@ -184,21 +186,21 @@ impl SeedRanking {
     }
 }
 
-/// What one sort of seeds has near to what is sought.
-struct Near {
+/// The items of one kind near the question and its parts.
+struct NearItems {
     /// Best first, ties by id, with weights that add up to 1.
     weights: Vec<(ItemKey, f64)>,
-    /// What the words of the whole question find, best first, with how far each stands out.
+    /// The full-text hits for the whole question, best first, with how far each stands out.
     by_words: Vec<(ItemKey, f64)>,
 }
 
-/// What is near to what is sought, in each of the rankings. All is searched for at once.
+/// Returns the items near the question and its parts for each ranking. Runs all searches at once.
 async fn near<const RANKINGS: usize>(
     scope: &FilteredSnapshot<'_>,
     question: &Question,
     rankings: [SeedRanking; RANKINGS],
     sought: &[SearchPart<'_>],
-) -> Result<[Near; RANKINGS], QueryError> {
+) -> Result<[NearItems; RANKINGS], QueryError> {
     let mut requests = Vec::new();
     for ranked in &rankings {
         for SearchPart { text, vector, .. } in sought {
@@ -223,7 +225,7 @@ async fn near<const RANKINGS: usize>(
             let floor = farthest.and_then(|hits| hits.first().map(|hit| -hit.score)).unwrap_or_default();
             let by_words = if ranked.words > 0.0 { found.next() } else { None };
             let hits = [by_vector, by_words.unwrap_or_default()];
-            // The whole question comes first.
+            // The whole question is the first part.
             whole.get_or_insert_with(|| standing_out(&hits[1], ranked.hits));
             for (id, weight) in weighed(hits, &ranked, floor) {
                 *weights.entry(id).or_default() += sought.share * weight;
@@ -231,23 +233,24 @@ async fn near<const RANKINGS: usize>(
         }
         let mut near: Vec<(ItemKey, f64)> = weights.into_iter().collect();
         near.sort_by(|(_, one), (_, other)| other.total_cmp(one));
-        Near { weights: near, by_words: whole.unwrap_or_default() }
+        NearItems { weights: near, by_words: whole.unwrap_or_default() }
     }))
 }
 
-/// How far each hit stands out of `wanted`: its score from that of the last of them on, or from 0 where fewer were found.
+/// Returns how far each of the `wanted` hits stands out: its score minus that of the last hit, or its whole score if fewer
+/// were found.
 fn standing_out(hits: &[Hit], wanted: usize) -> Vec<(ItemKey, f64)> {
     let floor = if hits.len() < wanted { 0.0 } else { hits.last().map_or(0.0, |last| last.score) };
     hits.iter().map(|hit| (hit.item.clone(), f64::from(hit.score - floor))).collect()
 }
 
-/// The best of two rankings with weights that add up to 1: scores relative to the best of each ranking, those by vector from
-/// `floor` on, added up.
+/// Returns the best items of two rankings with weights that add up to 1. Scores are relative to the best of each ranking and
+/// added up; those by vector are measured from `floor`.
 fn weighed([by_vector, by_words]: [Vec<Hit>; 2], ranked: &SeedRanking, floor: f32) -> Vec<(ItemKey, f64)> {
     let mut scores: BTreeMap<&ItemKey, f64> = BTreeMap::new();
     let all: BTreeSet<&ItemKey> = by_vector.iter().chain(&by_words).map(|hit| &hit.item).collect();
     for (hits, weight, floor) in [(&by_vector, 1.0, floor), (&by_words, ranked.words, 0.0)] {
-        // What a ranking does not show it puts no higher than its last hit.
+        // An item that is not in a ranking is scored like its last hit, as an upper bound.
         let (Some(best), Some(last)) = (hits.first(), hits.last()) else { continue };
         let known: BTreeMap<&ItemKey, f32> = hits.iter().map(|hit| (&hit.item, hit.score)).collect();
         for &item in &all {
@@ -263,7 +266,8 @@ fn weighed([by_vector, by_words]: [Vec<Hit>; 2], ranked: &SeedRanking, floor: f3
     scored.iter().zip(weights).map(|((item, _), weight)| ((*item).clone(), weight)).collect()
 }
 
-/// Weights that add up to 1 and fall by `e` for every `temperature` below the best score, which is the first.
+/// Turns scores into weights that add up to 1 and fall by a factor of `e` for every `temperature` below the best score, which
+/// is the first.
 fn sharpened(mut scores: Vec<f64>, temperature: f64) -> Vec<f64> {
     let best = scores.first().copied().unwrap_or_default();
     scores.iter_mut().for_each(|score| *score = ((*score - best) / temperature).exp());
@@ -272,12 +276,12 @@ fn sharpened(mut scores: Vec<f64>, temperature: f64) -> Vec<f64> {
     scores
 }
 
-/// Where PageRank starts.
+/// The nodes where PageRank starts.
 struct Seeds {
     linked: Vec<(NodeNumber, f64)>,
-    /// Chunks that lead nowhere yet, with the share of all weight that they keep.
+    /// Chunks without links, with the share of the total weight that they keep.
     unlinked: Vec<(ChunkId, f64)>,
-    /// The share of all weight that moves along links.
+    /// The share of the total weight that moves along links.
     moving: f64,
 }
 
@@ -313,8 +317,8 @@ impl Seeds {
     }
 }
 
-/// Entities that the question or a keyword given with it names, in their order, each once; of those that `is_there`.
-/// Keywords are proper names: people choose them.
+/// Returns the entities named in the question or in its keywords, in their order, each once, if `is_there` is true for them.
+/// Keywords count as proper names, because people choose them.
 fn names(graph: &LinkGraph, question: &Question, is_there: impl Fn(NodeNumber) -> bool) -> Vec<KnownName> {
     let is_known = |key: &EntityKey| graph.entity(key).is_some_and(&is_there);
     let in_text = graphloom_offline::known_names(&question.text, is_known);
@@ -328,7 +332,7 @@ fn keywords(question: &Question) -> impl Iterator<Item = EntityKey> {
     given.filter_map(|keyword| entity_key(keyword))
 }
 
-/// All that the question may name.
+/// Returns all names that the question may contain.
 fn possible_names(question: &Question) -> Vec<EntityKey> {
     let mut possible = Vec::new();
     graphloom_offline::known_names(&question.text, |key| {
@@ -339,18 +343,18 @@ fn possible_names(question: &Question) -> Vec<EntityKey> {
     possible
 }
 
-/// One over the number of chunks that lead to the entity: a name that is everywhere says little.
+/// Returns 1 / the number of the entity's chunks: a name that occurs everywhere is not specific.
 fn rarity(graph: &LinkGraph, entity: NodeNumber, holds: &impl Fn(NodeNumber) -> bool) -> f64 {
     1.0 / passages_of(graph, entity, holds).max(1) as f64
 }
 
-/// How many chunks lead to the entity.
+/// Returns the number of chunks linked with the entity.
 fn passages_of(graph: &LinkGraph, entity: NodeNumber, holds: &impl Fn(NodeNumber) -> bool) -> usize {
     graph.neighbours(entity).iter().filter(|&&node| holds(node)).count()
 }
 
-/// The `limit` best of what PageRank reached and of what words alone find, by their scores, which count as far as each is trusted.
-/// What PageRank reached as it is where that is all.
+/// Fuses the chunks that PageRank reached with the full-text hits, weighted by the trust in PageRank, and returns the `limit`
+/// best. If PageRank is fully trusted, returns its chunks unchanged.
 fn as_trusted(
     reached: Vec<(ChunkId, f64)>,
     by_words: Vec<(ChunkId, f64)>,
@@ -365,7 +369,7 @@ fn as_trusted(
     fused
 }
 
-/// The `limit` best chunks by score, best first, ties by id.
+/// Returns the `limit` best chunks by score, best first, ties by id.
 fn ranked(graph: &LinkGraph, reach: &Reach, seeds: &Seeds, limit: usize) -> Vec<(ChunkId, f64)> {
     let reached = reach.nodes().filter_map(|node| match graph.node(node)? {
         Node::Chunk(id) => Some((id, seeds.moving * reach.score(node))),
@@ -379,7 +383,7 @@ fn ranked(graph: &LinkGraph, reach: &Reach, seeds: &Seeds, limit: usize) -> Vec<
     chunks.into_iter().take(limit).map(|(id, score)| (id.clone(), score)).collect()
 }
 
-/// How PageRank came to a chunk; `None` where the chunk leads nowhere.
+/// Returns the path of PageRank to a chunk; `None` if the chunk has no links.
 fn path_to(graph: &LinkGraph, reach: &Reach, chunk: &ChunkId) -> Option<ChunkPath> {
     let nodes = reach.path(graph.chunk(chunk)?);
     let steps = nodes.into_iter().filter_map(|node| {
@@ -392,7 +396,7 @@ fn path_to(graph: &LinkGraph, reach: &Reach, chunk: &ChunkId) -> Option<ChunkPat
     Some(ChunkPath { chunk: chunk.clone(), steps: steps.collect() })
 }
 
-/// The entities and relations among the steps, in their order, at most `top_k` of each.
+/// Returns the entities and relations among the steps, in their order, at most `top_k` of each.
 async fn found_on(
     scope: &FilteredSnapshot<'_>,
     question: &Question,

@@ -1,6 +1,6 @@
-//! Links between entities whose vectors are near to each other's.
+//! Links between entities whose vectors are near each other.
 //!
-//! Source: the synonym edges of HippoRAG 2 (Gutiérrez et al., ICML 2025), made for those entities only that PageRank starts at.
+//! Source: the synonym edges of HippoRAG 2 (Gutiérrez et al., ICML 2025), but only for entities that PageRank starts at.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,11 +8,11 @@ use graphloom_core::{EntityKey, ItemKey, ItemKind, LinkGraph, NodeNumber, StoreE
 
 use crate::filtered::FilteredSnapshot;
 
-/// Nearest entities that are looked at.
+/// Number of nearest entities considered.
 const NEAREST: usize = 5;
 
-/// Both ends of every link, from both sides: each of `entities` with those of its nearest that have it among their nearest,
-/// at a cosine of `least` or more.
+/// Returns the links, listed at both ends. An entity of `entities` is linked with those of its nearest entities that have it
+/// among their own nearest, at a cosine of `least` or more.
 pub(super) async fn links(
     scope: &FilteredSnapshot<'_>,
     graph: &LinkGraph,
@@ -39,7 +39,7 @@ pub(super) async fn links(
     Ok(links.into_iter().map(|(node, others)| (node, canonical(others))).collect())
 }
 
-/// The nearest others of each entity that has a vector.
+/// Returns the nearest other entities of each entity that has a vector.
 async fn nearest(
     scope: &FilteredSnapshot<'_>,
     entities: Vec<EntityKey>,

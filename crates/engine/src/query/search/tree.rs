@@ -1,7 +1,7 @@
-//! Tree search: the question to summaries of passages and to passages, all levels at once or from the top down.
+//! Tree search: from the question to summaries of passages and to passages, all levels at once or from the top down.
 //!
-//! Source: Sarthi et al., "RAPTOR", ICLR 2024, section 3: the collapsed tree and tree traversal. docs/explanation/trees.md says what
-//! differs and what each constant does.
+//! Source: Sarthi et al., "RAPTOR", ICLR 2024, section 3: the collapsed tree and tree traversal. docs/explanation/trees.md
+//! lists the differences and describes the effect of each constant.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,14 +17,14 @@ use crate::query::{Arm, QueryNote};
 const COLLAPSED_TOP: usize = 10;
 /// Nodes followed on each level from the top down [RAPTOR].
 const DESCENT_TOP: usize = 5;
-/// Passages handed on, at least, where they are not shown.
+/// Minimum number of passages returned, even if fewer are shown.
 const MIN_CHUNKS: usize = 100;
-/// How much of a passage's score is that of the best node found above it.
+/// Share of a passage's score that comes from the best node found above it.
 const NODE_SHARE: f32 = 0.2;
-/// A node above more passages says nothing of each of them, and its passages are not looked at.
+/// Passages below a node with more than this many are not considered, because its text says too little about each of them.
 const MAX_PASSAGES_BELOW: u32 = 200;
 
-/// The passages that the tree leads to, best first, and the nodes that led there.
+/// Returns the passages that the tree leads to, best first, and the nodes that led there.
 pub(super) async fn search(
     scope: &FilteredSnapshot<'_>,
     question: &Question,
@@ -45,7 +45,7 @@ pub(super) async fn search(
     Ok(Hits { nodes: found.nodes, ..of_chunks(Arm::Tree, chunks) })
 }
 
-/// What has to be said of the state of the tree.
+/// Returns the note about the state of the tree, if one is needed.
 pub(in crate::query) async fn note(
     snapshot: &dyn Snapshot,
     is_filtered: bool,
@@ -70,7 +70,7 @@ struct TreeHits {
     above: BTreeMap<ChunkId, f32>,
 }
 
-/// The nodes among the best of all nodes and passages.
+/// Returns the nodes that are among the best of all nodes and passages.
 async fn collapsed(
     scope: &FilteredSnapshot<'_>,
     question: &Question,
@@ -90,7 +90,7 @@ async fn collapsed(
     Ok(TreeHits { nodes, above })
 }
 
-/// The nodes of the tree that are nearest to the question.
+/// Returns the nodes of the tree that are nearest to the question.
 async fn nearest_nodes(
     scope: &FilteredSnapshot<'_>,
     question: &Question,
@@ -102,13 +102,13 @@ async fn nearest_nodes(
     Ok(hits.filter_map(|hit| Some((hit.item.into_node()?, hit.score))).collect())
 }
 
-/// The passages below each node, with the score of the best node above each.
+/// Returns the passages below the nodes, with the score of the best node above each.
 async fn passages_below(
     snapshot: &dyn Snapshot,
     nodes: &[(LayerNode, f32)],
 ) -> Result<BTreeMap<ChunkId, f32>, StoreError> {
     let mut above: BTreeMap<ChunkId, f32> = BTreeMap::new();
-    // Best first, so a node that was seen before was seen with a better score.
+    // Nodes come best first, so a node already seen had a better score.
     let mut seen: BTreeSet<NodeKey> = BTreeSet::new();
     let is_narrow =
         |node: &LayerNode| NodeSummary::of(node).is_none_or(|summary| summary.passages <= MAX_PASSAGES_BELOW);
@@ -130,7 +130,7 @@ async fn passages_below(
     Ok(above)
 }
 
-/// The nodes on the way down from the top, those nearest to the question on each level, and the passages that it ends at.
+/// Returns the nodes nearest to the question on each level, from the top down, and the passages at the end of the descent.
 async fn descent(snapshot: &dyn Snapshot, vector: &[f32]) -> Result<TreeHits, StoreError> {
     let mut found = TreeHits::default();
     let mut seen: BTreeSet<NodeKey> = BTreeSet::new();
@@ -168,7 +168,7 @@ async fn descent(snapshot: &dyn Snapshot, vector: &[f32]) -> Result<TreeHits, St
     Ok(found)
 }
 
-/// The cosine with the question of the passages that were found, in no order.
+/// Returns the cosine with the question for all passages found, in no particular order.
 async fn cosines(
     snapshot: &dyn Snapshot,
     vector: &[f32],
@@ -184,7 +184,8 @@ async fn cosines(
     Ok(known.into_iter().collect())
 }
 
-/// Passages by their own score and that of the best node found above them. Where none was, it counts as the least that was.
+/// Ranks passages by their own score blended with that of the best node found above them. A passage without such a node gets
+/// the lowest of these node scores.
 fn blended(cosines: &[(ChunkId, f32)], above: &BTreeMap<ChunkId, f32>) -> Vec<(ChunkId, f32)> {
     let least = above.values().copied().fold(f32::INFINITY, f32::min);
     let least = if least.is_finite() { least } else { 0.0 };
@@ -200,7 +201,7 @@ fn blended(cosines: &[(ChunkId, f32)], above: &BTreeMap<ChunkId, f32>) -> Vec<(C
     blended
 }
 
-/// The cosine of a vector of length 1 with any other.
+/// Returns the cosine of a unit vector with any other vector.
 fn cosine(unit: &[f32], other: &[f32]) -> f32 {
     let product: f32 = unit.iter().zip(other).map(|(a, b)| a * b).sum();
     let length = other.iter().map(|value| value * value).sum::<f32>().sqrt();

@@ -1,4 +1,4 @@
-//! How answers are made and what their numbers point to.
+//! Tests of answers and of the sentences that their numbers point to.
 
 use super::super::{AnswerKind, Mode, QueryError, Question, answer, references};
 use super::world::{LONDON, World};

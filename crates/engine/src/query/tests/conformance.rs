@@ -1,4 +1,4 @@
-//! The tables of `tests/lightrag` about picking, merging and cutting what was found.
+//! Tests with the tables of `tests/lightrag` for picking, merging and cutting results.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -64,8 +64,8 @@ async fn entities_rest_on_as_many_chunks_as_the_table_says() {
     table.check(found);
 }
 
-/// The chunks that a question considers behind an entity that every paragraph of these documents (number and
-/// paragraphs), added in this order, mentions.
+/// Returns the chunks that a question considers for an entity that every paragraph mentions. `documents` lists the number of
+/// each document and the number of its paragraphs, in the order in which they are added.
 async fn behind_ada(documents: &[(usize, usize)]) -> Vec<ChunkId> {
     let mut world = World::empty();
     for &(number, paragraphs) in documents {
@@ -186,7 +186,7 @@ fn relation(number: usize, description: String) -> Relation {
     }
 }
 
-/// What the budget of passages keeps free for headings and the list of documents.
+/// Tokens that the budget of passages reserves for headings and the list of documents.
 const RESERVED_TOKENS: u32 = 200;
 
 #[tokio::test]
@@ -234,7 +234,7 @@ fn documents_are_numbered_as_the_table_says() {
     table.check(table.rows.iter().map(|row| numbered(&row.input)).collect());
 }
 
-/// A passage of the document of this source.
+/// Returns a passage of the document with this source.
 fn passage(source: &str, number: usize, text: &str) -> Passage {
     let content_hash = ContentHash::of(source.as_bytes());
     let id = DocumentId::new(source, &content_hash);

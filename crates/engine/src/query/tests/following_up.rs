@@ -1,4 +1,4 @@
-//! Questions that follow a conversation.
+//! Tests of follow-up questions.
 
 use graphloom_core::{ChatMessage, ChatRole, Role};
 
@@ -79,7 +79,7 @@ async fn mode_naive_asks_for_the_question_alone_and_given_keywords_ask_nobody() 
     assert_eq!(naive.standalone_question.as_deref(), Some("Who taught Ada Lovelace?"));
     assert!(naive.keywords.is_empty());
     assert_eq!(model.calls(), 1);
-    // Without a conversation mode naive needs no keyword model, with keywords no mode does.
+    // Without a conversation, mode naive needs no keyword model. With keywords, no mode does.
     found(&world, &question(Mode::Naive, "Who taught Ada?", &[], &[])).await;
     let given = Question { history: conversation(), ..question(Mode::Mix, "Who taught her?", &[], &["Ada"]) };
     let given = found(&world, &given).await;

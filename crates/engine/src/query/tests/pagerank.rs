@@ -1,4 +1,4 @@
-//! Questions answered by PageRank: what they are split into, and what else PageRank may start at and run over.
+//! Tests of questions answered by PageRank: their parts, and what else PageRank may start at and walk over.
 
 use graphloom_core::{ChatMessage, ChatRole, Role};
 
@@ -14,7 +14,7 @@ fn with_options(question: Question, pagerank: PageRankOptions) -> Question {
     Question { pagerank, ..question }
 }
 
-/// The texts that were embedded for the latest question.
+/// Returns the texts that were embedded for the latest question.
 fn embedded(world: &World) -> Vec<String> {
     world.embedder.texts.lock().expect("unpoisoned").last().cloned().unwrap_or_default()
 }

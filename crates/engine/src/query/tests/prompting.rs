@@ -1,4 +1,4 @@
-//! What the models are shown.
+//! Tests of the prompts.
 
 use graphloom_core::ChatMessage;
 

@@ -1,4 +1,4 @@
-//! What is remembered between questions, and that it is never out of date.
+//! Tests of the cache: what is cached between questions, and that it is never out of date.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -18,8 +18,8 @@ fn asked() -> Question {
     Question { text: "Who taught Ada Lovelace?".to_owned(), mode: Mode::Mix, ..Question::default() }
 }
 
-/// Asks and answers, as another process would that has just opened the workspace.
-async fn ask_anew(world: &mut World, question: &Question) -> (Retrieval, Answer) {
+/// Asks and answers like another process that has just opened the workspace.
+async fn ask_in_new_process(world: &mut World, question: &Question) -> (Retrieval, Answer) {
     world.engine.caches = QueryCaches::default();
     let retrieval = found(world, question).await;
     let (answer, streamed) = answered(world, question, &retrieval).await;
@@ -37,12 +37,12 @@ async fn a_repeated_question_costs_no_call_in_another_process() {
     let mut world = World::library().await;
     world.finding_keywords(&[KEYWORDS]);
     world.answering(&[&["<think>Hm.</think>Mary ", "Somerville taught her [1]."]]);
-    let (first, first_answer) = ask_anew(&mut world, &asked()).await;
+    let (first, first_answer) = ask_in_new_process(&mut world, &asked()).await;
     assert_eq!((first.cost.calls.len(), first_answer.cost.calls.len()), (2, 1));
     assert!(first.cost.cached.is_empty() && first_answer.cost.cached.is_empty());
 
     let streaming = Question { stream: true, ..asked() };
-    let (again, again_answer) = ask_anew(&mut world, &streaming).await;
+    let (again, again_answer) = ask_in_new_process(&mut world, &streaming).await;
     assert!(again.cost.calls.is_empty() && again_answer.cost.calls.is_empty());
     assert_eq!(again.cost.cached, [CacheKind::Keywords, CacheKind::Vector]);
     assert_eq!(again_answer.cost.cached, [CacheKind::Answer]);
@@ -59,27 +59,27 @@ async fn whatever_changes_the_context_makes_a_new_answer() {
     let mut world = World::library().await;
     world.answering(&[&["one [1]"], &["two [1]"], &["three [1]"], &["four [1]"], &["five [1]"]]);
     let asked = question(Mode::Mix, "Who taught Ada Lovelace?", &["education"], &["Ada Lovelace"]);
-    assert!(!is_remembered(&ask_anew(&mut world, &asked).await.1));
-    assert!(is_remembered(&ask_anew(&mut world, &asked).await.1));
+    assert!(!is_remembered(&ask_in_new_process(&mut world, &asked).await.1));
+    assert!(is_remembered(&ask_in_new_process(&mut world, &asked).await.1));
 
-    // A passage that is found is added.
+    // A new passage that is found changes the answer.
     world.document("school.md", &["Ada Lovelace was taught at home."]);
     world.commit().await;
-    assert_eq!(ask_anew(&mut world, &asked).await.1.text, "two [1]");
-    // One that is not changes nothing, and neither does the ledger.
+    assert_eq!(ask_in_new_process(&mut world, &asked).await.1.text, "two [1]");
+    // A passage that is not found changes nothing, and neither does the ledger.
     world.document("bread.md", &["Rye rises slowly."]);
     world.commit().await;
-    assert!(is_remembered(&ask_anew(&mut world, &asked).await.1));
-    // A description changes.
+    assert!(is_remembered(&ask_in_new_process(&mut world, &asked).await.1));
+    // A changed description changes the answer.
     world.entity("Ada Lovelace", "Person", "Ada Lovelace, countess.", &[]);
     world.commit().await;
-    assert_eq!(ask_anew(&mut world, &asked).await.1.text, "three [1]");
-    // A document goes.
+    assert_eq!(ask_in_new_process(&mut world, &asked).await.1.text, "three [1]");
+    // A removed document changes the answer.
     let retrieval = found(&world, &asked).await;
     let school = retrieval.references.iter().find(|reference| reference.source == "school.md");
     world.remove(&school.expect("it is found").document.clone()).await;
-    assert_eq!(ask_anew(&mut world, &asked).await.1.text, "four [1]");
-    assert_eq!(ask_anew(&mut world, &asked).await.1.text, "four [1]");
+    assert_eq!(ask_in_new_process(&mut world, &asked).await.1.text, "four [1]");
+    assert_eq!(ask_in_new_process(&mut world, &asked).await.1.text, "four [1]");
 }
 
 #[tokio::test]
@@ -104,12 +104,12 @@ async fn whatever_changes_the_prompt_or_the_model_makes_a_new_answer() {
     .into_iter()
     .enumerate()
     {
-        let (_, answer) = ask_anew(&mut world, &changed).await;
+        let (_, answer) = ask_in_new_process(&mut world, &changed).await;
         assert_eq!(answer.text, format!("answer {n} [1]"));
-        assert!(is_remembered(&ask_anew(&mut world, &changed).await.1));
+        assert!(is_remembered(&ask_in_new_process(&mut world, &changed).await.1));
     }
     world.answering_as("test:other", &[&["another [1]"]]);
-    assert_eq!(ask_anew(&mut world, &plain).await.1.text, "another [1]");
+    assert_eq!(ask_in_new_process(&mut world, &plain).await.1.text, "another [1]");
 }
 
 #[tokio::test]
@@ -118,16 +118,16 @@ async fn a_question_without_the_cache_takes_and_leaves_nothing() {
     world.finding_keywords(&[KEYWORDS, KEYWORDS, KEYWORDS]);
     world.answering(&[&["one [1]"], &["two [1]"], &["three [1]"]]);
     let without = Question { cache: false, ..asked() };
-    assert_eq!(ask_anew(&mut world, &without).await.1.text, "one [1]");
-    assert_eq!(ask_anew(&mut world, &asked()).await.1.text, "two [1]");
-    assert_eq!(ask_anew(&mut world, &without).await.1.text, "three [1]");
-    assert!(is_remembered(&ask_anew(&mut world, &asked()).await.1));
+    assert_eq!(ask_in_new_process(&mut world, &without).await.1.text, "one [1]");
+    assert_eq!(ask_in_new_process(&mut world, &asked()).await.1.text, "two [1]");
+    assert_eq!(ask_in_new_process(&mut world, &without).await.1.text, "three [1]");
+    assert!(is_remembered(&ask_in_new_process(&mut world, &asked()).await.1));
     world.engine.caches = QueryCaches::off();
     world.finding_keywords(&[KEYWORDS]);
     assert!(found(&world, &asked()).await.cost.cached.is_empty());
 }
 
-/// The ledger: what each model was asked for, and whether it failed.
+/// Returns the ledger: the role of each call, and whether it failed.
 async fn ledger(world: &World) -> Vec<(Role, bool)> {
     let view = world.engine.store.snapshot().await.expect("a snapshot");
     let calls = view.scan(table::Calls, None, 9).await.expect("calls");
@@ -153,7 +153,7 @@ async fn each_step_stores_its_calls_before_the_next_one_can_fail() {
     rows.push((Role::Embed, true));
     assert_eq!(ledger(&world).await, rows);
 
-    // The keywords of the question that failed are not asked for again, by another process either.
+    // The keywords of the failed question are not requested again, not even by another process.
     world.engine.caches = QueryCaches::default();
     world.embedder.fails.store(false, Ordering::Relaxed);
     world.failing_answers();
@@ -196,10 +196,10 @@ async fn a_question_is_answered_though_nothing_can_be_stored_and_says_so() {
     for cost in [&retrieval.cost, &first.cost, &hits.cost] {
         assert_eq!((cost.calls.len(), cost.unstored.as_deref()), (1, Some("committing: read-only")));
     }
-    // What cost nothing has nothing to store.
+    // If nothing was paid for, there is nothing to store.
     let again = found(&world, &asked).await;
     assert_eq!((again.cost.calls.len(), again.cost.unstored), (0, None));
-    // Of two failures, that of the model is the one that is told.
+    // If both the model and the store fail, the error is that of the model.
     world.failing_answers();
     let failed = answer(&world.engine, &asked, &retrieval, &mut |_| {}).await;
     assert!(matches!(failed, Err(QueryError::Model { role: Some(Role::Answer), .. })));
@@ -214,7 +214,7 @@ enum Step {
     Nothing,
 }
 
-/// Documents that come and go; the last is about something else.
+/// Documents that are added and removed; the last is about something else.
 const COMING: [&str; 3] =
     ["Ada Lovelace was taught at home.", "Mary Somerville taught many.", "Rye rises slowly."];
 
@@ -227,7 +227,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Asks after each step; an answer must be remembered exactly where the model got the same prompt before.
+/// Asks after each step. An answer must come from the cache exactly if the model got the same prompt before.
 async fn check_history(steps: &[(Step, usize)]) {
     let mut world = World::library().await;
     let answers: Vec<String> = (0..steps.len()).map(|n| format!("Answer {n} [1].")).collect();
@@ -249,7 +249,7 @@ async fn check_history(steps: &[(Step, usize)]) {
         world.commit().await;
         let text = ["Who taught Ada Lovelace?", "Who was taught?"][*number];
         let asked = question(Mode::Mix, text, &["education"], &["Ada Lovelace"]);
-        let (retrieval, answer) = ask_anew(&mut world, &asked).await;
+        let (retrieval, answer) = ask_in_new_process(&mut world, &asked).await;
         let prompt = format!("{:?}", prompt_of(&world.engine, &asked, &retrieval));
         assert_eq!(is_remembered(&answer), known.contains_key(&prompt));
         assert_eq!(&answer.text, known.entry(prompt).or_insert_with(|| answer.text.clone()));

@@ -1,4 +1,4 @@
-//! Questions that are answered from reports of communities.
+//! Tests of questions that are answered from reports of communities.
 
 use std::sync::{Arc, Mutex};
 
@@ -20,7 +20,7 @@ use crate::prompt::{ANSWER_POINTS, DRIFT_POINTS, MAP_POINTS, RATE_REPORTS};
 
 const THEMES: &str = "What are the main themes?";
 
-/// A library of several communities, with their reports by rules.
+/// Returns a library with several communities and their reports by rules.
 async fn world() -> World {
     let mut world = World::empty();
     add(&mut world);
@@ -31,7 +31,7 @@ async fn world() -> World {
 
 const TRADES: [&str; 6] = ["Smith", "Baker", "Miller", "Weaver", "Mason", "Cooper"];
 
-/// Six towns, each with a trade that three people of it practise.
+/// Adds six towns, each with a trade that three of its people practise.
 fn add(world: &mut World) {
     for (number, trade) in (1..).zip(TRADES) {
         let town = format!("Town{number}");
@@ -48,7 +48,7 @@ fn add(world: &mut World) {
     }
 }
 
-/// Answers by what it is asked for: maps, ratings, follow-ups or answers; refuses maps that hold a word.
+/// Answers according to the prompt: maps, ratings, follow-ups or answers. Refuses maps that contain certain words.
 #[derive(Default)]
 struct Analyst {
     refuses: Vec<&'static str>,
@@ -70,7 +70,7 @@ impl Analyst {
         of_kind.map(|(_, request)| request.messages[1].content.clone()).collect()
     }
 
-    /// All messages of the first request of a kind.
+    /// Returns all messages of the first request of a kind.
     fn first_prompt(&self, what: &str) -> String {
         let asked = self.asked.lock().expect("no test panics here");
         let (_, request) = asked.iter().find(|(kind, _)| *kind == what).expect("it was asked");
@@ -128,7 +128,7 @@ fn asking(mode: Mode, text: &str) -> Question {
     question(mode, text, &[], &[])
 }
 
-/// Every town's report in a call of its own.
+/// Returns a question that reads every town's report in its own call.
 fn in_small_calls(text: &str) -> Question {
     let reports =
         ReportOptions { level: Some(0), call_tokens: 500, max_calls: 50, ..ReportOptions::default() };

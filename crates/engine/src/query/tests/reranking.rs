@@ -1,4 +1,4 @@
-//! What a reranker changes: the order of passages and which of them are left, and nothing where it fails.
+//! Tests of reranking: it changes the order and selection of passages, and nothing if the reranker fails.
 
 use graphloom_core::{CallOutcome, Role};
 
@@ -6,12 +6,12 @@ use super::super::{Mode, QueryNote, Question};
 use super::world::{LONDON, World};
 use super::{found, question};
 
-/// Asks in mode naive, which finds two passages that speak of London.
+/// Returns a question in mode naive that finds two passages about London.
 fn asked() -> Question {
     question(Mode::Naive, "Great Exhibition in London", &[], &[])
 }
 
-/// The first two words of each passage with its rerank score.
+/// Returns the first two words of each passage with its rerank score.
 fn check_passages(retrieval: &super::Retrieval) -> Vec<(String, Option<f32>)> {
     let head = |text: &str| text.split(' ').take(2).collect::<Vec<_>>().join(" ");
     retrieval.chunks.iter().map(|found| (head(&found.chunk.text), found.rerank_score)).collect()

@@ -1,4 +1,4 @@
-//! What each mode finds.
+//! Tests of what each mode finds.
 
 use graphloom_core::{CacheKind, Role};
 
@@ -154,7 +154,7 @@ async fn keywords_and_question_are_embedded_in_one_call_and_a_repeated_question_
     assert!(again.cost.calls.is_empty());
     assert_eq!(again.cost.cached, [CacheKind::Keywords, CacheKind::Vector]);
     again.cost = first.cost.clone();
-    // Storing the calls of the first was a commit.
+    // Storing the calls of the first question was a commit.
     again.revision = first.revision;
     assert_eq!(again, first);
     assert_eq!(model.calls(), 1);

@@ -1,9 +1,9 @@
-//! Questions that a model proposes, and the sentences that answer them.
+//! Tests of questions that a model proposes, and of the sentences that answer them.
 
 use super::super::suggest;
 use super::world::World;
 
-/// Proposals with answers in the library, and one each that no excerpt answers, that is asked twice, and of no excerpt.
+/// Proposals: one that the library answers, the same again, one that no excerpt answers, and one with an unknown excerpt.
 const PROPOSED: &str = r#"{"questions": [
     {"question": "Who taught Ada Lovelace mathematics?", "excerpt": 1},
     {"question": "Who taught Ada Lovelace mathematics?", "excerpt": 1},

@@ -1,4 +1,4 @@
-//! A small library with a hand-made graph, an embedder that hashes words, and models that say what they are told.
+//! A small library with a hand-made graph, an embedder that hashes words, and models with scripted responses.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -12,7 +12,7 @@ use graphloom_storage::memory::MemoryStore;
 use crate::{Engine, Models};
 use graphloom_text::{Tokenizer, entity_key};
 
-/// Vectors of the test embedder have this many dimensions.
+/// Dimensions of the test embedder's vectors.
 const DIMENSIONS: usize = 256;
 
 /// An engine over a library.
@@ -25,7 +25,7 @@ pub(super) struct World {
 }
 
 impl World {
-    /// No document at all.
+    /// Returns a world without documents.
     pub(super) fn empty() -> Self {
         let embedder = Arc::new(WordHashes::default());
         let store = Arc::new(MemoryStore::new(WorkspaceId::default()));
@@ -34,7 +34,7 @@ impl World {
         Self { engine, embedder, store, batch: Batch::default(), entities: BTreeMap::new() }
     }
 
-    /// Two documents, four chunks, five entities, four relations.
+    /// Returns a world with two documents, four chunks, five entities and four relations.
     pub(super) async fn library() -> Self {
         let mut world = Self::empty();
         world.document("ada.md", &ADA);
@@ -190,7 +190,7 @@ impl World {
         });
     }
 
-    /// Leaves a chunk without its vector.
+    /// Removes the vector of a chunk.
     pub(super) fn forget_vector(&mut self, chunk: &str) {
         let id = self.chunk(chunk);
         self.batch.put_vectors.retain(|row| row.entry.item.id() != id.as_str());
@@ -205,7 +205,7 @@ impl World {
         self.engine.store.commit(batch).await.expect("a valid batch");
     }
 
-    /// Removes a document with everything that hangs on it, except views, which are to be derived again.
+    /// Removes a document with everything that depends on it, except views, which become stale.
     pub(super) async fn remove(&self, document: &DocumentId) {
         let snapshot = self.engine.store.snapshot().await.expect("a snapshot");
         let chunks = snapshot.chunks_of(std::slice::from_ref(document)).await.expect("chunks");
@@ -216,34 +216,34 @@ impl World {
         self.engine.store.commit(batch).await.expect("a valid batch");
     }
 
-    /// Lets a model answer, with these deltas for each request.
+    /// Sets an answer model that replies with these deltas, one list per request.
     pub(super) fn answering(&mut self, answers: &[&[&str]]) -> Arc<Scripted> {
         let model = Arc::new(Scripted::new("test:answers", answers));
         self.engine.models.answer = Some(model.clone());
         model
     }
 
-    /// The same under another name.
+    /// Sets such an answer model with another name.
     pub(super) fn answering_as(&mut self, name: &str, answers: &[&[&str]]) {
         self.engine.models.answer = Some(Arc::new(Scripted::new(name, answers)));
     }
 
-    /// Lets the model that answers fail.
+    /// Sets an answer model that fails.
     pub(super) fn failing_answers(&mut self) {
         self.engine.models.answer = Some(Arc::new(Failing));
     }
 
-    /// Lets the model that finds keywords fail.
+    /// Sets a keyword model that fails.
     pub(super) fn failing_keywords(&mut self) {
         self.engine.models.keywords = Some(Arc::new(Failing));
     }
 
-    /// Lets the store be read and not written.
+    /// Makes the store read-only.
     pub(super) fn refusing_to_write(&mut self) {
         self.engine.store = Arc::new(ReadOnly(self.engine.store.clone()));
     }
 
-    /// Lets a model find keywords.
+    /// Sets a keyword model with these answers.
     pub(super) fn finding_keywords(&mut self, answers: &[&str]) -> Arc<Scripted> {
         let answers: Vec<&[&str]> = answers.iter().map(std::slice::from_ref).collect();
         let model = Arc::new(Scripted::new("test:keywords", &answers));
@@ -251,7 +251,7 @@ impl World {
         model
     }
 
-    /// Lets a reranker score passages by how often they say `word`; without a word it fails.
+    /// Sets a reranker that scores a passage by how often it contains `word`, or fails if there is no word.
     pub(super) fn reranking_by(&mut self, word: Option<&str>) -> Arc<WordCounter> {
         let reranker = Arc::new(WordCounter { word: word.map(str::to_owned), asked: Mutex::default() });
         self.engine.models.reranker = Some(reranker.clone());
@@ -286,7 +286,7 @@ pub(super) const LONDON: [&str; 2] = [
 pub(super) struct WordHashes {
     /// Texts embedded so far.
     pub(super) texts: Mutex<Vec<Vec<String>>>,
-    /// Whether every request fails.
+    /// True if every request fails.
     pub(super) fails: AtomicBool,
 }
 
@@ -327,7 +327,7 @@ fn word_hashes(text: &str) -> Vec<f32> {
     vector.iter().map(|x| x / length).collect()
 }
 
-/// Scores a passage by how often it says a word, and keeps what it was asked.
+/// Scores a passage by how often it contains a word, and keeps the requests.
 pub(super) struct WordCounter {
     word: Option<String>,
     pub(super) asked: Mutex<Vec<(String, Vec<String>)>>,
@@ -369,12 +369,12 @@ impl Scripted {
         }
     }
 
-    /// How often it was asked.
+    /// Returns the number of requests.
     pub(super) fn calls(&self) -> usize {
         self.calls.load(Ordering::Relaxed)
     }
 
-    /// What it was asked.
+    /// Returns the requests.
     pub(super) fn requests(&self) -> Vec<ChatRequest> {
         self.requests.lock().expect("no test panics here").clone()
     }
@@ -398,7 +398,7 @@ impl LanguageModel for Scripted {
     }
 }
 
-/// A store that cannot be written.
+/// A read-only store.
 struct ReadOnly(Arc<dyn Store>);
 
 #[async_trait]
@@ -432,7 +432,7 @@ impl Store for ReadOnly {
     }
 }
 
-/// Refuses every request.
+/// Fails every request.
 struct Failing;
 
 #[async_trait]
@@ -446,7 +446,7 @@ impl LanguageModel for Failing {
     }
 }
 
-/// One millisecond passes between any two looks.
+/// A clock that advances one millisecond whenever it is read.
 #[derive(Default)]
 struct Ticks(AtomicU64);
 

@@ -1,4 +1,4 @@
-//! What is known of the workspace before any model is asked, and what a filter lets a question see of it.
+//! The state of the workspace before any model call, and the part of it that a filter selects.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,7 +10,7 @@ use graphloom_core::{
 use super::QueryError;
 use crate::Engine;
 
-/// Filters remembered with what they allow, and the most entries that those allow together, of about a hundred bytes each.
+/// Maximum number of filters whose results are cached, and of entries in all these results, each of about a hundred bytes.
 const MAX_RESOLVED: usize = 16;
 const MAX_RESOLVED_ENTRIES: usize = 1_000_000;
 
@@ -19,29 +19,29 @@ pub(super) struct Workspace<'a> {
     pub(super) revision: Revision,
     /// `None` before the first vector.
     pub(super) space: Option<EmbeddingSpec>,
-    pub(super) seen: FilterView<'a>,
+    pub(super) selection: FilterView<'a>,
 }
 
-/// What a filter allows of one revision; everything where there is none.
+/// The items that a filter allows at one revision; everything if there is no filter.
 pub(super) struct FilterView<'a> {
     engine: &'a Engine,
     filter: Option<&'a DocumentFilter>,
     with_graph: bool,
-    /// That of the evidence.
+    /// Revision of the evidence.
     revision: Revision,
     pub(super) allowed: Option<Arc<FilteredIds>>,
 }
 
 impl<'a> Workspace<'a> {
-    /// Looks at the latest commit. A filter that admits no document is refused here, before anything is paid for.
-    pub(super) async fn look(
+    /// Reads the latest commit. Rejects a filter that matches no document before anything is paid for.
+    pub(super) async fn read(
         engine: &'a Engine,
         filter: Option<&'a DocumentFilter>,
         with_graph: bool,
     ) -> Result<Self, QueryError> {
         let snapshot = engine.store.snapshot().await?;
-        let seen = FilterView::of(engine, snapshot.as_ref(), filter, with_graph).await?;
-        Ok(Self { revision: snapshot.revision(), space: snapshot.embedding().await?, seen })
+        let selection = FilterView::of(engine, snapshot.as_ref(), filter, with_graph).await?;
+        Ok(Self { revision: snapshot.revision(), space: snapshot.embedding().await?, selection })
     }
 }
 
@@ -69,7 +69,7 @@ impl<'a> FilterView<'a> {
         Ok(Self { engine, filter, with_graph, revision: snapshot.evidence_revision(), allowed })
     }
 
-    /// Resolves the filter again where the workspace changed meanwhile.
+    /// Resolves the filter again if the workspace has changed meanwhile.
     pub(super) async fn renew(&mut self, snapshot: &dyn Snapshot) -> Result<(), QueryError> {
         if snapshot.evidence_revision() != self.revision {
             *self = Self::of(self.engine, snapshot, self.filter, self.with_graph).await?;
@@ -78,25 +78,25 @@ impl<'a> FilterView<'a> {
     }
 }
 
-/// What filters allowed lately: to find it every document's row is read.
+/// The results of recent filters. Resolving a filter reads the row of every document.
 #[derive(Default)]
 pub(super) struct FilterCache {
-    /// The one not used for longest is the first.
-    lately: Mutex<VecDeque<(State, Option<Arc<FilteredIds>>)>>,
+    /// The entry that was not used for the longest time is first.
+    recent: Mutex<VecDeque<(State, Option<Arc<FilteredIds>>)>>,
 }
 
-/// All that what is allowed depends on.
+/// Everything that the result of a filter depends on.
 #[derive(PartialEq)]
 struct State {
     workspace: WorkspaceId,
-    /// That of the evidence: a question that pays for its vector is a commit, and changes nothing here.
+    /// Revision of the evidence. A question that pays for its vector makes a commit, but that does not change this revision.
     revision: Revision,
     filter: DocumentFilter,
     with_graph: bool,
 }
 
 impl FilterCache {
-    /// What the filter allows of the snapshot, from memory where it was asked for the same evidence; `None` is everything.
+    /// Returns what the filter allows in the snapshot, from the cache if possible; `None` means everything.
     async fn resolve(
         &self,
         workspace: &WorkspaceId,
@@ -115,25 +115,25 @@ impl FilterCache {
     }
 
     fn find(&self, state: &State) -> Option<Option<Arc<FilteredIds>>> {
-        let mut lately = self.lately.lock().unwrap_or_else(PoisonError::into_inner);
-        let place = lately.iter().position(|(known, _)| known == state)?;
-        let found = lately.remove(place)?;
+        let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = recent.iter().position(|(known, _)| known == state)?;
+        let found = recent.remove(place)?;
         let allowed = found.1.clone();
-        lately.push_back(found);
+        recent.push_back(found);
         Some(allowed)
     }
 
     fn keep(&self, state: State, allowed: Option<Arc<FilteredIds>>) {
-        let mut lately = self.lately.lock().unwrap_or_else(PoisonError::into_inner);
-        // Of an older revision nothing is asked again; two questions at once may both have resolved a filter.
+        let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        // Older revisions are never needed again. The same key may already be there if two questions resolved a filter at once.
         let is_over = |old: &State| old.workspace == state.workspace && old.revision < state.revision;
-        lately.retain(|(old, _)| !is_over(old) && *old != state);
-        lately.push_back((state, allowed));
-        let entries = |lately: &VecDeque<(State, Option<Arc<FilteredIds>>)>| -> usize {
-            lately.iter().flat_map(|(_, allowed)| allowed).map(|allowed| size(allowed)).sum()
+        recent.retain(|(old, _)| !is_over(old) && *old != state);
+        recent.push_back((state, allowed));
+        let entries = |recent: &VecDeque<(State, Option<Arc<FilteredIds>>)>| -> usize {
+            recent.iter().flat_map(|(_, allowed)| allowed).map(|allowed| size(allowed)).sum()
         };
-        while lately.len() > MAX_RESOLVED || entries(&lately) > MAX_RESOLVED_ENTRIES {
-            lately.pop_front();
+        while recent.len() > MAX_RESOLVED || entries(&recent) > MAX_RESOLVED_ENTRIES {
+            recent.pop_front();
         }
     }
 }
@@ -169,7 +169,7 @@ mod tests {
         assert_eq!(resolved.find(&State { with_graph: false, ..state(3, filter) }), None);
         resolved.keep(state(4, filter), None);
         resolved.keep(state(4, filter), None);
-        assert_eq!(resolved.lately.lock().expect("no panic").len(), 1);
+        assert_eq!(resolved.recent.lock().expect("no panic").len(), 1);
         assert_eq!(resolved.find(&state(3, filter)), None);
         assert_eq!(resolved.find(&state(4, filter)), Some(None));
     }

@@ -1,4 +1,4 @@
-//! Applies a batch inside a transaction: first what it takes away, then what it puts, in the order of its fields.
+//! Applies a batch inside a transaction: first its removals, then its additions, in the order of its fields.
 
 mod chunks;
 mod conversations;
@@ -28,26 +28,26 @@ use crate::rows::{self, get};
 use crate::session::{Arguments, Session};
 use crate::words;
 
-/// Commits whose tokens are kept, of each workspace. Far more than can happen while one commit is tried again.
+/// Number of commit tokens kept per workspace. Far more than can accumulate while one commit is retried.
 const KEPT_TOKENS: i64 = 10_000;
 
-/// Entries of one commit that are noted one by one.
+/// Entries that one commit records one by one in `search_changes`.
 const MAX_NOTES: usize = 10_000;
 
-/// What changed that searches read, to be brought up to date at the end.
+/// Search data that a batch changed. It is updated at the end of the commit.
 #[derive(Default)]
 struct SearchChanges {
-    /// Chunks whose searchable text changed, or that are gone.
+    /// Chunks that were removed or whose searchable text changed.
     chunks: BTreeSet<String>,
-    /// Entities and relations that are put or removed.
+    /// Entities and relations that were put or removed.
     entities: BTreeSet<String>,
     relations: BTreeSet<String>,
-    /// Nodes that are put or removed.
+    /// Nodes that were put or removed.
     nodes: BTreeSet<String>,
 }
 
 impl SearchChanges {
-    /// What the batch itself names.
+    /// Returns the changes that the batch itself names.
     fn of(batch: &Batch) -> Self {
         let put = batch.put_chunks.iter().map(|chunk| chunk.id.to_string());
         let with_contexts = batch.put_chunk_contexts.iter().map(|context| context.chunk.to_string());
@@ -110,12 +110,12 @@ pub(crate) async fn commit(
     Ok(revision)
 }
 
-/// Applies `batch` and returns the new revision. `token` identifies the batch over all tries to apply it: where a try
-/// succeeded whose answer was lost, nothing is applied again.
+/// Applies `batch` and returns the new revision. `token` identifies the batch across retries: if an earlier try
+/// succeeded but its answer was lost, nothing is applied twice.
 ///
-/// What does not need the result of a statement is sent without waiting for it: a commit without removals waits for the
-/// database six times, seven with conditions, however much it puts. Functions that are joined send all they have to send
-/// at once, so the database executes their statements in the order in which they are named.
+/// Statements that do not need each other's results are sent without waiting. A commit without removals waits for the
+/// database six times, seven with conditions, however much it puts. Joined functions send all their statements at once,
+/// so the database executes them in the order in which the functions are named.
 async fn apply(
     session: &Session,
     row: Option<Row>,
@@ -225,7 +225,7 @@ async fn check_require(session: &Session, state: &State, require: &Require) -> R
     Ok(())
 }
 
-/// What changed that searches read, for processes that keep it in memory: kinds and ids.
+/// Returns the kinds and ids of changed search data, for processes that keep search data in memory.
 fn notes(batch: &Batch, touched: &SearchChanges, state: &mut State) -> (Vec<i16>, Vec<String>) {
     let SearchChanges { chunks, entities, relations, nodes } = touched;
     let by_kind = [
@@ -266,7 +266,7 @@ async fn put_notes(
     session.run(sql, &[&revision, &(revision - NOTED_REVISIONS), &kinds, &ids]).await.map(drop)
 }
 
-/// - `before`: calls of the workspace before.
+/// - `before`: number of calls in the workspace before this batch.
 async fn append_calls(session: &Session, batch: &Batch, before: i64) -> Result<(), Fault> {
     if batch.append_calls.is_empty() {
         return Ok(());
@@ -277,9 +277,9 @@ async fn append_calls(session: &Session, batch: &Batch, before: i64) -> Result<(
     session.run(sql, &[&before, &bodies]).await.map(drop)
 }
 
-/// Forgets whole kinds of the cache, puts entries, and drops the oldest beyond the limits.
+/// Clears whole kinds of the cache, puts entries, and drops the oldest ones beyond the limits.
 ///
-/// - `before`: entries put into the workspace's cache before.
+/// - `before`: number of entries put into the workspace's cache before this batch.
 async fn remember(session: &Session, batch: &Batch, before: i64) -> Result<(), Fault> {
     let cleared: Vec<i16> = batch.clear_caches.iter().map(|&kind| rows::cache_code(kind)).collect();
     let grown: BTreeSet<CacheKind> = batch.put_cached.iter().map(|entry| entry.kind).collect();
@@ -331,7 +331,7 @@ async fn prune_cache(session: &Session, kind: i16) -> Result<(), Fault> {
     session.run(sql, &[&kind, &entries, &bytes]).await.map(drop)
 }
 
-/// Stores what the workspace's row says after the batch, and the batch's token.
+/// Stores the workspace's new row and the batch's token.
 async fn finish(
     session: &Session,
     batch: &Batch,
@@ -382,12 +382,12 @@ async fn finish(
     .map(drop)
 }
 
-/// The refusal of a batch that names what does not exist.
+/// Returns the error for a batch that names an id that does not exist.
 fn unknown(id: &str) -> Fault {
     Fault::Refused(rules::invalid(format!("{id} does not exist")))
 }
 
-/// Refuses ids of which one is not in this column of the workspace.
+/// Fails if one of the ids is not in this column of the workspace.
 async fn require_all(session: &Session, table: &str, column: &str, ids: BTreeSet<&str>) -> Result<(), Fault> {
     if ids.is_empty() {
         return Ok(());
@@ -403,7 +403,7 @@ async fn require_all(session: &Session, table: &str, column: &str, ids: BTreeSet
     }
 }
 
-/// Removes the rows of tables that have one of these ids in a column.
+/// Removes the rows whose `column` holds one of these ids, from all of these tables.
 async fn remove_rows<Id: ToSql + Sync>(
     session: &Session,
     tables: &[&str],
@@ -420,7 +420,7 @@ async fn remove_rows<Id: ToSql + Sync>(
     try_join_all(remove).await.map(drop)
 }
 
-/// Removes the vectors of entries.
+/// Removes the vectors of these items.
 async fn remove_vectors(session: &Session, kind: ItemKind, ids: &[String]) -> Result<(), Fault> {
     if ids.is_empty() {
         return Ok(());

@@ -1,4 +1,4 @@
-//! The budget of a workspace: a row of its own, locked while it is changed.
+//! The budget of a workspace, stored in a row of its own that is locked during a change.
 
 use std::sync::Arc;
 
@@ -10,24 +10,24 @@ use crate::error::Fault;
 use crate::rows;
 use crate::session::Session;
 
-/// The budget; `None` if there is none.
+/// Returns the budget, or `None` if there is none.
 pub(crate) async fn read(shared: &Arc<Shared>, row: i64) -> Result<Option<WorkspaceBudget>, StoreError> {
     let read = || async { latest(&Session::read(shared, row).await?, "").await };
     shared.patiently("reading the budget", PATIENCE, read).await
 }
 
-/// Applies a change, again where the connection breaks, and at most once.
+/// Applies a change exactly once, with retries if the connection breaks.
 pub(crate) async fn change(
     shared: &Arc<Shared>,
     row: i64,
     change: BudgetChange,
 ) -> Result<BudgetOutcome, StoreError> {
-    // The transaction of the latest try, and what it made.
+    // The transaction of the latest try, and its outcome.
     let tried = Mutex::new(None::<(String, BudgetOutcome)>);
     let attempt = || async {
         let mut tried = tried.lock().await;
         let session = Session::write(shared, row).await?;
-        // Others wait here, also where there is no budget yet, and a try that is still under way is waited for.
+        // Other processes wait here, even if there is no budget yet. So does a retry, until the earlier try has ended.
         let lock = "SELECT pg_advisory_xact_lock($2, ($1::int8 % 2147483647)::int4)";
         session.rows(lock, &[&LOCK_CLASS]).await?;
         if let Some((transaction, outcome)) = &*tried {
@@ -56,7 +56,7 @@ pub(crate) async fn change(
     shared.patiently("changing the budget", PATIENCE, attempt).await
 }
 
-/// The class of locks for changes of budgets; the object is the workspace.
+/// The class of locks for budget changes. The object of the lock is the workspace.
 const LOCK_CLASS: i32 = 0x6275_6467;
 
 async fn latest(session: &Session, lock: &str) -> Result<Option<WorkspaceBudget>, Fault> {

@@ -1,8 +1,8 @@
-//! Connections that are not waited for without end.
+//! Connections with a time limit for every answer.
 //!
-//! The server cancels what takes longer than its time. One that answers nothing, while its host or a proxy before it still
-//! confirms what arrives, is no fault that the network reports. So a connection on which no answer comes for a little longer than
-//! the server may take is given up.
+//! The server cancels statements that run too long. But if the server hangs while its host or a proxy still
+//! acknowledges packets, the network reports no error. So a connection is closed if no answer arrives for a little
+//! longer than a statement may take.
 
 use std::future::{poll_fn, ready};
 use std::pin::{Pin, pin};
@@ -19,18 +19,18 @@ use tokio_postgres::{Error, Row, SimpleQueryMessage};
 
 use crate::error::Fault;
 
-/// A connection of a pool, which goes back to it when dropped unless it was given up.
+/// A pooled connection. It returns to the pool when dropped, unless it was given up.
 pub(crate) struct Client {
-    /// `None` only while it is dropped.
+    /// `None` only during the drop.
     connection: Option<Object>,
-    /// How long an answer is waited for.
+    /// How long to wait for an answer.
     patience: Duration,
-    /// Where time passes: callers may have no runtime.
+    /// Runs the timers, because callers may have no runtime.
     runtime: Handle,
     is_silent: AtomicBool,
-    /// When the latest answer came.
+    /// Time of the latest answer.
     heard: Mutex<Instant>,
-    /// The turn to send, of a connection that [keeps the order](Self::in_order).
+    /// The turn to send, if the connection [keeps statements in order](Self::in_order).
     order: Option<tokio::sync::Mutex<()>>,
 }
 
@@ -48,40 +48,40 @@ impl Client {
         Self { connection, patience, runtime, is_silent, heard, order: None }
     }
 
-    /// Executes statements in the order in which their futures are first polled, also where one must be prepared first. Those
-    /// that are polled together are sent without waiting for each other's answers. A future that was polled must be polled
-    /// to its end or dropped, or later ones wait for it.
+    /// Executes statements in the order in which their futures are first polled, even if some must be prepared first.
+    /// Statements that are polled together are sent without waiting for each other's answers. Once polled, a future
+    /// must be polled to its end or dropped, because later ones wait for it.
     pub(crate) fn in_order(mut self) -> Self {
         self.order = Some(tokio::sync::Mutex::default());
         self
     }
 
-    /// The rows of a statement, which is prepared once for each connection.
+    /// Returns the rows of a statement, which is prepared once per connection.
     pub(crate) async fn query(&self, sql: &str, arguments: &Arguments<'_>) -> Result<Vec<Row>, Fault> {
         let connection = self.connection();
         let ask = |statement| async move { connection.query(&statement, arguments).await };
         self.answer(Box::pin(self.in_turn(connection.prepare_cached(sql), ask))).await
     }
 
-    /// The first row.
+    /// Returns the first row.
     pub(crate) async fn query_opt(&self, sql: &str, arguments: &Arguments<'_>) -> Result<Option<Row>, Fault> {
         Ok(self.query(sql, arguments).await?.into_iter().next())
     }
 
-    /// Executes a statement, which is prepared once for each connection, and returns the number of rows it changed.
+    /// Executes a statement and returns the number of changed rows. The statement is prepared once per connection.
     pub(crate) async fn execute(&self, sql: &str, arguments: &Arguments<'_>) -> Result<u64, Fault> {
         let connection = self.connection();
         let ask = |statement| async move { connection.execute(&statement, arguments).await };
         self.answer(Box::pin(self.in_turn(connection.prepare_cached(sql), ask))).await
     }
 
-    /// Executes statements without arguments and returns what they say as text.
+    /// Executes statements without arguments and returns their results as text.
     pub(crate) async fn simple_query(&self, sql: &str) -> Result<Vec<SimpleQueryMessage>, Fault> {
         let ask = |()| self.connection().simple_query(sql);
         self.answer(Box::pin(self.in_turn(ready(Ok(())), ask))).await
     }
 
-    /// The connection, for what may take any time.
+    /// Returns the connection itself, for statements that may run for any length of time.
     pub(crate) fn connection(&self) -> &Object {
         match &self.connection {
             Some(connection) => connection,
@@ -89,7 +89,7 @@ impl Client {
         }
     }
 
-    /// Closes the connection in place of giving it back.
+    /// Closes the connection instead of returning it to the pool.
     pub(crate) fn give_up(&self) {
         self.is_silent.store(true, Ordering::Relaxed);
     }
@@ -98,7 +98,7 @@ impl Client {
         self.is_silent.load(Ordering::Relaxed) || self.connection().is_closed()
     }
 
-    /// Sends what `ask` asks as soon as `prepare` and all that was asked before are sent.
+    /// Calls `ask` and sends its statement as soon as `prepare` is done and all earlier statements are sent.
     async fn in_turn<S, T, F>(
         &self,
         prepare: impl Future<Output = Result<S, Error>>,
@@ -121,8 +121,8 @@ impl Client {
         }
     }
 
-    /// Waits for an answer, and gives the connection up if none comes to anything that was asked of it. Boxed, since commits
-    /// hold the futures of many statements.
+    /// Waits for an answer. Gives the connection up if none of its pending statements is answered. Boxed, because
+    /// commits hold the futures of many statements.
     async fn answer<T>(&self, mut asked: Answer<'_, T>) -> Result<T, Fault> {
         let mut since = Instant::now();
         loop {
@@ -151,7 +151,7 @@ impl Client {
 impl Drop for Client {
     fn drop(&mut self) {
         if let Some(connection) = self.connection.take().filter(|_| self.is_silent.load(Ordering::Relaxed)) {
-            // Ends the task of the connection too, which else would wait for the answer.
+            // Also ends the connection's task, which would otherwise wait for the answer.
             drop(Object::take(connection));
         }
     }

@@ -27,29 +27,29 @@ use crate::session::Session;
 use crate::store::PostgresStore;
 use crate::{migrate, nearest_index, rows, workers};
 
-/// Connections of one process for snapshots, commits, turns to change a graph, turns to write summaries, and beats.
+/// Connections per process for snapshots, commits, turns to change a graph, turns to write summaries, and beats.
 const MAX_READERS: usize = 16;
 const MAX_WRITERS: usize = 8;
 const MAX_TURNS: usize = 8;
 const MAX_SUMMARIES: usize = 8;
 const MAX_BEATS: usize = 1;
-/// How long a connection is waited for when all are in use, and how long opening one may take.
+/// How long to wait for a connection if all are in use, and how long opening one may take.
 const MAX_WAIT: Duration = Duration::from_secs(30);
 const MAX_CONNECT: Duration = Duration::from_secs(10);
-/// How long to try again when the database restarts or the connection breaks.
+/// How long to retry while the database restarts or the connection breaks.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
-/// The same while it is opened: an address may be wrong.
+/// How long to retry while opening the database. Shorter, because the address may be wrong.
 const OPENING_PATIENCE: Duration = Duration::from_secs(3);
-/// Between two tries: the first pause, and the longest.
+/// First and longest pause between two tries.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(1));
 /// Idle time after which a connection may be closed.
 const MAX_IDLE: Duration = Duration::from_secs(60);
-/// How long a statement may take before the server cancels it, unless the address says otherwise, and the most that it can say.
+/// How long a statement may take before the server cancels it: the default, and the maximum that an address can set.
 const STATEMENT_SECONDS: u64 = 300;
 const MAX_STATEMENT_SECONDS: u64 = 86_400;
 
-/// Settings of every connection. A statement that takes longer is cancelled; a snapshot that nothing reads from for so long
-/// is ended, since it keeps the database from reusing space.
+/// Returns the settings of every connection. The server cancels statements that take longer. It also ends snapshots
+/// that nothing reads from for ten minutes, because they keep the database from reusing space.
 fn settings(statement_seconds: u64) -> String {
     format!(
         "SET statement_timeout = '{statement_seconds}s'; SET lock_timeout = '{statement_seconds}s'; \
@@ -57,44 +57,44 @@ fn settings(statement_seconds: u64) -> String {
     )
 }
 
-/// How long an answer is waited for: a little longer than the server may take.
+/// Returns how long to wait for an answer: a little longer than a statement may take.
 fn patience(statement_seconds: u64) -> Duration {
     Duration::from_secs(statement_seconds + (statement_seconds / 10).max(1))
 }
 
-/// A database with workspaces. Clones share connections, which end with the last clone, store and snapshot.
+/// A database with workspaces. Clones share connections, which close with the last clone, store and snapshot.
 #[derive(Clone)]
 pub struct Database {
     pub(crate) shared: Arc<Shared>,
 }
 
 pub(crate) struct Shared {
-    /// `None` only while it is dropped.
+    /// `None` only during the drop.
     runtime: Option<Runtime>,
-    /// Without user and password.
+    /// The address without user and password.
     pub(crate) name: String,
     pub(crate) readers: Pool,
     pub(crate) writers: Pool,
     turns: Pool,
-    /// Each holds the turn to write the summaries of a workspace, while models are called.
+    /// Each connection holds the turn to write the summaries of one workspace while models are called.
     summaries: Pool,
-    /// Of workers that say that they live, whatever else is under way.
+    /// For the beats of workers. Separate, so that other work cannot delay them.
     beats: Pool,
-    /// How long an answer is waited for.
+    /// How long to wait for an answer.
     patience: Duration,
-    /// What each connection begins with.
+    /// SQL that each connection starts with.
     pub(crate) settings: String,
     /// Workers that have ended or are silent, as of the latest beat.
     silent: Mutex<BTreeSet<String>>,
     /// Milliseconds by which the database's clock is ahead of this host's.
     ahead_ms: AtomicI64,
-    /// Bytes that are reserved for what searches read, of all workspaces.
+    /// Memory reserved for the search data of all workspaces.
     pub(crate) memory: Arc<MemoryLimit>,
 }
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        // The last holder may be a task, where waiting for the threads is not allowed.
+        // The last holder may be a task, which must not wait for the threads.
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }
@@ -102,13 +102,14 @@ impl Drop for Shared {
 }
 
 impl Database {
-    /// Opens the database at `postgres://[user[:password]@]host[:port]/database[?option=value]` and brings its tables up to
-    /// date, creating them where missing.
+    /// Opens the database at `postgres://[user[:password]@]host[:port]/database[?option=value]` and brings its tables
+    /// up to date, creating missing ones.
     ///
-    /// Encryption is chosen by `sslmode`: `disable`, `prefer` (default), `require`, `verify-ca` or `verify-full`. Wherever
-    /// it is used, the server's certificate and name are verified against the system's authorities, or those in the file
-    /// that `sslrootcert` names. `statement_timeout` is how long a statement may take, in whole seconds (default 300). A server that
-    /// answers nothing for a tenth longer is given up, and the error says so.
+    /// `sslmode` sets the encryption: `disable`, `prefer` (default), `require`, `verify-ca` or `verify-full`. On an
+    /// encrypted connection, the server's certificate and name are always verified against the system's certificate
+    /// authorities or those in the file that `sslrootcert` names. `statement_timeout` is the longest time that a
+    /// statement may take, in whole seconds (default 300). If the server does not answer within a tenth more than that,
+    /// the connection is closed with an error that says so.
     pub fn open(url: &str) -> Result<Self, StoreError> {
         let database = Self::prepare(url)?;
         let opened = Arc::clone(&database.shared);
@@ -119,7 +120,7 @@ impl Database {
         Ok(database)
     }
 
-    /// The version of the tables of the database at an address. Changes nothing.
+    /// Returns the version of the tables in the database at an address. Changes nothing.
     pub fn schema_version(url: &str) -> Result<SchemaVersion, StoreError> {
         let shared = Self::prepare(url)?.shared;
         let asked = Arc::clone(&shared);
@@ -128,7 +129,7 @@ impl Database {
         })
     }
 
-    /// The database at an address, before anything is asked of it.
+    /// Creates the pools for the database at an address without connecting to it.
     fn prepare(url: &str) -> Result<Self, StoreError> {
         let address = Address::parse(url)?;
         let name = address.name();
@@ -189,7 +190,7 @@ impl Database {
         &self.shared.name
     }
 
-    /// The workspaces, by name.
+    /// Returns the workspaces, sorted by name.
     pub async fn list(&self) -> Result<Vec<WorkspaceId>, StoreError> {
         self.run("listing workspaces", |shared| async move {
             let client = shared.reader().await?;
@@ -202,12 +203,12 @@ impl Database {
         .await
     }
 
-    /// Whether there is such a workspace.
+    /// True if the workspace exists.
     pub async fn exists(&self, workspace: &WorkspaceId) -> Result<bool, StoreError> {
         Ok(self.row(workspace, false).await?.is_some())
     }
 
-    /// The settings that a workspace is built with; empty where it does not exist or stores none.
+    /// Returns the settings that a workspace is built with. Empty if it does not exist or stores none.
     pub async fn settings_of(&self, workspace: &WorkspaceId) -> Result<BTreeMap<String, String>, StoreError> {
         let name = workspace.to_string();
         self.run("reading settings", move |shared| {
@@ -222,7 +223,7 @@ impl Database {
         .await
     }
 
-    /// The store of a workspace, which is created where missing.
+    /// Opens the store of a workspace and creates the workspace if it does not exist.
     pub async fn open_or_create(&self, workspace: WorkspaceId) -> Result<PostgresStore, StoreError> {
         let row = self.row(&workspace, true).await?;
         let missing = || StoreError::Gone { path: format!("workspace {workspace} of {}", self.shared.name) };
@@ -230,12 +231,12 @@ impl Database {
         Ok(PostgresStore::start(Arc::clone(&self.shared), workspace, row))
     }
 
-    /// The workspaces that a worker would find work in, by name.
+    /// Returns the workspaces in which a worker would find work, sorted by name.
     pub async fn with_work(&self) -> Result<Vec<WorkspaceId>, StoreError> {
         self.run("looking for work", |shared| async move { workers::with_work(&shared).await }).await
     }
 
-    /// The version and the text of this name beside the workspaces.
+    /// Returns the version and text of a shared text, which belongs to no workspace.
     pub(crate) async fn shared_text(&self, name: &str) -> Result<Option<(u64, String)>, StoreError> {
         let name = name.to_owned();
         self.run("reading a shared text", move |shared| {
@@ -251,7 +252,7 @@ impl Database {
         .await
     }
 
-    /// Replaces it if it has this version.
+    /// Replaces a shared text if it still has this version.
     pub(crate) async fn replace_shared_text(
         &self,
         name: &str,
@@ -276,8 +277,7 @@ impl Database {
         .await
     }
 
-    /// Deletes a workspace with everything in it; nothing if there is none. Stores of it that are open refuse commits from
-    /// then on.
+    /// Deletes a workspace with everything in it, if it exists. Open stores of the workspace then refuse commits.
     pub async fn delete(&self, workspace: &WorkspaceId) -> Result<(), StoreError> {
         let Some(row) = self.row(workspace, false).await? else { return Ok(()) };
         self.run("deleting a workspace", move |shared| async move {
@@ -287,13 +287,13 @@ impl Database {
         .await
     }
 
-    /// Lets nobody commit to a workspace until the result is dropped.
+    /// Blocks commits to a workspace until the result is dropped.
     pub(crate) async fn hold(&self, workspace: &WorkspaceId) -> Result<HeldRow, StoreError> {
         let gone = || StoreError::Gone { path: format!("workspace {workspace} of {}", self.shared.name) };
         let row = self.row(workspace, false).await?.ok_or_else(gone)?;
         let session = self
             .run("holding a workspace", move |shared| async move {
-                // A commit locks this row first.
+                // Every commit locks this row first.
                 let lock = "SELECT FROM workspaces WHERE id = $1 FOR UPDATE";
                 let (session, found) = Session::write_row(&shared, row, lock).await?;
                 Ok(found.map(|_| session))
@@ -303,7 +303,7 @@ impl Database {
         Ok(HeldRow { shared: Arc::clone(&self.shared), row, session })
     }
 
-    /// The number of a workspace.
+    /// Returns the number of a workspace.
     async fn row(&self, workspace: &WorkspaceId, create: bool) -> Result<Option<i64>, StoreError> {
         let name = workspace.to_string();
         self.run("opening a workspace", move |shared| {
@@ -348,27 +348,27 @@ impl Shared {
         }
     }
 
-    /// Starts a task on the database's threads. It is boxed, since the code of a runtime is compiled for each type of task.
+    /// Starts a task on the database's threads. The task is boxed because the runtime's code is compiled for each task type.
     pub(crate) fn start(&self, task: impl Future<Output = ()> + Send + 'static) {
         self.handle().spawn(task.boxed());
     }
 
-    /// A connection for reads.
+    /// Returns a connection for reads.
     pub(crate) async fn reader(&self) -> Result<Client, Fault> {
         Client::of(&self.readers, self.patience, self.handle()).await
     }
 
-    /// A connection for commits, which executes statements in the order in which they are asked.
+    /// Returns a connection for commits, which executes statements in the order in which they are sent.
     pub(crate) async fn writer(&self) -> Result<Client, Fault> {
         Ok(Client::of(&self.writers, self.patience, self.handle()).await?.in_order())
     }
 
-    /// A connection that holds a turn.
+    /// Returns a connection that can hold a turn.
     pub(crate) async fn turn(&self) -> Result<Client, Fault> {
         Client::of(&self.turns, self.patience, self.handle()).await
     }
 
-    /// The connection for beats.
+    /// Returns the connection for beats.
     pub(crate) async fn beat(&self) -> Result<Client, Fault> {
         Client::of(&self.beats, self.patience, self.handle()).await
     }
@@ -387,7 +387,7 @@ impl Shared {
         self.set_clock(&self.writer().await?).await
     }
 
-    /// Compares the clocks of the database and of this host.
+    /// Compares the clocks of the database and this host.
     pub(crate) async fn set_clock(&self, client: &Client) -> Result<(), Fault> {
         let before = workers::local_ms();
         let sql = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::int8";
@@ -411,7 +411,7 @@ impl Shared {
         answer.recv().unwrap_or_else(|_| Err(self.stopped(operation)))
     }
 
-    /// A connection that holds a turn to write summaries; `None` where all are in use.
+    /// Returns a connection that can hold a turn to write summaries. `None` if all are in use.
     pub(crate) async fn summaries_turn(&self) -> Result<Option<Client>, Fault> {
         let at_once = Timeouts { wait: Some(Duration::ZERO), ..self.summaries.timeouts() };
         match self.summaries.timeout_get(&at_once).await {
@@ -420,7 +420,7 @@ impl Shared {
         }
     }
 
-    /// Closes connections that nothing used for a minute.
+    /// Closes connections that were idle for a minute.
     pub(crate) fn close_idle(&self) {
         for pool in [&self.readers, &self.writers, &self.turns, &self.summaries, &self.beats] {
             pool.retain(|_, metrics| metrics.last_used() < MAX_IDLE);
@@ -455,7 +455,7 @@ impl Shared {
         let mut silences = 0;
         loop {
             match step().await {
-                // A silent connection takes all the time there is, and the next one may answer.
+                // A silent connection uses up the whole time limit, so the step gets one more try on another connection.
                 Err(Fault::Silent(waited)) if silences == 0 => {
                     silences += 1;
                     tracing::warn!(
@@ -502,7 +502,7 @@ impl HeldRow {
     }
 }
 
-/// Deletes everything of a workspace. Commits that wait for its row find it gone.
+/// Deletes everything in a workspace. Commits that wait for its row find it gone.
 async fn delete_rows(shared: &Shared, session: Session, row: i64) -> Result<(), Fault> {
     session.run("DELETE FROM workspaces WHERE id = $1", &[]).await?;
     for table in migrate::TABLES {
@@ -515,7 +515,7 @@ async fn delete_rows(shared: &Shared, session: Session, row: i64) -> Result<(), 
 /// A parsed address.
 struct Address {
     config: tokio_postgres::Config,
-    /// File of the certificate authorities; the system's where absent.
+    /// File with the certificate authorities. The system's are used if `None`.
     authorities: Option<String>,
     /// How long a statement may take.
     statement_seconds: u64,
@@ -551,7 +551,7 @@ impl Address {
         })?;
         let mut config = config;
         config.application_name("graphloom").connect_timeout(MAX_CONNECT);
-        // A peer that vanished is noticed, not waited for.
+        // Detects a peer that vanished instead of waiting for it.
         config.keepalives_idle(Duration::from_secs(30)).tcp_user_timeout(Duration::from_secs(60));
         Ok(Self { config, authorities, statement_seconds })
     }

@@ -1,4 +1,4 @@
-//! The database's errors as what they mean to callers.
+//! Translates database errors into the errors that callers see.
 
 use std::time::Duration;
 
@@ -6,16 +6,16 @@ use deadpool_postgres::PoolError;
 use graphloom_core::StoreError;
 use tokio_postgres::error::SqlState;
 
-/// Why a step failed: by the rules, or at the database.
+/// Why a step failed: a rule refused it, or the database failed.
 #[derive(Debug)]
 pub(crate) enum Fault {
-    /// What the caller gets.
+    /// The error is passed to the caller unchanged.
     Refused(StoreError),
-    /// The database answered with an error, or not.
+    /// The database reported an error, or the connection broke.
     Database(tokio_postgres::Error),
-    /// The database answered nothing for so long, though the connection stands. What was asked may have been done.
+    /// The database did not answer for this long, though the connection stayed open. The statement may have been executed.
     Silent(Duration),
-    /// No connection was to be had.
+    /// No connection was available.
     Pool(PoolError),
 }
 
@@ -41,7 +41,7 @@ impl From<PoolError> for Fault {
 }
 
 impl Fault {
-    /// Whether the same transaction may succeed on another connection or at another time: the connection broke, the server
+    /// True if the same transaction may succeed later or on another connection: the connection broke, the server
     /// restarts, or other transactions were in the way.
     pub(crate) fn is_passing(&self) -> bool {
         let error = match self {
@@ -50,7 +50,7 @@ impl Fault {
             Self::Database(error) => error,
         };
         let Some(state) = error.code() else {
-            // Without a code it is the connection that failed, or the driver that refused the arguments.
+            // An error without a code comes from the connection, or from the driver refusing the arguments.
             return error.is_closed() || is_of_connection(error);
         };
         state.code().starts_with("08")
@@ -61,13 +61,13 @@ impl Fault {
                 &SqlState::TOO_MANY_CONNECTIONS,
                 &SqlState::T_R_SERIALIZATION_FAILURE,
                 &SqlState::T_R_DEADLOCK_DETECTED,
-                // A server that is not yet promoted.
+                // A server that is not promoted yet.
                 &SqlState::READ_ONLY_SQL_TRANSACTION,
             ]
             .contains(&state)
     }
 
-    /// The error for callers. `database` names the database, without a password.
+    /// Returns the error for callers. `database` names the database, without a password.
     pub(crate) fn into_store(self, operation: &str, database: &str) -> StoreError {
         let path = || database.to_owned();
         let passing = self.is_passing();
@@ -108,7 +108,7 @@ impl Fault {
     }
 }
 
-/// What the server or the operating system says; the driver's own text says only `db error`.
+/// Returns the message of the server or the operating system, because the driver's own text is only `db error`.
 pub(crate) fn message(error: &tokio_postgres::Error) -> String {
     if let Some(db) = error.as_db_error() {
         return db.message().to_owned();

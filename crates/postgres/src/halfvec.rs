@@ -11,12 +11,12 @@ use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 pub(crate) struct HalfVec(Vec<f16>);
 
 impl HalfVec {
-    /// The whole numbers of a stored vector. Half precision holds whole numbers up to 2048 exactly.
+    /// Returns the whole numbers of a stored vector. Half precision holds whole numbers up to 2048 exactly.
     pub(crate) fn of_codes(codes: &[i16]) -> Self {
         Self(codes.iter().map(|&code| f16::from_f32(f32::from(code))).collect())
     }
 
-    /// A vector of unit length, and the length of the difference from it.
+    /// Returns a unit vector in half precision, and the length of the rounding error.
     pub(crate) fn rounded(vector: &[f32]) -> (Self, f32) {
         let halves: Vec<f16> = vector.iter().map(|&x| f16::from_f32(x)).collect();
         let squares = vector.iter().zip(&halves).map(|(x, half)| (x - half.to_f32()).powi(2));

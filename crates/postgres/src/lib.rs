@@ -1,11 +1,11 @@
-//! Graphloom's store on PostgreSQL 16 to 18 with pgvector 0.8 or later and no other extension.
+//! Graphloom's store on PostgreSQL 16 to 18, with pgvector 0.8 or later and no other extension.
 //!
-//! A [`Database`] holds any number of workspaces. Every key and index begins with the workspace, and row-level security is
-//! a second wall between them: a transaction sees the rows of its own workspace only.
+//! A [`Database`] holds any number of workspaces. Every key and index begins with the workspace, and row-level security
+//! separates workspaces a second time: a transaction sees only the rows of its own workspace.
 //!
-//! Snapshots are read-only transactions with repeatable reads, each on a connection of its own. A commit is one
-//! transaction; the commits of one workspace wait for each other at its row. The driver runs on threads of the database's
-//! own, so callers need no runtime.
+//! Snapshots are read-only transactions with repeatable reads, each on its own connection. A commit is one transaction.
+//! Commits to the same workspace wait for each other at its row. The driver runs on threads of the database object, so
+//! callers need no runtime.
 
 mod apply;
 mod budget;

@@ -1,4 +1,4 @@
-//! The link graph, read as a whole and kept until the links change.
+//! The link graph, read as a whole and kept until its links change.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,12 +10,12 @@ use crate::error::Fault;
 use crate::rows::{self, get};
 use crate::session::Session;
 
-/// Links that a process keeps in memory; a graph with more takes several gigabytes.
+/// Most links that a process keeps in memory. A larger graph would take several gigabytes.
 const MAX_LINKS: u64 = 50_000_000;
-/// How long a graph with more is not counted again.
+/// How long to wait before counting the links of a larger graph again.
 const COUNT_AGAIN: Duration = Duration::from_secs(600);
 
-/// What chunks are linked with: `chunk`, and a key as [`rows::graph_key`] reads it. The argument adds conditions on records.
+/// SQL for the links of chunks: `chunk`, and a key as [`rows::graph_key`] reads it. The argument adds conditions on records.
 macro_rules! links_sql {
     ($of:literal) => {
         concat!(
@@ -46,26 +46,26 @@ impl Default for KeptLinks {
 
 #[derive(Clone)]
 enum Kept {
-    /// With the revision of its last change, and the number of its links.
+    /// The revision of its last change, the number of its links, and the graph.
     Graph(u64, u64, Arc<LinkGraph>),
-    /// There are too many, with the time when they were counted.
+    /// There are too many links. They were counted at this time.
     TooMany(Instant, Links),
 }
 
 impl KeptLinks {
-    /// Sets how many links are kept at most.
+    /// Sets the most links to keep.
     pub(crate) fn limit(&self, most: u64) {
         self.most.store(most, Ordering::Relaxed);
         *self.kept() = None;
     }
 
-    /// The links as of the revision that changed them last.
+    /// Returns the links as of the revision that last changed them.
     pub(crate) async fn get(&self, session: &Session, revision: u64) -> Result<Links, Fault> {
         let most = self.most.load(Ordering::Relaxed);
         let are_few = match self.kept().clone() {
             Some(Kept::Graph(of, _, graph)) if of == revision => return Ok(Links::Whole(graph)),
             Some(Kept::TooMany(counted, links)) if counted.elapsed() < COUNT_AGAIN => return Ok(links),
-            // They do not double within one change.
+            // The number of links does not double in one change.
             Some(Kept::Graph(_, links, _)) => links < most / 2,
             Some(Kept::TooMany(..)) | None => false,
         };
@@ -90,14 +90,14 @@ impl KeptLinks {
     }
 }
 
-/// The rows of these tables, each times its number.
+/// Returns the sum of the row counts of these tables, each times its number.
 async fn count<const TABLES: usize>(session: &Session, tables: [(&str, u8); TABLES]) -> Result<u64, Fault> {
     let of = |(table, times)| format!("{times} * (SELECT count(*) FROM {table} WHERE workspace_id = $1)");
     let found = session.rows(&format!("SELECT {}", tables.map(of).join(" + ")), &[]).await?;
     found.first().map_or(Ok(0), |row| rows::number(row, 0))
 }
 
-/// The links that count, and the graph of them.
+/// Reads the links of live chunks. Returns their number and the graph.
 async fn read(session: &Session) -> Result<(u64, LinkGraph), Fault> {
     let sql = concat!(
         "SELECT k.chunk, k.kind, k.a, k.b FROM (",
@@ -119,7 +119,7 @@ async fn read(session: &Session) -> Result<(u64, LinkGraph), Fault> {
     Ok((found.len() as u64, builder.build()))
 }
 
-/// What each of the chunks is linked with.
+/// Returns the entities and relations that each chunk is linked with.
 pub(crate) async fn of_chunks(session: &Session, chunks: &[ChunkId]) -> Result<Vec<Vec<GraphKey>>, Fault> {
     let sql = concat!(
         "SELECT chunk, kind, a, b FROM (",

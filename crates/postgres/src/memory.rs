@@ -1,9 +1,9 @@
-//! What searches read, kept in the process's memory: the vectors and the words of kinds that are not too large.
+//! Search data kept in the memory of the process: the vectors and words of kinds that are not too large.
 //!
-//! A kind is read once as a whole, beside the searches that the database answers meanwhile, and follows the notes that commits make of
-//! what they change after that. Of a kind that is too large for that, the vectors that a filter admits are kept. A search of a
-//! snapshot that the memory is ahead of, or of a kind that is not kept, is left to the database. Results are the same: scores are
-//! those of every other store.
+//! A kind is first read as a whole in the background, while the database answers the searches. After that it follows
+//! the notes that commits leave about their changes. If a kind is too large, only the vectors that a filter admits are
+//! kept. The database answers a search if the kind is not kept, or if the snapshot is older than the memory. The
+//! results are the same: scores equal those of every other store.
 
 mod admitted;
 mod vectors;
@@ -26,23 +26,23 @@ use crate::error::Fault;
 use crate::rows::{self, get};
 use crate::session::Session;
 
-/// Memory that all workspaces of a process may take for this, in bytes.
+/// Memory that the search data of all workspaces in a process may take, in bytes.
 const MAX_BYTES: usize = 512 << 20;
-/// Bytes that a table may take beyond twice those reserved for it.
+/// Bytes by which a table may exceed twice its reservation.
 const SPARE_BYTES: usize = 1 << 20;
-/// Changed entries up to which a kind follows the notes; after more it is read again.
+/// Most changed entries that a kind takes over from the notes. With more, it is read again.
 const MAX_CHANGES: usize = 5_000;
-/// How long a kind that was too large is not looked at again.
+/// How long a kind that was too large is not checked again.
 const TOO_LARGE_FOR: Duration = Duration::from_secs(600);
-/// Revisions of which notes are kept, of those that changed what searches read.
+/// Number of revisions with changed search data whose notes are kept.
 pub(crate) const NOTED_REVISIONS: i64 = 1_000;
 
-/// What a snapshot says of what searches read.
+/// The state of the search data in a snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SearchState {
-    /// The last revision that changed it.
+    /// The last revision that changed search data.
     pub(crate) revision: i64,
-    /// The last revision of which no note was made.
+    /// The last revision that changed search data without leaving notes.
     pub(crate) unnoted: i64,
 }
 
@@ -51,30 +51,30 @@ impl SearchState {
         let sql = "SELECT search_revision, search_unnoted FROM workspaces WHERE id = $1";
         match session.rows(sql, &[]).await?.first() {
             Some(row) => Ok(Self { revision: get(row, 0)?, unnoted: get(row, 1)? }),
-            // Of a workspace that was deleted nothing is found.
+            // Searches in a deleted workspace find nothing.
             None => Ok(Self { revision: 0, unnoted: 0 }),
         }
     }
 
-    /// Whether notes tell what changed since this revision.
-    fn tells_since(self, revision: i64) -> bool {
+    /// True if the notes include every change since this revision.
+    fn has_notes_since(self, revision: i64) -> bool {
         revision >= self.unnoted && revision >= self.revision - NOTED_REVISIONS
     }
 }
 
-/// When a kind comes into memory.
+/// When a kind is read into memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SearchMemory {
-    /// Once it is searched; the database answers until it is read.
+    /// At its first search, in the background. The database answers until the kind is read.
     #[default]
     Beside,
-    /// Once it is searched, and the search waits.
+    /// At its first search, which waits for it.
     AtOnce,
-    /// Not at all.
+    /// Never.
     Never,
 }
 
-/// The memory of one workspace.
+/// The search data of one workspace in memory.
 pub(crate) struct Memory {
     shared: Arc<Shared>,
     workspace: i64,
@@ -101,14 +101,14 @@ impl Memory {
         *self.comes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets go of everything; it is read again when searched.
+    /// Drops all search data. The next searches read it again.
     pub(crate) fn forget(&self) {
         self.vectors.iter().for_each(|part| part.set(None));
         self.words.iter().for_each(|part| part.set(None));
         self.admitted.forget();
     }
 
-    /// The nearest entries for each vector of the query; `None` where the database is to be asked.
+    /// Returns the nearest entries for each vector of the query. `None` if the database must answer.
     pub(crate) async fn nearest(
         self: &Arc<Self>,
         session: &Session,
@@ -121,7 +121,7 @@ impl Memory {
         }
     }
 
-    /// The best matches by BM25; `None` where the database is to be asked.
+    /// Returns the best matches by BM25. `None` if the database must answer.
     pub(crate) async fn matching(
         self: &Arc<Self>,
         session: &Session,
@@ -131,7 +131,7 @@ impl Memory {
         self.search(session, state, query.kind, |words: &Words| words.matching(query)).await
     }
 
-    /// Searches a table that is brought to the snapshot's state.
+    /// Searches a table after bringing it to the snapshot's state.
     async fn search<T: Table, R>(
         self: &Arc<Self>,
         session: &Session,
@@ -153,7 +153,7 @@ impl Memory {
         Ok(held.as_ref().filter(|held| held.revision == state.revision).map(|held| search(&held.table)))
     }
 
-    /// Reads a kind while searches are answered by the database.
+    /// Reads a kind in the background while the database answers searches.
     fn read_beside<T: Table>(self: &Arc<Self>, kind: ItemKind) {
         let part = T::part(self, kind);
         if part.is_too_large() || part.is_read.swap(true, Ordering::AcqRel) {
@@ -175,45 +175,45 @@ impl Memory {
     }
 }
 
-/// What one sort of search reads of one kind.
+/// The data of one kind that vector search or word search reads.
 trait Table: Sized + Send + Sync + 'static {
-    /// Entries as the database has them.
+    /// Entries as they are read from the database.
     type Entries: Send;
 
-    /// Where the memory has it.
+    /// Returns the table's place in memory.
     fn part(memory: &Memory, kind: ItemKind) -> &Part<Self>;
 
-    /// Bytes that it takes; `None` where that is too much.
+    /// Returns the table's size in bytes. `None` if it is too large.
     fn bytes(session: &Session, kind: ItemKind) -> impl Future<Output = Result<Option<usize>, Fault>> + Send;
 
-    /// Reads all of it; `None` where it cannot be kept.
+    /// Reads the whole table. `None` if it cannot be kept.
     fn read(session: &Session, kind: ItemKind) -> impl Future<Output = Result<Option<Self>, Fault>> + Send;
 
-    /// Reads those of the entries that there are.
+    /// Reads the entries among `ids` that exist.
     fn entries(
         session: &Session,
         kind: ItemKind,
         ids: &[String],
     ) -> impl Future<Output = Result<Self::Entries, Fault>> + Send;
 
-    /// Bytes that it takes now, about.
+    /// Approximate size in bytes.
     fn taken(&self) -> usize;
 
-    /// Takes over what became of these entries. False where it had better be read again.
+    /// Replaces these entries with their current versions. False if the table should be read again instead.
     fn change(&mut self, ids: &[String], entries: Self::Entries) -> bool;
 }
 
-/// A place for a table.
+/// The place of a table in memory.
 struct Part<T> {
     held: RwLock<Option<Held<T>>>,
-    /// Whether a task reads it.
+    /// True while a task reads the table.
     is_read: AtomicBool,
-    /// When it was found to be too large.
+    /// When the table was found to be too large.
     too_large: Mutex<Option<Instant>>,
 }
 
 struct Held<T> {
-    /// The state's revision.
+    /// The revision of its [`SearchState`].
     revision: i64,
     table: T,
     reserved: Reserved,
@@ -268,7 +268,7 @@ impl<T: Table> Part<T> {
         Ok(())
     }
 
-    /// Takes over what changed since this revision, as the session sees it.
+    /// Applies all changes since this revision, as the session sees them.
     async fn follow(
         &self,
         session: &Session,
@@ -276,7 +276,7 @@ impl<T: Table> Part<T> {
         since: i64,
         state: SearchState,
     ) -> Result<(), Fault> {
-        let ids = match state.tells_since(since) {
+        let ids = match state.has_notes_since(since) {
             true => noted(session, kind, since).await?,
             false => None,
         };
@@ -289,11 +289,11 @@ impl<T: Table> Part<T> {
             false => Some(T::entries(session, kind, &ids).await?),
         };
         let mut held = self.held.write().unwrap_or_else(PoisonError::into_inner);
-        // Another search may have brought it further meanwhile.
+        // Another search may have updated the table already.
         if let Some(now) = held.as_mut().filter(|held| held.revision == since) {
             now.revision = state.revision;
             let is_kept = entries.is_none_or(|entries| now.table.change(&ids, entries));
-            // What has grown so much is reserved again, if there is room.
+            // A table that has grown this much is read again with a new reservation, if there is room.
             if !is_kept || now.table.taken() > 2 * now.reserved.bytes + SPARE_BYTES {
                 *held = None;
             }
@@ -302,7 +302,7 @@ impl<T: Table> Part<T> {
     }
 }
 
-/// The entries that changed since this revision; `None` where they are too many.
+/// Returns the entries that changed since this revision. `None` if there are too many.
 async fn noted(session: &Session, kind: ItemKind, since: i64) -> Result<Option<Vec<String>>, Fault> {
     let sql = "SELECT DISTINCT id FROM search_changes WHERE workspace_id = $1 AND kind = $2 AND revision > $3 LIMIT $4";
     let limit = rows::limit(MAX_CHANGES + 1);
@@ -313,7 +313,7 @@ async fn noted(session: &Session, kind: ItemKind, since: i64) -> Result<Option<V
     found.iter().map(|row: &Row| get(row, 0)).collect::<Result<_, _>>().map(Some)
 }
 
-/// What the memory of all workspaces of a database takes, and may take, in bytes.
+/// Memory that the search data of all workspaces in a database takes and may take, in bytes.
 pub(crate) struct MemoryLimit {
     taken: AtomicUsize,
     most: AtomicUsize,
@@ -326,25 +326,25 @@ impl Default for MemoryLimit {
 }
 
 impl MemoryLimit {
-    /// Sets what it may take from now on.
+    /// Sets the limit from now on.
     pub(crate) fn set(&self, bytes: usize) {
         self.most.store(bytes, Ordering::Relaxed);
     }
 
-    /// What it takes.
+    /// Returns the bytes that are taken now.
     pub(crate) fn taken(&self) -> usize {
         self.taken.load(Ordering::Relaxed)
     }
 }
 
-/// Bytes that count as taken until dropped.
+/// Bytes that count as taken until this is dropped.
 struct Reserved {
     of: Arc<MemoryLimit>,
     bytes: usize,
 }
 
 impl Reserved {
-    /// `None` where all would be too much.
+    /// Reserves `bytes`. `None` if that would exceed the limit.
     fn of(of: &Arc<MemoryLimit>, bytes: usize) -> Option<Self> {
         let reserved = Self { of: Arc::clone(of), bytes };
         let taken = of.taken.fetch_add(bytes, Ordering::Relaxed) + bytes;
@@ -375,8 +375,8 @@ mod tests {
     #[test]
     fn notes_tell_what_changed_unless_some_are_missing() {
         let state = SearchState { revision: 5_000, unnoted: 4_200 };
-        assert!(state.tells_since(4_200) && state.tells_since(4_999));
-        assert!(!state.tells_since(4_199));
-        assert!(!SearchState { unnoted: 0, ..state }.tells_since(3_999));
+        assert!(state.has_notes_since(4_200) && state.has_notes_since(4_999));
+        assert!(!state.has_notes_since(4_199));
+        assert!(!SearchState { unnoted: 0, ..state }.has_notes_since(3_999));
     }
 }

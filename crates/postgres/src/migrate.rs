@@ -8,7 +8,7 @@ use crate::connect::Shared;
 use crate::error::Fault;
 use crate::rows;
 
-/// What makes each version from the one before, from version 1.
+/// SQL that creates each version of the tables from the previous one, starting with version 1.
 const MIGRATIONS: [&str; 10] = [
     include_str!("../migrations/0001_tables.sql"),
     include_str!("../migrations/0002_claims.sql"),
@@ -22,7 +22,7 @@ const MIGRATIONS: [&str; 10] = [
     include_str!("../migrations/0010_document_pages.sql"),
 ];
 
-/// The tables that hold rows of workspaces.
+/// The tables with rows of workspaces.
 pub(crate) const TABLES: [&str; 31] = [
     "budgets",
     "commits",
@@ -57,12 +57,12 @@ pub(crate) const TABLES: [&str; 31] = [
     "exchanges",
 ];
 
-/// The oldest supported server, as `server_version_num` says it.
+/// The oldest supported server version, as in `server_version_num`.
 const OLDEST_SERVER: i32 = 160_000;
-/// The lock that one migration at a time holds.
+/// Advisory lock that lets only one migration run at a time.
 const LOCK: i64 = 0x6772_6170_686c_6f6f;
 
-/// Brings the tables up to date in one transaction; other processes wait meanwhile. Newer tables are refused.
+/// Brings the tables up to date in one transaction. Other processes wait for it. Fails if the tables are newer than this release.
 pub(crate) async fn migrate(shared: &Arc<Shared>) -> Result<(), Fault> {
     let mut client = shared.writers.get().await?;
     let server = "SELECT current_setting('server_version_num')::int, current_setting('server_version')";
@@ -106,7 +106,7 @@ pub(crate) async fn migrate(shared: &Arc<Shared>) -> Result<(), Fault> {
     Ok(())
 }
 
-/// The version of the tables, and the one that this release makes of them. Changes nothing.
+/// Returns the version of the tables and the version that this release creates. Changes nothing.
 pub(crate) async fn versions(shared: &Arc<Shared>) -> Result<SchemaVersion, Fault> {
     let client = shared.readers.get().await?;
     let exists = client.query_one("SELECT to_regclass('graphloom_schema') IS NOT NULL", &[]).await?;

@@ -1,7 +1,7 @@
-//! Indexes of vectors: an HNSW graph for each kind of a workspace that has become large.
+//! Vector indexes: an HNSW graph for each large kind of a workspace.
 //!
-//! An index covers the rows of one workspace and one kind, so it grows with that workspace alone, and a scan of it meets no rows
-//! of others. It is made and dropped outside of commits, while they go on.
+//! An index covers the rows of one workspace and one kind. So it grows only with that workspace, and a scan meets no
+//! rows of other workspaces. Indexes are built and dropped outside of commits, and do not block them.
 
 use std::sync::Arc;
 
@@ -13,14 +13,15 @@ use crate::error::Fault;
 use crate::rows::{self, get};
 use crate::session::Session;
 
-/// Numbers in all vectors of a kind from which it is indexed, and below which it no longer is: some 4,000 vectors of 1,024
-/// numbers or 16,000 of 256. Below, reading all is about as quick: `bench/run.sh database`.
+/// Numbers in all vectors of a kind from which it is indexed, and below which its index is dropped: the first is some
+/// 4,000 vectors of 1,024 numbers or 16,000 of 256. Reading fewer vectors without an index is about as fast:
+/// `bench/run.sh database`.
 pub const INDEXED: [i64; 2] = [4_000_000, 2_000_000];
-/// The most dimensions that an index takes.
+/// Most dimensions that an index supports.
 const MAX_DIMENSIONS: i32 = 4000;
-/// Memory that building an index may take; beyond, it takes longer.
+/// Memory that building an index may take. A larger index takes longer to build.
 const MEMORY: &str = "256MB";
-/// The class of locks that are held while an index is built; the object is the workspace.
+/// The class of locks held while an index is built. The object of the lock is the workspace.
 const BUILDING: i32 = 0x6772_6978;
 
 /// The index of a kind, usable by this transaction.
@@ -35,7 +36,7 @@ impl NearestIndex {
         format!("vectors_near_{workspace}_{kind}_{dimensions}")
     }
 
-    /// The index of a kind, if it is complete.
+    /// Returns the index of a kind if it is complete.
     pub(crate) async fn find(
         session: &Session,
         kind: ItemKind,
@@ -50,11 +51,12 @@ impl NearestIndex {
         Ok((!found.is_empty()).then_some(Self { workspace, kind, dimensions }))
     }
 
-    /// A statement for the candidates nearest to the vector `$2`, at most `$3`: these columns of entries `x` for which the
-    /// conditions hold.
+    /// Returns a statement for the nearest candidates to the vector `$2`, at most `$3`: these columns of the entries
+    /// `x` that meet the conditions.
     ///
-    /// What the index is restricted to is written out, since only then the database sees that the index covers it. Vectors of other
-    /// dimensions are those of another embedder, while a workspace is embedded again.
+    /// The values that the index is restricted to are written into the statement, because otherwise the database does
+    /// not see that the index covers it. Vectors with other dimensions come from another embedder, while a workspace is
+    /// being embedded again.
     pub(crate) fn candidates(&self, columns: &str, conditions: &str) -> String {
         let Self { workspace, kind, dimensions } = self;
         format!(
@@ -66,7 +68,8 @@ impl NearestIndex {
     }
 }
 
-/// Makes the indexes that a workspace needs by these [bounds](INDEXED), and drops those that it no longer does. Returns at once if another process does.
+/// Creates the indexes that a workspace needs by these [bounds](INDEXED) and drops those that it no longer needs.
+/// Returns at once if another process is doing this.
 pub(crate) async fn keep_up(shared: &Arc<Shared>, workspace: i64, bounds: [i64; 2]) -> Result<(), Fault> {
     let client = shared.writer().await?;
     let lock = client.query("SELECT pg_try_advisory_lock($1, $2)", &[&BUILDING, &(workspace as i32)]).await?;
@@ -115,7 +118,7 @@ async fn keep_up_locked(
         }
     }
     for (name, is_valid) in &present {
-        // One that is not valid is left of a process that ended while it built it.
+        // An invalid index was left by a process that ended while building it.
         if !is_valid || !wanted.iter().any(|(wanted, ..)| wanted == name) {
             client.batch_execute(&format!("DROP INDEX CONCURRENTLY IF EXISTS {name}")).await?;
         }
@@ -125,7 +128,7 @@ async fn keep_up_locked(
             continue;
         }
         tracing::info!(workspace, kind, dimensions, "indexing the vectors");
-        // Each is a statement of its own, for none may be in a transaction.
+        // Each is sent separately, because none of them may run in a transaction.
         for sql in [
             "SET statement_timeout = 0",
             "SET lock_timeout = 0",
@@ -143,7 +146,7 @@ async fn keep_up_locked(
     Ok(())
 }
 
-/// Drops the indexes of a workspace that was deleted.
+/// Drops the indexes of a deleted workspace.
 pub(crate) async fn forget(shared: &Shared, workspace: i64) -> Result<(), Fault> {
     let client = shared.writer().await?;
     let sql = "SELECT relname::text FROM pg_class WHERE relkind = 'i' AND starts_with(relname::text, $1)";

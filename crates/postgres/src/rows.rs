@@ -1,4 +1,4 @@
-//! Rows as values and back.
+//! Converts rows to values and back.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -14,35 +14,35 @@ use tokio_postgres::{Row, SimpleQueryRow};
 
 use crate::error::Fault;
 
-/// A column of a row.
+/// Reads a column of a row.
 pub(crate) fn get<'a, T: FromSql<'a>>(row: &'a Row, column: usize) -> Result<T, Fault> {
     Ok(row.try_get(column)?)
 }
 
-/// A number that is never negative.
+/// Reads a number that is never negative.
 pub(crate) fn number(row: &Row, column: usize) -> Result<u64, Fault> {
     Ok(get::<i64>(row, column)? as u64)
 }
 
-/// A number that is never negative, as text.
+/// Reads a number that is never negative from text.
 pub(crate) fn number_of_text(row: &SimpleQueryRow, column: usize) -> Result<u64, Fault> {
     let text = row.try_get(column)?.unwrap_or_default();
     text.parse().map_err(|_| corrupt(format!("{text:?} is no number")))
 }
 
-/// A value as a body.
+/// Serializes a value as a body.
 pub(crate) fn body(value: &impl Serialize) -> Result<String, Fault> {
     serde_json::to_string(value).map_err(|error| {
         Fault::Refused(StoreError::Backend { operation: "writing a row".to_owned(), source: Box::new(error) })
     })
 }
 
-/// Reads a body.
+/// Parses a body.
 pub(crate) fn parse<T: DeserializeOwned>(body: &str) -> Result<T, Fault> {
     serde_json::from_str(body).map_err(|error| corrupt(format!("a row is unreadable: {error}")))
 }
 
-/// Reads a body in this column.
+/// Parses the body in this column.
 pub(crate) fn parsed<T: DeserializeOwned>(row: &Row, column: usize) -> Result<T, Fault> {
     parse(get(row, column)?)
 }
@@ -51,18 +51,18 @@ pub(crate) fn corrupt(what: String) -> Fault {
     Fault::Refused(StoreError::Corrupt { path: "the database".to_owned(), what })
 }
 
-/// Columns `body, live`.
+/// Reads the columns `body, live`.
 pub(crate) fn document(row: &Row) -> Result<Document, Fault> {
     let mut document: Document = parsed(row, 0)?;
     document.visibility = if get(row, 1)? { Visibility::Live } else { Visibility::Staged };
     Ok(document)
 }
 
-/// What [`chunk`] reads, from a chunk `c`.
+/// The columns that [`chunk`] reads, from a chunk `c`.
 pub(crate) const CHUNK: &str = "c.body, c.extraction, (SELECT substring(t.text FROM (c.span_start + 1)::int \
     FOR (c.span_end - c.span_start)::int) FROM texts t WHERE t.workspace_id = $1 AND t.document = c.document)";
 
-/// Columns as in [`CHUNK`].
+/// Reads the columns of [`CHUNK`].
 pub(crate) fn chunk(row: &Row) -> Result<Chunk, Fault> {
     let mut chunk: Chunk = parsed(row, 0)?;
     chunk.extraction = parsed(row, 1)?;
@@ -72,7 +72,7 @@ pub(crate) fn chunk(row: &Row) -> Result<Chunk, Fault> {
     Ok(chunk)
 }
 
-/// The body of a chunk: all but its text and its extraction, which have columns of their own.
+/// Returns the body of a chunk: everything except its text and extraction, which have columns of their own.
 pub(crate) fn chunk_body(chunk: &Chunk) -> Result<String, Fault> {
     let Chunk { id, document, ordinal, span, token_count, breadcrumb, text: _, extraction: _ } = chunk;
     body(&Chunk {
@@ -91,21 +91,22 @@ pub(crate) fn utf8(bytes: &[u8]) -> Result<String, Fault> {
     String::from_utf8(bytes.to_vec()).map_err(|_| corrupt("a text is not UTF-8".to_owned()))
 }
 
-/// Columns `body, weight`: digits of a number in JSON may change when they are read.
+/// Reads the columns `body, weight`. The weight has its own column because a number in JSON may change its digits when
+/// it is read.
 pub(crate) fn fact(row: &Row) -> Result<Fact, Fault> {
     let mut fact: Fact = parsed(row, 0)?;
     fact.weight = get(row, 1)?;
     Ok(fact)
 }
 
-/// Columns `body, weight`.
+/// Reads the columns `body, weight`.
 pub(crate) fn relation(row: &Row) -> Result<Relation, Fault> {
     let mut relation: Relation = parsed(row, 0)?;
     relation.weight = get(row, 1)?;
     Ok(relation)
 }
 
-/// The columns `kind, a, b` of an entity or relation, in the order of keys.
+/// Returns the columns `kind, a, b` of an entity or relation, in the order of keys.
 pub(crate) fn graph_columns(key: &GraphKey) -> (i16, &str, &str) {
     match key {
         GraphKey::Entity(key) => (0, key.as_str(), ""),
@@ -113,7 +114,7 @@ pub(crate) fn graph_columns(key: &GraphKey) -> (i16, &str, &str) {
     }
 }
 
-/// Reads the columns `kind, a, b` from this one on.
+/// Reads the columns `kind, a, b`, starting at column `from`.
 pub(crate) fn graph_key(row: &Row, from: usize) -> Result<GraphKey, Fault> {
     let entity = |column| get(row, column).map(|key: String| EntityKey::from_stored(key));
     if get::<i16>(row, from)? == 0 {
@@ -123,7 +124,7 @@ pub(crate) fn graph_key(row: &Row, from: usize) -> Result<GraphKey, Fault> {
     pair.map(GraphKey::Relation).ok_or_else(|| corrupt("a relation has one end".to_owned()))
 }
 
-/// The item of this kind with this id.
+/// Returns the item of this kind with this id.
 pub(crate) fn item(kind: ItemKind, id: &str) -> Result<ItemKey, Fault> {
     ItemKey::from_id(kind, id).ok_or_else(|| corrupt(format!("{id:?} is no key of a vector")))
 }
@@ -137,7 +138,7 @@ pub(crate) fn kind_code(kind: ItemKind) -> i16 {
     }
 }
 
-/// One entry for each key, in order; `None` where there is no such row.
+/// Returns one entry for each key, in order. `None` if there is no such row.
 pub(crate) fn found<K: Hash + Eq, T: Clone>(
     keys: impl IntoIterator<Item = K>,
     rows: HashMap<K, T>,
@@ -145,7 +146,7 @@ pub(crate) fn found<K: Hash + Eq, T: Clone>(
     keys.into_iter().map(|key| rows.get(&key).cloned()).collect()
 }
 
-/// The rows of each key, in the order they came.
+/// Returns the rows of each key, in the order in which they came.
 pub(crate) fn grouped<K: Hash + Eq, T: Clone>(
     keys: impl IntoIterator<Item = K>,
     rows: impl IntoIterator<Item = Result<(K, T), Fault>>,
@@ -158,7 +159,7 @@ pub(crate) fn grouped<K: Hash + Eq, T: Clone>(
     Ok(keys.into_iter().map(|key| groups.get(&key).cloned().unwrap_or_default()).collect())
 }
 
-/// A limit as the database takes it.
+/// Converts a limit to the database's type.
 pub(crate) fn limit(limit: usize) -> i64 {
     i64::try_from(limit).unwrap_or(i64::MAX)
 }
@@ -173,7 +174,7 @@ pub(crate) fn cache_code(kind: CacheKind) -> i16 {
     }
 }
 
-/// The codes of members that are chunks and entities.
+/// Codes of members that are chunks or entities.
 pub(crate) const CHUNK_MEMBER: i16 = 0;
 pub(crate) const ENTITY_MEMBER: i16 = 1;
 
@@ -185,7 +186,7 @@ pub(crate) fn member_code(member: &Member) -> i16 {
     }
 }
 
-/// Reads the columns `kind, member` from this one on.
+/// Reads the columns `kind, member`, starting at column `from`.
 pub(crate) fn member(row: &Row, from: usize) -> Result<Member, Fault> {
     let id: String = get(row, from + 1)?;
     Ok(match get::<i16>(row, from)? {

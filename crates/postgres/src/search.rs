@@ -15,21 +15,22 @@ use crate::rows::{self, get};
 use crate::session::{Arguments, Session};
 use crate::words::kept;
 
-/// Hits fetched beyond the limit, since the database's scores are rounded.
+/// Hits fetched beyond the limit, because the database's scores are rounded.
 const MARGIN: usize = 32;
-/// What the database's arithmetic, in single precision, may move a score by.
+/// How far the database's single-precision arithmetic may move a score.
 const ROUNDING: f32 = 3e-5;
-/// Entries that a scan of an index keeps in view, which decides how many of the nearest it finds; the database takes no more.
+/// Bounds of `hnsw.ef_search`, the entries that an index scan keeps in view. More entries find more of the nearest. The
+/// database allows no larger value.
 const MIN_BREADTH: usize = 200;
 const MAX_BREADTH: usize = 1000;
-/// Entries that a scan of an index goes through for a filter, and how many times as many it looks at where it found too few.
+/// Most entries that an index scan reads for a filter, and the factor by which it reads more if it found too few.
 const MAX_REACH: usize = 10_000;
 const WIDER: usize = 4;
-/// BM25 [Robertson, Zaragoza 2009], as in the embedded store.
+/// Parameters of BM25 [Robertson, Zaragoza 2009], as in the embedded store.
 pub(crate) const K1: f32 = 1.2;
 pub(crate) const B: f32 = 0.75;
 
-/// What a search is restricted to, as conditions on rows `x` with an `id`, and the arguments that they name.
+/// The restrictions of a search, as conditions on rows `x` with an `id`, and the arguments that the conditions use.
 #[derive(Default)]
 struct Conditions {
     sql: String,
@@ -37,7 +38,7 @@ struct Conditions {
 }
 
 impl Conditions {
-    /// - `argument`: the number of the first argument here.
+    /// - `argument`: the number of the first argument used here.
     fn of(kind: ItemKind, only: &Only, argument: usize) -> Self {
         let mut conditions = Self::default();
         let mut next = argument..;
@@ -65,20 +66,21 @@ impl Conditions {
         conditions
     }
 
-    /// All arguments, these last.
+    /// Returns all arguments, starting with `first`.
     fn after<'a>(&'a self, first: &[&'a (dyn ToSql + Sync)]) -> Vec<&'a (dyn ToSql + Sync)> {
         let own = self.arguments.iter().map(|argument| &**argument as &(dyn ToSql + Sync));
         first.iter().copied().chain(own).collect()
     }
 }
 
-/// The condition that the row is a chunk of a live document for which `also` holds.
+/// Returns the condition that the row is a chunk of a live document for which `also` holds.
 fn live(also: &str) -> String {
     format!(" AND EXISTS (SELECT FROM chunks c WHERE c.workspace_id = $1 AND c.id = x.id AND c.live{also})")
 }
 
-/// The nearest entries for each vector of the query, scored exactly as in every other store. Where a kind is
-/// [indexed](NearestIndex), some of the nearest may be missing, unless a filter admits so few that each is read.
+/// Returns the nearest entries for each vector of the query, with exactly the scores of every other store. If a kind is
+/// [indexed](NearestIndex), some of the nearest may be missing, unless a filter admits so few that all of them are
+/// read.
 pub(crate) async fn nearest(session: &Session, query: &VectorQuery) -> Result<Vec<Vec<ScoredId>>, Fault> {
     let index = match query.vectors.first().filter(|_| query.only.layer.is_none()) {
         Some(vector) => NearestIndex::find(session, query.kind, vector.len()).await?,
@@ -102,7 +104,7 @@ pub(crate) async fn nearest(session: &Session, query: &VectorQuery) -> Result<Ve
     Ok(found)
 }
 
-/// Columns `id, codes` of all vectors that the query admits.
+/// Returns the columns `id, codes` of all vectors that the query admits.
 pub(crate) async fn admitted(session: &Session, query: &VectorQuery) -> Result<Vec<Row>, Fault> {
     let only = Conditions::of(query.kind, &query.only, 3);
     let conditions = &only.sql;
@@ -111,17 +113,17 @@ pub(crate) async fn admitted(session: &Session, query: &VectorQuery) -> Result<V
     session.rows(&sql, &only.after(&[&rows::kind_code(query.kind)])).await
 }
 
-/// A search that goes through an index from the nearest entry on and leaves out those that a filter does not admit.
+/// A search that scans an index from the nearest entry on and skips entries that a filter does not admit.
 struct IndexScan {
     index: NearestIndex,
-    /// Hits that are scored.
+    /// Number of hits that are scored.
     fetched: usize,
-    /// Entries that the scan goes through at first, and at most.
+    /// Number of entries that the scan reads at first and at most.
     reach: [usize; 2],
 }
 
 impl IndexScan {
-    /// `None` where reading all that the query admits takes less, or the index does not reach so far.
+    /// `None` if reading everything that the query admits is cheaper, or if the index scan cannot go far enough.
     async fn of(session: &Session, query: &VectorQuery, index: NearestIndex) -> Result<Option<Self>, Fault> {
         let fetched = query.limit.saturating_add(MARGIN);
         let reach = match &query.only.filtered {
@@ -131,7 +133,7 @@ impl IndexScan {
                 let found = session.rows(sql, &[&rows::kind_code(query.kind)]).await?;
                 let all = found.first().map(|row| rows::number(row, 0)).transpose()?.unwrap_or(0) as usize;
                 let admitted = filtered.count(query.kind);
-                // Where they are spread evenly, half of it is enough.
+                // If the admitted entries are spread evenly, half of this is enough.
                 let evenly = fetched.saturating_mul(all) / admitted.max(1);
                 [evenly.saturating_mul(2), admitted.min(MAX_REACH)]
             }
@@ -139,7 +141,7 @@ impl IndexScan {
         Ok((reach[0] <= reach[1]).then_some(Self { index, fetched, reach }))
     }
 
-    /// The nearest entries that the index finds, scored exactly; `None` if it finds fewer than there may be.
+    /// Returns the nearest entries that the index finds, scored exactly. `None` if it may have missed some.
     async fn nearest_to(
         &self,
         session: &Session,
@@ -171,7 +173,7 @@ impl IndexScan {
         Ok(None)
     }
 
-    /// Those that the query admits among the `reach` nearest.
+    /// Returns those of the `reach` nearest entries that the query admits.
     async fn candidates(
         &self,
         session: &Session,
@@ -184,8 +186,8 @@ impl IndexScan {
             _ => String::new(),
         };
         let breadth = reach.clamp(MIN_BREADTH, MAX_BREADTH);
-        // A scan that did not go on would return fewer than asked for. Without fresh statistics the database would rather read
-        // and sort all vectors, which takes ten times as long.
+        // Without iterative scans, the index would return fewer entries than requested. With outdated statistics, the
+        // database would rather read and sort all vectors, which takes ten times as long.
         session
             .execute(&format!(
                 "SET LOCAL hnsw.iterative_scan = relaxed_order; SET LOCAL hnsw.ef_search = {breadth}; \
@@ -203,21 +205,22 @@ impl IndexScan {
     }
 }
 
-/// What a scan of an index came to.
+/// The result of an index scan.
 struct Candidates {
     ids: Vec<String>,
-    /// Entries that it went through, fewer than asked for where it ended, and about the score of the last one.
+    /// Number of entries read, fewer than requested if the scan reached the end, and the approximate score of the last one.
     looked_at: usize,
     last: Option<f32>,
 }
 
-/// Columns `id, codes`, scored exactly.
+/// Scores the columns `id, codes` exactly.
 fn scored_row(row: &Row, unit: &[f32]) -> Result<ScoredId, Fault> {
     let stored = vector::decode(&vector::of_codes(&get::<HalfVec>(row, 1)?.to_codes()));
     Ok(ScoredId { id: get(row, 0)?, score: vector::cosine(unit, &stored) })
 }
 
-/// The database ranks by scores of the rounded vector, and what may be among the best is scored here.
+/// Returns the nearest entries without an index. The database ranks them by the scores of the rounded vector, and the
+/// best are scored again here.
 async fn nearest_to(session: &Session, query: &VectorQuery, vector: &[f32]) -> Result<Vec<ScoredId>, Fault> {
     if query.limit == 0 {
         return Ok(Vec::new());
@@ -231,7 +234,7 @@ async fn nearest_to(session: &Session, query: &VectorQuery, vector: &[f32]) -> R
         "SELECT x.id, x.codes, (CASE WHEN x.length = 0 THEN 0 ELSE -(x.codes <#> $3) / x.length END)::float4 AS score \
          FROM vectors x WHERE x.workspace_id = $1 AND x.kind = $2{conditions} ORDER BY score DESC, x.id LIMIT $4"
     );
-    // Nearly all chunks are live, so only the nearest are looked up.
+    // Nearly all chunks are live, so visibility is checked only for the nearest ones.
     let is_live = match (query.kind, &query.only.filtered) {
         (ItemKind::Chunk, None) => format!("true{}", live("")),
         _ => "true".to_owned(),
@@ -250,7 +253,7 @@ async fn nearest_to(session: &Session, query: &VectorQuery, vector: &[f32]) -> R
             }
         }
         vector::rank(&mut hits, query.limit);
-        // No entry that was not fetched scores more than this.
+        // No entry that was not fetched scores higher than this.
         let left =
             found.last().filter(|_| found.len() >= fetched).map(|row| get::<f32>(row, 2)).transpose()?;
         let least = hits.get(query.limit - 1).map_or(query.min_score, |hit| hit.score.max(query.min_score));
@@ -262,8 +265,8 @@ async fn nearest_to(session: &Session, query: &VectorQuery, vector: &[f32]) -> R
     }
 }
 
-/// The best matches by BM25. Numbers are single precision and added up in the order of the words, as in the embedded
-/// store.
+/// Returns the best matches by BM25. Scores are computed in single precision and added up in the order of the words, as
+/// in the embedded store.
 pub(crate) async fn matching(session: &Session, query: &TextQuery) -> Result<Vec<ScoredId>, Fault> {
     let shares: BTreeMap<String, f32> = query
         .weighted_words(usize::MAX)
@@ -289,7 +292,7 @@ pub(crate) async fn matching(session: &Session, query: &TextQuery) -> Result<Vec
         weights.push(shares[&word] * rarity(entries, holding) * (1.0 + K1));
         known.push(word);
     }
-    // The words of chunks are those of live ones already.
+    // Only live chunks have words, so visibility needs no condition.
     let only = Conditions::of(query.kind, &query.only, 10);
     let conditions = &only.sql;
     let sql = format!(
@@ -304,7 +307,7 @@ pub(crate) async fn matching(session: &Session, query: &TextQuery) -> Result<Vec
     scored(session, &sql, &only.after(&[&kind, &known, &weights, &mean, &k1, &rest, &b, &limit])).await
 }
 
-/// The weight of a word that so many of all entries hold.
+/// Returns the weight of a word that `holding` of all entries contain.
 pub(crate) fn rarity(entries: i64, holding: i64) -> f32 {
     (1.0 + ((entries - holding) as f32 + 0.5) / (holding as f32 + 0.5)).ln()
 }

@@ -1,4 +1,4 @@
-//! Sessions: a transaction of one workspace on a connection of its own.
+//! Sessions: transactions in one workspace, each on its own connection.
 
 use std::sync::Arc;
 
@@ -12,28 +12,29 @@ use crate::client::Client;
 use crate::connect::Shared;
 use crate::error::Fault;
 
-/// The modes of transactions.
+/// Transaction modes.
 const READING: &str = "ISOLATION LEVEL REPEATABLE READ, READ ONLY";
 const WRITING: &str = "ISOLATION LEVEL READ COMMITTED, READ WRITE";
 
-/// The arguments of a statement after the first, which is the workspace.
+/// The arguments of a statement without the first, which is the workspace.
 pub(crate) type Arguments<'a> = [&'a (dyn ToSql + Sync)];
 
-/// A transaction, rolled back when dropped. Its connection goes back to the pool.
+/// A transaction that is rolled back when dropped. Its connection then returns to the pool.
 pub(crate) struct Session {
-    /// `None` once it ended.
+    /// `None` after the end of the transaction.
     client: Option<Client>,
     runtime: Handle,
     workspace: i64,
 }
 
 impl Session {
-    /// A transaction that writes. Statements are executed in the order in which their futures are first polled.
+    /// Begins a transaction that writes. Statements are executed in the order in which their futures are first polled.
     pub(crate) async fn write(shared: &Arc<Shared>, workspace: i64) -> Result<Self, Fault> {
         Ok(Self::begin(shared, shared.writer().await?, WRITING, workspace, "").await?.0)
     }
 
-    /// The same with the first row of a statement whose only argument is the workspace. All takes one round trip.
+    /// Like [`write`](Self::write), and returns the first row of a statement whose only argument is the workspace.
+    /// Takes one round trip.
     pub(crate) async fn write_row(
         shared: &Arc<Shared>,
         workspace: i64,
@@ -46,12 +47,13 @@ impl Session {
         Ok((session, rows.into_iter().next()))
     }
 
-    /// A transaction that sees what was committed before its first statement, and nothing later.
+    /// Begins a transaction that sees what was committed before its first statement and nothing later.
     pub(crate) async fn read(shared: &Arc<Shared>, workspace: i64) -> Result<Self, Fault> {
         Ok(Self::begin(shared, shared.reader().await?, READING, workspace, "").await?.0)
     }
 
-    /// The same with the workspace's row: these columns as text, `None` where it was deleted. All takes one round trip.
+    /// Like [`read`](Self::read), and returns these columns of the workspace's row as text. `None` if it was deleted.
+    /// Takes one round trip.
     pub(crate) async fn read_row(
         shared: &Arc<Shared>,
         workspace: i64,
@@ -61,7 +63,7 @@ impl Session {
         Self::begin(shared, shared.reader().await?, READING, workspace, &first).await
     }
 
-    /// - `first`: a statement to begin with, of which the first row is returned.
+    /// - `first`: a statement to begin with, whose first row is returned.
     async fn begin(
         shared: &Arc<Shared>,
         client: Client,
@@ -89,17 +91,17 @@ impl Session {
         self.client().simple_query(sql).await.map(drop)
     }
 
-    /// The rows of a statement whose first argument is the workspace.
+    /// Returns the rows of a statement whose first argument is the workspace.
     pub(crate) async fn rows(&self, sql: &str, arguments: &Arguments<'_>) -> Result<Vec<Row>, Fault> {
         self.client().query(sql, &self.all(arguments)).await
     }
 
-    /// Executes a statement whose first argument is the workspace and returns the number of rows it changed.
+    /// Executes a statement whose first argument is the workspace and returns the number of changed rows.
     pub(crate) async fn run(&self, sql: &str, arguments: &Arguments<'_>) -> Result<u64, Fault> {
         self.client().execute(sql, &self.all(arguments)).await
     }
 
-    /// Commits. An error that [is passing](Fault::is_passing) leaves open whether it did.
+    /// Commits. After a [passing](Fault::is_passing) error, the commit may or may not have succeeded.
     pub(crate) async fn commit(mut self) -> Result<(), Fault> {
         self.client().simple_query("COMMIT").await?;
         self.client = None;

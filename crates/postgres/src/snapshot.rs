@@ -1,4 +1,4 @@
-//! Reads of one workspace at one revision.
+//! Reads one workspace at one revision.
 
 mod evidence;
 mod graph;
@@ -23,7 +23,7 @@ use crate::memory::{Memory, SearchState};
 use crate::rows::{self, found, get, grouped};
 use crate::session::{Arguments, Session};
 
-/// A read-only transaction with repeatable reads. One that nothing reads from for ten minutes is ended by the database, and
+/// A read-only transaction with repeatable reads. If nothing reads from it for ten minutes, the database ends it and
 /// later reads fail.
 pub(crate) struct PostgresSnapshot {
     session: Session,
@@ -71,7 +71,7 @@ impl PostgresSnapshot {
         })
     }
 
-    /// The result for callers.
+    /// Converts a result for callers.
     fn done<T>(&self, result: Result<T, Fault>) -> Result<T, StoreError> {
         result.map_err(|fault| fault.into_store("reading", &self.shared.name))
     }
@@ -80,7 +80,7 @@ impl PostgresSnapshot {
         self.done(self.session.rows(sql, arguments).await)
     }
 
-    /// The rows of a statement, read.
+    /// Returns the rows of a statement, converted by `read`.
     async fn all<T>(
         &self,
         sql: &str,
@@ -91,7 +91,7 @@ impl PostgresSnapshot {
         self.done(rows.iter().map(read).collect())
     }
 
-    /// One entry for each id; the statement's second argument are the ids, its first column is the id.
+    /// Returns one entry for each id. The second argument of the statement is the list of ids, its first column is the id.
     async fn by_id<T: Clone>(
         &self,
         sql: &str,
@@ -104,7 +104,7 @@ impl PostgresSnapshot {
         Ok(found(ids.into_iter().map(str::to_owned), rows))
     }
 
-    /// The rows of each id; the statement's second argument are the ids, its first column is the id.
+    /// Returns the rows of each id. The second argument of the statement is the list of ids, its first column is the id.
     async fn each<T: Clone>(
         &self,
         sql: &str,
@@ -117,7 +117,7 @@ impl PostgresSnapshot {
     }
 }
 
-/// The columns from the second on, as a body.
+/// Parses the body in the second column.
 fn second<T: serde::de::DeserializeOwned>(row: &Row) -> Result<T, Fault> {
     rows::parsed(row, 1)
 }
@@ -126,7 +126,7 @@ fn second_id(row: &Row) -> Result<String, Fault> {
     get(row, 1)
 }
 
-/// Columns `id, body, live`.
+/// Reads the columns `id, body, live`.
 fn document_of(row: &Row) -> Result<Document, Fault> {
     let mut document: Document = rows::parsed(row, 1)?;
     let live: bool = get(row, 2)?;
@@ -135,7 +135,7 @@ fn document_of(row: &Row) -> Result<Document, Fault> {
     Ok(document)
 }
 
-/// A count in this column, as entries of a kind are few.
+/// Reads a count, which fits 32 bits because entries of a kind are few.
 fn count(row: &Row, column: usize) -> Result<u32, Fault> {
     Ok(u32::try_from(get::<i64>(row, column)?).unwrap_or(u32::MAX))
 }

@@ -25,25 +25,26 @@ use crate::snapshot::PostgresSnapshot;
 use crate::workers::DatabaseClock;
 use crate::{apply, budget, rows, workers};
 
-/// Commits that wait behind the one in progress; further callers wait to be queued.
+/// Commits that wait behind the current one. Further callers wait to join the queue.
 const MAX_QUEUED: usize = 64;
-/// How long the turn to change the graph is waited for.
+/// How long to wait for the turn to change the graph.
 const TURN_PATIENCE: Duration = Duration::from_secs(300);
-/// The class of locks that are turns; the object is the workspace.
+/// The class of locks for turns to change the graph. The object of the lock is the workspace.
 const TURN_CLASS: i32 = 0x6772_6170;
 /// The class of locks that are turns to write summaries.
 const SUMMARIES_CLASS: i32 = 0x7375_6d6d;
 
 /// A workspace in a PostgreSQL database.
 ///
-/// Commits of one store are applied one after another by a task of its own. A commit whose connection breaks is tried again
-/// until its outcome is known: each carries a token that the database keeps, so it is never applied twice.
+/// Each store applies its commits one after another in a task of its own. If the connection breaks during a commit, the
+/// commit is retried until its outcome is known. Each commit carries a token that the database keeps, so it is never
+/// applied twice.
 pub struct PostgresStore {
     shared: Arc<Shared>,
     workspace: WorkspaceId,
     row: i64,
     writer: mpsc::Sender<CommitRequest>,
-    /// Those of this process that wait for the turn.
+    /// Held by the task of this process that has the turn or waits for it in the database.
     turn: Arc<Mutex<()>>,
     links: Arc<KeptLinks>,
     memory: Arc<Memory>,
@@ -67,27 +68,28 @@ impl PostgresStore {
         Self { shared, workspace, row, writer, turn: Arc::default(), links: Arc::default(), memory }
     }
 
-    /// Decides when what searches read comes into memory.
+    /// Sets when search data is read into memory.
     pub fn set_search_memory(&self, comes: SearchMemory) {
         self.memory.set(comes);
     }
 
-    /// Sets how many bytes searches of all workspaces of the database may keep in memory; what is kept already stays.
+    /// Sets how many bytes of memory the search data of all workspaces in the database may take. Data that is already
+    /// in memory stays.
     pub fn limit_search_memory(&self, bytes: usize) {
         self.shared.memory.set(bytes);
     }
 
-    /// Sets how many links of the graph are kept in memory. Questions read parts of a graph with more.
+    /// Sets how many links of the graph are kept in memory. From a larger graph, questions read only parts.
     pub fn limit_links(&self, links: u64) {
         self.links.limit(links);
     }
 
-    /// Bytes that searches of all workspaces of the database keep in memory.
+    /// Returns the bytes of memory that the search data of all workspaces in the database takes.
     pub fn search_memory_bytes(&self) -> usize {
         self.shared.memory.taken()
     }
 
-    /// Whether the workspace can be read and, for all that can be known without a commit, written. Tries once.
+    /// Checks that the workspace can be read and, as far as that can be known without a commit, written. Tries once.
     pub(crate) async fn probe(&self) -> Result<(), StoreError> {
         let (shared, row) = (Arc::clone(&self.shared), self.row);
         let probing = async move {
@@ -105,8 +107,8 @@ impl PostgresStore {
         &self.shared.name
     }
 
-    /// Indexes the kinds whose vectors have at least so many numbers in all, and drops the index of those with fewer than the
-    /// second bound.
+    /// Indexes the kinds whose vectors have at least `from` numbers in total, and drops the indexes of kinds with fewer
+    /// than `below`.
     pub async fn index_vectors(&self, [from, below]: [i64; 2]) -> Result<(), StoreError> {
         let (shared, row) = (Arc::clone(&self.shared), self.row);
         let keeping = async move {
@@ -135,7 +137,7 @@ impl PostgresStore {
             .await
     }
 
-    /// Closes connections that are not in use, and lets go of what searches keep in memory.
+    /// Closes idle connections and drops the search data in memory.
     pub(crate) fn rest(&self) {
         self.memory.forget();
         self.shared.close_idle();
@@ -214,10 +216,10 @@ impl Store for PostgresStore {
     }
 }
 
-/// Applies a batch, again where the connection breaks, and at most once.
+/// Applies a batch exactly once, with retries if the connection breaks.
 async fn commit(shared: &Arc<Shared>, row: i64, batch: &Batch) -> Result<Revision, StoreError> {
     graphloom_rules::batch::check(batch)?;
-    // Given by the first try that reaches the database.
+    // Set by the first try that reaches the database.
     let token = Mutex::new(None);
     let attempt = || async {
         let mut token = token.lock().await;
@@ -226,7 +228,7 @@ async fn commit(shared: &Arc<Shared>, row: i64, batch: &Batch) -> Result<Revisio
     shared.patiently("committing", PATIENCE, attempt).await
 }
 
-/// Waits for the lock that is the turn. Its holder is a connection; if that breaks, the database releases it.
+/// Waits for the lock of the turn. The lock belongs to a connection: if that breaks, the database releases it.
 async fn lock(shared: &Arc<Shared>, row: i64) -> Result<Client, Fault> {
     let client = shared.turn().await?;
     match client.execute("SELECT pg_advisory_lock($1, $2)", &[&TURN_CLASS, &(row as i32)]).await {
@@ -238,7 +240,7 @@ async fn lock(shared: &Arc<Shared>, row: i64) -> Result<Client, Fault> {
     }
 }
 
-/// The lock that is the turn to write summaries; `None` where another connection has it, or all connections for it are in use.
+/// Tries to take the turn to write summaries. `None` if another connection has it or all connections for it are in use.
 async fn try_lock(shared: &Arc<Shared>, row: i64) -> Result<Option<Client>, Fault> {
     let Some(client) = shared.summaries_turn().await? else { return Ok(None) };
     let sql = "SELECT pg_try_advisory_lock($1, $2)";

@@ -1,7 +1,7 @@
 //! PostgreSQL servers for tests.
 //!
-//! Tests use the database that `DATABASE_URL` names, or else start a server of the programs that
-//! `scripts/install-postgres.sh` unpacks, on a free port and not as root.
+//! Tests use the database in `DATABASE_URL`. Without it, they start a server on a free port from the programs that
+//! `scripts/install-postgres.sh` unpacks, and not as root.
 
 use std::fs::{self, File, OpenOptions};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -15,7 +15,7 @@ use graphloom_core::WorkspaceId;
 
 use crate::Database;
 
-/// Executes statements, of which all but the last return nothing; the number of rows of the last.
+/// Executes statements, of which only the last may return rows. Returns the number of rows of the last one.
 pub fn execute(url: &str, sql: &str) -> Result<u64, tokio_postgres::Error> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
@@ -27,7 +27,7 @@ pub fn execute(url: &str, sql: &str) -> Result<u64, tokio_postgres::Error> {
     })
 }
 
-/// The user that runs servers where root runs the tests: `nobody`.
+/// The user that runs servers if root runs the tests: `nobody`.
 const NOBODY: u32 = 65_534;
 /// How long a server may take to start.
 const MAX_START: Duration = Duration::from_secs(60);
@@ -59,25 +59,26 @@ impl Release {
     }
 }
 
-/// A database for tests, with others that run at the same time. The server ends some seconds after its last user.
+/// A database shared by the tests that run at the same time. The server ends some seconds after its last user.
 pub struct TestDatabase {
-    /// Its address.
+    /// The address of the database.
     pub url: String,
-    /// Locked as long as this test uses the server.
+    /// Stays locked while this test uses the server.
     _user: Option<File>,
 }
 
 impl TestDatabase {
-    /// The database of `DATABASE_URL`, or of the server that the tests of this folder share, started where it does not run.
+    /// Returns the database in `DATABASE_URL`, or that of the server shared by the tests of this folder. Starts the
+    /// server if it does not run.
     ///
     /// # Panics
     ///
-    /// Where there is neither, saying what to do.
+    /// If there is neither. The message says what to do.
     pub fn shared() -> Self {
         Self::shared_of(Release::Newest)
     }
 
-    /// The same of a server of this release, unless `DATABASE_URL` names a database.
+    /// Like [`shared`](Self::shared), with a server of this release unless `DATABASE_URL` is set.
     ///
     /// # Panics
     ///
@@ -105,20 +106,20 @@ impl TestDatabase {
         Self { url: url(port), _user: Some(users) }
     }
 
-    /// Opens it.
+    /// Opens the database.
     pub fn open(&self) -> Database {
         Database::open(&self.url).unwrap_or_else(|error| panic!("opening the test database: {error}"))
     }
 }
 
-/// The name of a workspace that no other test has.
+/// Returns a workspace name that no other test uses.
 pub fn new_workspace() -> WorkspaceId {
     let mut bytes = [0; 8];
     getrandom::fill(&mut bytes).expect("random bytes");
     WorkspaceId::new(&format!("test-{:016x}", u64::from_le_bytes(bytes))).expect("a name")
 }
 
-/// A server of one test, stopped when dropped.
+/// A server for one test, stopped when dropped.
 pub struct Server {
     folder: PathBuf,
     settings: Vec<String>,
@@ -127,11 +128,11 @@ pub struct Server {
 }
 
 impl Server {
-    /// A new server with its files inside this folder.
+    /// Starts a new server with its files in this folder.
     ///
     /// # Panics
     ///
-    /// Where the programs are missing or do not start, saying what to do.
+    /// If the programs are missing or do not start. The message says what to do.
     pub fn start(folder: &Path, settings: &[&str]) -> Self {
         let settings: Vec<String> = settings.iter().map(|setting| (*setting).to_owned()).collect();
         let (port, child) = create(Release::Newest, folder, &settings);
@@ -143,7 +144,7 @@ impl Server {
         url(self.port)
     }
 
-    /// A new server with its files inside this folder that follows another one and only reads.
+    /// Starts a new read-only server with its files in this folder that follows another one.
     ///
     /// # Panics
     ///
@@ -165,25 +166,25 @@ impl Server {
         Self { folder: folder.to_owned(), settings, port, child }
     }
 
-    /// Has it write too, and follow nobody any more.
+    /// Makes a following server stop following and accept writes.
     pub fn promote(&self) {
         let mut promote = program(Release::Newest, "pg_ctl", &self.folder);
         let promoted = promote.arg("promote").arg("--pgdata").arg(self.folder.join("data")).status();
         assert!(promoted.is_ok_and(|status| status.success()), "pg_ctl promote failed");
     }
 
-    /// Ends it as the loss of its machine would.
+    /// Ends the server as the loss of its machine would.
     pub fn crash(mut self) {
         self.signal("QUIT");
         self.child.wait().expect("the server ended");
     }
 
-    /// The port that it listens on.
+    /// The port that the server listens on.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// Ends it as a power cut would, and starts it again on the same port.
+    /// Ends the server as a power cut would, and starts it again on the same port.
     pub fn crash_and_restart(&mut self) {
         self.signal("QUIT");
         self.child.wait().expect("the server ended");
@@ -214,7 +215,7 @@ fn target() -> PathBuf {
     root.join(std::env::var("CARGO_TARGET_DIR").unwrap_or_else(|_| "target".to_owned()))
 }
 
-/// The folder of the programs and of servers' files.
+/// Returns the folder of the programs and of the servers' files.
 pub fn postgres_folder() -> PathBuf {
     target().join("postgres")
 }
@@ -239,7 +240,7 @@ fn is_root() -> bool {
     fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0)
 }
 
-/// Makes a server with its files inside this folder and starts it.
+/// Creates a server with its files in this folder and starts it.
 fn create(release: Release, folder: &Path, settings: &[String]) -> (u16, Child) {
     let data = folder.join("data");
     let _ = fs::remove_dir_all(&data);
@@ -291,9 +292,9 @@ fn lock_file(path: &Path) -> File {
     OpenOptions::new().create(true).append(true).open(path).expect("a lock")
 }
 
-/// Leaves a process behind that stops the server once no test holds the lock of users.
+/// Starts a background process that stops the server once no test holds the lock of its users.
 fn stop_after_last_user(folder: &Path, server: u32) {
-    // Whoever comes meanwhile waits for the lock until the server is gone, and starts another one.
+    // A test that comes meanwhile waits for the lock until the server is gone, and then starts another one.
     let stop = r#"kill -INT "$1"; while kill -0 "$1"; do sleep 0.05; done"#;
     let script =
         format!(r#"(while sleep 3 && kill -0 "$1"; do flock -n -x users sh -c '{stop}' sh "$1"; done) &"#);

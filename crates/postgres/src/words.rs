@@ -1,4 +1,4 @@
-//! Keeps the words of what can be searched.
+//! Keeps the index of words in searchable texts up to date.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,18 +10,18 @@ use crate::error::Fault;
 use crate::rows::{self, get};
 use crate::session::{Arguments, Session};
 
-/// Bytes of a word in the index. What is longer is no word that a person types, and an index entry cannot hold it.
+/// Longest word in the index, in bytes. Nobody types longer words, and an index entry could not hold them.
 const MAX_WORD_BYTES: usize = 512;
 
-/// A word as the index keeps it.
+/// Returns a word as the index stores it.
 pub(crate) fn kept(word: &str) -> &str {
     &word[..word.floor_char_boundary(MAX_WORD_BYTES)]
 }
 
-/// Brings the words of these entries up to date with their rows; those without a row, and chunks that are not live, have
-/// none.
+/// Brings the words of these entries up to date with their rows. Entries without a row and chunks that are not live
+/// have no words.
 ///
-/// Statements that do not need each other's results are sent without waiting for each other.
+/// Statements that do not need each other's results are sent without waiting.
 pub(crate) async fn update(session: &Session, kind: ItemKind, ids: &BTreeSet<String>) -> Result<(), Fault> {
     if ids.is_empty() {
         return Ok(());
@@ -59,7 +59,7 @@ pub(crate) async fn update(session: &Session, kind: ItemKind, ids: &BTreeSet<Str
     Ok(())
 }
 
-/// The searchable texts that there are, by id.
+/// Returns the searchable texts that exist, by id.
 async fn texts(session: &Session, kind: ItemKind, ids: &[&str]) -> Result<BTreeMap<String, String>, Fault> {
     let mut texts = BTreeMap::new();
     match kind {
@@ -107,7 +107,7 @@ async fn texts(session: &Session, kind: ItemKind, ids: &[&str]) -> Result<BTreeM
     Ok(texts)
 }
 
-/// Columns of entries, and of their words with the number of the entry, from 1.
+/// The columns of entries, and of their words with the number of the entry, starting at 1.
 #[derive(Default)]
 struct Index<'a> {
     ids: Vec<&'a str>,

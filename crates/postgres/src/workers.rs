@@ -1,4 +1,4 @@
-//! Workers of all hosts: each says in the database that it lives, by the clock of the database.
+//! Workers on all hosts. Each reports to the database that it is alive, by the clock of the database.
 
 use std::collections::BTreeSet;
 use std::sync::mpsc::sync_channel;
@@ -15,17 +15,17 @@ use crate::error::Fault;
 use crate::rows;
 use crate::session::Session;
 
-/// How often a worker says that it lives.
+/// How often a worker reports that it is alive.
 const BEAT: Duration = Duration::from_secs(3);
-/// The condition that a worker lives. One that was silent for so long has ended; if it has not, its next commits fail, and it
-/// loses what others took over.
+/// SQL condition for live workers. A worker that was silent for this long counts as ended. If it still runs, its next
+/// commits fail, and it loses the work that others took over.
 const LIVING: &str = "NOT ended AND seen_at >= clock_timestamp() - interval '15 seconds'";
-/// How long workers are remembered; longer than any lease.
+/// How long workers are remembered. Longer than any lease.
 const MEMORY: &str = "interval '30 days'";
-/// How long the end of a process waits until the database knows of it.
-const FAREWELL: Duration = Duration::from_secs(1);
+/// How long a worker that ends waits for the database to record it.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The workers of a database. Those of this host are known at once, others by what they say in the database.
+/// The workers of a database. Those on this host are known directly, others by their reports in the database.
 pub(crate) struct DatabaseWorkers {
     shared: Arc<Shared>,
     of_host: Arc<dyn Workers>,
@@ -73,7 +73,7 @@ impl Workers for DatabaseWorkers {
 struct BeatingWorker {
     of_host: Arc<dyn Worker>,
     shared: Arc<Shared>,
-    /// Ends the beats.
+    /// Stops the beats.
     end: Option<oneshot::Sender<()>>,
 }
 
@@ -98,12 +98,12 @@ impl Drop for BeatingWorker {
             }
             let _ = reply.send(());
         });
-        // Others learn of it later if this takes too long.
-        let _ = answer.recv_timeout(FAREWELL);
+        // If this takes too long, others notice the end later.
+        let _ = answer.recv_timeout(SHUTDOWN_TIMEOUT);
     }
 }
 
-/// Says that a worker lives until it ends, and learns who does not.
+/// Reports that a worker is alive until it ends, and updates the set of silent workers.
 async fn keep_beating(shared: Weak<Shared>, name: String, mut ended: oneshot::Receiver<()>) {
     let mut heard = Instant::now();
     loop {
@@ -114,7 +114,7 @@ async fn keep_beating(shared: Weak<Shared>, name: String, mut ended: oneshot::Re
         let Some(shared) = shared.upgrade() else { return };
         let beaten = async {
             beat(&shared, &name).await?;
-            // After a pause of the database, or of this process, the others need time to say that they live.
+            // After a pause of the database or of this process, the other workers need time to report.
             if std::mem::replace(&mut heard, Instant::now()).elapsed() < BEAT * 3 {
                 let silent = silent(&shared).await?;
                 *shared.silent() = silent;
@@ -127,7 +127,7 @@ async fn keep_beating(shared: Weak<Shared>, name: String, mut ended: oneshot::Re
     }
 }
 
-/// Says that a worker lives.
+/// Reports that a worker is alive.
 async fn beat(shared: &Shared, name: &str) -> Result<(), Fault> {
     let client = shared.beat().await?;
     let sql = "INSERT INTO workers (name, seen_at) VALUES ($1, clock_timestamp()) \
@@ -136,14 +136,14 @@ async fn beat(shared: &Shared, name: &str) -> Result<(), Fault> {
     shared.set_clock(&client).await
 }
 
-/// The workers that have ended or said nothing for too long.
+/// Returns the workers that have ended or were silent for too long.
 async fn silent(shared: &Shared) -> Result<BTreeSet<String>, Fault> {
     let client = shared.beat().await?;
     let sql = format!("SELECT name FROM workers WHERE NOT ({LIVING})");
     client.query(&sql, &[]).await?.iter().map(|row| rows::get(row, 0)).collect()
 }
 
-/// How many workers live, at least 1.
+/// Returns the number of live workers, at least 1.
 pub(crate) async fn living(shared: &Shared) -> Result<usize, Fault> {
     let sql = format!("SELECT count(*) FROM workers WHERE {LIVING}");
     let found = shared.reader().await?.query(&sql, &[]).await?;
@@ -151,7 +151,8 @@ pub(crate) async fn living(shared: &Shared) -> Result<usize, Fault> {
     Ok(usize::try_from(living).unwrap_or(usize::MAX).max(1))
 }
 
-/// The workspaces with documents that nobody works on, or with descriptions to be written and nobody at work, by name.
+/// Returns, sorted by name, the workspaces with documents that nobody works on, or with descriptions to write and no
+/// worker on them.
 pub(crate) async fn with_work(shared: &Arc<Shared>) -> Result<Vec<WorkspaceId>, Fault> {
     let session = Session::read(shared, 0).await?;
     let sql = format!(
@@ -168,7 +169,7 @@ pub(crate) async fn with_work(shared: &Arc<Shared>) -> Result<Vec<WorkspaceId>, 
     found.iter().map(|row| rows::get(row, 0).map(|name: String| WorkspaceId::from_stored(name))).collect()
 }
 
-/// The clock of a database, the same for all hosts. It is read with every beat and goes on by the clock of this host.
+/// The clock of a database, the same for all hosts. It is read with every beat and advances with the clock of this host.
 pub(crate) struct DatabaseClock(pub(crate) Arc<Shared>);
 
 impl Clock for DatabaseClock {
@@ -177,7 +178,7 @@ impl Clock for DatabaseClock {
     }
 }
 
-/// The time of this host.
+/// Returns the time of this host in milliseconds.
 pub(crate) fn local_ms() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX))

@@ -1,4 +1,4 @@
-//! The workspaces of a database behind the port.
+//! Implements the `Workspaces` port for the workspaces of a database.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ pub struct PostgresWorkspaces {
 }
 
 impl PostgresWorkspaces {
-    /// - `of_host`: the processes of this host, of which more is known than of those of others.
+    /// - `of_host`: the workers on this host, about which more is known than about others.
     pub fn new(database: Database, of_host: Arc<dyn Workers>) -> Self {
         let workers = DatabaseWorkers::new(&database, of_host);
         Self { database, workers }
@@ -46,7 +46,7 @@ impl Workspaces for PostgresWorkspaces {
         self.database.settings_of(workspace).await
     }
 
-    /// A commit waits as long as the database's own limits say.
+    /// Ignores `Patience`: a commit waits as long as the database's own limits allow.
     async fn open(
         &self,
         workspace: &WorkspaceId,

@@ -1,4 +1,4 @@
-//! Verifies the invariants of a workspace's data.
+//! Checks the invariants of a workspace's data.
 
 mod layers;
 
@@ -12,14 +12,14 @@ use graphloom_core::{
 
 /// Rows read from the store at a time.
 const PAGE: usize = 1000;
-/// Most findings listed; a damaged store would list without end.
+/// Most findings listed, because a damaged store could have any number.
 pub const MAX_FINDINGS: usize = 1000;
-/// Weights are sums of floats read back from storage.
+/// Tolerance for comparing weights, which are sums of floats read back from storage.
 const WEIGHT_TOLERANCE: f64 = 1e-9;
 
-/// Everything wrong in the state of `snapshot`, at most [`MAX_FINDINGS`] of it; empty for a sound store.
+/// Returns everything that is wrong in the state of `snapshot`, at most [`MAX_FINDINGS`] findings. Empty for a sound store.
 ///
-/// Memory grows with the number of documents, entities and relations, not with their text.
+/// Memory use grows with the number of documents, entities and relations, not with their text.
 pub async fn check(snapshot: &dyn Snapshot) -> Result<Vec<Finding>, StoreError> {
     let mut findings = Findings::default();
     let documents = check_documents(snapshot, &mut findings).await?;
@@ -101,7 +101,7 @@ async fn check_documents(
     Ok(documents)
 }
 
-/// One at a time: files are large.
+/// Checks originals one at a time, because files are large.
 async fn check_originals(
     snapshot: &dyn Snapshot,
     documents: &[DocumentId],
@@ -117,12 +117,12 @@ async fn check_originals(
     Ok(())
 }
 
-/// What the other checks need of a chunk.
+/// The parts of a chunk that the other checks need.
 struct ChunkFacts {
     document: DocumentId,
     span: Span,
     extraction: ChunkExtraction,
-    /// What became of asking about it anew, where somebody does.
+    /// The state of the chunk's renewal, if it has one.
     renewal: Option<ChunkExtraction>,
 }
 
@@ -215,7 +215,7 @@ async fn check_jobs(
     Ok(())
 }
 
-/// ChunkContexts are of chunks that exist, and the vector of a contextualized chunk is that of the context and its own.
+/// Every chunk context must belong to an existing chunk, and the vector of that chunk must include the context.
 async fn check_chunk_contexts(snapshot: &dyn Snapshot, findings: &mut Findings) -> Result<(), StoreError> {
     let mut contextualized: BTreeMap<String, ContentHash> = BTreeMap::new();
     let mut pages = snapshot.pages(table::ChunkContexts);
@@ -273,7 +273,7 @@ async fn check_extractions(
     Ok(())
 }
 
-/// What the live mentions and facts add up to.
+/// Counts over the live mentions and facts.
 #[derive(Default)]
 struct Evidence {
     mentions: BTreeMap<EntityKey, u32>,
@@ -294,7 +294,7 @@ impl Evidence {
     }
 }
 
-/// What is wrong with evidence from this chunk: only live documents may speak for the graph.
+/// Returns what is wrong with evidence from this chunk. Only live documents may contribute to the graph.
 fn unfit(
     chunk: &ChunkId,
     documents: &BTreeMap<DocumentId, Visibility>,
@@ -307,7 +307,7 @@ fn unfit(
     }
 }
 
-/// What is wrong with the words that a claim quotes.
+/// Returns what is wrong with the quote of a claim.
 fn misquotes(claim: &Claim, chunks: &BTreeMap<ChunkId, ChunkFacts>) -> Option<String> {
     let chunk = chunks.get(&claim.chunk)?.span;
     let within = chunk.start <= claim.span.start && claim.span.end <= chunk.end && !claim.span.is_empty();
@@ -464,7 +464,7 @@ async fn check_vectors(
     compare_vectors(snapshot, ItemKind::Relation, "relation", due.clone(), &due, findings).await
 }
 
-/// Every id in `due` must have a vector, and no vector may be of something outside `known`.
+/// Every id in `due` must have a vector, and every vector must belong to an id in `known`.
 async fn compare_vectors(
     snapshot: &dyn Snapshot,
     kind: ItemKind,
@@ -494,7 +494,7 @@ async fn compare_vectors(
     Ok(())
 }
 
-/// Every summary must be of something that exists.
+/// Every summary must belong to something that exists.
 async fn check_summaries(
     snapshot: &dyn Snapshot,
     evidence: &Evidence,
@@ -519,7 +519,7 @@ fn exists(evidence: &Evidence, entities: &BTreeSet<&EntityKey>, key: &GraphKey) 
     }
 }
 
-/// Every stale mark must be of something that exists.
+/// Every stale mark must belong to something that exists.
 async fn check_stale(
     snapshot: &dyn Snapshot,
     evidence: &Evidence,

@@ -8,37 +8,37 @@ use graphloom_core::{Batch, GraphTurn, Revision, Snapshot, Store, StoreError, Wo
 /// When the failing call fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cut {
-    /// Nothing was done: the process died before the write.
+    /// Nothing was written: the process died before the write.
     Before,
-    /// Everything was done but the caller never learns: the process died after the write.
+    /// Everything was written but the caller never learns of it: the process died after the write.
     After,
 }
 
-/// Passes calls on to a store until one of them fails; from then on everything fails, as after a crash.
+/// Forwards calls to a store until one of them fails. From then on everything fails, as after a crash.
 pub struct FaultyStore<S> {
     inner: S,
     cut: Cut,
-    /// Calls that still succeed.
+    /// Number of calls that still succeed.
     left: AtomicUsize,
 }
 
 impl<S: Store> FaultyStore<S> {
-    /// Fails the `n`-th commit or snapshot, counted from 0, and all after it.
+    /// Fails the `n`-th commit or snapshot, counting from 0, and all later ones.
     pub fn new(inner: S, n: usize, cut: Cut) -> Self {
         Self { inner, cut, left: AtomicUsize::new(n) }
     }
 
-    /// Whether the failing call was reached.
+    /// True if the failing call was reached.
     pub fn has_failed(&self) -> bool {
         self.left.load(Ordering::SeqCst) == usize::MAX
     }
 
-    /// The store below, for looking at what is left.
+    /// Returns the inner store, to inspect what is left.
     pub fn into_inner(self) -> S {
         self.inner
     }
 
-    /// What the next call does: go on, fail, or be dead already.
+    /// Decides whether the next call goes on, fails, or comes after the failure.
     fn next(&self) -> Next {
         let step = |left: usize| match left {
             usize::MAX => None,
@@ -107,7 +107,7 @@ mod tests {
     use crate::conformance::{block_on, sample};
     use crate::memory::MemoryStore;
 
-    /// Three commits of one document each, cut at call `n`; says how many documents are left.
+    /// Commits three batches of one document each, cut at call `n`. Returns the number of documents that are left.
     fn check_cut(n: usize, cut: Cut) -> u64 {
         block_on(async {
             let store = FaultyStore::new(MemoryStore::new(WorkspaceId::default()), n, cut);

@@ -1,7 +1,7 @@
-//! Graphloom's stores: adapters behind the core's `Store` port.
+//! Graphloom's stores: adapters for the core's `Store` port.
 //!
-//! [`memory`] is the reference: the simplest implementation of the rules, for tests. Every other store must behave
-//! the same. [`sqlite`] is the store of the product.
+//! [`memory`] is the reference: the simplest implementation of the rules, for tests. Every other store must behave the
+//! same. [`sqlite`] is the store of the product.
 
 pub mod check;
 #[cfg(any(test, feature = "conformance"))]

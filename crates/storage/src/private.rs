@@ -1,11 +1,11 @@
-//! Creates files and folders that only their owner can read, whatever the process's umask.
+//! Creates files and folders that only their owner can read, whatever the umask of the process.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
 use std::path::Path;
 
-/// Makes a folder, and those above it that are missing, so that only the owner can enter them. A folder that exists keeps its
-/// permissions: it may hold more than stores.
+/// Creates a folder and its missing parents so that only the owner can enter them. An existing folder keeps its
+/// permissions, because it may contain more than stores.
 pub fn create_folder(path: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);
@@ -14,21 +14,21 @@ pub fn create_folder(path: &Path) -> io::Result<()> {
     builder.create(path)
 }
 
-/// The same for a folder that holds nothing else: one that exists is closed to others.
+/// Like [`create_folder`], for a folder that contains nothing else: an existing folder is closed to other users.
 pub(crate) fn create_own_folder(path: &Path) -> io::Result<()> {
     create_folder(path)?;
     close_to_others(path);
     Ok(())
 }
 
-/// An empty file that only the owner can read, in place of what was there.
+/// Creates an empty file that only the owner can read, replacing an existing one.
 pub(crate) fn create_file(path: &Path) -> io::Result<File> {
     let file = options().create(true).truncate(true).open(path)?;
     close_to_others(path);
     Ok(file)
 }
 
-/// Makes an empty file that only the owner can read, unless there is a file.
+/// Creates an empty file that only the owner can read, unless the file exists.
 pub(crate) fn create_missing_file(path: &Path) -> io::Result<()> {
     match options().create_new(true).open(path) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
@@ -36,7 +36,7 @@ pub(crate) fn create_missing_file(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Opens files to write; those that it makes only the owner can read.
+/// Returns options to open a file for writing. A file that they create can be read only by its owner.
 pub(crate) fn options() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.write(true);
@@ -45,7 +45,7 @@ pub(crate) fn options() -> OpenOptions {
     options
 }
 
-/// Closes every file and folder of `folder` to others whose name begins like this.
+/// Closes all files and folders in `folder` whose names begin with `prefix` to other users.
 pub(crate) fn close_all_to_others(folder: &Path, prefix: &str) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
@@ -55,7 +55,7 @@ pub(crate) fn close_all_to_others(folder: &Path, prefix: &str) {
     }
 }
 
-/// Takes all rights away that others than the owner have. What belongs to another user keeps them, with a line in the log.
+/// Removes all rights of users other than the owner. Files of another user keep theirs, and a warning is logged.
 #[cfg(unix)]
 fn close_to_others(path: &Path) {
     use std::os::unix::fs::PermissionsExt;

@@ -1,4 +1,4 @@
-//! Small texts that processes of one host share, each a file of a folder.
+//! Small texts that processes of one host share, each a file in a folder.
 
 use std::fs::{self, File};
 use std::io;
@@ -11,16 +11,16 @@ use graphloom_core::{Clock, SharedTexts, StoreError};
 use crate::private;
 use crate::sqlite::{apart, unwritable_folder};
 
-/// Held while a text is replaced.
+/// Lock file that is held while a text is replaced.
 const LOCK: &str = "lock";
 
-/// The texts of a folder, which is made with the first one. A file holds the version in its first line and then the text.
+/// The texts of a folder, which is created with the first one. A file has the version in its first line, followed by the text.
 pub(crate) struct FileTexts {
     folder: PathBuf,
 }
 
 impl FileTexts {
-    /// The texts of this folder.
+    /// Returns the texts of this folder.
     pub(crate) fn new(folder: impl Into<PathBuf>) -> Self {
         Self { folder: folder.into() }
     }
@@ -56,7 +56,7 @@ impl SharedTexts for FileTexts {
     }
 }
 
-/// A name as that of a file: what is not a letter or digit is written as its code.
+/// Converts a name to a file name. Bytes other than letters, digits, `-` and `.` are written as codes.
 fn file_name(name: &str) -> String {
     let mut file = String::with_capacity(name.len());
     for byte in name.bytes() {
@@ -83,7 +83,7 @@ fn replace(folder: &Path, file: &str, version: u64, body: &str) -> io::Result<bo
     let lock = File::options().create(true).truncate(false).write(true).open(folder.join(LOCK))?;
     lock.lock()?;
     let path = folder.join(file);
-    // One that is damaged is replaced by the next change.
+    // A damaged text is replaced by the next change.
     let found = read(&path).ok().flatten().map_or(0, |(version, _)| version);
     if found != version {
         return Ok(false);

@@ -13,24 +13,24 @@ use graphloom_core::{ContentHash, Registration, StoreError, Worker, Workers};
 use crate::private;
 use crate::sqlite::{apart, unwritable_folder};
 
-/// Folder of the workers' lock files inside a data folder.
+/// Folder of the workers' lock files in a data folder.
 const FOLDER: &str = "workers";
 
-/// The workers of a folder. Each holds a lock that the operating system releases when its process ends, however it ends.
+/// The workers of a folder. Each holds a lock that the operating system releases when its process ends for any reason.
 #[derive(Debug, Clone)]
 pub struct LockFiles {
     folder: PathBuf,
-    /// What the names of this host's workers begin with.
+    /// Prefix of the names of this host's workers.
     host: String,
 }
 
 impl LockFiles {
-    /// The workers of a data folder.
+    /// Returns the workers of a data folder.
     pub fn new(data_dir: &Path) -> Self {
         Self { folder: data_dir.join(FOLDER), host: String::new() }
     }
 
-    /// Those of this host among the workers of a place that several hosts share.
+    /// Returns this host's workers, for a place that several hosts share.
     ///
     /// - `data_dir`: the data folder on this host.
     pub fn of_host(data_dir: &Path) -> Self {
@@ -39,7 +39,7 @@ impl LockFiles {
 
     fn unregistered(&self) -> LockedFile {
         let nanos = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |age| age.as_nanos());
-        // Two of one process may begin in the same tick of a coarse clock.
+        // Two workers of one process may start in the same tick of a coarse clock.
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let name = format!("{}{}-{nanos}-{number}", self.host, std::process::id());
         LockedFile { name, folder: self.folder.clone(), lock: Mutex::default() }
@@ -78,15 +78,15 @@ impl Workers for LockFiles {
     }
 }
 
-/// Workers that this process registered.
+/// Number of workers that this process has registered.
 static NUMBER: AtomicU64 = AtomicU64::new(0);
 
-/// A worker, as the holder of the lock of a file.
+/// A worker, as the holder of a file lock.
 #[derive(Debug)]
 struct LockedFile {
     name: String,
     folder: PathBuf,
-    /// Holds the lock; absent where its file could not be made yet.
+    /// Holds the lock. `None` if the file could not be created yet.
     lock: Mutex<Option<File>>,
 }
 
@@ -98,7 +98,7 @@ impl LockedFile {
         loop {
             let lock = private::create_file(&path)?;
             lock.lock()?;
-            // Another worker's start may have taken the file for a dead one's before it was locked.
+            // Another worker may have deleted the file before it was locked, because it seemed to belong to a dead worker.
             if path.exists() {
                 return Ok(lock);
             }
@@ -128,13 +128,13 @@ impl Worker for LockedFile {
 
 impl Drop for LockedFile {
     fn drop(&mut self) {
-        // Best effort: a file left behind is unlocked, which says the same.
+        // Best effort: a file that is left behind is unlocked, which means the same.
         let _ = std::fs::remove_file(self.path());
     }
 }
 
-/// A name for this host and data folder that no other host has. Where the host has no name, it is that of this process
-/// alone.
+/// Returns a name for this host and data folder that no other host has. If the host has no name, the name is unique to
+/// this process.
 fn host_of(data_dir: &Path) -> String {
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
     let name = name.or_else(|| std::env::var("HOSTNAME").ok()).or_else(|| std::env::var("COMPUTERNAME").ok());
@@ -193,7 +193,7 @@ mod tests {
         assert!(!workers.is_gone(worker.name()));
     }
 
-    /// A path where no user, not even root, can create a folder.
+    /// Uses a path where no user, not even root, can create a folder.
     #[cfg(target_os = "linux")]
     #[test]
     fn where_nothing_can_be_written_only_those_who_read_get_a_worker() {

@@ -12,16 +12,16 @@ use crate::error::Fault;
 use crate::rows::{self, get};
 use crate::session::{Arguments, Session};
 
-/// What the database knows of chunks that a batch puts.
+/// Stored data about the chunks that a batch puts.
 #[derive(Default)]
 pub(super) struct Known {
-    /// The texts of their documents, with their visibility.
+    /// Texts of their documents, with the visibility of each.
     texts: BTreeMap<String, (String, bool)>,
-    /// The documents of those that exist.
+    /// Documents of the chunks that already exist.
     documents: HashMap<String, String>,
 }
 
-/// What the database knows of the chunks that a batch puts, after its documents.
+/// Reads what the database knows about the chunks that a batch puts. Runs after the batch's documents are put.
 pub(super) async fn known(session: &Session, batch: &Batch) -> Result<Known, Fault> {
     if batch.put_chunks.is_empty() {
         return Ok(Known::default());
@@ -48,7 +48,7 @@ pub(super) async fn put(session: &Session, batch: &Batch, known: Known) -> Resul
     Ok(released)
 }
 
-/// Sets the extractions of chunks, puts renewals, and removes those of the extractions `released` that nothing names any more.
+/// Sets the extractions of chunks, puts renewals, and removes the extractions in `released` that nothing names any more.
 pub(super) async fn settle(
     session: &Session,
     batch: &Batch,
@@ -127,7 +127,7 @@ async fn put_extractions(session: &Session, batch: &Batch) -> Result<(), Fault> 
     Ok(())
 }
 
-/// The extractions that are replaced by those that are set.
+/// Returns the extractions that are about to be replaced.
 async fn replaced_extractions(
     session: &Session,
     set: &[(ChunkId, ChunkExtraction)],
@@ -165,7 +165,7 @@ async fn set_extractions(session: &Session, set: &[(ChunkId, ChunkExtraction)]) 
     Ok(())
 }
 
-/// Removes renewals, and those that the batch's renewals replace. Returns their extractions.
+/// Removes the batch's ended renewals and those that its new renewals replace. Returns their extractions.
 async fn end_renewals(session: &Session, batch: &Batch) -> Result<BTreeSet<String>, Fault> {
     let put: BTreeSet<&str> = batch.put_renewals.iter().map(|renewal| renewal.chunk.as_str()).collect();
     let removed = batch.remove_renewals.iter().map(ChunkId::as_str);
@@ -209,7 +209,7 @@ async fn put_renewals(session: &Session, batch: &Batch) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Removes those of these extractions that nothing names any more.
+/// Removes the extractions in `keys` that nothing names any more.
 pub(super) async fn release(session: &Session, keys: BTreeSet<String>) -> Result<(), Fault> {
     if keys.is_empty() {
         return Ok(());
@@ -222,8 +222,7 @@ pub(super) async fn release(session: &Session, keys: BTreeSet<String>) -> Result
     Ok(())
 }
 
-/// Refuses a batch after which a chunk or renewal names an extraction that does not exist. Only the state that a chunk ends
-/// with counts.
+/// Fails if a chunk or renewal names an extraction that does not exist. Only the final state of each chunk counts.
 async fn check_named(session: &Session, batch: &Batch) -> Result<(), Fault> {
     let of_chunks = batch.put_chunks.iter().map(|chunk| &chunk.extraction);
     let of_sets = batch.set_extractions.iter().map(|(_, extraction)| extraction);

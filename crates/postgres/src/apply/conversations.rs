@@ -1,4 +1,4 @@
-//! Conversations that are kept, and their answers, which go with the documents that they rest on.
+//! Stored conversations and their answers. An answer is removed with any document that it rests on.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::error::Fault;
 use crate::rows;
 use crate::session::Session;
 
-/// The exchanges whose answers rest on these documents, and all later ones of their conversations.
+/// Returns the exchanges whose answers rest on these documents, and all later exchanges of their conversations.
 pub(super) async fn resting_on(session: &Session, documents: &[&str]) -> Result<Vec<Exchange>, Fault> {
     if documents.is_empty() {
         return Ok(Vec::new());
@@ -33,7 +33,7 @@ pub(super) async fn remove_answers(session: &Session, exchanges: Vec<Exchange>) 
 
 /// Removes and puts conversations and exchanges.
 ///
-/// - `last_removal`: the last revision that removed documents, this one included.
+/// - `last_removal`: the last revision that removed documents, including this one.
 pub(super) async fn put(session: &Session, batch: &Batch, last_removal: Revision) -> Result<(), Fault> {
     let exchanges = batch.put_exchanges.iter().map(|new| put_exchange(session, new, last_removal));
     try_join!(biased;

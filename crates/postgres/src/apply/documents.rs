@@ -12,7 +12,7 @@ use crate::error::Fault;
 use crate::rows::{self, get};
 use crate::session::{Arguments, Session};
 
-/// Puts and changes documents and jobs. Returns the chunks that came into sight or left it.
+/// Puts and changes documents and jobs. Returns the chunks whose visibility changed.
 pub(super) async fn put(session: &Session, batch: &Batch) -> Result<Vec<String>, Fault> {
     let (mut shown, (), activated, (), ()) = try_join!(biased;
         put_documents(session, &batch.put_documents),
@@ -108,7 +108,7 @@ async fn activate(session: &Session, documents: &[DocumentId]) -> Result<Vec<Str
     Ok(shown)
 }
 
-/// Makes the chunks of these documents as visible as they are. Returns those that changed.
+/// Gives the chunks of these documents the visibility of their document. Returns the chunks that changed.
 async fn show_chunks(session: &Session, documents: &[&str]) -> Result<Vec<String>, Fault> {
     let sql = "UPDATE chunks c SET live = d.live FROM documents d \
         WHERE c.workspace_id = $1 AND c.document = ANY($2) \
@@ -156,7 +156,7 @@ async fn put_tracks(session: &Session, batch: &Batch) -> Result<(), Fault> {
     .map(drop)
 }
 
-/// The texts of the documents that a batch puts, and of the others that it puts chunks of, by id with their visibility.
+/// Returns text and visibility by id: of the documents that a batch puts, and of other documents whose chunks it puts.
 pub(super) async fn texts_of(
     session: &Session,
     batch: &Batch,

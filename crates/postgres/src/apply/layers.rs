@@ -11,8 +11,8 @@ use crate::error::Fault;
 use crate::rows::{self, get};
 use crate::session::{Arguments, Session};
 
-/// The nodes that a batch takes away: those of its layers, those it names, those that have one of the chunks `removed` or of
-/// its entities as a member, and all that have one of these nodes as a member.
+/// Returns the nodes that a batch removes: the nodes of its layers, the nodes it names, nodes with a member among the
+/// chunks `removed` or the batch's entities, and every node that has one of these nodes as a member.
 pub(super) async fn leaving(
     session: &Session,
     batch: &Batch,
@@ -83,7 +83,7 @@ async fn put_nodes(session: &Session, nodes: &[LayerNode]) -> Result<(), Fault> 
     let kinds: Vec<i16> = members.iter().map(|(member, _)| rows::member_code(member)).collect();
     let ids: Vec<&str> = members.iter().map(|(member, _)| member.id()).collect();
     let of: Vec<&str> = members.iter().map(|(_, node)| *node).collect();
-    // The members of a node are in its key, so they never change.
+    // The key of a node includes its members, so they never change.
     let put_members = "INSERT INTO members SELECT $1, * FROM unnest($2::int2[], $3::text[], $4::text[]) ON CONFLICT DO NOTHING";
     let of_put: &Arguments<'_> = &[&keys, &layers, &levels, &bodies];
     let of_members: &Arguments<'_> = &[&kinds, &ids, &of];
@@ -96,7 +96,7 @@ async fn put_nodes(session: &Session, nodes: &[LayerNode]) -> Result<(), Fault> 
     .map(drop)
 }
 
-/// Refuses nodes whose layer does not exist.
+/// Fails if the layer of a node does not exist.
 async fn check_layers(
     session: &Session,
     nodes: &BTreeMap<&str, &LayerNode>,
@@ -112,7 +112,7 @@ async fn check_layers(
     Ok(())
 }
 
-/// Refuses nodes of which a member does not exist.
+/// Fails if a member of a node does not exist.
 async fn check_members(
     session: &Session,
     nodes: &BTreeMap<&str, &LayerNode>,

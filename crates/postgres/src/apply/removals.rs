@@ -1,4 +1,4 @@
-//! What a batch takes away with documents, entities, relations and layers. Comes before all that it puts.
+//! Removes what a batch deletes with its documents, entities, relations and layers. Runs before the batch's additions.
 
 use std::collections::BTreeSet;
 
@@ -37,7 +37,7 @@ pub(super) async fn apply(
     Ok(())
 }
 
-/// Removes the chunks of documents. Returns them and their extractions.
+/// Removes the chunks of documents. Returns the chunks and their extractions.
 async fn remove_chunks(
     session: &Session,
     documents: &[&str],
@@ -55,7 +55,7 @@ async fn remove_chunks(
     Ok((removed, released))
 }
 
-/// Removes what belongs to chunks. Returns the extractions of their renewals.
+/// Removes everything that belongs to these chunks. Returns the extractions of their renewals.
 async fn remove_of_chunks(session: &Session, chunks: &[String]) -> Result<BTreeSet<String>, Fault> {
     let (renewed, (), ()) = try_join!(biased;
         chunks::remove_renewals(session, chunks),

@@ -14,20 +14,20 @@ use crate::halfvec::HalfVec;
 use crate::rows;
 use crate::session::{Arguments, Session};
 
-/// Numbers of a vector that fit a page of the database.
+/// Most dimensions that a vector can have so that it fits a page of the database.
 const MAX_DIMENSIONS: usize = 4000;
 
 /// Entities and relations as the columns `kind, a, b`.
 type Columns<'a> = (Vec<i16>, Vec<&'a str>, Vec<&'a str>);
 
-/// A condition: that there is evidence which counts for the entity or relation `k`.
+/// SQL condition that is true if the entity or relation `k` has evidence that is not set aside.
 const HAS_EVIDENCE: &str = "CASE WHEN k.kind = 0 THEN \
         EXISTS (SELECT FROM mentions m WHERE m.workspace_id = $1 AND m.entity = k.a AND NOT m.set_aside) \
         OR EXISTS (SELECT FROM facts f WHERE f.workspace_id = $1 AND f.a = k.a AND NOT f.set_aside) \
         OR EXISTS (SELECT FROM facts f WHERE f.workspace_id = $1 AND f.b = k.a AND NOT f.set_aside) \
     ELSE EXISTS (SELECT FROM facts f WHERE f.workspace_id = $1 AND f.a = k.a AND f.b = k.b AND NOT f.set_aside) END";
 
-/// Removes entities and relations with what they leave behind besides their words.
+/// Removes entities and relations with their vectors, summaries and stale marks. Their words are removed later.
 pub(super) async fn remove(session: &Session, batch: &Batch) -> Result<(), Fault> {
     try_join!(biased;
         remove_entities(session, &batch.remove_entities),
@@ -36,7 +36,7 @@ pub(super) async fn remove(session: &Session, batch: &Batch) -> Result<(), Fault
     .map(drop)
 }
 
-/// Puts entities and relations with their summaries, stale marks and vectors.
+/// Puts entities and relations with their summaries and stale marks.
 pub(super) async fn put(session: &Session, batch: &Batch) -> Result<(), Fault> {
     try_join!(biased;
         put_entities(session, &batch.put_entities),
@@ -47,7 +47,7 @@ pub(super) async fn put(session: &Session, batch: &Batch) -> Result<(), Fault> {
     .map(drop)
 }
 
-/// What has evidence that the batch takes away, and is left as it is by it.
+/// Returns entities and relations that lose evidence in the batch and that the batch does not change otherwise.
 pub(super) async fn at_risk(session: &Session, batch: &Batch) -> Result<BTreeSet<GraphKey>, Fault> {
     if batch.remove_documents.is_empty() && batch.clear_graph_of.is_empty() {
         return Ok(BTreeSet::new());
@@ -73,7 +73,7 @@ pub(super) async fn at_risk(session: &Session, batch: &Batch) -> Result<BTreeSet
     Ok(rules::left_as_they_are(batch, losing))
 }
 
-/// Refuses a batch that leaves the view of an entity or relation whose last evidence it took.
+/// Fails if the batch removed the last evidence of an entity or relation but left its view.
 pub(super) async fn check_ghosts(session: &Session, at_risk: BTreeSet<GraphKey>) -> Result<(), Fault> {
     if at_risk.is_empty() {
         return Ok(());
@@ -102,7 +102,7 @@ fn columns<'a>(keys: impl IntoIterator<Item = &'a GraphKey>) -> Columns<'a> {
     columns
 }
 
-/// Removes what entities or relations leave behind besides their words.
+/// Removes vectors, summaries and stale marks of entities or relations, but not their words.
 async fn forget(session: &Session, kind: ItemKind, ids: &[String], keys: &[GraphKey]) -> Result<(), Fault> {
     try_join!(biased;
         remove_vectors(session, kind, ids),

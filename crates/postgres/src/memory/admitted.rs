@@ -1,4 +1,4 @@
-//! The vectors that a filter admits, kept while questions come with the same filter.
+//! The vectors that a filter admits, kept while questions use the same filter.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -12,19 +12,19 @@ use crate::error::Fault;
 use crate::search;
 use crate::session::Session;
 
-/// Numbers in the vectors that a filter admits, up to which they are kept: some 10,000 vectors of 384 numbers.
+/// Most numbers in the vectors that a filter admits if they are kept: some 10,000 vectors of 384 numbers.
 const MAX_NUMBERS: usize = 4 << 20;
-/// Filters and kinds of which vectors are kept. The one that was searched longest ago makes room.
+/// Most pairs of filter and kind whose vectors are kept. The least recently searched one is dropped first.
 const MAX_KEPT: usize = 16;
 
-/// What is kept, the last searched last.
+/// The vectors kept for each filter and kind, in the order of their last searches.
 #[derive(Default)]
 pub(super) struct Admitted(Mutex<VecDeque<Arc<Kept>>>);
 
 struct Kept {
     filtered: Weak<FilteredIds>,
     kind: ItemKind,
-    /// That of the state in which they were read.
+    /// The revision of the [`SearchState`] in which they were read.
     revision: i64,
     vectors: Vectors,
     _reserved: Reserved,
@@ -35,7 +35,7 @@ impl Admitted {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
-    /// The vectors of this kind in this state. What can no longer be searched is dropped.
+    /// Returns the vectors of this kind in this state, and drops those that can no longer be searched.
     fn find(&self, filtered: &Arc<FilteredIds>, kind: ItemKind, state: SearchState) -> Option<Arc<Kept>> {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.retain(|kept| kept.filtered.strong_count() > 0 && kept.revision >= state.revision);
@@ -51,7 +51,7 @@ impl Admitted {
 
     fn keep(&self, new: Kept) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // Another search may have read the same vectors meanwhile.
+        // Another search may have read the same vectors already.
         kept.retain(|kept| kept.kind != new.kind || !kept.filtered.ptr_eq(&new.filtered));
         if kept.len() == MAX_KEPT {
             kept.pop_front();
@@ -61,7 +61,7 @@ impl Admitted {
 }
 
 impl Memory {
-    /// The nearest of what the filter of the query admits; `None` without a filter, or where it admits too much.
+    /// Returns the nearest vectors that the query's filter admits. `None` without a filter, or if it admits too many.
     pub(super) async fn nearest_admitted(
         &self,
         session: &Session,
@@ -76,7 +76,7 @@ impl Memory {
         if self.comes() == SearchMemory::Never || query.only.layer.is_some() || is_too_large {
             return Ok(None);
         }
-        // All that is kept is admitted.
+        // The filter admits every vector that is kept.
         let all = VectorQuery { only: Only::default(), ..query.clone() };
         if let Some(kept) = self.admitted.find(filtered, query.kind, state) {
             return Ok(Some(kept.vectors.nearest(&all)));

@@ -14,15 +14,15 @@ use crate::halfvec::HalfVec;
 use crate::rows::{self, get};
 use crate::session::Session;
 
-/// Numbers in all vectors of a kind up to which it is kept: some 48,000 vectors of 1,024 numbers.
+/// Most numbers in all vectors of a kind that is kept: some 48,000 vectors of 1,024 numbers.
 const MAX_NUMBERS: usize = 48 << 20;
-/// Bytes of a number and of a vector: the coarse part, the stored form, and the key.
+/// Memory per number and per vector, in bytes: the coarse part, the stored form, and the key.
 pub(super) const BYTES_A_NUMBER: usize = 2;
 pub(super) const BYTES_A_VECTOR: usize = 200;
-/// Vectors read at once.
+/// Vectors read at a time.
 const PAGE: usize = 2_000;
 
-/// The vectors with their stored form.
+/// The vectors in their stored form.
 pub(super) struct Vectors(VectorTable<Box<[u8]>>);
 
 impl Vectors {
@@ -42,7 +42,7 @@ impl Vectors {
         units.iter().zip(candidates).map(best).collect()
     }
 
-    /// Those of rows with the columns `id, codes`; `None` where not all have as many numbers.
+    /// Returns the vectors of rows with the columns `id, codes`. `None` if their dimensions differ.
     pub(super) fn of(rows: &[Row]) -> Result<Option<Self>, Fault> {
         let mut vectors = Self(VectorTable::default());
         for row in rows {
@@ -54,7 +54,7 @@ impl Vectors {
         Ok(Some(vectors))
     }
 
-    /// False where the vector has more or fewer numbers than the others.
+    /// Adds a vector. False if its dimension differs from that of the others.
     fn put(&mut self, (id, stored): (String, Box<[u8]>)) -> bool {
         let fits = self.0.fits(&stored);
         if fits {
@@ -64,7 +64,7 @@ impl Vectors {
     }
 }
 
-/// Chunks count only where they are live.
+/// SQL condition for vectors that may be found. A chunk must be live.
 fn may_be_found(kind: ItemKind) -> &'static str {
     match kind {
         ItemKind::Chunk => {
@@ -74,7 +74,7 @@ fn may_be_found(kind: ItemKind) -> &'static str {
     }
 }
 
-/// Columns `id, codes`, as the id and the stored form.
+/// Reads the columns `id, codes` as id and stored form.
 fn entry(row: &Row) -> Result<(String, Box<[u8]>), Fault> {
     let stored = vector::of_codes(&get::<HalfVec>(row, 1)?.to_codes());
     Ok((get(row, 0)?, stored.into_boxed_slice()))

@@ -1,4 +1,4 @@
-//! The words of one kind's texts in memory.
+//! The words in all texts of one kind, in memory.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
@@ -14,30 +14,30 @@ use crate::search::{B, K1, rarity};
 use crate::session::Session;
 use crate::words::kept;
 
-/// Words of all texts of a kind up to which it is kept.
+/// Most words in all texts of a kind that is kept.
 const MAX_WORDS: usize = 16 << 20;
-/// Bytes of a word in a text, and of a text.
+/// Memory per word in a text and per text, in bytes.
 const BYTES_A_WORD: usize = 8;
 const BYTES_A_TEXT: usize = 160;
-/// Postings read at once.
+/// Postings read at a time.
 const PAGE: usize = 20_000;
-/// Texts that are gone are swept out once they are so many, and a quarter of all.
+/// Fewest removed texts that are swept out. They must also be a quarter of all texts.
 const MIN_SWEPT: usize = 1_000;
 
-/// Texts by number, and the numbers of the texts that hold each word.
+/// Texts by number, and for each word the numbers of the texts that contain it.
 #[derive(Default)]
 pub(super) struct Words {
     numbers: HashMap<Arc<str>, u32>,
     ids: Vec<Arc<str>>,
-    /// Rounded; `None` of a text that is gone.
+    /// Rounded. `None` if the text is removed.
     lengths: Vec<Option<u32>>,
     gone: usize,
     total: i64,
-    /// With how often the word is in the text.
+    /// Numbers of the texts that contain a word, with how often each does.
     postings: HashMap<Box<str>, Vec<(u32, u32)>>,
 }
 
-/// A text: its id, its length, and how often it holds each word.
+/// A text: its id, its length, and how often it contains each word.
 pub(super) struct Text {
     id: String,
     length: u32,
@@ -45,7 +45,7 @@ pub(super) struct Text {
 }
 
 impl Words {
-    /// As [`search::matching`](crate::search::matching) has it from the database.
+    /// Returns the same hits as [`search::matching`](crate::search::matching) in the database.
     pub(super) fn matching(&self, query: &TextQuery) -> Vec<ScoredId> {
         let all: BTreeMap<String, f32> = (query.weighted_words(usize::MAX).into_iter())
             .map(|(word, share)| (kept(&word).to_owned(), share))
@@ -94,7 +94,7 @@ impl Words {
         found.into_iter().map(hit).collect()
     }
 
-    /// The number of a new text.
+    /// Adds a text and returns its number.
     fn add(&mut self, id: &str, length: u32) -> u32 {
         let (id, number) = (Arc::<str>::from(id), self.ids.len() as u32);
         self.numbers.insert(Arc::clone(&id), number);
@@ -160,7 +160,7 @@ impl Table for Words {
         loop {
             let found = session.rows(sql, &[&kind, &word, &id, &limit]).await?;
             for row in &found {
-                // Each is of an entry, for both are written at once.
+                // Every posting has an entry, because both are written in one commit.
                 if let Some(&number) = read.numbers.get(get::<&str>(row, 1)?) {
                     read.add_word(get(row, 0)?, number, unsigned(get::<i32>(row, 2)?.into()));
                 }

@@ -1,4 +1,4 @@
-//! Documents, chunks, and what was said of them.
+//! Documents, chunks, and the evidence extracted from them.
 
 use std::collections::BTreeMap;
 
@@ -40,7 +40,7 @@ impl Evidence for PostgresSnapshot {
     async fn documents_matching(&self, filter: &DocumentFilter) -> Result<(Vec<Document>, u64), StoreError> {
         let sql = "SELECT count(*) FROM documents WHERE workspace_id = $1";
         let all = self.all(sql, &[], |row| rows::number(row, 0)).await?.into_iter().sum();
-        // The database applies the dates; globs and comparisons of metadata have no equals in SQL.
+        // The database filters by date. Globs and comparisons of metadata have no equivalent in SQL.
         let sql = "SELECT body, live FROM documents \
             WHERE workspace_id = $1 AND id > $2 AND added_at >= $3 AND added_at <= $4 ORDER BY id LIMIT $5";
         let from = filter.accepted_after.as_ref().map_or(i64::MIN, IsoDate::start_ms);

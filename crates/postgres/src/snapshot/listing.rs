@@ -8,8 +8,9 @@ use super::PostgresSnapshot;
 use crate::error::Fault;
 use crate::rows::{self, get};
 
-/// The index of a document's status in [`StatusKind::ALL`], given [`WITH_STATUS`]. It is what `DocumentStatus::derive` returns: a
-/// document without a job waits, and one in the graph is incomplete if a chunk failed, lost records or has no context.
+/// SQL for the index of a document's status in [`StatusKind::ALL`], given [`WITH_STATUS`]. It equals what
+/// `DocumentStatus::derive` returns: a document without a job waits, and one in the graph is incomplete if a chunk
+/// failed, lost records or has no context.
 const STATUS: &str = "(CASE coalesce(j.state, 'accepted') \
     WHEN 'failed' THEN 0 WHEN 'cancelled' THEN 2 WHEN 'chunked' THEN 3 WHEN 'accepted' THEN 4 \
     ELSE CASE WHEN i.document IS NULL THEN 5 ELSE 1 END END)";
@@ -46,7 +47,7 @@ impl PostgresSnapshot {
         let count = self.session.rows(&format!("SELECT count(*) {from}"), &[&page.name]).await?;
         let total = count.first().map(|row| rows::number(row, 0)).transpose()?.unwrap_or(0);
         let direction = if page.descending { " DESC" } else { "" };
-        // There is an index of the first characters of sources.
+        // There is an index on the first characters of sources.
         let keys: &[&str] = match page.order {
             DocumentOrder::Id => &["d.id"],
             DocumentOrder::Source => &["left(d.source, 256)", "d.source", "d.id"],
@@ -63,7 +64,7 @@ impl PostgresSnapshot {
     }
 }
 
-/// The indexes of statuses in [`StatusKind::ALL`], with commas between them.
+/// Returns the indexes of statuses in [`StatusKind::ALL`], separated by commas.
 fn places_of(wanted: &BTreeSet<StatusKind>) -> String {
     let places = StatusKind::ALL.iter().enumerate().filter(|(_, kind)| wanted.contains(kind));
     places.map(|(place, _)| place.to_string()).collect::<Vec<_>>().join(",")

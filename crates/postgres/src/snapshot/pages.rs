@@ -1,4 +1,4 @@
-//! Pages of tables in the order of their keys. No key is before the empty one.
+//! Pages of tables in the order of their keys. The empty key sorts before all others.
 
 use graphloom_core::table::{Page, PageOf, Table};
 use graphloom_core::{ContentHash, ItemKey, Summary, SummaryKey, VectorEntry};
@@ -10,7 +10,7 @@ use crate::error::Fault;
 use crate::rows::{self, get};
 use crate::session::Arguments;
 
-/// Columns `key, text` from this one on.
+/// Reads the columns `key, text`, starting at column `from`.
 pub(super) fn summary(row: &Row, from: usize) -> Result<Summary, Fault> {
     let key = SummaryKey::from_stored(get::<String>(row, from)?);
     Ok(Summary { key, text: rows::utf8(get(row, from + 1)?)? })
@@ -26,7 +26,7 @@ impl PostgresSnapshot {
                 page.rows = self.select(sql, &[&after, &rows::limit(page.limit)], rows::document).await?;
             }
             PageOf::DocumentsBySource(page) => {
-                // The order of sources is that of their beginnings, of which there is an index.
+                // Sources sort by their first characters, because only those have an index.
                 let sql = "SELECT body, live FROM documents WHERE workspace_id = $1 \
                     AND left(source, 256) >= left($2, 256) AND (source, id) > ($2, $3) \
                     ORDER BY left(source, 256), source, id LIMIT $4";
@@ -40,7 +40,7 @@ impl PostgresSnapshot {
                     ORDER BY added_at DESC, id DESC LIMIT $4";
                 let (added, id) = match &page.after {
                     Some((added, id)) => (i64::try_from(added.0).unwrap_or(i64::MAX), id.as_str()),
-                    // After every id.
+                    // Sorts after every id.
                     None => (i64::MAX, "\u{10ffff}"),
                 };
                 let arguments: &Arguments<'_> = &[&added, &id, &rows::limit(page.limit)];
@@ -162,7 +162,7 @@ impl PostgresSnapshot {
         Ok(())
     }
 
-    /// The bodies of a table with a key of one column.
+    /// Reads the bodies of a table whose key is one column.
     async fn bodies<T>(&self, page: &mut Page<T>, table: &str, key: &str) -> Result<(), Fault>
     where
         T: Table,
@@ -178,7 +178,7 @@ impl PostgresSnapshot {
         Ok(())
     }
 
-    /// The rows of a statement, read.
+    /// Returns the rows of a statement, converted by `read`.
     async fn select<T>(
         &self,
         sql: &str,

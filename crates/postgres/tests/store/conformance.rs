@@ -1,4 +1,4 @@
-//! The suite of every store, and the same hash as the embedded store's.
+//! Runs the suite of every store, and compares the hash with the embedded store's.
 
 use graphloom_core::{Batch, ItemKind, Store, WorkspaceId, write_dump};
 use graphloom_postgres::testing::{Release, TestDatabase, new_workspace};
@@ -6,7 +6,7 @@ use graphloom_postgres::{Database, PostgresStore, SearchMemory};
 use graphloom_storage::conformance::{block_on, sample};
 use graphloom_storage::sqlite::SqliteStore;
 
-/// Deletes the workspace of a test.
+/// Deletes the test's workspace when dropped.
 struct Guard {
     database: Database,
     workspace: WorkspaceId,

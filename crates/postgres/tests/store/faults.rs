@@ -1,4 +1,4 @@
-//! Crashes of the server and of connections while commits are under way.
+//! Crashes of the server and of connections during commits.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::channel;

@@ -1,4 +1,4 @@
-//! Many vectors are indexed, and what an index finds is scored as if there were none.
+//! Large sets of vectors are indexed, and hits from the index score the same as without one.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use graphloom_storage::conformance::{block_on, sample};
 
 const DIMENSIONS: usize = 8;
 const HITS: usize = 20;
-/// Vectors, so many that the database prefers an index to reading all.
+/// So many vectors that the database prefers an index to reading all of them.
 const MANY: u64 = 20_000;
 
-/// A vector that depends on the number alone.
+/// Returns a vector that depends only on the number.
 fn vector(number: u64) -> Vec<f32> {
     let mut state = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut next = || {
@@ -25,7 +25,7 @@ fn vector(number: u64) -> Vec<f32> {
     (0..DIMENSIONS).map(|_| next()).collect()
 }
 
-/// Indexes of vectors in the database; no other test makes any.
+/// Returns the number of vector indexes in the database. No other test creates any.
 fn indexes(url: &str) -> i64 {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
@@ -67,7 +67,7 @@ fn a_kind_that_has_become_large_is_indexed_and_the_nearest_are_still_found() {
         }
         block_on(store.commit(Batch { put_entities, put_vectors, ..Batch::default() })).expect("committed");
     }
-    // A document that names a tenth of them, and one that names a few.
+    // One document that names a tenth of the entities, and one that names a few.
     let mut filters = Vec::new();
     for (source, step) in [("many", 10), ("few", 400)] {
         let new = sample::document(source, "They met.");
@@ -91,7 +91,7 @@ fn a_kind_that_has_become_large_is_indexed_and_the_nearest_are_still_found() {
     let searches: Vec<(Option<&Arc<FilteredIds>>, u64, f32)> = filters
         .iter()
         .flat_map(|filter| questions.iter().map(move |number| (filter.as_ref(), *number, 0.0)))
-        // Where nothing is near enough, the scan ends early and finds all that is.
+        // If nothing is near enough, the scan ends early and still finds everything.
         .chain(questions.iter().map(|number| (filters[0].as_ref(), *number, 0.93)))
         .collect();
     let find = |snapshot: &dyn Snapshot| -> Vec<_> {

@@ -1,4 +1,4 @@
-//! The store on a real server: the suite of every store, its walls between workspaces, and what it survives.
+//! The store on a real server: the suite of every store, the separation of workspaces, and the failures that it survives.
 
 mod conformance;
 mod faults;

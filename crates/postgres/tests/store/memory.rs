@@ -1,4 +1,4 @@
-//! What searches read is kept in memory, and follows what other processes commit.
+//! Search data is kept in memory and follows the commits of other processes.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use graphloom_postgres::testing::{TestDatabase, new_workspace};
 use graphloom_postgres::{PostgresStore, SearchMemory};
 use graphloom_storage::conformance::{block_on, sample};
 
-/// What vectors and words find, with their scores to the last bit.
+/// Returns the hits for vectors and words, with all bits of their scores.
 fn found(store: &PostgresStore) -> Vec<Vec<(String, u32)>> {
     let by_words = |text| SearchRequest::by_words(ItemKind::Chunk, text, 50);
     let by_vector = |kind| SearchRequest::by_vector(kind, vec![0.5, -0.2, 0.1], 50, -1.0);
@@ -83,7 +83,7 @@ fn vectors_that_a_filter_admits_are_kept_where_all_do_not_fit_and_follow_what_is
         [&other, &database].map(|database| block_on(database.open_or_create(name.clone())).expect("a store"));
     asked.set_search_memory(SearchMemory::Never);
     asking.set_search_memory(SearchMemory::AtOnce);
-    // Enough for the entities of two documents, and too little for those of all.
+    // Enough for the entities of two documents, but too little for those of all.
     asking.limit_search_memory(1_000);
     let nearest = |store: &PostgresStore, filtered: &Arc<FilteredIds>| {
         let request = SearchRequest::by_vector(ItemKind::Entity, vec![0.5, -0.2, 0.1], 50, -1.0);
@@ -127,7 +127,7 @@ fn above_the_limit_of_the_memory_the_database_gives_the_same_hits() {
         block_on(writing.commit(sample::indexed(&format!("d{number}"), &text, &one, &two)))
             .expect("committed");
     }
-    // A process whose searches may keep so many bytes: what it finds, and what it keeps.
+    // Returns the hits of a process with this memory limit, and the bytes that it keeps.
     let process = |limit| {
         let database = server.open();
         let store = block_on(database.open_or_create(name.clone())).expect("a store");

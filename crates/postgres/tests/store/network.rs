@@ -1,4 +1,4 @@
-//! What happens on the way to the server: encryption, cut and slow connections, and another server that takes over.
+//! Encryption, cut and slow connections, and a second server that takes over.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -19,18 +19,18 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 
-/// How long a commit may take while the way to the server is cut.
+/// How long a commit may take while the connection to the server is cut.
 const MAX_WAIT: Duration = Duration::from_secs(60);
-/// What a client that wants encryption sends first: the length of the message and its code.
+/// The first message of a client that wants encryption: its length and its code.
 const SSL_REQUEST: [u8; 8] = [0, 0, 0, 8, 4, 210, 22, 47];
 
-/// Passes connections on to a server until it is dropped.
+/// Forwards connections to a server until it is dropped.
 struct Proxy {
     port: u16,
     cut: watch::Sender<u64>,
-    /// Whether what open connections send is taken and not passed on.
-    hush: watch::Sender<u64>,
-    /// How often a client sent something after an answer, on all connections.
+    /// Makes open connections take what is sent without forwarding it.
+    freeze: watch::Sender<u64>,
+    /// How often a client sent something after an answer, over all connections.
     turns: Arc<AtomicU64>,
     _runtime: tokio::runtime::Runtime,
 }
@@ -41,38 +41,38 @@ impl Proxy {
     }
 
     /// - `tls`: ends encryption here, for servers that are built without it.
-    /// - `delay`: of what is sent, in each direction.
+    /// - `delay`: delays everything that is sent, in each direction.
     fn with(server: SocketAddr, tls: Option<TlsAcceptor>, delay: Duration) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
         let runtime = runtime.expect("a runtime");
-        let ((cut, cuts), (hush, hushes)) = (watch::channel(0), watch::channel(0));
+        let ((cut, cuts), (freeze, freezes)) = (watch::channel(0), watch::channel(0));
         let turns = Arc::new(AtomicU64::new(0));
         let counted = Arc::clone(&turns);
         let listener = runtime.block_on(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))).expect("a port");
         let port = listener.local_addr().expect("bound").port();
         runtime.spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
-                let (tls, mut cuts, mut hushes) = (tls.clone(), cuts.clone(), hushes.clone());
+                let (tls, mut cuts, mut freezes) = (tls.clone(), cuts.clone(), freezes.clone());
                 let turns = Arc::clone(&counted);
                 cuts.mark_unchanged();
-                hushes.mark_unchanged();
+                freezes.mark_unchanged();
                 tokio::spawn(async move {
                     let passing = pass_on(client, server, tls, delay, &turns);
                     tokio::pin!(passing);
                     tokio::select! {
-                        // An error is a peer that went away.
+                        // An error means that the peer went away.
                         _ = &mut passing => {}
                         _ = cuts.changed() => {}
-                        // What comes is still confirmed by this host, and nothing is read or answered any more.
-                        _ = hushes.changed() => { let _ = cuts.changed().await; }
+                        // This host still acknowledges packets, but nothing is read or answered any more.
+                        _ = freezes.changed() => { let _ = cuts.changed().await; }
                     }
                 });
             }
         });
-        Self { port, cut, hush, turns, _runtime: runtime }
+        Self { port, cut, freeze, turns, _runtime: runtime }
     }
 
-    /// A new workspace in the database behind it.
+    /// Creates a workspace in the database behind the proxy.
     fn store(&self) -> (Database, WorkspaceId, PostgresStore) {
         let url = format!("postgres://postgres@127.0.0.1:{}/postgres?sslmode=disable", self.port);
         let (database, name) = (Database::open(&url).expect("the database opens"), new_workspace());
@@ -80,12 +80,12 @@ impl Proxy {
         (database, name, store)
     }
 
-    /// Leaves the connections that are open open, and says nothing on them any more.
-    fn hush(&self) {
-        self.hush.send_modify(|hushes| *hushes += 1);
+    /// Keeps open connections open but forwards nothing on them any more.
+    fn freeze(&self) {
+        self.freeze.send_modify(|freezes| *freezes += 1);
     }
 
-    /// Cuts all connections that are open.
+    /// Cuts all open connections.
     fn cut(&self) {
         self.cut.send_modify(|cuts| *cuts += 1);
     }
@@ -118,7 +118,7 @@ async fn pass_on(
     copy_bidirectional(&mut client, &mut server).await.map(drop)
 }
 
-/// Passes on what comes, each part after a delay, to its end. `comes` is called for each part.
+/// Forwards everything, each part after a delay, and calls `comes` for each part.
 async fn late(
     mut from: impl AsyncRead + Unpin,
     mut to: impl AsyncWrite + Unpin,
@@ -137,7 +137,7 @@ async fn late(
     }
 }
 
-/// A certificate for `localhost`, signed by an authority of its own, and the file with that authority.
+/// Returns a certificate for `localhost`, signed by its own authority, and the file with that authority.
 fn encrypted(folder: &Path) -> (TlsAcceptor, String) {
     let (key, server_key) =
         (rcgen::KeyPair::generate().expect("a key"), rcgen::KeyPair::generate().expect("a key"));
@@ -160,7 +160,7 @@ fn encrypted(folder: &Path) -> (TlsAcceptor, String) {
     (TlsAcceptor::from(Arc::new(config)), file.display().to_string())
 }
 
-/// The address of the server in an address of a database.
+/// Returns the server's socket address from a database address.
 fn server_of(url: &str) -> SocketAddr {
     let host = url.split('@').nth(1).and_then(|rest| rest.split('/').next()).expect("a host");
     host.parse().expect("an address with a port")
@@ -195,7 +195,7 @@ fn encrypted_connections_are_made_only_to_a_server_whose_certificate_is_valid() 
     }
 }
 
-/// Commits until it is stopped, and says which documents were acknowledged.
+/// Commits until `meanwhile` returns, and returns the documents whose commits were acknowledged.
 pub(super) fn commit_meanwhile(
     store: &PostgresStore,
     meanwhile: impl FnOnce(&Receiver<DocumentId>),
@@ -284,7 +284,7 @@ fn a_commit_waits_for_the_database_six_times_and_one_that_deletes_too_ten_times(
     let replacing: Vec<Batch> =
         ids.zip(more).map(|(remove_documents, batch)| Batch { remove_documents, ..batch }).collect();
     for (batches, expected) in [(added, 6), (replacing, 10)] {
-        // The first prepares the statements. Where the machine is busy, what belongs together can be sent apart.
+        // The first commit prepares the statements. On a busy machine, statements that belong together may be sent separately.
         assert_eq!(batches.into_iter().map(turns).skip(1).min(), Some(expected));
     }
     block_on(opened.delete(&name)).expect("deleted");
@@ -301,7 +301,7 @@ fn a_standby_that_is_promoted_has_every_acknowledged_commit() {
     });
     let primary = Server::start(folders[0].path(), &[]);
     let standby = Server::follow(&primary, folders[1].path());
-    // Commits wait for the standby from now on.
+    // From here on, commits wait for the standby.
     graphloom_postgres::testing::execute(
         &primary.url(),
         "ALTER SYSTEM SET synchronous_standby_names = '*'; SELECT pg_reload_conf()",
@@ -338,12 +338,12 @@ fn a_server_that_takes_what_is_sent_and_answers_nothing_is_given_up() {
     let store = block_on(opened.open_or_create(name.clone())).expect("a store");
     block_on(store.commit(sample::indexed("a", "Ada met Bob", "ADA", "BOB"))).expect("committed");
     let snapshot = block_on(store.snapshot()).expect("a snapshot");
-    proxy.hush();
+    proxy.freeze();
     let refused = block_on(snapshot.counts());
     let Err(StoreError::Unavailable { what, .. }) = &refused else { panic!("{refused:?}") };
     assert_eq!(what, "reading: the server accepted what was sent and answered nothing for 2 s");
     drop(snapshot);
-    // A commit tries again on another connection, and what was asked of the silent one is not applied twice.
+    // The commit is retried on another connection, and the statements sent on the silent one are not applied twice.
     block_on(store.commit(sample::indexed("b", "Ada met Cy", "ADA", "CY"))).expect("committed");
     let snapshot = block_on(store.snapshot()).expect("a snapshot on a new connection");
     assert_eq!((snapshot.revision().0, block_on(snapshot.counts()).expect("counts").documents), (2, 2));

@@ -1,4 +1,4 @@
-//! Tables of an older release are brought up to date while processes use them.
+//! Tables of an older release are upgraded while processes use them.
 
 use graphloom_core::{Store, WorkspaceId, write_dump};
 use graphloom_postgres::testing::{Server, execute};
@@ -8,7 +8,7 @@ use graphloom_storage::conformance::block_on;
 use super::network::{commit_meanwhile, require_all, wait_for};
 use super::walls::folder;
 
-/// What the latest version of the tables has and the one before had not.
+/// Removes what the latest version of the tables added.
 const DOWNGRADE: &str = "BEGIN; ALTER TABLE documents DROP COLUMN text_bytes; ALTER TABLE jobs DROP COLUMN state; \
     DELETE FROM graphloom_schema WHERE version = 10; COMMIT";
 

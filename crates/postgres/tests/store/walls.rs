@@ -1,4 +1,4 @@
-//! Workspaces of one database never meet, and other versions of the tables are refused.
+//! Workspaces in one database stay separate, and other versions of the tables are refused.
 
 use graphloom_core::{Batch, ItemKind, SearchRequest, Store, StoreError};
 use graphloom_postgres::Database;

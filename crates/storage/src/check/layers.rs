@@ -1,4 +1,4 @@
-//! Verifies layers: every node has its members, and a current layer all of its vectors.
+//! Checks layers: every node must have its members, and a current layer must have all its vectors.
 
 use std::collections::BTreeSet;
 
@@ -51,7 +51,7 @@ async fn check_nodes(
     Ok(keys)
 }
 
-/// The members of these nodes that do not exist.
+/// Returns the members of these nodes that do not exist.
 async fn missing_members<'a>(
     snapshot: &dyn Snapshot,
     nodes: &'a [LayerNode],

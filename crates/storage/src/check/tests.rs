@@ -5,7 +5,7 @@ use crate::conformance::{block_on, sample};
 use crate::memory::MemoryStore;
 use crate::sqlite::{self, SqliteStore};
 
-/// One document, indexed soundly.
+/// Returns a batch with one document that is indexed without errors.
 fn sound() -> Batch {
     let mut batch = sample::indexed("a", "Ada met Bob", "ADA", "BOB");
     for entity in &mut batch.put_entities {
@@ -20,7 +20,7 @@ fn findings_of(store: &dyn Store) -> Vec<String> {
     findings.into_iter().map(|finding| format!("{} {}", finding.kind, finding.what)).collect()
 }
 
-/// What is found after breaking the sound batch and committing another one.
+/// Returns the findings after changing the sound batch and committing it and then another one.
 fn check_broken(change: impl FnOnce(&mut Batch), then: Batch) -> Vec<String> {
     let store = MemoryStore::new(WorkspaceId::default());
     let mut batch = sound();

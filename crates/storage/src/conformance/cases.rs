@@ -1,6 +1,6 @@
-//! The documented behaviour, one case each. Every case gets a new empty store.
+//! One case per documented behaviour. Every case gets a new empty store.
 //!
-//! Cases panic where a store misbehaves.
+//! Cases panic if a store misbehaves.
 
 use std::collections::BTreeMap;
 
@@ -55,7 +55,7 @@ fn documents(put_documents: Vec<NewDocument>) -> Batch {
     Batch { put_documents, ..Batch::default() }
 }
 
-/// Case.
+/// A conformance case.
 pub async fn a_new_store_is_empty(store: &dyn Store) {
     let view = view(store).await;
     assert_eq!([view.revision(), view.graph_revision(), view.evidence_revision()], [Revision(0); 3]);
@@ -67,7 +67,7 @@ pub async fn a_new_store_is_empty(store: &dyn Store) {
     assert!(matching(&*view, ItemKind::Chunk, "anything").await.is_empty());
 }
 
-/// Case.
+/// A conformance case.
 pub async fn an_empty_batch_keeps_the_revision(store: &dyn Store) {
     assert_eq!(commit(store, Batch::default()).await, Revision(0));
     assert_eq!(commit(store, documents(vec![sample::document("a", "text")])).await, Revision(1));
@@ -77,7 +77,7 @@ pub async fn an_empty_batch_keeps_the_revision(store: &dyn Store) {
     assert_eq!(view(store).await.graph_revision(), Revision(2));
 }
 
-/// Case.
+/// A conformance case.
 pub async fn calls_and_cached_answers_leave_the_revision_of_the_evidence(store: &dyn Store) {
     commit(store, documents(vec![sample::document("a", "text")])).await;
     let key = ContentHash::of(b"question");
@@ -92,7 +92,7 @@ pub async fn calls_and_cached_answers_leave_the_revision_of_the_evidence(store: 
     assert_eq!(before.evidence_revision(), Revision(1));
 }
 
-/// Case.
+/// A conformance case.
 pub async fn documents_are_found_by_id_source_and_content(store: &dyn Store) {
     let [a, b] = ["a", "b"].map(|source| sample::document(source, "same text"));
     let new = sample::staged(sample::document("a", "new text"));
@@ -108,7 +108,7 @@ pub async fn documents_are_found_by_id_source_and_content(store: &dyn Store) {
     assert_eq!(get(view.documents_of_contents(&[a.document.content_hash]).await), [same]);
 }
 
-/// Case.
+/// A conformance case.
 pub async fn long_texts_come_back_whole_and_chunks_slice_them(store: &dyn Store) {
     let text = "äöü 東京 plain ".repeat(12_000);
     let new = sample::document("long", &text);
@@ -128,7 +128,7 @@ pub async fn long_texts_come_back_whole_and_chunks_slice_them(store: &dyn Store)
     assert_eq!(get(view.chunks_of(&[id]).await), [chunks]);
 }
 
-/// Case.
+/// A conformance case.
 pub async fn a_document_with_chunks_keeps_its_text(store: &dyn Store) {
     let mut new = sample::document("a", "one text");
     commit(store, documents(vec![new.clone()])).await;
@@ -145,14 +145,14 @@ pub async fn a_document_with_chunks_keeps_its_text(store: &dyn Store) {
     invalid(store, documents(vec![new])).await;
 }
 
-/// Case.
+/// A conformance case.
 pub async fn a_text_of_another_length_is_refused(store: &dyn Store) {
     let mut new = sample::document("a", "text");
     new.document.text_bytes = 5;
     invalid(store, documents(vec![new])).await;
 }
 
-/// Case.
+/// A conformance case.
 pub async fn chunks_must_equal_their_slice(store: &dyn Store) {
     let new = sample::document("a", "zwölf");
     commit(store, documents(vec![new.clone()])).await;
@@ -178,7 +178,7 @@ pub async fn chunks_must_equal_their_slice(store: &dyn Store) {
     commit(store, put(sample::chunk(&new, 1, Span::new(6, 6)))).await;
 }
 
-/// Case.
+/// A conformance case.
 pub async fn chunks_come_in_order_with_their_extraction(store: &dyn Store) {
     let new = sample::document("a", "abcdef");
     let mut chunks: Vec<_> =
@@ -198,7 +198,7 @@ pub async fn chunks_come_in_order_with_their_extraction(store: &dyn Store) {
     assert_eq!(get(view.extractions(std::slice::from_ref(&extraction.key)).await), [Some(extraction)]);
 }
 
-/// Case.
+/// A conformance case.
 pub async fn a_chunk_cannot_name_a_missing_extraction(store: &dyn Store) {
     let new = sample::document("a", "text");
     let mut chunk = sample::whole(&new);
@@ -212,7 +212,7 @@ pub async fn a_chunk_cannot_name_a_missing_extraction(store: &dyn Store) {
     invalid(store, Batch { put_chunks: vec![chunk], ..Batch::default() }).await;
 }
 
-/// Case.
+/// A conformance case.
 pub async fn jobs_are_claimed_oldest_first_while_no_lease_holds(store: &dyn Store) {
     let new: Vec<_> = (0..7).map(|n| sample::document(&format!("s{n}"), "text")).collect();
     let mut jobs: Vec<_> = new.iter().map(|new| sample::job(&new.document.id, 10)).collect();
@@ -235,7 +235,7 @@ pub async fn jobs_are_claimed_oldest_first_while_no_lease_holds(store: &dyn Stor
     invalid(store, Batch { put_jobs: vec![stray], ..Batch::default() }).await;
 }
 
-/// Case.
+/// A conformance case.
 pub async fn a_claim_is_refused_when_the_job_changed(store: &dyn Store) {
     let new = sample::document("a", "text");
     let free = sample::job(&new.document.id, 1);
@@ -254,7 +254,7 @@ pub async fn a_claim_is_refused_when_the_job_changed(store: &dyn Store) {
     let done = Job { state: JobState::Merged, lease: None, ..claimed.clone() };
     commit(store, put(&claimed, &done)).await;
     conflict(store, put(&free, &claimed)).await;
-    // The same lease of a later claim is another claim.
+    // The same lease in a later claim is a different claim.
     let claimed_again = Job { attempts: 2, ..claimed.clone() };
     commit(store, put(&done, &claimed_again)).await;
     conflict(store, put(&claimed, &done)).await;
@@ -263,7 +263,7 @@ pub async fn a_claim_is_refused_when_the_job_changed(store: &dyn Store) {
     conflict(store, Batch { require: vec![Require::JobIs(unknown)], ..Batch::default() }).await;
 }
 
-/// Case.
+/// A conformance case.
 pub async fn a_batch_is_refused_when_what_became_of_an_extraction_changed(store: &dyn Store) {
     let new = sample::document("a", "text");
     let chunk = sample::whole(&new);
@@ -285,7 +285,7 @@ pub async fn a_batch_is_refused_when_what_became_of_an_extraction_changed(store:
     conflict(store, Batch { require: vec![unknown], ..Batch::default() }).await;
 }
 
-/// Case.
+/// A conformance case.
 pub async fn a_batch_is_refused_when_the_graph_changed(store: &dyn Store) {
     let put = |require: u64, name: &str| Batch {
         require: vec![Require::GraphUnchangedSince(Revision(require))],
@@ -298,7 +298,7 @@ pub async fn a_batch_is_refused_when_the_graph_changed(store: &dyn Store) {
     commit(store, put(1, "B")).await;
 }
 
-/// Case.
+/// A conformance case.
 pub async fn a_batch_is_refused_when_the_documents_of_a_source_changed(store: &dyn Store) {
     let [old, new] = ["old", "new"].map(|text| sample::document("a", text));
     let staged = sample::staged(new.clone());
@@ -314,7 +314,7 @@ pub async fn a_batch_is_refused_when_the_documents_of_a_source_changed(store: &d
     conflict(store, put(vec![], &staged)).await;
     commit(store, put(vec![&old], &staged)).await;
     conflict(store, put(vec![&old], &staged)).await;
-    // A version that went live is not the staged one that was seen.
+    // A version that went live no longer matches the staged version that was seen.
     let live = Batch { activate_documents: vec![new.document.id.clone()], ..Batch::default() };
     commit(store, live).await;
     conflict(store, put(vec![&staged, &old], &old)).await;
@@ -323,14 +323,14 @@ pub async fn a_batch_is_refused_when_the_documents_of_a_source_changed(store: &d
     with_meta.document.meta.insert("year".to_owned(), "1990".to_owned());
     commit(store, put(vec![&old, &new], &with_meta)).await;
     conflict(store, put(vec![&old, &new], &old)).await;
-    // Nor is a source as it was once a version of it is gone.
+    // Nor does a source match after one of its versions was removed.
     let gone = Batch { remove_documents: vec![old.document.id.clone()], ..Batch::default() };
     commit(store, gone).await;
     conflict(store, put(vec![&with_meta, &new], &with_meta)).await;
     commit(store, put(vec![&new], &new)).await;
 }
 
-/// Case.
+/// A conformance case.
 pub async fn a_refused_batch_changes_nothing(store: &dyn Store) {
     let mut batch = sample::indexed("a", "Ada met Bob", "ADA", "BOB");
     batch.append_calls.clear();
@@ -343,7 +343,7 @@ pub async fn a_refused_batch_changes_nothing(store: &dyn Store) {
     assert_eq!(commit(store, batch).await, Revision(1));
 }
 
-/// Case.
+/// A conformance case.
 pub async fn removing_a_document_removes_all_that_hangs_on_it(store: &dyn Store) {
     let first = sample::indexed("a", "Ada met Bob", "ADA", "BOB");
     commit(store, first.clone()).await;
@@ -368,7 +368,7 @@ pub async fn removing_a_document_removes_all_that_hangs_on_it(store: &dyn Store)
     assert_eq!(near(&*view, ItemKind::Entity, &[0.0, 1.0, 0.0], 9).await, ["ADA", "BOB"]);
 }
 
-/// Case.
+/// A conformance case.
 pub async fn what_loses_its_last_evidence_must_be_derived_again(store: &dyn Store) {
     let [a, b] = [("a", "Ada met Bob", "BOB"), ("b", "Ada met Dan", "DAN")]
         .map(|(source, text, other)| sample::indexed(source, text, "ADA", other));
@@ -385,12 +385,12 @@ pub async fn what_loses_its_last_evidence_must_be_derived_again(store: &dyn Stor
         invalid(store, Batch { remove_relations: vec![relation.clone()], ..taken }).await;
     }
     assert_eq!(counts(store).await, before);
-    // Ada is mentioned elsewhere, too. What is marked is derived again later.
+    // Ada is also mentioned elsewhere. Marked entities and relations are derived again later.
     let set_stale = vec![(GraphKey::Entity(bob), true), (GraphKey::Relation(relation), true)];
     commit(store, Batch { set_stale, ..remove }).await;
 }
 
-/// Case.
+/// A conformance case.
 pub async fn an_extraction_lives_as_long_as_a_chunk_names_it(store: &dyn Store) {
     let [mut a, mut b] = ["a", "b"].map(|source| sample::indexed(source, "same text", "ADA", "BOB"));
     let key = a.put_extractions[0].key.clone();
@@ -403,7 +403,7 @@ pub async fn an_extraction_lives_as_long_as_a_chunk_names_it(store: &dyn Store) 
     assert_eq!(get(view(store).await.extractions(&[key]).await), [None]);
 }
 
-/// Case.
+/// A conformance case.
 pub async fn an_extraction_that_a_whole_one_replaces_is_removed(store: &dyn Store) {
     let new = sample::document("a", "text");
     let id = sample::whole(&new).id;
@@ -427,7 +427,7 @@ pub async fn an_extraction_that_a_whole_one_replaces_is_removed(store: &dyn Stor
     assert_eq!(stored, [None, Some(whole)]);
 }
 
-/// Case.
+/// A conformance case.
 pub async fn an_extraction_goes_when_its_chunk_names_another(store: &dyn Store) {
     let batch = sample::indexed("a", "Ada met Bob", "ADA", "BOB");
     let (old, chunk) = (batch.put_extractions[0].key.clone(), batch.put_chunks[0].id.clone());
@@ -443,7 +443,7 @@ pub async fn an_extraction_goes_when_its_chunk_names_another(store: &dyn Store) 
     assert_eq!(get(view(store).await.extractions(&[old, new.key.clone()]).await), [None, Some(new)]);
 }
 
-/// Case.
+/// A conformance case.
 pub async fn renewals_come_by_document_and_keep_their_extractions(store: &dyn Store) {
     let new = sample::document("a", "abcdef");
     let chunks: Vec<_> =
@@ -476,7 +476,7 @@ pub async fn renewals_come_by_document_and_keep_their_extractions(store: &dyn St
     assert_eq!(get(view(store).await.scan(table::Renewals, None, 9).await), []);
 }
 
-/// Case.
+/// A conformance case.
 pub async fn runs_list_the_documents_they_queued(store: &dyn Store) {
     let [a, b] = ["a", "b"].map(|source| sample::document(source, "text"));
     let [a_id, b_id] = [&a, &b].map(|new| new.document.id.clone());
@@ -500,7 +500,7 @@ pub async fn runs_list_the_documents_they_queued(store: &dyn Store) {
     assert_eq!(get(view(store).await.documents_of_tracks(&tracks).await), [vec![b_id], vec![], vec![]]);
 }
 
-/// Case.
+/// A conformance case.
 pub async fn a_pause_is_kept_and_ends(store: &dyn Store) {
     assert_eq!(get(view(store).await.queue().await), QueueState::Running);
     let set = |queue| Batch { set_queue: Some(queue), ..Batch::default() };
@@ -514,7 +514,7 @@ pub async fn a_pause_is_kept_and_ends(store: &dyn Store) {
     invalid(store, set(QueueState::Paused { since: Timestamp(u64::MAX) })).await;
 }
 
-/// Case.
+/// A conformance case.
 pub async fn one_batch_replaces_a_document_by_its_next_version(store: &dyn Store) {
     let old = sample::indexed("a", "Ada met Bob", "ADA", "BOB");
     let id = old.put_documents[0].document.id.clone();
@@ -529,7 +529,7 @@ pub async fn one_batch_replaces_a_document_by_its_next_version(store: &dyn Store
     assert_eq!(get(view.texts(&[put.document.id]).await), [Some(put.text)]);
 }
 
-/// Case.
+/// A conformance case.
 pub async fn staged_documents_are_not_found_until_activated(store: &dyn Store) {
     let mut batch = sample::indexed("a", "Zanzibar is an island", "ADA", "BOB");
     batch.put_documents[0] = sample::staged(batch.put_documents[0].clone());
@@ -548,7 +548,7 @@ pub async fn staged_documents_are_not_found_until_activated(store: &dyn Store) {
     invalid(store, Batch { activate_documents: unknown, ..Batch::default() }).await;
 }
 
-/// Case.
+/// A conformance case.
 pub async fn a_snapshot_never_changes(store: &dyn Store) {
     let batch = sample::indexed("a", "Ada met Bob", "ADA", "BOB");
     let id = batch.put_documents[0].document.id.clone();
@@ -577,7 +577,7 @@ fn call(model: &str) -> Call {
     }
 }
 
-/// Case.
+/// A conformance case.
 pub async fn the_ledger_keeps_its_order(store: &dyn Store) {
     commit(store, Batch { append_calls: vec![call("z"), call("y")], ..Batch::default() }).await;
     commit(store, Batch { append_calls: vec![call("x")], ..Batch::default() }).await;
@@ -587,14 +587,14 @@ pub async fn the_ledger_keeps_its_order(store: &dyn Store) {
     assert_eq!(get(view.scan(table::Calls, Some(&9), 1).await), []);
 }
 
-/// Case.
+/// A conformance case.
 pub async fn remembered_answers_are_replaced_and_forgotten_by_kind(store: &dyn Store) {
     let (keywords, answer) = (CacheKind::Keywords, CacheKind::Answer);
     let put_cached = vec![remembered(answer, 1, b"old"), remembered(keywords, 1, b"words")];
     commit(store, Batch { put_cached, ..Batch::default() }).await;
     let before = view(store).await;
     let graph_revision = before.graph_revision();
-    // What is cleared is cleared before anything is put.
+    // A batch clears caches before it puts entries.
     let put_cached = vec![remembered(answer, 1, b"new"), remembered(answer, 1, b"newer")];
     let batch = Batch { put_cached, clear_caches: vec![answer, keywords], ..Batch::default() };
     commit(store, batch).await;
@@ -613,11 +613,11 @@ pub async fn remembered_answers_are_replaced_and_forgotten_by_kind(store: &dyn S
             size(CacheKind::NextVector, 0, 0)
         ]
     );
-    // Remembering is no change of the graph, so no merge has to be repeated for it.
+    // Caching does not change the graph, so no merge has to be repeated for it.
     assert_eq!(after.graph_revision(), graph_revision);
 }
 
-/// Case.
+/// A conformance case.
 pub async fn the_oldest_remembered_answers_go_first(store: &dyn Store) {
     let kind = CacheKind::Answer;
     let put_cached = (0..MAX_CACHE_ENTRIES).map(|n| remembered(kind, n, b"x")).collect();
@@ -630,7 +630,7 @@ pub async fn the_oldest_remembered_answers_go_first(store: &dyn Store) {
     let found: Vec<bool> = get(view(store).await.cached(&keys).await).iter().map(Option::is_some).collect();
     assert_eq!(found, [true, false, true, true]);
 
-    // A kind that is not bounded keeps all until it is cleared.
+    // A kind without a limit keeps all entries until it is cleared.
     let put_cached = (0..=MAX_CACHE_ENTRIES).map(|n| remembered(CacheKind::NextVector, n, b"v")).collect();
     commit(store, Batch { put_cached, ..Batch::default() }).await;
     let oldest = (CacheKind::NextVector, cache_key(0));
@@ -656,7 +656,7 @@ fn cache_key(number: usize) -> ContentHash {
     ContentHash::of(&number.to_be_bytes())
 }
 
-/// Case.
+/// A conformance case.
 pub async fn scans_page_through_everything(store: &dyn Store) {
     for n in 0..5 {
         commit(store, sample::indexed(&n.to_string(), &format!("text {n}"), &format!("A{n}"), "ZED")).await;
@@ -677,7 +677,7 @@ pub async fn scans_page_through_everything(store: &dyn Store) {
     assert_eq!(get(view.scan(table::Documents, None, 0).await), []);
 }
 
-/// Case.
+/// A conformance case.
 pub async fn numbers_that_are_none_are_refused(store: &dyn Store) {
     let whole = sample::indexed("a", "Ada met Bob", "ADA", "BOB");
     let mut batch = whole.clone();
@@ -693,7 +693,7 @@ pub async fn numbers_that_are_none_are_refused(store: &dyn Store) {
     invalid(store, Batch { put_entities: vec![tabbed], ..Batch::default() }).await;
 }
 
-/// Case.
+/// A conformance case.
 pub async fn settings_are_replaced_as_a_whole_by_who_knows_them(store: &dyn Store) {
     let settings = |model: &str| BTreeMap::from([("extract_llm".to_owned(), model.to_owned())]);
     let set = |before, model| Batch {

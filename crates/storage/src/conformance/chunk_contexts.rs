@@ -1,11 +1,11 @@
-//! Cases of chunk contexts, the contexts of chunks.
+//! Cases of chunk contexts.
 
 use graphloom_core::{Batch, ChunkId, DocumentId, ItemKind, StatusKind, Store, StoreError, table};
 
 use super::sample;
 use super::steps::{commit, get, matching, view};
 
-/// Case.
+/// A conformance case.
 pub async fn chunk_contexts_are_searched_with_their_chunks_and_go_with_them(store: &dyn Store) {
     let first = sample::indexed("a", "Ada met Bob", "ADA", "BOB");
     let (id, document) = (first.put_chunks[0].id.clone(), first.put_documents[0].document.id.clone());

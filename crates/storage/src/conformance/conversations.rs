@@ -1,4 +1,4 @@
-//! Cases of conversations, and of answers that go with their documents.
+//! Cases of conversations, and of answers that are removed with their documents.
 
 use graphloom_core::{
     Batch, Conversation, ConversationId, DocumentId, Exchange, KeptAnswer, NewExchange, RestsOn, Revision,
@@ -9,7 +9,7 @@ use serde_json::json;
 use super::sample;
 use super::steps::{commit, get, view};
 
-/// A conversation of `owner`.
+/// Returns a conversation of `owner`.
 pub fn conversation(id: &str, owner: &str) -> Conversation {
     Conversation {
         id: ConversationId::from_stored(id),
@@ -20,7 +20,7 @@ pub fn conversation(id: &str, owner: &str) -> Conversation {
     }
 }
 
-/// An exchange with an answer that rests on `rests_on`.
+/// Returns an exchange with an answer that rests on `rests_on`.
 pub fn exchange(id: &str, ordinal: u32, rests_on: RestsOn) -> NewExchange {
     let exchange = Exchange {
         conversation: ConversationId::from_stored(id),
@@ -37,7 +37,7 @@ fn on(documents: &[&DocumentId]) -> RestsOn {
     RestsOn::Documents(documents.iter().map(|&id| id.clone()).collect())
 }
 
-/// Which exchanges have their answers, by conversation and place.
+/// Returns for each exchange, by conversation and ordinal, whether it has its answer.
 async fn kept(view: &dyn Snapshot) -> Vec<(String, u32, bool)> {
     let all = get(view.pages_of(table::Exchanges { conversation: None }, 2).all().await);
     all.iter()
@@ -54,7 +54,7 @@ async fn dumped(store: &dyn Store) -> String {
     write_dump(view(store).await.as_ref(), &mut out).await.expect("memory does not fail").hash
 }
 
-/// Case.
+/// A conformance case.
 pub async fn an_answer_goes_with_any_document_it_rests_on_and_takes_later_ones_along(store: &dyn Store) {
     let (first, second) = (sample::document("a", "Ada met Bob"), sample::document("b", "Bob met Cem"));
     let (one, two) = (first.document.id.clone(), second.document.id.clone());
@@ -88,7 +88,7 @@ pub async fn an_answer_goes_with_any_document_it_rests_on_and_takes_later_ones_a
     let removed = get(after.scan(table::Exchanges { conversation: None }, None, 9).await).remove(1);
     assert_eq!((removed.question.as_str(), removed.settings), ("Question 1?", json!({ "mode": "auto" })));
 
-    // What was read before the removal comes too late.
+    // Answers whose data was read before the removal are too late.
     let late = [
         NewExchange { read_at: revision, ..exchange("x", 3, on(&[&two])) },
         NewExchange { read_at: after.revision(), ..exchange("x", 4, on(&[&two])) },
@@ -101,7 +101,7 @@ pub async fn an_answer_goes_with_any_document_it_rests_on_and_takes_later_ones_a
     assert_eq!(later[6..], rows(&[("z", 0, false), ("z", 1, false), ("z", 2, true)]));
 }
 
-/// Case.
+/// A conformance case.
 pub async fn conversations_are_put_renamed_and_removed_with_their_exchanges(store: &dyn Store) {
     let stray = Batch { put_exchanges: vec![exchange("x", 0, on(&[]))], ..Batch::default() };
     assert!(matches!(store.commit(stray).await, Err(StoreError::Invalid { .. })));

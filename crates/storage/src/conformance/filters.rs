@@ -1,4 +1,4 @@
-//! Cases of filters: reading selected documents, and searching among some of them.
+//! Cases of filters: reading selected documents, and searching within some documents.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use graphloom_core::{
 use super::sample;
 use super::steps::{self, ids, view};
 
-/// Three documents about Ada, each with another acquaintance; one is staged.
+/// Commits three documents about Ada, each with a different acquaintance. One document is staged.
 async fn library(store: &dyn Store) -> Vec<Document> {
     let mut documents = Vec::new();
     for (source, text, other, project, added_at) in [
@@ -37,7 +37,7 @@ fn filter(json: &str) -> DocumentFilter {
     serde_json::from_str(json).expect("a filter")
 }
 
-/// Case.
+/// A conformance case.
 pub async fn chunks_are_listed_and_counted_without_their_text(store: &dyn Store) {
     let new = sample::document("a", "one two three");
     let mut chunks: Vec<_> =
@@ -58,7 +58,7 @@ pub async fn chunks_are_listed_and_counted_without_their_text(store: &dyn Store)
     assert_eq!(view.chunk_counts_of(&asked).await.expect("counts"), [counts, ChunkCounts::default()]);
 }
 
-/// Case.
+/// A conformance case.
 pub async fn documents_come_by_source_and_by_date(store: &dyn Store) {
     library(store).await;
     let view = view(store).await;
@@ -79,7 +79,7 @@ pub async fn documents_come_by_source_and_by_date(store: &dyn Store) {
     assert_eq!(sources(&rest), ["notes/a.md"]);
 }
 
-/// Case.
+/// A conformance case.
 pub async fn pages_of_documents_come_in_every_order_by_status_and_name(store: &dyn Store) {
     let texts =
         [("b/Zürich.md", "four"), ("a.md", "a longer text"), ("c/ZÜRICH 2.md", "x"), ("d.md", "of five")];
@@ -94,7 +94,7 @@ pub async fn pages_of_documents_come_in_every_order_by_status_and_name(store: &d
             _ => JobState::Chunked,
         };
         batch.put_jobs.push(Job { state, ..sample::job(&new.document.id, 1) });
-        // A chunk that failed makes a document in the graph incomplete.
+        // A failed chunk makes a document in the graph incomplete.
         let failed = ChunkExtraction::Failed { reason: "no".to_owned(), attempts: 1 };
         batch.put_chunks.extend((number == 2).then(|| Chunk { extraction: failed, ..sample::whole(&new) }));
         batch.put_documents.push(new);
@@ -110,7 +110,7 @@ pub async fn pages_of_documents_come_in_every_order_by_status_and_name(store: &d
         skip: 0,
         limit: 9,
     };
-    // The first letters of the sources of a page, and how many there are on all pages.
+    // Returns the first letters of the sources on a page, and the number of documents on all pages.
     let found = async |page: DocumentPage| {
         let DocumentsFound { ids, total } = view.document_page(&page).await.expect("a page");
         let first =
@@ -136,7 +136,7 @@ pub async fn pages_of_documents_come_in_every_order_by_status_and_name(store: &d
     assert_eq!(found(wild).await.1, 0, "what is searched for is no pattern");
 }
 
-/// Case.
+/// A conformance case.
 pub async fn rejects_are_counted_while_their_extraction_lives(store: &dyn Store) {
     let documents = library(store).await;
     let counted = view(store).await.reject_counts().await.expect("counts");
@@ -161,7 +161,7 @@ pub async fn rejects_are_counted_while_their_extraction_lives(store: &dyn Store)
     assert_eq!(counted, BTreeMap::from([(RejectReason::FieldCount, 2)]));
 }
 
-/// Case.
+/// A conformance case.
 pub async fn extractions_without_records_are_counted_while_they_live(store: &dyn Store) {
     let documents = library(store).await;
     let count = async || view(store).await.empty_extractions().await.expect("counts");
@@ -180,7 +180,7 @@ pub async fn extractions_without_records_are_counted_while_they_live(store: &dyn
     assert_eq!(count().await, 0);
 }
 
-/// Case.
+/// A conformance case.
 pub async fn searches_within_documents_count_nothing_else(store: &dyn Store) {
     let documents = library(store).await;
     let view = view(store).await;
@@ -227,7 +227,7 @@ pub async fn searches_within_documents_count_nothing_else(store: &dyn Store) {
     assert_eq!(steps::found(&*view, &words("ada", 9, nothing)).await, []);
 }
 
-/// Case.
+/// A conformance case.
 pub async fn selecting_by_filter_equals_asking_every_document(store: &dyn Store) {
     let documents = library(store).await;
     let view = view(store).await;

@@ -5,7 +5,7 @@ use graphloom_core::{Batch, Claim, GraphKey, ItemKind, Span, Store, table};
 use super::sample;
 use super::steps::{commit, get, invalid, near, view};
 
-/// Case.
+/// A conformance case.
 pub async fn mentions_and_facts_are_found_from_either_side(store: &dyn Store) {
     let new = sample::document("a", "abcdefgh");
     let chunks: Vec<_> =
@@ -51,7 +51,7 @@ pub async fn mentions_and_facts_are_found_from_either_side(store: &dyn Store) {
         get(before.chunks_behind(&[entity("A"), relation("A", "B"), relation("B", "C")], None, 1).await);
     assert_eq!(behind, [vec![ids[0].clone()], vec![ids[0].clone()], vec![]]);
 
-    // The same place is replaced, whatever it counted for; a cleared chunk says nothing.
+    // A record with the same place replaces the old one, whatever the old one counted for. A cleared chunk has no records.
     let replaced = sample::mention(&ids[2], 0, "C");
     let batch = Batch {
         clear_graph_of: vec![ids[0].clone()],
@@ -64,7 +64,7 @@ pub async fn mentions_and_facts_are_found_from_either_side(store: &dyn Store) {
     assert_eq!(get(after.counts().await).facts, 1);
 }
 
-/// Case.
+/// A conformance case.
 pub async fn claims_are_found_by_both_entities_and_leave_with_their_chunk(store: &dyn Store) {
     let new = sample::document("a", "abcdefgh");
     let chunks: Vec<_> =
@@ -103,14 +103,14 @@ pub async fn claims_are_found_by_both_entities_and_leave_with_their_chunk(store:
     invalid(store, Batch { put_claims: vec![empty], ..Batch::default() }).await;
 }
 
-/// Case.
+/// A conformance case.
 pub async fn mentions_need_their_chunk(store: &dyn Store) {
     let chunk = graphloom_core::ChunkId::from_stored("none");
     invalid(store, Batch { put_mentions: vec![sample::mention(&chunk, 0, "A")], ..Batch::default() }).await;
     invalid(store, Batch { put_facts: vec![sample::fact(&chunk, 0, "A", "B")], ..Batch::default() }).await;
 }
 
-/// Case.
+/// A conformance case.
 pub async fn entities_and_relations_are_put_and_removed_with_vectors_and_summaries(store: &dyn Store) {
     let owner = GraphKey::Relation(sample::pair("ADA", "BOB"));
     let mut batch = sample::indexed("a", "Ada met Bob", "ADA", "BOB");
@@ -143,7 +143,7 @@ pub async fn entities_and_relations_are_put_and_removed_with_vectors_and_summari
     assert_eq!(near(&*before, ItemKind::Relation, &[0.0, 0.0, 1.0], 9).await, ["ADA\tBOB"]);
 }
 
-/// Case.
+/// A conformance case.
 pub async fn summaries_are_replaced_as_a_whole(store: &dyn Store) {
     let owner = GraphKey::Entity(sample::key("ADA"));
     let set = |names: &[&str]| Batch {
@@ -159,7 +159,7 @@ pub async fn summaries_are_replaced_as_a_whole(store: &dyn Store) {
     assert_eq!(get(view(store).await.summaries(std::slice::from_ref(&owner)).await), [vec![]]);
 }
 
-/// Case.
+/// A conformance case.
 pub async fn stale_marks_are_set_cleared_and_go_with_what_they_mark(store: &dyn Store) {
     let [ada, bob] = ["ADA", "BOB"].map(|name| GraphKey::Entity(sample::key(name)));
     let pair = GraphKey::Relation(sample::pair("ADA", "BOB"));
@@ -184,7 +184,7 @@ pub async fn stale_marks_are_set_cleared_and_go_with_what_they_mark(store: &dyn 
     assert!(get(view(store).await.scan(table::Stale, None, 9).await).is_empty());
 }
 
-/// Case.
+/// A conformance case.
 pub async fn decisions_come_in_their_order_and_change_the_graph(store: &dyn Store) {
     let decisions: Vec<_> =
         [(0, "ADA"), (1, "BOB"), (300, "ADA")].map(|(order, name)| sample::decision(order, name, "x")).into();
@@ -200,7 +200,7 @@ pub async fn decisions_come_in_their_order_and_change_the_graph(store: &dyn Stor
     assert_eq!(get(after.counts().await).decisions, 3);
 }
 
-/// Case.
+/// A conformance case.
 pub async fn what_is_set_aside_is_kept_and_counts_for_nothing(store: &dyn Store) {
     let mut batch = sample::indexed("a", "Ada met Bob", "ADA", "BOB");
     batch.put_mentions[0].set_aside = true;

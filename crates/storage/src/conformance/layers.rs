@@ -1,4 +1,4 @@
-//! Cases of layers, the views over a whole workspace.
+//! Cases of layers, which are views over a whole workspace.
 
 use graphloom_core::{
     Batch, ContentHash, ItemKind, LayerName, LayerNode, Member, NodeKey, Require, Revision, SearchRequest,
@@ -8,7 +8,7 @@ use graphloom_core::{
 use super::sample;
 use super::steps::{commit, conflict, counts, found, get, invalid, matching, near, view};
 
-/// A graph of two documents, and over it the layer `themes`: two nodes of entities or chunks and one of these nodes.
+/// Commits a graph of two documents and the layer `themes` over it: two nodes of entities or chunks, and a node of these two.
 async fn layered(store: &dyn Store) -> [LayerNode; 3] {
     commit(store, sample::indexed("a", "Ada met Bob", "ADA", "BOB")).await;
     let second = sample::indexed("b", "Cleo met Dan", "CLEO", "DAN");
@@ -21,7 +21,7 @@ async fn layered(store: &dyn Store) -> [LayerNode; 3] {
     let vector = |node: &LayerNode, vector: &[f32]| sample::vector(ItemKind::Node, node.key.as_str(), vector);
     let batch = Batch {
         put_layers: vec![sample::layer("themes", 2, true)],
-        // In any order.
+        // The order does not matter.
         put_nodes: [&all, &people, &letters].map(LayerNode::clone).to_vec(),
         put_vectors: vec![vector(&people, &[1.0, 0.0, 0.0]), vector(&all, &[0.0, 1.0, 0.0])],
         ..Batch::default()
@@ -44,7 +44,7 @@ fn keys(nodes: &[&LayerNode]) -> Vec<NodeKey> {
     keys
 }
 
-/// Case.
+/// A conformance case.
 pub async fn nodes_of_layers_are_found_by_key_member_level_vector_and_words(store: &dyn Store) {
     let [people, letters, all] = layered(store).await;
     let now = view(store).await;
@@ -89,10 +89,10 @@ pub async fn nodes_of_layers_are_found_by_key_member_level_vector_and_words(stor
     assert_eq!(matching(&*after, ItemKind::Node, "gambit").await, [people.key.as_str()]);
 }
 
-/// Case.
+/// A conformance case.
 pub async fn a_search_in_one_layer_finds_its_nodes_however_many_of_others_match_better(store: &dyn Store) {
     commit(store, sample::indexed("a", "Ada met Bob", "ADA", "BOB")).await;
-    // A name that begins with the other one's.
+    // One name is a prefix of the other.
     let [one, other] = ["themes", "themes_2"].map(|name| LayerName::new(name).expect("a name"));
     let put_nodes: Vec<LayerNode> = (0..40)
         .map(|level| sample::node(other.as_str(), level, [entity("ADA")], "Chess, chess and chess"))
@@ -132,7 +132,7 @@ pub async fn a_search_in_one_layer_finds_its_nodes_however_many_of_others_match_
     }
 }
 
-/// Case.
+/// A conformance case.
 pub async fn a_node_goes_with_any_of_its_members(store: &dyn Store) {
     let [people, letters, all] = layered(store).await;
     let before = view(store).await;
@@ -150,7 +150,7 @@ pub async fn a_node_goes_with_any_of_its_members(store: &dyn Store) {
     assert_eq!(get(view(store).await.layers().await).len(), 1);
 }
 
-/// Case.
+/// A conformance case.
 pub async fn layers_and_nodes_are_removed_with_what_is_built_on_them(store: &dyn Store) {
     let [people, _, all] = layered(store).await;
     let over = sample::node("over", 0, [Member::Node(all.key.clone())], "Over all");
@@ -166,7 +166,7 @@ pub async fn layers_and_nodes_are_removed_with_what_is_built_on_them(store: &dyn
     assert_eq!(get(view(store).await.layers().await), [sample::layer("over", 3, true)]);
 }
 
-/// Case.
+/// A conformance case.
 pub async fn nodes_need_their_layer_their_members_and_their_own_key(store: &dyn Store) {
     let [people, _, all] = layered(store).await;
     let put = |node: LayerNode| Batch { put_nodes: vec![node], ..Batch::default() };
@@ -185,7 +185,7 @@ pub async fn nodes_need_their_layer_their_members_and_their_own_key(store: &dyn 
     invalid(store, orphan).await;
 }
 
-/// Case.
+/// A conformance case.
 pub async fn only_current_layers_are_part_of_the_canonical_state(store: &dyn Store) {
     commit(store, sample::indexed("a", "Ada met Bob", "ADA", "BOB")).await;
     let dumped = async || {

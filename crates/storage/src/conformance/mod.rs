@@ -1,8 +1,8 @@
 //! One suite for every store: each method's documented behaviour, and a comparison with the in-memory reference over
 //! random batches.
 //!
-//! A store's tests say `conformance_tests!(open)`, where `open` returns a new empty store and whatever must live as
-//! long as it does.
+//! A store's tests call `conformance_tests!(open)`, where `open` returns a new empty store and whatever must live as
+//! long as the store.
 
 pub mod cases;
 pub mod chunk_contexts;
@@ -23,7 +23,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 
-/// Runs a future on this thread; stores need no runtime, so their tests need none either.
+/// Runs a future on this thread. Stores need no runtime, so their tests need none either.
 pub fn block_on<F: Future>(future: F) -> F::Output {
     struct Unpark(Thread);
     impl Wake for Unpark {
@@ -42,7 +42,7 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
     }
 }
 
-/// Makes one test of each case, for the store that `open` makes: `open()` returns `(store, guard)`.
+/// Defines one test per case for the store that `open` creates: `open()` returns `(store, guard)`.
 #[macro_export]
 macro_rules! conformance_tests {
     ($open:expr) => {

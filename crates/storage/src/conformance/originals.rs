@@ -1,11 +1,11 @@
-//! A case of originals, which go with their documents.
+//! The case of originals, which are removed with their documents.
 
 use graphloom_core::{Batch, ContentHash, DocumentId, OriginalStamp, SetOriginal, Store, write_dump};
 
 use super::sample::{self, original};
 use super::steps::{commit, get, invalid, view};
 
-/// Longer than what stores keep in one piece, and like something compressed at its start.
+/// Returns bytes that are longer than the pieces in which stores keep originals, and that start like a compressed file.
 fn long() -> Vec<u8> {
     let numbers = (0..70_000u32).flat_map(|number| number.wrapping_mul(2_654_435_761).to_le_bytes());
     [0x28, 0xb5, 0x2f, 0xfd].into_iter().chain(numbers).collect()
@@ -16,7 +16,7 @@ async fn dumped(store: &dyn Store) -> String {
     write_dump(view(store).await.as_ref(), &mut out).await.expect("memory does not fail").hash
 }
 
-/// Case.
+/// A conformance case.
 pub async fn originals_are_set_replaced_and_go_with_their_documents(store: &dyn Store) {
     let (first, second) =
         (sample::document("a.pdf", "Ada met Bob"), sample::document("b.pdf", "Bob met Cem"));

@@ -17,19 +17,19 @@ use super::conversations::{conversation, exchange};
 use super::{block_on, sample};
 use crate::memory::MemoryStore;
 
-/// Random histories compared.
+/// Number of random histories to compare.
 const HISTORIES: u32 = 48;
-/// Rows asked for by one scan, small, so that pages meet in the middle of things.
+/// Rows per page of a scan. Small, so that pages end in the middle of groups.
 const PAGE: usize = 2;
-/// Documents, extractions and summaries by number; entities by name.
+/// Documents, extractions and summaries are named by number, entities by name.
 const DOCUMENTS: u8 = 4;
 const CHUNKS: u32 = 3;
 const ENTITIES: [&str; 4] = ["ADA", "BOB", "Ç", "D\u{1}D"];
 const LAYERS: [&str; 2] = ["themes", "tree"];
-/// Every document's text; three chunks of it overlap.
+/// The text of every document. Its three chunks overlap.
 const TEXT: &str = "Ada met Bob in Zürich, 東京 and Rome.";
 
-/// One change of a batch. Numbers wrap around what exists.
+/// One change in a batch. Numbers wrap around the number of existing items.
 #[derive(Debug, Clone)]
 enum Change {
     Document { document: u8, staged: bool, title: u8 },
@@ -79,14 +79,14 @@ enum Change {
     RequireSource { document: u8, known: Vec<(u8, bool, u8)> },
 }
 
-/// A layer and one of its nodes: of an entity, a chunk, or both of these nodes and another entity.
+/// A layer and one of its nodes. The nodes have an entity, a chunk, or both of these nodes and another entity as members.
 type Numbered = (usize, u8);
 
-/// Applies random histories to the store that `open` makes and to the reference.
+/// Applies random histories to the store that `open` creates and to the reference.
 ///
 /// # Panics
 ///
-/// When they differ.
+/// If the two stores differ.
 pub fn compare_with_memory<S: Store, G>(open: impl Fn() -> (S, G)) {
     let config = Config { cases: HISTORIES, failure_persistence: None, ..Config::default() };
     let history = prop::collection::vec(prop::collection::vec(change(), 1..12), 1..8);
@@ -109,7 +109,7 @@ async fn check_history(store: &dyn Store, history: &[Vec<Change>]) {
         let found = store.snapshot().await.expect("a snapshot");
         let expected = memory.snapshot().await.expect("a snapshot");
         compare(&*found, &*expected).await;
-        // A snapshot from before the newest commit still answers as it did.
+        // A snapshot from before the newest commit still returns the same results.
         if let Some((found, expected)) = &older {
             compare_searches(&**found, &**expected).await;
         }
@@ -119,7 +119,7 @@ async fn check_history(store: &dyn Store, history: &[Vec<Change>]) {
     compare_text(&*found, &*expected).await;
 }
 
-/// What the record of this number says of an entity or relation: words of the text or others.
+/// Returns what the record with this number says about an entity or relation: words of the text or other words.
 fn said_of(name: &str, number: u32) -> String {
     match number % 3 {
         0 => TEXT[..24].to_owned(),
@@ -128,7 +128,7 @@ fn said_of(name: &str, number: u32) -> String {
     }
 }
 
-/// The description of an entity or relation: what its records say, or something else.
+/// Returns the description of an entity or relation: what its records say, or something else.
 fn described(name: &str, said: u8) -> String {
     let said_of = |number: u8| said_of(name, u32::from(number));
     let number = said / 4 % 3;
@@ -140,7 +140,7 @@ fn described(name: &str, said: u8) -> String {
     }
 }
 
-/// Something to refer to, so that most random batches are accepted.
+/// Returns a batch of things to refer to, so that most random batches are accepted.
 fn foundation() -> Batch {
     let mut batch = Batch { embedding: Some(sample::space(3)), ..Batch::default() };
     for number in 0..DOCUMENTS {
@@ -450,7 +450,7 @@ fn batch(changes: &[Change]) -> Batch {
     batch
 }
 
-/// Documents 0 and 2, and 1 and 3, are of one source: their texts differ.
+/// Returns a document. Documents 0 and 2 share a source, and so do 1 and 3, but their texts differ.
 fn document(number: u8, staged: bool, title: u8) -> graphloom_core::NewDocument {
     let mut new = sample::document(&format!("source {}", number % 2), &format!("{TEXT} {number}"));
     new.document.title = format!("title {title}");
@@ -543,7 +543,7 @@ fn cache_key(number: u8) -> ContentHash {
     ContentHash::of(&[number])
 }
 
-/// Two different entities.
+/// Returns two different entities.
 fn names((one, distance): (usize, usize)) -> (&'static str, &'static str) {
     (ENTITIES[one], ENTITIES[(one + distance) % ENTITIES.len()])
 }

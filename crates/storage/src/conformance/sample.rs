@@ -13,7 +13,7 @@ use graphloom_core::{
 };
 use serde_json::json;
 
-/// A live document of `source` with this text.
+/// Returns a live document of `source` with this text.
 pub fn document(source: &str, text: &str) -> NewDocument {
     let content_hash = ContentHash::of(text.as_bytes());
     NewDocument {
@@ -39,18 +39,18 @@ pub fn document(source: &str, text: &str) -> NewDocument {
     }
 }
 
-/// An original of these bytes.
+/// Returns an original with these bytes.
 pub fn original(document: &DocumentId, bytes: &[u8]) -> SetOriginal {
     SetOriginal { document: document.clone(), bytes: Some(Arc::new(bytes.to_vec())) }
 }
 
-/// The same document, staged.
+/// Returns the same document, staged.
 pub fn staged(mut new: NewDocument) -> NewDocument {
     new.document.visibility = Visibility::Staged;
     new
 }
 
-/// A new job of a document.
+/// Returns a new job of a document.
 pub fn job(document: &DocumentId, created_at: u64) -> Job {
     Job {
         document: document.clone(),
@@ -61,7 +61,7 @@ pub fn job(document: &DocumentId, created_at: u64) -> Job {
     }
 }
 
-/// The chunk of `span` of a document, its extraction pending.
+/// Returns the chunk of `span` of a document. Its extraction is pending.
 pub fn chunk(of: &NewDocument, ordinal: u32, span: Span) -> Chunk {
     Chunk {
         id: ChunkId::new(&of.document.id, ordinal, span.start, span.end),
@@ -75,12 +75,12 @@ pub fn chunk(of: &NewDocument, ordinal: u32, span: Span) -> Chunk {
     }
 }
 
-/// The chunk that is the whole document.
+/// Returns the chunk that covers the whole document.
 pub fn whole(of: &NewDocument) -> Chunk {
     chunk(of, 0, Span::new(0, of.text.len()))
 }
 
-/// An extraction that says `answer`.
+/// Returns an extraction with `answer` as the LLM's answer.
 pub fn extraction(name: &str, answer: &str) -> Extraction {
     Extraction {
         key: ExtractionKey::new(&[name]),
@@ -115,12 +115,12 @@ pub fn extraction(name: &str, answer: &str) -> Extraction {
     }
 }
 
-/// A chunk being re-extracted.
+/// Returns the renewal of a chunk.
 pub fn renewal(chunk: &ChunkId, extraction: ChunkExtraction) -> Renewal {
     Renewal { chunk: chunk.clone(), model: "another".to_owned(), extraction }
 }
 
-/// A chunk that is contextualized with this text under a key of this name, or where there is no text, failed to be.
+/// Returns a chunk context with this text under the key `name`, or a failed one if there is no text.
 pub fn chunk_context(chunk: &ChunkId, name: &str, text: Option<&str>) -> ChunkContext {
     let outcome = match text {
         Some(text) => ChunkContextOutcome::Said { text: text.to_owned() },
@@ -134,22 +134,22 @@ pub fn chunk_context(chunk: &ChunkId, name: &str, text: Option<&str>) -> ChunkCo
     }
 }
 
-/// The run of a name.
+/// Returns the track with this name.
 pub fn track(name: &str) -> TrackId {
     TrackId::from_stored(name)
 }
 
-/// An entity key.
+/// Returns an entity key.
 pub fn key(name: &str) -> EntityKey {
     EntityKey::from_stored(name)
 }
 
-/// A relation key.
+/// Returns a relation key.
 pub fn pair(one: &str, other: &str) -> RelationKey {
     RelationKey::new(key(one), key(other)).expect("two different entities")
 }
 
-/// A mention of an entity.
+/// Returns a mention of an entity.
 pub fn mention(chunk: &ChunkId, ordinal: u32, entity: &str) -> Mention {
     Mention {
         chunk: chunk.clone(),
@@ -163,7 +163,7 @@ pub fn mention(chunk: &ChunkId, ordinal: u32, entity: &str) -> Mention {
     }
 }
 
-/// A fact between two entities.
+/// Returns a fact between two entities.
 pub fn fact(chunk: &ChunkId, ordinal: u32, source: &str, target: &str) -> Fact {
     let relation = pair(source, target);
     Fact {
@@ -180,7 +180,7 @@ pub fn fact(chunk: &ChunkId, ordinal: u32, source: &str, target: &str) -> Fact {
     }
 }
 
-/// A claim about an entity, and another where one is named.
+/// Returns a claim about an entity, with another entity as its object if one is named.
 pub fn claim(chunk: &ChunkId, ordinal: u32, subject: &str, object: Option<&str>) -> Claim {
     Claim {
         chunk: chunk.clone(),
@@ -197,7 +197,7 @@ pub fn claim(chunk: &ChunkId, ordinal: u32, subject: &str, object: Option<&str>)
     }
 }
 
-/// An entity.
+/// Returns an entity.
 pub fn entity(name: &str, description: &str) -> Entity {
     Entity {
         key: key(name),
@@ -210,7 +210,7 @@ pub fn entity(name: &str, description: &str) -> Entity {
     }
 }
 
-/// A relation.
+/// Returns a relation.
 pub fn relation(one: &str, other: &str, description: &str) -> Relation {
     Relation {
         key: pair(one, other),
@@ -222,19 +222,19 @@ pub fn relation(one: &str, other: &str, description: &str) -> Relation {
     }
 }
 
-/// A decision that an entity reads otherwise.
+/// Returns a decision that edits the description of an entity.
 pub fn decision(order: u64, entity: &str, description: &str) -> Decision {
     let description = Some(description.to_owned());
     let action = Action::EditEntity { key: key(entity), name: None, kind: None, description };
     Decision::new(order, Timestamp(order * 10), action)
 }
 
-/// A summary.
+/// Returns a summary.
 pub fn summary(name: &str) -> Summary {
     Summary { key: SummaryKey::new(&[name]), text: format!("about {name}") }
 }
 
-/// A layer that was derived from a revision.
+/// Returns a layer that was derived from the revision `watermark`.
 pub fn layer(name: &str, watermark: u64, complete: bool) -> Layer {
     Layer {
         name: LayerName::from_stored(name),
@@ -246,7 +246,7 @@ pub fn layer(name: &str, watermark: u64, complete: bool) -> Layer {
     }
 }
 
-/// A node of a layer with a title.
+/// Returns a node of a layer with a title.
 pub fn node<const N: usize>(layer: &str, level: u32, members: [Member; N], title: &str) -> LayerNode {
     let mut node = LayerNode::new(&LayerName::from_stored(layer), level, members.to_vec());
     node.title = title.to_owned();
@@ -256,19 +256,19 @@ pub fn node<const N: usize>(layer: &str, level: u32, members: [Member; N], title
     node
 }
 
-/// A vector.
+/// Returns a vector row.
 pub fn vector(kind: ItemKind, id: &str, vector: &[f32]) -> VectorRow {
     let item = ItemKey::from_id(kind, id).expect("a key");
     let entry = VectorEntry { item, inputs_hash: ContentHash::of(id.as_bytes()) };
     VectorRow { entry, vector: vector.to_vec() }
 }
 
-/// A space of so many dimensions.
+/// Returns an embedding space with this many dimensions.
 pub fn space(dimensions: u32) -> EmbeddingSpec {
     EmbeddingSpec { model: "embedder".to_owned(), dimensions }
 }
 
-/// Removes documents, with these entities and all relations between them.
+/// Returns a batch that removes documents, these entities and all relations between them.
 pub fn removal(documents: &[DocumentId], entities: &[&str]) -> Batch {
     let relations = entities
         .iter()
@@ -282,7 +282,8 @@ pub fn removal(documents: &[DocumentId], entities: &[&str]) -> Batch {
     }
 }
 
-/// A whole document in the graph: two entities, one relation, one chunk, everything a store can hold about it.
+/// Returns a batch with a whole document in the graph: two entities, one relation, one chunk, and everything else that
+/// a store can hold about it.
 pub fn indexed(source: &str, text: &str, one: &str, other: &str) -> Batch {
     let new = document(source, text);
     let extraction = extraction(text, "said");

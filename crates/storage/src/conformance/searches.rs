@@ -11,7 +11,7 @@ use graphloom_core::{
 use super::sample;
 use super::steps::{commit, found, get, invalid, matching, near, refusal, view};
 
-/// Case.
+/// A conformance case.
 pub async fn the_embedding_space_is_set_once(store: &dyn Store) {
     let set = |spec| Batch { embedding: Some(spec), ..Batch::default() };
     commit(store, set(sample::space(3))).await;
@@ -24,7 +24,7 @@ pub async fn the_embedding_space_is_set_once(store: &dyn Store) {
     assert_eq!(get(view(store).await.embedding().await), Some(sample::space(3)));
 }
 
-/// Case.
+/// A conformance case.
 pub async fn all_vectors_can_be_replaced_by_those_of_another_space(store: &dyn Store) {
     let kinds = [ItemKind::Chunk, ItemKind::Entity, ItemKind::Relation];
     commit(store, sample::indexed("a", "Ada met Bob", "ADA", "BOB")).await;
@@ -58,13 +58,13 @@ pub async fn all_vectors_can_be_replaced_by_those_of_another_space(store: &dyn S
         let of_kind = ids.iter().filter(|(of, id)| *of == kind && *id != "BOB").count();
         assert_eq!(get(after.scan(table::Vectors { kind }, None, 9).await).len(), of_kind);
     }
-    // The older snapshot still has the vectors that it saw.
+    // The older snapshot still has its own vectors.
     assert_eq!(near(&*before, ItemKind::Entity, &[1.0, 0.0, 0.0], 5).await.len(), 2);
     let error = refusal(store, replace()).await;
     assert!(error.is_conflict(), "the workspace changed: {error:?}");
 }
 
-/// Case.
+/// A conformance case.
 pub async fn vectors_must_fit_the_space(store: &dyn Store) {
     let put = |vector: &[f32]| Batch {
         put_vectors: vec![sample::vector(ItemKind::Entity, "A", vector)],
@@ -78,7 +78,7 @@ pub async fn vectors_must_fit_the_space(store: &dyn Store) {
     assert!(matches!(error, StoreError::EmbeddingMismatch { .. }), "{error:?}");
 }
 
-/// Case.
+/// A conformance case.
 pub async fn vectors_are_found_by_cosine_with_ties_by_id(store: &dyn Store) {
     let vectors: [(&str, [f32; 2]); 5] = [
         ("FAR", [-1.0, 0.0]),
@@ -105,7 +105,7 @@ pub async fn vectors_are_found_by_cosine_with_ties_by_id(store: &dyn Store) {
     assert_eq!(stored[1], None);
 }
 
-/// Case.
+/// A conformance case.
 pub async fn equal_vectors_beyond_the_limit_keep_the_smallest_ids(store: &dyn Store) {
     let name = |n: usize| format!("E{:03}", (n * 37) % 200);
     let rows = (0..200).map(|n| sample::vector(ItemKind::Entity, &name(n), &[0.6, 0.8])).collect();
@@ -114,7 +114,7 @@ pub async fn equal_vectors_beyond_the_limit_keep_the_smallest_ids(store: &dyn St
     assert_eq!(near(&*view, ItemKind::Entity, &[1.0, 0.5], 3).await, ["E000", "E001", "E002"]);
 }
 
-/// Case.
+/// A conformance case.
 pub async fn an_old_snapshot_searches_its_own_vectors(store: &dyn Store) {
     let put = |id: &str, vector: &[f32]| sample::vector(ItemKind::Entity, id, vector);
     let rows = vec![put("A", &[1.0, 0.0]), put("B", &[0.8, 0.6]), put("C", &[0.6, 0.8])];
@@ -133,7 +133,7 @@ pub async fn an_old_snapshot_searches_its_own_vectors(store: &dyn Store) {
     assert_eq!(near(&*old, ItemKind::Entity, &[1.0, 0.0], 1).await, ["A"]);
 }
 
-/// Case.
+/// A conformance case.
 pub async fn text_is_found_by_stem_in_any_script(store: &dyn Store) {
     let texts = ["The engines were running quietly", "東京タワーは高い", "Straße nach Köln, ENGINE off"];
     let new: Vec<_> =
@@ -155,8 +155,8 @@ pub async fn text_is_found_by_stem_in_any_script(store: &dyn Store) {
     assert!(matching(&*view, ItemKind::Entity, "engine").await.is_empty());
 }
 
-/// What is asked, and a text that must be found by it.
-const MEETING: [(&str, &str); 46] = [
+/// Queries, each with a text that it must find.
+const MATCHING: [(&str, &str); 46] = [
     ("strasse", "Straße"),
     ("STRAẞE", "Strasse"),
     ("Straße", "STRASSE"),
@@ -204,8 +204,8 @@ const MEETING: [(&str, &str); 46] = [
     ("Ada", "Ada's engines"),
     ("engine", "Ada's engines"),
 ];
-/// What is asked, and a text that must not be found by it.
-const APART: [(&str, &str); 10] = [
+/// Queries, each with a text that it must not find.
+const NOT_MATCHING: [(&str, &str); 10] = [
     ("strase", "Straße"),
     ("SA", "U.S.A."),
     ("nodejs", "node.js"),
@@ -218,26 +218,26 @@ const APART: [(&str, &str); 10] = [
     ("العربية", "مدرسة"),
 ];
 
-/// Case.
+/// A conformance case.
 pub async fn words_meet_however_they_are_written(store: &dyn Store) {
-    let texts: BTreeSet<&str> = MEETING.iter().chain(&APART).map(|(_, text)| *text).collect();
+    let texts: BTreeSet<&str> = MATCHING.iter().chain(&NOT_MATCHING).map(|(_, text)| *text).collect();
     let put_documents: Vec<_> = texts.iter().map(|text| sample::document(text, text)).collect();
     let put_chunks: Vec<_> = put_documents.iter().map(sample::whole).collect();
     let of: BTreeMap<&str, String> =
         texts.into_iter().zip(put_chunks.iter().map(|chunk| chunk.id.to_string())).collect();
     commit(store, Batch { put_documents, put_chunks, ..Batch::default() }).await;
     let view = view(store).await;
-    for (question, text) in MEETING {
+    for (question, text) in MATCHING {
         let found = matching(&*view, ItemKind::Chunk, question).await;
         assert!(found.contains(&of[text]), "{question} finds {text}");
     }
-    for (question, text) in APART {
+    for (question, text) in NOT_MATCHING {
         let found = matching(&*view, ItemKind::Chunk, question).await;
         assert!(!found.contains(&of[text]), "{question} does not find {text}");
     }
 }
 
-/// Case.
+/// A conformance case.
 pub async fn scores_by_words_are_of_what_is_there_alone(store: &dyn Store) {
     let kept: Vec<_> =
         (0..40).map(|n| sample::document(&format!("kept {n}"), &prose(n, 3 + n * 5 % 40))).collect();
@@ -284,7 +284,7 @@ pub async fn scores_by_words_are_of_what_is_there_alone(store: &dyn Store) {
     assert_eq!(scores(store).await, expected, "in another order and in several commits");
 }
 
-/// Case.
+/// A conformance case.
 pub async fn faint_words_count_a_quarter(store: &dyn Store) {
     let put_documents: Vec<_> = ["the pump", "leak", "rain fell", "snow fell"]
         .map(|text| sample::document(text, text))
@@ -304,7 +304,7 @@ pub async fn faint_words_count_a_quarter(store: &dyn Store) {
     assert_eq!(score("leak", &["other"]).await, whole);
 }
 
-/// Case.
+/// A conformance case.
 pub async fn the_best_by_words_are_the_first_of_all(store: &dyn Store) {
     let put_documents: Vec<_> =
         (0..300).map(|n| sample::document(&n.to_string(), &prose(n, 1 + n * n % 50))).collect();
@@ -328,7 +328,7 @@ pub async fn the_best_by_words_are_the_first_of_all(store: &dyn Store) {
     }
 }
 
-/// What is asked of [`prose`].
+/// Queries for [`prose`].
 const QUESTIONS: [&str; 4] = [
     "harbour",
     "the letter of the captain",
@@ -336,7 +336,7 @@ const QUESTIONS: [&str; 4] = [
     "Where were the lights of the engine in winter?",
 ];
 
-/// So many words, of which some are much rarer than others.
+/// Returns a text of this many words, some of which are much rarer than others.
 fn prose(seed: usize, words: usize) -> String {
     const WORDS: [&str; 16] = [
         "the", "of", "and", "in", "river", "stone", "harbour", "engine", "light", "winter", "letter",
@@ -349,7 +349,7 @@ fn prose(seed: usize, words: usize) -> String {
     (0..words).map(word).collect::<Vec<_>>().join(" ")
 }
 
-/// The hits of all questions, scores to the bit.
+/// Returns the hits of all questions with all bits of their scores.
 async fn scores(store: &dyn Store) -> Vec<(String, u32)> {
     let view = view(store).await;
     let mut scores = Vec::new();
@@ -364,7 +364,7 @@ async fn scores(store: &dyn Store) -> Vec<(String, u32)> {
     scores
 }
 
-/// Case.
+/// A conformance case.
 pub async fn syntax_in_a_question_is_ordinary_text(store: &dyn Store) {
     let batch = sample::indexed("a", "Ada met Bob", "ADA", "BOB");
     let chunk = batch.put_chunks[0].id.to_string();
@@ -378,7 +378,7 @@ pub async fn syntax_in_a_question_is_ordinary_text(store: &dyn Store) {
     }
 }
 
-/// Case.
+/// A conformance case.
 pub async fn changed_descriptions_are_found_by_their_new_words(store: &dyn Store) {
     commit(store, sample::indexed("a", "Ada met Bob", "ADA", "BOB")).await;
     let before = view(store).await;
@@ -396,7 +396,7 @@ pub async fn changed_descriptions_are_found_by_their_new_words(store: &dyn Store
     assert_eq!(matching(&*after, ItemKind::Relation, "sibling").await, ["ADA\tBOB"]);
 }
 
-/// Case.
+/// A conformance case.
 pub async fn several_searches_at_once_answer_as_one_after_another(store: &dyn Store) {
     commit(store, sample::indexed("a", "Ada met Bob", "ADA", "BOB")).await;
     let vectors = ["ADA", "BOB"].map(|id| sample::vector(ItemKind::Entity, id, &[1.0, 0.5, 0.2])).to_vec();

@@ -1,4 +1,4 @@
-//! Steps of cases; each panics if the store misbehaves.
+//! Steps of cases. Each panics if the store misbehaves.
 
 use graphloom_core::{
     Batch, Hit, ItemKind, Revision, SearchRequest, Snapshot, Store, StoreCounts, StoreError,
@@ -34,18 +34,18 @@ pub(super) async fn counts(store: &dyn Store) -> StoreCounts {
     get(view(store).await.counts().await)
 }
 
-/// The ids near a vector, best first.
+/// Returns the ids near a vector, best first.
 pub(super) async fn near(view: &dyn Snapshot, kind: ItemKind, vector: &[f32], limit: usize) -> Vec<String> {
     let request = SearchRequest::by_vector(kind, vector.to_vec(), limit, 0.1);
     ids(found(view, &request).await)
 }
 
-/// The ids that match a text, best first.
+/// Returns the ids that match a text, best first.
 pub(super) async fn matching(view: &dyn Snapshot, kind: ItemKind, text: &str) -> Vec<String> {
     ids(found(view, &SearchRequest::by_words(kind, text, 10)).await)
 }
 
-/// The hits of a search.
+/// Returns the hits of a search.
 pub(super) async fn found(view: &dyn Snapshot, request: &SearchRequest) -> Vec<Hit> {
     get(view.search(std::slice::from_ref(request)).await).remove(0)
 }

@@ -1,4 +1,4 @@
-//! Cases of the port behind which workspaces are kept.
+//! Cases of the `Workspaces` port.
 
 use graphloom_core::{
     Batch, BudgetChange, BudgetUnit, CostBounds, Job, Lease, Patience, QueueState, Registration, StoreError,
@@ -7,9 +7,9 @@ use graphloom_core::{
 
 use super::sample;
 
-/// Makes one test of each case, for the workspaces that `open` makes: `open()` returns `(workspaces, prefix, guard)`.
+/// Defines one test per case for the workspaces that `open` creates: `open()` returns `(workspaces, prefix, guard)`.
 ///
-/// The place may hold workspaces of others, but none whose name begins with the prefix.
+/// There may be other workspaces, but none of their names may begin with the prefix.
 #[macro_export]
 macro_rules! workspaces_conformance_tests {
     ($open:expr) => {
@@ -60,7 +60,7 @@ async fn fill(workspaces: &dyn Workspaces, workspace: &WorkspaceId) {
     store.commit(sample::indexed("a", "Ada met Bob", "ADA", "BOB")).await.expect("committed");
 }
 
-/// Case.
+/// A conformance case.
 pub async fn a_workspace_exists_from_its_first_opening_until_it_is_deleted(
     workspaces: &dyn Workspaces,
     prefix: &str,
@@ -71,7 +71,7 @@ pub async fn a_workspace_exists_from_its_first_opening_until_it_is_deleted(
         assert!(!workspaces.exists(name).await.expect("an answer"));
         workspaces.delete(name).await.expect("there is nothing to delete");
     }
-    // In an order that is not that of names.
+    // Not in the order of names.
     fill(workspaces, &names[1]).await;
     fill(workspaces, &names[0]).await;
     assert_eq!(ours(workspaces, prefix).await, names);
@@ -89,9 +89,9 @@ pub async fn a_workspace_exists_from_its_first_opening_until_it_is_deleted(
     assert!(ours(workspaces, prefix).await.is_empty());
 }
 
-/// Case.
+/// A conformance case.
 pub async fn a_deleted_workspace_takes_nothing_of_others_with_it(workspaces: &dyn Workspaces, prefix: &str) {
-    // Names of which one begins with the other.
+    // One name is a prefix of the other.
     let [one, other] = [named(prefix, "a"), named(prefix, "a-b")];
     fill(workspaces, &one).await;
     fill(workspaces, &other).await;
@@ -100,7 +100,7 @@ pub async fn a_deleted_workspace_takes_nothing_of_others_with_it(workspaces: &dy
     workspaces.delete(&other).await.expect("deleted");
 }
 
-/// Case.
+/// A conformance case.
 pub async fn a_commit_to_a_workspace_that_is_held_waits_or_finds_it_gone(
     workspaces: &dyn Workspaces,
     prefix: &str,
@@ -123,7 +123,7 @@ pub async fn a_commit_to_a_workspace_that_is_held_waits_or_finds_it_gone(
     assert!(!workspaces.exists(&name).await.expect("an answer"));
 }
 
-/// Case.
+/// A conformance case.
 pub async fn settings_are_read_without_opening(workspaces: &dyn Workspaces, prefix: &str) {
     let name = named(prefix, "settings");
     assert!(workspaces.settings_of(&name).await.expect("settings").is_empty());
@@ -139,7 +139,7 @@ pub async fn settings_are_read_without_opening(workspaces: &dyn Workspaces, pref
     workspaces.delete(&name).await.expect("deleted");
 }
 
-/// Case.
+/// A conformance case.
 pub async fn upkeep_changes_no_content(workspaces: &dyn Workspaces, prefix: &str) {
     let name = named(prefix, "upkeep");
     fill(workspaces, &name).await;
@@ -155,7 +155,7 @@ pub async fn upkeep_changes_no_content(workspaces: &dyn Workspaces, prefix: &str
     workspaces.delete(&name).await.expect("deleted");
 }
 
-/// Case.
+/// A conformance case.
 pub async fn one_handle_at_a_time_has_the_turn_to_write_summaries(workspaces: &dyn Workspaces, prefix: &str) {
     let [name, other] = ["summaries", "elsewhere"].map(|name| named(prefix, name));
     let one = workspaces.open(&name, Patience::Endless).await.expect("it opens");
@@ -166,7 +166,7 @@ pub async fn one_handle_at_a_time_has_the_turn_to_write_summaries(workspaces: &d
     assert!(one.summaries_turn().await.expect("an answer").is_none());
     assert!(elsewhere.summaries_turn().await.expect("an answer").is_some(), "each workspace has its own");
     drop(turn);
-    // A database gives it back a moment later.
+    // A database releases the turn with a short delay.
     let mut taken = None;
     for _ in 0..10_000 {
         taken = another.summaries_turn().await.expect("an answer");
@@ -181,7 +181,7 @@ pub async fn one_handle_at_a_time_has_the_turn_to_write_summaries(workspaces: &d
     }
 }
 
-/// Case.
+/// A conformance case.
 pub async fn a_text_that_processes_share_is_replaced_by_who_knows_its_version(
     workspaces: &dyn Workspaces,
     prefix: &str,
@@ -194,7 +194,7 @@ pub async fn a_text_that_processes_share_is_replaced_by_who_knows_its_version(
     assert!(one.replace(&name, 0, "first\nline").await.expect("an answer"));
     assert!(!other.replace(&name, 0, "late").await.expect("an answer"));
     assert_eq!(other.read(&name).await.expect("an answer"), Some((1, "first\nline".to_owned())));
-    // All at once, each knowing the version: one of them does it.
+    // All replace at once with the right version, and exactly one succeeds.
     let all = (0..6).map(|at| [&one, &other][at % 2].replace(&name, 1, "second"));
     let replaced = futures::future::try_join_all(all).await.expect("answers");
     assert_eq!(replaced.into_iter().filter(|replaced| *replaced).count(), 1);
@@ -202,7 +202,7 @@ pub async fn a_text_that_processes_share_is_replaced_by_who_knows_its_version(
     assert_eq!(one.read(&format!("{name}2")).await.expect("an answer"), None);
 }
 
-/// Case.
+/// A conformance case.
 pub async fn a_budget_is_one_for_all_that_book_and_goes_with_its_workspace(
     workspaces: &dyn Workspaces,
     prefix: &str,
@@ -232,7 +232,7 @@ pub async fn a_budget_is_one_for_all_that_book_and_goes_with_its_workspace(
         until: Timestamp(9),
     };
     let book = |hold| change(0, 0, hold);
-    // All at once, by both: as many are held as fit.
+    // Both book at once, and only as many calls are held as fit the budget.
     let stores = [&one, &another];
     let booked = (0..8).map(|call| stores[call % 2].change_budget(book(30)));
     let held = futures::future::try_join_all(booked).await.expect("booked");
@@ -262,7 +262,7 @@ pub async fn a_budget_is_one_for_all_that_book_and_goes_with_its_workspace(
     }
 }
 
-/// Case.
+/// A conformance case.
 pub async fn a_worker_has_a_name_of_its_own_while_it_runs(workspaces: &dyn Workspaces, _: &str) {
     let workers = workspaces.workers();
     let one = workers.register(Registration::Required).await.expect("registered");
@@ -275,7 +275,7 @@ pub async fn a_worker_has_a_name_of_its_own_while_it_runs(workspaces: &dyn Works
     assert!(workers.is_gone(&name) && !workers.is_gone(other.name()));
 }
 
-/// Case.
+/// A conformance case.
 pub async fn workspaces_with_work_are_those_with_documents_that_nobody_works_on(
     workspaces: &dyn Workspaces,
     prefix: &str,

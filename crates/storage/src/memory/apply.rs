@@ -1,4 +1,4 @@
-//! Applies a batch to a state. A rejected batch leaves the state half changed; the caller discards it.
+//! Applies a batch to a state. A rejected batch leaves the state half changed, and the caller discards it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -102,7 +102,7 @@ pub(super) fn apply(state: &mut State, batch: Batch) -> Result<(), StoreError> {
         released.extend(ended.and_then(|renewal| renewal.extraction.key().cloned()));
     }
     release(state, released);
-    // Only the state a chunk ends with counts: the same batch may have named another key before.
+    // Only the final state of a chunk counts: the same batch may have named another key before.
     if let Some(missing) =
         named.iter().find(|&key| !state.extractions.contains_key(key) && is_named(state, key))
     {
@@ -198,7 +198,7 @@ pub(super) fn apply(state: &mut State, batch: Batch) -> Result<(), StoreError> {
     conversations::apply(state, batch.remove_conversations, batch.put_conversations, batch.put_exchanges)
 }
 
-/// Forgets whole kinds, puts entries, and drops the oldest beyond the limits.
+/// Clears whole kinds, puts entries, and drops the oldest ones beyond the limits.
 fn remember(state: &mut State, cleared: &[CacheKind], entries: Vec<CacheEntry>) {
     let cache = Arc::make_mut(&mut state.cache);
     cache.retain(|(kind, _), _| !cleared.contains(kind));
@@ -247,7 +247,7 @@ fn check_require(state: &State, require: &Require) -> Result<(), StoreError> {
     }
 }
 
-/// What the documents and chunks say that a batch takes out of the graph.
+/// Returns the entities and relations with evidence in documents and chunks that the batch takes out of the graph.
 fn losing(state: &State, batch: &Batch) -> BTreeSet<GraphKey> {
     let mut losing = BTreeSet::new();
     if batch.remove_documents.is_empty() && batch.clear_graph_of.is_empty() {
@@ -327,14 +327,14 @@ fn remove_documents(state: &mut State, documents: &[DocumentId]) {
     Arc::make_mut(&mut state.tracks).retain(|(_, document), ()| !removed.contains(document));
 }
 
-/// Whether a chunk or a renewal names this extraction.
+/// True if a chunk or a renewal names this extraction.
 fn is_named(state: &State, key: &ExtractionKey) -> bool {
     let of_chunks = state.chunks.values().map(|chunk| &chunk.extraction);
     let of_renewals = state.renewals.values().map(|renewal| &renewal.extraction);
     of_chunks.chain(of_renewals).any(|extraction| extraction.key() == Some(key))
 }
 
-/// Removes those of these extractions that nothing names any more.
+/// Removes the extractions in `keys` that nothing names any more.
 fn release(state: &mut State, keys: BTreeSet<ExtractionKey>) {
     for key in keys {
         if !is_named(state, &key) {
@@ -390,7 +390,7 @@ fn clear_graph(state: &mut State, chunks: &BTreeSet<ChunkId>) {
     }
 }
 
-/// What an entity or relation leaves behind besides its vector.
+/// Removes the summaries and the stale mark of an entity or relation.
 fn forget(state: &mut State, key: &GraphKey) {
     remove_summaries(state, key);
     Arc::make_mut(&mut state.stale).remove(key);
@@ -400,7 +400,7 @@ fn remove_summaries(state: &mut State, owner: &GraphKey) {
     Arc::make_mut(&mut state.summaries).retain(|(of, _), _| of != owner);
 }
 
-/// Removes the nodes that have one of these as a member, and those that have one of them.
+/// Removes the nodes that have one of these members, and the nodes that have one of those nodes as a member.
 fn remove_nodes_of(state: &mut State, members: BTreeSet<Member>) {
     let has_one = |node: &&LayerNode| node.members.iter().any(|member| members.contains(member));
     let nodes: BTreeSet<Member> =

@@ -8,7 +8,7 @@ use graphloom_core::{Conversation, ConversationId, DocumentId, NewExchange, Rest
 use super::State;
 use crate::rules;
 
-/// Removes the answers that rest on these documents, and all later ones of their conversations.
+/// Removes the answers that rest on these documents, and all later answers in the same conversations.
 pub(super) fn remove_answers(state: &mut State, documents: &[DocumentId]) {
     let mut from: BTreeMap<ConversationId, u32> = BTreeMap::new();
     for ((conversation, ordinal), exchange) in &*state.exchanges {

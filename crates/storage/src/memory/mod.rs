@@ -1,5 +1,5 @@
-//! The in-memory store: the reference for other stores. Every lookup is a simple, obviously correct scan; nothing
-//! is indexed or durable.
+//! The in-memory store, the reference for other stores. Every lookup is a simple, obviously correct scan. Nothing is
+//! indexed or durable.
 
 mod apply;
 mod conversations;
@@ -20,7 +20,7 @@ use graphloom_core::{
     WorkspaceStore,
 };
 
-/// A store in memory, gone with its last handle. Snapshots cost one reference count.
+/// A store in memory that is gone with its last handle. A snapshot costs one reference count.
 #[derive(Debug)]
 pub struct MemoryStore {
     workspace: WorkspaceId,
@@ -32,14 +32,14 @@ pub struct MemoryStore {
 }
 
 impl MemoryStore {
-    /// An empty store.
+    /// Returns an empty store.
     pub fn new(workspace: WorkspaceId) -> Self {
         let (state, turn, summaries, budget) = Default::default();
         let most_links = AtomicUsize::new(usize::MAX);
         Self { workspace, state, turn, summaries, budget, most_links }
     }
 
-    /// Sets how many links snapshots give as a whole, for tests of what is done about more.
+    /// Sets the most links that snapshots return as a whole, to test what happens with more.
     pub fn limit_links(&self, most: usize) {
         self.most_links.store(most, Ordering::Relaxed);
     }
@@ -63,7 +63,7 @@ impl Store for MemoryStore {
 
     async fn commit(&self, batch: Batch) -> Result<Revision, StoreError> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        // The new state replaces the old one only when the whole batch was applied.
+        // The new state replaces the old one only after the whole batch was applied.
         let mut next = State::clone(&state);
         apply::apply(&mut next, batch)?;
         *state = Arc::new(next);
@@ -120,10 +120,10 @@ impl WorkspaceStore for MemoryStore {
     }
 }
 
-/// A table; tables are shared between states until one is written.
+/// A table. States share it until it is written.
 type Table<K, V> = Arc<BTreeMap<K, V>>;
 
-/// Everything the store holds.
+/// Everything that the store holds.
 #[derive(Debug, Clone, Default)]
 struct State {
     revision: Revision,
@@ -154,7 +154,7 @@ struct State {
     vectors: Table<(ItemKind, String), StoredVector>,
     calls: Arc<Vec<Call>>,
     cache: Table<(CacheKind, ContentHash), CacheRow>,
-    /// Entries ever put into the cache.
+    /// Number of entries ever put into the cache.
     cache_puts: u64,
     conversations: Table<ConversationId, Conversation>,
     exchanges: Table<(ConversationId, u32), Exchange>,
@@ -165,7 +165,7 @@ struct State {
 /// An entry of the cache.
 #[derive(Debug, Clone)]
 struct CacheRow {
-    /// Grows with every entry put.
+    /// Increases with every entry that is put.
     place: u64,
     value: Vec<u8>,
 }

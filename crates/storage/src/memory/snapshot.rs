@@ -1,4 +1,4 @@
-//! Reads of the in-memory store.
+//! Reads from the in-memory store.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,7 +20,7 @@ use graphloom_rules::search::{ScoredId, Searches, TextQuery, VectorQuery};
 use super::{State, tables};
 use crate::{rules, vector, words};
 
-/// A state, and how many links it gives as a whole.
+/// A state, and the most links that it returns as a whole.
 pub(super) struct MemorySnapshot(pub(super) Arc<State>, pub(super) usize);
 
 impl MemorySnapshot {
@@ -28,7 +28,7 @@ impl MemorySnapshot {
         self.0.documents.get(&chunk.document).is_some_and(|document| document.visibility == Visibility::Live)
     }
 
-    /// Whether answers may contain the entry.
+    /// True if search results may contain the entry.
     fn is_found(&self, kind: ItemKind, id: &str) -> bool {
         match kind {
             ItemKind::Chunk => {
@@ -38,7 +38,7 @@ impl MemorySnapshot {
         }
     }
 
-    /// The searchable texts of a kind by id.
+    /// Returns the searchable texts of a kind, with their ids.
     fn texts_of_kind(&self, kind: ItemKind) -> Vec<(String, String)> {
         let state = &self.0;
         match kind {
@@ -527,7 +527,7 @@ impl Snapshot for MemorySnapshot {
     }
 }
 
-/// Okapi BM25 with the usual constants, over every entry that holds one of the words.
+/// Okapi BM25 with the usual constants, over every entry that contains one of the words.
 ///
 /// Source: Robertson, Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond", 2009.
 fn bm25(entries: &[(String, Vec<String>)], query: &BTreeMap<String, f32>) -> Vec<ScoredId> {

@@ -86,7 +86,7 @@ pub(super) fn read(state: &State, page: PageOf<'_>) {
     }
 }
 
-/// A page of rows that are stored under the key of their table.
+/// Fills a page with rows that are stored under the key of their table.
 fn values<T>(page: &mut Page<T>, rows: &BTreeMap<T::Key, T::Row>)
 where
     T: Table,

@@ -1,4 +1,4 @@
-//! Applies a batch inside the writer's transaction. On an error the caller rolls back to where it began.
+//! Applies a batch inside the writer's transaction. After an error, the caller rolls back to the state before the batch.
 
 mod chunks;
 mod documents;

@@ -1,11 +1,11 @@
-//! The budget of the workspace: one row, changed in transactions of its own.
+//! The budget of the workspace: one row, changed in its own transactions.
 
 use graphloom_core::{BudgetChange, BudgetOutcome, WorkspaceBudget};
 use rusqlite::{Connection, OptionalExtension, Result};
 
 use super::{rows, sums};
 
-/// The budget; `None` if there is none.
+/// Returns the budget, or `None` if there is none.
 pub(super) fn read(conn: &Connection) -> Result<Option<WorkspaceBudget>> {
     let mut select = conn.prepare_cached("SELECT body, row_sum('budget', id, body) = sum FROM budget")?;
     let read = |row: &rusqlite::Row<'_>| {
@@ -15,7 +15,7 @@ pub(super) fn read(conn: &Connection) -> Result<Option<WorkspaceBudget>> {
     select.query_row([], read).optional()
 }
 
-/// Applies a change. The connection is in a transaction that writes.
+/// Applies a change. The connection must be in a write transaction.
 pub(super) fn change(conn: &Connection, change: BudgetChange) -> Result<BudgetOutcome> {
     let outcome = change.applied_to(read(conn)?);
     match &outcome.budget {

@@ -5,17 +5,17 @@ use rusqlite::{Connection, OptionalExtension, Result, params};
 
 use super::rows;
 
-/// The value under a kind and a key.
+/// Returns the value for a kind and a key.
 pub(super) fn find(conn: &Connection, (kind, key): &(CacheKind, ContentHash)) -> Result<Option<Vec<u8>>> {
     conn.prepare_cached(
-        // A damaged row counts as missing; the caller computes the value again.
+        // A damaged row counts as missing, and the caller computes the value again.
         "SELECT value FROM cache WHERE kind = ?1 AND key = ?2 AND row_sum('cache', id, kind, key, bytes, value) = sum",
     )?
         .query_row(params![code(*kind), key.as_str()], |row| row.get(0))
         .optional()
 }
 
-/// How much there is of a kind.
+/// Returns the size of the cache of a kind.
 pub(super) fn size(conn: &Connection, kind: &CacheKind) -> Result<CacheSize> {
     conn.prepare_cached("SELECT count(*), coalesce(sum(bytes), 0) FROM cache WHERE kind = ?1")?
         .query_row([code(*kind)], |row| {
@@ -23,13 +23,13 @@ pub(super) fn size(conn: &Connection, kind: &CacheKind) -> Result<CacheSize> {
         })
 }
 
-/// Forgets whole kinds, puts entries, and drops the oldest beyond the limits.
+/// Clears whole kinds, puts entries, and drops the oldest ones beyond the limits.
 pub(super) fn remember(conn: &Connection, cleared: &[CacheKind], entries: &[CacheEntry]) -> Result<()> {
     for kind in cleared {
         conn.prepare_cached("DELETE FROM cache WHERE kind = ?1")?.execute([code(*kind)])?;
     }
     for entry in entries {
-        // Replacing gives the row a new id, the largest.
+        // Replacing a row gives it a new id, the largest.
         conn.prepare_cached(
             "INSERT OR REPLACE INTO cache (kind, key, bytes, value) VALUES (?1, ?2, ?3, ?4)",
         )?

@@ -1,6 +1,6 @@
-//! Conversations that are kept, and their answers, which go with the documents that they rest on.
+//! Stored conversations and their answers. An answer is removed with any document that it rests on.
 //!
-//! What is removed from these tables is overwritten in the file, so that no free page holds it.
+//! Rows removed from these tables are overwritten in the file, so that no free page contains them.
 
 use std::collections::BTreeMap;
 
@@ -35,7 +35,7 @@ pub(super) fn conversation(conn: &Connection, id: &ConversationId) -> Result<Opt
         .optional()
 }
 
-/// A page of the exchanges of one conversation, or of all.
+/// Returns a page of the exchanges of one conversation, or of all conversations.
 pub(super) fn exchanges(
     conn: &Connection,
     of: Option<&ConversationId>,
@@ -58,7 +58,7 @@ pub(super) fn exchanges(
     select(conn, &query(EXCHANGE, &from), params_from_iter(values), exchange_of)
 }
 
-/// Removes the answers that rest on these documents, and all later ones of their conversations.
+/// Removes the answers that rest on these documents, and all later answers in the same conversations.
 pub(super) fn remove_answers(conn: &Connection, documents: &[DocumentId], revision: Revision) -> Result<()> {
     if documents.is_empty() {
         return Ok(());
@@ -164,7 +164,7 @@ fn write(conn: &Connection, exchange: &Exchange) -> Result<()> {
         .try_for_each(|document| insert.execute(params![document.as_str(), conversation, ordinal]).map(drop))
 }
 
-/// Does `work` with what it removes overwritten by zeros.
+/// Runs `work` so that everything it removes is overwritten with zeros.
 fn overwriting(conn: &Connection, work: impl FnOnce() -> Result<()>) -> Result<()> {
     conn.pragma_update(None, "secure_delete", true)?;
     let done = work();

@@ -1,16 +1,16 @@
-//! How the descriptions of records and of views are stored.
+//! How the descriptions of records and views are stored.
 //!
-//! Rules describe with the words of the document, and a view's description is mostly those of its records, one below the
-//! other. So what is stored of a description is, where that is shorter, which parts of the document it quotes
-//! ([`quotes`]), or which records it repeats. Such a description is a blob, any other is text; who reads sees only text.
+//! The rules take descriptions from the words of the document, and a view's description is mostly the descriptions of
+//! its records, one per line. So if it is shorter, a stored description lists the parts of the document that it quotes
+//! ([`quotes`]) or the records that it repeats. Such a description is a blob, any other is text. Callers see only text.
 //!
 //! ```text
 //! view   twice the bytes of a literal, the literal; or twice the number of a chunk plus one, the ordinal of the record;
 //!        and again; numbers as in a quotation
 //! ```
 //!
-//! Text of a document that has chunks does not change, and a document takes its records with it. A view may outlive a
-//! record that it repeats: then its description is written out first ([`write_out`]).
+//! The text of a document with chunks never changes, and records are removed with their document. A view may outlive a
+//! record that it repeats. Its description is then written out first ([`write_out`]).
 
 use std::collections::BTreeSet;
 
@@ -23,21 +23,21 @@ use super::read::query;
 use super::text::{self, Slicer};
 use super::{read, rows, sums};
 
-/// Shorter descriptions are stored as they are.
+/// Shorter descriptions are stored as text.
 const MIN_REPEATED: usize = 16;
-/// Records of a view that its description is compared with.
+/// Most records of a view that its description is compared with.
 const MAX_RECORDS: i64 = 64;
-/// Between the descriptions of records in that of a view.
+/// Separates the descriptions of records in the description of a view.
 const SEPARATOR: char = '\n';
 
-/// Reads descriptions, and finds out what they repeat.
+/// Reads descriptions, and finds what they repeat.
 pub(super) struct Descriptions<'a> {
     conn: &'a Connection,
     slicer: Slicer<'a>,
     source: Option<(i64, Source)>,
 }
 
-/// A view, by the columns that name it.
+/// A view, identified by its key columns.
 #[derive(Clone, Copy)]
 pub(super) enum View<'a> {
     Entity(&'a str),
@@ -45,7 +45,7 @@ pub(super) enum View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// The relation of this key.
+    /// Returns the relation with this key.
     pub(super) fn of(key: &'a RelationKey) -> Self {
         Self::Relation(key.a().as_str(), key.b().as_str())
     }
@@ -56,7 +56,7 @@ impl<'a> Descriptions<'a> {
         Self { conn, slicer: Slicer::new(conn), source: None }
     }
 
-    /// The description of a record, as it is stored; it may quote its chunk.
+    /// Returns the stored form of a record's description. It may quote the record's chunk.
     pub(super) fn store_of_record(&mut self, chunk: i64, description: &str) -> Result<Value> {
         let text = || Value::Text(description.to_owned());
         if description.len() < MIN_REPEATED {
@@ -75,7 +75,7 @@ impl<'a> Descriptions<'a> {
         Ok(quotation.map_or_else(text, Value::Blob))
     }
 
-    /// The description of a record of this document, in column `at`.
+    /// Reads the description of a record of this document, in column `at`.
     pub(super) fn of_record(&mut self, row: &Row<'_>, at: usize, document: i64) -> Result<String> {
         let quotation = match row.get_ref(at)? {
             ValueRef::Blob(quotation) => quotation,
@@ -90,7 +90,7 @@ impl<'a> Descriptions<'a> {
         text::into_text(copied.ok_or_else(|| broken("a quotation"))?)
     }
 
-    /// The description of a view, as it is stored; it may repeat records of the view that are stored already.
+    /// Returns the stored form of a view's description. It may repeat records of the view that are already stored.
     pub(super) fn store_of_view(&mut self, view: View<'_>, description: &str) -> Result<Value> {
         let as_text = || Value::Text(description.to_owned());
         if description.len() < MIN_REPEATED {
@@ -123,7 +123,7 @@ impl<'a> Descriptions<'a> {
         Ok(if stored.len() * 2 < description.len() { Value::Blob(stored) } else { as_text() })
     }
 
-    /// Chunk, ordinal and description of a view's records, as many as are looked at.
+    /// Returns chunk, ordinal and description of a view's records, up to [`MAX_RECORDS`].
     fn records(&mut self, view: View<'_>) -> Result<Vec<(i64, u64, String)>> {
         const COLUMNS: &str = "r.chunk, r.ordinal, r.description, c.document";
         let (sql, key) = match view {
@@ -149,7 +149,7 @@ impl<'a> Descriptions<'a> {
         Ok(records)
     }
 
-    /// The description of a view, in column `at`.
+    /// Reads the description of a view, in column `at`.
     pub(super) fn of_view(&mut self, row: &Row<'_>, at: usize, view: View<'_>) -> Result<String> {
         let mut rest = match row.get_ref(at)? {
             ValueRef::Blob(stored) => stored,
@@ -173,7 +173,7 @@ impl<'a> Descriptions<'a> {
         text::into_text(text)
     }
 
-    /// The description of one record of a view.
+    /// Returns the description of one record of a view.
     fn record(&mut self, view: View<'_>, chunk: i64, ordinal: i64) -> Result<Option<String>> {
         const MENTION: &str = "SELECT m.entity, m.description, row_sum('mentions', m.entity, m.chunk, m.ordinal, m.name,
                 m.kind, m.description, m.start, m.stop, m.set_aside) = m.sum, c.document
@@ -212,7 +212,7 @@ fn broken(what: &str) -> rusqlite::Error {
     sums::damaged(format!("{what} repeats what is not there"))
 }
 
-/// Writes out the descriptions of these views, some of whose records are about to leave.
+/// Writes out the descriptions of these views in full, because some of their records are about to be removed.
 pub(super) fn write_out(conn: &Connection, keys: &BTreeSet<GraphKey>) -> Result<()> {
     for key in keys {
         match key {
@@ -241,8 +241,7 @@ pub(super) fn write_out(conn: &Connection, keys: &BTreeSet<GraphKey>) -> Result<
     Ok(())
 }
 
-/// Empties the descriptions that repeat what is not there, as a damaged file leaves them, and marks their views to be derived
-/// again.
+/// Empties descriptions that repeat missing records or text, as a damaged file leaves them, and marks their views as stale.
 pub(super) fn forget_broken(conn: &Connection) -> Result<()> {
     let mut select = conn.prepare("SELECT key FROM entities WHERE typeof(description) = 'blob'")?;
     let keys: Vec<String> = select.query_map([], |row| row.get(0))?.collect::<Result<_>>()?;
@@ -265,7 +264,7 @@ pub(super) fn forget_broken(conn: &Connection) -> Result<()> {
     Ok(())
 }
 
-/// The chunks whose records a batch writes over, as far as it does not clear them first.
+/// Returns the chunks whose records a batch overwrites without clearing them first.
 pub(super) fn written_over(batch: &Batch) -> BTreeSet<&ChunkId> {
     let cleared: BTreeSet<&ChunkId> = batch.clear_graph_of.iter().collect();
     let mentioned = batch.put_mentions.iter().map(|mention| &mention.chunk);
@@ -285,7 +284,7 @@ mod tests {
     const FIRST: &str = "Ada Lovelace wrote the first program for a machine.";
     const SECOND: &str = "Ada knew Charles Babbage, who had drawn the machine.";
 
-    /// Two documents that speak of Ada; she is described by the first sentence of each.
+    /// Returns a store with two documents about Ada. Her description is the first sentence of each.
     fn stored() -> (SqliteStore, TempDir) {
         let folder = tempfile::tempdir().expect("a folder");
         let store = SqliteStore::open(folder.path(), WorkspaceId::default()).expect("the store opens");
@@ -305,7 +304,7 @@ mod tests {
         Connection::open(folder.path().join("default.graphloom")).expect("a file")
     }
 
-    /// Bytes of the descriptions of a table that repeat something, and how many they are.
+    /// Returns the total bytes and the number of descriptions in a table that repeat something.
     fn repeating(folder: &TempDir, table: &str) -> (i64, i64) {
         let sql = format!(
             "SELECT coalesce(sum(length(description)), 0), count(*) FROM {table} WHERE typeof(description) = 'blob'"
@@ -353,7 +352,7 @@ mod tests {
             .expect("removed");
         assert_eq!(ada(&store), expected());
         assert_eq!(repeating(&folder, "entities").1, 0);
-        // The other document's record says something else from now on.
+        // The record of the other document now says something else.
         let mention =
             block_on(block_on(store.snapshot()).expect("a snapshot").scan(table::Mentions, None, 1));
         let mut mention = mention.expect("read").remove(0);

@@ -10,10 +10,10 @@ use tantivy::directory::error::{OpenReadError, OpenWriteError};
 
 use super::locks;
 
-/// `EIO`, for which the standard library has no kind.
+/// `EIO`, for which the standard library has no error kind.
 const DEVICE_FAILED: i32 = 5;
 
-/// Gives a failed database call its operation.
+/// Adds the operation to the error of a failed database call.
 pub(super) trait Context<T> {
     /// Names the operation.
     fn during(self, operation: &str) -> Result<T, StoreError>;
@@ -31,7 +31,7 @@ impl<T> Context<T> for rusqlite::Result<T> {
     }
 }
 
-/// The error of opening the file.
+/// Returns the error for a file that could not be opened.
 pub(super) fn opening(source: rusqlite::Error, path: &Path) -> StoreError {
     match source.sqlite_error_code() {
         Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
@@ -41,7 +41,7 @@ pub(super) fn opening(source: rusqlite::Error, path: &Path) -> StoreError {
     }
 }
 
-/// Whether an error says that the file does not hold what was written to it.
+/// True if an error shows that the file does not contain what was written to it.
 fn is_damage(error: &rusqlite::Error) -> bool {
     use rusqlite::Error;
     match error {
@@ -54,7 +54,7 @@ fn is_damage(error: &rusqlite::Error) -> bool {
         | Error::InvalidColumnType(..)
         | Error::Utf8Error(..)
         | Error::BlobSizeError
-        // Every statement fits the tables of this release. One that does not compile met tables that were changed.
+        // Every statement fits the tables of this release. If one does not compile, the tables were changed.
         | Error::SqlInputError { .. } => true,
         _ => false,
     }
@@ -67,7 +67,7 @@ pub(super) fn backend(
     StoreError::Backend { operation, source: source.into() }
 }
 
-/// The error as what it means for the store at `path`: by the codes of its cause, never by its words.
+/// Translates the error for the store at `path` by the error codes of its cause, never by its message.
 pub(super) fn classified(error: StoreError, path: &Path) -> StoreError {
     let StoreError::Backend { operation, source } = error else { return error };
     let shown = || path.display().to_string();
@@ -96,7 +96,7 @@ pub(super) fn classified(error: StoreError, path: &Path) -> StoreError {
     }
 }
 
-/// What the disk said where the index of words could not be read or written.
+/// Returns the disk error behind a failure to read or write the full-text index.
 fn of_index(error: &TantivyError) -> Option<&io::Error> {
     match error {
         TantivyError::IoError(error)
@@ -106,7 +106,7 @@ fn of_index(error: &TantivyError) -> Option<&io::Error> {
     }
 }
 
-/// The same error once more, for others whom it concerns.
+/// Copies an error for other callers that it affects.
 pub(super) fn repeated(error: &StoreError) -> StoreError {
     match error {
         StoreError::Busy { path, holder } => StoreError::Busy { path: path.clone(), holder: holder.clone() },
@@ -129,7 +129,7 @@ pub(super) fn repeated(error: &StoreError) -> StoreError {
     }
 }
 
-/// What keeps a store from working though nothing is wrong with it.
+/// A condition that keeps a store from working although it is not damaged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Condition {
     /// Another process holds a lock.
@@ -148,7 +148,7 @@ impl Condition {
         match code.code {
             ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => Some(Self::Busy),
             ErrorCode::DiskFull => Some(Self::Full),
-            // The index of the log could not get its space on the disk.
+            // The index of the log could not get its disk space.
             ErrorCode::SystemIoFailure if code.extended_code == ffi::SQLITE_IOERR_SHMSIZE => Some(Self::Full),
             ErrorCode::ReadOnly | ErrorCode::PermissionDenied => Some(Self::ReadOnly),
             ErrorCode::SystemIoFailure => Some(Self::Failing),

@@ -1,11 +1,11 @@
-//! The full-text projection: a tantivy index beside the file, caught up from the change log when searched.
+//! The full-text projection: a tantivy index beside the file. A search first updates it from the change log.
 //!
-//! Where the folder cannot be written, the index is brought up to date in memory, over what the folder holds ([`files`]).
+//! If the folder cannot be written, the index is updated in memory, on top of the files in the folder ([`files`]).
 //!
-//! Losing the folder loses nothing: an index that is missing, damaged, of another history or further behind than the
-//! log reaches is rebuilt. One process at a time may write it. Where another one does, a search uses what is there:
-//! hits that the snapshot does not hold are dropped, and entries of the last commits may be missing until that
-//! process is done; [`FullText::projection`] tells how far the index is.
+//! Losing the folder loses no data: an index is rebuilt if it is missing, damaged, of another history, or further
+//! behind than the log reaches. One process at a time may write it. While another process writes, a search uses the
+//! index as it is: hits that are not in the snapshot are dropped, and entries of the last commits may be missing until
+//! that process is done. [`FullText::projection`] tells how current the index is.
 
 pub(super) mod directory;
 mod files;
@@ -36,40 +36,40 @@ use tantivy::{
 
 use self::files::{Files, WriteFault};
 use self::statistics::{KEPT_REMOVED, Statistics, Tidy};
-use self::within::Within;
+use self::within::FilterCache;
 use super::changes::{self, Mark};
 use super::error::{Condition, Context, backend};
 use super::removal::remove_folder;
 use super::{Reader, layers, read, rows, scan};
 use crate::words;
 
-/// Memory of the index writer; tantivy's least.
+/// Memory of the index writer. tantivy accepts no less.
 const WRITER_BYTES: usize = 15_000_000;
-/// Entries written before the index writer lets go of the memory they took.
+/// Entries written before the index writer commits and frees the memory they took.
 const ENTRIES_A_COMMIT: usize = 10_000;
-/// Words of one question that are searched; more never made an answer better.
+/// Words of a question that are searched. More words never improved the results.
 const MAX_QUERY_WORDS: usize = 256;
-/// How often an index in memory that is behind looks whether its folder can be written again.
-const FOLDER_AGAIN: Duration = Duration::from_secs(30);
-/// Bytes that are written to find out.
+/// How often an outdated index in memory checks whether its folder can be written again.
+const FOLDER_RETRY: Duration = Duration::from_secs(30);
+/// Bytes written by that check.
 const PROBE_BYTES: usize = 1 << 20;
-/// Rows read at once when rebuilding.
+/// Rows read at a time during a rebuild.
 const REBUILD_PAGE: usize = 1000;
-/// Raised when the words or the fields change, so that older indexes are rebuilt.
+/// Increased when the words or the fields change, so that older indexes are rebuilt.
 pub(super) const FORMAT: u32 = 4;
 
-/// The field that names a hit.
+/// The field with the key of a hit.
 const KEY: &str = "key";
-/// The name of [`Words`] in the schema.
+/// The name of the tokenizer [`Words`] in the schema.
 const WORDS: &str = "graphloom_words";
-/// The projection's name in reports.
+/// The name of the projection in reports.
 const NAME: &str = "full_text";
 
-/// The index of one workspace; opened when first needed.
+/// The index of one workspace, opened when it is first needed.
 pub(super) struct FullText {
     folder: PathBuf,
     open: Mutex<Option<Open>>,
-    /// Whether what the folder holds is damaged and cannot be removed.
+    /// True if the index in the folder is damaged and cannot be removed.
     is_folder_useless: AtomicBool,
     denied: WriteFault,
 }
@@ -78,56 +78,56 @@ pub(super) struct FullText {
 pub(super) struct Ready {
     searcher: Searcher,
     statistics: Arc<Statistics>,
-    within: Arc<Within>,
+    within: Arc<FilterCache>,
     fields: Fields,
-    /// Whether it holds what the snapshot does and no more; else each hit is looked up.
+    /// True if the index has exactly the entries of the snapshot. Otherwise each hit is looked up in the snapshot.
     holds_all: bool,
     identity: Arc<()>,
 }
 
 struct Open {
-    /// Tells it from the one that takes its place once it is damaged.
+    /// Distinguishes this index from the one that replaces it after damage.
     identity: Arc<()>,
     files: Files,
-    /// When its folder was last found not to be writable.
+    /// When the index was opened, or its folder was last found not to be writable.
     opened: Instant,
     index: Index,
     reader: IndexReader,
-    /// Of what the reader sees.
+    /// Counts over what the reader sees.
     statistics: Arc<Statistics>,
-    within: Arc<Within>,
+    within: Arc<FilterCache>,
     fields: Fields,
-    /// How far the index is; `None` where that is unknown or of another history.
+    /// How current the index is. `None` if that is unknown or the index belongs to another history.
     state: Option<State>,
 }
 
-/// What a commit of the index says about itself.
+/// The state that a commit of the index stores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct State {
     format: u32,
     mark: Mark,
     revision: Revision,
-    /// Whether the index holds what the snapshot at `mark` does and no more: not while an update is under way.
+    /// True if the index has exactly the entries of the snapshot at `mark`. False during an update.
     #[serde(default)]
     is_settled: bool,
 }
 
 #[derive(Clone, Copy)]
 struct Fields {
-    /// Kind and key; what a change replaces.
+    /// Kind and key. A change replaces the entry with this value.
     uid: Field,
     /// The key alone, for hits.
     key: Field,
     kind: Field,
-    /// The words, in a field for each kind, so that each kind has its own statistics.
+    /// The words, in one field per kind, so that each kind has its own statistics.
     words: [Field; ItemKind::ALL.len()],
 }
 
-/// Why the index did not answer.
+/// Why the index failed.
 enum Fault {
     /// Another process is writing.
     Locked,
-    /// The folder has no room or may not be written.
+    /// The disk is full or the folder is not writable.
     Unwritable(Condition),
     /// The index is damaged or the disk failed.
     Index(TantivyError),
@@ -173,7 +173,7 @@ impl From<StoreError> for Fault {
     }
 }
 
-/// What `work` on the index gives. tantivy takes it that what it reads is what it wrote, and panics on some of what is not.
+/// Runs `work` on the index and turns panics into errors. tantivy trusts the files it reads and panics on some kinds of damage.
 fn guarded<T>(work: impl FnOnce() -> Result<T, Fault>) -> Result<T, Fault> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
         let what = panic.downcast_ref::<String>().map(String::as_str);
@@ -192,13 +192,13 @@ impl FullText {
         }
     }
 
-    /// The best matches that the snapshot holds, in an index that is ready for it.
+    /// Returns the best matches in the snapshot, from an index that is ready for it.
     ///
-    /// Searches go on side by side, and without the snapshot's connection unless hits have to be looked up in it.
+    /// Searches run in parallel. They need the snapshot's connection only if hits have to be looked up in it.
     ///
     /// # Errors
     ///
-    /// [`StoreError`] where the index or the store fails; a damaged index is rebuilt first.
+    /// [`StoreError`] if the index or the store fails. A damaged index is first rebuilt.
     pub(super) fn search(
         &self,
         reader: &Mutex<Reader>,
@@ -214,10 +214,10 @@ impl FullText {
         let found = match guarded(|| matches::find(ready, query, &words, &holds)) {
             Err(Fault::Index(error)) => {
                 let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-                // Another search may have met the same damage.
+                // Another search may have found the same damage.
                 if open.as_ref().is_some_and(|open| Arc::ptr_eq(&open.identity, &ready.identity)) {
                     match self.throw_away(&mut open, &error) {
-                        // The next one is in memory.
+                        // The next index is in memory.
                         Ok(()) | Err(Fault::Unwritable(_)) => {}
                         Err(fault) => return Err(fault.told()),
                     }
@@ -236,16 +236,16 @@ impl FullText {
         &self.folder
     }
 
-    /// The files of the index that do not have their checksums; none where there is no index.
+    /// Returns the files of the index whose checksums do not match. Empty if there is no index.
     pub(super) fn damaged_files(&self) -> std::io::Result<Vec<PathBuf>> {
-        // Until it has its first commit, and while it is thrown away, there is nothing that a search would read.
+        // Before its first commit and during its removal, the index has nothing that a search would read.
         match self.folder.join("meta.json").exists() {
             true => directory::damaged_files(&self.folder),
             false => Ok(Vec::new()),
         }
     }
 
-    /// The index brought up to the snapshot, or as near to it as can be had; a damaged one is thrown away and rebuilt once.
+    /// Returns the index updated to the snapshot, or as close to it as possible. A damaged index is removed and rebuilt once.
     pub(super) fn ready(&self, reader: &Reader) -> Result<Ready, StoreError> {
         let now = changes::newest(&reader.conn).during("reading the change log")?;
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
@@ -282,7 +282,7 @@ impl FullText {
         index.caught_up(reader, now)
     }
 
-    /// The same in memory, over what the folder holds, or where that is of no use, from the store alone.
+    /// Does the same in memory, on top of the files in the folder, or from the store alone if the files are unusable.
     fn renewed_in_memory(&self, open: &mut Option<Open>, reader: &Reader, now: Mark) -> Result<Ready, Fault> {
         if !self.is_folder_useless.load(Ordering::Relaxed)
             && let Ok(over) = Open::existing(Files::in_memory(Some(&self.folder)))
@@ -300,10 +300,10 @@ impl FullText {
         index.caught_up(reader, now)
     }
 
-    /// Closes an index in memory that is behind, where its folder can be written again.
+    /// Closes an outdated index in memory if its folder can be written again.
     fn leave_memory(&self, open: &mut Option<Open>, now: Mark) {
         let Some(index) = open else { return };
-        if !index.files.are_in_memory() || !index.is_behind(now) || index.opened.elapsed() < FOLDER_AGAIN {
+        if !index.files.are_in_memory() || !index.is_behind(now) || index.opened.elapsed() < FOLDER_RETRY {
             return;
         }
         index.opened = Instant::now();
@@ -312,7 +312,7 @@ impl FullText {
             crate::private::create_folder(&self.folder)?;
             std::fs::write(&probe, vec![0; PROBE_BYTES])
         });
-        // What was written of it takes up room.
+        // Removes the probe even if only part of it was written.
         let _ = std::fs::remove_file(&probe);
         if written.is_ok() {
             self.is_folder_useless.store(false, Ordering::Relaxed);
@@ -338,24 +338,24 @@ impl FullText {
         })
     }
 
-    /// Removes the index from a full disk; whether there was one.
+    /// Removes the index from a full disk. Returns whether there was one.
     pub(super) fn give_up_folder(&self) -> bool {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        // An index in memory may read from the folder.
+        // An index in memory may still read from the folder.
         *open = None;
         self.folder.exists() && remove_folder(&self.folder).is_ok()
     }
 
-    /// How far the index is, without changing it.
+    /// Returns how current the index is, without changing it.
     pub(super) fn projection(&self, now: Mark, revision: Revision) -> Result<Projection, StoreError> {
         let none = Projection { name: NAME.to_owned(), watermark: Revision(0), entries: 0 };
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         if open.is_none() {
-            // A damaged index shows nothing until a search rebuilds it.
+            // A damaged index counts as empty until a search rebuilds it.
             *open = self.folder.join("meta.json").exists().then(|| self.open_existing().ok()).flatten();
         }
         let Some(Open { reader, state: Some(state), .. }) = &*open else { return Ok(none) };
-        // Nothing searchable changed after the newest place in the log.
+        // Nothing searchable changed after the newest position in the log.
         let watermark = if state.mark == now { state.revision.max(revision) } else { state.revision };
         Ok(Projection { watermark, entries: reader.searcher().num_docs(), ..none })
     }
@@ -364,7 +364,7 @@ impl FullText {
         Open::existing(Files::in_folder(&self.folder, &self.denied)?)
     }
 
-    /// A new index in place of one that cannot be opened.
+    /// Creates a new index in place of one that cannot be opened.
     fn replace(&self, fault: Fault) -> Result<Open, Fault> {
         if let Fault::Index(error) = &fault
             && self.folder.join("meta.json").exists()
@@ -411,13 +411,13 @@ impl Open {
         Ok(Self { identity, files, opened, index, reader, statistics, within, fields, state })
     }
 
-    /// The index for a snapshot, brought up to it unless another process is just writing.
+    /// Returns the index for a snapshot, updated to it unless another process is writing.
     fn caught_up(&mut self, reader: &Reader, now: Mark) -> Result<Ready, Fault> {
         self.files.forget_refusal();
         let caught_up = guarded(|| self.catch_up(&reader.conn, now, reader.revisions.latest));
         match (caught_up, self.files.refused()) {
             (Ok(()) | Err(Fault::Locked), _) => Ok(self.ready(now)),
-            // Whatever it was called on its way here.
+            // The disk refused a write, whatever error tantivy made of it.
             (Err(Fault::Index(_)), Some(condition)) => {
                 if let Ok(metas) = self.index.load_metas() {
                     let named: Vec<String> =
@@ -451,7 +451,7 @@ impl Open {
         if !self.is_behind(now) {
             return Ok(());
         }
-        // Another process may have written it, or be writing it now.
+        // Another process may have updated the index already, or be doing it now.
         self.refresh()?;
         if self.state.is_some_and(|state| state.mark == now) {
             return Ok(());
@@ -463,7 +463,7 @@ impl Open {
             .build();
         let writer = self.index.writer_with_options(options)?;
         match self.files.are_in_memory() {
-            // What the folder holds is not read into memory.
+            // Merging would read the files in the folder into memory.
             true => writer.set_merge_policy(Box::new(NoMergePolicy)),
             false => {
                 let merging = LogMergePolicy::default();
@@ -489,8 +489,8 @@ impl Open {
         self.reload(Some(reached))
     }
 
-    /// Sees what another process wrote since this one looked. A reader opens every file of the index anew, so it stays
-    /// where the last commit says the same.
+    /// Picks up what another process wrote since the last check. A reader opens every file of the index again, so it is
+    /// kept if the last commit is still the same.
     fn refresh(&mut self) -> Result<(), Fault> {
         let written = state_of(&self.index)?;
         match written.is_some_and(|written| written.is_settled) && written == self.state {
@@ -499,26 +499,27 @@ impl Open {
         }
     }
 
-    /// - `written`: what the last commit was seen to say.
+    /// - `written`: the state read from the last commit.
     fn reload(&mut self, written: Option<State>) -> Result<(), Fault> {
         self.reader.reload()?;
         self.statistics = Arc::new(Statistics::of(&self.reader.searcher(), Some(&self.statistics)));
-        // Where another process committed meanwhile, the reader may hold more than this says.
+        // If another process committed in between, the reader may have more entries than this state says.
         let is_last = state_of(&self.index)? == written;
         self.state = written.map(|state| State { is_settled: state.is_settled && is_last, ..state });
         Ok(())
     }
 }
 
-/// An update of the index under way.
+/// An update of the index.
 struct Update {
     fields: Fields,
     writer: IndexWriter,
-    /// Entries since the last commit.
+    /// Entries written since the last commit.
     written: usize,
-    /// Whether it was told that this takes a while.
+    /// True if a log message has said that this takes a while.
     told: bool,
-    /// Where the index stays until all is written: what comes after it is written again if this update is cut short.
+    /// The state that commits keep until the whole update is written. If the update is interrupted, everything after it
+    /// is written again.
     before: Option<State>,
 }
 
@@ -615,7 +616,7 @@ impl Update {
     }
 }
 
-/// Our words as tantivy takes them: cut by its own thread, so that what waits for it is plain text.
+/// Provides our words to tantivy. tantivy splits the text in its own thread, so only plain text waits in its queue.
 #[derive(Clone)]
 struct Words;
 
@@ -631,7 +632,7 @@ impl Tokenizer for Words {
     fn token_stream(&mut self, text: &str) -> WordStream {
         let mut tokens = Vec::new();
         words::for_each_word(text, |word| {
-            // Only how often a word stands in a text is kept, not where.
+            // The index keeps only how often a word occurs in a text, not where.
             tokens.push(Token { position: tokens.len(), text: word.to_owned(), ..Token::default() });
         });
         WordStream { words: tokens.into_iter(), current: Token::default() }
@@ -678,7 +679,7 @@ fn uid(kind: u8, key: &str) -> String {
     format!("{kind}:{key}")
 }
 
-/// What the index's last commit says; `None` for an empty index or one of another format.
+/// Returns the state in the index's last commit. `None` for an empty index or another format.
 fn state_of(index: &Index) -> Result<Option<State>, Fault> {
     let payload = index.load_metas()?.payload;
     let state: Option<State> = payload.and_then(|payload| serde_json::from_str(&payload).ok());
@@ -687,15 +688,15 @@ fn state_of(index: &Index) -> Result<Option<State>, Fault> {
 
 #[cfg(test)]
 impl FullText {
-    /// From now on every write to the folder fails like this, or none does.
+    /// Makes all further writes to the folder fail with this error, or none of them.
     pub(super) fn deny(&self, kind: Option<std::io::ErrorKind>) {
         *self.denied.0.lock().expect("no panic") = kind;
     }
 
-    /// The next search looks whether the folder can be written again.
+    /// Makes the next search check whether the folder can be written again.
     pub(super) fn try_folder_again(&self) {
         let mut open = self.open.lock().expect("no panic");
         let index = open.as_mut().expect("an index");
-        index.opened = Instant::now().checked_sub(FOLDER_AGAIN).expect("a machine that runs for that long");
+        index.opened = Instant::now().checked_sub(FOLDER_RETRY).expect("a machine that runs for that long");
     }
 }

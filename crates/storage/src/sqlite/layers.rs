@@ -16,7 +16,7 @@ const LAYER: &str = "name, settings, watermark, complete, owner, expires_at, det
 const NODE: &str = "key, layer, level, title, text, details, inputs_hash, id,
      row_sum('nodes', id, key, layer, level, title, text, details, inputs_hash) = sum";
 
-/// All layers by name.
+/// Returns all layers, sorted by name.
 pub(super) fn layers(conn: &Connection) -> Result<Vec<Layer>> {
     select(conn, &query(LAYER, "layers ORDER BY name"), [], layer_of)
 }
@@ -49,7 +49,7 @@ pub(super) fn node(conn: &Connection, key: &NodeKey) -> Result<Option<LayerNode>
     found.map(|(number, node)| with_members(conn, number, node)).transpose()
 }
 
-/// The keys of the nodes that have this member.
+/// Returns the keys of the nodes that have this member.
 pub(super) fn nodes_of(conn: &Connection, member: &Member) -> Result<Vec<NodeKey>> {
     let sql = "SELECT n.key FROM node_members m JOIN nodes n ON n.id = m.node
          WHERE m.kind = ?1 AND m.member = ?2 ORDER BY n.key";
@@ -64,7 +64,7 @@ pub(super) fn node_counts(conn: &Connection, layer: &LayerName) -> Result<BTreeM
     Ok(counts.into_iter().collect())
 }
 
-/// A page of a layer's nodes, or of one level of it, by key.
+/// Returns a page of the nodes of a layer, or of one of its levels, sorted by key.
 pub(super) fn nodes_of_layer(
     conn: &Connection,
     layer: &LayerName,
@@ -87,14 +87,14 @@ pub(super) fn nodes_of_layer(
     found.into_iter().map(|(number, node)| with_members(conn, number, node)).collect()
 }
 
-/// A page of the nodes of all layers, by key.
+/// Returns a page of the nodes of all layers, sorted by key.
 pub(super) fn all_nodes(conn: &Connection, after: Option<&NodeKey>, limit: usize) -> Result<Vec<LayerNode>> {
     let sql = query(NODE, "nodes WHERE key > ?1 ORDER BY key LIMIT ?2");
     let found = select(conn, &sql, params![after.map_or("", NodeKey::as_str), sql_limit(limit)], numbered)?;
     found.into_iter().map(|(number, node)| with_members(conn, number, node)).collect()
 }
 
-/// How a member's kind is stored: as those of vectors are.
+/// Returns the stored code of a member's kind, the same as for vectors.
 pub(super) fn member_kind(member: &Member) -> u8 {
     rows::kind_code(match member {
         Member::Chunk(_) => ItemKind::Chunk,
@@ -103,7 +103,7 @@ pub(super) fn member_kind(member: &Member) -> u8 {
     })
 }
 
-/// A node's number, and the node without its members.
+/// Reads a node's number, and the node without its members.
 fn numbered(row: &Row<'_>) -> Result<(i64, LayerNode)> {
     sums::require(row, 8, "nodes")?;
     let node = LayerNode {

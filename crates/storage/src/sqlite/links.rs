@@ -1,8 +1,8 @@
-//! The link projection: the graph of a walk in memory, brought up from the change log, and a copy of it beside the file.
+//! The link projection: the link graph in memory, updated from the change log, and a copy of it beside the file.
 //!
-//! The copy is read when a process first asks for the graph, and written again once so much changed that catching up
-//! takes as long as reading it. Losing it loses nothing: one that is missing, damaged, of another history or further behind than
-//! the log reaches is made anew.
+//! The copy is read when a process first needs the graph. It is written again once catching up would take as long as
+//! reading it. Losing it loses no data: a copy is replaced if it is missing, damaged, of another history, or further
+//! behind than the log reaches.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -19,20 +19,20 @@ use super::rows;
 use super::vectors::LIVE_CHUNK;
 use crate::private;
 
-/// Chunks that a copy may be behind. Each costs some 30 microseconds when the next process catches up.
+/// Most chunks that a copy may be behind. Each costs some 30 microseconds when the next process catches up.
 const MAX_COPY_BEHIND: u64 = 4096;
-/// Chunks of a graph that is built faster than a copy is read and kept.
+/// A graph with fewer chunks is built faster than a copy is read and written.
 const MIN_COPIED_CHUNKS: u64 = 2048;
 /// Bytes of the mark before the graph in a copy.
 const MARK_BYTES: u64 = 16;
 
-/// The newest graph that was asked for.
+/// The newest graph that was requested.
 pub(super) struct Links {
     copy: PathBuf,
     newest: Mutex<Option<Newest>>,
 }
 
-/// A graph and its place in the change log.
+/// A graph and its position in the change log.
 struct Newest {
     mark: Mark,
     graph: Arc<LinkGraph>,
@@ -41,22 +41,22 @@ struct Newest {
 }
 
 impl Links {
-    /// A projection whose copy is this file.
+    /// Returns a projection whose copy is this file.
     pub(super) fn new(copy: PathBuf) -> Self {
         Self { copy, newest: Mutex::default() }
     }
 
-    /// The copy's file.
+    /// The file of the copy.
     pub(super) fn copy(&self) -> &Path {
         &self.copy
     }
 
-    /// The snapshot's graph. One that is older than what is kept reads everything, and is not kept.
+    /// Returns the snapshot's graph. For a snapshot older than the kept graph, it is built from all rows and not kept.
     pub(super) fn of(&self, conn: &Connection) -> Result<Arc<LinkGraph>> {
         let now = changes::newest(conn)?;
         let mut newest = self.newest.lock().unwrap_or_else(PoisonError::into_inner);
         if newest.is_none() {
-            // A file restored from a backup has another history than a copy made since.
+            // After a restore from a backup, the file has another history than a copy made later.
             *newest = match read_copy(&self.copy) {
                 Some(copy) if changes::reaches(conn, copy.mark)? => Some(copy),
                 Some(_) | None => None,
@@ -85,17 +85,17 @@ impl Links {
         Ok(graph)
     }
 
-    /// Removes the copy from a full disk; whether there was one.
+    /// Removes the copy from a full disk. Returns whether there was one.
     pub(super) fn give_up_copy(&self) -> bool {
         std::fs::remove_file(&self.copy).is_ok()
     }
 
-    /// The same graph, with a new copy where the old one is more than `limit` chunks behind.
+    /// Writes a new copy if the old one is more than `limit` chunks behind. Returns the same graph.
     fn copied(&self, newest: Newest, limit: u64) -> Newest {
         if newest.behind <= limit {
             return newest;
         }
-        // Without a copy the next process builds the graph, which takes longer and changes nothing else.
+        // Without a copy, the next process builds the graph, which only takes longer.
         if let Err(error) = write_copy(&self.copy, &newest) {
             tracing::warn!(%error, copy = %self.copy.display(), "the graph of links is not kept");
         }
@@ -103,7 +103,7 @@ impl Links {
     }
 }
 
-/// The graph of a copy; `None` where there is none or it is not whole.
+/// Reads the graph from a copy. `None` if there is no copy or it is damaged.
 fn read_copy(path: &Path) -> Option<Newest> {
     let mut file = match File::open(path) {
         Ok(file) => file,
@@ -132,12 +132,12 @@ fn read_copy(path: &Path) -> Option<Newest> {
     }
 }
 
-/// Whether there is a copy that is not whole. A search passes over it.
+/// True if there is a damaged copy. Searches ignore it.
 pub(super) fn is_damaged(path: &Path) -> bool {
     path.exists() && read_copy(path).is_none()
 }
 
-/// Writes a copy beside the old one and puts it in its place.
+/// Writes a copy beside the old one and then replaces the old one.
 fn write_copy(path: &Path, newest: &Newest) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         private::create_folder(folder)?;
@@ -150,13 +150,13 @@ fn write_copy(path: &Path, newest: &Newest) -> io::Result<()> {
         std::fs::rename(&partial, path)
     });
     if written.is_err() {
-        // A disk that is full must not stay full for what nobody reads.
+        // The unused part of a copy must not fill the disk.
         let _ = std::fs::remove_file(&partial);
     }
     written
 }
 
-/// The snapshot's graph, and the number of its chunks.
+/// Builds the snapshot's graph. Returns it with the number of its chunks.
 fn build(conn: &Connection) -> Result<(LinkGraph, u64)> {
     let mut live = conn.prepare_cached(
         "SELECT c.id, c.key FROM chunks c JOIN documents d ON d.id = c.document WHERE d.live = 1 ORDER BY c.id",
@@ -174,7 +174,7 @@ fn build(conn: &Connection) -> Result<(LinkGraph, u64)> {
     Ok((builder.build(), chunks))
 }
 
-/// What the chunk of this number leads to, each once.
+/// Collects the entities and relations that a chunk is linked with, each once.
 fn keys_of(reader: &mut ChunkKeys<'_>, number: i64, keys: &mut Vec<GraphKey>) -> Result<()> {
     keys.clear();
     reader.read(number, keys)?;
@@ -183,7 +183,7 @@ fn keys_of(reader: &mut ChunkKeys<'_>, number: i64, keys: &mut Vec<GraphKey>) ->
     Ok(())
 }
 
-/// Brings the graph up to the end of the log; returns the number of chunks looked at.
+/// Updates the graph to the end of the log. Returns the number of chunks that were read again.
 fn catch_up(conn: &Connection, graph: &mut LinkGraph, mark: Mark) -> Result<u64> {
     let chunks = rows::kind_code(ItemKind::Chunk);
     let changed: BTreeSet<String> = (changes::after(conn, mark, LINKS)?.into_iter())
@@ -223,7 +223,7 @@ mod tests {
         schema::open_reader(&folder.path().join("default.graphloom")).expect("a reader").conn
     }
 
-    /// A workspace of one document with a copy of its graph.
+    /// Returns a workspace with one document and a copy of its graph.
     fn copied() -> (TempDir, PathBuf) {
         let folder = tempfile::tempdir().expect("a folder");
         add(&folder, "a", "ADA", "BOB");

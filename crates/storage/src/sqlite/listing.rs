@@ -9,14 +9,14 @@ use rusqlite::{Connection, Result, params_from_iter};
 
 use super::rows;
 
-/// The index of a document's status in [`StatusKind::ALL`], given `documents d LEFT JOIN jobs j`. It is what
-/// `DocumentStatus::derive` returns: a document without a job waits, and one in the graph is incomplete if a chunk failed, lost
-/// records or has no context.
+/// SQL for the index of a document's status in [`StatusKind::ALL`], given `documents d LEFT JOIN jobs j`. It equals
+/// what `DocumentStatus::derive` returns: a document without a job waits, and one in the graph is incomplete if a chunk
+/// failed, lost records or has no context.
 const STATUS: &str = "CASE coalesce(j.state, 0) WHEN 3 THEN 0 WHEN 4 THEN 2 WHEN 1 THEN 3 WHEN 0 THEN 4 ELSE
     CASE WHEN EXISTS (SELECT 1 FROM chunks c WHERE c.document = d.id AND c.state >= 2) OR d.id IN (
         SELECT c.document FROM situations s JOIN chunks c ON c.id = s.chunk WHERE s.text IS NULL) THEN 1 ELSE 5 END END";
 
-/// Registers the function `lowered(text)`: the text in lower case, in any script.
+/// Registers the function `lowered(text)`, which returns the text in lower case, in any script.
 pub(super) fn register(conn: &Connection) -> Result<()> {
     let flags =
         FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC | FunctionFlags::SQLITE_INNOCUOUS;

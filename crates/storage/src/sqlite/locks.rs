@@ -11,24 +11,24 @@ use rusqlite::{Connection, ErrorCode};
 
 use super::place::beside;
 
-/// Pauses between attempts to take the lock, in milliseconds; the last one repeats.
+/// Pauses between attempts to take the lock, in milliseconds. The last one repeats.
 const PAUSES_MS: [u64; 7] = [1, 2, 5, 10, 20, 50, 100];
 /// How long a wait lasts before it is reported.
 const REPORTED_AFTER: Duration = Duration::from_secs(3);
-/// How often a wait that goes on is reported.
+/// How often a longer wait is reported again.
 const REPORTED_EVERY: Duration = Duration::from_secs(60);
-/// How long a store that is being closed still waits for the lock, so that its last commits are not lost to a short wait.
+/// How long a store that is being closed still waits for the lock, so that a short wait does not lose its last commits.
 const CLOSING_PATIENCE: Duration = Duration::from_secs(5);
-/// Characters of a command that a report shows.
+/// Most characters of a command in a report.
 const MAX_COMMAND_CHARS: usize = 40;
 
-/// How the connections of one store wait for locks of others.
+/// How the connections of one store wait for the locks of others.
 pub(super) struct LockPatience {
     path: PathBuf,
     patience: Patience,
-    /// Whether to give up at once.
+    /// True to give up at once.
     never: AtomicBool,
-    /// Whether the store is being closed.
+    /// True while the store is being closed.
     closing: AtomicBool,
 }
 
@@ -42,7 +42,7 @@ impl LockPatience {
         })
     }
 
-    /// Makes a connection wait so.
+    /// Sets up a connection to wait this way.
     pub(super) fn guide(self: &Arc<Self>, conn: &mut Connection) -> rusqlite::Result<()> {
         let waiting = Arc::clone(self);
         let mut wait = Wait::default();
@@ -54,7 +54,7 @@ impl LockPatience {
         }))
     }
 
-    /// Runs `work` until no lock of another process is in its way, for calls in which SQLite itself does not wait.
+    /// Runs `work` until no lock of another process is in its way. For calls in which SQLite itself does not wait.
     pub(super) fn until_free<T>(&self, mut work: impl FnMut() -> rusqlite::Result<T>) -> rusqlite::Result<T> {
         let mut wait = Wait::default();
         loop {
@@ -65,7 +65,7 @@ impl LockPatience {
         }
     }
 
-    /// Runs `work` so that locks of others make it fail at once.
+    /// Runs `work` so that it fails at once if a lock is in its way.
     pub(super) fn never_during<T>(&self, work: impl FnOnce() -> T) -> T {
         self.never.store(true, Ordering::Relaxed);
         let done = work();
@@ -73,7 +73,7 @@ impl LockPatience {
         done
     }
 
-    /// The store is being closed: waits end soon.
+    /// Shortens all waits, because the store is being closed.
     pub(super) fn close(&self) {
         self.closing.store(true, Ordering::Relaxed);
     }
@@ -94,7 +94,7 @@ impl Default for Wait {
 }
 
 impl Wait {
-    /// Pauses; `false` where the wait is over.
+    /// Pauses. Returns `false` if the wait is over.
     fn goes_on(&mut self, waiting: &LockPatience) -> bool {
         if waiting.never.load(Ordering::Relaxed) {
             return false;
@@ -126,7 +126,7 @@ impl Wait {
     }
 }
 
-/// Whether a lock of another connection or process is in the way.
+/// True if a lock of another connection or process is in the way.
 pub(super) fn is_busy(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
 }
@@ -135,7 +135,7 @@ pub(super) fn is_busy(error: &rusqlite::Error) -> bool {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Holder {
     pid: u32,
-    /// The program and its command, where they can be read.
+    /// The program and its command, if they can be read.
     command: Option<String>,
     is_stopped: bool,
 }
@@ -154,9 +154,9 @@ impl fmt::Display for Holder {
     }
 }
 
-/// The process that holds the write lock of the store at `path`; `None` if none does or it is unknown.
+/// Returns the process that holds the write lock of the store at `path`. `None` if there is none or it is unknown.
 ///
-/// The files are not opened for it: closing a file gives up every lock that this process holds on it.
+/// Does not open the files, because closing a file releases every lock that this process holds on it.
 #[cfg(target_os = "linux")]
 pub(super) fn holder_of(path: &Path) -> Option<Holder> {
     let locks = std::fs::read_to_string("/proc/locks").ok()?;
@@ -166,7 +166,7 @@ pub(super) fn holder_of(path: &Path) -> Option<Holder> {
     Some(linux::holder(pid))
 }
 
-/// Who holds the write lock: only Linux says.
+/// Returns `None`, because only Linux shows who holds a lock.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn holder_of(_path: &Path) -> Option<Holder> {
     None
@@ -181,11 +181,11 @@ mod linux {
 
     /// The byte of the log's index that a writer locks (`WAL_WRITE_LOCK`).
     pub(super) const WRITE_LOCK_OF_LOG: u64 = 120;
-    /// The byte of the file that a writer locks while there is no log yet (`RESERVED_BYTE`).
+    /// The byte of the file that a writer locks if there is no log yet (`RESERVED_BYTE`).
     pub(super) const WRITE_LOCK_OF_FILE: u64 = 0x4000_0001;
 
-    /// The process that holds a write lock on `byte` of the file, by the lines of `/proc/locks`, such as
-    /// `1: POSIX  ADVISORY  WRITE 1234 08:02:5678 120 120`.
+    /// Returns the process that holds a write lock on `byte` of the file, from the lines of `/proc/locks`, such as `1:
+    /// POSIX  ADVISORY  WRITE 1234 08:02:5678 120 120`.
     pub(super) fn pid_of_lock(locks: &str, file: &Path, byte: u64) -> Option<u32> {
         let metadata = std::fs::metadata(file).ok()?;
         let device = format!("{:02x}:{:02x}", major(metadata.dev()), minor(metadata.dev()));
@@ -199,19 +199,19 @@ mod linux {
             let pid: u32 = pid.parse().ok()?;
             (is_it && pid > 0).then_some((on == device, pid))
         });
-        // Some file systems have another device number here than in the list.
+        // On some file systems, this device number differs from the one in the list.
         matching.max_by_key(|(same_device, _)| *same_device).map(|(_, pid)| pid)
     }
 
     pub(super) fn holder(pid: u32) -> Holder {
         let read = |name: &str| std::fs::read_to_string(format!("/proc/{pid}/{name}")).ok();
         let command = read("cmdline").and_then(|line| command_of(&line));
-        // The state stands behind the name, which is in brackets and may hold brackets.
+        // The state comes after the name, which is in brackets and may contain brackets.
         let state = read("stat").and_then(|stat| stat.rsplit_once(") ")?.1.chars().next());
         Holder { pid, command, is_stopped: matches!(state, Some('T' | 't')) }
     }
 
-    /// The program's name and its command: no options, which may hold secrets.
+    /// Returns the program's name and its command without options, which may contain secrets.
     pub(super) fn command_of(line: &str) -> Option<String> {
         let mut parts = line.split('\0').filter(|part| !part.is_empty());
         let program = Path::new(parts.next()?).file_name()?.to_string_lossy().into_owned();

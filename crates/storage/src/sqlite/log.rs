@@ -1,10 +1,10 @@
-//! The write-ahead log: commits append to it, and it is copied to the file without blocking anyone.
+//! The write-ahead log. Commits append to it, and it is copied to the file without blocking anyone.
 //!
-//! A log can be copied only up to the oldest snapshot that reads from it, and it starts again from its beginning only once
-//! it is copied wholly and no snapshot reads from it. So nothing here ever waits for a reader: what cannot be copied now is
-//! copied later. Snapshots that overlap without a pause would make the log grow for ever. Where it has grown long, the store
-//! holds back new snapshots for a moment, until those of this process have ended ([`Gate`]). Commits go on meanwhile. A
-//! snapshot that is held for long, and those of other processes, still keep the log: it grows until they end.
+//! A log can be copied only up to the oldest snapshot that reads from it. It starts again from its beginning only after
+//! all of it is copied and no snapshot reads from it. So nothing here ever waits for a reader: what cannot be copied
+//! now is copied later. Snapshots that overlap without a pause would make the log grow forever. So if the log is long,
+//! the store holds back new snapshots for a moment, until the open ones in this process have ended ([`Gate`]). Commits
+//! continue. A snapshot that stays open for long, or one in another process, still keeps the log growing until it ends.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,22 +15,22 @@ use rusqlite::Connection;
 
 use super::locks::LockPatience;
 
-/// Pages in the log that are not in the file yet, from which on they are copied after a commit.
+/// Pages in the log but not in the file from which they are copied after a commit.
 const COPIED_FROM_PAGES: i64 = 1000;
-/// Pages in the log from which on new snapshots are held back until it is empty: 64 MiB of pages of 4 KiB.
+/// Pages in the log from which new snapshots are held back until it is empty: 64 MiB in pages of 4 KiB.
 const LONG_LOG_PAGES: i64 = 16 << 10;
-/// How long new snapshots are held back at most.
+/// Longest time for which new snapshots are held back.
 const MAX_HELD_BACK: Duration = Duration::from_millis(500);
-/// Where holding back new snapshots did not empty the log, it is tried again once the log has doubled or after this time.
+/// If holding back new snapshots did not empty the log, they are held back again after this time or when the log has doubled.
 const HELD_BACK_EVERY: Duration = Duration::from_secs(60);
-/// How often the log is looked at while new snapshots are held back.
-const LOOK: Duration = Duration::from_millis(5);
+/// How often the log is checked while new snapshots are held back.
+const POLL: Duration = Duration::from_millis(5);
 /// A pause in writing after which the log is emptied.
 const IDLE: Duration = Duration::from_millis(500);
-/// The longest pause between attempts to empty the log while nothing is written.
+/// Longest pause between attempts to empty the log while nothing is written.
 const LONGEST_IDLE: Duration = Duration::from_secs(30);
 
-/// The snapshots that are open in this process, and whether new ones may begin.
+/// The open snapshots of this process, and whether new ones may begin.
 #[derive(Default)]
 pub(super) struct Gate {
     state: Mutex<GateState>,
@@ -39,14 +39,14 @@ pub(super) struct Gate {
 #[derive(Default)]
 struct GateState {
     is_closed: bool,
-    /// Those who wait for it to open.
+    /// Snapshots that wait for the gate to open.
     waiting: Vec<oneshot::Sender<()>>,
     next: u64,
     /// When each open snapshot began.
     open: BTreeMap<u64, Instant>,
 }
 
-/// An open snapshot, until dropped.
+/// A pass for one snapshot. The snapshot counts as open until this is dropped.
 pub(super) struct Passage {
     gate: Arc<Gate>,
     number: u64,
@@ -65,12 +65,12 @@ impl Gate {
                 state.waiting.push(open);
                 opened
             };
-            // A writer that has ended opens the gate and answers nobody.
+            // A writer that ends opens the gate without sending anything.
             let _ = opened.await;
         }
     }
 
-    /// Begins a snapshot even where new ones are held back.
+    /// Begins a snapshot even if new ones are held back.
     pub(super) fn pass_now(self: &Arc<Self>) -> Passage {
         let mut state = self.lock();
         self.begin(&mut state)
@@ -83,7 +83,8 @@ impl Gate {
         Passage { gate: Arc::clone(self), number }
     }
 
-    /// Holds back new snapshots, unless one has been open for longer than `most` and will hardly end soon.
+    /// Holds back new snapshots, unless one has been open for longer than `most` and is unlikely to end soon. Returns
+    /// whether they are held back.
     fn close(&self, most: Duration) -> bool {
         let mut state = self.lock();
         state.is_closed = state.open.values().all(|since| since.elapsed() < most);
@@ -94,17 +95,17 @@ impl Gate {
         let mut state = self.lock();
         state.is_closed = false;
         for waiting in state.waiting.drain(..) {
-            // Who no longer waits needs no answer.
+            // Some may have stopped waiting.
             let _ = waiting.send(());
         }
     }
 
-    /// Holds back new snapshots until the open ones have ended, a moment at most.
+    /// Holds back new snapshots for a moment, until the open ones have ended.
     pub(super) fn drain(&self) {
         if self.close(MAX_HELD_BACK) {
             let until = Instant::now() + MAX_HELD_BACK;
             while !self.is_drained() && Instant::now() < until {
-                std::thread::sleep(LOOK);
+                std::thread::sleep(POLL);
             }
         }
         self.open();
@@ -125,12 +126,12 @@ impl Drop for Passage {
     }
 }
 
-/// When a log is long, and what is done about it.
+/// When a log counts as long, and how long it holds back snapshots.
 #[derive(Debug, Clone, Copy)]
 struct Limits {
-    /// Pages in the log from which on new snapshots are held back.
+    /// Pages in the log from which new snapshots are held back.
     long_pages: i64,
-    /// How long they are held back at most.
+    /// Longest time for which they are held back.
     held_back: Duration,
 }
 
@@ -140,20 +141,20 @@ impl Default for Limits {
     }
 }
 
-/// The log as the writer's thread looks after it.
+/// The log, as the writer's thread maintains it.
 pub(super) struct Log {
     gate: Arc<Gate>,
     waiting: Arc<LockPatience>,
     limits: Limits,
-    /// Whether it may hold something.
+    /// True if the log may have frames.
     is_used: bool,
-    /// When to try to empty it where nothing is written.
+    /// When to try to empty the log if nothing is written.
     idle: Duration,
-    /// Until when new snapshots are held back, where they are.
+    /// Until when new snapshots are held back, if they are.
     held_back_until: Option<Instant>,
-    /// From how many pages on they are held back.
+    /// Number of pages from which they are held back.
     long: i64,
-    /// When they were last held back in vain.
+    /// When holding back snapshots last failed to empty the log.
     failed_at: Option<Instant>,
 }
 
@@ -168,15 +169,15 @@ impl Log {
         Self { gate, waiting, limits, is_used, idle, held_back_until, long, failed_at }
     }
 
-    /// How long the writer may wait for the next batch before it calls [`rest`](Self::rest).
+    /// Returns how long the writer may wait for the next batch before it calls [`rest`](Self::rest).
     pub(super) fn rest_after(&self) -> Option<Duration> {
         match self.held_back_until {
-            Some(_) => Some(LOOK),
+            Some(_) => Some(POLL),
             None => self.is_used.then_some(self.idle),
         }
     }
 
-    /// After a commit: copies what the log holds once it is much.
+    /// Runs after a commit: copies the log to the file if there is much to copy.
     pub(super) fn after_commit(&mut self, conn: &Connection) {
         (self.is_used, self.idle) = (true, IDLE);
         if self.held_back_until.is_some() {
@@ -201,7 +202,7 @@ impl Log {
         }
     }
 
-    /// While nothing is written: empties the log.
+    /// Runs while nothing is written: empties the log.
     pub(super) fn rest(&mut self, conn: &Connection) {
         match self.held_back_until {
             Some(_) => self.look(conn),
@@ -212,12 +213,12 @@ impl Log {
         }
     }
 
-    /// Empties the log as far as readers let it.
+    /// Empties the log as far as readers allow it.
     pub(super) fn shrink(&mut self, conn: &Connection) {
         self.is_used = !self.is_empty_now(conn);
     }
 
-    /// While new snapshots are held back: empties the log once the others have ended, or gives up.
+    /// Runs while new snapshots are held back: empties the log once the others have ended, or gives up.
     fn look(&mut self, conn: &Connection) {
         let is_over = self.held_back_until.is_none_or(|until| Instant::now() >= until);
         if !is_over && !self.gate.is_drained() {
@@ -229,7 +230,7 @@ impl Log {
                 let log = checkpoint(conn, "NOOP").map_or(self.limits.long_pages, |pages| pages.log);
                 self.fail(log);
             }
-            // A snapshot of another process: perhaps it ends in time.
+            // A snapshot in another process, which may still end in time.
             false => return,
         }
         self.held_back_until = None;
@@ -241,7 +242,7 @@ impl Log {
         tracing::debug!(pages, "snapshots that are open keep the write-ahead log");
     }
 
-    /// Copies the log to the file and empties it if no reader prevents that; returns whether it is empty.
+    /// Copies the log to the file and empties it unless a reader prevents that. Returns whether it is empty.
     fn is_empty_now(&self, conn: &Connection) -> bool {
         let pages = self.waiting.never_during(|| checkpoint(conn, "TRUNCATE"));
         pages.is_some_and(|pages| !pages.is_hindered && pages.log <= 0)
@@ -254,17 +255,17 @@ impl Drop for Log {
     }
 }
 
-/// What a checkpoint reports.
+/// The result of a checkpoint.
 struct Pages {
-    /// Whether readers or a writer kept it from finishing.
+    /// True if readers or a writer kept it from finishing.
     is_hindered: bool,
     /// Pages in the log.
     log: i64,
-    /// Of these, pages that are in the file.
+    /// Number of these pages that are also in the file.
     copied: i64,
 }
 
-/// A checkpoint in a mode that SQLite knows; `None` where it failed, and then the log stays as it is.
+/// Runs a checkpoint in one of SQLite's modes. `None` if it failed, which leaves the log as it is.
 fn checkpoint(conn: &Connection, mode: &str) -> Option<Pages> {
     let read = |row: &rusqlite::Row<'_>| {
         Ok(Pages { is_hindered: row.get::<_, i64>(0)? != 0, log: row.get(1)?, copied: row.get(2)? })
@@ -288,7 +289,7 @@ mod tests {
     use super::super::schema;
     use super::*;
 
-    /// A store with a log of some commits, of which a snapshot read the first ones, and limits that it exceeds.
+    /// A store whose log has some commits, the first of which a snapshot has read, and limits that the log exceeds.
     struct Fixture {
         log: Log,
         gate: Arc<Gate>,
@@ -332,7 +333,7 @@ mod tests {
         let open = it.gate.pass_now();
         it.log.after_commit(&it.writer);
         assert!(!it.may_begin());
-        // Commits go on.
+        // Commits continue.
         write(&it.writer);
         it.log.after_commit(&it.writer);
         assert!(!it.may_begin() && it.log_bytes() > 0);
@@ -350,7 +351,7 @@ mod tests {
         it.log.after_commit(&it.writer);
         assert!(it.may_begin());
         drop(open);
-        // One of another process is not known here, and is waited for a moment only.
+        // A snapshot of another process is not known here, so the wait for it is short.
         it.log.failed_at = None;
         it.log.after_commit(&it.writer);
         assert!(!it.may_begin());

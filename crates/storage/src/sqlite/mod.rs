@@ -1,7 +1,7 @@
 //! The embedded store: one SQLite file per workspace, with rebuildable projections beside it.
 //!
-//! One thread per open store writes; each snapshot reads on a connection of its own inside a read transaction. Both
-//! work while other processes use the same file.
+//! Each open store has one thread that writes. Each snapshot reads on its own connection inside a read transaction.
+//! Both work while other processes use the same file.
 
 mod apply;
 mod budget;
@@ -67,17 +67,16 @@ use writer::Writer;
 
 use crate::private;
 
-/// The ending of a workspace's file.
+/// The file extension of a workspace.
 const EXTENSION: &str = "graphloom";
-/// Idle read connections kept for the next snapshot.
+/// Most idle read connections kept for the next snapshots.
 const MAX_IDLE_READERS: usize = 4;
 
 /// A workspace in a SQLite file.
 ///
-/// Reads are short and run on the caller's thread. Dropping the store ends its writer thread; snapshots stay
-/// readable.
+/// Reads are short and run on the caller's thread. Dropping the store ends its writer thread, but snapshots stay readable.
 pub struct SqliteStore {
-    /// Absent while the file or its folder cannot be written; each commit tries again.
+    /// `None` while the file or its folder cannot be written. Each commit tries again.
     writer: Mutex<Option<Arc<Writer>>>,
     waiting: Arc<LockPatience>,
     trees: TreeLimits,
@@ -85,8 +84,9 @@ pub struct SqliteStore {
     shared: Arc<Shared>,
 }
 
-/// The settings that the workspace `<data_dir>/<workspace>.graphloom` is built with; empty where it does not exist or
-/// stores none, as those of older releases. Nothing is created, migrated or waited for.
+/// Returns the settings that the workspace `<data_dir>/<workspace>.graphloom` is built with. Empty if it does not
+/// exist, or if it stores none because it is from an older release. Creates and migrates nothing, and waits for
+/// nothing.
 fn settings_of(data_dir: &Path, workspace: &WorkspaceId) -> Result<BTreeMap<String, String>, StoreError> {
     let path = data_dir.join(format!("{workspace}.{EXTENSION}"));
     if !path.is_file() {
@@ -107,26 +107,27 @@ fn schema_version(data_dir: &Path, workspace: &WorkspaceId) -> Result<SchemaVers
     Ok(SchemaVersion { place: path.display().to_string(), found, supported: schema::SUPPORTED })
 }
 
-/// A connection that changes nothing, whatever the version of the file.
+/// Opens a connection that changes nothing, whatever the version of the file.
 fn look_at(path: &Path) -> Result<ReadConnection, StoreError> {
     let look = schema::open_reader(path)?;
-    // The last connection to a file moves the log into it, which is the matter of one that has checked the log.
+    // When the last connection to a file closes, SQLite copies the log into the file. Only a connection that has
+    // checked the log may do that.
     look.conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).opening(path)?;
     Ok(look)
 }
 
 impl SqliteStore {
-    /// Opens `<data_dir>/<workspace>.graphloom`, creating folder and file where missing. An older file is copied to
-    /// a backup beside it and migrated.
+    /// Opens `<data_dir>/<workspace>.graphloom`. Creates folder and file if they are missing. An older file is first
+    /// copied to a backup beside it and then migrated.
     ///
-    /// Projections are neither read nor built here, so opening is quick whatever their state. Commits wait for other
-    /// processes as long as those write. What cannot be written now, on a full disk or read-only media, opens where it can
-    /// be read; commits then fail with the reason until it can be written.
+    /// Opening is fast whatever the state of the projections, because it neither reads nor builds them. Commits wait as
+    /// long as other processes write. If the disk is full or read-only, the store still opens if it can be read.
+    /// Commits then fail with the reason until the store can be written.
     pub fn open(data_dir: &Path, workspace: WorkspaceId) -> Result<Self, StoreError> {
         Self::open_patiently(data_dir, workspace, Patience::Endless)
     }
 
-    /// The same with a limit of how long commits wait for other processes.
+    /// Like [`open`](Self::open), with a limit on how long commits wait for other processes.
     pub fn open_patiently(
         data_dir: &Path,
         workspace: WorkspaceId,
@@ -135,7 +136,7 @@ impl SqliteStore {
         Self::open_with(data_dir, workspace, patience, TreeLimits::default())
     }
 
-    /// The same with other limits of the vector trees.
+    /// Like [`open_patiently`](Self::open_patiently), with other limits of the vector trees.
     fn open_with(
         data_dir: &Path,
         workspace: WorkspaceId,
@@ -146,7 +147,7 @@ impl SqliteStore {
         private::create_folder(data_dir)
             .map_err(|e| backend(format!("creating the data folder {}", data_dir.display()), e))
             .map_err(|error| classified(error, &path))?;
-        // What an older release made others could read: the store, its log, backups, projections.
+        // Closes what older releases left readable to other users: the store, its log, backups and projections.
         private::close_all_to_others(data_dir, &format!("{workspace}."));
         let projections = data_dir.join(format!("{workspace}.projections"));
         let waiting = LockPatience::new(&path, patience);
@@ -180,14 +181,15 @@ impl SqliteStore {
         self.writer()?.commit(batch).await.map_err(|error| self.shared.seen_by_all(error))
     }
 
-    /// What writes, started where it is not.
+    /// Returns the writer, and starts it if it is not running.
     fn writer(&self) -> Result<Arc<Writer>, StoreError> {
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(writer) = &*writer {
             return Ok(Arc::clone(writer));
         }
         let path = &self.shared.path;
-        // Where some only read because nothing could be written, SQLite would have others of this process only read, too.
+        // While a connection of this process is read-only because nothing could be written, SQLite would make new ones
+        // read-only, too.
         self.shared.readers.lock().unwrap_or_else(PoisonError::into_inner).clear();
         if Readers::of(path).exist() {
             schema::probe(path)?;
@@ -203,16 +205,16 @@ impl SqliteStore {
         Ok(Arc::clone(writer.insert(Arc::new(started))))
     }
 
-    /// Whether the workspace can be read and, for all that can be known without a commit, written. Writes a small file
-    /// beside it.
+    /// Checks that the workspace can be read and, as far as that can be known without a commit, written. Writes a small
+    /// file beside it.
     fn probe(&self) -> Result<(), StoreError> {
         Reader::begin(&self.shared, self.shared.gate.pass_now())?;
         self.writer()?;
         schema::probe(&self.shared.path)
     }
 
-    /// Brings the full-text projection up to the latest commit, so that the next search need not, and empties the
-    /// write-ahead log. A projection that another process is writing is left to that process.
+    /// Updates the full-text projection to the latest commit, so that the next search need not, and empties the
+    /// write-ahead log. If another process is writing the projection, that process updates it.
     pub fn catch_up(&self) -> Result<(), StoreError> {
         if let Ok(writer) = self.writer() {
             writer.shrink_log();
@@ -224,7 +226,7 @@ impl SqliteStore {
         read().map_err(|error| self.shared.seen_by_all(error))
     }
 
-    /// Gives back the memory that is kept for the next reads and writes: the pages that connections remember.
+    /// Frees the memory that is kept for the next reads and writes: the page caches of the connections.
     pub fn rest(&self) {
         let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some(writer) = writer {
@@ -251,8 +253,8 @@ impl SqliteStore {
         self.writer()?.change_budget(change).await.map_err(|error| self.shared.seen_by_all(error))
     }
 
-    /// What of the store's files is damaged: pages, indexes, rows that do not have their checksums, projections. Empty
-    /// for sound files.
+    /// Returns the damage in the store's files: pages, indexes, rows whose checksums do not match, and projections.
+    /// Empty for sound files.
     fn verify(&self) -> Result<Vec<Finding>, StoreError> {
         verify::verify(&self.shared)
     }
@@ -274,7 +276,8 @@ impl Store for SqliteStore {
         if !frees_room(&batch) {
             return self.commit_once(batch).await;
         }
-        // Removing documents is how to get room, so it gets the room that is kept for it and that of what can be made again.
+        // Users remove documents to free space. So a removal may use the reserved space, and then the space of files
+        // that can be rebuilt.
         for make_room in [Shared::release_reserve, Shared::give_up_indexes] {
             match self.commit_once(batch.clone()).await {
                 Err(StoreError::DiskFull { .. }) => make_room(&self.shared),
@@ -304,7 +307,7 @@ impl Store for SqliteStore {
     }
 }
 
-/// Whether a batch only removes: documents, or the records of chunks.
+/// True if a batch only removes documents or the records of chunks.
 fn frees_room(batch: &Batch) -> bool {
     let removes = !(batch.remove_documents.is_empty() && batch.clear_graph_of.is_empty());
     removes
@@ -313,7 +316,7 @@ fn frees_room(batch: &Batch) -> bool {
         && batch.put_mentions.is_empty()
 }
 
-/// Changes the rows of a workspace as the store does, so that they keep their checksums.
+/// Changes the rows of a workspace through the store's connection, so that their checksums stay right.
 #[cfg(test)]
 pub(crate) fn execute(data_dir: &Path, sql: &str) {
     let path = data_dir.join(format!("{}.{EXTENSION}", WorkspaceId::default()));
@@ -322,18 +325,18 @@ pub(crate) fn execute(data_dir: &Path, sql: &str) {
     conn.execute_batch(sql).expect("the rows change");
 }
 
-/// Whether there is such a workspace: its file, or a mark that says that there was one, which opening it then reports.
+/// True if the workspace exists: there is its file, or a mark of a file that is gone. Opening then reports the loss.
 fn exists(data_dir: &Path, workspace: &WorkspaceId) -> bool {
     let path = data_dir.join(format!("{workspace}.{EXTENSION}"));
     path.is_file() || place::is_marked(&path)
 }
 
-/// The error of writing in a folder, as what it means to the user.
+/// Returns the error for a failed write in a folder, in terms that users understand.
 pub(crate) fn unwritable_folder(operation: &str, folder: &Path, error: std::io::Error) -> StoreError {
     classified(backend(format!("{operation} {}", folder.display()), error), folder)
 }
 
-/// The workspaces of a data folder, by name; none where the folder does not exist.
+/// Returns the workspaces of a data folder, sorted by name. None if the folder does not exist.
 fn list_workspaces(data_dir: &Path) -> Result<Vec<WorkspaceId>, StoreError> {
     let failed = |e: std::io::Error| backend(format!("listing {}", data_dir.display()), e);
     let entries = match std::fs::read_dir(data_dir) {
@@ -354,15 +357,15 @@ fn list_workspaces(data_dir: &Path) -> Result<Vec<WorkspaceId>, StoreError> {
     Ok(workspaces)
 }
 
-/// What snapshots and the store share.
+/// State shared by the store and its snapshots.
 struct Shared {
     workspace: WorkspaceId,
     path: PathBuf,
-    /// Where the files are; of those that were opened last for writing.
+    /// Where the files are, as last opened.
     place: Mutex<Option<Arc<Place>>>,
-    /// The newest revision that a snapshot of this store showed.
+    /// The newest revision that a snapshot of this store has shown.
     seen: AtomicU64,
-    /// What was seen to be wrong with the files.
+    /// Damage found in the files.
     fault: Mutex<Option<String>>,
     readers: Mutex<Vec<ReadConnection>>,
     gate: Arc<Gate>,
@@ -372,7 +375,7 @@ struct Shared {
 }
 
 impl Shared {
-    /// The error for the caller; one that says that the files are damaged stays known.
+    /// Returns the error for the caller. An error about damaged files is remembered.
     fn seen_by_all(&self, error: StoreError) -> StoreError {
         let error = classified(error, &self.path);
         if let StoreError::Corrupt { .. } | StoreError::Lost { .. } = &error {
@@ -386,12 +389,12 @@ impl Shared {
     }
 }
 
-/// A read connection inside a read transaction; goes back to the pool when dropped.
+/// A read connection inside a read transaction. It returns to the pool when dropped.
 struct Reader {
     shared: Arc<Shared>,
     conn: PoolConnection,
     revisions: Revisions,
-    /// Given up after the connection.
+    /// Dropped after the connection.
     _passage: Passage,
 }
 
@@ -405,7 +408,7 @@ impl Reader {
             // The first read fixes what the transaction sees.
             match begin(&conn) {
                 Ok(revisions) => break (conn, revisions),
-                // Another process may just have tried to make the index of the log.
+                // Another process may be trying to create the index of the log.
                 Err(_) if conn.reader().unindexed.is_some() && pauses.len() > 0 => {
                     std::thread::sleep(Duration::from_millis(pauses.next().unwrap_or_default()));
                 }
@@ -425,7 +428,7 @@ impl Reader {
         Ok(reader)
     }
 
-    /// What was read, where nothing changed meanwhile that no lock kept from changing.
+    /// Returns `read`, unless files that no lock protected have changed in the meantime.
     fn given<T>(&self, read: T) -> Result<T, StoreError> {
         let path = &self.shared.path;
         match self.conn.unlocked() {
@@ -439,13 +442,13 @@ impl Reader {
 }
 
 impl Shared {
-    /// An error where the files are no longer in their place.
+    /// Fails if the files are no longer in their place.
     fn require_unmoved(&self) -> Result<(), StoreError> {
         let place = self.place.lock().unwrap_or_else(PoisonError::into_inner).clone();
         place.map_or(Ok(()), |place| place.require_unmoved())
     }
 
-    /// Gives a full disk the room that is kept for removals.
+    /// Releases the space that is reserved for removals on a full disk.
     fn release_reserve(&self) {
         if reserve::release(&self.path) {
             let file = self.path.display();
@@ -464,11 +467,11 @@ impl Shared {
         }
     }
 
-    /// A connection that reads what is there now.
+    /// Returns a connection that reads the current state.
     fn idle_or_new(&self) -> Result<ReadConnection, StoreError> {
         let mut idle = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
         while let Some(reader) = idle.pop() {
-            // One without locks never sees a change.
+            // A connection without locks never sees a change.
             if reader.unlocked.is_none_or(|stamp| stamp.holds(&self.path)) {
                 return Ok(reader);
             }
@@ -478,7 +481,7 @@ impl Shared {
     }
 }
 
-/// Has a connection give back the pages that it remembers.
+/// Makes a connection free its page cache.
 fn forget_pages(conn: &Connection) {
     if let Err(error) = conn.execute_batch("PRAGMA shrink_memory") {
         tracing::debug!(%error, "a connection keeps its memory");
@@ -512,7 +515,7 @@ impl Revisions {
         })
     }
 
-    /// Those after a batch.
+    /// Returns the revisions after a batch.
     fn after(self, batch: &Batch) -> Self {
         let latest = Revision(self.latest.0 + 1);
         let changed = |is_touched, before| if is_touched { latest } else { before };
@@ -526,7 +529,7 @@ impl Revisions {
 
 /// A connection on loan from the pool.
 struct PoolConnection {
-    /// Present until dropped.
+    /// `None` only during the drop.
     conn: Option<ReadConnection>,
     shared: Arc<Shared>,
 }
@@ -556,7 +559,7 @@ impl Drop for PoolConnection {
         let ended =
             conn.is_autocommit() || conn.prepare_cached("ROLLBACK").and_then(|mut s| s.execute([])).is_ok();
         let mut idle = self.shared.readers.lock().unwrap_or_else(PoisonError::into_inner);
-        // One that reads without the index of the log keeps others from writing.
+        // A connection that reads without the index of the log keeps others from writing.
         if ended && reader.unindexed.is_none() && idle.len() < MAX_IDLE_READERS {
             idle.push(reader);
         }

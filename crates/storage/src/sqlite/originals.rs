@@ -1,11 +1,11 @@
-//! Originals, in segments like texts.
+//! Originals, stored in segments like texts.
 
 use graphloom_core::{ContentHash, DocumentId, OriginalStamp};
 use rusqlite::{Connection, OptionalExtension, Result, params};
 
 use super::{rows, sums, text};
 
-/// Writes the original of a document in place of what it had; `None` leaves it without one.
+/// Replaces the original of a document. `None` removes it.
 pub(super) fn set(conn: &Connection, document: i64, bytes: Option<&[u8]>) -> Result<()> {
     conn.prepare_cached("DELETE FROM originals WHERE document = ?1")?.execute([document])?;
     let Some(bytes) = bytes else { return Ok(()) };
@@ -20,12 +20,12 @@ pub(super) fn set(conn: &Connection, document: i64, bytes: Option<&[u8]>) -> Res
     Ok(())
 }
 
-/// The stamp of a document's original.
+/// Returns the stamp of a document's original.
 pub(super) fn stamp(conn: &Connection, id: &DocumentId) -> Result<Option<OriginalStamp>> {
     Ok(find(conn, id)?.map(|(_, stamp)| stamp))
 }
 
-/// The bytes of a document's original.
+/// Returns the bytes of a document's original.
 pub(super) fn bytes(conn: &Connection, id: &DocumentId) -> Result<Option<Vec<u8>>> {
     find(conn, id)?.map(|(document, stamp)| read_all(conn, document, &stamp)).transpose()
 }
@@ -47,7 +47,7 @@ fn find(conn: &Connection, id: &DocumentId) -> Result<Option<(i64, OriginalStamp
 ///
 /// # Errors
 ///
-/// That of a damaged file where they are not those of `stamp`.
+/// The error of a damaged file if the bytes do not match `stamp`.
 pub(super) fn read_all(conn: &Connection, document: i64, stamp: &OriginalStamp) -> Result<Vec<u8>> {
     let bytes = text::read_segments(conn, "original_segments", document)?;
     match OriginalStamp::of(&bytes) == *stamp {
@@ -56,7 +56,7 @@ pub(super) fn read_all(conn: &Connection, document: i64, stamp: &OriginalStamp) 
     }
 }
 
-/// Removes originals of which something is missing; returns the sources of their documents.
+/// Removes incomplete originals. Returns the sources of their documents.
 pub(super) fn remove_broken(conn: &Connection) -> Result<Vec<String>> {
     let mut select = conn.prepare(
         "SELECT o.document, o.hash, o.bytes, d.source FROM originals o JOIN documents d ON d.id = o.document

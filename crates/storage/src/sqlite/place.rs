@@ -1,10 +1,10 @@
-//! Where a store lives: whether its files are still in their place, and how far they must reach.
+//! The place of a store: whether its files are still there, and which revision they must have reached.
 //!
-//! SQLite reads a write-ahead log up to the first frame that is not whole and passes over the rest without a word. A log
-//! that was damaged, deleted, or replaced by an older copy takes commits with it that callers were told are durable. So
-//! the last revision is also noted in a *mark*, a small file beside the store that is written after each group of
-//! commits. A store that ends before its mark is refused. The mark needs no flush of its own: it is written after the
-//! commit is durable, so it is never ahead of the store, and one that is lost or torn only means that nothing is known.
+//! SQLite reads a write-ahead log up to the first incomplete frame and silently ignores the rest. So a log that is
+//! damaged, deleted, or replaced by an older copy loses commits that callers were told are durable. To detect that, the
+//! last revision is also written to a *mark*, a small file beside the store, after each group of commits. A store that
+//! ends before its mark is refused. The mark needs no flush of its own: it is written after the commit is durable, so
+//! it is never ahead of the store. If the mark is lost or torn, the check is only skipped.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -17,15 +17,15 @@ use crate::private;
 
 /// The smallest database that SQLite writes.
 const MIN_DATABASE_BYTES: u64 = 512;
-/// The most that is read of a mark; a whole one is shorter.
+/// Most bytes read from a mark. A complete mark is shorter.
 const MAX_MARK_BYTES: u64 = 256;
-/// The first word of a mark, with the version of its form.
+/// The first word of a mark, which includes the version of its format.
 const MARK: &str = "graphloom-mark-1";
 
 /// A store and a revision that was committed to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct CommitMark {
-    /// The store's own id. Empty where the file is of a release that gave none.
+    /// The store's own id. Empty if the file is from a release that assigned none.
     pub(super) store: String,
     /// The revision.
     pub(super) revision: Revision,
@@ -39,18 +39,18 @@ pub(super) struct Place {
     files: Vec<(PathBuf, FileId)>,
 }
 
-/// Which file a path names, by device and number.
+/// The identity of a file, by device and inode number.
 type FileId = (u64, u64);
 
 impl Place {
-    /// The place of a store that is open and has read something, so that its log is open too.
+    /// Returns the place of an open store that has read something, so that its log is open too.
     pub(super) fn of(path: &Path, store: String) -> Self {
         let files = [path.to_owned(), beside(path, "-wal")];
         let files = files.into_iter().filter_map(|file| id_of(&file).map(|id| (file, id))).collect();
         Self { path: path.to_owned(), store, files }
     }
 
-    /// The place of a store that is only read. Its log may come and go.
+    /// Returns the place of a store that is only read. Its log may come and go.
     pub(super) fn read_only(path: &Path, store: String) -> Self {
         let files = id_of(path).map(|id| (path.to_owned(), id)).into_iter().collect();
         Self { path: path.to_owned(), store, files }
@@ -61,8 +61,8 @@ impl Place {
         &self.path
     }
 
-    /// An error where a file was moved, deleted or replaced since the store was opened: what is written now would be
-    /// lost, for the next process looks in another place.
+    /// Fails if a file was moved, deleted or replaced since the store was opened. A write would then be lost, because
+    /// the next process opens other files.
     pub(super) fn require_unmoved(&self) -> Result<(), StoreError> {
         match self.files.iter().find(|(file, id)| id_of(file) != Some(*id)) {
             Some((file, _)) => Err(StoreError::Gone { path: file.display().to_string() }),
@@ -70,27 +70,27 @@ impl Place {
         }
     }
 
-    /// Notes that a revision is durable.
+    /// Records that a revision is durable.
     pub(super) fn reached(&self, revision: Revision) {
         raise_mark(&self.path, &CommitMark { store: self.store.clone(), revision });
     }
 }
 
-/// An error where the file is missing, or too short to be a database, although there was one. A missing or empty file
-/// without mark and log is a workspace that is not made yet.
+/// Fails if the file is missing or too short for a database, although there was one. A missing or empty file without
+/// mark and log is a workspace that is not created yet.
 ///
-/// - `marked`: what the mark says, read before.
+/// - `marked`: the mark, read before the call.
 pub(super) fn require_file(path: &Path, marked: Option<&CommitMark>) -> Result<(), StoreError> {
     let length = match path.metadata() {
         Ok(metadata) => Some(metadata.len()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        // Opening it says what is wrong.
+        // Opening the file reports what is wrong.
         Err(_) => return Ok(()),
     };
     let length_of = |suffix| beside(path, suffix).metadata().map_or(0, |metadata| metadata.len());
     let state = match length {
         Some(MIN_DATABASE_BYTES..) => return Ok(()),
-        // A process that makes the file was interrupted; SQLite rolls back what it wrote.
+        // A process was interrupted while creating the file. SQLite rolls back what it wrote.
         Some(_) if length_of("-journal") > 0 => return Ok(()),
         Some(0) => "the file is empty".to_owned(),
         Some(bytes) => format!("the file has {bytes} bytes, too few for a database"),
@@ -105,9 +105,9 @@ pub(super) fn require_file(path: &Path, marked: Option<&CommitMark>) -> Result<(
     Err(lost(path, what))
 }
 
-/// An error where the store ends before what its mark says was committed.
+/// Fails if the store ends before the revision in its mark.
 ///
-/// - `marked`: what the mark said before `found` was read. In the other order, another process could commit in between.
+/// - `marked`: the mark, read before `found`. In the other order, another process could commit in between.
 pub(super) fn require_reached(
     path: &Path,
     marked: Option<&CommitMark>,
@@ -132,7 +132,7 @@ fn lost(path: &Path, what: String) -> StoreError {
     StoreError::Lost { path: path.display().to_string(), what }
 }
 
-/// What the file itself says about how far it is; revision 0 of no store for an empty database.
+/// Returns the last revision according to the file itself. Revision 0 of no store for an empty database.
 pub(super) fn committed(conn: &Connection) -> rusqlite::Result<CommitMark> {
     let has = |sql: &str| conn.prepare(sql)?.exists([]);
     if !has("SELECT 1 FROM sqlite_schema WHERE name = 'state'")? {
@@ -149,7 +149,7 @@ pub(super) fn committed(conn: &Connection) -> rusqlite::Result<CommitMark> {
     Ok(found.optional()?.unwrap_or(CommitMark { store: String::new(), revision: Revision(0) }))
 }
 
-/// What the mark beside a store says; `None` where there is none or it is torn.
+/// Reads the mark beside a store. `None` if there is none or it is torn.
 pub(super) fn read_mark(path: &Path) -> Option<CommitMark> {
     let mut text = String::new();
     File::open(mark_of(path)).ok()?.take(MAX_MARK_BYTES).read_to_string(&mut text).ok()?;
@@ -163,20 +163,20 @@ pub(super) fn read_mark(path: &Path) -> Option<CommitMark> {
     (mark == MARK).then(|| CommitMark { store: store.to_owned(), revision: Revision(revision) })
 }
 
-/// Whether something was committed to the workspace of this file, by what its mark says.
+/// True if the mark shows that something was committed to the workspace of this file.
 pub(super) fn is_marked(path: &Path) -> bool {
     read_mark(path).is_some_and(|marked| marked.revision > Revision(0))
 }
 
-/// Writes the mark, unless it says more of the same store. Where that fails, less is known about the store; it is
-/// whole all the same.
+/// Writes the mark, unless it already has the same or a later revision of the same store. If this fails, the store is
+/// still intact, but later losses are harder to detect.
 pub(super) fn raise_mark(path: &Path, committed: &CommitMark) {
     write_mark(path, committed, |marked| {
         marked.store != committed.store || marked.revision < committed.revision
     });
 }
 
-/// Writes the mark, whatever it says.
+/// Writes the mark, whatever it contains.
 pub(super) fn set_mark(path: &Path, committed: &CommitMark) {
     write_mark(path, committed, |_| true);
 }
@@ -185,13 +185,13 @@ fn write_mark(path: &Path, committed: &CommitMark, replaces: impl Fn(&CommitMark
     let mark = mark_of(path);
     let write = || -> io::Result<()> {
         let file = private::options().create(true).truncate(false).read(true).open(&mark)?;
-        // Of two processes that write at once, the one with less must not be the last. Who does not get the lock
-        // leaves the mark to the other, at most one group of commits behind.
+        // If two processes write at once, the lower revision must not come last. A process without the lock leaves the
+        // mark to the other one, at most one group of commits behind.
         if file.try_lock().is_err() || read_mark(path).is_some_and(|marked| !replaces(&marked)) {
             return Ok(());
         }
         let CommitMark { store, revision } = committed;
-        // Of the same length whatever the revision, so that it is replaced in one write.
+        // The length is the same for every revision, so the mark is replaced in one write.
         let body = format!("{MARK} {store} {:020}", revision.0);
         write_at_start(&file, format!("{body} {}\n", sum_of(&body)).as_bytes())
     };
@@ -216,12 +216,12 @@ fn sum_of(body: &str) -> String {
     blake3::hash(body.as_bytes()).to_hex()[..16].to_owned()
 }
 
-/// The mark's file.
+/// The file of the mark.
 pub(super) fn mark_of(path: &Path) -> PathBuf {
     beside(path, "-mark")
 }
 
-/// The file whose name is longer by `suffix`.
+/// Returns the path with `suffix` appended to the file name.
 pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
@@ -234,7 +234,7 @@ fn id_of(path: &Path) -> Option<FileId> {
     path.metadata().ok().map(|metadata| (metadata.dev(), metadata.ino()))
 }
 
-/// Elsewhere an open file cannot be moved or deleted.
+/// On other systems, an open file cannot be moved or deleted.
 #[cfg(not(unix))]
 fn id_of(_: &Path) -> Option<FileId> {
     None

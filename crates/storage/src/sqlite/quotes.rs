@@ -1,25 +1,25 @@
-//! Texts that quote another one, as copies of parts of it.
+//! Texts that quote a document, stored as copies of its parts.
 //!
 //! ```text
 //! quotation   bytes of a literal, the literal; then, unless that was the end, where a copy begins, its bytes; and again
 //! numbers     7 bits a byte, the lowest first; all bytes but the last have the highest bit
 //! ```
 //!
-//! Where a copy begins counts from the beginning of the document.
+//! The start of a copy counts from the beginning of the document.
 
-/// Bytes that begin alike are looked for by as many.
+/// Bytes that are hashed to find places with the same beginning.
 const WINDOW: usize = 8;
-/// Shorter copies gain little.
+/// Shorter copies save little.
 const MIN_COPY: usize = 12;
-/// Places with a like beginning that are compared.
+/// Most places with the same hash that are compared.
 const MAX_COMPARED: usize = 32;
 
 /// A part of a document that texts may quote.
 pub(super) struct Source {
-    /// Where in the document it begins.
+    /// Where the part begins in the document.
     start: u64,
     bytes: Vec<u8>,
-    /// The last place with each hash of a window, and before each place the one before it; both count from 1.
+    /// The last place of each window hash, and for each place the previous one with the same hash. Both count from 1.
     last: Vec<u32>,
     before: Vec<u32>,
 }
@@ -36,7 +36,7 @@ impl Source {
         Self { start, bytes, last, before }
     }
 
-    /// The text in copies; `None` where that does not take less than half of it.
+    /// Returns the text as copies. `None` if that takes half of its bytes or more.
     pub(super) fn quote(&self, text: &str) -> Option<Vec<u8>> {
         let text = text.as_bytes();
         let (mut quotation, mut at, mut literal) = (Vec::new(), 0, 0);
@@ -57,7 +57,7 @@ impl Source {
         (quotation.len() * 2 < text.len()).then_some(quotation)
     }
 
-    /// Where the longest beginning of `text` stands, and how long it is.
+    /// Returns where the longest prefix of `text` occurs, and its length.
     fn longest(&self, text: &[u8]) -> Option<(usize, usize)> {
         let window = text.get(..WINDOW)?;
         let (mut next, mut best) = (*self.last.get(hash(window, self.bytes.len()))?, None);
@@ -73,16 +73,15 @@ impl Source {
     }
 }
 
-/// A place in a table of as many entries as `bytes`, rounded up.
+/// Returns an index into a table with as many entries as `bytes`, rounded up to a power of two.
 fn hash(window: &[u8], bytes: usize) -> usize {
     let window = u64::from_le_bytes(std::array::from_fn(|at| window.get(at).copied().unwrap_or(0)));
     let bits = bytes.next_power_of_two().trailing_zeros();
-    // Multiplied by the golden ratio, the highest bits depend on all others.
+    // After multiplication by the golden ratio, the highest bits depend on all others.
     (window.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 1 >> (63 - bits)) as usize
 }
 
-/// Reads what [`Source::quote`] wrote; `copy` appends the bytes from a place of the document on. `None` for what is no
-/// quotation.
+/// Reads what [`Source::quote`] wrote. `copy` appends bytes from a position in the document. `None` if it is not a quotation.
 pub(super) fn read<E>(
     quotation: &[u8],
     mut copy: impl FnMut(u64, u64, &mut Vec<u8>) -> Result<(), E>,
@@ -102,7 +101,7 @@ pub(super) fn read<E>(
     Ok(Some(text))
 }
 
-/// Appends bytes with their number before them.
+/// Appends bytes, preceded by their number.
 pub(super) fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     put_number(out, bytes.len() as u64);
     out.extend_from_slice(bytes);
@@ -117,7 +116,7 @@ pub(super) fn put_number(out: &mut Vec<u8>, mut number: u64) {
     out.push(number as u8);
 }
 
-/// Takes what [`put_bytes`] wrote off the beginning.
+/// Takes what [`put_bytes`] wrote from the beginning.
 pub(super) fn take_bytes<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
     let length = usize::try_from(take_number(rest)?).ok()?;
     let (bytes, after) = rest.split_at_checked(length)?;
@@ -125,7 +124,7 @@ pub(super) fn take_bytes<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
     Some(bytes)
 }
 
-/// Takes a number off the beginning.
+/// Takes a number from the beginning.
 pub(super) fn take_number(rest: &mut &[u8]) -> Option<u64> {
     let mut number = 0;
     for shift in (0..u64::BITS).step_by(7) {
@@ -145,7 +144,7 @@ mod tests {
 
     use super::*;
 
-    /// What the text becomes, read again; `None` where it is not quoted.
+    /// Quotes the text and reads it back. Returns the size of the quotation, or `None` if it is not quoted.
     fn check(document: &str, part: std::ops::Range<usize>, text: &str) -> Option<usize> {
         let source = Source::new(part.start as u64, document.as_bytes()[part].to_vec());
         let quotation = source.quote(text)?;

@@ -1,4 +1,4 @@
-//! Lookups: each question one range of a key or an index.
+//! Lookups. Each one reads a single range of a key or an index.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -16,7 +16,7 @@ use super::text::{self, Slicer};
 use super::{layers, rows, vectors};
 use crate::{vector, words};
 
-/// The rows of a query.
+/// Returns the rows of a query.
 pub(super) fn select<T>(
     conn: &Connection,
     sql: &str,
@@ -61,7 +61,7 @@ pub(super) fn counts(conn: &Connection) -> Result<StoreCounts> {
     })
 }
 
-/// How many extractions have no record.
+/// Returns the number of extractions without a record.
 pub(super) fn empty_extractions(conn: &Connection) -> Result<u64> {
     conn.prepare_cached("SELECT count(*) FROM empty_extractions")?.query_row([], |row| rows::unsigned(row, 0))
 }
@@ -71,7 +71,7 @@ pub(super) fn document(conn: &Connection, id: &DocumentId) -> Result<Option<Docu
     one(conn, &sql, [id.as_str()], rows::document)
 }
 
-/// The documents whose `column` is `value`.
+/// Returns the documents whose `column` is `value`.
 pub(super) fn documents_by(conn: &Connection, column: &str, value: &str) -> Result<Vec<Document>> {
     let sql = query(rows::DOCUMENT, &format!("documents WHERE {column} = ?1 ORDER BY key"));
     select(conn, &sql, [value], rows::document)
@@ -125,7 +125,7 @@ pub(super) fn claimable_jobs(conn: &Connection, now: Timestamp, limit: usize) ->
 }
 
 pub(super) fn leased_jobs(conn: &Connection) -> Result<Vec<Job>> {
-    // Left alone, the planner takes the index to hold half of all jobs and reads the table.
+    // Without the hint, the planner assumes that half of all jobs are in the index and reads the table instead.
     let from = "jobs j INDEXED BY jobs_leased CROSS JOIN documents d ON d.id = j.document
          WHERE j.owner IS NOT NULL ORDER BY d.key";
     select(conn, &query(rows::JOB, from), [], rows::job)
@@ -191,7 +191,7 @@ pub(super) fn extraction_state(conn: &Connection, chunk: &ChunkId) -> Result<Opt
 /// Adds the text to a chunk that was read without it.
 pub(super) fn with_text(slicer: &mut Slicer<'_>, (mut chunk, document): (Chunk, i64)) -> Result<Chunk> {
     let bytes = slicer.slice(document, chunk.span.start, chunk.span.end)?;
-    // Text that is shorter than its chunks is damage; `check` reports it, reading must not fail on it.
+    // If the text is shorter than its chunks, it is damaged. `check` reports that, and reading must not fail.
     chunk.text = text::into_text(bytes.unwrap_or_default())?;
     Ok(chunk)
 }
@@ -201,7 +201,7 @@ pub(super) fn extraction(conn: &Connection, key: &ExtractionKey) -> Result<Optio
     one(conn, &sql, [key.as_str()], rows::extraction)
 }
 
-/// Reads the table from end to end: by key, each row would be looked up at another place of the file.
+/// Reads the table from end to end, because lookups by key would read a different place of the file for each row.
 pub(super) fn documents_matching(conn: &Connection, filter: &DocumentFilter) -> Result<(Vec<Document>, u64)> {
     let mut select = conn.prepare_cached(&query(rows::DOCUMENT, "documents"))?;
     let (mut matching, mut all) = (Vec::new(), 0);
@@ -306,7 +306,7 @@ pub(super) fn graph_keys_of(conn: &Connection, chunks: &[ChunkId]) -> Result<Vec
     for chunk in chunks {
         numbers.extend(number.query_row([chunk.as_str()], |row| row.get::<_, i64>(0)).optional()?);
     }
-    // As the indexes by chunk are ordered: of many chunks each of their pages is read once.
+    // In the order of the indexes by chunk, so that each of their pages is read only once.
     numbers.sort_unstable();
     let mut reader = ChunkKeys::new(conn)?;
     let (mut all, mut keys) = (HashSet::new(), Vec::new());
@@ -319,10 +319,10 @@ pub(super) fn graph_keys_of(conn: &Connection, chunks: &[ChunkId]) -> Result<Vec
     Ok(all)
 }
 
-/// Reads what chunks' mentions and facts count for.
+/// Reads the entities and relations that the mentions and facts of chunks count for.
 pub(super) struct ChunkKeys<'a> {
     set_aside: CachedStatement<'a>,
-    /// For chunks of which nothing is set aside, and for the others.
+    /// One statement for chunks with nothing set aside, and one for the others.
     entities: [CachedStatement<'a>; 2],
     relations: [CachedStatement<'a>; 2],
 }
@@ -333,7 +333,7 @@ impl<'a> ChunkKeys<'a> {
             "SELECT 1 FROM mentions WHERE chunk = ?1 AND set_aside = 1
              UNION ALL SELECT 1 FROM facts WHERE chunk = ?1 AND set_aside = 1",
         )?;
-        // Nothing is set aside in most chunks; then the indexes by chunk hold all that is asked.
+        // In most chunks nothing is set aside. Then the indexes by chunk contain everything that is needed.
         let sql = |table: &str, columns: &str, which: &str| {
             conn.prepare_cached(&format!("SELECT {columns} FROM {table} WHERE chunk = ?1{which}"))
         };
@@ -343,7 +343,7 @@ impl<'a> ChunkKeys<'a> {
         Ok(Self { set_aside, entities, relations })
     }
 
-    /// Appends the keys of the chunk of this number, some of them more than once.
+    /// Appends the keys of a chunk, some of them more than once.
     pub(super) fn read(&mut self, number: i64, keys: &mut Vec<GraphKey>) -> Result<()> {
         let which = usize::from(self.set_aside.exists([number])?);
         let mut found = self.entities[which].query([number])?;
@@ -365,7 +365,7 @@ pub(super) fn entity(conn: &Connection, key: &EntityKey) -> Result<Option<Entity
     one(conn, &sql, [key.as_str()], |row| rows::entity(row, &mut Descriptions::new(conn)))
 }
 
-/// Many at once: the statement is looked up once.
+/// Reads many entities at once, so that the statement is looked up only once.
 pub(super) fn entities(conn: &Connection, keys: &[EntityKey]) -> Result<Vec<Option<Entity>>> {
     let mut select = conn.prepare_cached(&query(rows::ENTITY, "entities WHERE key = ?1"))?;
     let mut descriptions = Descriptions::new(conn);
@@ -379,7 +379,7 @@ pub(super) fn relation(conn: &Connection, key: &RelationKey) -> Result<Option<Re
     one(conn, &sql, ends, |row| rows::relation(row, &mut Descriptions::new(conn)))
 }
 
-/// Many at once: neighbours mostly quote one document.
+/// Reads many relations at once, because neighbours mostly quote the same document.
 pub(super) fn relations(conn: &Connection, keys: &[RelationKey]) -> Result<Vec<Option<Relation>>> {
     let mut select = conn.prepare_cached(&query(rows::RELATION, "relations WHERE a = ?1 AND b = ?2"))?;
     let mut descriptions = Descriptions::new(conn);
@@ -390,7 +390,7 @@ pub(super) fn relations(conn: &Connection, keys: &[RelationKey]) -> Result<Vec<O
 }
 
 pub(super) fn relations_of(conn: &Connection, entities: &[EntityKey]) -> Result<Vec<Vec<Relation>>> {
-    // Keys in which the entity is the larger end sort before those in which it is the smaller one.
+    // Keys with the entity as the larger end sort before keys with the entity as the smaller end.
     let mut larger = conn.prepare_cached(&query(rows::RELATION, "relations WHERE b = ?1 ORDER BY a"))?;
     let mut smaller = conn.prepare_cached(&query(rows::RELATION, "relations WHERE a = ?1 ORDER BY b"))?;
     let mut descriptions = Descriptions::new(conn);
@@ -422,7 +422,7 @@ pub(super) fn chunks_behind(
     let relation = "SELECT c.key FROM facts f JOIN chunks c ON c.id = f.chunk WHERE f.a = ?1 AND f.b = ?2 AND f.set_aside = 0";
     let (mut entity, mut relation) = (conn.prepare_cached(entity)?, conn.prepare_cached(relation)?);
     let id = |row: &Row<'_>| Ok(ChunkId::from_stored(row.get::<_, String>(0)?));
-    // Sorted here: a temporary table of a few rows costs SQLite more than reading them.
+    // Sorted here, because for a few rows a temporary table costs SQLite more than reading them.
     let mut behind = |key: &GraphKey| {
         let mut chunks: Vec<ChunkId> = match key {
             GraphKey::Entity(key) => entity.query_map([key.as_str()], id)?.collect::<Result<_>>()?,
@@ -443,7 +443,7 @@ pub(super) fn chunks_behind(
 
 pub(super) fn summaries(conn: &Connection, owner: &GraphKey) -> Result<Vec<Summary>> {
     let (kind, a, b) = owner_columns(owner);
-    // One that is damaged is made again.
+    // A damaged summary is left out, and it is written again.
     let sql = "SELECT key, text FROM summaries WHERE kind = ?1 AND a = ?2 AND b = ?3
             AND row_sum('summaries', kind, a, b, key, text) = sum ORDER BY key";
     select(conn, sql, params![kind, a, b], |row| summary(row, 0))
@@ -453,7 +453,7 @@ pub(super) fn summary(row: &Row<'_>, at: usize) -> Result<Summary> {
     Ok(Summary { key: SummaryKey::from_stored(row.get::<_, String>(at)?), text: row.get(at + 1)? })
 }
 
-/// Where the summaries and the stale mark of an entity or relation stand.
+/// Returns the key columns of the summaries and the stale mark of an entity or relation.
 pub(super) fn owner_columns(owner: &GraphKey) -> (u8, &str, &str) {
     match owner {
         GraphKey::Entity(key) => (0, key.as_str(), ""),
@@ -471,7 +471,7 @@ pub(super) fn vectors(conn: &Connection, items: &[ItemKey]) -> Result<Vec<Option
     Ok(found)
 }
 
-/// Whether an entry of full-text search exists and may be found.
+/// True if an entry of full-text search exists and may be found.
 pub(super) fn has_text(conn: &Connection, kind: ItemKind, id: &str) -> Result<bool> {
     match kind {
         ItemKind::Chunk => conn.prepare_cached(vectors::LIVE_CHUNK)?.exists([id]),
@@ -484,7 +484,7 @@ pub(super) fn has_text(conn: &Connection, kind: ItemKind, id: &str) -> Result<bo
     }
 }
 
-/// The searchable text of an entry that may be found, by the code of its kind.
+/// Returns the searchable text of an entry that may be found, by the code of its kind.
 pub(super) fn searchable(conn: &Connection, kind: u8, id: &str) -> Result<Option<String>> {
     if kind == rows::kind_code(ItemKind::Chunk) {
         if !has_text(conn, ItemKind::Chunk, id)? {
@@ -504,18 +504,18 @@ pub(super) fn searchable(conn: &Connection, kind: u8, id: &str) -> Result<Option
     Ok(relation(conn, &key)?.map(|relation| words::relation_text(&relation)))
 }
 
-/// What full-text search sees of a chunk.
+/// Returns the text of a chunk as full-text search sees it.
 pub(super) fn chunk_text(conn: &Connection, chunk: &Chunk) -> Result<String> {
     let chunk_context = chunk_context(conn, &chunk.id)?;
     Ok(indexed_text(chunk_context.as_ref().and_then(ChunkContext::text), &chunk.text).into_owned())
 }
 
-/// `SELECT columns FROM rest`.
+/// Returns `SELECT columns FROM rest`.
 pub(super) fn query(columns: &str, rest: &str) -> String {
     format!("SELECT {columns} FROM {rest}")
 }
 
-/// A limit as SQLite takes it.
+/// Converts a limit to SQLite's type.
 pub(super) fn sql_limit(limit: usize) -> i64 {
     i64::try_from(limit).unwrap_or(i64::MAX)
 }

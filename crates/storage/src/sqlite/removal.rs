@@ -1,12 +1,12 @@
-//! Removes folders into which other processes may write.
+//! Removes folders that other processes may write to.
 
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
-/// How often removing a folder is tried while other processes write into it.
+/// How often to try to remove a folder while other processes write to it.
 const ATTEMPTS: usize = 20;
 
-/// Removes a folder if it is there, with what other processes write into it meanwhile. They may remove it too.
+/// Removes a folder if it exists, including files that other processes add in the meantime. Other processes may also remove it.
 pub(super) fn remove_folder(folder: &Path) -> io::Result<()> {
     let mut again = 1..ATTEMPTS;
     loop {
@@ -32,7 +32,7 @@ mod tests {
             std::fs::create_dir(&folder).expect("created");
             std::thread::scope(|scope| {
                 scope.spawn(|| {
-                    // Each can make at most one attempt fail. Where the folder is gone, writing fails.
+                    // Each write can make at most one attempt fail. Writing fails if the folder is gone.
                     (1..ATTEMPTS).for_each(|name| drop(std::fs::write(folder.join(name.to_string()), "")));
                 });
                 remove_folder(&folder).expect("removed");

@@ -1,8 +1,8 @@
-//! What can be done about a damaged or shortened store.
+//! Repairs a damaged or shortened store.
 //!
-//! Where commits are missing, the store is taken as it is. Where it is damaged, everything that is whole is copied into a
-//! new file ([`mend`]). Views that are missing are marked, so that a run of the worker derives them from their evidence;
-//! evidence that exists nowhere else is reported. In both cases the files are copied first ([`keep_copy`]).
+//! If commits are missing, the store is accepted as it is. If it is damaged, all intact rows are copied to a new file
+//! ([`mend`]). Missing views are marked as stale, so that the worker derives them again from their evidence. Evidence
+//! that exists nowhere else is reported as lost. In both cases, the files are copied first ([`keep_copy`]).
 
 mod rebuild;
 mod requeue;
@@ -23,12 +23,12 @@ use super::place::{self, CommitMark};
 use super::removal::remove_folder;
 use super::{schema, sums};
 
-/// Copies of one damaged store that are kept.
+/// Most copies of one damaged store that are kept.
 const MAX_COPIES: usize = 1000;
-/// Endings of the files that belong to a store, the store's own first.
+/// Suffixes of the files that belong to a store, starting with the store itself.
 const PARTS: [&str; 3] = ["", "-wal", "-mark"];
 
-/// What is lost of a workspace by what its mark says; `None` where nothing is known to be lost.
+/// Returns the commits that a workspace has lost according to its mark. `None` if no loss is known.
 pub fn loss(data_dir: &Path, workspace: &WorkspaceId) -> Result<Option<Loss>, StoreError> {
     let path = data_dir.join(format!("{workspace}.{EXTENSION}"));
     let marked = place::read_mark(&path).filter(|marked| marked.revision > Revision(0));
@@ -39,10 +39,10 @@ pub fn loss(data_dir: &Path, workspace: &WorkspaceId) -> Result<Option<Loss>, St
     })
 }
 
-/// Takes a store as it is from now on, whatever its mark says. What is too short to be a database is put aside, so
-/// that the workspace can begin again.
+/// Accepts a store as it is, whatever its mark says. A file that is too short to be a database is removed, so that the
+/// workspace can start again.
 ///
-/// A copy should be kept first ([`keep_copy`]).
+/// Keep a copy first ([`keep_copy`]).
 pub fn accept_loss(data_dir: &Path, workspace: &WorkspaceId) -> Result<(), StoreError> {
     let path = data_dir.join(format!("{workspace}.{EXTENSION}"));
     if place::require_file(&path, None).is_err() || !path.exists() {
@@ -52,8 +52,7 @@ pub fn accept_loss(data_dir: &Path, workspace: &WorkspaceId) -> Result<(), Store
     Ok(())
 }
 
-/// Copies the files of a workspace beside them under a name that is free, and returns the copies; none of a file that
-/// is not there.
+/// Copies the existing files of a workspace beside them under a free name, and returns the copies.
 pub fn keep_copy(data_dir: &Path, workspace: &WorkspaceId) -> Result<Vec<PathBuf>, StoreError> {
     let path = data_dir.join(format!("{workspace}.{EXTENSION}"));
     let named = |number: usize, part: &str| place::beside(&path, &format!(".damaged-{number}{part}"));
@@ -73,7 +72,7 @@ pub fn keep_copy(data_dir: &Path, workspace: &WorkspaceId) -> Result<Vec<PathBuf
     Ok(copies)
 }
 
-/// How far the file is, without changing it or its log.
+/// Returns the last revision in the file, without changing the file or its log.
 fn found(path: &Path, marked: Option<&CommitMark>) -> Result<CommitMark, StoreError> {
     if place::require_file(path, marked).is_err() || !path.exists() {
         return Ok(CommitMark { store: String::new(), revision: Revision(0) });
@@ -85,19 +84,19 @@ fn found(path: &Path, marked: Option<&CommitMark>) -> Result<CommitMark, StoreEr
     place::committed(&conn).opening(path).map_err(|error| schema::unwritable(error, path))
 }
 
-/// Puts a new file in the place of a damaged one, with every row that is whole. A run of the worker then derives what
-/// is missing. Other processes that have the workspace open are refused from then on.
+/// Replaces a damaged file with a new one that has every intact row. The worker then derives the missing views. Other
+/// processes that have the workspace open are refused from then on.
 ///
-/// A copy should be kept first ([`keep_copy`]).
+/// Keep a copy first ([`keep_copy`]).
 ///
 /// # Errors
 ///
-/// [`StoreError::Corrupt`] where the file cannot be opened at all; then it stays as it is.
+/// [`StoreError::Corrupt`] if the file cannot be opened at all. It is then left as it is.
 pub fn mend(data_dir: &Path, workspace: &WorkspaceId) -> Result<RepairReport, StoreError> {
     let path = data_dir.join(format!("{workspace}.{EXTENSION}"));
     let marked = place::read_mark(&path);
     let old = open_damaged(&path)?;
-    // Nobody commits to the old file meanwhile. Where its first page is too damaged for that, nobody can anyway.
+    // Keeps others from committing to the old file. If its first page is too damaged for this lock, they cannot commit anyway.
     if let Err(error) = old.execute_batch("BEGIN IMMEDIATE") {
         tracing::warn!(%error, "the damaged file is read without keeping other processes out");
     }
@@ -122,7 +121,7 @@ pub fn mend(data_dir: &Path, workspace: &WorkspaceId) -> Result<RepairReport, St
         }
     };
     drop(old);
-    // A log beside the new file would be taken for its own.
+    // SQLite would take a log beside the new file for the log of the new file.
     remove_all(&path, &["-wal", "-shm"])?;
     let failed = |e: io::Error| backend(format!("putting {} in its place", path.display()), e);
     std::fs::rename(&copy, &path).map_err(failed)?;
@@ -132,15 +131,15 @@ pub fn mend(data_dir: &Path, workspace: &WorkspaceId) -> Result<RepairReport, St
     Ok(mended)
 }
 
-/// Removes the full-text index and the copy of the links; the next search makes them again.
+/// Removes the full-text index and the copy of the links. The next search rebuilds them.
 pub fn forget_projections(data_dir: &Path, workspace: &WorkspaceId) -> Result<(), StoreError> {
     let folder = data_dir.join(format!("{workspace}.projections"));
     remove_folder(&folder).map_err(|error| backend(format!("removing {}", folder.display()), error))
 }
 
-/// Opens a file of this release that is damaged.
+/// Opens a damaged file of this release.
 fn open_damaged(path: &Path) -> Result<Connection, StoreError> {
-    // Brings an older file up to date first. Where that fails, the file is of this release or cannot be read.
+    // Migrates an older file first. If that fails, the file is of this release or unreadable.
     let opened = schema::open_writer(path, &LockPatience::new(path, Patience::Endless)).map(drop);
     if let Err(error) = restore_definitions(path) {
         tracing::warn!(%error, "the definitions of tables stay as they are");
@@ -159,8 +158,8 @@ fn open_damaged(path: &Path) -> Result<Connection, StoreError> {
     }
 }
 
-/// Gives the tables and indexes of a file of this release their definitions again: rows are whole though a column of theirs
-/// has another name.
+/// Restores the definitions of tables and indexes in a file of this release. The rows may be intact even if the name of
+/// a column is damaged.
 fn restore_definitions(path: &Path) -> rusqlite::Result<()> {
     let conn = Connection::open_with_flags(
         path,

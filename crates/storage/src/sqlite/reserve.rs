@@ -1,8 +1,8 @@
-//! Room that a workspace keeps on the disk, so that documents can be removed when the disk is full.
+//! Disk space that a workspace reserves, so that documents can be removed when the disk is full.
 //!
-//! Removing frees room in the end, but first it needs some: the write-ahead log grows by every page that changes. So a file
-//! of [`RESERVE_BYTES`] lies beside the store. A removal that meets a full disk deletes it and is tried again. Whoever has
-//! the workspace open for writing makes it again once there is room.
+//! A removal frees space in the end, but first it needs some: the write-ahead log grows by every page that changes. So
+//! a file of [`RESERVE_BYTES`] is kept beside the store. If a removal fails because the disk is full, it deletes this
+//! file and tries again. A process that has the workspace open for writing recreates the file once there is space.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -11,22 +11,22 @@ use super::changes;
 use super::place::beside;
 use crate::private;
 
-/// The size of the file: what removing a document of some pages takes in the log, and the index of the log.
+/// The size of the file, enough for the log and the log's index when a document of some pages is removed.
 pub(super) const RESERVE_BYTES: usize = 512 << 10;
 
-/// The reserve of the store at `path`.
+/// Returns the path of the reserve of the store at `path`.
 pub(super) fn reserve_of(path: &Path) -> PathBuf {
     beside(path, "-reserve")
 }
 
-/// Makes the reserve where it is missing. A disk without room for it is left as it is.
+/// Creates the reserve if it is missing. If the disk has no space for it, nothing changes.
 pub(super) fn keep(path: &Path) {
     let reserve = reserve_of(path);
     if reserve.metadata().is_ok_and(|file| file.len() >= RESERVE_BYTES as u64) {
         return;
     }
     if let Err(error) = write(&reserve) {
-        // What is written of it is room that others may need.
+        // A partial reserve would take space that others may need.
         let _ = std::fs::remove_file(&reserve);
         tracing::debug!(%error, reserve = %reserve.display(), "no room is kept for removals");
     }
@@ -34,18 +34,18 @@ pub(super) fn keep(path: &Path) {
 
 fn write(reserve: &Path) -> io::Result<()> {
     let mut file = private::options().create(true).truncate(false).open(reserve)?;
-    // Who does not get the lock leaves it to the other process.
+    // Without the lock, the other process does it.
     if file.try_lock().is_err() {
         return Ok(());
     }
-    // Some file systems keep zeros, and what repeats, without giving it room.
+    // Some file systems allocate no space for zeros or for repeated data.
     let mut bytes = vec![0; RESERVE_BYTES];
     let seed = changes::random().to_le_bytes();
     blake3::Hasher::new().update(&seed).finalize_xof().fill(&mut bytes);
     file.write_all(&bytes)
 }
 
-/// Gives the room back to the disk; whether there was some.
+/// Frees the reserved space. Returns whether there was any.
 pub(super) fn release(path: &Path) -> bool {
     std::fs::remove_file(reserve_of(path)).is_ok()
 }

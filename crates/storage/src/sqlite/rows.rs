@@ -1,6 +1,6 @@
-//! Columns to values and back.
+//! Converts columns to values and back.
 //!
-//! The last column of each list says whether the row has its checksum; a row that has not is an error.
+//! The last column of each list says whether the row matches its checksum. If it does not, reading it is an error.
 
 use std::collections::BTreeMap;
 
@@ -18,9 +18,9 @@ use serde::{Deserialize, Serialize};
 use super::descriptions::{Descriptions, View};
 use super::sums::require;
 
-/// zstd's level; higher ones gain little on a few kilobytes.
+/// zstd's level. Higher levels save little on a few kilobytes.
 const COMPRESSION: i32 = 3;
-/// The largest body read back; a guard against a damaged length.
+/// Largest body that is read back, as a guard against a damaged length.
 const MAX_BODY_BYTES: usize = 256 << 20;
 
 pub(super) const DOCUMENT: &str = "key, source, title, content_hash, text_bytes, format, encoding, \
@@ -48,7 +48,7 @@ pub(super) fn document(row: &Row<'_>) -> Result<Document> {
     })
 }
 
-/// Of `jobs j JOIN documents d`.
+/// From `jobs j JOIN documents d`.
 pub(super) const JOB: &str = "d.key, j.state, j.reason, j.owner, j.expires_at, j.attempts, j.created_at,
      row_sum('jobs', j.document, j.state, j.reason, j.owner, j.expires_at, j.attempts, j.created_at) = j.sum";
 
@@ -68,7 +68,7 @@ pub(super) fn job(row: &Row<'_>) -> Result<Job> {
     })
 }
 
-/// What a state's number and reason say.
+/// Returns the state for a code and a reason.
 pub(super) fn job_state_of(code: u8, reason: String) -> Result<JobState> {
     Ok(match code {
         0 => JobState::Accepted,
@@ -90,13 +90,13 @@ pub(super) fn job_state(state: &JobState) -> (u8, Option<&str>) {
     }
 }
 
-/// Of `chunks c JOIN documents d`.
+/// From `chunks c JOIN documents d`.
 pub(super) const CHUNK: &str = "c.key, d.key, c.ordinal, c.start, c.stop, c.token_count, c.breadcrumb, c.state, \
      c.extraction, c.reason, c.attempts, c.document,
      row_sum('chunks', c.id, c.key, c.document, c.ordinal, c.start, c.stop, c.token_count, c.breadcrumb, c.state,
         c.extraction, c.reason, c.attempts) = c.sum";
 
-/// A chunk without its text, and its document's number.
+/// Reads a chunk without its text, and the number of its document.
 pub(super) fn chunk(row: &Row<'_>) -> Result<(Chunk, i64)> {
     require(row, 12, "chunks")?;
     let chunk = Chunk {
@@ -112,7 +112,7 @@ pub(super) fn chunk(row: &Row<'_>) -> Result<(Chunk, i64)> {
     Ok((chunk, row.get(11)?))
 }
 
-/// What the columns state, extraction, reason and attempts from `at` on say.
+/// Reads the columns state, extraction, reason and attempts, starting at column `at`.
 pub(super) fn extraction_state(row: &Row<'_>, at: usize) -> Result<ChunkExtraction> {
     Ok(match row.get(at)? {
         0 => ChunkExtraction::Pending,
@@ -128,7 +128,7 @@ pub(super) fn extraction_state(row: &Row<'_>, at: usize) -> Result<ChunkExtracti
     })
 }
 
-/// State, extraction, reason, attempts.
+/// Returns state, extraction, reason and attempts.
 pub(super) fn chunk_state(extraction: &ChunkExtraction) -> (u8, Option<&str>, Option<&str>, Option<u32>) {
     match extraction {
         ChunkExtraction::Pending => (0, None, None, None),
@@ -140,7 +140,7 @@ pub(super) fn chunk_state(extraction: &ChunkExtraction) -> (u8, Option<&str>, Op
     }
 }
 
-/// Of `renewals r JOIN chunks c`.
+/// From `renewals r JOIN chunks c`.
 pub(super) const RENEWAL: &str = "c.key, r.model, r.state, r.extraction, r.reason, r.attempts,
      row_sum('renewals', r.chunk, r.model, r.state, r.extraction, r.reason, r.attempts) = r.sum";
 
@@ -153,7 +153,7 @@ pub(super) fn renewal(row: &Row<'_>) -> Result<Renewal> {
     })
 }
 
-/// Of `situations s JOIN chunks c`.
+/// From `situations s JOIN chunks c`.
 pub(super) const CHUNK_CONTEXT: &str = "c.key, s.key, s.said_by, s.text, s.reason, s.attempts,
      row_sum('situations', s.chunk, s.key, s.said_by, s.text, s.reason, s.attempts) = s.sum";
 
@@ -173,7 +173,7 @@ pub(super) fn chunk_context(row: &Row<'_>) -> Result<ChunkContext> {
 
 pub(super) const EXTRACTION: &str = "key, model, body, row_sum('extractions', id, key, model, body) = sum";
 
-/// What of an extraction is compressed.
+/// The compressed part of an extraction.
 #[derive(Deserialize)]
 struct Body {
     responses: Vec<String>,
@@ -193,7 +193,7 @@ pub(super) fn extraction(row: &Row<'_>) -> Result<Extraction> {
     unchecked_extraction(row)
 }
 
-/// The same of a file that has no checksums yet.
+/// Reads an extraction from a file that has no checksums yet.
 pub(super) fn unchecked_extraction(row: &Row<'_>) -> Result<Extraction> {
     let body =
         zstd::bulk::decompress(row.get_ref(2)?.as_blob()?, MAX_BODY_BYTES).map_err(|e| from_sql(2, e))?;
@@ -213,7 +213,7 @@ pub(super) fn extraction_body(extraction: &Extraction) -> Result<Vec<u8>> {
     zstd::bulk::compress(&body, COMPRESSION).map_err(to_sql)
 }
 
-/// Of `mentions m JOIN chunks c`.
+/// From `mentions m JOIN chunks c`.
 pub(super) const MENTION: &str =
     "c.key, m.ordinal, m.entity, m.name, m.kind, m.description, m.start, m.stop, m.set_aside,
      row_sum('mentions', m.entity, m.chunk, m.ordinal, m.name, m.kind, m.description, m.start, m.stop, m.set_aside)
@@ -238,7 +238,7 @@ pub(super) fn mention(row: &Row<'_>, descriptions: &mut Descriptions<'_>) -> Res
     })
 }
 
-/// Of `facts f JOIN chunks c`.
+/// From `facts f JOIN chunks c`.
 pub(super) const FACT: &str = "c.key, f.ordinal, f.a, f.b, f.source, f.target, f.source_is_a, f.keywords, f.description, f.weight, \
      f.set_aside,
      row_sum('facts', f.a, f.b, f.chunk, f.ordinal, f.source, f.target, f.source_is_a, f.keywords, f.description,
@@ -260,7 +260,7 @@ pub(super) fn fact(row: &Row<'_>, descriptions: &mut Descriptions<'_>) -> Result
     })
 }
 
-/// Of `claims k JOIN chunks c`.
+/// From `claims k JOIN chunks c`.
 pub(super) const CLAIM: &str =
     "k.body, row_sum('claims', k.subject, k.chunk, k.ordinal, k.object, k.body) = k.sum";
 
@@ -317,7 +317,7 @@ pub(super) fn relation(row: &Row<'_>, descriptions: &mut Descriptions<'_>) -> Re
     })
 }
 
-/// The pair in columns `at` and `at + 1`.
+/// Reads the pair in columns `at` and `at + 1`.
 pub(super) fn relation_key(row: &Row<'_>, at: usize) -> Result<RelationKey> {
     let (a, b): (String, String) = (row.get(at)?, row.get(at + 1)?);
     RelationKey::new(EntityKey::from_stored(a), EntityKey::from_stored(b))
@@ -375,14 +375,14 @@ pub(super) fn embedding(conn: &rusqlite::Connection) -> Result<Option<EmbeddingS
     })
 }
 
-/// The settings that the workspace is built with; empty where none are stored.
+/// Returns the settings that the workspace is built with. Empty if none are stored.
 pub(super) fn settings(conn: &rusqlite::Connection) -> Result<BTreeMap<String, String>> {
     let stored: Option<String> =
         conn.prepare_cached("SELECT settings FROM state")?.query_row([], |row| row.get(0))?;
     stored.map_or(Ok(BTreeMap::new()), |stored| serde_json::from_str(&stored).map_err(to_sql))
 }
 
-/// The item whose id is in this column.
+/// Returns the item whose id is in this column.
 pub(super) fn item(kind: ItemKind, row: &Row<'_>, at: usize) -> Result<ItemKey> {
     let id = row.get_ref(at)?.as_str()?;
     ItemKey::from_id(kind, id).ok_or_else(|| unreadable(at, format!("key of a vector {id:?}")))
@@ -397,7 +397,7 @@ pub(super) fn kind_code(kind: ItemKind) -> u8 {
     }
 }
 
-/// A hash as it is stored: its bytes, half of what its digits would take.
+/// Returns the stored form of a hash: its bytes, which take half as much as its digits.
 pub(super) fn hash_column(hash: &ContentHash) -> Value {
     let digit = |byte: &u8| match byte {
         b'0'..=b'9' => Some(byte - b'0'),
@@ -413,7 +413,7 @@ pub(super) fn hash_column(hash: &ContentHash) -> Value {
     }
 }
 
-/// The hash in a column.
+/// Reads the hash in a column.
 pub(super) fn hash(row: &Row<'_>, at: usize) -> Result<ContentHash> {
     let digit = |half: u8| char::from_digit(u32::from(half), 16).unwrap_or_default();
     Ok(match row.get_ref(at)? {
@@ -425,13 +425,13 @@ pub(super) fn hash(row: &Row<'_>, at: usize) -> Result<ContentHash> {
     })
 }
 
-/// A column that holds no negative number.
+/// Reads a column whose numbers are never negative.
 pub(super) fn unsigned(row: &Row<'_>, at: usize) -> Result<u64> {
     let value: i64 = row.get(at)?;
     u64::try_from(value).map_err(|_| Error::IntegralValueOutOfRange(at, value))
 }
 
-/// A number checked by the rules to fit.
+/// Converts a number. The rules have already checked that it fits.
 pub(super) fn signed(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }

@@ -19,7 +19,7 @@ const FACTS: &str = "chunks c CROSS JOIN facts f ON f.chunk = c.id";
 const CLAIMS: &str = "chunks c CROSS JOIN claims k ON k.chunk = c.id";
 const SUMMARY: &str = "kind, a, b, key, text, row_sum('summaries', kind, a, b, key, text) = sum";
 
-/// A page of a table.
+/// Reads a page of a table.
 pub(super) fn page<T: Table>(
     conn: &Connection,
     table: T,
@@ -48,7 +48,7 @@ pub(super) fn read(conn: &Connection, page: PageOf<'_>) -> Result<()> {
         PageOf::DocumentsByDate(page) => {
             let (at, id) = match &page.after {
                 Some((at, id)) => (rows::signed(at.0), id.as_str()),
-                // No key is empty, so nothing of this last moment is left out.
+                // No key is empty, so no document of the last possible moment is left out.
                 None => (i64::MAX, "\u{10ffff}"),
             };
             let from = "documents WHERE (added_at, key) < (?1, ?2) ORDER BY added_at DESC, key DESC LIMIT ?3";
@@ -145,7 +145,7 @@ pub(super) fn read(conn: &Connection, page: PageOf<'_>) -> Result<()> {
             page.rows = select(conn, sql, values, read)?;
         }
         PageOf::Calls(page) => {
-            // Rows are numbered from 1 without gaps: the ledger is only appended to.
+            // Rows are numbered from 1 without gaps, because the ledger is append-only.
             let sql = query(rows::CALL, "calls WHERE id > ?1 ORDER BY id LIMIT ?2");
             let skip = i64::try_from(page.after.unwrap_or(0)).unwrap_or(i64::MAX);
             page.rows = select(conn, &sql, params![skip, sql_limit(page.limit)], rows::call)?;
@@ -163,7 +163,7 @@ pub(super) fn read(conn: &Connection, page: PageOf<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Rows of `columns FROM from`, by `key`, after these values of it.
+/// Reads rows of `columns FROM from`, ordered by `key`, after these key values.
 fn select_after<T>(
     conn: &Connection,
     (columns, from, key): (&str, &str, &str),
@@ -185,7 +185,7 @@ fn text(value: impl ToString) -> Value {
     Value::from(value.to_string())
 }
 
-/// A key of one column.
+/// Returns a key of one column.
 fn id(key: Option<&impl ToString>) -> Option<Vec<Value>> {
     key.map(|key| vec![text(key.to_string())])
 }
@@ -195,7 +195,7 @@ fn owner_values(owner: &GraphKey) -> Vec<Value> {
     vec![kind.into(), text(a), text(b)]
 }
 
-/// What the columns kind, a and b name.
+/// Reads the entity or relation in the columns kind, a and b.
 fn graph_key(row: &Row<'_>) -> Result<GraphKey> {
     Ok(match row.get(0)? {
         0 => GraphKey::Entity(EntityKey::from_stored(row.get::<_, String>(1)?)),

@@ -23,30 +23,30 @@ use super::unlocked::{self, Stamp};
 use crate::private;
 use migrations::{MIGRATIONS, Migration};
 
-/// How long a connection that reads waits for another process that recovers or creates the file.
+/// How long a read connection waits for another process that recovers or creates the file.
 pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
-/// Prepared statements kept per connection; every statement of the crate fits.
+/// Prepared statements kept per connection, enough for every statement of this crate.
 const STATEMENT_CACHE: usize = 128;
-/// Page cache of the connection that writes, in KiB (negative as SQLite wants it): room for the pages of one merge, and for
-/// the inner nodes of trees of a million vectors, which many merges read.
+/// Page cache of the write connection, in KiB (negative, as SQLite requires). It has room for the pages of one merge
+/// and for the inner nodes of trees of a million vectors, which many merges read.
 const WRITER_CACHE_KIB: i32 = -32768;
-/// Page cache of a connection that reads.
+/// Page cache of a read connection.
 const READER_CACHE_KIB: i32 = -4096;
-/// The log is cut back to this after a checkpoint.
+/// Size to which the log is truncated after a checkpoint.
 const WAL_LIMIT_BYTES: i64 = 64 << 20;
-/// Bytes of a file that is written to find out whether there is room: what the smallest commit needs.
+/// Size of the file that is written to check for disk space: what the smallest commit needs.
 const PROBE_BYTES: usize = 128 << 10;
-/// The version that this release makes of older files.
+/// The schema version to which this release migrates older files.
 pub(super) const SUPPORTED: u32 = MIGRATIONS.len() as u32;
 /// Marks the file as ours: `GrLm`.
 const APPLICATION_ID: i32 = 0x4772_4c6d;
 
-/// Opens the file for writing, creating or migrating it first where needed.
+/// Opens the file for writing. Creates or migrates it first if necessary.
 ///
 /// # Errors
 ///
-/// [`StoreError::Lost`] where less is there than was committed. Then nothing is written, the log not emptied, and what
-/// is left can be looked at.
+/// [`StoreError::Lost`] if commits are missing. Then nothing is written and the log is not emptied, so that the rest
+/// can be inspected.
 pub(super) fn open_writer(
     path: &Path,
     waiting: &Arc<LockPatience>,
@@ -55,7 +55,7 @@ pub(super) fn open_writer(
     place::require_file(path, marked.as_ref())?;
     let flags =
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    // Its log and its index of the log get the permissions of the file.
+    // SQLite gives the log and its index the permissions of the file.
     private::create_missing_file(path).map_err(|e| backend(format!("creating {}", path.display()), e))?;
     let readers = Readers::of(path);
     let opening = readers.opening();
@@ -63,13 +63,13 @@ pub(super) fn open_writer(
     let mut conn = Connection::open_with_flags(path, flags).opening(path)?;
     waiting.guide(&mut conn).opening(path)?;
     denied(path).map_err(|error| classified(backend("opening".to_owned(), error), path))?;
-    // The last connection to a file moves the log into it. With a damaged log that must not happen.
+    // When the last connection to a file closes, SQLite copies the log into the file. A damaged log must not be copied.
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).opening(path)?;
     place::require_reached(path, marked.as_ref(), &place::committed(&conn).opening(path)?)?;
     bring_up_to_date(&mut conn, path, MIGRATIONS)?;
-    // SQLite does not wait here by itself where another process opens the file, too.
+    // SQLite does not wait here by itself if another process opens the file, too.
     waiting.until_free(|| conn.pragma_update(None, "journal_mode", "WAL")).opening(path)?;
-    // The writer copies the log itself, once it has answered.
+    // The writer copies the log itself, after it has answered.
     conn.pragma_update(None, "wal_autocheckpoint", 0).opening(path)?;
     conn.pragma_update(None, "synchronous", "FULL").opening(path)?;
     conn.pragma_update(None, "foreign_keys", true).opening(path)?;
@@ -87,33 +87,33 @@ pub(super) fn open_writer(
     Ok((conn, place))
 }
 
-/// An empty file of this release, in memory.
+/// Creates an empty file of this release in memory.
 pub(super) fn new_in_memory() -> rusqlite::Result<Connection> {
     let conn = Connection::open_in_memory()?;
     sums::register(&conn)?;
     MIGRATIONS.iter().try_for_each(|migration| migration(&conn))?;
-    // As where a file is made: tables that are younger than the sums have theirs too.
+    // As in a new file, tables created after the checksums were introduced have checksums, too.
     sums::cover(&conn)?;
     Ok(conn)
 }
 
-/// Whether a file says that it is of the schema version of this release.
+/// True if a file has the schema version of this release.
 pub(super) fn is_of_this_release(conn: &Connection) -> rusqlite::Result<bool> {
     let version: i64 = conn.query_row("PRAGMA user_version", [], |row| row.get(0))?;
     Ok(version == MIGRATIONS.len() as i64)
 }
 
-/// A connection that reads.
+/// A read connection.
 pub(super) struct ReadConnection {
     pub(super) conn: Connection,
-    /// How the file was, where no locks keep it so.
+    /// The state of the file, if no locks keep it from changing.
     pub(super) unlocked: Option<Stamp>,
-    /// Where it reads the log without its index.
+    /// Present if the connection reads the log without its index.
     pub(super) unindexed: Option<ReaderGuard>,
 }
 
-/// Opens a connection that only reads; the file exists and is up to date. Where the files that SQLite shares between
-/// processes cannot be made, it reads without.
+/// Opens a read connection to a file that exists and is up to date. If the files that SQLite shares between processes
+/// cannot be created, it reads without them.
 pub(super) fn open_reader(path: &Path) -> Result<ReadConnection, StoreError> {
     let readers = Readers::of(path);
     let mut pauses = unindexed::PAUSES_MS.into_iter();
@@ -133,16 +133,16 @@ pub(super) fn open_reader(path: &Path) -> Result<ReadConnection, StoreError> {
     Ok(opened)
 }
 
-/// Why a file was not opened for reading.
+/// Why a file could not be opened for reading.
 enum OpenFailure {
-    /// It may be opened in a moment.
+    /// Opening may succeed in a moment.
     ForNow(rusqlite::Error),
     ForGood(rusqlite::Error),
 }
 
 fn try_to_read(path: &Path, opening: &mut OpenGuard<'_>) -> Result<ReadConnection, OpenFailure> {
     let shared = match opening.is_read_unindexed() {
-        // It would not be counted as one that reads without the index.
+        // Otherwise it would not be counted as a connection without the index.
         true => None,
         false => Some(open_shared_reader(path)),
     };
@@ -166,20 +166,20 @@ fn try_to_read(path: &Path, opening: &mut OpenGuard<'_>) -> Result<ReadConnectio
     }
 }
 
-/// A connection that uses the index of the log like all others.
+/// Opens a connection that uses the index of the log like all others.
 fn open_shared_reader(path: &Path) -> rusqlite::Result<Connection> {
     has_room(path)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let conn = Connection::open_with_flags(path, flags)?;
     conn.busy_timeout(BUSY_TIMEOUT)?;
     conn.pragma_update(None, "query_only", true)?;
-    // Only now the files beside it are opened.
+    // SQLite opens the files beside it only now.
     conn.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
     Ok(conn)
 }
 
-/// The place of a file that cannot be opened for writing for this `reason`; the reason where it cannot be read either, or is
-/// not of this version.
+/// Returns the place of a file that cannot be opened for writing because of `reason`. Fails with `reason` if the file
+/// cannot be read either, or has another version.
 pub(super) fn readable(path: &Path, reason: StoreError) -> Result<Place, StoreError> {
     let marked = place::read_mark(path).filter(|marked| marked.revision > Revision(0));
     let Ok(mut reader) = open_reader(path) else { return Err(reason) };
@@ -192,8 +192,8 @@ pub(super) fn readable(path: &Path, reason: StoreError) -> Result<Place, StoreEr
     Ok(Place::read_only(path, found.store))
 }
 
-/// The error that says why the folder of `path` cannot be written, where SQLite only says that a file could not be opened
-/// or written; else the same error.
+/// Explains an error of SQLite that only says that a file could not be opened or written: if the folder of `path`
+/// cannot be written, returns the reason. Otherwise returns the same error.
 pub(super) fn unwritable(error: StoreError, path: &Path) -> StoreError {
     let StoreError::Backend { operation, source } = error else { return error };
     let is_unclear = source.downcast_ref::<rusqlite::Error>().is_some_and(unlocked::may_help);
@@ -203,7 +203,7 @@ pub(super) fn unwritable(error: StoreError, path: &Path) -> StoreError {
     }
 }
 
-/// Fails where a test has this thread's writes fail.
+/// Fails if a test makes writes of this thread fail.
 #[cfg_attr(not(test), expect(unused_variables, reason = "only tests deny anything"))]
 fn denied(path: &Path) -> std::io::Result<()> {
     #[cfg(test)]
@@ -215,7 +215,7 @@ fn denied(path: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Fails where a test has no room for the index of the log.
+/// Fails if a test leaves no space for the index of the log.
 #[cfg_attr(not(test), expect(unused_variables, reason = "only tests deny anything"))]
 fn has_room(path: &Path) -> rusqlite::Result<()> {
     #[cfg(test)]
@@ -228,17 +228,17 @@ fn has_room(path: &Path) -> rusqlite::Result<()> {
 
 #[cfg(test)]
 thread_local! {
-    /// How opening a store for writing fails in this thread.
+    /// The error with which opening a store for writing fails in this thread.
     pub(super) static DENIED: std::cell::Cell<Option<std::io::ErrorKind>> = const { std::cell::Cell::new(None) };
-    /// Whether it fails no longer once the reserve is released.
+    /// True if the failure ends once the reserve is released.
     pub(super) static UNTIL_RELEASED: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
 }
 
-/// Finds out whether files beside the store can be written, by one that is removed again.
+/// Checks that files beside the store can be written, by writing one and removing it.
 pub(super) fn probe(path: &Path) -> Result<(), StoreError> {
     let probe = place::beside(path, &format!(".{}.probe", std::process::id()));
     let written = denied(path).and_then(|()| std::fs::write(&probe, vec![1; PROBE_BYTES]));
-    // Part of it may be there.
+    // Part of the file may have been written.
     let _ = std::fs::remove_file(&probe);
     written.map_err(|error| classified(backend(format!("writing beside {}", path.display()), error), path))
 }
@@ -250,11 +250,11 @@ fn tune(conn: &Connection, cache_kib: i32) -> rusqlite::Result<()> {
     conn.pragma_update(None, "cache_size", cache_kib)
 }
 
-/// Runs the migrations the file has not seen, after copying an older file to a backup beside it.
+/// Runs the missing migrations, after copying an older file to a backup beside it.
 fn bring_up_to_date(conn: &mut Connection, path: &Path, migrations: &[Migration]) -> Result<(), StoreError> {
     sums::register(conn).opening(path)?;
     let supported = migrations.len() as u32;
-    // One transaction, so that a file that another process is creating is seen either empty or whole.
+    // One transaction, so that a file that another process is creating is seen either empty or complete.
     let look = conn.transaction_with_behavior(TransactionBehavior::Deferred).opening(path)?;
     let version = version_of(&look, path, supported)?;
     drop(look);
@@ -264,14 +264,14 @@ fn bring_up_to_date(conn: &mut Connection, path: &Path, migrations: &[Migration]
     if version > 0 {
         back_up(conn, path, version)?;
     }
-    // Another process may have done it meanwhile: look again, now alone.
+    // Another process may have migrated it in the meantime, so check again under the lock.
     let transaction = conn.transaction_with_behavior(TransactionBehavior::Immediate).opening(path)?;
     let version = version_of(&transaction, path, supported)?;
     sums::condemn(&transaction).opening(path)?;
     for migration in &migrations[version as usize..] {
         migration(&transaction).map_err(|error| not_of_version(error, path, version))?;
     }
-    // Tables may have got columns after the sums of their rows were first made.
+    // Tables may have gained columns after their checksums were first computed.
     if sums::are_kept(&transaction).opening(path)? {
         sums::cover(&transaction).opening(path)?;
     }
@@ -280,7 +280,7 @@ fn bring_up_to_date(conn: &mut Connection, path: &Path, migrations: &[Migration]
     transaction.commit().opening(path)
 }
 
-/// A migration that fails in itself met another schema than that of the version.
+/// If a migration itself fails, the schema is not that of the version, which is reported as damage.
 fn not_of_version(error: rusqlite::Error, path: &Path, version: u32) -> StoreError {
     let refused = match &error {
         rusqlite::Error::SqlInputError { msg, .. } => Some(msg.clone()),
@@ -298,7 +298,7 @@ fn not_of_version(error: rusqlite::Error, path: &Path, version: u32) -> StoreErr
     }
 }
 
-/// The file's schema version; 0 for an empty file. Reads several things, so it needs a transaction around it.
+/// Returns the schema version of the file, 0 for an empty file. Reads several values, so it must run in a transaction.
 fn version_of(conn: &Connection, path: &Path, supported: u32) -> Result<u32, StoreError> {
     debug_assert!(!conn.is_autocommit(), "another process may create the file between two reads");
     let read = |sql: &str| conn.query_row(sql, [], |row| row.get::<_, i64>(0)).opening(path);
@@ -316,7 +316,7 @@ fn version_of(conn: &Connection, path: &Path, supported: u32) -> Result<u32, Sto
     Ok(found)
 }
 
-/// Copies the file, whatever its log holds included, to `<file>.v<version>.backup`.
+/// Copies the file, including the contents of its log, to `<file>.v<version>.backup`.
 fn back_up(conn: &Connection, path: &Path, version: u32) -> Result<(), StoreError> {
     let backup = place::beside(path, &format!(".v{version}.backup"));
     let partial = place::beside(path, &format!(".v{version}.{}.partial", std::process::id()));

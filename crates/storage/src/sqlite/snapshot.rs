@@ -1,4 +1,4 @@
-//! The read view: a lock around a connection, and the port's methods on it.
+//! The snapshot: a lock around a connection, and the methods of the port.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -28,7 +28,7 @@ use crate::rules;
 pub(super) struct SqliteSnapshot {
     revisions: Revisions,
     shared: Arc<Shared>,
-    /// A connection serves one call at a time; calls are short.
+    /// A connection serves one call at a time, and calls are short.
     reader: Mutex<Reader>,
 }
 
@@ -48,7 +48,7 @@ impl SqliteSnapshot {
         reader.given(found.map_err(|error| self.shared.seen_by_all(error))?)
     }
 
-    /// The full-text index, ready for this snapshot.
+    /// Returns the full-text index, ready for this snapshot.
     fn full_text(&self) -> Result<full_text::Ready, StoreError> {
         let reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
         let ready = self.shared.full_text.ready(&reader);
@@ -65,7 +65,7 @@ impl SqliteSnapshot {
         reader.given(read.map_err(|error| self.shared.seen_by_all(error))?)
     }
 
-    /// One answer for each question.
+    /// Returns one result per question.
     fn each<Q, T>(
         &self,
         operation: &str,
@@ -75,7 +75,7 @@ impl SqliteSnapshot {
         self.read(operation, |conn| questions.iter().map(|question| answer(conn, question)).collect())
     }
 
-    /// One answer for each question, of records with descriptions; neighbours mostly quote one document.
+    /// Returns one result per question, for rows with descriptions. Neighbours mostly quote the same document.
     fn described<Q, T>(
         &self,
         operation: &str,
@@ -291,13 +291,13 @@ impl Search for SqliteSnapshot {
         if searches.by_vector.is_empty() {
             return Ok(searches.hits(Vec::new(), matching()?));
         }
-        // Words need the connection only to begin with; vectors need it all the time.
+        // Word search needs the connection only at its beginning, vector search all the time.
         let (by_vector, by_words) = std::thread::scope(|threads| {
             let beside = std::thread::Builder::new().name("words".to_owned()).spawn_scoped(threads, matching);
             let by_vector = nearest();
             let by_words = match beside {
                 Ok(beside) => beside.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
-                // The system has no thread to give.
+                // The system could not start a thread.
                 Err(_) => matching(),
             };
             (by_vector, by_words)

@@ -1,30 +1,30 @@
-//! A checksum of every row, kept in a column of its table.
+//! A checksum for every row, stored in a column of its table.
 //!
-//! Each table has a column `sum`: a CRC-32 of the table's name and of every other value of the row, keys and numbers
-//! included. The connection that writes keeps the sums by triggers, so that no statement can forget them; they are
-//! temporary, so that the file stays an ordinary database for every other program. Statements that read whole rows
-//! compare the sum, and `check` compares all.
+//! Each table has a column `sum`: a CRC-32 of the table's name and of every other value in the row, including keys and
+//! numbers. On the write connection, triggers keep the sums up to date, so that no statement can forget them. The
+//! triggers are temporary, so the file stays an ordinary database for other programs. Statements that read whole rows
+//! check the sum, and `check` checks all rows.
 //!
-//! SQLite itself sees damage to the pages' structure, and compares indexes with their tables when asked; a changed
-//! byte of a value it cannot see.
+//! SQLite itself detects damage to the structure of pages, and on request compares indexes with their tables. It cannot
+//! detect a changed byte in a value.
 
 use rusqlite::functions::{Context as Arguments, FunctionFlags};
 use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, Error, Result, Row, ffi};
 
-/// The SQL function that computes a sum: of the table's name, then of the columns in their order.
+/// The SQL function that computes a sum, from the table's name and then the columns in their order.
 const FUNCTION: &str = "row_sum";
-/// The sum of a row that was known to be damaged when its table was changed by a migration. No row has it.
+/// The sum of a row that was known to be damaged when a migration changed its table. No intact row has it.
 const KNOWN_DAMAGED: i64 = 0;
-/// Columns without a sum: they are changed in place, and compared with what they were made of.
+/// Columns that the sum does not cover, because they are changed in place. They are compared with the data they were made from.
 const UNCOVERED: [(&str, &str); 1] = [("vector_nodes", "body")];
-/// Most damaged rows named of one table.
+/// Most damaged rows reported per table.
 const MAX_NAMED: usize = 1000;
 
 /// A table and its columns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Table {
-    /// Its name.
+    /// The name of the table.
     pub(super) name: String,
     /// The columns that the sum covers, in their order.
     pub(super) columns: Vec<String>,
@@ -33,17 +33,17 @@ pub(super) struct Table {
     has_sum: bool,
 }
 
-/// A row whose values do not have its sum.
+/// A row whose values do not match its sum.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct DamagedRow {
-    /// Its table.
+    /// The table of the row.
     pub(super) table: String,
-    /// Its primary key, as far as that can be read.
+    /// Its primary key, as far as it can be read.
     pub(super) key: Vec<Value>,
 }
 
 impl DamagedRow {
-    /// The key for people.
+    /// Returns the key in readable form.
     pub(super) fn id(&self) -> String {
         let text = |value: &Value| match value {
             Value::Null => "null".to_owned(),
@@ -56,7 +56,7 @@ impl DamagedRow {
     }
 }
 
-/// The tables of the file.
+/// Returns the tables of the file.
 pub(super) fn tables(conn: &Connection) -> Result<Vec<Table>> {
     let mut names = conn.prepare(
         "SELECT name FROM main.sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name",
@@ -79,12 +79,12 @@ pub(super) fn tables(conn: &Connection) -> Result<Vec<Table>> {
 }
 
 impl Table {
-    /// The expression that computes the sum of a row.
+    /// Returns the SQL expression that computes the sum of a row.
     pub(super) fn sum(&self) -> String {
         format!("{FUNCTION}('{}', {})", self.name, self.columns.join(", "))
     }
 
-    /// The rows whose values do not have their sum, at most [`MAX_NAMED`].
+    /// Returns the rows whose values do not match their sums, at most [`MAX_NAMED`].
     pub(super) fn damaged(&self, conn: &Connection) -> Result<Vec<DamagedRow>> {
         let sql = format!(
             "SELECT {} FROM {} WHERE sum IS NOT {} LIMIT {MAX_NAMED}",
@@ -101,7 +101,7 @@ impl Table {
     }
 }
 
-/// A value whose text need not be text.
+/// Converts a value whose text may be invalid UTF-8.
 pub(super) fn value(found: ValueRef<'_>) -> Value {
     match found {
         ValueRef::Text(bytes) => Value::Text(String::from_utf8_lossy(bytes).into_owned()),
@@ -109,7 +109,7 @@ pub(super) fn value(found: ValueRef<'_>) -> Value {
     }
 }
 
-/// Makes the function known to a connection.
+/// Registers the function with a connection.
 pub(super) fn register(conn: &Connection) -> Result<()> {
     let flags =
         FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC | FunctionFlags::SQLITE_INNOCUOUS;
@@ -136,7 +136,7 @@ fn sum_of(values: &Arguments<'_>) -> i64 {
     i64::from(sum.finalize()).max(KNOWN_DAMAGED + 1)
 }
 
-/// Before tables are changed: notes which rows do not have their sums, so that they do not get new ones.
+/// Runs before tables are changed: marks the rows whose sums do not match, so that they do not get new sums.
 pub(super) fn condemn(conn: &Connection) -> Result<()> {
     let tables = tables(conn)?;
     for table in tables.iter().filter(|table| table.has_sum) {
@@ -146,12 +146,12 @@ pub(super) fn condemn(conn: &Connection) -> Result<()> {
     Ok(())
 }
 
-/// Whether there are sums.
+/// True if the file has sums.
 pub(super) fn are_kept(conn: &Connection) -> Result<bool> {
     Ok(tables(conn)?.iter().any(|table| table.has_sum))
 }
 
-/// After tables are changed: gives every table its column and every row its sum.
+/// Runs after tables were changed: gives every table the column and every row its sum.
 pub(super) fn cover(conn: &Connection) -> Result<()> {
     for table in tables(conn)? {
         if !table.has_sum {
@@ -163,9 +163,9 @@ pub(super) fn cover(conn: &Connection) -> Result<()> {
     Ok(())
 }
 
-/// Keeps the sums of what this connection writes.
+/// Keeps the sums of everything that this connection writes up to date.
 pub(super) fn keep(conn: &Connection) -> Result<()> {
-    // The triggers are kept there.
+    // The triggers are stored there.
     conn.pragma_update(None, "temp_store", "MEMORY")?;
     for table in tables(conn)? {
         let Table { name, columns, key, .. } = &table;
@@ -181,7 +181,7 @@ pub(super) fn keep(conn: &Connection) -> Result<()> {
     Ok(())
 }
 
-/// An error that names a row by its first column, unless column `at` says that it has its sum.
+/// Fails with the row's first column as its name, unless column `at` says that the sum matches.
 pub(super) fn require(row: &Row<'_>, at: usize, table: &str) -> Result<()> {
     match row.get_ref(at)? {
         ValueRef::Integer(1) => Ok(()),
@@ -192,12 +192,12 @@ pub(super) fn require(row: &Row<'_>, at: usize, table: &str) -> Result<()> {
     }
 }
 
-/// The error of a damaged file.
+/// Returns the error of a damaged file.
 pub(super) fn damaged(what: String) -> Error {
     Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_CORRUPT), Some(what))
 }
 
-/// The rows of the file that do not have their sums, at most [`MAX_NAMED`] of a table.
+/// Returns the rows of the file that do not match their sums, at most [`MAX_NAMED`] per table.
 pub(super) fn damaged_rows(conn: &Connection) -> Result<Vec<DamagedRow>> {
     let mut damaged = Vec::new();
     for table in tables(conn)?.iter().filter(|table| table.has_sum) {

@@ -1,4 +1,4 @@
-//! The suite over the embedded store, and what only a file can do.
+//! Runs the conformance suite on the embedded store, and tests behaviour that only files have.
 
 mod full_disk;
 mod places;
@@ -179,7 +179,7 @@ fn what_the_index_does_not_name_is_no_damage_and_nor_is_a_list_of_an_older_relea
     assert_eq!(matching(&store, "met"), 1);
     drop(store);
     let index = folder.path().join("default.projections").join("full_text");
-    // A writer that was ended leaves a part of a segment.
+    // An interrupted writer leaves part of a segment.
     std::fs::write(index.join(format!("{}.idx", "ab".repeat(16))), "a part").expect("written");
     for list in ["meta.json", ".managed.json"] {
         let path = index.join(list);
@@ -197,7 +197,7 @@ fn an_index_of_older_words_is_rebuilt() {
     commit(&store, sample::indexed("a", "Ada met Bob", "ADA", "BOB"));
     assert_eq!(matching(&store, "ada"), 1);
     drop(store);
-    // What an older release wrote says that it is up to date, and holds other words.
+    // The index of an older release claims to be up to date, but has other words.
     let path = folder.path().join("default.projections").join("full_text");
     let index = index_in(&path);
     let payload = index.load_metas().expect("what it says").payload.expect("what it says");
@@ -217,10 +217,10 @@ fn an_index_of_older_words_is_rebuilt() {
 
 #[test]
 fn a_search_that_waits_for_many_texts_to_be_indexed_says_so_once() {
-    let told = Told::default();
+    let told = LogBuffer::default();
     let writer = told.clone();
     let lines = tracing_subscriber::fmt().with_max_level(tracing::Level::INFO).with_ansi(false);
-    // A search may go on in another thread.
+    // A search may run in another thread.
     tracing::subscriber::set_global_default(lines.with_writer(move || writer.clone()).finish())
         .expect("no other test sets it");
     let waits = || String::from_utf8_lossy(&told.0.lock().expect("lines")).matches(crate::WAITING).count();
@@ -234,9 +234,9 @@ fn a_search_that_waits_for_many_texts_to_be_indexed_says_so_once() {
 }
 
 #[derive(Clone, Default)]
-struct Told(Arc<Mutex<Vec<u8>>>);
+struct LogBuffer(Arc<Mutex<Vec<u8>>>);
 
-impl std::io::Write for Told {
+impl std::io::Write for LogBuffer {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.0.lock().expect("lines").extend_from_slice(bytes);
         Ok(bytes.len())
@@ -294,7 +294,7 @@ fn workspaces_are_listed_by_name() {
     assert_eq!(names, ["a-1", "b"]);
 }
 
-/// A connection of another program that holds the write lock.
+/// Opens a connection of another program that holds the write lock.
 fn rival(folder: &TempDir) -> Connection {
     let rival = Connection::open(folder.path().join("default.graphloom")).expect("a connection");
     rival.execute_batch("BEGIN IMMEDIATE").expect("the write lock");
@@ -308,7 +308,7 @@ fn neither_commits_nor_the_log_wait_for_an_open_snapshot() {
     commit(&store, sample::indexed("a", "Ada met Bob", "ADA", "BOB"));
     let held = block_on(other.snapshot()).expect("a snapshot");
     let log = folder.path().join("default.graphloom-wal");
-    // These stores wait for locks for ever, so a wait for the snapshot would never end.
+    // These stores wait for locks forever, so a wait for the snapshot would never end.
     for number in 0..3 {
         commit(&store, sample::indexed(&number.to_string(), "Cleo met Dan", "CLEO", "DAN"));
         store.catch_up().expect("the log is left as it is");
@@ -372,7 +372,7 @@ fn a_new_workspace_opens_for_all_who_open_it_at_once() {
     }
 }
 
-/// As on a file system where nothing can be written: the files of locks cannot be made, and writes of this thread fail.
+/// Simulates a file system that cannot be written: lock files cannot be created, and writes of this thread fail.
 #[cfg(unix)]
 struct Unwritable<'a> {
     folder: &'a TempDir,

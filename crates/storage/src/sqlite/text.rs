@@ -1,4 +1,4 @@
-//! A document's text, stored once in segments, which are compressed where that makes them shorter.
+//! The text of a document, stored once in segments. A segment is compressed if that makes it shorter.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -8,17 +8,17 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::sums;
 
-/// Bytes of a segment.
+/// Bytes per segment.
 pub(super) const SEGMENT_BYTES: usize = 64 << 10;
 /// zstd's level.
 const COMPRESSION: i32 = 3;
-/// What a compressed segment begins with. No text holds these bytes: the second is never behind the first. Other bytes that
-/// begin with them are always compressed.
+/// The first bytes of a compressed segment. No text starts with them, because the second byte never follows the first
+/// in UTF-8. Other bytes that start with them are always compressed.
 const COMPRESSED: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
-/// Its columns, and whether it has its checksum.
+/// The columns of a segment, and whether its checksum matches.
 const SEGMENT: &str = "document, bytes, row_sum('segments', document, ordinal, bytes) = sum";
 
-/// Writes a text in place of what the document had.
+/// Replaces the text of a document.
 pub(super) fn write(conn: &Connection, document: i64, text: &str) -> rusqlite::Result<()> {
     conn.prepare_cached("DELETE FROM segments WHERE document = ?1")?.execute([document])?;
     let mut insert =
@@ -29,18 +29,18 @@ pub(super) fn write(conn: &Connection, document: i64, text: &str) -> rusqlite::R
     Ok(())
 }
 
-/// The stored form of a segment.
+/// Returns the stored form of a segment.
 pub(super) fn stored(bytes: &[u8]) -> Cow<'_, [u8]> {
     match zstd::bulk::compress(bytes, COMPRESSION) {
         Ok(compressed) if compressed.len() < bytes.len() || bytes.starts_with(&COMPRESSED) => {
             Cow::Owned(compressed)
         }
-        // It is read as well as it is.
+        // The uncompressed form works as well.
         Ok(_) | Err(_) => Cow::Borrowed(bytes),
     }
 }
 
-/// The bytes of a segment, of which this is stored.
+/// Returns the bytes of a stored segment.
 fn read(stored: &[u8]) -> rusqlite::Result<Cow<'_, [u8]>> {
     if !stored.starts_with(&COMPRESSED) {
         return Ok(Cow::Borrowed(stored));
@@ -54,7 +54,7 @@ pub(super) fn read_all(conn: &Connection, document: i64) -> rusqlite::Result<Str
     into_text(read_segments(conn, "segments", document)?)
 }
 
-/// The bytes of all segments that a document has in `table`.
+/// Returns the bytes of all segments that a document has in `table`.
 pub(super) fn read_segments(
     conn: &Connection,
     table: &'static str,
@@ -73,13 +73,13 @@ pub(super) fn read_segments(
     Ok(bytes)
 }
 
-/// Bytes of segments that are kept.
+/// Most bytes of segments that are kept in memory.
 const MAX_KEPT_BYTES: usize = 4 << 20;
 
-/// Slices texts; what is read one after another mostly stands in few segments, which are read once.
+/// Slices texts. Successive slices are mostly in a few segments, which are read only once.
 pub(super) struct Slicer<'a> {
     conn: &'a Connection,
-    /// By document and ordinal.
+    /// Segments by document and ordinal.
     kept: HashMap<(i64, u64), Vec<u8>>,
     kept_bytes: usize,
 }
@@ -89,8 +89,8 @@ impl<'a> Slicer<'a> {
         Self { conn, kept: HashMap::new(), kept_bytes: 0 }
     }
 
-    /// The bytes `start..stop` of a document; `None` where they leave it. Bytes that cut a character are
-    /// no text, which the caller sees.
+    /// Returns the bytes `start..stop` of a document. `None` if they are outside it. If the bytes cut through a
+    /// character, they are not valid text, and the caller finds out.
     pub(super) fn slice(
         &mut self,
         document: i64,
@@ -113,7 +113,7 @@ impl<'a> Slicer<'a> {
         Ok((start <= stop).then_some(bytes))
     }
 
-    /// Whether an empty slice may stand at `at`: inside the text and between characters.
+    /// True if `at` is a valid place for an empty slice: inside the text and between two characters.
     pub(super) fn is_border(&mut self, document: i64, at: u64, text_bytes: u64) -> rusqlite::Result<bool> {
         if at >= text_bytes {
             return Ok(at == text_bytes);
@@ -144,7 +144,7 @@ impl<'a> Slicer<'a> {
     }
 }
 
-/// Text from stored bytes.
+/// Converts stored bytes to text.
 pub(super) fn into_text(bytes: Vec<u8>) -> rusqlite::Result<String> {
     String::from_utf8(bytes).map_err(|e| rusqlite::Error::Utf8Error(0, e.utf8_error()))
 }

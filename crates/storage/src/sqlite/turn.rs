@@ -1,8 +1,8 @@
 //! The turn to change the graph: a lock that one holder at a time has, among all handles and processes of a workspace.
 //!
-//! It is a lock on a file, which the operating system releases when its holder ends, however it ends. A second file is the
-//! gate: whoever waits for the turn holds the gate meanwhile, so that a process that gives the turn back and wants it
-//! again at once stands behind the one that waits.
+//! The turn is a file lock, which the operating system releases when its holder ends for any reason. A second file is
+//! the gate: whoever waits for the turn holds the gate. So a process that returns the turn and wants it back at once
+//! has to wait behind the process that is already waiting.
 
 use std::fs::{File, TryLockError};
 use std::io;
@@ -16,9 +16,9 @@ use super::error::backend;
 use crate::private;
 use crate::rules::conflict;
 
-/// How long the turn is waited for. Holders keep it for a commit, or for deriving a change and embedding what that changed.
+/// How long to wait for the turn. Holders keep it for a commit, or for deriving a change and embedding the result.
 const PATIENCE: Duration = Duration::from_secs(300);
-/// Between two looks at a lock that another process has: the first, and the longest.
+/// First and longest pause between two checks of a lock that another process holds.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(20));
 
 /// The lock files of a workspace.
@@ -30,18 +30,18 @@ pub(super) struct Turns {
 }
 
 impl Turns {
-    /// Those beside the workspace's file.
+    /// Returns the lock files beside the workspace's file.
     pub(super) fn beside(file: &Path) -> Self {
         let beside = |ending| file.with_extension(ending);
         Self { turn: beside("turn"), gate: beside("gate"), summaries: beside("summaries") }
     }
 
-    /// The turn to write summaries, if it is free.
+    /// Takes the turn to write summaries if it is free.
     pub(super) fn take_summaries(&self) -> Result<Option<GraphTurn>, StoreError> {
         Ok(locked(&self.summaries)?.map(|turn| Box::new(turn) as GraphTurn))
     }
 
-    /// Waits for the turn. Waiting is done by a thread, which ends when nobody waits any more.
+    /// Waits for the turn. A thread does the waiting, and ends if the caller stops waiting.
     pub(super) async fn take(&self) -> Result<GraphTurn, StoreError> {
         if let Some(gate) = locked(&self.gate)?
             && let Some(turn) = locked(&self.turn)?
@@ -58,7 +58,7 @@ impl Turns {
                 let gone = || reply.is_canceled();
                 let turn =
                     wait_for(&turns.gate, until, &gone).and_then(|_gate| wait_for(&turns.turn, until, &gone));
-                // Where nobody waits any more, the turn is given back by this.
+                // If the caller has stopped waiting, this returns the turn.
                 let _ = reply.send(turn);
             })
             .map_err(|error| backend("waiting for the turn to change the graph".to_owned(), error))?;
@@ -86,7 +86,7 @@ fn wait_for(path: &Path, until: Instant, gone: &dyn Fn() -> bool) -> Result<File
     }
 }
 
-/// The file with a lock on it; `None` where another handle has it.
+/// Locks the file and returns it. `None` if another handle has the lock.
 fn locked(path: &Path) -> Result<Option<File>, StoreError> {
     let failed = |error: io::Error| backend(format!("locking {}", path.display()), error);
     let file = private::options().create(true).append(true).open(path).map_err(failed)?;

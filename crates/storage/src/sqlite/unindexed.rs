@@ -1,13 +1,13 @@
-//! Reading a write-ahead log without its index on the disk, where there is no room for one.
+//! Reads a write-ahead log without its index on disk, if there is no space for one.
 //!
-//! The processes that have a store open share an index of its log: a file of at least 32 KiB, which the first one makes.
-//! On a full disk it cannot. A connection that may only read that file (`readonly_shm`) builds an index of its own in
-//! memory instead, and holds a lock that keeps others from copying the log into the store and from writing over it
-//! (`walBeginShmUnreliable` in SQLite). As soon as another process has made the file, such a connection uses it.
+//! The processes that have a store open share an index of its log: a file of at least 32 KiB, which the first process
+//! creates. On a full disk it cannot. A connection that may only read that file (`readonly_shm`) instead builds its own
+//! index in memory. It also holds a lock that keeps others from copying the log into the store and from overwriting it
+//! (`walBeginShmUnreliable` in SQLite). As soon as another process has created the file, such a connection uses it.
 //!
-//! All connections of one process use the file through one handle. While one of them may only read it, none can write,
-//! and one that was opened meanwhile never could. So each store is opened by one thread of the process at a time, for
-//! writing only while nobody reads it so ([`Readers`]).
+//! All connections of a process use the file through one handle. While one of them may only read it, none can write,
+//! and a connection opened in that time never can. So each store is opened by one thread of the process at a time, and
+//! for writing only while no connection reads it this way ([`Readers`]).
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -22,49 +22,49 @@ use super::place::beside;
 use super::unlocked;
 use crate::private;
 
-/// Pauses between attempts to read, in milliseconds: other processes that try to make the index are in the way for moments.
+/// Pauses between attempts to read, in milliseconds. Other processes that try to create the index are briefly in the way.
 pub(super) const PAUSES_MS: [u64; 8] = [1, 2, 5, 10, 20, 50, 100, 200];
 
-/// How many connections of this process read the log of each store without its index.
+/// Number of connections in this process that read the log of each store without its index.
 static READERS: Mutex<BTreeMap<PathBuf, Arc<Mutex<usize>>>> = Mutex::new(BTreeMap::new());
 
-/// Those of one store.
+/// The counter for one store.
 pub(super) struct Readers(Arc<Mutex<usize>>);
 
-/// One of them, until dropped. It must be dropped after its connection.
+/// One counted connection, until this is dropped. It must be dropped after its connection.
 pub(super) struct ReaderGuard(Arc<Mutex<usize>>);
 
-/// The right to open a store, which one thread of the process has.
+/// The right to open a store, which one thread of the process has at a time.
 pub(super) struct OpenGuard<'a> {
     readers: &'a Readers,
     number: MutexGuard<'a, usize>,
 }
 
 impl Readers {
-    /// Those of the store at `path`.
+    /// Returns the counter for the store at `path`.
     pub(super) fn of(path: &Path) -> Self {
         let mut readers = READERS.lock().unwrap_or_else(PoisonError::into_inner);
         Self(Arc::clone(readers.entry(path.to_owned()).or_default()))
     }
 
-    /// Waits until no other thread opens the store.
+    /// Waits until no other thread is opening the store.
     pub(super) fn opening(&self) -> OpenGuard<'_> {
         OpenGuard { readers: self, number: self.0.lock().unwrap_or_else(PoisonError::into_inner) }
     }
 
-    /// Whether there are some.
+    /// True if there are such connections.
     pub(super) fn exist(&self) -> bool {
         *self.opening().number > 0
     }
 }
 
 impl OpenGuard<'_> {
-    /// Whether a connection reads without the index.
+    /// True if a connection reads without the index.
     pub(super) fn is_read_unindexed(&self) -> bool {
         *self.number > 0
     }
 
-    /// An error where somebody reads without the index: who opens the store now could not write.
+    /// Fails if a connection reads without the index, because a new connection could not write.
     pub(super) fn require_none(&self, path: &Path) -> Result<(), StoreError> {
         let holder = Some("questions of this process that began while the disk was full".to_owned());
         match self.is_read_unindexed() {
@@ -73,10 +73,10 @@ impl OpenGuard<'_> {
         }
     }
 
-    /// A connection that reads without the index; `None` where the store's name cannot be told to SQLite.
+    /// Opens a connection that reads without the index. `None` if the path of the store cannot be passed to SQLite.
     pub(super) fn read(&mut self, path: &Path) -> rusqlite::Result<Option<(Connection, ReaderGuard)>> {
         let Some(uri) = unlocked::uri(path, "readonly_shm=1") else { return Ok(None) };
-        // An empty file needs no room. Where it cannot be made, opening says what is wrong.
+        // An empty file needs no space. If it cannot be created, opening reports the reason.
         let _ = private::create_missing_file(&beside(path, "-shm"));
         let flags =
             OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;

@@ -1,8 +1,8 @@
-//! Reading without locks, where the files that SQLite needs for them cannot be made: on read-only media and full disks.
+//! Reads without locks if the files that SQLite needs for them cannot be created: on read-only media and full disks.
 //!
-//! Who reads so sees the file as it is and nothing of a log, so it is done only while the log is empty or missing. Another
-//! process may be able to write the file all the same. A change shows in the log or in the file's time and length
-//! ([`Stamp`]), which are compared after everything that is read: what was read beside a change is given to nobody.
+//! Such a connection sees only the file and nothing of a log, so it is used only if the log is empty or missing.
+//! Another process may still be able to write the file. A change shows in the log or in the file's time and length
+//! ([`Stamp`]). Both are checked after every read, and if something has changed, the result is not returned.
 
 use std::io;
 use std::path::Path;
@@ -12,7 +12,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::place::beside;
 
-/// What a change of the file changes, too.
+/// File metadata that every change of the file changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stamp {
     bytes: u64,
@@ -20,7 +20,7 @@ pub(super) struct Stamp {
 }
 
 impl Stamp {
-    /// The file as it is; `None` where a log or journal holds something that is not in it.
+    /// Returns the stamp of the file. `None` if a log or journal has data that is not in the file.
     pub(super) fn of(path: &Path) -> io::Result<Option<Self>> {
         for suffix in ["-wal", "-journal"] {
             match std::fs::metadata(beside(path, suffix)) {
@@ -34,13 +34,13 @@ impl Stamp {
         Ok(Some(Self { bytes: file.len(), modified: file.modified()? }))
     }
 
-    /// Whether the file is still what it was.
+    /// True if the file has not changed.
     pub(super) fn holds(&self, path: &Path) -> bool {
         Self::of(path).is_ok_and(|now| now == Some(*self))
     }
 }
 
-/// Whether an error can come from files that cannot be made or written.
+/// True if an error can come from files that cannot be created or written.
 pub(super) fn may_help(error: &rusqlite::Error) -> bool {
     matches!(
         error.sqlite_error_code(),
@@ -54,7 +54,7 @@ pub(super) fn may_help(error: &rusqlite::Error) -> bool {
     )
 }
 
-/// Opens the file for reading without locks; `None` where its log holds something, or its name cannot be told to SQLite.
+/// Opens the file for reading without locks. `None` if its log has data, or if its path cannot be passed to SQLite.
 pub(super) fn open(path: &Path) -> rusqlite::Result<Option<(Connection, Stamp)>> {
     let (Ok(Some(stamp)), Some(uri)) = (Stamp::of(path), uri(path, "immutable=1")) else { return Ok(None) };
     let flags =
@@ -64,7 +64,7 @@ pub(super) fn open(path: &Path) -> rusqlite::Result<Option<(Connection, Stamp)>>
     Ok(Some((conn, stamp)))
 }
 
-/// The address of a file that is only read, with a parameter for SQLite; `None` for a name that is no text.
+/// Returns the URI of a file that is only read, with a parameter for SQLite. `None` if the path is not valid UTF-8.
 pub(super) fn uri(path: &Path, parameter: &str) -> Option<String> {
     let mut uri = "file:".to_owned();
     if cfg!(windows) && path.is_absolute() {

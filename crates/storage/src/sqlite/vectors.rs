@@ -1,8 +1,8 @@
-//! The vector projection of kinds of few vectors: the coarse parts of the vectors in memory, scanned to find candidates that the stored
-//! vectors then rank exactly.
+//! The vector projection of kinds with few vectors. The coarse parts of the vectors are in memory and are scanned for
+//! candidates, which the stored vectors then rank exactly.
 //!
-//! It is built by the first search of a kind and follows the change log after that. Hits are those of the snapshot, also when the
-//! projection is ahead of it.
+//! The first search in a kind builds its projection, which then follows the change log. Hits are those of the snapshot,
+//! even if the projection is ahead of it.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -17,24 +17,24 @@ use super::vector_tree::{self, NodeCache, TreeLimits, TreeSearch};
 use super::{rows, sums};
 use crate::vector;
 
-/// Changes remembered for snapshots older than the projection; an older one yet is searched without it.
+/// Most changes that are kept for snapshots older than the projection. Even older snapshots are searched without it.
 const MAX_REMEMBERED_CHANGES: usize = 16 << 10;
 
-/// The number of the chunk with this key, if it is of a live document.
+/// SQL for the number of the chunk with this key, if its document is live.
 pub(super) const LIVE_CHUNK: &str =
     "SELECT c.id FROM chunks c JOIN documents d ON d.id = c.document WHERE c.key = ?1 AND d.live = 1";
 
-/// The vector of a slot.
+/// SQL for the vector of a slot.
 pub(super) const STORED: &str =
     "SELECT slot, data, row_sum('vector_data', slot, data) = sum FROM vector_data WHERE slot = ?1";
 
-/// The vector that [`STORED`] found.
+/// Returns the vector from a row of [`STORED`].
 pub(super) fn stored_of<'a>(row: &'a Row<'_>) -> Result<&'a [u8]> {
     sums::require(row, 2, "vector_data")?;
     Ok(row.get_ref(1)?.as_blob()?)
 }
 
-/// The projections of all kinds, each built when first asked.
+/// The projections of all kinds, each built when it is first needed.
 pub(super) struct Vectors {
     limits: TreeLimits,
     nodes: NodeCache,
@@ -51,7 +51,7 @@ impl Vectors {
         Self { limits, nodes, chunks, entities, relations, layers }
     }
 
-    /// Answers each query vector with the snapshot's nearest entries.
+    /// Returns the snapshot's nearest entries for each query vector.
     pub(super) fn search(&self, conn: &Connection, query: &VectorQuery) -> Result<Vec<Vec<ScoredId>>> {
         let lock = match query.kind {
             ItemKind::Chunk => &self.chunks,
@@ -67,7 +67,7 @@ impl Vectors {
         if let Some(root) = vector_tree::root(conn, query.kind)? {
             let is_built = lock.read().unwrap_or_else(PoisonError::into_inner).mark.is_some();
             if is_built {
-                // It was for fewer vectors, and would take memory for nothing.
+                // The projection was for fewer vectors and would waste memory.
                 *lock.write().unwrap_or_else(PoisonError::into_inner) = Index::default();
             }
             let Self { limits, nodes: cache, .. } = self;
@@ -98,11 +98,11 @@ impl Vectors {
 /// The projection of one kind.
 #[derive(Default)]
 struct Index {
-    /// Where in the change log it stands; `None` before it is built.
+    /// Its position in the change log. `None` before it is built.
     mark: Option<Mark>,
-    /// With the slot of each vector.
+    /// The vectors, each with its slot.
     table: VectorTable<i64>,
-    /// The newest changes, oldest first, and the place in the log after which it holds all of them.
+    /// The newest changes, oldest first, and the position in the log after which none is missing.
     remembered: VecDeque<(i64, Arc<str>)>,
     remembers_after: i64,
 }
@@ -112,7 +112,7 @@ impl Index {
         self.mark.is_none_or(|mark| mark.id < now.id)
     }
 
-    /// The keys that changed between the snapshot at `now` and this projection; `None` where that is forgotten.
+    /// Returns the keys that changed between the snapshot at `now` and this projection. `None` if the changes are no longer kept.
     fn changed_since(&self, now: Mark) -> Option<BTreeSet<&str>> {
         let newer = self.remembered.iter().rev().take_while(|(id, _)| *id > now.id);
         (self.remembers_after <= now.id).then(|| newer.map(|(_, key)| &**key).collect())
@@ -133,7 +133,7 @@ impl Index {
                 continue;
             }
             match find(conn, kind, &key)? {
-                // The vectors are of another embedder now.
+                // The vectors are now from another embedder.
                 Some((_, data)) if !self.table.fits(&data) => return self.rebuild(conn, kind, now),
                 Some((slot, data)) => self.table.put(&key, slot, &data),
                 None => self.table.remove(&key),
@@ -158,7 +158,7 @@ impl Index {
         Ok(())
     }
 
-    /// The nearest entries of the snapshot.
+    /// Returns the nearest entries of the snapshot.
     fn search(
         &self,
         conn: &Connection,
@@ -168,7 +168,7 @@ impl Index {
         candidates: &[Candidate],
     ) -> Result<Vec<ScoredId>> {
         let (mut hits, mut values) = (Vec::new(), Vec::new());
-        // What changed after the snapshot: the projection is wrong about it, the snapshot is not.
+        // Entries that changed after the snapshot are wrong in the projection, so they are read from the snapshot.
         for key in changed.iter().filter(|key| admits(query, key)) {
             if let Some((_, data)) = find(conn, query.kind, key)? {
                 vector::decode_into(&data, &mut values);
@@ -189,7 +189,7 @@ pub(super) fn admits(query: &VectorQuery, key: &str) -> bool {
     query.only.admits(query.kind, key)
 }
 
-/// Ranks every stored vector of the snapshot, without the projection; each is read once for all query vectors.
+/// Ranks every stored vector of the snapshot without the projection. Each is read once for all query vectors.
 fn search_stored(conn: &Connection, query: &VectorQuery, units: &[Vec<f32>]) -> Result<Vec<Vec<ScoredId>>> {
     let mut hits: Vec<Vec<ScoredId>> = vec![Vec::new(); units.len()];
     let mut values = Vec::new();
@@ -204,7 +204,7 @@ fn search_stored(conn: &Connection, query: &VectorQuery, units: &[Vec<f32>]) -> 
     Ok(hits)
 }
 
-/// Ranks those of `ids` whose vectors may be found, without the projection; each is read once for all query vectors.
+/// Ranks the vectors of `ids` that may be found without the projection. Each is read once for all query vectors.
 pub(super) fn search_ids(
     conn: &Connection,
     query: &VectorQuery,
@@ -221,7 +221,7 @@ pub(super) fn search_ids(
     Ok(hits)
 }
 
-/// The first hits that may be found. Only those are asked about that would be among the first.
+/// Returns the first hits that may be found. Checks only hits that would be among the first.
 fn rank_live(conn: &Connection, query: &VectorQuery, hits: &mut Vec<ScoredId>) -> Result<()> {
     if query.kind == ItemKind::Chunk {
         let mut is_live = conn.prepare_cached(LIVE_CHUNK)?;
@@ -241,8 +241,8 @@ fn rank_live(conn: &Connection, query: &VectorQuery, hits: &mut Vec<ScoredId>) -
     Ok(())
 }
 
-/// Visits the vectors of these ids by their places, those of staged documents too, in the order in which they are stored: so
-/// what lies together is read together.
+/// Visits the vectors of these ids by their places, including those of staged documents, in the order in which they are
+/// stored. So vectors that are stored together are read together.
 pub(super) fn for_each_of_ids(
     conn: &Connection,
     kind: ItemKind,
@@ -266,7 +266,7 @@ pub(super) fn for_each_of_ids(
     Ok(())
 }
 
-/// Visits every vector of a kind, those of staged documents too, in files of any version.
+/// Visits every vector of a kind, including those of staged documents, in files of any version.
 pub(super) fn for_each_of_kind(
     conn: &Connection,
     kind: ItemKind,
@@ -303,7 +303,7 @@ fn for_each_stored(
     Ok(())
 }
 
-/// The slot and stored form of a vector that may be found.
+/// Returns the slot and stored form of a vector that may be found.
 fn find(conn: &Connection, kind: ItemKind, key: &str) -> Result<Option<(i64, Vec<u8>)>> {
     let mut select = conn.prepare_cached(
         "SELECT v.slot, x.data, row_sum('vector_data', x.slot, x.data) = x.sum

@@ -1,4 +1,4 @@
-//! What of a store's files is damaged, whatever its rows say: pages, indexes, checksums, projections.
+//! Finds damage in a store's files, whatever the rows say: in pages, indexes, checksums and projections.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,7 +10,7 @@ use super::error::Context;
 use super::{Shared, links, schema, sums, vector_tree};
 use crate::check::MAX_FINDINGS;
 
-/// Everything that is damaged in the files of a store, at most [`MAX_FINDINGS`] of each kind; empty for sound ones.
+/// Returns all damage in the files of a store, at most [`MAX_FINDINGS`] of each kind. Empty for sound files.
 ///
 /// Reads every page of the file once or twice.
 pub(super) fn verify(shared: &Shared) -> Result<Vec<Finding>, StoreError> {
@@ -20,7 +20,7 @@ pub(super) fn verify(shared: &Shared) -> Result<Vec<Finding>, StoreError> {
     conn.execute_batch("BEGIN").during("reading the file")?;
     let mut findings = Vec::new();
     let file = shared.path.display().to_string();
-    // Each of these may itself fail on what is damaged; then that is the finding.
+    // Each check may itself fail because of damage. Then the failure is the finding.
     let steps: [(&str, Step); 5] = [
         ("comparing pages and indexes", check_pages),
         ("comparing references", check_references),
@@ -63,7 +63,7 @@ fn check_references(conn: &Connection, _: &str) -> rusqlite::Result<Vec<Finding>
     Ok(findings)
 }
 
-/// The tables and indexes of the file are those that the migrations make.
+/// Checks that the tables and indexes of the file are those that the migrations create.
 fn check_schema(conn: &Connection, file: &str) -> rusqlite::Result<Vec<Finding>> {
     let (expected, found) = (schema_of(&schema::new_in_memory()?)?, schema_of(conn)?);
     let mut findings = Vec::new();

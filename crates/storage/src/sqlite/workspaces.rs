@@ -1,7 +1,6 @@
-//! Workspaces that are files of one folder.
+//! Workspaces that are files in one folder.
 //!
-//! What opens, lists, repairs and tidies them blocks, so it runs on threads of its own. A thread takes the priority of the one
-//! that asks.
+//! Opening, listing, repairing and maintenance block, so they run on separate threads. A thread takes the priority of its caller.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -27,20 +26,20 @@ use crate::workers::LockFiles;
 /// How long a deletion waits for a commit in progress.
 const LAST_COMMITS: Duration = Duration::from_secs(30);
 
-/// The workspaces of a folder, each a file `NAME.graphloom` with others beside it.
+/// The workspaces of a folder, each a file `NAME.graphloom` with other files beside it.
 pub struct FileWorkspaces {
     folder: PathBuf,
     workers: LockFiles,
 }
 
 impl FileWorkspaces {
-    /// The workspaces of this folder, which need not exist yet.
+    /// Returns the workspaces of this folder, which need not exist yet.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         let folder = folder.into();
         Self { workers: LockFiles::new(&folder), folder }
     }
 
-    /// The schema versions of all files, by name. Changes nothing.
+    /// Returns the schema versions of all files, sorted by name. Changes nothing.
     pub async fn schema_versions(&self) -> Result<Vec<SchemaVersion>, StoreError> {
         let folder = self.folder.clone();
         let read =
@@ -139,7 +138,7 @@ impl Repairs for FileWorkspaces {
     }
 }
 
-/// An open store that can be worked on by another thread.
+/// An open store that other threads can work on.
 struct FileStore(Arc<SqliteStore>);
 
 #[async_trait]
@@ -216,7 +215,7 @@ impl Store for FileStore {
     }
 }
 
-/// Removes every file of a workspace. Its mark goes first: without it, a workspace whose file is gone is none.
+/// Removes every file of a workspace. The mark goes first, because without it and without its file, the workspace does not exist.
 fn delete(folder: &Path, workspace: &WorkspaceId) -> Result<(), StoreError> {
     let failed = |path: &Path, error| backend(format!("removing {}", path.display()), error);
     let path = folder.join(format!("{workspace}.{EXTENSION}"));
@@ -225,7 +224,7 @@ fn delete(folder: &Path, workspace: &WorkspaceId) -> Result<(), StoreError> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
         entries => entries.map_err(|error| failed(folder, error))?,
     };
-    // No name of a workspace has a full stop, so what begins so is of this one.
+    // Workspace names contain no full stop, so every file with this prefix belongs to this workspace.
     let prefix = format!("{workspace}.");
     for entry in entries {
         let entry = entry.map_err(|error| failed(folder, error))?;
@@ -246,7 +245,7 @@ fn delete(folder: &Path, workspace: &WorkspaceId) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// A file whose lock for writing is taken.
+/// A file whose write lock is held.
 struct HeldFile {
     folder: PathBuf,
     workspace: WorkspaceId,
@@ -273,7 +272,7 @@ impl HeldWorkspace for HeldFile {
         let Self { folder, workspace, conn } = *self;
         let deleting = move || {
             delete(&folder, &workspace)?;
-            // Who waits for the lock finds the file gone.
+            // Processes that wait for the lock find the file gone.
             drop(conn);
             Ok(())
         };
@@ -281,7 +280,7 @@ impl HeldWorkspace for HeldFile {
     }
 }
 
-/// Runs what blocks on a thread of its own, to its end even if nobody waits for it.
+/// Runs blocking work on a separate thread, to its end even if the caller stops waiting.
 pub(crate) async fn apart<T: Send + 'static>(
     operation: &'static str,
     work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,

@@ -1,4 +1,4 @@
-//! The single writer thread: commits waiting batches in groups, with one disk flush per group.
+//! The single writer thread. It commits waiting batches in groups, with one disk flush per group.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,23 +18,23 @@ use super::reserve;
 use super::vector_tree::TreeLimits;
 use super::{apply, budget};
 
-/// Batches that may wait; a caller beyond them blocks until one is taken.
+/// Most batches that may wait. Further callers block until one is taken.
 const MAX_WAITING_BATCHES: usize = 64;
-/// Batches that share one transaction; bounds what a failing disk loses and how long the first one waits.
+/// Most batches that share one transaction. Limits what a failing disk loses and how long the first batch waits.
 const MAX_GROUP: usize = 16;
 
-/// The handle of the writer thread; dropping it waits for the thread to finish what it was given.
+/// The handle of the writer thread. Dropping it waits until the thread has finished its work.
 pub(super) struct Writer {
-    /// Present until dropped.
+    /// `None` only during the drop.
     queue: Option<SyncSender<Work>>,
     thread: Option<JoinHandle<()>>,
     waiting: Arc<LockPatience>,
 }
 
 impl Writer {
-    /// Starts the thread on a connection that may write.
+    /// Starts the thread on a write connection.
     ///
-    /// - `place`: where the connection's file is.
+    /// - `place`: the place of the connection's file.
     pub(super) fn start(
         conn: Connection,
         place: Arc<Place>,
@@ -51,7 +51,7 @@ impl Writer {
         Ok(Self { queue: Some(queue), thread: Some(thread), waiting })
     }
 
-    /// Commits a batch; durable when this returns.
+    /// Commits a batch. It is durable when this returns.
     pub(super) async fn commit(&self, batch: Batch) -> Result<Revision, StoreError> {
         let stopped = || backend("committing".to_owned(), "the writer thread has stopped");
         let (reply, answer) = oneshot::channel();
@@ -60,7 +60,7 @@ impl Writer {
         answer.await.map_err(|_| stopped())?
     }
 
-    /// Changes the budget of the workspace; durable when this returns.
+    /// Changes the budget of the workspace. The change is durable when this returns.
     pub(super) async fn change_budget(&self, change: BudgetChange) -> Result<BudgetOutcome, StoreError> {
         let stopped = || backend("changing the budget".to_owned(), "the writer thread has stopped");
         let (reply, answer) = oneshot::channel();
@@ -69,18 +69,18 @@ impl Writer {
         answer.await.map_err(|_| stopped())?
     }
 
-    /// Empties the write-ahead log after the commits before it, as far as readers let it, without waiting for a pause.
+    /// Empties the write-ahead log after earlier commits, as far as readers allow it, without waiting for a pause.
     pub(super) fn shrink_log(&self) {
-        // A writer that has stopped leaves the log for the next one to open the file.
+        // If the writer has stopped, the next one to open the file takes care of the log.
         self.tidy(Tidying::Log);
     }
 
-    /// Gives back the memory that the connection keeps, after the commits before it.
+    /// Frees the memory that the connection keeps, after earlier commits.
     pub(super) fn rest(&self) {
         self.tidy(Tidying::Memory);
     }
 
-    /// Returns once it is done, or the writer has stopped.
+    /// Returns when the work is done, or if the writer has stopped.
     fn tidy(&self, what: Tidying) {
         let (reply, done) = sync_channel(1);
         if self.queue.as_ref().is_some_and(|queue| queue.send(Work::Tidy(what, reply)).is_ok()) {
@@ -101,19 +101,19 @@ impl Drop for Writer {
     }
 }
 
-/// What the thread is asked for.
+/// A request to the thread.
 enum Work {
     Commit(Box<Request>),
     Budget(BudgetChange, oneshot::Sender<Result<BudgetOutcome, StoreError>>),
     Tidy(Tidying, SyncSender<()>),
 }
 
-/// What the thread can do between commits.
+/// Maintenance that the thread can do between commits.
 #[derive(Debug, Clone, Copy)]
 enum Tidying {
     /// Empty the write-ahead log.
     Log,
-    /// Give back memory.
+    /// Free memory.
     Memory,
 }
 
@@ -122,7 +122,7 @@ struct Request {
     reply: oneshot::Sender<Result<Revision, StoreError>>,
 }
 
-/// What the thread works with.
+/// The state of the thread.
 struct Thread {
     conn: Connection,
     place: Arc<Place>,
@@ -145,7 +145,7 @@ impl Thread {
                 Err(RecvTimeoutError::Disconnected) => return,
                 Err(RecvTimeoutError::Timeout) => {
                     log.rest(&self.conn);
-                    // Emptying the log may have made the room for it.
+                    // Emptying the log may have freed the space for it.
                     if log.rest_after().is_none() {
                         reserve::keep(self.place.path());
                     }
@@ -161,7 +161,7 @@ impl Thread {
                 }
             });
             for (reply, result) in self.write_group(std::iter::once(first).chain(more)) {
-                // A caller that no longer waits still has its batch committed.
+                // The batch is committed even if its caller no longer waits.
                 let _ = reply.send(result);
             }
             log.after_commit(&self.conn);
@@ -171,11 +171,11 @@ impl Thread {
         }
     }
 
-    /// Does what is no commit.
+    /// Does work other than commits.
     fn do_other(&self, work: Work, log: &mut Log) {
         match work {
             Work::Budget(change, reply) => {
-                // A caller that no longer waits still has its change made.
+                // The change is made even if its caller no longer waits.
                 let _ = reply.send(self.change_budget(change));
                 log.after_commit(&self.conn);
             }
@@ -191,7 +191,7 @@ impl Thread {
         }
     }
 
-    /// Changes the budget in a transaction of its own.
+    /// Changes the budget in its own transaction.
     fn change_budget(&self, change: BudgetChange) -> Result<BudgetOutcome, StoreError> {
         self.place.require_unmoved()?;
         self.run("BEGIN IMMEDIATE")?;
@@ -214,10 +214,10 @@ impl Thread {
         }
     }
 
-    /// Applies each batch or refuses it, then makes all of them durable together.
+    /// Applies or refuses each batch, then makes all applied ones durable together.
     ///
-    /// A batch that is refused before it wrote anything leaves nothing to undo, as nearly all are that are refused. Where one
-    /// fails later, the transaction is rolled back and the other batches are applied again. A savepoint for each batch would
+    /// Nearly all refused batches are refused before they write anything, so there is nothing to undo. If a batch fails
+    /// later, the transaction is rolled back and the other batches are applied again. A savepoint for each batch would
     /// copy every page that it changes, and SQLite goes through all those copies at every statement.
     fn write_group(&self, group: impl Iterator<Item = Box<Request>>) -> Vec<Answer> {
         let (batches, replies): (Vec<Batch>, Vec<_>) =
@@ -232,7 +232,7 @@ impl Thread {
                 Ok(results) => return self.confirmed(replied(results)),
                 Err(broken) => broken,
             };
-            // On some errors, such as a full disk, SQLite has rolled back everything already.
+            // On some errors, such as a full disk, SQLite has already rolled back everything.
             if !self.conn.is_autocommit()
                 && let Err(error) = self.run("ROLLBACK")
             {
@@ -248,13 +248,13 @@ impl Thread {
         }
     }
 
-    /// Applies all batches but those that `failed` in one transaction, and commits it.
+    /// Applies all batches except `failed` in one transaction, and commits it.
     fn write_together(
         &self,
         batches: &[Batch],
         failed: &mut BTreeMap<usize, StoreError>,
-    ) -> Result<Vec<Result<Revision, StoreError>>, Broken> {
-        let whole = |error| Broken { by: None, error };
+    ) -> Result<Vec<Result<Revision, StoreError>>, TransactionError> {
+        let whole = |error| TransactionError { by: None, error };
         self.run("BEGIN IMMEDIATE").map_err(whole)?;
         let mut results = BTreeMap::new();
         for (at, batch) in batches.iter().enumerate().filter(|(at, _)| !failed.contains_key(at)) {
@@ -262,7 +262,7 @@ impl Thread {
             let result = apply::apply(&self.conn, self.trees, batch);
             match result.map_err(|error| classified(error, self.place.path())) {
                 Err(error) if self.conn.total_changes() != written || self.conn.is_autocommit() => {
-                    return Err(Broken { by: Some(at), error });
+                    return Err(TransactionError { by: Some(at), error });
                 }
                 result => drop(results.insert(at, result)),
             }
@@ -272,7 +272,7 @@ impl Thread {
         Ok(results.into_values().collect())
     }
 
-    /// The answers of a group that is durable, once its files are seen to be where the next process looks for them.
+    /// Returns the answers of a durable group, after checking that its files are where the next process will look for them.
     fn confirmed(&self, answers: Vec<Answer>) -> Vec<Answer> {
         if let Err(moved) = self.place.require_unmoved() {
             let refused = |result: Result<Revision, StoreError>| result.and_then(|_| Err(repeated(&moved)));
@@ -292,9 +292,9 @@ impl Thread {
 
 type Answer = (oneshot::Sender<Result<Revision, StoreError>>, Result<Revision, StoreError>);
 
-/// What ended a transaction.
-struct Broken {
-    /// The batch that failed; `None` where the transaction itself did.
+/// The failure that ended a transaction.
+struct TransactionError {
+    /// The batch that failed. `None` if the transaction itself failed.
     by: Option<usize>,
     error: StoreError,
 }

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::conformance::sample;
 
-/// Compares two answers; what failed is no answer.
+/// Compares the answers of both stores. An error fails the test.
 macro_rules! same {
     ($found:expr, $expected:expr, $method:ident($($argument:expr),*)) => {
         assert_eq!(
@@ -169,7 +169,7 @@ pub(super) async fn compare(found: &dyn Snapshot, expected: &dyn Snapshot) {
     same!(found, expected, cache_sizes());
 }
 
-/// Pages of documents in every order, with and without conditions.
+/// Compares pages of documents in every order, with and without conditions.
 async fn compare_pages(found: &dyn Snapshot, expected: &dyn Snapshot) {
     let orders = [
         DocumentOrder::Id,
@@ -200,13 +200,13 @@ async fn compare_pages(found: &dyn Snapshot, expected: &dyn Snapshot) {
     }
 }
 
-/// What rests on the first two documents.
+/// Returns the ids that a filter of the first two documents allows.
 async fn allowed(view: &dyn Snapshot) -> Arc<FilteredIds> {
     let documents = (0..2).map(|number| document(number, false, 0).document.id).collect();
     Arc::new(answer(FilteredIds::of(view, documents, true).await))
 }
 
-/// No layer, and each.
+/// Returns `None` and each layer.
 fn layers() -> Vec<Option<LayerName>> {
     let each = LAYERS.into_iter().map(|name| Some(LayerName::from_stored(name)));
     std::iter::once(None).chain(each).collect()
@@ -238,7 +238,7 @@ pub(super) async fn compare_searches(found: &dyn Snapshot, expected: &dyn Snapsh
     }
 }
 
-/// The same entries must be found; scores may differ in what they are computed from.
+/// Both must find the same entries. Scores may differ, because they may be computed from different counts.
 pub(super) async fn compare_text(found: &dyn Snapshot, expected: &dyn Snapshot) {
     for kind in ItemKind::ALL {
         for (text, filtered) in [

@@ -15,7 +15,7 @@ use crate::sqlite::error::Context;
 use crate::sqlite::rows;
 use crate::sqlite::text::Slicer;
 
-/// Chunks, extractions and which chunk names which.
+/// Puts chunks and extractions, and records which chunk names which extraction.
 pub(super) fn put_chunks(
     conn: &Connection,
     batch: &Batch,
@@ -115,7 +115,7 @@ fn put_chunk_context(conn: &Connection, chunk: i64, chunk_context: &ChunkContext
     .map(drop)
 }
 
-/// The extraction that a chunk or its renewal names.
+/// Returns the extraction that a chunk or its renewal names.
 fn named_by(conn: &Connection, sql: &str, chunk: i64) -> Result<Option<String>, StoreError> {
     conn.prepare_cached(sql)
         .and_then(|mut select| select.query_row([chunk], |row| row.get::<_, Option<String>>(0)).optional())
@@ -136,7 +136,7 @@ fn put_renewal(conn: &Connection, chunk: i64, renewal: &Renewal) -> rusqlite::Re
 fn put_chunk(conn: &Connection, slicer: &mut Slicer<'_>, chunk: &Chunk) -> Result<(), StoreError> {
     let (document, _) = document(conn, &chunk.document)?.ok_or_else(|| unknown_document(&chunk.document))?;
     let (start, end) = (chunk.span.start, chunk.span.end);
-    // A longer span cannot match; reading it could take any amount of memory.
+    // A longer span cannot match, and reading it could take any amount of memory.
     let matches = if end.checked_sub(start) != Some(chunk.text.len() as u64) {
         false
     } else if chunk.text.is_empty() {
@@ -192,8 +192,8 @@ fn put_extraction(conn: &Connection, extraction: &Extraction) -> rusqlite::Resul
     count_records(conn, number, extraction)
 }
 
-/// Keeps how many pieces of an extraction's answers were no records, and whether it has no record at all, so that counting
-/// them all reads no answer.
+/// Stores the number of rejects in an extraction's answers, and whether it has no record at all. So both can be counted
+/// over all extractions without reading answers.
 pub(in crate::sqlite) fn count_records(
     conn: &Connection,
     number: i64,
@@ -207,7 +207,7 @@ pub(in crate::sqlite) fn count_records(
     count_rejects(conn, number, extraction)
 }
 
-/// Keeps how many pieces of an extraction's answers were no records.
+/// Stores the number of rejects in an extraction's answers, by reason.
 pub(in crate::sqlite) fn count_rejects(
     conn: &Connection,
     number: i64,
@@ -225,7 +225,7 @@ pub(in crate::sqlite) fn count_rejects(
     Ok(())
 }
 
-/// Removes an extraction that no chunk and no renewal names.
+/// Removes an extraction unless a chunk or a renewal names it.
 pub(super) fn release(conn: &Connection, extraction: &str) -> rusqlite::Result<()> {
     conn.prepare_cached(
         "DELETE FROM extractions WHERE key = ?1 AND NOT EXISTS (SELECT 1 FROM chunks WHERE extraction = ?1)

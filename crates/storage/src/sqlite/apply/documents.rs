@@ -12,7 +12,7 @@ use crate::sqlite::error::Context;
 use crate::sqlite::vector_tree::TreeLimits;
 use crate::sqlite::{rows, text};
 
-/// A document's number and whether it is live.
+/// Returns a document's number and whether it is live.
 pub(super) fn document(conn: &Connection, id: &DocumentId) -> Result<Option<(i64, bool)>, StoreError> {
     conn.prepare_cached("SELECT id, live FROM documents WHERE key = ?1")
         .and_then(|mut select| {
@@ -21,7 +21,7 @@ pub(super) fn document(conn: &Connection, id: &DocumentId) -> Result<Option<(i64
         .during("finding a document")
 }
 
-/// Notes every chunk of a document: whether they may be found has changed.
+/// Records every chunk of a document as touched, because its visibility has changed.
 pub(super) fn touch_chunks_of(
     conn: &Connection,
     document: i64,
@@ -35,8 +35,8 @@ pub(super) fn touch_chunks_of(
     Ok(())
 }
 
-/// Removes a document; its segments, original, job, tracks, chunks, renewals, chunk contexts, mentions, facts and claims go with it by
-/// cascade.
+/// Removes a document. Its segments, original, job, tracks, chunks, renewals, chunk contexts, mentions, facts and
+/// claims are removed by cascade.
 pub(super) fn remove_document(
     conn: &Connection,
     trees: TreeLimits,

@@ -9,10 +9,11 @@ use crate::rules;
 use crate::sqlite::descriptions;
 use crate::sqlite::error::Context;
 
-/// The number of a chunk.
+/// SQL for the number of a chunk.
 const OF_CHUNK: &str = "(SELECT id FROM chunks WHERE key = ?1)";
 
-/// What has evidence, some of which a batch takes away, and is left by the batch as it is. Read before the batch is applied.
+/// Returns entities and relations that lose evidence in the batch and that the batch does not change otherwise. Runs
+/// before the batch is applied.
 pub(super) fn at_risk(conn: &Connection, batch: &Batch) -> Result<BTreeSet<GraphKey>, StoreError> {
     let find = || {
         let mut at_risk = BTreeSet::new();
@@ -26,7 +27,7 @@ pub(super) fn at_risk(conn: &Connection, batch: &Batch) -> Result<BTreeSet<Graph
     find().during("finding what loses evidence")
 }
 
-/// Writes out the descriptions that repeat records which a batch takes away or writes over.
+/// Writes descriptions out in full if they repeat records that a batch removes or overwrites.
 pub(super) fn write_out(conn: &Connection, batch: &Batch) -> Result<(), StoreError> {
     let write = || {
         let mut losing = losing(conn, batch)?;
@@ -38,7 +39,8 @@ pub(super) fn write_out(conn: &Connection, batch: &Batch) -> Result<(), StoreErr
     write().during("writing out what descriptions repeat")
 }
 
-/// What the documents and chunks say that a batch takes out of the graph. Reads indexes alone.
+/// Returns the entities and relations with evidence in documents and chunks that the batch takes out of the graph.
+/// Reads only indexes.
 fn losing(conn: &Connection, batch: &Batch) -> rusqlite::Result<BTreeSet<GraphKey>> {
     let mut losing = BTreeSet::new();
     let of_document = "(SELECT c.id FROM chunks c JOIN documents d ON d.id = c.document WHERE d.key = ?1)";
@@ -73,7 +75,7 @@ fn entity(row: &Row<'_>, at: usize) -> rusqlite::Result<EntityKey> {
     Ok(EntityKey::from_stored(row.get_ref(at)?.as_str()?))
 }
 
-/// An error where one of these has a view and no evidence, now that the batch is applied.
+/// Fails if one of these has a view but no evidence after the batch was applied.
 pub(super) fn refuse(conn: &Connection, at_risk: &BTreeSet<GraphKey>) -> Result<(), StoreError> {
     for key in at_risk {
         let is_ghost = has_view(conn, key).and_then(|has| Ok(has && !has_evidence(conn, key)?));
@@ -99,7 +101,8 @@ fn has_evidence(conn: &Connection, key: &GraphKey) -> rusqlite::Result<bool> {
     match key {
         GraphKey::Entity(key) => conn
             .prepare_cached(
-                // The facts that it is the larger end of stand at their relations; the last is for those that have none.
+                // Facts whose larger end is this entity are found through its relations. The last condition is for
+                // facts without a relation.
                 "SELECT 1 WHERE EXISTS (SELECT 1 FROM mentions WHERE entity = ?1 AND set_aside = 0)
                     OR EXISTS (SELECT 1 FROM facts WHERE a = ?1 AND set_aside = 0)
                     OR EXISTS (SELECT 1 FROM relations r JOIN facts f ON f.a = r.a AND f.b = r.b

@@ -1,4 +1,4 @@
-//! The graph: mentions, facts and claims as evidence, entities and relations as views of it.
+//! The graph: mentions, facts and claims as evidence, and entities and relations as views of it.
 
 use graphloom_core::{
     Batch, ChunkId, Claim, Entity, EntityKey, Fact, GraphKey, ItemKind, Member, Mention, Relation,
@@ -46,7 +46,7 @@ pub(super) fn put_graph(conn: &Connection, batch: &Batch, touched: &mut BatchKey
     Ok(())
 }
 
-/// Chunk numbers; rows come chunk by chunk, so the last one is usually asked again.
+/// Looks up chunk numbers. Rows come chunk by chunk, so the last number is usually needed again.
 struct ChunkNumbers<'a> {
     conn: &'a Connection,
     last: Option<(ChunkId, i64)>,
@@ -241,7 +241,7 @@ fn set_summaries(conn: &Connection, owner: &GraphKey, summaries: &[Summary]) -> 
     Ok(())
 }
 
-/// What an entity or relation leaves behind besides its vector.
+/// Removes the summaries and the stale mark of an entity or relation.
 fn forget(conn: &Connection, key: &GraphKey) -> rusqlite::Result<()> {
     set_summaries(conn, key, &[])?;
     set_stale(conn, key, false)

@@ -38,7 +38,7 @@ pub(super) fn put_layers(
     Ok(())
 }
 
-/// Removes the nodes that have this member, and those that have one of them.
+/// Removes the nodes that have this member, and the nodes that have one of those nodes as a member.
 pub(super) fn remove_nodes_of(
     conn: &Connection,
     trees: TreeLimits,
@@ -54,7 +54,7 @@ fn remove_node(
     key: &NodeKey,
     touched: &mut BatchKeys,
 ) -> rusqlite::Result<()> {
-    // Not by recursion: nothing bounds the depth.
+    // No recursion, because nothing bounds the depth.
     let mut open = vec![key.clone()];
     while let Some(key) = open.pop() {
         open.extend(layers::nodes_of(conn, &Member::Node(key.clone()))?);
@@ -131,7 +131,7 @@ fn write_node(conn: &Connection, node: &LayerNode) -> rusqlite::Result<()> {
             ],
             |row| row.get(0),
         )?;
-    // The key is the hash of the members, so those of a known node are there.
+    // The key is the hash of the members, so the members of a known node are already stored.
     let mut insert =
         conn.prepare_cached("INSERT OR IGNORE INTO node_members (node, kind, member) VALUES (?1, ?2, ?3)")?;
     for member in &node.members {

@@ -5,7 +5,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::sqlite::changes::{BatchKeys, VECTOR, touch};
 use crate::sqlite::rows;
-use crate::sqlite::vector_tree::{self, Planter, TreeLimits};
+use crate::sqlite::vector_tree::{self, TreeInserter, TreeLimits};
 use crate::vector;
 
 pub(super) fn put_vectors(
@@ -14,7 +14,7 @@ pub(super) fn put_vectors(
     vectors: &[VectorRow],
     touched: &mut BatchKeys,
 ) -> rusqlite::Result<()> {
-    let mut planter = Planter::new(conn, trees);
+    let mut inserter = TreeInserter::new(conn, trees);
     let mut find = conn.prepare_cached("SELECT slot FROM vectors WHERE kind = ?1 AND key = ?2")?;
     for row in vectors {
         let item = &row.entry.item;
@@ -40,13 +40,13 @@ pub(super) fn put_vectors(
                 slot
             }
         };
-        planter.put(item.kind(), (slot, key), &data, known.is_none())?;
+        inserter.put(item.kind(), (slot, key), &data, known.is_none())?;
         touch(touched, item.kind(), key, VECTOR);
     }
-    planter.finish()
+    inserter.finish()
 }
 
-/// Removes the vectors of all kinds with their trees, and the space that they are of.
+/// Removes the vectors of all kinds with their trees, and the embedding space.
 pub(super) fn remove_all_vectors(conn: &Connection, touched: &mut BatchKeys) -> rusqlite::Result<()> {
     let mut select = conn.prepare("SELECT key FROM vectors WHERE kind = ?1")?;
     for kind in ItemKind::ALL {

@@ -1,9 +1,9 @@
-//! The folder of the index: every file is read with its checksum, and none is mapped into memory.
+//! The folder of the index. Every file is checked against its checksum when it is read, and no file is mapped into memory.
 //!
-//! A mapped file that another program cuts short ends the process that reads it. So small files are read whole, and of
-//! large ones the parts that are asked for; what is missing then is an error, which the index is rebuilt for. tantivy
-//! ends each file of a segment with a checksum, but does not compare it; here it is compared when a file is opened. The
-//! two small files that name the segments have none, and get one here.
+//! If another program truncates a mapped file, the process that reads it is killed. So small files are read whole, and
+//! large ones in parts as needed. If a part is missing, that is an error, and the index is rebuilt. tantivy ends each
+//! segment file with a checksum, but never verifies it. Here it is verified when a file is opened. The two small files
+//! that name the segments have no checksum, so one is added here.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -22,39 +22,39 @@ use tantivy::directory::{
     WritePtr,
 };
 
-/// Files up to this are held in memory whole.
+/// Largest file that is kept in memory as a whole.
 const MAX_WHOLE_BYTES: u64 = 8 << 20;
-/// Files up to this are compared with their checksums when opened, which takes some 10 ms; larger ones by `check` alone.
+/// Largest file whose checksum is verified when it is opened, which takes some 10 ms. Only `check` verifies larger files.
 const MAX_COMPARED_BYTES: u64 = 64 << 20;
-/// Parts of a large file from this size on are kept for the next search: they are the columns that each search reads.
+/// Smallest part of a large file that is kept for the next search. Parts of this size are the columns that every search reads.
 const MIN_KEPT_BYTES: usize = 64 << 10;
-/// Bytes read at once where a file is only compared with its checksum.
+/// Bytes read at a time when a file is only verified.
 const BUFFER_BYTES: usize = 1 << 20;
-/// How tantivy ends a file, after the length of the JSON value with the checksum.
+/// The number at the end of a tantivy file, after the length of the JSON value with the checksum.
 const FOOTER_MAGIC: u32 = 1337;
 /// Bytes of both numbers.
 const TAIL_BYTES: u64 = 8;
-/// The longest such value.
+/// Longest such JSON value, in bytes.
 const MAX_FOOTER_BYTES: u64 = 4096;
-/// Hexadecimal digits of the checksum after a file that names segments.
+/// Hexadecimal digits of the checksum at the end of a file that names segments.
 const SUM_DIGITS: usize = 16;
 /// The file that names the segments of the index.
 const META: &str = "meta.json";
-/// The file that names all files that the index ever wrote and did not delete yet.
+/// The file that names all files that the index has written and not deleted yet.
 const MANAGED: &str = ".managed.json";
 
-/// A folder of an index.
+/// The folder of an index.
 #[derive(Debug, Clone)]
 pub(in crate::sqlite) struct CheckedDirectory {
-    /// Writes, deletes and locks.
+    /// Handles writes, deletes and locks.
     inner: MmapDirectory,
     folder: Arc<Path>,
-    /// Files that are being read. They never change, so that opening one again costs nothing.
+    /// Files that are currently open. They never change, so opening one again costs nothing.
     open: Arc<Mutex<HashMap<PathBuf, Weak<Whole>>>>,
 }
 
 impl CheckedDirectory {
-    /// The folder, which exists.
+    /// Opens the folder, which must exist.
     pub(in crate::sqlite) fn open(folder: &Path) -> Result<Self, OpenDirectoryError> {
         Ok(Self { inner: MmapDirectory::open(folder)?, folder: folder.into(), open: Arc::default() })
     }
@@ -121,7 +121,7 @@ impl Directory for CheckedDirectory {
     }
 }
 
-/// A file of a segment, as long as it was when it was opened.
+/// A segment file, with the length it had when it was opened.
 #[derive(Debug)]
 struct Whole {
     length: usize,
@@ -188,7 +188,7 @@ impl FileHandle for Whole {
 
 #[cfg(unix)]
 fn read_at(file: &Mutex<File>, bytes: &mut [u8], at: u64) -> io::Result<()> {
-    // Reading at a place moves nothing, so that reads may go on side by side once the file is at hand.
+    // Reading at an offset does not move the file position.
     let file = file.lock().unwrap_or_else(PoisonError::into_inner);
     std::os::unix::fs::FileExt::read_exact_at(&*file, bytes, at)
 }
@@ -200,10 +200,10 @@ fn read_at(file: &Mutex<File>, bytes: &mut [u8], at: u64) -> io::Result<()> {
     file.read_exact(bytes)
 }
 
-/// The files of an index whose bytes do not have the checksum that they end with; files that name segments included.
+/// Returns the files of an index whose checksums do not match, including the files that name segments.
 ///
-/// A file of a segment that the index does not name counts for nothing: a writer that was ended left it, or another
-/// process is writing it.
+/// Segment files that the index does not name are ignored: they were left by an interrupted writer, or another process
+/// is writing them.
 pub(in crate::sqlite) fn damaged_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let meta = std::fs::read(folder.join(META))?;
     let segments = named_segments(&meta);
@@ -217,7 +217,7 @@ pub(in crate::sqlite) fn damaged_files(folder: &Path) -> io::Result<Vec<PathBuf>
             name if !segments.iter().any(|segment| segment.has(name)) => true,
             _ => match File::open(&path) {
                 Ok(mut file) => is_sound(&mut file)?,
-                // A writer replaced the segment meanwhile.
+                // A writer replaced the segment in the meantime.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => true,
                 Err(error) => return Err(error),
             },
@@ -230,16 +230,16 @@ pub(in crate::sqlite) fn damaged_files(folder: &Path) -> io::Result<Vec<PathBuf>
     Ok(damaged)
 }
 
-/// Whether the list of segments has its checksum. Releases that had none wrote the bare JSON value; the next search
-/// replaces it.
+/// True if the list of segments matches its checksum. Older releases wrote the bare JSON value without a checksum. The
+/// next search replaces it.
 fn is_sound_list(bytes: &[u8]) -> bool {
     let (list, sum) = bytes.split_at(bytes.len().saturating_sub(SUM_DIGITS));
     *sum == *sum_of(list).as_bytes() || serde_json::from_slice::<IgnoredAny>(bytes).is_ok()
 }
 
-/// A segment as the index names it.
+/// A segment in the index's list.
 struct NamedSegment {
-    /// What its files begin with.
+    /// The prefix of its file names.
     id: String,
     /// The number in the name of its file of deleted entries.
     deletes: Option<u64>,
@@ -255,7 +255,7 @@ impl NamedSegment {
     }
 }
 
-/// The segments that an index names; none where its list cannot be read.
+/// Returns the segments in an index's list, or none if the list cannot be read.
 fn named_segments(meta: &[u8]) -> Vec<NamedSegment> {
     let Some(Ok(meta)) = serde_json::Deserializer::from_slice(meta).into_iter::<Value>().next() else {
         return Vec::new();
@@ -269,7 +269,7 @@ fn named_segments(meta: &[u8]) -> Vec<NamedSegment> {
         .collect()
 }
 
-/// Whether a file's bytes have the checksum that it ends with.
+/// True if a file matches the checksum at its end.
 fn is_sound(file: &mut (impl Read + Seek)) -> io::Result<bool> {
     let length = file.seek(SeekFrom::End(0))?;
     let Some(before) = length.checked_sub(TAIL_BYTES) else { return Ok(false) };
@@ -293,8 +293,8 @@ fn is_sound(file: &mut (impl Read + Seek)) -> io::Result<bool> {
         sum.update(part);
         left -= part.len() as u64;
     }
-    // All of the end is compared, so that no bit of the file goes unseen. An index that another release of tantivy wrote
-    // is rebuilt.
+    // The whole end is compared, so that no bit of the file goes unchecked. So an index written by another release of
+    // tantivy is rebuilt.
     let footer = Footer { version: tantivy::version().clone(), crc: sum.finalize() };
     let mut expected = serde_json::to_vec(&footer)?;
     expected.extend((expected.len() as u32).to_le_bytes());

@@ -1,4 +1,4 @@
-//! Where the index's files are: in its folder, or where that cannot be written, in memory over what the folder holds.
+//! Where the index stores its files: in its folder or, if that cannot be written, in memory on top of the folder's files.
 
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -17,13 +17,13 @@ use super::directory::CheckedDirectory;
 /// The files of one index.
 #[derive(Debug, Clone)]
 pub(super) struct Files {
-    /// The folder; absent where nothing in it is of use.
+    /// The folder. `None` if none of its files are usable.
     folder: Option<CheckedDirectory>,
-    /// What is written, where that is not the folder.
+    /// The files written in memory, if the folder is not written.
     memory: Option<RamDirectory>,
-    /// Why the folder could not be written, once it could not.
+    /// Why writing to the folder failed, if it did.
     refused: Arc<Mutex<Option<Condition>>>,
-    /// Files that were begun in the folder since the last update began.
+    /// Files created in the folder since the last update began.
     begun: Arc<Mutex<Vec<PathBuf>>>,
     denied: WriteFault,
 }
@@ -33,7 +33,7 @@ pub(super) struct Files {
 pub(super) struct WriteFault(#[cfg(test)] pub(super) Arc<Mutex<Option<io::ErrorKind>>>);
 
 impl WriteFault {
-    /// Fails where writes are to fail.
+    /// Fails if writes are set to fail.
     pub(super) fn check(&self) -> io::Result<()> {
         #[cfg(test)]
         if let Some(kind) = *self.0.lock().unwrap_or_else(PoisonError::into_inner) {
@@ -42,7 +42,7 @@ impl WriteFault {
         Ok(())
     }
 
-    /// The same for what a full disk still allows: opening files.
+    /// Like [`check`](Self::check), for opening files, which a full disk still allows.
     fn check_opening(&self) -> io::Result<()> {
         self.check()
             .or_else(|error| if error.kind() == io::ErrorKind::StorageFull { Ok(()) } else { Err(error) })
@@ -50,14 +50,14 @@ impl WriteFault {
 }
 
 impl Files {
-    /// Those of a folder, written there.
+    /// Opens the files of a folder, to be written there.
     pub(super) fn in_folder(folder: &Path, denied: &WriteFault) -> Result<Self, TantivyError> {
         let folder = Some(CheckedDirectory::open(folder)?);
         let (refused, begun) = (Arc::default(), Arc::default());
         Ok(Self { folder, memory: None, refused, begun, denied: denied.clone() })
     }
 
-    /// Those of a folder, where there are some, with what is written over them in memory.
+    /// Opens the files of a folder, if there are any. What is written over them stays in memory.
     pub(super) fn in_memory(folder: Option<&Path>) -> Self {
         let folder = folder.and_then(|folder| CheckedDirectory::open(folder).ok());
         let memory = Some(RamDirectory::create());
@@ -65,23 +65,24 @@ impl Files {
         Self { folder, memory, refused, begun, denied: WriteFault::default() }
     }
 
-    /// Whether what is written stays in memory.
+    /// True if writes stay in memory.
     pub(super) fn are_in_memory(&self) -> bool {
         self.memory.is_some()
     }
 
-    /// Why the folder could not be written, where a write to it failed for want of space or permission.
+    /// Why the folder could not be written, if a write failed for lack of space or permission.
     pub(super) fn refused(&self) -> Option<Condition> {
         *self.refused.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What failed before counts no more.
+    /// Clears earlier failures.
     pub(super) fn forget_refusal(&self) {
         *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = None;
         self.begun.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
-    /// Removes from the folder what an update began and no commit names: it may be cut short, and takes up room.
+    /// Removes files from the folder that an update created and that no commit names. They may be incomplete, and they
+    /// take up space.
     pub(super) fn remove_begun(&self, is_named: impl Fn(&Path) -> bool) {
         let begun = std::mem::take(&mut *self.begun.lock().unwrap_or_else(PoisonError::into_inner));
         for path in begun.iter().filter(|path| !is_named(path)) {
@@ -97,13 +98,13 @@ impl Files {
         note(&self.refused, done)
     }
 
-    /// The folder where it is written.
+    /// Returns the folder for a write.
     fn written_folder(&self) -> io::Result<&CheckedDirectory> {
         self.note(self.denied.check())?;
         self.opened_folder()
     }
 
-    /// The folder where files are opened for writing.
+    /// Returns the folder for opening a file to write.
     fn opened_folder(&self) -> io::Result<&CheckedDirectory> {
         self.note(self.denied.check_opening())?;
         self.folder.as_ref().ok_or_else(|| io::ErrorKind::NotFound.into())
@@ -138,7 +139,7 @@ impl Directory for Files {
 
     fn delete(&self, path: &Path) -> Result<(), DeleteError> {
         if let Some(memory) = &self.memory {
-            // What the folder holds stays there.
+            // Files in the folder stay there.
             return if self.in_memory_at(path).is_some() { memory.delete(path) } else { Ok(()) };
         }
         let failed =
@@ -165,7 +166,7 @@ impl Directory for Files {
             let _ = self.note::<()>(Err(io_error.kind().into()));
         }
         let refused = Arc::clone(&self.refused);
-        Ok(BufWriter::new(Box::new(Noting { file: opened?, refused, denied: self.denied.clone() })))
+        Ok(BufWriter::new(Box::new(ErrorRecorder { file: opened?, refused, denied: self.denied.clone() })))
     }
 
     fn atomic_read(&self, path: &Path) -> Result<Vec<u8>, OpenReadError> {
@@ -199,8 +200,8 @@ impl Directory for Files {
             Err(error) => Err(LockError::wrap_io_error(error)),
         };
         match locked {
-            // It keeps files from being removed while a reader opens them; who cannot make it reads without, and a file
-            // that is gone then is a reason to look again.
+            // This lock keeps files from being removed while a reader opens them. If it cannot be created, the index is
+            // read without it, and a file that is gone makes the reader look again.
             Err(LockError::IoError(_)) if lock.filepath == META_LOCK.filepath => {
                 Ok(DirectoryLock::from(Box::new(())))
             }
@@ -221,14 +222,14 @@ impl Directory for Files {
     }
 }
 
-/// A file of the folder that notes why it could not be written.
-struct Noting {
+/// A file in the folder that records why a write to it failed.
+struct ErrorRecorder {
     file: WritePtr,
     refused: Arc<Mutex<Option<Condition>>>,
     denied: WriteFault,
 }
 
-impl Write for Noting {
+impl Write for ErrorRecorder {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.denied.check().and_then(|()| self.file.write(bytes));
         note(&self.refused, written)
@@ -240,7 +241,7 @@ impl Write for Noting {
     }
 }
 
-impl TerminatingWrite for Noting {
+impl TerminatingWrite for ErrorRecorder {
     fn terminate_ref(&mut self, token: AntiCallToken) -> io::Result<()> {
         let ended = self.denied.check().and_then(|()| self.file.terminate_ref(token));
         note(&self.refused, ended)

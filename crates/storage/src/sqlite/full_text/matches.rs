@@ -1,9 +1,10 @@
-//! The best matches by BM25, the same to the bit whatever the index's segments and whatever was removed from it.
+//! Finds the best matches by BM25. Scores are the same to the last bit, however the index is split into segments and
+//! whatever was removed from it.
 //!
-//! tantivy's own search would give neither: it counts removed entries until their segments are merged, adds up a score in
-//! an order that follows the entries' places, and passes over blocks by bounds that held for the lengths at the time of
-//! writing. Here every number is counted over live entries, a score is added up in the order of the words, and an entry is
-//! passed over only where it cannot be among the best.
+//! tantivy's own search does not guarantee that: it counts removed entries until their segments are merged, adds up
+//! scores in an order that depends on the positions of entries, and skips blocks by bounds computed from the lengths at
+//! the time of writing. Here all counts are over live entries, scores are added up in the order of the words, and an
+//! entry is skipped only if it cannot be among the best.
 
 use std::collections::{BTreeMap, BinaryHeap};
 
@@ -21,19 +22,19 @@ use super::within::Entries;
 use super::{Fault, KEY, Ready};
 use crate::vector;
 
-/// Allowed entries up to which only those are looked at; of more, each that would be a hit is asked for.
+/// Most allowed entries that are visited one by one. With more, each possible hit is checked against the filter.
 const MAX_ALLOWED_TERMS: usize = 4096;
-/// What rounding may make of a sum of so many scores, relative to it, and more.
+/// Upper bound of the relative rounding error in a sum of scores.
 const SLACK: f32 = 1e-4;
 
-/// The best matches of the words, each with what it counts, that the snapshot holds, as [`vector::rank`] orders them.
+/// Returns the best matches of the words, each with its weight, that are in the snapshot, in the order of [`vector::rank`].
 pub(super) fn find(
     ready: &Ready,
     query: &TextQuery,
     words: &BTreeMap<String, f32>,
     holds: &impl Fn(&str) -> Result<bool, StoreError>,
 ) -> Result<Vec<ScoredId>, Fault> {
-    let Ready { searcher, fields, holds_all, statistics, within: lately, .. } = ready;
+    let Ready { searcher, fields, holds_all, statistics, within: recent, .. } = ready;
     let code = rows::kind_code(query.kind);
     let field = fields.words[usize::from(code)];
     let kind = statistics.of_kind(searcher, fields, code)?;
@@ -44,14 +45,14 @@ pub(super) fn find(
         if holding > 0 {
             let weight = Bm25Weight::for_one_term_without_explain(holding, kind.entries, kind.mean_words())
                 .boost_by(share);
-            // As of endless repetition in the shortest text.
+            // The score for endless repetition in the shortest text.
             let ceiling = weight.score(0, u32::MAX);
             terms.push(WeightedTerm { term, weight, ceiling });
         }
     }
     let filtered = query.only.filtered.as_ref();
     let few = filtered.filter(|allowed| allowed.count(query.kind) <= MAX_ALLOWED_TERMS);
-    let few = few.map(|allowed| lately.entries(searcher, fields, query.kind, allowed)).transpose()?;
+    let few = few.map(|allowed| recent.entries(searcher, fields, query.kind, allowed)).transpose()?;
     let mut few = few.map(Vec::into_iter);
     let mut best = Best { limit: query.limit, hits: BinaryHeap::new() };
     for segment in searcher.segment_readers() {
@@ -84,37 +85,37 @@ pub(super) fn find(
 struct WeightedTerm {
     term: Term,
     weight: Bm25Weight,
-    /// What no entry's score for the word exceeds.
+    /// Upper bound of an entry's score for the word.
     ceiling: f32,
 }
 
 /// The matches of one segment, in its order.
 ///
-/// Words that every match so far beats together are only looked up in the matches of the others, so that the lists of
-/// common words are hardly read.
+/// Words whose scores together cannot reach the best hits so far are only looked up in the matches of the other words.
+/// So the lists of common words are hardly read.
 ///
 /// Source: Turtle, Flood, "Query evaluation: strategies and optimizations", 1995 (MaxScore).
 struct Matches<'a> {
-    /// Ascending by ceiling.
+    /// Sorted by ascending ceiling.
     cursors: Vec<Cursor<'a>>,
-    /// For each cursor: what no entry's score for the words up to it exceeds.
+    /// For each cursor, an upper bound of an entry's score for all words up to it.
     ceilings: Vec<f32>,
-    /// The cursors from here on lead.
+    /// Index of the first leading cursor. Only leading cursors find new matches.
     leading: usize,
     lengths: FieldNormReader,
-    /// What each word adds to the entry at hand, with the word's place.
+    /// The score of each word for the current entry, with the position of the word.
     parts: Vec<(usize, f32)>,
 }
 
 struct Cursor<'a> {
-    /// Of the word in the question.
+    /// Position of the word in the question.
     place: usize,
     word: &'a WeightedTerm,
     postings: SegmentPostings,
 }
 
 impl Cursor<'_> {
-    /// What the word adds to an entry's score; `None` where the entry does not hold it.
+    /// Returns the score of the word for an entry. `None` if the entry does not contain the word.
     fn score_at(&mut self, doc: DocId, length: u8) -> Option<f32> {
         if self.postings.doc() < doc {
             self.postings.seek(doc);
@@ -124,7 +125,7 @@ impl Cursor<'_> {
 }
 
 impl<'a> Matches<'a> {
-    /// `None` where the segment holds none of the words.
+    /// `None` if the segment contains none of the words.
     fn of(segment: &SegmentReader, words: &'a [WeightedTerm]) -> tantivy::Result<Option<Self>> {
         let mut cursors = Vec::new();
         for (place, word) in words.iter().enumerate() {
@@ -144,7 +145,7 @@ impl<'a> Matches<'a> {
         Ok(Some(Self { cursors, ceilings, leading: 0, lengths, parts: Vec::new() }))
     }
 
-    /// The next entry that may score `least` or more, and its score; of `allowed` entries alone where there are such.
+    /// Returns the next entry that may score at least `least`, and its score. With `allowed`, only these entries are visited.
     fn next(&mut self, mut allowed: Option<&mut Entries>, least: f32) -> Option<(DocId, f32)> {
         while self.ceilings.get(self.leading).is_some_and(|&ceiling| ceiling < least) {
             self.leading += 1;
@@ -181,7 +182,7 @@ impl<'a> Matches<'a> {
                 }
             }
             if may_be {
-                // The sum so far hangs on which words lead.
+                // The order of the sum so far depends on which words lead.
                 self.parts.sort_unstable_by_key(|&(place, _)| place);
                 return Some((doc, self.parts.iter().map(|(_, score)| score).sum()));
             }
@@ -196,7 +197,7 @@ struct Best {
 }
 
 impl Best {
-    /// The score below which a hit is none.
+    /// Returns the lowest score that still makes a hit.
     fn least(&self) -> f32 {
         match self.hits.peek() {
             Some(HitOrder(last)) if self.hits.len() >= self.limit => last.score,
@@ -217,7 +218,7 @@ impl Best {
     }
 }
 
-/// A hit in the order of hits: the best is the least.
+/// Orders hits so that the best is the least.
 struct HitOrder(ScoredId);
 
 impl Ord for HitOrder {

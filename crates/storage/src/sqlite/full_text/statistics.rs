@@ -1,7 +1,7 @@
-//! What BM25 counts, over the live entries of one state of the index alone.
+//! The counts for BM25, over only the live entries of one state of the index.
 //!
-//! The index's own counts take in removed entries until their segments are merged, and what a merge makes of them is an
-//! estimate. So each segment's are taken from what it lists and what of that is removed, once for each state of it.
+//! The index's own counts include removed entries until their segments are merged, and after a merge they are
+//! estimates. So each segment is counted here from its lists and its removed entries, once for each state.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,49 +14,49 @@ use tantivy::{DocId, DocSet, Opstamp, Searcher, SegmentMeta, TERMINATED, Term};
 
 use super::Fields;
 
-/// Words whose counts are remembered.
+/// Number of words whose counts are kept.
 const REMEMBERED_WORDS: usize = 4096;
-/// A word's list is read as a whole where it is at most so many times as long as that of the removed entries, else only
-/// where those stand.
+/// If a word's list is at most this many times as long as the list of removed entries, it is read as a whole. Otherwise
+/// it is read only at the removed entries.
 const REMOVED_A_SEEK: usize = 8;
-/// Removed entries that a segment keeps in any case; fewer are not worth writing it anew.
+/// Removed entries that a segment may always keep. Fewer are not worth rewriting it.
 pub(super) const KEPT_REMOVED: u32 = 10_000;
 
-/// The counts of one state of the index, each made when first asked for.
+/// The counts of one state of the index, each computed when it is first needed.
 pub(super) struct Statistics {
-    segments: Mutex<HashMap<Place, Arc<OfSegment>>>,
-    /// Live entries that hold a word, where that is not to be had from the index.
+    segments: Mutex<HashMap<Place, Arc<SegmentCounts>>>,
+    /// Number of live entries that contain a word, if the index does not know it.
     words: Mutex<LruCache<Term, u64>>,
 }
 
-/// A segment, what of it is removed, and the code of a kind.
+/// A segment, the stamp of its deletions, and the code of a kind.
 type Place = (SegmentId, Option<Opstamp>, u8);
 
-/// Of one kind in one segment.
-struct OfSegment {
+/// Counts of one kind in one segment.
+struct SegmentCounts {
     entries: u64,
     words: u64,
-    /// The entries that its lists name although they are removed, ascending.
+    /// Removed entries that the segment's lists still contain, ascending.
     removed: Vec<DocId>,
 }
 
-/// Of one kind in the whole index.
-pub(super) struct OfKind {
+/// Counts of one kind in the whole index.
+pub(super) struct KindCounts {
     pub(super) entries: u64,
     words: u64,
-    /// By segment, in the searcher's order.
-    segments: Vec<Arc<OfSegment>>,
+    /// Counts per segment, in the searcher's order.
+    segments: Vec<Arc<SegmentCounts>>,
 }
 
-impl OfKind {
-    /// How many words an entry has, by the rounded lengths that scores are made of.
+impl KindCounts {
+    /// Returns the mean number of words per entry, from the rounded lengths that scores use.
     pub(super) fn mean_words(&self) -> f32 {
         self.words as f32 / self.entries as f32
     }
 }
 
 impl Statistics {
-    /// Of a state of the index, with what is still true of those of an earlier one.
+    /// Creates the statistics for a state of the index, with those counts of an earlier state that still hold.
     pub(super) fn of(searcher: &Searcher, earlier: Option<&Self>) -> Self {
         let mut segments = earlier.map(|earlier| lock(&earlier.segments).clone()).unwrap_or_default();
         let is_there = |&(id, removed, _): &Place| {
@@ -67,15 +67,20 @@ impl Statistics {
         Self { segments: Mutex::new(segments), words: Mutex::new(LruCache::unbounded()) }
     }
 
-    pub(super) fn of_kind(&self, searcher: &Searcher, fields: &Fields, code: u8) -> tantivy::Result<OfKind> {
-        let mut kind = OfKind { entries: 0, words: 0, segments: Vec::new() };
+    pub(super) fn of_kind(
+        &self,
+        searcher: &Searcher,
+        fields: &Fields,
+        code: u8,
+    ) -> tantivy::Result<KindCounts> {
+        let mut kind = KindCounts { entries: 0, words: 0, segments: Vec::new() };
         for segment in searcher.segment_readers() {
             let place = (segment.segment_id(), segment.delete_opstamp(), code);
             let known = lock(&self.segments).get(&place).cloned();
             let counted = match known {
                 Some(counted) => counted,
                 None => {
-                    let counted = Arc::new(OfSegment::count(segment, fields, code)?);
+                    let counted = Arc::new(SegmentCounts::count(segment, fields, code)?);
                     lock(&self.segments).insert(place, Arc::clone(&counted));
                     counted
                 }
@@ -87,8 +92,13 @@ impl Statistics {
         Ok(kind)
     }
 
-    /// How many live entries hold a word.
-    pub(super) fn holding(&self, searcher: &Searcher, kind: &OfKind, word: &Term) -> tantivy::Result<u64> {
+    /// Returns the number of live entries that contain a word.
+    pub(super) fn holding(
+        &self,
+        searcher: &Searcher,
+        kind: &KindCounts,
+        word: &Term,
+    ) -> tantivy::Result<u64> {
         if kind.segments.iter().all(|counted| counted.removed.is_empty()) {
             return searcher.doc_freq(word);
         }
@@ -108,7 +118,7 @@ impl Statistics {
     }
 }
 
-impl OfSegment {
+impl SegmentCounts {
     fn count(segment: &SegmentReader, fields: &Fields, code: u8) -> tantivy::Result<Self> {
         let mut counted = Self { entries: 0, words: 0, removed: Vec::new() };
         let kind = Term::from_field_text(fields.kind, &code.to_string());
@@ -155,24 +165,24 @@ fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Merges segments as tantivy does, and two things more.
+/// Merges segments like tantivy, with two additions:
 ///
-/// - One that holds more removed entries than live ones is written anew, so that what is removed costs searches at most as much
-///   as what is there.
-/// - Small ones become one as soon as they hold half as much as the next larger one. Each has its own dictionary, which for a small
-///   workspace is a third of the index. An entry is written again each time its segment grows by half, so seldom.
+/// - A segment with more removed than live entries is rewritten. So removed entries cost searches at most as much as live ones.
+/// - Small segments are merged as soon as together they have half as many entries as the next larger one. Each segment
+///   has its own dictionary, which for a small workspace is a third of the index. An entry is rewritten only each time
+///   its segment grows by half.
 #[derive(Debug)]
 pub(super) struct Tidy {
     pub(super) merging: LogMergePolicy,
-    /// Removed entries that are left where they are in any case.
+    /// Removed entries that a segment may always keep.
     pub(super) kept_removed: u32,
 }
 
-/// Live entries of segments that become one before there are as many of them as tantivy waits for.
+/// Most live entries in segments that are merged before tantivy would merge them.
 const FEW_ENTRIES: u32 = 50_000;
 
-/// The small segments that are to become one, at least two, or none.
-fn small_ones(segments: &[SegmentMeta]) -> Vec<SegmentId> {
+/// Returns the small segments to merge, at least two, or none.
+fn small_segments(segments: &[SegmentMeta]) -> Vec<SegmentId> {
     let mut by_size: Vec<&SegmentMeta> = segments.iter().collect();
     by_size.sort_by_key(|segment| (segment.num_docs(), segment.id()));
     let (mut merged, mut entries) = (0, 0);
@@ -191,7 +201,7 @@ fn small_ones(segments: &[SegmentMeta]) -> Vec<SegmentId> {
 
 impl MergePolicy for Tidy {
     fn compute_merge_candidates(&self, segments: &[SegmentMeta]) -> Vec<MergeCandidate> {
-        let small = small_ones(segments);
+        let small = small_segments(segments);
         let others: Vec<SegmentMeta> =
             segments.iter().filter(|segment| !small.contains(&segment.id())).cloned().collect();
         let mut found = self.merging.compute_merge_candidates(&others);

@@ -1,4 +1,4 @@
-//! The entries that a filter of few allows, by segment, kept from one question to the next.
+//! The entries that a small filter allows, by segment, kept from one question to the next.
 
 use std::hash::{Hash, Hasher};
 use std::num::NonZeroUsize;
@@ -13,16 +13,16 @@ use tantivy::{DocId, DocSet, Searcher, TERMINATED, Term};
 use super::super::rows;
 use super::{Fields, uid};
 
-/// Lists that are kept: those of some sixteen filters, three kinds and thirty segments.
+/// Number of lists that are kept, enough for some sixteen filters, three kinds and thirty segments.
 const KEPT_LISTS: NonZeroUsize = NonZeroUsize::new(16 * 3 * 30).expect("more than none");
 
-/// What filters allowed lately.
-pub(super) struct Within(Mutex<LruCache<Place, Arc<[DocId]>>>);
+/// The entries that recent filters allow.
+pub(super) struct FilterCache(Mutex<LruCache<Place, Arc<[DocId]>>>);
 
-/// A filter, the code of a kind, and a segment, in which an entry stays where it is.
+/// A filter, the code of a kind, and a segment. FilterCache a segment, entries never move.
 type Place = (Filter, u8, SegmentId);
 
-/// A filter by its address, which no other gets as long as this is kept.
+/// A filter, identified by its address. No other filter gets the address while this is kept.
 struct Filter(Weak<FilteredIds>);
 
 impl PartialEq for Filter {
@@ -39,14 +39,14 @@ impl Hash for Filter {
     }
 }
 
-impl Default for Within {
+impl Default for FilterCache {
     fn default() -> Self {
         Self(Mutex::new(LruCache::new(KEPT_LISTS)))
     }
 }
 
-impl Within {
-    /// The allowed entries of each segment, in the searcher's order; removed ones too.
+impl FilterCache {
+    /// Returns the allowed entries of each segment, in the searcher's order. Includes removed entries.
     pub(super) fn entries(
         &self,
         searcher: &Searcher,
@@ -99,14 +99,14 @@ fn listed(weight: &dyn Weight, segment: &SegmentReader) -> tantivy::Result<Arc<[
     Ok(docs.into())
 }
 
-/// The allowed entries of a segment, ascending, and a place among them that only goes forward.
+/// The allowed entries of a segment, ascending, and a position that only moves forward.
 pub(super) struct Entries {
     docs: Arc<[DocId]>,
     at: usize,
 }
 
 impl Entries {
-    /// Goes to the first entry from `target` on, and returns it; [`TERMINATED`] after the last one.
+    /// Moves to the first entry from `target` on and returns it, or [`TERMINATED`] after the last one.
     pub(super) fn seek(&mut self, target: DocId) -> DocId {
         self.at += self.docs[self.at..].partition_point(|&doc| doc < target);
         self.docs.get(self.at).copied().unwrap_or(TERMINATED)

@@ -10,7 +10,7 @@ use rusqlite::{Connection, Result, Row, params_from_iter};
 
 use super::super::sums::{self, Table};
 
-/// Tables that are not copied: they are made again from others.
+/// Tables that are not copied, because they are rebuilt from other tables.
 const MADE_AGAIN: [&str; 8] = [
     "changes",
     "empty_extractions",
@@ -21,22 +21,22 @@ const MADE_AGAIN: [&str; 8] = [
     "vector_places",
     "vector_trees",
 ];
-/// Damaged rows whose values are kept for the report and for what is done about them, in each table.
+/// Most damaged rows per table whose values are kept for the report and the repair.
 const MAX_DAMAGED: usize = 10_000;
 
-/// What could not be copied.
+/// The rows that could not be copied.
 #[derive(Debug, Default)]
 pub(super) struct CopyLosses {
-    /// Rows without their checksums, with their values as far as they can be read.
+    /// Rows with wrong checksums, with all values that can be read.
     pub(super) rows: Vec<DamagedRow>,
-    /// Tables of which rows could not be read at all.
+    /// Tables with rows that could not be read at all.
     pub(super) unreadable: Vec<String>,
-    /// Chunks of which mentions, facts or claims are missing; `None` where that cannot be found out. A damaged row may name another
-    /// chunk than its own.
+    /// Chunks with missing mentions, facts or claims. `None` if they cannot be determined, because a damaged row may
+    /// name the wrong chunk.
     pub(super) chunks: Option<BTreeSet<i64>>,
 }
 
-/// A row without its checksum.
+/// A row with a wrong checksum.
 #[derive(Debug)]
 pub(super) struct DamagedRow {
     /// Its table.
@@ -46,7 +46,7 @@ pub(super) struct DamagedRow {
 }
 
 impl DamagedRow {
-    /// A column's text.
+    /// Returns the text in a column.
     pub(super) fn text(&self, column: &str) -> Option<&str> {
         match self.values.get(column) {
             Some(Value::Text(text)) => Some(text),
@@ -54,7 +54,7 @@ impl DamagedRow {
         }
     }
 
-    /// A column's number.
+    /// Returns the number in a column.
     pub(super) fn number(&self, column: &str) -> Option<i64> {
         match self.values.get(column) {
             Some(Value::Integer(number)) => Some(*number),
@@ -64,18 +64,18 @@ impl DamagedRow {
 }
 
 impl CopyLosses {
-    /// Whether rows of a table are missing.
+    /// True if rows of a table are missing.
     pub(super) fn any_of(&self, table: &str) -> bool {
         self.rows.iter().any(|row| row.table == table) || self.unreadable.iter().any(|name| name == table)
     }
 
-    /// The damaged rows of a table.
+    /// Returns the damaged rows of a table.
     pub(super) fn rows_of<'a>(&'a self, table: &'a str) -> impl Iterator<Item = &'a DamagedRow> {
         self.rows.iter().filter(move |row| row.table == table)
     }
 }
 
-/// Copies the tables; the new file is empty and its references are not enforced yet.
+/// Copies the tables. The new file must be empty and must not enforce references yet.
 pub(super) fn copy(old: &Connection, new: &Connection) -> Result<CopyLosses> {
     let mut missing = CopyLosses::default();
     for table in sums::tables(new)? {
@@ -91,8 +91,8 @@ pub(super) fn copy(old: &Connection, new: &Connection) -> Result<CopyLosses> {
     Ok(missing)
 }
 
-/// The chunks that have rows by the index of the old table and not in the new one; `None` where a part of the table or of
-/// the index cannot be read, or the index lacks them too.
+/// Returns the chunks that have rows in the index of the old table but not in the new table. `None` if a part of the
+/// table or of the index cannot be read, or if the rows are missing from the index, too.
 fn chunks_that_lack(
     old: &Connection,
     new: &Connection,
@@ -108,7 +108,7 @@ fn chunks_that_lack(
     }
     let read = || -> Result<Vec<i64>> {
         let mut kept = new.prepare(&format!("SELECT 1 FROM {table} WHERE chunk = ?1 AND ordinal = ?2"))?;
-        // Reads the index alone.
+        // Reads only the index.
         let mut entries =
             old.prepare(&format!("SELECT chunk, ordinal FROM {table} INDEXED BY {table}_by_chunk"))?;
         let mut entries = entries.query([])?;
@@ -130,7 +130,7 @@ fn copy_table(old: &Connection, new: &Connection, table: &Table, missing: &mut C
     let mut columns = table.columns.clone();
     columns.push("sum".to_owned());
     let places: Vec<String> = (1..=columns.len()).map(|place| format!("?{place}")).collect();
-    // The one row of `state` is in the new file already.
+    // The new file already has the single row of `state`.
     let or = if table.name == "state" { "REPLACE" } else { "IGNORE" };
     let insert =
         format!("INSERT OR {or} INTO {} ({}) VALUES ({})", table.name, columns.join(", "), places.join(", "));
@@ -162,7 +162,7 @@ fn copy_table(old: &Connection, new: &Connection, table: &Table, missing: &mut C
                     missing.rows.push(DamagedRow { table: table.name.clone(), values });
                 }
             } else if insert.execute(params_from_iter(values))? == 0 {
-                // From the other end: these rows were copied already.
+                // Reading from the other end has reached rows that are already copied.
                 return Ok(true);
             }
         }

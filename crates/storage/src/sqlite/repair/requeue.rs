@@ -1,4 +1,4 @@
-//! Handles missing rows: marks or queues what can be derived again, and reports the rest.
+//! Handles missing rows: marks or queues everything that can be derived again, and reports the rest.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use super::super::{descriptions, originals, rows, text};
 use super::rebuild::CopyLosses;
 use graphloom_core::{LostEvidence, LostKind, RepairReport};
 
-/// Removes what hangs in the air, and everything whose owner is missing.
+/// Removes rows whose owner is missing, and rows that nothing refers to.
 const REMOVE_ORPHANS: &str = "
     DELETE FROM segments WHERE document NOT IN (SELECT id FROM documents);
     DELETE FROM originals WHERE document NOT IN (SELECT id FROM documents);
@@ -32,7 +32,7 @@ const REMOVE_ORPHANS: &str = "
 const REMOVE_SEGMENTS_OF_ORIGINALS: &str =
     "DELETE FROM original_segments WHERE document NOT IN (SELECT document FROM originals)";
 
-/// What removes the answers of conversations together with their documents.
+/// Removes exchanges without a conversation, and restores the index by which answers are removed with their documents.
 const INDEX_EXCHANGES: &str = "
     DELETE FROM exchanges WHERE conversation NOT IN (SELECT id FROM conversations);
     INSERT OR IGNORE INTO exchange_documents (document, conversation, ordinal)
@@ -40,15 +40,15 @@ const INDEX_EXCHANGES: &str = "
         FROM exchanges e, json_each(e.body, '$.answer.rests_on.documents') d WHERE e.rests_on = 0;
 ";
 
-/// Relations that nothing states any more. Where there are decisions one of them may state a relation, which deriving
-/// again finds out.
+/// Removes relations without facts. If there are decisions, one of them may have created a relation, which deriving
+/// again decides.
 const REMOVE_UNSTATED: &str = "
     DELETE FROM relations WHERE NOT EXISTS (SELECT 1 FROM decisions)
         AND NOT EXISTS (SELECT 1 FROM facts f WHERE f.a = relations.a AND f.b = relations.b AND f.set_aside = 0);
 ";
 
-/// Views without vectors are removed, so that they are embedded when they are derived again; then vectors without
-/// views. A chunk without a vector has its document embedded again.
+/// Removes views without vectors, so that they are embedded when they are derived again, and then vectors without
+/// views. If a chunk has no vector, its document is embedded again later.
 const REMOVE_HALF_VECTORS: &str = "
     DELETE FROM vectors WHERE slot NOT IN (SELECT slot FROM vector_data);
     DELETE FROM entities WHERE key NOT IN (SELECT key FROM vectors WHERE kind = 1);
@@ -59,7 +59,8 @@ const REMOVE_HALF_VECTORS: &str = "
     DELETE FROM vector_data WHERE slot NOT IN (SELECT slot FROM vectors);
 ";
 
-/// Nodes of layers are derived again: one that is missing, or a member of one, is missed by what is built on it.
+/// Removes all nodes of layers, to be derived again. If a node or one of its members is missing, everything built on it
+/// is incomplete.
 const EMPTY_LAYERS: &str = "
     DELETE FROM node_members;
     DELETE FROM nodes;
@@ -67,8 +68,9 @@ const EMPTY_LAYERS: &str = "
     UPDATE layers SET complete = 0;
 ";
 
-/// Marks every entity and relation whose row is missing or does not count what its evidence amounts to. A row that is
-/// missing gets an empty one, and every entity the number of its relations: deriving again counts on from that.
+/// Marks entities and relations as stale if their row is missing or its counts differ from their evidence. Adds empty
+/// rows for the missing ones and sets the number of relations of each stale entity, because deriving again continues
+/// from these counts.
 const MARK_STALE: &str = "
     INSERT OR IGNORE INTO stale (kind, a, b)
         SELECT DISTINCT 1, a, b FROM facts f
@@ -95,9 +97,9 @@ const MARK_STALE: &str = "
     WHERE key IN (SELECT a FROM stale WHERE kind = 0);
 ";
 
-/// Puts the copied rows into a state from which a run of the worker derives all that is missing.
+/// Brings the copied rows into a state from which the worker derives everything that is missing.
 ///
-/// - `conn`: the new file, inside a transaction, with references not enforced.
+/// - `conn`: the new file, in a transaction, with references not enforced.
 pub(super) fn requeue(conn: &Connection, missing: &CopyLosses) -> Result<RepairReport> {
     let mut mended = RepairReport::default();
     for row in &missing.rows {
@@ -128,7 +130,7 @@ pub(super) fn requeue(conn: &Connection, missing: &CopyLosses) -> Result<RepairR
     mark_stale(conn, missing)?;
     count_all_records(conn)?;
     number_calls(conn)?;
-    vector_tree::plant_all(conn, TreeLimits::default())?;
+    vector_tree::build_trees(conn, TreeLimits::default())?;
     conn.execute("UPDATE state SET revision = revision + 1, graph_revision = revision + 1, evidence_revision = revision + 1", [])?;
     let count = |sql: &str| conn.query_row(sql, [], |row| rows::unsigned(row, 0));
     mended.views_to_derive = count("SELECT count(*) FROM stale")?;
@@ -136,7 +138,7 @@ pub(super) fn requeue(conn: &Connection, missing: &CopyLosses) -> Result<RepairR
     Ok(mended)
 }
 
-/// Reports evidence that exists nowhere else. Rows of documents and chunks are reported with their documents.
+/// Reports evidence that exists nowhere else. Damage to chunks and texts is reported with their documents.
 fn report_lost(missing: &CopyLosses, mended: &mut RepairReport) {
     for row in &missing.rows {
         let (kind, id, what) = match row.table.as_str() {
@@ -174,13 +176,13 @@ fn report_lost(missing: &CopyLosses, mended: &mut RepairReport) {
     }
 }
 
-/// Removes documents of which text or chunks are missing; adding them again makes them whole.
+/// Removes documents with missing text or chunks. They must be added again.
 fn remove_incomplete_documents(
     conn: &Connection,
     missing: &CopyLosses,
     mended: &mut RepairReport,
 ) -> Result<()> {
-    // Which document a damaged row belongs to is not known: its number may be what is damaged.
+    // The document of a damaged row is unknown, because the damage may be in the document's number.
     let chunks_missing = missing.any_of("chunks");
     let mut select =
         conn.prepare("SELECT id, source, text_bytes, content_hash FROM documents ORDER BY id")?;
@@ -205,7 +207,7 @@ fn remove_incomplete_documents(
     Ok(())
 }
 
-/// Removes originals of which a part is missing; adding their files again brings them back.
+/// Removes incomplete originals. Adding their files again restores them.
 fn remove_broken_originals(conn: &Connection, mended: &mut RepairReport) -> Result<()> {
     for id in originals::remove_broken(conn)? {
         let what = "its original is damaged; its text is not";
@@ -214,7 +216,7 @@ fn remove_broken_originals(conn: &Connection, mended: &mut RepairReport) -> Resu
     conn.execute(REMOVE_SEGMENTS_OF_ORIGINALS, []).map(drop)
 }
 
-/// Whether the chunks that are there are numbered without gaps and reach the end of the text. A document that was not cut yet has none.
+/// True if the chunks are numbered without gaps and reach the end of the text, or if the document has no chunks yet.
 fn has_all_chunks(conn: &Connection, document: i64, text: &str) -> Result<bool> {
     let mut select =
         conn.prepare_cached("SELECT ordinal, stop FROM chunks WHERE document = ?1 ORDER BY ordinal")?;
@@ -228,7 +230,7 @@ fn has_all_chunks(conn: &Connection, document: i64, text: &str) -> Result<bool> 
     Ok(numbered && text.get(end..).is_some_and(|rest| rest.trim().is_empty()))
 }
 
-/// Chunks whose extraction is missing are asked about again.
+/// Queues chunks with a missing extraction for a new one.
 fn ask_again(conn: &Connection, mended: &mut RepairReport) -> Result<()> {
     const LACKING: &str = "extraction IS NOT NULL AND extraction NOT IN (SELECT key FROM extractions)";
     conn.execute(
@@ -245,9 +247,9 @@ fn ask_again(conn: &Connection, mended: &mut RepairReport) -> Result<()> {
     Ok(())
 }
 
-/// Documents whose mentions, facts or claims are missing are merged again from their extractions; all of them where it is not
-/// known which, or where a decision is missing that said where records count. Those whose chunk contexts are missing are
-/// contextualized and embedded again.
+/// Queues documents with missing mentions, facts or claims to be merged again from their extractions. Queues all
+/// documents if the affected ones are unknown, or if a decision is missing that said where records count. Documents
+/// with missing chunk contexts are contextualized and embedded again.
 fn merge_again(conn: &Connection, missing: &CopyLosses) -> Result<()> {
     let mut update = conn.prepare(
         "UPDATE jobs SET state = ?2 WHERE state IN (1, 2) AND document = (SELECT document FROM chunks WHERE id = ?1)",
@@ -281,7 +283,7 @@ fn mark_stale(conn: &Connection, missing: &CopyLosses) -> Result<()> {
             _ => {}
         }
     }
-    // Which ones were marked is not known any more.
+    // It is no longer known which views were stale.
     if missing.any_of("stale") {
         conn.execute_batch(
             "INSERT OR IGNORE INTO stale (kind, a, b) SELECT 0, key, '' FROM entities;
@@ -302,7 +304,7 @@ fn count_all_records(conn: &Connection) -> Result<()> {
     Ok(())
 }
 
-/// Numbers the rows of the ledger without gaps, in their order.
+/// Renumbers the rows of the ledger without gaps, in their order.
 fn number_calls(conn: &Connection) -> Result<()> {
     let mut numbers = conn.prepare("SELECT id FROM calls ORDER BY id")?;
     let numbers: Vec<i64> = numbers.query_map([], |row| row.get(0))?.collect::<Result<_>>()?;
@@ -315,7 +317,7 @@ fn number_calls(conn: &Connection) -> Result<()> {
     Ok(())
 }
 
-/// The values of the workspace's own row where it is damaged: what can be read, from the last revision that is known.
+/// Restores the damaged row of the workspace itself from its readable values and the last known revision.
 pub(super) fn restore_state(conn: &Connection, missing: &CopyLosses, revision: u64) -> Result<()> {
     let Some(row) = missing.rows_of("state").next() else { return Ok(()) };
     let number = |column: &str| row.number(column).and_then(|number| u64::try_from(number).ok()).unwrap_or(0);

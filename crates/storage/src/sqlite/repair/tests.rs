@@ -14,7 +14,7 @@ fn open(folder: &TempDir) -> SqliteStore {
     SqliteStore::open(folder.path(), WorkspaceId::default()).expect("the store opens")
 }
 
-/// Two documents, of which the second stands in a chunk whose row number is 2.
+/// Returns a store with two documents. The chunk of the second has row number 2.
 fn stored() -> TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     let store = open(&folder);
@@ -40,7 +40,7 @@ fn stored() -> TempDir {
     folder
 }
 
-/// What is done after these changes that no store made.
+/// Damages the store with SQL, repairs it, and returns the report.
 fn check_mended(damage: &str) -> (RepairReport, SqliteStore, TempDir) {
     let folder = stored();
     Connection::open(folder.path().join("default.graphloom"))
@@ -112,7 +112,7 @@ fn a_record_that_names_another_chunk_than_its_own_is_made_again_from_its_own() {
         conn.pragma_update(None, "writable_schema", true).expect("writable");
         conn.execute_batch(sql).expect("changed");
     };
-    // A changed bit of the row does not change the index.
+    // In real damage, a changed bit in the row does not change the index.
     change(&format!("CREATE TABLE kept AS SELECT * {INDEX}; DELETE {INDEX}"));
     change("UPDATE mentions SET chunk = 2, ordinal = 8 WHERE entity = 'ADA'");
     change("INSERT INTO sqlite_schema SELECT * FROM kept; DROP TABLE kept");

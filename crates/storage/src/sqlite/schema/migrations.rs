@@ -6,10 +6,10 @@ use super::super::vector_tree::{self, TreeLimits};
 use super::super::{apply, changes, rows, sums};
 use crate::vector;
 
-/// One step from a schema version to the next.
+/// A step from one schema version to the next.
 pub(super) type Migration = fn(&Connection) -> rusqlite::Result<()>;
 
-/// Step `n` makes version `n + 1` of version `n`. A new file runs all of them.
+/// Step `n` turns version `n` into version `n + 1`. A new file runs all of them.
 pub(super) const MIGRATIONS: &[Migration] = &[
     create_version_1,
     make_version_2,
@@ -43,10 +43,10 @@ pub(super) const MIGRATIONS: &[Migration] = &[
 
 /// Version 1.
 ///
-/// Documents, chunks and vectors have long ids that many rows repeat, so those rows name them by integer. Entity
-/// keys are short and are the order answers come in, so graph tables hold them as text: no lookup to write, no sort
-/// to read. Each question of the port is one range of a primary key or of an index that holds what is asked:
-/// mentions by entity and facts by relation cluster their rows; by chunk, an index holds the keys.
+/// Documents, chunks and vectors have long ids that many rows repeat, so these rows refer to them by integer. Entity
+/// keys are short and define the order of results, so graph tables store them as text: writing needs no lookup, and
+/// reading needs no sort. Each query of the port is one range of a primary key or of an index that contains everything
+/// it needs. Mentions are clustered by entity and facts by relation. By chunk, an index contains the keys.
 pub(super) fn create_version_1(conn: &Connection) -> rusqlite::Result<()> {
     conn.execute_batch(
         "
@@ -153,7 +153,7 @@ pub(super) fn create_version_1(conn: &Connection) -> rusqlite::Result<()> {
     )
 }
 
-/// Version 2: marks what is to be derived again, and keeps vectors in ten bits a number instead of sixteen.
+/// Version 2: adds stale marks, and stores vectors with ten bits per number instead of sixteen.
 fn make_version_2(conn: &Connection) -> rusqlite::Result<()> {
     conn.execute_batch(
         "
@@ -176,17 +176,17 @@ fn make_version_2(conn: &Connection) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// Version 3: where the pages, slides or sheets of a document begin, as JSON.
+/// Version 3: adds where the pages, slides or sheets of a document begin, as JSON.
 fn make_version_3(conn: &Connection) -> rusqlite::Result<()> {
     conn.execute_batch("ALTER TABLE documents ADD COLUMN parts TEXT NOT NULL DEFAULT '[]';")
 }
 
-/// Adds to the ledger how many tokens came from the provider's prompt cache.
+/// Adds to the ledger how many prompt tokens came from the provider's cache.
 fn make_version_4(conn: &Connection) -> rusqlite::Result<()> {
     conn.execute_batch("ALTER TABLE calls ADD COLUMN cached_prompt_tokens INTEGER NOT NULL DEFAULT 0;")
 }
 
-/// Version 5: what people decided about the graph, and which records that keeps out of it.
+/// Version 5: adds the decisions of people about the graph, and which records they keep out of it.
 fn make_version_5(conn: &Connection) -> rusqlite::Result<()> {
     conn.execute_batch(
         "
@@ -201,13 +201,13 @@ fn make_version_5(conn: &Connection) -> rusqlite::Result<()> {
     )
 }
 
-/// Version 6: chunks may be damaged, state 3, or damaged and queued again, state 4. Rows stay as they are; a program that does
-/// not know these states refuses the file.
+/// Version 6: chunks may be damaged (state 3) or damaged and queued again (state 4). Rows stay the same, but older
+/// programs that do not know these states refuse the file.
 fn make_version_6(_: &Connection) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// Version 7: what is remembered of models' answers to questions.
+/// Version 7: adds the cache of model answers to questions.
 fn make_version_7(conn: &Connection) -> rusqlite::Result<()> {
     conn.execute_batch(
         "
@@ -222,8 +222,8 @@ fn make_version_7(conn: &Connection) -> rusqlite::Result<()> {
     )
 }
 
-/// Version 8: how many pieces of each extraction's answers were no records, and of each call's; documents by date, those
-/// with chunks that are not well, and chunks with records that are set aside.
+/// Version 8: adds the number of rejects per extraction and per call, and indexes of documents by date, of documents
+/// with failed or damaged chunks, and of chunks with records that are set aside.
 fn make_version_8(conn: &Connection) -> rusqlite::Result<()> {
     conn.execute_batch(
         "
@@ -242,7 +242,7 @@ fn make_version_8(conn: &Connection) -> rusqlite::Result<()> {
     let numbers: Vec<i64> = numbers.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
     let mut select = conn.prepare("SELECT key, model, body FROM extractions WHERE id = ?1")?;
     for number in numbers {
-        // One that cannot be read must not keep the file from being opened; reading it later says what is wrong.
+        // An unreadable extraction must not keep the file from being opened. The error is reported when it is read later.
         if let Ok(extraction) = select.query_row([number], rows::unchecked_extraction) {
             apply::count_rejects(conn, number, &extraction)?;
         }
@@ -250,7 +250,7 @@ fn make_version_8(conn: &Connection) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// Which run queued which document, which chunks are asked about anew, and whether the queue is paused.
+/// Adds which run queued which document, which chunks are being extracted again, and whether the queue is paused.
 fn add_tracks_and_renewals(conn: &Connection) -> rusqlite::Result<()> {
     conn.execute_batch(
         "
@@ -273,7 +273,7 @@ fn add_tracks_and_renewals(conn: &Connection) -> rusqlite::Result<()> {
     )
 }
 
-/// How many vectors there are of each kind, and trees of those of many.
+/// Adds the number of vectors of each kind, and trees for kinds with many vectors.
 fn add_vector_trees(conn: &Connection) -> rusqlite::Result<()> {
     conn.execute_batch(
         "
@@ -284,15 +284,15 @@ fn add_vector_trees(conn: &Connection) -> rusqlite::Result<()> {
         CREATE TABLE vector_places (slot INTEGER PRIMARY KEY, leaf INTEGER NOT NULL, key TEXT NOT NULL);
         ",
     )?;
-    vector_tree::plant_all(conn, TreeLimits::default())
+    vector_tree::build_trees(conn, TreeLimits::default())
 }
 
-/// An index of the jobs that hold a lease, which are few of many.
+/// Adds an index of the jobs that hold a lease, which are few among many.
 fn index_leases(conn: &Connection) -> rusqlite::Result<()> {
     conn.execute_batch("CREATE INDEX jobs_leased ON jobs (document) WHERE owner IS NOT NULL;")
 }
 
-/// What situates chunks in their documents.
+/// Adds the contexts of chunks.
 fn add_situations(conn: &Connection) -> rusqlite::Result<()> {
     conn.execute_batch(
         "
@@ -307,7 +307,7 @@ fn add_situations(conn: &Connection) -> rusqlite::Result<()> {
     )
 }
 
-/// An id of the store, which tells it from another one of the same name.
+/// Adds an id of the store, which distinguishes it from another store with the same name.
 fn name_stores(conn: &Connection) -> rusqlite::Result<()> {
     let random = std::array::from_fn::<[u8; 8], 2, _>(|_| changes::random().to_le_bytes()).concat();
     let id = blake3::hash(&random).to_hex()[..32].to_owned();
@@ -315,7 +315,7 @@ fn name_stores(conn: &Connection) -> rusqlite::Result<()> {
     conn.execute("UPDATE state SET store = ?1", [id]).map(drop)
 }
 
-/// The value of a finite half-precision number, as version 1 stored them.
+/// Returns the value of a finite half-precision number, as version 1 stored them.
 fn from_half(bits: u16) -> f32 {
     let (exponent, fraction) = (i32::from(bits >> 10 & 31), f32::from(bits & 1023));
     let size = match exponent {
@@ -325,23 +325,22 @@ fn from_half(bits: u16) -> f32 {
     if bits >> 15 == 0 { size } else { -size }
 }
 
-/// What people should know of how a document was read, as JSON.
+/// Adds remarks for people about how a document was read, as JSON.
 fn add_remarks(conn: &Connection) -> rusqlite::Result<()> {
     conn.execute_batch("ALTER TABLE documents ADD COLUMN remarks TEXT NOT NULL DEFAULT '[]';")
 }
 
-/// Vectors that are written from now on may be sparse. Stored ones stay as they are; a program that does not know the form
-/// refuses the file.
+/// Allows sparse vectors. Stored vectors stay as they are, but older programs that do not know the form refuse the file.
 fn allow_sparse_vectors(_: &Connection) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// The models and settings that the workspace is built with, as JSON; null where none are stored.
+/// Adds the models and settings that the workspace is built with, as JSON. Null if none are stored.
 fn add_settings(conn: &Connection) -> rusqlite::Result<()> {
     conn.execute_batch("ALTER TABLE state ADD COLUMN settings TEXT;")
 }
 
-/// Which extractions have no record.
+/// Adds which extractions have no record.
 fn count_empty_extractions(conn: &Connection) -> rusqlite::Result<()> {
     conn.execute_batch(
         "CREATE TABLE empty_extractions (
@@ -353,7 +352,7 @@ fn count_empty_extractions(conn: &Connection) -> rusqlite::Result<()> {
     let mut select = conn.prepare("SELECT key, model, body FROM extractions WHERE id = ?1")?;
     let mut insert = conn.prepare("INSERT INTO empty_extractions (extraction) VALUES (?1)")?;
     for number in numbers {
-        // One that cannot be read must not keep the file from being opened; reading it later says what is wrong.
+        // An unreadable extraction must not keep the file from being opened. The error is reported when it is read later.
         if select.query_row([number], rows::unchecked_extraction).is_ok_and(|it| it.records.name_nothing()) {
             insert.execute([number])?;
         }
@@ -361,7 +360,7 @@ fn count_empty_extractions(conn: &Connection) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// Hashes as bytes in place of digits, sparse vectors in fewer bits, and leaves of sparse vectors without what is zero.
+/// Stores hashes as bytes instead of digits, sparse vectors in fewer bits, and leaves of sparse vectors without zeros.
 fn pack_rows(conn: &Connection) -> rusqlite::Result<()> {
     for table in ["entities", "relations", "vectors"] {
         conn.execute(
@@ -383,7 +382,7 @@ fn pack_rows(conn: &Connection) -> rusqlite::Result<()> {
     vector_tree::pack_leaves(conn)
 }
 
-/// Derived views over the whole workspace. The vectors of their nodes are of kind 3.
+/// Adds derived views over the whole workspace. The vectors of their nodes have kind 3.
 fn add_layers(conn: &Connection) -> rusqlite::Result<()> {
     conn.execute_batch(
         "
@@ -411,13 +410,13 @@ fn add_layers(conn: &Connection) -> rusqlite::Result<()> {
     )
 }
 
-/// Sparse vectors that are written from now on hold coarse parts alone. Stored ones stay as they are; a program that does not know
-/// the form refuses the file. An index of facts that no question needs goes.
+/// Stores only the coarse parts of new sparse vectors. Stored vectors stay as they are, but older programs that do not
+/// know the form refuse the file. Drops an index of facts that no query uses.
 fn store_sparse_vectors_coarsely(conn: &Connection) -> rusqlite::Result<()> {
     conn.execute_batch("DROP INDEX facts_by_b;")
 }
 
-/// Dated statements. Body: JSON of the claim, with the names of its entities.
+/// Adds dated statements. The body is the claim as JSON, with the names of its entities.
 fn add_claims(conn: &Connection) -> rusqlite::Result<()> {
     conn.execute_batch(
         "
@@ -432,7 +431,7 @@ fn add_claims(conn: &Connection) -> rusqlite::Result<()> {
     )
 }
 
-/// Trees of vectors that do not hold all of them yet.
+/// Adds trees of vectors that do not have all vectors yet.
 fn grow_trees(conn: &Connection) -> rusqlite::Result<()> {
     conn.execute_batch(
         "
@@ -442,7 +441,7 @@ fn grow_trees(conn: &Connection) -> rusqlite::Result<()> {
     )
 }
 
-/// Conversations that are kept. Bodies are JSON.
+/// Adds stored conversations. Bodies are JSON.
 fn add_conversations(conn: &Connection) -> rusqlite::Result<()> {
     conn.execute_batch(
         "
@@ -466,7 +465,7 @@ fn add_conversations(conn: &Connection) -> rusqlite::Result<()> {
     )
 }
 
-/// The files that documents were read from, in pieces of 64 KiB.
+/// Adds the files that documents were read from, in pieces of 64 KiB.
 fn add_originals(conn: &Connection) -> rusqlite::Result<()> {
     conn.execute_batch(
         "
@@ -483,12 +482,12 @@ fn add_originals(conn: &Connection) -> rusqlite::Result<()> {
     )
 }
 
-/// The budget of the workspace.
+/// Adds the budget of the workspace.
 fn add_budget(conn: &Connection) -> rusqlite::Result<()> {
     conn.execute_batch("CREATE TABLE budget (id INTEGER PRIMARY KEY CHECK (id = 1), body TEXT NOT NULL);")
 }
 
-/// The last revision that changed documents, their jobs or chunks, or the graph.
+/// Adds the last revision that changed documents, their jobs or chunks, or the graph.
 fn add_evidence_revision(conn: &Connection) -> rusqlite::Result<()> {
     conn.execute_batch(
         "ALTER TABLE state ADD COLUMN evidence_revision INTEGER NOT NULL DEFAULT 0;
@@ -496,14 +495,14 @@ fn add_evidence_revision(conn: &Connection) -> rusqlite::Result<()> {
     )
 }
 
-/// Documents by size.
+/// Adds an index of documents by size.
 fn index_documents_by_size(conn: &Connection) -> rusqlite::Result<()> {
     conn.execute_batch("CREATE INDEX documents_by_size ON documents (text_bytes, key)")
 }
 
-/// The numbers of a sparse vector as versions 16 to 18 stored them: zero, how many numbers in two bytes, then for each that is not
-/// zero how many places it stands behind the one before, in a byte, and the number, in two. 255 moves on by as much
-/// without a number.
+/// Reads a sparse vector in the form of versions 16 to 18: a zero byte, the number of dimensions in two bytes, then for
+/// each number that is not zero its distance from the previous one in a byte, and the number in two bytes. A distance
+/// of 255 skips as many dimensions and has no number.
 fn sparse_codes(stored: &[u8]) -> Vec<i16> {
     let [_, low, high, rest @ ..] = stored else { return Vec::new() };
     let mut codes = vec![0; usize::from(u16::from_le_bytes([*low, *high]))];
@@ -522,7 +521,7 @@ fn sparse_codes(stored: &[u8]) -> Vec<i16> {
     }
 }
 
-/// The largest number of a stored vector.
+/// Largest number in a stored vector.
 const MAX_CODE: i16 = 509;
 
 #[cfg(test)]

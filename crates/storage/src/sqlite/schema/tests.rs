@@ -1,4 +1,4 @@
-//! Files of older releases, files being made, and files of others.
+//! Files of older releases, files that are being created, and files of other programs.
 
 use std::collections::BTreeMap;
 
@@ -52,7 +52,7 @@ fn version_2_reads_the_vectors_of_version_1() {
     let dir = tempfile::tempdir().expect("a folder");
     let path = dir.path().join("w.graphloom");
     let conn = check_open(&path, &MIGRATIONS[..1]).expect("version 1");
-    // The halves of 0.6, -0.8 and 0.
+    // 0.6, -0.8 and 0 in half precision.
     let halves: Vec<u8> = [0x38cd_u16, 0xba66, 0].iter().flat_map(|half| half.to_le_bytes()).collect();
     conn.execute("INSERT INTO vector_data (data) VALUES (?1)", [halves]).expect("a vector");
     drop(conn);

@@ -12,7 +12,7 @@ use crate::sqlite::locks::{LockPatience, Patience};
 use crate::sqlite::reserve::{RESERVE_BYTES, reserve_of};
 use crate::sqlite::schema;
 
-/// As on a full disk, for this thread: nothing can be opened for writing, and the index of the log cannot be made.
+/// Simulates a full disk for this thread: no file can be opened for writing, and the index of the log cannot be created.
 struct Full;
 
 impl Full {
@@ -21,7 +21,7 @@ impl Full {
         Self
     }
 
-    /// Until the room is released that is kept for removals.
+    /// Like [`make`](Self::make), until the reserve for removals is released.
     fn but_for_the_reserve() -> Self {
         schema::UNTIL_RELEASED.set(true);
         Self::make()
@@ -61,7 +61,7 @@ fn commits_in_the_log_are_read_though_there_is_no_room_for_its_index() {
     assert!(log() == before, "nobody touches the log");
 
     drop(full);
-    // Whoever opened the file for writing now could only read it.
+    // A connection that opened the file for writing now could only read it.
     let writer = schema::open_writer(&path(&folder), &LockPatience::new(&path(&folder), Patience::Endless));
     assert!(matches!(writer.map(drop), Err(StoreError::Busy { .. })));
     assert_eq!(block_on(held.counts()).expect("counts").documents, 3);

@@ -1,4 +1,4 @@
-//! Stores whose files are missing, shortened, moved or older than what was committed.
+//! Stores whose files are missing, shortened, moved or older than the last commit.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ use crate::sqlite::{SqliteStore, exists};
 
 const FILE: &str = "default.graphloom";
 
-/// A folder as `kill -9` leaves it after `commits` commits: what was committed is in the log.
+/// Returns a folder as `kill -9` leaves it after `commits` commits: the commits are in the log.
 pub(super) fn killed(commits: usize) -> TempDir {
     let alive = tempfile::tempdir().expect("a folder");
     let store = reopen(&alive);

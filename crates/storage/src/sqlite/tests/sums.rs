@@ -1,4 +1,4 @@
-//! Every stored value has a checksum, and what does not have its checksum is found.
+//! Every stored value has a checksum, and every mismatch is found.
 
 use graphloom_core::{
     BudgetChange, BudgetUnit, CacheEntry, CacheKind, Call, CallOutcome, ChunkExtraction, ContentHash,
@@ -15,7 +15,7 @@ use crate::conformance::{block_on, sample};
 use crate::sqlite::vector_tree::TreeLimits;
 use crate::sqlite::{Patience, SqliteStore, sums};
 
-/// A store with rows in every table.
+/// Returns a store with rows in every table.
 fn full() -> (SqliteStore, TempDir) {
     let folder = tempfile::tempdir().expect("a folder");
     let trees = TreeLimits { exact_vectors: 3, grown_by: 1, ..TreeLimits::default() };
@@ -74,7 +74,7 @@ fn full() -> (SqliteStore, TempDir) {
     (store, folder)
 }
 
-/// The file as another program sees it, which keeps no sums.
+/// Opens the file like another program, which does not maintain the sums.
 fn other_program(folder: &TempDir) -> Connection {
     let conn = Connection::open(folder.path().join("default.graphloom")).expect("the file");
     conn.execute_batch("PRAGMA foreign_keys = off; PRAGMA ignore_check_constraints = on;").expect("set");
@@ -101,7 +101,7 @@ fn other_than(value: &Value) -> Value {
 fn a_sound_store_has_no_findings_whatever_was_written_to_it() {
     let (store, _folder) = full();
     assert_eq!(store.verify().expect("compared"), []);
-    // What is there is written again, changed and removed.
+    // Existing rows are written again, changed and removed.
     let mut again = sample::indexed("a", "Ada met Bob", "ADA", "CLEO");
     again.put_documents[0].document.title = "another".to_owned();
     again.put_vectors[1].vector = vec![0.5, 0.5, 0.1];
@@ -155,7 +155,7 @@ fn the_nodes_of_a_vector_tree_are_compared_with_the_vectors() {
             |row| row.get(0),
         )
         .expect("a leaf");
-    // The number of rows, an id, a coarse part.
+    // The number of rows, an id, and a coarse part.
     for at in [0, 12, 12 + 16] {
         let mut damaged = body.clone();
         damaged[at] ^= 1;

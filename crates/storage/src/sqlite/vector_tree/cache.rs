@@ -1,6 +1,6 @@
 //! Recently read nodes.
 //!
-//! Reading a node from the file takes many times as long as scoring its rows, and questions of one process mostly
+//! Reading a node from the file takes many times as long as scoring its rows, and the questions of a process mostly
 //! lead to the same nodes.
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,14 +11,14 @@ use rusqlite::Result;
 use super::super::changes::Mark;
 use super::node::Node;
 
-/// Nodes by id as one state of the file has them, of all kinds; those that were not read for longest go first.
+/// Nodes of all kinds by id, as in one state of the file. The least recently used ones are dropped first.
 pub(crate) struct NodeCache {
     most_bytes: usize,
-    lately: Mutex<Lately>,
+    recent: Mutex<RecentNodes>,
 }
 
-struct Lately {
-    /// The end of the change log of that state. A commit that changes a node goes on from there.
+struct RecentNodes {
+    /// The end of the change log in that state. A commit that changes a node moves the end.
     mark: Mark,
     nodes: LruCache<i64, Arc<Node>>,
     bytes: usize,
@@ -26,37 +26,38 @@ struct Lately {
 
 impl NodeCache {
     pub(crate) fn new(most_bytes: usize) -> Self {
-        let lately = Lately { mark: Mark::default(), nodes: LruCache::unbounded(), bytes: 0 };
-        Self { most_bytes, lately: Mutex::new(lately) }
+        let recent = RecentNodes { mark: Mark::default(), nodes: LruCache::unbounded(), bytes: 0 };
+        Self { most_bytes, recent: Mutex::new(recent) }
     }
 
-    /// The node as the snapshot at `now` has it; `read` reads it where that is not at hand.
+    /// Returns the node in the snapshot at `now`. Calls `read` if the cache does not have it.
     pub(super) fn get(&self, now: Mark, id: i64, read: impl FnOnce() -> Result<Node>) -> Result<Arc<Node>> {
-        if let Some(node) = self.at(now, |lately| lately.nodes.get(&id).cloned()).flatten() {
+        if let Some(node) = self.at(now, |recent| recent.nodes.get(&id).cloned()).flatten() {
             return Ok(node);
         }
         let node = Arc::new(read()?);
-        self.at(now, |lately| {
-            lately.bytes += node.size();
-            if let Some((_, old)) = lately.nodes.push(id, Arc::clone(&node)) {
-                lately.bytes -= old.size();
+        self.at(now, |recent| {
+            recent.bytes += node.size();
+            if let Some((_, old)) = recent.nodes.push(id, Arc::clone(&node)) {
+                recent.bytes -= old.size();
             }
-            while lately.bytes > self.most_bytes
-                && let Some((_, old)) = lately.nodes.pop_lru()
+            while recent.bytes > self.most_bytes
+                && let Some((_, old)) = recent.nodes.pop_lru()
             {
-                lately.bytes -= old.size();
+                recent.bytes -= old.size();
             }
         });
         Ok(node)
     }
 
-    /// What is kept for the snapshot at `now`, which takes the place of what is older; `None` for a snapshot that is older.
-    fn at<T>(&self, now: Mark, work: impl FnOnce(&mut Lately) -> T) -> Option<T> {
-        let mut lately = self.lately.lock().unwrap_or_else(PoisonError::into_inner);
-        if now.id > lately.mark.id {
-            *lately = Lately { mark: now, nodes: LruCache::unbounded(), bytes: 0 };
+    /// Calls `work` with the nodes of the snapshot at `now`, which replace those of older snapshots. `None` if the
+    /// snapshot is older than the cache.
+    fn at<T>(&self, now: Mark, work: impl FnOnce(&mut RecentNodes) -> T) -> Option<T> {
+        let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        if now.id > recent.mark.id {
+            *recent = RecentNodes { mark: now, nodes: LruCache::unbounded(), bytes: 0 };
         }
-        (lately.mark == now).then(|| work(&mut lately))
+        (recent.mark == now).then(|| work(&mut recent))
     }
 }
 

@@ -8,10 +8,10 @@ use rusqlite::{Connection, Result};
 use super::node::{Node, Nodes};
 use crate::vector::question::Question;
 
-/// Memory for inner nodes; three hundred of 384 dimensions.
+/// Memory for inner nodes, enough for three hundred with 384 dimensions.
 const KEPT_BYTES: usize = 16 << 20;
 
-/// Inner nodes as they were read. What is looked for after another mostly leads through the same ones.
+/// Inner nodes as they were read. Successive searches mostly lead through the same ones.
 #[derive(Default)]
 pub(super) struct NodeReads {
     nodes: HashMap<i64, Node>,
@@ -19,32 +19,32 @@ pub(super) struct NodeReads {
 }
 
 impl NodeReads {
-    /// For a node that is written.
+    /// Drops a node that is about to be written.
     pub(super) fn forget(&mut self, id: i64) {
         self.bytes -= self.nodes.remove(&id).map_or(0, |node| node.size());
     }
 
-    /// For changes to several nodes.
+    /// Drops all nodes, for changes to several of them.
     pub(super) fn forget_all(&mut self) {
         *self = Self::default();
     }
 }
 
-/// Goes down one state of a tree.
+/// Descends one state of a tree.
 pub(super) struct Descent<'a> {
     root: i64,
     nodes: Nodes<'a>,
     known: &'a mut NodeReads,
 }
 
-/// A way from the root, and the estimated cosine of the direction that it ends at.
-pub(super) struct Way {
+/// A path from the root, and the estimated cosine of the direction at its end.
+pub(super) struct TreePath {
     pub(super) score: f32,
     pub(super) nodes: Vec<i64>,
 }
 
 impl<'a> Descent<'a> {
-    /// - `known`: of the same state.
+    /// - `known`: nodes of the same state of the tree.
     pub(super) fn new(conn: &'a Connection, root: i64, known: &'a mut NodeReads) -> Self {
         Self { root, nodes: Nodes::new(conn), known }
     }
@@ -65,11 +65,11 @@ impl<'a> Descent<'a> {
         })
     }
 
-    /// The ways to the nodes of a level whose directions are nearest to the question, the nearest first, as far as a search
-    /// through `width` nodes of each level tells.
-    pub(super) fn ways(&mut self, question: &Question, level: u32, width: usize) -> Result<Vec<Way>> {
+    /// Returns the paths to the nodes of a level whose directions are nearest to the question, nearest first. Searches
+    /// only `width` nodes per level.
+    pub(super) fn ways(&mut self, question: &Question, level: u32, width: usize) -> Result<Vec<TreePath>> {
         let mut scores = Vec::new();
-        let mut front = vec![Way { score: 0.0, nodes: vec![self.root] }];
+        let mut front = vec![TreePath { score: 0.0, nodes: vec![self.root] }];
         for _ in level..self.get(self.root)?.level {
             let mut next: Vec<(f32, usize, i64)> = Vec::new();
             for (at, way) in front.iter().enumerate() {
@@ -89,16 +89,16 @@ impl<'a> Descent<'a> {
             next.sort_unstable_by(nearer);
             let longer = |(score, at, id): (f32, usize, i64)| {
                 let nodes = front[at].nodes.iter().copied().chain([id]).collect();
-                Way { score, nodes }
+                TreePath { score, nodes }
             };
             front = next.into_iter().map(longer).collect();
         }
         Ok(front)
     }
 
-    /// The way to the leaf at a place: a fraction, of 2^64, of the way from the first leaf to the last. Children share their
-    /// parent's part of it evenly.
-    pub(super) fn way_to(&mut self, mut place: u64) -> Result<Vec<i64>> {
+    /// Returns the path to the leaf at `place`, a fraction of 2^64 of the way from the first leaf to the last. Children
+    /// share the part of their parent evenly.
+    pub(super) fn path_to(&mut self, mut place: u64) -> Result<Vec<i64>> {
         let mut way = vec![self.root];
         let mut last = self.root;
         for _ in 0..self.get(self.root)?.level {

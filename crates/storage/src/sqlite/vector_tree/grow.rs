@@ -1,9 +1,9 @@
-//! Grows the tree of a kind that has become many, a part with every commit.
+//! Grows the tree of a kind that has many vectors, a part with every commit.
 //!
-//! A tree made at once keeps a commit, and so all writers, waiting for seconds. So the tree of a kind begins empty when its
-//! vectors become many. Each commit puts its own vectors in, and some of the older ones in the order of their keys. Until all
-//! are in, the kind is searched exactly. A commit puts in one older vector for every few new ones at least, which bounds how
-//! many there are by then.
+//! Building a tree at once would block a commit, and so all writers, for seconds. So a tree starts empty when the
+//! vectors of its kind become many. Each commit adds its own vectors, and some of the older ones in the order of their
+//! keys. Until all vectors are in the tree, the kind is searched exactly. Each commit adds at least one older vector
+//! for every few new ones, which limits how many there can be by then.
 
 use graphloom_core::ItemKind;
 use rusqlite::{Connection, OptionalExtension, Result, params};
@@ -12,25 +12,25 @@ use super::super::rows;
 use super::descent::NodeReads;
 use super::node::{Form, Nodes};
 use super::put::Builder;
-use super::{TreeLimits, fell};
+use super::{TreeLimits, remove_tree};
 
-/// New vectors of a commit for each older one that it puts into a growing tree: the price of the growth is a fraction of the
-/// commit's own, and a tree is complete before there are one more than so many times as many vectors.
+/// New vectors in a commit for each older one that it adds to a growing tree. So growing costs a fraction of the commit
+/// itself, and the tree is complete before the kind has `NEW_FOR_OLDER + 1` times as many vectors as when it started.
 const NEW_FOR_OLDER: usize = 4;
 
-/// Begins the tree of a kind whose vectors are of `data`'s dimensions; returns its root.
+/// Starts the tree of a kind whose vectors have the dimensions of `data`. Returns the root.
 pub(super) fn begin(conn: &Connection, limits: TreeLimits, kind: ItemKind, data: &[u8]) -> Result<i64> {
     conn.prepare_cached("INSERT OR REPLACE INTO growing_trees (kind, after) VALUES (?1, '')")?
         .execute([rows::kind_code(kind)])?;
     Nodes::new(conn).create(limits.node_rows, Form::of_leaf(data), &[])
 }
 
-/// Whether vectors of this kind are missing in its tree.
+/// True if the tree of this kind does not have all vectors yet.
 pub(super) fn is_growing(conn: &Connection, kind: ItemKind) -> Result<bool> {
     after(conn, kind).map(|after| after.is_some())
 }
 
-/// Puts older vectors into a growing tree, after a commit that put in `new` ones; returns the root.
+/// Adds older vectors to a growing tree, after a commit that added `new` ones. Returns the root.
 pub(super) fn go_on(
     conn: &Connection,
     limits: TreeLimits,
@@ -46,7 +46,7 @@ pub(super) fn go_on(
             WHERE v.kind = ?1 AND v.key > ?2 AND v.slot NOT IN (SELECT slot FROM vector_places)
             ORDER BY v.key LIMIT ?3",
     )?;
-    // One more tells whether any are left.
+    // One more row shows whether any are left.
     let older = select.query_map(params![rows::kind_code(kind), after, most as i64 + 1], |row| {
         Ok((row.get(0)?, row.get(1)?, row.get(2)?))
     })?;
@@ -72,10 +72,10 @@ pub(super) fn go_on(
 /// Removes the tree of a kind that has few vectors again, complete or not.
 pub(super) fn abandon(conn: &Connection, kind: ItemKind, root: i64) -> Result<()> {
     end(conn, kind)?;
-    fell(conn, root)
+    remove_tree(conn, root)
 }
 
-/// The key up to which older vectors are in the tree; `None` once all are.
+/// Returns the key up to which older vectors are in the tree. `None` if all are.
 fn after(conn: &Connection, kind: ItemKind) -> Result<Option<String>> {
     let mut select = conn.prepare_cached("SELECT after FROM growing_trees WHERE kind = ?1")?;
     select.query_row([rows::kind_code(kind)], |row| row.get(0)).optional()

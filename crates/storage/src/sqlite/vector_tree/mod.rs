@@ -1,17 +1,20 @@
-//! The vector tree: the coarse parts of a kind's vectors in the file, by nearness, so that a search of many reads few.
+//! The vector tree: the coarse parts of a kind's vectors in the file, grouped by nearness, so that a search in many
+//! vectors reads few.
 //!
-//! A B-tree by direction in place of order: a leaf holds vectors that are near to each other, an inner node the
-//! directions of its children. A vector goes down to the leaf whose direction is nearest; a node that is full is split in two
-//! by direction, its parent gets one child more, up to the root, and rows near the split move to the direction that is nearest
-//! now. So a commit touches a few pages whatever the number of vectors, and the tree is part of what a snapshot sees: nothing
-//! is built when opened, and memory holds only nodes that were read lately.
+//! It is a B-tree ordered by direction: a leaf has vectors that are near to each other, and an inner node has the
+//! directions of its children. A vector descends to the leaf with the nearest direction. A full node is split in two by
+//! direction, and its parent gets one more child, up to the root. Rows near the split move to the direction that is now
+//! nearest. So a commit touches a few pages whatever the number of vectors, and the tree is part of the snapshot:
+//! nothing is built on opening, and memory has only recently read nodes.
 //!
-//! A search goes down to the leaves whose directions are nearest to the question's and reads them whole. What it misses is
-//! what lies far from its leaf's direction; what it finds is scored and ordered exactly. Kinds of few vectors have no tree and
-//! are searched exactly (`vectors.rs`), and so are those whose tree is still growing (`grow.rs`).
+//! A search descends to the leaves whose directions are nearest to the question's and reads them whole. It misses
+//! vectors that are far from the direction of their leaf. Everything it finds is scored and ordered exactly. Kinds with
+//! few vectors have no tree and are searched exactly (`vectors.rs`), and so are kinds whose tree is still growing
+//! (`grow.rs`).
 //!
-//! Sources: Nister, Stewenius, "Scalable Recognition with a Vocabulary Tree", CVPR 2006 (the tree); Xu et al., "SPFresh:
-//! Incremental In-Place Update for Billion-Scale Vector Search", SOSP 2023 (splitting in place of training again).
+//! Sources: Nister, Stewenius, "Scalable Recognition with a Vocabulary Tree", CVPR 2006 (the tree); Xu et al.,
+//! "SPFresh: Incremental In-Place Update for Billion-Scale Vector Search", SOSP 2023 (splitting instead of training
+//! again).
 
 mod cache;
 mod descent;
@@ -37,34 +40,36 @@ use node::{Form, Node, Nodes};
 use put::Builder;
 pub(super) use search::TreeSearch;
 
-/// The tables of the trees, which hold nothing else.
+/// The tables of the trees, which contain nothing else.
 pub(super) const TABLES: [&str; 4] = ["vector_trees", "growing_trees", "vector_places", "vector_nodes"];
 
-/// When there is a tree, and how it is made and searched.
+/// When a kind has a tree, and how the tree is built and searched.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TreeLimits {
-    /// Vectors of a kind that are searched exactly; of more there is a tree, of less than half of it none any more.
+    /// Most vectors of a kind that are searched exactly. With more, the kind gets a tree. With less than half of it,
+    /// the tree is removed.
     pub(super) exact_vectors: u64,
-    /// Older vectors that a commit puts into a growing tree at least.
+    /// Fewest older vectors that a commit adds to a growing tree.
     pub(super) grown_by: usize,
-    /// Rows of a node.
+    /// Rows per node.
     pub(super) node_rows: usize,
-    /// Inner nodes of a level that a search goes on from, and that a new vector may go down through.
+    /// Inner nodes per level through which a search continues, and through which a new vector may descend.
     pub(super) search_width: usize,
     pub(super) insert_width: usize,
-    /// Nodes near to a split one whose rows are compared with the two that it became.
+    /// Nodes near a split node whose rows are compared with its two parts.
     pub(super) settle_width: usize,
-    /// Leaves gone through again with every split of a leaf. With eight, each leaf has its turn about once while a tree gains a tenth.
+    /// Leaves that are checked again with every split of a leaf. With eight, each leaf is checked about once while a
+    /// tree grows by a tenth.
     pub(super) settle_leaves: u64,
-    /// Leaves that a search reads at least.
+    /// Fewest leaves that a search reads.
     pub(super) leaves: usize,
-    /// Leaves are read for every so many hits wanted.
+    /// A search reads one leaf for this many requested hits.
     pub(super) hits_a_leaf: usize,
-    /// Allowed entries up to which each is compared with the question, tree or no tree.
+    /// Most allowed entries that are always compared with the question one by one, with or without a tree.
     pub(super) exact_allowed: usize,
-    /// Rows of leaves that are gone through in the time of looking one vector up by its id.
+    /// Rows of leaves that can be scored in the time of looking up one vector by its id.
     pub(super) rows_a_look_up: usize,
-    /// Memory for nodes that were read lately.
+    /// Memory for recently read nodes.
     pub(super) cache_bytes: usize,
 }
 
@@ -72,7 +77,7 @@ impl Default for TreeLimits {
     fn default() -> Self {
         Self {
             exact_vectors: 32 << 10,
-            // Some tenth of a second of work.
+            // About a tenth of a second of work.
             grown_by: 256,
             node_rows: 128,
             search_width: 64,
@@ -88,7 +93,7 @@ impl Default for TreeLimits {
     }
 }
 
-/// A kind's vectors, counted, and the root of its tree.
+/// The number of vectors of a kind, and the root of its tree.
 #[derive(Debug, Clone, Copy, Default)]
 struct Tree {
     vectors: u64,
@@ -111,7 +116,7 @@ impl Tree {
     }
 }
 
-/// The root of the kind's tree; `None` where it has few vectors, or not all of them are in the tree yet.
+/// Returns the root of the kind's tree. `None` if it has few vectors, or if the tree does not have all of them yet.
 pub(super) fn root(conn: &Connection, kind: ItemKind) -> Result<Option<i64>> {
     match Tree::read(conn, kind)?.root {
         Some(root) if !grow::is_growing(conn, kind)? => Ok(Some(root)),
@@ -119,21 +124,21 @@ pub(super) fn root(conn: &Connection, kind: ItemKind) -> Result<Option<i64>> {
     }
 }
 
-/// Puts vectors into the trees of a file, which nothing else changes meanwhile.
-pub(super) struct Planter<'a> {
+/// Puts vectors into the trees of a file. Nothing else may change the trees at the same time.
+pub(super) struct TreeInserter<'a> {
     conn: &'a Connection,
     limits: TreeLimits,
     known: NodeReads,
-    /// How many vectors of each kind were put.
+    /// Number of vectors put, by kind.
     put: BTreeMap<ItemKind, usize>,
 }
 
-impl<'a> Planter<'a> {
+impl<'a> TreeInserter<'a> {
     pub(super) fn new(conn: &'a Connection, limits: TreeLimits) -> Self {
         Self { conn, limits, known: NodeReads::default(), put: BTreeMap::new() }
     }
 
-    /// Notes a vector that was stored under `slot`; where there was one, `is_new` is false and it is replaced.
+    /// Puts a vector that was stored under `slot`. `is_new` is false if it replaces an older one.
     pub(super) fn put(
         &mut self,
         kind: ItemKind,
@@ -163,7 +168,7 @@ impl<'a> Planter<'a> {
         tree.write(conn, kind)
     }
 
-    /// Ends the changes of a commit: trees that are growing get some of the older vectors.
+    /// Ends the changes of a commit: growing trees get some of the older vectors.
     pub(super) fn finish(self) -> Result<()> {
         let Self { conn, limits, mut known, put } = self;
         for (kind, new) in put {
@@ -177,7 +182,7 @@ impl<'a> Planter<'a> {
     }
 }
 
-/// Notes that the vector of this slot is gone.
+/// Removes the vector of this slot from its tree.
 pub(super) fn remove(conn: &Connection, limits: TreeLimits, kind: ItemKind, slot: i64) -> Result<()> {
     let mut tree = Tree::read(conn, kind)?;
     tree.vectors = tree.vectors.saturating_sub(1);
@@ -191,8 +196,8 @@ pub(super) fn remove(conn: &Connection, limits: TreeLimits, kind: ItemKind, slot
     tree.write(conn, kind)
 }
 
-/// Counts the vectors of a file that has no trees yet, and makes those that are due.
-pub(super) fn plant_all(conn: &Connection, limits: TreeLimits) -> Result<()> {
+/// Counts the vectors of a file without trees, and builds the trees that are due.
+pub(super) fn build_trees(conn: &Connection, limits: TreeLimits) -> Result<()> {
     for kind in ItemKind::ALL {
         let mut count = conn.prepare("SELECT count(*), min(slot) FROM vectors WHERE kind = ?1")?;
         let (vectors, slot): (u64, Option<i64>) =
@@ -201,14 +206,14 @@ pub(super) fn plant_all(conn: &Connection, limits: TreeLimits) -> Result<()> {
         if let Some(slot) = slot.filter(|_| vectors > limits.exact_vectors) {
             let mut select = conn.prepare("SELECT data FROM vector_data WHERE slot = ?1")?;
             let data: Vec<u8> = select.query_row([slot], |row| row.get(0))?;
-            tree.root = Some(plant(conn, limits, kind, &data)?);
+            tree.root = Some(build_tree(conn, limits, kind, &data)?);
         }
         tree.write(conn, kind)?;
     }
     Ok(())
 }
 
-/// Packs the leaves of trees of sparse vectors, which a file of an older release does not have packed.
+/// Packs the leaves of trees of sparse vectors, which older releases did not pack.
 pub(super) fn pack_leaves(conn: &Connection) -> Result<()> {
     for kind in ItemKind::ALL {
         let Some(root) = Tree::read(conn, kind)?.root else { continue };
@@ -221,7 +226,7 @@ pub(super) fn pack_leaves(conn: &Connection) -> Result<()> {
         }
         let (mut open, mut nodes, mut node) = (vec![root], Nodes::new(conn), Node::default());
         while let Some(id) = open.pop() {
-            // One that cannot be read must not keep the file from being opened; `check` says what is wrong.
+            // An unreadable node must not keep the file from being opened. `check` reports it.
             if nodes.read(id, &mut node).is_err() {
                 continue;
             }
@@ -234,8 +239,8 @@ pub(super) fn pack_leaves(conn: &Connection) -> Result<()> {
     Ok(())
 }
 
-/// Makes the tree of all vectors of a kind, which are of `data`'s dimensions.
-fn plant(conn: &Connection, limits: TreeLimits, kind: ItemKind, data: &[u8]) -> Result<i64> {
+/// Builds the tree of all vectors of a kind, which have the dimensions of `data`.
+fn build_tree(conn: &Connection, limits: TreeLimits, kind: ItemKind, data: &[u8]) -> Result<i64> {
     let mut root = Nodes::new(conn).create(limits.node_rows, Form::of_leaf(data), &[])?;
     let mut known = NodeReads::default();
     vectors::for_each_of_kind(conn, kind, |key, slot, data| {
@@ -245,8 +250,8 @@ fn plant(conn: &Connection, limits: TreeLimits, kind: ItemKind, data: &[u8]) -> 
     Ok(root)
 }
 
-/// What of the trees does not fit the vectors that they are made of. The directions of inner nodes only say where to
-/// look first, and are not compared.
+/// Returns differences between the trees and the vectors that they were built from. The directions of inner nodes only
+/// say where to look first, and are not compared.
 pub(super) fn contradictions(conn: &Connection) -> Result<Vec<String>> {
     let mut found = Vec::new();
     for kind in ItemKind::ALL {
@@ -258,7 +263,7 @@ pub(super) fn contradictions(conn: &Connection) -> Result<Vec<String>> {
         }
         if let Some(root) = tree.root {
             let in_leaves = compare_leaves(conn, kind, root, &mut found)?;
-            // Until a tree has grown, older vectors have no place in it.
+            // While a tree is growing, older vectors have no place in it.
             let places = match grow::is_growing(conn, kind)? {
                 true => count_places(conn, kind)?,
                 false => vectors,
@@ -271,7 +276,7 @@ pub(super) fn contradictions(conn: &Connection) -> Result<Vec<String>> {
     Ok(found)
 }
 
-/// How many vectors of a kind have a place in its tree.
+/// Returns the number of vectors of a kind that have a place in its tree.
 fn count_places(conn: &Connection, kind: ItemKind) -> Result<u64> {
     let mut count = conn.prepare(
         "SELECT count(*) FROM vectors v JOIN vector_places p ON p.slot = v.slot WHERE v.kind = ?1",
@@ -279,7 +284,7 @@ fn count_places(conn: &Connection, kind: ItemKind) -> Result<u64> {
     count.query_row([rows::kind_code(kind)], |row| rows::unsigned(row, 0))
 }
 
-/// Compares the rows of a tree's leaves with the stored vectors; returns how many there are.
+/// Compares the rows of a tree's leaves with the stored vectors. Returns the number of rows.
 fn compare_leaves(conn: &Connection, kind: ItemKind, root: i64, found: &mut Vec<String>) -> Result<u64> {
     let mut place = conn.prepare("SELECT leaf FROM vector_places WHERE slot = ?1")?;
     let mut stored = conn.prepare(vectors::STORED)?;
@@ -312,7 +317,7 @@ fn compare_leaves(conn: &Connection, kind: ItemKind, root: i64, found: &mut Vec<
 }
 
 /// Removes a tree.
-fn fell(conn: &Connection, root: i64) -> Result<()> {
+fn remove_tree(conn: &Connection, root: i64) -> Result<()> {
     let mut open = vec![root];
     let mut node = Node::default();
     while let Some(id) = open.pop() {
@@ -329,7 +334,7 @@ fn fell(conn: &Connection, root: i64) -> Result<()> {
     Ok(())
 }
 
-/// Takes a vector out of its leaf. A leaf that becomes empty stays, for what will be near to it.
+/// Removes a vector from its leaf. An empty leaf stays for later vectors near it.
 fn take_out(conn: &Connection, slot: i64) -> Result<()> {
     let mut delete = conn.prepare_cached("DELETE FROM vector_places WHERE slot = ?1 RETURNING leaf")?;
     let leaf: Option<i64> = delete.query_row([slot], |row| row.get(0)).optional()?;

@@ -1,12 +1,12 @@
-//! A node's bytes: a header and rows of equal size, written in place so that one row more writes a page or two.
+//! The bytes of a node: a header and rows of equal size, written in place so that adding a row writes only a page or two.
 //!
 //! ```text
 //! header   number of rows, level (0 is a leaf), bytes of a row         4 bytes each, little-endian
 //! row      slot or child, scale, residual, coarse parts with padding    8 + 4 + 4 + a multiple of the lanes
 //! ```
 //!
-//! A leaf of sparse vectors is packed ([`packed`]): most of those bytes would say zero. In memory all nodes have rows of
-//! equal size.
+//! A leaf of sparse vectors is packed ([`packed`]), because most of its bytes would be zero. In memory, all nodes have
+//! rows of equal size.
 
 mod packed;
 
@@ -28,14 +28,14 @@ const COLUMN: &str = "body";
 /// A row of a node.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Row<'a> {
-    /// The slot of a vector in a leaf, a child in an inner node.
+    /// The slot of a vector in a leaf, or a child in an inner node.
     pub(super) id: i64,
     pub(super) scale: f32,
     pub(super) residual: f32,
     pub(super) codes: &'a [u8],
 }
 
-/// The row of a stored vector.
+/// Returns the row for a stored vector.
 pub(super) fn row_of(id: i64, data: &[u8]) -> Vec<u8> {
     let Coarse { codes, scale, residual } = vector::read_coarse(data);
     let mut row = Vec::with_capacity(row_bytes(data));
@@ -47,12 +47,12 @@ pub(super) fn row_of(id: i64, data: &[u8]) -> Vec<u8> {
     row
 }
 
-/// The row of a child.
+/// Returns the row for a child.
 pub(super) fn row_of_direction(child: i64, direction: &[f32]) -> Vec<u8> {
     row_of(child, &vector::encode(direction))
 }
 
-/// Bytes of the rows of vectors like this stored one.
+/// Returns the size of the rows for vectors like this stored one, in bytes.
 pub(super) fn row_bytes(data: &[u8]) -> usize {
     ROW_HEADER + vector::dimensions(data).next_multiple_of(LANES)
 }
@@ -61,7 +61,7 @@ pub(super) fn id_of(row: &[u8]) -> i64 {
     read_row(row).id
 }
 
-/// The row's vector, padding included.
+/// Returns the vector of a row, including padding.
 pub(super) fn direction(row: &[u8]) -> Vec<f32> {
     let Row { scale, codes, .. } = read_row(row);
     codes.iter().map(|&code| (f32::from(code) - f32::from(ZERO)) * scale).collect()
@@ -78,24 +78,24 @@ fn read_row(row: &[u8]) -> Row<'_> {
     Row { id, scale: number(8), residual: number(12), codes }
 }
 
-/// What the rows of a node have in common.
+/// The properties that all rows of a node share.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Form {
     /// 0 is a leaf.
     pub(super) level: u32,
-    /// Bytes of a row; in memory, where the node is packed.
+    /// Bytes per row. For a packed node, bytes per row in memory.
     pub(super) row_bytes: usize,
     pub(super) is_packed: bool,
 }
 
 impl Form {
-    /// That of a leaf of vectors like this stored one.
+    /// Returns the form of a leaf for vectors like this stored one.
     pub(super) fn of_leaf(data: &[u8]) -> Self {
         Self { level: 0, row_bytes: row_bytes(data), is_packed: vector::is_sparse(data) }
     }
 }
 
-/// A node as it was read; its memory is used for the next one.
+/// A node as it was read. Its memory is reused for the next one.
 #[derive(Default)]
 pub(super) struct Node {
     pub(super) level: u32,
@@ -118,27 +118,27 @@ impl Node {
         &self.bytes
     }
 
-    /// The row at this place.
+    /// Returns the row at this place.
     pub(super) fn row_bytes(&self, place: usize) -> &[u8] {
         &self.bytes[place * self.row_bytes..][..self.row_bytes]
     }
 
-    /// The row with this id.
+    /// Returns the row with this id.
     pub(super) fn row(&self, id: i64) -> Option<&[u8]> {
         self.bytes.chunks_exact(self.row_bytes.max(1)).find(|row| id_of(row) == id)
     }
 
-    /// The direction of all rows together.
+    /// Returns the common direction of all rows.
     pub(super) fn direction(&self) -> Vec<f32> {
         super::split::direction_of(&self.bytes, self.row_bytes)
     }
 
-    /// Bytes of memory that it takes.
+    /// Returns the memory that the node takes, in bytes.
     pub(super) fn size(&self) -> usize {
         size_of::<Self>() + self.bytes.capacity()
     }
 
-    /// The estimated cosine of each row with the question.
+    /// Computes the estimated cosine of each row with the question.
     pub(super) fn score(&self, question: &Question, scores: &mut Vec<f32>) {
         scores.clear();
         let codes: Vec<&[u8]> = self.rows().map(|row| row.codes).collect();
@@ -147,8 +147,8 @@ impl Node {
     }
 }
 
-/// The nodes of a file. One handle is opened and moved from node to node, since opening one costs more than reading a
-/// node.
+/// The nodes of a file. One handle is opened and moved from node to node, because opening a handle costs more than
+/// reading a node.
 pub(super) struct Nodes<'a> {
     conn: &'a Connection,
     open: Option<Blob<'a>>,
@@ -171,7 +171,7 @@ impl<'a> Nodes<'a> {
         self.open.as_mut().ok_or(Error::InvalidQuery)
     }
 
-    /// Reads a node's rows; they are not kept.
+    /// Reads the rows of a node into `node`.
     pub(super) fn read(&mut self, id: i64, node: &mut Node) -> Result<()> {
         let blob = self.at(id, false)?;
         let (rows, form) = read_header(blob)?;
@@ -184,11 +184,11 @@ impl<'a> Nodes<'a> {
         blob.read_at_exact(&mut node.bytes, HEADER)
     }
 
-    /// Makes a node with room for so many rows.
+    /// Creates a node with room for `rows` rows.
     ///
-    /// - `form`: its level, bytes of a row, and whether it is packed.
+    /// - `form`: its level, the bytes per row, and whether it is packed.
     pub(super) fn create(&mut self, rows: usize, form: Form, content: &[u8]) -> Result<i64> {
-        // A handle cannot see a row that is written beside it.
+        // A handle cannot see a row that is written another way.
         self.open = None;
         let Form { level, row_bytes, is_packed } = form;
         if is_packed {
@@ -207,7 +207,7 @@ impl<'a> Nodes<'a> {
         Ok(id)
     }
 
-    /// Adds a row and returns how many there are now; `None` where the node is full.
+    /// Adds a row and returns the new number of rows. `None` if the node is full.
     pub(super) fn append(&mut self, id: i64, row: &[u8]) -> Result<Option<usize>> {
         let blob = self.at(id, true)?;
         let (rows, Form { level, row_bytes, is_packed }) = read_header(blob)?;
@@ -227,7 +227,7 @@ impl<'a> Nodes<'a> {
         Ok(Some(rows + 1))
     }
 
-    /// Makes `content` all rows of a node.
+    /// Replaces all rows of a node with `content`.
     pub(super) fn write(&mut self, id: i64, content: &[u8]) -> Result<()> {
         let blob = self.at(id, true)?;
         let (_, Form { level, row_bytes, is_packed }) = read_header(blob)?;
@@ -239,14 +239,14 @@ impl<'a> Nodes<'a> {
         blob.write_all_at(&header(content.len() / row_bytes, level, row_bytes), 0)
     }
 
-    /// Writes a row in place of the one with this id.
+    /// Replaces the row with this id.
     pub(super) fn replace(&mut self, id: i64, row_id: i64, row: &[u8]) -> Result<()> {
         let place = self.place_of(id, row_id)?;
         let blob = self.at(id, true)?;
         place.map_or(Ok(()), |place| blob.write_all_at(row, HEADER + place * row.len()))
     }
 
-    /// Removes a row; the last one takes its place.
+    /// Removes a row. The last row takes its place.
     pub(super) fn remove(&mut self, id: i64, row_id: i64) -> Result<()> {
         let Some(place) = self.place_of(id, row_id)? else { return Ok(()) };
         let blob = self.at(id, true)?;
@@ -265,13 +265,13 @@ impl<'a> Nodes<'a> {
         blob.write_all_at(&header(last, level, row_bytes), 0)
     }
 
-    /// Packs a leaf that is not packed and has just been read.
+    /// Packs a leaf that is not packed and was just read.
     pub(super) fn pack(&mut self, id: i64, node: &Node) -> Result<()> {
         let most_rows = (self.at(id, false)?.len() - HEADER) / node.row_bytes;
         self.put_body(id, packed::body(most_rows, node.row_bytes, &node.bytes)?)
     }
 
-    /// Puts a packed node in the place of what it was.
+    /// Stores a packed node in place of its old bytes.
     fn put_body(&mut self, id: i64, body: Vec<u8>) -> Result<()> {
         self.open = None;
         let mut update = self.conn.prepare_cached("UPDATE vector_nodes SET body = ?2 WHERE id = ?1")?;
@@ -280,7 +280,7 @@ impl<'a> Nodes<'a> {
 
     fn place_of(&mut self, id: i64, row_id: i64) -> Result<Option<usize>> {
         let mut node = Node::default();
-        // Whoever asks for a place writes there, and a handle that only reads would have to be opened again.
+        // Callers write to the place they ask for, and a read-only handle would have to be opened again.
         self.at(id, true)?;
         self.read(id, &mut node)?;
         Ok(node.rows().position(|row| row.id == row_id))
@@ -295,7 +295,7 @@ fn header(rows: usize, level: u32, row_bytes: usize) -> [u8; HEADER] {
     header
 }
 
-/// Rows and form; an error where the node has no room for what its header says.
+/// Reads the number of rows and the form. Fails if the node has less room than its header says.
 fn read_header(blob: &Blob<'_>) -> Result<(usize, Form)> {
     let mut header = [0; HEADER];
     blob.read_at_exact(&mut header, 0)?;

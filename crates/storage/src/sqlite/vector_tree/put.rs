@@ -7,7 +7,7 @@ use super::node::{self, Form, Node, Nodes};
 use super::{TreeLimits, settle, split};
 use crate::vector::question::Question;
 
-/// A node's direction is computed again for every so many rows that it gains: it may have gained another subject.
+/// The direction of a node is computed again each time it has gained this many rows, because they may have another subject.
 const ROWS_A_DIRECTION: usize = 8;
 
 /// Puts vectors into one tree.
@@ -15,12 +15,12 @@ pub(super) struct Builder<'a> {
     pub(super) conn: &'a Connection,
     pub(super) limits: TreeLimits,
     pub(super) root: i64,
-    /// Of the tree as it stands.
+    /// Nodes of the tree in its current state.
     pub(super) known: &'a mut NodeReads,
 }
 
 impl Builder<'_> {
-    /// Puts a vector that the tree does not hold, and returns the root.
+    /// Puts a vector that is not in the tree yet, and returns the root.
     pub(super) fn put(mut self, slot: i64, key: &str, data: &[u8]) -> Result<i64> {
         let row = node::row_of(slot, data);
         let question = Question::new(&node::direction(&row));
@@ -35,7 +35,7 @@ impl Builder<'_> {
         Ok(self.root)
     }
 
-    /// Adds a row to a node below `path`; where it is full, it is split and its parent gets one child more.
+    /// Adds a row to a node below `path`. If the node is full, it is split and its parent gets one more child.
     fn add(&mut self, mut path: Vec<i64>, at: i64, row: &[u8]) -> Result<()> {
         let mut nodes = Nodes::new(self.conn);
         let mut node = Node::default();

@@ -1,4 +1,4 @@
-//! Searches of a tree.
+//! Searches a tree.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -15,10 +15,10 @@ use super::node::{Node, Nodes, Row};
 use crate::vector;
 use crate::vector::question::Question;
 
-/// Between two looks at the worst hit so far: ranking costs more than a few spare scores.
+/// Number of scores between two checks of the worst hit so far, because ranking costs more than a few unnecessary scores.
 const SCORES_A_LOOK: usize = 16;
 
-/// So many times as many leaves are read where too little was found.
+/// Factor by which more leaves are read if too little was found.
 const MORE_LEAVES: usize = 4;
 
 /// The tree of a kind in a snapshot.
@@ -26,12 +26,12 @@ pub(crate) struct TreeSearch<'a> {
     pub(crate) conn: &'a Connection,
     pub(crate) limits: TreeLimits,
     pub(crate) root: i64,
-    /// Nodes that were read before, and the snapshot's place in the change log, which tells whether they still hold.
+    /// Nodes that were read before, and the snapshot's position in the change log, which shows whether they are still valid.
     pub(crate) cache: &'a NodeCache,
     pub(crate) now: Mark,
 }
 
-/// A row with an estimate or a bound of its score: the greater is the better one, of equals the one with the lower id.
+/// A row with an estimate or a bound of its score. The greater one is better. Of equal scores, the lower id is better.
 #[derive(Debug, Clone, Copy)]
 struct ScoredRow {
     score: f32,
@@ -80,22 +80,22 @@ impl Allowed<'_> {
     }
 }
 
-/// What a question reached.
+/// The part of the tree that a question reached.
 struct Frontier {
     /// Rows of leaves with their upper bounds.
     rows: BinaryHeap<ScoredRow>,
-    /// The estimated cosine of the last node that was read, by its direction, where others were left out; what is behind those is
-    /// hardly nearer.
+    /// The estimated cosine of the direction of the last node that was read, if others were left out. What is behind
+    /// those is hardly nearer.
     edge: f32,
 }
 
 impl TreeSearch<'_> {
-    /// For each query vector the nearest entries that may be found, as far as the leaves that are read hold them: their
-    /// scores and order are exact. Where so few entries are allowed that it costs less, each is compared.
+    /// Returns for each query vector the nearest entries that may be found in the leaves that are read. Their scores
+    /// and order are exact. If so few entries are allowed that it costs less, each of them is compared instead.
     ///
-    /// Where a filter allows one in so many, its nearest are among that many times as many of all: leaves are read for
-    /// those. What is allowed may lie elsewhere, so where too little is found there more are read, up to as many allowed rows as
-    /// there are rows without a filter.
+    /// If a filter allows one entry in `n`, its nearest entries are among `n` times as many of all entries, so leaves
+    /// are read for that many. The allowed entries may still be elsewhere. So if too little was found, more leaves are
+    /// read, up to as many allowed rows as there are rows without a filter.
     pub(crate) fn search(&self, query: &VectorQuery, units: &[Vec<f32>]) -> Result<Vec<Vec<ScoredId>>> {
         let Self { conn, limits, .. } = *self;
         let leaves_for = |hits: usize| limits.leaves.max(hits.div_ceil(limits.hits_a_leaf.max(1)));
@@ -131,13 +131,13 @@ impl TreeSearch<'_> {
         }
     }
 
-    /// The entries that a restricted query allows; `None` for all.
+    /// Returns the entries that a restricted query allows. `None` for all entries.
     fn allowed<'q>(&self, query: &'q VectorQuery) -> Result<Option<Allowed<'q>>> {
         match (&query.only.filtered, &query.only.layer) {
             (None, None) => Ok(None),
             (Some(filtered), None) => Ok(Some(Allowed::Filtered(filtered, query.kind))),
             (_, Some(layer)) => {
-                // The end of a key's prefix is `-`, and what follows that is `.`.
+                // The prefix of a key ends with `-`, and the next character is `.`.
                 let mut keys = self.conn.prepare_cached(
                     "SELECT key FROM vectors WHERE kind = ?1 AND key > ?2 || '-' AND key < ?2 || '.'",
                 )?;
@@ -150,8 +150,8 @@ impl TreeSearch<'_> {
         }
     }
 
-    /// For each question the rows of the leaves nearest to it. A node to which several lead is gone through for all of them at
-    /// once, while it is near at hand.
+    /// Returns for each question the rows of the leaves nearest to it. A node that several questions reach is scored
+    /// for all of them at once, while it is loaded.
     fn candidates(&self, questions: &[&Question], leaves: usize) -> Result<Vec<Frontier>> {
         let mut nodes = Nodes::new(self.conn);
         let mut scores = Vec::new();
@@ -159,7 +159,7 @@ impl TreeSearch<'_> {
         let mut edges = vec![f32::NEG_INFINITY; questions.len()];
         let mut front: BTreeMap<i64, Vec<usize>> =
             BTreeMap::from([(self.root, (0..questions.len()).collect())]);
-        // A level a round; the leaves are the last.
+        // One level per round, ending with the leaves.
         while !front.is_empty() {
             let mut next: Vec<Vec<ScoredRow>> = vec![Vec::new(); questions.len()];
             let mut level = 0;
@@ -202,7 +202,7 @@ impl TreeSearch<'_> {
     }
 }
 
-/// The best of the candidates by exact score, until no bound reaches the worst that still counts.
+/// Returns the best candidates by exact score. Stops when no bound reaches the worst hit that still counts.
 fn best_of(
     conn: &Connection,
     query: &VectorQuery,
@@ -222,7 +222,7 @@ fn best_of(
         let Some(found) = found.next()? else { continue };
         vector::decode_into(vectors::stored_of(found)?, &mut values);
         let score = vector::cosine(unit, &values);
-        // Most candidates end here, so what else there is to know is asked after it.
+        // Most candidates end here, so everything else is read after this check.
         if score < worst {
             continue;
         }

@@ -1,12 +1,12 @@
 //! Moves rows to the nearest direction.
 //!
-//! A row goes down to the leaf that is nearest when it comes. Directions move and nodes are split after that: of a million rows
-//! a third stood where a search did not look for them. What changes near a split is mended there. What came while there were few
-//! leaves stands among strangers for good, since their leaf gets no more rows and is never split; so with every split some
-//! leaves, each in its turn, are gone through again.
+//! A new row descends to the leaf that is nearest at that time. Later, directions move and nodes are split: of a
+//! million rows, a third ended up where a search did not look for them. Changes near a split are corrected at the
+//! split. Rows that were added while there were few leaves would stay among strangers forever, because their leaf gets
+//! no more rows and is never split. So with every split, some leaves are checked again in turn.
 //!
 //! Source: Xu et al., "SPFresh: Incremental In-Place Update for Billion-Scale Vector Search", SOSP 2023, section 4.2
-//! (reassigning after a split; going through the other leaves is ours). Children of inner nodes are moved like rows.
+//! (reassigning after a split; checking the other leaves is ours). Children of inner nodes are moved like rows.
 
 use std::collections::BTreeMap;
 
@@ -17,11 +17,11 @@ use super::node::{self, Node, Nodes};
 use super::put::Builder;
 use crate::vector::question::Question;
 
-/// Inner nodes of a level through which a row is looked for again.
+/// Inner nodes per level through which a row is searched for again.
 const LOOK_WIDTH: usize = 4;
 
-/// A node near to a split one, or one of the two that it became.
-struct Around {
+/// A node near a split one, or one of its two parts.
+struct Neighbour {
     id: i64,
     parent: i64,
     is_part: bool,
@@ -29,7 +29,7 @@ struct Around {
     node: Node,
 }
 
-/// A row and the place, among the nodes around, of the node that it is nearer to by `gain`.
+/// A row to move from one of the nearby nodes to another, whose direction is nearer by `gain`.
 struct Move {
     gain: f32,
     from: usize,
@@ -37,8 +37,8 @@ struct Move {
     to: usize,
 }
 
-/// Moves rows between the `parts` that a node was split into and the nodes near to where it was, each to the nearest direction.
-/// A node that is full gets none, and none gives its last one.
+/// Moves rows between the `parts` of a split node and the nodes nearby, each to the nearest direction. A full node gets
+/// no more rows, and no node gives up its last row.
 pub(super) fn after_split(
     builder: &Builder<'_>,
     level: u32,
@@ -65,8 +65,8 @@ pub(super) fn after_split(
     direct(builder.conn, changed)
 }
 
-/// The nodes of a level nearest to where the split one was.
-fn around(builder: &Builder<'_>, level: u32, parts: [i64; 2], direction: &[f32]) -> Result<Vec<Around>> {
+/// Returns the nodes of a level that are nearest to where the split node was.
+fn around(builder: &Builder<'_>, level: u32, parts: [i64; 2], direction: &[f32]) -> Result<Vec<Neighbour>> {
     let mut known = NodeReads::default();
     let mut descent = Descent::new(builder.conn, builder.root, &mut known);
     let mut nodes = Nodes::new(builder.conn);
@@ -77,14 +77,14 @@ fn around(builder: &Builder<'_>, level: u32, parts: [i64; 2], direction: &[f32])
         let mut node = Node::default();
         nodes.read(id, &mut node)?;
         let is_part = parts.contains(&id);
-        around.push(Around { id, parent, is_part, direction: Question::new(&direction), node });
+        around.push(Neighbour { id, parent, is_part, direction: Question::new(&direction), node });
     }
     Ok(around)
 }
 
-/// The rows that stand elsewhere than at the nearest direction, the greatest gain first. What the split node held is compared
-/// with all nodes around, what others hold with its parts alone: between the others nothing changed.
-fn moves(around: &[Around]) -> Vec<Move> {
+/// Returns the rows that are not at the nearest direction, greatest gain first. Rows of the split node are compared
+/// with all nearby nodes, rows of other nodes only with the two parts, because nothing changed between the others.
+fn moves(around: &[Neighbour]) -> Vec<Move> {
     let mut moves = Vec::new();
     let (mut own, mut scores) = (Vec::new(), Vec::new());
     for (from, here) in around.iter().enumerate() {
@@ -105,27 +105,29 @@ fn moves(around: &[Around]) -> Vec<Move> {
     moves
 }
 
-/// Looks for the rows of some leaves again from the root, and moves those that a narrow search finds a nearer leaf for.
+/// Searches for the rows of some leaves again from the root, and moves rows for which a narrow search finds a nearer leaf.
 ///
-/// - `turn`: grows from call to call, by one or more; over many calls every leaf is chosen.
+/// - `turn`: grows by one or more from call to call. Over many calls, every leaf is chosen.
 pub(super) fn leaves_in_turn(builder: &Builder<'_>, turn: u64) -> Result<()> {
     let leaves = builder.limits.settle_leaves;
     let first = turn.wrapping_mul(leaves);
     (0..leaves).try_for_each(|n| one_leaf(builder, place_of(first.wrapping_add(n))))
 }
 
-/// The place that gets this turn: a multiple of the golden ratio as a fraction. Any run of them, also of every second or third
-/// one, is spread evenly.
+/// Returns the place for this turn: a multiple of the golden ratio as a fraction. Any run of turns, even of every
+/// second or third one, is spread evenly.
 pub(super) fn place_of(turn: u64) -> u64 {
     const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
     turn.wrapping_mul(GOLDEN)
 }
 
-/// - `place`: of the leaf, see [`Descent::way_to`].
+/// Checks one leaf.
+///
+/// - `place`: of the leaf, see [`Descent::path_to`].
 fn one_leaf(builder: &Builder<'_>, place: u64) -> Result<()> {
     let mut known = NodeReads::default();
     let mut descent = Descent::new(builder.conn, builder.root, &mut known);
-    let way = descent.way_to(place)?;
+    let way = descent.path_to(place)?;
     let [.., parent, leaf] = way[..] else { return Ok(()) };
     let Some(own) = descent.get(parent)?.row(leaf).map(node::direction) else { return Ok(()) };
     let (own, mut scores) = (Question::new(&own), Vec::new());
@@ -150,7 +152,7 @@ fn one_leaf(builder: &Builder<'_>, place: u64) -> Result<()> {
     direct(builder.conn, changed)
 }
 
-/// Computes the directions of these nodes again, which are given with their parents.
+/// Computes the directions of these nodes again. Each node is given with its parent.
 pub(super) fn direct(conn: &Connection, changed: impl IntoIterator<Item = (i64, i64)>) -> Result<()> {
     let (mut nodes, mut node) = (Nodes::new(conn), Node::default());
     for (id, parent) in changed {

@@ -2,12 +2,12 @@
 
 use super::node;
 
-/// Rounds of moving rows to the nearer direction; few change after as many.
+/// Rounds of moving rows to the nearer direction. After that, few rows change.
 const ROUNDS: usize = 6;
-/// Neither part gets less than one in so many rows, also where all are equal.
+/// Neither part gets less than one in this many rows, even if all rows are equal.
 const LEAST_SHARE: usize = 4;
 
-/// Two parts of a node's rows and the direction of each.
+/// The two parts of a node's rows, and the direction of each.
 pub(super) struct Split {
     pub(super) stay: Vec<u8>,
     pub(super) go: Vec<u8>,
@@ -17,8 +17,8 @@ pub(super) struct Split {
 
 /// Splits rows of `row_bytes` bytes in two by spherical 2-means.
 ///
-/// It begins at the row that is farthest from all, and at the one farthest from that, so the same rows in the same order
-/// give the same parts. Rows keep their order within a part.
+/// Starts with the row that is farthest from the mean of all rows and the row farthest from that one. So the same rows
+/// in the same order give the same parts. Rows keep their order within a part.
 pub(super) fn in_two(rows: &[u8], row_bytes: usize) -> Split {
     let vectors: Vec<Vec<f32>> = rows.chunks_exact(row_bytes).map(node::direction).collect();
     let all: Vec<usize> = (0..vectors.len()).collect();
@@ -45,13 +45,14 @@ pub(super) fn in_two(rows: &[u8], row_bytes: usize) -> Split {
     Split { stay: bytes(&parts[0]), go: bytes(&parts[1]), stay_direction, go_direction }
 }
 
-/// The direction of all rows together.
+/// Returns the common direction of all rows.
 pub(super) fn direction_of(rows: &[u8], row_bytes: usize) -> Vec<f32> {
     let vectors: Vec<Vec<f32>> = rows.chunks_exact(row_bytes).map(node::direction).collect();
     mean(&vectors, &(0..vectors.len()).collect::<Vec<usize>>())
 }
 
-/// Each row to the nearer direction, ascending; the undecided ones to the part that would be too small.
+/// Assigns each row to the nearer direction, ascending. The rows closest to the border go to the part that would
+/// otherwise be too small.
 fn apart(vectors: &[Vec<f32>], directions: &[Vec<f32>; 2]) -> [Vec<usize>; 2] {
     let leaning = |vector: &Vec<f32>| dot(vector, &directions[0]) - dot(vector, &directions[1]);
     let mut order: Vec<(f32, usize)> =
@@ -66,7 +67,7 @@ fn apart(vectors: &[Vec<f32>], directions: &[Vec<f32>; 2]) -> [Vec<usize>; 2] {
     parts
 }
 
-/// The direction of the sum of these rows, of unit length unless they cancel out.
+/// Returns the direction of the sum of these rows, with unit length unless they cancel out.
 fn mean(vectors: &[Vec<f32>], rows: &[usize]) -> Vec<f32> {
     let mut sum = vec![0.0f32; vectors.first().map_or(0, Vec::len)];
     for &row in rows {

@@ -16,7 +16,7 @@ use super::*;
 use crate::conformance::{block_on, sample};
 use crate::vector;
 
-/// Trees from the first vector on, with small nodes of which every one is read: so they miss nothing.
+/// Trees from the first vector on, with small nodes that are all read, so that nothing is missed.
 const READ_WHOLLY: TreeLimits = TreeLimits {
     exact_vectors: 0,
     grown_by: 3,
@@ -47,7 +47,7 @@ mod read_wholly {
 
 const DIMENSIONS: usize = 48;
 
-/// The vector of this number: one of 20 directions, and as much noise.
+/// Returns the vector with this number: one of 20 directions plus as much noise.
 fn near_a_direction(number: u64) -> Vec<f32> {
     let noise = |seed: u64, at: usize| {
         let hash = blake3::hash(&[seed.to_le_bytes(), (at as u64).to_le_bytes()].concat());
@@ -74,25 +74,25 @@ impl Fixture {
     }
 
     fn put(&self, number: u64, vector: &[f32]) {
-        let mut planter = Planter::new(&self.conn, self.limits);
-        self.put_with(&mut planter, number, vector);
-        planter.finish().expect("grown");
+        let mut inserter = TreeInserter::new(&self.conn, self.limits);
+        self.put_with(&mut inserter, number, vector);
+        inserter.finish().expect("grown");
     }
 
-    /// Puts vectors of these numbers in one commit.
+    /// Puts the vectors with these numbers in one commit.
     fn put_all(&self, numbers: Range<u64>) {
-        let mut planter = Planter::new(&self.conn, self.limits);
+        let mut inserter = TreeInserter::new(&self.conn, self.limits);
         for number in numbers {
-            self.put_with(&mut planter, number, &near_a_direction(number));
+            self.put_with(&mut inserter, number, &near_a_direction(number));
         }
-        planter.finish().expect("grown");
+        inserter.finish().expect("grown");
     }
 
     fn contradictions(&self) -> Vec<String> {
         contradictions(&self.conn).expect("a look")
     }
 
-    fn put_with(&self, planter: &mut Planter<'_>, number: u64, vector: &[f32]) {
+    fn put_with(&self, inserter: &mut TreeInserter<'_>, number: u64, vector: &[f32]) {
         let (data, key, slot) = (vector::encode(vector), format!("E{number}"), number.cast_signed());
         let conn = &self.conn;
         let known = conn.prepare("SELECT 1 FROM vectors WHERE slot = ?1").and_then(|mut s| s.exists([slot]));
@@ -104,7 +104,7 @@ impl Fixture {
             params![key, slot],
         )
         .expect("stored");
-        planter.put(ItemKind::Entity, (slot, &key), &data, !known).expect("put");
+        inserter.put(ItemKind::Entity, (slot, &key), &data, !known).expect("put");
     }
 
     fn remove(&self, number: u64) {
@@ -139,7 +139,7 @@ impl Fixture {
         leaves
     }
 
-    /// The slots of all leaves, once it is checked that each stands where its place says.
+    /// Returns the slots of all leaves, after checking that each is where its place says.
     fn slots(&self) -> BTreeSet<i64> {
         let (mut open, mut slots, mut node) = (Vec::from_iter(self.root()), BTreeSet::new(), Node::default());
         while let Some(id) = open.pop() {
@@ -167,7 +167,7 @@ impl Fixture {
 
     fn found(&self, query: &VectorQuery, question: &[f32]) -> Vec<String> {
         let root = self.root().expect("a tree");
-        // Changes here are in no log, so what was read before may not hold.
+        // Changes here are not in any log, so nodes read earlier may be invalid.
         let (cache, now) = (NodeCache::new(self.limits.cache_bytes), Mark::default());
         let tree = TreeSearch { conn: &self.conn, limits: self.limits, root, cache: &cache, now };
         let hits = tree.search(query, &[vector::to_unit(question)]).expect("hits");
@@ -182,7 +182,7 @@ impl Fixture {
     }
 }
 
-/// Changes by number: what is put again gets another vector.
+/// Changes by number. A number that is put again gets another vector.
 fn history() -> impl Strategy<Value = Vec<(bool, u64)>> {
     proptest::collection::vec((proptest::bool::weighted(0.8), 0u64..500), 400..600)
 }
@@ -204,14 +204,14 @@ fn change(fixture: &Fixture, history: &[(bool, u64)]) -> BTreeSet<i64> {
 #[test]
 fn vectors_put_together_make_the_tree_that_they_make_one_by_one() {
     let [together, one_by_one] = [(); 2].map(|()| Fixture::new(READ_WHOLLY));
-    let mut planter = Planter::new(&together.conn, together.limits);
+    let mut inserter = TreeInserter::new(&together.conn, together.limits);
     for step in 0..800 {
-        // Some are put again, elsewhere.
+        // Some vectors are put again in another place.
         let (number, vector) = (step * 7 % 600, near_a_direction(step));
-        together.put_with(&mut planter, number, &vector);
+        together.put_with(&mut inserter, number, &vector);
         one_by_one.put(number, &vector);
     }
-    planter.finish().expect("grown");
+    inserter.finish().expect("grown");
     assert!(together.nodes() == one_by_one.nodes());
 }
 
@@ -225,7 +225,7 @@ fn a_kind_that_becomes_many_gets_its_tree_over_several_commits() {
         assert_eq!(fixture.contradictions(), Vec::<String>::new());
         fixture.put_all(2000 + commits..2001 + commits);
         commits += 1;
-        // One that is in the tree, or is not yet.
+        // These vectors may or may not be in the tree yet.
         fixture.put(commits * 17, &near_a_direction(9000 + commits));
         fixture.remove(commits * 31);
     }
@@ -295,8 +295,8 @@ fn after_any_history_a_search_of_few_leaves_finds_nearly_all_of_the_nearest() {
     assert!(found * 100 >= asked * 95, "{found} of {asked}");
 }
 
-/// How many of the chunks of the `allowed` documents are found, of 60 documents with a chunk each. Every third is staged; the last
-/// twenty are about something else than the question.
+/// Returns how many chunks of the `allowed` documents are found, out of 60 documents with one chunk each. Every third
+/// is staged, and the last twenty are unrelated to the question.
 fn found_within(limits: TreeLimits, allowed: Range<usize>, limit: usize) -> usize {
     let folder = tempfile::tempdir().expect("a folder");
     let store = SqliteStore::open_with(folder.path(), WorkspaceId::default(), Patience::Endless, limits)
@@ -329,7 +329,7 @@ fn found_within(limits: TreeLimits, allowed: Range<usize>, limit: usize) -> usiz
     hits.expect("an answer")[0].len()
 }
 
-/// Few leaves are read, so a search of the tree finds few.
+/// Few leaves are read, so a search in the tree finds few entries.
 const ONE_LEAF: TreeLimits = TreeLimits { leaves: 1, search_width: 1, hits_a_leaf: 100, ..READ_WHOLLY };
 
 #[test]
@@ -392,7 +392,7 @@ fn vectors_of_an_older_file_are_counted_and_get_their_tree() {
     let fixture = Fixture::new(TreeLimits::default());
     (0..30).for_each(|number| fixture.put(number, &near_a_direction(number)));
     fixture.conn.execute("DELETE FROM vector_trees", []).expect("as an older file has it");
-    plant_all(&fixture.conn, TreeLimits { exact_vectors: 10, ..READ_WHOLLY }).expect("planted");
+    build_trees(&fixture.conn, TreeLimits { exact_vectors: 10, ..READ_WHOLLY }).expect("planted");
     assert_eq!(fixture.slots().len(), 30);
     assert_eq!(Tree::read(&fixture.conn, ItemKind::Entity).expect("a look").vectors, 30);
 }
@@ -406,14 +406,13 @@ fn every_leaf_gets_its_turn_also_when_turns_are_skipped() {
     let mut descent = descent::Descent::new(&fixture.conn, fixture.root().expect("a tree"), &mut known);
     for step in 1..=4u64 {
         let turns = (0..4 * leaves as u64).map(|turn| settle::place_of(turn * step));
-        let ways = turns.map(|place| descent.way_to(place).expect("a way"));
+        let ways = turns.map(|place| descent.path_to(place).expect("a way"));
         let reached: BTreeSet<i64> = ways.filter_map(|way| way.last().copied()).collect();
         assert_eq!(reached.len(), leaves, "every turn of {step}");
     }
 }
 
-/// The share of rows, in hundredths, that stand in the leaf whose direction is nearest to them, of vectors that came subject by
-/// subject.
+/// Returns the percentage of rows that are in the leaf with the nearest direction, if the vectors were added subject by subject.
 fn share_at_the_nearest(settle_width: usize, settle_leaves: u64) -> usize {
     let limits = TreeLimits {
         exact_vectors: 0,
@@ -451,7 +450,7 @@ fn after_splits_rows_stand_at_the_nearest_direction() {
     assert!(in_turn >= 95, "{in_turn}");
 }
 
-/// The vector of this number: twelve of a thousand numbers are not zero.
+/// Returns the vector with this number. Twelve of its thousand numbers are not zero.
 fn sparse(number: u64) -> Vec<f32> {
     let mut vector = vec![0.0; 1000];
     for seed in 0..12u64 {

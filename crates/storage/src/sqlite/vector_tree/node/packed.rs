@@ -1,11 +1,11 @@
-//! The bytes of a leaf of sparse vectors: a longer header, then rows of any size one behind another.
+//! The bytes of a leaf of sparse vectors: a longer header, then rows of different sizes one after another.
 //!
 //! ```text
 //! header   number of rows, level with a mark, bytes of a row in memory, most rows, bytes of all rows    4 bytes each
 //! row      bytes of its coarse parts, slot, scale, residual, coarse parts as `vector::sparse`           2 + 8 + 4 + 4 + any
 //! ```
 //!
-//! Behind the rows is room for some more, so that most rows that come are written in place.
+//! After the rows, there is room for some more, so that most new rows are written in place.
 
 use rusqlite::blob::Blob;
 use rusqlite::{Error, Result};
@@ -13,22 +13,22 @@ use rusqlite::{Error, Result};
 use super::{HEADER, PACKED, ROW_HEADER, header};
 use crate::vector::{ZERO, sparse};
 
-/// What the header of a packed node has behind that of others.
+/// Bytes in the header of a packed node that follow the header of other nodes.
 const MORE_HEADER: usize = 8;
 const FIRST: usize = HEADER + MORE_HEADER;
-/// One byte for so many is free where a node is written whole.
+/// When a node is written as a whole, one byte in this many is left free.
 const ROOM: usize = 8;
 
-/// What became of a row that was to be added in place.
+/// The result of adding a row in place.
 pub(super) enum AppendOutcome {
     Written,
-    /// The node has as many rows as it may.
+    /// The node has its maximum number of rows.
     Full,
-    /// There was no room; the node with the row.
+    /// There was no room. Contains the new node with the row.
     Outgrown(Vec<u8>),
 }
 
-/// The node of these rows.
+/// Returns the bytes of a node with these rows.
 pub(super) fn body(most_rows: usize, row_bytes: usize, content: &[u8]) -> Result<Vec<u8>> {
     let mut packed = Vec::new();
     content.chunks_exact(row_bytes).try_for_each(|row| pack(row, &mut packed))?;
@@ -44,7 +44,7 @@ fn with_header(rows: usize, row_bytes: usize, most_rows: usize, packed: &[u8]) -
     body
 }
 
-/// Reads the rows into memory, where they are of equal size.
+/// Reads the rows into memory, where they have equal size.
 pub(super) fn read(blob: &Blob<'_>, rows: usize, row_bytes: usize, bytes: &mut Vec<u8>) -> Result<()> {
     let packed = packed_rows(blob)?;
     let mut rest = packed.as_slice();
@@ -55,12 +55,12 @@ pub(super) fn read(blob: &Blob<'_>, rows: usize, row_bytes: usize, bytes: &mut V
     if rest.is_empty() { Ok(()) } else { Err(Error::BlobSizeError) }
 }
 
-/// How many rows the node may have.
+/// Returns the maximum number of rows of the node.
 pub(super) fn most_rows(blob: &Blob<'_>) -> Result<usize> {
     number(blob, HEADER)
 }
 
-/// Adds a row to a node of `rows`.
+/// Adds a row to a node with `rows` rows.
 pub(super) fn append(blob: &mut Blob<'_>, rows: usize, row: &[u8]) -> Result<AppendOutcome> {
     let most_rows = most_rows(blob)?;
     if rows >= most_rows {
@@ -104,7 +104,7 @@ fn pack(row: &[u8], packed: &mut Vec<u8>) -> Result<()> {
     Ok(())
 }
 
-/// Appends the first of these rows to `bytes` and returns the others; `None` for what is no row of this size.
+/// Appends the first of these rows to `bytes` and returns the others. `None` if there is no row of this size.
 fn unpack<'a>(packed: &'a [u8], row_bytes: usize, bytes: &mut Vec<u8>) -> Option<&'a [u8]> {
     let (length, rest) = packed.split_first_chunk::<2>()?;
     let (head, rest) = rest.split_at_checked(ROW_HEADER)?;

@@ -1,4 +1,4 @@
-//! Writes the table of the encoding: where each bucket begins, and the tokens of all buckets.
+//! Writes the token table of the encoding: the offset of each bucket, and the tokens of all buckets.
 
 #[path = "src/layout.rs"]
 mod layout;
@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 use layout::{BUCKETS, ID_BYTES, bucket_of};
 
-/// Tokens of o200k_base, without those that mark the end of a text or prompt; their numbers begin at 0.
+/// Tokens of o200k_base without the special ones that mark the end of a text or prompt; ids begin at 0.
 const TOKENS: u32 = 199_998;
 const _: () = assert!(TOKENS < 1 << (8 * ID_BYTES));
 

@@ -1,22 +1,23 @@
-//! Cells of vectors around centers that hashes choose, none larger than a limit.
+//! Divides vectors into cells around centers that are chosen by hash; no cell exceeds a size limit.
 
 use std::collections::BTreeMap;
 
 use crate::neighbors::nearest_center;
 use crate::tree::TreeSettings;
 
-/// Vectors that are joined.
+/// Vectors that are joined into one node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Cell {
-    /// The one that the others are near to.
+    /// The vector that the others are nearest to.
     pub center: u32,
-    /// All of them, ascending.
+    /// All its vectors, ascending.
     pub items: Vec<u32>,
 }
 
-/// Divides all rows into cells of at most `max_children`; there are fewer cells than rows, unless there is a single row.
+/// Divides all rows into cells of at most `max_children` rows. There are fewer cells than rows, unless there is only one
+/// row.
 ///
-/// A row is a center if its priority is in the lowest part of all numbers, whatever the others are.
+/// A row is a center if its priority is below a fixed fraction of all numbers, so the choice does not depend on other rows.
 pub(crate) fn cells(rows: &[&[f32]], priorities: &[u64], settings: &TreeSettings) -> Vec<Cell> {
     let all: Vec<u32> = (0..rows.len() as u32).collect();
     let most = settings.max_children.max(2);
@@ -38,16 +39,16 @@ pub(crate) fn cells(rows: &[&[f32]], priorities: &[u64], settings: &TreeSettings
         open.extend(lowest(&all, 1).into_iter().map(|center| Cell { center, items: all.clone() }));
     }
     let mut done = Vec::new();
-    // Each part has its center and not those of the other parts, so this ends.
+    // Every part contains its own center and no other, so this ends.
     while let Some(cell) = open.pop() {
         if cell.items.len() <= most {
             done.push(cell);
             continue;
         }
-        // Its own center is among those of its parts, so that the parts stay near to it.
+        // The cell's own center is also the center of one part, so the parts stay near it.
         let mut centers = vec![cell.center];
         let others: Vec<u32> = cell.items.iter().copied().filter(|item| *item != cell.center).collect();
-        // Parts are filled to four fifths on average.
+        // On average a part is filled to four fifths.
         let parts = (5 * cell.items.len()).div_ceil(4 * most).max(2);
         centers.extend(lowest(&others, parts - 1));
         open.extend(around(rows, priorities, &cell.items, &centers));
@@ -55,7 +56,8 @@ pub(crate) fn cells(rows: &[&[f32]], priorities: &[u64], settings: &TreeSettings
     done
 }
 
-/// Cells around the centers without those smaller than `least`, whose items are joined to what is nearest of the rest.
+/// Returns cells around the centers. Cells smaller than `least` are dissolved, and their items join the nearest remaining
+/// cell.
 fn around_survivors(
     rows: &[&[f32]],
     priorities: &[u64],
@@ -79,7 +81,7 @@ fn around_survivors(
     kept
 }
 
-/// Each item with the nearest center, a center with itself; none without centers.
+/// Assigns each item to the nearest center, and a center to itself; returns nothing if there are no centers.
 fn around(rows: &[&[f32]], priorities: &[u64], items: &[u32], centers: &[u32]) -> Vec<Cell> {
     if centers.is_empty() {
         return Vec::new();

@@ -1,15 +1,15 @@
-//! Joins nodes to groups of bounded size, where every decision is local.
+//! Joins nodes into groups of bounded size; every decision is local.
 
 use crate::network::{Network, renumber};
 
-/// What stands for a group in [`gather`].
+/// State of the groups in [`gather`].
 #[derive(Debug, Clone)]
 pub(crate) struct Groups {
-    /// Number of nodes of the graph in each.
+    /// Number of graph nodes in each group.
     pub(crate) sizes: Vec<u32>,
-    /// Breaks ties: the least priority among the nodes of each.
+    /// Breaks ties: the lowest priority among the nodes of each group.
     pub(crate) priorities: Vec<u64>,
-    /// Weight of all edges of its nodes, also of those that the network leaves out.
+    /// Weight of all edges of its nodes, including edges that the network leaves out.
     pub(crate) strength: Vec<f64>,
 }
 
@@ -27,11 +27,11 @@ impl Groups {
     }
 }
 
-/// A named bound on the rounds of [`gather`]; it ends far earlier, since every round joins a part of what can be joined.
+/// Upper bound on the rounds of [`gather`]. It ends far earlier, because every round joins some of the remaining pairs.
 const MAX_ROUNDS: usize = 1_000;
 
-/// Joins groups that are each other's best neighbor, again and again, as long as no group exceeds `max` nodes.
-/// Returns the group of each node of the network, with gaps in the numbering.
+/// Joins groups that are each other's best neighbor, repeatedly, as long as no group exceeds `max` nodes. Returns the group
+/// of each node of the network; the numbering has gaps.
 pub(crate) fn gather(network: &Network, groups: &Groups, max: u32) -> Vec<u32> {
     let mut labels: Vec<u32> = (0..network.len() as u32).collect();
     let mut groups = groups.clone();
@@ -68,7 +68,7 @@ fn best_neighbor(network: &Network, groups: &Groups, group: usize, max: u32) -> 
         if groups.sizes[index] > room {
             continue;
         }
-        // What Newman's modularity compares: the weight between both, and the product of their strengths.
+        // The two terms of Newman's modularity as a ratio: the weight between both, and the product of their strengths.
         let like = weight / (groups.strength[group] * groups.strength[index]);
         let pair = pair_priority(groups.priorities[group], groups.priorities[index]);
         if like > best.0 || (like == best.0 && pair < best.1) {
@@ -78,7 +78,7 @@ fn best_neighbor(network: &Network, groups: &Groups, group: usize, max: u32) -> 
     best.2
 }
 
-/// Orders pairs of equal weight the same way from both sides, so rounds always join one at least.
+/// Orders pairs of equal weight the same way from both sides, so every round joins at least one pair.
 fn pair_priority(a: u64, b: u64) -> u64 {
     crate::priority::mix(a ^ b)
 }

@@ -1,4 +1,4 @@
-//! A weighted, undirected graph with named nodes, in an order that depends on names alone.
+//! A weighted, undirected graph with named nodes, ordered only by their names.
 
 use crate::network::Network;
 
@@ -7,28 +7,28 @@ use crate::network::Network;
 pub struct Edge {
     /// One end.
     pub a: usize,
-    /// The other end; equal to `a` in a loop.
+    /// The other end; equal to `a` for a loop.
     pub b: usize,
-    /// How strong the link is: positive and finite.
+    /// Strength of the link: positive and finite.
     pub weight: f64,
 }
 
 impl Edge {
-    /// An edge between the nodes at positions `a` and `b`.
+    /// Returns an edge between the nodes at positions `a` and `b`.
     pub fn new(a: usize, b: usize, weight: f64) -> Self {
         Self { a, b, weight }
     }
 }
 
-/// Why a list of edges is not a graph.
+/// Why a list of edges does not form a graph.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum GraphError {
-    /// An edge ends where there is no node.
+    /// An edge refers to a node that does not exist.
     #[error("edge {edge} ends at node {node}, but there are {nodes} nodes")]
     UnknownNode {
         /// Position of the edge.
         edge: usize,
-        /// The position that it names.
+        /// The position that it refers to.
         node: usize,
         /// Number of names.
         nodes: usize,
@@ -41,7 +41,7 @@ pub enum GraphError {
         /// Its weight.
         weight: f64,
     },
-    /// More nodes or edges than 32-bit numbers count.
+    /// There are more nodes or edges than 32-bit numbers can count.
     #[error("{nodes} nodes and {edges} edges are more than fit: at most {max} of each", max = Graph::MAX)]
     TooLarge {
         /// Number of names.
@@ -56,7 +56,7 @@ pub enum GraphError {
 /// - Equal names are one node.
 /// - Weights of parallel edges add up, in whichever direction they are given.
 /// - A node without edges is kept.
-/// - Equal names and edges give the equal graph, in any order: weights are added in ascending order, so sums agree in
+/// - The same names and edges in any order give the same graph: weights are added in ascending order, so sums are equal in
 ///   every bit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Graph {
@@ -68,7 +68,7 @@ impl Graph {
     /// The largest number of nodes, and of edges.
     pub const MAX: usize = (u32::MAX / 2) as usize;
 
-    /// The graph of `edges` between `names`; edges refer to nodes by their positions in `names`.
+    /// Returns the graph of `edges` between `names`; edges refer to nodes by their positions in `names`.
     pub fn new<N: AsRef<str>>(names: &[N], edges: &[Edge]) -> Result<Self, GraphError> {
         if names.len() > Self::MAX || edges.len() > Self::MAX {
             return Err(GraphError::TooLarge { nodes: names.len(), edges: edges.len() });
@@ -97,38 +97,38 @@ impl Graph {
         Ok(Self { names: sorted, network })
     }
 
-    /// Number of nodes: of different names.
+    /// Returns the number of nodes, which is the number of different names.
     pub fn len(&self) -> usize {
         self.names.len()
     }
 
-    /// Whether there is no node.
+    /// True if there are no nodes.
     pub fn is_empty(&self) -> bool {
         self.names.is_empty()
     }
 
-    /// Names in ascending order; a node's number is its position here.
+    /// Returns the names in ascending order; a node's number is its position here.
     pub fn names(&self) -> &[String] {
         &self.names
     }
 
-    /// Neighbors of a node in ascending order, without itself, with the weight of all edges between both.
+    /// Returns the neighbors of a node in ascending order, without the node itself, with the weight of all edges to each.
     pub fn neighbors(&self, node: usize) -> impl Iterator<Item = (usize, f64)> {
         self.network.neighbors(node).map(|(neighbor, weight)| (neighbor as usize, weight))
     }
 
-    /// Sum of the weights of all edges, loops included.
+    /// Returns the sum of the weights of all edges, loops included.
     pub fn weight(&self) -> f64 {
         self.network.total / 2.0
     }
 }
 
-/// The modularity of a partition: the share of weight inside of communities, less `resolution` times the share that
-/// would be inside if the same weight were spread at random.
+/// Returns the modularity of a partition: the share of weight inside communities, minus `resolution` times the share that
+/// would be inside if the same weight were distributed at random.
 ///
 /// `labels` gives the community of each node, in any numbering. A graph without edges has modularity 0.
 ///
-/// Source: Newman, Girvan, "Finding and evaluating community structure in networks", 2004; with the resolution of
+/// Source: Newman, Girvan, "Finding and evaluating community structure in networks", 2004; with the resolution parameter of
 /// Reichardt and Bornholdt, 2006.
 pub fn modularity(graph: &Graph, labels: &[u32], resolution: f64) -> f64 {
     graph.network.modularity(labels, resolution)
@@ -145,7 +145,7 @@ pub(crate) mod tests {
         24-30 24-33 24-34 25-26 25-28 25-32 26-32 27-30 27-34 28-34 29-32 29-34 30-33 30-34 31-33 31-34 32-33 32-34 \
         33-34";
 
-    /// A graph from pairs of names, such as `"a-b b-c"`; every edge weighs 1.
+    /// Builds a graph from pairs of names, such as `"a-b b-c"`; every edge has weight 1.
     pub(crate) fn graph_of(pairs: &str) -> Graph {
         let mut names = Vec::new();
         let mut edges = Vec::new();

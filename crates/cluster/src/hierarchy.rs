@@ -1,4 +1,4 @@
-//! Communities in levels: those of the Leiden algorithm, and parts of them down to a bounded size.
+//! Communities in levels: those of the Leiden algorithm, divided further down to a bounded size.
 
 use std::fmt;
 
@@ -8,15 +8,15 @@ use crate::leiden::{LeidenSettings, leiden};
 use crate::network::{members_of, renumber};
 use crate::priority;
 
-/// How [`hierarchy`] divides a graph.
+/// Settings of [`hierarchy`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct HierarchySettings {
     /// A community with more members is divided; 10 in GraphRAG. At least 1.
     pub max_community_size: usize,
-    /// By how much the sizes of levels differ: parts have at most `max_community_size` members, parts of the next level
-    /// up so many times more, and so on. At least 2.
+    /// Ratio between the sizes of levels: the smallest parts have at most `max_community_size` members, parts one level up
+    /// at most this many times more, and so on. At least 2.
     pub level_factor: usize,
-    /// How level 0 is divided.
+    /// Settings for the division into level 0.
     pub leiden: LeidenSettings,
 }
 
@@ -26,15 +26,15 @@ impl Default for HierarchySettings {
     }
 }
 
-/// What names a community: the hash of its members' names.
+/// Identifies a community: the hash of its members' names.
 ///
-/// So a community that has the same members again has the same id again, whatever happened to the rest of the graph and
-/// on whichever level it is. Within a hierarchy ids are unique, because parts have fewer members than the whole.
+/// A community with the same members has the same id, whatever happens to the rest of the graph and whichever level it is
+/// on. Within a hierarchy ids are unique, because parts have fewer members than the whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CommunityId(pub [u8; 32]);
 
 impl CommunityId {
-    /// The id of the community of these members, given in ascending order.
+    /// Returns the id of the community with these members, which are given in ascending order.
     pub fn new<'a>(members: impl IntoIterator<Item = &'a str>) -> Self {
         let mut hasher = blake3::Hasher::new();
         for member in members {
@@ -51,16 +51,16 @@ impl fmt::Display for CommunityId {
     }
 }
 
-/// Nodes that belong together, connected with each other.
+/// Nodes that belong together and are connected with each other.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Community {
-    /// Its id, from its members.
+    /// Its id, computed from its members.
     pub id: CommunityId,
     /// 0 is the coarsest level.
     pub level: u32,
-    /// Position of the community that it is a part of; none on level 0.
+    /// Position of the community that contains it; `None` on level 0.
     pub parent: Option<usize>,
-    /// Positions of its parts; none in a leaf.
+    /// Positions of its parts; empty for a leaf.
     pub children: Vec<usize>,
     /// Nodes of the graph, ascending.
     pub members: Vec<u32>,
@@ -74,12 +74,13 @@ pub struct Hierarchy {
 }
 
 impl Hierarchy {
-    /// Number of levels.
+    /// Returns the number of levels.
     pub fn levels(&self) -> u32 {
         self.communities.last().map_or(0, |last| last.level + 1)
     }
 
-    /// The partition on a level: for each node the position of its community on that level, or of the leaf above it.
+    /// Returns the partition on a level: for each node the position of its community on that level, or of the leaf that
+    /// contains it on a level above.
     pub fn partition(&self, level: u32) -> Vec<u32> {
         let nodes = self.communities.iter().filter(|community| community.level == 0);
         let mut partition = vec![0; nodes.map(|community| community.members.len()).sum()];
@@ -96,16 +97,17 @@ impl Hierarchy {
 /// Divides a graph into communities, and every community of more than `max_community_size` members into smaller ones.
 ///
 /// - Level 0 is the partition of [`leiden`]: every node is in one community, a node without edges in one of its own.
-/// - The members of a community's children are its members, each once; a child has fewer members than its parent.
-/// - No leaf has more than `max_community_size` members. Every community is connected. So a node whose neighbors all
-///   fill their communities is alone in one.
-/// - Below level 0 nodes and then parts join while they are each other's best neighbor, by the weight between them
-///   relative to what their strengths let expect, and within the size of the level. Each of these decisions looks at
-///   neighbors alone, so a change of the graph changes the parts that it touches, and few others.
+/// - The children of a community divide its members: each member is in exactly one child, and a child has fewer members
+///   than its parent.
+/// - No leaf has more than `max_community_size` members, and every community is connected. A node whose neighbors are all
+///   in full communities is therefore alone in one.
+/// - Below level 0, nodes and then parts are joined if they are each other's best neighbor, by the weight between them
+///   relative to what their strengths let expect, and within the size limit of the level. Each of these decisions looks
+///   only at neighbors, so a change of the graph changes the parts that it touches and few others.
 ///
-/// Source: GraphRAG (Edge et al., "From Local to Global", 2024) for the levels and the size. There, the Leiden algorithm
-/// divides every level; how a community is divided then depends on all of it, and more of its parts change when one
-/// edge does.
+/// Source: GraphRAG (Edge et al., "From Local to Global", 2024) for the levels and the size. GraphRAG runs the Leiden
+/// algorithm on every level; how a community is divided then depends on the whole community, and a change of one edge
+/// changes more of its parts.
 pub fn hierarchy(graph: &Graph, settings: &HierarchySettings) -> Hierarchy {
     let max = settings.max_community_size.max(1);
     let roots = leiden(graph, &settings.leiden);
@@ -143,11 +145,11 @@ pub fn hierarchy(graph: &Graph, settings: &HierarchySettings) -> Hierarchy {
 struct Part {
     parent: Option<usize>,
     members: Vec<u32>,
-    /// How many of the partitions by size are finer.
+    /// Number of finer partitions left in the list of partitions by size.
     sizes_left: usize,
 }
 
-/// The parts of a community in the coarsest partition that divides it.
+/// Returns the parts of a community in the coarsest partition that divides it.
 fn children_of(part: &Part, position: usize, levels: &[Vec<u32>]) -> Vec<Part> {
     for (sizes_left, partition) in levels[..part.sizes_left].iter().enumerate().rev() {
         let mut labels: Vec<u32> = part.members.iter().map(|node| partition[*node as usize]).collect();
@@ -164,7 +166,7 @@ fn children_of(part: &Part, position: usize, levels: &[Vec<u32>]) -> Vec<Part> {
     Vec::new()
 }
 
-/// Partitions inside of the communities of `roots`, the one with the smallest parts first.
+/// Returns partitions inside the communities of `roots`, the one with the smallest parts first.
 fn parts_by_size(graph: &Graph, roots: &[u32], settings: &HierarchySettings) -> Vec<Vec<u32>> {
     let largest = groups_of(roots).map(|members| members.len()).max().unwrap_or(0);
     let priorities = graph.names().iter().map(|name| priority::of_name(settings.leiden.seed, name)).collect();
@@ -186,7 +188,7 @@ fn parts_by_size(graph: &Graph, roots: &[u32], settings: &HierarchySettings) -> 
     partitions
 }
 
-/// Members of each group, in order of the groups' numbers, which have no gaps.
+/// Returns the members of each group, in order of the group numbers, which have no gaps.
 fn groups_of(labels: &[u32]) -> impl Iterator<Item = Vec<u32>> {
     let groups = labels.iter().max().map_or(0, |last| *last as usize + 1);
     let (starts, members) = members_of(labels, groups);
@@ -252,7 +254,7 @@ mod tests {
         assert_eq!(hierarchy(&graph, &HierarchySettings::default()), Hierarchy::default());
     }
 
-    /// Names and edges of a random graph; weights are sums of powers of two, so that additions are exact.
+    /// Edges of a random graph; weights are sums of powers of two, so additions are exact.
     fn edges() -> impl Strategy<Value = Vec<(u8, u8, u8)>> {
         proptest::collection::vec((0_u8..40, 0_u8..40, 1_u8..5), 0..160)
     }

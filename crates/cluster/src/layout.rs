@@ -1,47 +1,47 @@
-//! Places of a graph's nodes on a plane, by ForceAtlas2.
+//! Positions of a graph's nodes on a plane, by ForceAtlas2.
 //!
-//! Source: Jacomy, Venturini, Heymann, Bastian, "ForceAtlas2, a Continuous Graph Layout Algorithm", PLOS ONE 2014; far groups
-//! of nodes are summed up as in Barnes, Hut, "A hierarchical O(N log N) force-calculation algorithm", Nature 1986.
+//! Source: Jacomy, Venturini, Heymann, Bastian, "ForceAtlas2, a Continuous Graph Layout Algorithm", PLOS ONE 2014; distant
+//! groups of nodes are summed up as in Barnes, Hut, "A hierarchical O(N log N) force-calculation algorithm", Nature 1986.
 
 use std::collections::VecDeque;
 use std::f64::consts::TAU;
 
-/// How strongly nodes push each other away.
+/// Strength of the force that pushes nodes apart.
 const REPULSION: f64 = 16.0;
-/// How strongly all nodes are drawn to the middle.
+/// Strength of the force that pulls all nodes to the middle.
 const GRAVITY: f64 = 1.2;
-/// A group counts as one node if its width is at most this part of its distance.
+/// A group counts as a single node if its width is less than this part of its distance.
 const WIDTH: f64 = 0.9;
-/// Larger graphs sum up far groups.
-const EXACT: usize = 250;
-/// Nodes of a group that is not divided further.
+/// Largest graph for which every pair of nodes is computed; larger graphs sum up distant groups.
+const MAX_EXACT: usize = 250;
+/// A group of at most this many nodes is not divided further.
 const LEAF: usize = 8;
-/// Bits of each coordinate that groups are divided by.
+/// Bits of each coordinate that are used to divide groups.
 const BITS: u32 = 16;
-/// The least distance of two nodes, as far as there is room.
+/// Minimum distance between two nodes, as far as there is room.
 const GAP: f64 = 9.0;
-/// How often nodes that are too near are moved apart.
-const APART: usize = 8;
-/// Nodes in the same square that one is moved away from.
-const MOST_NEAR: usize = 32;
+/// Maximum number of rounds in which nodes that are too close are moved apart.
+const SEPARATION_ROUNDS: usize = 8;
+/// Maximum number of nodes per square that one node is moved away from.
+const MAX_NEAR: usize = 32;
 
-/// A link of two nodes, which draws them together.
+/// A link between two nodes, which pulls them together.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Link {
     /// One end.
     pub one: u32,
-    /// The other.
+    /// The other end.
     pub other: u32,
-    /// How strongly, above 0; 1 is usual.
+    /// Strength of the pull, above 0; 1 is usual.
     pub pull: f64,
 }
 
-/// A place for each node, around `[0, 0]`; linked nodes are about ten apart or more.
+/// Returns a position for each node, around `[0, 0]`; linked nodes are about ten units apart or more.
 ///
-/// - `seeds`: a number of each node that decides where it starts, such as the hash of its name. The first node is the one that
-///   the others are laid around.
-/// - `links`: those of a node with itself, and with one that does not exist, are left out.
-/// - Equal input gives equal places. The order of nodes matters, unlike elsewhere in this crate.
+/// - `seeds`: one number per node that decides where it starts, such as the hash of its name. The other nodes are placed
+///   around the first one.
+/// - `links`: links from a node to itself or to a node that does not exist are ignored.
+/// - Equal input gives equal positions. Unlike elsewhere in this crate, the order of nodes matters.
 pub fn layout(seeds: &[u64], links: &[Link]) -> Vec<[f64; 2]> {
     let count = seeds.len();
     let ends = |link: &Link| (link.one as usize, link.other as usize);
@@ -56,16 +56,16 @@ pub fn layout(seeds: &[u64], links: &[Link]) -> Vec<[f64; 2]> {
         neighbours[ends(link).1].push(link.one);
     }
     let masses: Vec<f64> = neighbours.iter().map(|around| 1.0 + around.len() as f64).collect();
-    let mut places = starts(seeds, &neighbours);
+    let mut places = start_places(seeds, &neighbours);
     let rounds = match count {
-        0..=EXACT => 200,
+        0..=MAX_EXACT => 200,
         251..=2000 => 100,
         _ => 50,
     };
     let mut pace = Pace::new(count);
     for _ in 0..rounds {
         let mut forces = vec![[0.0; 2]; count];
-        match count <= EXACT {
+        match count <= MAX_EXACT {
             true => push_exactly(&places, &masses, &mut forces),
             false => Groups::of(&places, &masses).push(&places, &masses, &mut forces),
         }
@@ -88,8 +88,8 @@ pub fn layout(seeds: &[u64], links: &[Link]) -> Vec<[f64; 2]> {
     places
 }
 
-/// Every node beside a neighbour that is nearer to the first one; nodes that nothing links to others in a circle.
-fn starts(seeds: &[u64], neighbours: &[Vec<u32>]) -> Vec<[f64; 2]> {
+/// Places every node beside a neighbor that is closer to the first node, and one node of every other component on a circle.
+fn start_places(seeds: &[u64], neighbours: &[Vec<u32>]) -> Vec<[f64; 2]> {
     let mut places: Vec<Option<[f64; 2]>> = vec![None; seeds.len()];
     let circle = 10.0 * (seeds.len() as f64).sqrt();
     let mut queue = VecDeque::new();
@@ -114,7 +114,7 @@ fn starts(seeds: &[u64], neighbours: &[Vec<u32>]) -> Vec<[f64; 2]> {
 }
 
 fn around([x, y]: [f64; 2], radius: f64, seed: u64) -> [f64; 2] {
-    // Names that differ little may have seeds that differ little.
+    // Similar names may have similar seeds.
     let mixed = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mixed = (mixed ^ (mixed >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let part = |bits: u64| (bits & 0xffff_ffff) as f64 / 4_294_967_296.0;
@@ -122,7 +122,7 @@ fn around([x, y]: [f64; 2], radius: f64, seed: u64) -> [f64; 2] {
     [x + far * angle.cos(), y + far * angle.sin()]
 }
 
-/// The push between two nodes at a distance of `[x, y]`, on the first.
+/// Returns the force between two nodes at a distance of `[x, y]`, as it acts on the first.
 fn push([x, y]: [f64; 2], masses: f64) -> [f64; 2] {
     let square = (x * x + y * y).max(1e-9);
     let strength = REPULSION * masses / square;
@@ -142,11 +142,11 @@ fn push_exactly(places: &[[f64; 2]], masses: &[f64], forces: &mut [[f64; 2]]) {
     }
 }
 
-/// Nodes in squares, each divided in four until few are left.
+/// Nodes in squares, each divided into four until few nodes are left.
 struct Groups {
-    /// A square before those it is divided into.
+    /// All squares; a square comes before those it is divided into.
     groups: Vec<Group>,
-    /// Nodes in the order of squares.
+    /// Nodes in the order of the squares.
     nodes: Vec<u32>,
 }
 
@@ -154,9 +154,9 @@ struct Group {
     middle: [f64; 2],
     mass: f64,
     width: f64,
-    /// The first group that is not in this one.
+    /// The first group after this one that is not part of it.
     next: u32,
-    /// Its nodes in [`Groups::nodes`], if it is not divided.
+    /// Its range in [`Groups::nodes`], if it is not divided.
     leaf: Option<(u32, u32)>,
 }
 
@@ -247,7 +247,7 @@ impl Groups {
     }
 }
 
-/// The bits of both numbers in turn.
+/// Interleaves the bits of both numbers.
 fn interleaved(x: u32, y: u32) -> u32 {
     let spread = |mut bits: u32| {
         bits = (bits | (bits << 8)) & 0x00ff_00ff;
@@ -258,7 +258,7 @@ fn interleaved(x: u32, y: u32) -> u32 {
     spread(x) | (spread(y) << 1)
 }
 
-/// How fast nodes move: slower, the more they swing to and fro.
+/// Speed at which nodes move; it drops when they oscillate.
 struct Pace {
     speed: f64,
     efficiency: f64,
@@ -301,10 +301,10 @@ impl Pace {
     }
 }
 
-/// Moves nodes that are nearer than [`GAP`] away from each other.
+/// Moves apart nodes that are closer than [`GAP`].
 fn move_apart(places: &mut [[f64; 2]], seeds: &[u64]) {
     let square = |place: &[f64; 2]| ((place[0] / GAP).floor() as i64, (place[1] / GAP).floor() as i64);
-    for _ in 0..APART {
+    for _ in 0..SEPARATION_ROUNDS {
         let mut squares: Vec<((i64, i64), u32)> =
             places.iter().zip(0..).map(|(place, node)| (square(place), node)).collect();
         squares.sort_unstable();
@@ -313,8 +313,7 @@ fn move_apart(places: &mut [[f64; 2]], seeds: &[u64]) {
             let (x, y) = square(&places[node]);
             for near in (-1..=1).flat_map(|right| (-1..=1).map(move |up| (x + right, y + up))) {
                 let start = squares.partition_point(|(square, _)| *square < near);
-                let inside =
-                    squares[start..].iter().take_while(|(square, _)| *square == near).take(MOST_NEAR);
+                let inside = squares[start..].iter().take_while(|(square, _)| *square == near).take(MAX_NEAR);
                 for other in inside.map(|(_, other)| *other as usize).filter(|other| *other > node) {
                     let apart = [places[other][0] - places[node][0], places[other][1] - places[node][1]];
                     let distance = apart[0].hypot(apart[1]);
@@ -346,7 +345,7 @@ mod tests {
 
     use super::*;
 
-    /// Groups of `size` nodes that are all linked, each linked to the next by one link.
+    /// Builds groups of `size` nodes that are all linked to each other; one link connects each group to the next.
     fn groups(groups: u32, size: u32) -> (Vec<u64>, Vec<Link>) {
         let mut links = Vec::new();
         for group in 0..groups {
@@ -361,7 +360,7 @@ mod tests {
         ((0..u64::from(groups * size)).collect(), links)
     }
 
-    /// The mean distances of nodes of one group and of two.
+    /// Returns the mean distance of two nodes in the same group, and of two nodes in different groups.
     fn distances(places: &[[f64; 2]], size: usize) -> (f64, f64) {
         let (mut same, mut different) = ((0.0, 0.0), (0.0, 0.0));
         for (one, place) in places.iter().enumerate() {

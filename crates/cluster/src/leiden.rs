@@ -1,4 +1,4 @@
-//! The Leiden algorithm: local moving, refinement, aggregation, until nothing moves.
+//! The Leiden algorithm: local moving, refinement, aggregation, repeated until nothing moves.
 
 use std::collections::VecDeque;
 
@@ -6,18 +6,18 @@ use crate::graph::Graph;
 use crate::network::{Network, renumber};
 use crate::priority;
 
-/// How [`leiden`] divides a graph.
+/// Settings of [`leiden`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct LeidenSettings {
     /// Larger values give more and smaller communities; 1 is modularity as defined by Newman and Girvan.
     pub resolution: f64,
-    /// Communities that gain a node nearly the same count as equal, and its neighbors' names decide: by how much they may
-    /// differ, as a share of the weight of the node's edges. A larger value keeps more communities as they are when the
-    /// graph changes, and costs modularity. 0 always takes the best.
+    /// Communities whose gains differ by at most this share of the weight of a node's edges count as equal; the names of
+    /// its neighbors then decide between them. A larger value keeps more communities unchanged when the graph changes, and
+    /// costs modularity. 0 always takes the best.
     pub tolerance: f64,
-    /// Decides the order in which nodes are visited.
+    /// Determines the order in which nodes are visited.
     pub seed: u64,
-    /// The algorithm starts again from its own result until nothing improves, at most so many times.
+    /// Maximum number of iterations. Each iteration starts from the result of the last one, until nothing improves.
     pub max_iterations: u32,
 }
 
@@ -29,22 +29,21 @@ impl Default for LeidenSettings {
 
 /// Divides a graph into connected communities of high modularity.
 ///
-/// Returns the community of each node, numbered in order of their first nodes. Every node is in one community; a node
-/// without edges is alone.
+/// Returns the community of each node, numbered in order of their first nodes. Every node is in exactly one community; a
+/// node without edges is alone.
 ///
-/// The order in which nodes are visited comes from `seed` and their names, and so do ties. So neither the order of edges nor any state decides, and with a `tolerance` a change of one part of a graph
-/// seldom moves another.
+/// The seed and the names of the nodes determine the order of visits and break ties. The result therefore depends neither
+/// on the order of edges nor on any state, and with a `tolerance` a change of one part of a graph seldom affects another.
 ///
-/// Source: Traag, Waltman, van Eck, "From Louvain to Leiden: guaranteeing well-connected communities", 2019. Unlike
-/// there, refinement takes the best of the communities that it may join and not a random one, and nearly equal choices
-/// are decided by names.
+/// Source: Traag, Waltman, van Eck, "From Louvain to Leiden: guaranteeing well-connected communities", 2019. Unlike there,
+/// refinement joins the best allowed community instead of a random one, and names decide between nearly equal choices.
 pub fn leiden(graph: &Graph, settings: &LeidenSettings) -> Vec<u32> {
     let priorities: Vec<u64> =
         graph.names().iter().map(|name| priority::of_name(settings.seed, name)).collect();
     divide(&graph.network, &priorities, settings)
 }
 
-/// [`leiden`] on a network; nodes of low priority number are visited first.
+/// Does the same as [`leiden`] on a network; nodes with a low priority number are visited first.
 pub(crate) fn divide(network: &Network, priorities: &[u64], settings: &LeidenSettings) -> Vec<u32> {
     let mut labels: Vec<u32> = (0..network.len() as u32).collect();
     if network.total <= 0.0 {
@@ -66,20 +65,20 @@ pub(crate) fn divide(network: &Network, priorities: &[u64], settings: &LeidenSet
     labels
 }
 
-/// What a community must gain by a node.
+/// Conditions under which a node moves to another community.
 #[derive(Clone)]
 struct Terms {
-    /// Resolution by the weight of the whole graph.
+    /// Resolution divided by the total strength of the whole network.
     scale: f64,
     tolerance: f64,
-    /// Whether nodes stand for themselves and not for groups.
+    /// True while nodes are single nodes of the graph, not groups.
     joins_single: bool,
 }
 
-/// One run through all levels of aggregation, from `labels` on.
+/// Runs once through all levels of aggregation, starting from `labels`.
 fn pass(base: &Network, priorities: &[u64], labels: &mut [u32], terms: &Terms) {
     let mut groups = labels.to_vec();
-    // Which node of the current network each node of the base is in.
+    // For each node of the base network, its node in the current network.
     let mut within: Option<Vec<u32>> = None;
     let mut owned: Option<Network> = None;
     let mut terms = terms.clone();
@@ -104,7 +103,7 @@ fn pass(base: &Network, priorities: &[u64], labels: &mut [u32], terms: &Terms) {
         let mut next_priorities = vec![u64::MAX; count];
         for (node, group) in refined.iter().enumerate() {
             next_groups[*group as usize] = groups[node];
-            // The least of the members': it seldom changes when a group wins or loses one.
+            // The lowest priority of its members: it seldom changes when a group gains or loses one.
             let priority = &mut next_priorities[*group as usize];
             *priority = (*priority).min(priorities[node]);
         }
@@ -127,10 +126,10 @@ fn order_of(priorities: &[u64]) -> Vec<u32> {
     order
 }
 
-/// What must be gained for a move, as a share of the node's strength: rounding never moves a node to and fro.
+/// Minimum gain of a move, as a share of the node's strength, so that rounding never moves a node back and forth.
 const LEAST_GAIN: f64 = 1e-9;
 
-/// Moves nodes to the neighboring community of the highest gain until none gains.
+/// Moves nodes to the neighboring community with the highest gain until no move gains.
 fn move_nodes(network: &Network, order: &[u32], priorities: &[u64], groups: &mut [u32], terms: &Terms) {
     let scale = terms.scale;
     let nodes = network.len();
@@ -142,7 +141,7 @@ fn move_nodes(network: &Network, order: &[u32], priorities: &[u64], groups: &mut
     }
     let mut empty: Vec<u32> = (0..nodes as u32).rev().filter(|group| size[*group as usize] == 0).collect();
     let mut weight_to = vec![0.0_f64; nodes];
-    // Per community next to the node: the least of the pairs' priorities.
+    // For each community next to the node: the lowest priority of the pairs.
     let mut preference = vec![u64::MAX; nodes];
     let mut touched: Vec<u32> = Vec::new();
     let mut queue: VecDeque<u32> = order.iter().copied().collect();
@@ -167,7 +166,8 @@ fn move_nodes(network: &Network, order: &[u32], priorities: &[u64], groups: &mut
         let stay = gain(from);
         let best = touched.iter().map(|group| gain(*group)).fold(stay, f64::max);
         let mut to = from;
-        // A single node of the graph joins whatever gains; a group that is joined later is not undone for little.
+        // A single node of the graph joins any community that gains; a group that was joined later is not undone for a
+        // small gain.
         let is_alone = terms.joins_single && size[from as usize] == 0;
         let least = if is_alone { LEAST_GAIN } else { LEAST_GAIN + terms.tolerance };
         if best > stay + least * own {
@@ -217,7 +217,7 @@ fn refine(network: &Network, order: &[u32], groups: &[u32], scale: f64) -> Vec<u
     let mut parts: Vec<u32> = (0..nodes as u32).collect();
     let mut strength = network.strength.clone();
     let mut single = vec![true; nodes];
-    // Per part: the weight from it to the rest of its group.
+    // For each part: the weight from it to the rest of its group.
     let mut to_group: Vec<f64> = (0..nodes)
         .map(|node| {
             let inside = network.neighbors(node).filter(|(other, _)| groups[*other as usize] == groups[node]);
@@ -254,7 +254,7 @@ fn refine(network: &Network, order: &[u32], groups: &[u32], scale: f64) -> Vec<u
             }
         }
         if to != node {
-            // A part is named after one of its nodes, which was single until now.
+            // A part has the number of one of its nodes, which was single until now.
             parts[node] = to as u32;
             strength[to] += own;
             to_group[to] += to_group[node] - 2.0 * weight_between;

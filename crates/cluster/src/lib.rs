@@ -1,14 +1,14 @@
-//! Groups of like things, as pure functions: communities of a graph, and clusters and trees of vectors.
+//! Clustering as pure functions: communities of a graph, and clusters and trees of vectors.
 //!
-//! Nothing here does I/O, starts a thread, reads a clock or asks for randomness, and no result depends on the order
-//! of the input. So equal input gives equal output, whatever its history:
+//! Nothing here does I/O, starts a thread, reads a clock or uses randomness, and no result depends on the order of the
+//! input. Equal input gives equal output, whatever its history:
 //!
 //! - [`hierarchy`] divides a [`Graph`] into communities in levels.
-//! - [`leiden`] gives one level of it, and [`modularity`] says how good a partition is.
-//! - [`tree`] joins vectors ([`Points`]) to nodes around centers that hashes choose, layer by layer.
-//! - [`soft_clusters`] divides vectors as RAPTOR does: a vector may be in several clusters. [`soft_tree`] does so layer
-//!   by layer.
-//! - [`layout`] gives the nodes of a graph places on a plane; here alone the order of nodes matters.
+//! - [`leiden`] computes one level of it, and [`modularity`] rates a partition.
+//! - [`tree`] joins vectors ([`Points`]) into nodes around centers that are chosen by hash, layer by layer.
+//! - [`soft_clusters`] divides vectors as RAPTOR does: a vector may be in several clusters. [`soft_tree`] does so layer by
+//!   layer.
+//! - [`layout`] places the nodes of a graph on a plane; this is the only function for which the order of nodes matters.
 
 mod cells;
 mod gather;

@@ -1,36 +1,36 @@
-//! Mixtures of Gaussians: expectation-maximization, and how many Gaussians the data support.
+//! Mixtures of Gaussians: expectation-maximization, and the choice of the number of Gaussians.
 
 use crate::priority;
 
 /// A mixture of Gaussians with full covariances.
 pub(crate) struct Mixture {
     parts: Vec<Gaussian>,
-    /// Of the data that it was fitted to; lower is better.
+    /// Bayesian information criterion on the data that it was fitted to; lower is better.
     pub(crate) bic: f64,
 }
 
 struct Gaussian {
-    /// Logarithm of the share of rows that it explains, and of its normalization.
+    /// Logarithm of the share of rows that it explains, minus that of its normalization.
     log_scale: f64,
     mean: Vec<f64>,
-    /// Inverse of the lower triangle whose square is the covariance, row by row.
+    /// Inverse of the Cholesky factor of the covariance, a lower triangle, row by row.
     inverse: Vec<f64>,
 }
 
-/// Rounds of k-means before, and of expectation-maximization.
+/// Rounds of k-means for the start, and maximum rounds of expectation-maximization.
 const MEANS_ROUNDS: usize = 10;
 const MAX_ROUNDS: usize = 100;
 
-/// Ends when a row's mean log-likelihood rises by less; as in scikit-learn.
+/// Fitting ends when the mean log-likelihood of a row rises by less than this; as in scikit-learn.
 const LEAST_RISE: f64 = 1e-3;
 
-/// Added to variances, as a share of the mean variance of the data, so that equal rows keep a Gaussian finite.
+/// Added to variances, as a share of the mean variance of the data, so that a Gaussian of equal rows stays finite.
 const REGULARIZATION: f64 = 1e-4;
 
-/// The mixture with the lowest Bayesian information criterion, with 1 to `max_parts` Gaussians.
+/// Returns the mixture with the lowest Bayesian information criterion, with 1 to `max_parts` Gaussians.
 ///
-/// Tries numbers that grow by a quarter each, then those between the neighbors of the best. `seed` decides where the
-/// means start. Rows must have equal lengths.
+/// It tries numbers that grow by a quarter each, then all numbers between the neighbors of the best. `seed` determines
+/// where the means start. Rows must have equal lengths.
 ///
 /// Source: Schwarz, "Estimating the dimension of a model", 1978; as in RAPTOR (Sarthi et al., 2024), which tries all
 /// numbers.
@@ -82,14 +82,14 @@ fn fit(rows: &[Vec<f64>], parts: usize, seed: u64) -> Mixture {
 }
 
 impl Mixture {
-    /// With which probability a row belongs to each Gaussian.
+    /// Returns the probability with which a row belongs to each Gaussian.
     pub(crate) fn shares(&self, row: &[f64]) -> Vec<f64> {
         let mut shares = vec![0.0; self.parts.len()];
         self.shares_into(row, &mut shares);
         shares
     }
 
-    /// The same, in place; returns the row's log-likelihood.
+    /// Does the same in place, and returns the row's log-likelihood.
     fn shares_into(&self, row: &[f64], shares: &mut [f64]) -> f64 {
         for (share, part) in shares.iter_mut().zip(&self.parts) {
             *share = part.log_density(row);
@@ -120,7 +120,7 @@ impl Gaussian {
     }
 }
 
-/// The Gaussians that explain rows best, given to which they belong.
+/// Returns the Gaussians that explain the rows best, given the share of each row in each Gaussian.
 fn maximize(rows: &[Vec<f64>], shares: &[Vec<f64>], parts: usize, floor: f64) -> Vec<Gaussian> {
     let dimensions = rows.first().map_or(0, Vec::len);
     (0..parts)
@@ -158,7 +158,8 @@ fn maximize(rows: &[Vec<f64>], shares: &[Vec<f64>], parts: usize, floor: f64) ->
         .collect()
 }
 
-/// The inverse of the Cholesky factor of a covariance, both as lower triangles, and the logarithm of its determinant.
+/// Returns the inverse of the Cholesky factor of a covariance, both as lower triangles, and the logarithm of its
+/// determinant.
 fn inverse_root(covariance: &[f64], dimensions: usize, floor: f64) -> (Vec<f64>, f64) {
     let at = |line: usize, column: usize| line * (line + 1) / 2 + column;
     let mut root = vec![0.0; covariance.len()];
@@ -187,7 +188,7 @@ fn inverse_root(covariance: &[f64], dimensions: usize, floor: f64) -> (Vec<f64>,
     (inverse, log_determinant)
 }
 
-/// The part of each row by k-means, from means that k-means++ chooses.
+/// Returns the part of each row by k-means, with initial means from k-means++.
 fn start(rows: &[Vec<f64>], parts: usize, seed: u64) -> Vec<usize> {
     let mut means: Vec<Vec<f64>> = Vec::with_capacity(parts);
     let mut nearest = vec![f64::INFINITY; rows.len()];
@@ -245,7 +246,7 @@ fn mean_variance(rows: &[Vec<f64>]) -> f64 {
 mod tests {
     use super::*;
 
-    /// `count` rows around each center, spread evenly.
+    /// Returns `count` rows around each center, evenly spread.
     fn around(centers: &[(f64, f64)], count: u64) -> Vec<Vec<f64>> {
         let noise = |row: u64, axis: u64| priority::mix(row * 2 + axis) as f64 / u64::MAX as f64 - 0.5;
         (0..count * centers.len() as u64)

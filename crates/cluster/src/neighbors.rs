@@ -1,28 +1,29 @@
-//! Nearest vectors by cosine, exact for few and among near buckets for many.
+//! Nearest vectors by cosine: exact for few vectors, approximate by buckets for many.
 
 use crate::points::dot;
 use crate::priority::mix;
 
-/// Up to this many vectors every pair is compared.
+/// Largest number of vectors for which every pair is compared.
 const MAX_EXACT: usize = 4096;
 
-/// Vectors for each leader, on average between this and twice as many.
+/// Vectors per leader; the average is between this and twice as many.
 const BUCKET: usize = 256;
 
-/// Buckets in which a vector looks for its neighbors, and in which it is found.
+/// Number of buckets in which a vector is stored and in which it looks for its neighbors.
 const BUCKETS_PER_VECTOR: usize = 3;
 
-/// Up to this many centers each is compared with every item.
+/// Largest number of centers for which each is compared with every item.
 const MAX_CENTERS: usize = 1024;
 
-/// Centers for each leader among them, on average between this and twice as many.
+/// Centers per leader; the average is between this and twice as many.
 const CENTERS_OF_LEADER: usize = 64;
 
-/// Numbers of the `count` nearest other rows of each row, nearest first; ties go to the lower priority.
+/// Returns the numbers of the `count` nearest other rows for each row, nearest first; the lower priority wins ties.
 ///
-/// Above [`MAX_EXACT`] rows, some of them are leaders: those of the lowest priorities, in a number that doubles when
-/// the rows double. Each row is compared with those that share one of their nearest leaders with it. So the work is
-/// a few times 256 comparisons for each row, besides those with the leaders, and a row more or less changes the neighbors of few.
+/// Above [`MAX_EXACT`] rows, the rows with the lowest priorities are leaders; their number doubles when the number of rows
+/// doubles. Each row is compared only with rows that share one of its nearest leaders. Besides the comparisons with the
+/// leaders, this takes a few times 256 comparisons per row, and adding or removing a row changes the neighbors of few
+/// others.
 pub(crate) fn nearest<R: AsRef<[f32]>>(rows: &[R], priorities: &[u64], count: usize) -> Vec<Vec<u32>> {
     let all: Vec<u32> = (0..rows.len() as u32).collect();
     if rows.len() <= MAX_EXACT {
@@ -65,11 +66,11 @@ pub(crate) fn nearest<R: AsRef<[f32]>>(rows: &[R], priorities: &[u64], count: us
         .collect()
 }
 
-/// The nearest center of each item, in the order of `items`; equally near ones are shared out by the item's and the center's
-/// priorities.
+/// Returns the nearest center of each item, in the order of `items`. Items are distributed over equally near centers by the
+/// priorities of item and center.
 ///
-/// Above [`MAX_CENTERS`] centers, some of them are leaders, and an item is compared with those centers that share one of
-/// its nearest leaders.
+/// Above [`MAX_CENTERS`] centers, some of them are leaders, and an item is compared only with centers that share one of its
+/// nearest leaders.
 pub(crate) fn nearest_center(
     rows: &[&[f32]],
     priorities: &[u64],
@@ -121,7 +122,7 @@ pub(crate) fn nearest_center(
         .collect()
 }
 
-/// The `count` nearest of the candidates, without the row itself.
+/// Returns the `count` nearest of the candidates, without the row itself.
 fn best<R: AsRef<[f32]>>(
     rows: &[R],
     priorities: &[u64],
@@ -156,7 +157,7 @@ mod tests {
         assert_eq!(nearest(&rows, &[0, 1, 2], 2), [vec![1, 2], vec![0, 2], vec![1, 0]]);
     }
 
-    /// Around 50 directions, as texts are around topics.
+    /// Returns vectors around 50 directions, as texts are distributed around topics.
     fn rows_of_topics(count: u64) -> Vec<Vec<f32>> {
         let coordinate = |row: u64, axis: u64| (mix(row * 31 + axis) >> 40) as f32 / (1 << 24) as f32 - 0.5;
         (0..count)

@@ -1,20 +1,20 @@
-//! Adjacency in rows, for the algorithms: nodes are numbers, and a loop counts in its node's strength alone.
+//! Adjacency lists for the algorithms. Nodes are numbers, and a loop counts only in the strength of its node.
 
 /// A weighted, undirected graph of numbered nodes.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Network {
-    /// Where each node's row begins; one more than there are nodes.
+    /// Where each node's row begins, and the end of the last row.
     offsets: Vec<u32>,
     targets: Vec<u32>,
     weights: Vec<f64>,
-    /// Per node: the weight of its edges, a loop counted twice.
+    /// For each node: the weight of its edges, with loops counted twice.
     pub(crate) strength: Vec<f64>,
     /// Sum of all strengths: twice the weight of all edges.
     pub(crate) total: f64,
 }
 
 impl Network {
-    /// The network of these edges; parallel edges become one, and weights are added in ascending order.
+    /// Returns the network of these edges; parallel edges become one, and weights are added in ascending order.
     pub(crate) fn from_edges(nodes: usize, edges: Vec<(u32, u32, f64)>) -> Self {
         let mut loops: Vec<(u32, f64)> = Vec::new();
         let mut offsets = vec![0_u32; nodes + 1];
@@ -60,7 +60,7 @@ impl Network {
         Self { offsets, targets, weights, strength: Vec::with_capacity(nodes), total: 0.0 }
     }
 
-    /// Appends the row of the next node; entries ascend by target, and equal targets become one.
+    /// Appends the row of the next node; entries ascend by target, and entries with equal targets become one.
     fn push_row(&mut self, entries: impl Iterator<Item = (u32, f64)>) {
         let begin = self.targets.len();
         for (target, weight) in entries {
@@ -81,13 +81,13 @@ impl Network {
         self.strength.len()
     }
 
-    /// Neighbors of a node in ascending order, without itself.
+    /// Returns the neighbors of a node in ascending order, without the node itself.
     pub(crate) fn neighbors(&self, node: usize) -> impl Iterator<Item = (u32, f64)> {
         let row = self.offsets[node] as usize..self.offsets[node + 1] as usize;
         self.targets[row.clone()].iter().copied().zip(self.weights[row].iter().copied())
     }
 
-    /// The network whose nodes are the groups of `labels`, numbered without gaps below `groups`.
+    /// Returns the network whose nodes are the groups of `labels`, numbered without gaps below `groups`.
     pub(crate) fn aggregate(&self, labels: &[u32], groups: usize) -> Self {
         let (starts, members) = members_of(labels, groups);
         let mut network = Self::with_capacity(groups, self.targets.len() / 2);
@@ -113,7 +113,7 @@ impl Network {
             for other in touched.drain(..) {
                 sums[other as usize] = 0.0;
             }
-            // Edges inside of a group are a loop of its node: they are in its strength and in no row.
+            // Edges inside a group are a loop of its node: they are in its strength and not in a row.
             network.strength[group] = strength;
             total += strength;
         }
@@ -121,7 +121,7 @@ impl Network {
         network
     }
 
-    /// The network without the edges between different groups, and without loops.
+    /// Returns the network without loops and without edges between different groups.
     pub(crate) fn within(&self, labels: &[u32]) -> Self {
         let mut network = Self::with_capacity(self.len(), self.targets.len());
         for node in 0..self.len() {
@@ -155,8 +155,8 @@ impl Network {
         shares.sum()
     }
 
-    /// Divides every group of `labels` into its connected parts, and numbers these in order of their first nodes.
-    /// Returns how many there are.
+    /// Divides every group of `labels` into its connected parts, numbered in order of their first nodes. Returns their
+    /// number.
     pub(crate) fn connect(&self, labels: &mut [u32]) -> usize {
         let mut parts = vec![u32::MAX; labels.len()];
         let mut count = 0;
@@ -183,7 +183,7 @@ impl Network {
     }
 }
 
-/// Nodes group by group, ascending in each: where each group begins, and all nodes.
+/// Returns the nodes group by group, ascending in each: where each group begins, and all nodes.
 pub(crate) fn members_of(labels: &[u32], groups: usize) -> (Vec<u32>, Vec<u32>) {
     let mut starts = vec![0_u32; groups + 1];
     for label in labels {
@@ -201,7 +201,7 @@ pub(crate) fn members_of(labels: &[u32], groups: usize) -> (Vec<u32>, Vec<u32>) 
     (starts, members)
 }
 
-/// Numbers groups without gaps in order of their first nodes; returns how many there are.
+/// Numbers groups without gaps in order of their first nodes; returns their number.
 pub(crate) fn renumber(labels: &mut [u32]) -> usize {
     let groups = labels.iter().max().map_or(0, |last| *last as usize + 1);
     let mut numbers = vec![u32::MAX; groups];

@@ -1,16 +1,16 @@
-//! Vectors with names, in an order that depends on names alone.
+//! Vectors with names, ordered only by their names.
 
 /// Why a list of vectors cannot be clustered.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum PointsError {
-    /// There are not as many values as names and dimensions say.
+    /// The number of values does not match the names and dimensions.
     #[error("{names} vectors of {dimensions} dimensions have {expected} values, but there are {values}")]
     Shape {
         /// Number of names.
         names: usize,
         /// Dimensions of each vector.
         dimensions: usize,
-        /// What they multiply to.
+        /// Their product.
         expected: usize,
         /// Number of values.
         values: usize,
@@ -40,7 +40,8 @@ pub struct Points {
 }
 
 impl Points {
-    /// The vectors with these names, scaled to length 1; `values` holds one after the other. A vector of zeros stays.
+    /// Returns the vectors with these names, scaled to length 1; `values` holds them one after the other. Zero vectors stay
+    /// zero.
     pub fn new<N: AsRef<str>>(names: &[N], dimensions: usize, values: &[f32]) -> Result<Self, PointsError> {
         let expected = names.len().saturating_mul(dimensions);
         if values.len() != expected {
@@ -64,7 +65,7 @@ impl Points {
         for position in &order {
             let vector = &values[position * dimensions..(position + 1) * dimensions];
             let largest = vector.iter().fold(0.0_f32, |largest, value| largest.max(value.abs()));
-            // Scaled first, so squares neither vanish nor overflow.
+            // Scaled by the largest value first, so squares neither vanish nor overflow.
             let scaled = vector.iter().map(|value| if largest > 0.0 { value / largest } else { 0.0 });
             let length = scaled.clone().map(|value| value * value).sum::<f32>().sqrt();
             sorted.extend(scaled.map(|value| if length > 0.0 { value / length } else { 0.0 }));
@@ -73,33 +74,33 @@ impl Points {
         Ok(Self { names, dimensions, values: sorted })
     }
 
-    /// Number of vectors.
+    /// Returns the number of vectors.
     pub fn len(&self) -> usize {
         self.names.len()
     }
 
-    /// Whether there is no vector.
+    /// True if there are no vectors.
     pub fn is_empty(&self) -> bool {
         self.names.is_empty()
     }
 
-    /// Dimensions of each vector.
+    /// Returns the number of dimensions of each vector.
     pub fn dimensions(&self) -> usize {
         self.dimensions
     }
 
-    /// Names in ascending order; a vector's number is its position here.
+    /// Returns the names in ascending order; a vector's number is its position here.
     pub fn names(&self) -> &[String] {
         &self.names
     }
 
-    /// The vector with this number.
+    /// Returns the vector with this number.
     pub fn vector(&self, number: usize) -> &[f32] {
         &self.values[number * self.dimensions..(number + 1) * self.dimensions]
     }
 }
 
-/// The sum of products, in eight lanes that are added in a fixed order: fast, and equal on every machine.
+/// Returns the dot product, in eight lanes that are added in a fixed order: fast, and equal on every machine.
 pub(crate) fn dot(a: &[f32], b: &[f32]) -> f32 {
     let mut lanes = [0.0_f32; 8];
     let (a_chunks, b_chunks) = (a.chunks_exact(8), b.chunks_exact(8));

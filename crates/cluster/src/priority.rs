@@ -1,6 +1,6 @@
-//! Pseudo-random numbers that depend on names alone, so a change of one part of the input leaves the rest as it was.
+//! Pseudo-random numbers that depend only on names, so a change to one part of the input leaves the rest unchanged.
 
-/// A number that `seed` and `name` determine. It is well mixed, and not meant to resist an attacker.
+/// Returns a number determined by `seed` and `name`. It is well mixed, but not meant to resist an attacker.
 pub(crate) fn of_name(seed: u64, name: &str) -> u64 {
     // FNV-1a over the bytes, then the finalizer of SplitMix64.
     let mut hash = 0xcbf2_9ce4_8422_2325_u64 ^ mix(seed);

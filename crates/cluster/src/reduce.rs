@@ -1,16 +1,17 @@
-//! Vectors in few dimensions, for mixtures of Gaussians.
+//! Reduces vectors to few dimensions, for mixtures of Gaussians.
 
 use crate::neighbors::nearest;
 use crate::points::{Points, dot};
 use crate::priority;
 
-/// Iterations of the power method; the dimensions that matter are found far earlier.
+/// Iterations of the power method; the dimensions that matter converge far earlier.
 const ITERATIONS: usize = 60;
 
-/// Each vector in up to `dimensions` numbers, row by row, such that vectors with common neighbors are near: the leading
-/// eigenvectors of the random walk on the graph of nearest neighbors.
+/// Returns each vector as up to `dimensions` numbers, row by row, such that vectors with common neighbors are near each
+/// other: the leading eigenvectors of the random walk on the graph of nearest neighbors.
 ///
-/// This is what UMAP starts from; it needs no random numbers. Equal vectors have equal neighbors and come out near.
+/// UMAP starts from the same numbers. They need no randomness. Equal vectors have equal neighbors and come out near each
+/// other.
 ///
 /// Source: Belkin, Niyogi, "Laplacian Eigenmaps", 2003.
 pub(crate) fn by_neighbors(
@@ -26,7 +27,8 @@ pub(crate) fn by_neighbors(
     let near = nearest(&rows, &priorities, neighbors);
     let mut weights: Vec<Vec<(u32, f64)>> = vec![Vec::new(); rows.len()];
     for (row, others) in near.iter().enumerate() {
-        // Like UMAP: relative to the nearest, on the scale of the others, so that dense and thin regions are alike.
+        // As in UMAP: relative to the nearest neighbor and scaled by the others, so that dense and sparse regions are
+        // alike.
         let distance = |other: u32| (1.0 - f64::from(dot(rows[row], rows[other as usize]))).max(0.0);
         let least = others.first().map_or(0.0, |other| distance(*other));
         let scale =
@@ -44,7 +46,7 @@ pub(crate) fn by_neighbors(
             row.iter().map(|(_, weight)| weight).sum::<f64>().sqrt().max(f64::MIN_POSITIVE)
         })
         .collect();
-    // The first eigenvector is known: it says how many neighbors a vector has and nothing about which.
+    // The first eigenvector is known: it reflects how many neighbors a vector has, not which.
     let mut basis: Vec<Vec<f64>> = vec![root_of_degree.clone()];
     for dimension in 1..=dimensions {
         let value =
@@ -54,7 +56,7 @@ pub(crate) fn by_neighbors(
     for _ in 0..ITERATIONS {
         orthonormalize(&mut basis);
         for column in &mut basis[1..] {
-            // Half of the walk stays, so that all eigenvalues are positive and the largest lead.
+            // Half of the walk stays in place, so that all eigenvalues are positive and the largest come first.
             *column = (0..rows.len())
                 .map(|row| {
                     let others = weights[row].iter().map(|(other, weight)| {
@@ -71,13 +73,14 @@ pub(crate) fn by_neighbors(
     (0..rows.len()).map(|row| basis[1..].iter().map(|column| column[row] * scale).collect()).collect()
 }
 
-/// Makes columns orthogonal to those before them, and of length 1; a column that depends on them becomes zero.
+/// Makes columns orthogonal to the ones before them and scales them to length 1; a column that depends on those becomes
+/// zero.
 fn orthonormalize(columns: &mut [Vec<f64>]) {
     for index in 0..columns.len() {
         let (before, rest) = columns.split_at_mut(index);
         let column = &mut rest[0];
         let whole = column.iter().map(|value| value * value).sum::<f64>().sqrt();
-        // Twice, because rounding leaves a part of the first subtraction.
+        // Done twice, because rounding leaves a remainder of the first subtraction.
         for _ in 0..2 {
             for earlier in before.iter() {
                 let share: f64 = column.iter().zip(earlier).map(|(a, b)| a * b).sum();

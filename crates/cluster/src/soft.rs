@@ -1,4 +1,4 @@
-//! RAPTOR's clustering: soft clusters, first of all vectors, then inside of each.
+//! RAPTOR's clustering: soft clusters of all vectors, then soft clusters inside each.
 
 use std::collections::BTreeSet;
 
@@ -7,18 +7,18 @@ use crate::points::Points;
 use crate::priority;
 use crate::reduce::by_neighbors;
 
-/// How [`soft_clusters`] divides vectors.
+/// Settings of [`soft_clusters`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct SoftSettings {
-    /// Dimensions that vectors are reduced to; 10 in RAPTOR.
+    /// Dimensions to which vectors are reduced; 10 in RAPTOR.
     pub dimensions: usize,
-    /// The most clusters that one step may find; 50 in RAPTOR.
+    /// Maximum number of clusters that one step may find; 50 in RAPTOR.
     pub max_clusters: usize,
     /// A vector is in every cluster that it belongs to with more than this probability; 0.1 in RAPTOR.
     pub min_membership: f64,
-    /// Sum of the sizes of a cluster's members; 3500 tokens in RAPTOR.
+    /// Maximum sum of the sizes of a cluster's members; 3500 tokens in RAPTOR.
     pub max_size: u64,
-    /// Decides where mixtures start.
+    /// Determines where mixtures start.
     pub seed: u64,
 }
 
@@ -28,32 +28,33 @@ impl Default for SoftSettings {
     }
 }
 
-/// Layers of summaries above the leaves; 5 in RAPTOR.
+/// Maximum number of layers of summaries above the leaves; 5 in RAPTOR.
 pub const MAX_SOFT_LAYERS: u32 = 5;
 
-/// Neighbors in local steps, as in RAPTOR; global steps take the root of the number of vectors.
+/// Number of neighbors in local steps, as in RAPTOR; global steps use the square root of the number of vectors.
 const LOCAL_NEIGHBORS: usize = 10;
 
-/// The most neighbors of a vector in a global step.
+/// Maximum number of neighbors of a vector in a global step.
 const MAX_NEIGHBORS: usize = 30;
 
-/// Mixtures are fitted to so many vectors; the others are assigned to them.
+/// Maximum number of vectors to which a mixture is fitted; the others are assigned to its clusters.
 const MAX_FITTED: usize = 4096;
 
 /// Divides vectors into clusters that may overlap, for one layer of a tree.
 ///
 /// - `sizes`: tokens of each vector's text, by number.
-/// - Returns the numbers of each cluster's members, ascending; clusters are sorted and different. Every vector is in
-///   one of them, also where all probabilities are low.
-/// - Returns nothing if there are too few vectors to divide (at most `dimensions + 1`), or not fewer clusters than
-///   vectors: then the layer below is the last. So layers end, and [`MAX_SOFT_LAYERS`] limits them.
-/// - A cluster whose size exceeds `max_size` is divided again. If it does not divide, it is cut along its widest
+/// - Returns the numbers of each cluster's members, ascending; clusters are sorted and distinct. Every vector is in at
+///   least one of them, even if all its probabilities are low.
+/// - Returns nothing if there are too few vectors to divide (at most `dimensions + 1`), or if there would be as many
+///   clusters as vectors or more: the layer below is then the last. The number of layers is therefore finite, and
+///   [`MAX_SOFT_LAYERS`] limits it.
+/// - A cluster whose size exceeds `max_size` is divided again. If that is not possible, it is cut along its widest
 ///   direction; a vector that is too large by itself is alone.
-/// - Above 4096 vectors mixtures are fitted to those whose names hash lowest and assign the others, so time grows with
-///   the number of vectors and not with its square.
+/// - Above 4096 vectors, mixtures are fitted to the vectors whose names have the lowest hashes and assign the others, so
+///   time grows linearly with the number of vectors, not with its square.
 ///
 /// Source: RAPTOR (Sarthi et al., 2024), which reduces by UMAP. Here vectors are reduced to the eigenvectors that UMAP
-/// starts from, which needs no random numbers.
+/// starts from, which need no random numbers.
 pub fn soft_clusters(points: &Points, sizes: &[u32], settings: &SoftSettings) -> Vec<Vec<u32>> {
     if points.len() <= settings.dimensions + 1 {
         return Vec::new();
@@ -69,7 +70,7 @@ pub fn soft_clusters(points: &Points, sizes: &[u32], settings: &SoftSettings) ->
     if found.len() < points.len() { found.into_iter().collect() } else { Vec::new() }
 }
 
-/// Soft clusters of these vectors; one of all if there are too few.
+/// Returns soft clusters of these vectors; a single one with all of them if there are too few.
 fn divide(points: &Points, members: &[u32], neighbors: usize, settings: &SoftSettings) -> Vec<Vec<u32>> {
     let dimensions = settings.dimensions.min(members.len().saturating_sub(2));
     if members.len() <= settings.dimensions + 1 || dimensions == 0 {
@@ -101,7 +102,7 @@ fn divide(points: &Points, members: &[u32], neighbors: usize, settings: &SoftSet
     clusters
 }
 
-/// Adds a cluster, in parts if it is too large.
+/// Adds a cluster, divided into parts if it is too large.
 fn fit_size(
     points: &Points,
     sizes: &[u32],
@@ -113,7 +114,7 @@ fn fit_size(
         found.insert(cluster);
         return;
     }
-    // Without overlaps, so that the parts together are no larger than the whole.
+    // Without overlaps, so that together the parts are no larger than the whole.
     let hard = SoftSettings { min_membership: 1.0, ..settings.clone() };
     let parts = divide(points, &cluster, LOCAL_NEIGHBORS, &hard);
     if parts.len() > 1 {
@@ -123,7 +124,7 @@ fn fit_size(
     }
 }
 
-/// Parts of a cluster in the order of its widest direction, as large as they may be.
+/// Cuts a cluster into parts along its widest direction; each part is as large as allowed.
 fn cut(points: &Points, sizes: &[u32], cluster: Vec<u32>, settings: &SoftSettings) -> Vec<Vec<u32>> {
     let rows = by_neighbors(points, &cluster, LOCAL_NEIGHBORS, 1, settings.seed);
     let mut order: Vec<(f64, u32)> = rows.iter().map(|row| row[0]).zip(cluster).collect();
@@ -155,7 +156,7 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// `count` vectors near each of `topics` directions of eight dimensions, named `t-i`.
+    /// Returns `count` vectors near each of `topics` directions in eight dimensions, named `t-i`.
     pub(crate) fn around(topics: u64, count: u64) -> (Vec<String>, Vec<f32>) {
         let value = |seed: u64| priority::mix(seed) as f32 / u64::MAX as f32 - 0.5;
         let mut names = Vec::new();

@@ -1,4 +1,4 @@
-//! RAPTOR's tree: soft clusters of vectors, then of what they were joined to, layer by layer.
+//! RAPTOR's tree: soft clusters of vectors, then of the resulting nodes, layer by layer.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,20 +7,20 @@ use crate::points::Points;
 use crate::soft::{MAX_SOFT_LAYERS, SoftSettings, soft_clusters};
 use crate::tree::{Tree, TreeNode};
 
-/// Joins vectors to nodes that may share them, and nodes to larger nodes, until they do not divide into fewer clusters.
+/// Joins vectors into nodes that may share them, and nodes into larger nodes, until they no longer form fewer clusters.
 ///
 /// - `sizes`: tokens of each vector's text, by number; a node counts as `node_size`.
-/// - A node's direction is the mean of the vectors below it. RAPTOR embeds the node's summary instead; then no tree is known
-///   before all summaries of the layer below are written.
-/// - A vector or node that is alone in a cluster, and in no other, is offered to the next layer; no node has a single child.
-/// - Ends for any input, after [`MAX_SOFT_LAYERS`] layers at most. Up to `dimensions + 1` vectors have no node.
+/// - A node's direction is the mean of the vectors below it. RAPTOR embeds the node's summary instead; there, the tree is
+///   known only after all summaries of the layer below are written.
+/// - A vector or node that is alone in its only cluster is passed on to the next layer; no node has a single child.
+/// - It ends for any input, after at most [`MAX_SOFT_LAYERS`] layers. Up to `dimensions + 1` vectors give no nodes.
 ///
 /// Source: RAPTOR (Sarthi et al., 2024), section 3.
 pub fn soft_tree(points: &Points, sizes: &[u32], node_size: u32, settings: &SoftSettings) -> Tree {
     let mut items: Vec<Item> = (0..points.len() as u32).map(Item::Leaf).collect();
     let mut nodes: Vec<TreeNode> = Vec::new();
     for layer in 1..=MAX_SOFT_LAYERS {
-        // Numbers of vectors follow from their names, so items are found again by name.
+        // Numbers of vectors depend on their names, so items are looked up by name.
         let by_name: BTreeMap<String, Item> =
             items.iter().map(|item| (item.name(points, &nodes), *item)).collect();
         let names: Vec<&str> = by_name.keys().map(String::as_str).collect();
@@ -54,7 +54,7 @@ enum Item {
 }
 
 impl Item {
-    /// A vector's name, or one that a node has from its own; a mark before it keeps the two apart.
+    /// Returns a vector's name, or a name for a node that is derived from its children's; the prefix tells the two apart.
     fn name(self, points: &Points, nodes: &[TreeNode]) -> String {
         match self {
             Self::Leaf(number) => format!("v{}", points.names()[number as usize]),
@@ -133,7 +133,7 @@ mod tests {
         let tree = tree_of(&names, &values, &SoftSettings::default());
         let layers: BTreeSet<u32> = tree.nodes.iter().map(|node| node.layer).collect();
         assert!(layers.len() >= 2, "{layers:?}");
-        // A vector that is alone in a cluster is offered to the next layer.
+        // A vector that is alone in a cluster is passed on to the next layer.
         let joined: BTreeSet<u32> = tree.nodes.iter().flat_map(|node| node.leaves.clone()).collect();
         assert_eq!(joined.len(), names.len());
     }

@@ -1,22 +1,22 @@
-//! An agglomerative tree of vectors with bounded fan-out, in which a vector more or less changes little.
+//! An agglomerative tree of vectors with bounded fan-out, in which adding or removing a vector changes little.
 
 use crate::cells::{Cell, cells};
 use crate::hierarchy::CommunityId;
 use crate::points::Points;
 use crate::priority;
 
-/// How [`tree`] joins vectors.
+/// Settings of [`tree`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct TreeSettings {
-    /// A node has at most so many children. At least 2.
+    /// Maximum number of children of a node. At least 2.
     pub max_children: usize,
-    /// A smaller group is joined to those around it.
+    /// Smaller groups are joined to the groups around them.
     pub min_children: usize,
-    /// One of so many vectors or nodes is a center of the layer above.
+    /// On average, one in this many vectors or nodes is a center of the layer above.
     pub vectors_per_center: u64,
-    /// Layers above the leaves; 5 in RAPTOR.
+    /// Maximum number of layers above the leaves; 5 in RAPTOR.
     pub max_layers: u32,
-    /// Decides which vectors are centers.
+    /// Determines which vectors are centers.
     pub seed: u64,
 }
 
@@ -29,15 +29,15 @@ impl Default for TreeSettings {
 /// A node above the leaves: vectors that belong together.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TreeNode {
-    /// The hash of its members' names: equal members give an equal id, whatever happened to the rest of the tree.
+    /// The hash of its members' names: equal members give equal ids, whatever happens to the rest of the tree.
     pub id: CommunityId,
-    /// 1 is the layer above the leaves. Children may be of any layer below.
+    /// 1 is the layer above the leaves. Children may be in any layer below.
     pub layer: u32,
-    /// Positions of the nodes that join it; none at the top, and at most one where clusters do not overlap.
+    /// Positions of the nodes that contain it as a child; none at the top, and at most one if clusters do not overlap.
     pub parents: Vec<usize>,
-    /// Positions of the nodes that it joins.
+    /// Positions of its child nodes.
     pub children: Vec<usize>,
-    /// Vectors that it joins directly, ascending.
+    /// Vectors that are direct children, ascending.
     pub leaves: Vec<u32>,
     /// All vectors below it, ascending.
     pub members: Vec<u32>,
@@ -50,24 +50,25 @@ pub struct Tree {
     pub nodes: Vec<TreeNode>,
 }
 
-/// Joins vectors to nodes and nodes to larger nodes, each to the nearest center, until one is left.
+/// Joins vectors into nodes and nodes into larger nodes, each to the nearest center, until one is left.
 ///
-/// - The hash of a vector's name decides whether it is a center of the first layer, of those the hash decides again
-///   which are centers of the second, and so on. Each vector is joined to the center that is nearest by cosine.
-/// - A node stands where its center does, not at the mean of its members, so it stays in place when they change.
-/// - Groups with fewer than `min_children` are joined to those around them, and groups with more than `max_children` are
-///   divided in the same way. What is alone after that is offered to the next layer, so no node has a single child.
-/// - A vector that is no center changes the nodes above it alone. One that is changes the groups around it, and those
-///   above; there are few, since it takes few members from each.
-/// - Ends for any input. Equal vectors are spread over equally near centers by their names.
+/// - The hash of a vector's name decides whether it is a center of the first layer. Among these, the hash decides again
+///   which are centers of the second layer, and so on. Each vector is joined to the center with the highest cosine.
+/// - A node's position is its center, not the mean of its members, so it stays in place when they change.
+/// - Groups with fewer than `min_children` members are joined to the groups around them, and groups with more than
+///   `max_children` are divided in the same way. An item that is still alone is passed on to the next layer, so no node has
+///   a single child.
+/// - A vector that is not a center changes only the nodes above it. A center changes the groups around it and the nodes
+///   above those; they are few, because it takes few members from each.
+/// - It ends for any input. Equal vectors are distributed over equally near centers by their names.
 ///
 /// Source: levels by hashes as in skip lists (Pugh, 1990) and Merkle search trees (Auvolat and Taïani, 2019), with the
-/// nearest center in place of an order of keys.
+/// nearest center in place of the order of keys.
 pub fn tree(points: &Points, settings: &TreeSettings) -> Tree {
     let priorities: Vec<u64> =
         points.names().iter().map(|name| priority::of_name(settings.seed, name)).collect();
     let mut items: Vec<Item> =
-        (0..points.len() as u32).map(|leaf| Item { what: What::Leaf(leaf), center: leaf }).collect();
+        (0..points.len() as u32).map(|leaf| Item { kind: ItemKind::Leaf(leaf), center: leaf }).collect();
     let mut nodes: Vec<TreeNode> = Vec::new();
     for layer in 1..=settings.max_layers {
         if items.len() < 2 {
@@ -79,44 +80,44 @@ pub fn tree(points: &Points, settings: &TreeSettings) -> Tree {
             .map(|item| priority::mix(priorities[item.center as usize] ^ u64::from(layer)))
             .collect();
         let mut cells = cells(&rows, &own, settings);
-        let first = |item: u32| match items[item as usize].what {
-            What::Leaf(leaf) => leaf,
-            What::Node(position) => nodes[position].members[0],
+        let first = |item: u32| match items[item as usize].kind {
+            ItemKind::Leaf(leaf) => leaf,
+            ItemKind::Node(position) => nodes[position].members[0],
         };
         cells.sort_by_cached_key(|cell| cell.items.iter().map(|item| first(*item)).min());
-        items = cells.iter().map(|cell| joined(cell, layer, &items, points, &mut nodes)).collect();
+        items = cells.iter().map(|cell| join(cell, layer, &items, points, &mut nodes)).collect();
     }
     Tree { nodes }
 }
 
-/// A vector or a node that is joined to others.
+/// A vector or node that can be joined to others.
 #[derive(Clone, Copy)]
 struct Item {
-    what: What,
-    /// The vector that it stands at.
+    kind: ItemKind,
+    /// The vector at its position.
     center: u32,
 }
 
 #[derive(Clone, Copy)]
-enum What {
+enum ItemKind {
     Leaf(u32),
     Node(usize),
 }
 
-/// The node above a cell, or its only item.
-fn joined(cell: &Cell, layer: u32, items: &[Item], points: &Points, nodes: &mut Vec<TreeNode>) -> Item {
+/// Returns the node above a cell, or the cell's only item.
+fn join(cell: &Cell, layer: u32, items: &[Item], points: &Points, nodes: &mut Vec<TreeNode>) -> Item {
     if let [alone] = cell.items[..] {
         return items[alone as usize];
     }
     let position = nodes.len();
     let (mut children, mut leaves, mut members) = (Vec::new(), Vec::new(), Vec::new());
     for item in &cell.items {
-        match items[*item as usize].what {
-            What::Leaf(number) => {
+        match items[*item as usize].kind {
+            ItemKind::Leaf(number) => {
                 leaves.push(number);
                 members.push(number);
             }
-            What::Node(child) => {
+            ItemKind::Node(child) => {
                 nodes[child].parents.push(position);
                 children.push(child);
                 members.extend(&nodes[child].members);
@@ -128,7 +129,7 @@ fn joined(cell: &Cell, layer: u32, items: &[Item], points: &Points, nodes: &mut 
     members.sort_unstable();
     let id = CommunityId::new(members.iter().map(|number| points.names()[*number as usize].as_str()));
     nodes.push(TreeNode { id, layer, parents: Vec::new(), children, leaves, members });
-    Item { what: What::Node(position), center: items[cell.center as usize].center }
+    Item { kind: ItemKind::Node(position), center: items[cell.center as usize].center }
 }
 
 #[cfg(test)]

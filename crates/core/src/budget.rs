@@ -1,60 +1,60 @@
-//! The budget of a workspace: what its model calls may cost, whichever processes send them.
+//! The budget of a workspace: what the model calls of all its processes together may cost.
 
 use serde::{Deserialize, Serialize};
 
 use crate::Timestamp;
 
-/// What a budget counts.
+/// The unit of a budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BudgetUnit {
     /// Tokens, sent and received together.
     Tokens,
-    /// Millionths of a millionth of the currency of the prices.
+    /// Millionths of a millionth of the currency that the prices use.
     Money,
 }
 
-/// The budget of a workspace and what is spent of it. Not part of the canonical state.
+/// The budget of a workspace and how much of it is spent. Not part of the canonical state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkspaceBudget {
-    /// What it counts.
+    /// The unit of all amounts.
     pub unit: BudgetUnit,
-    /// What may be spent.
+    /// The most that may be spent.
     pub amount: u64,
-    /// What is spent since `since`, with the most that calls in flight may cost.
+    /// The amount spent since `since`, including the maximum cost of calls in flight.
     pub spent: u64,
-    /// When counting began. Tells one counting from the next.
+    /// When counting began. It also identifies the counting: a restart changes it.
     pub since: Timestamp,
-    /// The most that the latest call might have cost, if it was refused for that: what must be left before work goes on.
+    /// The maximum cost of the latest call, if it was refused. Work continues once this much is left.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<u64>,
-    /// What is held for calls in flight, by process.
+    /// The amounts reserved for calls in flight, by process.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub held: Vec<CallsInFlight>,
 }
 
-/// The calls of one process that are not settled yet.
+/// The unsettled calls of one process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallsInFlight {
-    /// The process.
+    /// The name of the process.
     pub of: String,
-    /// What they may cost together.
+    /// What the calls may cost together.
     pub bounds: CostBounds,
-    /// When they count as cut off, unless the process books again before.
+    /// When the calls count as cut off, unless the process books again before.
     pub until: Timestamp,
 }
 
-/// What calls may cost.
+/// The range of what calls may cost.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CostBounds {
-    /// With the longest answers.
+    /// The cost with the longest possible answers.
     pub most: u64,
-    /// If they are cut off before they answer.
+    /// The cost if the calls are cut off before an answer.
     pub least: u64,
 }
 
 impl CostBounds {
-    /// Both together.
+    /// Adds two ranges.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self { most: self.most.saturating_add(other.most), least: self.least.saturating_add(other.least) }
@@ -68,54 +68,54 @@ impl CostBounds {
 /// A change of the budget of a workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BudgetChange {
-    /// Replaces it as a whole, such as by that of the workspace which this one is a copy of; `None` removes it.
+    /// Replaces the whole budget, for example when a workspace is copied; `None` removes it.
     Put(Option<WorkspaceBudget>),
-    /// Sets what may be spent. What is spent stays, unless the unit changes or counting is to `restart`.
+    /// Sets the limit. The amount spent stays, unless the unit changes or `restart` is set.
     Limit {
-        /// What it counts.
+        /// The unit of `amount`.
         unit: BudgetUnit,
-        /// What may be spent.
+        /// The most that may be spent.
         amount: u64,
-        /// Whether what is spent becomes 0.
+        /// Whether to reset the amount spent to 0.
         restart: bool,
-        /// The time.
+        /// The current time.
         now: Timestamp,
     },
-    /// Settles calls that ended, and then holds back what another may cost, if the budget has that left.
+    /// Settles calls that ended, then reserves the cost of another call if enough of the budget is left.
     Book {
-        /// The counting that both belong to. Nothing is changed if there is another by now.
+        /// The counting that both amounts belong to. If counting was restarted since, nothing changes.
         since: Timestamp,
-        /// The process that books.
+        /// The name of the process that books.
         of: String,
-        /// What was held back for the calls that ended.
+        /// The amount reserved for the calls that ended.
         ended: CostBounds,
-        /// What they did cost.
+        /// The actual cost of those calls.
         cost: u64,
-        /// What the new call may cost; nothing where there is none.
+        /// What the new call may cost; zero if there is no new call.
         begins: CostBounds,
-        /// The time.
+        /// The current time.
         now: Timestamp,
         /// When the calls of the process count as cut off, unless it books again before.
         until: Timestamp,
     },
 }
 
-/// What a change came to.
+/// The result of a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BudgetOutcome {
-    /// The budget after it.
+    /// The budget after the change.
     pub budget: Option<WorkspaceBudget>,
-    /// Whether the call may be sent; `true` for other changes.
+    /// Whether the call may be sent; always `true` for other changes.
     pub held: bool,
 }
 
 impl BudgetChange {
-    /// What the change makes of a budget. Stores apply it to the latest one, and to nothing else meanwhile.
+    /// Returns the budget after the change. Stores apply the change to the latest budget, one change at a time.
     pub fn applied_to(self, budget: Option<WorkspaceBudget>) -> BudgetOutcome {
         match (self, budget) {
             (Self::Put(budget), _) => BudgetOutcome { budget, held: true },
             (Self::Limit { unit, amount, restart, now }, budget) => {
-                // Another counting needs another time.
+                // A restarted counting needs a different `since`.
                 let begun = budget.as_ref().map_or(now, |before| Timestamp(now.0.max(before.since.0 + 1)));
                 let budget = match budget.filter(|budget| budget.unit == unit && !restart) {
                     Some(counted) => WorkspaceBudget { amount, refused: None, ..counted },
@@ -144,8 +144,8 @@ impl BudgetChange {
 }
 
 impl WorkspaceBudget {
-    /// Counts calls of processes that have said nothing for too long by the least that they cost: what was held for their
-    /// answers is free again.
+    /// Settles the calls of processes that have not booked for too long at their minimum cost, and releases
+    /// the rest of what was reserved for them.
     fn cut_off(&mut self, now: Timestamp) {
         let (cut, held): (Vec<_>, Vec<_>) =
             std::mem::take(&mut self.held).into_iter().partition(|calls| calls.until < now);
@@ -155,9 +155,9 @@ impl WorkspaceBudget {
         }
     }
 
-    /// Replaces what is held for calls by their cost. The process lives, so its other calls may go on.
+    /// Replaces the amount reserved for calls by their cost. The process is alive, so its other calls stay reserved.
     fn settle(&mut self, of: &str, ended: CostBounds, cost: u64, until: Timestamp) {
-        // What was cut off counts with the least already.
+        // Calls that were cut off already count with their minimum cost.
         let released = match self.held.iter_mut().find(|calls| calls.of == of) {
             Some(calls) => {
                 let held = calls.bounds.most;
@@ -195,7 +195,7 @@ mod tests {
         book_at(0, "one", since, changes)
     }
 
-    /// A booking at `now` of a process that counts as ended 10 later. A call costs 2 at least.
+    /// Books at `now` for a process whose calls count as cut off 10 later. A call costs at least 2.
     fn book_at(now: u64, of: &str, since: u64, [released, cost, hold]: [u64; 3]) -> BudgetChange {
         let bounds = |most: u64| CostBounds { most, least: most.min(2) };
         BudgetChange::Book {
@@ -209,7 +209,7 @@ mod tests {
         }
     }
 
-    /// What is spent after each of these changes, and whether each was held.
+    /// Returns the amount spent after each of these changes, and whether each was held.
     fn check(changes: &[BudgetChange]) -> Vec<(u64, bool)> {
         let mut budget = None;
         let mut outcomes = Vec::new();
@@ -240,7 +240,7 @@ mod tests {
         let changes = [limit(100, false, 1), book(1, [0, 0, 60]), limit(50, false, 2), book(1, [0, 0, 1])];
         assert_eq!(check(&changes), [(0, true), (60, true), (60, true), (60, false)]);
         for restarted in [limit(100, true, 1), money] {
-            // A call of the counting before is not settled in the new one, not even where the clock stood still.
+            // A call of the previous counting is not settled in the new one, even if the clock did not advance.
             let changes = [limit(100, false, 1), book(1, [0, 0, 60]), restarted, book(1, [60, 20, 0])];
             assert_eq!(check(&changes), [(0, true), (60, true), (0, true), (0, false)]);
         }
@@ -254,7 +254,7 @@ mod tests {
             book_at(5, "one", 1, [0, 0, 60]),
             book_at(10, "one", 1, [0, 0, 60]),
             book_at(11, "one", 1, [0, 0, 60]),
-            // It was only slow, and says what the call did cost.
+            // The process was only slow, and now reports what the call cost.
             book_at(12, "killed", 1, [60, 30, 0]),
             book_at(13, "one", 1, [60, 20, 0]),
         ];

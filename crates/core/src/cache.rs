@@ -1,4 +1,4 @@
-//! The cache of model results for questions and layers, so that none is paid for twice.
+//! The cache of model results for questions and layers, so that no result is paid for twice.
 
 use serde::{Deserialize, Serialize};
 
@@ -22,7 +22,7 @@ pub enum CacheKind {
     Vector,
     /// The text that a model wrote for a node of a layer.
     Node,
-    /// The vector of an indexed text by the next embedder, until it takes the place of the present one.
+    /// The vector of an indexed text by a new embedder, until it replaces the present one.
     NextVector,
 }
 
@@ -30,8 +30,8 @@ impl CacheKind {
     /// All kinds, in order.
     pub const ALL: [Self; 5] = [Self::Keywords, Self::Answer, Self::Vector, Self::Node, Self::NextVector];
 
-    /// Whether the oldest entries are removed beyond [`MAX_CACHE_ENTRIES`] and [`MAX_CACHE_BYTES`]. The others are kept until
-    /// their kind is cleared.
+    /// True if the oldest entries are removed beyond [`MAX_CACHE_ENTRIES`] and [`MAX_CACHE_BYTES`]. Entries
+    /// of other kinds are kept until their kind is cleared.
     pub fn is_bounded(self) -> bool {
         match self {
             Self::Keywords | Self::Answer | Self::Vector | Self::Node => true,
@@ -39,7 +39,7 @@ impl CacheKind {
         }
     }
 
-    /// The name in output.
+    /// Returns the name in output.
     pub fn name(self) -> &'static str {
         match self {
             Self::Keywords => "keywords",
@@ -53,8 +53,8 @@ impl CacheKind {
 
 /// A cache entry.
 ///
-/// The key is the hash of everything that can change the value, so an entry is never outdated. Entries are neither
-/// evidence nor views: they are not part of the canonical state and can be dropped.
+/// The key is the hash of everything that can change the value, so an entry is never outdated. Entries are
+/// neither evidence nor views: they are not part of the canonical state and can be dropped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CacheEntry {
     /// Kind of the entry.

@@ -15,7 +15,7 @@ pub struct Chunk {
     pub ordinal: u32,
     /// Byte range in the document's text.
     pub span: Span,
-    /// Tokens of `text`.
+    /// Number of tokens in `text`.
     pub token_count: u32,
     /// Headings above the chunk, outermost first.
     pub breadcrumb: Vec<String>,
@@ -31,7 +31,7 @@ pub struct Chunk {
 pub enum ChunkExtraction {
     /// No answer yet.
     Pending,
-    /// Done; the records are in the extraction with this key.
+    /// Done. The records are in the extraction with this key.
     Done {
         /// The extraction's key.
         key: ExtractionKey,
@@ -44,10 +44,10 @@ pub enum ChunkExtraction {
         reason: String,
         /// Number of attempts.
         attempts: u32,
-        /// Whether it is queued to be extracted again.
+        /// Whether the chunk is queued to be extracted again.
         again: bool,
     },
-    /// Failed. It is retried by itself; its document does not fail.
+    /// Failed. Only this chunk is retried; its document does not fail.
     Failed {
         /// The reason, as a message.
         reason: String,
@@ -57,7 +57,7 @@ pub enum ChunkExtraction {
 }
 
 impl ChunkExtraction {
-    /// The key of the extraction in use, if there is one.
+    /// Returns the key of the extraction in use, if there is one.
     pub fn key(&self) -> Option<&ExtractionKey> {
         match self {
             Self::Done { key } | Self::Damaged { key, .. } => Some(key),
@@ -65,7 +65,7 @@ impl ChunkExtraction {
         }
     }
 
-    /// Whether the next run extracts the chunk.
+    /// True if the next run extracts the chunk.
     pub fn is_queued(&self) -> bool {
         match self {
             Self::Pending => true,
@@ -75,13 +75,13 @@ impl ChunkExtraction {
     }
 }
 
-/// A chunk that is extracted again while its old extraction stays in use. Once all chunks of the document are
-/// done, the new extractions replace the old ones in one commit.
+/// A chunk that is being extracted again while its old extraction stays in use. Once all chunks of the
+/// document are done, the new extractions replace the old ones in one commit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Renewal {
     /// The chunk.
     pub chunk: ChunkId,
-    /// The model, or the name of the rules.
+    /// The model's name, or the name of the rules.
     pub model: String,
     /// State of the new extraction.
     pub extraction: ChunkExtraction,

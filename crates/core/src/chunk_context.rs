@@ -1,5 +1,4 @@
-//! ChunkContexts: the context of a chunk in its document, indexed with the chunk so that searches find what its own
-//! text leaves out.
+//! The context of a chunk in its document, indexed with the chunk so that searches find what the chunk's own text leaves out.
 
 use std::borrow::Cow;
 
@@ -7,30 +6,30 @@ use serde::{Deserialize, Serialize};
 
 use crate::{ChunkContextKey, ChunkId};
 
-/// The context of a chunk. It is evidence stored beside the chunk: both indexes read it before the chunk's own
-/// text, but citations and quotes never contain it.
+/// The context of a chunk. It is evidence stored beside the chunk: both indexes read it before the chunk's
+/// own text, but citations and quotes never contain it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChunkContext {
     /// The chunk.
     pub chunk: ChunkId,
     /// Hash of everything the text depends on.
     pub key: ChunkContextKey,
-    /// The author: the model's name, or that of the rule.
+    /// The author: the model's name, or the name of the rule.
     pub by: String,
-    /// The text, or why there is none.
+    /// The text, or the error.
     pub outcome: ChunkContextOutcome,
 }
 
-/// The outcome of context a chunk.
+/// The outcome of writing a chunk's context.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "outcome")]
 pub enum ChunkContextOutcome {
     /// Done.
     Said {
-        /// The context; empty if nothing is to be added.
+        /// The context; empty if there is nothing to add.
         text: String,
     },
-    /// Failed; the chunk is indexed without it until a retry succeeds.
+    /// Failed. The chunk is indexed without it until a retry succeeds.
     Failed {
         /// The reason, as a message.
         reason: String,
@@ -40,7 +39,7 @@ pub enum ChunkContextOutcome {
 }
 
 impl ChunkContext {
-    /// The context; `None` if it failed.
+    /// Returns the context; `None` if it failed.
     pub fn text(&self) -> Option<&str> {
         match &self.outcome {
             ChunkContextOutcome::Said { text } => Some(text),
@@ -48,7 +47,7 @@ impl ChunkContext {
         }
     }
 
-    /// Why it failed; `None` if it did not.
+    /// Returns the reason of a failure; `None` if it did not fail.
     pub fn failure(&self) -> Option<&str> {
         match &self.outcome {
             ChunkContextOutcome::Said { .. } => None,
@@ -57,8 +56,8 @@ impl ChunkContext {
     }
 }
 
-/// The text that both indexes read: the context, an empty line, and the chunk's text. The context
-/// comes first, since embedders cut off the end of long texts.
+/// Returns the text that both indexes read: the context, an empty line, and the chunk's text. The context
+/// comes first, because embedders cut off the end of long texts.
 pub fn indexed_text<'a>(context: Option<&str>, text: &'a str) -> Cow<'a, str> {
     match context.filter(|context| !context.is_empty()) {
         Some(context) => Cow::Owned(format!("{context}\n\n{text}")),

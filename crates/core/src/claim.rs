@@ -1,14 +1,14 @@
-//! Claims: dated statements about entities, each with the words that state it.
+//! Claims: dated statements about entities, each with the quote that states it.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{ChunkId, EntityKey, IsoDate, Span};
 
-/// Whether a text says that a claim is true.
+/// Whether the text asserts a claim.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ClaimStatus {
-    /// The text states it.
+    /// The text asserts it.
     #[default]
     True,
     /// The text denies it.
@@ -21,7 +21,7 @@ impl ClaimStatus {
     /// All statuses, in order.
     pub const ALL: [Self; 3] = [Self::True, Self::False, Self::Suspected];
 
-    /// The name in output and in the store.
+    /// Returns the name in output and in the store.
     pub fn name(self) -> &'static str {
         match self {
             Self::True => "true",
@@ -30,7 +30,7 @@ impl ClaimStatus {
         }
     }
 
-    /// The status of this name, in any case.
+    /// Returns the status with this name, in any case.
     pub fn find(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|status| status.name().eq_ignore_ascii_case(name.trim()))
     }
@@ -42,25 +42,25 @@ impl std::fmt::Display for ClaimStatus {
     }
 }
 
-/// The time in which something is said to be so. Either end may be unknown or open.
+/// The time for which a claim holds. Either end may be unknown or open.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Period {
-    /// When it began; `None` if that is not said.
+    /// When it began; `None` if the text does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<IsoDate>,
-    /// When it ended; `None` if that is not said, or it goes on.
+    /// When it ended; `None` if the text does not say, or if it continues.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<IsoDate>,
 }
 
 impl Period {
-    /// Whether neither end is known.
+    /// True if neither end is known.
     pub fn is_unknown(&self) -> bool {
         self.start.is_none() && self.end.is_none()
     }
 
-    /// Whether it may include a moment of `date`. An unknown end includes everything on its side, and a date such as
-    /// `2014` includes the whole year at both ends.
+    /// True if the period may include a moment of `date`. An unknown end includes everything on its side, and
+    /// a date such as `2014` includes the whole year at both ends.
     pub fn overlaps(&self, date: &IsoDate) -> bool {
         let begun = self.start.as_ref().is_none_or(|start| start.start_ms() < date.end_ms());
         let ended = self.end.as_ref().is_some_and(|end| end.end_ms() <= date.start_ms());
@@ -78,11 +78,11 @@ pub struct ClaimRecord {
     pub object: Option<String>,
     /// What is claimed, in a few words, such as `chief executive officer` or `acquisition`.
     pub kind: String,
-    /// Whether the text says that it is true.
+    /// Whether the text asserts it.
     pub status: ClaimStatus,
-    /// When it is so.
+    /// When it holds.
     pub period: Period,
-    /// The claim in a sentence.
+    /// The claim as a sentence.
     pub description: String,
     /// The words of the chunk that state it, verbatim.
     pub quote: String,
@@ -90,7 +90,7 @@ pub struct ClaimRecord {
 
 /// One claim record of one chunk of a live document.
 ///
-/// It names its entities as the chunk does: decisions about entities are applied when claims are read.
+/// It names its entities as the chunk does. Decisions about entities are applied when claims are read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claim {
     /// The chunk it was extracted from.
@@ -107,18 +107,18 @@ pub struct Claim {
     pub object_name: Option<String>,
     /// What is claimed.
     pub kind: String,
-    /// Whether the text says that it is true.
+    /// Whether the text asserts it.
     pub status: ClaimStatus,
-    /// When it is so.
+    /// When it holds.
     pub period: Period,
-    /// The claim in a sentence.
+    /// The claim as a sentence.
     pub description: String,
-    /// The words that state it, in the document.
+    /// The words that state it, as a range of the document.
     pub span: Span,
 }
 
 impl Claim {
-    /// The keys of its entities: the subject, then the object.
+    /// Returns the keys of its entities: the subject, then the object.
     pub fn entities(&self) -> impl Iterator<Item = &EntityKey> {
         std::iter::once(&self.subject).chain(&self.object)
     }

@@ -8,13 +8,13 @@ use serde::{Deserialize, Serialize};
 pub struct Timestamp(pub u64);
 
 impl Timestamp {
-    /// The day in UTC, such as `2026-11-21`.
+    /// Returns the day in UTC, such as `2026-11-21`.
     pub fn to_date(self) -> String {
         let (year, month, day) = crate::id::civil_date(self.0 / 86_400_000);
         format!("{year:04}-{month:02}-{day:02}")
     }
 
-    /// The second as ISO 8601 in UTC, such as `2026-11-21T20:43:37+00:00`.
+    /// Returns the time in UTC as ISO 8601 with seconds, such as `2026-11-21T20:43:37+00:00`.
     pub fn to_iso(self) -> String {
         let second = self.0 / 1000;
         let (year, month, day) = crate::id::civil_date(second / 86_400);
@@ -25,7 +25,7 @@ impl Timestamp {
 
 /// A source of the current time.
 pub trait Clock: Send + Sync {
-    /// The current time.
+    /// Returns the current time.
     fn now(&self) -> Timestamp;
 }
 

@@ -1,8 +1,8 @@
-//! Conversations that are kept: questions with their answers, inside the law of deletion.
+//! Stored conversations: questions with their answers, deleted according to the documents they rest on.
 //!
-//! An answer repeats what documents say, so it is kept only as long as every document that it rests on. The commit that
-//! removes one of them removes the answer too, and every later answer of the conversation, which was written with it as
-//! history. Questions are the words of the person who asked, and stay.
+//! An answer repeats what documents say, so it is kept only while every document that it rests on exists. The commit that
+//! removes one of these documents also removes the answer, and every later answer of the conversation, because those were
+//! written with it as history. Questions are the words of the person who asked, and stay.
 
 use std::collections::BTreeSet;
 
@@ -11,26 +11,26 @@ use serde_json::Value;
 
 use crate::{ConversationId, DocumentId, Revision, Timestamp};
 
-/// The most conversations of a workspace.
+/// Maximum conversations in a workspace.
 pub const MAX_CONVERSATIONS: usize = 10_000;
 
-/// The most questions of a conversation.
+/// Maximum questions in a conversation.
 pub const MAX_EXCHANGES: u32 = 500;
 
-/// Questions and answers of one person that follow each other.
+/// A series of questions and answers of one person.
 ///
-/// Neither evidence nor a view: not part of the canonical state.
+/// A conversation is neither evidence nor a view: it is not part of the canonical state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Conversation {
     /// Its id.
     pub id: ConversationId,
-    /// The credential of the person who asks; no other sees it.
+    /// The credential of the person who asks; nobody else sees the conversation.
     pub owner: String,
     /// Its title.
     pub title: String,
     /// When it began.
     pub created_at: Timestamp,
-    /// When it was last asked in or renamed.
+    /// When the last question was asked, or when it was last renamed.
     pub updated_at: Timestamp,
 }
 
@@ -39,24 +39,24 @@ pub struct Conversation {
 pub struct Exchange {
     /// Its conversation.
     pub conversation: ConversationId,
-    /// Its place in the conversation, from 0.
+    /// Its position in the conversation, from 0.
     pub ordinal: u32,
     /// When it was asked.
     pub asked_at: Timestamp,
     /// The question, as asked.
     pub question: String,
-    /// How it was asked, such as the mode. The asker defines the meaning.
+    /// How it was asked, such as the mode. The caller defines the meaning.
     pub settings: Value,
     /// The answer; `None` once a document that it rests on is removed.
     pub answer: Option<KeptAnswer>,
 }
 
-/// An answer, and what it needs to be kept.
+/// A stored answer, and the documents that it rests on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct KeptAnswer {
-    /// What it rests on.
+    /// The documents that it rests on.
     pub rests_on: RestsOn,
-    /// The answer with its citations. The asker defines the meaning.
+    /// The answer with its citations. The caller defines the meaning.
     pub body: Value,
 }
 
@@ -66,21 +66,22 @@ pub struct KeptAnswer {
 pub enum RestsOn {
     /// These documents.
     Documents(BTreeSet<DocumentId>),
-    /// Any document of the workspace, such as an answer from reports of communities.
+    /// Any document of the workspace: for example, the answer was written from community reports.
     Everything,
 }
 
-/// An exchange to put. A store puts it without its answer if documents were removed since they were read for it.
+/// An exchange to put. If documents were removed after they were read for the answer, the store puts the
+/// exchange without its answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewExchange {
-    /// The exchange; it replaces the one at the same place.
+    /// The exchange. It replaces the exchange at the same position.
     pub exchange: Exchange,
-    /// The revision that the documents, the graph and earlier answers were read at.
+    /// The revision at which the documents, the graph and the earlier answers were read.
     pub read_at: Revision,
 }
 
 impl NewExchange {
-    /// What a store puts.
+    /// Returns the exchange that a store puts: without its answer if documents were removed after `read_at`.
     ///
     /// - `last_removal`: the revision of the last commit that removed documents.
     pub fn lawful(&self, last_removal: Revision) -> Exchange {

@@ -6,8 +6,8 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use time::{Date, Duration, Month, PrimitiveDateTime, Time, UtcOffset};
 
-/// A year, month, day or time in ISO 8601, such as `2024`, `2024-05`, `2024-05-31` or `2024-05-31T12:30:00+02:00`:
-/// a period of time. Without an offset it is in UTC.
+/// A year, month, day or time in ISO 8601, such as `2024`, `2024-05`, `2024-05-31` or
+/// `2024-05-31T12:30:00+02:00`. It stands for a period of time. Without an offset it is in UTC.
 ///
 /// Two dates are equal if their texts are equal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,12 +24,12 @@ pub struct IsoDate {
 pub struct InvalidDate(pub String);
 
 impl IsoDate {
-    /// First millisecond, relative to 1970 in UTC; negative for earlier dates.
+    /// Returns the first millisecond, relative to 1970 in UTC; negative for earlier dates.
     pub fn start_ms(&self) -> i64 {
         self.start_ms
     }
 
-    /// The millisecond after the end.
+    /// Returns the first millisecond after the end.
     pub fn end_ms(&self) -> i64 {
         self.end_ms
     }
@@ -65,7 +65,7 @@ impl fmt::Display for IsoDate {
     }
 }
 
-/// The start and the end (exclusive) of the period that `text` names.
+/// Returns the start and the exclusive end of the period that `text` denotes.
 fn period(text: &str) -> Option<(PrimitiveDateTime, PrimitiveDateTime)> {
     let (day, clock) = match text.find(['T', 't', ' ']) {
         Some(at) => (&text[..at], Some(&text[at + 1..])),
@@ -98,7 +98,7 @@ fn period(text: &str) -> Option<(PrimitiveDateTime, PrimitiveDateTime)> {
     Some((start, start.checked_add(length)?))
 }
 
-/// Parses `12:30`, `12:30:05` or `12:30:05.250` of a day, with or without an offset; returns time and precision.
+/// Parses `12:30`, `12:30:05` or `12:30:05.250` of a day, with or without an offset. Returns time and precision.
 fn moment(day: Date, clock: &str) -> Option<(PrimitiveDateTime, Duration)> {
     let at = clock.find(['Z', 'z', '+', '-']).unwrap_or(clock.len());
     let (clock, offset) = clock.split_at(at);

@@ -1,10 +1,10 @@
-//! Decisions of people about the graph. They are evidence: never changed, only added.
+//! Decisions that people made about the graph. Decisions are evidence: they are added, never changed.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{ChunkId, ContentHash, DecisionId, EntityKey, RelationKey, Timestamp};
 
-/// One decision. It applies to the current graph and to documents added later, until it is undone.
+/// One decision. Until it is undone, it applies to the current graph and to documents added later.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Decision {
     /// Hash of order and action.
@@ -12,7 +12,7 @@ pub struct Decision {
     /// Position in the order of decisions: one more than the largest known when it was made. Ties go to the
     /// smaller id.
     pub order: u64,
-    /// When it was made. For display only; nothing is derived from it.
+    /// When it was made. For display only: nothing is derived from it.
     pub made_at: Timestamp,
     /// The action.
     #[serde(flatten)]
@@ -20,7 +20,7 @@ pub struct Decision {
 }
 
 impl Decision {
-    /// A decision at a position in the order.
+    /// Creates a decision at a position in the order.
     pub fn new(order: u64, made_at: Timestamp, action: Action) -> Self {
         // Serializing plain data cannot fail; if it did, the order alone would still distinguish decisions.
         let body = serde_json::to_string(&action).unwrap_or_default();
@@ -33,15 +33,15 @@ impl Decision {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "action")]
 pub enum Action {
-    /// The entity exists even without mentions. Descriptions from documents count too.
+    /// Creates the entity, which then exists even without mentions. Descriptions from documents still count.
     CreateEntity {
         /// The entity.
         key: EntityKey,
         /// Its name.
         name: String,
-        /// Its type; `None` for the type from documents.
+        /// Its type; `None` uses the type from documents.
         kind: Option<String>,
-        /// A description besides those of documents.
+        /// A description in addition to those from documents.
         description: String,
     },
     /// Changes the entity while it exists. `None` keeps the value from documents.
@@ -52,10 +52,10 @@ pub enum Action {
         name: Option<String>,
         /// Its type.
         kind: Option<String>,
-        /// Its description, which replaces those of documents.
+        /// Its description, which replaces those from documents.
         description: Option<String>,
     },
-    /// The entity gets another key; edits move along.
+    /// Gives the entity another key. Its edits move with it.
     RenameEntity {
         /// The entity.
         key: EntityKey,
@@ -77,9 +77,9 @@ pub enum Action {
         into: EntityKey,
         /// Its name.
         name: String,
-        /// Its type; `None` for the majority.
+        /// Its type; `None` uses the most common one.
         kind: Option<String>,
-        /// Its description; `None` for all distinct ones.
+        /// Its description; `None` uses all distinct ones.
         description: Option<String>,
     },
     /// Assigns the mentions of an entity in some chunks to another entity.
@@ -98,7 +98,7 @@ pub enum Action {
         /// The pair.
         pair: RelationKey,
     },
-    /// The relation exists even if no document states it. It counts as one fact.
+    /// Creates the relation, which then exists even if no document states it. It counts as one fact.
     CreateRelation {
         /// The source.
         source: EntityKey,
@@ -110,9 +110,9 @@ pub enum Action {
         target_name: String,
         /// Its keywords.
         keywords: Vec<String>,
-        /// A description besides those of documents.
+        /// A description in addition to those from documents.
         description: String,
-        /// Its weight, added to that from documents.
+        /// Its weight, which is added to the weight from documents.
         weight: f64,
     },
     /// Changes the relation while it exists. `None` keeps the value from documents.
@@ -121,7 +121,7 @@ pub enum Action {
         relation: RelationKey,
         /// Its keywords.
         keywords: Option<Vec<String>>,
-        /// Its description, which replaces those of documents.
+        /// Its description, which replaces those from documents.
         description: Option<String>,
         /// Its weight.
         weight: Option<f64>,
@@ -131,7 +131,7 @@ pub enum Action {
         /// The relation.
         relation: RelationKey,
     },
-    /// Reverts an earlier decision. Undoing this one restores it.
+    /// Reverts an earlier decision. If this decision is itself undone, the earlier one is in effect again.
     Undo {
         /// The decision.
         decision: DecisionId,
@@ -139,7 +139,7 @@ pub enum Action {
 }
 
 impl Action {
-    /// The action's name in output.
+    /// Returns the action's name in output.
     pub fn name(&self) -> &'static str {
         match self {
             Self::CreateEntity { .. } => "create_entity",

@@ -23,12 +23,11 @@ pub struct Document {
     pub format: Format,
     /// Encoding of the source, such as `UTF-8` or `windows-1252`.
     pub encoding: String,
-    /// Whether line `n` of the text is line `n` of the source, so that citations can give line numbers of the
-    /// file.
+    /// Whether line `n` of the text is line `n` of the source, so that citations can give line numbers of the file.
     pub lines_match_source: bool,
     /// Start of the pages, slides or sheets in the text, in order; empty if there are none.
     pub parts: Vec<PartMark>,
-    /// Remarks about reading the source, such as parts that were left out. Not part of the canonical state.
+    /// Remarks about how the source was read, such as parts that were left out. Not part of the canonical state.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<String>,
     /// The user's key-value pairs.
@@ -40,7 +39,7 @@ pub struct Document {
 }
 
 impl Document {
-    /// The pages, slides or sheets of a span; `None` if the document has none there.
+    /// Returns the pages, slides or sheets that a span covers; `None` if the document has none there.
     pub fn place_of(&self, span: Span) -> Option<Place> {
         Place::of(&self.parts, span)
     }
@@ -50,9 +49,9 @@ impl Document {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Visibility {
-    /// In use; its facts are in the graph once merged.
+    /// In use. Its facts are in the graph once merged.
     Live,
-    /// A new version being prepared; it replaces the live one in a single commit.
+    /// A new version in preparation. It replaces the live one in a single commit.
     Staged,
 }
 
@@ -72,9 +71,9 @@ pub enum Format {
     Json,
     /// One JSON value per line.
     JsonLines,
-    /// XML of any vocabulary.
+    /// XML with any schema.
     Xml,
-    /// Source code of any language.
+    /// Source code in any language.
     Code,
     /// PDF.
     Pdf,
@@ -84,7 +83,7 @@ pub enum Format {
     Pptx,
     /// An Excel workbook (Office Open XML).
     Xlsx,
-    /// An Excel workbook of the older binary form.
+    /// An Excel workbook in the older binary format.
     Xls,
     /// An OpenDocument text.
     Odt,
@@ -124,7 +123,7 @@ impl Format {
         Self::Eml,
     ];
 
-    /// The format's name in output and configuration.
+    /// Returns the format's name in output and configuration.
     pub fn name(self) -> &'static str {
         match self {
             Self::Text => "text",
@@ -149,7 +148,7 @@ impl Format {
         }
     }
 
-    /// A description with an article.
+    /// Returns a description with an article.
     pub fn described(self) -> &'static str {
         match self {
             Self::Text => "plain text",
@@ -174,7 +173,7 @@ impl Format {
         }
     }
 
-    /// Whether it has pages that look the same everywhere and that a browser can show.
+    /// True if the format has pages with a fixed layout that a browser can show.
     pub fn has_pages(self) -> bool {
         match self {
             Self::Pdf => true,
@@ -199,7 +198,7 @@ impl Format {
         }
     }
 
-    /// The format of this [`Format::name`].
+    /// Returns the format with this [name](Format::name).
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|format| format.name() == name)
     }

@@ -33,10 +33,10 @@ pub enum DumpError {
 
 /// Writes the canonical state as JSON lines, each with a `kind`, and returns its hash.
 ///
-/// Omits everything that depends on when and how often work was done: times, the ledger, leases, finished jobs,
-/// runs, whether the queue is paused, conversations, and layers that are not [current](crate::Layer::is_current). Vectors are
-/// represented by the hash of the embedded text, since their digits depend on the embedder. Extractions are
-/// represented by their records, since the wording of an answer does not matter.
+/// Omits everything that depends on when and how often work was done: times, the ledger, leases, finished jobs, runs, whether
+/// the queue is paused, conversations, and layers that are not [current](crate::Layer::is_current). A vector is represented by
+/// the hash of the embedded text, because its digits depend on the embedder. An extraction is represented by its records,
+/// because the wording of an answer does not matter.
 pub async fn write_dump(
     snapshot: &dyn Snapshot,
     out: &mut (dyn Write + Send),
@@ -44,7 +44,7 @@ pub async fn write_dump(
     let mut dump = Dump { out, hasher: blake3::Hasher::new(), lines: 0 };
     let counts = snapshot.counts().await?;
     let embedded = counts.chunk_vectors + counts.entity_vectors + counts.relation_vectors > 0;
-    // The embedding space is stored even after the last vector; an empty workspace must dump as empty.
+    // The embedding space stays stored after the last vector is removed, but an empty workspace must dump as empty.
     if let Some(spec) = snapshot.embedding().await?.filter(|_| embedded) {
         dump.line(&json!({ "kind": "embedding", "model": spec.model, "dimensions": spec.dimensions }))?;
     }
@@ -79,7 +79,7 @@ impl Dump<'_> {
         if let Some(fields) = value.as_object_mut()
             && let Some(of_row) = fields.insert("kind".to_owned(), json!(kind))
         {
-            // A mention has a field `kind` of its own, the extracted type.
+            // A mention has its own field `kind`, the extracted type.
             fields.insert("type".to_owned(), of_row);
         }
         self.line(&value)
@@ -207,7 +207,7 @@ async fn dump_evidence(snapshot: &dyn Snapshot, dump: &mut Dump<'_>) -> Result<(
     Ok(())
 }
 
-/// Decisions in effect, numbered among themselves, so that an undone decision leaves no trace.
+/// Writes the decisions in effect, numbered consecutively, so that an undone decision leaves no trace.
 async fn dump_decisions(snapshot: &dyn Snapshot, dump: &mut Dump<'_>) -> Result<(), DumpError> {
     for (place, decision) in Decisions::read(snapshot).await?.holding().enumerate() {
         dump.line(&json!({ "kind": "decision", "place": place, "decided": decision.action }))?;
@@ -219,7 +219,7 @@ async fn dump_views(snapshot: &dyn Snapshot, dump: &mut Dump<'_>) -> Result<(), 
     let mut pages = snapshot.pages(table::Entities);
     while let Some(page) = pages.next().await? {
         for entity in &page {
-            // The row has a field `kind` of its own, the entity's type.
+            // The row has its own field `kind`, the entity's type.
             dump.line(&json!({
                 "kind": "entity",
                 "key": entity.key,
@@ -249,7 +249,7 @@ async fn dump_views(snapshot: &dyn Snapshot, dump: &mut Dump<'_>) -> Result<(), 
     Ok(())
 }
 
-/// Stale marks are part of the state, since deriving changes the views.
+/// Writes stale marks. They are part of the state, because deriving the marked views changes them.
 async fn dump_stale(snapshot: &dyn Snapshot, dump: &mut Dump<'_>) -> Result<(), DumpError> {
     let mut pages = snapshot.pages(table::Stale);
     while let Some(page) = pages.next().await? {
@@ -260,7 +260,7 @@ async fn dump_stale(snapshot: &dyn Snapshot, dump: &mut Dump<'_>) -> Result<(), 
     Ok(())
 }
 
-/// Returns the layers that are current. Others depend on when they were derived.
+/// Writes the layers that are current and returns their names. Other layers depend on when they were derived.
 async fn dump_layers(snapshot: &dyn Snapshot, dump: &mut Dump<'_>) -> Result<BTreeSet<LayerName>, DumpError> {
     let mut current = BTreeSet::new();
     for layer in snapshot.layers().await? {
@@ -279,7 +279,7 @@ async fn dump_layers(snapshot: &dyn Snapshot, dump: &mut Dump<'_>) -> Result<BTr
     Ok(current)
 }
 
-/// - `layers`: those whose nodes are part of the state.
+/// - `layers`: the layers whose nodes are part of the state.
 async fn dump_vectors(
     snapshot: &dyn Snapshot,
     layers: &BTreeSet<LayerName>,

@@ -1,4 +1,4 @@
-//! Extractions: what a model or the rules extracted from one chunk.
+//! Extractions: what an LLM or the rules extracted from one chunk.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,10 +9,10 @@ use crate::{ClaimRecord, ExtractionKey};
 pub struct Extraction {
     /// Hash of chunk text, prompt, model and parameters.
     pub key: ExtractionKey,
-    /// The model, or the name of the rules.
+    /// The model's name, or the name of the rules.
     pub model: String,
-    /// The answers verbatim: the first answer, then gleanings, each in the pieces into which the output limit cut
-    /// it. Empty for rules.
+    /// The answers, verbatim: the first answer, then gleanings. An answer that reached the output limit is
+    /// stored in the pieces in which it arrived. Empty for rules.
     pub responses: Vec<String>,
     /// The parsed records.
     pub records: Records,
@@ -30,13 +30,13 @@ pub struct Records {
     /// Claim records.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub claims: Vec<ClaimRecord>,
-    /// Topics of the chunk as a whole, if the model gave them (`content_keywords` in an older format).
+    /// Topics of the chunk as a whole, if the model returned them (`content_keywords` in an older format).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub themes: Vec<String>,
 }
 
 impl Records {
-    /// Whether there are no entities and no relations.
+    /// True if there are no entities and no relations.
     pub fn name_nothing(&self) -> bool {
         self.entities.is_empty() && self.relations.is_empty()
     }
@@ -85,7 +85,7 @@ pub struct Reject {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", from = "String")]
 pub enum RejectReason {
-    /// Text around or instead of records.
+    /// Text around records or in place of them.
     Prose,
     /// The answer ends within the record.
     Cut,
@@ -93,25 +93,25 @@ pub enum RejectReason {
     UnclosedThinking,
     /// Neither an entity nor a relation.
     UnknownTag,
-    /// Too few or too many fields to assign them.
+    /// Too few or too many fields to tell which is which.
     FieldCount,
     /// An entity or relation with an empty name.
     NoName,
-    /// A name without meaning by itself, such as a short number.
+    /// A name that means nothing on its own, such as a short number.
     BadName,
     /// An entity whose type is markup.
     BadType,
     /// A relation between an entity and itself.
     SelfRelation,
-    /// A field is missing; the rest of the record was kept.
+    /// A field is missing. The rest of the record was kept.
     MissingField,
-    /// A follow-up request failed, so its part is missing.
+    /// A follow-up request failed, so that its part of the answer is missing.
     NotAnswered,
     /// A copy of a prompt example that does not occur in the passage.
     PromptExample,
     /// The quote of a claim does not occur in the passage.
     QuoteNotFound,
-    /// Any other reason recorded by an older release.
+    /// Any other reason that an older release stored.
     Unreadable,
 }
 
@@ -134,7 +134,7 @@ impl RejectReason {
         Self::Unreadable,
     ];
 
-    /// The name in output and in the store.
+    /// Returns the name in output and in the store.
     pub fn name(self) -> &'static str {
         match self {
             Self::Prose => "prose",
@@ -154,7 +154,7 @@ impl RejectReason {
         }
     }
 
-    /// A description for people.
+    /// Returns a description for people.
     pub fn explain(self) -> &'static str {
         match self {
             Self::Prose => "text that is not a record",
@@ -174,7 +174,7 @@ impl RejectReason {
         }
     }
 
-    /// Whether information was lost, so that asking again may recover it.
+    /// True if information was lost, so that another request may recover it.
     pub fn is_loss(self) -> bool {
         match self {
             Self::Cut
@@ -185,7 +185,7 @@ impl RejectReason {
             | Self::BadType
             | Self::MissingField
             | Self::NotAnswered => true,
-            // These contain nothing that belongs in the graph.
+            // These reasons mean that nothing was lost that belongs in the graph.
             Self::Prose
             | Self::BadName
             | Self::SelfRelation
@@ -197,7 +197,7 @@ impl RejectReason {
 }
 
 impl From<String> for RejectReason {
-    /// Parses a name; names of an older release become [`RejectReason::Unreadable`].
+    /// Parses a name. Names of older releases become [`RejectReason::Unreadable`].
     fn from(name: String) -> Self {
         Self::ALL.into_iter().find(|reason| reason.name() == name).unwrap_or(Self::Unreadable)
     }

@@ -18,8 +18,7 @@ const MAX_CONDITION_BYTES: usize = 4096;
 
 /// Conditions on documents. A document must meet all of them; an empty filter admits every document.
 ///
-/// In JSON every field is optional. An unknown field is an error, since ignoring it could admit too many
-/// documents.
+/// In JSON every field is optional. An unknown field is an error, because ignoring it could admit too many documents.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DocumentFilter {
@@ -29,7 +28,8 @@ pub struct DocumentFilter {
     /// Only sources that match one of these patterns.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub sources: Vec<SourcePattern>,
-    /// Conditions on metadata. Of several `key=value` conditions on one key, one must hold; of all others, each.
+    /// Conditions on metadata. Of several `key=value` conditions on the same key, one must hold; all other
+    /// conditions must hold.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub meta: Vec<MetaCondition>,
     /// Only documents added in this period or later.
@@ -44,12 +44,12 @@ pub struct DocumentFilter {
 }
 
 impl DocumentFilter {
-    /// Whether there are no conditions.
+    /// True if there are no conditions.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Rejects a filter with too many conditions.
+    /// Returns an error if the filter has too many conditions.
     pub fn check(&self) -> Result<(), FilterError> {
         for (what, count, limit) in [
             ("documents", self.documents.len(), MAX_FILTER_DOCUMENTS),
@@ -63,18 +63,18 @@ impl DocumentFilter {
         Ok(())
     }
 
-    /// Whether it contains document ids or exact sources, so that only those have to be read.
+    /// True if the filter lists document ids or only exact sources, so that only these documents have to be read.
     pub fn names_documents(&self) -> bool {
         let exact = |pattern: &SourcePattern| pattern.exact().is_some();
         !self.documents.is_empty() || (!self.sources.is_empty() && self.sources.iter().all(exact))
     }
 
-    /// Whether a document with this status meets every condition.
+    /// True if a document with this status meets every condition.
     pub fn admits(&self, document: &Document, status: StatusKind) -> bool {
         self.admits_document(document) && (self.status.is_empty() || self.status.contains(&status))
     }
 
-    /// Whether a document meets every condition except the one on its status.
+    /// True if a document meets every condition except the one on its status.
     pub fn admits_document(&self, document: &Document) -> bool {
         let accepted = i64::try_from(document.added_at.0).unwrap_or(i64::MAX);
         (self.documents.is_empty() || self.documents.contains(&document.id))
@@ -110,14 +110,14 @@ pub struct SourcePattern {
 }
 
 impl SourcePattern {
-    /// Whether a source matches.
+    /// True if the pattern matches the source.
     pub fn matches(&self, source: &str) -> bool {
         source == self.text
             || (self.text.ends_with('/') && source.starts_with(&self.text))
             || self.glob.is_match(source)
     }
 
-    /// The only source that can match; `None` for a pattern.
+    /// Returns the only source that can match; `None` for a pattern.
     pub fn exact(&self) -> Option<&str> {
         let is_pattern = self.text.ends_with('/') || self.text.contains(['*', '?', '[', '{', '\\']);
         (!is_pattern).then_some(self.text.as_str())
@@ -183,7 +183,7 @@ pub enum MetaOrder {
 }
 
 impl MetaCondition {
-    /// Whether this metadata meets the condition.
+    /// True if the metadata meets the condition.
     pub fn holds(&self, meta: &BTreeMap<String, String>) -> bool {
         let value = meta.get(&self.key);
         match &self.test {
@@ -197,7 +197,7 @@ impl MetaCondition {
 }
 
 impl MetaOrder {
-    /// The operator.
+    /// Returns the operator.
     pub fn symbol(self) -> &'static str {
         match self {
             Self::AtLeast => ">=",
@@ -207,7 +207,7 @@ impl MetaOrder {
         }
     }
 
-    /// Compares `value` with `bound`: as numbers if both are, otherwise by the start of `value` if both are dates.
+    /// Compares `value` with `bound`: as numbers if both are numbers, otherwise by the start of `value` if both are dates.
     fn holds(self, value: &str, bound: &str) -> bool {
         if let (Some(value), Some(bound)) = (finite(value), finite(bound)) {
             return match self {
@@ -374,7 +374,7 @@ pub enum FilterError {
 }
 
 impl FilterError {
-    /// A remedy, without reference to a user interface.
+    /// Returns a remedy that does not refer to any user interface.
     pub fn remedy(&self) -> String {
         match self {
             Self::Pattern { .. } => {

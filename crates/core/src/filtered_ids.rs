@@ -1,5 +1,5 @@
-//! What a question may use: the documents that match a filter, and their chunks, entities and relations in one
-//! snapshot.
+//! The documents that match a filter, and their chunks, entities and relations in one snapshot: everything
+//! that a filtered question may use.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -11,21 +11,20 @@ use crate::{
 
 /// Documents, their chunks, and the entities and relations with evidence in those chunks.
 ///
-/// Resolved once per snapshot; lookups are cheap, so searches can check every candidate. Shared as
-/// `Option<Arc<Allowed>>`, where `None` allows everything. If resolved without the graph, no entity or relation is
-/// allowed.
+/// Resolved once per snapshot. Lookups are cheap, so searches can check every candidate. Shared as `Option<Arc<FilteredIds>>`,
+/// where `None` allows everything. If resolved without the graph, it allows no entity or relation.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FilteredIds {
     documents: BTreeSet<DocumentId>,
     chunks: HashSet<String>,
-    /// Entities with the number of their allowed relations.
+    /// Entities, each with the number of its allowed relations.
     entities: HashMap<String, u32>,
     relations: HashSet<String>,
 }
 
 impl FilteredIds {
-    /// Resolves a filter over the live documents; `None` if it admits all of them. Resolving without the graph is
-    /// much cheaper and enough for searches of chunks only.
+    /// Resolves a filter over the live documents; `None` if it admits all of them. Resolving without the
+    /// graph is much cheaper and enough to search for chunks only.
     pub async fn resolve(
         snapshot: &dyn Snapshot,
         filter: &DocumentFilter,
@@ -64,7 +63,7 @@ impl FilteredIds {
                 }
                 GraphKey::Relation(key) => {
                     for end in key.ends() {
-                        // Entities of relations are also listed themselves, before all relations.
+                        // The entities of relations are also listed separately, before all relations.
                         if let Some(degree) = self.entities.get_mut(end.as_str()) {
                             *degree += 1;
                         }
@@ -75,18 +74,18 @@ impl FilteredIds {
         }
     }
 
-    /// Whether no document is allowed.
+    /// True if no document is allowed.
     pub fn is_empty(&self) -> bool {
         self.documents.is_empty()
     }
 
-    /// The documents.
+    /// Returns the allowed documents.
     pub fn documents(&self) -> &BTreeSet<DocumentId> {
         &self.documents
     }
 
-    /// Whether the entry is allowed: a chunk of these documents, or an entity or relation with evidence in them. No
-    /// node of a layer is, since its text was written from all documents.
+    /// True if the item is allowed: a chunk of these documents, or an entity or relation with evidence in
+    /// them. Nodes of layers are never allowed, because their text was written from all documents.
     pub fn admits(&self, kind: ItemKind, id: &str) -> bool {
         match kind {
             ItemKind::Chunk => self.chunks.contains(id),
@@ -96,7 +95,7 @@ impl FilteredIds {
         }
     }
 
-    /// Number of allowed entries of a kind.
+    /// Returns the number of allowed items of a kind.
     pub fn count(&self, kind: ItemKind) -> usize {
         match kind {
             ItemKind::Chunk => self.chunks.len(),
@@ -106,7 +105,7 @@ impl FilteredIds {
         }
     }
 
-    /// The allowed ids of a kind, in no particular order.
+    /// Returns the allowed ids of a kind, in no particular order.
     pub fn ids(&self, kind: ItemKind) -> Box<dyn Iterator<Item = &str> + '_> {
         match kind {
             ItemKind::Chunk => Box::new(self.chunks.iter().map(String::as_str)),
@@ -116,22 +115,22 @@ impl FilteredIds {
         }
     }
 
-    /// Number of an entity's allowed relations; 0 if the entity is not allowed.
+    /// Returns the number of an entity's allowed relations; 0 if the entity is not allowed.
     pub fn degree(&self, entity: &EntityKey) -> u32 {
         self.entities.get(entity.as_str()).copied().unwrap_or(0)
     }
 }
 
 impl DocumentFilter {
-    /// The matching documents, live and staged, by id.
+    /// Returns the matching documents, live and staged, by id.
     ///
-    /// If the filter names documents or exact sources, only those are read, otherwise the row of every document.
-    /// Texts and extractions are never read.
+    /// If the filter lists documents or exact sources, only those documents are read; otherwise the row of
+    /// every document is read. Texts and extractions are never read.
     pub async fn select(&self, snapshot: &dyn Snapshot) -> Result<Vec<Document>, StoreError> {
         Ok(self.find(snapshot).await?.0)
     }
 
-    /// The matching documents, and whether they are all documents of the store.
+    /// Returns the matching documents, and whether they are all documents of the store.
     async fn find(&self, snapshot: &dyn Snapshot) -> Result<(Vec<Document>, bool), StoreError> {
         if let Some(named) = self.named(snapshot).await? {
             return Ok((self.admitted(snapshot, named).await?, false));
@@ -142,7 +141,7 @@ impl DocumentFilter {
         Ok((admitted, is_all))
     }
 
-    /// The documents with the ids or exact sources in the filter; `None` if it has neither.
+    /// Returns the documents with the ids or exact sources in the filter; `None` if it has neither.
     async fn named(&self, snapshot: &dyn Snapshot) -> Result<Option<Vec<Document>>, StoreError> {
         if !self.documents.is_empty() {
             let ids: Vec<DocumentId> = self.documents.iter().cloned().collect();
@@ -159,7 +158,7 @@ impl DocumentFilter {
         Ok(Some(found))
     }
 
-    /// The documents that the filter admits, in order. Reads statuses only if the filter needs them.
+    /// Returns the documents that the filter admits, in order. Reads statuses only if the filter needs them.
     pub async fn admitted(
         &self,
         snapshot: &dyn Snapshot,
@@ -169,7 +168,7 @@ impl DocumentFilter {
         self.of_status(snapshot, documents).await
     }
 
-    /// The documents with one of these statuses, in order.
+    /// Returns the documents with one of the filter's statuses, in order.
     async fn of_status(
         &self,
         snapshot: &dyn Snapshot,
@@ -186,7 +185,7 @@ impl DocumentFilter {
     }
 }
 
-/// The status of each document, in order. A document without a job has the status of a new one.
+/// Returns the status of each document, in order. A document without a job has the status of a new one.
 pub async fn statuses_of(
     snapshot: &dyn Snapshot,
     documents: &[DocumentId],

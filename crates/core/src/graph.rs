@@ -1,4 +1,4 @@
-//! The graph: mentions and facts (evidence), entities and relations (views over them).
+//! The graph: mentions and facts (evidence), and the entities and relations computed from them (views).
 
 use serde::{Deserialize, Serialize};
 
@@ -33,7 +33,7 @@ pub struct Fact {
     pub chunk: ChunkId,
     /// Position among the chunk's facts, from 0.
     pub ordinal: u32,
-    /// The relation it counts for; if its entities were merged, their original pair.
+    /// The relation that it counts for; if its entities were merged, their original pair.
     pub relation: RelationKey,
     /// The extracted source; its key leads to one entity of `relation`.
     pub source: String,
@@ -52,14 +52,14 @@ pub struct Fact {
     pub set_aside: bool,
 }
 
-/// A view over the mentions and facts that share a key.
+/// An entity: a view of the mentions and facts that share a key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entity {
-    /// Normalised name.
+    /// Normalized name.
     pub key: EntityKey,
-    /// Most frequent form of the name; ties go to the smallest.
+    /// Most frequent form of the name; of equally frequent ones, the smallest.
     pub name: String,
-    /// Most frequent type; ties go to the smallest. `UNKNOWN` if only relations name the entity.
+    /// Most frequent type; of equally frequent ones, the smallest. `UNKNOWN` if only relations name the entity.
     pub kind: String,
     /// Distinct descriptions joined, or their summary.
     pub description: String,
@@ -67,11 +67,11 @@ pub struct Entity {
     pub mention_count: u32,
     /// Number of live relations.
     pub degree: u32,
-    /// Hash of everything the view was computed from.
+    /// Hash of everything that the view was computed from.
     pub inputs_hash: ContentHash,
 }
 
-/// A view over the facts of one unordered pair.
+/// A relation: a view of the facts of one unordered pair.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Relation {
     /// The pair.
@@ -84,7 +84,7 @@ pub struct Relation {
     pub weight: f64,
     /// Number of live facts.
     pub fact_count: u32,
-    /// Hash of everything the view was computed from.
+    /// Hash of everything that the view was computed from.
     pub inputs_hash: ContentHash,
 }
 
@@ -98,7 +98,7 @@ pub enum GraphKey {
     Relation(RelationKey),
 }
 
-/// A stored summary of descriptions of one entity or relation.
+/// A stored summary of the descriptions of one entity or relation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Summary {
     /// Hash of sorted inputs, prompt and model.

@@ -1,4 +1,4 @@
-//! Identifiers: content-derived, typed, and scoped to one workspace.
+//! Identifiers: typed, scoped to one workspace, and mostly hashes of content.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Member, Timestamp};
 
-/// Bytes of the hash in an identifier; with 128 bits, collisions are not a concern for any corpus.
+/// Bytes of the hash in an identifier. With 128 bits, collisions are not a concern for any corpus.
 const ID_BYTES: usize = 16;
 
 macro_rules! string_id {
@@ -17,7 +17,7 @@ macro_rules! string_id {
         pub struct $name(String);
 
         impl $name {
-            /// The identifier as stored and printed.
+            /// Returns the identifier as stored and printed.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -37,7 +37,7 @@ macro_rules! string_id {
 }
 
 string_id!(
-    /// The isolation unit: documents, graph and vectors of one workspace never meet another's.
+    /// The unit of isolation: the documents, graph and vectors of one workspace are never visible in another.
     WorkspaceId
 );
 string_id!(
@@ -49,7 +49,7 @@ string_id!(
     ChunkId
 );
 string_id!(
-    /// One run that queued documents: a given or generated name, under which its documents are listed.
+    /// One run that queued documents: a given or generated name under which its documents are listed.
     TrackId
 );
 string_id!(
@@ -62,7 +62,7 @@ string_id!(
     ChunkContextKey
 );
 string_id!(
-    /// One memoised summary: hash of its sorted inputs, prompt and model.
+    /// One stored summary: hash of its sorted inputs, prompt and model.
     SummaryKey
 );
 string_id!(
@@ -78,15 +78,15 @@ string_id!(
     DecisionId
 );
 string_id!(
-    /// One conversation that is kept: random, so that it cannot be guessed.
+    /// One stored conversation. The id is random, so that it cannot be guessed.
     ConversationId
 );
 string_id!(
-    /// Hash of a text's or an input's bytes.
+    /// Hash of the bytes of a text or other input.
     ContentHash
 );
 string_id!(
-    /// An entity's normalised name, the identity under which mentions merge, such as `SARAH_CHEN`.
+    /// An entity's normalized name, under which its mentions merge, such as `SARAH_CHEN`.
     EntityKey
 );
 
@@ -98,7 +98,7 @@ string_id!(
 pub struct InvalidWorkspaceId(pub String);
 
 impl WorkspaceId {
-    /// A checked workspace name. It becomes a file name, so only `[a-z0-9][a-z0-9_-]{0,63}` is allowed.
+    /// Checks a workspace name. It becomes a file name, so only `[a-z0-9][a-z0-9_-]{0,63}` is allowed.
     pub fn new(name: &str) -> Result<Self, InvalidWorkspaceId> {
         let ok = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_';
         let starts_well = name.starts_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit());
@@ -124,7 +124,7 @@ impl Default for WorkspaceId {
 pub struct InvalidTrackId(pub String);
 
 impl TrackId {
-    /// A checked run name, `[a-zA-Z0-9][a-zA-Z0-9_.-]{0,99}`, which can be typed and used in a URL.
+    /// Checks a run name: `[a-zA-Z0-9][a-zA-Z0-9_.-]{0,99}`, which is easy to type and safe in a URL.
     pub fn new(name: &str) -> Result<Self, InvalidTrackId> {
         let ok = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
         if name.starts_with(|c: char| c.is_ascii_alphanumeric()) && name.len() <= 100 && name.chars().all(ok)
@@ -135,8 +135,8 @@ impl TrackId {
         }
     }
 
-    /// A generated name of a run: `WHAT-20261121-204337-1a2b3c4d`, in UTC. The final digits come from `unique`,
-    /// which no other run of the workspace has.
+    /// Generates the name of a run: `WHAT-20261121-204337-1a2b3c4d`, in UTC. The last eight digits come from
+    /// `unique`, which must differ between the runs of a workspace.
     pub fn of_run(what: &str, started_at: Timestamp, unique: &str) -> Self {
         let second = started_at.0 / 1000;
         let (year, month, day) = civil_date(second / 86_400);
@@ -145,7 +145,7 @@ impl TrackId {
         Self(format!("{what}-{year:04}{month:02}{day:02}-{hour:02}{minute:02}{second:02}-{digits}"))
     }
 
-    /// `WHAT`, and when the run started, as text that sorts by time; `None` for a name that was not generated.
+    /// Returns `WHAT` and the start of the run as text that sorts by time; `None` if the name was not generated.
     pub fn run(&self) -> Option<(&str, &str)> {
         let (rest, digits) = self.0.rsplit_once('-')?;
         let (date_at, _) = rest.rmatch_indices('-').nth(1)?;
@@ -160,7 +160,7 @@ impl TrackId {
     }
 }
 
-/// The Gregorian date this many days after 1970-01-01.
+/// Returns the Gregorian date that is this many days after 1970-01-01.
 ///
 /// Source: Hinnant, "chrono-compatible low-level date algorithms", `civil_from_days`.
 pub(crate) fn civil_date(days: u64) -> (u64, u64, u64) {
@@ -175,14 +175,14 @@ pub(crate) fn civil_date(days: u64) -> (u64, u64, u64) {
 }
 
 impl DocumentId {
-    /// The id of the version of `source` whose text hashes to `content`.
+    /// Returns the id of the version of `source` whose text has the hash `content`.
     pub fn new(source: &str, content: &ContentHash) -> Self {
         Self(format!("doc-{}", hash_parts(&[source.as_bytes(), content.0.as_bytes()])))
     }
 }
 
 impl ChunkId {
-    /// The id of the chunk at `ordinal` covering `start..end` of a document.
+    /// Returns the id of the chunk at `ordinal`, which covers `start..end` of a document.
     pub fn new(document: &DocumentId, ordinal: u32, start: u64, end: u64) -> Self {
         let parts = [document.0.as_bytes(), &ordinal.to_be_bytes(), &start.to_be_bytes(), &end.to_be_bytes()];
         Self(format!("chunk-{}", hash_parts(&parts)))
@@ -190,33 +190,33 @@ impl ChunkId {
 }
 
 impl ExtractionKey {
-    /// The key of an extraction request: a hash of everything that can change the answer, in a fixed order.
+    /// Returns the key of an extraction request: a hash of everything that can change the answer, in a fixed order.
     pub fn new(parts: &[&str]) -> Self {
         Self(hash_strs(parts))
     }
 }
 
 impl ChunkContextKey {
-    /// The key of a context: a hash of everything that can change the text, in a fixed order.
+    /// Returns the key of a context: a hash of everything that can change the text, in a fixed order.
     pub fn new(parts: &[&str]) -> Self {
         Self(hash_strs(parts))
     }
 }
 
 impl SummaryKey {
-    /// The key of a summary of `parts`: prompt, model and inputs in canonical order.
+    /// Returns the key of a summary of `parts`: prompt, model, and inputs in canonical order.
     pub fn new(parts: &[&str]) -> Self {
         Self(hash_strs(parts))
     }
 }
 
-/// The error for an invalid name of a layer.
+/// The error for an invalid layer name.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error("layer name {0:?} must be 1 to 64 of the characters a-z, 0-9 and '_', starting with a letter")]
 pub struct InvalidLayerName(pub String);
 
 impl LayerName {
-    /// A checked name, `[a-z][a-z0-9_]{0,63}`.
+    /// Checks a layer name: `[a-z][a-z0-9_]{0,63}`.
     pub fn new(name: &str) -> Result<Self, InvalidLayerName> {
         let ok = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
         let starts_well = name.starts_with(|c: char| c.is_ascii_lowercase());
@@ -227,19 +227,19 @@ impl LayerName {
         }
     }
 
-    /// What the keys of its nodes begin with, and no others.
+    /// Returns the prefix that the keys of its nodes, and no other keys, begin with.
     pub fn key_prefix(&self) -> String {
         format!("{self}-")
     }
 
-    /// Whether the id of a node is of this layer.
+    /// True if the node id belongs to this layer.
     pub fn holds(&self, node: &str) -> bool {
         node.strip_prefix(self.as_str()).is_some_and(|rest| rest.starts_with('-'))
     }
 }
 
 impl NodeKey {
-    /// The key of the node of this layer, level and members; members sorted and unique.
+    /// Returns the key of a node with this layer, level and members. `members` must be sorted and unique.
     pub fn new(layer: &LayerName, level: u32, members: &[Member]) -> Self {
         let mut hasher = PartsHasher::default();
         hasher.push_bytes(&level.to_be_bytes());
@@ -250,7 +250,7 @@ impl NodeKey {
         Self(format!("{}{}", layer.key_prefix(), hasher.hex()))
     }
 
-    /// The layer that the key begins with.
+    /// Returns the layer that the key begins with.
     pub fn layer(&self) -> LayerName {
         let (layer, _) = self.0.rsplit_once('-').unwrap_or_default();
         LayerName(layer.to_owned())
@@ -258,19 +258,19 @@ impl NodeKey {
 }
 
 impl ContentHash {
-    /// The hash of these bytes.
+    /// Returns the hash of these bytes.
     pub fn of(bytes: &[u8]) -> Self {
         Self(hash_parts(&[bytes]))
     }
 
-    /// The hash of a list of strings; the boundaries between them are significant.
+    /// Returns the hash of a list of strings. The boundaries between them are significant.
     pub fn of_parts(parts: &[&str]) -> Self {
         Self(hash_strs(parts))
     }
 }
 
-/// Hashes a list of strings like [`ContentHash::of_parts`], one at a time, so that a long list need not be in
-/// memory.
+/// Hashes a list of strings like [`ContentHash::of_parts`], but one string at a time, so that a long list
+/// need not be in memory.
 #[derive(Debug, Default)]
 pub struct PartsHasher(blake3::Hasher);
 
@@ -280,13 +280,13 @@ impl PartsHasher {
         self.push_bytes(part.as_bytes());
     }
 
-    /// Hashes the length before the part, so that moving a byte to the next part changes the hash.
+    /// Adds the length before the part, so that moving a byte to the next part changes the hash.
     fn push_bytes(&mut self, part: &[u8]) {
         self.0.update(&(part.len() as u64).to_le_bytes());
         self.0.update(part);
     }
 
-    /// The hash of all added strings.
+    /// Returns the hash of all added strings.
     pub fn finish(&self) -> ContentHash {
         ContentHash(self.hex())
     }
@@ -296,7 +296,7 @@ impl PartsHasher {
     }
 }
 
-/// An unordered pair of entities: `a <= b`.
+/// An unordered pair of entities, stored so that `a <= b`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct RelationKey {
     a: EntityKey,
@@ -304,7 +304,7 @@ pub struct RelationKey {
 }
 
 impl RelationKey {
-    /// The pair of these entities; `None` for a loop.
+    /// Returns the pair of these entities; `None` if they are the same.
     pub fn new(one: EntityKey, other: EntityKey) -> Option<Self> {
         match one.cmp(&other) {
             std::cmp::Ordering::Less => Some(Self { a: one, b: other }),
@@ -313,22 +313,22 @@ impl RelationKey {
         }
     }
 
-    /// The smaller entity.
+    /// Returns the smaller entity.
     pub fn a(&self) -> &EntityKey {
         &self.a
     }
 
-    /// The larger entity.
+    /// Returns the larger entity.
     pub fn b(&self) -> &EntityKey {
         &self.b
     }
 
-    /// Both entities, the smaller first.
+    /// Returns both entities, the smaller first.
     pub fn ends(&self) -> [&EntityKey; 2] {
         [&self.a, &self.b]
     }
 
-    /// Reads what [`Display`](fmt::Display) wrote; `None` without exactly one tab.
+    /// Parses the output of [`Display`](fmt::Display); `None` unless there is exactly one tab.
     pub fn parse(text: &str) -> Option<Self> {
         let (a, b) = text.split_once('\t')?;
         if b.contains('\t') {
@@ -338,14 +338,14 @@ impl RelationKey {
     }
 }
 
-/// `a` and `b` separated by a tab; keys contain no tab.
+/// Writes `a` and `b` separated by a tab. Keys contain no tab.
 impl fmt::Display for RelationKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}\t{}", self.a, self.b)
     }
 }
 
-/// A store's commit counter: the number of commits applied, starting at 0.
+/// A store's commit counter: the number of commits so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Revision(pub u64);

@@ -1,4 +1,4 @@
-//! Items: whatever has a text and a vector, and is found by them.
+//! Items: everything that has a text and a vector and can be searched for.
 
 use std::borrow::Cow;
 
@@ -40,7 +40,7 @@ pub enum ItemKey {
 }
 
 impl ItemKey {
-    /// Its kind.
+    /// Returns the kind.
     pub fn kind(&self) -> ItemKind {
         match self {
             Self::Chunk(_) => ItemKind::Chunk,
@@ -50,7 +50,7 @@ impl ItemKey {
         }
     }
 
-    /// The key without its kind, as it is stored and printed; never empty.
+    /// Returns the key without its kind, as it is stored and printed; never empty.
     pub fn id(&self) -> Cow<'_, str> {
         match self {
             Self::Chunk(id) => id.as_str().into(),
@@ -60,7 +60,7 @@ impl ItemKey {
         }
     }
 
-    /// Restores a key from its kind and [id](Self::id); `None` if it is no key of that kind.
+    /// Restores a key from its kind and [id](Self::id); `None` if the id is not a key of that kind.
     pub fn from_id(kind: ItemKind, id: &str) -> Option<Self> {
         Some(match kind {
             ItemKind::Chunk => Self::Chunk(ChunkId::from_stored(id)),
@@ -70,7 +70,7 @@ impl ItemKey {
         })
     }
 
-    /// The chunk, if it is one.
+    /// Returns the chunk; `None` for other items.
     pub fn into_chunk(self) -> Option<ChunkId> {
         match self {
             Self::Chunk(id) => Some(id),
@@ -78,7 +78,7 @@ impl ItemKey {
         }
     }
 
-    /// The entity, if it is one.
+    /// Returns the entity; `None` for other items.
     pub fn into_entity(self) -> Option<EntityKey> {
         match self {
             Self::Entity(key) => Some(key),
@@ -86,7 +86,7 @@ impl ItemKey {
         }
     }
 
-    /// The relation, if it is one.
+    /// Returns the relation; `None` for other items.
     pub fn into_relation(self) -> Option<RelationKey> {
         match self {
             Self::Relation(key) => Some(key),
@@ -94,7 +94,7 @@ impl ItemKey {
         }
     }
 
-    /// The node, if it is one.
+    /// Returns the node; `None` for other items.
     pub fn into_node(self) -> Option<NodeKey> {
         match self {
             Self::Node(key) => Some(key),

@@ -1,4 +1,4 @@
-//! Jobs: the durable unit of ingestion. A document's status is derived from its job and its chunks.
+//! Jobs: the unit of ingestion, kept on disk. A document's status is derived from its job and its chunks.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +11,7 @@ pub struct Job {
     pub document: DocumentId,
     /// Progress of the job.
     pub state: JobState,
-    /// The worker that holds it, and until when.
+    /// The worker that claimed it, and until when.
     pub lease: Option<Lease>,
     /// Number of times it was claimed.
     pub attempts: u32,
@@ -19,17 +19,17 @@ pub struct Job {
     pub created_at: Timestamp,
 }
 
-/// Progress of a job; each step is one commit.
+/// Progress of a job. Each step is one commit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "state")]
 pub enum JobState {
-    /// Text and chunks are stored; if the document is live, full-text search finds it.
+    /// Text and chunks are stored. If the document is live, full-text search finds it.
     Accepted,
-    /// Chunk vectors are stored too, unless the document is staged; extraction is in progress.
+    /// Chunk vectors are stored too, unless the document is staged. Extraction is in progress.
     Chunked,
     /// All extractions are in the graph. Failed chunks are recorded with the chunks.
     Merged,
-    /// Stopped; a person has to resolve the reason.
+    /// Stopped. A person has to resolve the reason.
     Failed {
         /// The reason, as a message.
         reason: String,
@@ -39,7 +39,7 @@ pub enum JobState {
 }
 
 impl JobState {
-    /// Whether a worker may claim the job.
+    /// True if a worker may claim the job.
     pub fn is_open(&self) -> bool {
         match self {
             Self::Accepted | Self::Chunked => true,
@@ -48,22 +48,22 @@ impl JobState {
     }
 }
 
-/// Whether the jobs of a workspace are processed. Stored with the workspace and valid for every worker.
+/// Whether the jobs of a workspace are processed. Stored with the workspace, so it applies to every worker.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "queue")]
 pub enum QueueState {
     /// Jobs are processed.
     #[default]
     Running,
-    /// No job is processed and no model called for one until a person resumes.
+    /// No job is processed, and no model is called for jobs, until a person resumes the queue.
     Paused {
-        /// Since when.
+        /// When the queue was paused.
         since: Timestamp,
     },
 }
 
 impl QueueState {
-    /// Whether the queue is paused.
+    /// True if the queue is paused.
     pub fn is_paused(self) -> bool {
         match self {
             Self::Running => false,
@@ -85,7 +85,7 @@ pub struct Lease {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "status")]
 pub enum DocumentStatus {
-    /// Accepted; vector search does not find it yet.
+    /// Accepted, but not yet found by vector search.
     Waiting,
     /// Searchable; extraction or merging is in progress.
     Indexing {
@@ -147,11 +147,11 @@ pub enum StatusKind {
 }
 
 impl StatusKind {
-    /// Every status, those that need attention first.
+    /// Every status, starting with those that need attention.
     pub const ALL: [Self; 6] =
         [Self::Failed, Self::Incomplete, Self::Cancelled, Self::Indexing, Self::Waiting, Self::Ready];
 
-    /// The status's name in output and on the command line.
+    /// Returns the status's name in output and on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Failed => "failed",
@@ -174,7 +174,7 @@ impl std::str::FromStr for StatusKind {
 }
 
 impl DocumentStatus {
-    /// The status without its details.
+    /// Returns the status without its details.
     pub fn kind(&self) -> StatusKind {
         match self {
             Self::Waiting => StatusKind::Waiting,

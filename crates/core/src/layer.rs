@@ -7,33 +7,33 @@ use crate::{ChunkId, ContentHash, EntityKey, LayerName, Lease, NodeKey, Revision
 
 /// A view derived from a whole workspace.
 ///
-/// Unlike entities and relations, which follow the evidence within the commit that changes it, a layer is derived
-/// afterwards. Until then it is out of date, and its nodes are those whose members still exist.
+/// Entities and relations are updated in the commit that changes their evidence. A layer is derived
+/// afterwards. Until then it is out of date, and contains only the nodes whose members still exist.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Layer {
     /// Its name.
     pub name: LayerName,
-    /// Hash of everything besides the evidence that decides what it contains: algorithm, parameters, prompt, model.
+    /// Hash of everything besides the evidence that determines its content: algorithm, parameters, prompt and model.
     pub settings: ContentHash,
     /// The revision it was derived from.
     pub watermark: Revision,
-    /// Whether all of it was derived from that revision.
+    /// Whether the whole layer was derived from that revision.
     pub complete: bool,
-    /// Who derives it now, if anyone. Not part of the canonical state.
+    /// The worker that derives it now, if any. Not part of the canonical state.
     pub lease: Option<Lease>,
-    /// What the deriver says of the layer as a whole, such as the number of nodes that failed. Not part of the
-    /// canonical state.
+    /// Details about the layer as a whole, as its deriver writes them, such as the number of nodes that
+    /// failed. Not part of the canonical state.
     pub details: Value,
 }
 
 impl Layer {
-    /// Whether it is complete and the graph has not changed since.
+    /// True if the layer is complete and the graph has not changed since.
     pub fn is_current(&self, graph_revision: Revision) -> bool {
         self.complete && self.watermark >= graph_revision
     }
 }
 
-/// What a node is made of.
+/// A part of a node.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Member {
@@ -41,12 +41,12 @@ pub enum Member {
     Chunk(ChunkId),
     /// An entity.
     Entity(EntityKey),
-    /// Another node, of the same layer or one that it is built on.
+    /// Another node, of the same layer or of a layer that this one is built on.
     Node(NodeKey),
 }
 
 impl Member {
-    /// The id without its kind.
+    /// Returns the id without the kind.
     pub fn id(&self) -> &str {
         match self {
             Self::Chunk(id) => id.as_str(),
@@ -55,7 +55,7 @@ impl Member {
         }
     }
 
-    /// The name of its kind.
+    /// Returns the name of the kind.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Chunk(_) => "chunk",
@@ -67,7 +67,7 @@ impl Member {
 
 /// A node of a layer: a community, or a node of a tree. Its parents are the nodes that have it as a member.
 ///
-/// A store removes it together with any of its members.
+/// A store removes a node as soon as any of its members is removed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LayerNode {
     /// Hash of layer, level and members ([`NodeKey::new`]).
@@ -76,22 +76,22 @@ pub struct LayerNode {
     pub layer: LayerName,
     /// Its level; the layer's deriver defines the order of levels.
     pub level: u32,
-    /// Its members, ascending, each once; at least one.
+    /// Its members, ascending and unique; at least one.
     pub members: Vec<Member>,
-    /// Its title; empty until written.
+    /// Its title; empty until it is written.
     pub title: String,
-    /// Its text, such as a report or a summary; empty until written.
+    /// Its text, such as a report or a summary; empty until it is written.
     pub text: String,
-    /// What else its deriver says of it, such as findings and a rating.
+    /// Other details that its deriver writes, such as findings and a rating.
     pub details: Value,
-    /// Hash of everything the title, text and details were written from.
+    /// Hash of everything that the title, text and details were written from.
     pub inputs_hash: ContentHash,
 }
 
 impl LayerNode {
-    /// A node without text.
+    /// Creates a node without text.
     ///
-    /// - `members`: in any order; sorted and made unique here.
+    /// - `members`: in any order; they are sorted and made unique here.
     pub fn new(layer: &LayerName, level: u32, mut members: Vec<Member>) -> Self {
         members.sort_unstable();
         members.dedup();
@@ -107,7 +107,7 @@ impl LayerNode {
         }
     }
 
-    /// The text that both indexes read: title and text.
+    /// Returns the text that both indexes read: title and text.
     pub fn indexed_text(&self) -> String {
         format!("{}\n{}", self.title, self.text)
     }

@@ -39,7 +39,7 @@ impl Role {
         Self::Judge,
     ];
 
-    /// The role's name in output and configuration.
+    /// Returns the role's name in output and configuration.
     pub fn name(self) -> &'static str {
         match self {
             Self::Context => "context",
@@ -63,16 +63,16 @@ pub struct Call {
     pub model: String,
     /// Tokens sent, as counted by the provider; 0 if unknown.
     pub prompt_tokens: u64,
-    /// Sent tokens that were read from the provider's prompt cache, which cost less.
+    /// Tokens sent that the provider read from its prompt cache. They cost less.
     #[serde(default)]
     pub cached_prompt_tokens: u64,
     /// Tokens received.
     pub completion_tokens: u64,
-    /// HTTP attempts including retries; 0 if the call was not sent.
+    /// HTTP attempts, including retries; 0 if the call was not sent.
     pub attempts: u32,
     /// When it was sent.
     pub started_at: Timestamp,
-    /// Duration including retries.
+    /// Duration in milliseconds, including retries.
     pub duration_ms: u64,
     /// Outcome.
     pub outcome: CallOutcome,

@@ -1,9 +1,8 @@
-//! Graphloom's domain types and ports: the values that flow between the stages, and the traits for stores, models
-//! and clocks.
+//! Graphloom's domain types and traits: the values that flow between the stages, and the traits for stores, models and clocks.
 //!
-//! Nothing here does I/O or needs an async runtime. *Evidence* ([`Document`], [`Chunk`], [`Extraction`],
-//! [`Mention`], [`Fact`], [`Claim`]) is the input; *views* ([`Entity`], [`Relation`], vectors, full text) are pure functions
-//! of the live evidence. A [`Store`] has two main operations: [`Store::snapshot`] and [`Store::commit`].
+//! Nothing here does I/O or needs an async runtime. *Evidence* ([`Document`], [`Chunk`], [`Extraction`], [`Mention`], [`Fact`],
+//! [`Claim`]) is the input. *Views* ([`Entity`], [`Relation`], vectors, full text) are pure functions of the live evidence. A
+//! [`Store`] has two main operations: [`Store::snapshot`] and [`Store::commit`].
 
 mod batch;
 mod budget;

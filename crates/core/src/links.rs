@@ -6,9 +6,7 @@
 //! relation - entity   the entity is an end of the relation
 //! ```
 //!
-//! Links are undirected, unweighted and unique. They follow from the content of each chunk, so updates are made
-//! chunk by
-//! chunk.
+//! Links are undirected, unweighted and unique. They follow from the content of each chunk, so updates are made chunk by chunk.
 
 mod file;
 
@@ -21,10 +19,10 @@ use crate::{ChunkId, EntityKey, GraphKey, RelationKey};
 
 pub use file::LinkFileError;
 
-/// Changed rows above which, and above a quarter of all rows, the arrays are rewritten.
+/// The arrays are rewritten once more rows than this, and more than a quarter of all rows, have changed.
 const MAX_CHANGED_ROWS: usize = 4096;
 
-/// The number of a node in one [`LinkGraph`] and its successors, until the node is removed.
+/// The number of a node in a [`LinkGraph`] and its successors, until the node is removed.
 pub type NodeNumber = u32;
 
 /// The item behind a node number.
@@ -34,14 +32,14 @@ pub enum Node<'a> {
     Chunk(&'a ChunkId),
     /// An entity.
     Entity(&'a EntityKey),
-    /// A relation by its entities, the smaller key first.
+    /// A relation, given by its entities, the smaller key first.
     Relation(&'a EntityKey, &'a EntityKey),
 }
 
-/// Chunks, relations and entities with their links in compressed sparse rows. Changes are kept beside the arrays
-/// until there are many.
+/// Chunks, relations and entities with their links in compressed sparse rows. Changes are kept beside the
+/// arrays until there are many of them.
 ///
-/// Clones share unchanged data. Entities and relations that no chunk leads to are not nodes.
+/// Clones share unchanged data. Entities and relations without a linked chunk are not nodes.
 #[derive(Debug, Clone, Default)]
 pub struct LinkGraph {
     names: Arc<Vec<Option<Name>>>,
@@ -49,25 +47,25 @@ pub struct LinkGraph {
     /// Maps the hash of a node's name to its number; the hash is also its order.
     by_name: Arc<HashTable<NodeNumber>>,
     rows: Arc<Rows>,
-    /// Rows that differ from the arrays, or of nodes that the arrays do not have.
+    /// Rows that differ from the arrays or belong to nodes that the arrays do not have.
     changed: HashMap<NodeNumber, Vec<NodeNumber>>,
     /// Numbers of removed nodes.
     free: Vec<NodeNumber>,
 }
 
-/// The links of a workspace, as far as its store gives them as a whole.
+/// The links of a workspace, if the store can hold them in memory.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Links {
-    /// All of them.
+    /// All links.
     Whole(Arc<LinkGraph>),
-    /// More than the store keeps in memory. [`Graph::links_of`](crate::Graph::links_of) reads parts.
+    /// There are more links than the store keeps in memory. [`Graph::links_of`](crate::Graph::links_of) reads parts of them.
     TooMany {
-        /// About how many chunks, entities and relations are linked.
+        /// The approximate number of linked chunks, entities and relations.
         nodes: usize,
     },
 }
 
-/// Equal if the same items are linked, whatever their numbers.
+/// Two graphs are equal if they link the same items, whatever the node numbers.
 impl PartialEq for LinkGraph {
     fn eq(&self, other: &Self) -> bool {
         let other_number = |number: NodeNumber| match self.node(number)? {
@@ -141,45 +139,45 @@ impl Rows {
 }
 
 impl LinkGraph {
-    /// Builds the graph from unique chunks with their unique entities and relations.
+    /// Builds the graph from unique chunks, each with its unique entities and relations.
     pub fn of(chunks: impl IntoIterator<Item = (ChunkId, Vec<GraphKey>)>) -> Self {
         let mut builder = LinkGraphBuilder::default();
         chunks.into_iter().for_each(|(chunk, keys)| builder.add(&chunk, &keys));
         builder.build()
     }
 
-    /// Number of nodes.
+    /// Returns the number of nodes.
     pub fn len(&self) -> usize {
         self.by_name.len()
     }
 
-    /// Whether there are no nodes.
+    /// True if there are no nodes.
     pub fn is_empty(&self) -> bool {
         self.by_name.is_empty()
     }
 
-    /// One more than the largest node number.
+    /// Returns the largest node number plus one.
     pub fn numbers(&self) -> usize {
         self.names.len()
     }
 
-    /// The chunk's number; `None` if it has no links.
+    /// Returns the chunk's number; `None` if it has no links.
     pub fn chunk(&self, id: &ChunkId) -> Option<NodeNumber> {
         self.find(&NodeName::Chunk(id))
     }
 
-    /// The entity's number; `None` if no chunk leads to it.
+    /// Returns the entity's number; `None` if no chunk links to it.
     pub fn entity(&self, key: &EntityKey) -> Option<NodeNumber> {
         self.find(&NodeName::Entity(key))
     }
 
-    /// The relation's number; `None` if no chunk leads to it.
+    /// Returns the relation's number; `None` if no chunk links to it.
     pub fn relation(&self, key: &RelationKey) -> Option<NodeNumber> {
         let (a, b) = (self.entity(key.a())?, self.entity(key.b())?);
         self.find(&NodeName::Relation(a, b))
     }
 
-    /// The item behind a number; `None` if the node was removed.
+    /// Returns the item behind a number; `None` if the node was removed.
     pub fn node(&self, number: NodeNumber) -> Option<Node<'_>> {
         match self.names.get(number as usize)?.as_ref()? {
             Name::Chunk(id) => Some(Node::Chunk(id)),
@@ -191,18 +189,18 @@ impl LinkGraph {
         }
     }
 
-    /// The position of a node in an order of all possible nodes that is the same in every graph. Two nodes have
-    /// the same position with a probability of about 1 in 2^64.
+    /// Returns the position of a node in an order that is the same in every graph. Two nodes share a position
+    /// with a probability of about 1 in 2^64.
     pub fn order(&self, number: NodeNumber) -> u64 {
         self.orders.get(number as usize).copied().unwrap_or(u64::MAX)
     }
 
-    /// The linked nodes, each once, in no particular order; empty for a removed node.
+    /// Returns the linked nodes, each once, in no particular order; empty for a removed node.
     pub fn neighbours(&self, number: NodeNumber) -> &[NodeNumber] {
         self.changed.get(&number).map_or_else(|| self.rows.of(number), Vec::as_slice)
     }
 
-    /// Sets the entities and relations of a chunk; an empty list removes the chunk.
+    /// Sets the entities and relations of a chunk. An empty list removes the chunk.
     pub fn set_chunk(&mut self, chunk: &ChunkId, keys: &[GraphKey]) {
         if keys.is_empty() && self.chunk(chunk).is_none() {
             return;
@@ -220,7 +218,7 @@ impl LinkGraph {
         wanted.difference(&had).for_each(|&node| self.link(chunk, node));
         for &node in had.difference(&wanted) {
             self.unlink(chunk, node);
-            self.drop_if_unsaid(node);
+            self.drop_if_unused(node);
         }
         if wanted.is_empty() {
             self.drop_node(chunk);
@@ -259,7 +257,7 @@ impl LinkGraph {
         number
     }
 
-    /// The order of a node: the hash of its name, so that it does not depend on history.
+    /// Returns the order of a node: the hash of its name, which does not depend on the node's history.
     fn order_of(&self, wanted: NodeName<'_>) -> u64 {
         let hash = match wanted {
             NodeName::Chunk(id) => blake3::hash(id.as_str().as_bytes()),
@@ -274,7 +272,7 @@ impl LinkGraph {
         u64::from_le_bytes(first)
     }
 
-    /// The number of an entity or relation, and those of a relation's entities.
+    /// Returns the number of an entity or relation, and for a relation also the numbers of its entities.
     fn graph_node(&mut self, key: &GraphKey) -> (NodeNumber, Option<[NodeNumber; 2]>) {
         match key {
             GraphKey::Entity(key) => (self.number(NodeName::Entity(key)), None),
@@ -301,7 +299,7 @@ impl LinkGraph {
     }
 
     /// Removes a relation that no chunk states any more, or an entity without links.
-    fn drop_if_unsaid(&mut self, node: NodeNumber) {
+    fn drop_if_unused(&mut self, node: NodeNumber) {
         let ends = match self.names.get(node as usize) {
             Some(Some(Name::Relation(a, b))) => Some([*a, *b]),
             Some(Some(Name::Chunk(_) | Name::Entity(_)) | None) | None => None,
@@ -310,7 +308,7 @@ impl LinkGraph {
             Some(ends) if self.neighbours(node).len() == ends.len() => {
                 for end in ends {
                     self.unlink(node, end);
-                    self.drop_if_unsaid(end);
+                    self.drop_if_unused(end);
                 }
                 self.drop_node(node);
             }
@@ -331,7 +329,7 @@ impl LinkGraph {
         }
     }
 
-    /// Rewrites the arrays.
+    /// Rewrites the arrays with all changes.
     fn fold(&mut self) {
         let mut rows = Rows { starts: Vec::with_capacity(self.names.len() + 1), neighbours: Vec::new() };
         rows.starts.push(0);
@@ -352,7 +350,7 @@ pub struct LinkGraphBuilder {
 }
 
 impl LinkGraphBuilder {
-    /// Adds a new chunk with its unique entities and relations; a chunk without any becomes no node.
+    /// Adds a new chunk with its unique entities and relations. A chunk that has none does not become a node.
     pub fn add(&mut self, chunk: &ChunkId, keys: &[GraphKey]) {
         if keys.is_empty() {
             return;
@@ -368,14 +366,14 @@ impl LinkGraphBuilder {
         }
     }
 
-    /// The graph of the added chunks.
+    /// Returns the graph of the added chunks.
     pub fn build(mut self) -> LinkGraph {
         self.graph.rows = Arc::new(rows_of(self.graph.names.len(), &self.links));
         self.graph
     }
 }
 
-/// The rows of `nodes` nodes with these unique links, each entered in both directions.
+/// Returns the rows of `nodes` nodes with these unique links, each entered in both directions.
 fn rows_of(nodes: usize, links: &[(NodeNumber, NodeNumber)]) -> Rows {
     let mut starts = vec![0u64; nodes + 1];
     for &(one, other) in links {

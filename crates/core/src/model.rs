@@ -1,4 +1,4 @@
-//! Ports to models: chat, embeddings and reranking.
+//! Model traits: chat, embeddings and reranking.
 
 use core::net::IpAddr;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ pub struct ChatMessage {
 }
 
 impl ChatMessage {
-    /// A message of `role`.
+    /// Creates a message with this role.
     pub fn new(role: ChatRole, content: impl Into<String>) -> Self {
         Self { role, content: content.into() }
     }
@@ -45,19 +45,19 @@ pub struct ChatRequest {
     pub messages: Vec<ChatMessage>,
     /// Output limit in tokens; `None` for the provider's default.
     pub max_output_tokens: Option<u32>,
-    /// Texts at which the answer ends; not part of it. Services do not support all of them, so callers truncate
-    /// too.
+    /// Texts at which the answer ends; the answer does not include them. Not every service supports them all,
+    /// so callers truncate too.
     pub stop: Vec<String>,
     /// Sampling temperature; `None` for the provider's default.
     pub temperature: Option<f32>,
     /// Whether the answer must be a JSON object.
     pub json_object: bool,
-    /// The JSON schema of the answer; a service that cannot guarantee it rejects the request.
+    /// The JSON schema of the answer. A service that cannot guarantee it rejects the request.
     pub shape: Option<Arc<AnswerShape>>,
-    /// Length in bytes of the first message's prefix that other requests share, for the provider's prompt cache; 0
-    /// if unknown.
+    /// Length in bytes of the part of the first message that it shares with other requests, for the
+    /// provider's prompt cache; 0 if unknown.
     pub shared_prefix_bytes: usize,
-    /// Whether to stream deltas as they are generated. Otherwise one delta carries the whole answer.
+    /// Whether to stream deltas as they are generated. If false, one delta carries the whole answer.
     pub stream: bool,
 }
 
@@ -73,12 +73,12 @@ pub enum FinishReason {
     Other,
 }
 
-/// Tokens of one call as counted by the provider; 0 if unknown.
+/// Token counts of one call, as reported by the provider; 0 if unknown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
     /// Tokens sent, including those read from the provider's prompt cache.
     pub prompt_tokens: u64,
-    /// Sent tokens that were read from the provider's prompt cache, which cost less.
+    /// Tokens sent that the provider read from its prompt cache. They cost less.
     #[serde(default)]
     pub cached_prompt_tokens: u64,
     /// Tokens received, including thinking tokens if they are billed.
@@ -92,7 +92,7 @@ pub struct Completion {
     pub finish: FinishReason,
     /// Its token usage.
     pub usage: Usage,
-    /// HTTP attempts including retries.
+    /// HTTP attempts, including retries.
     pub attempts: u32,
 }
 
@@ -105,20 +105,20 @@ pub enum ChatEvent {
     Done(Completion),
 }
 
-/// An answer as it arrives; dropping it cancels the call.
+/// An answer as it arrives. Dropping the stream cancels the call.
 pub type ChatStream = BoxStream<'static, Result<ChatEvent, ModelError>>;
 
 /// A chat model.
 #[async_trait]
 pub trait LanguageModel: Send + Sync {
-    /// The model's identity in cache keys, ledger and labels, such as `openai:gpt-4o-mini`.
+    /// Returns the model's identity in cache keys, ledger and labels, such as `openai:gpt-4o-mini`.
     fn name(&self) -> &str;
 
-    /// Starts one answer. Retries happen before the first delta, never after.
+    /// Starts one answer. The call may be retried before the first delta, but never after it.
     async fn chat(&self, request: ChatRequest) -> Result<ChatStream, ModelError>;
 }
 
-/// Sends a request and waits for the whole answer.
+/// Sends a request and waits for the complete answer.
 pub async fn complete(
     model: &dyn LanguageModel,
     request: ChatRequest,
@@ -134,7 +134,7 @@ pub async fn complete(
     Err(ModelError::Malformed { model: model.name().to_owned(), what: "the answer has no end".to_owned() })
 }
 
-/// What a text is embedded for; asymmetric models use different prefixes.
+/// What a text is embedded for. Asymmetric models use a different prefix for each purpose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Purpose {
     /// A text to be found.
@@ -150,26 +150,26 @@ pub struct Embeddings {
     pub vectors: Vec<Vec<f32>>,
     /// Token usage.
     pub usage: Usage,
-    /// HTTP attempts including retries; 0 for a model in this process.
+    /// HTTP attempts, including retries; 0 for a model in this process.
     pub attempts: u32,
 }
 
 /// An embedding model.
 #[async_trait]
 pub trait Embedder: Send + Sync {
-    /// The model's identity including prefixes. Vectors of models with different names are never compared.
+    /// Returns the model's identity, including prefixes. Vectors of models with different names are never compared.
     fn name(&self) -> &str;
 
-    /// Length of the vectors; determined by a trial call if the model does not declare it.
+    /// Returns the length of the vectors. If the model does not declare it, a trial call determines it.
     async fn dimensions(&self) -> Result<u32, ModelError>;
 
-    /// Whether vectors are near where texts share words, because words are hashed or looked up, and not because a network has read
-    /// the texts. Such vectors tell less beside a search by words.
+    /// True if texts have similar vectors because they share words: the vectors come from hashed or looked-up
+    /// words, not from a neural network that read the texts. Such vectors add less to a keyword search.
     fn is_lexical(&self) -> bool {
         false
     }
 
-    /// Embeds any number of texts; the embedder chooses the batches.
+    /// Embeds any number of texts. The embedder chooses the batch size.
     async fn embed(&self, purpose: Purpose, texts: &[String]) -> Result<Embeddings, ModelError>;
 }
 
@@ -180,18 +180,18 @@ pub struct Reranking {
     pub scores: Vec<f32>,
     /// Token usage.
     pub usage: Usage,
-    /// HTTP attempts including retries; 0 for a model in this process.
+    /// HTTP attempts, including retries; 0 for a model in this process.
     pub attempts: u32,
 }
 
 /// A reranker: a model that scores how well a passage answers a query.
 #[async_trait]
 pub trait Reranker: Send + Sync {
-    /// The model's identity in ledger and labels, such as `cohere:rerank-v3.5`.
+    /// Returns the model's identity in ledger and labels, such as `cohere:rerank-v3.5`.
     fn name(&self) -> &str;
 
-    /// Scores any number of passages; the reranker chooses the batches. The service truncates passages that are
-    /// too long for the model, so callers split them.
+    /// Scores any number of passages. The reranker chooses the batch size. The service truncates passages
+    /// that are too long for the model, so callers split them.
     async fn rerank(&self, query: &str, passages: &[String]) -> Result<Reranking, ModelError>;
 }
 
@@ -216,7 +216,7 @@ pub enum ModelError {
         /// The idle limit.
         idle_ms: u64,
     },
-    /// Rate limited, and all retries failed.
+    /// The service still limited the rate after all retries.
     #[error("model {model} is rate limited: {what}")]
     RateLimited {
         /// The model.
@@ -254,7 +254,7 @@ pub enum ModelError {
         /// The provider's message.
         what: String,
     },
-    /// The provider failed, and all retries failed.
+    /// The provider still failed after all retries.
     #[error("model {model} failed (status {status}): {what}")]
     Server {
         /// The model.
@@ -291,7 +291,7 @@ pub enum ModelError {
 }
 
 impl ModelError {
-    /// Whether the same call can succeed later without any change.
+    /// True if the same call can succeed later without any change.
     pub fn is_transient(&self) -> bool {
         match self {
             Self::Unreachable { .. }
@@ -307,7 +307,7 @@ impl ModelError {
         }
     }
 
-    /// A remedy, if known, without reference to a user interface.
+    /// Returns a remedy, if one is known, that does not refer to any user interface.
     pub fn remedy(&self) -> Option<String> {
         match self {
             Self::Unreachable { model, url, .. } => {
@@ -333,8 +333,8 @@ impl ModelError {
     }
 }
 
-/// Whether an address is probably a local model server: on this machine, a private address, or a host name without
-/// a domain.
+/// True if an address probably belongs to a local model server: on this machine, in a private address range,
+/// or a host name without a domain.
 fn is_on_this_network(url: &str) -> bool {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
@@ -363,7 +363,7 @@ struct Variables {
     key: &'static str,
 }
 
-/// The variables of the provider in a model's name.
+/// Returns the variables of the provider in a model's name.
 fn variables_of(model: &str) -> Variables {
     let (address, key) = match model.split(':').next() {
         Some("anthropic") => ("GRAPHLOOM_ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY"),

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{ContentHash, DocumentId};
 
-/// What tells one original from another.
+/// Identifies the content of an original.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OriginalStamp {
     /// Hash of its bytes.
@@ -16,17 +16,17 @@ pub struct OriginalStamp {
 }
 
 impl OriginalStamp {
-    /// The stamp of a file with these bytes.
+    /// Returns the stamp of a file with these bytes.
     pub fn of(bytes: &[u8]) -> Self {
         Self { hash: ContentHash::of(bytes), bytes: bytes.len() as u64 }
     }
 }
 
-/// The original that a document has from now on.
+/// A change of a document's original.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SetOriginal {
     /// The document.
     pub document: DocumentId,
-    /// The bytes of the file; `None` if there is none.
+    /// The bytes of the file; `None` removes the original.
     pub bytes: Option<Arc<Vec<u8>>>,
 }

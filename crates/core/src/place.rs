@@ -1,4 +1,4 @@
-//! Places of passages in their source: pages, slides, sheets and messages.
+//! Where a passage is in its source: pages, slides, sheets and messages.
 
 use std::fmt;
 
@@ -20,12 +20,12 @@ pub enum Part {
     Message(u32),
 }
 
-/// The start of a part in a document's text; it ends where the next one starts.
+/// The start of a part in a document's text. The part ends where the next one starts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PartMark {
     /// Its first byte.
     pub offset: u64,
-    /// Which part.
+    /// The part.
     #[serde(flatten)]
     pub part: Part,
 }
@@ -43,7 +43,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// The place of `span` among the ascending `marks`; `None` before the first mark.
+    /// Returns the parts that `span` covers, given ascending `marks`; `None` if it starts before the first mark.
     pub fn of(marks: &[PartMark], span: Span) -> Option<Self> {
         let part_at = |byte: u64| {
             let after = marks.partition_point(|mark| mark.offset <= byte);

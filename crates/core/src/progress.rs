@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{DocumentId, LayerName};
 
-/// Receives progress events. Called from the indexing future, so it must not block.
+/// Receives progress events. It is called from the indexing future, so it must not block.
 pub type ProgressSink<'a> = &'a (dyn Fn(Progress) + Send + Sync);
 
 /// A stage of indexing.
@@ -45,7 +45,7 @@ pub enum Progress {
         /// Chunks of the document.
         total: u32,
     },
-    /// A chunk's extraction failed; its document continues.
+    /// A chunk's extraction failed. Its document continues.
     ChunkFailed {
         /// The document.
         document: DocumentId,
@@ -56,7 +56,7 @@ pub enum Progress {
         /// The reason.
         reason: String,
     },
-    /// A chunk's extraction lost records; the saved ones are used.
+    /// A chunk's extraction lost records. The saved ones are used.
     ChunkDamaged {
         /// The document.
         document: DocumentId,
@@ -67,7 +67,7 @@ pub enum Progress {
         /// What was lost.
         reason: String,
     },
-    /// A chunk's context failed; the chunk is indexed without it.
+    /// A chunk's context failed. The chunk is indexed without it.
     ChunkWithoutContext {
         /// The document.
         document: DocumentId,
@@ -109,14 +109,14 @@ pub enum Progress {
         /// Number of nodes.
         total: u32,
     },
-    /// A document was removed from the queue while in progress; paid results are stored.
+    /// A document was removed from the queue while in progress. Paid results are stored.
     Cancelled {
         /// The document.
         document: DocumentId,
         /// Its source.
         source: String,
     },
-    /// A document stopped.
+    /// Processing of a document stopped with an error.
     Failed {
         /// The document.
         document: DocumentId,
@@ -125,7 +125,7 @@ pub enum Progress {
         /// The reason.
         reason: String,
     },
-    /// A model service is down; calls to it wait.
+    /// A model service is down. Calls to it wait.
     Paused {
         /// The service's host.
         service: String,
@@ -134,7 +134,7 @@ pub enum Progress {
         /// Time until the next attempt, in milliseconds.
         retry_in_ms: u64,
     },
-    /// A model service is available again; work continues.
+    /// A model service is available again. Work continues.
     Resumed {
         /// The service's host.
         service: String,

@@ -1,4 +1,4 @@
-//! What a repair of a workspace found and did.
+//! Results of repairing a workspace.
 
 use std::collections::BTreeMap;
 
@@ -6,38 +6,38 @@ use serde::Serialize;
 
 use crate::Revision;
 
-/// What was committed to a store and is no longer there.
+/// Commits that a store has lost.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Loss {
-    /// Where the store ends; 0 where nothing is left.
+    /// The revision at which the store ends; 0 if nothing is left.
     pub found: Revision,
     /// The last revision that was committed.
     pub committed: Revision,
 }
 
-/// What mending a workspace found and did.
+/// What a repair of a workspace found and did.
 #[derive(Debug, Default, Serialize)]
 pub struct RepairReport {
-    /// Rows that did not have their checksums, by table.
+    /// Rows that did not match their checksums, by table.
     pub damaged_rows: BTreeMap<String, u64>,
-    /// Tables of which a part could not be read at all.
+    /// Tables that could be read only in part, or not at all.
     pub unreadable_tables: Vec<String>,
-    /// Evidence that exists nowhere else.
+    /// Lost evidence that has no other copy.
     pub lost: Vec<LostEvidence>,
-    /// Chunks whose extraction is missing and that are asked about again.
+    /// Chunks whose extraction is missing and that will be extracted again.
     pub chunks_to_ask_again: u64,
     /// Entities and relations that the next run derives again.
     pub views_to_derive: u64,
-    /// Documents that the next run works on.
+    /// Documents that the next run processes.
     pub documents_to_work_on: u64,
 }
 
-/// Evidence that is not there any more.
+/// A piece of evidence that is lost.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LostEvidence {
-    /// What it was.
+    /// Its kind.
     pub kind: LostKind,
-    /// Which one: a document's source, what an edit said, a table's name, as far as that can be read.
+    /// What identifies it: a document's source, the content of an edit, or a table's name, as far as it can be read.
     pub id: String,
     /// What is wrong.
     pub what: &'static str,
@@ -49,28 +49,28 @@ pub struct LostEvidence {
 pub enum LostKind {
     /// A document, with its text and chunks.
     Document,
-    /// The file that a document was read from; its text is whole.
+    /// The file that a document was read from. The document's text is complete.
     Original,
     /// An edit of the graph.
     Decision,
     /// The context of a chunk.
     ChunkContext,
-    /// A chunk that is to be extracted again.
+    /// The mark that a chunk is to be extracted again.
     Renewal,
     /// A derived layer.
     Layer,
     /// A row of the ledger.
     Call,
-    /// A conversation, or a question of one.
+    /// A conversation, or a question in one.
     Conversation,
     /// The workspace's own row.
     State,
-    /// A table of which a part cannot be read; the id is its name.
+    /// A table that can only be read in part. The id is its name.
     Table,
 }
 
 impl LostKind {
-    /// The name, as in JSON.
+    /// Returns the name, as in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::Document => "document",

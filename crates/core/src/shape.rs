@@ -11,14 +11,14 @@ pub enum Shape {
     OneOf(Vec<String>),
     /// A list.
     List(Box<Shape>),
-    /// An object with exactly these members in this order.
+    /// An object with exactly these members, in this order.
     Object(Vec<(&'static str, Shape)>),
 }
 
-/// A named shape of answers.
+/// A named shape for answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AnswerShape {
-    /// Name for the service: letters and underscores.
+    /// Name sent to the service: letters and underscores.
     pub name: &'static str,
     /// The shape.
     pub shape: Shape,
@@ -27,20 +27,20 @@ pub struct AnswerShape {
 /// A schema language.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SchemaDialect {
-    /// JSON Schema; objects forbid additional members.
+    /// JSON Schema. Objects forbid additional members.
     JsonSchema,
     /// The subset of OpenAPI schemas that Gemini supports, with the order of members.
     OpenApi,
 }
 
 impl Shape {
-    /// The schema of this shape.
+    /// Returns the schema of this shape.
     pub fn schema(&self, dialect: SchemaDialect) -> Schema<'_> {
         Schema { shape: self, dialect }
     }
 }
 
-/// A shape as a schema; serializes to an object whose members keep their order.
+/// A shape as a schema. Serializes to an object whose members keep their order.
 #[derive(Debug, Clone, Copy)]
 pub struct Schema<'a> {
     shape: &'a Shape,

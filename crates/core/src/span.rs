@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A half-open byte range `start..end` of a document's UTF-8 text; both ends are on character boundaries.
+/// A half-open byte range `start..end` of a document's UTF-8 text. Both ends are on character boundaries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Span {
     /// First byte.
@@ -12,32 +12,32 @@ pub struct Span {
 }
 
 impl Span {
-    /// The span `start..end`.
+    /// Creates the span `start..end`.
     pub fn new(start: usize, end: usize) -> Self {
         Self { start: start as u64, end: end as u64 }
     }
 
-    /// Length in bytes.
+    /// Returns the length in bytes.
     pub fn len(self) -> usize {
         (self.end - self.start) as usize
     }
 
-    /// Whether the span is empty.
+    /// True if the span is empty.
     pub fn is_empty(self) -> bool {
         self.start >= self.end
     }
 
-    /// The text of the span; `None` if it exceeds `text` or splits a character.
+    /// Returns the text of the span; `None` if it exceeds `text` or splits a character.
     pub fn slice(self, text: &str) -> Option<&str> {
         text.get(self.start as usize..self.end as usize)
     }
 
-    /// The span of `inner`, a range inside this span's text, in the document.
+    /// Returns the span in the document of `inner`, a range inside this span's text.
     pub fn within(self, inner: Span) -> Span {
         Span { start: self.start + inner.start, end: self.start + inner.end }
     }
 
-    /// First and last line of the span in `text`, from 1; a line break belongs to the line it ends.
+    /// Returns the first and last line of the span in `text`, from 1. A line break belongs to the line that it ends.
     pub fn lines_in(self, text: &str) -> (u32, u32) {
         let bytes = text.as_bytes();
         let breaks = |range: std::ops::Range<usize>| {

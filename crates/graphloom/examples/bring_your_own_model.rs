@@ -1,4 +1,4 @@
-//! Answers with an LLM of your own: anything that implements `LanguageModel`.
+//! Answers with your own LLM: anything that implements `LanguageModel`.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use graphloom::model::{
 };
 use graphloom::{Graphloom, LanguageModel, ModelError};
 
-/// Answers every question with the first line of its context.
+/// Answers every question with the number of its words.
 struct FirstLine;
 
 #[async_trait]
@@ -19,7 +19,7 @@ impl LanguageModel for FirstLine {
     async fn chat(&self, request: ChatRequest) -> Result<ChatStream, ModelError> {
         let asked = request.messages.last().map(|message| message.content.clone()).unwrap_or_default();
         let answer = format!("The question has {} words.", asked.split_whitespace().count());
-        // An answer comes in pieces, and ends with what it cost.
+        // An answer is a series of pieces followed by its token usage.
         let done = Completion { finish: FinishReason::Stop, usage: Usage::default(), attempts: 1 };
         Ok(stream_of([ChatEvent::Delta(answer), ChatEvent::Done(done)]))
     }
@@ -29,7 +29,7 @@ impl LanguageModel for FirstLine {
 async fn main() -> graphloom::Result<()> {
     let place = tempfile::tempdir()?;
     let path = place.path().join("example.graphloom");
-    // Rules read the documents, and the model answers.
+    // Rules extract the graph, and the model answers.
     let graph = Graphloom::open(path).setting("extract_llm", "none").llm(Arc::new(FirstLine)).build().await?;
     graph.add_text("a.txt", "Clara Voss designed the Lind bridge.").await?;
     println!("{}", graph.ask("Who designed the Lind bridge?").await?.text);

@@ -1,4 +1,4 @@
-//! Corrects what the graph says: renames an entity, and looks at it again.
+//! Corrects the graph: renames an entity and reads it again.
 
 use graphloom::{Edit, Graphloom};
 
@@ -11,7 +11,7 @@ async fn main() -> graphloom::Result<()> {
     let before = graph.entity("Clara Voss").await?.expect("the text names her");
     println!("{} ({}): {}", before.name, before.kind, before.description);
 
-    // An edit is kept as a decision: it holds for documents that come later, and can be undone.
+    // An edit is stored as a decision: it also applies to documents added later, and can be undone.
     graph
         .edit(&Edit::EditEntity {
             name: "Clara Voss".to_owned(),
@@ -24,7 +24,7 @@ async fn main() -> graphloom::Result<()> {
     let after = graph.entity("clara voss").await?.expect("she is still there");
     println!("{} ({}): {}", after.name, after.kind, after.description);
 
-    // Deleting a document leaves nothing of it behind.
+    // Deleting a document removes everything that came only from it.
     graph.delete("b.txt").await?;
     println!("Nils Quant: {}", if graph.entity("Nils Quant").await?.is_some() { "there" } else { "gone" });
     Ok(())

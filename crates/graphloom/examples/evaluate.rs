@@ -2,7 +2,7 @@
 
 use graphloom::{Graphloom, Mode};
 
-/// Questions, and the sources that answer them.
+/// Questions, each with the source that answers it.
 const QUESTIONS: [(&str, &str); 3] = [
     ("Who designed the Lind bridge?", "bridge.txt"),
     ("When did the harbour get a crane?", "harbour.txt"),
@@ -22,7 +22,7 @@ async fn main() -> graphloom::Result<()> {
         graph.add_text(name, text).await?;
     }
 
-    // Nothing is answered here: what is found is compared with what should be.
+    // No answers are generated here: the retrieved sources are compared with the expected ones.
     for mode in [Mode::Auto, Mode::Mix, Mode::Naive] {
         let mut found = 0;
         for (question, gold) in QUESTIONS {

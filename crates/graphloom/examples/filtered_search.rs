@@ -1,4 +1,4 @@
-//! Searches some of the documents: those of a folder, or with a date or any other metadata.
+//! Searches only some documents: those in a folder, or with a certain date or other metadata.
 
 use graphloom::{DocumentFilter, Graphloom};
 
@@ -13,11 +13,11 @@ async fn main() -> graphloom::Result<()> {
         .add_text("2025/harbour.txt", "The harbour of Ostmark has a new crane. Nils Quant leads it.")
         .await?;
 
-    // Without a filter both years answer.
+    // Without a filter, documents of both years are searched.
     let hits = graph.search("harbour").await?;
     println!("all: {} passages", hits.passages.len());
 
-    // A filter decides before anything is ranked, so nothing of another document shows.
+    // The filter applies before ranking, so the results contain nothing from other documents.
     let mut filter = DocumentFilter::default();
     filter.sources.push("2025/*".parse().expect("a pattern"));
     let hits = graph.search("harbour").filter(filter.clone()).limit(5).await?;

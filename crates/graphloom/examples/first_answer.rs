@@ -1,4 +1,4 @@
-//! The smallest program: a text, a question, a cited answer.
+//! The smallest program: a text, a question and an answer with citations.
 
 use graphloom::Graphloom;
 

@@ -10,19 +10,19 @@ use crate::error::Result;
 use crate::files::{self, Files, Found};
 use crate::setup;
 
-/// Bytes of sources that are read before they are stored.
+/// Maximum bytes of sources that are read before they are stored.
 const BATCH_BYTES: usize = 32 * 1024 * 1024;
-/// Sources that are read before they are stored.
+/// Maximum sources that are read before they are stored.
 const BATCH_SOURCES: usize = 64;
 
-/// What became of documents that were added.
+/// The result of adding documents.
 #[derive(Debug, Clone, Default)]
 pub struct AddReport {
     /// New documents, and new versions of known ones: source and id.
     pub accepted: Vec<(String, DocumentId)>,
-    /// Documents that were there already.
+    /// Documents that the workspace already had, unchanged.
     pub unchanged: Vec<(String, DocumentId)>,
-    /// Sources that cannot be read. Nothing of them is stored.
+    /// Sources that cannot be read. Nothing from them is stored.
     pub refused: Vec<RefusedSource>,
     /// What indexing did.
     pub run: RunReport,
@@ -33,23 +33,23 @@ pub struct AddReport {
 pub struct RefusedSource {
     /// The source.
     pub source: String,
-    /// Why.
+    /// The reason.
     pub reason: String,
-    /// What helps, if anything is known to.
+    /// A remedy, if one is known.
     pub remedy: Option<String>,
 }
 
 impl Graphloom {
-    /// Adds a text and indexes it. A text of the same name is replaced.
+    /// Adds a text and indexes it. It replaces a text with the same name.
     ///
-    /// - `name`: its ending says its format, such as `notes.md`; plain text without one.
+    /// - `name`: its extension determines the format, such as `notes.md`; without one, the text is plain text.
     pub async fn add_text(&self, name: impl Into<String>, text: impl Into<String>) -> Result<AddReport> {
         self.add_bytes(name, text.into().into_bytes()).await
     }
 
     /// Adds the bytes of a file and indexes them.
     ///
-    /// - `name`: the source, such as `report.pdf`; its ending and the bytes say the format.
+    /// - `name`: the source, such as `report.pdf`. Its extension and the bytes determine the format.
     pub async fn add_bytes(&self, name: impl Into<String>, bytes: Vec<u8>) -> Result<AddReport> {
         let mut added = AddReport::default();
         let source = Source { name: name.into(), bytes, format: None, meta: Default::default() };
@@ -57,8 +57,8 @@ impl Graphloom {
         self.index(added).await
     }
 
-    /// Adds a file, or all documents in a folder and those below it, and indexes them. What `.gitignore` and
-    /// `.graphloomignore` name is left out.
+    /// Adds a file, or all documents in a folder and its subfolders, and indexes them. Files listed in
+    /// `.gitignore` and `.graphloomignore` are left out.
     pub async fn add_path(&self, path: impl Into<PathBuf>) -> Result<AddReport> {
         let mut added = AddReport::default();
         let paths = [path.into()];
@@ -79,7 +79,7 @@ impl Graphloom {
                     Err(error) => added.refuse(source, files::reason(&error), None),
                 },
                 Found::Refused { source, reason } => added.refuse(source, reason, None),
-                // Pictures and the like beside the documents.
+                // Files beside the documents, such as pictures.
                 Found::Skipped { .. } => {}
             }
             if bytes >= BATCH_BYTES || sources.len() >= BATCH_SOURCES {
@@ -91,7 +91,7 @@ impl Graphloom {
         self.index(added).await
     }
 
-    /// Indexes what waits, such as documents whose LLM did not answer before. Chunks that failed are tried again.
+    /// Indexes what is still queued, such as documents whose LLM calls failed before. Failed chunks are tried again.
     pub async fn resume(&self) -> Result<RunReport> {
         let progress = &*self.on_progress;
         let engine = &self.engines.indexing;

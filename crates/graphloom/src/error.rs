@@ -1,4 +1,4 @@
-//! Why a call failed, and what helps.
+//! Errors, with remedies.
 
 use std::fmt;
 use std::io;
@@ -12,10 +12,10 @@ use graphloom_providers::ConfigError;
 #[cfg(feature = "local")]
 use graphloom_providers::{local::FolderError, models::ModelStoreError};
 
-/// What this crate returns.
+/// The result type of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why a call failed. [`remedy`](Self::remedy) says what helps, if anything is known to.
+/// Why a call failed. [`remedy`](Self::remedy) returns a remedy, if one is known.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -27,12 +27,12 @@ pub enum Error {
     UnknownKey {
         /// The name.
         name: String,
-        /// Where it stands: a flag or a file.
+        /// Where the name was found: a flag or a file.
         origin: String,
         /// The key with the most similar name, if one is similar.
         nearest: Option<&'static str>,
     },
-    /// A file in the folder of custom prompts has the name of no prompt.
+    /// A file in the folder of custom prompts does not have the name of a prompt.
     #[error("no prompt has the file name {}", .path.display())]
     UnknownPrompt {
         /// The file.
@@ -45,10 +45,10 @@ pub enum Error {
     NoWorkspace {
         /// The workspace.
         workspace: WorkspaceId,
-        /// The folder or database in which it was looked for.
+        /// The folder or database in which the workspace was expected.
         place: String,
     },
-    /// The workspace's vectors are of another embedder than the configured one.
+    /// The workspace's vectors are from a different embedder than the configured one.
     #[error("the workspace was embedded with {theirs}, not with {ours}")]
     OtherEmbedder {
         /// The workspace's embedder.
@@ -56,12 +56,12 @@ pub enum Error {
         /// The configured embedder.
         ours: String,
     },
-    /// What was being done when another error stopped it.
+    /// An operation that was stopped by another error.
     #[error("{what}")]
     While {
-        /// What was being done.
+        /// The operation.
         what: String,
-        /// What stopped it.
+        /// The error that stopped it.
         source: Box<Self>,
     },
     /// The store failed.
@@ -79,7 +79,7 @@ pub enum Error {
     /// An edit of the graph is not possible.
     #[error(transparent)]
     Edit(#[from] EditError),
-    /// A model cannot answer.
+    /// A model call failed.
     #[error(transparent)]
     Model(#[from] ModelError),
     /// A model's configuration is wrong.
@@ -99,7 +99,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// The store's error, if it is one.
+    /// Returns the store's error, if this is one.
     pub fn store(&self) -> Option<&StoreError> {
         match self {
             Self::Store(error)
@@ -110,7 +110,7 @@ impl Error {
         }
     }
 
-    /// Whether a setting, an argument or a file is wrong; otherwise something failed.
+    /// True if a setting, an argument or a file is wrong; false if an operation failed.
     pub fn is_usage(&self) -> bool {
         match self {
             Self::Fault(fault) => fault.is_usage,
@@ -121,7 +121,7 @@ impl Error {
         }
     }
 
-    /// What helps, in a sentence for people; `None` if nothing is known to.
+    /// Returns a remedy as a sentence for people; `None` if none is known.
     pub fn remedy(&self) -> Option<String> {
         match self {
             Self::Fault(fault) => fault.help.clone(),
@@ -157,7 +157,7 @@ impl Error {
     }
 }
 
-/// A setting, an argument or a file that is wrong, or something that is missing; with what helps.
+/// An error about a setting, an argument or a file that is wrong, or about something that is missing. It may have a remedy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
     message: String,
@@ -166,28 +166,28 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// Something went wrong.
+    /// Creates an error for a failed operation.
     pub fn failed(message: impl Into<String>) -> Self {
         Self { message: message.into(), help: None, is_usage: false }
     }
 
-    /// A setting or an argument is wrong.
+    /// Creates an error for a wrong setting or argument.
     pub fn usage(message: impl Into<String>) -> Self {
         Self { is_usage: true, ..Self::failed(message) }
     }
 
-    /// With what helps.
+    /// Adds a remedy.
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
     }
 
-    /// What helps.
+    /// Returns the remedy.
     pub fn remedy(&self) -> Option<&str> {
         self.help.as_deref()
     }
 
-    /// Whether a setting or an argument is wrong.
+    /// True if a setting or an argument is wrong.
     pub fn is_usage(&self) -> bool {
         self.is_usage
     }
@@ -201,13 +201,15 @@ impl fmt::Display for Fault {
 
 impl std::error::Error for Fault {}
 
-/// Says what was being done when an error came.
-pub(crate) trait Doing<T> {
-    /// - `what`: such as `opening workspace notes`.
+/// Adds to an error what the program was doing when it occurred.
+pub(crate) trait DescribeError<T> {
+    /// Wraps the error.
+    ///
+    /// - `what`: the operation, such as `opening workspace notes`.
     fn doing(self, what: impl FnOnce() -> String) -> Result<T>;
 }
 
-impl<T, E: Into<Error>> Doing<T> for std::result::Result<T, E> {
+impl<T, E: Into<Error>> DescribeError<T> for std::result::Result<T, E> {
     fn doing(self, what: impl FnOnce() -> String) -> Result<T> {
         self.map_err(|error| Error::While { what: what(), source: Box::new(error.into()) })
     }

@@ -1,4 +1,4 @@
-//! Files to add: walks folders, names sources, reads files up to a size limit.
+//! Files to add: walks folders, derives source names, and reads files up to a size limit.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -13,7 +13,7 @@ use crate::project::Here;
 /// File in a folder that lists files not to add, in the syntax of `.gitignore`.
 const IGNORE_FILE: &str = ".graphloomignore";
 
-/// Start of the reason for skipping a file whose kind is not supported; the kind follows.
+/// Beginning of the reason for skipping a file of an unsupported kind; the kind follows.
 pub const UNSUPPORTED_KIND: &str = "files of kind ";
 
 /// One result of a walk.
@@ -42,7 +42,7 @@ pub enum Found {
     },
 }
 
-/// Walks paths lazily: folders in name order, each source once.
+/// Walks paths lazily. Folders are walked in name order, and each source is returned once.
 pub struct Files<'a> {
     paths: std::slice::Iter<'a, PathBuf>,
     folder: Option<Walk>,
@@ -53,9 +53,10 @@ pub struct Files<'a> {
 }
 
 impl<'a> Files<'a> {
-    /// - `left_out`: a folder to skip, that of the store.
-    /// - `is_supported`: whether a file in a folder is a document, judged by its name. Not asked about files that are
-    ///   named directly.
+    /// Creates a walk.
+    ///
+    /// - `left_out`: a folder to skip, which holds the store.
+    /// - `is_supported`: decides by its name whether a file in a folder is a document. Not used for files given directly.
     pub fn new(
         paths: &'a [PathBuf],
         here: &'a Here,
@@ -66,7 +67,7 @@ impl<'a> Files<'a> {
         Self { paths: paths.iter(), folder: None, here, left_out, is_supported, seen: HashSet::new() }
     }
 
-    /// Enters a named path: a folder is walked, anything else is a file.
+    /// Enters a given path: a folder is walked, anything else is a file.
     fn enter(&mut self, path: &Path) -> Option<Found> {
         let real = match resolve(path) {
             Ok(real) => real,
@@ -152,10 +153,10 @@ impl Iterator for Files<'_> {
     }
 }
 
-/// The source name of a path, with `/` as separator: relative to the project folder if it lies inside, else
-/// absolute.
+/// Returns the source name of a path, with `/` as separator: relative to the project folder if the path is
+/// inside it, otherwise absolute.
 ///
-/// A name that is not valid Unicode is an error: two such names could become equal.
+/// A name that is not valid Unicode is an error, because two such names could become equal.
 pub fn source_name(path: &Path, here: &Here) -> io::Result<String> {
     let absolute = tidy(&here.folder.join(path));
     let named = absolute.strip_prefix(&here.root).unwrap_or(&absolute);
@@ -169,7 +170,7 @@ pub fn source_name(path: &Path, here: &Here) -> io::Result<String> {
     })
 }
 
-/// The content of a file; an error if it has more than `most` bytes.
+/// Returns the content of a file, or an error if it has more than `most` bytes.
 pub fn read(path: &Path, most: usize) -> io::Result<Vec<u8>> {
     let file = File::open(path)?;
     if file.metadata()?.is_dir() {
@@ -178,10 +179,10 @@ pub fn read(path: &Path, most: usize) -> io::Result<Vec<u8>> {
     read_bounded(file, most)
 }
 
-/// All bytes of `reader`; an error if there are more than `most`.
+/// Returns all bytes of `reader`, or an error if there are more than `most`.
 pub fn read_bounded(reader: impl Read, most: usize) -> io::Result<Vec<u8>> {
     let mut content = Vec::new();
-    // Reads one byte beyond the limit, so that a file that grows while it is read is detected too.
+    // Reads one byte beyond the limit, so that a file that grows while it is read is also detected.
     reader.take((most as u64).saturating_add(1)).read_to_end(&mut content)?;
     if content.len() > most {
         let what = format!("larger than {}, the limit for one document", bytes(most as u64));
@@ -190,7 +191,7 @@ pub fn read_bounded(reader: impl Read, most: usize) -> io::Result<Vec<u8>> {
     Ok(content)
 }
 
-/// Bytes for people, such as `1.5 MiB`.
+/// Formats a size for people, such as `1.5 MiB`.
 pub fn bytes(bytes: u64) -> String {
     const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
     if bytes < 1024 {
@@ -205,7 +206,7 @@ pub fn bytes(bytes: u64) -> String {
     format!("{size:.1} {}", UNITS[unit])
 }
 
-/// Whether a file is a document by its name.
+/// True if the name of a file shows that it is a document.
 pub fn is_supported(path: &Path) -> bool {
     path.to_str().is_some_and(|name| format_by_name(name).is_some())
 }
@@ -222,7 +223,7 @@ fn resolve(path: &Path) -> io::Result<PathBuf> {
     }
 }
 
-/// Removes `.` and `..` without reading the disk; safe after [`resolve`].
+/// Removes `.` and `..` without reading the disk. Safe after [`resolve`].
 fn tidy(path: &Path) -> PathBuf {
     path.components().fold(PathBuf::new(), |mut tidied, part| {
         match part {

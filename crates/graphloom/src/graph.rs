@@ -20,12 +20,12 @@ use crate::providers::Providers;
 use crate::reading::Readers;
 use crate::setup::{self, Engines};
 
-/// An open workspace: documents in, cited answers out. [`open`](Self::open) opens one.
+/// An open workspace, to which you add documents and from which you get answers with citations. [`open`](Self::open) opens one.
 ///
 /// Several processes may work with a workspace at once.
 pub struct Graphloom {
     pub(crate) engines: Engines,
-    /// Its name is taken as long as the workspace is open.
+    /// Registers the process as a worker while the workspace is open.
     pub(crate) _worker: Arc<dyn Worker>,
     pub(crate) config: Config,
     pub(crate) here: Here,
@@ -33,37 +33,37 @@ pub struct Graphloom {
     pub(crate) on_progress: OnProgress,
 }
 
-/// What is in a workspace.
+/// The contents of a workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Status {
-    /// The documents of each status.
+    /// Number of documents by status.
     pub documents: BTreeMap<StatusKind, u64>,
-    /// Entities of the graph.
+    /// Number of entities in the graph.
     pub entities: u64,
-    /// Relations of the graph.
+    /// Number of relations in the graph.
     pub relations: u64,
 }
 
 impl Graphloom {
-    /// The entity of a name, however it is spelled; `None` if the graph has none.
+    /// Returns the entity with this name, in any spelling that has the same key; `None` if the graph has none.
     pub async fn entity(&self, name: &str) -> Result<Option<Entity>> {
         let snapshot = self.engine().store.snapshot().await?;
         Ok(edit::find_entity(snapshot.as_ref(), name).await?)
     }
 
-    /// Corrects the graph. The edit is kept as a decision, holds for documents that come later, and can be undone.
+    /// Corrects the graph. The edit is stored as a decision, also applies to documents added later, and can be undone.
     pub async fn edit(&self, edit: &Edit) -> Result<EditReport> {
         Ok(edit::apply(&self.engines.indexing, edit).await?)
     }
 
-    /// The documents that a filter admits.
+    /// Returns the documents that a filter admits.
     pub async fn documents(&self, filter: &DocumentFilter) -> Result<Vec<Document>> {
         let snapshot = self.engine().store.snapshot().await?;
         Ok(filter.select(snapshot.as_ref()).await?)
     }
 
-    /// Deletes the document of a source, such as `papers/bridge.pdf`, with everything that came from it alone; `None` if there
-    /// is none.
+    /// Deletes the document with this source, such as `papers/bridge.pdf`, and everything that came only from
+    /// it. Returns `None` if there is no such document.
     pub async fn delete(&self, source: &str) -> Result<Option<Removal>> {
         let snapshot = self.engine().store.snapshot().await?;
         let mut names = vec![source.to_owned()];
@@ -79,8 +79,8 @@ impl Graphloom {
 
     /// Replaces all vectors by those of another embedder, such as `static:all-minilm-l6-v2`, and uses it from then on.
     ///
-    /// Questions use the old vectors until all new ones are there. Call it again to continue after an error. The tree of
-    /// summaries is out of date then.
+    /// Questions use the old vectors until all new ones are stored. After an error, call it again to continue. Afterwards the
+    /// tree of summaries is out of date.
     pub async fn re_embed(&mut self, embedder: &str) -> Result<ReEmbedReport> {
         let unknown = || Fault::usage(format!("no embedder {embedder:?}")).help(EmbedderChoice::EXPECTED);
         let choice = EmbedderChoice::parse(embedder).ok_or_else(unknown)?;
@@ -98,29 +98,30 @@ impl Graphloom {
         Ok(report)
     }
 
-    /// Brings a layer, such as the communities, up to date with the graph.
+    /// Updates a layer, such as the communities, to the current graph.
     ///
-    /// Reports whose entities and relations did not change are kept, so only what changed costs LLM calls.
+    /// Reports whose entities and relations did not change are kept, so that only changes cost LLM calls.
     pub async fn derive(&self, layer: LayerKind) -> Result<DeriveReport> {
         let progress = &*self.on_progress;
         let gone = setup::gone(&self.config)?;
         Ok(derive::derive(&self.engines.indexing, layer.deriver(), &|step| progress(step), &gone).await?)
     }
 
-    /// What [`derive`](Self::derive) would cost now. Asks no model and stores nothing.
+    /// Returns what [`derive`](Self::derive) would cost now. Makes no model calls and stores nothing.
     pub async fn estimate_derive(&self, layer: LayerKind) -> Result<DeriveEstimate> {
         let engine = &self.engines.indexing;
         let embeds_by_service = setup::embeds_by_service(engine);
         Ok(derive::estimate(engine, layer.deriver(), embeds_by_service, &self.config.prices).await?)
     }
 
-    /// The nodes of a level of the tree that have a summary, those over most passages first; level 1 is above the passages.
+    /// Returns the tree nodes of a level that have a summary, starting with those that cover the most
+    /// passages. Level 1 is directly above the passages.
     pub async fn tree(&self, level: u32) -> Result<Vec<TreeEntry>> {
         let snapshot = self.engine().store.snapshot().await?;
         Ok(derive::tree_nodes(snapshot.as_ref(), level).await?)
     }
 
-    /// The node of an id with the passages and nodes that it joins; `None` if there is none.
+    /// Returns the tree node with this id and the passages and nodes that it joins; `None` if there is none.
     pub async fn tree_node(&self, id: &str) -> Result<Option<TreeNodeView>> {
         let snapshot = self.engine().store.snapshot().await?;
         match derive::find_tree_nodes(snapshot.as_ref(), id).await?.as_slice() {
@@ -129,13 +130,13 @@ impl Graphloom {
         }
     }
 
-    /// The communities of a level that have a report, best rated first; level 0 is the coarsest.
+    /// Returns the communities of a level that have a report, best rated first. Level 0 is the coarsest.
     pub async fn communities(&self, level: u32) -> Result<Vec<CommunityEntry>> {
         let snapshot = self.engine().store.snapshot().await?;
         Ok(derive::communities(snapshot.as_ref(), level).await?)
     }
 
-    /// The community of an id with its report; `None` if there is none.
+    /// Returns the community with this id and its report; `None` if there is none.
     pub async fn community(&self, id: &str) -> Result<Option<CommunityReport>> {
         let snapshot = self.engine().store.snapshot().await?;
         match derive::find_communities(snapshot.as_ref(), id).await?.as_slice() {
@@ -144,7 +145,7 @@ impl Graphloom {
         }
     }
 
-    /// What is in the workspace.
+    /// Returns the number of documents, entities and relations in the workspace.
     pub async fn status(&self) -> Result<Status> {
         let snapshot = self.engine().store.snapshot().await?;
         let counts = snapshot.counts().await?;
@@ -155,12 +156,12 @@ impl Graphloom {
         })
     }
 
-    /// The engine that answers questions: everything that this type does not have.
+    /// Returns the engine that answers questions, for everything that this type does not offer.
     pub fn engine(&self) -> &Engine {
         &self.engines.asking
     }
 
-    /// The engine that indexes. It waits for model services that are down.
+    /// Returns the engine that indexes. It waits for model services that are down.
     pub fn indexing_engine(&self) -> &Engine {
         &self.engines.indexing
     }

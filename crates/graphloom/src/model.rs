@@ -1,4 +1,4 @@
-//! What a model of your own needs: the traits, their types, and `async_trait`.
+//! Everything needed to implement your own model: the traits, their types, and `async_trait`.
 
 pub use async_trait::async_trait;
 use futures::{StreamExt, stream};
@@ -7,7 +7,7 @@ pub use graphloom_core::{
     FinishReason, LanguageModel, ModelError, Purpose, Reranker, Reranking, Usage,
 };
 
-/// An answer that is there already, as a stream. The last event is [`ChatEvent::Done`].
+/// Returns a finished answer as a stream. The last event is [`ChatEvent::Done`].
 pub fn stream_of(events: impl IntoIterator<Item = ChatEvent, IntoIter: Send + 'static>) -> ChatStream {
     stream::iter(events.into_iter().map(Ok)).boxed()
 }

@@ -1,7 +1,7 @@
 //! Suggestions for unknown names, so that errors can ask "did you mean".
 
-/// The candidates most similar to `name`, best first, at most `limit`. Only candidates within a typo's distance or
-/// sharing a part are returned.
+/// Returns the candidates most similar to `name`, best first, at most `limit`. Only candidates within the
+/// distance of a typo, or that share a part with `name`, are returned.
 ///
 /// Ignores case. Ties are in ascending order.
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>, limit: usize) -> Vec<&'a str> {
@@ -15,7 +15,7 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>, li
     found.into_iter().take(limit).map(|(_, candidate)| candidate).collect()
 }
 
-/// The edit distance if small enough to be a typo; 1 if one contains the other and is at least half as long.
+/// Returns the edit distance if it is small enough for a typo; 1 if one name contains the other and is at least half as long.
 fn distance_if_near(wanted: &str, candidate: &str) -> Option<usize> {
     const MOST_CHARACTERS: usize = 128;
     let (a, b): (Vec<char>, Vec<char>) = (wanted.chars().collect(), candidate.chars().collect());
@@ -35,7 +35,7 @@ fn distance_if_near(wanted: &str, candidate: &str) -> Option<usize> {
     (edits <= (longest / 3).clamp(1, 4)).then_some(edits)
 }
 
-/// Levenshtein distance.
+/// Returns the Levenshtein distance.
 fn edit_distance(a: &[char], b: &[char]) -> usize {
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, from) in a.iter().enumerate() {

@@ -14,15 +14,15 @@ use crate::project::{DATA_DIR, Here};
 use crate::reading::{ReaderProgram, Readers};
 use crate::setup;
 
-/// The ending of a workspace's file.
+/// The file extension of a workspace.
 const ENDING: &str = "graphloom";
 
-/// An LLM: by its name, such as `"openai:gpt-4o-mini"`, or one of your own.
+/// An LLM: given by name, such as `"openai:gpt-4o-mini"`, or your own implementation.
 #[derive(Clone)]
 pub enum Llm {
     /// `openai:MODEL`, `anthropic:MODEL`, `gemini:MODEL` or `ollama:MODEL`.
     Named(String),
-    /// Whatever implements the trait.
+    /// Any implementation of the trait.
     Own(Arc<dyn LanguageModel>),
 }
 
@@ -38,10 +38,10 @@ impl<M: LanguageModel + 'static> From<Arc<M>> for Llm {
     }
 }
 
-/// What hears how far indexing is.
+/// Receives progress events of indexing.
 pub(crate) type OnProgress = Arc<dyn Fn(Progress) + Send + Sync>;
 
-/// How a workspace is opened. [`Graphloom::open`] begins it, [`build`](Self::build) ends it.
+/// The options for opening a workspace. [`Graphloom::open`] creates them, and [`build`](Self::build) opens the workspace.
 #[must_use = "nothing is opened before `build`"]
 pub struct Builder {
     data_dir: PathBuf,
@@ -75,15 +75,16 @@ impl Builder {
         }
     }
 
-    /// The workspace of this name, in place of the one that the path names, or `default`.
+    /// Selects the workspace with this name instead of the one given by the path, or `default`.
     pub fn workspace(mut self, name: impl Into<String>) -> Self {
         self.workspace = Some(name.into());
         self
     }
 
-    /// The LLM that extracts, summarizes and answers. Without one, rules extract and answers are verbatim sentences.
+    /// Sets the LLM that extracts, summarizes and answers. Without one, rules extract and answers consist of
+    /// verbatim sentences.
     ///
-    /// The key of a named one comes from the environment, such as `OPENAI_API_KEY`.
+    /// The API key of an LLM given by name comes from the environment, for example from `OPENAI_API_KEY`.
     pub fn llm(mut self, llm: impl Into<Llm>) -> Self {
         match llm.into() {
             Llm::Named(name) => return self.setting("llm", name),
@@ -92,26 +93,26 @@ impl Builder {
         self
     }
 
-    /// The embedder: `builtin`, `static:NAME`, `local:NAME`, `openai:MODEL`, `gemini:MODEL` or `ollama:MODEL`.
+    /// Sets the embedder: `builtin`, `static:NAME`, `local:NAME`, `openai:MODEL`, `gemini:MODEL` or `ollama:MODEL`.
     pub fn embedder(self, name: impl Into<String>) -> Self {
         self.setting("embedder", name)
     }
 
-    /// An embedder of your own. Its name is kept with the workspace: another one is refused later.
+    /// Sets your own embedder. Its name is stored with the workspace, which later refuses a different embedder.
     pub fn own_embedder(mut self, embedder: Arc<dyn Embedder>) -> Self {
         self.embedder = Some(embedder);
         self
     }
 
-    /// Any key of the configuration, such as `("chunk_tokens", "600")`. It wins over the environment and files.
+    /// Sets any configuration key, such as `("chunk_tokens", "600")`. It takes precedence over the environment and files.
     pub fn setting(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
         self.settings.push((key.into(), value.into()));
         self
     }
 
-    /// Reads `graphloom.toml` and `.env` of a folder, or of the project around it, as the command line does in the current
-    /// folder. Sources are named by their paths from the project. Without it no file is read, and names begin at the current
-    /// folder.
+    /// Reads `graphloom.toml` and `.env` from a folder, or from the project around it, as the command line
+    /// does in the current folder. Source names are paths relative to the project. Without this call, no file
+    /// is read and source names are relative to the current folder.
     pub fn project(mut self, folder: impl Into<PathBuf>) -> Self {
         self.project = Some(folder.into());
         self
@@ -123,8 +124,8 @@ impl Builder {
         self
     }
 
-    /// Reads PDF, Office and large documents in a process of their own, so that whatever their reader does ends with that
-    /// document. Without it they are read in this process.
+    /// Reads PDF, Office and large documents in a separate process, so that a crash or excessive memory use
+    /// of a reader affects only that document. Without this call, documents are read in this process.
     ///
     /// - `program`: the `graphloom` command.
     pub fn isolated_readers(mut self, program: impl Into<PathBuf>) -> Self {
@@ -132,17 +133,17 @@ impl Builder {
         self
     }
 
-    /// Hears how far indexing is.
+    /// Sets a listener for progress events of indexing.
     pub fn on_progress(mut self, listener: impl Fn(Progress) + Send + Sync + 'static) -> Self {
         self.on_progress = Arc::new(listener);
         self
     }
 
-    /// Opens the workspace, or makes it if it is missing. It remembers the models and settings it is built with.
+    /// Opens the workspace and creates it if it is missing. A workspace stores the models and settings that it is built with.
     ///
     /// # Errors
     ///
-    /// A setting that cannot be used, a workspace that cannot be opened, or one that is built with other models or settings.
+    /// Fails if a setting is invalid, if the workspace cannot be opened, or if it was built with other models or settings.
     pub async fn build(self) -> Result<Graphloom> {
         let is_set: BTreeSet<String> = self.settings.iter().map(|(key, _)| key.clone()).collect();
         let mut flags: Vec<(String, String, String)> = self
@@ -153,7 +154,7 @@ impl Builder {
         let mut flag =
             |key: &str, value: String| flags.insert(0, (key.to_owned(), value, format!("the {key}")));
         flag("data_dir", text_of(&self.data_dir)?);
-        // What a program brings along stands in the place of what the workspace remembers.
+        // A model provided by the program replaces the one stored in the workspace.
         let is_set = |key: &str| is_set.contains(key);
         if self.llm.is_some() && !is_set("llm") {
             flag("llm", "none".to_owned());
@@ -172,7 +173,7 @@ impl Builder {
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
             .collect();
         if self.project.is_none() {
-            // The path says where the workspace is, unless the program names a database itself.
+            // The path says where the workspace is, unless the program itself sets a database.
             environment.remove("GRAPHLOOM_STORE");
         }
         let mut surroundings = Surroundings {
@@ -198,7 +199,7 @@ impl Builder {
     }
 }
 
-/// Tells of services that are down as of other progress.
+/// Reports services that are down as progress events.
 fn listener(on_progress: OnProgress) -> ServiceListener {
     Arc::new(move |notice| {
         on_progress(match notice {
@@ -225,7 +226,7 @@ impl Graphloom {
         Builder::new(path.as_ref())
     }
 
-    /// Opens the workspace of the project around the current folder as the command line does there.
+    /// Opens the workspace of the project around the current folder, as the command line does.
     pub fn open_project() -> Builder {
         Builder::new(Path::new(DATA_DIR)).project(".")
     }

@@ -13,13 +13,12 @@ pub const DATA_DIR: &str = ".graphloom";
 pub struct Here {
     /// The current folder, with symbolic links resolved.
     pub folder: PathBuf,
-    /// The project folder; sources inside are named relative to it.
+    /// The project folder. Sources inside it are named relative to it.
     pub root: PathBuf,
 }
 
-/// The project of a folder: the nearest folder at or above it with workspaces or a `graphloom.toml`; `None` if
-/// there is none. Parents owned by another user are ignored, since their configuration could redirect where texts
-/// are sent.
+/// Returns the project of a folder: the nearest folder at or above it with workspaces or a `graphloom.toml`; `None` if there is
+/// none. Parents owned by another user are ignored, because their configuration could redirect where texts are sent.
 pub fn project_of(folder: &Path) -> Option<&Path> {
     let owner = fs::metadata(folder).ok()?;
     folder.ancestors().find(|above| {

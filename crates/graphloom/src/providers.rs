@@ -27,7 +27,7 @@ use graphloom_providers::{Endpoint, Secret};
 
 use crate::clock::SystemClock;
 use crate::config::{Config, EmbedderChoice, ModelChoice, RerankerChoice, RoleModels, Service, keys};
-use crate::error::{Doing, Fault, Result};
+use crate::error::{DescribeError, Fault, Result};
 #[cfg(feature = "local")]
 use crate::setup::model_store;
 use crate::setup::of_space;
@@ -38,30 +38,30 @@ use crate::stores::workspaces;
 pub struct ChatModels {
     /// Writes the context of chunks.
     pub context: Option<Arc<dyn LanguageModel>>,
-    /// Reads the chunks.
+    /// Extracts records from chunks.
     pub extract: Option<Arc<dyn LanguageModel>>,
     /// Finds the keywords of questions.
     pub keywords: Option<Arc<dyn LanguageModel>>,
-    /// Makes one description of many.
+    /// Merges several descriptions into one.
     pub summarize: Option<Arc<dyn LanguageModel>>,
     /// Answers.
     pub answer: Option<Arc<dyn LanguageModel>>,
 }
 
-/// Creates models. Models of one service share a client and therefore its limits.
+/// Creates models. Models of the same service share a client and therefore its limits.
 pub struct Providers<'a> {
     config: &'a Config,
-    /// Notified when services go down or recover; if set, calls wait for them.
+    /// Notified when services go down or recover. If set, calls wait for such services.
     listener: Option<ServiceListener>,
     clients: Mutex<BTreeMap<(Service, Use), Arc<HttpClient>>>,
 }
 
-/// Uses with separate limits.
+/// Uses of a service that can have separate limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Use {
-    /// All calls without limits of their own.
+    /// All calls that do not have their own limits.
     Any,
-    /// Embedding calls, if they have limits of their own.
+    /// Embedding calls, if they have their own limits.
     Embed,
 }
 
@@ -76,7 +76,7 @@ impl<'a> Providers<'a> {
         Self { listener: Some(listener), ..Self::new(config) }
     }
 
-    /// The chat models of these roles.
+    /// Creates the chat models of these roles.
     pub fn chat_models(&self, roles: &RoleModels) -> Result<ChatModels> {
         let model =
             |choice: &Option<ModelChoice>| choice.as_ref().map(|choice| self.chat(choice)).transpose();
@@ -89,7 +89,7 @@ impl<'a> Providers<'a> {
         })
     }
 
-    /// Creates a chat model; fails if its configuration is invalid.
+    /// Creates a chat model. Fails if its configuration is invalid.
     pub fn chat(&self, choice: &ModelChoice) -> Result<Arc<dyn LanguageModel>> {
         let setting_up = || format!("setting up model {choice}");
         let http = |service| self.client(service, Use::Any);
@@ -126,8 +126,8 @@ impl<'a> Providers<'a> {
         })
     }
 
-    /// The workspace's embedder. If one is configured, it must match the workspace's vectors. Otherwise that of
-    /// the workspace is used, or the built-in one for a new workspace.
+    /// Creates the workspace's embedder. A configured embedder must match the workspace's vectors. Without
+    /// one, the workspace's own embedder is used, or the built-in one for a new workspace.
     pub fn embedder_of(&self, space: Option<&EmbeddingSpec>) -> Result<Arc<dyn Embedder>> {
         let choice = match (&self.config.embedder, space) {
             (Some(choice), _) => choice.clone(),
@@ -143,7 +143,7 @@ impl<'a> Providers<'a> {
         of_space(self.embedder(&choice)?, space)
     }
 
-    /// Creates an embedder; fails if its configuration is invalid.
+    /// Creates an embedder. Fails if its configuration is invalid.
     pub fn embedder(&self, choice: &EmbedderChoice) -> Result<Arc<dyn Embedder>> {
         let setting_up = || format!("setting up embedder {choice}");
         let http = |service| self.client(service, Use::Embed);
@@ -190,7 +190,7 @@ impl<'a> Providers<'a> {
         })
     }
 
-    /// Creates a reranker; fails if its configuration is invalid.
+    /// Creates a reranker. Fails if its configuration is invalid.
     pub fn reranker(&self, choice: &RerankerChoice) -> Result<Arc<dyn Reranker>> {
         let (service, model, dialect) = match choice {
             RerankerChoice::Cohere(model) => (Service::Cohere, model, RerankDialect::Cohere),
@@ -202,7 +202,7 @@ impl<'a> Providers<'a> {
         Ok(Arc::new(reranker.doing(|| format!("setting up reranker {choice}"))?))
     }
 
-    /// The client of a service; a separate one for embeddings if they have limits of their own.
+    /// Returns the client of a service; embedding calls with their own limits get a separate client.
     fn client(&self, service: Service, used_for: Use) -> Arc<HttpClient> {
         let Config { requests_per_minute: requests, tokens_per_minute: tokens, .. } = self.config;
         let (embed_requests, embed_tokens) = (requests.of_embedder(), tokens.of_embedder());
@@ -228,7 +228,7 @@ impl<'a> Providers<'a> {
                 Use::Any => "any",
                 Use::Embed => "embed",
             };
-            // Not the address itself, which may hold a password.
+            // Not the address itself, because it may contain a password.
             let address = ContentHash::of(self.config.address(service).as_bytes());
             let name = format!("{}-{uses}-{}", service.name(), &address.as_str()[..16]);
             Arc::new(client.sharing_limits(name, shared_limits(self.config)))
@@ -247,7 +247,7 @@ impl<'a> Providers<'a> {
             Service::Jina => (address.to_owned(), Some(JINA_BASE_URL)),
         };
         let key = self.config.api_key(service);
-        // Self-hosted servers often need no key; the provider's own address always does.
+        // Self-hosted servers often need no API key; the provider's own address always does.
         if key.is_none() && official.is_some_and(|official| is_same_host(&base_url, official)) {
             let variables = |name: Option<&str>| {
                 let key = name.and_then(keys::find);
@@ -265,7 +265,7 @@ impl<'a> Providers<'a> {
     }
 }
 
-/// Where processes keep limits together. A place that cannot be opened is reported by what opens its workspaces.
+/// Returns where processes share their limits. Errors are reported when the workspaces in that place are opened.
 fn shared_limits(config: &Config) -> OpenShared {
     let config = config.clone();
     Arc::new(move || match workspaces(&config) {
@@ -281,13 +281,13 @@ fn shared_limits(config: &Config) -> OpenShared {
     })
 }
 
-/// Anthropic's address with the version, which people may omit as Anthropic's own libraries do.
+/// Returns Anthropic's address with the version, which users may omit as Anthropic's own libraries do.
 fn anthropic_base_url(address: &str) -> String {
     let trimmed = address.trim().trim_end_matches('/');
     if trimmed.ends_with("/v1") { trimmed.to_owned() } else { format!("{trimmed}/v1") }
 }
 
-/// Whether an address has the same host as `official`.
+/// True if an address has the same host as `official`.
 fn is_same_host(address: &str, official: &str) -> bool {
     let origin = official.splitn(4, '/').take(3).collect::<Vec<_>>().join("/");
     let rest = address.trim().strip_prefix(&origin);
@@ -300,7 +300,7 @@ mod tests {
 
     use super::*;
 
-    /// Whether OpenAI chat and embedding models share one client, and so their limits, with these keys set.
+    /// True if OpenAI chat and embedding models share one client, and therefore its limits, with these keys set.
     fn check_shared(flags: &[(&str, &str)]) -> bool {
         let folder = tempfile::tempdir().expect("a folder");
         let flags = flags.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned(), format!("--{k}"))).collect();

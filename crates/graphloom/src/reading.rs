@@ -1,5 +1,5 @@
-//! Reads sources into text. Complex formats and all large documents are read in a child process, so that a reader
-//! that hangs, crashes or uses too much memory affects only its document.
+//! Reads sources into text. Complex formats and all large documents are read in a child process, so that a
+//! reader that hangs, crashes or uses too much memory affects only its document.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
@@ -17,22 +17,21 @@ use tokio::sync::Semaphore;
 
 /// Maximum documents read at once, if memory allows.
 const READERS: usize = 4;
-/// Limit of processor time for one document, in seconds, if the system can limit it.
+/// Maximum processor time for one document in seconds, if the system can limit it.
 const MAX_PROCESSOR_S: u64 = 120;
-/// Time limit for one document. A reader runs at low priority, so on a busy machine it takes longer than its processor
-/// time.
+/// Time limit for one document. A reader runs at low priority, so on a busy machine it takes longer than its processor time.
 const MAX_TIME: Duration = Duration::from_secs(600);
 /// Maximum size of a document that is read without a child process, if its format is simple. Reading it takes a few
-/// milliseconds and MiB; more would take them from others, and starting a process costs about as much.
+/// milliseconds and MiB. Larger documents would take resources from other work, and starting a process costs about as much.
 const MAX_BYTES_IN_PROCESS: usize = 64 * 1024;
 /// Minimum memory of a reader, in MiB.
 const LEAST_MEMORY_MIB: u32 = 256;
-/// Memory a reader starts with per MiB of source, in MiB.
+/// Memory that a reader starts with per MiB of source, in MiB.
 const MEMORY_PER_MIB: u32 = 32;
-/// Writable address space a reader needs beyond its memory, in MiB: its stack, of which it uses little, and what the
-/// allocator reserves.
+/// Writable address space that a reader needs beyond its memory, in MiB: its stack, of which it uses little,
+/// and the allocator's reserve.
 const RESERVED_MIB: u32 = 384;
-/// Address space a reader needs beyond that, in MiB: the program itself.
+/// Further address space that a reader needs, in MiB: the program itself.
 const PROGRAM_MIB: u32 = 384;
 /// Niceness of readers on systems with `nice`.
 const NICENESS: u8 = 10;
@@ -40,12 +39,12 @@ const NICENESS: u8 = 10;
 const STACK_BYTES: usize = 256 * 1024 * 1024;
 /// Maximum bytes of a reader's output besides the text: headings, pages, remarks.
 const MAX_HEAD_BYTES: u64 = 64 * 1024 * 1024;
-/// How much longer than its parent a reader waits before it exits on its own.
+/// Time that a reader waits beyond its parent's limit before it exits on its own.
 const GRACE: Duration = Duration::from_secs(10);
 /// The hidden command that reads one source.
 pub const COMMAND: &str = "read-source";
 
-/// A request to a reader; the document's bytes follow.
+/// A request to a reader. The document's bytes follow it.
 #[derive(Serialize, Deserialize)]
 struct Request {
     name: String,
@@ -58,7 +57,7 @@ struct Request {
 /// A reader's result.
 type Outcome = Result<ParsedDocument, Refusal>;
 
-/// The first line of the answer; `text_bytes` of text follow.
+/// The first line of the answer. It is followed by `text_bytes` of text.
 #[derive(Serialize, Deserialize)]
 struct Head {
     /// The document without its text.
@@ -66,24 +65,25 @@ struct Head {
     text_bytes: usize,
 }
 
-/// Why a reader gave no answer.
-enum Broken {
+/// Why a reader did not answer.
+enum ReaderFailure {
     /// It crashed or exceeded its memory.
     Crashed,
     /// It ran out of time.
-    Late,
+    TimedOut,
 }
 
-/// Where documents are read.
+/// The process in which documents are read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReaderProgram {
-    /// In this process. A reader that crashes refuses its document; one that takes too much memory takes it from this process.
+    /// In this process. A reader that crashes loses only its document, but one that uses too much memory uses
+    /// this process's memory.
     InProcess,
-    /// PDF, Office and large documents in a process of their own: the `graphloom` command at this path.
+    /// In a separate process for PDF, Office and large documents: the `graphloom` command at this path.
     Graphloom(PathBuf),
 }
 
-/// Reads documents, and bounds the memory that all of them take at once.
+/// Reads documents and limits the memory that all readers use together.
 #[derive(Debug, Clone)]
 pub struct Readers {
     program: ReaderProgram,
@@ -94,13 +94,15 @@ pub struct Readers {
 }
 
 impl Readers {
+    /// Creates the readers.
+    ///
     /// - `memory_mb`: the setting, in MiB; all readers together get half of it.
     pub fn new(memory_mb: u32, program: ReaderProgram) -> Self {
         let all_mib = (memory_mb / 2).max(LEAST_MEMORY_MIB);
         Self { program, free: Arc::new(Semaphore::new(all_mib as usize)), all_mib }
     }
 
-    /// Reads all sources, several at a time; results are in the order of `sources`.
+    /// Reads all sources, several at a time. The results are in the order of `sources`.
     pub async fn read_all(&self, sources: Vec<Source>, limits: ParseLimits) -> Vec<SourceText> {
         futures::stream::iter(sources)
             .map(|source| self.read_one(source, limits))
@@ -125,7 +127,7 @@ impl Readers {
             }
         };
         let is_kept = index::keeps_original(format, source.bytes.len(), limits.max_original_bytes);
-        // The process that reads it keeps nothing.
+        // The reading process itself keeps no originals.
         let limits = ParseLimits { max_original_bytes: 0, ..limits };
         let Source { bytes, format, .. } = source;
         let size_mib = source_mib(bytes.len());
@@ -133,11 +135,11 @@ impl Readers {
         let mut bytes = Some(Arc::new(bytes));
         let original = if is_kept { bytes.clone() } else { None };
         let first = (LEAST_MEMORY_MIB + MEMORY_PER_MIB.saturating_mul(size_mib)).min(self.all_mib);
-        let mut outcome = Err(Broken::Crashed);
-        // Few documents need more than the initial memory; those are read again with all of it.
+        let mut outcome = Err(ReaderFailure::Crashed);
+        // Few documents need more than the initial memory. Those that do are read again with all of it.
         for memory_mib in [first, self.all_mib] {
             let Ok(_memory) = self.free.acquire_many(memory_mib).await else { break };
-            // The last attempt gives its only copy of the bytes away.
+            // The last attempt passes on the only copy of the bytes.
             let kept = if memory_mib == self.all_mib { bytes.take() } else { bytes.clone() };
             let (request, Some(sent)) = (Arc::clone(&request), kept) else { break };
             let command = reader(program, memory_mib);
@@ -148,9 +150,9 @@ impl Readers {
                     let reason = format!("starting the reader failed: {error}");
                     Ok(Err(Refusal { reason, remedy: None }))
                 }
-                Err(_) => Err(Broken::Crashed),
+                Err(_) => Err(ReaderFailure::Crashed),
             };
-            if memory_mib == self.all_mib || !matches!(outcome, Err(Broken::Crashed)) {
+            if memory_mib == self.all_mib || !matches!(outcome, Err(ReaderFailure::Crashed)) {
                 break;
             }
         }
@@ -159,12 +161,12 @@ impl Readers {
     }
 }
 
-/// A size in MiB, rounded up.
+/// Returns a size in MiB, rounded up.
 fn source_mib(bytes: usize) -> u32 {
     u32::try_from(bytes.div_ceil(1024 * 1024)).unwrap_or(u32::MAX)
 }
 
-/// Whether third-party libraries read the format.
+/// True if third-party libraries read the format.
 fn is_complicated(format: Format) -> bool {
     match format {
         Format::Pdf
@@ -189,14 +191,14 @@ fn is_complicated(format: Format) -> bool {
     }
 }
 
-/// The program as a reader, with so much memory where the system can limit it.
+/// Returns the command of a reader, limited to this much memory if the system can limit it.
 fn reader(program: &Path, memory_mib: u32) -> Command {
     let mut command = if cfg!(unix) {
         let mut shell = Command::new("/bin/sh");
         let data_kib = u64::from(memory_mib + RESERVED_MIB) * 1024;
         let all_kib = data_kib + u64::from(PROGRAM_MIB) * 1024;
-        // If the system cannot limit memory, the reader runs without a limit. Some systems limit only one of the two.
-        // Readers run at low priority.
+        // If the system cannot limit memory, the reader runs without a limit. Some systems support only one
+        // of the two limits. Readers run at low priority.
         let start = format!(
             "ulimit -d {data_kib} 2>/dev/null; ulimit -v {all_kib} 2>/dev/null; ulimit -S -t {MAX_PROCESSOR_S} 2>/dev/null; command -v nice >/dev/null && exec nice -n {NICENESS} \"$0\" \"$@\"; exec \"$0\" \"$@\""
         );
@@ -208,7 +210,7 @@ fn reader(program: &Path, memory_mib: u32) -> Command {
     command.arg(COMMAND).env_clear();
     // The allocator reserves address space by the GiB, which would count towards the limit.
     command.env("MIMALLOC_ARENA_RESERVE", "65536");
-    // What is freed goes back at once: a document of 50 MiB is in memory several times, one after the other.
+    // Freed memory is returned at once: reading a document of 50 MiB needs several copies of it, one after the other.
     command.env("MIMALLOC_PURGE_DELAY", "0");
     command
 }
@@ -219,7 +221,7 @@ fn ask(
     request: &Request,
     bytes: Arc<Vec<u8>>,
     longest: Duration,
-) -> io::Result<Result<Outcome, Broken>> {
+) -> io::Result<Result<Outcome, ReaderFailure>> {
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
     let (Some(mut input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
         return Err(io::Error::other("no pipes"));
@@ -227,13 +229,13 @@ fn ask(
     let mut head = serde_json::to_vec(request)?;
     head.push(b'\n');
     let writer = thread::Builder::new().spawn(move || {
-        // A reader that stops reading may still answer; if it crashed, that is detected below.
+        // A reader that stops reading may still answer. If it crashed, the code below detects it.
         let _ = input.write_all(&head).and_then(|()| input.write_all(&bytes));
     })?;
     let most = request.limits.max_bytes;
     let (send, answered) = mpsc::sync_channel(1);
     thread::Builder::new().spawn(move || {
-        // After a timeout nothing receives this.
+        // After a timeout, nobody receives this.
         let _ = send.send(read_answer(output, most));
     })?;
     let answer = answered.recv_timeout(longest);
@@ -241,20 +243,20 @@ fn ask(
         child.kill()?;
     }
     let ended = child.wait()?;
-    // The reader has exited, so the pipe is closed and the writer ends.
+    // The reader has exited, so the pipe is closed and the writer thread ends.
     let _ = writer.join();
     Ok(match answer {
         Ok(Ok(outcome)) => Ok(outcome),
-        Ok(Err(_)) if has_used_its_time(ended) => Err(Broken::Late),
-        Ok(Err(_)) => Err(Broken::Crashed),
-        Err(_) => Err(Broken::Late),
+        Ok(Err(_)) if has_used_its_time(ended) => Err(ReaderFailure::TimedOut),
+        Ok(Err(_)) => Err(ReaderFailure::Crashed),
+        Err(_) => Err(ReaderFailure::TimedOut),
     })
 }
 
-/// Returns whether the system ended the process because it used all of its processor time.
+/// True if the system ended the process because it used up its processor time.
 #[cfg(unix)]
 fn has_used_its_time(ended: ExitStatus) -> bool {
-    /// The number of SIGXCPU on Linux, macOS and the BSDs; MIPS has another.
+    /// The number of SIGXCPU on Linux, macOS and the BSDs; MIPS uses a different one.
     const OUT_OF_TIME: i32 = 24;
     std::os::unix::process::ExitStatusExt::signal(&ended) == Some(OUT_OF_TIME)
 }
@@ -281,11 +283,11 @@ fn read_answer(output: impl Read, most: usize) -> io::Result<Outcome> {
     Ok(Ok(document))
 }
 
-impl Broken {
+impl ReaderFailure {
     fn refusal(&self) -> Refusal {
         match self {
             Self::Crashed => crashed(),
-            Self::Late => Refusal {
+            Self::TimedOut => Refusal {
                 reason: format!("reading took more than {MAX_PROCESSOR_S} seconds"),
                 remedy: Some("split it into smaller files, or save it in a simpler form".to_owned()),
             },
@@ -304,7 +306,7 @@ fn crashed() -> Refusal {
     }
 }
 
-/// Reads a source on a thread with room for deeply nested documents; a panic refuses the document.
+/// Reads a source on a thread with enough stack for deeply nested documents. If the reader panics, the document is refused.
 fn read_here(source: Source, limits: ParseLimits) -> SourceText {
     let (name, meta) = (source.name.clone(), source.meta.clone());
     let reader = thread::Builder::new().stack_size(STACK_BYTES).spawn(move || index::read(source, &limits));
@@ -316,7 +318,7 @@ fn read_here(source: Source, limits: ParseLimits) -> SourceText {
     SourceText { name, meta, outcome: Err(refusal), original: None }
 }
 
-/// The child process: reads one source from standard input and answers on standard output.
+/// Runs the child process: reads one source from standard input and answers on standard output.
 pub fn answer() -> io::Result<()> {
     thread::Builder::new().spawn(|| {
         thread::sleep(MAX_TIME + GRACE);
@@ -363,7 +365,7 @@ mod tests {
     fn a_reader_gives_way_to_other_processes() {
         let command = reader(Path::new("/bin/sh"), 256);
         let mut arguments: Vec<_> = command.get_args().map(std::ffi::OsStr::to_owned).collect();
-        // A script in place of the program, which prints how it was started.
+        // Replaces the program by a script that prints how it was started.
         arguments[2] = "/bin/sh".into();
         arguments.truncate(3);
         let told = ["-c", "nice; ulimit -d; ulimit -v; ulimit -t"];
@@ -384,7 +386,7 @@ mod tests {
     fn a_reader_that_never_ends_is_stopped() {
         let late = "reading took more than 120 seconds";
         assert_eq!(check_reader("while :; do :; done", Duration::from_millis(50)), late);
-        // The signal that the system sends to a reader that has used its processor time.
+        // The signal that the system sends to a reader that has used up its processor time.
         assert_eq!(check_reader("kill -XCPU $$", Duration::from_secs(60)), late);
     }
 

@@ -1,7 +1,7 @@
-//! Puts an engine together from a configuration: the store, the models of each role, and the prompts.
+//! Builds an engine from a configuration: the store, the model of each role, and the prompts.
 //!
-//! [`crate::Graphloom`] is the short way. Programs that need the parts, as the command line and its server do, take them from
-//! here.
+//! [`crate::Graphloom`] is the simple way. Programs that need the parts, such as the command line and its
+//! server, use this module.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -25,18 +25,18 @@ use graphloom_storage::private;
 
 use crate::clock::SystemClock;
 use crate::config::{Config, Contextual, EmbedderChoice, RoleModels, Settings, Surroundings, remembered};
-use crate::error::{Doing, Error, Fault, Result};
+use crate::error::{DescribeError, Error, Fault, Result};
 use crate::project::DATA_DIR;
 use crate::providers::{ChatModels, Providers};
 use crate::stores::workspaces;
 use crate::wording::Wording;
 
-/// Whether the configured workspace exists.
+/// True if the configured workspace exists.
 pub async fn exists(config: &Config) -> Result<bool> {
     Ok(workspaces(config)?.exists(&config.workspace).await?)
 }
 
-/// An error if the workspace does not exist yet.
+/// Returns an error if the workspace does not exist yet.
 pub async fn require_workspace(config: &Config) -> Result<()> {
     let workspaces = workspaces(config)?;
     if workspaces.exists(&config.workspace).await? {
@@ -45,13 +45,13 @@ pub async fn require_workspace(config: &Config) -> Result<()> {
     Err(Error::NoWorkspace { workspace: config.workspace.clone(), place: workspaces.place() })
 }
 
-/// The workspace's store; an error if it does not exist. A write waits for other processes that write.
+/// Opens the workspace's store; an error if it does not exist. Writes wait for other processes that write.
 pub async fn open_store(config: &Config) -> Result<Arc<dyn WorkspaceStore>> {
     require_workspace(config).await?;
     open_or_create(config, Patience::Endless).await
 }
 
-/// The workspace's store, made if it is missing.
+/// Opens the workspace's store, which is created if it is missing.
 ///
 /// - `patience`: how long a write waits for other processes that write.
 pub async fn open_or_create(config: &Config, patience: Patience) -> Result<Arc<dyn WorkspaceStore>> {
@@ -61,7 +61,7 @@ pub async fn open_or_create(config: &Config, patience: Patience) -> Result<Arc<d
     opened.doing(|| format!("opening workspace {}", config.workspace))
 }
 
-/// Makes the data folder if it is missing. A folder that holds nothing but workspaces tells git to leave it alone.
+/// Creates the data folder if it is missing. A folder that contains only workspaces gets a `.gitignore` that hides it from git.
 fn make_data_dir(config: &Config) -> Result<()> {
     let folder = &config.data_dir;
     let is_ours = !folder.exists() || folder.file_name().is_some_and(|name| name == DATA_DIR);
@@ -71,18 +71,18 @@ fn make_data_dir(config: &Config) -> Result<()> {
         && !ignore.exists()
         && let Err(error) = std::fs::write(&ignore, "# Made by graphloom\n*\n")
     {
-        // The disk may be full or read-only; the workspace can still be read.
+        // The disk may be full or read-only, but the workspace can still be read.
         tracing::debug!(%error, file = %ignore.display(), "not written");
     }
     Ok(())
 }
 
-/// Registers this process as a worker; makes the data folder if it is missing.
+/// Registers this process as a worker. Creates the data folder if it is missing.
 pub async fn register_worker(config: &Config) -> Result<Arc<dyn Worker>> {
     register(config, Registration::Required).await
 }
 
-/// Registers this process as a worker that answers questions too, and does so if nothing can be written.
+/// Registers this process as a worker that also answers questions. Succeeds even if nothing can be written.
 pub async fn register_server(config: &Config) -> Result<Arc<dyn Worker>> {
     register(config, Registration::WhenWritable).await
 }
@@ -92,24 +92,24 @@ async fn register(config: &Config, registration: Registration) -> Result<Arc<dyn
     Ok(workspaces(config)?.workers().register(registration).await?)
 }
 
-/// The current time.
+/// Returns the current time.
 pub fn now() -> Timestamp {
     SystemClock.now()
 }
 
-/// A function that tells whether a worker's process has exited. It is not known of workers of other hosts, whose leases
-/// expire.
+/// Returns a function that tells whether a worker's process has exited. This is unknown for workers on other
+/// hosts; their leases expire instead.
 pub fn gone(config: &Config) -> Result<impl Fn(&str) -> bool + Send + Sync + use<>> {
     let workspaces = workspaces(config)?;
     Ok(move |name: &str| workspaces.workers().is_gone(name))
 }
 
-/// The configuration in `surroundings`, completed by the settings stored in the workspace.
+/// Returns the configuration in `surroundings`, completed by the settings stored in the workspace.
 ///
 /// # Errors
 ///
-/// Fails if the configuration is invalid. A workspace that cannot be read is ignored here; commands that build
-/// compare their settings with the stored ones when they open it.
+/// Fails if the configuration is invalid. A workspace that cannot be read is ignored here. Commands that
+/// build compare their settings with the stored ones when they open it.
 pub async fn configured(surroundings: &mut Surroundings) -> Result<(Config, Settings)> {
     surroundings.remembered.clear();
     let (config, settings) = crate::config::load(surroundings)?;
@@ -128,37 +128,37 @@ pub async fn configured(surroundings: &mut Surroundings) -> Result<(Config, Sett
     }
 }
 
-/// Whose models and settings documents are built with.
+/// The models and settings with which documents are built.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BuildWith {
-    /// The workspace's; an engine with others is refused.
+    /// The workspace's own. An engine with others is refused.
     Workspace,
-    /// The configured ones, and the workspace keeps them.
+    /// The configured ones, which the workspace then stores.
     Switch,
-    /// The configured ones, this once.
+    /// The configured ones, for this run only.
     Once,
 }
 
-/// An engine that indexes, and what belongs to its run.
+/// An engine that indexes, with the data of its run.
 pub struct Indexing {
     /// The engine.
     pub engine: Engine,
     /// The budget of the run.
     pub budget: Option<Arc<Budget>>,
-    /// What the workspace was switched to.
+    /// The settings that the workspace was switched to.
     pub switched: Vec<OtherSetting>,
     store: Arc<dyn WorkspaceStore>,
 }
 
-/// An engine that indexes; makes the workspace if it is missing.
+/// Returns an engine that indexes. Creates the workspace if it is missing.
 ///
-/// - `worker`: whose leases the engine's runs hold.
-/// - `listener`: hears of model services that are down, which indexing waits for.
+/// - `worker`: the worker that holds the leases of the engine's runs.
+/// - `listener`: notified of model services that are down, which indexing waits for.
 /// - `limit`: what the run may spend on all of its models.
 ///
 /// # Errors
 ///
-/// A model, a prompt or a setting that cannot be used; then no workspace is made.
+/// Fails if a model, a prompt or a setting is invalid. In that case the workspace is not created.
 pub async fn indexing(
     config: &Config,
     settings: &Settings,
@@ -168,7 +168,7 @@ pub async fn indexing(
     build_with: BuildWith,
 ) -> Result<Indexing> {
     let roles = RoleModels { keywords: None, answer: None, ..config.models.clone() };
-    // Check this before creating the workspace: a wrong model or prompt must not leave an empty one behind.
+    // Checked before the workspace is created: a wrong model or prompt must not leave an empty workspace behind.
     require_context_model(config)?;
     let wording = Wording::read(config)?;
     let providers = Providers::patient(config, listener);
@@ -196,11 +196,12 @@ pub async fn indexing(
     Ok(Indexing { engine, budget, switched, store })
 }
 
-/// An engine with the configured embedder, to replace the vectors of a workspace by its own, and the budget for that.
+/// Returns an engine with the configured embedder, which replaces the vectors of a workspace, and the budget for that.
 ///
 /// # Errors
 ///
-/// The workspace does not exist, no embedder is configured, or it has no price and the limit is in money.
+/// Fails if the workspace does not exist, if no embedder is configured, or if the embedder has no price and the limit is in
+/// money.
 pub async fn re_embedding(
     config: &Config,
     settings: &Settings,
@@ -220,16 +221,16 @@ pub async fn re_embedding(
     Ok((Parts { store, chat, embedder, own, wording }.engine(config, settings), budget))
 }
 
-/// Lets an engine work as this process.
+/// Makes an engine work in the name of this process.
 pub fn works_as(engine: &mut Engine, worker: &dyn Worker, config: &Config) {
     worker.name().clone_into(&mut engine.index.worker);
-    // While a run waits for a service, its documents stay its own; a lease whose process has ended is void anyway.
+    // A run keeps its documents while it waits for a service. If its process ends, the lease is void anyway.
     let pause_ms = u64::try_from(config.max_pause.as_millis()).unwrap_or(u64::MAX);
     engine.index.lease_ms = engine.index.lease_ms.saturating_add(pause_ms.saturating_mul(2));
 }
 
-/// An engine that estimates what indexing costs: over the workspace, or over an empty one in memory if there is none, so that
-/// nothing is left behind.
+/// Returns an engine that estimates the cost of indexing. It uses the workspace, or an empty one in memory if
+/// there is none, so that it leaves nothing behind.
 pub async fn estimating(config: &Config, settings: &Settings) -> Result<Engine> {
     let roles = RoleModels { keywords: None, answer: None, ..config.models.clone() };
     require_context_model(config)?;
@@ -247,7 +248,7 @@ pub async fn estimating(config: &Config, settings: &Settings) -> Result<Engine> 
     engine(config, settings, store, chat, &providers, Wording::read(config)?).await
 }
 
-/// An error if an LLM is to write the context of chunks and there is none.
+/// Returns an error if an LLM should write the context of chunks but none is configured.
 pub fn require_context_model(config: &Config) -> Result<()> {
     if config.contextual == Contextual::Model && config.models.context.is_none() {
         let fault = Fault::usage("contextual is \"model\", but no LLM is configured");
@@ -256,7 +257,7 @@ pub fn require_context_model(config: &Config) -> Result<()> {
     Ok(())
 }
 
-/// Whether embedding calls a service; models in this process cost nothing.
+/// True if embedding calls a service; models in this process cost nothing.
 pub fn embeds_by_service(engine: &Engine) -> bool {
     calls_service(engine.models.embedder.as_ref())
 }
@@ -266,7 +267,7 @@ fn budgeted(chat: ChatModels, budget: &Arc<Budget>) -> Result<ChatModels> {
     paid(chat, |model, when_short| Ok(Arc::new(budget.model(model, when_short).map_err(unpriced)?)))
 }
 
-/// The same with the budget of the workspace.
+/// Wraps the models so that their calls count against the workspace's budget.
 fn paid_by_workspace(chat: ChatModels, account: &Arc<WorkspaceAccount>) -> ChatModels {
     let paid =
         paid(chat, |model, when_short| Ok::<_, Infallible>(Arc::new(account.model(model, when_short))));
@@ -274,7 +275,7 @@ fn paid_by_workspace(chat: ChatModels, account: &Arc<WorkspaceAccount>) -> ChatM
     paid
 }
 
-/// Wraps each model by how its calls behave if the budget is short.
+/// Wraps each model, with the behaviour of its calls if the budget is short.
 fn paid<E>(
     chat: ChatModels,
     pay: impl Fn(Arc<dyn LanguageModel>, WhenShort) -> std::result::Result<Arc<dyn LanguageModel>, E>,
@@ -285,7 +286,7 @@ fn paid<E>(
     let ChatModels { context, extract, keywords, summarize, answer } = chat;
     Ok(ChatModels {
         context: model(context, WhenShort::Wait)?,
-        // Running extractions wait for nothing that needs the budget, so this call can wait for them to finish.
+        // Running extractions do not wait for anything that needs the budget, so this call can wait for them to finish.
         extract: model(extract, WhenShort::Wait)?,
         keywords: model(keywords, WhenShort::Refuse)?,
         summarize: model(summarize, WhenShort::Refuse)?,
@@ -300,7 +301,7 @@ fn budgeted_embedder(embedder: Arc<dyn Embedder>, budget: &Arc<Budget>) -> Resul
     }
 }
 
-/// Whether an embedder calls a service; models in this process cost nothing.
+/// True if an embedder calls a service; models in this process cost nothing.
 fn calls_service(embedder: &dyn Embedder) -> bool {
     EmbedderChoice::of_space(embedder.name()).is_some_and(|choice| !choice.is_in_process())
 }
@@ -314,8 +315,8 @@ fn unpriced(error: NoPrice) -> Error {
 }
 
 impl Indexing {
-    /// Updates the full-text index now, so that the next search does not have to. The index is only a cache: if
-    /// this fails, the next search tries again and reports the error.
+    /// Updates the full-text index now, so that the next search does not have to. The index is only a cache:
+    /// if this fails, the next search tries again and reports the error.
     pub async fn catch_up(&self) {
         if let Err(error) = self.store.maintain(Upkeep::CatchUp).await {
             tracing::warn!(%error, "updating the full-text index failed");
@@ -323,7 +324,7 @@ impl Indexing {
     }
 }
 
-/// An engine over the existing workspace with the models of these roles.
+/// Returns an engine for the existing workspace with the models of these roles.
 pub async fn existing(config: &Config, settings: &Settings, roles: &RoleModels) -> Result<Engine> {
     require_workspace(config).await?;
     let providers = Providers::new(config);
@@ -332,7 +333,7 @@ pub async fn existing(config: &Config, settings: &Settings, roles: &RoleModels) 
     engine(config, settings, Opened::of(&store), chat, &providers, Wording::read(config)?).await
 }
 
-/// The configured reranker, whose calls the workspace pays for.
+/// Returns the configured reranker, whose calls count against the workspace's budget.
 pub fn reranker(config: &Config, store: &Arc<dyn WorkspaceStore>) -> Result<Option<Arc<dyn Reranker>>> {
     let reranker = unpaid_reranker(config)?;
     Ok(reranker.map(|reranker| paid_reranker(reranker, &account(config, store))))
@@ -347,28 +348,28 @@ fn paid_reranker(reranker: Arc<dyn Reranker>, account: &Arc<WorkspaceAccount>) -
     Arc::new(account.reranker(reranker))
 }
 
-/// The account of this process with the workspace.
+/// Returns the account of this process with the workspace.
 fn account(config: &Config, store: &Arc<dyn WorkspaceStore>) -> Arc<WorkspaceAccount> {
     let clock = clock_of(store.as_ref());
     WorkspaceAccount::new(Arc::clone(store), config.prices.clone(), process_name(), clock)
 }
 
-/// The clock of the store where it has one, since other hosts go by it too.
+/// Returns the store's clock if it has one, because other hosts use it too.
 fn clock_of(store: &dyn WorkspaceStore) -> Arc<dyn Clock> {
     store.clock().unwrap_or_else(|| Arc::new(SystemClock))
 }
 
-/// Models that a program brings along, in place of configured ones.
+/// Models that the calling program provides in place of configured ones.
 #[derive(Clone, Default)]
 pub struct OwnModels {
-    /// For each role that the settings do not name a model for.
+    /// Used for each role whose model the settings do not set.
     pub llm: Option<Arc<dyn LanguageModel>>,
-    /// In place of the configured embedder.
+    /// Used in place of the configured embedder.
     pub embedder: Option<Arc<dyn Embedder>>,
 }
 
 impl OwnModels {
-    /// The models of each role. One that the settings name stays, and one that they switch off stays off.
+    /// Returns the models of each role. A model that the settings set stays, and one that they switch off stays off.
     fn fill(&self, chat: ChatModels, settings: &Settings) -> ChatModels {
         let own = |model: Option<Arc<dyn LanguageModel>>, key: &str| {
             model.or_else(|| self.llm.clone().filter(|_| settings.get(key).is_none()))
@@ -383,21 +384,21 @@ impl OwnModels {
     }
 }
 
-/// The engines of a process that stays: one answers, the other indexes.
+/// The engines of a long-running process: one answers, the other indexes.
 pub struct Engines {
     /// Answers questions. A call to a service that is down fails.
     pub asking: Engine,
     /// Indexes. It waits for services that are down.
     pub indexing: Engine,
-    /// The store of both.
+    /// The store of both engines.
     pub store: Arc<dyn WorkspaceStore>,
 }
 
-/// Both engines over the workspace, which is made if it is missing.
+/// Returns both engines for the workspace, which is created if it is missing.
 ///
-/// - `worker`: whose leases the runs hold.
+/// - `worker`: the worker that holds the leases of the runs.
 /// - `patience`: how long a write waits for other processes that write.
-/// - `listener`: hears of services that are down.
+/// - `listener`: notified of services that are down.
 pub async fn engines(
     config: &Config,
     settings: &Settings,
@@ -406,7 +407,7 @@ pub async fn engines(
     patience: Patience,
     listener: ServiceListener,
 ) -> Result<Engines> {
-    // Before the workspace is made: a wrong model or prompt must not leave an empty one behind.
+    // Checked before the workspace is created: a wrong model or prompt must not leave an empty workspace behind.
     require_context_model(config)?;
     let wording = Wording::read(config)?;
     let (impatient, patient) = (Providers::new(config), Providers::patient(config, listener));
@@ -426,7 +427,7 @@ pub async fn engines(
         Some(embedder) => of_space(embedder, space.as_ref())?,
         None => impatient.embedder_of(space.as_ref())?,
     };
-    // A model in this process takes its memory once.
+    // Both engines share a model in this process, so that it is in memory only once.
     let indexing_embedding = match EmbedderChoice::of_space(embedding.name()) {
         Some(choice) if !choice.is_in_process() && own.embedder.is_none() => {
             patient.embedder_of(space.as_ref())?
@@ -447,7 +448,7 @@ pub async fn engines(
     Ok(Engines { asking, indexing, store })
 }
 
-/// An embedder, if the workspace's vectors are its own.
+/// Returns the embedder, or an error if the workspace's vectors are from another one.
 pub(crate) fn of_space(
     embedder: Arc<dyn Embedder>,
     space: Option<&EmbeddingSpec>,
@@ -460,7 +461,7 @@ pub(crate) fn of_space(
     }
 }
 
-/// An engine over `store` with the configured embedder.
+/// Returns an engine for `store` with the configured embedder.
 async fn engine(
     config: &Config,
     settings: &Settings,
@@ -475,10 +476,10 @@ async fn engine(
     Ok(Parts { store, chat, embedder, own, wording }.engine(config, settings))
 }
 
-/// A store, and what it takes up.
+/// A store, with its size and clock.
 struct Opened {
     store: Arc<dyn Store>,
-    /// `None` if that is not limited.
+    /// Bytes in use; `None` if the size is not limited.
     bytes: Option<Arc<dyn Fn() -> u64 + Send + Sync>>,
     clock: Arc<dyn Clock>,
     /// The store, if its budget pays for calls.
@@ -499,7 +500,7 @@ impl Opened {
     }
 }
 
-/// What an engine is made of, besides its configuration.
+/// The parts of an engine besides its configuration.
 struct Parts<'a> {
     store: Opened,
     chat: ChatModels,
@@ -542,7 +543,7 @@ impl Parts<'_> {
         let context_writer = match (config.contextual, context) {
             (Contextual::Headings, _) => ContextWriter::Headings,
             (Contextual::Model, Some(model)) => ContextWriter::Model(model),
-            // Only indexing writes contexts, and it always has a model at this point.
+            // Only indexing writes contexts, and it always has a model here.
             (Contextual::Off, _) | (Contextual::Model, None) => ContextWriter::Off,
         };
         let models =
@@ -552,13 +553,13 @@ impl Parts<'_> {
     }
 }
 
-/// A name that no other process has, on this host or another.
+/// Returns a name that is unique among processes, on this host and others.
 fn process_name() -> String {
     let random = RandomState::new().hash_one(SystemClock.now().0);
     format!("{}-{random:016x}", std::process::id())
 }
 
-/// The limits of the workspace.
+/// Returns the limits of the workspace.
 fn quota(config: &Config, stored_bytes: Option<Arc<dyn Fn() -> u64 + Send + Sync>>) -> Quota {
     Quota {
         max_documents: config.max_documents,
@@ -567,7 +568,7 @@ fn quota(config: &Config, stored_bytes: Option<Arc<dyn Fn() -> u64 + Send + Sync
     }
 }
 
-/// The store of local models.
+/// Returns the store of local models.
 #[cfg(feature = "local")]
 pub fn model_store(config: &Config) -> ModelStore {
     ModelStore::new(&config.models_dir)

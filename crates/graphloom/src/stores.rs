@@ -1,4 +1,4 @@
-//! Where workspaces are kept: files of the data folder, a PostgreSQL database, or for single workspaces databases of their own.
+//! Where workspaces are stored: files in the data folder, a PostgreSQL database, or a separate database for single workspaces.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,11 +10,12 @@ use graphloom_storage::sqlite::FileWorkspaces;
 use crate::config::{Config, Secret};
 use crate::error::Result;
 
-/// The place of the workspace of a configuration, with all workspaces there. A database is connected to by the first call and brought up to date.
+/// Returns the place of the configured workspace, with all workspaces stored there. The first call connects
+/// to a database and migrates it.
 ///
 /// # Errors
 ///
-/// A database that does not answer within seconds, or cannot hold workspaces.
+/// Fails if a database does not answer within seconds or cannot hold workspaces.
 pub fn workspaces(config: &Config) -> Result<Arc<dyn Workspaces>> {
     match &config.store {
         None => Ok(Arc::new(FileWorkspaces::new(&config.data_dir))),
@@ -22,11 +23,11 @@ pub fn workspaces(config: &Config) -> Result<Arc<dyn Workspaces>> {
     }
 }
 
-/// Where a workspace is, whichever the configuration is of.
+/// Returns the place of a workspace, whichever workspace the configuration is for.
 ///
 /// # Errors
 ///
-/// Those of [`workspaces`].
+/// The errors of [`workspaces`].
 pub fn place_of(config: &Config, workspace: &WorkspaceId) -> Result<Arc<dyn Workspaces>> {
     match config.stores.get(workspace) {
         Some(address) => database::workspaces(config, address.reveal()),
@@ -34,16 +35,16 @@ pub fn place_of(config: &Config, workspace: &WorkspaceId) -> Result<Arc<dyn Work
     }
 }
 
-/// The workspaces of all places, by name. One whose own database cannot be reached is listed, with a warning.
+/// Returns the workspaces of all places, by name. A workspace whose own database cannot be reached is listed, with a warning.
 ///
 /// # Errors
 ///
-/// The general place cannot be read.
+/// Fails if the general place cannot be read.
 pub async fn list(config: &Config) -> Result<Vec<WorkspaceId>> {
     let mut names: BTreeSet<WorkspaceId> = general(config)?.list().await?.into_iter().collect();
     names.retain(|name| !config.stores.contains_key(name));
     for (name, address) in &config.stores {
-        let exists = match elsewhere(config, address.reveal()) {
+        let exists = match separate_database(config, address.reveal()) {
             Ok(place) => place.exists(name).await.map_err(|error| error.to_string()),
             Err(error) => Err(error),
         };
@@ -57,17 +58,19 @@ pub async fn list(config: &Config) -> Result<Vec<WorkspaceId>> {
     Ok(names.into_iter().collect())
 }
 
-/// The workspaces of all places that a worker would find work in, by name; `None` if that is not known without opening each.
+/// Returns the workspaces of all places in which a worker would find work, by name; `None` if each would have
+/// to be opened to find out.
 ///
 /// # Errors
 ///
-/// The general place cannot be read. A database of single workspaces that cannot be reached is left out, with a warning.
+/// Fails if the general place cannot be read. A database of single workspaces that cannot be reached is
+/// skipped, with a warning.
 pub async fn with_work(config: &Config) -> Result<Option<Vec<WorkspaceId>>> {
     let Some(mut names) = general(config)?.with_work().await? else { return Ok(None) };
     names.retain(|name| !config.stores.contains_key(name));
     let addresses: BTreeSet<&str> = config.stores.values().map(Secret::reveal).collect();
     for address in addresses {
-        let found = match elsewhere(config, address) {
+        let found = match separate_database(config, address) {
             Ok(place) => place.with_work().await.map_err(|error| error.to_string()),
             Err(error) => Err(error),
         };
@@ -85,11 +88,11 @@ pub async fn with_work(config: &Config) -> Result<Option<Vec<WorkspaceId>>> {
     Ok(Some(names))
 }
 
-/// The schema versions of all places: one of each database, and one of each workspace that is a file. Changes nothing.
+/// Returns the schema versions of all places: one per database, and one per workspace file. Changes nothing.
 ///
 /// # Errors
 ///
-/// A place that cannot be read.
+/// Fails if a place cannot be read.
 pub async fn schema_versions(config: &Config) -> Result<Vec<SchemaVersion>> {
     let mut versions = match &config.general_store {
         None => FileWorkspaces::new(&config.data_dir).schema_versions().await?,
@@ -101,11 +104,11 @@ pub async fn schema_versions(config: &Config) -> Result<Vec<SchemaVersion>> {
     Ok(versions)
 }
 
-/// Brings the tables of all places up to this release, as opening each of them does.
+/// Migrates the tables of all places to this release, as opening each of them does.
 ///
 /// # Errors
 ///
-/// A place that cannot be opened. Those before it are up to date.
+/// Fails if a place cannot be opened. The places before it are migrated.
 pub async fn migrate(config: &Config) -> Result<()> {
     let general = general(config)?;
     if config.general_store.is_none() {
@@ -116,13 +119,13 @@ pub async fn migrate(config: &Config) -> Result<()> {
     own_databases(config).into_iter().try_for_each(|address| database::workspaces(config, address).map(drop))
 }
 
-/// The addresses of databases of single workspaces, each once.
+/// Returns the database addresses of single workspaces, each once.
 fn own_databases(config: &Config) -> BTreeSet<&str> {
     let general = config.general_store.as_ref().map(Secret::reveal);
     config.stores.values().map(Secret::reveal).filter(|address| Some(*address) != general).collect()
 }
 
-/// The place of workspaces that have no database of their own.
+/// Returns the place of workspaces that do not have their own database.
 fn general(config: &Config) -> Result<Arc<dyn Workspaces>> {
     match &config.general_store {
         None => Ok(Arc::new(FileWorkspaces::new(&config.data_dir))),
@@ -130,11 +133,11 @@ fn general(config: &Config) -> Result<Arc<dyn Workspaces>> {
     }
 }
 
-/// A database of single workspaces. One that could not be opened is tried again after [`FORGOTTEN`].
-fn elsewhere(config: &Config, address: &str) -> Result<Arc<dyn Workspaces>, String> {
+/// Returns a database of single workspaces. One that could not be opened is tried again after [`RETRY_AFTER`].
+fn separate_database(config: &Config, address: &str) -> Result<Arc<dyn Workspaces>, String> {
     let now = Instant::now();
     let mut failed = FAILED.lock().unwrap_or_else(PoisonError::into_inner);
-    failed.retain(|_, (at, _)| now.duration_since(*at) < FORGOTTEN);
+    failed.retain(|_, (at, _)| now.duration_since(*at) < RETRY_AFTER);
     if let Some((_, error)) = failed.get(address) {
         return Err(error.clone());
     }
@@ -144,15 +147,16 @@ fn elsewhere(config: &Config, address: &str) -> Result<Arc<dyn Workspaces>, Stri
     })
 }
 
-/// Databases that could not be opened: when, and why.
+/// Databases that could not be opened, with time and error.
 static FAILED: Mutex<BTreeMap<String, (Instant, String)>> = Mutex::new(BTreeMap::new());
-const FORGOTTEN: Duration = Duration::from_secs(30);
+const RETRY_AFTER: Duration = Duration::from_secs(30);
 
-/// All workspaces at an address: a data folder, also as `sqlite:FOLDER`, or a database as `postgres://...`.
+/// Returns all workspaces at an address: a data folder, also written as `sqlite:FOLDER`, or a database,
+/// written as `postgres://...`.
 ///
 /// # Errors
 ///
-/// Those of [`workspaces`].
+/// The errors of [`workspaces`].
 pub fn workspaces_at(config: &Config, address: &str) -> Result<Arc<dyn Workspaces>> {
     match address.starts_with("postgres://") || address.starts_with("postgresql://") {
         true => database::workspaces(config, address),
@@ -172,7 +176,7 @@ mod database {
     use crate::config::Config;
     use crate::error::Result;
 
-    /// The databases this process has opened, by address. Each has threads and connections, so one serves all stores.
+    /// The databases that this process has opened, by address. A database has threads and connections, so all stores share it.
     static DATABASES: Mutex<BTreeMap<String, Database>> = Mutex::new(BTreeMap::new());
 
     pub(super) fn workspaces(config: &Config, address: &str) -> Result<Arc<dyn Workspaces>> {

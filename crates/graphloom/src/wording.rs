@@ -1,4 +1,4 @@
-//! Prompts as configured: custom prompts, guidance about entity types, language.
+//! Prompts as configured: custom prompts, guidance on entity types, and language.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use crate::nearest::nearest;
 pub struct Wording {
     /// The prompts in use.
     pub prompts: Prompts,
-    /// Guidance about the entity types, if configured.
+    /// Guidance on the entity types, if configured.
     pub guidance: Option<String>,
 }
 
@@ -27,8 +27,7 @@ impl Wording {
     }
 }
 
-/// Reads the prompts. A configured value that a custom prompt does not use is an error, since it would have no
-/// effect.
+/// Reads the prompts. A configured value that a custom prompt does not use is an error, because it would have no effect.
 fn prompts(config: &Config) -> Result<Prompts> {
     let mut prompts = match &config.prompts_dir {
         Some(folder) => read_folder(folder)?.0,
@@ -57,7 +56,7 @@ fn prompts(config: &Config) -> Result<Prompts> {
     Ok(prompts)
 }
 
-/// The text of the guidance.
+/// Returns the text of the guidance.
 fn guidance(config: &Config) -> Result<Option<String>> {
     let words = match &config.entity_guidance {
         None => return Ok(None),
@@ -74,7 +73,7 @@ fn guidance(config: &Config) -> Result<Option<String>> {
     }
 }
 
-/// Reads custom prompts from a folder; returns all prompts and the list of custom ones.
+/// Reads custom prompts from a folder. Returns all prompts and the list of custom ones.
 pub fn read_folder(folder: &Path) -> Result<(Prompts, Vec<(Prompt, PathBuf)>)> {
     let entries = std::fs::read_dir(folder).and_then(|entries| {
         entries.map(|entry| entry.map(|entry| entry.path())).collect::<std::io::Result<Vec<_>>>()
@@ -101,7 +100,7 @@ pub fn read_folder(folder: &Path) -> Result<(Prompts, Vec<(Prompt, PathBuf)>)> {
     Ok((prompts, own))
 }
 
-/// The file of a prompt in a folder.
+/// Returns the file of a prompt in a folder.
 pub fn file_of(folder: &Path, prompt: Prompt) -> PathBuf {
     folder.join(format!("{}.md", prompt.name()))
 }

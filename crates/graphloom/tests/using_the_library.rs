@@ -1,4 +1,4 @@
-//! The library as a program uses it.
+//! Uses the library as a program does.
 
 use std::path::Path;
 use std::process::Command;
@@ -14,7 +14,7 @@ fn open(folder: &Path) -> Builder {
     Graphloom::open(folder.join("notes.graphloom"))
 }
 
-/// An LLM that says the same to everything.
+/// An LLM that gives the same answer to everything.
 struct Parrot;
 
 #[async_trait]
@@ -153,7 +153,7 @@ fn every_example_runs() {
     }
 }
 
-/// Runs something as a task, which moves between threads.
+/// Runs a future as a task, which can move between threads.
 async fn spawned<T: Send + 'static>(task: impl Future<Output = T> + Send + 'static) -> T {
     tokio::spawn(task).await.expect("neither panicked nor cancelled")
 }
@@ -188,7 +188,7 @@ async fn every_call_can_be_a_task_of_its_own() {
     assert!(spawned(async move { two.delete("bridge.txt").await }).await.expect("deleted").is_some());
 }
 
-/// Counts letters.
+/// Embeds a text as counts of its letters.
 struct Letters;
 
 #[async_trait]

@@ -1,4 +1,4 @@
-//! The BERT encoder, for texts of any lengths side by side without padding.
+//! The BERT encoder, which processes texts of different lengths side by side without padding.
 //!
 //! Source: Devlin et al., "BERT: Pre-training of Deep Bidirectional Transformers", NAACL 2019.
 
@@ -22,7 +22,7 @@ pub(crate) struct Encoder {
 
 #[derive(Debug)]
 struct Layer {
-    /// Query, key and value side by side; queries are scaled by the root of the head's size.
+    /// Query, key and value side by side. Queries are already scaled by the root of the head's size.
     attention_input: PackedMatrix,
     attention_output: PackedMatrix,
     attention_norm: Norm,
@@ -31,14 +31,14 @@ struct Layer {
     norm: Norm,
 }
 
-/// What a forward pass writes to; kept from pass to pass.
+/// Buffers of a forward pass, reused from pass to pass.
 #[derive(Debug, Default)]
 pub(crate) struct Space {
     hidden: Vec<f32>,
     /// Query, key and value of each token.
     inputs: Vec<f32>,
     attended: Vec<f32>,
-    /// The result of a layer before it is added to its input.
+    /// The output of a layer before it is added to the layer's input.
     change: Vec<f32>,
     wide: Vec<f32>,
     scores: Vec<f32>,
@@ -48,7 +48,7 @@ pub(crate) struct Space {
 }
 
 impl Encoder {
-    /// Loads the weights; their names may have a prefix for the model family.
+    /// Loads the weights. Their names may have a prefix for the model family.
     pub(crate) fn read(config: &BertConfig, weights: &mut dyn Tensors) -> Result<Self, String> {
         const WORDS: &str = "embeddings.word_embeddings.weight";
         let prefix =
@@ -74,10 +74,10 @@ impl Encoder {
         Ok(Self { hidden, heads, activation, words, places, norm, layers })
     }
 
-    /// The vector of each text, before normalization.
+    /// Returns the vector of each text, before normalization.
     ///
     /// - `texts`: token ids below the vocabulary's size, at least one and at most as many as there are positions.
-    /// - A vector depends on its text only.
+    /// - A vector depends only on its text.
     pub(crate) fn encode(&self, texts: &[&[u32]], pooling: Pooling, space: &mut Space) -> Vec<Vec<f32>> {
         let hidden = self.hidden;
         space.hidden.clear();
@@ -143,7 +143,7 @@ impl Encoder {
         layer.norm.add_and_apply(&mut space.hidden, &space.change);
     }
 
-    /// Attention among the tokens of one text, which start at row `first`.
+    /// Computes attention among the tokens of one text, which start at row `first`.
     fn attend(&self, first: usize, tokens: usize, space: &mut Space) {
         if tokens == 0 {
             return;
@@ -216,7 +216,7 @@ impl Reader<'_> {
         self.weights.rows(&format!("{}{name}", self.prefix), shape)
     }
 
-    /// Weights and bias of a dense layer.
+    /// Returns weights and bias of a dense layer.
     fn dense(&mut self, name: &str, from: usize, to: usize) -> Result<(Vec<f32>, Vec<f32>), String> {
         Ok((
             self.tensor(&format!("{name}.weight"), &[to, from])?,

@@ -11,7 +11,7 @@ use crate::packed::{PACKED_FILE, PROMPTS, Packed};
 use crate::tokenizer::Tokenizer;
 use crate::weights::{Tensors, Weights};
 
-/// Name of the file of weights.
+/// Name of the weights file.
 pub const WEIGHTS_FILE: &str = "model.safetensors";
 
 /// Maximum text length in tokens if the folder does not specify it.
@@ -69,7 +69,7 @@ pub enum FolderError {
 }
 
 impl FolderError {
-    /// A remedy.
+    /// Returns a remedy.
     pub fn remedy(&self) -> &'static str {
         match self {
             Self::Missing { .. } => "a model folder needs config.json, tokenizer.json and model.safetensors",
@@ -87,7 +87,7 @@ impl FolderError {
     }
 }
 
-/// How the vector of a text is computed from those of its tokens.
+/// How the vector of a text is computed from the vectors of its tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pooling {
     Mean,
@@ -111,7 +111,7 @@ pub(crate) struct BertConfig {
     pub(crate) num_attention_heads: usize,
     pub(crate) intermediate_size: usize,
     pub(crate) max_position_embeddings: usize,
-    /// First position; the RoBERTa family starts after its padding id.
+    /// The first position. The RoBERTa family starts after its padding id.
     pub(crate) position_offset: usize,
     pub(crate) type_vocab_size: usize,
     pub(crate) layer_norm_eps: f32,
@@ -130,12 +130,12 @@ pub struct Settings {
     format: Format,
 }
 
-/// What happens to a text with more tokens than the model takes.
+/// How a text with more tokens than the model accepts is embedded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LongTexts {
-    /// Its start is embedded, as sentence-transformers does.
+    /// Only the start is embedded, as in sentence-transformers.
     Cut,
-    /// Its vector is the mean of those of its parts.
+    /// The vector is the mean of the vectors of its parts.
     Parts,
 }
 
@@ -205,7 +205,7 @@ impl Settings {
         })
     }
 
-    /// Name of the folder's file of weights.
+    /// Returns the name of the folder's weights file.
     pub fn weights_file(&self) -> &'static str {
         match self.format {
             Format::SentenceTransformers => WEIGHTS_FILE,
@@ -213,13 +213,13 @@ impl Settings {
         }
     }
 
-    /// Whether a table can be distilled from the model. From a packed one, with its large vocabulary for many languages, it
-    /// would be larger than the model.
+    /// True if a table can be distilled from the model. A packed model has a large vocabulary for many
+    /// languages, so its table would be larger than the model.
     pub fn makes_table(&self) -> bool {
         self.format == Format::SentenceTransformers
     }
 
-    /// The weights in `folder`.
+    /// Returns the weights in `folder`.
     pub(crate) fn weights(&self, folder: &Path) -> Result<Box<dyn Tensors>, FolderError> {
         let unusable = |what: String| FolderError::Unusable { folder: folder.to_owned(), what };
         Ok(match self.format {
@@ -230,7 +230,7 @@ impl Settings {
         })
     }
 
-    /// The tokenizer in `folder`, whose tokens all have weights.
+    /// Returns the tokenizer in `folder`. All of its tokens have weights.
     pub(crate) fn tokenizer(&self, folder: &Path) -> Result<Tokenizer, FolderError> {
         let unusable = |what: String| FolderError::Unusable { folder: folder.to_owned(), what };
         let tokenizer = match self.format {
@@ -245,17 +245,17 @@ impl Settings {
         Ok(tokenizer)
     }
 
-    /// Length of the vectors.
+    /// Returns the length of the vectors.
     pub fn dimensions(&self) -> usize {
         self.bert.hidden_size
     }
 
-    /// What the model expects before a document; often empty.
+    /// Returns the prefix that the model expects before a document; often empty.
     pub fn document_prompt(&self) -> &str {
         &self.document_prompt
     }
 
-    /// What the model expects before a query; often empty.
+    /// Returns the prefix that the model expects before a query; often empty.
     pub fn query_prompt(&self) -> &str {
         &self.query_prompt
     }
@@ -271,7 +271,7 @@ fn open_file(folder: &Path, file: &str) -> Result<File, FolderError> {
     File::open(&file).map_err(|source| FolderError::Read { file, source })
 }
 
-/// The bytes of a file in the folder.
+/// Returns the bytes of a file in the folder.
 fn read_file(folder: &Path, file: &str) -> Result<Vec<u8>, FolderError> {
     let file = folder.join(file);
     fs::read(&file).map_err(|source| FolderError::Read { file, source })
@@ -333,7 +333,7 @@ impl WireConfig {
             let (size, heads) = (self.hidden_size, self.num_attention_heads);
             return Err(format!("hidden size {size} cannot be divided among {heads} attention heads"));
         }
-        // Two positions are for the marks around a text.
+        // Two positions are for the special tokens around a text.
         if self.max_position_embeddings < position_offset.saturating_add(3) {
             return Err(format!("{} positions leave no room for text", self.max_position_embeddings));
         }
@@ -368,7 +368,7 @@ impl WireModule {
     }
 }
 
-/// Pooling as flags, exactly one of which may be true.
+/// Pooling as flags. Exactly one of them may be true.
 #[derive(Debug, Deserialize)]
 #[serde(transparent)]
 struct WirePooling(BTreeMap<String, serde_json::Value>);

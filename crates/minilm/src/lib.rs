@@ -1,8 +1,8 @@
 //! Sentence embeddings from BERT models on the CPU, in safe Rust.
 //!
 //! - [`Settings`] reads the settings of a model folder: one with the layout of sentence-transformers, or a [`PACKED_FILE`].
-//! - [`Model`] loads the folder's tokenizer and weights and turns texts into unit-length vectors.
-//! - [`distil`] writes a table of the vectors of all tokens, and [`TokenTable`] turns texts into vectors with it alone.
+//! - [`Model`] loads the folder's tokenizer and weights and converts texts into unit-length vectors.
+//! - [`distil`] writes a table with the vectors of all tokens. [`TokenTable`] converts texts into vectors with this table only.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

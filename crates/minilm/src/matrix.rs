@@ -1,8 +1,8 @@
-//! Products of matrices, for one right side that is packed once and many left sides.
+//! Products of matrices, where the right side is packed once and used with many left sides.
 //!
-//! The right side is stored in panels of 32 columns, the left side in blocks of a few rows, so that the inner loop
-//! reads both in order and keeps its sums in registers. Sums are added in the order of the inner dimension, whatever
-//! the block, so a row's product does not depend on its neighbours.
+//! The right side is stored in panels of 32 columns, the left side in blocks of a few rows, so that the inner
+//! loop reads both in order and keeps its sums in registers. Sums are added in the order of the inner
+//! dimension, whatever the block, so the product of a row does not depend on its neighbours.
 //!
 //! Source: Goto, van de Geijn, "Anatomy of High-Performance Matrix Multiplication", TOMS 2008.
 
@@ -18,19 +18,19 @@ struct Line([f32; WIDTH]);
 
 const ZEROS: Line = Line([0.0; WIDTH]);
 
-/// Rows of a matrix within a larger row-major one.
+/// Rows of a matrix that may be part of a larger row-major matrix.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rows<'a> {
     /// Starts with the first value of the first row.
     pub(crate) values: &'a [f32],
-    /// From one row to the next.
+    /// Distance from one row to the next, in values.
     pub(crate) stride: usize,
     pub(crate) rows: usize,
     pub(crate) columns: usize,
 }
 
 impl<'a> Rows<'a> {
-    /// All rows of a matrix that is stored without gaps.
+    /// Returns all rows of a matrix that is stored without gaps.
     pub(crate) fn dense(values: &'a [f32], columns: usize) -> Self {
         Self { values, stride: columns, rows: values.len() / columns, columns }
     }
@@ -40,7 +40,7 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// The right side of a product, with a bias for each of its columns.
+/// The right side of a product, with a bias for each column.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PackedMatrix {
     inner: usize,
@@ -52,7 +52,7 @@ pub(crate) struct PackedMatrix {
 }
 
 impl PackedMatrix {
-    /// A dense layer: `weights` has a row for each output.
+    /// Packs a dense layer. `weights` has a row for each output.
     pub(crate) fn layer(weights: Rows<'_>, bias: &[f32]) -> Self {
         let mut packed = Self::default();
         packed.set_transposed(weights);
@@ -66,7 +66,7 @@ impl PackedMatrix {
         self.columns
     }
 
-    /// Becomes the transpose of `rows`, without bias.
+    /// Sets the matrix to the transpose of `rows`, without bias.
     pub(crate) fn set_transposed(&mut self, rows: Rows<'_>) {
         self.clear(rows.columns, rows.rows);
         for (panel, lines) in self.lines.chunks_exact_mut(rows.columns.max(1)).enumerate() {
@@ -78,7 +78,7 @@ impl PackedMatrix {
         }
     }
 
-    /// Becomes `rows`, without bias.
+    /// Sets the matrix to `rows`, without bias.
     pub(crate) fn set(&mut self, rows: Rows<'_>) {
         self.clear(rows.rows, rows.columns);
         for row in 0..rows.rows {
@@ -98,7 +98,7 @@ impl PackedMatrix {
     }
 }
 
-/// Space that products use and keep.
+/// A buffer that products reuse.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
     blocks: Vec<f32>,
@@ -123,7 +123,7 @@ struct Multiply<'a> {
     scratch: &'a mut Scratch,
 }
 
-/// Vectors of a block's row that are summed at a time.
+/// Number of vectors of a block's row that are summed at a time.
 const VECTORS: usize = 2;
 
 impl WithSimd for Multiply<'_> {
@@ -170,7 +170,7 @@ impl WithSimd for Multiply<'_> {
     }
 }
 
-/// Appends a block of rows, column by column; rows that do not exist repeat the last one.
+/// Appends a block of rows, column by column. Missing rows repeat the last one.
 #[inline(always)]
 fn pack<const ROWS: usize>(left: Rows<'_>, first: usize, blocks: &mut Vec<f32>) {
     let rows: [&[f32]; ROWS] = std::array::from_fn(|row| left.row((first + row).min(left.rows - 1)));
@@ -184,7 +184,7 @@ fn pack<const ROWS: usize>(left: Rows<'_>, first: usize, blocks: &mut Vec<f32>) 
     }
 }
 
-/// Where a block's product goes.
+/// Where the product of a block is written.
 #[derive(Clone, Copy)]
 struct Place {
     row: usize,

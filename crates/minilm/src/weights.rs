@@ -1,4 +1,4 @@
-//! Reads single tensors from a file in the safetensors format, so that the file is never in memory as a whole.
+//! Reads single tensors from a file in the safetensors format, so that the whole file is never in memory.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -8,22 +8,22 @@ use serde::Deserialize;
 
 use crate::packed::unpack;
 
-/// Maximum length of the header in bytes; that of the format's own library.
+/// Maximum length of the header in bytes, as in the format's own library.
 const MAX_HEADER: u64 = 100_000_000;
 
-/// The weights of a model by their names in the layout of BERT.
+/// The weights of a model, by their names in the layout of BERT.
 pub(crate) trait Tensors {
-    /// Whether there is a tensor with this name.
+    /// True if there is a tensor with this name.
     fn contains(&self, name: &str) -> bool;
 
-    /// The values of a tensor in row-major order. An error is a sentence part that says what is wrong.
+    /// Returns the values of a tensor in row-major order. An error is part of a sentence that says what is wrong.
     fn read(&mut self, name: &str, shape: &[usize]) -> Result<Vec<f32>, String>;
 
-    /// A matrix whose rows are used one at a time.
+    /// Returns a matrix whose rows are used one at a time.
     fn rows(&mut self, name: &str, shape: [usize; 2]) -> Result<Rows, String>;
 }
 
-/// A matrix in memory as it is in its file.
+/// A matrix in memory, stored as in its file.
 #[derive(Debug)]
 pub(crate) enum Rows {
     Full {
@@ -47,12 +47,12 @@ impl Rows {
     }
 }
 
-/// An open file of weights.
+/// An open weights file.
 #[derive(Debug)]
 pub(crate) struct Weights {
     file: File,
     tensors: BTreeMap<String, Tensor>,
-    /// Where the tensors' bytes start.
+    /// Offset at which the tensors' bytes start.
     start: u64,
     end: u64,
 }
@@ -65,7 +65,7 @@ struct Tensor {
 }
 
 impl Weights {
-    /// Reads the header. An error is a sentence part that says what is wrong.
+    /// Reads the header. An error is part of a sentence that says what is wrong.
     pub(crate) fn open(mut file: File) -> Result<Self, String> {
         let end = file.metadata().map_err(|error| error.to_string())?.len();
         let mut length = [0; 8];
@@ -99,7 +99,7 @@ impl Tensors for Weights {
         Ok(Rows::Full { values: self.read(name, &shape)?, columns: shape[1] })
     }
 
-    /// Numbers of 16 bits are widened.
+    /// Converts 16-bit numbers to 32 bits.
     fn read(&mut self, name: &str, shape: &[usize]) -> Result<Vec<f32>, String> {
         let missing = || format!("the weights have no tensor {name}");
         let tensor = self.tensors.get(name).cloned().ok_or_else(missing)?;
@@ -156,7 +156,7 @@ pub(crate) fn write_tensor(
     file.sync_all()
 }
 
-/// A number of IEEE 754's 16-bit format.
+/// Converts an IEEE 754 half-precision number.
 pub(crate) fn widen_half(half: u16) -> f32 {
     let (sign, exponent, fraction) =
         (u32::from(half >> 15), u32::from(half >> 10 & 31), u32::from(half & 1023));

@@ -12,17 +12,16 @@ use unicode_segmentation::UnicodeSegmentation;
 
 /// Embeds texts by hashing words and word prefixes, weighted by how rare a word is in written text.
 ///
-/// - Rarity is static: it follows from the id of a word in a byte-pair vocabulary of web text, where common words
-///   come first and rare ones need several tokens. So a vector depends on its text only, and documents can come and
-///   go.
+/// - Rarity is static: it follows from the id of a word in a byte-pair vocabulary of web text, where common words come first
+///   and rare ones need several tokens. A vector therefore depends only on its text, and documents can be added and removed.
 /// - The first line of a document (title, heading, name) counts several times.
-/// - Part of a document's vector encodes its shortness, so that short texts do not win merely by their norm; queries
-///   have no such part. Therefore two documents look less similar than they are; to compare texts with texts, embed
-///   all of them as queries.
-/// - A constant part shared by all vectors raises cosines, so that the usual threshold of 0.2 separates texts with a
-///   meaningful overlap from texts with a random one.
+/// - Part of a document's vector encodes how short the document is, so that short texts do not win merely because of their
+///   norm. Queries have no such part. Two documents therefore look less similar than they are; to compare texts with each
+///   other, embed all of them as queries.
+/// - A constant part shared by all vectors raises cosines, so that the usual threshold of 0.2 separates texts
+///   with a meaningful overlap from texts with a random one.
 ///
-/// Finds words and names in different inflections and spellings, but no synonyms.
+/// Matches words and names in different inflections and spellings, but not synonyms.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct BuiltinEmbedder;
 
@@ -30,7 +29,7 @@ pub struct BuiltinEmbedder;
 const DIMENSIONS: usize = 1024;
 /// The dimension of the constant part.
 const CONSTANT: usize = 0;
-/// Dimensions of a document's shortness.
+/// Dimensions that encode how short a document is.
 const BALLAST: std::ops::Range<usize> = 1..16;
 /// Dimensions of common words and of word prefixes, separate so that they never collide with rare words.
 const COMMON: std::ops::Range<usize> = 16..218;
@@ -39,15 +38,15 @@ const RARE: std::ops::Range<usize> = 218..DIMENSIONS;
 
 /// Share of the squared length that is constant in all vectors.
 const CONSTANT_SHARE: f32 = 0.15;
-/// Norm of a document's shortness; about that of an average passage of a hundred words.
+/// Norm of the part that encodes shortness: about the norm of an average passage of a hundred words.
 const BALLAST_NORM: f32 = 25.0;
 /// Dimensions per feature, so that a single collision does not hide it.
 const PROBES: u64 = 4;
-/// Maximum information of words in the common dimensions.
+/// Maximum information of a word in the common dimensions.
 const COMMON_INFORMATION: f32 = 4.0;
 /// Minimum weight of a feature.
 const MIN_WEIGHT: f32 = 1.5;
-/// Weight of a word in the first line of a document, in words.
+/// Weight of a word in a document's first line, as a number of occurrences.
 const FIRST_LINE_COUNT: f32 = 3.0;
 /// Maximum length in bytes of a first line with extra weight.
 const MAX_FIRST_LINE_BYTES: usize = 200;
@@ -59,7 +58,7 @@ const MAX_QUERY_REPETITION: f32 = 1.5;
 const PREFIX_WEIGHT: f32 = 0.5;
 /// Weight of a capitalized word in a query relative to a lower-case one.
 const QUERY_CAPITAL_WEIGHT: f32 = 1.5;
-/// Exponents of information: queries emphasize it, documents reduce it.
+/// Exponents of information. Queries emphasize it, documents reduce it.
 const QUERY_EXPONENT: f32 = 1.25;
 const DOCUMENT_EXPONENT: f32 = 0.6;
 /// Token id up to which words carry no information.
@@ -72,11 +71,11 @@ const TOKEN_INFORMATION: f32 = 0.25;
 const MAX_FURTHER_TOKENS: usize = 3;
 /// Maximum words in the information cache.
 const MAX_REMEMBERED: usize = 100_000;
-/// Maximum word length in bytes; longer ones are data, not language.
+/// Maximum word length in bytes. Longer strings are data, not language.
 const MAX_WORD_BYTES: usize = 64;
 
 impl BuiltinEmbedder {
-    /// The unit-length vector of one text.
+    /// Returns the unit-length vector of one text.
     pub fn vector(self, purpose: Purpose, text: &str) -> Vec<f32> {
         let mut vector = vec![0.0; DIMENSIONS];
         let mut hashed_text = FNV_START;
@@ -142,7 +141,7 @@ struct Occurrence {
     information: f32,
 }
 
-/// The features of a text with their weights.
+/// Returns the features of a text with their weights.
 fn features(purpose: Purpose, text: &str) -> Vec<(Feature, f32)> {
     let stemmer = Stemmer::create(Algorithm::English);
     let first_line = match purpose {
@@ -161,7 +160,7 @@ fn features(purpose: Purpose, text: &str) -> Vec<(Feature, f32)> {
             continue;
         }
         let count = if at < first_line { FIRST_LINE_COUNT } else { 1.0 };
-        // Scripts without spaces: single characters carry little information, pairs act as words.
+        // In scripts without spaces, single characters carry little information and pairs act as words.
         if raw.chars().all(writes_no_spaces) {
             add(format!("w:{raw}"), count, COMMON_INFORMATION);
             if let Some((_, before)) = ideograph.filter(|(end, _)| *end == at) {
@@ -199,7 +198,7 @@ fn weigh(purpose: Purpose, name: String, occurrence: &Occurrence) -> Option<(Fea
         Purpose::Document => repetition * occurrence.information.powf(DOCUMENT_EXPONENT),
         Purpose::Query => repetition.min(MAX_QUERY_REPETITION) * occurrence.information.powf(QUERY_EXPONENT),
     };
-    // The dimensions of a word must not depend on the purpose, but capitals weigh more in queries only.
+    // The dimensions of a word must not depend on the purpose, but capitals weigh more only in queries.
     let common = match name.split_once(':') {
         Some(("w", stem)) => information(stem) < COMMON_INFORMATION,
         Some(("p", _)) => true,
@@ -208,7 +207,7 @@ fn weigh(purpose: Purpose, name: String, occurrence: &Occurrence) -> Option<(Fea
     (weight >= MIN_WEIGHT).then_some((Feature { name, common }, weight))
 }
 
-/// Lower case without accents and possessive ending.
+/// Returns the word in lower case, without accents and possessive ending.
 fn fold(raw: &str) -> String {
     let word: String = raw
         .nfkd()
@@ -227,7 +226,7 @@ fn writes_no_spaces(c: char) -> bool {
         | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3134f}')
 }
 
-/// The information of a folded word: 0 for stop words, about 7 for the rarest.
+/// Returns the information of a folded word: 0 for stop words, about 7 for the rarest words.
 fn information(word: &str) -> f32 {
     static REMEMBERED: LazyLock<Mutex<HashMap<String, f32>>> = LazyLock::new(|| Mutex::new(HashMap::new()));
     if STOP_WORDS.contains(word) {
@@ -272,7 +271,7 @@ static STOP_WORDS: LazyLock<HashSet<&'static str>> = LazyLock::new(|| {
 
 const FNV_START: u64 = 0xcbf2_9ce4_8422_2325;
 
-/// FNV-1a, continued from `state`.
+/// Computes FNV-1a, continued from `state`.
 fn hash(state: u64, bytes: &[u8]) -> u64 {
     bytes.iter().fold(state, |state, byte| (state ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }

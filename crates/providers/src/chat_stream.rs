@@ -1,4 +1,4 @@
-//! Turns the bytes of an answer into chat events, for all protocols.
+//! Converts the bytes of an answer into chat events, for all protocols.
 
 use std::time::Instant;
 
@@ -10,42 +10,42 @@ use tracing::field::Empty;
 
 use crate::http::{Cost, HttpAnswer, HttpClient, Output, Target, provider_error};
 
-/// The parts of an answer that were read so far.
+/// The parts of an answer that have been read so far.
 #[derive(Debug, Default)]
 pub(crate) struct PartialAnswer {
-    /// Text not passed on yet.
+    /// Text that was not passed on yet.
     pub(crate) text: String,
     pub(crate) finish: Option<FinishReason>,
     pub(crate) usage: Usage,
-    /// Whether the protocol's end mark was seen.
+    /// Whether the protocol's end marker was read.
     pub(crate) ended: bool,
 }
 
-/// The status used for errors in a body with status 200.
+/// The status used for errors in a response with status 200.
 const OK: u16 = 200;
 
-/// Why bytes cannot be parsed.
+/// Why bytes could not be parsed.
 #[derive(Debug)]
 pub(crate) enum Unreadable {
     /// They violate the protocol.
     Malformed(String),
-    /// They are the provider's error message.
+    /// They contain the provider's error message.
     ProviderError(Vec<u8>),
-    /// They say that the provider will never answer this request.
+    /// They show that the provider will never answer this request.
     Refused(String),
 }
 
-/// The expected cost of a chat request.
+/// Returns the expected cost of a chat request.
 pub(crate) fn cost_of(http: &HttpClient, request: &ChatRequest) -> Cost {
     let output = request.max_output_tokens.map_or(Output::Unknown, |most| Output::AtMost(u64::from(most)));
     http.cost(request.messages.iter().map(|message| message.content.as_str()), output)
 }
 
-/// Words that occur when a service rejects a schema.
+/// Words that occur in messages about rejected schemas.
 const SCHEMA_WORDS: [&str; 7] =
     ["schema", "response_format", "responseschema", "structured", "tool", "grammar", "format"];
 
-/// Converts a rejection that mentions the requested schema into its own error.
+/// Converts a rejection that mentions the requested schema into a separate error.
 pub(crate) fn of_shape(request: &ChatRequest, error: ModelError) -> ModelError {
     match error {
         ModelError::Refused { model, status, what } if request.shape.is_some() => {
@@ -61,14 +61,14 @@ pub(crate) fn of_shape(request: &ChatRequest, error: ModelError) -> ModelError {
 
 /// The parser of a chat protocol.
 pub(crate) trait ChatProtocol: Send + 'static {
-    /// Parses `chunk` into `heard`.
-    fn read(&mut self, chunk: &[u8], heard: &mut PartialAnswer) -> Result<(), Unreadable>;
+    /// Parses `chunk` into `partial`.
+    fn read(&mut self, chunk: &[u8], partial: &mut PartialAnswer) -> Result<(), Unreadable>;
 
     /// Parses the remaining bytes at the end.
-    fn finish(&mut self, heard: &mut PartialAnswer) -> Result<(), Unreadable>;
+    fn finish(&mut self, partial: &mut PartialAnswer) -> Result<(), Unreadable>;
 }
 
-/// The span of one model call; usage and outcome are recorded at its end.
+/// Creates the span of one model call. Usage and outcome are recorded at its end.
 pub(crate) fn call_span(operation: &'static str, provider: &str, model: &str) -> Span {
     tracing::info_span!(
         "model_call",
@@ -92,9 +92,9 @@ pub(crate) fn record_usage(span: &Span, usage: Usage, attempts: u32, started: In
     span.record("elapsed_ms", u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX));
 }
 
-/// The events of `answer`.
+/// Returns the events of `answer`.
 ///
-/// - `as_made`: stream deltas; otherwise one delta carries the whole text.
+/// - `as_made`: whether to stream deltas; otherwise one delta carries the whole text.
 pub(crate) fn chat_events(
     answer: HttpAnswer,
     target: Target,
@@ -108,7 +108,7 @@ pub(crate) fn chat_events(
         target,
         protocol,
         as_made,
-        heard: PartialAnswer::default(),
+        partial: PartialAnswer::default(),
         over: false,
         span,
         started,
@@ -132,7 +132,7 @@ struct Reader<P> {
     target: Target,
     protocol: P,
     as_made: bool,
-    heard: PartialAnswer,
+    partial: PartialAnswer,
     /// Whether the bytes have ended.
     over: bool,
     span: Span,
@@ -142,35 +142,35 @@ struct Reader<P> {
 impl<P: ChatProtocol> Reader<P> {
     async fn next_event(&mut self) -> Result<ChatEvent, ModelError> {
         loop {
-            let ended = self.heard.ended || self.over;
-            if !self.heard.text.is_empty() && (self.as_made || ended) {
-                return Ok(ChatEvent::Delta(std::mem::take(&mut self.heard.text)));
+            let ended = self.partial.ended || self.over;
+            if !self.partial.text.is_empty() && (self.as_made || ended) {
+                return Ok(ChatEvent::Delta(std::mem::take(&mut self.partial.text)));
             }
             if ended {
                 return self.completion().map(ChatEvent::Done);
             }
             let read = match self.answer.chunk().await? {
-                Some(chunk) => self.protocol.read(&chunk, &mut self.heard),
+                Some(chunk) => self.protocol.read(&chunk, &mut self.partial),
                 None => {
                     self.over = true;
-                    self.protocol.finish(&mut self.heard)
+                    self.protocol.finish(&mut self.partial)
                 }
             };
             read.map_err(|unreadable| self.error(unreadable))?;
         }
     }
 
-    /// The end of the answer. Without a finish reason or end mark it was cut off.
+    /// Returns the end of the answer. An answer without a finish reason or end marker was cut off.
     fn completion(&mut self) -> Result<Completion, ModelError> {
-        let finish = match self.heard.finish {
+        let finish = match self.partial.finish {
             Some(finish) => finish,
-            None if self.heard.ended => FinishReason::Stop,
+            None if self.partial.ended => FinishReason::Stop,
             None => {
                 let what = "the answer ended early".to_owned();
                 return Err(ModelError::Malformed { model: self.target.model().to_owned(), what });
             }
         };
-        let completion = Completion { finish, usage: self.heard.usage, attempts: self.answer.attempts() };
+        let completion = Completion { finish, usage: self.partial.usage, attempts: self.answer.attempts() };
         self.answer.settle(completion.usage);
         record_usage(&self.span, completion.usage, completion.attempts, self.started);
         self.span.record("gen_ai.response.finish_reason", tracing::field::debug(finish));

@@ -1,4 +1,4 @@
-//! Shared by all HTTP embedders: prefixes, batches, concurrency, the call, and unit length.
+//! Shared code of all HTTP embedders: prefixes, batches, concurrency, the call, and unit length.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,7 +14,7 @@ use tracing::{Instrument, warn};
 use crate::chat_stream::{call_span, record_usage};
 use crate::http::{Delivery, HttpClient, Output, Target, provider_error};
 
-/// Text embedded to learn the dimensions of a model.
+/// Text that is embedded to determine the dimensions of a model.
 const PROBE: &str = "dimension";
 
 /// How texts are split into requests.
@@ -24,13 +24,13 @@ pub struct EmbedBatching {
     pub document_prefix: String,
     /// Prefix of queries; part of the embedder's name.
     pub query_prefix: String,
-    /// Maximum texts per request; halved permanently if a server accepts fewer.
+    /// Maximum texts per request. Halved permanently if a server accepts fewer.
     pub max_batch_texts: usize,
-    /// Maximum bytes of text per request; a single text may exceed it.
+    /// Maximum bytes of text per request. A single text may exceed it.
     pub max_batch_bytes: usize,
     /// Maximum concurrent requests per call.
     pub max_in_flight: usize,
-    /// Maximum text length in tokens; a longer text is truncated and logged.
+    /// Maximum text length in tokens. A longer text is truncated, with a warning.
     pub max_input_tokens: usize,
 }
 
@@ -49,13 +49,13 @@ impl Default for EmbedBatching {
 
 /// The wire format of an embedding protocol.
 pub(crate) trait EmbedProtocol: Send + Sync {
-    /// The request for `texts`.
+    /// Returns the request for `texts`.
     fn body(&self, purpose: Purpose, texts: &[String]) -> Result<Bytes, ModelError>;
 
     /// Parses the vectors of `texts` texts, in order and of any length, and the usage; or returns the error.
     fn read(&self, body: &[u8], texts: usize) -> Result<(Vec<Vec<f32>>, Usage), String>;
 
-    /// Adapts later requests to a rejection, permanently.
+    /// Adapts all later requests to a rejection.
     fn learn(&self, refusal: &str);
 }
 
@@ -64,7 +64,7 @@ pub(crate) trait EmbedProtocol: Send + Sync {
 pub(crate) struct Batcher {
     http: Arc<HttpClient>,
     target: Target,
-    /// Provider and model as shown in spans.
+    /// Provider and model, as shown in spans.
     label: String,
     model: String,
     name: String,
@@ -74,6 +74,8 @@ pub(crate) struct Batcher {
 }
 
 impl Batcher {
+    /// Creates the batcher.
+    ///
     /// - `target`: its model name is the embedder's name without the prefixes, which are added here.
     pub(crate) fn new(
         http: Arc<HttpClient>,
@@ -92,7 +94,7 @@ impl Batcher {
         &self.name
     }
 
-    /// The dimensions of the vectors, learned from the first response or by a trial call.
+    /// Returns the dimensions of the vectors, known from the first response or a trial call.
     pub(crate) async fn dimensions(&self, protocol: &dyn EmbedProtocol) -> Result<u32, ModelError> {
         if self.dimensions.get().is_none() {
             self.embed(protocol, Purpose::Document, &[PROBE.to_owned()]).await?;
@@ -129,7 +131,7 @@ impl Batcher {
         Ok(all)
     }
 
-    /// The text to send. Servers reject empty texts; a space gives the same result.
+    /// Returns the text to send. Servers reject empty texts; a space gives the same result.
     fn prepare(&self, prefix: &str, text: &str) -> String {
         let mut sent = format!("{prefix}{text}");
         if sent.is_empty() {
@@ -210,8 +212,8 @@ impl Batcher {
         Ok(done)
     }
 
-    /// Sends one request, again if the protocol adapts to a rejection. Returns one vector per text, in order, of
-    /// any length.
+    /// Sends one request, and repeats it if the protocol adapts to a rejection. Returns one vector per text,
+    /// in order, of any length.
     async fn ask(
         &self,
         protocol: &dyn EmbedProtocol,
@@ -227,8 +229,8 @@ impl Batcher {
             let answer = posted.instrument(span.clone()).await;
             let Err(ModelError::Refused { what, .. }) = &answer else { break answer? };
             protocol.learn(what);
-            // Another request may have learned the same while this one was on its way, so the bodies are compared. What the
-            // protocol learns holds for good, so there are few rounds.
+            // Another request may have learned the same while this one was in flight, so the bodies are
+            // compared. What the protocol learns is permanent, so there are few rounds.
             if protocol.body(purpose, texts)? == body {
                 break answer?;
             }
@@ -253,7 +255,7 @@ impl Batcher {
     /// Checks a vector and scales it to unit length.
     fn finish(&self, vector: &mut [f32]) -> Result<(), ModelError> {
         let length = u32::try_from(vector.len()).unwrap_or(u32::MAX);
-        // This fails only if another call has set it; its value is compared below.
+        // Fails only if another call has already set it. In that case its value is compared below.
         let _ = self.dimensions.set(length);
         let dimensions = self.dimensions.get().copied().unwrap_or(length);
         if dimensions != length {
@@ -267,7 +269,7 @@ impl Batcher {
     }
 }
 
-/// The name of `model` with its prefixes: vectors made with different prefixes must not be mixed.
+/// Returns the name of `model` with its prefixes: vectors made with different prefixes must not be mixed.
 pub(crate) fn prefixed_name(model: String, document_prefix: &str, query_prefix: &str) -> String {
     if document_prefix.is_empty() && query_prefix.is_empty() {
         return model;
@@ -275,7 +277,7 @@ pub(crate) fn prefixed_name(model: String, document_prefix: &str, query_prefix: 
     format!("{model}[document={document_prefix:?},query={query_prefix:?}]")
 }
 
-/// Scales `vector` to unit length; `false` if it is zero or contains values that are not numbers.
+/// Scales `vector` to unit length. False if it is zero or contains values that are not numbers.
 pub(crate) fn normalise(vector: &mut [f32]) -> bool {
     let length = vector.iter().map(|x| f64::from(*x) * f64::from(*x)).sum::<f64>().sqrt();
     if !length.is_finite() || length == 0.0 {

@@ -8,36 +8,36 @@ use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use crate::http::Target;
 use crate::secret::Secret;
 
-/// A server and its credentials, which its `Debug` output masks.
+/// A server and its credentials, which the `Debug` output masks.
 #[derive(Clone)]
 pub struct Endpoint {
-    /// The provider's label, first part of every model name, such as `openai`.
+    /// The provider's label, which is the first part of every model name, such as `openai`.
     pub label: String,
-    /// The base URL before the provider's paths, such as `https://api.openai.com/v1`; a query is kept.
+    /// The base URL before the provider's paths, such as `https://api.openai.com/v1`. A query is kept.
     pub base_url: String,
-    /// Sent as a bearer token or in the provider's own header, unless absent or empty.
+    /// The API key, if any. Sent as a bearer token or in the provider's own header, unless it is empty.
     pub api_key: Option<Secret>,
-    /// Additional headers, such as `api-key` for Azure; their values are treated as secrets.
+    /// Additional headers, such as `api-key` for Azure. Their values are treated as secrets.
     pub headers: Vec<(String, Secret)>,
 }
 
 impl Endpoint {
-    /// A server without a key.
+    /// Creates an endpoint without an API key.
     pub fn new(label: impl Into<String>, base_url: impl Into<String>) -> Self {
         Self { label: label.into(), base_url: base_url.into(), api_key: None, headers: Vec::new() }
     }
 
-    /// The same server with a key.
+    /// Returns the same server with an API key.
     pub fn with_key(self, api_key: Option<Secret>) -> Self {
         Self { api_key, ..self }
     }
 
-    /// The URL of `path` below the base URL for `model`, with authentication headers.
+    /// Returns the URL of `path` below the base URL for `model`, with authentication headers.
     pub(crate) fn target(&self, path: &str, model: &str) -> Result<Target, ConfigError> {
         self.target_with(path, model, KeyHeader::Bearer)
     }
 
-    /// The same, with the key in the provider's header.
+    /// Like [`target`](Self::target), with the API key in the provider's own header.
     pub(crate) fn target_with(
         &self,
         path: &str,
@@ -71,7 +71,7 @@ impl Endpoint {
         Ok(Target::new(model.to_owned(), url, path.to_owned(), headers, secrets))
     }
 
-    /// The host of the base URL in lower case.
+    /// Returns the host of the base URL in lower case.
     pub(crate) fn host(&self) -> Result<String, ConfigError> {
         Ok(self.url("")?.host_str().unwrap_or_default().to_owned())
     }
@@ -89,12 +89,12 @@ impl Endpoint {
     }
 }
 
-/// The header in which a provider expects its key.
+/// The header in which a provider expects the API key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum KeyHeader {
     /// `Authorization: Bearer KEY`.
     Bearer,
-    /// The plain key in a header with this name.
+    /// The plain API key in a header with this name.
     Named(&'static str),
 }
 
@@ -112,7 +112,7 @@ impl fmt::Debug for Endpoint {
 /// Why a provider's configuration is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
-    /// The base URL.
+    /// The base URL is invalid.
     #[error("invalid base URL {url}: {what}")]
     UnusableUrl {
         /// The URL, without user and password.
@@ -120,16 +120,16 @@ pub enum ConfigError {
         /// The error.
         what: String,
     },
-    /// The key contains bytes that are not allowed in an HTTP header.
+    /// The API key contains bytes that are not allowed in an HTTP header.
     #[error("the API key contains line breaks or control characters")]
     UnusableKey,
-    /// A header's name or value.
+    /// A header's name or value is invalid.
     #[error("invalid header {name}: its name or value contains characters that HTTP does not allow")]
     UnusableHeader {
         /// The header's name.
         name: String,
     },
-    /// The HTTP client.
+    /// The HTTP client could not be created.
     #[error("setting up the HTTP client: {what}")]
     Client {
         /// The client's error.
@@ -143,10 +143,10 @@ fn sensitive(value: &str) -> Option<HeaderValue> {
     Some(value)
 }
 
-/// Substrings of query parameter names that carry a key.
+/// Parts of the names of query parameters that contain a key.
 const SECRET_PARAMETERS: [&str; 4] = ["key", "token", "secret", "sig"];
 
-/// A URL without its query and everything before an `@`.
+/// Returns a URL without its query and everything before an `@`.
 pub fn without_credentials(url: &str) -> String {
     let url = url.split_once('?').map_or(url, |(url, _)| url);
     let (scheme, rest) = url.split_once("://").map_or(("", url), |(scheme, rest)| (scheme, rest));

@@ -1,8 +1,8 @@
-//! Model adapters: OpenAI-compatible servers, Anthropic, Gemini, Ollama and rerankers over one HTTP layer, local
-//! model folders, and the built-in embedder.
+//! Model adapters: OpenAI-compatible servers, Anthropic, Gemini, Ollama and rerankers over one HTTP layer;
+//! local model folders; and the built-in embedder.
 //!
-//! Everything here implements a port of `graphloom-core`. Nothing reads the environment: keys, base URLs and
-//! limits are passed as plain configuration.
+//! Everything here implements a trait of `graphloom-core`. Nothing reads the environment: API keys, base URLs
+//! and limits are passed as plain configuration.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

@@ -1,4 +1,4 @@
-//! Rerankers with the `/rerank` route of Cohere and Jina, which vLLM, llama.cpp and others support too.
+//! Rerankers with the `/rerank` route of Cohere and Jina, which vLLM, llama.cpp and others also support.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -20,25 +20,25 @@ pub const COHERE_BASE_URL: &str = "https://api.cohere.com/v2";
 /// Jina's base URL.
 pub const JINA_BASE_URL: &str = "https://api.jina.ai/v1";
 
-/// Maximum passages per request; Cohere accepts 1000.
+/// Maximum passages per request. Cohere accepts 1000.
 const MAX_BATCH_PASSAGES: usize = 256;
 
 /// Maximum concurrent requests per call.
 const MAX_IN_FLIGHT: usize = 4;
 
-/// The dialects of the route; their responses are equal.
+/// The dialects of requests to the route. Their responses are the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RerankDialect {
     /// Cohere, version 2.
     Cohere,
-    /// Jina, which repeats the passages in its response unless told otherwise.
+    /// Jina. By default, it repeats the passages in its response.
     Jina,
 }
 
 /// Settings of a reranker.
 #[derive(Debug, Clone)]
 pub struct RerankerConfig {
-    /// The server; `/rerank` is appended to its base URL.
+    /// The server. `/rerank` is appended to its base URL.
     pub endpoint: Endpoint,
     /// The model's name on the server.
     pub model: String,
@@ -57,7 +57,7 @@ pub struct HttpReranker {
 }
 
 impl HttpReranker {
-    /// Creates the reranker; sends nothing yet.
+    /// Creates the reranker. Sends nothing yet.
     pub fn new(http: Arc<HttpClient>, config: RerankerConfig) -> Result<Self, ConfigError> {
         let RerankerConfig { endpoint, model, dialect } = config;
         let target = endpoint.target("rerank", &format!("{}:{model}", endpoint.label))?;
@@ -158,7 +158,7 @@ struct CohereTokens {
     input_tokens: Option<u64>,
 }
 
-/// Parses the scores in the order of the passages, and the usage; or returns the error.
+/// Parses the scores, in the order of the passages, and the usage; or returns the error.
 fn read(body: &[u8], passages: usize) -> Result<(Vec<f32>, Usage), String> {
     let answer: Answer = serde_json::from_slice(body).map_err(|error| format!("invalid scores: {error}"))?;
     let mut scores = vec![None; passages];

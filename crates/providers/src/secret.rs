@@ -1,4 +1,4 @@
-//! Keys and passwords that are never displayed.
+//! API keys and passwords that are never displayed.
 
 use std::fmt;
 
@@ -7,10 +7,10 @@ use serde::Deserialize;
 /// Shown in place of a secret.
 pub(crate) const MASK: &str = "***";
 
-/// Minimum length of a secret that is masked in messages; masking a single letter would only garble the message.
+/// Minimum length of a secret that is masked in messages. Masking a single letter would only garble the message.
 const MIN_MASKED_LEN: usize = 4;
 
-/// A key or password; its `Debug` output shows `***`, and it has no `Display`.
+/// An API key or password. Its `Debug` output shows `***`, and it has no `Display`.
 #[derive(Clone, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]
 pub struct Secret(String);
@@ -21,17 +21,17 @@ impl Secret {
         Self(value.into().trim().to_owned())
     }
 
-    /// The value, for the place that sends it.
+    /// Returns the value, for the code that sends it.
     pub fn expose(&self) -> &str {
         self.0.trim()
     }
 
-    /// Whether the value is empty.
+    /// True if the value is empty.
     pub fn is_empty(&self) -> bool {
         self.expose().is_empty()
     }
 
-    /// `text` with every occurrence of this secret masked.
+    /// Returns `text` with every occurrence of this secret masked.
     pub(crate) fn mask_in(&self, text: &str) -> String {
         if self.expose().len() < MIN_MASKED_LEN { text.to_owned() } else { text.replace(self.expose(), MASK) }
     }

@@ -24,7 +24,7 @@ pub struct ReceivedRequest {
 }
 
 impl ReceivedRequest {
-    /// The body as JSON; `null` if it is not JSON.
+    /// Returns the body as JSON; `null` if it is not JSON.
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap_or_default()
     }
@@ -51,22 +51,22 @@ enum End {
 }
 
 impl Reply {
-    /// A JSON response.
+    /// Creates a JSON response.
     pub fn json(status: u16, body: impl Into<String>) -> Self {
         Self::new(status, "application/json", vec![body.into().into_bytes()])
     }
 
-    /// A response with any content type.
+    /// Creates a response with any content type.
     pub fn of(content_type: &str, body: impl Into<Vec<u8>>) -> Self {
         Self::new(200, content_type, vec![body.into()])
     }
 
-    /// Server-sent events: one transfer chunk per item, which may split events.
+    /// Creates server-sent events: one transfer chunk per item, which may split events.
     pub fn sse<T: AsRef<[u8]>>(chunks: impl IntoIterator<Item = T>) -> Self {
         Self::new(200, "text/event-stream", chunks.into_iter().map(|chunk| chunk.as_ref().to_vec()).collect())
     }
 
-    /// JSON lines: one transfer chunk per item.
+    /// Creates JSON lines: one transfer chunk per item.
     pub fn ndjson<T: AsRef<[u8]>>(chunks: impl IntoIterator<Item = T>) -> Self {
         Self::new(
             200,
@@ -104,7 +104,7 @@ impl Reply {
 
 type Script = dyn Fn(usize, &ReceivedRequest) -> Reply + Send + Sync;
 
-/// A server that responds by a script and records requests. Dropping it closes every connection.
+/// A server that responds according to a script and records requests. Dropping it closes every connection.
 pub struct ScriptedServer {
     address: SocketAddr,
     shared: Arc<Shared>,
@@ -137,7 +137,7 @@ impl ScriptedServer {
         Self { address, shared }
     }
 
-    /// A server that returns `replies` in order, and then repeats the last one.
+    /// Starts a server that returns `replies` in order, and then repeats the last one.
     pub fn replies(replies: impl IntoIterator<Item = Reply>) -> Self {
         let replies: Vec<Reply> = replies.into_iter().collect();
         Self::start(move |at, _| match replies.get(at).or(replies.last()) {
@@ -146,17 +146,17 @@ impl ScriptedServer {
         })
     }
 
-    /// `http://127.0.0.1:PORT`.
+    /// Returns `http://127.0.0.1:PORT`.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Every request so far, in order.
+    /// Returns every request so far, in order.
     pub fn recorded(&self) -> Vec<ReceivedRequest> {
         locked(&self.shared.recorded).clone()
     }
 
-    /// Number of connections so far.
+    /// Returns the number of connections so far.
     pub fn connections(&self) -> usize {
         self.shared.connections.load(Ordering::SeqCst)
     }
@@ -188,7 +188,7 @@ impl Shared {
             }
             let serving = Arc::clone(&self);
             thread::spawn(move || {
-                // Many scripts include clients that disconnect.
+                // Errors are ignored, because many scripts include clients that disconnect.
                 let _ = serving.serve(&connection);
                 let _ = connection.shutdown(Shutdown::Both);
             });
@@ -215,7 +215,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Sends `reply`; `false` if the connection must be closed afterwards.
+    /// Sends `reply`. False if the connection must be closed afterwards.
     fn answer(&self, mut connection: &TcpStream, reply: &Reply) -> std::io::Result<bool> {
         let mut head = format!("HTTP/1.1 {} Scripted\r\ntransfer-encoding: chunked\r\n", reply.status);
         for (name, value) in &reply.headers {
@@ -239,7 +239,7 @@ impl Shared {
         }
     }
 
-    /// Waits at most `limit` for the server to be dropped; returns whether it was.
+    /// Waits at most `limit` for the server to be dropped. True if it was dropped.
     fn wait(&self, limit: Option<Duration>) -> bool {
         let stopped = locked(&self.stop.0);
         match limit {
@@ -287,7 +287,7 @@ pub type AnswerScript = dyn Fn(&[String]) -> String + Send + Sync;
 
 /// The behaviour of a [`ScriptedOpenAi`].
 pub struct OpenAiScript {
-    /// The answer to the contents of the messages, in order.
+    /// Returns the answer to the contents of the messages, in order.
     pub answer: Box<AnswerScript>,
     /// Delay of each chat answer.
     pub chat_delay: Duration,
@@ -320,17 +320,17 @@ impl ScriptedOpenAi {
         }
     }
 
-    /// The base URL, with `/v1`.
+    /// Returns the base URL, with `/v1`.
     pub fn base_url(&self) -> String {
         format!("{}/v1", self.server.url())
     }
 
-    /// Every chat request so far.
+    /// Returns every chat request so far.
     pub fn chats(&self) -> Vec<ReceivedRequest> {
         self.recorded("/v1/chat/completions")
     }
 
-    /// Every embedding request so far.
+    /// Returns every embedding request so far.
     pub fn embeddings(&self) -> Vec<ReceivedRequest> {
         self.recorded("/v1/embeddings")
     }
@@ -387,7 +387,7 @@ fn embed_reply(script: &OpenAiScript, request: &Value) -> Reply {
     )
 }
 
-/// A vector that similar texts share: letter frequencies, and a constant so that it is never zero.
+/// Returns a vector that is similar for similar texts: letter frequencies, and a constant so that it is never zero.
 pub fn letter_counts(text: &str, dimensions: usize) -> Vec<f32> {
     let mut vector = vec![0.0; dimensions];
     vector[0] = 0.1;
@@ -397,14 +397,14 @@ pub fn letter_counts(text: &str, dimensions: usize) -> Vec<f32> {
     vector
 }
 
-/// A vector in OpenAI's base64 format.
+/// Returns a vector in OpenAI's base64 format.
 pub fn base64_of(vector: &[f32]) -> String {
     use base64::Engine;
     let bytes: Vec<u8> = vector.iter().flat_map(|float| float.to_le_bytes()).collect();
     base64::engine::general_purpose::STANDARD.encode(bytes)
 }
 
-/// A plausible extraction of `text`: each capitalized word is an entity, and adjacent ones are related.
+/// Returns a plausible extraction of `text`: each capitalized word is an entity, and adjacent ones are related.
 pub fn extraction_of(text: &str) -> String {
     let is_name = |word: &&str| word.len() > 1 && word.starts_with(char::is_uppercase);
     let trimmed =

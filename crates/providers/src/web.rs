@@ -20,7 +20,7 @@ pub struct FetchConfig {
     pub connect_timeout: Duration,
     /// Maximum total time.
     pub total_timeout: Duration,
-    /// Whether to allow addresses of the local network: loopback, private, link-local.
+    /// Whether to allow addresses of the local network: loopback, private and link-local.
     pub allow_private: bool,
 }
 
@@ -93,7 +93,7 @@ pub enum FetchError {
 }
 
 impl FetchError {
-    /// A remedy, if known, without reference to a user interface.
+    /// Returns a remedy, if one is known, that does not refer to any user interface.
     pub fn remedy(&self) -> Option<&'static str> {
         match self {
             Self::Address { .. } => {
@@ -112,22 +112,21 @@ impl FetchError {
     }
 }
 
-/// Whether `text` looks like a URL.
+/// True if `text` looks like a URL.
 pub fn is_web_address(text: &str) -> bool {
     let scheme = text.split_once("://").map(|(scheme, _)| scheme);
     scheme.is_some_and(|scheme| scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https"))
 }
 
-/// The canonical form of a URL, as in browsers and without the fragment; used as source name.
+/// Returns the canonical form of a URL, as in browsers and without the fragment. It is used as source name.
 pub fn canonical_address(address: &str) -> Result<String, FetchError> {
     let mut url = parsed(address)?;
     url.set_fragment(None);
     Ok(url.into())
 }
 
-/// Fetches a document, following redirects within the limits. Every address on the way is checked: names are
-/// resolved once, and the connection uses the checked address. Proxies are not used, since behind one it is
-/// unknown where a name leads.
+/// Fetches a document, following redirects within the limits. Every address on the way is checked: names are resolved once, and
+/// the connection uses the checked address. Proxies are not used, because behind a proxy it is unknown where a name leads.
 pub async fn fetch(address: &str, config: &FetchConfig) -> Result<WebDocument, FetchError> {
     let seconds = config.total_timeout.as_secs();
     let allowed: AddressTest = if config.allow_private { |_| true } else { is_public };
@@ -135,7 +134,7 @@ pub async fn fetch(address: &str, config: &FetchConfig) -> Result<WebDocument, F
     fetched.unwrap_or(Err(FetchError::TimedOut { seconds }))
 }
 
-/// Whether connecting to an address is allowed.
+/// Decides whether connecting to an address is allowed.
 type AddressTest = fn(IpAddr) -> bool;
 
 async fn follow(mut url: Url, config: &FetchConfig, allowed: AddressTest) -> Result<WebDocument, FetchError> {
@@ -198,7 +197,7 @@ fn client(config: &FetchConfig, allowed: AddressTest) -> Result<reqwest::Client,
         .map_err(|error| FetchError::Failed { what: error.to_string() })
 }
 
-/// Rejects forbidden numeric addresses; the [`Guard`] checks names.
+/// Rejects forbidden numeric addresses. The [`Guard`] checks names.
 fn check_host(url: &Url, allowed: AddressTest) -> Result<(), FetchError> {
     let host = url.host_str().unwrap_or_default();
     let number: Option<IpAddr> = host.trim_matches(['[', ']']).parse().ok();
@@ -216,7 +215,7 @@ struct Guard {
 /// The error for a name that resolves to the local network.
 #[derive(Debug, thiserror::Error)]
 #[error("it resolves to an address of the local network")]
-struct LeadsInside;
+struct PrivateAddress;
 
 impl Resolve for Guard {
     fn resolve(&self, name: Name) -> Resolving {
@@ -228,14 +227,14 @@ impl Resolve for Guard {
             let allowed: Vec<SocketAddr> =
                 found.iter().copied().filter(|address| may_be(address.ip())).collect();
             if allowed.is_empty() && !found.is_empty() {
-                return Err(LeadsInside.into());
+                return Err(PrivateAddress.into());
             }
             Ok(Box::new(allowed.into_iter()) as Addrs)
         })
     }
 }
 
-/// Whether an address belongs to the public internet.
+/// True if an address belongs to the public internet.
 fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),
@@ -286,12 +285,12 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
     }
 }
 
-/// The root cause of a failure without the URL, which the caller knows.
+/// Returns the root cause of a failure, without the URL, which the caller knows.
 fn failed(url: &Url, error: &reqwest::Error) -> FetchError {
     let mut cause: &dyn std::error::Error = error;
     while let Some(inner) = cause.source() {
         cause = inner;
-        if cause.is::<LeadsInside>() {
+        if cause.is::<PrivateAddress>() {
             return FetchError::Private { host: url.host_str().unwrap_or_default().to_owned() };
         }
     }

@@ -2,7 +2,7 @@
 
 use bytes::{Buf, Bytes, BytesMut};
 
-/// Splits a byte stream into lines ended by LF, CR or CRLF.
+/// Splits a byte stream into lines that end in LF, CR or CRLF.
 #[derive(Debug, Default)]
 pub(crate) struct Lines {
     buffer: BytesMut,
@@ -15,7 +15,7 @@ impl Lines {
         self.buffer.extend_from_slice(chunk);
     }
 
-    /// The next complete line, without its end.
+    /// Returns the next complete line, without its line end.
     pub(crate) fn next(&mut self) -> Option<Bytes> {
         if self.after_cr && !self.buffer.is_empty() {
             self.after_cr = false;
@@ -35,14 +35,14 @@ impl Lines {
         Some(line)
     }
 
-    /// The data after the last line end.
+    /// Returns the data after the last line end.
     pub(crate) fn rest(&mut self) -> Bytes {
         self.scanned = 0;
         self.buffer.split().freeze()
     }
 }
 
-/// Parses the `data` of server-sent events; other fields and comments are ignored.
+/// Parses the `data` of server-sent events. Other fields and comments are ignored.
 #[derive(Debug, Default)]
 pub(crate) struct SseEvents {
     lines: Lines,
@@ -55,7 +55,7 @@ impl SseEvents {
         self.lines.push(chunk);
     }
 
-    /// The data of the next complete event.
+    /// Returns the data of the next complete event.
     pub(crate) fn next(&mut self) -> Option<Vec<u8>> {
         while let Some(line) = self.lines.next() {
             if line.is_empty() {
@@ -69,7 +69,7 @@ impl SseEvents {
         None
     }
 
-    /// The data of a last event without a closing blank line, as some servers send.
+    /// Returns the data of a last event without a closing blank line, which some servers send.
     pub(crate) fn finish(&mut self) -> Option<Vec<u8>> {
         let rest = self.lines.rest();
         self.read(&rest);
@@ -99,7 +99,7 @@ impl SseEvents {
 mod tests {
     use super::*;
 
-    /// The events of `stream`, cut into chunks of `size` bytes.
+    /// Returns the events of `stream`, cut into chunks of `size` bytes.
     fn check_events(stream: &str, size: usize) -> Vec<String> {
         let mut events = SseEvents::default();
         let mut found = Vec::new();

@@ -1,13 +1,13 @@
-//! Builds a text whose lines are those of its source.
+//! Builds a text whose lines match the lines of its source.
 
-/// A text in the making that knows which line of the source it stands on.
+/// A text under construction that tracks its line in the source.
 pub(super) struct AlignedText<'a> {
     source: &'a str,
     text: String,
-    /// Where in the source lines are counted to, and how many ended before.
+    /// Offset in the source up to which lines are counted, and how many lines ended before it.
     counted: usize,
     source_line: usize,
-    /// Lines that ended in the text.
+    /// Number of lines that ended in the text.
     line: usize,
     in_step: bool,
 }
@@ -24,8 +24,8 @@ impl<'a> AlignedText<'a> {
         }
     }
 
-    /// Goes on to the line of the source that holds the byte `offset`; offsets come in ascending order. Stays where the
-    /// text is at that line or beyond.
+    /// Advances to the source line that contains the byte `offset`. Offsets must be ascending. The text stays
+    /// where it is if it is already at that line or beyond it.
     pub(super) fn go_to(&mut self, offset: usize) {
         let line = self.line_of(offset);
         if line > self.line {
@@ -36,7 +36,7 @@ impl<'a> AlignedText<'a> {
         self.in_step &= self.line == line;
     }
 
-    /// As [`Self::go_to`], on a line of its own.
+    /// Like [`Self::go_to`], but starts a new line.
     pub(super) fn new_line(&mut self, offset: usize) {
         self.go_to(offset);
         if !self.at_line_start() {
@@ -46,7 +46,7 @@ impl<'a> AlignedText<'a> {
         }
     }
 
-    /// As [`Self::line_at`], and counts on from there.
+    /// Like [`Self::line_at`], and continues counting from there.
     fn line_of(&mut self, offset: usize) -> usize {
         if offset > self.counted {
             self.source_line += self.source[self.counted..offset].matches('\n').count();
@@ -55,12 +55,12 @@ impl<'a> AlignedText<'a> {
         self.source_line
     }
 
-    /// Lines of the source before the one that holds `offset`, which may lie ahead.
+    /// Returns the number of source lines before the line that contains `offset`, which may be ahead.
     pub(super) fn line_at(&self, offset: usize) -> usize {
         self.source_line + self.source[self.counted.min(offset)..offset].matches('\n').count()
     }
 
-    /// Adds words that end no line.
+    /// Adds words without line ends.
     pub(super) fn push(&mut self, words: &str) {
         debug_assert!(!words.contains('\n'), "a line end moves lines");
         self.text.push_str(words);
@@ -74,23 +74,23 @@ impl<'a> AlignedText<'a> {
         &self.text
     }
 
-    /// Removes blanks at the end of the text.
+    /// Removes spaces and tabs at the end of the text.
     pub(super) fn trim_line(&mut self) {
         self.text.truncate(self.text.trim_end_matches([' ', '\t']).len());
     }
 
-    /// Lines that ended in the text.
+    /// Returns the number of lines that ended in the text.
     pub(super) fn line(&self) -> usize {
         self.line
     }
 
-    /// Ends the line, whether or not the source has one more.
+    /// Ends the line, even if the source has no further line.
     pub(super) fn end_line(&mut self) {
         self.text.push('\n');
         self.line += 1;
     }
 
-    /// The text, which ends with a line end, and whether its lines are those of the source.
+    /// Returns the text, which ends with a line end, and whether its lines match those of the source.
     pub(super) fn finish(mut self) -> (String, bool) {
         if !self.at_line_start() {
             self.text.push('\n');

@@ -8,10 +8,10 @@ use zip::result::ZipError;
 
 use super::{ParseError, ParseLimits, encoding};
 
-/// Members of an archive; an office document has tens, a large book thousands.
+/// Maximum members of an archive. An office document has tens of members, a large book thousands.
 const MAX_MEMBERS: usize = 100_000;
 
-/// A ZIP archive; what is read of it counts towards one limit.
+/// A ZIP archive. Everything read from it counts towards one limit.
 pub(super) struct Archive<'a> {
     zip: ZipArchive<Cursor<&'a [u8]>>,
     format: Format,
@@ -20,7 +20,7 @@ pub(super) struct Archive<'a> {
 }
 
 impl<'a> Archive<'a> {
-    /// Opens the archive that `format` is kept in.
+    /// Opens the archive of a document with this format.
     pub(super) fn open(bytes: &'a [u8], format: Format, limits: &ParseLimits) -> Result<Self, ParseError> {
         let zip = ZipArchive::new(Cursor::new(bytes)).map_err(|error| broken(format, &error))?;
         if zip.len() > MAX_MEMBERS {
@@ -30,12 +30,12 @@ impl<'a> Archive<'a> {
         Ok(Self { zip, format, left: max, max })
     }
 
-    /// Names of all members.
+    /// Returns the names of all members.
     pub(super) fn names(&self) -> Vec<String> {
         self.zip.file_names().flatten().map(|name| name.into_owned()).collect()
     }
 
-    /// A member's bytes; `None` where there is none of this name.
+    /// Returns a member's bytes; `None` if there is no member with this name.
     pub(super) fn read(&mut self, name: &str) -> Result<Option<Vec<u8>>, ParseError> {
         let member = match self.zip.by_name(name) {
             Ok(member) => member,
@@ -51,7 +51,7 @@ impl<'a> Archive<'a> {
             return Err(bomb);
         }
         let mut content = Vec::with_capacity(claimed as usize);
-        // A member may hold more than it claims; one byte more than allowed tells the two apart.
+        // A member may contain more than it declares. Reading one byte more than allowed detects that.
         let read = member.take(self.left + 1).read_to_end(&mut content);
         if content.len() as u64 > self.left {
             return Err(bomb);
@@ -61,7 +61,7 @@ impl<'a> Archive<'a> {
         Ok(Some(content))
     }
 
-    /// A member's text.
+    /// Returns a member's text.
     pub(super) fn text(&mut self, name: &str) -> Result<Option<String>, ParseError> {
         let Some(bytes) = self.read(name)? else { return Ok(None) };
         match encoding::decode(&bytes) {
@@ -70,7 +70,7 @@ impl<'a> Archive<'a> {
         }
     }
 
-    /// The text of a member without which the document is none.
+    /// Returns the text of a member, or an error if the member is missing.
     pub(super) fn required(&mut self, name: &str) -> Result<String, ParseError> {
         let format = self.format;
         let missing = || ParseError::Broken { format, reason: format!("its part {name} is missing") };
@@ -82,7 +82,7 @@ fn broken(format: Format, error: &impl ToString) -> ParseError {
     ParseError::Broken { format, reason: format!("its archive cannot be read: {}", error.to_string()) }
 }
 
-/// `path` as seen from the folder of the member `base`, without `.` and `..`.
+/// Resolves `path` relative to the folder of the member `base`, without `.` and `..`.
 pub(super) fn relative(base: &str, path: &str) -> String {
     let path = path.split(['#', '?']).next().unwrap_or(path);
     let mut parts: Vec<&str> = if path.starts_with('/') { Vec::new() } else { base.split('/').collect() };
@@ -97,7 +97,7 @@ pub(super) fn relative(base: &str, path: &str) -> String {
     parts.join("/")
 }
 
-/// Builds archives for tests.
+/// Builds an archive for tests.
 #[cfg(test)]
 pub(super) fn pack(members: &[(&str, &str)]) -> Vec<u8> {
     use std::io::Write;

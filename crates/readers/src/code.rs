@@ -1,15 +1,15 @@
-//! Reads source code: verbatim, with its definitions as headings.
+//! Reads source code: the text verbatim, with definitions as headings.
 
 use super::{Body, Heading};
 
-/// Definitions that become headings; a generated file may have any number.
+/// Maximum definitions that become headings. A generated file may contain any number.
 const MAX_DEFINITIONS: usize = 20_000;
-/// Bytes of a line that are looked at; longer lines are data.
+/// Maximum bytes of a line that is searched for a definition. Longer lines are data.
 const MAX_LINE_BYTES: usize = 400;
-/// Characters of a definition's name.
+/// Maximum characters of a definition's name.
 const MAX_NAME_CHARS: usize = 80;
 
-/// Words that begin a definition, with the level of what they define: types hold functions.
+/// Words that begin a definition, with its level: types contain functions.
 const KEYWORDS: [(&str, u8); 27] = [
     ("class", 1),
     ("struct", 1),
@@ -40,7 +40,7 @@ const KEYWORDS: [(&str, u8); 27] = [
     ("CREATE TABLE", 1),
 ];
 
-/// Words that may stand before those.
+/// Words that may precede those.
 const MODIFIERS: [&str; 27] = [
     "pub",
     "pub(crate)",
@@ -71,7 +71,7 @@ const MODIFIERS: [&str; 27] = [
     "declare",
 ];
 
-/// The code as it stands.
+/// Returns the code verbatim.
 pub(super) fn parse(source: String) -> Body {
     let mut headings = Vec::new();
     let mut offset = 0;
@@ -87,11 +87,11 @@ pub(super) fn parse(source: String) -> Body {
     Body { headings, ..Body::verbatim(source) }
 }
 
-/// What a line defines: its level and its words up to the parameters.
+/// Returns the definition in a line: its level, and its words up to the parameters.
 fn definition(line: &str) -> Option<(u8, String)> {
     let indent = line.len() - line.trim_start().len();
     let mut rest = line.trim();
-    // Methods stand one level inside their type; what is deeper is local.
+    // Methods are indented one level inside their type. Anything deeper is local.
     if indent > 8 {
         return None;
     }
@@ -108,7 +108,7 @@ fn definition(line: &str) -> Option<(u8, String)> {
         name.starts_with(|c: char| c.is_alphabetic() || matches!(c, '_' | '<' | '(' | '*' | '`' | '"' | '$'));
     let end = rest.find(['{', ';', ':', '=']).unwrap_or(rest.len());
     let head = rest[..end].split(" where ").next().unwrap_or(rest);
-    // Go names the type of a method in brackets before the method.
+    // In Go, the type of a method is in brackets before the method's name.
     let receiver = name.strip_prefix('(').and_then(|name| name.split_once(") "));
     let title = match (level, receiver) {
         (2, Some((_, method))) => format!("{keyword} {}", method.split('(').next().unwrap_or(method)),

@@ -9,13 +9,13 @@ use super::draft::Draft;
 use super::xml_events::{Element, Node, Nodes};
 use super::{Body, ParseError, ParseLimits};
 
-/// Columns that one cell may span.
+/// Maximum columns that a cell may span.
 const MAX_SPAN: usize = 100;
-/// Styles followed from one to the one it is based on.
+/// Maximum styles to follow from a style to the style it is based on.
 const MAX_STYLE_CHAIN: usize = 20;
 
-/// The document's text as last saved, changes accepted. Headings are paragraphs of a heading style or an outline level;
-/// pages are those of the last time Word laid the document out, where it says so. Headers and footers are left out.
+/// Returns the document's text as last saved, with changes accepted. Headings are paragraphs with a heading style or an outline
+/// level. Pages are those of Word's last layout, if the file contains them. Headers and footers are left out.
 pub(super) fn parse(bytes: &[u8], limits: &ParseLimits) -> Result<Body, ParseError> {
     let mut archive = Archive::open(bytes, Format::Docx, limits)?;
     let document = archive.required("word/document.xml")?;
@@ -52,7 +52,7 @@ pub(super) fn parse(bytes: &[u8], limits: &ParseLimits) -> Result<Body, ParseErr
     reader.draft.finish()
 }
 
-/// What a paragraph style says.
+/// The properties of a paragraph style.
 #[derive(Default, Clone)]
 struct Style {
     name: String,
@@ -61,7 +61,7 @@ struct Style {
     list: Option<(String, usize)>,
 }
 
-/// What is known of the paragraph that is being read.
+/// The paragraph that is being read.
 #[derive(Default)]
 struct Paragraph {
     text: String,
@@ -72,7 +72,7 @@ struct Paragraph {
     is_title: bool,
 }
 
-/// A table that is being read.
+/// The table that is being read.
 #[derive(Default)]
 struct Table {
     rows: Vec<Vec<String>>,
@@ -87,15 +87,15 @@ struct Reader {
     draft: Draft,
     styles: BTreeMap<String, Style>,
     lists: Lists,
-    /// Open paragraphs: text boxes stand inside paragraphs.
+    /// Open paragraphs. They can be nested, because text boxes are inside paragraphs.
     paragraphs: Vec<Paragraph>,
     tables: Vec<Table>,
     page: Option<u32>,
-    /// A page that begins after the paragraph in which it was found.
+    /// Whether a page begins after the paragraph in which it was found.
     page_due: bool,
-    /// The heading of a part, written before its first paragraph.
+    /// The heading of a part. It is written before the part's first paragraph.
     heading_due: Option<&'static str>,
-    /// Who made the comment that is being read.
+    /// The author of the comment that is being read.
     author: Option<String>,
 }
 
@@ -107,7 +107,7 @@ impl Reader {
             match node {
                 Node::Open(element) => {
                     let name = element.name();
-                    // A fallback repeats in an older form what the choice before it says.
+                    // A fallback repeats the content of the choice before it in an older form.
                     if name == "Fallback"
                         || (name == "footnote" || name == "endnote") && is_separator(&element)
                     {
@@ -192,7 +192,7 @@ impl Reader {
             "tbl" => {
                 let Some(table) = self.tables.pop() else { return };
                 match self.tables.last_mut() {
-                    // A table inside a cell is part of the cell's words.
+                    // A table inside a cell becomes part of the cell's text.
                     Some(outer) => {
                         let rows = table.rows.iter().map(|row| row.join(", "));
                         outer.cell.push_str(&rows.collect::<Vec<_>>().join("; "));
@@ -205,7 +205,7 @@ impl Reader {
         }
     }
 
-    /// A page begins here: at once where its paragraph has no text yet, else with the next one.
+    /// Starts a page: immediately if its paragraph has no text yet, otherwise with the next paragraph.
     fn break_page(&mut self) {
         let Some(page) = &mut self.page else { return };
         *page += 1;
@@ -260,7 +260,7 @@ impl Reader {
         }
     }
 
-    /// A style with what it takes from those it is based on.
+    /// Returns a style with the properties that it inherits from other styles.
     fn style_of(&self, id: Option<&str>) -> Style {
         let mut found = Style::default();
         let mut next = id.map(str::to_owned);
@@ -274,17 +274,17 @@ impl Reader {
     }
 }
 
-/// Notes that hold a line between text and notes instead of words.
+/// True for notes that contain the line between text and notes instead of words.
 fn is_separator(element: &Element<'_>) -> bool {
     element.attr("type").is_some_and(|kind| kind != "normal")
 }
 
-/// Outline levels count from 0; 9 is body text.
+/// Parses an outline level. Levels count from 0; 9 is body text.
 fn outline_level(value: &str) -> Option<u8> {
     value.parse::<u8>().ok().filter(|level| *level < 9).map(|level| level + 1)
 }
 
-/// Paragraph styles by id.
+/// Returns the paragraph styles by id.
 fn styles(xml: &str, limits: &ParseLimits) -> Result<BTreeMap<String, Style>, ParseError> {
     let mut nodes = Nodes::new(xml, Format::Docx, limits.max_depth);
     let mut styles = BTreeMap::new();
@@ -325,14 +325,14 @@ fn styles(xml: &str, limits: &ParseLimits) -> Result<BTreeMap<String, Style>, Pa
     Ok(styles)
 }
 
-/// Lists: which levels are numbered, and how far they have counted.
+/// Lists: which levels are numbered, and the current numbers.
 #[derive(Default)]
 struct Lists {
-    /// Of each list, its definition.
+    /// The definition of each list.
     definitions: BTreeMap<String, String>,
-    /// Levels of definitions that are bullets.
+    /// Whether a level of a definition has bullets.
     bullets: BTreeMap<(String, usize), bool>,
-    /// Of each open list, the number of the last item of each level.
+    /// For each definition, the number of the last item on each open level.
     counted: BTreeMap<String, Vec<u32>>,
 }
 
@@ -361,13 +361,13 @@ impl Lists {
         Ok(lists)
     }
 
-    /// The mark of the next item of a list at `depth`.
+    /// Returns the mark of the next item of a list at `depth`.
     fn mark(&mut self, list: &str, depth: usize) -> String {
         let definition = self.definitions.get(list).cloned().unwrap_or_default();
         if self.bullets.get(&(definition.clone(), depth)).copied().unwrap_or(true) {
             return "-".to_owned();
         }
-        // Lists of one definition count on together.
+        // Lists with the same definition share their numbers.
         let counted = self.counted.entry(definition).or_default();
         counted.resize(depth.min(MAX_SPAN) + 1, 0);
         let number = counted.last_mut().map_or(1, |number| {

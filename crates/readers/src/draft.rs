@@ -1,4 +1,4 @@
-//! Builds a document's text block by block: headings, paragraphs, list items, table rows, and where parts begin.
+//! Builds a document's text block by block: headings, paragraphs, list items, table rows, and the start of each part.
 
 use graphloom_core::{Part, PartMark, Span};
 
@@ -6,47 +6,47 @@ use super::rows::Rows;
 use super::{Body, Heading, ParseError};
 use graphloom_text::sanitize;
 
-/// Deepest indentation of a list.
+/// Maximum indentation of a list.
 const MAX_LIST_DEPTH: usize = 8;
-/// Characters kept of a heading's title; a longer "heading" is a paragraph in large letters.
+/// Maximum characters of a heading. A longer "heading" is a paragraph in large letters.
 const MAX_HEADING_CHARS: usize = 300;
 
-/// A text in the making.
+/// A text under construction.
 #[derive(Default)]
 pub(super) struct Draft {
     body: Body,
     max_bytes: usize,
     /// The part that begins with the next block.
     part: Option<Part>,
-    /// Whether the next block must stand apart by a blank line.
+    /// Whether the next block must be preceded by a blank line.
     apart: bool,
 }
 
 impl Draft {
-    /// A draft of at most `max_bytes`; see [`Draft::finish`].
+    /// Creates a draft of at most `max_bytes`; see [`Draft::finish`].
     pub(super) fn new(max_bytes: usize) -> Self {
         Self { max_bytes, ..Self::default() }
     }
 
-    /// Whether the text is over its limit, so that the rest need not be read.
+    /// True if the text exceeds its limit, so that the rest need not be read.
     pub(super) fn is_full(&self) -> bool {
         self.body.text.len() > self.max_bytes
     }
 
-    /// A page, slide or sheet that begins with the next block; without one it has no text and no mark.
+    /// Starts a page, slide or sheet with the next block. If no block follows, it gets no text and no mark.
     pub(super) fn part(&mut self, part: Part) {
         self.part = Some(part);
         self.apart = true;
     }
 
-    /// What people should know of how the source was read; nothing is said twice.
+    /// Adds a remark about how the source was read, unless the same remark already exists.
     pub(super) fn remark(&mut self, remark: String) {
         if !self.body.remarks.contains(&remark) {
             self.body.remarks.push(remark);
         }
     }
 
-    /// The title, unless one is known.
+    /// Sets the title, unless there already is one.
     pub(super) fn title(&mut self, title: &str) {
         let title = words(title);
         if self.body.title.is_none() && !title.is_empty() {
@@ -54,7 +54,7 @@ impl Draft {
         }
     }
 
-    /// A heading; `level` 1 is outermost.
+    /// Writes a heading. Level 1 is the outermost.
     pub(super) fn heading(&mut self, level: u8, title: &str) {
         let title = words(title);
         if title.is_empty() {
@@ -71,7 +71,7 @@ impl Draft {
         self.apart = true;
     }
 
-    /// A paragraph; its line breaks stay, runs of other white space become one blank.
+    /// Writes a paragraph. Line breaks are kept; runs of other white space become one space.
     pub(super) fn paragraph(&mut self, text: &str) {
         let text = lines(text);
         if text.is_empty() {
@@ -87,7 +87,7 @@ impl Draft {
         self.apart = true;
     }
 
-    /// A line that follows the block before without a blank line.
+    /// Writes a line that follows the previous block without a blank line.
     pub(super) fn line(&mut self, text: &str) {
         let text = words(text);
         if !text.is_empty() {
@@ -95,7 +95,7 @@ impl Draft {
         }
     }
 
-    /// An item of a list, `depth` 0 outermost; `mark` such as `-` or `3.`.
+    /// Writes a list item. `depth` 0 is the outermost; `mark` is for example `-` or `3.`.
     pub(super) fn item(&mut self, depth: usize, mark: &str, text: &str) {
         let text = words(text);
         if !text.is_empty() {
@@ -103,7 +103,7 @@ impl Draft {
         }
     }
 
-    /// A table: its first row is taken for its header where it looks like one, and every other row names its columns.
+    /// Writes a table. If the first row looks like a header, every other row names its columns.
     pub(super) fn table(&mut self, table: &[Vec<String>]) {
         self.apart = true;
         let mut rows = Rows::default();
@@ -113,7 +113,8 @@ impl Draft {
         self.apart = true;
     }
 
-    /// What a reader of another format made of a part of the source; its headings are put `deeper` levels down.
+    /// Appends the output of the reader of another format for a part of the source. Its headings are moved
+    /// `deeper` levels down.
     pub(super) fn append(&mut self, body: Body, deeper: u8) {
         if body.text.trim().is_empty() {
             return;
@@ -131,7 +132,7 @@ impl Draft {
         self.apart = true;
     }
 
-    /// The same of a part that a publisher put there.
+    /// Like [`Self::append`], for a part that the publisher added.
     pub(super) fn append_boilerplate(&mut self, body: Body) {
         let before = self.body.text.len();
         self.append(body, 0);
@@ -140,7 +141,7 @@ impl Draft {
         }
     }
 
-    /// The text; an error where it is over its limit.
+    /// Returns the text, or an error if it exceeds its limit.
     pub(super) fn finish(self) -> Result<Body, ParseError> {
         if self.is_full() {
             return Err(ParseError::TooLarge { bytes: self.body.text.len(), max_bytes: self.max_bytes });
@@ -148,7 +149,7 @@ impl Draft {
         Ok(self.body)
     }
 
-    /// Writes a block on lines of its own and returns its first byte.
+    /// Writes a block on its own lines and returns its first byte.
     fn block(&mut self, text: &str) -> usize {
         let out = &mut self.body.text;
         if self.apart && !out.is_empty() {
@@ -165,12 +166,12 @@ impl Draft {
     }
 }
 
-/// One line of words.
+/// Returns the words of a text on one line.
 pub(super) fn words(text: &str) -> String {
     sanitize(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Lines of words without blank ones at both ends.
+/// Returns the lines of a text without blank lines at either end.
 fn lines(text: &str) -> String {
     let text = sanitize(text);
     let lines: Vec<String> = text.lines().map(words).collect();

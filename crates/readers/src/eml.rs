@@ -1,4 +1,4 @@
-//! Reads e-mail messages and mailboxes: who wrote what to whom, and what is attached.
+//! Reads e-mail messages and mailboxes: sender, recipients, subject, text, and the names of attachments.
 
 mod outlook;
 
@@ -9,14 +9,14 @@ use mail_parser::{Address, Message, MessageParser, MimeHeaders, PartType};
 use super::draft::{Draft, words};
 use super::{Body, ParseError, ParseLimits, html};
 
-/// Messages forwarded inside messages.
+/// Maximum nesting of forwarded messages.
 const MAX_MESSAGE_DEPTH: usize = 5;
-/// Attachments that are named.
+/// Maximum attachments that are listed.
 const MAX_ATTACHMENTS: usize = 1000;
 
-/// The message as people see it: subject, sender, recipients, date, text. Of a text in two forms the plain one is read.
-/// Forwarded messages follow; other attachments are named, not read. Every message of a mailbox is a part; the first
-/// names the document where it is alone.
+/// Returns the message as people see it: subject, sender, recipients, date and text. If the text exists in
+/// two forms, the plain one is read. Forwarded messages follow; other attachments are listed but not read.
+/// Every message of a mailbox is a part. If there is only one message, it provides the document's title.
 pub(super) fn parse(bytes: &[u8], limits: &ParseLimits) -> Result<Body, ParseError> {
     if bytes.starts_with(COMPOUND_FILE) {
         return outlook::parse(bytes, limits);
@@ -33,10 +33,10 @@ pub(super) fn parse(bytes: &[u8], limits: &ParseLimits) -> Result<Body, ParseErr
     finish(draft, unread)
 }
 
-/// The first bytes of messages of Outlook.
+/// The first bytes of messages saved by Outlook.
 const COMPOUND_FILE: &[u8] = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1";
 
-/// The messages of a mailbox, each a part. Those that cannot be read are counted; an error where that are all.
+/// Reads the messages of a mailbox, each as a part. Counts the messages that cannot be read; an error if none can be read.
 fn mailbox(
     bytes: &[u8],
     limits: &ParseLimits,
@@ -74,9 +74,9 @@ fn mailbox(
     Ok(())
 }
 
-/// One message; an error where it is none or is encrypted.
+/// Reads one message; an error if it is not a message or is encrypted.
 fn message(bytes: &[u8]) -> Result<Message<'_>, ParseError> {
-    // The library takes anything for a message; one has a sender, a subject, a date or a kind.
+    // The library accepts anything as a message. A real one has a sender, a subject, a date or a MIME version.
     let has_headers = |message: &Message<'_>| {
         ["From", "Subject", "Date", "MIME-Version"].iter().any(|name| message.header(*name).is_some())
     };
@@ -90,7 +90,7 @@ fn message(bytes: &[u8]) -> Result<Message<'_>, ParseError> {
     Ok(message)
 }
 
-/// The text, with how many attachments were not read.
+/// Returns the text, with a remark about the number of attachments that were not read.
 fn finish(draft: Draft, unread: usize) -> Result<Body, ParseError> {
     let mut body = draft.finish()?;
     if unread > 0 {
@@ -149,7 +149,7 @@ fn write(message: &Message<'_>, level: u8, limits: &ParseLimits, draft: &mut Dra
     }
 }
 
-/// Blocks between blank lines.
+/// Writes the blocks between blank lines as paragraphs.
 fn paragraphs(text: &str, draft: &mut Draft) {
     let mut block = String::new();
     for line in text.lines() {

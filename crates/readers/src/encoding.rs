@@ -1,4 +1,4 @@
-//! Finds the encoding of bytes and decodes them.
+//! Detects the encoding of bytes and decodes them.
 
 use std::borrow::Cow;
 
@@ -7,14 +7,14 @@ use encoding_rs::{Encoding, ISO_2022_JP, UTF_8, UTF_16BE, UTF_16LE};
 
 use super::ParseError;
 
-/// Bytes that the statistics look at.
+/// Maximum bytes used for statistical detection.
 const DETECTION_BYTES: usize = 1024 * 1024;
-/// Bytes in which an HTML declaration is sought.
+/// Number of bytes that are searched for an HTML declaration.
 const DECLARATION_BYTES: usize = 1024;
-/// Text with more than one control character or undecodable byte in so many is no text.
+/// Content with more than one control character or undecodable byte in this many characters is not text.
 const MIN_CHARS_PER_FAULT: usize = 50;
 
-/// The text of `bytes` and the name of the encoding it was found in.
+/// Returns the text of `bytes` and the name of the detected encoding.
 pub(super) fn decode(bytes: &[u8]) -> Result<(Cow<'_, str>, String), ParseError> {
     if bytes.starts_with(&[0xff, 0xfe, 0, 0]) || bytes.starts_with(&[0, 0, 0xfe, 0xff]) {
         return Err(ParseError::Undecodable { encoding: "UTF-16 (it has the byte order mark of UTF-32)" });
@@ -30,7 +30,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<(Cow<'_, str>, String), ParseError>
         return Err(ParseError::Binary { reason: "it holds NUL bytes" });
     }
     if let Ok(text) = std::str::from_utf8(bytes) {
-        // ISO-2022-JP is made of ASCII bytes; it switches to Japanese by this escape.
+        // ISO-2022-JP consists of ASCII bytes and switches to Japanese with this escape.
         if bytes.windows(2).any(|pair| pair == b"\x1b$")
             && let Some(text) = ISO_2022_JP.decode_without_bom_handling_and_without_replacement(bytes)
         {
@@ -54,7 +54,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<(Cow<'_, str>, String), ParseError>
     Ok((text, encoding.name().to_owned()))
 }
 
-/// The decoded text, with the odd fault replaced; an error where faults are many.
+/// Returns the decoded text with a few faults replaced, or an error if there are many faults.
 fn strict<'a>(encoding: &'static Encoding, bytes: &'a [u8]) -> Result<Cow<'a, str>, ParseError> {
     let (text, faulty) = encoding.decode_without_bom_handling(bytes);
     if faulty {
@@ -66,7 +66,7 @@ fn strict<'a>(encoding: &'static Encoding, bytes: &'a [u8]) -> Result<Cow<'a, st
     Ok(text)
 }
 
-/// UTF-16 shows by NUL bytes that stand only at even, or only at odd, places.
+/// Detects UTF-16 by NUL bytes that occur only at even or only at odd positions.
 fn utf_16_without_mark(bytes: &[u8]) -> Option<&'static Encoding> {
     if !bytes.len().is_multiple_of(2) {
         return None;
@@ -82,7 +82,7 @@ fn utf_16_without_mark(bytes: &[u8]) -> Option<&'static Encoding> {
     plausible(text.chars()).ok().map(|()| encoding)
 }
 
-/// Refuses text in which control characters abound.
+/// Returns an error for text with many control characters.
 fn plausible(chars: impl Iterator<Item = char>) -> Result<(), ParseError> {
     let (mut all, mut odd) = (0, 0);
     for c in chars {
@@ -96,7 +96,7 @@ fn plausible(chars: impl Iterator<Item = char>) -> Result<(), ParseError> {
     }
 }
 
-/// UTF-8 with so few faults that no other encoding explains it, faults replaced and counted.
+/// Returns UTF-8 text with its faults replaced and counted, if there are so few that no other encoding explains it.
 fn damaged_utf_8(bytes: &[u8]) -> Option<(String, usize)> {
     let (mut good, mut faults) = (0, 0);
     for chunk in bytes.utf8_chunks() {
@@ -106,7 +106,7 @@ fn damaged_utf_8(bytes: &[u8]) -> Option<(String, usize)> {
     (good >= faults * 10).then(|| (String::from_utf8_lossy(bytes).into_owned(), faults))
 }
 
-/// The encoding an HTML or XML document declares in its head.
+/// Returns the encoding that an HTML or XML document declares in its head.
 fn declared(bytes: &[u8]) -> Option<&'static Encoding> {
     let head = String::from_utf8_lossy(&bytes[..bytes.len().min(DECLARATION_BYTES)]).to_ascii_lowercase();
     if !head.trim_start().starts_with('<') {

@@ -9,14 +9,14 @@ use super::draft::Draft;
 use super::xml_events::{Node, Nodes};
 use super::{Body, ParseError, ParseLimits, html};
 
-/// Ways of encrypting that only hide fonts from copying.
+/// Encryption methods that only protect fonts from copying.
 const FONT_ALGORITHMS: [&str; 2] = ["http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC"];
-/// What books call the pages that publishers put there, in `epub:type` of EPUB 3 and in the guide of EPUB 2. Title pages, forewords
-/// and notes belong to the text.
+/// Names of pages added by the publisher, in `epub:type` of EPUB 3 and in the guide of EPUB 2. Title pages,
+/// forewords and notes belong to the text.
 const BOILERPLATE: [&str; 6] = ["imprint", "colophon", "copyright-page", "landmarks", "toc", "loi"];
 
-/// The book's chapters in reading order, each read as a page of HTML; its table of contents is left out. Pages of the publisher's are
-/// marked as such.
+/// Returns the book's chapters in reading order, each read as an HTML page. The table of contents is left
+/// out, and pages added by the publisher are marked.
 pub(super) fn parse(bytes: &[u8], limits: &ParseLimits) -> Result<Body, ParseError> {
     let mut archive = Archive::open(bytes, Format::Epub, limits)?;
     if let Some(xml) = archive.text("META-INF/encryption.xml")?
@@ -36,7 +36,7 @@ pub(super) fn parse(bytes: &[u8], limits: &ParseLimits) -> Result<Body, ParseErr
         let path = relative(&package_path, &chapter);
         let page = match archive.text(&path)? {
             Some(page) => page,
-            // Addresses may be written with escapes where the archive has none.
+            // Addresses may be percent-encoded although the names in the archive are not.
             None => match archive.text(&unescape(&path))? {
                 Some(page) => page,
                 None => continue,
@@ -55,13 +55,13 @@ pub(super) fn parse(bytes: &[u8], limits: &ParseLimits) -> Result<Body, ParseErr
     draft.finish()
 }
 
-/// What the book's package says.
+/// The content of the book's package file.
 #[derive(Default)]
 struct Package {
     title: String,
-    /// Addresses of the chapters, relative to the package.
+    /// Addresses of the chapters, relative to the package file.
     chapters: Vec<String>,
-    /// Of these, pages of the publisher's.
+    /// The addresses of those chapters that the publisher added.
     boilerplate: BTreeSet<String>,
 }
 
@@ -109,8 +109,8 @@ fn names_boilerplate(kinds: &str) -> bool {
     kinds.split_whitespace().any(|kind| BOILERPLATE.contains(&kind))
 }
 
-/// Whether the first part of a page that says what it is, its body or a section, is the publisher's. A page that cannot be read as XML
-/// is text.
+/// True if the first part of a page that has a type, its body or a section, was added by the publisher. A
+/// page that cannot be read as XML is text.
 fn is_boilerplate(page: &str, limits: &ParseLimits) -> bool {
     let mut nodes = Nodes::new(page, Format::Epub, limits.max_depth);
     let mut depth = 0;
@@ -123,7 +123,7 @@ fn is_boilerplate(page: &str, limits: &ParseLimits) -> bool {
                     }
                     depth += 1;
                 }
-                // What stands before a section that says so is text.
+                // Content before a section with a type is text.
                 _ if depth > 0 => return false,
                 _ => {}
             },
@@ -134,7 +134,7 @@ fn is_boilerplate(page: &str, limits: &ParseLimits) -> bool {
     false
 }
 
-/// Whether something besides fonts is encrypted.
+/// True if anything besides fonts is encrypted.
 fn is_locked(xml: &str, limits: &ParseLimits) -> Result<bool, ParseError> {
     let mut nodes = Nodes::new(xml, Format::Epub, limits.max_depth);
     let mut in_data = false;
@@ -142,7 +142,7 @@ fn is_locked(xml: &str, limits: &ParseLimits) -> Result<bool, ParseError> {
         match node {
             Node::Open(element) => match element.name().as_str() {
                 "EncryptedData" => in_data = true,
-                // The key's own encryption comes in an element of its own, which has no data around it.
+                // The encryption of the key is in a separate element, outside the encrypted data.
                 "EncryptedKey" => in_data = false,
                 "EncryptionMethod" if in_data => {
                     let algorithm = element.attr("Algorithm").unwrap_or_default();
@@ -175,7 +175,7 @@ fn first_attr(
     Ok(None)
 }
 
-/// An address without its `%20` escapes.
+/// Decodes the percent-encoding of an address.
 fn unescape(path: &str) -> String {
     let bytes = path.as_bytes();
     let mut out = Vec::with_capacity(bytes.len());

@@ -1,112 +1,112 @@
-//! Why bytes cannot be read, with remedies.
+//! Why a source cannot be read, with remedies.
 
 use graphloom_core::Format;
 
-/// Why a source is not readable.
+/// Why a source cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ParseError {
-    /// No bytes.
+    /// The source has no bytes.
     #[error("the source is empty")]
     Empty,
-    /// Nothing to see.
+    /// The source contains only white space.
     #[error("the source holds only white space")]
     Blank,
-    /// A known format that is not read.
+    /// The format is known but not supported.
     #[error("the source is {kind}, which is not supported")]
     Unsupported {
         /// The format with its article, such as `a PNG image`.
         kind: &'static str,
     },
-    /// The name says one format and the bytes another.
+    /// The name and the bytes indicate different formats.
     #[error("the source is named like {} but is {kind}", named.described())]
     Mislabelled {
-        /// What the name says.
+        /// The format that the name indicates.
         named: Format,
-        /// What the bytes are, with article.
+        /// The format of the bytes, with its article.
         kind: &'static str,
     },
-    /// Bytes that are no text.
+    /// The bytes are not text.
     #[error("the source is binary data, not text: {reason}")]
     Binary {
-        /// What gave it away.
+        /// The evidence.
         reason: &'static str,
     },
-    /// More than the limit.
+    /// The text exceeds the limit.
     #[error("the source has {bytes} bytes of text, the limit is {max_bytes}")]
     TooLarge {
-        /// Its size.
+        /// Its size in bytes.
         bytes: usize,
-        /// The limit.
+        /// The limit in bytes.
         max_bytes: usize,
     },
-    /// More pages, sheets or the like than the limit.
+    /// There are more pages, sheets or other parts than the limit.
     #[error("the source has {found} {what}, the limit is {max}")]
     TooMany {
-        /// What there is too much of.
+        /// The kind of part.
         what: &'static str,
-        /// How many.
+        /// The number of parts.
         found: usize,
         /// The limit.
         max: usize,
     },
-    /// Compressed to a fraction of what it unpacks to.
+    /// The source unpacks to more than the limit.
     #[error("the source, {}, unpacks to more than {max_bytes} bytes", format.described())]
     Bomb {
-        /// What it is.
+        /// The format.
         format: Format,
-        /// The limit.
+        /// The limit in bytes.
         max_bytes: usize,
     },
-    /// Nested deeper than the limit.
+    /// The source is nested deeper than the limit.
     #[error("the source, {}, is nested more than {max_depth} levels deep", format.described())]
     TooDeep {
-        /// What it is.
+        /// The format.
         format: Format,
         /// The limit.
         max_depth: usize,
     },
-    /// Only a password opens it.
+    /// A password is needed to open the source.
     #[error("the source, {}, is encrypted", format.described())]
     Encrypted {
-        /// What it is.
+        /// The format.
         format: Format,
     },
-    /// Not what its format requires.
+    /// The source violates its format.
     #[error("the source, {}, is damaged: {reason}", format.described())]
     Broken {
-        /// What it is, or is named.
+        /// The format of the bytes or of the name.
         format: Format,
-        /// What is wrong with it.
+        /// What is wrong.
         reason: String,
     },
-    /// Pages of pictures.
+    /// The pages are images without text.
     #[error("the PDF document has no text on any of its {pages} pages: they are scanned or drawn")]
     Scanned {
-        /// How many pages.
+        /// The number of pages.
         pages: usize,
     },
-    /// Its reader gave up in an unforeseen way.
+    /// The reader panicked.
     #[error("the reader of {} failed on the source", format.described())]
     Panicked {
-        /// What it was read as.
+        /// The format it was read as.
         format: Format,
     },
-    /// No encoding fits.
+    /// The text cannot be decoded.
     #[error("the source is not valid {encoding}, the encoding it looks like")]
     Undecodable {
-        /// The best guess.
+        /// The most likely encoding.
         encoding: &'static str,
     },
-    /// Markup around nothing.
+    /// The source contains markup but no text.
     #[error("the {} source has no text to read", format.name())]
     NoText {
-        /// What it was read as.
+        /// The format it was read as.
         format: Format,
     },
 }
 
 impl ParseError {
-    /// What a person can do.
+    /// Returns a remedy for people.
     pub fn remedy(&self) -> &'static str {
         match self {
             Self::Empty | Self::Blank => "check that the file was written completely, or leave it out",

@@ -1,15 +1,15 @@
-//! Detects the format of bytes: by magic numbers, file extension, or content.
+//! Detects the format of bytes by magic numbers, file extension or content.
 
 use graphloom_core::Format;
 
 use super::{ParseError, encoding, json, markdown, table};
 
-/// Bytes of a document that are looked at where its name does not tell the format.
+/// Maximum bytes of a document that are examined if its name does not determine the format.
 const SNIFF_BYTES: usize = 256 * 1024;
 
-/// The format of a source: by the extension of its name, by its content where that says nothing.
+/// Returns the format of a source: by the extension of its name, or by its content if the extension is unknown.
 ///
-/// Bytes that are no text count as [`Format::Text`]; [`super::parse`] says what is wrong with them.
+/// Bytes that are not text count as [`Format::Text`]; [`super::parse`] reports what is wrong with them.
 pub fn format_of(name: &str, bytes: &[u8]) -> Format {
     let by_bytes = || match kind_of(bytes) {
         Some(Kind::Known(format)) => Some(format),
@@ -21,8 +21,8 @@ pub fn format_of(name: &str, bytes: &[u8]) -> Format {
         .unwrap_or(Format::Text)
 }
 
-/// As [`format_of`], of decoded text; `given` is what the caller says. What is named JSON but is not one value is JSON
-/// lines or text.
+/// Like [`format_of`], for decoded text. `given` is the caller's format. Text named JSON that is not a single
+/// JSON value is JSON lines or plain text.
 pub(super) fn detect(name: &str, text: &str, given: Option<Format>) -> Format {
     match given.or_else(|| format_by_name(name)) {
         Some(Format::Json) if !json::is_value(text) => {
@@ -37,7 +37,7 @@ pub(super) fn detect(name: &str, text: &str, given: Option<Format>) -> Format {
     }
 }
 
-/// The extension of a path or URL in lower case, without the dot.
+/// Returns the extension of a path or URL in lower case, without the dot.
 pub(super) fn extension(name: &str) -> Option<String> {
     let path = if name.contains("://") { name.split(['?', '#']).next().unwrap_or(name) } else { name };
     let file = path.rsplit(['/', '\\']).next().unwrap_or(path);
@@ -46,7 +46,7 @@ pub(super) fn extension(name: &str) -> Option<String> {
         .map(|(_, extension)| extension.to_ascii_lowercase())
 }
 
-/// The format that the extension of a name tells; `None` where it tells none.
+/// Returns the format that the extension of a name determines; `None` if it is unknown.
 pub fn format_by_name(name: &str) -> Option<Format> {
     let extension = extension(name)?;
     if CODE_EXTENSIONS.binary_search(&extension.as_str()).is_ok() {
@@ -56,7 +56,7 @@ pub fn format_by_name(name: &str) -> Option<Format> {
     BY_EXTENSION.iter().find(of).map(|(_, format)| *format)
 }
 
-/// Every extension that tells a format, without the dot, ascending.
+/// Returns every extension that determines a format, without the dot, ascending.
 pub fn extensions() -> Vec<&'static str> {
     let others = BY_EXTENSION.iter().flat_map(|(extensions, _)| extensions.iter().copied());
     let mut all: Vec<&'static str> = CODE_EXTENSIONS.into_iter().chain(others).collect();
@@ -64,7 +64,7 @@ pub fn extensions() -> Vec<&'static str> {
     all
 }
 
-/// Extensions of everything but source code.
+/// Extensions of all formats except source code.
 const BY_EXTENSION: [(&[&str], Format); 18] = [
     (&["txt", "text", "log", "rst", "adoc", "asciidoc", "org", "tex", "srt", "vtt"], Format::Text),
     (&["md", "markdown", "mdown", "mkd", "mdx"], Format::Markdown),
@@ -86,8 +86,8 @@ const BY_EXTENSION: [(&[&str], Format); 18] = [
     (&["eml", "mbox", "msg"], Format::Eml),
 ];
 
-/// The format that a media type tells, such as `text/html; charset=utf-8`; `None` where it tells none, as
-/// `text/plain` does: it is what servers say of what they do not know.
+/// Returns the format for a media type such as `text/html; charset=utf-8`; `None` if it does not determine
+/// one. `text/plain` does not: servers send it for anything unknown.
 pub fn format_by_media_type(media_type: &str) -> Option<Format> {
     let media_type = media_type.split(';').next().unwrap_or(media_type).trim().to_ascii_lowercase();
     match media_type.as_str() {
@@ -122,21 +122,21 @@ const CODE_EXTENSIONS: [&str; 77] = [
     "tsx", "vue", "yaml", "yml",
 ];
 
-/// What bytes are, by their first bytes and the names they hold.
+/// The kind of a binary file, according to its first bytes and the names it contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// A format that is read.
+    /// A supported format.
     Known(Format),
-    /// A document of a format that is read, with a password on it.
+    /// A document in a supported format, protected by a password.
     Encrypted,
-    /// A format that is not read, with its article.
+    /// An unsupported format, with its article.
     Foreign(&'static str),
 }
 
-/// The format to read a source as; `None` where its text must tell.
+/// Returns the format to read a source as; `None` if only its text can show it.
 ///
-/// The bytes of containers and binary documents tell what they are. Where that is not what the caller or the name
-/// says, the source is mislabelled.
+/// The bytes of containers and binary documents determine their format. If it differs from the caller's
+/// format or the name, the source is mislabelled.
 pub(super) fn identify(
     name: &str,
     bytes: &[u8],
@@ -162,12 +162,12 @@ pub(super) fn identify(
     }
 }
 
-/// Formats whose first bytes tell them.
+/// True for formats that are recognized by their first bytes.
 fn has_magic(format: Format) -> bool {
     is_container(format) || matches!(format, Format::Pdf | Format::Xls | Format::Rtf)
 }
 
-/// Formats that are ZIP archives.
+/// True for formats that are ZIP archives.
 fn is_container(format: Format) -> bool {
     match format {
         Format::Docx
@@ -215,7 +215,7 @@ fn by_content(text: &str) -> Format {
     }
 }
 
-/// Whether text begins with the headers of a message, in lower case.
+/// True if a text begins with the headers of a message. The text must be in lower case.
 fn is_mail(start: &str) -> bool {
     let headers = start.lines().take_while(|line| !line.trim().is_empty());
     let names: Vec<&str> = headers.filter_map(|line| line.split_once(": ").map(|(name, _)| name)).collect();
@@ -224,10 +224,10 @@ fn is_mail(start: &str) -> bool {
         && (has("mime-version") || has("message-id") || has("received") || (has("subject") && has("date")))
 }
 
-/// Bytes in which the mark of a PDF may stand: some programs write before it.
+/// Number of bytes within which the PDF signature must start: some programs write before it.
 const PDF_MARK_BYTES: usize = 1024;
 
-/// What the first bytes of a binary file tell; `None` for what may be text.
+/// Returns the kind of a binary file by its first bytes; `None` if the bytes may be text.
 pub(super) fn kind_of(bytes: &[u8]) -> Option<Kind> {
     const MAGIC: [(&[u8], &str); 22] = [
         (b"\x89PNG\r\n", "a PNG image"),
@@ -283,7 +283,7 @@ pub(super) fn kind_of(bytes: &[u8]) -> Option<Kind> {
     MAGIC.iter().find(|(magic, _)| bytes.starts_with(magic)).map(|&(_, kind)| Kind::Foreign(kind))
 }
 
-/// Office documents are ZIP archives that list their parts by name.
+/// Returns the kind of a ZIP archive. Office documents are ZIP archives that list their parts by name.
 fn zip_kind(bytes: &[u8]) -> Kind {
     const PARTS: [(&[u8], Kind); 8] = [
         (b"mimetypeapplication/epub", Kind::Known(Format::Epub)),
@@ -295,7 +295,7 @@ fn zip_kind(bytes: &[u8]) -> Kind {
         (b"xl/", Kind::Known(Format::Xlsx)),
         (b"ppt/", Kind::Known(Format::Pptx)),
     ];
-    // Names stand before each part, and once more in the list at the end.
+    // Names precede each part, and are repeated in the list at the end.
     let tail = &bytes[bytes.len().saturating_sub(SNIFF_BYTES)..];
     let head = &bytes[..bytes.len().min(SNIFF_BYTES)];
     let has =
@@ -303,10 +303,10 @@ fn zip_kind(bytes: &[u8]) -> Kind {
     PARTS.iter().find(|(part, _)| has(part)).map_or(Kind::Foreign("a ZIP archive"), |&(_, kind)| kind)
 }
 
-/// Older Office documents, Outlook messages and encrypted documents are compound files that name their streams in
-/// UTF-16.
+/// Returns the kind of a compound file. Older Office documents, Outlook messages and encrypted documents are
+/// compound files that name their streams in UTF-16.
 fn compound_kind(bytes: &[u8]) -> Kind {
-    // Messages of Outlook hold what is attached to them, names of streams included.
+    // Outlook messages contain their attachments, including the names of their streams.
     const STREAMS: [(&str, Kind); 6] = [
         ("__properties_version1.0", Kind::Known(Format::Eml)),
         ("EncryptedPackage", Kind::Encrypted),

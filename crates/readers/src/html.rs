@@ -1,4 +1,4 @@
-//! Reads HTML into readable text: headings, paragraphs, lists and tables stay recognisable.
+//! Converts HTML to readable text that keeps headings, paragraphs, lists and tables recognizable.
 
 mod content;
 mod tags;
@@ -15,23 +15,23 @@ use content::{Content, main_content};
 use graphloom_text::sanitize;
 pub(super) use tags::with_closed_elements;
 
-/// Cells that one cell may span; more is no table.
+/// Maximum cells that a cell may span. A larger span is not a real table.
 const MAX_SPAN: usize = 100;
 
-/// The page's visible text with headings as `## Title`, list items as `- item`, table rows as `column: value
-/// | ...`.
+/// Returns the page's visible text, with headings as `## Title`, list items as `- item` and table rows as
+/// `column: value | ...`.
 ///
-/// Scripts, styles, navigation, form controls and hidden elements go. The title is that of the head, else the
-/// first level 1 heading. Column names are no longer repeated once the text has `max_bytes`. Elements nested deeper than
-/// `max_depth` are read as if only their text were there: building the page takes time by the square of its depth.
+/// Scripts, styles, navigation, form controls and hidden elements are removed. The title is that of the head, or else the first
+/// level 1 heading. Column names are no longer repeated once the text has `max_bytes`. Of elements nested deeper than
+/// `max_depth`, only the text is kept, because building the page takes time proportional to the square of its depth.
 pub(super) fn parse(source: &str, limits: &ParseLimits) -> Body {
     let html = Html::parse_document(&tags::flattened(source, limits.max_depth));
     let all = Content { roots: vec![html.tree.root()], left_out: HashSet::new() };
     write(&html, &all, limits.max_bytes)
 }
 
-/// As [`parse`], of a page of the web: its main content alone, without what stands beside it. `source` is freed before the
-/// text is written.
+/// Like [`parse`], for a web page: only its main content, without the content beside it. `source` is freed
+/// before the text is written.
 pub(super) fn parse_page(source: Cow<'_, str>, limits: &ParseLimits) -> Body {
     let html = Html::parse_document(&tags::flattened(&source, limits.max_depth));
     drop(source);
@@ -58,15 +58,15 @@ fn write(html: &Html, content: &Content<'_>, max_bytes: usize) -> Body {
     body
 }
 
-/// Gets the nodes of a page in document order.
+/// Visits the nodes of a page in document order.
 trait Visit {
     fn text(&mut self, text: &str);
-    /// Whether to go into the element; it is closed only then.
+    /// Returns whether to enter the element. `close` is called only for entered elements.
     fn open(&mut self, element: &Element) -> bool;
     fn close(&mut self, element: &Element);
 }
 
-/// Visits `root` and what is below it but `left_out`. Without recursion: pages may be nested deeper than any stack.
+/// Visits `root` and its descendants except `left_out`. Not recursive, because pages may be nested deeper than any stack.
 fn walk(root: NodeRef<'_, Node>, left_out: &HashSet<NodeId>, visitor: &mut impl Visit) {
     let mut node = root;
     loop {
@@ -121,7 +121,7 @@ fn is_skipped(element: &Element) -> bool {
         || element.attr("role") == Some("navigation")
 }
 
-/// First pass: the title, and which tables hold other tables and so only lay out the page.
+/// First pass: finds the title, and the tables that contain other tables and therefore only lay out the page.
 #[derive(Default)]
 struct Survey {
     title: String,
@@ -166,7 +166,7 @@ impl Visit for Survey {
     }
 }
 
-/// Second pass: the text.
+/// Second pass: writes the text.
 #[derive(Default)]
 struct Writer {
     out: String,
@@ -175,37 +175,37 @@ struct Writer {
     max_bytes: usize,
     /// Line ends to write before the next text.
     breaks: usize,
-    /// Whether a space stands before the next text.
+    /// Whether to write a space before the next text.
     space: bool,
     /// A list mark or heading mark to write before the next text.
     mark: Option<String>,
-    /// The open heading: its level, and where it starts once it has text.
+    /// The open heading: its level, and its start once it has text.
     heading: Option<(u8, Option<usize>)>,
-    /// Open lists, with the number of the last item of numbered ones.
+    /// Open lists. Numbered lists have the number of the last item.
     lists: Vec<Option<usize>>,
     preformatted: usize,
-    /// Whether the preformatted text is code, which stands between fences.
+    /// Whether the preformatted text is code, which is written between fences.
     fenced: bool,
     layout_tables: Vec<bool>,
     tables_seen: usize,
-    /// Open tables; `None` for those that lay out the page.
+    /// Open tables; `None` for tables that only lay out the page.
     tables: Vec<Option<Table>>,
-    /// Open cells of tables of data.
+    /// Number of open cells of data tables.
     open_cells: usize,
 }
 
-/// A table of data being read.
+/// A data table that is being read.
 #[derive(Default)]
 struct Table {
     headers: Vec<String>,
-    /// Rows for which each column is still taken by a cell above.
+    /// For each column, the number of further rows that a cell above occupies.
     taken: Vec<usize>,
-    /// Cells of the open row: column, columns spanned, whether a header cell, text.
+    /// Cells of the open row: column, columns spanned, whether it is a header cell, and text.
     row: Vec<(usize, usize, bool, String)>,
     column: usize,
-    /// Where the open cell's text starts.
+    /// Where the text of the open cell starts.
     cell: Option<usize>,
-    /// Whether rows of data have begun.
+    /// Whether data rows have begun.
     has_data: bool,
 }
 
@@ -330,12 +330,12 @@ impl Writer {
         self.open_cells > 0
     }
 
-    /// Between the cells of a table of data, where only white space makes sense.
+    /// True between the cells of a data table, where only white space is valid.
     fn outside_cells(&self) -> bool {
         matches!(self.tables.last(), Some(Some(table)) if table.cell.is_none())
     }
 
-    /// Starts a new line, or a blank one before that with `breaks` 2; inside cells and headings only a space.
+    /// Starts a new line, with a blank line before it if `breaks` is 2. Inside cells and headings, writes only a space.
     fn break_lines(&mut self, breaks: usize) {
         let inline = self.in_cell() || self.heading.is_some();
         self.space |= inline && breaks > 0;
@@ -352,7 +352,7 @@ impl Writer {
         }
     }
 
-    /// Writes what is due before text.
+    /// Writes everything that is pending before text.
     fn flush(&mut self) {
         let in_cell = self.in_cell();
         if self.out.is_empty() {
@@ -475,7 +475,7 @@ impl Table {
         }
     }
 
-    /// A row of data; `labelled` repeats the column names.
+    /// Returns a data row as text. `labelled` repeats the column names.
     fn line(&self, row: &[(usize, usize, bool, String)], labelled: bool) -> String {
         let mut line = String::new();
         let mut after_row_header = false;
@@ -495,7 +495,7 @@ impl Table {
     }
 }
 
-/// Line ends before and after an element: 2 leave a blank line.
+/// Returns the number of line ends before and after an element; 2 leave a blank line.
 fn breaks_around(name: &str, list_depth: usize) -> usize {
     match name {
         "ul" | "ol" | "menu" if list_depth > 0 => 1,
@@ -509,7 +509,7 @@ fn breaks_around(name: &str, list_depth: usize) -> usize {
     }
 }
 
-/// The language that a block of code names by its class, as in `language-rust`.
+/// Returns the language that the class of a code block names, as in `language-rust`.
 fn language(code: &Element) -> String {
     let mut classes = code.attr("class").unwrap_or_default().split_whitespace();
     let named = classes.find_map(|class| class.strip_prefix("language-").or(class.strip_prefix("lang-")));

@@ -1,4 +1,4 @@
-//! Reads JSON and JSON lines: one line per record, `name: Curie | born: 1867`.
+//! Reads JSON and JSON lines as one line per record, such as `name: Curie | born: 1867`.
 
 use std::borrow::Cow;
 
@@ -8,21 +8,21 @@ use super::aligned::AlignedText;
 use super::{Body, label};
 use graphloom_text::sanitize;
 
-/// Bytes of an object that is one record wherever it stands; elements of arrays are records of any size.
+/// Maximum bytes of an object that is one record anywhere. Elements of arrays are records of any size.
 const MAX_SMALL_BYTES: usize = 400;
-/// Bytes of a list of plain values that is written on one line.
+/// Maximum bytes of a list of plain values that is written on one line.
 const MAX_LIST_BYTES: usize = 400;
 
-/// A line for every record and every other value, on the line where it starts in the source; where the source has no
-/// lines of its own, one after the other.
+/// Writes a line for every record and every other value, on the line where it starts in the source. If the
+/// source is a single line, the lines follow each other.
 ///
-/// - A record is an element of an array that is an object, or a small object: `name: Curie | born: 1867`. What it
-///   holds in lists of objects follows as records of their own.
-/// - Other values stand behind the name of their member, `version: 3`. Lists of objects follow their name.
-/// - Lines of one cell are items of a list, `- version: 3`.
-/// - Values are as written, without quotation marks; empty ones and `null` are left out.
+/// - A record is an element of an array that is an object, or a small object: `name: Curie | born: 1867`.
+///   Lists of objects in it follow as separate records.
+/// - Other values follow the name of their member, `version: 3`. Lists of objects follow their name.
+/// - Lines with one cell are list items, `- version: 3`.
+/// - Values are written as in the source, without quotation marks. Empty values and `null` are left out.
 ///
-/// What is no JSON, or longer than `max_bytes` as lines, is kept verbatim.
+/// Text that is not JSON, or whose lines would exceed `max_bytes`, is kept verbatim.
 pub(super) fn parse(source: String, max_bytes: usize) -> Body {
     if !is_value(&source) {
         return Body::verbatim(source);
@@ -37,7 +37,7 @@ pub(super) fn parse(source: String, max_bytes: usize) -> Body {
     Body { lines_match_source: in_step, ..Body::verbatim(text) }
 }
 
-/// The record of every line on that line; what is no JSON is kept.
+/// Writes the record of every line on that line. Text that is not JSON is kept.
 pub(super) fn parse_lines(source: String, max_bytes: usize) -> Body {
     let mut text = String::with_capacity(source.len());
     for line in source.split_inclusive('\n') {
@@ -61,26 +61,26 @@ pub(super) fn parse_lines(source: String, max_bytes: usize) -> Body {
     Body::verbatim(if text.trim().is_empty() { source } else { text })
 }
 
-/// What stands before a line, so that it is a sentence of its own: rows are, and items of lists.
+/// Returns the mark before a line that makes it a sentence of its own. Rows need none; other lines become list items.
 fn mark_of(line: &str) -> &'static str {
     if line.contains(" | ") { "" } else { "- " }
 }
 
-/// Whether the text is one JSON value.
+/// True if the text is one JSON value.
 pub(super) fn is_value(text: &str) -> bool {
     serde_json::from_str::<IgnoredAny>(text).is_ok()
 }
 
-/// Whether the text is several lines that are JSON values each, apart from blank ones.
+/// True if the text has several lines and each one that is not blank is a JSON value.
 pub(super) fn is_lines(text: &str) -> bool {
     let mut lines = text.lines().filter(|line| !line.trim().is_empty()).take(100).peekable();
     lines.peek().is_some() && lines.all(is_value)
 }
 
-/// A value and where it stands in the source.
+/// A value with its position in the source.
 struct Value<'a> {
     start: usize,
-    /// Its bytes in the source.
+    /// Its length in the source, in bytes.
     length: usize,
     kind: Kind<'a>,
 }
@@ -98,13 +98,13 @@ impl Value<'_> {
         matches!(self.kind, Kind::Plain(_))
     }
 
-    /// Whether it is a list that holds objects or such lists.
+    /// True if it is a list that contains objects or such lists.
     fn lists_objects(&self) -> bool {
         let Kind::List(values) = &self.kind else { return false };
         values.iter().any(|value| matches!(value.kind, Kind::Object(_)) || value.lists_objects())
     }
 
-    /// The cells of a record, all that it holds.
+    /// Appends the cells of a record: everything that it contains.
     fn cells(&self, name: &str, cells: &mut Vec<String>) {
         match &self.kind {
             Kind::Plain(raw) => {
@@ -129,7 +129,7 @@ impl Value<'_> {
     }
 }
 
-/// Plain values with commas between them; strings with line ends of their own, as in notebooks, one after the other.
+/// Returns plain values separated by commas. If the strings end in line ends, as in notebooks, they are separated by spaces.
 fn list_of(values: &[Value<'_>]) -> String {
     let raw = || {
         values.iter().filter_map(|value| match value.kind {
@@ -145,7 +145,7 @@ fn named(name: &str, value: &str) -> String {
     if name.is_empty() { value.to_owned() } else { format!("{name}: {value}") }
 }
 
-/// The name of a member below what is named `above`.
+/// Returns the name of a member below a value that is named `above`.
 fn name_below(above: &str, member: &str) -> String {
     let name = label(&words(member).replace('_', " "));
     match (above.is_empty(), name.is_empty()) {
@@ -155,12 +155,12 @@ fn name_below(above: &str, member: &str) -> String {
     }
 }
 
-/// The words of a plain value; none of `null`.
+/// Returns the words of a plain value; `null` has none.
 fn words(raw: &str) -> String {
     let text = match raw {
         "null" => Cow::Borrowed(""),
         _ if raw.starts_with('"') => {
-            // Single surrogates are valid JSON and no text.
+            // Single surrogates are valid JSON but not text.
             Cow::Owned(serde_json::from_str(raw).unwrap_or_else(|_| raw.trim_matches('"').to_owned()))
         }
         _ => Cow::Borrowed(raw),
@@ -187,7 +187,7 @@ impl Lines<'_> {
         }
     }
 
-    /// Writes a value that is named `name`; `top` is the outermost, whose members are lines of their own.
+    /// Writes a value that is named `name`. `top` marks the outermost value, whose members are separate lines.
     fn write(&mut self, value: &Value<'_>, name: &str, top: bool) {
         if self.is_full() {
             return;
@@ -229,7 +229,7 @@ impl Lines<'_> {
         self.line(value.start, &cells.join(" | "));
     }
 
-    /// An element of an array: a line of all but its lists of objects, which follow.
+    /// Writes an element of an array: a line with everything except its lists of objects, which follow.
     fn record(&mut self, value: &Value<'_>, members: &[(&str, Value<'_>)]) {
         let mut cells = Vec::new();
         let own = members.iter().filter(|(_, value)| !value.lists_objects());
@@ -241,7 +241,7 @@ impl Lines<'_> {
     }
 }
 
-/// Reads JSON that is known to be valid.
+/// Scans JSON that is known to be valid.
 struct Scanner<'a> {
     json: &'a str,
     at: usize,
@@ -252,7 +252,7 @@ impl<'a> Scanner<'a> {
         self.next_value()
     }
 
-    /// The next character that is no white space, `:` or `,`; it is not passed.
+    /// Returns the next character that is not white space, `:` or `,`, without consuming it.
     fn peek(&mut self) -> Option<u8> {
         let between = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b':' | b',');
         self.at += self.json.as_bytes()[self.at..].iter().take_while(|byte| between(byte)).count();
@@ -287,7 +287,7 @@ impl<'a> Scanner<'a> {
         Value { start, length: self.at - start, kind }
     }
 
-    /// A string, number or word.
+    /// Reads a string, number or literal.
     fn plain(&mut self) -> &'a str {
         let rest = &self.json.as_bytes()[self.at..];
         let length = if rest.first() == Some(&b'"') {

@@ -1,4 +1,4 @@
-//! Reads bytes into text: formats, encodings, headings.
+//! Reads bytes into text: formats, encodings and headings.
 
 mod aligned;
 mod archive;
@@ -34,27 +34,27 @@ use serde::{Deserialize, Serialize};
 
 use graphloom_text::{behind_end_marks, sanitize, with_whole_words};
 
-/// A document's text and what is known of its structure.
+/// A document's text and its structure.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ParsedDocument {
-    /// The text; spans point into it.
+    /// The text. Spans refer to it.
     pub text: String,
-    /// What the bytes were read as.
+    /// The format that the bytes were read as.
     pub format: Format,
-    /// The encoding they were read in.
+    /// The encoding of the bytes.
     pub encoding: String,
-    /// Title found in the document; else the caller uses the file name.
+    /// The title found in the document; if there is none, the caller uses the file name.
     pub title: Option<String>,
-    /// Headings in order of appearance.
+    /// Headings, in order of appearance.
     pub headings: Vec<Heading>,
     /// Whether line `n` of the text is line `n` of the source.
     pub lines_match_source: bool,
-    /// Where pages, slides or sheets begin in the text, in order.
+    /// The start of each page, slide or sheet in the text, in order.
     pub parts: Vec<PartMark>,
-    /// What publishers put around the text: a licence behind its end, an imprint. Ascending and disjoint. It can be found, and names
-    /// nothing that the document is about.
+    /// Parts that publishers add around the text, such as a licence after its end or an imprint. Ascending
+    /// and disjoint. They can be found by search, but name nothing that the document is about.
     pub boilerplate: Vec<Span>,
-    /// What could not be read, for people; empty where everything could.
+    /// Remarks about what could not be read, for people; empty if everything could be read.
     pub remarks: Vec<String>,
 }
 
@@ -63,24 +63,24 @@ pub struct ParsedDocument {
 pub struct Heading {
     /// First byte of the heading in the text.
     pub offset: usize,
-    /// 1 is outermost.
+    /// 1 is the outermost level.
     pub level: u8,
-    /// Its words.
+    /// The text of the heading.
     pub title: String,
 }
 
-/// How much is read.
+/// Limits on what is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ParseLimits {
-    /// Most bytes of one source, and of the text made of it.
+    /// Maximum bytes of one source, and of its text.
     pub max_bytes: usize,
-    /// Most bytes that the members of a compressed document unpack to, together.
+    /// Maximum bytes that the members of a compressed document unpack to, together.
     pub max_unpacked_bytes: usize,
-    /// Most pages, slides, sheets or chapters.
+    /// Maximum pages, slides, sheets or chapters.
     pub max_parts: usize,
-    /// Deepest nesting of elements. HTML that is nested deeper is read as if it were not.
+    /// Maximum nesting of elements. Of HTML that is nested deeper, only the text is kept.
     pub max_depth: usize,
-    /// Most bytes of a source that is kept as it is, beside its text; 0 keeps none.
+    /// Maximum bytes of a source that is kept as original, beside its text; 0 keeps none.
     pub max_original_bytes: usize,
 }
 
@@ -97,7 +97,7 @@ impl Default for ParseLimits {
 }
 
 impl ParseLimits {
-    /// An error where there are more pages, slides, sheets or chapters than allowed.
+    /// Returns an error if there are more pages, slides, sheets or chapters than allowed.
     fn check_parts(&self, what: &'static str, found: usize) -> Result<(), ParseError> {
         if found > self.max_parts {
             return Err(ParseError::TooMany { what, found, max: self.max_parts });
@@ -108,26 +108,25 @@ impl ParseLimits {
 
 /// Reads `bytes` into text.
 ///
-/// - `name`: path, URL or label; its extension tells the format where `format` is `None`, else the content
-///   does.
-/// - Every line ends with a line feed, whatever the source has there, and stays where it is.
-/// - Plain text is kept verbatim; only control characters go, and words divided at line ends are whole.
-/// - Markdown becomes readable text, every line on its line of the source: emphasis, comments, tags and targets of links
-///   go, code stays between fences.
-/// - JSON and JSON lines become a line for each record, as CSV, on the line where it starts in the source where that has
-///   lines.
-/// - HTML becomes readable text of its main content: headings, lists and tables stay recognisable, scripts and
-///   navigation go.
-/// - CSV becomes one line a row that names its columns, `name: Curie | field: physics`, each on the line
-///   where the row starts in the source.
+/// - `name`: path, URL or label. If `format` is `None`, the extension of the name determines the format, or else the content.
+/// - Every line ends with a line feed, whatever the source uses, and keeps its position.
+/// - Plain text is kept verbatim, except that control characters are removed and words divided at line ends are joined.
+/// - Markdown becomes readable text, with every line on its line of the source. Emphasis, comments, tags and link targets are
+///   removed; code stays between fences.
+/// - JSON and JSON lines become one line per record, as CSV does, on the line where the record starts in the source if the
+///   source has several lines.
+/// - HTML becomes the readable text of its main content. Headings, lists and tables stay recognizable; scripts and navigation
+///   are removed.
+/// - CSV becomes one line per row that names its columns, `name: Curie | field: physics`, on the line where the row starts in
+///   the source.
 /// - Source code is kept verbatim, with its definitions as headings.
-/// - Office documents, books, messages, XML and PDF become readable text with headings, lists and tables; pages,
-///   slides and sheets are marked.
-/// - Encodings are found by byte order mark, validity, declaration and statistics, in this order.
+/// - Office documents, books, messages, XML and PDF become readable text with headings, lists and tables. Pages, slides and
+///   sheets are marked.
+/// - Encodings are detected by byte order mark, validity, declaration and statistics, in this order.
 ///
-/// Never panics, even where a reader does; a source that cannot be read is an error that says what to do. How long it
-/// takes is bounded by `limits` only; who reads what strangers sent should bound the time as well. Bytes that are given away
-/// are freed as soon as possible, which matters for large documents.
+/// Never panics, even if a reader does. A source that cannot be read is an error with a remedy. Only `limits` bounds the time,
+/// so callers that read untrusted sources should limit the time as well. Bytes that are passed by value are freed as soon as
+/// possible, which matters for large documents.
 pub fn parse<'a>(
     name: &str,
     bytes: impl Into<Cow<'a, [u8]>>,
@@ -170,7 +169,7 @@ pub fn parse<'a>(
     })
 }
 
-/// What publishers put around the text: what the reader of the format says, and what stands behind a mark of the end.
+/// Returns the parts that publishers added: those that the reader of the format found, and the text after an end marker.
 fn boilerplate_of(body: &Body, format: Format) -> Vec<Span> {
     let mut all = body.boilerplate.clone();
     if format != Format::Code {
@@ -187,10 +186,10 @@ fn boilerplate_of(body: &Body, format: Format) -> Vec<Span> {
     apart
 }
 
-/// Documents that say themselves how their text is encoded.
+/// Encoding reported for formats that declare it themselves.
 const SELF_DESCRIBED: &str = "UTF-8";
 
-/// What the reader of the format finds, the format where the text had to tell it, and the encoding.
+/// Returns the output of the format's reader, the format (detected from the text if necessary), and the encoding.
 fn read(
     name: &str,
     bytes: Cow<'_, [u8]>,
@@ -269,7 +268,7 @@ struct Decoded<'a> {
     original: Option<Cow<'a, [u8]>>,
 }
 
-/// Decodes `bytes`; makes no copy where they are the text.
+/// Decodes `bytes`. Makes no copy if they already are the text.
 fn decoded(bytes: Cow<'_, [u8]>) -> Result<Decoded<'_>, ParseError> {
     let (other_text, encoding) = {
         let (decoded, encoding) = encoding::decode(&bytes)?;
@@ -290,7 +289,7 @@ fn decoded(bytes: Cow<'_, [u8]>) -> Result<Decoded<'_>, ParseError> {
     Ok(Decoded { text, encoding, original })
 }
 
-/// `text` with a line feed at the end of every line, so that documents of all systems read the same.
+/// Returns `text` with a line feed at the end of every line, so that documents from all systems read the same.
 fn with_unix_line_ends(text: Cow<'_, str>) -> Cow<'_, str> {
     if !text.contains('\r') {
         return text;
@@ -298,33 +297,33 @@ fn with_unix_line_ends(text: Cow<'_, str>) -> Cow<'_, str> {
     Cow::Owned(text.replace("\r\n", "\n").replace('\r', "\n"))
 }
 
-/// What a format's reader finds.
+/// The output of a format's reader.
 #[derive(Debug, Default)]
 struct Body {
     text: String,
     title: Option<String>,
     headings: Vec<Heading>,
-    /// Headings beyond [`MAX_HEADINGS`], which are text like any other.
+    /// Number of headings beyond [`MAX_HEADINGS`]. They are treated as ordinary text.
     headings_left_out: usize,
     parts: Vec<PartMark>,
-    /// Spans that the format marks as put there by a publisher.
+    /// Spans that the format marks as added by a publisher.
     boilerplate: Vec<Span>,
     remarks: Vec<String>,
     lines_match_source: bool,
 }
 
-/// Headings of a document that name the sections below them.
+/// Maximum headings of a document that name the sections below them.
 const MAX_HEADINGS: usize = 50_000;
-/// Columns of a table of separated values or of a sheet that are read.
+/// Maximum columns that are read from separated values or a sheet.
 const MAX_COLUMNS: usize = 1000;
 
-/// The remark on a table with more columns than are read.
+/// Returns the remark about a table with more columns than are read.
 fn columns_left_out() -> String {
     format!("columns after the first {MAX_COLUMNS} of a table were left out")
 }
 
 impl Body {
-    /// Adds a heading, or counts it where there are too many.
+    /// Adds a heading, or only counts it if there are too many.
     fn push_heading(&mut self, heading: Heading) {
         if self.headings.len() < MAX_HEADINGS {
             self.headings.push(heading);
@@ -338,10 +337,10 @@ impl Body {
     }
 }
 
-/// Characters of a column name that are repeated in every row.
+/// Maximum characters of a column name that are repeated in every row.
 const MAX_LABEL_CHARS: usize = 80;
 
-/// A column's name as it is repeated before values.
+/// Returns a column's name in the form that is repeated before values.
 fn label(name: &str) -> String {
     name.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(MAX_LABEL_CHARS).collect()
 }

@@ -8,13 +8,13 @@ use super::rows::Rows;
 use super::xml_events::{Element, Node, Nodes};
 use super::{Body, MAX_COLUMNS, ParseError, ParseLimits, columns_left_out};
 
-/// Times a row that is said to repeat is written.
+/// Maximum copies that are written of a row with a repeat count.
 const MAX_REPEATED_ROWS: usize = 1000;
-/// Blanks that one element may stand for.
+/// Maximum spaces that one element may stand for.
 const MAX_BLANKS: usize = 100;
 
-/// The document's text without deletions that are still recorded. Sheets and slides are its parts; pages are those of the
-/// last layout, where the document says so.
+/// Returns the document's text without recorded deletions. Sheets and slides are its parts. Pages are those
+/// of the last layout, if the document contains them.
 pub(super) fn parse(bytes: &[u8], format: Format, limits: &ParseLimits) -> Result<Body, ParseError> {
     let mut archive = Archive::open(bytes, format, limits)?;
     if archive.text("META-INF/manifest.xml")?.is_some_and(|xml| xml.contains("encryption-data")) {
@@ -39,7 +39,7 @@ struct Paragraph {
     text: String,
     /// The level of a heading.
     level: Option<u8>,
-    /// Whether it is the text of a note, which stands inside the paragraph that it is about.
+    /// Whether it is the text of a note. A note is inside the paragraph that it refers to.
     is_note: bool,
 }
 
@@ -49,9 +49,9 @@ struct Table {
     rows: Rows,
     row: Vec<String>,
     cell: String,
-    /// How many columns the open cell fills.
+    /// Number of columns that the open cell fills.
     columns: usize,
-    /// How many rows the open row stands for.
+    /// Number of rows that the open row stands for.
     repeats: usize,
 }
 
@@ -61,7 +61,7 @@ struct Reader {
     paragraphs: Vec<Paragraph>,
     /// Open lists, with the number of the last item.
     lists: Vec<usize>,
-    /// Whether the open list item still waits for its text.
+    /// Whether the open list item has no text yet.
     item_due: bool,
     tables: Vec<Table>,
     parts: u32,
@@ -211,7 +211,7 @@ impl Reader {
             return;
         }
         if let [.., outer, _] = self.tables.as_mut_slice() {
-            // A table inside a cell is part of the cell's words.
+            // A table inside a cell becomes part of the cell's text.
             outer.cell.push_str(&row.join(", "));
             outer.cell.push_str("; ");
             return;
@@ -222,7 +222,7 @@ impl Reader {
         }
     }
 
-    /// A page begins here: at once where its paragraph has no text yet, else with the next one.
+    /// Starts a page: immediately if its paragraph has no text yet, otherwise with the next paragraph.
     fn break_page(&mut self) {
         let Some(page) = &mut self.page else { return };
         *page += 1;
@@ -242,7 +242,7 @@ impl Reader {
     fn put(&mut self, paragraph: Paragraph) {
         let text = paragraph.text.trim();
         if paragraph.is_note {
-            // The note's words follow the word that it is about.
+            // The words of the note follow the word that it refers to.
             if !text.is_empty() {
                 self.write(&format!(" ({text})"));
             }

@@ -12,7 +12,7 @@ use super::{Body, ParseError, ParseLimits};
 /// The presentation's main part.
 const PRESENTATION: &str = "ppt/presentation.xml";
 
-/// Slides in the order of the presentation, each with its title as heading, then its text, tables and notes.
+/// Returns the slides in the order of the presentation, each with its title as heading, then its text, tables and notes.
 pub(super) fn parse(bytes: &[u8], limits: &ParseLimits) -> Result<Body, ParseError> {
     let mut archive = Archive::open(bytes, Format::Pptx, limits)?;
     let presentation = archive.required(PRESENTATION)?;
@@ -43,7 +43,7 @@ pub(super) fn parse(bytes: &[u8], limits: &ParseLimits) -> Result<Body, ParseErr
     draft.finish()
 }
 
-/// Ids of the slides' links, in order.
+/// Returns the ids of the slides' links, in order.
 fn slide_ids(xml: &str, limits: &ParseLimits) -> Result<Vec<String>, ParseError> {
     let mut nodes = Nodes::new(xml, Format::Pptx, limits.max_depth);
     let mut ids = Vec::new();
@@ -58,13 +58,13 @@ fn slide_ids(xml: &str, limits: &ParseLimits) -> Result<Vec<String>, ParseError>
     Ok(ids)
 }
 
-/// Where a part points to.
+/// A reference from one part to another.
 struct Link {
     kind: String,
     target: String,
 }
 
-/// The links of a part by id.
+/// Returns the links of a part by id.
 fn links_of(
     archive: &mut Archive<'_>,
     part: &str,
@@ -84,7 +84,7 @@ fn links_of(
     Ok(links)
 }
 
-/// What a shape is for.
+/// The purpose of a shape.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Purpose {
     Title,
@@ -92,7 +92,7 @@ enum Purpose {
     Body,
     /// Text anywhere on the slide.
     Free,
-    /// Page number, date, footer: the same on every slide.
+    /// Page number, date or footer: the same on every slide.
     Furniture,
 }
 
@@ -102,7 +102,7 @@ enum Block {
     Table(Vec<Vec<String>>),
 }
 
-/// The shapes of a slide in order.
+/// The shapes of a slide, in order.
 #[derive(Default)]
 struct Slide {
     shapes: Vec<(Purpose, Vec<Block>)>,
@@ -189,7 +189,7 @@ impl Slide {
         }
     }
 
-    /// Notes stand in the body of their page; its other shapes repeat the slide.
+    /// Writes the notes. They are in the body of the notes page; its other shapes repeat the slide.
     fn write_notes(&self, draft: &mut Draft) {
         let bodies = self.shapes.iter().filter(|(purpose, _)| *purpose == Purpose::Body);
         let mut first = true;

@@ -1,10 +1,10 @@
-//! Writes table rows so that each explains itself: `Item: Pipes | Cost: 12`.
+//! Writes table rows so that each is self-explanatory: `Item: Pipes | Cost: 12`.
 
 use super::label;
 
-/// Rows a table's header may stand below: a title, a date, a blank row.
+/// Maximum rows above a table's header: a title, a date or a blank row.
 const MAX_ROWS_ABOVE_HEADER: usize = 10;
-/// Characters of a cell that may still be a column's name.
+/// Maximum characters of a cell that may be a column name.
 const MAX_HEADER_CHARS: usize = 80;
 
 /// The rows of one table, in order.
@@ -12,18 +12,18 @@ const MAX_HEADER_CHARS: usize = 80;
 pub(super) struct Rows {
     header: Option<Vec<String>>,
     seen: usize,
-    /// Whether a blank row stands before the next one.
+    /// Whether a blank row precedes the next one.
     after_blank: bool,
 }
 
 impl Rows {
-    /// A blank row, below which a table of another shape may begin with a header of its own.
+    /// Records a blank row. A table with a different shape and its own header may begin below it.
     pub(super) fn blank(&mut self) {
         self.after_blank = true;
     }
 
-    /// The row in words, empty where it has none. The first row that looks like a header names the columns of those
-    /// after it; cells of unnamed columns stand alone.
+    /// Returns the row as text; empty if the row is blank. The first row that looks like a header names the
+    /// columns of the rows after it. Cells of unnamed columns are written without a name.
     pub(super) fn line(&mut self, row: &[String]) -> String {
         let filled = row.iter().filter(|cell| !cell.trim().is_empty()).count();
         if filled == 0 {
@@ -42,7 +42,7 @@ impl Rows {
             return line;
         }
         if self.header.is_none() && filled > 1 {
-            // Rows of data have begun without a header.
+            // Data rows have begun without a header.
             self.header = Some(Vec::new());
         }
         let names = self.header.as_deref().unwrap_or_default();
@@ -58,14 +58,14 @@ impl Rows {
     }
 }
 
-/// The columns from the first filled cell to the last.
+/// Returns the columns from the first filled cell to the last.
 fn extent(row: &[String]) -> (usize, usize) {
     let filled = |cell: &String| !cell.trim().is_empty();
     let end = row.iter().rposition(filled).map_or(0, |last| last + 1);
     (row.iter().position(filled).unwrap_or(end), end)
 }
 
-/// Whether a row names columns: two or more short cells without gap, all different, none of them a number.
+/// True if a row names columns: two or more adjacent short cells, all different, none of them a number.
 fn is_header(row: &[String]) -> bool {
     let (start, end) = extent(row);
     let mut names: Vec<&str> = row[start..end].iter().map(|cell| cell.trim()).collect();

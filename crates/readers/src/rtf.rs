@@ -1,4 +1,4 @@
-//! Reads Rich Text Format: paragraphs, headings, tables and characters of any code page.
+//! Reads Rich Text Format: paragraphs, headings, tables, and characters in any code page.
 
 use encoding_rs::{Encoding, WINDOWS_1252};
 use graphloom_core::Format;
@@ -6,7 +6,7 @@ use graphloom_core::Format;
 use super::draft::Draft;
 use super::{Body, ParseError, ParseLimits};
 
-/// Groups that hold no text of the document.
+/// Groups that contain no text of the document.
 const SKIPPED: [&str; 22] = [
     "fonttbl",
     "colortbl",
@@ -32,7 +32,7 @@ const SKIPPED: [&str; 22] = [
     "filetbl",
 ];
 
-/// The document's text; pictures, headers and footers are left out.
+/// Returns the document's text. Images, headers and footers are left out.
 pub(super) fn parse(bytes: &[u8], limits: &ParseLimits) -> Result<Body, ParseError> {
     let mut reader = Reader {
         draft: Draft::new(limits.max_bytes),
@@ -80,14 +80,14 @@ pub(super) fn parse(bytes: &[u8], limits: &ParseLimits) -> Result<Body, ParseErr
     reader.draft.finish()
 }
 
-/// What a group changes until it ends.
+/// The state that a group changes until it ends.
 #[derive(Clone, Default)]
 struct Group {
     is_skipped: bool,
     is_title: bool,
-    /// Whether nothing of the group has been read: the first word says what it is for.
+    /// Whether nothing of the group has been read. Its first control word says what it is for.
     begins: bool,
-    /// Bytes that stand for a character given by its number, for old readers.
+    /// Number of bytes that represent a numbered character for old readers.
     fallback_bytes: Option<usize>,
 }
 
@@ -95,11 +95,11 @@ struct Reader {
     draft: Draft,
     groups: Vec<Group>,
     encoding: &'static Encoding,
-    /// Bytes of the document's code page that are not decoded yet.
+    /// Bytes in the document's code page that are not decoded yet.
     bytes: Vec<u8>,
     text: String,
     info_title: String,
-    /// The first half of a character of two UTF-16 units.
+    /// The first half of a character with two UTF-16 units.
     high: Option<u16>,
     to_skip: usize,
     row: Vec<String>,
@@ -149,7 +149,7 @@ impl Reader {
         }
     }
 
-    /// Reads what a backslash at `at - 1` begins and returns where it ends.
+    /// Reads the control that a backslash at `at - 1` begins. Returns where it ends.
     fn control(&mut self, bytes: &[u8], at: usize) -> usize {
         let Some(&first) = bytes.get(at) else { return at };
         if !first.is_ascii_alphabetic() {
@@ -193,7 +193,7 @@ impl Reader {
                     return at + 3;
                 }
             }
-            // What old readers do not know they are to leave out; most of it is no text.
+            // Readers must skip destinations that they do not know; most of them are not text.
             b'*' if begins => self.group().is_skipped = true,
             b'\\' | b'{' | b'}' => self.byte(first),
             b'~' => self.push("\u{a0}"),
@@ -248,7 +248,7 @@ impl Reader {
         }
     }
 
-    /// A UTF-16 unit.
+    /// Reads a UTF-16 unit.
     fn unit(&mut self, unit: u16) {
         let units: Vec<u16> = self.high.take().into_iter().chain([unit]).collect();
         if (0xd800..0xdc00).contains(&unit) {
@@ -280,7 +280,7 @@ impl Reader {
     }
 }
 
-/// The encoding of a Windows code page.
+/// Returns the encoding of a Windows code page.
 fn code_page(number: i64) -> Option<&'static Encoding> {
     match number {
         932 => Some(encoding_rs::SHIFT_JIS),

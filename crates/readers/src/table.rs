@@ -1,4 +1,4 @@
-//! Reads comma-, semicolon- and tab-separated values into lines that explain themselves.
+//! Converts comma-, semicolon- and tab-separated values to self-explanatory lines.
 
 use csv::{ReaderBuilder, StringRecord};
 
@@ -6,16 +6,16 @@ use super::{Body, MAX_COLUMNS, columns_left_out, format, label};
 
 /// Separators in order of preference.
 const DELIMITERS: [u8; 4] = [b',', b';', b'\t', b'|'];
-/// Rows that are looked at to find the separator.
+/// Maximum rows that are examined to find the separator.
 const SAMPLE_ROWS: usize = 50;
-/// Bytes that are looked at to find the separator.
+/// Maximum bytes that are examined to find the separator.
 const SAMPLE_BYTES: usize = 64 * 1024;
 
-/// One line a row, `name: Curie | field: physics`, each on the line where its row starts in the source.
+/// Returns one line per row, `name: Curie | field: physics`, on the line where the row starts in the source.
 ///
-/// The first line lists the columns. Empty cells are left out; cells beyond the header are kept as `column 5:
-/// x`. Cells after the first [`MAX_COLUMNS`] columns are left out. Line ends inside a cell become spaces, and blank lines follow so that line numbers hold. Without a
-/// header row the cells stand alone. `None` where the text would be longer than `max_bytes`.
+/// The first line lists the columns. Empty cells are left out. Cells beyond the header are kept as `column 5: x`. Cells after
+/// the first [`MAX_COLUMNS`] columns are left out. Line ends inside a cell become spaces, and blank lines follow so that line
+/// numbers stay correct. Without a header row, cells have no names. `None` if the text would be longer than `max_bytes`.
 pub(super) fn parse(source: &str, delimiter: Option<u8>, max_bytes: usize) -> Option<Body> {
     let delimiter = delimiter.unwrap_or_else(|| sniff(source));
     let mut reader = reader(source, delimiter);
@@ -59,7 +59,7 @@ pub(super) fn parse(source: &str, delimiter: Option<u8>, max_bytes: usize) -> Op
     Some(Body { lines_match_source: in_step, remarks, ..Body::verbatim(text) })
 }
 
-/// The separator that a name's extension fixes.
+/// Returns the separator that the extension of a name determines.
 pub(super) fn delimiter_of(name: &str) -> Option<u8> {
     match format::extension(name)?.as_str() {
         "tsv" | "tab" => Some(b'\t'),
@@ -67,7 +67,8 @@ pub(super) fn delimiter_of(name: &str) -> Option<u8> {
     }
 }
 
-/// Whether text without a telling name is a table: three or more rows of the same three or more short cells.
+/// True if a text whose name does not determine the format is a table: three or more rows with the same
+/// number of short cells, at least three.
 pub(super) fn looks_like(text: &str) -> bool {
     let rows = sample(text, sniff(text));
     let cells = rows.first().map_or(0, StringRecord::len);
@@ -89,8 +90,7 @@ fn sample(source: &str, delimiter: u8) -> Vec<StringRecord> {
     rows
 }
 
-/// The separator under which most rows have the same number of cells, above one; then the one with more
-/// cells.
+/// Returns the separator with which most rows have the same number of cells, above one; among equals, the one with more cells.
 fn sniff(source: &str) -> u8 {
     let score = |delimiter: u8| {
         let lengths: Vec<usize> = sample(source, delimiter).iter().map(StringRecord::len).collect();
@@ -108,7 +108,7 @@ fn sniff(source: &str) -> u8 {
     best.0
 }
 
-/// Whether a first row names columns: every cell is filled, differs from the others, and is no number.
+/// True if a first row names columns: every cell is filled, differs from the others, and is not a number.
 fn is_header(row: &StringRecord) -> bool {
     let mut names: Vec<&str> = row.iter().map(str::trim).collect();
     let words = names.iter().all(|name| !name.is_empty() && name.parse::<f64>().is_err());
@@ -145,7 +145,7 @@ fn write_row(text: &mut String, row: &StringRecord, header: &[String]) {
     }
 }
 
-/// Turns ascending byte offsets into line numbers from 0.
+/// Converts ascending byte offsets to line numbers from 0.
 struct LineCounter<'a> {
     source: &'a str,
     offset: usize,
@@ -153,7 +153,7 @@ struct LineCounter<'a> {
 }
 
 impl LineCounter<'_> {
-    /// The line of the first character at or after `offset` that is no line end: readers skip blank lines.
+    /// Returns the line of the first character at or after `offset` that is not a line end, because readers skip blank lines.
     fn line_at(&mut self, offset: usize) -> usize {
         let bytes = self.source.as_bytes();
         while let Some(&byte) = bytes.get(self.offset) {

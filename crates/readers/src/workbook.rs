@@ -10,12 +10,12 @@ use super::draft::Draft;
 use super::rows::Rows;
 use super::{Body, MAX_COLUMNS, ParseError, ParseLimits, columns_left_out};
 
-/// Blank rows after which a new table may begin.
+/// Number of blank rows after which a new table may begin.
 const ROWS_BETWEEN_TABLES: u32 = 1;
 
-/// The sheets' cells as they were last calculated: a heading with the sheet's name, then one line a row.
+/// Returns the sheets' cells with their last calculated values: a heading with the sheet's name, then one line per row.
 pub(super) fn parse_xlsx(bytes: &[u8], limits: &ParseLimits) -> Result<Body, ParseError> {
-    // The reader below unpacks without a limit, so everything it may read is unpacked once to be measured.
+    // The reader below unpacks without a limit, so everything that it may read is unpacked once to measure it.
     let mut archive = Archive::open(bytes, Format::Xlsx, limits)?;
     for name in archive.names() {
         if name.ends_with(".xml") || name.ends_with(".rels") {
@@ -45,7 +45,7 @@ pub(super) fn parse_xlsx(bytes: &[u8], limits: &ParseLimits) -> Result<Body, Par
     draft.finish()
 }
 
-/// As [`parse_xlsx`], of the older binary form.
+/// Like [`parse_xlsx`], for the older binary format.
 pub(super) fn parse_xls(bytes: &[u8], limits: &ParseLimits) -> Result<Body, ParseError> {
     let workbook = Xls::new(Cursor::new(bytes)).map_err(|error| match error {
         XlsError::Password => ParseError::Encrypted { format: Format::Xls },
@@ -72,8 +72,8 @@ fn begin_sheet(draft: &mut Draft, sheet: &str) {
     draft.heading(1, sheet);
 }
 
-/// One cell after the other: a sheet with a cell in its last row and one in its last column has few cells, and no
-/// memory for all those between.
+/// Writes a sheet cell by cell. A sheet with a cell in its last row and one in its last column has few cells;
+/// memory must not be allocated for all cells in between.
 fn write_cells<R: Read + Seek>(
     workbook: &mut Xlsx<R>,
     sheet: &str,
@@ -81,7 +81,7 @@ fn write_cells<R: Read + Seek>(
 ) -> Result<(), ParseError> {
     let mut cells = match workbook.worksheet_cells_reader(sheet) {
         Ok(cells) => cells,
-        // Sheets that are charts or macros have no cells.
+        // Chart and macro sheets have no cells.
         Err(XlsxError::NotAWorksheet(_) | XlsxError::WorksheetNotFound(_)) => return Ok(()),
         Err(error) => return Err(broken(Format::Xlsx, &error)),
     };
@@ -105,7 +105,7 @@ fn write_cells<R: Read + Seek>(
 #[derive(Default)]
 struct Lines {
     rows: Rows,
-    /// The row that the collected cells stand in.
+    /// The row of the collected cells.
     at: u32,
     row: Vec<String>,
     /// Whether there are cells in columns that are not read.
@@ -117,7 +117,7 @@ impl Lines {
         if row != self.at {
             self.end(draft);
             if row.saturating_sub(self.at) > ROWS_BETWEEN_TABLES {
-                // Below a blank row another table may begin.
+                // Another table may begin below a blank row.
                 self.rows.blank();
                 draft.apart();
             }
@@ -141,7 +141,7 @@ impl Lines {
     }
 }
 
-/// A cell in words: dates as `2024-05-17`, times as `14:30`, truth values as `true`, faults as Excel writes them.
+/// Returns a cell as text: dates as `2024-05-17`, times as `14:30`, booleans as `true`, errors as in Excel.
 fn of_cell(cell: &Data) -> String {
     match cell {
         Data::Empty => String::new(),

@@ -1,4 +1,4 @@
-//! Reads XML of any vocabulary: titles become headings, running text paragraphs, plain values `name: value`.
+//! Reads XML with any schema: titles become headings, running text becomes paragraphs, and plain values become `name: value`.
 
 use graphloom_core::Format;
 
@@ -6,12 +6,12 @@ use super::draft::Draft;
 use super::xml_events::{Element, Node, Nodes};
 use super::{Body, ParseError, ParseLimits, html};
 
-/// Levels of headings that are told apart.
+/// Maximum heading levels that are distinguished.
 const MAX_HEADING_LEVEL: usize = 6;
-/// Characters of a value that stands beside its name; longer ones are paragraphs.
+/// Maximum characters of a value that is written beside its name. Longer values are paragraphs.
 const MAX_VALUE_CHARS: usize = 200;
 
-/// Elements that hold parts of a sentence.
+/// Elements that contain parts of a sentence.
 const INLINE: [&str; 40] = [
     "a",
     "abbr",
@@ -55,9 +55,9 @@ const INLINE: [&str; 40] = [
     "xref",
 ];
 
-/// The document's text. An element `title` or `head` names the element that it opens, which makes it a heading; an element
-/// with text and nothing but inline elements is a paragraph, or `name: value` where its neighbours are values too.
-/// Attributes and comments are left out.
+/// Returns the document's text. An element `title` or `head` at the start of another element becomes its
+/// heading. An element with only text and inline elements is a paragraph, or `name: value` if its neighbours
+/// are values too. Attributes and comments are left out.
 pub(super) fn parse(source: &str, limits: &ParseLimits) -> Result<Body, ParseError> {
     let mut nodes = Nodes::new(source, Format::Xml, limits.max_depth);
     let mut reader = Reader { draft: Draft::new(limits.max_bytes), open: Vec::new(), inline: 0, skipped: 0 };
@@ -70,7 +70,7 @@ pub(super) fn parse(source: &str, limits: &ParseLimits) -> Result<Body, ParseErr
     reader.draft.finish()
 }
 
-/// The text of the first element of this local name; empty where there is none.
+/// Returns the text of the first element with this local name; empty if there is none.
 pub(super) fn text_of_first(
     xml: &str,
     name: &str,
@@ -90,11 +90,11 @@ pub(super) fn text_of_first(
     Ok(found.unwrap_or_default())
 }
 
-/// An element that is no part of a sentence.
+/// An open element that is not part of a sentence.
 struct Open {
     name: String,
     text: String,
-    /// Whether it has a heading, and so those inside it are deeper.
+    /// Whether it has a heading, so that the headings inside it are deeper.
     titled: bool,
     /// The rows and the open row of a table.
     table: Option<Vec<Vec<String>>>,
@@ -103,9 +103,9 @@ struct Open {
 struct Reader {
     draft: Draft,
     open: Vec<Open>,
-    /// Inline elements that are open inside the innermost block.
+    /// Number of inline elements that are open inside the innermost block.
     inline: usize,
-    /// Elements open inside one that is left out.
+    /// Number of open elements inside one that is left out.
     skipped: usize,
 }
 
@@ -132,7 +132,7 @@ impl Reader {
         } else if self.is_inline(&name) {
             self.inline += 1;
         } else {
-            // Text before a block inside a block is a paragraph of its own.
+            // Text before a block inside a block is a separate paragraph.
             self.put_text();
             self.inline = 0;
             let table = matches!(name.as_str(), "table" | "informaltable").then(Vec::new);
@@ -140,7 +140,7 @@ impl Reader {
         }
     }
 
-    /// Whether an element is part of the sentence that is being read.
+    /// True if an element is part of the sentence that is being read.
     fn is_inline(&self, name: &str) -> bool {
         let in_text = self.inline > 0 || self.open.last().is_some_and(|open| !open.text.trim().is_empty());
         INLINE.contains(&name)
@@ -185,7 +185,7 @@ impl Reader {
         self.put(&open, limits);
     }
 
-    /// Writes the text of the innermost element that stands before an element inside it.
+    /// Writes the text of the innermost element that precedes an element inside it.
     fn put_text(&mut self) {
         if let Some(open) = self.open.last_mut()
             && open.table.is_none()
@@ -213,7 +213,7 @@ impl Reader {
             self.draft.title(&text);
             self.draft.heading(level.min(MAX_HEADING_LEVEL) as u8, &text);
         } else if looks_like_html(&text) {
-            // Feeds carry pages as text.
+            // Feeds contain pages as text.
             self.draft.append(html::parse(&open.text, limits), MAX_HEADING_LEVEL as u8 - 1);
         } else if is_prose(&open.name) || text.chars().count() > MAX_VALUE_CHARS {
             self.draft.paragraph(&text);
@@ -223,7 +223,7 @@ impl Reader {
     }
 }
 
-/// Names of elements that hold sentences.
+/// True for names of elements that contain sentences.
 fn is_prose(name: &str) -> bool {
     matches!(
         name,
@@ -244,7 +244,7 @@ fn looks_like_html(text: &str) -> bool {
     text.starts_with('<') && text.contains("</") || text.contains("<p>") || text.contains("<br")
 }
 
-/// Line breaks inside XML text say nothing.
+/// Returns the text on one line. Line breaks inside XML text have no meaning.
 fn one_block(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -8,28 +8,28 @@ use quick_xml::events::{BytesStart, Event};
 
 use super::ParseError;
 
-/// What comes next in a document.
+/// The next item in a document.
 pub(super) enum Node<'a> {
     /// An element begins.
     Open(Element<'a>),
     /// The element of this local name ends.
     Close(String),
-    /// Text, references resolved.
+    /// Text, with references resolved.
     Text(Cow<'a, str>),
 }
 
-/// An element as it begins.
+/// The start of an element.
 pub(super) struct Element<'a> {
     start: BytesStart<'a>,
 }
 
 impl Element<'_> {
-    /// Its name without prefix.
+    /// Returns its name without prefix.
     pub(super) fn name(&self) -> String {
         self.start.local_name().as_ref().to_owned()
     }
 
-    /// The value of the attribute of this local name.
+    /// Returns the value of the attribute with this local name.
     pub(super) fn attr(&self, name: &str) -> Option<String> {
         let mut attributes = self.start.attributes();
         attributes.with_checks(false);
@@ -40,7 +40,7 @@ impl Element<'_> {
         })
     }
 
-    /// The value of the attribute of this local name that has a prefix: `r:id` beside a plain `id`.
+    /// Returns the value of the attribute with this local name and a prefix, such as `r:id` beside a plain `id`.
     pub(super) fn prefixed_attr(&self, name: &str) -> Option<String> {
         let mut attributes = self.start.attributes();
         attributes.with_checks(false);
@@ -55,14 +55,14 @@ impl Element<'_> {
 pub(super) struct Nodes<'a> {
     reader: Reader<&'a [u8]>,
     format: Format,
-    /// The end of an element that has no content.
+    /// The end of an element without content, which is returned next.
     due: Option<String>,
     depth: usize,
     max_depth: usize,
 }
 
 impl<'a> Nodes<'a> {
-    /// `format` is the document that the XML is of, for errors.
+    /// Creates a reader. `format` is the format of the document that contains the XML, for errors.
     pub(super) fn new(xml: &'a str, format: Format, max_depth: usize) -> Self {
         let mut reader = Reader::from_str(xml);
         let config = reader.config_mut();
@@ -72,7 +72,7 @@ impl<'a> Nodes<'a> {
         Self { reader, format, due: None, depth: 0, max_depth }
     }
 
-    /// The next node; `None` at the end.
+    /// Returns the next node; `None` at the end.
     pub(super) fn next(&mut self) -> Result<Option<Node<'a>>, ParseError> {
         if let Some(name) = self.due.take() {
             return Ok(Some(Node::Close(name)));
@@ -112,7 +112,7 @@ impl<'a> Nodes<'a> {
 }
 
 impl Nodes<'_> {
-    /// Leaves out the rest of the element that was just opened.
+    /// Skips the rest of the element that was just opened.
     pub(super) fn skip(&mut self) -> Result<(), ParseError> {
         let mut open = 1usize;
         while open > 0 {
@@ -127,7 +127,7 @@ impl Nodes<'_> {
     }
 }
 
-/// The character of a named reference; one that is not known stays as it stands.
+/// Returns the character of a named reference. An unknown reference is kept as written.
 fn named(name: &str) -> String {
     graphloom_text::unescape(&format!("&{name};")).into_owned()
 }

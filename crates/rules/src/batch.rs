@@ -1,4 +1,4 @@
-//! Rules of a batch that need no state, shared by all stores.
+//! Rules for batches that need no state, shared by all stores.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,15 +8,15 @@ use graphloom_core::{
     StoreError, Timestamp,
 };
 
-/// The largest number a store keeps: SQL integers are signed.
+/// The largest number that a store keeps: SQL integers are signed.
 const MAX_NUMBER: u64 = i64::MAX as u64;
 
-/// The refusal of an exchange whose conversation does not exist.
+/// Returns the error for an exchange whose conversation does not exist.
 pub fn unknown_conversation(id: &ConversationId) -> StoreError {
     invalid(format!("the conversation {id} does not exist"))
 }
 
-/// Refuses a batch that is wrong whatever the store holds.
+/// Rejects a batch that is invalid regardless of what the store holds.
 pub fn check(batch: &Batch) -> Result<(), StoreError> {
     if let Some(spec) = &batch.embedding
         && spec.dimensions == 0
@@ -124,8 +124,8 @@ pub fn check(batch: &Batch) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Of the entities and relations that lose evidence to a batch, those that it leaves as they are. They may be left only
-/// while other evidence remains.
+/// Returns the keys in `losing` that the batch neither writes nor removes nor marks stale. `losing` holds the entities and
+/// relations that lose evidence to the batch. Leaving them unchanged is valid only while other evidence remains.
 pub fn left_as_they_are(batch: &Batch, mut losing: BTreeSet<GraphKey>) -> BTreeSet<GraphKey> {
     if losing.is_empty() {
         return losing;
@@ -141,7 +141,7 @@ pub fn left_as_they_are(batch: &Batch, mut losing: BTreeSet<GraphKey>) -> BTreeS
     losing
 }
 
-/// The refusal of a batch that takes the last evidence of an entity or relation and leaves its view.
+/// Returns the error for a batch that removes the last evidence of an entity or relation but leaves its view.
 pub fn ghost(key: &GraphKey) -> StoreError {
     let what = match key {
         GraphKey::Entity(key) => format!("entity {key}"),
@@ -159,17 +159,17 @@ pub fn require_layer(
     if expected == stored { Ok(()) } else { Err(conflict(format!("layer {name} changed"))) }
 }
 
-/// The refusal of a node whose layer does not exist.
+/// Returns the error for a node whose layer does not exist.
 pub fn unknown_layer(node: &LayerNode) -> StoreError {
     invalid(format!("{} is of layer {}, which does not exist", node.key, node.layer))
 }
 
-/// The refusal of a node with a member that does not exist.
+/// Returns the error for a node with a member that does not exist.
 pub fn unknown_member(node: &LayerNode, member: &Member) -> StoreError {
     invalid(format!("{} has {} {} as a member, which does not exist", node.key, member.kind(), member.id()))
 }
 
-/// Refuses vectors that do not fit the workspace's space.
+/// Rejects vectors that do not fit the workspace's embedding space.
 pub fn check_dimensions(batch: &Batch, space: Option<&EmbeddingSpec>) -> Result<(), StoreError> {
     let Some(first) = batch.put_vectors.first() else { return Ok(()) };
     let Some(space) = space else {
@@ -190,12 +190,12 @@ pub fn check_dimensions(batch: &Batch, space: Option<&EmbeddingSpec>) -> Result<
     }
 }
 
-/// The refusal of a second, different embedding space.
+/// Returns the error for a second, different embedding space.
 pub fn embedding_mismatch(expected: &EmbeddingSpec, found: &EmbeddingSpec) -> StoreError {
     StoreError::EmbeddingMismatch { expected: describe(expected), found: describe(found) }
 }
 
-/// Refuses query vectors that do not fit the workspace's space.
+/// Rejects query vectors that do not fit the workspace's embedding space.
 pub fn check_query(space: &EmbeddingSpec, vectors: &[Vec<f32>]) -> Result<(), StoreError> {
     match vectors.iter().find(|vector| vector.len() != space.dimensions as usize) {
         Some(vector) => Err(StoreError::EmbeddingMismatch {
@@ -206,7 +206,7 @@ pub fn check_query(space: &EmbeddingSpec, vectors: &[Vec<f32>]) -> Result<(), St
     }
 }
 
-/// [`Require::JobIs`](graphloom_core::Require::JobIs), where `stored` is the document's job.
+/// Checks [`Require::JobIs`](graphloom_core::Require::JobIs) against `stored`, the document's job.
 pub fn require_job(job: &Job, stored: Option<&Job>) -> Result<(), StoreError> {
     match stored {
         Some(stored) if stored == job => Ok(()),
@@ -215,7 +215,8 @@ pub fn require_job(job: &Job, stored: Option<&Job>) -> Result<(), StoreError> {
     }
 }
 
-/// [`Require::ExtractionIs`](graphloom_core::Require::ExtractionIs), where `stored` became of the chunk's extraction.
+/// Checks [`Require::ExtractionIs`](graphloom_core::Require::ExtractionIs) against `stored`, the state of the chunk's
+/// extraction.
 pub fn require_extraction(
     chunk: &ChunkId,
     extraction: &ChunkExtraction,
@@ -228,7 +229,7 @@ pub fn require_extraction(
     }
 }
 
-/// [`Require::SettingsAre`](graphloom_core::Require::SettingsAre), where `stored` are those of the workspace.
+/// Checks [`Require::SettingsAre`](graphloom_core::Require::SettingsAre) against `stored`, the settings of the workspace.
 pub fn require_settings(
     settings: &BTreeMap<String, String>,
     stored: &BTreeMap<String, String>,
@@ -239,7 +240,7 @@ pub fn require_settings(
     }
 }
 
-/// [`Require::UnchangedSince`](graphloom_core::Require::UnchangedSince) `known`, where `newest` is the last commit.
+/// Checks [`Require::UnchangedSince`](graphloom_core::Require::UnchangedSince) `known` against `newest`, the last commit.
 pub fn require_revision(known: Revision, newest: Revision) -> Result<(), StoreError> {
     match newest > known {
         true => Err(conflict(format!("the workspace changed at {newest} after {known}"))),
@@ -247,7 +248,7 @@ pub fn require_revision(known: Revision, newest: Revision) -> Result<(), StoreEr
     }
 }
 
-/// [`Require::SourceIs`](graphloom_core::Require::SourceIs), where `stored` are the documents of the source.
+/// Checks [`Require::SourceIs`](graphloom_core::Require::SourceIs) against `stored`, the documents of the source.
 pub fn require_source(source: &str, documents: &[Document], stored: &[&Document]) -> Result<(), StoreError> {
     let changed = |id: &DocumentId, how: &str| Err(conflict(format!("{id} of source {source:?} {how}")));
     for document in documents {
@@ -263,17 +264,17 @@ pub fn require_source(source: &str, documents: &[Document], stored: &[&Document]
     }
 }
 
-/// The error of a chunk that is known as another document's.
+/// Returns the error for a chunk that already belongs to another document.
 pub fn of_another_document(chunk: &ChunkId) -> StoreError {
     invalid(format!("{chunk} is a chunk of another document"))
 }
 
-/// The refusal of a batch that breaks a rule.
+/// Returns the error for a batch that breaks a rule.
 pub fn invalid(what: String) -> StoreError {
     StoreError::Invalid { what }
 }
 
-/// The refusal of a batch whose precondition does not hold.
+/// Returns the error for a batch whose precondition does not hold.
 pub fn conflict(what: String) -> StoreError {
     StoreError::Conflict { what }
 }
@@ -290,7 +291,7 @@ fn check_lease(lease: Option<&Lease>) -> Result<(), StoreError> {
     lease.map_or(Ok(()), |lease| check_time(lease.expires_at))
 }
 
-/// A printed relation key has one tab, between its ends.
+/// Rejects a key with a tab, because a printed relation key separates its ends by one tab.
 fn check_entity(key: &EntityKey) -> Result<(), StoreError> {
     if key.as_str().contains('\t') { Err(invalid(format!("entity key {key:?} holds a tab"))) } else { Ok(()) }
 }

@@ -1,5 +1,5 @@
-//! The rules that every store follows, so that all of them give the same results: which batches are refused, how vectors
-//! are rounded and scored, which words a text has, and which searches are done together.
+//! The rules that every store follows, so that all stores give the same results: which batches are rejected, how vectors
+//! are rounded and scored, which words a text contains, and which searches run together.
 
 pub mod batch;
 pub mod search;

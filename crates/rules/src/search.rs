@@ -1,4 +1,4 @@
-//! Searches as stores do them: by kind and stored id, those by vector several at once.
+//! Groups search requests the way stores run them: by kind and stored id, with several vectors in one search.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,20 +10,20 @@ use crate::words::words;
 /// What a search is restricted to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Only {
-    /// These entries; `None` for all.
+    /// Only these entries; `None` for all.
     pub filtered: Option<Arc<FilteredIds>>,
-    /// Nodes of this layer; `None` for all entries.
+    /// Only nodes of this layer; `None` for all entries.
     pub layer: Option<LayerName>,
 }
 
 impl Only {
-    /// Whether an entry may be found.
+    /// True if the entry may be found.
     pub fn admits(&self, kind: ItemKind, id: &str) -> bool {
         self.filtered.as_deref().is_none_or(|filtered| filtered.admits(kind, id))
             && self.layer.as_ref().is_none_or(|layer| kind == ItemKind::Node && layer.holds(id))
     }
 
-    /// Whether both admit the same because they are the same.
+    /// True if both are certain to admit the same entries, because they are identical.
     fn is_same(&self, other: &Self) -> bool {
         let same_ids = match (&self.filtered, &other.filtered) {
             (None, None) => true,
@@ -34,18 +34,18 @@ impl Only {
     }
 }
 
-/// Searches for the nearest entries that differ in the vector only.
+/// Nearest-neighbor searches that differ only in their vectors.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VectorQuery {
     /// Kind of entries to search.
     pub kind: ItemKind,
-    /// The query vectors, each with the space's dimensions.
+    /// The query vectors, each with as many dimensions as the embedding space.
     pub vectors: Vec<Vec<f32>>,
     /// Maximum hits per vector.
     pub limit: usize,
     /// Minimum cosine.
     pub min_score: f32,
-    /// The entries that may be found.
+    /// The entries to which the search is restricted.
     pub only: Only,
 }
 
@@ -56,19 +56,19 @@ pub struct TextQuery {
     pub kind: ItemKind,
     /// The words.
     pub text: String,
-    /// Those that count a quarter of the others.
+    /// Words that count a quarter as much as the others.
     pub faint: Vec<String>,
     /// Maximum hits.
     pub limit: usize,
-    /// The entries that may be found.
+    /// The entries to which the search is restricted.
     pub only: Only,
 }
 
-/// The share of its score that a faint word counts. A power of two, so that all stores round alike.
+/// Weight of a faint word. A power of two, so that all stores round alike.
 const FAINT: f32 = 0.25;
 
 impl TextQuery {
-    /// The first `most` words as texts hold them, each once, with what each counts.
+    /// Returns the first `most` words, normalized as in the index, each once, with its weight.
     pub fn weighted_words(&self, most: usize) -> BTreeMap<String, f32> {
         let faint: BTreeSet<String> = self.faint.iter().flat_map(|word| words(word)).collect();
         let weight = |word: &String| if faint.contains(word) { FAINT } else { 1.0 };
@@ -85,17 +85,17 @@ pub struct ScoredId {
     pub score: f32,
 }
 
-/// Requests, sorted out.
+/// Requests, grouped into searches.
 #[derive(Debug, Default)]
 pub struct Searches {
-    /// By vector, with the places of the requests in the order of their vectors.
+    /// Vector searches, each with the positions of its requests, in the order of its vectors.
     pub by_vector: Vec<(VectorQuery, Vec<usize>)>,
-    /// By words, with the place of the request.
+    /// Word searches, each with the position of its request.
     pub by_words: Vec<(TextQuery, usize)>,
 }
 
 impl Searches {
-    /// Puts together what can be searched in one pass.
+    /// Groups the requests that one pass can answer.
     pub fn of(requests: &[SearchRequest]) -> Self {
         let mut searches = Self::default();
         for (place, request) in requests.iter().enumerate() {
@@ -132,9 +132,9 @@ impl Searches {
         searches
     }
 
-    /// The hits of each request, in order.
+    /// Returns the hits of each request, in the order of the requests.
     ///
-    /// - `by_vector`, `by_words`: what was found for each of these searches.
+    /// - `by_vector`, `by_words`: the results of each of these searches.
     pub fn hits(&self, by_vector: Vec<Vec<Vec<ScoredId>>>, by_words: Vec<Vec<ScoredId>>) -> Vec<Vec<Hit>> {
         let requests =
             self.by_words.len() + self.by_vector.iter().map(|(_, places)| places.len()).sum::<usize>();
@@ -156,7 +156,7 @@ fn hits(kind: ItemKind, found: Vec<ScoredId>) -> Vec<Hit> {
     found.into_iter().filter_map(hit).collect()
 }
 
-/// The places of items by kind, with their ids, so that each kind is read at once.
+/// Returns the positions and ids of the items of each kind, so that each kind is read once.
 pub fn by_kind(items: &[ItemKey]) -> Vec<(ItemKind, Vec<usize>, Vec<String>)> {
     let of = |kind| {
         let of_kind = items.iter().enumerate().filter(|(_, item)| item.kind() == kind);

@@ -1,5 +1,5 @@
-//! The stored form of a vector and the score of a pair; every store rounds and scores with these, so that all of
-//! them give the same hits.
+//! The stored form of a vector and the score of a pair. Every store rounds and scores with these functions, so that all
+//! stores return the same hits.
 
 pub mod question;
 pub mod sparse;
@@ -10,7 +10,7 @@ use std::cmp::Ordering;
 
 use crate::search::ScoredId;
 
-/// Scales to unit length; a vector of zeros stays as it is.
+/// Scales a vector to unit length; a zero vector stays as it is.
 pub fn to_unit(vector: &[f32]) -> Vec<f32> {
     let norm = vector.iter().map(|&x| f64::from(x) * f64::from(x)).sum::<f64>().sqrt();
     if norm == 0.0 {
@@ -19,40 +19,42 @@ pub fn to_unit(vector: &[f32]) -> Vec<f32> {
     vector.iter().map(|&x| (f64::from(x) / norm) as f32).collect()
 }
 
-/// Largest code of a stored number; its rounded quarter still fits a byte beside its sign.
+/// Largest code of a stored number; its rounded quarter still fits in a byte with its sign.
 const MAX_CODE: f32 = 509.0;
-/// Added to the coarse part of a code, so that stored bytes have no sign.
+/// Added to the coarse part of a code, so that stored bytes are unsigned.
 pub const ZERO: u8 = 128;
 
-/// The first byte of a vector of which only the numbers that are not zero are stored. No other vector begins with it: a coarse
-/// part is -127 at least.
+/// First byte of a vector of which only the nonzero numbers are stored. No other vector begins with it, because a coarse
+/// part is at least -127.
 const SPARSE: u8 = 0;
-/// Vectors are stored sparsely where that takes less than four fifths: reading the other form is quicker.
+/// A vector is stored sparsely if that takes less than four fifths of the whole form, because the whole form is faster to
+/// read.
 const SPARSE_SHARE: usize = 4;
 const WHOLE_SHARE: usize = 5;
-/// What a number of a sparse vector is stored in units of. Those of older releases are in units of 1.
+/// Unit of the numbers in a sparse vector. Older releases stored them in units of 1.
 const COARSE: sparse::Unit = sparse::Unit::Four;
 
-/// The stored form: whole numbers from -509 to 509, in proportion to the vector. First a byte for each, its coarse part:
-/// a quarter of the number, rounded, plus [`ZERO`]; then two bits for each, what the coarse part leaves out.
+/// Returns the stored form: whole numbers from -509 to 509, proportional to the vector. The first part has one byte per
+/// number, its coarse part: a quarter of the number, rounded, plus [`ZERO`]. The second part has two bits per number for
+/// the difference to the coarse part.
 ///
-/// A vector has unit length, so the proportion need not be kept. The rounding moves a cosine by about 0.0001, far below
-/// what separates neighbours, and the coarse parts serve the scan as they are. Half precision would take 8/5 of this.
+/// A vector has unit length, so the factor need not be stored. The rounding moves a cosine by about 0.0001, far below what
+/// separates neighbors, and a scan reads the coarse parts as they are. Half precision would take 8/5 of the space.
 ///
-/// Where that is much shorter, as for the hashed words of a name, only the coarse parts that are not zero are stored ([`sparse`]).
-/// There are few of them, and each is one of few weights, so what they leave out moves a cosine by less than 0.001.
+/// If that is much shorter, as for the hashed words of a name, only the nonzero coarse parts are stored ([`sparse`]). There
+/// are few of them and they take few different values, so omitting the rest moves a cosine by less than 0.001.
 pub fn encode(vector: &[f32]) -> Vec<u8> {
     of_codes(&codes(vector))
 }
 
-/// The whole numbers of a vector.
+/// Returns the codes of a vector, which are whole numbers.
 pub fn codes(vector: &[f32]) -> Vec<i16> {
     let largest = vector.iter().fold(0.0f32, |largest, x| largest.max(x.abs()));
     let scale = if largest > 0.0 { MAX_CODE / largest } else { 0.0 };
     vector.iter().map(|&x| (x * scale).round() as i16).collect()
 }
 
-/// The stored form of a vector of these whole numbers.
+/// Returns the stored form of a vector with these codes.
 pub fn of_codes(codes: &[i16]) -> Vec<u8> {
     let all = codes.len() + codes.len().div_ceil(4);
     let is_short = |sparse: &Vec<u8>| sparse.len() * WHOLE_SHARE < all * SPARSE_SHARE;
@@ -60,7 +62,7 @@ pub fn of_codes(codes: &[i16]) -> Vec<u8> {
     sparse::write(&coarse, COARSE, vec![SPARSE]).filter(is_short).unwrap_or_else(|| whole(codes))
 }
 
-/// The form with every number.
+/// Returns the form that contains every number.
 pub fn whole(codes: &[i16]) -> Vec<u8> {
     let mut stored: Vec<u8> = codes.iter().map(|&code| coarse_byte(code)).collect();
     stored.extend(codes.chunks(4).map(|four| {
@@ -78,12 +80,12 @@ fn coarse_byte(code: i16) -> u8 {
     (coarse(code) + i16::from(ZERO)) as u8
 }
 
-/// What the coarse part leaves out: from -2 to 1.
+/// Returns the difference to the coarse part: from -2 to 1.
 fn fine(code: i16) -> i16 {
     code - 4 * coarse(code)
 }
 
-/// The numbers of a stored vector.
+/// Returns the number of dimensions of a stored vector.
 pub fn dimensions(stored: &[u8]) -> usize {
     match stored {
         [SPARSE, packed @ ..] => sparse::length(packed),
@@ -91,7 +93,7 @@ pub fn dimensions(stored: &[u8]) -> usize {
     }
 }
 
-/// Whether a stored vector is one of few numbers.
+/// True if a vector is stored sparsely.
 pub fn is_sparse(stored: &[u8]) -> bool {
     stored.first() == Some(&SPARSE)
 }
@@ -100,7 +102,7 @@ pub fn is_sparse(stored: &[u8]) -> bool {
 pub struct Coarse<'a> {
     /// The coarse part of each number, plus [`ZERO`].
     pub codes: Cow<'a, [u8]>,
-    /// What a coarse part of 1 stands for.
+    /// Value of a coarse part of 1.
     pub scale: f32,
     /// Length of the difference between the vector and its coarse parts.
     pub residual: f32,
@@ -129,7 +131,7 @@ pub fn read_coarse(stored: &[u8]) -> Coarse<'_> {
     Coarse { codes, scale: 4.0 * unit, residual: unit * (left as f32).sqrt() }
 }
 
-/// Reads what [`encode`] wrote into `out`.
+/// Decodes what [`encode`] wrote into `out`.
 pub fn decode_into(stored: &[u8], out: &mut Vec<f32>) {
     let mut squares = 0i64;
     out.clear();
@@ -151,19 +153,19 @@ pub fn decode_into(stored: &[u8], out: &mut Vec<f32>) {
     out.iter_mut().for_each(|x| *x *= unit);
 }
 
-/// Reads what [`encode`] wrote.
+/// Returns the vector that [`encode`] wrote.
 pub fn decode(stored: &[u8]) -> Vec<f32> {
     let mut out = Vec::new();
     decode_into(stored, &mut out);
     out
 }
 
-/// What a code of 1 stands for in a vector of unit length, from the sum of the codes' squares.
+/// Returns the value of a code of 1 in a vector of unit length, from the sum of the squared codes.
 fn proportion(squares: i64) -> f32 {
     if squares == 0 { 0.0 } else { (1.0 / (squares as f64).sqrt()) as f32 }
 }
 
-/// Calls `each` with every code and what its coarse part leaves out.
+/// Calls `each` with every code and its difference to the coarse part.
 fn for_each_code(codes: &[u8], fine: &[u8], mut each: impl FnMut(i32, i32)) {
     for (four, bits) in codes.chunks(4).zip(fine) {
         for (at, coarse) in four.iter().enumerate() {
@@ -173,8 +175,8 @@ fn for_each_code(codes: &[u8], fine: &[u8], mut each: impl FnMut(i32, i32)) {
     }
 }
 
-/// Cosine of a unit query and a stored vector. The order of the additions is fixed, so that equal vectors score
-/// equal everywhere.
+/// Returns the cosine of a unit query and a stored vector. The additions have a fixed order, so that equal vectors score
+/// equally everywhere.
 pub fn cosine(unit_query: &[f32], stored: &[f32]) -> f32 {
     const LANES: usize = 8;
     let mut sums = [0.0f32; LANES];
@@ -189,12 +191,12 @@ pub fn cosine(unit_query: &[f32], stored: &[f32]) -> f32 {
     (sums.iter().sum::<f32>() + rest).clamp(-1.0, 1.0)
 }
 
-/// The order of hits: highest score first, ties by ascending id.
+/// Orders hits: highest score first, ties by ascending id.
 pub fn compare(x: &ScoredId, y: &ScoredId) -> Ordering {
     y.score.total_cmp(&x.score).then_with(|| x.id.cmp(&y.id))
 }
 
-/// The first hits, in their order.
+/// Sorts the hits and keeps the first `limit`.
 pub fn rank(hits: &mut Vec<ScoredId>, limit: usize) {
     hits.sort_by(compare);
     hits.truncate(limit);
@@ -215,7 +217,7 @@ mod tests {
         assert_eq!(decode(&encode(&[0.0, 0.0])), [0.0, 0.0]);
     }
 
-    /// Vectors of which most numbers are zero, and others.
+    /// Generates vectors that are mostly zeros, and others.
     fn vectors() -> impl Strategy<Value = Vec<f32>> {
         let few = (1..1100usize, vec((0..1100usize, -1.0f32..1.0), 0..40)).prop_map(|(length, entries)| {
             let mut vector = vec![0.0; length];
@@ -233,7 +235,7 @@ mod tests {
         assert_eq!(encode(&[1.0; 1024]).len(), 1280);
     }
 
-    /// 40 words of five weights, each in four places.
+    /// Returns a vector of 40 words with five weights, each in four places.
     fn words(seed: usize) -> Vec<f32> {
         let mut vector = vec![0.0; 1024];
         for word in 0..40 {
@@ -281,7 +283,7 @@ mod tests {
             prop_assert_eq!(back.len(), vector.len());
             let unit = to_unit(&vector);
             let largest = unit.iter().fold(0.0f32, |largest, x| largest.max(x.abs()));
-            // Of a sparse vector the coarse parts are kept, which are four times as wide.
+            // A sparse vector keeps only the coarse parts, which are four times as wide.
             let width = if is_sparse(&stored) { 4.0 } else { 1.0 };
             for (x, y) in unit.iter().zip(&back) {
                 prop_assert!((x - y).abs() <= 2.0 * width * largest / MAX_CODE, "{} became {}", x, y);

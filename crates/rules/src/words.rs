@@ -1,4 +1,4 @@
-//! The words of a text for full-text search, and the searchable text of each kind of entry.
+//! Splits text into words for full-text search, and builds the searchable text of each kind of entry.
 
 use std::borrow::Cow;
 
@@ -11,11 +11,12 @@ use unicode_normalization::char::{
 
 /// Calls `emit` with each word, in order.
 ///
-/// - A word is a run of letters, digits and their marks, folded: what differs in case, accents, width, ligatures or the
-///   way it is encoded is one word. An apostrophe ends a word (`l'eau` holds `eau`); dots between single letters do not
-///   (`U.S.A.` is `usa`).
-/// - A folded word of the letters a to z alone is cut to its English stem, so that all ways to write it share it.
-/// - Scripts written without spaces give every character and every pair of neighbours, so that any word of them is found.
+/// - A word is a run of letters, digits and their combining marks. Words are folded: spellings that differ only in case,
+///   accents, width, ligatures or encoding give the same word. An apostrophe ends a word (`l'eau` contains `eau`); dots
+///   between single letters do not (`U.S.A.` is `usa`).
+/// - If a folded word consists only of the letters a to z, it is reduced to its English stem, so that its inflected forms
+///   match.
+/// - Scripts written without spaces give every character and every pair of neighbors, so that any of their words is found.
 pub fn for_each_word(text: &str, mut emit: impl FnMut(&str)) {
     let stemmer = Stemmer::create(Algorithm::English);
     let mut finish = |word: &mut String| {
@@ -28,7 +29,7 @@ pub fn for_each_word(text: &str, mut emit: impl FnMut(&str)) {
     };
     let text = compatible(text);
     let mut word = String::new();
-    // Where the word, or what follows its last dot, begins.
+    // Start of the word, or of what follows its last dot.
     let mut start = None;
     let mut previous: Option<char> = None;
     for (at, c) in text.char_indices() {
@@ -58,15 +59,15 @@ pub fn for_each_word(text: &str, mut emit: impl FnMut(&str)) {
     finish(&mut word);
 }
 
-/// The words of a text, in order.
+/// Returns the words of a text, in order.
 pub fn words(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     for_each_word(text, |word| words.push(word.to_owned()));
     words
 }
 
-/// The number of words of a text as scores know it: exact up to 40, above to four significant bits beyond the first 24.
-/// This is what the full-text index of the embedded store keeps in one byte.
+/// Returns the number of words in a text as scores use it: exact up to 40; above, what exceeds 24 is rounded down to four
+/// significant bits. The full-text index of the embedded store keeps this in one byte.
 pub fn rounded_length(words: u32) -> u32 {
     const EXACT: u32 = 40;
     const FREE: u32 = 24;
@@ -78,26 +79,26 @@ pub fn rounded_length(words: u32) -> u32 {
     FREE + (beyond >> low_bits << low_bits)
 }
 
-/// What full-text search sees of an entity.
+/// Returns the text of an entity for full-text search.
 pub fn entity_text(entity: &Entity) -> String {
     format!("{}\n{}", entity.name, entity.description)
 }
 
-/// What full-text search sees of a relation.
+/// Returns the text of a relation for full-text search.
 pub fn relation_text(relation: &Relation) -> String {
     let key = &relation.key;
     format!("{}\n{}\n{}\n{}", key.a(), key.b(), relation.keywords.join("\n"), relation.description)
 }
 
-/// The text in normal form KC: one way to write what is the same character, and plain characters in place of
-/// full-width and half-width ones, ligatures and the like.
+/// Returns the text in normal form KC: one encoding for each character, and plain characters instead of full-width and
+/// half-width ones, ligatures and the like.
 fn compatible(text: &str) -> Cow<'_, str> {
     if text.is_ascii() || unicode_normalization::is_nfkc(text) {
         return Cow::Borrowed(text);
     }
     let mut spaced = String::with_capacity(text.len());
     for c in text.chars() {
-        // A sign that is written out with letters is a word of its own: `Acme™` is not `acmetm`.
+        // A sign that decomposes into letters becomes a word of its own: `Acme™` is not `acmetm`.
         let mut has_letters = false;
         if !c.is_ascii() && !c.is_alphanumeric() {
             decompose_compatible(c, |part| has_letters |= part.is_alphanumeric());
@@ -111,7 +112,7 @@ fn compatible(text: &str) -> Cow<'_, str> {
     Cow::Owned(spaced.nfkc().collect())
 }
 
-/// Appends what is left of a character without its case and its marks.
+/// Appends the character without its case and marks.
 fn fold(c: char, word: &mut String) {
     if c.is_ascii() {
         word.push(c.to_ascii_lowercase());
@@ -124,7 +125,7 @@ fn fold(c: char, word: &mut String) {
             }
             return;
         }
-        // By way of the capitals, so that `ß` is `ss`, and `ς` is `σ`.
+        // Through upper case, so that `ß` becomes `ss`, and `ς` becomes `σ`.
         let capitals = part.to_lowercase().flat_map(char::to_uppercase);
         for letter in capitals.flat_map(char::to_lowercase) {
             match plain(letter) {
@@ -135,7 +136,7 @@ fn fold(c: char, word: &mut String) {
     });
 }
 
-/// The usual spelling of a letter that Unicode does not decompose, where most keyboards lack it.
+/// Returns the usual spelling of a letter that Unicode does not decompose and most keyboards lack.
 fn plain(letter: char) -> Option<&'static str> {
     let plain = match letter {
         'ł' => "l",
@@ -151,7 +152,7 @@ fn plain(letter: char) -> Option<&'static str> {
         'ى' | 'ی' => "ي",
         'ة' => "ه",
         'ک' => "ك",
-        // The stroke that stretches a word.
+        // Tatweel, which only stretches a word.
         'ـ' => "",
         '٠' | '۰' => "0",
         '١' | '۱' => "1",
@@ -168,7 +169,8 @@ fn plain(letter: char) -> Option<&'static str> {
     Some(plain)
 }
 
-/// Whether a mark is a vowel of its script or joins consonants, as those of India and Tibet; others only adorn a letter.
+/// True if a mark is a vowel of its script or joins consonants, as in scripts of India and Tibet; other marks only modify a
+/// letter.
 fn is_vowel(mark: char) -> bool {
     match canonical_combining_class(mark) {
         0 => mark.is_alphabetic(),
@@ -177,7 +179,7 @@ fn is_vowel(mark: char) -> bool {
     }
 }
 
-/// Whether a dot after `before` only says that letters stand for words: single letters on both its sides.
+/// True if a dot after `before` only abbreviates: single letters on both sides.
 fn joins_initials(before: &str, after: &str) -> bool {
     let end = after.find(|c| !is_of_word(c)).unwrap_or(after.len());
     is_one_letter(before) && is_one_letter(&after[..end])
@@ -188,18 +190,18 @@ fn is_one_letter(text: &str) -> bool {
     letters.next().is_some_and(char::is_alphabetic) && letters.next().is_none()
 }
 
-/// Whether a character goes on with a word of a script that separates words.
+/// True if a character belongs to a word of a script that separates words.
 fn is_of_word(c: char) -> bool {
     let is_apostrophe = matches!(c, '\u{2bb}' | '\u{2bc}');
     !is_apostrophe && !is_spaceless(c) && (c.is_alphanumeric() || (!c.is_ascii() && is_combining_mark(c)))
 }
 
-/// What is invisible inside a word: a place to break it, joiners, a byte order mark.
+/// True for characters that are invisible inside a word: soft hyphens, joiners, byte order marks.
 fn is_ignorable(c: char) -> bool {
     matches!(c, '\u{ad}' | '\u{200c}' | '\u{200d}' | '\u{2060}' | '\u{feff}')
 }
 
-/// Han, Kana, Hangul, Thai, Lao, Khmer and Burmese: scripts whose words are not reliably separated by spaces.
+/// True for Han, Kana, Hangul, Thai, Lao, Khmer and Burmese: scripts that do not reliably separate words by spaces.
 fn is_spaceless(c: char) -> bool {
     matches!(c as u32,
         0x0E00..=0x0EFF | 0x1000..=0x109F | 0x1780..=0x17FF | 0x3005..=0x3007 | 0x3040..=0x30FF | 0x3400..=0x4DBF

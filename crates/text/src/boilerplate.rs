@@ -1,11 +1,11 @@
-//! Finds what publishers put around texts: paragraphs that state rights and licences, and what stands behind an end mark. What they name is
-//! not what a text is about.
+//! Finds the text that publishers add: paragraphs that state rights and licences, and everything after an end mark. The
+//! names in it do not belong to the subject of the text.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// Beginnings of words, in small letters, by which such paragraphs are known.
+/// Word prefixes that are typical of rights and licence paragraphs, in lower case.
 const MARKS: &[&str] = &[
     "licen",
     "copyright",
@@ -31,34 +31,35 @@ const MARKS: &[&str] = &[
     "nutzungsrecht",
     "markenrecht",
 ];
-/// Marks of these kinds that a paragraph holds, at least.
+/// Minimum number of different marks in such a paragraph.
 const MIN_KINDS: usize = 3;
-/// Words of a paragraph that are marks: one in so many, at least.
+/// At least one word in this many is a mark.
 const WORDS_PER_MARK: usize = 25;
-/// The same of a licence of many paragraphs.
+/// Minimum number of different marks in a licence of several paragraphs.
 const MIN_KINDS_OF_MANY: usize = 5;
-/// The same of words.
+/// At least one word in this many is a mark in a licence of several paragraphs.
 const WORDS_PER_MARK_OF_MANY: usize = 40;
-/// Words between two paragraphs with marks of such a licence, at most.
+/// Maximum number of words between two marked paragraphs of the same licence.
 const MAX_WORDS_BETWEEN: usize = 120;
-/// A mark that parts a text from what publishers put around it is fenced by so many of the same sign: `*** END OF THE EBOOK ***`.
+/// Minimum number of equal signs on each side of a line that separates the text from what the publisher added: `*** END OF
+/// THE EBOOK ***`.
 const MIN_FENCE: usize = 3;
-/// Signs of fences.
+/// Characters that fences are made of.
 const FENCE_SIGNS: &[char] = &['*', '=', '-', '#', '~', '_', '+'];
-/// What a mark of the end begins with, in small letters.
+/// How an end mark begins, in lower case.
 const ENDS: &[&str] = &["end of ", "ende de", "fin de ", "fin du ", "fine de", "fim d", "einde van "];
-/// What a mark of the beginning begins with.
+/// How a start mark begins, in lower case.
 const STARTS: &[&str] =
     &["start of ", "beginn de", "anfang de", "début d", "inizio d", "início d", "begin van "];
-/// A mark that names one of these is a publisher's.
+/// A mark that contains one of these words was added by a publisher.
 const EDITIONS: &[&str] = &["ebook", "e-book", "etext", "e-text", "gutenberg"];
-/// Bytes of a mark, at most.
+/// Longest start or end mark, in bytes.
 const MAX_MARK_BYTES: usize = 300;
 
-/// What stands behind the end of a text, from the mark of the end on: a line such as `*** END OF THE EBOOK TALES ***`.
+/// Returns what follows the end of a text, including the end mark, a line such as `*** END OF THE EBOOK TALES ***`.
 ///
-/// The mark names an edition, or what stands behind it states rights, so that `*** END OF PART ONE ***` ends no text. A mark of a
-/// beginning in a later line ends it: a file may hold several texts.
+/// An end mark counts only if it names an edition or if the text after it states rights, so `*** END OF PART ONE ***` does
+/// not end a text. The range stops at the next start mark, because a file may contain several texts.
 pub fn behind_end_marks(text: &str) -> Vec<Range<usize>> {
     let mut found: Vec<Range<usize>> = Vec::new();
     let mut open: Option<(usize, bool)> = None;
@@ -87,7 +88,7 @@ pub fn behind_end_marks(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// A line that parts a text from what publishers put around it.
+/// A line that separates a text from what the publisher added.
 enum Border {
     Start,
     End { names_edition: bool },
@@ -113,7 +114,7 @@ fn border(line: &str) -> Option<Border> {
     begins(ENDS).then_some(Border::End { names_edition })
 }
 
-/// The text with blanks for such paragraphs, byte for byte.
+/// Returns the text with rights and licence paragraphs replaced by spaces; the length in bytes stays the same.
 pub fn without_boilerplate(text: &str) -> Cow<'_, str> {
     let ranges = boilerplate(text);
     if ranges.is_empty() {
@@ -123,7 +124,7 @@ pub fn without_boilerplate(text: &str) -> Cow<'_, str> {
     let mut at = 0;
     for range in ranges {
         plain.push_str(&text[at..range.start]);
-        // Lines stay, so that what stands around keeps its paragraphs.
+        // Newlines are kept, so the surrounding text keeps its paragraphs.
         let blanks = text[range.clone()].bytes().map(|byte| if byte == b'\n' { '\n' } else { ' ' });
         plain.extend(blanks);
         at = range.end;
@@ -132,7 +133,7 @@ pub fn without_boilerplate(text: &str) -> Cow<'_, str> {
     Cow::Owned(plain)
 }
 
-/// The bytes of such paragraphs, ascending and disjoint.
+/// Returns the byte ranges of rights and licence paragraphs and of marks, ascending and disjoint.
 fn boilerplate(text: &str) -> Vec<Range<usize>> {
     let all = paragraphs(text);
     let marked: Vec<Marks> = all.iter().map(|range| Marks::of(&text[range.clone()])).collect();
@@ -144,8 +145,8 @@ fn boilerplate(text: &str) -> Vec<Range<usize>> {
     all.into_iter().enumerate().filter(|paragraph| !stays(paragraph)).map(|(_, range)| range).collect()
 }
 
-/// The paragraphs of licences that go over many of them: runs of paragraphs with marks, few words between them, that state rights
-/// together.
+/// Returns the ranges of paragraphs that form a long licence: runs of marked paragraphs with few words between them that
+/// state rights together.
 fn licences(paragraphs: &[Marks]) -> Vec<Range<usize>> {
     let mut runs: Vec<(Range<usize>, Marks)> = Vec::new();
     let mut between = Marks::default();
@@ -168,7 +169,7 @@ fn licences(paragraphs: &[Marks]) -> Vec<Range<usize>> {
         }
         between = Marks::default();
     }
-    // What stands behind a licence at the end is most often more of the licence.
+    // What follows a licence at the end of the text is usually part of the licence.
     if let Some((run, _)) = runs.last_mut().filter(|_| between.words <= MAX_WORDS_BETWEEN / 2) {
         run.end = paragraphs.len();
     }
@@ -176,7 +177,7 @@ fn licences(paragraphs: &[Marks]) -> Vec<Range<usize>> {
     runs.into_iter().map(|(run, _)| run).collect()
 }
 
-/// The marks that a paragraph holds.
+/// Statistics of the marks in one or more paragraphs.
 #[derive(Default)]
 struct Marks {
     words: usize,
@@ -217,7 +218,7 @@ impl Marks {
     }
 }
 
-/// What stands between empty lines.
+/// Returns the byte ranges of the paragraphs, which are separated by blank lines.
 fn paragraphs(text: &str) -> Vec<Range<usize>> {
     let mut found: Vec<Range<usize>> = Vec::new();
     let mut open = false;

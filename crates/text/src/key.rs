@@ -1,28 +1,27 @@
-//! Turns names into the keys under which mentions merge.
+//! Turns names into the keys by which mentions are merged.
 
 use graphloom_core::EntityKey;
 use unicode_normalization::UnicodeNormalization;
 
 use super::names::is_invisible;
 
-/// Rounds until a key maps to itself; one or two are the rule.
+/// Maximum number of rounds until a key maps to itself; it usually takes one or two.
 const MAX_ROUNDS: usize = 16;
 
-/// The key of a name: NFKC, upper case, without leading articles and possessive endings, words joined by `_`.
+/// Returns the key of a name: NFKC, upper case, no leading articles or possessive endings, words joined by `_`.
 ///
 /// - `John Doe` is `JOHN_DOE`, `the company` is `COMPANY`, `John's team` is `JOHN_TEAM`.
-/// - White space, hyphens, slashes, brackets, quotes, commas and the like only separate words: `Wi-Fi` is
-///   `WI_FI`. Apostrophes inside words vanish: `O'Brien` is `OBRIEN`.
-/// - Signs that tell things apart stay: `C`, `C++`, `C#`, `A*`, `AT&T`, `50%`, `$100`, `@user`. So do dots
-///   inside words and before them (`NODE.JS`, `GPT_3.5`, `.NET`), but not in acronyms (`U.S.` is `US`) and
-///   not at the end (`INC`).
+/// - White space, hyphens, slashes, brackets, quotes, commas and the like only separate words: `Wi-Fi` is `WI_FI`.
+///   Apostrophes inside words are removed: `O'Brien` is `OBRIEN`.
+/// - Signs that distinguish names stay: `C`, `C++`, `C#`, `A*`, `AT&T`, `50%`, `$100`, `@user`. So do dots inside and
+///   before words (`NODE.JS`, `GPT_3.5`, `.NET`), but not in acronyms (`U.S.` is `US`) and not at the end (`INC`).
 /// - An article that is part of a compound or an initial stays: `A-Team` is `A-TEAM`, `A/B test` is
 ///   `A/B_TEST`, `A. Smith` is `A._SMITH`.
 /// - All scripts are kept; marks and symbols count as letters.
-/// - A name of articles only keeps them (`The The` is `THE_THE`), one of punctuation only keeps that. `None`
-///   where nothing visible is left.
+/// - A name that consists only of articles keeps them (`The The` is `THE_THE`), and a name that consists only of
+///   punctuation keeps it. `None` if nothing visible is left.
 ///
-/// The key of a key is the key itself, and a key holds no white space, control character or tab.
+/// The key of a key is the key itself. A key contains no white space or control characters.
 pub fn entity_key(name: &str) -> Option<EntityKey> {
     let mut key = fold(name);
     for _ in 0..MAX_ROUNDS {
@@ -38,7 +37,7 @@ pub fn entity_key(name: &str) -> Option<EntityKey> {
     if key.is_empty() { None } else { Some(EntityKey::from_stored(key)) }
 }
 
-/// Whether a key surely maps to itself, which most do; the others are tried.
+/// True if a key certainly maps to itself, as most keys do; the others are folded again to find out.
 fn is_plain(key: &str) -> bool {
     let is_word = |word: &str| word.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit());
     let mut words = key.split('_');
@@ -47,7 +46,7 @@ fn is_plain(key: &str) -> bool {
 
 fn fold(name: &str) -> String {
     let name: String = name.chars().filter_map(unify).collect();
-    // What has no other characters is in this form already.
+    // ASCII text is already in NFKC.
     let name: String = match name.is_ascii() {
         true => name.to_ascii_uppercase(),
         false => name.nfkc().flat_map(char::to_uppercase).nfkc().filter_map(unify).collect(),
@@ -58,7 +57,7 @@ fn fold(name: &str) -> String {
     if articles < words.len() {
         words.drain(..articles);
     }
-    // The initial of `A. Smith` keeps its dot only where it would be taken for an article.
+    // The initial of `A. Smith` keeps its dot only where it could be mistaken for an article.
     let last = words.len().saturating_sub(1);
     for (i, word) in words.iter_mut().enumerate() {
         if word.ends_with('.') && (i > 0 || i == last) {
@@ -71,7 +70,7 @@ fn fold(name: &str) -> String {
     words.join("_")
 }
 
-/// One character for all that look alike; `None` for what is not seen.
+/// Replaces look-alike characters by one of them; `None` for invisible characters and signs such as `™`, which are dropped.
 fn unify(c: char) -> Option<char> {
     match c {
         '’' | '‘' | '‛' | 'ʼ' | 'ʻ' | 'ʹ' | '＇' | '´' | '`' => Some('\''),
@@ -86,7 +85,7 @@ fn is_space(c: char) -> bool {
     c.is_whitespace() || c.is_control() || c == '_'
 }
 
-/// The words of a part without spaces: `COCA-COLA` has two, `A-TEAM` one.
+/// Splits a part without spaces into words: `COCA-COLA` has two, `A-TEAM` one.
 fn split_compound(part: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let mut glue = String::new();
@@ -109,7 +108,7 @@ fn split_compound(part: &str) -> Vec<String> {
     words
 }
 
-/// Punctuation that parts words without meaning anything itself.
+/// True for punctuation that only separates words.
 fn is_separator(c: char) -> bool {
     let ascii = "-/\\|,;:!?\"()[]{}<>";
     ascii.contains(c)
@@ -119,7 +118,7 @@ fn is_separator(c: char) -> bool {
             | '\u{60c}' | '\u{61b}' | '\u{61f}' | '\u{6d4}' | '\u{964}' | '\u{965}' | '\u{589}')
 }
 
-/// A word without possessive, apostrophes, and signs that mean nothing where they stand.
+/// Removes possessive endings, apostrophes, and signs that mean nothing in their position.
 fn trim_word(word: &str) -> String {
     let mut word = word.trim_matches('\'');
     while let Some(owner) = word.strip_suffix("'S") {
@@ -133,7 +132,7 @@ fn trim_word(word: &str) -> String {
     if is_acronym(&word) { word.replace('.', "") } else { word }
 }
 
-/// Without Markdown emphasis: stars in front, and as many behind.
+/// Removes Markdown emphasis: leading stars, and at most as many trailing ones.
 fn trim_stars(word: &str) -> &str {
     let inner = word.trim_start_matches('*');
     let mut emphasis = word.len() - inner.len();
@@ -145,7 +144,7 @@ fn trim_stars(word: &str) -> &str {
     inner
 }
 
-/// Without dots at the end, except that of a lone `A.`, and in front, except one before a letter or digit.
+/// Removes trailing dots, except the one of a lone `A.`, and leading dots, except a single one before a letter or digit.
 fn trim_dots(word: &str) -> String {
     let body = word.trim_end_matches(is_dot);
     if is_article(body) && body.len() == 1 && body.len() < word.len() {
@@ -160,7 +159,7 @@ fn is_dot(c: char) -> bool {
     c == '.' || c == '…' || c == '。'
 }
 
-/// Whether this is letters with dots between, such as `U.S`.
+/// True for letters with dots between them, such as `U.S`.
 fn is_acronym(word: &str) -> bool {
     let mut letters = word.split('.');
     word.contains('.')

@@ -1,4 +1,4 @@
-//! Text: tokens, names, sentences, and cleaning before storage.
+//! Text processing: tokens, names, sentences, and cleaning before storage.
 
 mod boilerplate;
 mod key;

@@ -1,31 +1,31 @@
-//! Classifies the lines of a text: which end a sentence, and which are code.
+//! Classifies the lines of a text: whether they end a sentence, and whether they are code.
 
 use super::wrapped::{is_ideograph, without_quotation_marks};
 
-/// Lines up to this many bytes that are followed by a capital are taken for headings or verses, unless their paragraph
-/// is wrapped there.
+/// A line of at most this many bytes that is followed by a capital counts as a heading or verse, unless its paragraph is
+/// wrapped there.
 const SHORT_LINE: usize = 40;
-/// Characters of the longest line of a wrapped paragraph, at least.
+/// Minimum length of the longest line of a wrapped paragraph, in characters.
 const MIN_WRAP_CHARS: usize = 30;
-/// Characters of the name before a value, at most.
+/// Maximum length of the name in a `name: value` line, in characters.
 const MAX_LABEL_CHARS: usize = 30;
 
-/// A line.
+/// One line of a text.
 #[derive(Debug)]
 pub(super) struct Line {
     /// First byte.
     pub(super) start: usize,
-    /// Behind its last byte, without its line end.
+    /// End, exclusive, without the line end.
     pub(super) end: usize,
-    /// Where the next line starts.
+    /// Start of the next line.
     pub(super) next: usize,
-    /// Whether its end also ends a sentence.
+    /// True if its end also ends a sentence.
     pub(super) ends_sentence: bool,
-    /// Whether it is fenced code, or a fence.
+    /// True if it is a fence or fenced code.
     pub(super) code: bool,
 }
 
-/// The lines of `text`; `\r\n` and a lone `\r` end one as `\n` does.
+/// Returns the lines of `text`; `\r\n` and a lone `\r` end a line as `\n` does.
 pub(super) fn lines(text: &str) -> Vec<Line> {
     let mut lines = Vec::new();
     let mut start = 0;
@@ -52,7 +52,7 @@ pub(super) fn lines(text: &str) -> Vec<Line> {
     lines
 }
 
-/// The two longest lines of a paragraph, in characters.
+/// Lengths of the two longest lines of a paragraph, in characters.
 struct Longest(usize, usize);
 
 impl Longest {
@@ -62,14 +62,14 @@ impl Longest {
         })
     }
 
-    /// The longest of the others than a line of `chars`.
+    /// Returns the length of the longest line other than one of `chars` characters.
     fn without(&self, chars: usize) -> usize {
         if chars == self.0 { self.1 } else { self.0 }
     }
 }
 
-/// Whether the end of a line also ends a sentence: lines by how deep they are quoted and their text. `others` are the
-/// characters of the longest other line of the paragraph.
+/// True if the end of a line also ends a sentence. Each line is given as its quotation depth and its text; `others` is the
+/// length of the longest other line of the paragraph, in characters.
 fn ends_sentence(
     (depth, this): (usize, &str),
     (next_depth, next): (usize, &str),
@@ -79,7 +79,7 @@ fn ends_sentence(
     if depth != next_depth {
         return true;
     }
-    // Scripts without capitals show nothing at the beginning of a line.
+    // In a script without capitals, the beginning of a line shows nothing.
     let has_no_case = |c: char| c.is_alphabetic() && !c.is_lowercase() && !c.is_uppercase();
     let starts = |c: char| c.is_uppercase() || c.is_ascii_digit() || has_no_case(c) || "《「『“".contains(c);
     let goes_on = this.ends_with(['，', '、', '；', '،', ',', ';']);
@@ -94,7 +94,7 @@ fn ends_sentence(
         || (is_named_value(this) && is_named_value(next))
 }
 
-/// Whether the first word of `next` found no room in a line of `chars`, where another one has `others`.
+/// True if the first word of `next` did not fit on a line of `chars` characters, when another line has `others`.
 fn is_wrapped(chars: usize, next: &str, others: usize) -> bool {
     let word = next.split_whitespace().next().unwrap_or_default();
     others >= MIN_WRAP_CHARS.max(chars)
@@ -102,17 +102,17 @@ fn is_wrapped(chars: usize, next: &str, others: usize) -> bool {
         && chars + 1 + word.chars().count() > others
 }
 
-/// Whether a line starts like a heading, table row, fence or JSON record.
+/// True if a line starts like a heading, table row, fence or JSON record.
 fn stands_alone(line: &str) -> bool {
     ["#", "|", "```", "~~~", "---", "===", "***", "{\""].iter().any(|mark| line.starts_with(mark))
 }
 
-/// Whether a line is a row of named cells, as tables of values are written out.
+/// True if a line is a row of named cells, as readers write tables of values.
 fn is_row(line: &str) -> bool {
     line.contains(" | ")
 }
 
-/// Whether a line is `name: value`, as front matter and headers of messages are written.
+/// True if a line is `name: value`, as in front matter and message headers.
 fn is_named_value(line: &str) -> bool {
     let Some((name, value)) = line.split_once(": ") else { return false };
     let is_name = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ' ');
@@ -130,8 +130,9 @@ fn is_list_item(line: &str) -> bool {
         || (numbered && (after_number.starts_with(". ") || after_number.starts_with(") ")))
 }
 
-/// Marks what stands between fences, and them. Readers write the language behind every opening fence, so that a fence
-/// without words that comes first, or after another without words came one with, closes a block that was cut.
+/// Marks fences and the lines between them as code. Readers write the language after every opening fence. A first fence
+/// without a language therefore closes a block whose beginning was cut off, unless the fence after it has no language
+/// either.
 fn mark_code(text: &str, lines: &mut [Line]) {
     let marks = ['>', ' ', '\t', '-', '*', '+', '•'];
     let body = |line: &Line| text[line.start..line.end].trim_start_matches(marks).trim_end();

@@ -1,21 +1,21 @@
-//! Finds names that have an exclamation mark inside, such as `Yum! Brands`.
+//! Finds names that contain an exclamation mark, such as `Yum! Brands`.
 
 use std::collections::BTreeSet;
 
 use super::sentences::starts_like_sentence;
 
-/// Words that a sentence seldom ends behind: `of Yum!` goes on. Others, as in `Welcome to Oslo!`, say nothing.
+/// Words that a sentence seldom ends soon after: `of Yum!` goes on. Other words, as in `Welcome to Oslo!`, prove nothing.
 const BEFORE_NAMES: [&str; 12] =
     ["of", "at", "by", "from", "for", "with", "bei", "von", "vom", "beim", "für", "durch"];
 
-/// The names of a text that have an exclamation mark inside, each as the word before the mark and the word behind it.
+/// The names in a text that contain an exclamation mark, each as the word before the mark and the word after it.
 ///
-/// A mark between two capitalized words belongs to a name if a word that needs one stands before them, as in `head of
-/// Yum! Brands`, and then wherever the two follow each other in the text.
+/// A mark between two capitalized words belongs to a name if one of [`BEFORE_NAMES`] precedes them, as in `head of Yum!
+/// Brands`. The same two words are then a name everywhere in the text.
 pub(super) struct MarkedNames<'t>(BTreeSet<(&'t str, &'t str)>);
 
 impl<'t> MarkedNames<'t> {
-    /// Linear in the text's length.
+    /// Collects the names, in time linear in the length of the text.
     pub(super) fn of(text: &'t str) -> Self {
         let names = text.match_indices('!').filter_map(|(at, _)| {
             let (before, after) = around(text, at)?;
@@ -25,14 +25,14 @@ impl<'t> MarkedNames<'t> {
         Self(names.collect())
     }
 
-    /// Whether the mark at this byte belongs to a name.
+    /// True if the mark at this byte belongs to a name.
     pub(super) fn hold(&self, text: &str, at: usize) -> bool {
         !self.0.is_empty() && around(text, at).is_some_and(|pair| self.0.contains(&pair))
     }
 }
 
-/// The capitalized words before and behind the mark at this byte; `None` if there are none, or if the one behind it is
-/// capitalized because a sentence starts there.
+/// Returns the capitalized words before and after the mark at this byte; `None` if there are none, or if the second is
+/// capitalized because it starts a sentence.
 fn around(text: &str, at: usize) -> Option<(&str, &str)> {
     let behind = text[at..].strip_prefix('!')?;
     let next = behind.trim_start();

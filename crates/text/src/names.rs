@@ -1,4 +1,4 @@
-//! Cleans the names of entities as models and rules write them.
+//! Cleans entity names as LLMs and rules write them.
 
 use super::{sanitize, unescape};
 
@@ -7,15 +7,14 @@ pub const MAX_NAME_CHARS: usize = 256;
 /// Longest name in UTF-8 bytes; the rest is cut.
 pub const MAX_NAME_BYTES: usize = 512;
 
-/// The name as people read it; `None` where nothing worth a name is left.
+/// Returns the name in readable form; `None` if what is left is not a name.
 ///
-/// Character references are resolved, paragraph and line break tags, outer quotes, Markdown emphasis and
-/// control characters removed, full-width letters and digits made half-width, spaces beside CJK characters
-/// removed and other white space collapsed. Letter case stays. Numbers shorter than three digits, dotted
-/// numbers shorter than six characters and pure punctuation are no names. Cut to 256 characters and 512
-/// bytes.
+/// It resolves character references, removes paragraph and line break tags, outer quotes, Markdown emphasis and control
+/// characters, makes full-width letters and digits half-width, removes spaces beside CJK characters and collapses other
+/// white space. Letter case stays. Numbers shorter than three digits, dotted numbers shorter than six characters and pure
+/// punctuation are not names. The result is cut to 256 characters and 512 bytes.
 ///
-/// Source: LightRAG, `normalize_entity_name`. Ours differ in keeping the apostrophe of `O’Brien` (as `'`).
+/// Source: LightRAG, `normalize_entity_name`. Unlike LightRAG, this keeps the apostrophe of `O’Brien` (as `'`).
 pub fn clean_name(raw: &str) -> Option<String> {
     let name = unescape(raw);
     let name: String = name.chars().map(|c| if c.is_whitespace() { ' ' } else { c }).collect();
@@ -28,7 +27,7 @@ pub fn clean_name(raw: &str) -> Option<String> {
     if is_no_name(name) { None } else { Some(name.to_owned()) }
 }
 
-/// Tags that models leave in names; other angle brackets are part of the name (`Vec<T>`).
+/// Removes tags that LLMs leave in names; other angle brackets are part of the name (`Vec<T>`).
 fn remove_tags(name: &str) -> String {
     const TAGS: [&str; 6] = ["<p>", "</p>", "<p/>", "<br>", "</br>", "<br/>"];
     let mut kept = String::with_capacity(name.len());
@@ -52,7 +51,8 @@ fn remove_tags(name: &str) -> String {
     kept
 }
 
-/// Characters that are never seen: joiners' cousins, direction marks, soft hyphens, byte order marks.
+/// True for characters that are not displayed: zero-width spaces and joiners, direction marks, variation selectors, soft
+/// hyphens, byte order marks.
 pub(super) fn is_invisible(c: char) -> bool {
     matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
         | '\u{fe00}'..='\u{fe0f}' | '\u{feff}')
@@ -68,7 +68,7 @@ fn narrow(c: char) -> char {
     }
 }
 
-/// Without one layer of matching quotes or emphasis around the whole, where the mark does not occur inside.
+/// Removes one pair of matching quotes or emphasis marks around the whole name, if the mark does not occur inside.
 fn strip_outer(name: &str) -> &str {
     const PAIRS: [(&str, &str); 9] = [
         ("\"", "\""),
@@ -90,8 +90,8 @@ fn strip_outer(name: &str) -> &str {
     name
 }
 
-/// Without curly quotes, except an apostrophe behind a letter that closes no quote, and without straight quotes beside
-/// CJK characters.
+/// Removes curly quotes, except an apostrophe after a letter that closes no quote, and straight quotes beside CJK
+/// characters.
 fn remove_inner_quotes(name: &str) -> String {
     let chars: Vec<char> = name.chars().collect();
     let before = |i: usize| i.checked_sub(1).and_then(|i| chars.get(i)).copied();
@@ -112,7 +112,7 @@ fn remove_inner_quotes(name: &str) -> String {
     kept
 }
 
-/// With runs of spaces made one, and none beside CJK characters.
+/// Collapses runs of spaces, and removes spaces beside CJK characters.
 fn join_spaces(name: &str) -> String {
     let mut kept = String::with_capacity(name.len());
     for word in name.split_whitespace() {
@@ -132,7 +132,7 @@ fn join_spaces(name: &str) -> String {
     kept
 }
 
-/// Chinese characters and kana; Korean writes spaces between words and keeps them.
+/// True for Chinese characters and kana. Korean is not included, because it puts spaces between words.
 fn is_cjk(c: char) -> bool {
     matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}'
         | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3134f}')

@@ -1,11 +1,11 @@
-//! Removes characters that must not be stored, without moving a line.
+//! Removes characters that must not be stored, and keeps line numbers.
 
 use std::borrow::Cow;
 
-/// `text` without control characters and non-characters, as it may be stored.
+/// Returns `text` without control characters and non-characters, ready to be stored.
 ///
-/// Tabs and line ends stay, so that line numbers hold; form feeds and vertical tabs, which separate words,
-/// become spaces. Nothing is trimmed or unescaped: what a citation quotes must stand in the source as well.
+/// Tabs and line ends stay, so line numbers stay correct. Form feeds and vertical tabs become spaces because they separate
+/// words. Nothing is trimmed or unescaped: the text that a citation quotes must also be in the source.
 pub fn sanitize(text: &str) -> Cow<'_, str> {
     if !text.chars().any(is_unwanted) {
         return Cow::Borrowed(text);
@@ -18,12 +18,12 @@ pub fn sanitize(text: &str) -> Cow<'_, str> {
     Cow::Owned(text.chars().filter_map(keep).collect())
 }
 
-/// `text` with HTML character references resolved: `AT&amp;T` becomes `AT&T`. Markup is left alone.
+/// Returns `text` with HTML character references resolved: `AT&amp;T` becomes `AT&T`. Markup is left alone.
 pub fn unescape(text: &str) -> Cow<'_, str> {
     if !text.contains('&') {
         return Cow::Borrowed(text);
     }
-    // `<` and the two characters the HTML parser rewrites are hidden from it, so that it only sees references.
+    // `<` and the two characters that the HTML parser rewrites are hidden, so the parser sees only references.
     let hidden = text.replace('<', "&lt;").replace('\r', "&#13;").replace('\0', "");
     let fragment = scraper::Html::parse_fragment(&hidden);
     Cow::Owned(fragment.root_element().text().collect())

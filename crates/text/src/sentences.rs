@@ -1,4 +1,4 @@
-//! Finds the sentences of a text by rules, for any language that marks their end.
+//! Splits a text into sentences by rules, for any language that marks their end.
 
 use std::ops::Range;
 
@@ -6,28 +6,28 @@ use super::lines::{Line, lines};
 use super::marked_names::MarkedNames;
 use super::wrapped::is_ideograph;
 
-/// How far back the word before a full stop is read.
+/// Maximum length of the word before a full stop that is examined, in characters.
 const MAX_WORD_CHARS: usize = 24;
 
-/// The byte ranges of the sentences of `text`, ascending, disjoint, without white space at their ends.
+/// Returns the byte ranges of the sentences of `text`, ascending, disjoint, without white space at their ends.
 ///
-/// - A full stop ends a sentence where white space and no small letter follows, unless it belongs to an
-///   abbreviation, an initial, an ordinal, a list number or a decimal. `!`, `?` and `…` likewise, unless they
-///   belong to a name, such as `Yum! Brands`; `。！？` and their kin always.
+/// - A full stop ends a sentence if white space follows and the next letter is not lower case, unless it belongs to an
+///   abbreviation, an initial, an ordinal, a list number or a decimal. So do `!`, `?` and `…`, unless they belong to a
+///   name, such as `Yum! Brands`. `。！？` and the like always end a sentence.
 /// - Closing quotes and brackets stay with the sentence they close.
-/// - Blank lines end sentences. A single line end (`\n`, `\r\n` or `\r`) does so before and after headings,
-///   table rows and records, before list items, where a quotation begins or ends, and after a short line that
-///   is followed by a capital or a script without case, unless its paragraph is wrapped there; elsewhere the
-///   sentence goes on.
-/// - The marks `>` of a quotation begin no sentence, and stand inside one that goes on over a line end; see
+/// - Blank lines end sentences. A single line end (`\n`, `\r\n` or `\r`) does so before and after headings, table rows and
+///   records, before list items, where a quotation begins or ends, and after a short line that is followed by a capital or
+///   a script without case, unless its paragraph is wrapped there. Elsewhere the sentence continues on the next line.
+/// - The `>` marks of quoted lines never begin a sentence, but stay inside one that continues on the next line; see
 ///   [`one_line`](super::one_line).
-/// - Lines of fenced code are no sentences; [`sentences_and_code`] has them too. Linear in the text's length.
+/// - Lines of fenced code are not sentences; [`sentences_and_code`] includes them.
+/// - The time is linear in the length of the text.
 pub fn sentences(text: &str) -> Vec<Range<usize>> {
     segments(text).into_iter().filter(|segment| !segment.code).map(|segment| segment.range).collect()
 }
 
-/// The sentences of `text` and its lines of code, ascending: all that is neither white space nor the mark of a
-/// quotation is in exactly one range.
+/// Returns the sentences of `text` and its lines of code, ascending. Everything except white space and the `>` of
+/// quotations is in exactly one range.
 pub fn sentences_and_code(text: &str) -> Vec<Range<usize>> {
     segments(text).into_iter().map(|segment| segment.range).collect()
 }
@@ -59,7 +59,7 @@ fn segments(text: &str) -> Vec<Segment> {
     found
 }
 
-/// Adds the sentences that end inside `line`; where the one after them starts.
+/// Adds the sentences that end inside `line`, and returns where the next one starts.
 fn end_sentences(
     text: &str,
     mut start: usize,
@@ -115,7 +115,7 @@ fn push_trimmed(text: &str, range: Range<usize>, code: bool, found: &mut Vec<Seg
     }
 }
 
-/// Marks after which no white space is written.
+/// True for marks that end a sentence even if no white space follows.
 fn ends_always(c: char) -> bool {
     matches!(c, '。' | '！' | '？' | '．' | '｡' | '।' | '॥' | '؟' | '۔' | '።' | '။' | '។')
 }
@@ -130,13 +130,13 @@ fn skip_closers(text: &str, from: usize) -> usize {
     })
 }
 
-/// Whether the stop at `at` ends the sentence that began at `start`; `after` is behind it and its closing
+/// True if the stop at `at` ends the sentence that began at `start`; `after` is the position after the stop and its closing
 /// quotes.
 fn stop_ends_sentence(text: &str, start: usize, at: usize, after: usize, alone: bool) -> bool {
     let rest = &text[after..];
     let Some(first) = rest.chars().next() else { return true };
     if !first.is_whitespace() {
-        // CJK text writes no space after a Western stop.
+        // CJK text has no space after a Western full stop.
         return is_ideograph(first) && text[..at].chars().next_back().is_some_and(is_ideograph);
     }
     let next = if rest.trim_start_matches([' ', '\t']).starts_with(['\n', '\r']) {
@@ -150,7 +150,7 @@ fn stop_ends_sentence(text: &str, start: usize, at: usize, after: usize, alone: 
     !alone || !is_abbreviation(text, start, at, next)
 }
 
-/// Whether the full stop at `at` only shortens the word before it.
+/// True if the full stop at `at` only abbreviates the word before it.
 fn is_abbreviation(text: &str, start: usize, at: usize, next: &str) -> bool {
     let sentence = &text[start..at];
     let length: usize = sentence
@@ -180,8 +180,8 @@ fn is_abbreviation(text: &str, start: usize, at: usize, next: &str) -> bool {
     may_end && !starts_like_sentence(next)
 }
 
-/// Whether a number with a full stop is an ordinal of German, such as `20. Juni`: by what it counts, or by the small word
-/// before it.
+/// True if a number with a full stop is a German ordinal, such as `20. Juni`. The word after it or the short word before it
+/// decides.
 fn is_ordinal(number: &str, before: &str, next: &str) -> bool {
     if number.len() > 3 {
         return false;
@@ -203,7 +203,7 @@ fn is_ordinal(number: &str, before: &str, next: &str) -> bool {
     declined && next.starts_with(char::is_uppercase) && !starts_like_sentence(next)
 }
 
-/// What German counts by ordinals in dates, times and editions.
+/// What German counts with ordinals, in dates, times and editions.
 const GERMAN_COUNTED: [&str; 42] = [
     "januar",
     "jänner",
@@ -249,14 +249,14 @@ const GERMAN_COUNTED: [&str; 42] = [
     "bundesliga",
 ];
 
-/// Small words before German ordinals.
+/// Short words that precede German ordinals.
 const BEFORE_GERMAN_ORDINALS: [&str; 30] = [
     "der", "die", "das", "dem", "den", "des", "im", "ins", "vom", "zum", "zur", "beim", "ein", "eine",
     "einen", "einem", "einer", "eines", "ihr", "ihre", "ihrem", "ihren", "sein", "seine", "seinem", "seinen",
     "jeder", "jeden", "unser", "unsere",
 ];
 
-/// Always before a name or number.
+/// Abbreviations that always precede a name or number.
 const TITLES: [&str; 53] = [
     "adm", "al", "approx", "bzw", "ca", "capt", "cf", "cmdr", "col", "dipl", "dr", "dra", "e.g", "eg",
     "einschl", "evtl", "exkl", "fr", "frl", "ft", "gen", "ggf", "gov", "hon", "hr", "i.e", "ie", "ing",
@@ -264,20 +264,20 @@ const TITLES: [&str; 53] = [
     "sra", "st", "u.a", "vgl", "viz", "vs", "z.b", "zb", "zgl", "zzgl",
 ];
 
-/// Before a number; an ordinary word elsewhere.
+/// Abbreviations before a number; elsewhere they are ordinary words.
 const NUMBERED: [&str; 24] = [
     "abb", "abs", "art", "bd", "ch", "chap", "eq", "eqs", "fig", "figs", "kap", "no", "nos", "nr", "p", "pp",
     "pt", "sec", "tab", "tel", "vol", "vols", "ziff", "núm",
 ];
 
-/// Shortened also at the end of a sentence.
+/// Abbreviations that can also end a sentence.
 const MAY_END: [&str; 39] = [
     "a.m", "apr", "aug", "bros", "chr", "co", "corp", "dec", "dept", "dez", "est", "etc", "feb", "geb",
     "inc", "jan", "jh", "jhd", "jr", "jul", "jun", "ltd", "mar", "mio", "mrd", "nov", "oct", "okt", "p.m",
     "ph.d", "plc", "sep", "sept", "sr", "std", "str", "univ", "usf", "usw",
 ];
 
-/// Whether a text begins with a word that is capital only because a sentence starts there.
+/// True if a text begins with a word that is capitalized only because it starts a sentence.
 pub(super) fn starts_like_sentence(next: &str) -> bool {
     const STARTERS: [&str; 75] = [
         "A", "Aber", "After", "All", "Als", "Am", "An", "And", "As", "At", "Auch", "Bei", "Before", "But",
@@ -294,7 +294,7 @@ fn first_word(text: &str) -> &str {
     text.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default()
 }
 
-/// Whether a sentence ends as one and is no row of a table.
+/// True if a sentence ends like one and is not a table row.
 pub fn is_prose(sentence: &str) -> bool {
     let ends = sentence.trim_end().ends_with(['.', '!', '?', '。', '！', '？', '"', '”', '»']);
     ends && !sentence.contains(" | ")

@@ -1,14 +1,14 @@
-//! Joins lines that belong together: wrapped sentences, quotations, hyphenated words.
+//! Joins what line ends separate: wrapped sentences, quotations, hyphenated words.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-/// Words that follow the hyphen of a shortened one, as in `pre- and postwar`.
+/// Words that can follow a shortened compound, as in `pre- and postwar`.
 const AFTER_SHORTENED: [&str; 12] =
     ["and", "or", "to", "und", "oder", "bis", "bzw", "et", "ou", "y", "o", "en"];
 
-/// What a sentence or passage says, on one line: its line ends become spaces, or nothing between characters of scripts
-/// without spaces; the marks `>` of quoted lines go, and words divided at line ends are put together.
+/// Returns a sentence or passage on one line. Line ends become spaces, or nothing between characters of scripts without
+/// spaces. The `>` marks of quoted lines are removed, and words divided at line ends are joined.
 pub fn one_line(text: &str) -> String {
     let mut joined = String::with_capacity(text.len());
     for (n, line) in text.split(['\n', '\r']).enumerate() {
@@ -33,7 +33,7 @@ pub fn one_line(text: &str) -> String {
     joined
 }
 
-/// How deep a line is quoted, and what stands behind the marks, without white space around.
+/// Returns the quotation depth of a line and the text after its marks, without surrounding white space.
 pub(super) fn without_quotation_marks(line: &str) -> (usize, &str) {
     let mut depth = 0;
     let mut body = line.trim();
@@ -55,7 +55,7 @@ fn is_hyphen(c: char) -> bool {
     matches!(c, '-' | '\u{2010}' | '\u{ad}')
 }
 
-/// Whether `before` ends with the first half of a word that `next` begins with the second half of.
+/// True if `before` ends with the first half of a word and `next` begins with the second half.
 fn divides_word(before: &str, next: &str) -> bool {
     let mut back = before.chars().rev();
     let word: String = next.chars().take_while(|c| c.is_alphabetic()).collect();
@@ -65,11 +65,11 @@ fn divides_word(before: &str, next: &str) -> bool {
         && !AFTER_SHORTENED.contains(&word.as_str())
 }
 
-/// `text` with every word whole that a hyphen at a line end divides: its second half stands on the line of the first, so
-/// that line numbers hold. `text` has `\n` as line ends.
+/// Returns `text` with every word whole that was divided by a hyphen at a line end. The second half moves to the line of
+/// the first, so line numbers stay correct. `text` has `\n` as line ends.
 ///
-/// The hyphen stays where the text writes the word with it elsewhere, or where both halves are words of the text and the
-/// whole is none.
+/// The hyphen stays if the text has the hyphenated word elsewhere, or if both halves are words of the text and the joined
+/// word is not.
 pub fn with_whole_words(text: String) -> String {
     let lines: Vec<&str> = text.split('\n').collect();
     let divided = |at: usize| {
@@ -103,7 +103,7 @@ pub fn with_whole_words(text: String) -> String {
     whole
 }
 
-/// The words that stand within lines, in small letters, with their hyphens.
+/// Returns the words inside lines, in lower case, with their hyphens.
 fn words_of<'a>(lines: &[&'a str]) -> HashSet<Cow<'a, str>> {
     let words = lines.iter().flat_map(|line| line.split_whitespace()).map(bare);
     let whole = words.filter(|word| !word.is_empty() && !word.ends_with(is_hyphen));

@@ -1,9 +1,9 @@
-//! Texts as tokens of o200k_base; ids equal tiktoken's.
+//! Encodes text as o200k_base tokens, with the same ids as tiktoken.
 //!
-//! A text is cut into pieces, mostly words, and each piece is merged from its bytes: the two neighbours whose union is the
-//! token of the smallest id become one, until no two neighbours are a token. Tokens are looked up in a hash table that
-//! the build writes, so that it is part of the program's file: nothing is read or built at the start, and none of it is
-//! memory of the process's own.
+//! The text is split into pieces, mostly words. Each piece is merged from single bytes: of all adjacent parts that together
+//! form a token, the two that form the token with the smallest id are joined, until no adjacent parts form a token. Tokens
+//! are looked up in a hash table that the build script writes into the binary, so nothing is read or built at startup and
+//! the table takes no private memory of the process.
 
 mod layout;
 mod merge;
@@ -13,13 +13,13 @@ mod table;
 /// A token of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Token {
-    /// Its id; the most frequent tokens have the smallest.
+    /// Its id; frequent tokens have small ids.
     pub id: u32,
-    /// Bytes of the text that it stands for.
+    /// Length of its text, in bytes.
     pub bytes: usize,
 }
 
-/// Tokens of `text`.
+/// Returns the number of tokens in `text`.
 pub fn count(text: &str) -> usize {
     let mut tokens = 0;
     for piece in pieces::of(text) {
@@ -28,14 +28,14 @@ pub fn count(text: &str) -> usize {
     tokens
 }
 
-/// The tokens of `text`, in order. Reads no further into `text` than they are asked for.
+/// Returns the tokens of `text`, in order. It reads only as much of `text` as the caller consumes.
 pub fn encode(text: &str) -> impl Iterator<Item = Token> + '_ {
     let mut pieces = pieces::of(text);
     let mut waiting = Vec::new();
     std::iter::from_fn(move || {
         while waiting.is_empty() {
             merge::each_token(pieces.next()?.as_bytes(), |token| waiting.push(token));
-            // The next one is taken from the end.
+            // Tokens are popped from the end.
             waiting.reverse();
         }
         waiting.pop()
@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn long_pieces_are_merged_like_short_ones() {
-        // As many bytes as are merged with a heap, whose tokens are known by another way.
+        // Long enough for `merge_long`; tiktoken gives the expected tokens.
         for text in
             ["a".repeat(1000), "xyz居".repeat(300), "=-".repeat(700), " ".repeat(999), "\n".repeat(500)]
         {

@@ -6,36 +6,36 @@ use std::collections::BinaryHeap;
 use crate::Token;
 use crate::table::id_of;
 
-/// Bytes of a piece whose neighbours are gone through for each merge; those of a longer one wait in a heap.
+/// Longest piece that is merged by scanning all neighbours at every step, in bytes; a longer piece uses a heap.
 const SHORT: usize = 128;
-/// The id of no token, larger than all.
+/// Stands for "no token"; larger than every id.
 const NONE: u32 = u32::MAX;
 
-/// Hands on the tokens of a piece, in order.
+/// Calls `take` with each token of a piece, in order.
 pub(crate) fn each_token(piece: &[u8], mut take: impl FnMut(Token)) {
     if piece.is_empty() {
         return;
     }
-    // Most words are one.
+    // Most words are a single token.
     if let Some(id) = id_of(piece) {
         return take(Token { id, bytes: piece.len() });
     }
     let borders = if piece.len() <= SHORT { merge_short(piece) } else { merge_long(piece) };
     for pair in borders.windows(2) {
-        // Every byte is a token, and so is whatever was merged.
+        // Every single byte is a token, and so is every merged range.
         take(Token { id: rank(piece, pair[0], pair[1]), bytes: pair[1] - pair[0] });
     }
 }
 
-/// The id of the token of a range, or [`NONE`].
+/// Returns the id of the token with the bytes of this range, or [`NONE`].
 fn rank(piece: &[u8], start: usize, end: usize) -> u32 {
     id_of(&piece[start..end]).unwrap_or(NONE)
 }
 
-/// Where tokens begin, and the end of the last one.
+/// Returns where each token begins, and the end of the last one.
 fn merge_short(piece: &[u8]) -> Vec<usize> {
     let mut borders: Vec<usize> = (0..=piece.len()).collect();
-    // What part `n` and the next one are together.
+    // `unions[n]` is the id of part `n` joined with the next part.
     let mut unions: Vec<u32> = (0..piece.len() - 1).map(|at| rank(piece, at, at + 2)).collect();
     loop {
         let best = unions.iter().enumerate().min_by_key(|(_, union)| **union);
@@ -51,10 +51,10 @@ fn merge_short(piece: &[u8]) -> Vec<usize> {
     }
 }
 
-/// The same in little more than linear time.
+/// Does the same as [`merge_short`] in little more than linear time.
 fn merge_long(piece: &[u8]) -> Vec<usize> {
     let end = piece.len();
-    // For the start of each part where the next one begins and the one before; `next` is 0 where no part begins.
+    // For the start of each part: where the next part and the previous part begin. `next` is 0 where no part begins.
     let mut next: Vec<usize> = (1..=end + 1).collect();
     let mut before: Vec<usize> = (0..=end).map(|at| at.saturating_sub(1)).collect();
     let mut waiting = BinaryHeap::new();
@@ -67,7 +67,7 @@ fn merge_long(piece: &[u8]) -> Vec<usize> {
     (0..end - 1).for_each(|at| offer(&mut waiting, at, at + 2));
     while let Some(Reverse((_, start, to))) = waiting.pop() {
         let middle = next[start];
-        // One of the two parts may have become part of another one.
+        // One of the two parts may already be merged with another.
         if middle == 0 || middle >= end || next[middle] != to {
             continue;
         }

@@ -1,15 +1,15 @@
-//! Cuts a text into the pieces that are encoded each alone.
+//! Splits a text into the pieces that are encoded separately.
 
 use std::sync::LazyLock;
 
 use regex_automata::meta::Regex;
 use regex_automata::{Anchored, Input};
 
-/// Bytes of text without a border between words that are encoded together; of longer ones each such part is encoded
-/// alone. No word is as long; runs of blank lines and of data without spaces are.
+/// Longest piece that is encoded as a whole, in bytes; a longer one is cut into parts of this size, each encoded alone. No
+/// word is that long, but runs of blank lines and data without spaces can be.
 const MAX_PIECE_BYTES: usize = 64 * 1024;
 
-/// What a piece is in o200k_base, but for white space before a word.
+/// Matches one piece in o200k_base, except white space before a word.
 static PIECE: LazyLock<Regex> = LazyLock::new(|| {
     let first = r"[^\r\n\p{L}\p{N}]?";
     let (upper, lower) = (r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]");
@@ -24,7 +24,7 @@ static PIECE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&kinds.join("|")).expect("the expression is written here")
 });
 
-/// The pieces of a text, which cover it in order.
+/// Returns the pieces of a text, in order; together they cover it.
 pub(crate) fn of(text: &str) -> impl Iterator<Item = &str> + '_ {
     let mut rest = text;
     let mut whole = "";
@@ -41,12 +41,12 @@ pub(crate) fn of(text: &str) -> impl Iterator<Item = &str> + '_ {
     })
 }
 
-/// Where the first piece of a text ends.
+/// Returns where the first piece of a text ends.
 fn end_of_first(text: &str) -> usize {
     if let Some(found) = PIECE.find(Input::new(text).anchored(Anchored::Yes)) {
         return found.end();
     }
-    // White space: its last character goes with the word behind it, unless it is the only one.
+    // White space: its last character belongs to the next word, unless it is the only one.
     let run = text.len() - text.trim_start().len();
     let last = text[..run].chars().next_back().map_or(text.len(), char::len_utf8);
     if run == text.len() || run <= last { last.max(run) } else { run - last }

@@ -1,12 +1,12 @@
-//! The tokens of the encoding, in the program's file.
+//! The token table of the encoding, embedded in the binary.
 
 use crate::layout::{ID_BYTES, bucket_of};
 
-/// Where each bucket begins, and where the last one ends.
+/// Offset of each bucket, and the end of the last one.
 static STARTS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/starts"));
 static TOKENS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/tokens"));
 
-/// The id of the token of these bytes; `None` if they are no token.
+/// Returns the id of the token with these bytes; `None` if they are not a token.
 pub(crate) fn id_of(bytes: &[u8]) -> Option<u32> {
     let bucket = bucket_of(bytes);
     let mut rest = TOKENS.get(start(bucket)?..start(bucket + 1)?)?;
@@ -21,7 +21,7 @@ pub(crate) fn id_of(bytes: &[u8]) -> Option<u32> {
     None
 }
 
-/// Where a bucket begins.
+/// Returns the offset of a bucket.
 fn start(bucket: usize) -> Option<usize> {
     let start = STARTS.get(4 * bucket..)?.first_chunk()?;
     Some(u32::from_le_bytes(*start) as usize)

@@ -1,4 +1,4 @@
-//! Follows the decisions for a record: from the key of its name to where it counts.
+//! Follows the decisions for a record, from the key of its name to the entity or relation that it counts for.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ pub(super) struct Rule {
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Act {
-    /// Moves all records with these keys. With a rename, edits move along; with a merge, they become descriptions.
+    /// Moves all records with these keys. Edits move along in a rename and become descriptions in a merge.
     Move {
         from: BTreeSet<EntityKey>,
         into: EntityKey,
@@ -79,7 +79,7 @@ impl Trace {
         self.hidden || self.source.hidden || self.target.hidden || self.source.key == self.target.key
     }
 
-    /// The next rule that applies to it.
+    /// Returns the next rule that applies to the record.
     pub(super) fn next(&mut self, decisions: &Decisions) -> Option<usize> {
         let of_pair = self.pair().and_then(|pair| decisions.next_of_pair(&pair, self.at));
         let of_source = decisions.next_of_key(&self.source.key, self.at);
@@ -107,7 +107,7 @@ impl Trace {
     }
 }
 
-/// Keys that were merged, while merges are applied.
+/// Groups of merged keys, built up as merges are applied.
 #[derive(Default)]
 pub(super) struct Groups(BTreeMap<EntityKey, BTreeSet<EntityKey>>);
 
@@ -118,7 +118,7 @@ impl Groups {
         group
     }
 
-    /// Merges `from` into `into`, unless a decision keeps any two of their keys apart.
+    /// Merges `from` into `into`, unless a decision keeps any two of their keys apart. True if it merged them.
     pub(super) fn join(&mut self, from: &EntityKey, into: &EntityKey, verdicts: &[&RelationKey]) -> bool {
         let (ours, theirs) = (self.of(from), self.of(into));
         let apart = verdicts.iter().any(|pair| {

@@ -1,8 +1,8 @@
 //! Applies decisions to the graph: a pure function of the set of decisions.
 //!
-//! Decisions in effect are applied in order to every record. A record starts at the key of its name; each decision
-//! that names its current key moves it or sets it aside. So a record indexed years later ends at the same place,
-//! and the order of indexing does not matter.
+//! Decisions in effect are applied in order to every record. A record starts at the key of its name. Each
+//! decision that names its current key moves it or sets it aside. A record indexed years later therefore ends
+//! up in the same place, and the order of indexing does not matter.
 
 mod follow;
 mod stated;
@@ -16,7 +16,7 @@ use follow::{Act, End, Groups, Rule, Trace};
 use stated::{At, DecidedFact, Statement};
 pub use stated::{DecidedEntity, DecidedRelation};
 
-/// The chunk id of facts that no document states; sorts after all others.
+/// The chunk id of facts that no document states. It sorts after all other chunk ids.
 const DECIDED_CHUNK: &str = "decided";
 
 /// A set of decisions, ready to apply.
@@ -34,7 +34,7 @@ pub struct Decisions {
     relations: BTreeMap<RelationKey, DecidedRelation>,
 }
 
-/// The entity a mention counts for.
+/// The entity that a mention counts for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MentionPlace {
     /// Key of the entity.
@@ -71,7 +71,7 @@ impl Decisions {
         let mut decisions = Self { undone: undone(&all), ..Self::default() };
         let holding: Vec<&Decision> =
             all.iter().filter(|decision| !decisions.undone.contains_key(&decision.id)).collect();
-        let statements = decisions.lay_down(&holding);
+        let statements = decisions.collect_rules(&holding);
         decisions.index();
         for statement in statements {
             decisions.apply(statement);
@@ -85,64 +85,64 @@ impl Decisions {
         decisions
     }
 
-    /// This set with further decisions.
+    /// Returns this set with further decisions added.
     pub fn with(&self, more: &[Decision]) -> Self {
         Self::new(self.all.iter().chain(more).cloned().collect())
     }
 
-    /// All decisions in order, including undone ones.
+    /// Returns all decisions in order, including undone ones.
     pub fn all(&self) -> &[Decision] {
         &self.all
     }
 
-    /// The decisions in effect, in order, without undo decisions.
+    /// Returns the decisions in effect, in order, without undo decisions.
     pub fn holding(&self) -> impl Iterator<Item = &Decision> {
         self.all.iter().filter(|decision| {
             !matches!(decision.action, Action::Undo { .. }) && !self.undone.contains_key(&decision.id)
         })
     }
 
-    /// The decision that undid this one; `None` if it is in effect.
+    /// Returns the decision that undid the given one; `None` if it is in effect.
     pub fn undone_by(&self, id: &DecisionId) -> Option<&DecisionId> {
         self.undone.get(id)
     }
 
-    /// The order number of the next decision.
+    /// Returns the order number of the next decision.
     pub fn next_order(&self) -> u64 {
         self.all.last().map_or(0, |last| last.order.saturating_add(1))
     }
 
-    /// Whether there are no decisions.
+    /// True if there are no decisions.
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
 
-    /// The decisions about an entity.
+    /// Returns the combined decisions about an entity.
     pub fn entity(&self, key: &EntityKey) -> Option<&DecidedEntity> {
         self.entities.get(key)
     }
 
-    /// The decisions about a relation.
+    /// Returns the combined decisions about a relation.
     pub fn relation(&self, key: &RelationKey) -> Option<&DecidedRelation> {
         self.relations.get(key)
     }
 
-    /// All entities with decisions, by key.
+    /// Returns all entities with decisions, by key.
     pub fn entities(&self) -> impl Iterator<Item = (&EntityKey, &DecidedEntity)> {
         self.entities.iter()
     }
 
-    /// All relations with decisions, by key.
+    /// Returns all relations with decisions, by key.
     pub fn relations(&self) -> impl Iterator<Item = (&RelationKey, &DecidedRelation)> {
         self.relations.iter()
     }
 
-    /// The current key of the entity with this original key.
+    /// Returns the current key of the entity that had this key originally.
     pub fn resolve(&self, key: &EntityKey) -> EntityKey {
         self.place_mention(key, None).key
     }
 
-    /// The merge or rename that moved `key`; `None` if it was not moved.
+    /// Returns the merge or rename that moved `key`; `None` if it was not moved.
     pub fn moved_by(&self, key: &EntityKey) -> Option<&DecisionId> {
         self.by_key.get(key)?.iter().map(|at| &self.rules[*at]).find_map(|rule| match &rule.act {
             Act::Move { .. } => Some(&rule.decision),
@@ -150,8 +150,8 @@ impl Decisions {
         })
     }
 
-    /// The decision that keeps one of `ones` apart from one of `others`, including keys that were merged into
-    /// them.
+    /// Returns the decision that keeps one of `ones` apart from one of `others`. Keys that were merged into
+    /// one of them count too.
     pub fn apart(&self, ones: &BTreeSet<EntityKey>, others: &BTreeSet<EntityKey>) -> Option<&Decision> {
         let (ones, others) = (self.with_merged(ones), self.with_merged(others));
         self.holding().find(|decision| match &decision.action {
@@ -163,21 +163,21 @@ impl Decisions {
         })
     }
 
-    /// The keys that were merged into `key` or renamed to it, ascending.
+    /// Returns the keys that were merged into `key` or renamed to it, ascending.
     pub fn leading_to(&self, key: &EntityKey) -> Vec<EntityKey> {
         let mut all = self.with_merged(&BTreeSet::from([key.clone()]));
         all.remove(key);
         all.into_iter().collect()
     }
 
-    /// These keys and all keys merged into them.
+    /// Returns these keys and all keys that were merged into them.
     fn with_merged(&self, keys: &BTreeSet<EntityKey>) -> BTreeSet<EntityKey> {
         let mut all = keys.clone();
         all.extend(self.by_key.keys().filter(|key| keys.contains(&self.resolve(key))).cloned());
         all
     }
 
-    /// Where a mention counts.
+    /// Returns the entity that a mention counts for.
     ///
     /// - `key`: the key of its name.
     /// - `chunk`: its chunk; with `None`, splits do not apply.
@@ -191,8 +191,8 @@ impl Decisions {
         MentionPlace { key: end.key, set_aside: end.hidden }
     }
 
-    /// Where a fact counts. If its two entities were merged, it is set aside under their original pair. Returns
-    /// `None` for a fact about an entity and itself.
+    /// Returns the relation that a fact counts for. If its two entities were merged, the fact is set aside
+    /// under their original pair. Returns `None` for a fact about an entity and itself.
     pub fn place_fact(&self, source: &EntityKey, target: &EntityKey, chunk: &ChunkId) -> Option<FactPlace> {
         let said = RelationKey::new(source.clone(), target.clone())?;
         let mut trace = Trace::new(source, target, 0);
@@ -208,7 +208,7 @@ impl Decisions {
         Some(FactPlace { relation, source_is_a, set_aside })
     }
 
-    /// What has to be derived again if `other` replaces this set.
+    /// Returns what must be derived again if `other` replaces this set.
     pub fn difference(&self, other: &Self) -> Difference {
         let rules = |decisions: &Self| decisions.rules.iter().cloned().collect::<BTreeSet<Rule>>();
         let (ours, theirs) = (rules(self), rules(other));
@@ -218,7 +218,7 @@ impl Decisions {
                 Act::Move { from, .. } => of_keys.extend(from.iter().cloned()),
                 Act::MoveIn { from, .. } => drop(of_keys.insert(from.clone())),
                 Act::Hide(key) | Act::Show(key) => drop(of_keys.insert(key.clone())),
-                // A record of the pair passes through both entities; one is enough to find it.
+                // A record of the pair passes through both entities, so one of them is enough to find it.
                 Act::HidePair(pair) | Act::ShowPair(pair) => drop(of_pairs.insert(pair.a().clone())),
             }
         }
@@ -259,8 +259,8 @@ impl Decisions {
         edges
     }
 
-    /// Collects the rules, and returns the statements people made, each with the number of rules before it.
-    fn lay_down(&mut self, holding: &[&Decision]) -> Vec<Statement> {
+    /// Collects the rules and returns people's statements, each with the number of rules before it.
+    fn collect_rules(&mut self, holding: &[&Decision]) -> Vec<Statement> {
         let verdicts: Vec<&RelationKey> = (holding.iter())
             .filter_map(|decision| match &decision.action {
                 Action::NotSame { pair } => Some(pair),
@@ -359,7 +359,7 @@ impl Decisions {
         }
     }
 
-    /// Applies a statement where it counts now; a later deletion removes it for good.
+    /// Applies a statement to the entity or relation where it counts now. A later deletion removes it for good.
     fn apply(&mut self, Statement { after, at, what }: Statement) {
         match at {
             At::Entity(key) => {
@@ -401,7 +401,7 @@ impl Decisions {
     }
 }
 
-/// The relation a fact counts for.
+/// The relation that a fact counts for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FactPlace {
     /// The pair.
@@ -412,8 +412,8 @@ pub struct FactPlace {
     pub set_aside: bool,
 }
 
-/// Maps undone decisions to the decisions that undid them. Later decisions are processed first: an undo refers
-/// only to earlier decisions, so it is known to be in effect before its target is processed.
+/// Maps undone decisions to the decisions that undid them. Later decisions are processed first: an undo refers only to earlier
+/// decisions, so it is already known whether it is in effect when its target is processed.
 fn undone(all: &[Decision]) -> BTreeMap<DecisionId, DecisionId> {
     let mut undone = BTreeMap::new();
     let mut seen = BTreeSet::new();
@@ -433,7 +433,7 @@ fn next(places: &[usize], from: usize) -> Option<usize> {
     places.get(places.partition_point(|at| *at < from)).copied()
 }
 
-/// All keys reachable over the edges, or with `backwards` all keys that reach the starts; includes the starts.
+/// Returns all keys reachable over the edges, or with `backwards` all keys that reach the starts. Includes the starts.
 fn closure(
     starts: BTreeSet<EntityKey>,
     edges: &[(EntityKey, EntityKey)],
@@ -503,7 +503,7 @@ mod tests {
         Decisions::new(decided.collect())
     }
 
-    /// Where a mention of each name in chunk `c` counts, with `-` in front if it is set aside.
+    /// Returns the entity that a mention of each name in chunk `c` counts for, with `-` in front if the mention is set aside.
     fn check_places(actions: Vec<Action>, names: &[&str]) -> Vec<String> {
         let decisions = decide(actions);
         let place = |name: &&str| {

@@ -15,14 +15,14 @@ pub struct DecidedEntity {
     pub kind: Option<String>,
     /// Its description, which replaces all others.
     pub description: Option<String>,
-    /// Additional descriptions besides those of documents.
+    /// Descriptions in addition to those from documents.
     pub descriptions: BTreeSet<String>,
 }
 
 /// The combined decisions about one relation.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct DecidedRelation {
-    /// Stated facts, stored under a chunk id that no document has.
+    /// Facts that people stated, stored under a chunk id that no document has.
     pub facts: Vec<Fact>,
     /// Its keywords, which replace all others.
     pub keywords: Option<Vec<String>>,
@@ -30,9 +30,9 @@ pub struct DecidedRelation {
     pub description: Option<String>,
     /// Its weight, which replaces the sum.
     pub weight: Option<f64>,
-    /// Additional keywords besides those of documents.
+    /// Keywords in addition to those from documents.
     pub more_keywords: BTreeSet<String>,
-    /// Additional descriptions besides those of documents.
+    /// Descriptions in addition to those from documents.
     pub descriptions: BTreeSet<String>,
 }
 
@@ -56,7 +56,7 @@ pub(super) enum DecidedFact {
 }
 
 impl DecidedEntity {
-    /// Statements are added in order, so the latest wins. After a merge, a statement only adds to the description.
+    /// Adds a statement. Statements are added in order, so the latest wins. After a merge, a statement only adds a description.
     pub(super) fn add(&mut self, what: DecidedFact, merged: bool) {
         match what {
             DecidedFact::Created { name, kind, description } => {

@@ -1,4 +1,4 @@
-//! The file format of a link graph, so that it need not be rebuilt.
+//! The file format of a link graph, which saves building the graph again.
 //!
 //! ```text
 //! head     version, nodes                                     4 + 8 bytes, little-endian as all numbers
@@ -84,7 +84,7 @@ impl LinkGraph {
         }
         let nodes = u64::from(input.number()?) | u64::from(input.number()?) << 32;
         let nodes = usize::try_from(nodes).map_err(|_| LinkFileError::Damaged("too many nodes"))?;
-        // Memory is allocated as nodes arrive, since a damaged count must not allocate too much.
+        // Memory is allocated as nodes arrive, because a damaged count must not allocate too much.
         let (mut names, mut free, mut text) = (Vec::new(), Vec::new(), Vec::new());
         for number in 0..nodes {
             names.push(match input.byte()? {

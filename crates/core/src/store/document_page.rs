@@ -11,9 +11,9 @@ pub struct DocumentPage {
     pub order: DocumentOrder,
     /// Whether the order is reversed.
     pub descending: bool,
-    /// Only documents with one of these statuses, so none if it is empty; `None` for all.
+    /// Only documents with one of these statuses (an empty set selects none); `None` for all.
     pub status: Option<BTreeSet<StatusKind>>,
-    /// Only documents whose source contains this, in any case; all documents if it is empty.
+    /// Only documents whose source contains this, ignoring case; all documents if it is empty.
     pub name: String,
     /// Number of documents before the page.
     pub skip: usize,
@@ -21,18 +21,18 @@ pub struct DocumentPage {
     pub limit: usize,
 }
 
-/// An order of documents. Documents that are equal in it are ordered by id.
+/// An order of documents. Documents that compare equal are ordered by id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DocumentOrder {
-    /// By id alone.
+    /// By id only.
     Id,
     /// By source, in the order of its bytes.
     Source,
-    /// By the time when they were accepted.
+    /// By the time of acceptance.
     Accepted,
-    /// By the length of their text in bytes.
+    /// By the length of the text in bytes.
     Size,
-    /// By status in the order of [`StatusKind::ALL`], those that need attention first, then by source.
+    /// By status in the order of [`StatusKind::ALL`], which starts with those that need attention, then by source.
     Status,
 }
 

@@ -1,21 +1,21 @@
-//! Why a store fails.
+//! Errors of stores.
 
 /// Why a store operation failed.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// A precondition of the batch did not hold; nothing was written. Read again and retry.
+    /// A precondition of the batch did not hold. Nothing was written. Read again and retry.
     #[error("commit refused: {what}")]
     Conflict {
         /// The precondition.
         what: String,
     },
-    /// The batch violates the store's rules, which is a bug of the caller; nothing was written.
+    /// The batch violates the store's rules, which is a bug in the caller. Nothing was written.
     #[error("commit refused as invalid: {what}")]
     Invalid {
         /// The violation.
         what: String,
     },
-    /// The vectors belong to another space than the workspace's.
+    /// The vectors belong to a different embedding space than the workspace's.
     #[error("the workspace's vectors are from {expected}, not from {found}")]
     EmbeddingMismatch {
         /// The workspace's model and dimension.
@@ -41,7 +41,7 @@ pub enum StoreError {
         /// The damage.
         what: String,
     },
-    /// Another process holds the workspace; nothing was written.
+    /// Another process holds the workspace. Nothing was written.
     #[error("{path} is in use by {}", holder.as_deref().unwrap_or("another process"))]
     Busy {
         /// The file.
@@ -49,19 +49,19 @@ pub enum StoreError {
         /// The process that holds it, if known.
         holder: Option<String>,
     },
-    /// The disk is full; nothing was written.
+    /// The disk is full. Nothing was written.
     #[error("the disk of {path} is full")]
     DiskFull {
         /// The file.
         path: String,
     },
-    /// The file or its folder is read-only; nothing was written.
+    /// The file or its folder is read-only. Nothing was written.
     #[error("{path} cannot be written: it, its folder or its disk is read-only for this user")]
     ReadOnly {
         /// The file.
         path: String,
     },
-    /// The disk failed to read or write; a commit that failed this way wrote nothing.
+    /// The disk failed to read or write. A commit that failed this way wrote nothing.
     #[error("the disk of {path} failed: {what}")]
     DiskFailed {
         /// The file.
@@ -69,7 +69,7 @@ pub enum StoreError {
         /// The operation and the system's error.
         what: String,
     },
-    /// Committed data is missing: a file of the store is missing or older than it was.
+    /// Committed data is missing: a file of the store is missing, or older than it was.
     #[error("reading {path}: {what}")]
     Lost {
         /// The file.
@@ -77,14 +77,14 @@ pub enum StoreError {
         /// What is missing.
         what: String,
     },
-    /// A file of the store was moved, deleted or replaced while open. This handle writes nothing more, since it
-    /// would be lost.
+    /// A file of the store was moved, deleted or replaced while open. This handle writes nothing more,
+    /// because it would be lost.
     #[error("{path} was moved, deleted or replaced while it was open; no further changes are written")]
     Gone {
         /// The missing file.
         path: String,
     },
-    /// The database server cannot be reached. Whether a commit that failed this way was applied is unknown: read again.
+    /// The database server cannot be reached. It is unknown whether a commit that failed this way was applied: read again.
     #[error("{database} is not available: {what}")]
     Unavailable {
         /// Its address, without a password.
@@ -103,12 +103,12 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Whether to read again and retry.
+    /// True if the caller should read again and retry.
     pub fn is_conflict(&self) -> bool {
         matches!(self, Self::Conflict { .. })
     }
 
-    /// Whether the same call can succeed later without any change.
+    /// True if the same call can succeed later without any change.
     pub fn is_transient(&self) -> bool {
         match self {
             Self::Conflict { .. } | Self::Busy { .. } | Self::Unavailable { .. } => true,
@@ -125,7 +125,7 @@ impl StoreError {
         }
     }
 
-    /// A remedy, if known, without reference to a user interface.
+    /// Returns a remedy, if one is known, that does not refer to any user interface.
     pub fn remedy(&self) -> Option<String> {
         match self {
             Self::Newer { .. } => Some("update graphloom, or restore the backup beside the file".to_owned()),

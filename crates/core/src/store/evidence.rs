@@ -1,4 +1,4 @@
-//! The part of a snapshot about documents, and what models and rules said of them.
+//! The part of a snapshot that covers documents and what models and rules derived from each chunk.
 
 use std::collections::BTreeMap;
 
@@ -11,74 +11,74 @@ use crate::{
     DocumentId, Extraction, ExtractionKey, OriginalStamp, RejectReason, Renewal,
 };
 
-/// Documents, their chunks, and what models and rules said of those.
+/// Documents, their chunks, and what models and rules derived from each chunk.
 #[async_trait]
 pub trait Evidence: Send + Sync {
-    /// Documents, staged ones included.
+    /// Returns documents by id, including staged ones.
     async fn documents(&self, ids: &[DocumentId]) -> Result<Vec<Option<Document>>, StoreError>;
 
-    /// All documents of each source, live and staged, by ascending id.
+    /// Returns all documents of each source, live and staged, by ascending id.
     async fn documents_of_sources(&self, sources: &[String]) -> Result<Vec<Vec<Document>>, StoreError>;
 
-    /// All documents with each content hash, live and staged, by ascending id.
+    /// Returns all documents with each content hash, live and staged, by ascending id.
     async fn documents_of_contents(&self, hashes: &[ContentHash]) -> Result<Vec<Vec<Document>>, StoreError>;
 
-    /// The documents that meet every condition of `filter` except the one on status
-    /// ([`DocumentFilter::admits_document`]), by id, and the number of all documents. Staged ones included.
+    /// Returns the documents that meet every condition of `filter` except the one on status
+    /// ([`DocumentFilter::admits_document`]), by id, and the number of all documents. Includes staged ones.
     async fn documents_matching(&self, filter: &DocumentFilter) -> Result<(Vec<Document>, u64), StoreError>;
 
-    /// Whole texts.
+    /// Returns the full texts of documents.
     async fn texts(&self, ids: &[DocumentId]) -> Result<Vec<Option<String>>, StoreError>;
 
-    /// The bytes of originals; `None` if a document has none.
+    /// Returns the bytes of originals; `None` if a document has none.
     async fn originals(&self, ids: &[DocumentId]) -> Result<Vec<Option<Vec<u8>>>, StoreError>;
 
-    /// The stamps of originals. Cheaper than [`Snapshot::originals`].
+    /// Returns the stamps of originals. Cheaper than [`Snapshot::originals`].
     async fn original_stamps(&self, ids: &[DocumentId]) -> Result<Vec<Option<OriginalStamp>>, StoreError>;
 
-    /// Chunks with text.
+    /// Returns chunks with text.
     async fn chunks(&self, ids: &[ChunkId]) -> Result<Vec<Option<Chunk>>, StoreError>;
 
-    /// Each document's chunks with text, by ordinal.
+    /// Returns each document's chunks with text, by ordinal.
     async fn chunks_of(&self, documents: &[DocumentId]) -> Result<Vec<Vec<Chunk>>, StoreError>;
 
-    /// The ids of each document's chunks by ordinal. Cheaper than [`Snapshot::chunks_of`].
+    /// Returns the ids of each document's chunks, by ordinal. Cheaper than [`Snapshot::chunks_of`].
     async fn chunk_ids_of(&self, documents: &[DocumentId]) -> Result<Vec<Vec<ChunkId>>, StoreError>;
 
-    /// Number of chunks of each document by state. Cheaper than [`Snapshot::extraction_states_of`].
+    /// Returns the number of chunks of each document by state. Cheaper than [`Snapshot::extraction_states_of`].
     async fn chunk_counts_of(&self, documents: &[DocumentId]) -> Result<Vec<ChunkCounts>, StoreError>;
 
-    /// Extraction states of each document's chunks, by ordinal. Cheaper than [`Snapshot::chunks_of`].
+    /// Returns the extraction states of each document's chunks, by ordinal. Cheaper than [`Snapshot::chunks_of`].
     async fn extraction_states_of(
         &self,
         documents: &[DocumentId],
     ) -> Result<Vec<Vec<(u32, ChunkExtraction)>>, StoreError>;
 
-    /// Extractions by key.
+    /// Returns extractions by key.
     async fn extractions(&self, keys: &[ExtractionKey]) -> Result<Vec<Option<Extraction>>, StoreError>;
 
-    /// Number of rejected pieces in stored extractions by reason; no entry for 0.
+    /// Returns the number of rejected pieces in stored extractions by reason. A reason without rejects has no entry.
     async fn reject_counts(&self) -> Result<BTreeMap<RejectReason, u64>, StoreError>;
 
-    /// Number of stored extractions without records.
+    /// Returns the number of stored extractions without records.
     async fn empty_extractions(&self) -> Result<u64, StoreError>;
 
-    /// Renewals of each document's chunks, by ordinal.
+    /// Returns the renewals of each document's chunks, by ordinal.
     async fn renewals_of(&self, documents: &[DocumentId]) -> Result<Vec<Vec<Renewal>>, StoreError>;
 
-    /// ChunkContexts of chunks; `None` if a chunk has none.
+    /// Returns the contexts of chunks; `None` if a chunk has none.
     async fn chunk_contexts(&self, chunks: &[ChunkId]) -> Result<Vec<Option<ChunkContext>>, StoreError>;
 
-    /// The context stored under each key; `None` if no chunk has one.
+    /// Returns the context stored under each key; `None` if no chunk has a context with this key.
     async fn context_texts(&self, keys: &[ChunkContextKey]) -> Result<Vec<Option<String>>, StoreError>;
 
-    /// Ordinal and reason of each document's chunks whose context failed, by ordinal.
+    /// Returns ordinal and reason of each document's chunks whose context failed, by ordinal.
     async fn failed_contexts_of(
         &self,
         documents: &[DocumentId],
     ) -> Result<Vec<Vec<(u32, String)>>, StoreError>;
 
-    /// Number of chunk contexts by author, including failed ones; no entry for 0.
+    /// Returns the number of chunk contexts by author, including failed ones. An author without contexts has no entry.
     async fn chunk_context_counts(&self) -> Result<BTreeMap<String, u64>, StoreError>;
 }
 

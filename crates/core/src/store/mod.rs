@@ -1,4 +1,4 @@
-//! The store port: consistent read snapshots and atomic writes.
+//! The store trait: consistent read snapshots and atomic writes.
 
 mod document_page;
 mod error;
@@ -27,70 +27,69 @@ use table::PageOf;
 
 /// The evidence and views of one workspace.
 ///
-/// A handle belongs to one workspace and cannot reach another.
+/// A handle belongs to one workspace and cannot access another.
 #[async_trait]
 pub trait Store: Send + Sync {
-    /// The workspace of this handle.
+    /// Returns the workspace of this handle.
     fn workspace(&self) -> &WorkspaceId;
 
-    /// A consistent read view of the latest commit. It never changes and never waits for writers. Holding one for
-    /// long keeps old pages alive, so drop it before waiting for a model.
+    /// Returns a consistent read view of the latest commit. It never changes and never waits for writers. A
+    /// snapshot that is held for long keeps old pages alive, so drop it before waiting for a model.
     async fn snapshot(&self) -> Result<Box<dyn Snapshot>, StoreError>;
 
-    /// Applies `batch` atomically and returns the new revision. When this returns, the change is durable. Commits
-    /// of one handle are applied in call order, even if the future is dropped. An empty batch changes nothing and
-    /// returns the current revision once earlier commits are applied.
+    /// Applies `batch` atomically and returns the new revision. When this returns, the change is durable.
+    /// Commits of one handle are applied in call order, even if the future is dropped. An empty batch changes
+    /// nothing and returns the current revision once earlier commits are applied.
     async fn commit(&self, batch: Batch) -> Result<Revision, StoreError>;
 
-    /// Known damage of the store's files; `None` if no damage was found.
+    /// Returns known damage of the store's files; `None` if no damage was found.
     fn fault(&self) -> Option<String>;
 
-    /// Waits for the turn to change the graph. Among all handles and processes of the workspace, one holder has it
-    /// at a time. It is released when dropped, or when its process ends in any way. Waiting is fair; if the turn
-    /// does not come for minutes, the error [is a conflict](StoreError::is_conflict).
+    /// Waits for the turn to change the graph. Among all handles and processes of the workspace, only one holder has the turn
+    /// at a time. It is released when dropped, or when its process ends in any way. Waiting is fair. If the turn does not come
+    /// for minutes, the error [is a conflict](StoreError::is_conflict).
     ///
-    /// The turn does not block commits; only [`Batch::require`] rejects them. Changes of the graph take the turn
-    /// at least for their commit, so that a change that lost a race can be repeated while no other change
-    /// interferes.
+    /// The turn does not block commits; only [`Batch::require`] rejects them. Changes of the graph take the turn at least for
+    /// their commit, so that a change that lost a race can be repeated without interference from another change.
     async fn graph_turn(&self) -> Result<GraphTurn, StoreError>;
 
-    /// The turn to write the summaries that are missing; `None` if another holder has it. Among all handles and processes of the
-    /// workspace, one has it at a time, so that no summary is paid for twice. It is released when dropped, or when its
-    /// process ends in any way.
+    /// Returns the turn to write missing summaries; `None` if another holder has it. Among all handles and
+    /// processes of the workspace, only one has the turn at a time, so that no summary is paid for twice. It
+    /// is released when dropped, or when its process ends in any way.
     async fn summaries_turn(&self) -> Result<Option<GraphTurn>, StoreError>;
 
-    /// The processes that may take jobs of the workspace, this one among them; 1 where the store knows of no other.
+    /// Returns the number of processes that may take jobs of the workspace, including this one; 1 if the
+    /// store knows of no other.
     async fn workers(&self) -> Result<usize, StoreError>;
 }
 
-/// The turn to change the graph or to write summaries, released when dropped.
+/// The turn to change the graph or to write summaries. Released when dropped.
 pub type GraphTurn = Box<dyn Any + Send + Sync>;
 
-/// A consistent read view. Every list result has one entry per requested item, in order; `None` if it does not
-/// exist.
+/// A consistent read view. Every list result has one entry per requested item, in order; `None` if the item does not exist.
 ///
 /// Whole tables are read with [`pages`](#method.pages) and [`scan`](#method.scan).
 #[async_trait]
 pub trait Snapshot: Evidence + Graph + Search + Queue + Ledger {
-    /// The revision of this view.
+    /// Returns the revision of this view.
     fn revision(&self) -> Revision;
 
-    /// The last revision whose commit touched the graph.
+    /// Returns the last revision whose commit changed the graph.
     fn graph_revision(&self) -> Revision;
 
-    /// The last revision whose commit changed documents, their jobs or chunks, or the graph: all that a
-    /// [filter](crate::DocumentFilter) and what it allows depend on. Calls, cached answers and conversations leave it.
+    /// Returns the last revision whose commit changed documents, their jobs or chunks, or the graph: everything that a
+    /// [filter](crate::DocumentFilter) and its result depend on. Calls, cached answers and conversations do not change it.
     fn evidence_revision(&self) -> Revision;
 
-    /// Row counts.
+    /// Returns row counts.
     async fn counts(&self) -> Result<StoreCounts, StoreError>;
 
-    /// The models and settings the workspace is built with, by name; empty if none are stored. The caller defines
-    /// their meaning. Not part of the canonical state.
+    /// Returns the models and settings that the workspace is built with, by name; empty if none are stored.
+    /// The caller defines their meaning. Not part of the canonical state.
     async fn settings(&self) -> Result<BTreeMap<String, String>, StoreError>;
 
-    /// Reads a page of a table: rows in ascending key order unless the table says otherwise, strictly after
-    /// `after`, at most `limit`; fewer only at the end. Callers use [`scan`](#method.scan), which has types.
+    /// Reads a page of a table: at most `limit` rows strictly after `after`, in ascending key order unless the table says
+    /// otherwise. Fewer than `limit` rows mean that the end was reached. Callers use the typed [`scan`](#method.scan) instead.
     async fn read_page(&self, page: PageOf<'_>) -> Result<(), StoreError>;
 }
 
@@ -127,6 +126,6 @@ pub struct StoreCounts {
     pub node_vectors: u64,
     /// Ledger rows.
     pub calls: u64,
-    /// Entities and relations that are stale.
+    /// Stale entities and relations.
     pub stale: u64,
 }

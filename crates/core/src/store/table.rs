@@ -1,6 +1,6 @@
-//! Tables: what a snapshot can be read as from end to end, page by page.
+//! Tables of a snapshot, which are read from end to end, page by page.
 //!
-//! A table has one line in [`tables!`] here, and one arm in `read_page` of every store.
+//! A table has one line in [`tables!`] here and one arm in `read_page` of every store.
 
 use super::{Snapshot, StoreError};
 use crate::{
@@ -20,19 +20,19 @@ pub trait Table: Clone + Send + Sync {
     /// What a row holds.
     type Row: Send;
 
-    /// The key of the last of `rows`, which follow `after`.
+    /// Returns the key of the last of `rows`, which follow `after`.
     fn last(&self, after: Option<&Self::Key>, rows: &[Self::Row]) -> Option<Self::Key>;
 
-    /// The page, as stores are asked for it.
+    /// Wraps the page in the form that stores read.
     fn page_of(page: &mut Page<Self>) -> PageOf<'_>;
 }
 
-/// A page that a store is to read.
+/// A page that a store should read.
 #[derive(Debug)]
 pub struct Page<T: Table> {
     /// The table.
     pub table: T,
-    /// Starts after the row with this key, whether it exists or not; at the first row if `None`.
+    /// The page starts after the row with this key, whether that row exists or not; at the first row if `None`.
     pub after: Option<T::Key>,
     /// Maximum rows.
     pub limit: usize,
@@ -66,7 +66,7 @@ macro_rules! tables {
         }
 
         impl PageOf<'_> {
-            /// What reading it does, for errors.
+            /// Returns the operation, for error messages.
             pub fn operation(&self) -> &'static str {
                 match self {
                     $(Self::$name(_) => $operation,)*
@@ -87,25 +87,25 @@ macro_rules! tables {
 }
 
 tables! {
-    /// Documents by id, staged ones included.
+    /// Documents by id, including staged ones.
     Documents, DocumentId => Document, "scanning documents",
         |_, rows| rows.last().map(|row| row.id.clone());
-    /// Documents by (source, id), staged ones included.
+    /// Documents by (source, id), including staged ones.
     DocumentsBySource, (String, DocumentId) => Document, "scanning documents by source",
         |_, rows| rows.last().map(|row| (row.source.clone(), row.id.clone()));
-    /// Documents by (accepted, id), staged ones included; unlike other tables in descending order, latest first.
+    /// Documents by (accepted, id), including staged ones. Unlike other tables in descending order, latest first.
     DocumentsByDate, (Timestamp, DocumentId) => Document, "scanning documents by date",
         |_, rows| rows.last().map(|row| (row.added_at, row.id.clone()));
     /// Jobs by document.
     Jobs, DocumentId => Job, "scanning jobs",
         |_, rows| rows.last().map(|row| row.document.clone());
-    /// Chunks by id, text included.
+    /// Chunks by id, with text.
     Chunks, ChunkId => Chunk, "scanning chunks",
         |_, rows| rows.last().map(|row| row.id.clone());
     /// Renewals by chunk.
     Renewals, ChunkId => Renewal, "scanning renewals",
         |_, rows| rows.last().map(|row| row.chunk.clone());
-    /// ChunkContexts by chunk.
+    /// Chunk contexts by chunk.
     ChunkContexts, ChunkId => ChunkContext, "scanning chunk contexts",
         |_, rows| rows.last().map(|row| row.chunk.clone());
     /// Extractions by key.
@@ -120,7 +120,7 @@ tables! {
     /// Claims by (chunk, ordinal).
     Claims, (ChunkId, u32) => Claim, "scanning claims",
         |_, rows| rows.last().map(|row| (row.chunk.clone(), row.ordinal));
-    /// Decisions by (order, id), undone ones included.
+    /// Decisions by (order, id), including undone ones.
     Decisions, (u64, DecisionId) => Decision, "scanning decisions",
         |_, rows| rows.last().map(|row| (row.order, row.id.clone()));
     /// Entities by key.
@@ -136,11 +136,11 @@ tables! {
     Nodes {
         /// The layer.
         layer: LayerName,
-        /// Those of one level, or of all.
+        /// Only nodes of this level; `None` for all levels.
         level: Option<u32>
     }, NodeKey => LayerNode, "scanning nodes",
         |_, rows| rows.last().map(|row| row.key.clone());
-    /// Entities and relations that are stale, by key ([`Batch::set_stale`](crate::Batch::set_stale)).
+    /// Stale entities and relations, by key ([`Batch::set_stale`](crate::Batch::set_stale)).
     Stale, GraphKey => GraphKey, "scanning what is stale",
         |_, rows| rows.last().cloned();
     /// Vector entries of one kind, by id.
@@ -149,7 +149,7 @@ tables! {
         kind: ItemKind
     }, ItemKey => VectorEntry, "scanning vectors",
         |_, rows| rows.last().map(|row| row.item.clone());
-    /// Rows of the ledger in order. The key of a row is its number, from 1.
+    /// Ledger rows in order. The key of a row is its number, from 1.
     Calls, u64 => Call, "scanning calls",
         |after, rows| Some(after.copied().unwrap_or(0) + rows.len() as u64);
     /// Conversations by id.
@@ -157,15 +157,15 @@ tables! {
         |_, rows| rows.last().map(|row| row.id.clone());
     /// Exchanges by (conversation, ordinal).
     Exchanges {
-        /// Those of one conversation, or of all.
+        /// Only exchanges of this conversation; `None` for all conversations.
         conversation: Option<ConversationId>
     }, (ConversationId, u32) => Exchange, "scanning exchanges",
         |_, rows| rows.last().map(|row| (row.conversation.clone(), row.ordinal));
 }
 
 impl dyn Snapshot + '_ {
-    /// Rows of `table` in its order, after the row with key `after`, at most `limit`; fewer than `limit` mean that
-    /// the end was reached. `after` need not exist.
+    /// Returns at most `limit` rows of `table`, in its order, after the row with key `after`. Fewer than
+    /// `limit` rows mean that the end was reached. `after` need not exist.
     pub async fn scan<T: Table>(
         &self,
         table: T,
@@ -177,12 +177,12 @@ impl dyn Snapshot + '_ {
         Ok(page.rows)
     }
 
-    /// The whole table, page by page.
+    /// Returns the whole table as pages.
     pub fn pages<T: Table>(&self, table: T) -> Pages<'_, T> {
         self.pages_of(table, PAGE)
     }
 
-    /// The whole table in pages of `size` rows.
+    /// Returns the whole table in pages of `size` rows.
     pub fn pages_of<T: Table>(&self, table: T, size: usize) -> Pages<'_, T> {
         Pages { snapshot: self, table, after: None, size, is_done: false }
     }
@@ -205,7 +205,7 @@ impl<T: Table> Pages<'_, T> {
         self
     }
 
-    /// The next page, never empty; `None` at the end.
+    /// Returns the next page, never empty; `None` at the end.
     pub async fn next(&mut self) -> Result<Option<Vec<T::Row>>, StoreError> {
         if self.is_done {
             return Ok(None);
@@ -216,7 +216,7 @@ impl<T: Table> Pages<'_, T> {
         Ok((!rows.is_empty()).then_some(rows))
     }
 
-    /// All remaining rows.
+    /// Returns all remaining rows.
     pub async fn all(mut self) -> Result<Vec<T::Row>, StoreError> {
         let mut all = Vec::new();
         while let Some(page) = self.next().await? {

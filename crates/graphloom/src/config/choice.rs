@@ -1,11 +1,11 @@
-//! Model names as people write them, `provider:name`, and the services behind them.
+//! Model names in the form `provider:name`, and the services behind them.
 
 use std::fmt;
 
 /// A service reached over HTTP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Service {
-    /// OpenAI or a service with its protocol.
+    /// OpenAI, or a service with the same API.
     OpenAi,
     /// Anthropic.
     Anthropic,
@@ -13,18 +13,18 @@ pub enum Service {
     Gemini,
     /// Ollama.
     Ollama,
-    /// Cohere or a service with its rerank protocol.
+    /// Cohere, or a service with the same rerank API.
     Cohere,
-    /// Jina or a service with its rerank protocol.
+    /// Jina, or a service with the same rerank API.
     Jina,
 }
 
 impl Service {
-    /// All services in the order of the documentation.
+    /// All services, in the order of the documentation.
     pub const ALL: [Self; 6] =
         [Self::OpenAi, Self::Anthropic, Self::Gemini, Self::Ollama, Self::Cohere, Self::Jina];
 
-    /// The prefix before the colon in a model's name.
+    /// Returns the prefix before the colon in a model's name.
     pub fn name(self) -> &'static str {
         match self {
             Self::OpenAi => "openai",
@@ -36,7 +36,7 @@ impl Service {
         }
     }
 
-    /// The configuration key for the service's address.
+    /// Returns the configuration key for the service's address.
     pub fn address_key(self) -> &'static str {
         match self {
             Self::OpenAi => "base_url",
@@ -48,7 +48,7 @@ impl Service {
         }
     }
 
-    /// The configuration key for the service's API key, if it uses one.
+    /// Returns the configuration key for the service's API key, if it uses one.
     pub fn secret_key(self) -> Option<&'static str> {
         match self {
             Self::OpenAi => Some("api_key"),
@@ -60,7 +60,7 @@ impl Service {
         }
     }
 
-    /// Whether it offers chat models.
+    /// True if it offers chat models.
     pub fn chats(self) -> bool {
         match self {
             Self::OpenAi | Self::Anthropic | Self::Gemini | Self::Ollama => true,
@@ -76,7 +76,7 @@ impl Service {
 /// A chat model and its service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ModelChoice {
-    /// A model of the OpenAI-compatible service.
+    /// A model of OpenAI or a compatible service.
     OpenAi(String),
     /// A model of Anthropic.
     Anthropic(String),
@@ -90,7 +90,7 @@ impl ModelChoice {
     /// The accepted forms, for error messages.
     pub const EXPECTED: &str = "none, openai:MODEL, anthropic:MODEL, gemini:MODEL or ollama:MODEL";
 
-    /// Parses `openai:MODEL` and the like.
+    /// Parses names such as `openai:MODEL`.
     pub fn parse(text: &str) -> Option<Self> {
         match named(text)? {
             (Service::OpenAi, name) => Some(Self::OpenAi(name)),
@@ -103,7 +103,7 @@ impl ModelChoice {
 }
 
 impl ModelChoice {
-    /// The model's service.
+    /// Returns the model's service.
     pub fn service(&self) -> Service {
         match self {
             Self::OpenAi(_) => Service::OpenAi,
@@ -132,9 +132,9 @@ pub enum EmbedderChoice {
     Builtin,
     /// A model in the model store.
     Local(String),
-    /// The table of tokens of a model in the model store.
+    /// The token table of a model in the model store.
     Static(String),
-    /// A model of the OpenAI-compatible service.
+    /// A model of OpenAI or a compatible service.
     OpenAi(String),
     /// A model of the Gemini API.
     Gemini(String),
@@ -146,7 +146,7 @@ impl EmbedderChoice {
     /// The accepted forms, for error messages.
     pub const EXPECTED: &str = "builtin, static:NAME, local:NAME, openai:MODEL, gemini:MODEL or ollama:MODEL";
 
-    /// Parses `builtin`, `local:NAME`, `openai:MODEL` and the like.
+    /// Parses `builtin` and names such as `local:NAME` or `openai:MODEL`.
     pub fn parse(text: &str) -> Option<Self> {
         if text == "builtin" {
             return Some(Self::Builtin);
@@ -165,7 +165,7 @@ impl EmbedderChoice {
         }
     }
 
-    /// Whether it runs in this process, free of charge.
+    /// True if the embedder runs in this process, free of charge.
     pub fn is_in_process(&self) -> bool {
         match self {
             Self::Builtin | Self::Local(_) | Self::Static(_) => true,
@@ -173,7 +173,7 @@ impl EmbedderChoice {
         }
     }
 
-    /// The embedder's service; `None` if it runs in this process.
+    /// Returns the embedder's service; `None` if it runs in this process.
     pub fn service(&self) -> Option<Service> {
         match self {
             Self::Builtin | Self::Local(_) | Self::Static(_) => None,
@@ -183,10 +183,10 @@ impl EmbedderChoice {
         }
     }
 
-    /// The embedder of a vector space, as far as the space's name identifies it.
+    /// Returns the embedder of an embedding space, as far as the space's name identifies it.
     pub fn of_space(name: &str) -> Option<Self> {
         match Self::parse(name) {
-            // For a local model, the name in the store is followed by hashes of its weights and prefixes.
+            // The stored name of a local model continues with hashes of its weights and prefixes.
             Some(Self::Local(marked)) => marked.split('@').next().map(|name| Self::Local(name.to_owned())),
             Some(Self::Static(marked)) => marked.split('@').next().map(|name| Self::Static(name.to_owned())),
             Some(choice) => Some(choice),

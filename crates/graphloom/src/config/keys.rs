@@ -3,7 +3,7 @@
 /// A configuration key.
 #[derive(Debug)]
 pub struct Key {
-    /// Name in files and with `--set`; the environment variable is `GRAPHLOOM_` and the name in upper case.
+    /// Name in files and with `--set`. The environment variable is `GRAPHLOOM_` followed by the name in upper case.
     pub name: &'static str,
     /// Default value; `None` means unset.
     pub default: Option<&'static str>,
@@ -16,7 +16,7 @@ pub struct Key {
 }
 
 impl Key {
-    /// The key's environment variable.
+    /// Returns the key's environment variable.
     pub fn variable(&self) -> String {
         format!("{PREFIX}{}", self.name.to_uppercase())
     }
@@ -25,10 +25,10 @@ impl Key {
 /// Prefix of the environment variables of all keys.
 pub const PREFIX: &str = "GRAPHLOOM_";
 
-/// Our variables that are not keys: the configuration file to read, and the log filter.
+/// Graphloom's variables that are not keys: the configuration file to read, and the log filter.
 pub const OTHER_VARIABLES: [&str; 2] = ["GRAPHLOOM_CONFIG", "GRAPHLOOM_LOG"];
 
-/// All keys in the order of `config show`.
+/// All keys, in the order of `config show`.
 pub const KEYS: &[Key] = &[
     key("data_dir", Some(".graphloom"), "folder of the workspaces; default: the project's .graphloom folder"),
     secret(

@@ -1,4 +1,4 @@
-//! The configuration as its files say now, read again only when one of them changed.
+//! The current configuration. Its files are read again only after one of them has changed.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,7 +8,7 @@ use super::layers::files_of;
 use super::{Config, Surroundings, load};
 use crate::error::Result;
 
-/// A file that changed so shortly before it was read may change once more without showing it.
+/// A file that changed more recently than this may change again without a visible change of its time.
 const SETTLED: Duration = Duration::from_secs(2);
 
 /// A configuration whose files may change.
@@ -18,7 +18,7 @@ pub struct Latest {
     known: Mutex<Option<(Vec<Stamp>, Arc<Config>)>>,
 }
 
-/// A file as it was when it was read; without time and size if there was none.
+/// The state of a file when it was read; without time and size if it did not exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Stamp {
     path: PathBuf,
@@ -26,18 +26,18 @@ struct Stamp {
 }
 
 impl Latest {
-    /// Reads nothing yet.
+    /// Creates the configuration without reading anything yet.
     pub fn new(surroundings: Surroundings) -> Self {
         Self { surroundings, known: Mutex::default() }
     }
 
-    /// The configuration.
+    /// Returns the current configuration.
     ///
     /// # Errors
     ///
-    /// Those of [`load`].
+    /// The errors of [`load`].
     pub fn get(&self) -> Result<Arc<Config>> {
-        // Before the files are read, so that a change meanwhile is seen the next time.
+        // Taken before the files are read, so that a change in between is noticed the next time.
         let stamps = stamps(&self.surroundings);
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((before, config)) = &*known
@@ -72,7 +72,7 @@ mod tests {
 
     use super::*;
 
-    /// Writes a file that was changed so many seconds ago.
+    /// Writes a file and sets its modification time to this many seconds ago.
     fn write(path: &Path, text: &str, seconds_ago: u64) {
         std::fs::write(path, text).expect("written");
         let at = SystemTime::now() - Duration::from_secs(seconds_ago);

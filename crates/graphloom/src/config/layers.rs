@@ -1,4 +1,4 @@
-//! Layers of configuration: flags, environment, `.env`, files, defaults. The first layer with a value wins.
+//! Layers of configuration: flags, environment, `.env`, files and defaults. The first layer with a value wins.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,20 +12,20 @@ use crate::error::{Error, Fault, Result};
 use crate::nearest::nearest;
 use crate::project::{DATA_DIR, Here, project_of};
 
-/// Configuration file in the current folder; takes precedence over the user's own.
+/// Configuration file in the current folder. It takes precedence over the user's own file.
 pub const PROJECT_FILE: &str = "graphloom.toml";
 
-/// File with environment variables in a folder.
+/// File with environment variables.
 const DOT_ENV: &str = ".env";
 /// Keys whose values are paths.
 const PATHS: [&str; 4] = ["data_dir", "models_dir", "prompts_dir", "entity_guidance_file"];
 
 /// Table in a configuration file with one table per workspace.
 const WORKSPACES: &str = "workspaces";
-/// Table in a configuration file with the database of each workspace that has one of its own.
+/// Table in a configuration file with the database of each workspace that has its own.
 const STORES: &str = "stores";
 /// Keys that cannot be set per workspace.
-const WHERE_WORKSPACES_ARE: [&str; 3] = ["data_dir", "store", "workspace"];
+const GLOBAL_KEYS: [&str; 3] = ["data_dir", "store", "workspace"];
 
 /// All inputs of the configuration.
 #[derive(Debug, Clone, Default)]
@@ -36,11 +36,11 @@ pub struct Surroundings {
     pub environment: BTreeMap<String, String>,
     /// The current folder.
     pub current_dir: PathBuf,
-    /// The file named by `--config`; it replaces the project's and the user's file.
+    /// The file given with `--config`. It replaces the project's and the user's file.
     pub config_file: Option<PathBuf>,
-    /// Whether no file is read but [`config_file`](Self::config_file): no project's, and not the user's own.
+    /// Whether to read no file except [`config_file`](Self::config_file): neither the project's nor the user's own.
     pub without_files: bool,
-    /// Settings stored in the workspace, by key; empty if it does not exist or was not opened.
+    /// Settings stored in the workspace, by key; empty if the workspace does not exist or was not opened.
     pub remembered: BTreeMap<String, String>,
 }
 
@@ -55,13 +55,13 @@ pub enum Origin {
     DotEnv(String),
     /// A configuration file.
     File(PathBuf),
-    /// The table of a workspace in a configuration file.
+    /// The table for a workspace in a configuration file.
     Workspace(PathBuf, String),
     /// The project around the current folder.
     Above,
-    /// The settings the workspace was built with.
+    /// The settings that the workspace was built with.
     Remembered,
-    /// The default of the key.
+    /// The key's default.
     Default,
 }
 
@@ -93,32 +93,32 @@ pub struct Setting {
 #[derive(Debug, Clone, Default)]
 pub struct Settings {
     values: BTreeMap<&'static str, Setting>,
-    /// The addresses of databases of single workspaces.
+    /// The database addresses of single workspaces.
     pub(super) stores: BTreeMap<WorkspaceId, Setting>,
     /// Problems that are not errors, such as an unknown variable.
     pub warnings: Vec<String>,
-    /// Warnings about API keys and documents of the user that would be sent to an address set by the current folder.
-    /// Always shown.
+    /// Warnings about API keys and user documents that would be sent to an address set in the current folder.
+    /// They are always shown.
     pub address_warnings: Vec<String>,
-    /// The configuration file of the current folder, if it was read without being named.
+    /// The configuration file of the current folder, if it was found without being given explicitly.
     project_file: Option<PathBuf>,
-    /// The project folder, if it is above the current folder.
+    /// The project folder, if it is a parent of the current folder.
     project: Option<PathBuf>,
 }
 
 impl Settings {
-    /// The value of a key, if set.
+    /// Returns the value of a key, if set.
     pub fn get(&self, key: &str) -> Option<&Setting> {
         self.values.get(key)
     }
 
-    /// The addresses of databases of single workspaces, which may hold passwords.
+    /// Returns the database addresses of single workspaces, which may contain passwords.
     pub fn stores(&self) -> impl Iterator<Item = (&WorkspaceId, &Setting)> {
         self.stores.iter()
     }
 
-    /// The folder that paths and source names are relative to: the project folder if its workspaces are in use,
-    /// else the current folder.
+    /// Returns the folder that paths and source names are relative to: the project folder if its workspaces
+    /// are in use, otherwise the current folder.
     pub fn here(&self, current_dir: &Path) -> Here {
         let is_of_project = self.get("data_dir").is_some_and(|data_dir| match data_dir.origin {
             Origin::Above => true,
@@ -128,17 +128,17 @@ impl Settings {
         Here { folder: current_dir.to_owned(), root: root.unwrap_or_else(|| current_dir.to_owned()) }
     }
 
-    /// Whether the value comes from the current folder rather than from the user.
+    /// True if the value comes from the current folder rather than from the user.
     pub fn is_of_project(&self, setting: &Setting) -> bool {
         match &setting.origin {
-            // The workspace may be part of a downloaded folder, too.
+            // The workspace may also be part of a downloaded folder.
             Origin::DotEnv(_) | Origin::Remembered => true,
             Origin::File(path) | Origin::Workspace(path, _) => Some(path) == self.project_file.as_ref(),
             Origin::Flag(_) | Origin::Environment(_) | Origin::Above | Origin::Default => false,
         }
     }
 
-    /// Uses a setting stored in the workspace if the key is not set otherwise.
+    /// Uses a setting stored in the workspace if no other layer sets the key.
     pub(super) fn offer_remembered(&mut self, key: &'static Key, value: &str) {
         self.offer(key, value.to_owned(), Origin::Remembered);
     }
@@ -148,7 +148,7 @@ impl Settings {
     }
 }
 
-/// Reads all layers. Unknown keys in files and flags are errors; unknown variables are only warnings, since
+/// Reads all layers. Unknown keys in files and flags are errors. Unknown variables are only warnings, because
 /// another release may know them.
 pub fn read(surroundings: &Surroundings) -> Result<Settings> {
     let mut settings = Settings::default();
@@ -160,7 +160,7 @@ pub fn read(surroundings: &Surroundings) -> Result<Settings> {
     let above =
         project_of(current_dir).filter(|project| *project != current_dir && !surroundings.without_files);
     settings.project = above.map(Path::to_owned);
-    // The current folder's own files take precedence over those of the project above.
+    // The current folder's own files take precedence over those of the project above it.
     let nearest = |name: &str| match above {
         Some(project) if !current_dir.join(name).is_file() => project,
         _ => current_dir,
@@ -196,7 +196,7 @@ pub fn read(surroundings: &Surroundings) -> Result<Settings> {
     {
         file.read_paths_from(project);
     }
-    // Values for one workspace take precedence over general ones, whichever file they are in.
+    // Values for one workspace take precedence over general ones, regardless of the file they are in.
     let general = files.iter().flat_map(|file| &file.values).find(|(key, _)| key.name == "workspace");
     let chosen = settings.get("workspace").map(|setting| &setting.value).or(general.map(|(_, value)| value));
     let workspace = chosen
@@ -228,7 +228,7 @@ pub fn read(surroundings: &Surroundings) -> Result<Settings> {
     Ok(settings)
 }
 
-/// The files that [`read`] may read, whether they exist or not.
+/// Returns the files that [`read`] may read, whether they exist or not.
 pub(super) fn files_of(surroundings: &Surroundings) -> Vec<PathBuf> {
     let current_dir = surroundings.current_dir.as_path();
     let mut folders = vec![current_dir];
@@ -249,13 +249,13 @@ pub(super) fn files_of(surroundings: &Surroundings) -> Vec<PathBuf> {
     files
 }
 
-/// The file that is named in place of the project's and the user's.
+/// Returns the explicitly given file, which replaces the project's and the user's.
 fn named_file(surroundings: &Surroundings) -> Option<PathBuf> {
     let variable = || set(&surroundings.environment, "GRAPHLOOM_CONFIG").map(PathBuf::from);
     surroundings.config_file.clone().or_else(variable)
 }
 
-/// The value of a variable; an empty one counts as unset.
+/// Returns the value of a variable; an empty value counts as unset.
 pub fn set<'a>(environment: &'a BTreeMap<String, String>, name: &str) -> Option<&'a str> {
     environment.get(name).map(String::as_str).filter(|value| !value.is_empty())
 }
@@ -299,7 +299,7 @@ fn dot_env(folder: &Path) -> Result<BTreeMap<String, String>> {
     }
     let read = || -> Result<_, dotenvy::Error> { dotenvy::from_path_iter(&path)?.collect() };
     read().map_err(|error| {
-        // The parser's message repeats the line, which may contain a key.
+        // The parser's message repeats the line, which may contain an API key.
         let what = match error {
             dotenvy::Error::LineParse(_, at) => format!("a line is malformed at byte {at}"),
             other => other.to_string(),
@@ -321,9 +321,9 @@ fn user_config(environment: &BTreeMap<String, String>) -> Option<PathBuf> {
 struct FileValues {
     /// Values for every workspace.
     values: Vec<(&'static Key, String)>,
-    /// Values for one workspace, by its name.
+    /// Values for one workspace, by workspace name.
     workspaces: BTreeMap<String, Vec<(&'static Key, String)>>,
-    /// Addresses of databases, by workspace.
+    /// Database addresses, by workspace.
     stores: BTreeMap<WorkspaceId, String>,
 }
 
@@ -346,7 +346,7 @@ fn read_file(path: &Path) -> Result<FileValues> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| Fault::usage(format!("reading configuration {}: {error}", path.display())))?;
     let mut table: toml::Table = toml::from_str(&text).map_err(|error| {
-        // Only the position and the reason: the parser's full message repeats the line, which may contain a key.
+        // Only the position and the reason: the parser's full message repeats the line, which may contain an API key.
         let line = error.span().map_or(1, |span| 1 + text[..span.start].matches('\n').count());
         Fault::usage(format!("reading configuration {}: line {line}: {}", path.display(), error.message()))
     })?;
@@ -362,9 +362,7 @@ fn read_file(path: &Path) -> Result<FileValues> {
                     return Err(Fault::usage(format!("{place} must be a table of keys")).into());
                 };
                 let values = values_of(of_workspace, &place)?;
-                if let Some((key, _)) =
-                    values.iter().find(|(key, _)| WHERE_WORKSPACES_ARE.contains(&key.name))
-                {
+                if let Some((key, _)) = values.iter().find(|(key, _)| GLOBAL_KEYS.contains(&key.name)) {
                     let fault =
                         Fault::usage(format!("{} selects the workspace, so {place} cannot set it", key.name));
                     return Err(fault.help("set it above the tables").into());
@@ -381,7 +379,7 @@ fn read_file(path: &Path) -> Result<FileValues> {
     Ok(FileValues { values: values_of(table, &place)?, workspaces, stores })
 }
 
-/// The table of databases of single workspaces.
+/// Reads the table of databases of single workspaces.
 fn stores_of(table: Option<toml::Value>, place: &str) -> Result<BTreeMap<WorkspaceId, String>> {
     let table = match table {
         None => return Ok(BTreeMap::new()),

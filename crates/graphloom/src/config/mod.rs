@@ -1,5 +1,4 @@
-//! Configuration: one typed, checked value from flags, environment, `.env`, files and defaults, with the origin of
-//! each.
+//! Configuration: one typed and checked value per key, from flags, environment, `.env`, files and defaults, with its origin.
 
 mod choice;
 pub mod keys;
@@ -26,9 +25,9 @@ pub use self::layers::{Origin, Setting, Settings, Surroundings};
 pub use self::per_minute::PerMinute;
 use crate::error::{Error, Fault, Result};
 
-/// Minimum for `memory_mb`, in MiB; enough to read and index a document of ordinary size.
+/// Minimum of `memory_mb`, in MiB: enough to read and index a document of ordinary size.
 const LEAST_MEMORY_MB: u32 = 512;
-/// Maximum length of the name of a language.
+/// Maximum length of a language name.
 const MAX_LANGUAGE_CHARS: usize = 60;
 
 /// The checked configuration.
@@ -36,53 +35,53 @@ const MAX_LANGUAGE_CHARS: usize = 60;
 pub struct Config {
     /// Folder of the workspaces.
     pub data_dir: PathBuf,
-    /// Address of the database with the workspaces; `None` where they are files of `data_dir`.
+    /// Address of the database with the workspaces; `None` if they are files in `data_dir`.
     pub store: Option<Secret>,
-    /// The same for workspaces that have no database of their own.
+    /// The same, for workspaces that do not have their own database.
     pub general_store: Option<Secret>,
-    /// Addresses of the databases of single workspaces, which `store` is for the workspace of this configuration.
+    /// Database addresses of single workspaces. For the workspace of this configuration, `store` contains its address.
     pub stores: BTreeMap<WorkspaceId, Secret>,
     /// The workspace.
     pub workspace: WorkspaceId,
-    /// Model of each role.
+    /// The model of each role.
     pub models: RoleModels,
-    /// Address of each service, as written.
+    /// The address of each service, as written.
     addresses: BTreeMap<Service, String>,
     /// API keys of the services.
     api_keys: BTreeMap<Service, Secret>,
-    /// Embedder; `None` if not configured, so that the workspace's own is used.
+    /// The embedder; `None` if none is configured, so that the workspace's own is used.
     pub embedder: Option<EmbedderChoice>,
-    /// Reranker, if configured.
+    /// The reranker, if configured.
     pub reranker: Option<RerankerChoice>,
-    /// Folder of local models.
+    /// Folder with local models.
     pub models_dir: PathBuf,
     /// How texts are split.
     pub chunk: ChunkConfig,
-    /// Context to index with each chunk.
+    /// The context to index with each chunk.
     pub contextual: Contextual,
     /// Layers to derive after indexing.
     pub derive: Vec<LayerKind>,
     /// How the tree groups passages.
     pub tree_clustering: TreeClustering,
-    /// How edges are weighed for communities.
+    /// How edges are weighted for communities.
     pub community_weights: EdgeWeights,
-    /// When to ask again about a chunk.
+    /// When to ask the LLM again about a chunk.
     pub gleaning: Gleaning,
-    /// Whether the extraction model is asked for claims.
+    /// Whether to ask the extraction model for claims.
     pub claims: bool,
-    /// Form of extraction answers.
+    /// Format of extraction answers.
     pub form: RecordForm,
     /// Entity types; `None` for the built-in ones.
     pub entity_types: Option<Vec<String>>,
-    /// Instructions about the entity types.
+    /// Guidance on the entity types.
     pub entity_guidance: Option<Guidance>,
-    /// Language of descriptions, summaries and answers; `None` for that of the text or question.
+    /// Language of descriptions, summaries and answers; `None` for the language of the text or question.
     pub language: Option<String>,
     /// Folder of custom prompts.
     pub prompts_dir: Option<PathBuf>,
     /// Prices of tokens.
     pub prices: Prices,
-    /// Instructions for the answer model that precede the user prompt of every question.
+    /// Instructions for the answer model, placed before the user prompt of every question.
     pub user_prompt_prefix: String,
     /// Whether keywords, answers and vectors of questions are cached.
     pub query_cache: bool,
@@ -90,13 +89,13 @@ pub struct Config {
     pub max_concurrent_calls: usize,
     /// Maximum documents indexed at once.
     pub max_concurrent_documents: usize,
-    /// Memory in MiB; readers get half of it.
+    /// Memory in MiB. Document readers get half of it.
     pub memory_mb: u32,
     /// Maximum documents per workspace.
     pub max_documents: Option<u64>,
     /// Size of a workspace's file in MiB beyond which new documents are rejected.
     pub max_workspace_mb: Option<u64>,
-    /// Size in MiB up to which PDF files are kept to show their pages.
+    /// Maximum size in MiB of PDF files that are kept to show their pages.
     pub max_original_mb: u32,
     /// Maximum requests per minute.
     pub requests_per_minute: PerMinute,
@@ -111,23 +110,23 @@ pub struct Config {
 }
 
 impl Config {
-    /// The address of a service, as written.
+    /// Returns the address of a service, as written.
     pub fn address(&self, service: Service) -> &str {
         self.addresses.get(&service).map_or("", String::as_str)
     }
 
-    /// The API key of a service.
+    /// Returns the API key of a service.
     pub fn api_key(&self, service: Service) -> Option<&Secret> {
         self.api_keys.get(&service)
     }
 
-    /// A service with chat models whose key is set but which no role uses.
+    /// Returns a service with chat models whose API key is set but which no role uses.
     pub fn unused_chat_key(&self) -> Option<Service> {
         Service::ALL.into_iter().find(|service| service.chats() && self.api_keys.contains_key(service))
     }
 }
 
-/// Instructions about the entity types.
+/// Guidance on the entity types.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Guidance {
     /// As text.
@@ -147,16 +146,16 @@ pub enum Contextual {
     Model,
 }
 
-/// The model of each role; `None` is the offline default.
+/// The model of each role; `None` selects the offline default.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RoleModels {
-    /// Writes the context of chunks; `None` if no LLM does.
+    /// Writes the context of chunks; `None` if no LLM writes it.
     pub context: Option<ModelChoice>,
-    /// Reads the chunks.
+    /// Extracts records from chunks.
     pub extract: Option<ModelChoice>,
     /// Finds the keywords of questions.
     pub keywords: Option<ModelChoice>,
-    /// Makes one description of many.
+    /// Merges several descriptions into one.
     pub summarize: Option<ModelChoice>,
     /// Answers.
     pub answer: Option<ModelChoice>,
@@ -165,7 +164,7 @@ pub struct RoleModels {
 }
 
 impl RoleModels {
-    /// Each role with its model, in order; the context role only if it has a model.
+    /// Returns each role with its model, in order; the context role only if it has a model.
     pub fn by_role(&self) -> Vec<(Role, Option<&ModelChoice>)> {
         let context = self.context.as_ref().map(|choice| (Role::Context, Some(choice)));
         let others = [
@@ -184,7 +183,7 @@ impl RoleModels {
 pub struct Secret(String);
 
 impl Secret {
-    /// The value, for the place that sends it.
+    /// Returns the value, for the code that sends it.
     pub fn reveal(&self) -> &str {
         &self.0
     }
@@ -203,8 +202,8 @@ pub fn load(surroundings: &Surroundings) -> Result<(Config, Settings)> {
     Ok((check(&settings, surroundings)?, settings))
 }
 
-/// Warnings for API keys and documents of the user that would be sent to an address set by the current folder. A cloned
-/// repository could steal them that way. Addresses on this machine are harmless.
+/// Returns warnings about API keys and user documents that would be sent to an address set in the current
+/// folder. A cloned repository could steal them that way. Addresses on this machine are harmless.
 fn address_warnings(settings: &Settings) -> Vec<String> {
     let mut warnings = Vec::new();
     for store in settings.get("store").into_iter().chain(settings.stores.values()) {
@@ -236,10 +235,10 @@ fn address_warnings(settings: &Settings) -> Vec<String> {
     warnings
 }
 
-/// The host, and the port if given, of an address as written, without user and password.
+/// Returns the host, and the port if present, of an address as written, without user and password.
 fn host_of(address: &str) -> &str {
     let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
-    // Browsers and HTTP libraries end the host at any of these, the backslash included.
+    // In browsers and HTTP libraries, any of these characters ends the host, including the backslash.
     let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
     authority.rsplit_once('@').map_or(authority, |(_, host)| host)
 }
@@ -253,21 +252,21 @@ fn is_loopback(address: &str) -> bool {
     name == "localhost" || name.parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback())
 }
 
-/// Whether the address of a database names this machine alone. It can name several hosts, also in its options.
+/// True if a database address names only this machine. An address can name several hosts, also in its options.
 fn is_database_here(address: &str) -> bool {
     let options = address.split_once('?').map_or("", |(_, options)| options);
     is_loopback(address) && !host_of(address).contains(',') && !options.contains("host")
 }
 
-/// What addresses of databases begin with.
+/// Prefixes of database addresses.
 const DATABASES: [&str; 2] = ["postgres://", "postgresql://"];
 
-/// The address of the database with the workspaces. It may hold a password, so no message shows it.
+/// Returns the address of the database with the workspaces. It may contain a password, so no message shows it.
 fn store(settings: &Settings) -> Result<Option<Secret>> {
     settings.get("store").map(|setting| database("store", setting)).transpose()
 }
 
-/// The databases of single workspaces.
+/// Returns the databases of single workspaces.
 fn stores(settings: &Settings) -> Result<BTreeMap<WorkspaceId, Secret>> {
     let stores = settings.stores.iter();
     stores
@@ -275,7 +274,7 @@ fn stores(settings: &Settings) -> Result<BTreeMap<WorkspaceId, Secret>> {
         .collect()
 }
 
-/// An error unless the setting is the address of a database.
+/// Returns an error unless the setting is a database address.
 fn database(name: &str, setting: &Setting) -> Result<Secret> {
     if !DATABASES.iter().any(|begin| setting.value.starts_with(begin)) {
         let origin = &setting.origin;
@@ -390,15 +389,15 @@ fn check(settings: &Settings, surroundings: &Surroundings) -> Result<Config> {
     })
 }
 
-/// The error of a value that cannot be used.
+/// Returns the error for an invalid value.
 ///
-/// - `expected`: what it must be, such as `true or false`.
+/// - `expected`: a description of valid values, such as `true or false`.
 pub fn invalid(key: &str, setting: &Setting, expected: &str) -> Error {
     let Setting { value, origin } = setting;
     Fault::usage(format!("{key} is {value:?} ({origin}) but must be {expected}")).into()
 }
 
-/// `None` if unset, `Some(None)` for `none`.
+/// Returns a role's model: `None` if the key is unset, `Some(None)` for `none`.
 fn model(settings: &Settings, key: &str) -> Result<Option<Option<ModelChoice>>> {
     let Some(setting) = settings.get(key) else { return Ok(None) };
     if setting.value == "none" {
@@ -470,7 +469,7 @@ fn guidance(settings: &Settings) -> Result<Option<Guidance>> {
     }
 }
 
-/// A language is inserted into a sentence of a prompt, so its characters and length are limited.
+/// Reads a language name. It is inserted into a sentence of a prompt, so its characters and length are limited.
 fn language(settings: &Settings) -> Result<Option<String>> {
     let Some(setting) = settings.get("language") else { return Ok(None) };
     let language = setting.value.trim();
@@ -491,7 +490,7 @@ fn per_minute(settings: &Settings, key: &str) -> Result<PerMinute> {
     PerMinute::parse(&setting.value).ok_or_else(|| invalid(key, setting, PerMinute::EXPECTED))
 }
 
-/// The value of a key as a whole number of at least `least`; `None` if it is unset.
+/// Returns the value of a key as a whole number of at least `least`; `None` if the key is unset.
 pub fn number<N: FromStr + PartialOrd + fmt::Display>(
     settings: &Settings,
     key: &str,
@@ -630,7 +629,7 @@ mod tests {
         assert_eq!(check("GRAPHLOOM_GEMINI_API_KEY").as_deref(), Some("GRAPHLOOM_GEMINI_API_KEY"));
     }
 
-    /// The warnings about keys with these lines in `.env`, this `graphloom.toml` and these variables.
+    /// Returns the warnings about addresses with these lines in `.env`, this `graphloom.toml` and these variables.
     fn check_address_warnings(dot_env: &str, file: &str, variables: &[(&str, &str)]) -> Vec<String> {
         let folder = tempfile::tempdir().expect("a folder");
         std::fs::write(folder.path().join(".env"), dot_env).expect("written");

@@ -1,10 +1,10 @@
-//! Limits per minute: one number for every service, and different ones for some.
+//! Limits per minute: one number for all services, with exceptions for some.
 
 use std::collections::BTreeMap;
 
 use super::choice::Service;
 
-/// Name in a limit that stands for the embedder alone.
+/// Name of the separate limit of the embedder.
 const EMBED: &str = "embed";
 
 /// A limit per minute for each service.
@@ -20,7 +20,7 @@ impl PerMinute {
     pub const EXPECTED: &str = "a number from 1 up, or one per service and for the embedder, \
                                        such as 500,anthropic=50,embed=3000";
 
-    /// Parses `500`, `anthropic=50`, `500,anthropic=50,embed=3000`.
+    /// Parses forms such as `500`, `anthropic=50` and `500,anthropic=50,embed=3000`.
     pub fn parse(text: &str) -> Option<Self> {
         let mut limits = Self::default();
         for part in text.split(',').map(str::trim) {
@@ -44,12 +44,12 @@ impl PerMinute {
         Some(limits)
     }
 
-    /// The limit of a service.
+    /// Returns the limit of a service.
     pub fn of(&self, service: Service) -> Option<u32> {
         self.of.get(&service).copied().or(self.every_service)
     }
 
-    /// The separate limit of the embedder, if it has one.
+    /// Returns the separate limit of the embedder, if it has one.
     pub fn of_embedder(&self) -> Option<u32> {
         self.embed
     }

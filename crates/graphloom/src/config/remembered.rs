@@ -1,4 +1,4 @@
-//! Settings that are stored in a workspace when it is built and used unless configured otherwise.
+//! Settings that are stored in a workspace when it is built. They apply unless configured otherwise.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,28 +14,28 @@ use crate::wording::Wording;
 
 /// Model keys by role. The key `llm` takes precedence over the stored model of a role.
 const ROLES: [&str; 5] = ["extract_llm", "summarize_llm", "context_llm", "keywords_llm", "answer_llm"];
-/// Keys that decide how documents are split and embedded, with or without an LLM.
-const CUTTING: [&str; 4] = ["chunk_strategy", "chunk_tokens", "chunk_overlap", "contextual"];
-/// Keys that decide what the extraction model is asked.
-const EXTRACTING: [&str; 4] = ["gleaning", "claims", "structured_output", "entity_types"];
-/// Hash of the custom prompts that build the graph. Not a configuration key.
+/// Keys that determine how documents are split and embedded, with or without an LLM.
+const CHUNKING: [&str; 4] = ["chunk_strategy", "chunk_tokens", "chunk_overlap", "contextual"];
+/// Keys that determine what the extraction model is asked for.
+const EXTRACTION: [&str; 4] = ["gleaning", "claims", "structured_output", "entity_types"];
+/// Hash of the custom prompts that affect the graph. Not a configuration key.
 const PROMPTS: &str = "prompts";
-/// Name prefixes of prompts that are not used to build the graph.
-const FOR_QUESTIONS: [&str; 5] = ["answer", "decompose", "filter", "judge", "keywords"];
+/// Name prefixes of prompts that do not affect the graph.
+const QUERY_PROMPTS: [&str; 5] = ["answer", "decompose", "filter", "judge", "keywords"];
 
-/// Uses settings stored in the workspace for keys that are not set otherwise. Only known keys are taken, so a
-/// workspace file cannot, for example, redirect an API key or change the budget.
+/// Uses settings stored in the workspace for keys that are not set otherwise. Only the keys listed here are
+/// used, so that a workspace file cannot, for example, redirect an API key or change the budget.
 pub(super) fn offer(settings: &mut Settings, remembered: &BTreeMap<String, String>) {
-    let says_model_of_all = settings.get("llm").is_some();
-    let says_guidance = settings.get("entity_guidance_file").is_some();
+    let sets_llm = settings.get("llm").is_some();
+    let sets_guidance = settings.get("entity_guidance_file").is_some();
     let addresses = Service::ALL.map(Service::address_key);
     for (name, value) in remembered.iter().filter(|(_, value)| !value.is_empty()) {
         let name = name.as_str();
         let is_taken = match name {
             EMBEDDER | "language" | "prompts_dir" => true,
-            "entity_guidance" => !says_guidance,
-            name if ROLES.contains(&name) => !says_model_of_all,
-            name => CUTTING.contains(&name) || EXTRACTING.contains(&name) || addresses.contains(&name),
+            "entity_guidance" => !sets_guidance,
+            name if ROLES.contains(&name) => !sets_llm,
+            name => CHUNKING.contains(&name) || EXTRACTION.contains(&name) || addresses.contains(&name),
         };
         if let Some(key) = keys::find(name).filter(|_| is_taken) {
             settings.offer_remembered(key, value);
@@ -43,10 +43,10 @@ pub(super) fn offer(settings: &mut Settings, remembered: &BTreeMap<String, Strin
     }
 }
 
-/// What a workspace keeps of this configuration. No key of a service is in it, and no credentials in an address.
+/// Returns the settings that a workspace stores. They include neither API keys nor credentials in addresses.
 ///
 /// - `embedder`: the name of the embedder in use.
-/// - `own_llm`: the name of the model that a program brought along for the roles without a configured one.
+/// - `own_llm`: the name of the model that the calling program provides for roles without a configured model.
 pub fn of(
     config: &Config,
     settings: &Settings,
@@ -54,7 +54,7 @@ pub fn of(
     embedder: &str,
     own_llm: Option<&str>,
 ) -> BuildSettings {
-    let said = |name: &str| settings.get(name).map(|setting| setting.value.trim().to_owned());
+    let configured = |name: &str| settings.get(name).map(|setting| setting.value.trim().to_owned());
     let models = &config.models;
     let model = |key: &str, choice: &Option<ModelChoice>| match choice {
         Some(choice) => Some(choice.to_string()),
@@ -71,15 +71,15 @@ pub fn of(
     decisive(EMBEDDER, Some(choice.as_ref().map_or(embedder.to_owned(), ToString::to_string)));
     decisive("extract_llm", Some(name(&extract)));
     decisive("summarize_llm", Some(name(&summarize)));
-    for name in CUTTING {
-        decisive(name, said(name));
+    for name in CHUNKING {
+        decisive(name, configured(name));
     }
     if config.contextual == Contextual::Model {
         decisive("context_llm", Some(name(&model("context_llm", &models.context))));
     }
     if extract.is_some() {
-        for name in EXTRACTING {
-            decisive(name, said(name));
+        for name in EXTRACTION {
+            decisive(name, configured(name));
         }
         decisive("entity_guidance", wording.guidance.clone());
     }
@@ -104,7 +104,7 @@ pub fn of(
     kept
 }
 
-/// The services of the models in use.
+/// Returns the services of the models in use.
 fn used_services(config: &Config, embedder: Option<&EmbedderChoice>) -> Vec<Service> {
     let models = &config.models;
     let roles = [&models.context, &models.extract, &models.keywords, &models.summarize, &models.answer];
@@ -115,9 +115,9 @@ fn used_services(config: &Config, embedder: Option<&EmbedderChoice>) -> Vec<Serv
     services
 }
 
-/// The hash of the custom prompts that build the graph; `None` if there are none.
+/// Returns the hash of the custom prompts that affect the graph; `None` if there are none.
 fn hash_of_own(prompts: &Prompts) -> Option<String> {
-    let builds = |prompt: &Prompt| !FOR_QUESTIONS.iter().any(|begin| prompt.name().starts_with(begin));
+    let builds = |prompt: &Prompt| !QUERY_PROMPTS.iter().any(|begin| prompt.name().starts_with(begin));
     let own: Vec<String> = ALL
         .iter()
         .filter(|prompt| prompts.is_own(**prompt) && builds(prompt))

@@ -1,4 +1,4 @@
-//! A small model with random weights against the definition of BERT, in plain sums of double precision.
+//! Compares a small model with random weights with the definition of BERT, computed as plain sums in double precision.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,7 +15,7 @@ const WORDS: [&str; 12] =
 
 type Tensors = BTreeMap<String, (Vec<usize>, Vec<f32>)>;
 
-/// Writes a model of two layers; its weights follow from a counter.
+/// Writes a model with two layers, whose weights follow from a counter.
 fn write_folder(folder: &Path, pooling: &str) -> Tensors {
     let config = serde_json::json!({"model_type": "bert", "vocab_size": WORDS.len(), "hidden_size": HIDDEN,
         "num_hidden_layers": 2, "num_attention_heads": HEADS, "intermediate_size": WIDE,
@@ -80,7 +80,7 @@ fn write_weights(file: &Path, tensors: &Tensors) {
     fs::write(file, [(header.len() as u64).to_le_bytes().as_slice(), &header, &bytes].concat()).unwrap();
 }
 
-/// The definition: embeddings, and layers of attention and feed-forward networks, each added and normalized.
+/// Computes the definition: embeddings, then layers of attention and feed-forward networks, each added and normalized.
 fn reference(tensors: &Tensors, ids: &[u32], mean: bool) -> Vec<f64> {
     let get = |name: &str| -> Vec<f64> {
         tensors[&format!("bert.{name}")].1.iter().map(|value| f64::from(*value)).collect()
@@ -143,7 +143,7 @@ fn reference(tensors: &Tensors, ids: &[u32], mean: bool) -> Vec<f64> {
     pooled.iter().map(|x| x / length).collect()
 }
 
-/// The error function by its power series.
+/// Computes the error function by its power series.
 fn erf(x: f64) -> f64 {
     let (mut term, mut sum) = (x, x);
     for n in 1..200 {
@@ -153,7 +153,7 @@ fn erf(x: f64) -> f64 {
     2.0 / std::f64::consts::PI.sqrt() * sum
 }
 
-/// A folder with a small model.
+/// Creates a folder with a small model.
 pub(crate) fn small_folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     write_folder(folder.path(), "mean_tokens");

@@ -1,4 +1,4 @@
-//! A small packed file, written by the description of the format.
+//! Tests with a small packed file, written according to the description of the format.
 
 use std::fs;
 use std::path::Path;
@@ -20,12 +20,12 @@ const PIECES: [(&str, f32); 7] = [
     (":", -5.0),
 ];
 
-/// Bytes of one tensor: blocks with a scale that differs from row to row if it is a matrix of weights.
+/// Returns the bytes of one tensor. A matrix of weights consists of blocks, with a scale that differs from row to row.
 fn tensor(name: &str, values: usize) -> Vec<u8> {
     let seed = name.bytes().map(usize::from).sum::<usize>();
     if name.ends_with(".w") && !name.contains("ln") || name == "emb.word" {
         let block = |block: usize| {
-            // Powers of two from 2^-6 to 2^-3 in IEEE 754's 16 bits.
+            // Powers of two from 2^-6 to 2^-3 as IEEE 754 half-precision numbers.
             let scale = ((9 + (block + seed) % 4) << 10) as u16;
             let bytes = (0..16).map(move |i| ((i * 37 + block * 11 + seed) % 256) as u8);
             scale.to_le_bytes().into_iter().chain(bytes)
@@ -57,7 +57,7 @@ fn numbers(numbers: &[usize]) -> Vec<u8> {
     numbers.iter().flat_map(|number| (*number as u32).to_le_bytes()).collect()
 }
 
-/// A file of one layer.
+/// Returns a file with one layer.
 fn small_file() -> Vec<u8> {
     let mut bytes = MAGIC.to_vec();
     bytes.extend(numbers(&[HIDDEN, 1, 4, WIDE, 8, POSITIONS, 2]));
@@ -72,7 +72,7 @@ fn small_file() -> Vec<u8> {
     }
     bytes.extend(PIECES.iter().flat_map(|(_, score)| score.to_le_bytes()));
     bytes.extend(texts.bytes());
-    // The line end is a space, and 'T' is 't'.
+    // The line end becomes a space, and 'T' becomes 't'.
     let replacements =
         [numbers(&[10]), vec![1], numbers(&[32]), numbers(&[84]), vec![1], numbers(&[116])].concat();
     bytes.extend(numbers(&[2, replacements.len()]));
@@ -100,7 +100,7 @@ fn small_file() -> Vec<u8> {
     bytes
 }
 
-/// The folder of a small model in the packed format.
+/// Creates the folder of a small model in the packed format.
 fn small_folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join(PACKED_FILE), small_file()).unwrap();
@@ -172,7 +172,7 @@ fn a_packed_file_that_is_cut_or_changed_is_refused_without_a_panic() {
         fs::write(&path, &file[..length]).unwrap();
         assert!(read(small.path()).is_err(), "{length} bytes");
     }
-    // Up to the tensors, every byte decides how the rest is read.
+    // Up to the tensors, every byte affects how the rest is read.
     for at in 0..600 {
         let mut changed = file.clone();
         changed[at] = 0xff;

@@ -1,10 +1,10 @@
-//! Splits texts into words as BERT does.
+//! Splits texts into words in the same way as BERT.
 
 use serde_json::Value;
 use unicode_categories::UnicodeCategories;
 use unicode_normalization::UnicodeNormalization;
 
-/// How the text of a word is changed.
+/// How the text of a word is normalized.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Normalizer {
     clean: bool,
@@ -39,8 +39,8 @@ impl Normalizer {
     /// Calls `found` with each word and punctuation mark, in order, until it returns false.
     pub(super) fn words(self, text: &str, found: &mut dyn FnMut(&str) -> bool) {
         let mut word = String::new();
-        // The rest of a text is not read once the words suffice, so texts are normalized piece by piece: accents and
-        // case never reach across white space.
+        // The rest of a text is not read once there are enough words, so texts are normalized piece by piece:
+        // accents and case never depend on text across white space.
         for piece in text.split_inclusive(char::is_whitespace) {
             if piece.is_ascii() {
                 for c in piece.chars().filter(|c| !(self.clean && is_control(*c))) {
@@ -85,7 +85,7 @@ impl Normalizer {
     }
 }
 
-/// Adds a character to the word, or ends the word; false if no more words are wanted.
+/// Adds a character to the word, or ends the word. False if no more words are wanted.
 fn take(c: char, word: &mut String, found: &mut dyn FnMut(&str) -> bool) -> bool {
     let space = c.is_whitespace();
     if !space && !is_punctuation(c) {

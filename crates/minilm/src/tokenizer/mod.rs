@@ -1,4 +1,4 @@
-//! Texts as token ids, by the settings in a model's `tokenizer.json` or by a unigram vocabulary.
+//! Converts texts to token ids, with the settings in a model's `tokenizer.json` or a unigram vocabulary.
 
 mod bert;
 pub(crate) mod unigram;
@@ -44,7 +44,7 @@ struct WireMark {
 }
 
 impl Tokenizer {
-    /// Reads the settings; an error is a sentence part that says what is wrong or not supported.
+    /// Reads the settings. An error is part of a sentence that says what is wrong or not supported.
     pub(crate) fn read(json: &[u8]) -> Result<Self, String> {
         let wire: Wire =
             serde_json::from_slice(json).map_err(|error| format!("its tokenizer is invalid: {error}"))?;
@@ -63,13 +63,13 @@ impl Tokenizer {
         })
     }
 
-    /// A tokenizer with the marks `before` and `after` every text.
+    /// Creates a tokenizer with the special tokens `before` and `after` around every text.
     pub(crate) fn unigram(vocabulary: Unigram, before: u32, after: u32) -> Self {
         let vocabulary = Vocabulary::Unigram(vocabulary);
         Self { vocabulary, marks: Vec::new(), around: (vec![before], vec![after]) }
     }
 
-    /// All ids are below this.
+    /// Returns the exclusive upper bound of the ids.
     pub(crate) fn id_limit(&self) -> usize {
         let ids = self.marks.iter().map(|(_, id)| id).chain(&self.around.0).chain(&self.around.1);
         let limit = match &self.vocabulary {
@@ -79,7 +79,7 @@ impl Tokenizer {
         limit.max(ids.map(|id| *id as usize + 1).max().unwrap_or(0))
     }
 
-    /// The ids of a text with the marks around it; long texts are cut to `max_tokens`.
+    /// Returns the ids of a text with the special tokens around it. Long texts are truncated to `max_tokens`.
     pub(crate) fn encode(&self, text: &str, max_tokens: usize) -> Vec<u32> {
         let (before, after) = &self.around;
         let mut ids = before.clone();
@@ -88,7 +88,8 @@ impl Tokenizer {
         ids
     }
 
-    /// The ids of a whole text in parts of at most `max_tokens`, each with the marks around it; at least one part.
+    /// Returns the ids of a whole text in parts of at most `max_tokens`, each with the special tokens around
+    /// it; at least one part.
     pub(crate) fn encode_parts(&self, text: &str, max_tokens: usize) -> Vec<Vec<u32>> {
         let (before, after) = &self.around;
         let ids = self.plain(text);
@@ -97,20 +98,20 @@ impl Tokenizer {
         parts.map(|part| [before, part, after].concat()).collect()
     }
 
-    /// The ids of a whole text without the marks around it.
+    /// Returns the ids of a whole text without special tokens.
     pub(crate) fn plain(&self, text: &str) -> Vec<u32> {
         let mut ids = Vec::new();
         self.append(text, usize::MAX, &mut ids);
         ids
     }
 
-    /// One id with the marks around it.
+    /// Returns one id with the special tokens around it.
     pub(crate) fn mark(&self, id: u32) -> Vec<u32> {
         self.around.0.iter().chain(&[id]).chain(&self.around.1).copied().collect()
     }
 
-    /// The rank of each of `tokens` ids by frequency, from 2. Vocabularies list tokens by falling frequency, after marks
-    /// and unused places in brackets.
+    /// Returns the rank of each of `tokens` ids by frequency, from 2. Vocabularies list tokens by falling
+    /// frequency, after special tokens and unused places in brackets.
     pub(crate) fn ranks(&self, tokens: usize) -> impl Iterator<Item = usize> {
         let first = match &self.vocabulary {
             Vocabulary::Words(_, words) => words.brackets(),
@@ -146,7 +147,7 @@ fn kind(step: &Option<Value>) -> &str {
     step.as_ref().and_then(|step| step["type"].as_str()).unwrap_or("nothing")
 }
 
-/// The ids before and after a text.
+/// Returns the ids before and after a text.
 fn around(step: Option<&Value>) -> Result<(Vec<u32>, Vec<u32>), String> {
     let invalid = || "its tokenizer has invalid marks around texts".to_owned();
     let id = |value: &Value| value.as_u64().and_then(|id| u32::try_from(id).ok()).ok_or_else(invalid);

@@ -1,4 +1,4 @@
-//! Splits texts into pieces by the unigram language model of SentencePiece.
+//! Splits texts into pieces with the unigram language model of SentencePiece.
 //!
 //! Source: Kudo, "Subword Regularization: Improving Neural Network Translation Models with Multiple Subword Candidates",
 //! ACL 2018.
@@ -7,17 +7,17 @@ use std::collections::HashMap;
 
 use unicode_normalization::UnicodeNormalization;
 
-/// Stands before every word, in the place of the space.
+/// Placed before every word instead of the space.
 const WORD_START: char = '\u{2581}';
 
-/// How much less likely than the rarest piece an unknown character is, as a logarithm.
+/// How much less likely an unknown character is than the rarest piece, as a logarithm.
 const UNKNOWN_PENALTY: f32 = 10.0;
 
 /// A vocabulary of pieces with their likelihoods.
 #[derive(Debug)]
 pub(crate) struct Unigram {
     pieces: HashMap<Box<str>, Piece>,
-    /// What characters are replaced by; others stay.
+    /// Replacements of characters. Other characters stay.
     replacements: HashMap<char, Box<str>>,
     max_chars: usize,
     unknown: Piece,
@@ -27,25 +27,26 @@ pub(crate) struct Unigram {
 #[derive(Debug, Clone, Copy)]
 struct Piece {
     id: u32,
-    /// Natural logarithm of its likelihood.
+    /// Natural logarithm of the likelihood.
     score: f32,
 }
 
-/// The best way to reach a place in a word.
+/// The best way to reach a position in a word.
 #[derive(Debug, Clone, Copy)]
 struct Step {
     score: f32,
-    /// Characters before its last piece.
+    /// Position where its last piece starts, in characters.
     from: usize,
     id: u32,
 }
 
 impl Unigram {
-    /// A vocabulary.
+    /// Creates a vocabulary.
     ///
-    /// - `pieces`: texts and logarithms of their likelihoods by id. A piece with the score 0 is a mark, which no text contains.
-    /// - `replacements`: what characters become before a text is split.
-    /// - `unknown`: id of a character that no piece has.
+    /// - `pieces`: texts and logarithms of their likelihoods by id. A piece with the score 0 is a special
+    ///   token, which no text contains.
+    /// - `replacements`: applied to the characters before a text is split.
+    /// - `unknown`: id of a character that is in no piece.
     pub(crate) fn new(
         pieces: Vec<(Box<str>, f32)>,
         replacements: HashMap<char, Box<str>>,
@@ -63,12 +64,12 @@ impl Unigram {
         Self { pieces, replacements, max_chars, unknown, id_limit }
     }
 
-    /// All ids are below this.
+    /// Returns the exclusive upper bound of the ids.
     pub(super) fn id_limit(&self) -> usize {
         self.id_limit.max(self.unknown.id as usize + 1)
     }
 
-    /// How many pieces are marks.
+    /// Returns the number of pieces that are special tokens.
     pub(super) fn marks(&self) -> usize {
         self.id_limit - self.pieces.len()
     }
@@ -96,7 +97,7 @@ impl Unigram {
         }
     }
 
-    /// Appends the ids of the likeliest pieces of a word. Unknown characters side by side are one id.
+    /// Appends the ids of the likeliest pieces of a word. Adjacent unknown characters become one id.
     fn encode(&self, word: &str, ids: &mut Vec<u32>) {
         let word: String = std::iter::once(WORD_START).chain(word.nfc()).collect();
         let bounds: Vec<usize> = word.char_indices().map(|(at, _)| at).chain([word.len()]).collect();
@@ -135,7 +136,7 @@ impl Unigram {
 pub(crate) mod tests {
     use super::*;
 
-    /// A small vocabulary with the layout of XLM-RoBERTa's.
+    /// Returns a small vocabulary with the layout of XLM-RoBERTa's.
     pub(crate) fn small() -> Unigram {
         let pieces: [(&str, f32); 12] = [
             ("<s>", 0.0),

@@ -1,4 +1,4 @@
-//! Words as pieces of a vocabulary, the longest first.
+//! Splits words into pieces of a vocabulary, the longest first.
 //!
 //! Source: Schuster, Nakajima, "Japanese and Korean voice search", ICASSP 2012.
 
@@ -14,10 +14,10 @@ pub(super) struct WordPiece {
     starts: HashMap<Box<str>, u32>,
     /// Pieces that continue a word, without their prefix.
     continues: HashMap<Box<str>, u32>,
-    /// Bytes of the longest piece.
+    /// Length of the longest piece in bytes.
     longest: usize,
     unknown: u32,
-    /// Characters of the longest word that is split; longer ones are unknown.
+    /// Maximum characters of a word that is split. Longer words are unknown.
     max_chars: usize,
 }
 
@@ -65,12 +65,12 @@ impl WordPiece {
         Ok(Self { starts, continues, longest, unknown, max_chars: wire.max_input_chars_per_word })
     }
 
-    /// All ids are below this.
+    /// Returns the exclusive upper bound of the ids.
     pub(super) fn id_limit(&self) -> usize {
         self.starts.values().map(|id| *id as usize + 1).max().unwrap_or(0)
     }
 
-    /// How many tokens are in brackets, which marks and unused places are.
+    /// Returns the number of tokens in brackets: special tokens and unused places.
     pub(super) fn brackets(&self) -> usize {
         self.starts
             .keys()
@@ -78,7 +78,7 @@ impl WordPiece {
             .count()
     }
 
-    /// Appends the ids of a word's pieces, or the unknown id if it cannot be divided.
+    /// Appends the ids of a word's pieces, or the unknown id if it cannot be split.
     pub(super) fn encode(&self, word: &str, ids: &mut Vec<u32>) {
         let first = ids.len();
         if word.len() > self.max_chars && word.chars().count() > self.max_chars {

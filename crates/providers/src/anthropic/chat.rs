@@ -1,4 +1,4 @@
-//! Chat models of the Messages API.
+//! Chat models of Anthropic's Messages API.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,13 +17,13 @@ use crate::endpoint::{ConfigError, Endpoint, KeyHeader};
 use crate::http::{Delivery, HttpClient, Target, encode};
 use crate::wire_lines::SseEvents;
 
-/// The protocol version in use.
+/// The API version in use.
 const VERSION: &str = "2023-06-01";
 
-/// Output limit for requests without one, since the protocol requires it; every current model supports this value.
+/// Output limit for requests without one, because the API requires it. Every current model supports this value.
 const DEFAULT_MAX_TOKENS: u32 = 8192;
 
-/// Added to requests for JSON, since the protocol has no option for a JSON object of any shape.
+/// Added to requests for JSON, because the API has no option for a JSON object of any shape.
 const JSON_REQUEST: &str = "Answer with one JSON object and nothing else.";
 
 /// Description of the tool whose input is the structured answer.
@@ -32,7 +32,7 @@ const SHAPE_TOOL: &str = "Takes your whole answer.";
 /// Settings of a chat model.
 #[derive(Debug, Clone)]
 pub struct AnthropicChatConfig {
-    /// The server; the key is sent as `x-api-key`.
+    /// The server. The API key is sent as `x-api-key`.
     pub endpoint: Endpoint,
     /// The model's name at Anthropic.
     pub model: String,
@@ -42,9 +42,9 @@ pub struct AnthropicChatConfig {
 
 /// A chat model of the Messages API.
 ///
-/// Instructions that occur a second time are marked for the provider's prompt cache, so the third request reads
-/// them from it. Writing to the cache costs more than plain tokens, so instructions that occur once are not
-/// written. A prefix that the request declares as shared is marked from the first time on.
+/// Instructions that occur a second time are marked for the provider's prompt cache, so the third request
+/// reads them from it. Writing to the cache costs more than plain tokens, so instructions that occur only
+/// once are not cached. A prefix that the request declares as shared is marked from the first request on.
 #[derive(Debug)]
 pub struct AnthropicChat {
     http: Arc<HttpClient>,
@@ -57,7 +57,7 @@ pub struct AnthropicChat {
 }
 
 impl AnthropicChat {
-    /// Creates the model; sends nothing yet.
+    /// Creates the model. Sends nothing yet.
     pub fn new(http: Arc<HttpClient>, config: AnthropicChatConfig) -> Result<Self, ConfigError> {
         let AnthropicChatConfig { endpoint, model, temperature } = config;
         let name = format!("{}:{model}", endpoint.label);
@@ -88,7 +88,7 @@ impl AnthropicChat {
         Body {
             model: &self.model,
             max_tokens: request.max_output_tokens.unwrap_or(DEFAULT_MAX_TOKENS),
-            // The API rejects stop texts of white space only.
+            // The API rejects stop texts that contain only white space.
             stop_sequences: request
                 .stop
                 .iter()
@@ -123,12 +123,12 @@ impl LanguageModel for AnthropicChat {
         let started = Instant::now();
         let delivery = if request.stream { Delivery::Streamed } else { Delivery::Whole };
         let cost = cost_of(&self.http, &request);
-        let cached = self.prefixes.come_again(&request.messages);
+        let cached = self.prefixes.are_repeated(&request.messages);
         let answer = loop {
             let body = self.body(&request, cached);
             let bytes = encode(&body, self.name())?;
             match self.http.post(&self.target, bytes, cost, delivery).instrument(span.clone()).await {
-                // At most once, since later requests omit it.
+                // At most once, because later requests omit the temperature.
                 Err(ModelError::Refused { what, .. })
                     if body.temperature.is_some() && what.contains("temperature") =>
                 {

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use graphloom_core::{ChatMessage, ChatRole};
 
-/// Maximum instructions to keep; a process has one per kind of prompt.
+/// Maximum instructions to keep. A process uses one per kind of prompt.
 const MAX_PREFIXES: usize = 64;
 
 /// Hashes of the instructions of past requests, least recently used first.
@@ -13,8 +13,8 @@ const MAX_PREFIXES: usize = 64;
 pub(super) struct Prefixes(Mutex<VecDeque<blake3::Hash>>);
 
 impl Prefixes {
-    /// Whether the instructions in `messages` occurred before; records them.
-    pub(super) fn come_again(&self, messages: &[ChatMessage]) -> bool {
+    /// True if the instructions in `messages` occurred before. Records them.
+    pub(super) fn are_repeated(&self, messages: &[ChatMessage]) -> bool {
         let mut hasher = blake3::Hasher::new();
         let mut any = false;
         for message in messages.iter().filter(|message| message.role == ChatRole::System) {
@@ -44,7 +44,7 @@ mod tests {
 
     fn check_come_again(prefixes: &Prefixes, system: &str) -> bool {
         let messages = [ChatMessage::new(ChatRole::System, system), ChatMessage::new(ChatRole::User, "hi")];
-        prefixes.come_again(&messages)
+        prefixes.are_repeated(&messages)
     }
 
     #[test]
@@ -52,8 +52,8 @@ mod tests {
         let prefixes = Prefixes::default();
         let asked = ["a", "b", "a", "a", "c", "b"].map(|system| check_come_again(&prefixes, system));
         assert_eq!(asked, [false, false, true, true, false, true]);
-        assert!(!prefixes.come_again(&[ChatMessage::new(ChatRole::User, "hi")]));
-        assert!(!prefixes.come_again(&[ChatMessage::new(ChatRole::User, "hi")]));
+        assert!(!prefixes.are_repeated(&[ChatMessage::new(ChatRole::User, "hi")]));
+        assert!(!prefixes.are_repeated(&[ChatMessage::new(ChatRole::User, "hi")]));
     }
 
     #[test]

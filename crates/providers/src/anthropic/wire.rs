@@ -18,7 +18,7 @@ pub(super) struct Body<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) temperature: Option<f32>,
     pub(super) stream: bool,
-    /// The single tool whose input is the structured answer.
+    /// The only tool, whose input is the structured answer.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) tools: Vec<Tool<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -84,6 +84,8 @@ enum Content<'a> {
 }
 
 impl<'a> Message<'a> {
+    /// Converts a message.
+    ///
     /// - `shared`: length in bytes of the prefix to cache; 0 for none.
     pub(super) fn of(message: &'a ChatMessage, shared: usize) -> Self {
         let role = match message.role {
@@ -124,12 +126,12 @@ impl AnthropicProtocol {
 }
 
 impl ChatProtocol for AnthropicProtocol {
-    fn read(&mut self, chunk: &[u8], heard: &mut PartialAnswer) -> Result<(), Unreadable> {
+    fn read(&mut self, chunk: &[u8], partial: &mut PartialAnswer) -> Result<(), Unreadable> {
         match &mut self.form {
             Form::Streamed(events) => {
                 events.push(chunk);
                 while let Some(data) = events.next() {
-                    read_event(&data, &mut self.usage, heard)?;
+                    read_event(&data, &mut self.usage, partial)?;
                 }
             }
             Form::Whole(body) => body.extend_from_slice(chunk),
@@ -137,49 +139,49 @@ impl ChatProtocol for AnthropicProtocol {
         Ok(())
     }
 
-    fn finish(&mut self, heard: &mut PartialAnswer) -> Result<(), Unreadable> {
+    fn finish(&mut self, partial: &mut PartialAnswer) -> Result<(), Unreadable> {
         match &mut self.form {
             Form::Streamed(events) => match events.finish() {
-                Some(data) => read_event(&data, &mut self.usage, heard),
+                Some(data) => read_event(&data, &mut self.usage, partial),
                 None => Ok(()),
             },
-            Form::Whole(body) => read_event(body, &mut self.usage, heard),
+            Form::Whole(body) => read_event(body, &mut self.usage, partial),
         }
     }
 }
 
-fn read_event(data: &[u8], usage: &mut WireUsage, heard: &mut PartialAnswer) -> Result<(), Unreadable> {
+fn read_event(data: &[u8], usage: &mut WireUsage, partial: &mut PartialAnswer) -> Result<(), Unreadable> {
     if data.trim_ascii().is_empty() {
         return Ok(());
     }
     let event: Event = serde_json::from_slice(data)
         .map_err(|error| Unreadable::Malformed(format!("invalid JSON: {error}")))?;
     match event {
-        Event::MessageStart { message } => message.read(usage, heard),
+        Event::MessageStart { message } => message.read(usage, partial),
         Event::Message(message) => {
-            message.read(usage, heard);
-            // A whole message is always complete.
-            heard.ended = true;
+            message.read(usage, partial);
+            // A response that is not streamed is always complete.
+            partial.ended = true;
         }
         Event::ContentBlockStart { content_block: part } | Event::ContentBlockDelta { delta: part } => {
-            heard.text.push_str(part.text.as_deref().unwrap_or_default());
-            heard.text.push_str(part.partial_json.as_deref().unwrap_or_default());
+            partial.text.push_str(part.text.as_deref().unwrap_or_default());
+            partial.text.push_str(part.partial_json.as_deref().unwrap_or_default());
         }
         Event::MessageDelta { delta, usage: more } => {
             usage.update(more);
-            heard.usage = usage.total();
-            finish(delta.stop_reason.as_deref(), heard);
+            partial.usage = usage.total();
+            finish(delta.stop_reason.as_deref(), partial);
         }
-        Event::MessageStop => heard.ended = true,
+        Event::MessageStop => partial.ended = true,
         Event::Error => return Err(Unreadable::ProviderError(data.to_vec())),
         Event::Other => {}
     }
     Ok(())
 }
 
-fn finish(stop_reason: Option<&str>, heard: &mut PartialAnswer) {
+fn finish(stop_reason: Option<&str>, partial: &mut PartialAnswer) {
     if let Some(reason) = stop_reason {
-        heard.finish = Some(match reason {
+        partial.finish = Some(match reason {
             "end_turn" | "stop_sequence" | "tool_use" => FinishReason::Stop,
             "max_tokens" | "model_context_window_exceeded" => FinishReason::Length,
             _ => FinishReason::Other,
@@ -207,7 +209,7 @@ enum Event {
     MessageStop,
     Message(WireMessage),
     Error,
-    /// Pings, ends of blocks, and future event types.
+    /// Pings, ends of blocks, and event types added later.
     #[serde(other)]
     Other,
 }
@@ -221,26 +223,26 @@ struct WireMessage {
 }
 
 impl WireMessage {
-    fn read(self, usage: &mut WireUsage, heard: &mut PartialAnswer) {
+    fn read(self, usage: &mut WireUsage, partial: &mut PartialAnswer) {
         for part in self.content {
-            heard.text.push_str(part.text.as_deref().unwrap_or_default());
+            partial.text.push_str(part.text.as_deref().unwrap_or_default());
             if let Some(input) = part.input {
-                heard.text.push_str(&input.to_string());
+                partial.text.push_str(&input.to_string());
             }
         }
         usage.update(self.usage);
-        heard.usage = usage.total();
-        finish(self.stop_reason.as_deref(), heard);
+        partial.usage = usage.total();
+        finish(self.stop_reason.as_deref(), partial);
     }
 }
 
-/// A block or a part of one; thinking blocks have other fields.
+/// A block or a part of one. Thinking blocks have other fields.
 #[derive(Debug, Deserialize)]
 struct Part {
     text: Option<String>,
     /// Part of a tool's input.
     partial_json: Option<String>,
-    /// A tool's whole input; empty and meaningless at the start of a streamed block.
+    /// A tool's complete input; empty and meaningless at the start of a streamed block.
     input: Option<serde_json::Value>,
 }
 
@@ -249,10 +251,10 @@ struct MessageDelta {
     stop_reason: Option<String>,
 }
 
-/// Counts so far; later ones replace earlier ones.
+/// Token counts so far. Later ones replace earlier ones.
 #[derive(Debug, Default, Deserialize)]
 struct WireUsage {
-    /// Without tokens read from or written to the cache.
+    /// Excludes tokens read from or written to the cache.
     input_tokens: Option<u64>,
     cache_creation_input_tokens: Option<u64>,
     cache_read_input_tokens: Option<u64>,

@@ -14,13 +14,13 @@ use crate::endpoint::{ConfigError, Endpoint, KeyHeader};
 use crate::http::{Delivery, HttpClient, Target, encode};
 use crate::wire_lines::SseEvents;
 
-/// Maximum stop texts; the API rejects more.
+/// Maximum stop texts. The API rejects more.
 const MAX_STOPS: usize = 5;
 
 /// Settings of a chat model.
 #[derive(Debug, Clone)]
 pub struct GeminiChatConfig {
-    /// The server; the key is sent as `x-goog-api-key`.
+    /// The server. The API key is sent as `x-goog-api-key`.
     pub endpoint: Endpoint,
     /// The model's name at Google.
     pub model: String,
@@ -40,7 +40,7 @@ pub struct GeminiChat {
 }
 
 impl GeminiChat {
-    /// Creates the model; sends nothing yet.
+    /// Creates the model. Sends nothing yet.
     pub fn new(http: Arc<HttpClient>, config: GeminiChatConfig) -> Result<Self, ConfigError> {
         let GeminiChatConfig { endpoint, model, temperature } = config;
         let name = format!("{}:{model}", endpoint.label);

@@ -17,17 +17,17 @@ use crate::http::{HttpClient, encode};
 /// Maximum texts per request.
 const MAX_BATCH_TEXTS: usize = 100;
 
-/// Maximum text length in tokens; the provider would silently truncate a longer one.
+/// Maximum text length in tokens. The provider would silently truncate a longer text.
 const MAX_INPUT_TOKENS: usize = 2048;
 
 /// Settings of an embedding model.
 #[derive(Debug, Clone)]
 pub struct GeminiEmbedderConfig {
-    /// The server; the key is sent as `x-goog-api-key`.
+    /// The server. The API key is sent as `x-goog-api-key`.
     pub endpoint: Endpoint,
     /// The model's name at Google.
     pub model: String,
-    /// How texts are split into requests; limited by what the provider accepts.
+    /// How texts are split into requests, within the provider's limits.
     pub batching: EmbedBatching,
 }
 
@@ -39,7 +39,7 @@ pub struct GeminiEmbedder {
 }
 
 impl GeminiEmbedder {
-    /// Creates the model; sends nothing yet.
+    /// Creates the model. Sends nothing yet.
     pub fn new(http: Arc<HttpClient>, config: GeminiEmbedderConfig) -> Result<Self, ConfigError> {
         let GeminiEmbedderConfig { endpoint, model, batching } = config;
         let name = format!("{}:{model}", endpoint.label);

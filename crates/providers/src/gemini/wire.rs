@@ -1,4 +1,4 @@
-//! Wire format of generated content: one object when whole, several when streamed.
+//! Wire format of generated content: one object when whole, several objects when streamed.
 
 use graphloom_core::{FinishReason, Schema, Usage};
 use serde::{Deserialize, Serialize};
@@ -50,12 +50,12 @@ pub(super) enum GeminiProtocol {
 }
 
 impl ChatProtocol for GeminiProtocol {
-    fn read(&mut self, chunk: &[u8], heard: &mut PartialAnswer) -> Result<(), Unreadable> {
+    fn read(&mut self, chunk: &[u8], partial: &mut PartialAnswer) -> Result<(), Unreadable> {
         match self {
             Self::Streamed(events) => {
                 events.push(chunk);
                 while let Some(data) = events.next() {
-                    read_answer(&data, heard)?;
+                    read_answer(&data, partial)?;
                 }
             }
             Self::Whole(body) => body.extend_from_slice(chunk),
@@ -63,19 +63,19 @@ impl ChatProtocol for GeminiProtocol {
         Ok(())
     }
 
-    fn finish(&mut self, heard: &mut PartialAnswer) -> Result<(), Unreadable> {
-        // There is no end mark: an answer without a finish reason was cut off.
+    fn finish(&mut self, partial: &mut PartialAnswer) -> Result<(), Unreadable> {
+        // There is no end marker: an answer without a finish reason was cut off.
         match self {
             Self::Streamed(events) => match events.finish() {
-                Some(data) => read_answer(&data, heard),
+                Some(data) => read_answer(&data, partial),
                 None => Ok(()),
             },
-            Self::Whole(body) => read_answer(body, heard),
+            Self::Whole(body) => read_answer(body, partial),
         }
     }
 }
 
-fn read_answer(data: &[u8], heard: &mut PartialAnswer) -> Result<(), Unreadable> {
+fn read_answer(data: &[u8], partial: &mut PartialAnswer) -> Result<(), Unreadable> {
     if data.trim_ascii().is_empty() {
         return Ok(());
     }
@@ -85,7 +85,7 @@ fn read_answer(data: &[u8], heard: &mut PartialAnswer) -> Result<(), Unreadable>
         return Err(Unreadable::ProviderError(data.to_vec()));
     }
     if let Some(usage) = answer.usage_metadata {
-        heard.usage = Usage {
+        partial.usage = Usage {
             prompt_tokens: usage.prompt_token_count,
             cached_prompt_tokens: usage.cached_content_token_count,
             completion_tokens: usage.candidates_token_count + usage.thoughts_token_count,
@@ -98,10 +98,10 @@ fn read_answer(data: &[u8], heard: &mut PartialAnswer) -> Result<(), Unreadable>
     let Some(candidate) = answer.candidates.into_iter().next() else { return Ok(()) };
     let parts = candidate.content.map(|content| content.parts).unwrap_or_default();
     for part in parts.into_iter().filter(|part| !part.thought) {
-        heard.text.push_str(part.text.as_deref().unwrap_or_default());
+        partial.text.push_str(part.text.as_deref().unwrap_or_default());
     }
     if let Some(reason) = candidate.finish_reason {
-        heard.finish = Some(match reason.as_str() {
+        partial.finish = Some(match reason.as_str() {
             "STOP" => FinishReason::Stop,
             "MAX_TOKENS" => FinishReason::Length,
             _ => FinishReason::Other,
@@ -147,7 +147,7 @@ struct PromptFeedback {
     block_reason: Option<String>,
 }
 
-/// Counts so far; thinking tokens are billed as output but not included in the candidates' tokens.
+/// Token counts so far. Thinking tokens are billed as output but not included in the candidates' tokens.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct UsageMetadata {

@@ -1,4 +1,4 @@
-//! One successful answer, read chunk by chunk.
+//! A successful response, read chunk by chunk.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,41 +13,41 @@ use super::failure::Failure;
 use super::limits::Admission;
 use super::shared::SharedLimits;
 
-/// A response with a success status; dropping it closes the connection and releases its slot.
+/// A response with a success status. Dropping it closes the connection and releases its slot.
 #[derive(Debug)]
 pub struct HttpAnswer {
     pub(super) target: Target,
     pub(super) response: reqwest::Response,
-    /// Data that was read already: the first chunk, or everything.
+    /// Data that was already read: the first chunk, or everything.
     pub(super) first: Option<Bytes>,
     pub(super) attempts: u32,
     pub(super) idle_timeout: Duration,
     pub(super) bytes_left: usize,
     pub(super) admission: Option<Admission>,
-    /// Limits that processes keep together, and the tokens that this call counts with there.
+    /// The limits shared by several processes, and the number of tokens that this call counts as in them.
     pub(super) shared: Option<(Arc<SharedLimits>, u64)>,
     pub(super) _slot: Option<OwnedSemaphorePermit>,
 }
 
 impl HttpAnswer {
-    /// Number of attempts.
+    /// Returns the number of attempts.
     pub fn attempts(&self) -> u32 {
         self.attempts
     }
 
-    /// Whether the body is declared to be a single JSON document.
+    /// True if the body is declared to be a single JSON document.
     pub fn is_json(&self) -> bool {
         let content_type = self.response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
         content_type
             .is_some_and(|text| text.trim_start().to_ascii_lowercase().starts_with("application/json"))
     }
 
-    /// The next bytes, `None` at the end.
+    /// Returns the next bytes; `None` at the end.
     pub async fn chunk(&mut self) -> Result<Option<Bytes>, ModelError> {
         let limit = self.bytes_left;
         let chunk = match self.first.take() {
             Some(first) => Some(first),
-            None => Failure::in_time(self.idle_timeout, self.response.chunk())
+            None => Failure::with_timeout(self.idle_timeout, self.response.chunk())
                 .await
                 .map_err(|failure| failure.into_model_error(&self.target))?,
         };
@@ -59,7 +59,7 @@ impl HttpAnswer {
         Ok(chunk)
     }
 
-    /// Replaces the expected cost of this call by the usage the provider reported, if any.
+    /// Replaces the expected cost of this call by the usage that the provider reported, if any.
     pub fn settle(&mut self, usage: Usage) {
         if usage.prompt_tokens + usage.completion_tokens > 0
             && let Some(admission) = self.admission.take()

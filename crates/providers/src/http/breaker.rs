@@ -8,16 +8,16 @@ use tokio::sync::Notify;
 
 use super::time::Pacer;
 
-/// Consecutive failed attempts, of any calls, after which a service counts as down.
+/// Consecutive failed attempts of any calls after which a service counts as down.
 const FAILURES_TO_PAUSE: u32 = 8;
 
-/// The first pause; each failed probe doubles it.
+/// The first pause. Each failed probe doubles it.
 const FIRST_PAUSE: Duration = Duration::from_secs(5);
 
 /// Maximum pause between two probes, unless the provider asks for a longer one.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
-/// Failed probes after which a call gives up, since the call itself may cause the failure.
+/// Failed probes after which a call gives up, because the call itself may cause the failure.
 const MAX_PROBES: u32 = 5;
 
 /// A notice about a service.
@@ -25,7 +25,7 @@ const MAX_PROBES: u32 = 5;
 pub enum ServiceNotice {
     /// Calls wait.
     Paused {
-        /// The service's host, with its port where it has one.
+        /// The service's host, with the port if the URL has one.
         service: String,
         /// The last error.
         reason: String,
@@ -34,12 +34,12 @@ pub enum ServiceNotice {
     },
     /// The service is available again, and calls continue.
     Resumed {
-        /// The service's host, with its port where it has one.
+        /// The service's host, with the port if the URL has one.
         service: String,
     },
 }
 
-/// Receives notices. Called between attempts, so it must not block.
+/// Receives notices. It is called between attempts, so it must not block.
 pub type ServiceListener = Arc<dyn Fn(ServiceNotice) + Send + Sync>;
 
 /// The state of one service.
@@ -48,7 +48,7 @@ pub(super) struct Breaker {
     changed: Notify,
     time: Arc<dyn Pacer>,
     listener: Option<ServiceListener>,
-    /// Maximum time that a call waits for the service; zero for none.
+    /// Maximum time that a call waits for the service; zero means that it does not wait.
     max_pause: Duration,
 }
 
@@ -57,7 +57,7 @@ struct State {
     failures_in_a_row: u32,
     /// Attempts that got a response, including rejections.
     answers: u64,
-    /// Whether the service was ever reached; otherwise its address is probably wrong.
+    /// Whether the service was ever reached. If not, its address is probably wrong.
     reached: bool,
     pause: Option<Pause>,
 }
@@ -70,7 +70,7 @@ struct Pause {
     error: ModelError,
 }
 
-/// The breaker state of one call. If it is dropped while it is the probe, another call can become the probe.
+/// The breaker state of one call. If the call is the probe, dropping this lets another call become the probe.
 #[derive(Debug)]
 pub(super) struct Patience {
     breaker: Arc<Breaker>,
@@ -85,9 +85,9 @@ pub(super) struct Patience {
 /// What a failed attempt means for its call.
 #[derive(Debug)]
 pub(super) enum Verdict {
-    /// The service is not known to be down; the call continues normally.
-    GoOn(ModelError),
-    /// The service is down and its calls wait; [`Patience::pass`] returns when this one may continue.
+    /// The service is not known to be down. The call continues normally.
+    Continue(ModelError),
+    /// The service is down and its calls wait. [`Patience::pass`] returns when this call may continue.
     Paused,
     /// The service is down, and this call has waited for the maximum time.
     GiveUp(ModelError),
@@ -98,7 +98,7 @@ impl Breaker {
         Self { state: Mutex::default(), changed: Notify::new(), time, listener, max_pause }
     }
 
-    /// The state for a new call to `service`.
+    /// Returns the state for a new call to `service`.
     pub(super) fn patience(self: &Arc<Self>, service: String) -> Patience {
         let answers_before = self.state().answers;
         let breaker = Arc::clone(self);
@@ -117,8 +117,7 @@ impl Breaker {
 }
 
 impl Patience {
-    /// Waits while the service is paused. The first call after a pause becomes the probe, and only that one is let
-    /// through.
+    /// Waits while the service is paused. The first call after a pause becomes the probe, and only the probe may continue.
     ///
     /// Returns the service's last error if the call has waited for the maximum time.
     pub(super) async fn pass(&mut self) -> Result<(), ModelError> {
@@ -151,17 +150,17 @@ impl Patience {
         }
     }
 
-    /// Whether a pause started after [`Patience::pass`], for example while the call waited for a rate limit.
+    /// True if a pause started after [`Patience::pass`], for example while the call waited for a rate limit.
     pub(super) fn must_wait(&self) -> bool {
         !self.probing && self.breaker.state().pause.is_some()
     }
 
-    /// Whether the service was ever reached.
+    /// True if the service was ever reached.
     pub(super) fn was_reached(&self) -> bool {
         self.breaker.state().reached
     }
 
-    /// Records an attempt that got a response, even a rejection.
+    /// Records an attempt that got a response, even if it was a rejection.
     pub(super) fn answered(&mut self) {
         self.probing = false;
         let resumed = {
@@ -180,8 +179,8 @@ impl Patience {
 
     /// Records an attempt that failed because the service was unavailable.
     ///
-    /// - `last`: whether the call has used up its retries. If no other call got a response in the meantime, the
-    ///   service is at fault and not the call.
+    /// - `last`: whether the call has used up its retries. If no other call got a response in the meantime,
+    ///   the service is at fault and not the call.
     /// - `named`: the wait that the provider asked for.
     pub(super) fn failed(&mut self, error: ModelError, last: bool, named: Option<Duration>) -> Verdict {
         let breaker = Arc::clone(&self.breaker);
@@ -192,16 +191,16 @@ impl Patience {
             state.failures_in_a_row = state.failures_in_a_row.saturating_add(1);
             state.reached = true;
             if breaker.max_pause.is_zero() {
-                return Verdict::GoOn(error);
+                return Verdict::Continue(error);
             }
             let nobody_is_answered = state.answers == self.answers_before;
             let is_down = state.failures_in_a_row >= FAILURES_TO_PAUSE || (last && nobody_is_answered);
             let length = match &state.pause {
                 Some(pause) if probed => Some((pause.length * 2).min(LONGEST_PAUSE)),
-                // The attempt was already in progress when the pause started.
+                // The attempt was already in flight when the pause started.
                 Some(_) => None,
                 None if is_down => Some(FIRST_PAUSE),
-                None => return Verdict::GoOn(error),
+                None => return Verdict::Continue(error),
             };
             if let Some(length) = length {
                 let until = now.saturating_add(length.max(named.unwrap_or_default()));
@@ -274,12 +273,12 @@ mod tests {
 
     use super::*;
 
-    /// A manual clock; sleepers are woken only by others.
+    /// A manual clock. Sleepers are woken only by others.
     #[derive(Debug, Default)]
-    struct Hand(Mutex<Duration>);
+    struct ManualClock(Mutex<Duration>);
 
     #[async_trait]
-    impl Pacer for Hand {
+    impl Pacer for ManualClock {
         fn now(&self) -> Duration {
             *self.0.lock().unwrap()
         }
@@ -290,14 +289,14 @@ mod tests {
     }
 
     struct Service {
-        clock: Arc<Hand>,
+        clock: Arc<ManualClock>,
         breaker: Arc<Breaker>,
         heard: Arc<Mutex<Vec<String>>>,
     }
 
     impl Service {
         fn new(max_pause_s: u64) -> Self {
-            let (clock, heard) = (Arc::new(Hand::default()), Arc::new(Mutex::new(Vec::new())));
+            let (clock, heard) = (Arc::new(ManualClock::default()), Arc::new(Mutex::new(Vec::new())));
             let told = heard.clone();
             let listener: ServiceListener = Arc::new(move |notice| {
                 told.lock().unwrap().push(match notice {
@@ -332,7 +331,7 @@ mod tests {
 
     fn check_failed(call: &mut Patience, last: bool) -> String {
         match call.failed(down(), last, None) {
-            Verdict::GoOn(_) => "goes on".to_owned(),
+            Verdict::Continue(_) => "goes on".to_owned(),
             Verdict::Paused => "paused".to_owned(),
             Verdict::GiveUp(error) => error.to_string(),
         }
@@ -367,7 +366,7 @@ mod tests {
             }
             other.answered();
         }
-        // This call failed repeatedly while others got responses, so the call is at fault.
+        // This call failed repeatedly while other calls got responses, so the call is at fault.
         assert_eq!(check_failed(&mut one, true), "goes on");
         assert!(service.heard().is_empty());
     }

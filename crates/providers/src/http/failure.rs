@@ -1,4 +1,4 @@
-//! Failures of single attempts: whether to retry, and the resulting error.
+//! Failures of single attempts: the resulting error, and whether to retry.
 
 use std::error::Error;
 use std::time::Duration;
@@ -29,8 +29,8 @@ pub(super) enum Failure {
 }
 
 impl Failure {
-    /// Runs `work`, or fails after `limit`.
-    pub(super) async fn in_time<T>(
+    /// Runs `work`, and fails if it takes longer than `limit`.
+    pub(super) async fn with_timeout<T>(
         limit: Duration,
         work: impl Future<Output = Result<T, reqwest::Error>>,
     ) -> Result<T, Self> {
@@ -48,7 +48,7 @@ impl Failure {
         let location = response.headers().get(reqwest::header::LOCATION).cloned();
         let mut body = BytesMut::new();
         while body.len() < MAX_ERROR_BYTES
-            && let Ok(Some(chunk)) = Self::in_time(idle, response.chunk()).await
+            && let Ok(Some(chunk)) = Self::with_timeout(idle, response.chunk()).await
         {
             body.extend_from_slice(&chunk);
         }
@@ -62,8 +62,8 @@ impl Failure {
         Self::Status { status, message, code, retry_after: retry_after.or(in_body) }
     }
 
-    /// The wait before another attempt: `wait`, unless the provider asks for another; `None` if retrying is
-    /// useless.
+    /// Returns the wait before another attempt: `wait`, unless the provider asks for a different one; `None`
+    /// if retrying is useless.
     pub(super) fn retry_wait(&self, wait: Duration, max_retry_after: Duration) -> Option<Duration> {
         match self {
             Self::Connection(_) => Some(wait),
@@ -74,12 +74,12 @@ impl Failure {
                     None => Some(wait),
                 }
             }
-            // A model that sends nothing is usually busy; a second request would add to the load.
+            // A model that sends nothing is usually busy. A second request would add to its load.
             Self::Silent(_) | Self::Status { .. } | Self::TooLarge { .. } => None,
         }
     }
 
-    /// Whether the provider rejected the request before generating anything.
+    /// True if the provider rejected the request before generating anything.
     pub(super) fn is_refusal(&self) -> bool {
         match self {
             Self::Status { .. } => true,
@@ -87,9 +87,9 @@ impl Failure {
         }
     }
 
-    /// Whether the service is currently unavailable for everyone. A failed connection counts only if the service
-    /// was reached before; otherwise its address is probably wrong.
-    pub(super) fn is_not_now(&self, was_reached: bool) -> bool {
+    /// True if the service is currently unavailable for everyone. A failed connection counts only if the
+    /// service was reached before; otherwise its address is probably wrong.
+    pub(super) fn is_unavailable(&self, was_reached: bool) -> bool {
         match self {
             Self::Connection(_) => was_reached,
             Self::Silent(_) => true,
@@ -98,8 +98,8 @@ impl Failure {
         }
     }
 
-    /// The wait that the provider asked for.
-    pub(super) fn named_wait(&self) -> Option<Duration> {
+    /// Returns the wait that the provider asked for.
+    pub(super) fn requested_wait(&self) -> Option<Duration> {
         match self {
             Self::Status { retry_after, .. } => *retry_after,
             Self::Connection(_) | Self::Silent(_) | Self::TooLarge { .. } => None,
@@ -125,14 +125,14 @@ impl Failure {
     }
 }
 
-/// An error in the body of a response with status 200, as gateways send if their upstream fails.
+/// Returns an error in the body of a response with status 200. Gateways send these if their upstream fails.
 pub(crate) fn provider_error(target: &Target, body: &[u8]) -> Option<ModelError> {
     let ProviderMessage { message, code, retry_after } = ProviderMessage::read_error_field(body)?;
     let status = code.as_deref().and_then(status_of_code);
     Some(status_error(target, status.unwrap_or(500), &message, code.as_deref(), retry_after))
 }
 
-/// The HTTP status of an error code in a body: a number, or Anthropic's name for it.
+/// Returns the HTTP status for an error code in a body: a number, or Anthropic's name for it.
 fn status_of_code(code: &str) -> Option<u16> {
     Some(match code {
         "invalid_request_error" => 400,
@@ -160,7 +160,7 @@ fn status_error(
     let what = target.readable(message);
     match status {
         401 | 403 => ModelError::Unauthorized { model, what },
-        // Gemini's error for an invalid key.
+        // Gemini's error for an invalid API key.
         400 if code == Some("API_KEY_INVALID") => ModelError::Unauthorized { model, what },
         429 if is_retried(status, code) => {
             let millis = |wait: Duration| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
@@ -171,7 +171,7 @@ fn status_error(
     }
 }
 
-/// Whether to retry. An exhausted quota has status 429 too, but waiting does not help.
+/// True if the attempt is retried. An exhausted quota also has status 429, but waiting does not help.
 fn is_retried(status: u16, code: Option<&str>) -> bool {
     match status {
         429 => code != Some("insufficient_quota"),
@@ -181,7 +181,7 @@ fn is_retried(status: u16, code: Option<&str>) -> bool {
     }
 }
 
-/// The innermost cause of a network error, which is the most useful part, without any URL.
+/// Returns the innermost cause of a network error, which is the most useful part, without any URL.
 pub(super) fn cause_of(error: &reqwest::Error) -> String {
     let Some(mut cause) = error.source() else {
         return if error.is_timeout() { "timed out".to_owned() } else { "the connection failed".to_owned() };
@@ -226,7 +226,7 @@ struct ErrorBody {
     detail: Option<String>,
 }
 
-/// An error body, or a list of them, as Gemini sends when streaming.
+/// An error body, or a list of them, which Gemini sends when streaming.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum ErrorBodies {
@@ -330,11 +330,11 @@ mod tests {
     fn a_service_is_down_when_it_says_not_now_or_was_reached_before() {
         let status =
             |status| Failure::Status { status, message: String::new(), code: None, retry_after: None };
-        assert!(status(429).is_not_now(false) && status(529).is_not_now(false));
-        assert!(!status(400).is_not_now(true) && !status(401).is_not_now(true));
-        assert!(Failure::Silent(Duration::ZERO).is_not_now(false));
-        assert!(Failure::Connection(String::new()).is_not_now(true));
-        assert!(!Failure::Connection(String::new()).is_not_now(false));
+        assert!(status(429).is_unavailable(false) && status(529).is_unavailable(false));
+        assert!(!status(400).is_unavailable(true) && !status(401).is_unavailable(true));
+        assert!(Failure::Silent(Duration::ZERO).is_unavailable(false));
+        assert!(Failure::Connection(String::new()).is_unavailable(true));
+        assert!(!Failure::Connection(String::new()).is_unavailable(false));
     }
 
     fn check_wait(status: u16, code: Option<&str>, named_s: Option<u64>) -> Option<u64> {

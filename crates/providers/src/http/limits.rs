@@ -9,27 +9,27 @@ use tokio::sync::{Notify, Semaphore};
 
 use super::time::Pacer;
 
-/// How long an admission counts: a minute plus the jitter of requests on their way to the provider, which does the
-/// counting.
+/// How long an admission counts: a minute, plus the variation in how long requests take to reach the
+/// provider, which does the counting.
 const WINDOW: Duration = Duration::from_millis(60_500);
 
 /// Expected output of a call without an output limit.
 pub(super) const USUAL_OUTPUT_TOKENS: u64 = 2048;
 
-/// At most one part in this many of a minute's tokens is reserved for the output of one call. Otherwise a low rate
-/// limit and a high output limit would admit a single call per minute, although most calls use far less.
+/// At most one part in this many of a minute's tokens is reserved for the output of one call. Otherwise a low
+/// rate limit and a high output limit would admit a single call per minute, although most calls use far less.
 pub(super) const OUTPUT_SHARE: u64 = 4;
 
 /// Maximum assumed ratio between the provider's count of prompt tokens and ours.
 const MAX_COUNT_RATIO: f64 = 4.0;
 
-/// Minimum prompt tokens for measuring this ratio; in shorter prompts the provider's fixed additions dominate.
+/// Minimum prompt tokens to measure this ratio. In shorter prompts, the provider's fixed additions dominate.
 const MIN_COMPARED_TOKENS: u64 = 200;
 
 /// The expected cost of a call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Cost {
-    /// Prompt tokens, counted.
+    /// Counted prompt tokens.
     pub(crate) prompt_tokens: u64,
     /// Expected output.
     pub(crate) output: Output,
@@ -38,7 +38,7 @@ pub(crate) struct Cost {
 /// The expected output of a call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Output {
-    /// None, for embeddings.
+    /// No output, for embeddings.
     #[default]
     None,
     /// At most this many tokens.
@@ -47,17 +47,16 @@ pub(crate) enum Output {
     Unknown,
 }
 
-/// The limits of one client: at most so many requests and tokens within any 60 seconds.
+/// The limits of one client: a maximum number of requests and of tokens within any 60 seconds.
 ///
-/// - Prompt tokens count from admission, answer tokens from the end of the answer; until then they are reserved. Both
-///   are corrected by the provider's usage. Usage beyond the reservation is charged to the window, so later calls
-///   wait.
+/// - Prompt tokens count from admission, answer tokens from the end of the answer. Until then they are reserved. Both are
+///   corrected by the provider's usage. Usage beyond the reservation is charged to the window, so that later calls wait.
 /// - A call larger than the whole limit is admitted if the window is empty.
 /// - Calls are admitted in order.
 #[derive(Debug)]
 pub(super) struct Limits {
     state: Mutex<State>,
-    /// One caller at a time waits for admission; the others queue behind it.
+    /// One caller at a time waits for admission. The others queue behind it.
     turn: Semaphore,
     freed: Notify,
     time: Arc<dyn Pacer>,
@@ -68,7 +67,7 @@ struct State {
     requests: Option<Window>,
     tokens: Option<Window>,
     paused_until: Duration,
-    /// Ratio of the provider's prompt tokens to ours; the largest seen.
+    /// The largest observed ratio of the provider's prompt tokens to ours.
     count_ratio: f64,
 }
 
@@ -93,7 +92,7 @@ impl Limits {
         }
     }
 
-    /// Whether tokens are limited; if not, they need not be counted.
+    /// True if tokens are limited. If not, they need not be counted.
     pub(super) fn counts_tokens(&self) -> bool {
         self.state().tokens.is_some()
     }
@@ -112,7 +111,7 @@ impl Limits {
                     () = self.time.sleep(wait) => {}
                     () = self.freed.notified() => {}
                 },
-                // Running calls hold all tokens; each ends or is dropped eventually.
+                // Running calls hold all tokens. Each call eventually ends or is dropped.
                 None => self.freed.notified().await,
             }
         }
@@ -135,7 +134,7 @@ impl Limits {
     }
 }
 
-/// An admitted request. If dropped without [`Admission::settle`], its reservation counts as used.
+/// An admitted request. If it is dropped without [`Admission::settle`], its reservation counts as used.
 #[derive(Debug)]
 pub(super) struct Admission {
     limits: Arc<Limits>,
@@ -143,7 +142,7 @@ pub(super) struct Admission {
 }
 
 impl Admission {
-    /// Replaces the expected usage by that of the provider.
+    /// Replaces the expected usage by the provider's usage.
     pub(super) fn settle(mut self, usage: Usage) {
         if let Some(spent) = self.spent.take() {
             self.limits.settle(spent, Some(usage));
@@ -177,8 +176,7 @@ struct TokenHold {
 }
 
 impl State {
-    /// Admits a request now, or returns how long to wait before trying again; `None` if only the end of another
-    /// call helps.
+    /// Admits a request now, or returns how long to wait before trying again; `None` if only the end of another call can help.
     fn try_admit(&mut self, cost: Cost, now: Duration) -> Result<TokenHold, Option<Duration>> {
         let prompt_tokens = (cost.prompt_tokens as f64 * self.count_ratio).ceil() as u64;
         let mut output_tokens = 0;
@@ -218,7 +216,7 @@ impl State {
             return;
         };
         window.spend(usage.completion_tokens, now);
-        // Keep the estimate if the provider does not report usage.
+        // Keeps the estimate if the provider does not report usage.
         if usage.prompt_tokens > 0 {
             window.correct(spent.entry, usage.prompt_tokens);
             if spent.counted_tokens >= MIN_COMPARED_TOKENS {
@@ -233,12 +231,12 @@ impl State {
 #[derive(Debug)]
 struct Window {
     limit: u64,
-    /// Number, time and amount, oldest first.
+    /// Number, time and amount of each entry, oldest first.
     spent: VecDeque<(u64, Duration, u64)>,
     next: u64,
     /// The sum of `spent`.
     sum: u64,
-    /// Reserved for running calls.
+    /// Amount reserved for running calls.
     held: u64,
 }
 
@@ -247,7 +245,7 @@ impl Window {
         Self { limit, spent: VecDeque::new(), next: 0, sum: 0, held: 0 }
     }
 
-    /// The wait until `amount` fits: `None` if it fits now, `Some(None)` if the time is unknown.
+    /// Returns the wait until `amount` fits: `None` if it fits now, `Some(None)` if the time is unknown.
     fn wait(&mut self, amount: u64, now: Duration) -> Option<Option<Duration>> {
         while let Some(&(_, at, spent)) = self.spent.front().filter(|(_, at, _)| *at + WINDOW <= now) {
             debug_assert!(at <= now);
@@ -305,7 +303,7 @@ mod tests {
         Usage { prompt_tokens, completion_tokens, ..Usage::default() }
     }
 
-    /// Admission times in milliseconds of calls with `prompt` tokens, each sent as soon as admitted.
+    /// Returns the admission times in milliseconds of calls with `prompt` tokens, each sent as soon as it is admitted.
     fn check_times(rpm: Option<u32>, tpm: Option<u32>, prompts: &[u64]) -> Vec<u128> {
         let mut state = state(rpm, tpm);
         let mut now = Duration::ZERO;
@@ -387,8 +385,8 @@ mod tests {
         assert_eq!(wait.expect_err("paused"), Some(Duration::from_secs(8)));
     }
 
-    /// Runs calls (gap before, prompt, output, duration) in sequence, each as soon as admitted, and returns the
-    /// maximum number of requests and tokens within any 60 seconds.
+    /// Runs calls (gap before, prompt, output, duration) in sequence, each as soon as it is admitted. Returns
+    /// the maximum number of requests and tokens within any 60 seconds.
     fn busiest_minute(rpm: u32, tpm: u32, calls: &[(u64, u64, u64, u64)]) -> (u64, u64) {
         let mut state = state(Some(rpm), Some(tpm));
         let mut now = Duration::ZERO;

@@ -40,32 +40,32 @@ use crate::secret::Secret;
 pub struct HttpConfig {
     /// Maximum wait for a connection.
     pub connect_timeout: Duration,
-    /// Maximum wait for the first byte of a response. A model that does not stream sends nothing until it is done,
-    /// and one that streams sends nothing while it loads and reads the prompt.
+    /// Maximum wait for the first byte of a response. A model that does not stream sends nothing until it is
+    /// done. One that streams sends nothing while it loads and reads the prompt.
     pub first_byte_timeout: Duration,
-    /// Maximum pause within a response. The total time is not limited, since a long answer is not an error.
+    /// Maximum pause within a response. The total time is not limited, because a long answer is not an error.
     pub idle_timeout: Duration,
     /// Maximum attempts per call, including the first.
     pub max_attempts: u32,
-    /// Wait before the first retry; doubled for each further one.
+    /// Wait before the first retry. It doubles with each further retry.
     pub min_backoff: Duration,
     /// Maximum wait between retries if the provider does not ask for one.
     pub max_backoff: Duration,
-    /// Maximum `Retry-After` to wait for; a longer one fails the call immediately, or pauses the service if
-    /// `max_pause` allows.
+    /// Maximum `Retry-After` to wait for. A longer one fails the call immediately, or pauses the service if
+    /// `max_pause` allows it.
     pub max_retry_after: Duration,
-    /// Maximum time that a call waits for a service that is down. Zero for interactive calls, which fail after
-    /// their last attempt.
+    /// Maximum time that a call waits for a service that is down. Zero for interactive calls, which fail
+    /// after their last attempt.
     pub max_pause: Duration,
-    /// Seed of the jitter of waits, so that runs are reproducible.
+    /// Seed for the jitter of waits, so that runs are reproducible.
     pub jitter_seed: u64,
     /// Maximum concurrent calls.
     pub max_concurrent: usize,
     /// Maximum requests per minute.
     pub requests_per_minute: Option<u32>,
-    /// Maximum tokens per minute; estimated before a call and corrected by its usage.
+    /// Maximum tokens per minute. They are estimated before a call and corrected by its usage.
     pub tokens_per_minute: Option<u32>,
-    /// Maximum size of a response in bytes after decompression.
+    /// Maximum size of a response in bytes, after decompression.
     pub max_answer_bytes: usize,
     /// Whether to use the system's proxy settings. Loopback addresses are always reached directly.
     pub system_proxy: bool,
@@ -92,12 +92,12 @@ impl Default for HttpConfig {
     }
 }
 
-/// The destination of requests for one model. Its `Debug` output masks the key.
+/// The destination of requests for one model. The `Debug` output masks the API key.
 #[derive(Clone)]
 pub struct Target {
     model: String,
     url: Url,
-    /// What the URL adds to the configured address of the service.
+    /// The part of the URL after the configured address of the service.
     path: String,
     headers: HeaderMap,
     secrets: Vec<Secret>,
@@ -126,23 +126,23 @@ impl Target {
         self
     }
 
-    /// Host, and port if given.
+    /// Returns the host, and the port if the URL has one.
     fn service(&self) -> String {
         let host = self.url.host_str().unwrap_or_default();
         self.url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
     }
 
-    /// The model's name in errors and spans.
+    /// Returns the model's name in errors and spans.
     pub fn model(&self) -> &str {
         &self.model
     }
 
-    /// The URL of requests, including credentials and query.
+    /// Returns the URL of requests, including credentials and query.
     pub(crate) fn address(&self) -> &Url {
         &self.url
     }
 
-    /// The URL without credentials and query.
+    /// Returns the URL without credentials and query.
     pub fn url(&self) -> Url {
         let mut url = self.url.clone();
         // Both fail only for URLs without a host, which are rejected earlier.
@@ -152,14 +152,14 @@ impl Target {
         url
     }
 
-    /// The address of the service as it is configured, without credentials and query.
+    /// Returns the address of the service as configured, without credentials and query.
     pub fn base_url(&self) -> String {
         let url = self.url().to_string();
         let base = url.strip_suffix(self.path.as_str()).unwrap_or(&url);
         base.trim_end_matches('/').to_owned()
     }
 
-    /// `text` on one line, without secrets, shortened.
+    /// Returns `text` on one line, shortened and without secrets.
     pub(crate) fn readable(&self, text: &str) -> String {
         let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
         let masked = self.secrets.iter().fold(line, |line, secret| secret.mask_in(&line));
@@ -179,16 +179,16 @@ impl std::fmt::Debug for Target {
     }
 }
 
-/// Whether a response is passed on as it arrives or when complete.
+/// Whether a response is passed on as it arrives or when it is complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Delivery {
-    /// As it arrives; the caller handles a broken response.
+    /// As it arrives. The caller handles a broken response.
     Streamed,
-    /// Complete; a broken response is requested again.
+    /// When it is complete. A broken response is requested again.
     Whole,
 }
 
-/// A client shared by all models of one provider, which enforces the provider's limits.
+/// A client shared by all models of one provider. It enforces the provider's limits.
 pub struct HttpClient {
     config: HttpConfig,
     /// One connection pool per route, created on demand, so that plain HTTP does not load TLS certificates.
@@ -196,7 +196,7 @@ pub struct HttpClient {
     slots: Arc<Semaphore>,
     limits: Arc<Limits>,
     breaker: Arc<Breaker>,
-    /// Limits that processes keep together.
+    /// Limits that several processes share.
     shared: Option<Arc<SharedLimits>>,
     listener: Option<ServiceListener>,
     time: Arc<dyn Pacer>,
@@ -219,7 +219,7 @@ struct Route {
 }
 
 impl HttpClient {
-    /// Creates a client; connections are opened on demand.
+    /// Creates a client. Connections are opened on demand.
     pub fn new(config: HttpConfig) -> Self {
         Self::with_time(config, None, Arc::new(RealTime::start()))
     }
@@ -229,7 +229,7 @@ impl HttpClient {
         Self::with_time(config, Some(listener), Arc::new(RealTime::start()))
     }
 
-    /// Creates a client with another clock.
+    /// Creates a client with a custom clock.
     pub fn with_time(config: HttpConfig, listener: Option<ServiceListener>, time: Arc<dyn Pacer>) -> Self {
         let (requests, tokens) = (config.requests_per_minute, config.tokens_per_minute);
         let limits = Arc::new(Limits::new(requests, tokens, time.clone()));
@@ -239,8 +239,8 @@ impl HttpClient {
         Self { config, pools, slots, limits, breaker, shared: None, listener, time, calls }
     }
 
-    /// Keeps the limits of a minute, and pauses that the service asks for, together with all processes that name them the same.
-    /// At most [`HttpConfig::max_concurrent`] calls of each process are under way.
+    /// Shares the limits per minute, and the pauses that the service asks for, with all processes that use the same `name`.
+    /// Each process still runs at most [`HttpConfig::max_concurrent`] calls at the same time.
     #[must_use]
     pub fn sharing_limits(mut self, name: String, open: OpenShared) -> Self {
         let limits = [self.config.requests_per_minute, self.config.tokens_per_minute];
@@ -250,7 +250,7 @@ impl HttpClient {
         self
     }
 
-    /// The cost of a request with these texts; zero without a token limit, to avoid counting.
+    /// Returns the cost of a request with these texts; zero without a token limit, to avoid counting.
     pub(crate) fn cost<'a>(&self, texts: impl IntoIterator<Item = &'a str>, output: Output) -> Cost {
         if !self.limits.counts_tokens() {
             return Cost { prompt_tokens: 0, output };
@@ -261,12 +261,12 @@ impl HttpClient {
 
     /// Posts a JSON `body` and returns the response, with retries.
     ///
-    /// - Connection errors, broken responses and the statuses 408, 429 and 5xx are retried, at most
-    ///   [`HttpConfig::max_attempts`] attempts in total and never after the caller has received data. A `Retry-After`
-    ///   header replaces the computed wait and delays all other calls of this client too.
-    /// - Limits of a minute, and such pauses, hold for all processes that [share](Self::sharing_limits) them.
-    /// - If the service fails repeatedly, all calls wait until one of them, the probe, gets a response, but no longer
-    ///   than [`HttpConfig::max_pause`].
+    /// - Connection errors, broken responses and the statuses 408, 429 and 5xx are retried: at most
+    ///   [`HttpConfig::max_attempts`] attempts in total, and never after the caller has received data. A
+    ///   `Retry-After` header replaces the computed wait and also delays all other calls of this client.
+    /// - Limits per minute and such pauses apply to all processes that [share](Self::sharing_limits) them.
+    /// - If the service fails repeatedly, all calls wait until one of them, the probe, gets a response, but
+    ///   no longer than [`HttpConfig::max_pause`].
     pub(crate) async fn post(
         &self,
         target: &Target,
@@ -331,14 +331,14 @@ impl HttpClient {
                 drop(admission);
             }
             let wait = waits.next().and_then(|wait| failure.retry_wait(wait, self.config.max_retry_after));
-            let (not_now, named) = (failure.is_not_now(patience.was_reached()), failure.named_wait());
+            let (not_now, named) = (failure.is_unavailable(patience.was_reached()), failure.requested_wait());
             if not_now && let (Some(named), Some(limits)) = (named, &self.shared) {
                 limits.pause(named).await;
             }
             let mut error = failure.into_model_error(target);
             if not_now {
                 match patience.failed(error, wait.is_none(), named) {
-                    Verdict::GoOn(same) => error = same,
+                    Verdict::Continue(same) => error = same,
                     Verdict::Paused => {
                         waits = self.backoff();
                         continue;
@@ -371,12 +371,12 @@ impl HttpClient {
             .headers(target.headers.clone())
             .header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
             .body(body);
-        let mut response = Failure::in_time(first_byte, request.send()).await?;
+        let mut response = Failure::with_timeout(first_byte, request.send()).await?;
         if !response.status().is_success() {
             return Err(Failure::from_response(response, self.config.idle_timeout).await);
         }
         let limit = self.config.max_answer_bytes;
-        let first = Failure::in_time(first_byte, response.chunk()).await?;
+        let first = Failure::with_timeout(first_byte, response.chunk()).await?;
         let Some(first) = first else { return Ok((response, None)) };
         if first.len() > limit {
             return Err(Failure::TooLarge { limit });
@@ -386,7 +386,7 @@ impl HttpClient {
         }
         let mut whole = first;
         let mut rest: Option<Vec<u8>> = None;
-        while let Some(chunk) = Failure::in_time(self.config.idle_timeout, response.chunk()).await? {
+        while let Some(chunk) = Failure::with_timeout(self.config.idle_timeout, response.chunk()).await? {
             let grown = rest.get_or_insert_with(|| whole.to_vec());
             if grown.len() + chunk.len() > limit {
                 return Err(Failure::TooLarge { limit });
@@ -429,8 +429,8 @@ impl HttpClient {
 
     fn build(&self, route: Route) -> Result<reqwest::Client, ConfigError> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
-        // Redirects are reported instead of followed: they would send the key to another host and turn a POST into
-        // a GET.
+        // Redirects are reported, not followed: following one would send the API key to another host and turn
+        // a POST into a GET.
         let mut builder = reqwest::Client::builder()
             .connect_timeout(self.config.connect_timeout)
             .redirect(reqwest::redirect::Policy::none())

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use reqwest::header::{DATE, HeaderMap, RETRY_AFTER};
 
-/// The wait in a response: `retry-after-ms`, or `Retry-After` in seconds or as an HTTP date.
+/// Returns the wait in a response: `retry-after-ms`, or `Retry-After` in seconds or as an HTTP date.
 ///
-/// A date is relative to the response's own `Date` header, so clocks need not be right. Without that header it is
-/// ignored, and the caller's own wait applies.
+/// A date is relative to the response's own `Date` header, so clocks need not be right. Without that header
+/// the date is ignored, and the caller's own wait applies.
 pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = |value: &reqwest::header::HeaderValue| value.to_str().ok().map(|text| text.trim().to_owned());
     if let Some(millis) =
@@ -24,7 +24,7 @@ pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     Some(Duration::from_secs(then.saturating_sub(now)))
 }
 
-/// Seconds since 1970 of a date such as `Sun, 06 Nov 1994 08:49:37 GMT`, the only form servers may send.
+/// Returns the seconds since 1970 of a date such as `Sun, 06 Nov 1994 08:49:37 GMT`, the only format that servers may send.
 fn http_date(text: &str) -> Option<u64> {
     let (_, rest) = text.split_once(", ")?;
     let mut parts = rest.split(' ');

@@ -1,7 +1,7 @@
-//! Limits and pauses of a service that all processes keep together, in a text that they share.
+//! Limits and pauses of a service that several processes share, in a text that all of them can change.
 //!
-//! The text holds until when the service is paused, and what was sent to it in each of the last 61 seconds. A process adds its
-//! request before it sends it, and begins again where another process was quicker.
+//! The text stores until when the service is paused, and what was sent to it in each of the last 61 seconds.
+//! A process adds its request before sending it, and starts over if another process changed the text first.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,42 +15,43 @@ use super::breaker::{ServiceListener, ServiceNotice};
 use super::limits::{Cost, OUTPUT_SHARE, Output, USUAL_OUTPUT_TOKENS};
 use super::time::Pacer;
 
-/// Seconds that a request counts, with the one that it was sent in: what was sent in second 0 counts until second 61 ends.
+/// Seconds for which a request counts, including the second in which it was sent: a request sent in second 0
+/// counts until the end of second 60.
 const SECONDS: u64 = 61;
-/// Times that a process tries to change the text where others are quicker.
+/// Maximum attempts to change the text when other processes change it first.
 const MAX_TRIES: u32 = 100;
-/// The longest wait before it looks again: a pause may have become longer.
+/// The longest wait before the text is read again, because a pause may have become longer.
 const LONGEST_SLEEP: Duration = Duration::from_secs(5);
 
 /// Texts that processes share, and their common clock.
 pub type TextsAndClock = (Arc<dyn SharedTexts>, Arc<dyn Clock>);
 
-/// The texts that processes share; `None` where there are none. Called before the first request.
+/// Opens the texts that processes share; `None` if there are none. Called before the first request.
 pub type OpenShared = Arc<dyn Fn() -> Option<TextsAndClock> + Send + Sync>;
 
-/// Limits of one service that its processes keep together.
+/// Limits of one service that its processes share.
 pub(super) struct SharedLimits {
     name: String,
     open: OpenShared,
     opened: OnceLock<Option<TextsAndClock>>,
     requests: Option<u64>,
     tokens: Option<u64>,
-    /// The longest pause that is waited for.
+    /// The longest pause that a call waits for.
     max_wait: Duration,
-    /// What answers cost more or less than was expected, to be added with the next request.
+    /// By how much answers cost more or less than expected. Added with the next request.
     correction: Mutex<i64>,
     listener: Option<ServiceListener>,
-    /// Whether the listener was told of a pause.
-    told: AtomicBool,
+    /// Whether the listener was notified of a pause.
+    notified: AtomicBool,
     time: Arc<dyn Pacer>,
 }
 
-/// What the text says.
+/// The content of the text.
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
 struct Shared {
     /// Milliseconds since 1970.
     paused_until: u64,
-    /// Requests and tokens of each second.
+    /// Number of requests and tokens by second.
     sent: BTreeMap<u64, [u64; 2]>,
 }
 
@@ -59,7 +60,7 @@ struct Shared {
 enum Wait {
     /// The service asked for a pause.
     Paused(Duration),
-    /// The limit of a minute is reached.
+    /// The limit per minute is reached.
     Full(Duration),
 }
 
@@ -93,7 +94,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Adds what earlier answers cost more, or takes away what they cost less, newest first.
+    /// Adds what earlier answers cost beyond the estimate, or subtracts what they cost less, newest first.
     fn correct(&mut self, mut tokens: i64, now_ms: u64) {
         if tokens > 0 {
             self.sent.entry(now_ms / 1000).or_default()[1] += tokens.unsigned_abs();
@@ -108,8 +109,10 @@ impl Shared {
 }
 
 impl SharedLimits {
-    /// - `name`: of the text, the same in all processes that share the limits.
-    /// - `limits`: requests and tokens in a minute.
+    /// Creates the limits.
+    ///
+    /// - `name`: the name of the text, the same in all processes that share the limits.
+    /// - `limits`: requests and tokens per minute.
     pub(super) fn new(
         name: String,
         open: OpenShared,
@@ -119,15 +122,15 @@ impl SharedLimits {
         time: Arc<dyn Pacer>,
     ) -> Self {
         let limit = |limit: Option<u32>| limit.filter(|limit| *limit > 0).map(u64::from);
-        let (opened, correction, told) = (OnceLock::new(), Mutex::default(), AtomicBool::new(false));
+        let (opened, correction, notified) = (OnceLock::new(), Mutex::default(), AtomicBool::new(false));
         let (requests, tokens) = (limit(requests), limit(tokens));
-        Self { name, open, opened, requests, tokens, max_wait, correction, listener, told, time }
+        Self { name, open, opened, requests, tokens, max_wait, correction, listener, notified, time }
     }
 
-    /// Waits until a request may be sent, and returns the tokens that it counts with.
+    /// Waits until a request may be sent, and returns the number of tokens that it counts as.
     ///
-    /// An error if the service is paused for longer than is waited for. Where the text cannot be read or written, only the
-    /// limits of this process hold, with a warning.
+    /// Returns an error if the service is paused for longer than the maximum wait. If the text cannot be read
+    /// or written, only the limits of this process apply, with a warning.
     pub(super) async fn admit(&self, model: &str, service: &str, cost: Cost) -> Result<u64, ModelError> {
         let Some((texts, clock)) = self.opened() else { return Ok(0) };
         let tokens = self.tokens.map_or(0, |limit| {
@@ -182,7 +185,7 @@ impl SharedLimits {
             self.time.sleep(for_now).await;
             waited += for_now;
         }
-        if self.told.swap(false, Ordering::Relaxed)
+        if self.notified.swap(false, Ordering::Relaxed)
             && let Some(listener) = &self.listener
         {
             listener(ServiceNotice::Resumed { service: service.to_owned() });
@@ -190,7 +193,7 @@ impl SharedLimits {
         Ok(tokens)
     }
 
-    /// Lets no process send requests for so long.
+    /// Stops all processes from sending requests for this long.
     pub(super) async fn pause(&self, wait: Duration) {
         let Some((texts, clock)) = self.opened() else { return };
         let paused = self.change(texts.as_ref(), |shared| {
@@ -205,7 +208,7 @@ impl SharedLimits {
         }
     }
 
-    /// Corrects what a request counts with by what it did cost.
+    /// Corrects the counted tokens of a request by its actual usage.
     pub(super) fn settle(&self, counted: u64, usage: Usage) {
         if self.tokens.is_some() {
             let cost = usage.prompt_tokens + usage.completion_tokens;
@@ -222,7 +225,7 @@ impl SharedLimits {
         self.opened.get_or_init(|| (self.open)()).as_ref()
     }
 
-    /// [Changes](try_change_json) the text; `change` is called again if another process was faster.
+    /// [Changes](try_change_json) the text. Calls `change` again if another process changed the text first.
     async fn change<T>(
         &self,
         texts: &dyn SharedTexts,
@@ -238,7 +241,7 @@ impl SharedLimits {
     }
 
     fn tell_of_pause(&self, service: &str, wait: Duration) {
-        if !self.told.swap(true, Ordering::Relaxed)
+        if !self.notified.swap(true, Ordering::Relaxed)
             && let Some(listener) = &self.listener
         {
             let reason = "another process was asked to wait".to_owned();
@@ -257,7 +260,7 @@ impl std::fmt::Debug for SharedLimits {
 mod tests {
     use super::*;
 
-    /// Milliseconds at which requests with this many tokens are admitted, each as soon as it can be.
+    /// Returns the times in milliseconds at which requests with this many tokens are admitted, each as early as possible.
     fn check_times(limits: [Option<u64>; 2], tokens: &[u64]) -> Vec<u64> {
         let (mut shared, mut now, mut times) = (Shared::default(), 0, Vec::new());
         for tokens in tokens {

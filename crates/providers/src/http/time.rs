@@ -7,10 +7,10 @@ use async_trait::async_trait;
 /// A monotonic clock with sleep.
 #[async_trait]
 pub trait Pacer: Send + Sync + std::fmt::Debug {
-    /// Time since some fixed moment.
+    /// Returns the time since some fixed moment.
     fn now(&self) -> Duration;
 
-    /// Returns when `now` has advanced by at least this much.
+    /// Waits until `now` has advanced by at least this much.
     async fn sleep(&self, wait: Duration);
 }
 

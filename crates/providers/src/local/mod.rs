@@ -1,4 +1,4 @@
-//! Sentence embeddings in this process, from a BERT model folder.
+//! Sentence embeddings computed in this process, from a folder with a BERT model.
 
 mod table;
 
@@ -15,10 +15,10 @@ use tokio::sync::OnceCell;
 pub use self::table::StaticEmbedder;
 use crate::embed_batches::prefixed_name;
 
-/// Characters of the weights' checksum in the embedder's name.
+/// Number of characters of the weights' checksum in the embedder's name.
 const NAME_DIGEST_LEN: usize = 8;
 
-/// Settings of a model folder.
+/// The settings of a model folder.
 #[derive(Debug, Clone)]
 pub struct LocalConfig {
     /// Folder with `config.json`, `tokenizer.json` and `model.safetensors`, or with a packed file.
@@ -34,7 +34,7 @@ pub struct LocalConfig {
 }
 
 impl LocalConfig {
-    /// Default settings for a folder.
+    /// Returns the default settings for a folder.
     pub fn new(name: impl Into<String>, folder: impl Into<PathBuf>) -> Self {
         Self {
             folder: folder.into(),
@@ -48,7 +48,7 @@ impl LocalConfig {
 
 /// A sentence embedder that runs in this process, on all cores.
 ///
-/// The vector of a text depends on that text only, not on the texts beside it.
+/// The vector of a text depends only on that text, not on the other texts of the call.
 #[derive(Debug)]
 pub struct LocalEmbedder {
     name: String,
@@ -61,7 +61,7 @@ pub struct LocalEmbedder {
 }
 
 impl LocalEmbedder {
-    /// Checks the settings and that all files exist; weights are loaded on demand.
+    /// Checks the settings and that all files exist. The weights are loaded on demand.
     pub fn open(config: LocalConfig) -> Result<Self, FolderError> {
         let settings = Settings::read(&config.folder)?;
         let short = short_digest(&config, &settings)?;
@@ -111,7 +111,7 @@ impl Embedder for LocalEmbedder {
     }
 }
 
-/// One unit-length vector per text, and the number of tokens. Blocks.
+/// Returns one unit-length vector per text, and the number of tokens. Blocks.
 fn embed(model: &Model, prefix: &str, texts: &[String]) -> Result<(Vec<Vec<f32>>, u64), String> {
     let tokens: Vec<Vec<Vec<u32>>> =
         texts.iter().map(|text| model.tokens(&format!("{prefix}{text}"))).collect();
@@ -135,7 +135,7 @@ async fn blocking<T: Send + 'static>(
         .map_err(|what| ModelError::Local { model: name.to_owned(), what })
 }
 
-/// The start of the weights' checksum, which is part of the embedder's name.
+/// Returns the start of the weights' checksum, which is part of the embedder's name.
 fn short_digest(config: &LocalConfig, settings: &Settings) -> Result<String, FolderError> {
     let mut digest = match &config.weights_digest {
         Some(digest) => digest.clone(),
@@ -145,7 +145,7 @@ fn short_digest(config: &LocalConfig, settings: &Settings) -> Result<String, Fol
     Ok(digest)
 }
 
-/// The BLAKE3 checksum of a file, in hex.
+/// Returns the BLAKE3 checksum of a file, in hex.
 fn digest_of(file: &Path) -> Result<String, FolderError> {
     let hash = || -> std::io::Result<String> {
         let mut hasher = blake3::Hasher::new();

@@ -1,4 +1,4 @@
-//! Sentence embeddings without a network: the built-in embedder's words beside a table distilled from a local model.
+//! Sentence embeddings without a neural network: the built-in embedder, combined with a table distilled from a local model.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,14 +11,14 @@ use tokio::sync::OnceCell;
 use super::{LocalConfig, blocking, short_digest};
 use crate::builtin::BuiltinEmbedder;
 
-/// Share of the table in the squared length of a vector; the rest is the built-in embedder's. With 0.3, recall is up to 2
-/// points lower on questions full of names.
+/// Share of the table in the squared length of a vector; the rest is the built-in embedder's. With 0.3,
+/// recall is up to 2 points lower on questions with many names.
 const TABLE_SHARE: f32 = 0.15;
 
-/// An embedder that looks tokens up in a table.
+/// An embedder that looks up tokens in a table.
 ///
-/// The first part of a vector is the built-in embedder's, which finds exact words and names; the second is the mean of
-/// the tokens' vectors, which finds words of similar meaning.
+/// The first part of a vector comes from the built-in embedder, which finds exact words and names. The second
+/// part is the mean of the tokens' vectors, which finds words with similar meanings.
 #[derive(Debug)]
 pub struct StaticEmbedder {
     name: String,
@@ -29,7 +29,7 @@ pub struct StaticEmbedder {
 }
 
 impl StaticEmbedder {
-    /// Checks the settings and that all files exist; the table is loaded on demand.
+    /// Checks the settings and that all files exist. The table is loaded on demand.
     pub fn open(config: LocalConfig) -> Result<Self, FolderError> {
         let settings = Settings::read(&config.folder)?;
         if !config.folder.join(TABLE_FILE).is_file() {
@@ -74,7 +74,7 @@ impl Embedder for StaticEmbedder {
 fn vector(table: &TokenTable, purpose: Purpose, text: &str) -> Vec<f32> {
     let mut vector = BuiltinEmbedder.vector(purpose, text);
     let meaning = table.vector(text);
-    // A text without tokens has words alone.
+    // A text without tokens uses only the built-in part.
     let share = if meaning.iter().all(|x| *x == 0.0) { 0.0 } else { TABLE_SHARE };
     vector.iter_mut().for_each(|x| *x *= (1.0 - share).sqrt());
     vector.extend(meaning.iter().map(|x| x * share.sqrt()));

@@ -1,4 +1,4 @@
-//! A tiny model folder with random weights, and properties of any model.
+//! A tiny model folder with random weights, and properties that hold for any model.
 
 use std::fs;
 use std::path::Path;
@@ -92,7 +92,7 @@ async fn vectors_have_unit_length_and_the_order_of_the_texts() {
         let length: f32 = vector.iter().map(|x| x * x).sum();
         assert!((length - 1.0).abs() < 1e-5);
     }
-    // The marks around each text count, and the long text is truncated to the model's 12 positions.
+    // The special tokens around each text count, and the long text is truncated to the model's 12 positions.
     assert_eq!(together.usage.prompt_tokens, 7 + 3 + 4 + 3 + 2 + 12);
 }
 

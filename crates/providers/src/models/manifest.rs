@@ -24,14 +24,14 @@ pub struct ModelManifest {
 /// One file of a model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileEntry {
-    /// Its length.
+    /// Its length in bytes.
     pub bytes: u64,
     /// Its BLAKE3 checksum in hex.
     pub blake3: String,
 }
 
 impl ModelManifest {
-    /// The manifest of those of `files` that exist in `folder`.
+    /// Creates the manifest of those `files` that exist in `folder`.
     pub(super) fn of(
         folder: &Path,
         name: &str,

@@ -15,7 +15,7 @@ use crate::local::{FolderError, LocalConfig, LocalEmbedder};
 /// Maximum length of a model name.
 const MAX_NAME_LEN: usize = 64;
 
-/// Files of a model that are copied if present; all others are ignored.
+/// Files of a model that are copied if present. All others are ignored.
 const MODEL_FILES: [&str; 13] = [
     PACKED_FILE,
     "config.json",
@@ -48,34 +48,34 @@ pub struct StoredModel {
 }
 
 impl StoredModel {
-    /// The settings of its embedder.
+    /// Returns the settings of its embedder.
     pub fn config(&self) -> LocalConfig {
         let weights = [WEIGHTS_FILE, PACKED_FILE].iter().find_map(|file| self.manifest.files.get(*file));
         let weights_digest = weights.map(|entry| entry.blake3.clone());
         LocalConfig { weights_digest, ..LocalConfig::new(self.manifest.name.clone(), &self.folder) }
     }
 
-    /// Whether it has a table of tokens.
+    /// True if it has a token table.
     pub fn has_table(&self) -> bool {
         self.folder.join(TABLE_FILE).is_file()
     }
 }
 
 impl ModelStore {
-    /// The store in `dir`, which need not exist yet.
+    /// Creates the store in `dir`, which need not exist yet.
     pub fn new(dir: impl Into<PathBuf>) -> Self {
         Self { dir: dir.into() }
     }
 
-    /// Copies the model in `folder` under `name`, after a trial run, and distils its table of tokens if it makes one. Blocks.
+    /// Copies the model in `folder` under `name` after a trial run. Distils its token table if the model supports one. Blocks.
     ///
-    /// The copy is atomic. Adding the same files again changes nothing. Different files under an existing name are
-    /// an error, since their vectors could not be told apart.
+    /// The copy is atomic. Adding the same files again changes nothing. Different files under an existing name are an error,
+    /// because their vectors could not be told apart.
     pub fn add(&self, folder: &Path, name: &str) -> Result<StoredModel, ModelStoreError> {
         self.add_from(folder, name, "folder")
     }
 
-    /// The model with this name.
+    /// Returns the model with this name.
     pub fn open(&self, name: &str) -> Result<StoredModel, ModelStoreError> {
         let folder = self.folder(name)?;
         match ModelManifest::read(&folder)? {
@@ -84,7 +84,7 @@ impl ModelStore {
         }
     }
 
-    /// All models by name.
+    /// Returns all models, by name.
     pub fn list(&self) -> Result<Vec<StoredModel>, ModelStoreError> {
         if !self.dir.is_dir() {
             return Ok(Vec::new());
@@ -126,7 +126,7 @@ impl ModelStore {
         let manifest = ModelManifest::of(copy.path(), name, source, &MODEL_FILES)?;
         if let Some(known) = ModelManifest::read(&target)? {
             if known.files == manifest.files {
-                // A table of an earlier release is kept: vectors of two tables could not be told apart.
+                // A table from an earlier release is kept, because vectors of two tables could not be told apart.
                 if !target.join(TABLE_FILE).is_file() {
                     distil_in(&target, folder)?;
                 }
@@ -146,7 +146,7 @@ impl ModelStore {
         Ok(self.dir.join(name))
     }
 
-    /// A temporary folder in the store that is removed when dropped.
+    /// Creates a temporary folder in the store. It is removed when dropped.
     fn scratch(&self) -> Result<tempfile::TempDir, ModelStoreError> {
         let made = tempfile::Builder::new().prefix(".partial-").tempdir_in(&self.dir);
         made.map_err(|source| ModelStoreError::Io {
@@ -174,7 +174,7 @@ pub enum ModelStoreError {
         /// The store.
         dir: PathBuf,
     },
-    /// The catalogue has no such model.
+    /// The catalogue does not contain such a model.
     #[error("unknown model {name}; models to download: {known}")]
     NotInCatalogue {
         /// The name.
@@ -182,13 +182,13 @@ pub enum ModelStoreError {
         /// The known names.
         known: String,
     },
-    /// Another model has the name.
+    /// Another model already has the name.
     #[error("another model is already named {name}")]
     Taken {
         /// The name.
         name: String,
     },
-    /// The folder has no supported model.
+    /// The folder does not contain a supported model.
     #[error("adding the model in {folder}", folder = folder.display())]
     Unusable {
         /// The folder.
@@ -196,7 +196,7 @@ pub enum ModelStoreError {
         /// The cause.
         source: FolderError,
     },
-    /// A file was changed.
+    /// A file has changed.
     #[error("{file} of the model {name} has the wrong checksum")]
     Checksum {
         /// The model.
@@ -204,7 +204,7 @@ pub enum ModelStoreError {
         /// The file.
         file: String,
     },
-    /// A program did not start.
+    /// A program could not be started.
     #[error("starting {program}")]
     Start {
         /// The program.
@@ -243,7 +243,7 @@ pub enum ModelStoreError {
 }
 
 impl ModelStoreError {
-    /// A remedy, if known, without reference to a user interface.
+    /// Returns a remedy, if one is known, that does not refer to any user interface.
     pub fn remedy(&self) -> Option<&'static str> {
         match self {
             Self::InvalidName { .. } => Some("use lower-case letters, digits, dots, dashes and underscores"),
@@ -269,7 +269,7 @@ impl ModelStoreError {
     }
 }
 
-/// Distils the table of the model in `copy`, which came from `folder`.
+/// Distils the table of the model in `copy`, which was copied from `folder`.
 fn distil_in(copy: &Path, folder: &Path) -> Result<(), ModelStoreError> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let distilled = Settings::read(copy)

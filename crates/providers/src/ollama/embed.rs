@@ -30,7 +30,7 @@ pub struct OllamaEmbedder {
 }
 
 impl OllamaEmbedder {
-    /// Creates the model; sends nothing yet.
+    /// Creates the model. Sends nothing yet.
     pub fn new(http: Arc<HttpClient>, config: OllamaEmbedderConfig) -> Result<Self, ConfigError> {
         let OllamaEmbedderConfig { endpoint, model, batching } = config;
         let name = format!("{}:{model}", endpoint.label);

@@ -4,11 +4,10 @@ use super::OLLAMA_BASE_URL;
 
 const DEFAULT_PORT: &str = "11434";
 
-/// The base URL of a value of `OLLAMA_HOST`, with Ollama's rules.
+/// Returns the base URL for a value of `OLLAMA_HOST`, with Ollama's rules.
 ///
-/// - Scheme, host and port are optional. With a scheme the port defaults to that of the scheme, otherwise to
-///   11434.
-/// - Addresses to which servers bind but clients cannot connect (`0.0.0.0`, `::`) become loopback.
+/// - Scheme, host and port are optional. With a scheme the port defaults to the scheme's port, otherwise to 11434.
+/// - Addresses that servers bind to but clients cannot connect to (`0.0.0.0`, `::`) become loopback.
 /// - An empty value means [`OLLAMA_BASE_URL`].
 pub fn base_url_from_host(value: &str) -> String {
     let value = value.trim().trim_matches(['"', '\'']).trim();
@@ -39,7 +38,7 @@ pub fn base_url_from_host(value: &str) -> String {
     format!("{}://{host}{port}{path}", scheme.unwrap_or("http"))
 }
 
-/// Host without brackets, and port; a bare IPv6 address has no port.
+/// Returns the host without brackets, and the port. A bare IPv6 address has no port.
 fn host_and_port(authority: &str) -> (&str, Option<&str>) {
     if let Some((host, rest)) = authority.strip_prefix('[').and_then(|inner| inner.split_once(']')) {
         return (host, rest.strip_prefix(':').filter(|port| !port.is_empty()));

@@ -1,4 +1,4 @@
-//! Chat models with OpenAI's protocol.
+//! Chat models with OpenAI's API.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,8 +30,8 @@ pub struct OpenAiChatConfig {
 /// The name of the output limit in requests.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum OutputLimitField {
-    /// `max_completion_tokens` for OpenAI and Azure, whose newer models reject the other name; `max_tokens` for
-    /// all others, since many servers silently ignore the newer name.
+    /// `max_completion_tokens` for OpenAI and Azure, whose newer models reject the other name; `max_tokens`
+    /// for all others, because many servers silently ignore the newer name.
     #[default]
     Auto,
     /// `max_tokens`.
@@ -40,7 +40,7 @@ pub enum OutputLimitField {
     MaxCompletionTokens,
 }
 
-/// A chat model with OpenAI's protocol.
+/// A chat model with OpenAI's API.
 #[derive(Debug)]
 pub struct OpenAiChat {
     http: Arc<HttpClient>,
@@ -52,10 +52,10 @@ pub struct OpenAiChat {
     completion_field: bool,
 }
 
-/// Maximum stop texts; OpenAI rejects more.
+/// Maximum stop texts. OpenAI rejects more.
 const MAX_STOPS: usize = 4;
 
-/// Parameters this model rejected; later requests omit or rename them.
+/// Parameters that this model rejected. Later requests omit or rename them.
 #[derive(Debug, Default)]
 struct RejectedParameters {
     limit_field: AtomicBool,
@@ -66,7 +66,7 @@ struct RejectedParameters {
 }
 
 impl RejectedParameters {
-    /// Records the parameter that `message` mentions if the request contains it; `false` if there is none.
+    /// Records the parameter that `message` mentions, if the request contains it. False if there is none.
     fn learn(&self, message: &str, body: &ChatBody<'_>) -> bool {
         let sent = [
             ("stream_options", body.stream_options.is_some(), &self.stream_options),
@@ -96,7 +96,7 @@ impl RejectedParameters {
 }
 
 impl OpenAiChat {
-    /// Creates the model; sends nothing yet.
+    /// Creates the model. Sends nothing yet.
     pub fn new(http: Arc<HttpClient>, config: OpenAiChatConfig) -> Result<Self, ConfigError> {
         let OpenAiChatConfig { endpoint, model, temperature, output_limit_field } = config;
         let target = endpoint.target("chat/completions", &format!("{}:{model}", endpoint.label))?;

@@ -44,7 +44,7 @@ pub(super) struct StreamOptions {
     pub(super) include_usage: bool,
 }
 
-/// Parses both forms of an answer; servers that cannot stream send the whole form even if asked to stream.
+/// Parses both forms of an answer. Servers that cannot stream send the whole form even if streaming was requested.
 #[derive(Debug)]
 pub(super) enum OpenAiProtocol {
     Streamed(SseEvents),
@@ -52,12 +52,12 @@ pub(super) enum OpenAiProtocol {
 }
 
 impl ChatProtocol for OpenAiProtocol {
-    fn read(&mut self, chunk: &[u8], heard: &mut PartialAnswer) -> Result<(), Unreadable> {
+    fn read(&mut self, chunk: &[u8], partial: &mut PartialAnswer) -> Result<(), Unreadable> {
         match self {
             Self::Streamed(events) => {
                 events.push(chunk);
                 while let Some(data) = events.next() {
-                    read_event(&data, heard)?;
+                    read_event(&data, partial)?;
                 }
             }
             Self::Whole(body) => body.extend_from_slice(chunk),
@@ -65,41 +65,41 @@ impl ChatProtocol for OpenAiProtocol {
         Ok(())
     }
 
-    fn finish(&mut self, heard: &mut PartialAnswer) -> Result<(), Unreadable> {
+    fn finish(&mut self, partial: &mut PartialAnswer) -> Result<(), Unreadable> {
         match self {
             Self::Streamed(events) => match events.finish() {
-                Some(data) => read_event(&data, heard),
+                Some(data) => read_event(&data, partial),
                 None => Ok(()),
             },
             Self::Whole(body) => {
-                read_completion(body, heard)?;
-                // A whole answer is always complete; some servers omit the reason.
-                heard.ended = true;
+                read_completion(body, partial)?;
+                // An answer that is not streamed is always complete; some servers omit the reason.
+                partial.ended = true;
                 Ok(())
             }
         }
     }
 }
 
-fn read_event(data: &[u8], heard: &mut PartialAnswer) -> Result<(), Unreadable> {
+fn read_event(data: &[u8], partial: &mut PartialAnswer) -> Result<(), Unreadable> {
     match data.trim_ascii() {
         [] => Ok(()),
         b"[DONE]" => {
-            heard.ended = true;
+            partial.ended = true;
             Ok(())
         }
-        json => read_completion(json, heard),
+        json => read_completion(json, partial),
     }
 }
 
-fn read_completion(json: &[u8], heard: &mut PartialAnswer) -> Result<(), Unreadable> {
+fn read_completion(json: &[u8], partial: &mut PartialAnswer) -> Result<(), Unreadable> {
     let body: CompletionBody = serde_json::from_slice(json)
         .map_err(|error| Unreadable::Malformed(format!("invalid JSON: {error}")))?;
     if body.error.is_some() {
         return Err(Unreadable::ProviderError(json.to_vec()));
     }
     if let Some(usage) = body.usage {
-        heard.usage = Usage {
+        partial.usage = Usage {
             prompt_tokens: usage.prompt_tokens,
             cached_prompt_tokens: usage
                 .prompt_tokens_details
@@ -112,10 +112,10 @@ fn read_completion(json: &[u8], heard: &mut PartialAnswer) -> Result<(), Unreada
     // One choice was requested.
     let Some(choice) = body.choices.unwrap_or_default().into_iter().next() else { return Ok(()) };
     if let Some(content) = choice.delta.or(choice.message).and_then(|message| message.content) {
-        content.append_to(&mut heard.text);
+        content.append_to(&mut partial.text);
     }
     if let Some(reason) = choice.finish_reason {
-        heard.finish = Some(match reason.as_str() {
+        partial.finish = Some(match reason.as_str() {
             "stop" | "eos" | "end_turn" => FinishReason::Stop,
             "length" | "max_tokens" | "model_length" => FinishReason::Length,
             _ => FinishReason::Other,
@@ -124,7 +124,7 @@ fn read_completion(json: &[u8], heard: &mut PartialAnswer) -> Result<(), Unreada
     Ok(())
 }
 
-/// A stream event or a whole answer; all fields are optional.
+/// A stream event or a whole answer. All fields are optional.
 #[derive(Debug, Deserialize)]
 struct CompletionBody {
     choices: Option<Vec<Choice>>,
@@ -160,7 +160,7 @@ struct PromptTokens {
     cached_tokens: Option<u64>,
 }
 
-/// Text, or parts, some of which are text.
+/// Text, or a list of parts, some of which are text.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 enum Content {
@@ -190,9 +190,9 @@ mod tests {
     use super::*;
 
     fn check_event(json: &str) -> String {
-        let mut heard = PartialAnswer::default();
-        match read_event(json.as_bytes(), &mut heard) {
-            Ok(()) => format!("{:?} {:?} {}", heard.text, heard.finish, heard.ended),
+        let mut partial = PartialAnswer::default();
+        match read_event(json.as_bytes(), &mut partial) {
+            Ok(()) => format!("{:?} {:?} {}", partial.text, partial.finish, partial.ended),
             Err(unreadable) => format!("{unreadable:?}").split('(').next().unwrap_or_default().to_owned(),
         }
     }

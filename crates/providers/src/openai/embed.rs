@@ -1,4 +1,4 @@
-//! Embedding models with OpenAI's protocol.
+//! Embedding models with OpenAI's API.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,16 +19,16 @@ pub struct OpenAiEmbedderConfig {
     pub endpoint: Endpoint,
     /// The model's name on the server.
     pub model: String,
-    /// Requests shorter vectors from models that support it; part of the name.
+    /// Requests shorter vectors from models that support them. Part of the embedder's name.
     pub dimensions: Option<u32>,
     /// How texts are split into requests.
     pub batching: EmbedBatching,
 }
 
-/// An embedding model with OpenAI's protocol.
+/// An embedding model with OpenAI's API.
 ///
-/// Requests vectors in base64, which takes a tenth of the time of parsing numbers from JSON. If a server rejects
-/// base64, numbers are requested from then on; a server that ignores the option works too.
+/// Requests vectors in base64, which takes a tenth of the time of parsing numbers from JSON. If a server
+/// rejects base64, numbers are requested from then on. A server that ignores the option works too.
 #[derive(Debug)]
 pub struct OpenAiEmbedder {
     protocol: OpenAiEmbeddings,
@@ -36,7 +36,7 @@ pub struct OpenAiEmbedder {
 }
 
 impl OpenAiEmbedder {
-    /// Creates the model; sends nothing yet.
+    /// Creates the model. Sends nothing yet.
     pub fn new(http: Arc<HttpClient>, config: OpenAiEmbedderConfig) -> Result<Self, ConfigError> {
         let OpenAiEmbedderConfig { endpoint, model, dimensions, batching } = config;
         let name = match dimensions {

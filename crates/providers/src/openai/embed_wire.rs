@@ -35,7 +35,7 @@ pub(super) struct EmbeddingUsage {
     pub(super) prompt_tokens: u64,
 }
 
-/// A vector parsed directly from either form.
+/// A vector, parsed directly from either form.
 #[derive(Debug, PartialEq)]
 pub(super) struct Floats(pub(super) Vec<f32>);
 
@@ -67,10 +67,10 @@ impl<'de> Visitor<'de> for FloatsVisitor {
     }
 }
 
-/// Maximum numbers to reserve memory for in advance.
+/// Maximum number of floats to reserve memory for in advance.
 const MAX_RESERVED: usize = 8192;
 
-/// Base64 characters per step: 4096 characters are 3072 bytes, that is 768 floats, so no float spans two steps.
+/// Base64 characters per step. 4096 characters are 3072 bytes, which are 768 floats, so no float spans two steps.
 const PIECE: usize = 4096;
 
 fn decode(text: &str) -> Result<Vec<f32>, String> {

@@ -1,4 +1,4 @@
-//! Servers with OpenAI's protocol: OpenAI, Azure, vLLM, llama.cpp, LM Studio, OpenRouter, DeepSeek and others.
+//! Servers with OpenAI's API: OpenAI, Azure, vLLM, llama.cpp, LM Studio, OpenRouter, DeepSeek and others.
 
 mod chat;
 mod chat_wire;

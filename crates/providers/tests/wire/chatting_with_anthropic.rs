@@ -1,4 +1,4 @@
-//! Chat over Anthropic's Messages API: streamed, whole, cached, refused, broken.
+//! Chat over Anthropic's Messages API: streamed, whole, cached, refused and broken answers.
 
 use crate::common::{KEY, complete, deltas, endpoint, http, quick};
 use graphloom_core::{ChatMessage, ChatRequest, ChatRole, FinishReason, LanguageModel, ModelError, Usage};

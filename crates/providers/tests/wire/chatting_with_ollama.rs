@@ -1,4 +1,4 @@
-//! Chat and embeddings over Ollama's protocol.
+//! Chat and embeddings over Ollama's native API.
 
 use crate::common::{complete, deltas, endpoint, http, quick, request};
 use graphloom_core::{ChatRequest, Embedder, FinishReason, LanguageModel, Purpose, Usage};

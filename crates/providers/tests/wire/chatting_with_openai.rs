@@ -1,4 +1,4 @@
-//! Chat over OpenAI's protocol: streamed, whole, refused, retried, broken.
+//! Chat over OpenAI's API: streamed, whole, refused, retried and broken answers.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What the tests of the wire share.
+//! Shared code of these tests.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use graphloom_providers::{Endpoint, Secret};
 
 pub(crate) const KEY: &str = "sk-very-secret-0123456789";
 
-/// Waits of a millisecond where people would wait seconds.
+/// Waits milliseconds where real clients would wait seconds.
 pub(crate) fn quick() -> HttpConfig {
     HttpConfig {
         max_attempts: 3,
@@ -34,7 +34,7 @@ pub(crate) fn request(stream: bool) -> ChatRequest {
     ChatRequest { messages: vec![ChatMessage::new(ChatRole::User, "hi")], stream, ..ChatRequest::default() }
 }
 
-/// The deltas of an answer, and its end.
+/// Returns the deltas of an answer, and its end.
 pub(crate) async fn deltas(
     model: &dyn LanguageModel,
     stream: bool,

@@ -1,4 +1,4 @@
-//! Embeddings over OpenAI's protocol: base64 and numbers, batches, order, refusals.
+//! Embeddings over OpenAI's API: base64 and numbers, batches, order and refusals.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,4 @@
-//! Keys never reach errors, debug output or traces.
+//! API keys never reach errors, debug output or traces.
 
 use std::io::Write;
 use std::sync::{Arc, Mutex};

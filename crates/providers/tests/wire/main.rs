@@ -1,4 +1,4 @@
-//! Providers against scripted servers on loopback that speak the wire formats, and break them.
+//! Tests of providers against scripted servers on loopback, with valid and with broken responses.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,4 +1,4 @@
-//! A service that is down: calls wait, one probes, all go on; and limits per minute, on a clock that runs faster.
+//! A service that is down: calls wait, one call probes, then all continue. Also limits per minute, on an accelerated clock.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,18 +15,18 @@ use graphloom_providers::testing::{Reply, ScriptedServer};
 
 /// A clock on which a second takes a millisecond.
 #[derive(Debug)]
-struct Hasty(Instant);
+struct FastClock(Instant);
 
-const HASTE: u32 = 1000;
+const SPEED: u32 = 1000;
 
 #[async_trait]
-impl Pacer for Hasty {
+impl Pacer for FastClock {
     fn now(&self) -> Duration {
-        self.0.elapsed() * HASTE
+        self.0.elapsed() * SPEED
     }
 
     async fn sleep(&self, wait: Duration) {
-        tokio::time::sleep(wait / HASTE).await;
+        tokio::time::sleep(wait / SPEED).await;
     }
 }
 
@@ -36,13 +36,13 @@ struct Service {
     notices: Arc<Mutex<Vec<ServiceNotice>>>,
 }
 
-/// A model that waits at most `max_pause`, behind a server with this script.
+/// Starts a server with this script, and returns a model that uses it and waits at most `max_pause`.
 fn service(config: HttpConfig, script: impl Fn(usize) -> Reply + Send + Sync + 'static) -> Service {
     let server = ScriptedServer::start(move |at, _| script(at));
     let notices: Arc<Mutex<Vec<ServiceNotice>>> = Arc::default();
     let told = notices.clone();
     let listener = Arc::new(move |notice| told.lock().unwrap().push(notice));
-    let http = HttpClient::with_time(config, Some(listener), Arc::new(Hasty(Instant::now())));
+    let http = HttpClient::with_time(config, Some(listener), Arc::new(FastClock(Instant::now())));
     let config = OpenAiChatConfig {
         endpoint: endpoint("openai", &server),
         model: "m".to_owned(),
@@ -63,7 +63,7 @@ fn overloaded() -> Reply {
     Reply::json(503, r#"{"error":{"message":"overloaded"}}"#)
 }
 
-/// How often calls were paused, and how often they went on.
+/// Returns how often calls were paused, and how often they resumed.
 fn pauses(notices: &[ServiceNotice]) -> (usize, usize) {
     let paused = notices.iter().filter(|notice| matches!(notice, ServiceNotice::Paused { .. })).count();
     (paused, notices.len() - paused)
@@ -81,11 +81,11 @@ async fn calls_outlast_a_service_that_is_down_for_a_while() {
     }
     let notices = service.notices.lock().unwrap().clone();
     let (paused, resumed) = pauses(&notices);
-    // A failure that was on its way when the service answered may pause it once more.
+    // A failure that was in flight when the service answered may pause it once more.
     assert!((1..=paused).contains(&resumed), "{notices:?}");
     let ServiceNotice::Paused { reason, .. } = &notices[0] else { panic!("{notices:?}") };
     assert_eq!(reason, "model openai:m failed (status 503): overloaded");
-    // The failures until it is paused and those on their way, then single probes.
+    // The failures until the service is paused and those in flight, then single probes.
     assert!(service.server.recorded().len() <= 10 + 2 * 8, "{} requests", service.server.recorded().len());
 }
 
@@ -139,14 +139,14 @@ async fn a_server_that_was_never_reached_is_reported_at_once() {
     assert!(notices.lock().unwrap().is_empty());
 }
 
-/// The largest number of requests that came inside 60 seconds.
+/// Returns the largest number of requests that arrived within 60 seconds.
 async fn busiest_minute(config: HttpConfig, calls: usize) -> usize {
     let start = Instant::now();
     let arrivals: Arc<Mutex<Vec<Duration>>> = Arc::default();
     let (noted, at_once) = (arrivals.clone(), AtomicUsize::new(0));
     let service = service(config, move |_| {
         at_once.fetch_add(1, Ordering::SeqCst);
-        noted.lock().unwrap().push(start.elapsed() * HASTE);
+        noted.lock().unwrap().push(start.elapsed() * SPEED);
         hello()
     });
     for (_, end) in join_all((0..calls).map(|_| deltas(&service.model, false))).await {
@@ -154,7 +154,7 @@ async fn busiest_minute(config: HttpConfig, calls: usize) -> usize {
     }
     let arrivals = arrivals.lock().unwrap().clone();
     assert_eq!(arrivals.len(), calls);
-    // A millisecond of a busy machine is a second of this clock, so the minute is taken a quarter shorter.
+    // A millisecond on a busy machine is a second of this clock, so the minute is shortened by a quarter.
     let minute = Duration::from_secs(45);
     let inside = |from: Duration| arrivals.iter().filter(|at| (from..from + minute).contains(*at)).count();
     arrivals.iter().map(|at| inside(*at)).max().unwrap_or(0)
@@ -168,25 +168,25 @@ async fn no_minute_sees_more_requests_than_allowed() {
 
 #[tokio::test]
 async fn no_minute_sees_more_tokens_than_allowed() {
-    // Each call uses 15 tokens; the first is taken for more, until its usage is known.
+    // Each call uses 15 tokens. The first counts as more until its usage is known.
     let config = HttpConfig { tokens_per_minute: Some(60), ..quick() };
     let busiest = busiest_minute(config, 10).await;
     assert!((3..=4).contains(&busiest), "{busiest}");
 }
 
 /// Texts and a clock that the processes of a test share.
-struct Together {
+struct SharedState {
     texts: Mutex<BTreeMap<String, (u64, String)>>,
     start: Instant,
 }
 
-impl Clock for Together {
+impl Clock for SharedState {
     fn now(&self) -> Timestamp {
-        Timestamp(u64::try_from((self.start.elapsed() * HASTE).as_millis()).unwrap())
+        Timestamp(u64::try_from((self.start.elapsed() * SPEED).as_millis()).unwrap())
     }
 }
 
-struct Texts(Arc<Together>);
+struct Texts(Arc<SharedState>);
 
 #[async_trait]
 impl SharedTexts for Texts {
@@ -212,7 +212,7 @@ impl SharedTexts for Texts {
     }
 }
 
-/// Models of two processes that share the limits of one service, and when its requests came by their clock.
+/// Models of two processes that share the limits of one service, and the arrival times of its requests on their clock.
 struct TwoProcesses {
     models: [OpenAiChat; 2],
     arrivals: Arc<Mutex<Vec<Duration>>>,
@@ -229,15 +229,15 @@ fn two_processes(
     let notices: Arc<Mutex<Vec<ServiceNotice>>> = Arc::default();
     let noted = arrivals.clone();
     let server = ScriptedServer::start(move |at, _| {
-        noted.lock().unwrap().push(start.elapsed() * HASTE);
+        noted.lock().unwrap().push(start.elapsed() * SPEED);
         script(at)
     });
-    let together = Arc::new(Together { texts: Mutex::default(), start });
+    let shared = Arc::new(SharedState { texts: Mutex::default(), start });
     let models = [(); 2].map(|()| {
-        let (told, together) = (notices.clone(), together.clone());
+        let (told, shared) = (notices.clone(), shared.clone());
         let listener = Arc::new(move |notice| told.lock().unwrap().push(notice));
-        let http = HttpClient::with_time(config.clone(), Some(listener), Arc::new(Hasty(start)));
-        let open: OpenShared = Arc::new(move || Some((Arc::new(Texts(together.clone())), together.clone())));
+        let http = HttpClient::with_time(config.clone(), Some(listener), Arc::new(FastClock(start)));
+        let open: OpenShared = Arc::new(move || Some((Arc::new(Texts(shared.clone())), shared.clone())));
         let config = OpenAiChatConfig {
             endpoint: endpoint("openai", &server),
             model: "m".to_owned(),

@@ -1,4 +1,4 @@
-//! Answers of a given shape: how each service is asked for one, and what comes where it cannot promise any.
+//! Structured answers: how each service is asked for one, and what happens if the service cannot guarantee it.
 
 use std::sync::Arc;
 
@@ -52,7 +52,7 @@ fn ollama(server: &ScriptedServer) -> OllamaChat {
     OllamaChat::new(http(quick()), config).unwrap()
 }
 
-/// The answer to a shaped question, and the body that was sent.
+/// Returns the body that was sent for a question with a schema. Checks the answer.
 async fn check_shaped(server: &ScriptedServer, model: &dyn LanguageModel, stream: bool) -> String {
     let (text, completion) = complete(model, shaped(stream)).await.expect("an answer");
     let value: serde_json::Value = serde_json::from_str(&text).expect("JSON");

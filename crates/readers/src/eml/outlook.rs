@@ -1,4 +1,4 @@
-//! Reads messages that Outlook saved.
+//! Reads messages saved by Outlook.
 
 use graphloom_core::Format;
 use msg_parser::{Attachment, Outlook, Person};
@@ -7,7 +7,7 @@ use super::super::draft::{Draft, words};
 use super::super::{Body, ParseError, ParseLimits, html};
 use super::{MAX_ATTACHMENTS, MAX_MESSAGE_DEPTH, finish, paragraphs};
 
-/// The message as people see it, like one of mail: its plain text, else its HTML.
+/// Returns the message as people see it, like other e-mail: its plain text if there is one, otherwise its HTML.
 pub(super) fn parse(bytes: &[u8], limits: &ParseLimits) -> Result<Body, ParseError> {
     let message = Outlook::from_slice(bytes)
         .map_err(|error| ParseError::Broken { format: Format::Eml, reason: error.to_string() })?;
@@ -83,7 +83,7 @@ mod tests {
 
     use super::*;
 
-    /// A message of these streams.
+    /// Creates a message with these streams.
     fn saved(streams: &[(&str, &str)]) -> Vec<u8> {
         let mut file = cfb::CompoundFile::create_with_version(cfb::Version::V3, Cursor::new(Vec::new()))
             .expect("a compound file");

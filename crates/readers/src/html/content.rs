@@ -1,4 +1,4 @@
-//! Finds the main content of a web page and the parts that are not text.
+//! Finds the main content of a web page, and the parts of the page that are not text.
 
 use std::collections::HashSet;
 
@@ -8,13 +8,13 @@ use scraper::{Html, Node};
 
 use super::is_skipped;
 
-/// Share of the words of a page that its main content holds, at least; with less the marks of the page are wrong.
+/// Minimum share of the page's words in its main content. If there are fewer, the page's markup is wrong.
 const MIN_SHARE: f64 = 0.25;
 
-/// Names of main contents, as ids, where no element says that it is one; better ones first.
+/// Ids of main contents for pages without an element that marks it, best ids first.
 const MAIN_IDS: [&str; 6] = ["mw-content-text", "bodyContent", "main-content", "content", "main", "primary"];
 
-/// Ids and classes of what stands beside the text of a page.
+/// Ids and classes of elements beside the text of a page.
 const BESIDE: [&str; 31] = [
     "breadcrumb",
     "breadcrumbs",
@@ -49,17 +49,17 @@ const BESIDE: [&str; 31] = [
     "wp-block-navigation",
 ];
 
-/// What of a page is read.
+/// The parts of a page that are read.
 pub(super) struct Content<'a> {
-    /// One after the other: the title where it stands outside of the main content, and that.
+    /// Nodes that are read one after the other: the title, if it is outside the main content, and the main content.
     pub(super) roots: Vec<NodeRef<'a, Node>>,
-    /// What inside them is not read.
+    /// Nodes inside them that are not read.
     pub(super) left_out: HashSet<NodeId>,
 }
 
-/// The main content: what the page says it is, the one article, or what has the id of one. Pages without any, or with
-/// nearly all of their words outside, are read as a whole. Headers, footers and asides of the page, menus, tables of
-/// contents and lists of languages are left out.
+/// Returns the main content: the element that the page marks as such, the only article, or an element with a known id. Pages
+/// without such an element, or with nearly all of their words outside it, are read as a whole. The page's headers, footers and
+/// asides, menus, tables of contents and lists of languages are left out.
 pub(super) fn main_content(html: &Html) -> Content<'_> {
     let root = html.tree.root();
     let left_out: HashSet<NodeId> =
@@ -84,7 +84,7 @@ pub(super) fn main_content(html: &Html) -> Content<'_> {
         visible && words(*node, &left_out) as f64 >= MIN_SHARE * all.max(1) as f64
     };
     let Some(main) = candidates.into_iter().find(holds_enough) else {
-        // A page that is nothing but header and aside.
+        // The page consists only of headers and asides.
         let left_out = if all == 0 { HashSet::new() } else { left_out };
         return Content { roots: vec![root], left_out };
     };
@@ -103,11 +103,11 @@ fn has(node: &NodeRef<'_, Node>, test: impl FnOnce(&Element) -> bool) -> bool {
     node.value().as_element().is_some_and(test)
 }
 
-/// Whether an element stands beside the text of its page.
+/// True if an element is beside the text of its page.
 fn is_beside(node: &NodeRef<'_, Node>) -> bool {
     let Some(element) = node.value().as_element() else { return false };
     let role = element.attr("role").unwrap_or_default();
-    // The words of a page stand in its body, whatever it is called.
+    // The words of a page are in its body, whatever its id or class.
     if matches!(element.name(), "html" | "body" | "main" | "article" | "h1") || role == "main" {
         return false;
     }
@@ -124,7 +124,7 @@ fn is_beside(node: &NodeRef<'_, Node>) -> bool {
             "aside" => of_page(),
             "header" => of_page() && !node.descendants().any(|below| has(&below, |e| e.name() == "h1")),
             "ul" | "ol" | "menu" => within(&["header"]),
-            // Numbers of footnotes hide where a sentence ends.
+            // Footnote numbers hide the end of a sentence.
             "sup" => element
                 .attr("class")
                 .is_some_and(|classes| classes.split_whitespace().any(|c| c == "reference")),
@@ -132,7 +132,7 @@ fn is_beside(node: &NodeRef<'_, Node>) -> bool {
         }
 }
 
-/// Characters of the visible words below a node.
+/// Returns the number of characters of the visible words below a node.
 fn words(root: NodeRef<'_, Node>, left_out: &HashSet<NodeId>) -> usize {
     let mut count = 0;
     let mut node = root;

@@ -1,9 +1,9 @@
-//! Scans the tags of a page before it is parsed: nesting depth, and self-closing tags.
+//! Scans the tags of a page before it is parsed: nesting depth and self-closing tags.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-/// Elements that hold nothing and have no end.
+/// Elements without content and without an end tag.
 const VOID: [&str; 15] = [
     "area", "base", "br", "col", "embed", "frame", "hr", "img", "input", "link", "meta", "param", "source",
     "track", "wbr",
@@ -13,17 +13,18 @@ const SELF_ENDING: [&str; 16] = [
     "p", "li", "dt", "dd", "option", "optgroup", "tr", "td", "th", "thead", "tbody", "tfoot", "colgroup",
     "rp", "rt", "body",
 ];
-/// Elements whose content holds no tags.
+/// Elements whose content contains no tags.
 const RAW: [&str; 6] = ["script", "style", "textarea", "title", "xmp", "noframes"];
 
-/// Attributes of a tag that are read: building a page takes time by the square of the attributes of a tag.
+/// Maximum attributes of a tag that are read, because building a page takes time proportional to the square
+/// of the attributes of a tag.
 const MAX_ATTRIBUTES: usize = 256;
 
-/// The page without the tags of elements that stand deeper than `max_depth`, whose text stays, and without the attributes
-/// of a tag after its first [`MAX_ATTRIBUTES`].
+/// Returns the page without the tags of elements nested deeper than `max_depth`, whose text is kept, and
+/// without the attributes of a tag after the first [`MAX_ATTRIBUTES`].
 pub(super) fn flattened(source: &str, max_depth: usize) -> Cow<'_, str> {
     let mut kept: Option<String> = None;
-    // Start of what is not yet copied.
+    // Start of the part that is not copied yet.
     let mut copied = 0;
     let mut open: Vec<Cow<'_, str>> = Vec::new();
     let mut counts: HashMap<Cow<'_, str>, usize> = HashMap::new();
@@ -67,7 +68,7 @@ pub(super) fn flattened(source: &str, max_depth: usize) -> Cow<'_, str> {
             let out = kept.get_or_insert_with(String::new);
             match source.get(copied..tag.start) {
                 Some(before) => out.push_str(before),
-                // The tag was cut, so its beginning is copied already.
+                // The tag was shortened, so its beginning is already copied.
                 None => out.truncate(out.rfind('<').unwrap_or(0)),
             }
             out.push(' ');
@@ -83,7 +84,8 @@ pub(super) fn flattened(source: &str, max_depth: usize) -> Cow<'_, str> {
     }
 }
 
-/// A page of XHTML as HTML reads it: `<title/>` becomes `<title></title>`, which HTML would take for the start of a title.
+/// Rewrites an XHTML page for HTML parsers: `<title/>` becomes `<title></title>`, because HTML would read it
+/// as the start of a title.
 pub(in super::super) fn with_closed_elements(source: &str) -> Cow<'_, str> {
     let mut out = String::new();
     let mut copied = 0;
@@ -96,7 +98,7 @@ pub(in super::super) fn with_closed_elements(source: &str) -> Cow<'_, str> {
             out.push_str(tag.name);
             out.push('>');
             copied = tag.end;
-            // What looked like raw content was none.
+            // What looked like raw content was not.
             tags.at = tag.end;
         }
     }
@@ -113,7 +115,7 @@ struct Tag<'a> {
     end: usize,
     name: &'a str,
     closes: bool,
-    /// Where its attributes begin that are too many.
+    /// Start of the surplus attributes.
     excess: Option<usize>,
 }
 
@@ -127,7 +129,7 @@ impl<'a> Tag<'a> {
     }
 }
 
-/// The tags of a page, without those in comments and scripts.
+/// Iterates over the tags of a page, except those in comments and scripts.
 struct Tags<'a> {
     source: &'a str,
     at: usize,
@@ -165,18 +167,18 @@ impl<'a> Tags<'a> {
     }
 }
 
-/// Where a tag ends.
+/// The end of a tag.
 struct TagEnd {
     /// One past its `>`, or the end of the page.
     end: usize,
-    /// Where its attributes begin that are too many.
+    /// Start of the surplus attributes.
     excess: Option<usize>,
 }
 
-/// Finds the end of the tag whose name starts at `from`, as HTML reads attributes. `None` where the page ends inside a tag
-/// that has not too many of them.
+/// Finds the end of the tag whose name starts at `from`, with HTML's rules for attributes. `None` if the page
+/// ends inside a tag that does not have too many attributes.
 fn tag_end(source: &str, from: usize) -> Option<TagEnd> {
-    /// What the next byte belongs to.
+    /// The syntax element that the next byte belongs to.
     enum At {
         TagName,
         BeforeName,
@@ -216,7 +218,7 @@ fn tag_end(source: &str, from: usize) -> Option<TagEnd> {
     excess.map(|_| TagEnd { end: source.len(), excess })
 }
 
-/// Where the content of a script or the like ends: at its closing tag.
+/// Returns where the content of a script or similar element ends: at its closing tag.
 fn raw_end(source: &str, from: usize, name: &str) -> usize {
     let mut at = from;
     while let Some(found) = source[at..].find("</") {

@@ -2,10 +2,10 @@
 
 use graphloom_text::unescape;
 
-/// Hands `write` the words between the tags of a block of HTML, line by line with where they stand in the source.
+/// Passes the words between the tags of an HTML block to `write`, line by line with their positions in the source.
 ///
-/// `pieces` are the lines of the block and where they begin. Comments, scripts and styles go with what is in them; a
-/// comment that never ends is no comment.
+/// `pieces` are the lines of the block with their positions. Comments, scripts and styles are removed with their content. A
+/// comment without an end is not a comment.
 pub(super) fn without_tags(pieces: &[(usize, String)], mut write: impl FnMut(usize, &str)) {
     let html: String = pieces.iter().map(|(_, piece)| piece.as_str()).collect();
     let mut at = 0;
@@ -32,15 +32,15 @@ pub(super) fn without_tags(pieces: &[(usize, String)], mut write: impl FnMut(usi
     }
 }
 
-/// Finds where markup ends. What was looked for in vain once is not looked for again.
+/// Finds where markup ends. An end marker that was not found once is not searched for again.
 struct Ends {
-    /// In small letters.
+    /// The HTML in lower case.
     html: String,
     missing: Vec<&'static str>,
 }
 
 impl Ends {
-    /// Where the tag, comment, script or style that begins at `open` ends; `open` where there is none.
+    /// Returns where the tag, comment, script or style that begins at `open` ends; `open` if there is none.
     fn of_markup(&mut self, open: usize) -> usize {
         let rest = &self.html[open + 1..];
         if rest.starts_with("!--") {
@@ -59,7 +59,7 @@ impl Ends {
         close.and_then(|close| self.after(end, close)).unwrap_or(end)
     }
 
-    /// Behind the next `mark` from `at` on.
+    /// Returns the position after the next `mark` from `at` on.
     fn after(&mut self, at: usize, mark: &'static str) -> Option<usize> {
         if self.missing.contains(&mark) {
             return None;

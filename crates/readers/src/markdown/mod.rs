@@ -1,4 +1,4 @@
-//! Reads Markdown into readable text; every line stays on its line of the source.
+//! Reads Markdown into readable text. Every line stays on its line of the source.
 
 mod markup;
 
@@ -9,18 +9,18 @@ use super::{Body, Heading, label};
 use graphloom_text::sanitize;
 use markup::without_tags;
 
-/// Deepest indentation of a list.
+/// Maximum indentation of a list.
 const MAX_LIST_DEPTH: usize = 8;
-/// The language of code that names none: an opening fence always has words behind it, which tells it from a closing one.
+/// The language for code without one. An opening fence always has a word after it, which distinguishes it from a closing fence.
 const NO_LANGUAGE: &str = "text";
 
-/// The words of Markdown, each on its line of the source, with headings; the title is that of the front matter, else the
-/// first level 1 heading.
+/// Returns the words of Markdown, each on its line of the source, with headings. The title is that of the
+/// front matter, or else the first level 1 heading.
 ///
-/// - Headings stay as `## Title`, list items as `- item`, fenced code as it is; rows of tables name their columns,
-///   `Item: Pipes | Cost: 12`. Lines of front matter stay.
-/// - Marks of emphasis, quotation and links, targets of links, comments, tags and directives such as
-///   `{{#include ...}}` go.
+/// - Headings stay as `## Title`, list items as `- item`, and fenced code unchanged. Table rows name their
+///   columns, `Item: Pipes | Cost: 12`. Lines of front matter stay.
+/// - Marks of emphasis, quotations and links, link targets, comments, tags and directives such as
+///   `{{#include ...}}` are removed.
 pub(super) fn parse(source: &str) -> Body {
     let mut writer = Writer::new(source);
     for (event, range) in Parser::new_ext(source, options()).into_offset_iter() {
@@ -33,7 +33,7 @@ pub(super) fn parse(source: &str) -> Body {
     body
 }
 
-/// Whether text without a telling name is Markdown: it has a heading with `#` or front matter.
+/// True if a text whose name does not determine the format is Markdown: it has a heading with `#`, or front matter.
 pub(super) fn looks_like(text: &str) -> bool {
     let mut events = Parser::new_ext(text, options()).into_offset_iter();
     let tells = |(event, range): (Event<'_>, std::ops::Range<usize>)| match event {
@@ -57,33 +57,33 @@ fn options() -> Options {
         | Options::ENABLE_WIKILINKS
 }
 
-/// Writes what the parser finds.
+/// Writes the parser's events.
 struct Writer<'a> {
     source: &'a str,
     out: AlignedText<'a>,
     /// The headings so far.
     body: Body,
     title: Option<String>,
-    /// Open lists, with the number of the next item of numbered ones.
+    /// Open lists. Numbered lists have the number of the next item.
     lists: Vec<Option<u64>>,
     /// The mark of an item that has no words yet.
     mark: Option<String>,
     heading: Option<Heading>,
     code: Option<Code<'a>>,
     table: Option<Table>,
-    /// The words of an open picture.
+    /// The words of an open image.
     picture: Option<String>,
-    /// Pieces of a block of HTML, and where they stand.
+    /// Pieces of an HTML block, with their positions.
     html: Vec<(usize, String)>,
     front_matter: bool,
-    /// Lines of the source that are directives, in their order.
+    /// Lines of the source that are directives, in order.
     directives: Vec<std::ops::Range<usize>>,
 }
 
-/// An open block of code.
+/// An open code block.
 struct Code<'a> {
     start: usize,
-    /// `None` where indentation marks it.
+    /// `None` if the code is marked by indentation.
     language: Option<String>,
     lines: Vec<(usize, std::borrow::Cow<'a, str>)>,
 }
@@ -253,8 +253,8 @@ impl<'a> Writer<'a> {
         self.inline(text, start);
     }
 
-    /// Words that begin at the byte `start` of the source; line ends in them are line ends there, where they are not
-    /// written as references.
+    /// Writes words that begin at byte `start` of the source. Line ends in them are line ends in the source,
+    /// unless they are written as references.
     fn inline(&mut self, words: &str, start: usize) {
         let mut at = start;
         for (n, part) in words.split(['\n', '\r']).enumerate() {
@@ -344,7 +344,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// What a picture shows, in brackets; nothing where its words are a name of a file or of any picture.
+    /// Writes the description of an image in brackets; nothing if it is a single ASCII word, such as a file name.
     fn end_picture(&mut self, start: usize) {
         let words = self.picture.take().unwrap_or_default();
         let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -353,8 +353,8 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Writes code between fences. Indented code gets them on the blank lines around it; where there are none it stays as
-    /// it is.
+    /// Writes code between fences. For indented code, the fences are written on the blank lines around it;
+    /// without such lines it stays as it is.
     fn end_code(&mut self, range: &std::ops::Range<usize>) {
         let Some(Code { start, language, mut lines }) = self.code.take() else { return };
         lines.retain(|(_, line)| !is_directive(line));
@@ -364,7 +364,7 @@ impl<'a> Writer<'a> {
         ) else {
             return;
         };
-        // A fence stands on a line of its own.
+        // A fence is on a line of its own.
         self.mark = None;
         let fenced = language.is_some();
         let fence = format!("```{}", language.as_deref().unwrap_or(NO_LANGUAGE));
@@ -389,7 +389,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Where the line before the byte `at` starts, if it is blank and nothing is written there.
+    /// Returns the start of the line before byte `at`, if that line is blank and nothing is written there.
     fn blank_line_before(&mut self, at: usize) -> Option<usize> {
         let line = self.source[..at].rfind('\n')?;
         let before = self.source[..line].rfind('\n').map_or(0, |at| at + 1);
@@ -410,14 +410,14 @@ fn level_of(level: HeadingLevel) -> u8 {
     }
 }
 
-/// The language that an opening fence names.
+/// Returns the language that an opening fence names.
 fn language(info: &str) -> String {
     let is_part = |c: &char| c.is_alphanumeric() || matches!(c, '+' | '-' | '#' | '_' | '.');
     let language: String = info.trim_start().chars().take_while(is_part).collect();
     if language.is_empty() { NO_LANGUAGE.to_owned() } else { language }
 }
 
-/// The lines that are directives, in their order.
+/// Returns the lines that are directives, in order.
 fn directives(source: &str) -> Vec<std::ops::Range<usize>> {
     let mut at = 0;
     let lines = source.split_inclusive('\n').map(|line| {
@@ -427,20 +427,20 @@ fn directives(source: &str) -> Vec<std::ops::Range<usize>> {
     lines.filter(|(_, line)| is_directive(line)).map(|(range, _)| range).collect()
 }
 
-/// Whether a line, of code or of prose, stands for the text of another file, as books of mdBook have it.
+/// True if a line, in code or prose, stands for the text of another file, as in mdBook.
 fn is_directive(line: &str) -> bool {
     let line = line.trim();
     line.starts_with("{{#") && line.ends_with("}}")
 }
 
-/// The title in a line of front matter.
+/// Returns the title in a line of front matter.
 fn title_of(line: &str) -> Option<String> {
     let value = line.strip_prefix("title")?.trim_start().strip_prefix([':', '='])?;
     let value = value.trim().trim_matches(['"', '\'']).trim();
     (!value.is_empty()).then(|| value.to_owned())
 }
 
-/// The cells of a row as it is written. The parser drops those beyond the columns of the header.
+/// Returns the cells of a row as written. The parser drops cells beyond the columns of the header.
 fn cells(row: &str) -> impl Iterator<Item = &str> {
     let row = row.trim();
     let row = row.strip_prefix('|').unwrap_or(row);
@@ -459,7 +459,7 @@ mod tests {
 
     use super::*;
 
-    /// The source is a document whose every line is the expected one.
+    /// Checks that every line of a document is the expected one.
     #[track_caller]
     fn check_markdown(source: &str, expected: &str) -> Body {
         let body = parse(source);
@@ -593,7 +593,7 @@ mod tests {
         #[test]
         fn no_markdown_gains_lines(text in "(word[a-z]|[ _*>\n-]|\n\n|# |> |- |1\\. |`|\\| |<b>|\\[x\\]\\(y\\)){0,40}") {
             let body = parse(&text);
-            // Code that is never closed gets its fence.
+            // Code that is never closed gets an end fence.
             prop_assert!(!body.lines_match_source || body.text.lines().count() <= text.lines().count().max(1) + 1);
         }
     }

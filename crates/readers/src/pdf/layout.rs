@@ -4,26 +4,26 @@ use std::collections::BTreeMap;
 
 use super::super::draft::Draft;
 
-/// A line is a heading from this many times the size of the body's text.
+/// Minimum size of a heading, as a multiple of the body text's size.
 const HEADING_RATIO: f64 = 1.15;
-/// Characters of a heading; longer lines in large letters are text.
+/// Maximum characters of a heading. Longer lines in large letters are text.
 const MAX_HEADING_CHARS: usize = 200;
-/// Sizes of headings that are told apart.
+/// Maximum heading sizes that are distinguished.
 const MAX_HEADING_LEVELS: usize = 4;
-/// A gap of so many times the size parts two words.
+/// Minimum gap between two words, as a multiple of the size.
 const WORD_GAP: f64 = 0.16;
-/// A gap of so many times the size parts two columns.
+/// Minimum gap between two columns, as a multiple of the size.
 const COLUMN_GAP: f64 = 1.2;
-/// A step down of more than so many times the size parts two paragraphs.
+/// A larger step down than this multiple of the size separates two paragraphs.
 const PARAGRAPH_STEP: f64 = 1.75;
-/// Glyphs whose baselines differ by less than so many times the size stand on one line.
+/// Glyphs are on the same line if their baselines differ by less than this multiple of the size.
 const BASELINE_SLACK: f64 = 0.4;
-/// Lines that end this share of the text's width before its right edge end a paragraph or item.
+/// A line that ends before this share of the text's width ends a paragraph or item.
 const FULL_LINE: f64 = 0.85;
-/// Rows of columns that make a table.
+/// Minimum rows with columns that make a table.
 const MIN_TABLE_ROWS: usize = 2;
 
-/// A glyph where it stands.
+/// A glyph with its position.
 #[derive(Debug, Clone)]
 pub(super) struct Glyph {
     x: f64,
@@ -35,7 +35,7 @@ pub(super) struct Glyph {
 }
 
 impl Glyph {
-    /// `at`: the matrix from glyph to page, as PDF writes it. Turned text is turned back.
+    /// Creates a glyph. `at` is the matrix from glyph to page, in PDF's order. Rotated text is rotated back.
     pub(super) fn new(at: [f64; 6], width: f64, font_size: f64, text: &str) -> Self {
         let [a, b, c, d, x, y] = at;
         let turned = b.abs() > a.abs();
@@ -47,14 +47,14 @@ impl Glyph {
     }
 }
 
-/// Which sizes of letters are headings.
+/// The letter sizes that are headings.
 pub(super) struct Sizes {
     /// Sizes above the body's, in tenths, largest first.
     headings: Vec<u32>,
 }
 
 impl Sizes {
-    /// The body's size is the one that most letters have.
+    /// Determines the sizes. The body's size is the one that most letters have.
     pub(super) fn of<'a>(glyphs: impl Iterator<Item = &'a Glyph>) -> Self {
         let mut letters: BTreeMap<u32, usize> = BTreeMap::new();
         for glyph in glyphs {
@@ -73,7 +73,7 @@ impl Sizes {
         if least == u32::MAX {
             headings.clear();
         }
-        // What is smaller than the last level told apart is on that level.
+        // Sizes smaller than the last distinguished level are on that level.
         Self { headings: if headings.is_empty() { headings } else { [headings, vec![least]].concat() } }
     }
 
@@ -91,7 +91,7 @@ fn tenths(size: f64) -> u32 {
     (size * 10.0).round().clamp(0.0, 100_000.0) as u32
 }
 
-/// Words with nothing but word gaps between them.
+/// Words that are separated only by word gaps.
 struct Cell {
     start: f64,
     end: f64,
@@ -120,7 +120,7 @@ impl Line {
     }
 }
 
-/// Writes a page's text, in the order in which it was drawn.
+/// Writes a page's text in the order in which it was drawn.
 pub(super) fn write(glyphs: Vec<Glyph>, sizes: &Sizes, draft: &mut Draft) {
     let lines = lines_of(glyphs);
     let mut at = 0;
@@ -137,7 +137,7 @@ pub(super) fn write(glyphs: Vec<Glyph>, sizes: &Sizes, draft: &mut Draft) {
             Some(level)
                 if text.chars().count() <= MAX_HEADING_CHARS && text.contains(char::is_alphabetic) =>
             {
-                // A heading may go on on the next line.
+                // A heading may continue on the next line.
                 let same =
                     |next: &&Line| tenths(next.size) == tenths(line.size) && next.turned == line.turned;
                 let more = lines[at + 1..].iter().zip(&lines[at..]).take_while(|(next, before)| {
@@ -152,7 +152,7 @@ pub(super) fn write(glyphs: Vec<Glyph>, sizes: &Sizes, draft: &mut Draft) {
     }
 }
 
-/// Writes the paragraph that begins with the first of `lines` and returns how many of them it is.
+/// Writes the paragraph that begins with the first of `lines`. Returns the number of its lines.
 fn paragraph(lines: &[Line], sizes: &Sizes, draft: &mut Draft) -> usize {
     let mut count = 1;
     while let (Some(before), Some(next)) = (lines.get(count - 1), lines.get(count)) {
@@ -196,7 +196,7 @@ fn paragraph(lines: &[Line], sizes: &Sizes, draft: &mut Draft) -> usize {
     count
 }
 
-/// Whether a line begins like a form's: `Prepared by: ...`.
+/// True if a line begins like a form field: `Prepared by: ...`.
 fn is_labelled(line: &str) -> bool {
     const MAX_LABEL_CHARS: usize = 30;
     let label = line.split_once(": ").map(|(label, _)| label);
@@ -205,17 +205,17 @@ fn is_labelled(line: &str) -> bool {
     })
 }
 
-/// Whether a line ends inside a word.
+/// True if a line ends inside a word.
 fn is_cut(text: &str) -> bool {
     let mut last = text.chars().rev();
     matches!(last.next(), Some('-' | '\u{2010}' | '\u{ad}')) && last.next().is_some_and(char::is_alphabetic)
 }
 
-/// How many of the first lines are rows of a table.
+/// Returns the number of lines at the start that are rows of a table.
 fn table_rows(lines: &[Line]) -> usize {
     let Some(first) = lines.first().filter(|line| line.cells.len() > 1) else { return 0 };
     let is_row = |line: &Line| {
-        // A row has some of the columns of the first one and stands close to it.
+        // A row has some of the columns of the first row and is close to it.
         let inside =
             |cell: &Cell| first.cells.iter().any(|column| cell.start < column.end && column.start < cell.end);
         line.cells.len() > 1
@@ -230,7 +230,7 @@ fn table_rows(lines: &[Line]) -> usize {
     (0..lines.len()).take_while(|&at| close(at) && is_row(&lines[at])).count()
 }
 
-/// The cells of rows, each in the column of the first row whose middle is nearest to its own or that it begins with.
+/// Returns the cells of rows. A cell belongs to the column of the first row whose start, end or middle is nearest to its own.
 fn columns_of(lines: &[Line]) -> Vec<Vec<String>> {
     let Some(first) = lines.first() else { return Vec::new() };
     let distance = |cell: &Cell, column: &Cell| {
@@ -255,7 +255,7 @@ fn columns_of(lines: &[Line]) -> Vec<Vec<String>> {
     lines.iter().map(row).collect()
 }
 
-/// Glyphs that follow each other on one baseline are a line.
+/// Groups glyphs that follow each other on one baseline into lines.
 fn lines_of(glyphs: Vec<Glyph>) -> Vec<Line> {
     let mut lines = Vec::new();
     let mut open: Vec<Glyph> = Vec::new();
@@ -273,9 +273,9 @@ fn lines_of(glyphs: Vec<Glyph>) -> Vec<Line> {
     lines
 }
 
-/// A line in reading order; `None` where it has only blanks.
+/// Returns a line in reading order; `None` if it contains only white space.
 fn line_of(mut glyphs: Vec<Glyph>) -> Option<Line> {
-    // Glyphs may be drawn in any order along the line; those on one place, such as accents, keep theirs.
+    // Glyphs may be drawn in any order along the line. Those at the same position, such as accents, keep their order.
     glyphs.sort_by(|a, b| a.x.total_cmp(&b.x));
     let mut cells: Vec<Vec<Glyph>> = Vec::new();
     for glyph in glyphs {
@@ -308,7 +308,7 @@ fn cell_of(glyphs: &[Glyph]) -> Option<Cell> {
     let mut before: Option<&Glyph> = None;
     for glyph in glyphs {
         let blank = glyph.text.trim().is_empty();
-        // Words of two directions are two words, however close they stand.
+        // Words with different directions are separate words, however close they are.
         let parts = before.is_some_and(|before| {
             glyph.x - before.x - before.width > glyph.size * WORD_GAP || turns(&before.text, &glyph.text)
         });
@@ -325,7 +325,8 @@ fn cell_of(glyphs: &[Glyph]) -> Option<Cell> {
     runs.retain(|run| !run.is_empty());
     let letters = |run: &[&str]| run.concat();
     if is_right_to_left(&runs.iter().map(|run| letters(run)).collect::<String>()) {
-        // Written from the right: words and their letters turn around, words and numbers of other scripts do not.
+        // Right-to-left text: the order of words and of their letters is reversed, except for words and
+        // numbers in other scripts.
         let mut turned: Vec<String> = Vec::new();
         let mut other: Vec<String> = Vec::new();
         for run in runs.iter().rev() {
@@ -346,7 +347,8 @@ fn cell_of(glyphs: &[Glyph]) -> Option<Cell> {
     (!text.is_empty()).then_some(Cell { start: first.x, end: last.x + last.width, text })
 }
 
-/// The letters of a word drawn from the right, in reading order; digits and letters of other scripts inside keep theirs.
+/// Returns the letters of a right-to-left word in reading order. Digits and letters of other scripts inside
+/// it keep their order.
 fn reversed(run: &[&str]) -> String {
     let mut out = String::new();
     let mut other: Vec<&str> = Vec::new();
@@ -362,13 +364,13 @@ fn reversed(run: &[&str]) -> String {
     out
 }
 
-/// Whether one letter is written from the right and the other from the left.
+/// True if one letter is written right to left and the other left to right.
 fn turns(one: &str, other: &str) -> bool {
     let latin = |text: &str| text.chars().any(|c| c.is_ascii_alphanumeric());
     (is_right_to_left(one) && latin(other)) || (latin(one) && is_right_to_left(other))
 }
 
-/// Whether most letters are Hebrew, Arabic or of their relatives.
+/// True if most letters are in Hebrew, Arabic or a related script.
 fn is_right_to_left(text: &str) -> bool {
     let is_rtl =
         |c: char| matches!(c, '\u{590}'..='\u{8ff}' | '\u{fb1d}'..='\u{fdff}' | '\u{fe70}'..='\u{feff}');
@@ -397,7 +399,7 @@ mod tests {
 
     #[test]
     fn words_from_the_right_are_turned_around_and_others_are_not() {
-        // Drawn from left to right: "R2" stands left of a word whose last letter is leftmost.
+        // Drawn from left to right: "R2" is to the left of a word whose last letter is leftmost.
         let drawn = [(0.0, 0.0, "R"), (5.0, 0.0, "2"), (13.0, 0.0, "ם"), (18.0, 0.0, "ל"), (23.0, 0.0, "ש")];
         check_layout(&drawn, "שלם R2\n");
     }

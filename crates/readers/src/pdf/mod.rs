@@ -12,15 +12,15 @@ use super::draft::{Draft, words};
 use super::{Body, ParseError, ParseLimits};
 use layout::{Glyph, Sizes};
 
-/// Glyphs of one page; a page of small print has some ten thousand.
+/// Maximum glyphs of one page. A page in small print has some ten thousand.
 const MAX_GLYPHS: usize = 500_000;
-/// Forms inside forms, which are pages drawn on pages.
+/// Maximum nesting of forms, which are pages drawn on pages.
 const MAX_FORM_DEPTH: usize = 20;
-/// Forms that are looked at for drawing themselves.
+/// Maximum forms that are checked for drawing themselves.
 const MAX_FORMS: usize = 100_000;
 
-/// The pages' text in the order in which it was drawn: lines joined to paragraphs, larger lines as headings, columns of
-/// tables told apart. A page that cannot be read is left out and said in the remarks, as are pages without text.
+/// Returns the pages' text in the order in which it was drawn: lines joined to paragraphs, larger lines as headings, and the
+/// columns of tables separated. Pages that cannot be read and pages without text are left out, with a remark.
 pub(super) fn parse(bytes: &[u8], limits: &ParseLimits) -> Result<Body, ParseError> {
     let mut document = match Document::load_mem(bytes) {
         Ok(document) => document,
@@ -35,7 +35,7 @@ pub(super) fn parse(bytes: &[u8], limits: &ParseLimits) -> Result<Body, ParseErr
         return Err(ParseError::Encrypted { format: Format::Pdf });
     }
     let pages: Vec<u32> = document.get_pages().into_keys().collect();
-    // What a password hides is not there at all.
+    // If a password is needed, the pages are missing entirely.
     if pages.is_empty() && says_encrypted(bytes) {
         return Err(ParseError::Encrypted { format: Format::Pdf });
     }
@@ -52,7 +52,7 @@ pub(super) fn parse(bytes: &[u8], limits: &ParseLimits) -> Result<Body, ParseErr
     let mut bytes = 0;
     for &page in &pages {
         let mut glyphs = Glyphs::default();
-        // The library gives up by panicking on what it does not expect.
+        // The library panics on unexpected content.
         let outcome = catch_unwind(AssertUnwindSafe(|| output_doc_page(&document, &mut glyphs, page)));
         let Glyphs { found, .. } = glyphs;
         if !matches!(outcome, Ok(Ok(()))) {
@@ -98,7 +98,7 @@ fn broken(error: &impl ToString) -> ParseError {
     ParseError::Broken { format: Format::Pdf, reason: error.to_string() }
 }
 
-/// Numbers of pages, the first few of them.
+/// Lists page numbers: the first few of them.
 fn listed(pages: &[u32]) -> String {
     const MOST: usize = 10;
     let mut said: Vec<String> = pages.iter().take(MOST).map(u32::to_string).collect();
@@ -113,7 +113,7 @@ fn says_encrypted(bytes: &[u8]) -> bool {
     bytes.windows(MARK.len()).any(|window| window == MARK)
 }
 
-/// Pictures have no text and are most of a file.
+/// Removes images, which have no text and make up most of a file.
 fn drop_pictures(document: &mut Document) {
     for object in document.objects.values_mut() {
         if let Object::Stream(stream) = object
@@ -126,14 +126,14 @@ fn drop_pictures(document: &mut Document) {
     }
 }
 
-/// Refuses documents with a form that draws itself: drawing it never ends.
+/// Returns an error for documents with a form that draws itself: drawing it would never end.
 fn check_forms(document: &Document) -> Result<(), ParseError> {
     let is_form = |object: &Object| {
         object.as_stream().is_ok_and(|stream| {
             stream.dict.get(b"Subtype").and_then(Object::as_name).is_ok_and(|name| name == b"Form")
         })
     };
-    // Depth of each form over the forms it draws, found from the innermost outwards.
+    // Depth of each form above the forms that it draws, found from the innermost outwards.
     let mut depths = std::collections::BTreeMap::new();
     let forms: Vec<_> =
         document.objects.iter().filter(|(_, object)| is_form(object)).map(|(id, _)| *id).collect();
@@ -159,8 +159,8 @@ fn check_forms(document: &Document) -> Result<(), ParseError> {
     Err(ParseError::TooDeep { format: Format::Pdf, max_depth: MAX_FORM_DEPTH })
 }
 
-/// The objects that a form may draw. One without resources of its own uses those of the page, which cannot be told here;
-/// it counts as drawing nothing unless it says so.
+/// Returns the objects that a form may draw. A form without its own resources uses those of the page, which
+/// are unknown here; it counts as drawing nothing.
 fn drawn_by(document: &Document, form: (u32, u16)) -> Vec<(u32, u16)> {
     let resolve = |object: &'_ Object| match object {
         Object::Reference(id) => document.get_object(*id).ok().cloned(),
@@ -175,7 +175,7 @@ fn drawn_by(document: &Document, form: (u32, u16)) -> Vec<(u32, u16)> {
     drawn().unwrap_or_default()
 }
 
-/// The title that the document's information gives, unless a program left the file's name there.
+/// Returns the title in the document's information, unless a program put the file's name there.
 fn title_of(document: &Document) -> String {
     let title = || {
         let info = document.trailer.get(b"Info").ok()?;
@@ -239,7 +239,7 @@ impl OutputDev for Glyphs {
 pub(super) mod tests {
     use super::*;
 
-    /// A PDF whose pages draw these contents.
+    /// Creates a PDF whose pages draw these contents.
     pub(in super::super) fn pdf(pages: &[&str]) -> Vec<u8> {
         let kids: Vec<String> = (0..pages.len()).map(|page| format!("{} 0 R", 10 + page * 2)).collect();
         let mut objects = vec![
@@ -267,7 +267,7 @@ pub(super) mod tests {
         file(&objects)
     }
 
-    /// A PDF of these objects; the first is the catalog.
+    /// Creates a PDF with these objects. The first is the catalog.
     pub(in super::super) fn file(objects: &[(usize, String)]) -> Vec<u8> {
         let mut out = "%PDF-1.4\n".to_owned();
         let mut offsets = std::collections::BTreeMap::new();
@@ -285,7 +285,7 @@ pub(super) mod tests {
         out.into_bytes()
     }
 
-    /// Draws lines of text, each with its place and size.
+    /// Draws lines of text, each with its position and size.
     pub(in super::super) fn show(lines: &[(u32, u32, u32, &str)]) -> String {
         let line = |(x, y, size, text): &(u32, u32, u32, &str)| {
             format!("BT /F1 {size} Tf 1 0 0 1 {x} {y} Tm ({text}) Tj ET\n")

@@ -1,19 +1,20 @@
-//! Widths of glyphs in the one form that the PDF library reads.
+//! Rewrites the widths of glyphs in the only form that the PDF library reads.
 //!
-//! A composite font gives them as `first [w w w]` or as `first last w` (ISO 32000-1, 9.7.4.3). The library takes every glyph of the
-//! second form for one of the default width, and so the words of a line overlap: "back. The" was read as "bacTk.h e". Browsers print
+//! A composite font lists them as `first [w w w]` or as `first last w` (ISO 32000-1, 9.7.4.3). The library
+//! assumes the default width for every glyph in the second form, so the words of a line overlap: "back. The"
+//! was read as "bacTk.h e". Browsers print such files.
 //! such files.
 
 use std::collections::BTreeMap;
 
 use pdf_extract::{Document, Object};
 
-/// The largest number of a glyph.
+/// The largest glyph number.
 const MAX_GLYPH: i64 = 65_535;
-/// Widths that one font may give; ranges may overlap, and a file may hold any number of them.
+/// Maximum widths of one font. Ranges may overlap, and a file may contain any number of them.
 const MAX_WIDTHS: usize = 1_000_000;
 
-/// Writes the widths of every composite font glyph by glyph. What cannot be read is left as it is.
+/// Writes the widths of every composite font glyph by glyph. Widths that cannot be read are left unchanged.
 pub(super) fn write_out(document: &mut Document) {
     let fonts: Vec<_> =
         document.objects.iter().filter(|(_, object)| is_font(object)).map(|(id, _)| *id).collect();
@@ -25,14 +26,14 @@ pub(super) fn write_out(document: &mut Document) {
     }
 }
 
-/// Whether it is a font of numbered glyphs, a descendant of a composite font.
+/// True if the object is a font with numbered glyphs, a descendant of a composite font.
 fn is_font(object: &Object) -> bool {
     let kind =
         |object: &Object| object.as_dict().ok()?.get(b"Subtype").ok()?.as_name().ok().map(<[u8]>::to_vec);
     kind(object).is_some_and(|kind| kind.starts_with(b"CIDFontType"))
 }
 
-/// The width of each glyph by its number; `None` where the font gives none, or not as PDF defines them.
+/// Returns the width of each glyph by its number; `None` if the font has no widths, or invalid ones.
 fn widths_of(document: &Document, font: (u32, u16)) -> Option<BTreeMap<i64, Object>> {
     let resolved = |object: &Object| document.dereference(object).ok().map(|(_, object)| object.clone());
     let given = resolved(document.get_object(font).ok()?.as_dict().ok()?.get(b"W").ok()?)?;
@@ -58,7 +59,7 @@ fn widths_of(document: &Document, font: (u32, u16)) -> Option<BTreeMap<i64, Obje
     Some(widths)
 }
 
-/// `first [w w w]` for each run of glyphs.
+/// Writes `first [w w w]` for each run of glyphs.
 fn runs(widths: BTreeMap<i64, Object>) -> Object {
     let mut runs: Vec<(i64, Vec<Object>)> = Vec::new();
     for (glyph, width) in widths {
@@ -78,7 +79,8 @@ mod tests {
     use super::super::parse;
     use super::super::tests::file;
 
-    /// A page of two pieces of text in a composite font whose glyphs are half as wide as they are high, as `widths` says.
+    /// Creates a page with two pieces of text in a composite font. `widths` defines its glyphs as half as
+    /// wide as they are high.
     fn page(widths: &str, first: &str, second: &str) -> Vec<u8> {
         let hex = |text: &str| text.bytes().map(|byte| format!("00{byte:02x}")).collect::<String>();
         let step = first.len() * 5;

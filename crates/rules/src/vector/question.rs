@@ -1,19 +1,18 @@
-//! A question's vector against many coarse parts at once.
+//! Compares a question's vector with the coarse parts of many rows at once.
 
 use pulp::{Simd, WithSimd};
 
 use super::ZERO;
 
-/// Rows are padded to a multiple of this, so that vector code leaves no rest.
+/// Rows are padded to a multiple of this, so that SIMD code has no remainder.
 pub const LANES: usize = 32;
-/// Added to every bound for the rounding of the arithmetic itself.
+/// Added to every bound for rounding errors of the arithmetic itself.
 const SLACK: f32 = 1e-5;
 
-/// A query in numbers of up to 16 bits: much finer than the rows at the same cost, so that its own rounding hardly
-/// matters.
+/// A query in numbers of up to 16 bits: much finer than the rows at the same cost, so that its own rounding hardly matters.
 pub struct Question {
     codes: Vec<i16>,
-    /// What the rows' offset adds to every product sum.
+    /// The amount that the rows' offset adds to every sum of products.
     offset: i64,
     scale: f32,
     length: f32,
@@ -21,9 +20,9 @@ pub struct Question {
 }
 
 impl Question {
-    /// The question of a vector of unit length.
+    /// Builds the question from a vector of unit length.
     pub fn new(unit: &[f32]) -> Self {
-        // The largest code whose products with any row add up inside 32 bits.
+        // The largest code whose products with any row sum up within 32 bits.
         let most = (i32::MAX / (i32::from(u8::MAX) * unit.len().max(1) as i32)).clamp(1, i32::from(i16::MAX));
         let largest = unit.iter().fold(0.0f32, |largest, x| largest.max(x.abs()));
         let scale = if largest > 0.0 { largest / most as f32 } else { 1.0 };
@@ -36,43 +35,43 @@ impl Question {
         Self { codes, offset, scale, length, residual }
     }
 
-    /// How far a row's score may be from its estimate.
+    /// Returns the maximum difference between a row's score and its estimate.
     #[inline(always)]
     fn error(&self, residual: f32) -> f32 {
         residual * self.length + self.residual * (1.01 + residual) + SLACK
     }
 
-    /// The upper bound of a row's score, from its estimate.
+    /// Returns the upper bound of a row's score, from its estimate.
     pub fn upper(&self, estimate: f32, residual: f32) -> f32 {
-        // Scores are cut to this range, so bounds are too: else ties at its ends would be lost.
+        // Scores are clamped to this range, so bounds must be too; otherwise ties at its ends would be lost.
         (estimate + self.error(residual)).clamp(-1.0, 1.0)
     }
 
-    /// Bounds of each row's score, from its product.
+    /// Computes the bounds of each row's score, from its product.
     pub fn bounds(&self, rows: Products<'_>, uppers: &mut [f32], lowers: &mut [f32]) {
         let bounds = Bounds { question: self, rows, uppers, lowers };
         pulp::Arch::new().dispatch(bounds);
     }
 
-    /// Adds to `out` the product with each row of codes, before the row's scale.
+    /// Appends to `out` the product with each row of codes, before it is multiplied by the row's scale.
     pub fn dots(&self, rows: &[&[u8]], out: &mut Vec<f32>) {
         pulp::Arch::new().dispatch(Dots { question: self, rows, out });
     }
 }
 
-/// Rows that were multiplied with a question: by place, the product, the row's scale and its residual.
+/// Products of a question with rows: for each row the product, the row's scale and its residual.
 #[derive(Clone, Copy)]
 pub struct Products<'a> {
     /// The product.
     pub dots: &'a [f32],
-    /// What a coarse part of 1 stands for.
+    /// Value of a coarse part of 1.
     pub scales: &'a [f32],
     /// Length of the difference between the vector and its coarse parts.
     pub residuals: &'a [f32],
 }
 
-// What follows is compiled once for each set of instructions, and the widest that this machine has is taken; all of them
-// round alike. Only what is inlined into `with_simd` is compiled so.
+// The code below is compiled once for each instruction set, and the widest one that the machine supports is used; all of
+// them round alike. Only code that is inlined into `with_simd` is compiled this way.
 
 struct Bounds<'a> {
     question: &'a Question,
@@ -109,7 +108,7 @@ impl WithSimd for Dots<'_> {
     fn with_simd<S: Simd>(self, _simd: S) {
         let Self { question: Question { codes, offset, scale, .. }, rows, out } = self;
         for row in rows {
-            // Narrow numbers that widen without a sign are what the compiler makes the best vector code of.
+            // The compiler generates the best SIMD code from narrow unsigned numbers that are widened.
             let products =
                 row.iter().zip(codes).map(|(&row, &code)| i32::from(i16::from(row)) * i32::from(code));
             let sum: i32 = products.sum();

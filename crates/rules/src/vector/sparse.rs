@@ -1,41 +1,42 @@
-//! Whole numbers most of which are zero, in few bits.
+//! Packs whole numbers, most of which are zero, into few bits.
 //!
 //! ```text
-//! header   numbers, and in the highest bit the unit of their sizes      2 bytes, little-endian
-//!          low bits of a distance, low bits of a size                  4 bits each
-//! entry    zeros before it, sign, size less one                        Rice codes around one bit, from the lowest bit on
+//! header   count of numbers; its highest bit is the unit     2 bytes, little-endian
+//!          low bits of a distance, low bits of a size        4 bits each
+//! entry    zeros before it, sign, size minus one             Rice codes around one bit, from the lowest bit on
 //! ```
 //!
-//! A Rice code is what is above the low bits as so many ones and a zero, then the low bits. How many bits are low is chosen
-//! for each list, so that the common sizes take few. The bits behind the last entry are ones, which no entry is.
+//! A Rice code is the part above the low bits as that many ones and a zero, followed by the low bits. The number of low
+//! bits is chosen for each list, so that common sizes take few bits. The bits after the last entry are ones, which never
+//! form an entry.
 //!
 //! Source: Rice, Plaunt, "Adaptive Variable-Length Coding for Efficient Compression of Spacecraft Television Data", 1971.
 
-/// Bytes of the header.
+/// Length of the header in bytes.
 const HEADER: usize = 3;
-/// Most low bits that the header can say.
+/// Maximum number of low bits that the header can express.
 const MAX_LOW: u32 = 15;
-/// Most ones of a code. A longer one is damage, or the end.
+/// Maximum number of ones in a code. A longer run is damage, or the end.
 const MAX_ONES: u32 = 40;
 
-/// Largest size of a number. A larger one is damage.
+/// Largest size of a number. A larger one means damage.
 const MAX_SIZE: u32 = 512;
 
-/// The highest bit of the count of numbers, which is set where the unit is [`Unit::Four`].
+/// Highest bit of the count of numbers, set if the unit is [`Unit::Four`].
 const IN_FOURS: u16 = 1 << 15;
 
-/// What a stored number counts.
+/// Unit of the stored numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
-    /// The number is as it was given.
+    /// The number is read as it was written.
     One,
-    /// The number is read as four times what was given.
+    /// The number is read as four times what was written.
     Four,
 }
 
-/// Appends the form of `codes` to what is `written`; `None` for lists that are too long for it.
+/// Appends the packed form of `codes` to `written`; `None` for lists that are too long for this form.
 ///
-/// - `unit`: what one of `codes` is read as.
+/// - `unit`: how many of its units each of `codes` is read as.
 pub fn write(codes: &[i16], unit: Unit, written: Vec<u8>) -> Option<Vec<u8>> {
     let length = u16::try_from(codes.len()).ok().filter(|length| length & IN_FOURS == 0)?;
     let length = match unit {
@@ -49,7 +50,7 @@ pub fn write(codes: &[i16], unit: Unit, written: Vec<u8>) -> Option<Vec<u8>> {
     }
     let gap_low = best_low(entries.iter().map(|entry| entry.0));
     let size_low = best_low(entries.iter().map(|entry| entry.2));
-    let mut bits = Bits { bytes: written, open: 0, number: 0 };
+    let mut bits = BitWriter { bytes: written, open: 0, number: 0 };
     bits.bytes.extend(length.to_le_bytes());
     bits.bytes.push((gap_low | size_low << 4) as u8);
     for (gap, is_negative, size) in entries {
@@ -60,14 +61,14 @@ pub fn write(codes: &[i16], unit: Unit, written: Vec<u8>) -> Option<Vec<u8>> {
     Some(bits.finish())
 }
 
-/// The low bits with which these numbers take the fewest, and none too many.
+/// Returns the number of low bits with which these numbers take the least space and no code is too long.
 fn best_low(numbers: impl Iterator<Item = u32> + Clone) -> u32 {
     let largest = numbers.clone().max().unwrap_or(0);
     let bits = |low: u32| numbers.clone().map(|number| (number >> low) + low).sum::<u32>();
     (0..=MAX_LOW).filter(|low| largest >> low < MAX_ONES).min_by_key(|&low| bits(low)).unwrap_or(MAX_LOW)
 }
 
-/// How many numbers there are, zeros included.
+/// Returns the count of numbers, including zeros.
 pub fn length(packed: &[u8]) -> usize {
     usize::from(head(packed) & !IN_FOURS)
 }
@@ -79,13 +80,13 @@ fn head(packed: &[u8]) -> u16 {
     }
 }
 
-/// The numbers that are not zero, by place. What damaged bytes say of places that there are not is left out.
+/// Returns the nonzero numbers with their positions. Damaged bytes that refer to positions outside the list are ignored.
 pub fn entries(packed: &[u8]) -> impl Iterator<Item = (usize, i16)> {
     let length = length(packed);
     let unit = if head(packed) & IN_FOURS == 0 { 1 } else { 4 };
     let low = packed.get(HEADER - 1).copied().unwrap_or(0);
     let (gap_low, size_low) = (u32::from(low & 15), u32::from(low >> 4));
-    let mut bits = ReadBits { rest: packed.get(HEADER..).unwrap_or_default(), open: 0, number: 0 };
+    let mut bits = BitReader { rest: packed.get(HEADER..).unwrap_or_default(), open: 0, number: 0 };
     let mut next = 0;
     std::iter::from_fn(move || {
         let at = next + bits.take_rice(gap_low)? as usize;
@@ -96,15 +97,15 @@ pub fn entries(packed: &[u8]) -> impl Iterator<Item = (usize, i16)> {
     })
 }
 
-/// Bits that are written from the lowest on.
-struct Bits {
+/// Writes bits, lowest first.
+struct BitWriter {
     bytes: Vec<u8>,
     open: u64,
     number: u32,
 }
 
-impl Bits {
-    /// - `number`: at most 40 bits.
+impl BitWriter {
+    /// Appends the lowest `number` bits of `value`, at most 40.
     fn push(&mut self, value: u64, number: u32) {
         self.open |= value << self.number;
         self.number += number;
@@ -129,15 +130,15 @@ impl Bits {
     }
 }
 
-/// The same read.
-struct ReadBits<'a> {
+/// Reads what [`BitWriter`] wrote.
+struct BitReader<'a> {
     rest: &'a [u8],
     open: u64,
     number: u32,
 }
 
-impl ReadBits<'_> {
-    /// Has as many bits at hand as any code takes, where there are so many.
+impl BitReader<'_> {
+    /// Buffers as many bits as any code can take, if that many are left.
     fn fill(&mut self) {
         while self.number <= 56
             && let Some((byte, rest)) = self.rest.split_first()

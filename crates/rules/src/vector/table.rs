@@ -1,8 +1,8 @@
-//! The vectors of one kind in memory: their coarse parts, which are scanned for candidates, and what leads to the stored vectors, which
-//! then rank exactly.
+//! The vectors of one kind in memory: their coarse parts, which are scanned for candidates, and references to the stored
+//! vectors, which then give the exact ranking.
 //!
-//! Each row knows how far its coarse parts are from the stored vector, so a scan gives bounds, not estimates: a row is left
-//! out only when it cannot be among the best.
+//! Each row knows the distance between its coarse parts and the stored vector, so a scan gives bounds, not estimates: a row
+//! is skipped only if it cannot be among the best.
 
 use std::collections::{BTreeSet, HashMap};
 use std::iter::repeat_n;
@@ -14,22 +14,22 @@ use super::question::{LANES, Products, Question};
 use super::{Coarse, ZERO, cosine, rank, read_coarse};
 use crate::search::{Only, ScoredId, VectorQuery};
 
-/// Rows that are scored for one question after another before the next ones are read.
-const ROWS_AT_HAND: usize = 32;
+/// Number of rows that are scored for all questions before the next rows are read.
+const BLOCK_ROWS: usize = 32;
 
 /// A row that may be among the best: the upper bound of its score, and its number.
 pub type Candidate = (f32, u32);
 
-/// Rows of coarse parts by key. `P` leads to the stored vector.
+/// Rows of coarse parts by key. `P` is a reference to the stored vector.
 #[derive(Debug)]
 pub struct VectorTable<P> {
-    /// Codes a row, padding included.
+    /// Codes per row, including padding.
     stride: usize,
-    /// Row by key.
+    /// Row number of each key.
     rows: HashMap<Arc<str>, usize>,
     keys: Vec<Arc<str>>,
     places: Vec<P>,
-    /// `stride` codes a row: the coarse parts of the stored vector.
+    /// `stride` codes per row: the coarse parts of the stored vector.
     codes: Vec<u8>,
     scales: Vec<f32>,
     /// Length of the difference between the stored vector and its coarse parts.
@@ -51,22 +51,22 @@ impl<P> Default for VectorTable<P> {
 }
 
 impl<P> VectorTable<P> {
-    /// Number of vectors.
+    /// Returns the number of vectors.
     pub fn len(&self) -> usize {
         self.keys.len()
     }
 
-    /// Numbers of all vectors, with what pads them.
+    /// Returns the number of codes in all vectors, including padding.
     pub fn numbers(&self) -> usize {
         self.codes.len()
     }
 
-    /// Whether there is no vector.
+    /// True if there are no vectors.
     pub fn is_empty(&self) -> bool {
         self.keys.is_empty()
     }
 
-    /// Whether a stored vector has as many numbers as the others.
+    /// True if a stored vector has as many numbers as the others.
     pub fn fits(&self, stored: &[u8]) -> bool {
         self.is_empty() || stride(&read_coarse(stored)) == self.stride
     }
@@ -99,7 +99,7 @@ impl<P> VectorTable<P> {
         }
     }
 
-    /// Removes a row if there is one; the last one takes its place.
+    /// Removes the row with this key, if it exists; the last row takes its place.
     pub fn remove(&mut self, key: &str) {
         let Some(row) = self.rows.remove(key) else { return };
         let last = self.keys.len() - 1;
@@ -114,15 +114,15 @@ impl<P> VectorTable<P> {
         }
     }
 
-    /// Gives back memory that rows may still grow into.
+    /// Releases the memory that is reserved for further rows.
     pub fn shrink_to_fit(&mut self) {
         self.codes.shrink_to_fit();
     }
 
-    /// For each of the questions of a query, the rows that may be among the best, best first. Only what the query is restricted to
-    /// counts, without the `changed` keys.
+    /// Returns the rows that may be among the best, best first, for each question of a query. Only rows that the query is
+    /// restricted to count, without the `changed` keys.
     ///
-    /// - `units`: the question vectors in unit length.
+    /// - `units`: the question vectors, scaled to unit length.
     pub fn candidates(
         &self,
         query: &VectorQuery,
@@ -137,10 +137,11 @@ impl<P> VectorTable<P> {
             .collect()
     }
 
-    /// The nearest entries: exact scores from the best bound down, until no bound reaches the worst score that still counts.
+    /// Returns the nearest entries. It computes exact scores from the best bound down, until no bound reaches the worst
+    /// score that still counts.
     ///
-    /// - `hits`: what is found already, scored exactly, in any order.
-    /// - `read`: reads the numbers of a stored vector; false where it is gone.
+    /// - `hits`: hits that are already known, with exact scores, in any order.
+    /// - `read`: reads the numbers of a stored vector; false if it no longer exists.
     pub fn best<E>(
         &self,
         query: &VectorQuery,
@@ -158,7 +159,7 @@ impl<P> VectorTable<P> {
             if read(&self.places[row as usize], &mut values)? {
                 add_near(query, unit, &self.keys[row as usize], &values, &mut hits);
             }
-            // Ranking costs more than a few spare scores.
+            // Ranking costs more than computing a few unnecessary scores.
             if checked % query.limit.clamp(8, 64) == 0 && hits.len() > query.limit {
                 rank(&mut hits, query.limit);
                 worst = hits.last().map_or(worst, |hit| hit.score);
@@ -168,7 +169,7 @@ impl<P> VectorTable<P> {
         Ok(hits)
     }
 
-    /// The rows of what may be found, ascending; `None` for all.
+    /// Returns the rows that may be found, ascending; `None` for all.
     fn rows_of(&self, only: &Only, kind: ItemKind) -> Option<Vec<usize>> {
         if let Some(filtered) = &only.filtered {
             let ids = filtered.ids(kind).filter(|id| only.admits(kind, id));
@@ -181,25 +182,25 @@ impl<P> VectorTable<P> {
         Some(rows.map(|(row, _)| row).collect())
     }
 
-    /// For each question its product with every row, or with the `chosen` ones. The rows are gone through once for all
-    /// questions, a few at a time that stay near at hand.
+    /// Returns the product of each question with every row, or with the `chosen` rows. It passes over the rows once for all
+    /// questions, in blocks that are small enough for the CPU cache.
     fn dots(&self, questions: &[Question], chosen: Option<&[usize]>) -> Vec<Vec<f32>> {
         let rows = chosen.map_or(self.keys.len(), <[usize]>::len);
         let mut dots = vec![Vec::with_capacity(rows); questions.len()];
-        let mut at_hand: Vec<&[u8]> = Vec::with_capacity(ROWS_AT_HAND);
-        for from in (0..rows).step_by(ROWS_AT_HAND) {
-            let part = from..rows.min(from + ROWS_AT_HAND);
+        let mut block: Vec<&[u8]> = Vec::with_capacity(BLOCK_ROWS);
+        for from in (0..rows).step_by(BLOCK_ROWS) {
+            let part = from..rows.min(from + BLOCK_ROWS);
             let rows = part.map(|place| chosen.map_or(place, |chosen| chosen[place]));
-            at_hand.clear();
-            at_hand.extend(rows.map(|row| &self.codes[row * self.stride..][..self.stride]));
+            block.clear();
+            block.extend(rows.map(|row| &self.codes[row * self.stride..][..self.stride]));
             for (question, dots) in questions.iter().zip(&mut dots) {
-                question.dots(&at_hand, dots);
+                question.dots(&block, dots);
             }
         }
         dots
     }
 
-    /// The rows that may be among the best of one question.
+    /// Returns the rows that may be among the best for one question.
     ///
     /// - `dots`: the question's product with each `chosen` row.
     fn bounded(
@@ -247,12 +248,12 @@ impl<P> VectorTable<P> {
     }
 }
 
-/// Codes of a row, padding included.
+/// Returns the number of codes in a row, including padding.
 fn stride(coarse: &Coarse<'_>) -> usize {
     coarse.codes.len().next_multiple_of(LANES)
 }
 
-/// Adds an entry to the hits where its vector is near enough.
+/// Adds an entry to the hits if its vector is near enough.
 pub fn add_near(query: &VectorQuery, unit: &[f32], key: &str, values: &[f32], hits: &mut Vec<ScoredId>) {
     let score = cosine(unit, values);
     if score >= query.min_score {

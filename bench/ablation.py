@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Measures each design choice of mode auto: asks question sets with the arms of arms.txt.
+"""Measures each design choice of mode auto by asking question sets with the arms of arms.txt.
 
-Runs `graphloom eval retrieval` over each set with the vectors of the harness's MiniLM, and prints recall@5 and recall@10 of
-every arm, and the difference of their mean over the sets from that of the first arm. Sets with real or replayed extractions (`*_train*`)
-are indexed with the harness's language model, the others by rules. What is indexed in --work is not indexed again.
+Runs `graphloom eval retrieval` over each set with the vectors of the harness's MiniLM. Prints recall@5 and recall@10 of every arm, and the
+difference between its mean over the sets and that of the first arm. Sets with real or replayed extractions (`*_train*`) are indexed with
+the harness's language model, the others by rules. Sets already indexed in --work are not indexed again.
 """
 
 import argparse
@@ -37,7 +37,7 @@ def main():
 
 
 def evaluate(arguments, name, arms, url):
-    """The metrics of each arm on one set, by name."""
+    """Returns the metrics of each arm on one set, by name."""
     out = arguments.work / f"{name}.json"
     command = [arguments.graphloom, "--data-dir", arguments.work, "--embedder", "openai:minilm"]
     command += ["--set", f"base_url={url}/v1", "--llm", "openai:replayed" if "train" in name else "none"]
@@ -51,7 +51,7 @@ def evaluate(arguments, name, arms, url):
 
 
 def figures(metrics):
-    """recall at RANKS."""
+    """Returns recall at RANKS."""
     return [metrics[f"recall@{rank}"]["mean"] for rank in RANKS]
 
 

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Answers without an LLM on question sets made by others: how many are right, wrong, refused?
+"""Answers without an LLM on question sets by other authors: how many are right, wrong or refused?
 
     bench/answers.py --graphloom BINARY --questions FOLDER [--sets NAME,NAME] [--keep FOLDER] [--out FILE]
 
-Each passage of a set is a document, indexed by rules; squad.py makes sets of files in SQuAD's format. An answer is right if it holds 60%
-of the words of one of the expected answers, partly right if it holds a third; function words do not count. Where Graphloom shows the
-closest passages or says that it found nothing, it refused. Questions without a passage that answers them are unanswerable and must be
-refused. Questions to be answered with yes or no, and those with a date written as one number, are left out: words do not tell whether
-they are answered.
+Each passage of a set is a document, indexed by rules; squad.py makes sets from files in SQuAD's format. An answer is right if it contains
+60% of the words of one of the expected answers, and partly right if it contains a third; function words do not count. If Graphloom shows
+the closest passages or says that it found nothing, that is a refusal. Questions without a passage that answers them are unanswerable and
+must be refused. Questions with a yes-or-no answer or a date written as one number are left out: words cannot show whether they are
+answered.
 """
 import argparse
 import collections
@@ -20,7 +20,7 @@ import subprocess
 import tempfile
 
 RIGHT, PARTLY = 0.6, 0.34
-# A word this long is held by one that begins with it.
+# A word with at least this many letters also matches longer words that begin with it.
 PREFIX = 4
 WORKERS = 2
 VERDICTS = ("right", "partly", "wrong", "refused")
@@ -30,13 +30,13 @@ FUNCTION_WORDS = set(
 
 
 def words(text: str) -> list[str]:
-    """Its words, names joined as in chats: `Ada Byron` and `AdaByron` are the same."""
+    """Returns the words of a text. Names are joined as in chats: `Ada Byron` and `AdaByron` are the same."""
     joined = re.sub(r"\b([A-Z]\w+) (?=[A-Z])", r"\1", text)
     return [word for word in re.findall(r"[\w'-]+", joined.lower()) if word not in FUNCTION_WORDS]
 
 
 def share(expected: str, text: str) -> float:
-    """How much of an expected answer stands in a text, with its names joined or not."""
+    """Returns the share of an expected answer that a text contains, with its names joined or not."""
     def is_held(word: str, held: set[str]) -> bool:
         return word in held or word.rstrip("s") in held or len(word) >= PREFIX and any(other.startswith(word) for other in held)
 
@@ -60,7 +60,7 @@ def can_be_judged(question: dict) -> bool:
 
 
 def index(graphloom: str, folder: pathlib.Path, work: pathlib.Path) -> None:
-    """Indexes the passages of a set in `work`, which exists only when that is done."""
+    """Indexes the passages of a set in `work`, which exists only once indexing is complete."""
     part = work.with_name(f"{work.name}.part")
     shutil.rmtree(part, ignore_errors=True)
     documents = part / "documents"
@@ -75,7 +75,7 @@ def index(graphloom: str, folder: pathlib.Path, work: pathlib.Path) -> None:
 
 
 def ask(graphloom: list[str], question: dict) -> dict:
-    """The row of one question; exit code 4 says that the documents hold no answer."""
+    """Returns the row of one question. Exit code 4 means that the documents contain no answer."""
     done = subprocess.run([*graphloom, "ask", "--json", question["question"]], capture_output=True, text=True)
     if done.returncode not in (0, 4):
         raise SystemExit(f"{question['question']}: {done.stderr}")

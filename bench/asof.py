@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Asks as of dates on texts about successions in an office, and checks what ended each claim. Offline, without a model.
+"""Asks questions as of dates on texts about successions in an office, and checks what ended each claim. Offline, without a model.
 
     bench/asof.py --graphloom BINARY --successions FILE.json [--limit N] [--show]
 
-The file lists successions: who led a company from when, and who followed when. Each becomes two documents in different
-wordings, by templates of this program, which the rules of the product were not written for. All are indexed into one
-workspace. Then, for each succession, the holder is asked for at five dates: the first year and the last whole year of the
-first holder, the middle of that time, the year of the change (the second holder) and the year after. An answer is right if
+The file lists successions: who led a company from when, and who followed when. Each becomes two documents with different
+wordings, from templates in this program for which the product's rules were not written. All documents are indexed into one
+workspace. Then, for each succession, the program asks for the holder at five dates: the first year and the last whole year of
+the first holder, the middle of that time, the year of the change (the second holder) and the year after. An answer is right if
 its first line names the right holder and not the other one.
 
-A claim is wrongly retired if no sentence of the texts contradicts it: the second holder's, whose end no text tells, or the
-first holder's before the year of the change.
+A claim is wrongly retired if no sentence contradicts it: a claim about the second holder, whose end no text states, or about
+the first holder before the year of the change.
 """
 from __future__ import annotations
 
@@ -118,14 +118,14 @@ def asked(rows: list[dict]):
 
 
 def is_right(question: dict, answer: str) -> bool:
-    # A company may be named like its head.
+    # A company may have the name of its head.
     first = answer.split("\n", 1)[0].replace(" of " + question["company"], "")
     right, other = question["right"], question["other"]
     return right in first and (other == right or other not in first.replace(right, ""))
 
 
 def wrongly_retired(rows: list[dict], claims: list[dict]) -> tuple[list[dict], list[dict]]:
-    """Claims that are retired though no text contradicts them, and retired claims whose company is none of the file's."""
+    """Returns claims that are retired although no text contradicts them, and retired claims whose company is not in the file."""
     bare = lambda name: name.removeprefix("The ")
     by_company = {bare(row["o"]): row for row in rows}
     wrong, unmatched = [], []
@@ -143,7 +143,7 @@ def wrongly_retired(rows: list[dict], claims: list[dict]) -> tuple[list[dict], l
 
 
 def is_unfounded(rows: list[dict]):
-    """Whether a claim's retirement is not what its succession tells: the first holder, at the change, by words that say so."""
+    """Returns a test that is true if a claim's retirement does not follow from its succession: of the first holder, at the change, by words that say so."""
     by_number = {f"{number:04}": row for number, row in enumerate(rows)}
 
     def check(claim: dict) -> bool:

@@ -10,17 +10,17 @@ without a key from 100 addresses. Attackers run at the lowest priority, because 
 
 Other programs also use the machine, so a figure is the median of its rounds, and the rounds of all attacks alternate. A ratio compares
 the two phases of one round, which are seconds apart. The share of processor time used by other programs or taken by the machine's host
-(steal) is reported too: where it is large, the figures say little. Attacks:
+(steal) is reported too: if it is large, the figures mean little. Attacks:
 
     uploads     64 uploads that stop after their first line
     questions   64 questions of one key that stop after their first byte
     logins      200 logins without a credential that stop after their first byte, from all addresses
     passwords   wrong passwords as fast as they are answered, from all addresses
-    tables      4 at a time: tables of 50,000 columns, and of 20,000 rows of which each cell is a name
+    tables      4 at a time: tables with 50,000 columns, and with 20,000 rows whose cells are all names
     attributes  4 at a time: HTML with 600,000 attributes
     pages       4 at a time: PDF files of 0.2 MB whose page is 80 MB
     archives    4 at a time: Word files that unpack to 900 MB
-    overload    128 questions at a time of another key of this machine, which has a right to ask them
+    overload    128 questions at a time from another key on this machine that is allowed to ask them
 """
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def upload(name: str, content: bytes, key: str) -> bytes:
 
 
 async def answer(reader: asyncio.StreamReader) -> int:
-    """The status of the next response, which is read to its end."""
+    """Reads the next response to its end and returns its status."""
     said = await reader.readuntil(b"\r\n\r\n")
     lines = said.decode("latin-1").lower().split("\r\n")
     fields = dict(line.split(": ", 1) for line in lines[1:] if ": " in line)
@@ -98,7 +98,7 @@ async def answer(reader: asyncio.StreamReader) -> int:
 
 
 class Ordinary:
-    """Requests of one key at a fixed rate, on as many connections as they need."""
+    """Sends requests of one key at a fixed rate, on as many connections as they need."""
 
     def __init__(self, port: int, key: str, seed: int):
         self.port, self.key, self.rng = port, key, random.Random(seed)
@@ -241,7 +241,7 @@ async def repeat(port: int, make, statuses: collections.Counter) -> None:
 
 
 def attackers(name: str, port: int, keys: dict, files: list) -> list:
-    """Attacking coroutines with a shared counter."""
+    """Returns attacking coroutines with a shared counter."""
     form = "Content-Type: application/x-www-form-urlencoded"
     as_json = "Content-Type: application/json"
     match name:
@@ -330,7 +330,7 @@ class Serving:
             self.peak = max(self.peak, resident(self.process.pid))
 
     def close(self) -> float:
-        """Seconds until it stopped."""
+        """Stops the server; returns the seconds until it stopped."""
         self.ended.set()
         self.watching.join()
         began = time.monotonic()
@@ -383,7 +383,7 @@ def counts(statuses: dict) -> str:
 
 
 class Machine:
-    """What the processors did in a phase: who had them beside the server and this program."""
+    """Use of the processors in a phase, other than by the server and this program."""
 
     def __init__(self, pid: int):
         self.pid = pid
@@ -391,27 +391,27 @@ class Machine:
 
     @staticmethod
     def all() -> tuple[int, int, int]:
-        """Ticks: all, at work, taken by the host."""
+        """Returns ticks: all, busy, and taken by the host."""
         with open("/proc/stat", encoding="ascii") as stat:
             user, nice, system, idle, waiting, interrupts, soft, steal = map(int, stat.readline().split()[1:9])
         busy = user + nice + system + interrupts + soft
         return busy + idle + waiting + steal, busy, steal
 
     def ours(self) -> float:
-        """Ticks of this program and of the server, with all that ended below them."""
+        """Returns the ticks of this program and of the server, including their child processes that ended."""
         mine = sum(os.times()[:4]) * TICKS
         below = sum(cpu_ticks(child.pid) for child in multiprocessing.active_children())
         return mine + below + cpu_ticks(self.pid)
 
     def told(self) -> tuple[float, float]:
-        """Shares of the processors that others had, and that the host took."""
+        """Returns the shares of the processors that other programs used and that the host took."""
         total, busy, steal = (now - before for now, before in zip(self.all(), self.began))
         others = busy - (self.ours() - self.began[3])
         return max(0, others) / max(1, total), steal / max(1, total)
 
 
 def cpu_ticks(pid: int) -> int:
-    """Ticks of a process, of those that it waited for, and of those that still run below it."""
+    """Returns the ticks of a process, of children that it waited for, and of descendants that still run."""
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8") as stat:
             ticks = sum(int(field) for field in stat.read().rpartition(")")[2].split()[11:15])
@@ -424,7 +424,7 @@ def cpu_ticks(pid: int) -> int:
 
 
 def round_of(name: str, program: str, keys: dict, work: str, seed: int, seconds: float, rate: float) -> dict:
-    """One server, alone and then attacked."""
+    """Measures one server, first alone and then under attack."""
     files = [FILES[name](number) for number in range(2)] if name in FILES else []
     serving = Serving(program, f"{work}/prepared", f"{work}/{name}")
     measured(serving.port, keys["ours"], seed, rate, 2)
@@ -463,7 +463,7 @@ def summed(of: list[dict]) -> dict:
 
 
 def row(name: str, rounds: list[dict]) -> bool:
-    """Prints the medians of an attack's rounds; whether it held."""
+    """Prints the medians of an attack's rounds; returns whether the server stayed within the limits."""
     median = lambda value: statistics.median(value(one) for one in rounds)  # noqa: E731
     ratios = sorted(one["under"]["p99"] / one["alone"]["p99"] for one in rounds)
     ratio = statistics.median(ratios)

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Builds the program from nothing and prints how long that takes, which crates take how much of it, and how large the program is.
+"""Builds the program from scratch and prints the time, the share of each crate, and the size of the program.
 
     bench/build.py [--profile release] [--top N]
 
 The build goes into an empty folder, which is removed. Crates are downloaded before the clock starts. CPU time is that of all compilers
-and build scripts; the seconds of a crate are those between the start and the end of its compilations, which is more than their
-CPU time where more compile than there are processors.
+and build scripts. The seconds of a crate are the time from start to end of its compilations, which is more than their CPU time if more
+compilations run than there are processors.
 """
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PROGRAM = "graphloom"
 
 
 def units(target: Path) -> list[dict]:
-    """The compilations that Cargo reports: name, version and seconds of each."""
+    """Returns the compilations that Cargo reports: name, version and seconds of each."""
     report = next((target / "cargo-timings").glob("cargo-timing-*.html")).read_text(encoding="utf-8")
     found = re.search(r"const UNIT_DATA = (\[.*?\]);\n", report, re.S)
     if found is None:

@@ -2,9 +2,9 @@
 
     communities.py --program graphloom-bench-communities [--data DIR] [--questions DIR]
 
-DIR of `--data` holds GraphRAG's tables (relationships.parquet), and that of `--questions` the set musique_train100 with its
-openie.jsonl. Without them, only generated graphs are measured. Each program runs in a process of its own; seconds are those
-of its processor, without reading the graph. Modularity is computed by igraph for all.
+DIR of `--data` has GraphRAG's tables (relationships.parquet), and DIR of `--questions` the set musique_train100 with its openie.jsonl.
+Without them, only generated graphs are measured. Each program runs in its own process; seconds are its processor time, without reading
+the graph. igraph computes the modularity for all.
 """
 import argparse
 import json
@@ -21,7 +21,7 @@ PEERS = ["igraph", "leidenalg", "graspologic"]
 
 
 def planted(nodes, edges, outside, path, seed=7):
-    """A graph with communities of 20 to 1,000 nodes and degrees by power laws; `outside` of the edges join any two nodes."""
+    """Writes a graph with communities of 20 to 1,000 nodes and degrees by power laws; the share `outside` of the edges joins any two nodes."""
     random = np.random.default_rng(seed)
 
     def power(low, high, exponent, count):
@@ -47,7 +47,7 @@ def planted(nodes, edges, outside, path, seed=7):
 
 
 def graphrag(data, path):
-    """The largest component of GraphRAG's example, with the last weight of each pair, as GraphRAG takes it."""
+    """Writes the largest component of GraphRAG's example, with the last weight of each pair, as GraphRAG uses it."""
     import pandas
 
     table = pandas.read_parquet(data / "relationships.parquet")
@@ -59,7 +59,7 @@ def graphrag(data, path):
 
 
 def openie(questions, path):
-    """Subject and object of every triple, with the passage that it comes from."""
+    """Writes subject and object of every triple, with its passage."""
     with path.open("w") as file:
         for line in (questions / "musique_train100" / "openie.jsonl").open():
             passage = json.loads(line)

@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
-"""Measures Graphloom on PostgreSQL beside SQLite, on a server of its own.
+"""Compares Graphloom on PostgreSQL, on its own database server, with Graphloom on SQLite.
 
     bench/database.py --graphloom BINARY --store BINARY --corpus CORPUS.jsonl --questions QUESTIONS.jsonl
                       [--documents 60] [--asked 100] [--steps workers,retrieval,store,pages] [--listed 50000]
                       [--scale PROGRAM --chunks 100000 --scale-folder DIR --server-folder DIR] [--harness DIR --passages 150]
 
-- workers: 1, 2, 4 and 8 workers index documents of one chunk, so many for each worker, with a model on this machine that takes 200 ms a
-  call and answers the same to the same request. Each worker makes one call at a time in a workspace. All documents are in one
-  workspace, then in four.
-- retrieval: the corpus in a file and in the database, both served; every question goes to both, in turn, without cache.
+- workers: 1, 2, 4 and 8 workers index documents of one chunk, --documents for each worker, with a model on this machine that takes 200 ms
+  per call and gives the same answer to the same request. Each worker makes one call at a time in a workspace. All documents are first in
+  one workspace, then in four.
+- retrieval: the corpus in a file and in the database, both served; every question goes to both in turn, without a cache.
 - pages: a list of --listed documents (50,000) in a file and in the database, both served, page by page in each order.
 - store: commits and vector searches, by the program graphloom-bench-database.
-- scale: a synthetic store of --chunks, built by the program graphloom-bench-scale and kept in --scale-folder, in a file and in the database,
-  whose files are kept in --server-folder.
-- lightrag: LightRAG with its PostgreSQL storages beside Graphloom on the same server, with the model and the vectors of the harness.
+- scale: a synthetic store with --chunks, built by the program graphloom-bench-scale and kept in --scale-folder, in a file and in the
+  database, whose files are kept in --server-folder.
+- lightrag: LightRAG with its PostgreSQL storages compared with Graphloom on the same server, with the model and vectors of the harness.
 
 Uses the PostgreSQL that scripts/install-postgres.sh unpacked, with its default settings except fsync, which stays on.
 """
@@ -94,7 +94,7 @@ def main() -> None:
 
 
 class Server:
-    """A server with its files in this folder, those of an earlier run if they are there, as another user where root asks."""
+    """A server with its files in this folder, which may be those of an earlier run. If root runs this, the server runs as another user."""
 
     def __init__(self, work: Path) -> None:
         work.mkdir(parents=True, exist_ok=True)
@@ -141,7 +141,7 @@ class Server:
 
 @contextlib.contextmanager
 def postgres(work: Path) -> Iterator[tuple[str, int]]:
-    """Address and process of a server with its files in this folder."""
+    """Yields the address and process of a server with its files in this folder."""
     server = Server(work)
     try:
         yield server.url, server.process.pid
@@ -150,7 +150,7 @@ def postgres(work: Path) -> Iterator[tuple[str, int]]:
 
 
 class Model(BaseHTTPRequestHandler):
-    """Relates the words of a text that begin with Thing to each other."""
+    """A model that relates the words of a text that begin with Thing to each other."""
 
     protocol_version = "HTTP/1.1"
 
@@ -179,7 +179,7 @@ class Model(BaseHTTPRequestHandler):
         self.wfile.write(sent)
 
     def note(self, body: dict) -> None:
-        """Hears of each request."""
+        """Called with each request."""
 
     def log_message(self, *_: object) -> None:
         pass
@@ -234,7 +234,7 @@ def measure_workers(binary: Path, work: Path, url: str, documents: int) -> None:
 def index(
     binary: Path, work: Path, settings: dict[str, str], names: list[str], workers: int, documents: int
 ) -> tuple[float, float]:
-    """Documents a second, and CPU time of the workers for each."""
+    """Returns documents per second, and CPU time of the workers per document."""
     running, began = [], time.monotonic()
     for number in range(workers):
         folder = work / f"host-{names[0]}-{number}"
@@ -256,7 +256,7 @@ def index(
 
 @contextlib.contextmanager
 def serving(binary: Path, folder: Path, more: dict[str, str]) -> Iterator[tuple[str, int]]:
-    """Address and process of a server without cache."""
+    """Yields the address and process of a server without a cache."""
     folder.mkdir(exist_ok=True)
     settings = environment(GRAPHLOOM_QUERY_CACHE="false", **more)
     server = subprocess.Popen([binary, "--json", "serve", "--port", "0"], cwd=folder, env=settings, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
@@ -292,13 +292,13 @@ def measure_retrieval(binary: Path, work: Path, url: str, corpus: Path, question
     run(binary, file, {}, "copy", ".graphloom", url)
     chunks = json.loads(run(binary, file, {}, "status"))["counts"]["chunks"]
     print(f"database: {(number_of(url, size) - empty) / chunks / 1e3:.1f} kB a chunk, graph, words, vectors and indexes included")
-    # What its autovacuum does within some minutes after many changes.
+    # Autovacuum does the same within a few minutes after many changes.
     subprocess.run([PROGRAMS / "psql", url, "-qc", "VACUUM ANALYZE"], check=True)
     texts = [json.loads(line)["question"] for line in questions.open()][:asked]
     with serving(binary, file, {}) as (sqlite, _), serving(binary, work / "database", {"GRAPHLOOM_STORE": url}) as (database, _):
         print(f"mode   SQLite p50 / p99 ms  PostgreSQL p50 / p99 ms  ratio of p50   ({chunks} chunks, {len(texts)} questions)")
         for mode in MODES:
-            # What the first questions search is read into memory beside them.
+            # Warm up: the first questions read what they search into memory.
             for _ in range(2):
                 for place in (sqlite, database):
                     ask(place, texts[0], mode)

@@ -1,7 +1,7 @@
-"""LightRAG with its PostgreSQL storages and Graphloom, each on a database of the same server, with the same model and vectors.
+"""LightRAG with its PostgreSQL storages and Graphloom, each in a database of the same server, with the same model and vectors.
 
-LightRAG keeps keys and values, vectors and the states of documents in PostgreSQL, and its graph in a file by NetworkX, for the graph storage of
-LightRAG needs the extension AGE.
+LightRAG keeps key-value data, vectors and document states in PostgreSQL, but its graph in a NetworkX file, because its graph storage
+for PostgreSQL needs the extension AGE.
 """
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def passages(corpus: Path, documents: int) -> list[dict]:
 
 
 def statements(psql: Callable[[str], str], database: str) -> int:
-    """Transactions, as the server counts them."""
+    """Returns the number of transactions, as counted by the server."""
     return int(psql(f"SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = '{database}'"))
 
 

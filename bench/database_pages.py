@@ -1,4 +1,4 @@
-"""Pages of a long list of documents, of a file and of PostgreSQL, both served."""
+"""Pages through a long list of documents, in a file and in PostgreSQL, both served."""
 from __future__ import annotations
 
 import json
@@ -8,7 +8,7 @@ import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
-# As the web UI reads them.
+# Page size of the web UI.
 PAGE = 200
 TEXTS = 250
 REPEATS = 9

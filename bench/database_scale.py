@@ -12,27 +12,27 @@ from pathlib import Path
 
 MODES = ["naive", "mix", "auto"]
 EMBEDDER = "openai:clustered"
-# What a filter says, and the share of the documents that it allows.
+# Filters, and the share of the documents that each allows.
 FILTERS = [(None, "100%"), ("part=0", "1%"), ("part<10", "10%")]
-# Questions before those that are timed, and how long a server may take to read into memory what searches read.
+# Number of questions before the timed ones, and the time limit for a server to read what searches need into memory.
 WARM_UP = 5
 MAX_WARM_S = 180
 SEARCHED, HITS = 50, 20
-# Of which share of the entries a filter admits some for which the recall of an index is measured, and how many a scan goes through for
-# each hit that is wanted, as the product does: twice as many as hold them where they are spread evenly.
+# For the recall of an index with a filter: the filter admits one in ADMITTED entries, and a scan reads REACH times as many entries as it
+# would need for the wanted hits if the admitted entries were spread evenly, as the product does.
 ADMITTED, REACH = 10, 2
 MARGIN = 32
 TICK = os.sysconf("SC_CLK_TCK")
 
 
 def status(pid: int, name: str) -> float:
-    """MB of memory, as the system says it under this name."""
+    """Returns the field of this name in the process's status, in MB."""
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     return int(next(line.split()[1] for line in lines if line.startswith(name + ":"))) * 1024 / 1e6
 
 
 def cpu(pid: int) -> float:
-    """Milliseconds of CPU time of a process and of its children that ended."""
+    """Returns the CPU milliseconds of a process and of its children that ended."""
     return sum(map(int, Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[11:15])) / TICK * 1e3
 
 
@@ -59,7 +59,7 @@ def database_cpu(server: int) -> float:
 
 
 def database_memory(server: int) -> float:
-    """MB, with what processes share counted once."""
+    """Returns the memory of the database server in MB; memory that its processes share counts once."""
     total = 0.0
     for pid in [server, *children(server)]:
         try:
@@ -82,7 +82,7 @@ def ask(url: str, question: str, mode: str, condition: str | None) -> float:
 
 
 def warm(url: str, pid: int, questions: list[str]) -> None:
-    """Asks until the memory of the server no longer grows."""
+    """Asks questions until the memory of the server no longer grows."""
     began, before, steady = time.monotonic(), 0.0, 0
     while steady < 4 and time.monotonic() - began < MAX_WARM_S:
         for mode in MODES:
@@ -155,7 +155,7 @@ def compare(questions: list[str], sqlite: tuple[str, int], database: tuple[str, 
 
 
 def recall(psql: Callable[[str], str]) -> None:
-    """Of each kind that has an index: the share of the nearest that it finds, for vectors of the kind itself, among all and among a tenth."""
+    """Prints for each kind with an index the share of the nearest entries that it finds, for vectors of the same kind, among all entries and among a tenth."""
     for line in psql(
         "SELECT c.relname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid WHERE c.relname LIKE 'vectors\\_near\\_%' AND i.indisvalid"
     ).splitlines():

@@ -4,9 +4,9 @@
     bench/deletes.py --graphloom BINARY --corpus CORPUS.jsonl [--many 100] [--repeats 7]
     bench/deletes.py --graphloom BINARY --data-dir DIR [--workspace NAME] [--many 100] [--repeats 7]
 
-The workspace is made of the corpus by the offline default, a document for each passage, or is the one that is named; it is
-copied before each command, so that all begin alike. Each repeat takes other documents, by a fixed seed. Wall time and
-CPU time (all threads, user and system) are those of the whole command, the start of the process included.
+The workspace is built from the corpus with the offline default, one document per passage, or is the named one. It is copied before each
+command, so that all commands start from the same state. Each repeat removes other documents, chosen with a fixed seed. Wall time and CPU
+time (all threads, user and system) are those of the whole command, including the start of the process.
 """
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
-"""Deriving layers under `kill -9`, and after 1% of the documents changed, over the built program with a model on loopback.
+"""Derives layers under `kill -9`, and after 1% of the documents changed, with the built program and a model on loopback.
 
     derive.py --graphloom graphloom --questions DIR [--set NAME] [--passages N] [--kills N]
 
-The rules extract, and the model writes reports and summaries: an OpenAI-compatible server in this process that answers
-after 20 ms, always the same to the same prompt, and counts how often each prompt is asked. For each layer:
+Rules extract, and a model writes reports and summaries: an OpenAI-compatible server in this process that answers after 20 ms,
+always gives the same answer to the same prompt, and counts how often it gets each prompt. For each layer:
 
-- `kill`: a run is killed after a random number of answers, N times, then one runs to its end. State: whether the dump
-  equals that of a run without kills, and `check` finds nothing. Paid twice: prompts answered more than once.
-- `change`: half a percent of the documents is removed and as many are added. Share of the nodes that a model wrote again.
+- `kill`: a run is killed after a random number of answers, N times, then one runs to its end. State: whether the dump equals
+  that of a run without kills, and `check` finds nothing. Paid twice: prompts answered more than once.
+- `change`: half a percent of the documents is removed and as many are added. Share of the nodes that the model wrote again.
 """
 import argparse
 import collections
@@ -27,7 +27,7 @@ CALLS_IN_FLIGHT = 4
 
 
 class Model(http.server.ThreadingHTTPServer):
-    """Answers reports to prompts that ask for JSON, else a title and a summary."""
+    """Answers prompts that ask for JSON with reports, and others with a title and a summary."""
 
     daemon_threads = True
 
@@ -38,7 +38,7 @@ class Model(http.server.ThreadingHTTPServer):
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
     def handle_error(self, request, client_address):
-        pass  # A client that was killed.
+        pass  # The client was killed.
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -164,7 +164,7 @@ def main():
                 f"{kills * CALLS_IN_FLIGHT} | {100 * rewritten:.1f}% ({sum(clean_model.asked.values())} calls) |",
                 flush=True,
             )
-            # Back to the same documents for the next layer.
+            # Restore the documents for the next layer.
             clean.run("rm", *(f"more/{passage['id']}.txt" for passage in more))
             clean.run("add", "docs")
             clean.derive(layer)

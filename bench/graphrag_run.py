@@ -1,12 +1,12 @@
-"""GraphRAG and Graphloom run whole on one text: model calls and prompt tokens of indexing and of a question about everything.
+"""Runs GraphRAG and Graphloom completely on one text: model calls and prompt tokens of indexing and of a question about all documents.
 
     graphrag_run.py GRAPHLOOM --data DIR
 
 Runs the programs `graphrag index` and `graphrag query --method global` with the settings of `graphrag init`, and
-`graphloom add`, `derive communities` and `ask` with passages cut as GraphRAG cuts them. DIR holds tables of GraphRAG; its document
-is what both index. A scripted model on loopback answers both: a passage with the entities and relationships that the tables list for
-it, a description with that of the tables, and reports of one length. It counts calls and prompt tokens (o200k_base) by what
-is asked, and ends the run if it is asked anything that it does not know. Prints one JSON object.
+`graphloom add`, `derive communities` and `ask` with passages cut as GraphRAG cuts them. DIR has tables of GraphRAG; both systems index
+their document. A scripted model on loopback answers both: for a passage, the entities and relationships that the tables list for it; for
+a description, that of the tables; and reports of equal length. It counts calls and prompt tokens (o200k_base) by kind of prompt, and
+ends the run if it does not know a prompt. Prints one JSON object.
 """
 import argparse
 import collections
@@ -25,14 +25,14 @@ import pandas
 
 from reports import QUESTION, TABLES, answer, count, coverage, typical
 
-# Of the vectors that GraphRAG asks for; what is found by them does not matter here.
+# Dimensions of the vectors that GraphRAG requests; their search results do not matter here.
 DIMENSIONS = 256
-# Lines of a passage that are long enough to tell it from others.
+# Minimum length of a line that identifies a passage.
 MIN_LINE = 30
 
 
 class Script:
-    """What a model would answer that had written the tables."""
+    """Gives the answers of a model that would have written the tables."""
 
     def __init__(self, data):
         self.report = typical(data["community_reports"])
@@ -51,24 +51,24 @@ class Script:
 
     @staticmethod
     def parts(description, units):
-        """A description divided among the passages that it was put together from."""
+        """Divides a description among the passages that it was made from."""
         sentences = re.split(r"(?<=[.!?])\s+", description.strip())
         for place, unit in enumerate(units):
             yield unit, " ".join(sentences[place::len(units)] or sentences[:1])
 
     def unit(self, prompt):
-        """The passage that a prompt holds: the one with most of its lines there."""
+        """Returns the passage in a prompt: the one with the most lines there."""
         lines = {line.strip() for line in prompt.splitlines()}
         return max(self.units, key=lambda unit: len(self.units[unit] & lines))
 
     def known(self, name, listed):
-        """The description in the tables, else what was listed."""
+        """Returns the description in the tables, or else what was listed."""
         names = name if isinstance(name, (list, tuple)) else [name]
         pairs = [names[0]] if len(names) == 1 else [tuple(names), tuple(reversed(names))]
         return next((self.described[pair] for pair in pairs if pair in self.described), listed)
 
     def reply(self, prompt, last):
-        """What is asked, and the answer."""
+        """Returns the kind of prompt, and the answer."""
         if "LLM connectivity test" in prompt:
             return "check", "Hello World"
         if "missed in the last extraction" in last or "Missed in the last extraction" in last:
@@ -114,7 +114,7 @@ class Script:
 
 
 class Model:
-    """The script behind the HTTP API of OpenAI, on loopback, with counts."""
+    """Serves the script over OpenAI's HTTP API on loopback, and counts calls."""
 
     def __init__(self, script):
         self.asked, self.unknown = {}, []
@@ -166,7 +166,7 @@ class Model:
         self.address = f"http://127.0.0.1:{self.server.server_address[1]}/v1"
 
     def note(self, kind, tokens, prompt):
-        # Several requests are answered at a time, and without the lock one would be lost now and then.
+        # Several requests are answered at the same time; without the lock, some would not be counted.
         with self.lock:
             calls, before, shown = self.asked.get(kind, (0, 0, 0))
             shown += len(set(re.findall(r"^\d+,", prompt.split("-----Relationships-----")[-1].split("\n\n")[0], re.M))) \
@@ -187,7 +187,7 @@ class Model:
                 "data": [{"object": "embedding", "index": at, "embedding": vector} for at, vector in enumerate(vectors)]}
 
     def taken(self):
-        """Calls and prompt tokens since the last time, by what was asked; relationships that report prompts showed."""
+        """Returns calls and prompt tokens since the last call, by kind of prompt, and the relationships in prompts for reports."""
         asked, self.asked = self.asked, {}
         if self.unknown:
             raise SystemExit(f"a prompt that the script does not know:\n{self.unknown[0][:3000]}")
@@ -204,9 +204,9 @@ def run(command, **options):
 
 
 def graphrag(model, text, folder):
-    """GraphRAG's own program, with the settings that it writes."""
+    """Runs GraphRAG's own program, with the settings that it writes."""
     program = pathlib.Path(sys.executable).with_name("graphrag")
-    # Its tokenizer and its prices come from files of the packages; nothing is downloaded.
+    # Tokenizer and prices come from files of the packages; nothing is downloaded.
     quiet = {**os.environ, "LITELLM_LOCAL_MODEL_COST_MAP": "True", "TIKTOKEN_CACHE_DIR": f"{TABLES}/litellm_core_utils/tokenizers"}
     run([program, "init", "--root", folder, "--model", "gpt-4.1", "--embedding", "text-embedding-3-large"], env=quiet)
     settings = folder / "settings.yaml"
@@ -230,11 +230,11 @@ def graphrag(model, text, folder):
 
 
 def graphloom(program, model, text, folder):
-    """Graphloom with the same model, passages cut in the same way, and otherwise its defaults."""
+    """Runs Graphloom with the same model, passages cut in the same way, and otherwise its defaults."""
     (folder / "book.txt").write_text(text)
     common = [program, "--json", "--data-dir", folder / "data", "--set", f"base_url={model.address}", "--set", "llm=openai:scripted"]
     cut = ["--set", "chunk_strategy=token_window", "--set", "chunk_tokens=1200", "--set", "chunk_overlap=100"]
-    # Relative to the folder, so that its random name is in no prompt.
+    # A relative path, so that the folder's random name is in no prompt.
     run([*common, *cut, "add", "book.txt"], cwd=folder)
     run([*common, *cut, "derive", "communities"], cwd=folder)
     indexing, _ = model.taken()

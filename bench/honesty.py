@@ -4,11 +4,11 @@
     bench/honesty.py --graphloom BINARY [--part development|held-out|validation] [--set NAME...] [--details]
 
 Each folder of bench/honesty/PART is a set: documents/ (or documents.txt, which names files or folders from the root of the
-repository), and questions.jsonl as docs/reference/evaluation.md describes it. The documents of each set are indexed by rules into a
-workspace of their own, and its questions are asked with the defaults. A set whose documents are missing is left out.
+repository), and questions.jsonl as described in docs/reference/evaluation.md. The documents of each set are indexed by rules into a
+separate workspace, and its questions are asked with the defaults. Sets without documents are left out.
 
-The rules are developed on the first part alone. Of the others only the sums are printed. The validation sets were written
-before the answers to them were looked at, and no rule was developed on them.
+The rules are developed only on the first part; for the other parts, only totals are printed. The validation sets were written
+before anyone looked at the answers, and no rule was developed on them.
 """
 import argparse
 import collections
@@ -26,7 +26,7 @@ UNANSWERABLE = ("none-known", "none-unknown")
 
 
 def documents(folder: pathlib.Path) -> list[pathlib.Path]:
-    """The documents of a set; empty if the set does not exist."""
+    """Returns the documents of a set; empty if the set does not exist."""
     listed = folder / "documents.txt"
     if not listed.exists():
         return [folder / "documents"]
@@ -35,7 +35,7 @@ def documents(folder: pathlib.Path) -> list[pathlib.Path]:
 
 
 def asked(graphloom: str, folder: pathlib.Path, work: pathlib.Path) -> list[dict]:
-    """The rows of a set: every question with its answer and verdict."""
+    """Returns the rows of a set: every question with its answer and verdict."""
     name = folder.name
     out = work / f"{name}.json"
     command = [graphloom, "-q", "--data-dir", str(work / "store"), "--workspace", name]
@@ -48,7 +48,7 @@ def asked(graphloom: str, folder: pathlib.Path, work: pathlib.Path) -> list[dict
 
 
 def table(title: str, rows: list[dict]) -> str:
-    """Counts of verdicts: in total, for groups, and by type and language."""
+    """Returns counts of verdicts: in total, for groups, and by type and language."""
     groups: dict[str, collections.Counter] = {"all": collections.Counter()}
     for row in rows:
         kind = row["type"]

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""Kills workers and restarts the database while documents are indexed, and counts what is lost and paid for twice.
+"""Kills workers and restarts the database while documents are indexed, and counts what is lost or paid for twice.
 
     bench/kills.py --graphloom BINARY [--documents 500] [--workers 4] [--kills 20] [--restarts 5] [--seed 1]
 
-Workers on one PostgreSQL server index documents of one chunk in four workspaces, with a model on this machine that takes 50 ms a call. While they
-do, random workers are killed (SIGKILL) and started again, and the database is shut down at once (SIGQUIT, as after a crash) and started again. At the
-end all documents must be in the graph, the state of each workspace must have the hash of the same documents in a file, and calls that were made
-twice may be those in flight when a worker was killed. Ends with an error otherwise.
+Workers on one PostgreSQL server index documents of one chunk in four workspaces, with a model on this machine that takes 50 ms per call.
+Meanwhile random workers are killed (SIGKILL) and restarted, and the database is shut down immediately (SIGQUIT, as in a crash) and
+restarted. In the end, all documents must be in the graph, each workspace must have the hash of the same documents in a file, and only
+calls that were in flight when a worker was killed may be made twice. Otherwise ends with an error.
 
-A second run measures fairness: one worker process that indexes one workspace at a time, a workspace with 200 documents, and another that gets 5 later.
+A second run measures fairness: one worker process that indexes one workspace at a time, a workspace with 200 documents, and another one
+that gets 5 documents later.
 
 Uses the PostgreSQL that scripts/install-postgres.sh unpacked, with its default settings.
 """
@@ -45,7 +46,7 @@ class Counting(database.Model):
 
 class Server(ThreadingHTTPServer):
     def handle_error(self, *_: object) -> None:
-        """A worker that was killed takes no answer."""
+        """Ignores errors, because a killed worker does not read its answer."""
 
 
 def main() -> None:
@@ -80,7 +81,7 @@ def main() -> None:
 
 
 class Host:
-    """A worker on a host of its own, which starts it again."""
+    """A worker on its own simulated host, which can restart it."""
 
     def __init__(self, binary: Path, folder: Path, settings: dict[str, str], *options: str) -> None:
         folder.mkdir()
@@ -129,7 +130,7 @@ def kill(given: argparse.Namespace, work: Path, server: database.Server, setting
     Counting.asked.clear()
     began = time.monotonic()
     hosts = [Host(binary, work / f"host-{number}", stored, "--workers", str(AT_ONCE)) for number in range(given.workers)]
-    # At even steps of the calls, from the first to nearly the last; restarts between the kills.
+    # Spread evenly over the calls, from the first to nearly the last, with restarts between kills.
     steps = [("kill", (at + 1) / (given.kills + 1)) for at in range(given.kills)]
     steps += [("restart", (at + 0.7) / (given.restarts + 0.5)) for at in range(given.restarts)]
     for what, share_of_calls in sorted(steps, key=lambda step: step[1]):

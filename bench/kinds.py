@@ -3,7 +3,7 @@
 
     bench/kinds.py --graphloom BINARY [--embedder NAME] [--keep FOLDER] [--questions FOLDER] [--sets NAME,NAME] [--arm NAME=JSON ...]
 
-The sets are the files of kinds/, the languages of languages.json and the question sets in --questions. A file of kinds/ holds news,
+The sets are the files of kinds/, the languages of languages.json and the question sets in --questions. A file of kinds/ contains news,
 manuals, code documentation, tables, answers to common questions, minutes or letters, in English, German, Chinese or Japanese: a line
 `= TITLE` starts a document; a line `? QUESTION` below it is a question about that document. Files named heldout_ are only for
 validation and were not used for tuning. Prints the recall of each mode and of full text alone (`words`), and for each set the
@@ -30,7 +30,7 @@ RESAMPLES = 2000
 
 
 def read(path: pathlib.Path) -> tuple[list[dict], list[dict]]:
-    """The passages and questions of a file of kinds/."""
+    """Returns the passages and questions of a file of kinds/."""
     corpus, questions = [], []
     for line in path.read_text(encoding="utf-8").splitlines():
         if line.startswith("= "):
@@ -52,7 +52,7 @@ def write(folder: pathlib.Path, corpus: list[dict], questions: list[dict]) -> pa
 
 
 def sets(folder: pathlib.Path, given: pathlib.Path | None) -> dict[str, pathlib.Path]:
-    """The folder of each set, by name."""
+    """Returns the folder of each set, by name."""
     found = {}
     for path in sorted(given.glob("*/questions.jsonl")) if given else ():
         found[path.parent.name] = path.parent
@@ -64,7 +64,7 @@ def sets(folder: pathlib.Path, given: pathlib.Path | None) -> dict[str, pathlib.
 
 
 def evaluate(graphloom: list, folder: pathlib.Path, name: str, data: pathlib.Path, arms: list[str]) -> dict:
-    """The report on one set."""
+    """Returns the report on one set."""
     out = folder / f"{name}.json"
     workspace = name.replace("_", "-").lower()
     command = [*graphloom, "--data-dir", folder / "data", "--workspace", workspace, "eval", "retrieval", "--data", data, "--out", out]
@@ -76,7 +76,7 @@ def evaluate(graphloom: list, folder: pathlib.Path, name: str, data: pathlib.Pat
 
 
 def recalls(report: dict, rank: int) -> dict[str, dict[str, float]]:
-    """By arm, by question: how much of what it needs is among the first `rank`."""
+    """Returns by arm and question the share of the needed passages among the first `rank`."""
     found: dict[str, dict[str, float]] = {}
     for row in report["rows"]:
         hits = set(row["gold"]) & set(row["ranked"][:rank])
@@ -90,14 +90,14 @@ def mean(values) -> float:
 
 
 def interval(differences: list[float]) -> tuple[float, float]:
-    """The 95% interval of the mean, by resampling the questions."""
+    """Returns the 95% interval of the mean, by resampling the questions."""
     chance = random.Random(1)
     means = sorted(mean(chance.choices(differences, k=len(differences))) for _ in range(RESAMPLES))
     return means[RESAMPLES * 25 // 1000], means[RESAMPLES * 975 // 1000 - 1]
 
 
 def compared(report: dict, rank: int) -> tuple[str, bool]:
-    """`auto` less the better arm in words, and whether it is below."""
+    """Describes the difference between `auto` and the better arm; returns also whether `auto` is worse."""
     found = recalls(report, rank)
     better = max(("words", "naive"), key=lambda arm: mean(found[arm].values()))
     differences = [value - found[better][question] for question, value in found["auto"].items()]

@@ -20,7 +20,7 @@ COUNT = 16
 
 
 def written(words: dict) -> tuple[list[dict], list[dict]]:
-    """The corpus and the questions of a language; the facts are the same in all languages."""
+    """Returns the corpus and the questions of a language; the facts are the same in all languages."""
     chance = random.Random(3)
     director, birthplace = list(range(COUNT)), list(range(COUNT))
     chance.shuffle(director)
@@ -60,7 +60,7 @@ def written(words: dict) -> tuple[list[dict], list[dict]]:
 
 
 def evaluated(graphloom: str, folder: pathlib.Path, language: str, words: dict) -> dict[str, list[float]]:
-    """recall at RANKS by mode."""
+    """Returns recall at RANKS by mode."""
     data, out = folder / language, folder / f"{language}.json"
     data.mkdir(parents=True, exist_ok=True)
     for name, rows in zip(("corpus", "questions"), written(words)):

@@ -24,7 +24,7 @@ import urllib.request
 
 MIB = 1 << 20
 SEED = 7
-# How long a server rests before its memory counts.
+# Idle time of a server before its memory is measured.
 REST_S = 30
 WORDS = ("station harbour pump valve inspector report engine river winter signal tower bridge survey copper ledger "
          "captain market engineer garden copper glass quarter meeting water measure north street company").split()
@@ -38,7 +38,7 @@ def sentence(rng):
 
 
 def fill(size, piece):
-    """Joins pieces until there are `size` bytes."""
+    """Joins pieces until they have `size` bytes."""
     parts, length = [], 0
     while length < size:
         part = piece(len(parts))
@@ -108,7 +108,7 @@ KINDS = {"markdown": markdown, "html": html, "csv": table, "json": values}
 
 
 def resident(pid):
-    """Resident bytes of a process and its descendants."""
+    """Returns the resident bytes of a process and its descendants."""
     total, below = 0, [pid]
     while below:
         one = below.pop()
@@ -124,7 +124,7 @@ def resident(pid):
 
 
 def resident_kinds(pid):
-    """Resident bytes of one process: all, anonymous, and of files."""
+    """Returns the resident bytes of one process: all, anonymous, and file-backed."""
     with open(f"/proc/{pid}/status") as status:
         fields = dict(line.split(":", 1) for line in status)
     anonymous, of_files = (int(fields[name].split()[0]) << 10 for name in ("RssAnon", "RssFile"))
@@ -137,7 +137,7 @@ def told(kinds):
 
 
 def processor_s(pid):
-    """Processor seconds of a process so far."""
+    """Returns the processor seconds of a process so far."""
     with open(f"/proc/{pid}/stat") as stat:
         fields = stat.read().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
@@ -148,7 +148,7 @@ def stored(folder):
 
 
 def run(program, arguments, folder):
-    """Peak resident bytes, seconds, exit code and output of a command."""
+    """Runs a command; returns its peak resident bytes, seconds, exit code and output."""
     command = [program, "--data-dir", folder, "--json", *arguments]
     began = time.monotonic()
     with tempfile.TemporaryFile("w+") as output:
@@ -177,7 +177,7 @@ def remarks(said):
 
 
 def text_bytes(program, folder):
-    """Bytes of the texts of all documents, by the dump."""
+    """Returns the bytes of the texts of all documents, from the dump."""
     dump = [program, "--data-dir", folder, "dump"]
     with subprocess.Popen(dump, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         rows = (json.loads(line) for line in process.stdout if b'"kind":"document"' in line)
@@ -214,7 +214,7 @@ def post(url, body, content_type):
 
 
 def idle(program, size, work, port):
-    """Memory of a server before, at its peak during, and after indexing one document of every kind."""
+    """Measures the memory of a server before, at its peak during, and after indexing one document of every kind."""
     folder = os.path.join(work, "served")
     server = subprocess.Popen([program, "--data-dir", folder, "--set", f"port={port}", "serve"],
                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

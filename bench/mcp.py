@@ -1,9 +1,9 @@
-"""Drives `graphloom mcp` and a server's /mcp with the official Python client, in each of its ways to connect.
+"""Drives `graphloom mcp` and a server's /mcp with the official Python client, in each of its connection modes.
 
     python mcp.py PROGRAM [INSPECTOR]
 
 PROGRAM is a built graphloom, INSPECTOR the command `mcp-inspector` of the npm package @modelcontextprotocol/inspector
-(0.15 was used), which then asks /mcp too. Everything happens in a temporary folder. Needs the package `mcp` (2.3 was used).
+(0.15 was used), which then calls /mcp too. Everything happens in a temporary folder. Needs the package `mcp` (2.3 was used).
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from mcp import Client, StdioServerParameters  # noqa: E402
 STATION = "Tobias Renn succeeded Maren Oskoldt as director of Weir Station in 1995."
 READING = ["search", "ask", "get_source", "graph_neighbors"]
 ALL = [*READING, "add_document", "forget_document"]
-# How the client connects, and the resulting protocol revision.
+# Connection modes of the client, and the resulting protocol revision.
 MODES = {"auto": "2026-07-28", "legacy": "2025-11-25"}
 
 

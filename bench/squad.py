@@ -3,9 +3,9 @@
 
     bench/squad.py FILE FOLDER [--half 0|1] [--whole]
 
-FILE is JSON as SQuAD, XQuAD, CMRC 2018 and DRCD publish it: articles with paragraphs, and questions about each paragraph with their
-answers. Every fifth paragraph is left out, so that its questions have no answer. With --half, only the articles are taken whose title
-has an even (0) or odd (1) SHA-1. With --whole, an article is one document; else each paragraph is one.
+FILE is JSON in the format of SQuAD, XQuAD, CMRC 2018 and DRCD: articles with paragraphs, and questions about each paragraph with their
+answers. Every fifth paragraph is left out, so that its questions have no answer. --half uses only articles whose title has an even (0)
+or odd (1) SHA-1. With --whole, an article is one document; otherwise each paragraph is one.
 """
 import argparse
 import hashlib

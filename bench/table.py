@@ -3,8 +3,8 @@
 
     bench/table.py RESULTS_FOLDER [--corpus musique_train100]
 
-A ratio is LightRAG's cost divided by Graphloom's (for queries a second the other way round), so above 1 Graphloom is
-better. Tables without measurements are left out and listed at the end.
+A ratio is LightRAG's cost divided by Graphloom's (for queries per second the inverse), so Graphloom is better if it is above 1.
+Tables without measurements are left out and listed at the end.
 """
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ RECORDS = {"extra_document_records"}
 
 
 class Results:
-    """The result files by name; records which requested ones are missing."""
+    """The result files by name; records which requested files are missing."""
 
     def __init__(self, folder: Path):
         self.folder = folder
         self.absent: list[str] = []
 
     def get(self, *names: str) -> dict | None:
-        """The first of these files that exists."""
+        """Returns the first of these files that exists."""
         for name in names:
             path = self.folder / f"{name}.json"
             if path.exists():
@@ -77,7 +77,7 @@ def ratio(theirs, ours) -> str:
 
 
 def compare(rows: list[tuple], ours: dict | None, theirs: dict | None, no_ratio: tuple = ()) -> None:
-    """Rows of (label, reader) with both systems and their ratio; a system that was not measured shows as `-`.
+    """Prints rows of (label, reader) with both systems and their ratio; a system that was not measured shows as `-`.
 
     Rows in `no_ratio` depend on more than the two systems, so no ratio is drawn from them.
     """
@@ -93,7 +93,7 @@ def recall(passages: list[str], gold: list[str], k: int) -> float:
 
 
 def paired(ours: dict, theirs: dict, mode: str, k: int) -> str:
-    """Mean difference of recall@k over the same questions, with its 95% interval (normal approximation)."""
+    """Returns the mean difference of recall@k over the same questions, with its 95% interval (normal approximation)."""
     by_id = {r["id"]: r for r in theirs["results"] if r["mode"] == mode}
     diffs = [
         recall(r["passages"], r["gold"], k) - recall(by_id[r["id"]]["passages"], r["gold"], k)

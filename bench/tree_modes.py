@@ -1,11 +1,11 @@
-"""Recall of the tree's modes with both clusterings, beside naive and contextual, on question sets, offline.
+"""Measures recall of the tree's modes with both clusterings, and of naive and contextual, on question sets, offline.
 
     tree_modes.py --graphloom graphloom --questions DIR [--set NAME]... [--first N] [--clustering NAME]...
                   [--work DIR]
 
-Passages are indexed once a set with the built-in embedder, and the tree is derived with summaries by rules. Prints the recall of
-each mode, the number of nodes and the seconds that the tree took, in Markdown; and of `auto` fused with `naive` and with `tree`: whether
-what is found through nodes adds to what `auto` finds. `--first` asks so many questions of each set alone; all
+Passages are indexed once per set with the built-in embedder, and the tree is derived with summaries by rules. Prints in Markdown the
+recall of each mode, the number of nodes and the seconds to build the tree. Also prints the recall of `auto` fused with `naive` and with
+`tree`, which shows whether passages found through nodes improve on `auto`. `--first` asks only this many questions of each set; all
 passages are indexed.
 """
 import argparse
@@ -44,7 +44,7 @@ def main():
         ).stdout
 
     def questions(name):
-        """The folder of a set, with the first questions alone if so asked."""
+        """Returns the folder of a set, with only the first questions if `--first` is set."""
         whole = arguments.questions / name
         if not arguments.first:
             return whole
@@ -66,7 +66,7 @@ def main():
         return {group["arm"]: [group["metrics"][f"recall@{k}"]["mean"] for k in (5, 10)] for group in whole}
 
     def fused(one, other):
-        """Recall of two modes' lists together, by reciprocal ranks."""
+        """Returns the recall of two modes' lists fused by reciprocal ranks."""
         sums = [0.0, 0.0]
         for question, wanted in gold.items():
             scores = collections.Counter()

@@ -1,9 +1,9 @@
-"""RAPTOR's clustering as its paper describes it, by umap-learn and scikit-learn, beside Graphloom's on the same vectors.
+"""Compares RAPTOR's clustering as its paper describes it, with umap-learn and scikit-learn, with Graphloom's on the same vectors.
 
     trees.py --program graphloom-bench-trees --questions DIR --harness DIR [--set NAME]
 
-Vectors are those of the harness's embedder. A layer of clusters is judged by retrieval: clusters are ranked by the cosine of
-their mean with the question, and their passages taken, nearest first, until there are ten and twenty.
+Vectors come from the harness's embedder. A layer of clusters is judged by retrieval: clusters are ranked by the cosine of their mean
+with the question, and their passages are taken, nearest first, until there are ten and twenty.
 """
 import argparse
 import json
@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 
-# Each clustering on one processor: a thread that waits for another would count as processor time.
+# Each clustering runs on one processor, because waiting threads would count as processor time.
 for library in ("OMP", "OPENBLAS", "NUMBA"):
     os.environ[f"{library}_NUM_THREADS"] = "1"
 
@@ -26,7 +26,7 @@ def read(path):
 
 
 def raptor(vectors, threshold=0.1, dimensions=10):
-    """The first layer: clusters of all vectors, then clusters inside of each."""
+    """Returns the first layer: clusters of all vectors, then clusters within each of them."""
     from umap import UMAP
     from sklearn.mixture import GaussianMixture
 
@@ -51,7 +51,7 @@ def raptor(vectors, threshold=0.1, dimensions=10):
 
 
 def recall(clusters, vectors, questions, queries, numbers):
-    """Recall of gold passages among the first 10 and 20 of the nearest clusters."""
+    """Returns the recall of gold passages among the first 10 and 20 passages of the nearest clusters."""
     means = np.stack([vectors[cluster].mean(axis=0) for cluster in clusters])
     means /= np.linalg.norm(means, axis=1, keepdims=True).clip(1e-9)
     sums = np.zeros(2)
@@ -68,7 +68,7 @@ def recall(clusters, vectors, questions, queries, numbers):
 
 
 def cohesion(clusters, vectors):
-    """Mean cosine of two vectors of a cluster, over all such pairs."""
+    """Returns the mean cosine of two vectors of the same cluster, over all such pairs."""
     total = pairs = 0.0
     for cluster in clusters:
         if len(cluster) > 1:

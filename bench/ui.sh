@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Measures the web UI in Chromium with a server that has indexed samples/lab: bench/ui.sh GRAPHLOOM. Installs Lighthouse from npm for the
-# time of the run.
+# Measures the web UI in Chromium with a server that has indexed samples/lab: bench/ui.sh GRAPHLOOM. Installs Lighthouse from npm for
+# this run only.
 set -euo pipefail
 graphloom=$(readlink -f "$1")
 root=$(dirname "$(dirname "$(readlink -f "$0")")")

@@ -1,4 +1,4 @@
-"""Vectors of a model in Graphloom beside those of another program: are they equal, and what does a text cost?"""
+"""Compares vectors of a model in Graphloom with those of another program: are they equal, and how much CPU time does a text take?"""
 import json
 import pathlib
 import subprocess
@@ -10,7 +10,7 @@ ROUNDS = 3
 
 
 def compare(program, folder, peer, by_peer, texts):
-    """Prints a row for each group of texts, measured in turns, and exits. `by_peer` gives the vectors of texts, and CPU seconds."""
+    """Prints a row for each group of texts, measured in turns, and exits. `by_peer` returns the vectors of texts, and CPU seconds."""
     print(f"| texts | tokens of a text | CPU ms of a text, {peer} | Graphloom | share | peak MB | least cosine |")
     print("|---|---|---|---|---|---|---|")
     least = 1.0

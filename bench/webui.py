@@ -202,7 +202,7 @@ def shape(value):
 
 
 def both(one, other):
-    """The union of two shapes."""
+    """Returns the union of two shapes."""
     merged = {**one, **other}
     if "list" in one and "list" in other:
         merged["list"] = both(one["list"], other["list"])
@@ -217,7 +217,7 @@ def both(one, other):
 
 
 def missing(theirs, ours, place=""):
-    """Differences of ours, as pairs of location and description. What theirs does not show is not compared."""
+    """Yields the differences of ours, as pairs of location and description. Fields that theirs does not show are not compared."""
     if not theirs.keys() - {"null"} or not ours:
         return
     for kind in sorted(ours.keys() - theirs.keys()):
@@ -250,7 +250,7 @@ class Recorder:
         arrived, self.arrived = self.arrived, []
         for response in arrived:
             url = urllib.parse.urlsplit(response.url)
-            # The pages themselves, and what the page of the API draws with.
+            # Skip the pages themselves, and the assets of the API page.
             if not re.match(r"/(webui|static|docs|favicon.ico)(/|$)", url.path) or url.path == "/docs":
                 self.read(response, url)
 
@@ -262,12 +262,12 @@ class Recorder:
         except (ValueError, UnicodeDecodeError):
             sent = ["a form"]
         kind = response.headers.get("content-type", "").split(";")[0]
-        # A problem says in its type that it is one, and is JSON to the pages.
+        # Problems have their own media type; to the pages they are JSON.
         kind = "application/json" if kind == "application/problem+json" else kind
         try:
             text = response.text()
         except BrowserError:
-            return  # The page was left before the answer was there.
+            return  # The page was left before the response arrived.
         if kind == "application/x-ndjson":
             found = shape([json.loads(line) for line in text.splitlines() if line.strip()])
         elif kind == "application/json" and url.path != "/openapi.json":
@@ -293,7 +293,7 @@ class Walk:
         self.steps = 0
 
     def step(self, name, *acts):
-        """Does this and takes a picture; what cannot be done is a fault of its own, and the walk goes on."""
+        """Performs these actions and takes a picture. A failed action is reported as a fault, and the walk continues."""
         self.steps += 1
         try:
             for act in acts:
@@ -326,7 +326,7 @@ class Walk:
         self.rest(0.5)
 
     def send(self, path, body=None):
-        """Sends what the pages would where a click cannot be aimed at it."""
+        """Sends a request of the pages that cannot be triggered by a click."""
         asked = "([path, body]) => fetch(path, {method: 'POST', headers: {'Content-Type': 'application/json'}, body}).then(it => it.text())"
         return lambda: self.page.evaluate(asked, [path, None if body is None else json.dumps(body)])
 
@@ -340,7 +340,7 @@ class Walk:
 
 
 def walk_open(walk, passages, question):
-    """Where nobody logs in: every page."""
+    """Visits every page, without a login."""
     page, served = walk.page, walk.served
     walk.step("open", lambda: page.goto(f"{served.url}/webui/"), lambda: walk.rest(3))
     files = [{"name": f"{passage.id}.txt", "mimeType": "text/plain", "buffer": passage.doc.encode()} for passage in passages]
@@ -407,7 +407,7 @@ def walk_open(walk, passages, question):
 
 
 def asked(walk, text):
-    """Asks and waits for the end of the answer."""
+    """Asks a question and waits for the end of the answer."""
     walk.page.locator("#query-input, textarea[placeholder^='Enter your query']").first.fill(text)
     with walk.page.expect_response(lambda response: "/query" in response.url) as answer:
         walk.page.get_by_role("button", name="Send").click()
@@ -426,7 +426,7 @@ def picture_of_last(walk):
 
 
 def walk_login(walk):
-    """Where users log in."""
+    """Visits the pages of a server with logins."""
     page = walk.page
     walk.step("login", lambda: page.goto(f"{walk.served.url}/webui/"), lambda: walk.rest(3))
     walk.step("wrong password", walk.fill("#username-input", USER), walk.fill("#password-input", "wrong"), walk.click("Login", exact=True),
@@ -437,7 +437,7 @@ def walk_login(walk):
 
 
 def walk_key(walk):
-    """Where a key is needed."""
+    """Visits the pages of a server that needs a key."""
     page = walk.page
     walk.step("no key", lambda: page.goto(f"{walk.served.url}/webui/"), lambda: walk.rest(4))
     key = "input[placeholder='Enter your API key']"
@@ -448,7 +448,7 @@ def walk_key(walk):
 
 
 def compare(theirs, ours):
-    """Every difference, as a line."""
+    """Yields every difference, as a line."""
     for key in sorted(theirs.asked.keys() | ours.asked.keys()):
         left, right = theirs.asked.get(key, {}), ours.asked.get(key, {})
         outcomes = lambda asked: sorted({f"{status} {kind}" for status, kind in asked})
@@ -460,7 +460,7 @@ def compare(theirs, ours):
             for place, words in missing(left[outcome]["shape"], right[outcome]["shape"]):
                 yield f"{key} {outcome[0]} {place} {words}"
     origin = lambda text: re.sub(r"http://127\.0\.0\.1:\d+", "", text)
-    # Behind the first line stand what was answered, in words that may differ, and where in the pages it was said.
+    # Compare only the first line: the rest contains the response, whose words may differ, and the place in the pages.
     first = lambda text: origin(text).splitlines()[0]
     said = {first(text) for text in theirs.console}
     for text in ours.console:

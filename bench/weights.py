@@ -1,4 +1,4 @@
-"""Communities by weights `facts` and `pmi` on the text of GraphRAG's example, read by rules: how many, how large, what they cover.
+"""Compares communities by the weights `facts` and `pmi` on the text of GraphRAG's example, extracted by rules: number, size, coverage.
 
     weights.py --graphloom graphloom --data DIR
 """

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Checks that dependencies between crates point down only, and that the lower crates do I/O only through ports.
+# Checks that dependencies between crates point only downwards, and that the lower crates do I/O only through ports.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 failures=0
 
 io='tokio|rusqlite|reqwest|tantivy'
 
-# Checks that of our crates, a crate depends on those listed alone, directly or indirectly, and on none of the others that match.
+# Checks that a crate depends only on the listed ones of our crates, directly or indirectly, and on no other crate that matches.
 only() { # crate ours others why
     local used found
     used=$(cargo tree --locked --offline -p "$1" -e normal --prefix none | awk -v own="$1" '$1 != own { print $1 }' | sort -u)
@@ -35,7 +35,7 @@ only graphloom-providers 'core|tokens|minilm' 'rusqlite|tantivy' 'providers know
 only graphloom-server "$pipelines" 'rusqlite|reqwest' 'the server knows the engine and its own port, not adapters'
 only graphloom "$pipelines|rules|minilm|storage|postgres|providers" 'none' 'the library knows no surface'
 
-# Which store keeps a workspace is chosen in one file; all else knows the port.
+# Only one file chooses the store of a workspace; all other code uses the port.
 chosen=$(grep -rnE 'graphloom_postgres|sqlite::|SqliteStore|FileWorkspaces|\.graphloom-wal' crates/graphloom/src crates/cli/src crates/server/src --include='*.rs' | grep -v '^crates/graphloom/src/stores.rs:' || true)
 if [[ -n $chosen ]]; then
     failures=$((failures + 1))

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Checks the files in deploy against the schemas of what reads them. Installs validators into the target folder.
+# Checks the files in deploy against the schemas of the programs that read them. Installs validators into the target folder.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 tools=${CARGO_TARGET_DIR:-target}/check-deploy
@@ -10,7 +10,8 @@ if [[ ! -x $tools/bin/hadolint ]]; then
         exit 0
     fi
 fi
-# Packages of Debian are as old as its release; pinning them to a version breaks the image when a fix replaces it.
+# DL3008 asks for pinned versions. Debian's packages stay at the versions of its release, and a pinned version breaks the image
+# when a fix replaces it.
 "$tools/bin/hadolint" --ignore DL3008 deploy/Dockerfile
 "$tools/bin/kubernetes-validate" --strict --quiet deploy/kubernetes/*.yaml
 "$tools/bin/check-jsonschema" --builtin-schema vendor.compose-spec deploy/compose*.yaml
@@ -18,7 +19,7 @@ if command -v systemd-analyze >/dev/null; then
     folder=$(mktemp -d)
     trap 'rm -rf "$folder"' EXIT
     for unit in deploy/systemd/*.service; do
-        # The program need not be installed here, and a template is checked as one of its instances.
+        # Works without an installed program, and checks a template as one of its instances.
         copy=$folder/$(basename "${unit/@.service/@1.service}")
         sed 's|/usr/local/bin/graphloom|/bin/true|' "$unit" >"$copy"
         systemd-analyze verify "$copy"

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Runs the command blocks of the documents that are marked `sh run`, compares what they print with the blocks that are marked
-# `text printed`, blocks `rust FILE` with that file, and checks that relative links lead to files and headings.
+# Runs the blocks of the documents that are marked `sh run`, compares their output with the blocks that are marked
+# `text printed`, compares blocks `rust FILE` with that file, and checks that relative links lead to files and headings.
 #
-#     scripts/check-docs.sh [DOCUMENT...]      all documents if none is named
+#     scripts/check-docs.sh [DOCUMENT...]      without arguments, all documents
 #
-# A block `text printed` is the end of what the block before it prints, on standard output and error together.
-# Blocks of one document run in order in one temporary folder that holds a copy of samples/, with the dev binary first in
-# PATH, no key and no configuration of the user. A failure names the document and the line of the block.
+# A block `text printed` is the end of the output of the block before it, standard output and error together.
+# The blocks of a document run in order in a temporary folder with a copy of samples/, with the dev binary first in PATH and
+# without the user's keys and configuration. A failure names the document and the line of the block.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 root=$PWD
@@ -22,7 +22,7 @@ failures=0
 blocks=0
 printed=0
 
-# Writes a document's blocks into a folder: commands as `<line of the fence>.sh`, what they print as `<line>.txt`.
+# Writes a document's blocks into a folder: commands as `<line of the fence>.sh`, their output as `<line>.txt`.
 extract() { # document folder
     awk -v folder="$2" '
         /^```text printed[[:space:]]*$/ { file = sprintf("%s/%05d.txt", folder, NR); printf "" > file; next }
@@ -32,7 +32,7 @@ extract() { # document folder
     ' "$1"
 }
 
-# What the user has configured must not reach a block, nor a block what the user has.
+# Blocks must not see the user's configuration, and must not change the user's data.
 for name in $(compgen -e); do
     case $name in GRAPHLOOM_* | OPENAI_* | ANTHROPIC_* | GEMINI_* | GOOGLE_* | COHERE_* | CO_API_KEY | JINA_* | OLLAMA_* | XDG_*) unset "$name" ;; esac
 done
@@ -42,7 +42,7 @@ run_block() { # script folder
     (cd "$2" && HOME=$2/home exec bash -euo pipefail "$1" </dev/null)
 }
 
-# The anchors of a document's headings.
+# Prints the anchors of a document's headings.
 anchors() { # document
     awk '/^```/ { fenced = !fenced } !fenced && /^#+ / { sub(/^#+ /, ""); gsub(/`/, ""); print tolower($0) }' "$1" |
         sed -E 's/\[([^]]*)\]\([^)]*\)/\1/g; s/[^[:alnum:] _-]//g; s/ /-/g'
@@ -104,7 +104,7 @@ for document in "${documents[@]}"; do
         }' "$document")
 done
 
-# Every key and every command is described. The lists come from the program, in a folder without any configuration.
+# Every key and every command must be described. The lists come from the program, in a folder without any configuration.
 mkdir -p "$work/empty"
 keys=$(cd "$work/empty" && HOME=$work/empty graphloom config show | awk '{ print $1 }')
 for key in $keys; do

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# Checks that the library and the program compile without and with all features; the default ones are those of all other checks.
+# Checks that the library and the program compile without features and with all features. All other checks use the default features.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-# Measuring needs every feature, and so would have all crates compiled with them.
+# The measuring crates need every feature and would turn them on in all crates.
 crates=(--workspace --exclude graphloom-bench --exclude graphloom-torture)
 
 cargo clippy --locked --quiet "${crates[@]}" --no-default-features -- -D warnings
 cargo clippy --locked --quiet "${crates[@]}" --all-features -- -D warnings
 
-# What a feature is for is in the program if and only if the feature is.
+# The dependencies of a feature must be in the program if and only if the feature is on.
 holds() { # crate dependency arguments
     cargo tree --locked --offline --package "$1" --edges normal --prefix none "${@:3}" | awk -v part="$2" '$1 == part { found = 1 } END { exit !found }'
 }

@@ -41,13 +41,13 @@ until_up() {
     done
     echo "$1 does not answer:" >&2; tail -20 "$work/log" >&2; exit 1
 }
-# The code block number $2 of language $1.
+# Prints code block number $2 of language $1.
 block() { awk -v fence="\`\`\`$1" -v wanted="$2" '$0 == fence { at++; inside = 1; next } /^```$/ { inside = 0 } inside && at == wanted' "$page"; }
 
 openssl req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=rag.example.com -addext subjectAltName=DNS:rag.example.com \
     -keyout "$work/key.pem" -out "$work/cert.pem" 2>/dev/null
 
-# The server three times: keyed behind trusted proxies, without keys behind trusted ones, and without keys or proxies.
+# Three servers: with keys behind trusted proxies, without keys behind trusted proxies, and without keys or trusted proxies.
 data() { echo "$work/data-$1"; }
 "$program" --data-dir "$(data keyed)" key create check --right write >"$work/key"
 printf 'correct-horse\n' | "$program" --data-dir "$(data keyed)" user add ada --password-stdin >/dev/null
@@ -56,7 +56,7 @@ start "$program" --data-dir "$(data keyed)" serve --port "$keyed_port" --trusted
 start "$program" --data-dir "$(data keyless)" serve --port "$keyless_port" --trusted-proxy 127.0.0.1
 start "$program" --data-dir "$(data open)" serve --port "$open_port"
 
-# nginx: the documented server, with the pages, in front of the keyed and of the open server, and one without any header.
+# nginx: the documented server, with the pages, in front of the server with keys and the open one, and one without any header.
 mkdir -p "$work/pages" "$work/nginx"
 echo '<p>pages</p>' >"$work/pages/index.html"
 site() { # PORT UPSTREAM
@@ -66,7 +66,7 @@ site() { # PORT UPSTREAM
 }
 {
     echo "daemon off; error_log $work/nginx/error.log; pid $work/nginx/pid; events {}"
-    # Nothing but the temporary folder is written to; where this runs as root, its workers must reach it.
+    # nginx writes only to the temporary folder; if this runs as root, its workers must be able to read it.
     [ "$(id -u)" != 0 ] || echo 'user root;'
     echo "http { access_log off; types { text/html html; }"
     for kind in client_body proxy fastcgi uwsgi scgi; do echo "${kind}_temp_path $work/nginx/$kind;"; done
@@ -77,7 +77,7 @@ site() { # PORT UPSTREAM
 } >"$work/nginx.conf"
 start nginx -e "$work/nginx/error.log" -c "$work/nginx.conf"
 
-# Caddy: the documented site with our certificate in place of one of its own.
+# Caddy: the documented site with our certificate instead of its own.
 {
     printf '{\n    admin off\n    auto_https disable_redirects\n}\n'
     block caddy 1 | sed -e "s|^rag.example.com {|https://rag.example.com:$caddy_port {\n    bind 127.0.0.1\n    tls $work/cert.pem $work/key.pem|" \
@@ -93,7 +93,7 @@ through() { # NAME PORT
     local name=$1 url="https://rag.example.com:$2"
     local at=(--resolve "rag.example.com:$2:127.0.0.1")
     until_up "$url/livez" "${at[@]}"
-    # Every address of 127.0.0.0/8 is this machine, and only 127.0.0.1 is a trusted proxy, so others are clients apart.
+    # Every address of 127.0.0.0/8 is this machine, but only 127.0.0.1 is a trusted proxy, so the others are separate clients.
     from() { local address=$1; shift; status "${at[@]}" --interface "$address" "$@"; }
     login() { from "$1" -d "username=ada&password=$2" "$url/login"; }
     local guesses=''
@@ -112,9 +112,9 @@ through() { # NAME PORT
     local began
     began=$(curl -skN --max-time 3 "${at[@]}" -H "X-API-Key: $key" "$url/jobs/events" | grep -c '^event: state' || true)
     check "$name: a stream comes while it is open" 1 "$began"
-    # The server refuses the kind of file once it has all of it; what is too large never gets there.
+    # The server rejects this type of file once it has received it; a file that is too large never reaches the server.
     check "$name: a file of 50 MiB arrives" 400 "$(from "127.0.$3.3" -H "X-API-Key: $key" -F "file=@$work/large.bin" "$url/documents/upload")"
-    # A proxy that closes the connection while curl still sends may cost curl the answer (000).
+    # If a proxy closes the connection while curl still sends, curl may not get the response (000).
     larger=$(from "127.0.$3.3" -H "X-API-Key: $key" -F "file=@$work/larger.bin" "$url/documents/upload") || true
     check "$name: a larger one does not" 413 "${larger/000/413}"
     check "$name: a change from a page of the same origin" 200 \

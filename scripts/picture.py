@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Draws docs/images/demo.svg, the terminal of README.md, from what graphloom prints.
+"""Draws docs/images/demo.svg, the terminal of README.md, from the output of graphloom.
 
-    scripts/picture.py [GRAPHLOOM]      the program; target/debug/graphloom if it is not named
+    scripts/picture.py [GRAPHLOOM]      the program; by default target/debug/graphloom
 
 Runs in a temporary folder with a copy of samples/, without models and without the user's configuration. The same output
 gives the same picture.
@@ -24,7 +24,7 @@ COMMANDS = [
     ["ask", "Who built the instrument that the Hearthmoth grew out of?"],
     ["ask", "Who was the first customer of Braidline?"],
 ]
-# What the picture leaves out: progress, which depends on the speed of the machine, and the hint for the next command.
+# Lines left out of the picture: progress, which depends on the speed of the machine, and the hint for the next command.
 LEFT_OUT = ("indexing: ", "Next: ")
 # Pixels.
 CHARACTER, LINE, SIZE, MARGIN, BAR = 7.8, 19, 13, 16, 30
@@ -41,7 +41,7 @@ def run(program: Path, folder: Path, arguments: list[str]) -> list[str]:
 
 
 def terminal(program: Path) -> list[list[tuple[str, str]]]:
-    """The lines of the terminal, each of parts with their color."""
+    """Returns the lines of the terminal, each as parts with their colors."""
     lines = []
     with tempfile.TemporaryDirectory() as folder:
         shutil.copytree(ROOT / "samples", Path(folder) / "samples")

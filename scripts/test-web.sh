@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the tests of the web UI in Chromium against the built server: all, or those of files whose name contains the argument.
+# Runs the tests of the web UI in Chromium against the built server: all tests, or those in files whose name contains the argument.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

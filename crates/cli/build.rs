@@ -1,7 +1,7 @@
-//! Has the linker keep one copy of functions with the same code, where it can: lld, which rustc uses on x86-64 Linux, does.
+//! Tells the linker to fold functions with the same code, if it can. lld, which rustc uses on x86-64 Linux, can.
 //!
-//! Such functions share an address. Rust does not promise distinct addresses. SQLite compares a few pointers to functions, but never where two
-//! functions with the same code could stand.
+//! Folded functions share an address. Rust does not promise distinct addresses. SQLite compares a few function pointers, but never two that
+//! could have the same code.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -14,14 +14,14 @@ const FOLD: &str = "-Wl,--icf=all";
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     let variable = |name: &str| env::var(name).unwrap_or_default();
-    // Others fold by themselves, as Microsoft's linker does, or do not know the option.
+    // Other linkers fold by default, as Microsoft's does, or do not know the option.
     let may_fold = variable("PROFILE") == "release" && variable("CARGO_CFG_TARGET_OS") == "linux";
     if may_fold && links_with(FOLD) {
         println!("cargo::rustc-link-arg-bins={FOLD}");
     }
 }
 
-/// Whether an empty program can be linked with an argument, by the compiler, linker and flags that cargo uses.
+/// True if an empty program links with `argument`, using the compiler, linker and flags that cargo uses.
 fn links_with(argument: &str) -> bool {
     let (Some(rustc), Some(target), Some(out)) =
         (env::var_os("RUSTC"), env::var_os("TARGET"), env::var_os("OUT_DIR"))

@@ -1,4 +1,4 @@
-//! Embeds the web UI, where it was built, and the page and the description of the API.
+//! Embeds the web UI, if it is built, and the page and description of the API.
 
 use std::fmt::Write;
 use std::fs::File;
@@ -11,17 +11,17 @@ use flate2::write::GzEncoder;
 use utoipa_swagger_ui_vendored::SWAGGER_UI_VENDORED;
 use zip::ZipArchive;
 
-/// The built web UI: `index.html`, and `assets/` with a `.gz` form of each file, and a `.br` form of some.
+/// The built web UI: `index.html`, and `assets/` with each file as `.gz` and some also as `.br`.
 const UI: &str = "ui/dist";
 /// The description of the API, compared with the routes by a test.
 const DESCRIPTION: &str = "openapi.json";
-/// What the page of the API needs of the archive that carries it.
+/// Files of the archive that the page of the API needs.
 const API_PAGE: [&str; 2] = ["swagger-ui.css", "swagger-ui-bundle.js"];
 
 #[allow(clippy::disallowed_macros, reason = "cargo reads instructions from standard output")]
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    // The folder is always there; its content appears when the UI is built.
+    // The folder always exists; its content appears when the UI is built.
     println!("cargo::rerun-if-changed=ui");
     println!("cargo::rerun-if-changed={DESCRIPTION}");
     let out = env::var_os("OUT_DIR").expect("cargo names a folder");
@@ -33,7 +33,7 @@ fn main() {
     pack(Path::new(&out), DESCRIPTION, &description);
 }
 
-/// The page and the table of assets as Rust code; without a build, no page and an empty table.
+/// Returns the page and the table of assets as Rust code; without a built UI, no page and an empty table.
 fn table_of_ui(folder: &Path) -> String {
     let page = folder.join("index.html");
     if !page.is_file() {
@@ -60,7 +60,7 @@ fn table_of_ui(folder: &Path) -> String {
     table + "];\n"
 }
 
-/// Takes the page of the API out of the archive that carries it, and packs it as browsers take it.
+/// Extracts the files of the API page from their archive, and compresses them for browsers.
 fn pack_api_page(out: &Path) {
     let mut archive = ZipArchive::new(Cursor::new(SWAGGER_UI_VENDORED)).expect("an archive");
     for name in API_PAGE {

@@ -1,11 +1,11 @@
-//! Communities of a graph: time, modularity, and how many change when documents do.
+//! Measures the communities of a graph: time, modularity, and how many change when documents change.
 //!
 //! ```text
 //! graphloom-bench-communities EDGES [--seeds N] [--labels FILE] [--changed SHARE] [--rounds N]
 //! ```
 //!
-//! `EDGES` has a line for each edge, separated by tabs: one end, the other end, weight and, for `--changed`, the document
-//! that it comes from. Prints one JSON object.
+//! `EDGES` has a line for each edge with fields separated by tabs: one end, the other end, weight and, for `--changed`, the document
+//! of the edge. Prints one JSON object.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
@@ -129,7 +129,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// The result, and the processor time of one run: the mean of as many as the clock needs.
+/// Returns the result and the processor time of one run: the mean over as many runs as the clock's resolution needs.
 fn timed<T>(run: impl Fn() -> T) -> Result<(T, f64)> {
     let begin = processor_seconds()?;
     let mut runs = 1_u32;
@@ -141,7 +141,7 @@ fn timed<T>(run: impl Fn() -> T) -> Result<(T, f64)> {
     Ok((result, (processor_seconds()? - begin) / f64::from(runs)))
 }
 
-/// Processor time of this process, which has one thread; other work on the machine does not count.
+/// Returns the processor time of this process, which has one thread. Other work on the machine does not count.
 fn processor_seconds() -> Result<f64> {
     let text = std::fs::read_to_string("/proc/self/schedstat").context("reading /proc/self/schedstat")?;
     let nanoseconds: u64 =
@@ -155,8 +155,8 @@ fn levels(hierarchy: &Hierarchy) -> Vec<usize> {
     counts
 }
 
-/// Compares the graph without one half of the changed documents with that without the other half: what is removed and
-/// what is added are the same share.
+/// Compares the graph without one half of the changed documents with the graph without the other half, so that the same share is
+/// removed and added.
 fn changed(lines: &[Line], share: f64, rounds: u64, settings: &HierarchySettings) -> Result<Value> {
     let documents: Vec<&str> =
         lines.iter().map(|line| line.document.as_str()).collect::<BTreeSet<_>>().into_iter().collect();
@@ -185,11 +185,11 @@ fn changed(lines: &[Line], share: f64, rounds: u64, settings: &HierarchySettings
     Ok(json!({ "documents": 2 * half, "rounds": rows }))
 }
 
-/// Of the communities with an edge inside, how many are new after a change, on each level and in all.
+/// Counts how many of the communities with an edge inside are new after a change, on each level and in total.
 fn compare(before: &Graph, after: &Graph, touched: &BTreeSet<&str>, settings: &HierarchySettings) -> Value {
     let (old, new) = (hierarchy(before, settings), hierarchy(after, settings));
     let ids: BTreeSet<_> = old.communities.iter().map(|community| community.id).collect();
-    // Per level: all, new, of those with a node of a changed edge, and new without such a node.
+    // Per level: all communities, new ones, new ones with a node of a changed edge, and new ones without such a node.
     let mut levels: BTreeMap<u32, [usize; 4]> = BTreeMap::new();
     for community in new.communities.iter().filter(|community| community.members.len() > 1) {
         let is_new = !ids.contains(&community.id);

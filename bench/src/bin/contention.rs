@@ -20,12 +20,12 @@ use graphloom_core::{
 use graphloom_storage::sqlite::SqliteStore;
 
 const DIMENSIONS: usize = 256;
-/// Number of words in texts.
+/// Number of different words in texts.
 const VOCABULARY: u64 = 5000;
 const WORDS_A_TEXT: usize = 120;
 /// Documents per commit while the store is built.
 const DOCUMENTS_A_COMMIT: usize = 200;
-/// Hits of a search.
+/// Hits per search.
 const HITS: usize = 20;
 const USAGE: &str =
     "usage: graphloom-bench-contention [--readers N] [--seconds N] [--documents N] [--pause-ms N] [--hold]";
@@ -132,7 +132,7 @@ fn measure(arguments: &Arguments, folder: &Path) -> anyhow::Result<Timings> {
     Ok(Timings { commits_ms, reads: reads.load(Ordering::Relaxed), log_bytes })
 }
 
-/// The reads of one question.
+/// Reads what one question needs.
 async fn read(store: &SqliteStore, random: &mut Random) -> anyhow::Result<()> {
     let snapshot = store.snapshot().await?;
     let text = format!("{} {} {}", random.word(), random.word(), random.word());
@@ -195,7 +195,7 @@ fn vector(random: &mut Random) -> Vec<f32> {
     (0..DIMENSIONS).map(|_| random.below(2001) as f32 / 1000.0 - 1.0).collect()
 }
 
-/// Random numbers that are equal in every run (xorshift).
+/// A random number generator with the same sequence in every run (xorshift).
 struct Random(u64);
 
 impl Random {

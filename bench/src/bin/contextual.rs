@@ -178,7 +178,7 @@ async fn index_all(
     Ok(of_source)
 }
 
-/// Mean recall of the questions' gold passages at each rank.
+/// Returns the mean recall of the questions' gold passages at each rank.
 async fn recall(
     engine: &Engine,
     mode: Mode,

@@ -1,12 +1,12 @@
-//! Measures the store on PostgreSQL: commits beside SQLite's, and searches by vector with and without an index.
+//! Measures the store on PostgreSQL: commits compared with SQLite, and vector searches with and without an index.
 //!
-//! `graphloom-bench-database --url postgres://... [--commits 200] [--vectors 2000,10000,50000]`. The database must be empty of
-//! workspaces whose names begin with `bench-`; those are removed at the end.
+//! `graphloom-bench-database --url postgres://... [--commits 200] [--vectors 2000,10000,50000]`. The database must not contain
+//! workspaces whose names begin with `bench-`; these are removed at the end.
 //!
-//! - Commits: documents of some 150 rows, one after another, to both stores in turn. Prints the median of each and the ratio.
-//! - Vectors: of 256 dimensions around 200 centres, so that neighbours exist as among texts. For each number of vectors it prints the
-//!   median time of a search for 20 without and with the index, how many of the true nearest the index finds (recall@20), and the time
-//!   that building it takes.
+//! - Commits: documents of about 150 rows, one after another, to both stores in turn. Prints the median of each and the ratio.
+//! - Vectors: 256 dimensions, around 200 centres, so that vectors have neighbours like those of texts. For each number of vectors, prints
+//!   the median time of a search for 20 without and with the index, how many of the true nearest the index finds (recall@20), and the time
+//!   to build the index.
 
 use std::time::Instant;
 
@@ -21,10 +21,10 @@ use graphloom_postgres::{Database, PostgresStore, SearchMemory};
 use graphloom_storage::sqlite::SqliteStore;
 
 const DIMENSIONS: usize = 256;
-/// Centres of the vectors, and how far from its centre a vector is, as a share of the centre's length.
+/// Number of centres of the vectors, and the distance of a vector from its centre as a share of the centre's length.
 const CENTRES: u64 = 200;
 const SPREAD: f32 = 0.7;
-/// Vectors of a commit while a workspace is filled.
+/// Vectors per commit while a workspace is filled.
 const VECTORS_A_COMMIT: u64 = 2000;
 const QUESTIONS: u64 = 200;
 const HITS: usize = 20;
@@ -118,7 +118,7 @@ fn measure_vectors(database: &Database, size: u64) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The time of each question in ms, and the ids found.
+/// Returns the time of each question in ms, and the ids found.
 fn ask(store: &PostgresStore) -> anyhow::Result<(Vec<f64>, Vec<Vec<String>>)> {
     let (mut times_ms, mut found) = (Vec::new(), Vec::new());
     let snapshot = block_on(store.snapshot())?;
@@ -132,13 +132,13 @@ fn ask(store: &PostgresStore) -> anyhow::Result<(Vec<f64>, Vec<Vec<String>>)> {
     Ok((times_ms, found))
 }
 
-/// The value below which this share of the values is.
+/// Returns the quantile `share` of the values.
 fn at(values: &mut [f64], share: f64) -> f64 {
     values.sort_by(f64::total_cmp);
     values[((values.len() - 1) as f64 * share) as usize]
 }
 
-/// A document with chunks, what they mention, and the entities and relations that it changes.
+/// Returns the batch of a document with chunks, mentions, and the entities and relations that it changes.
 fn document(number: u64) -> anyhow::Result<Batch> {
     let mut random = Random(number + 1);
     let text: String = (0..CHUNKS * 60).map(|_| format!("w{} ", random.below(5000))).collect();
@@ -177,7 +177,7 @@ fn document(number: u64) -> anyhow::Result<Batch> {
         chunks.push(chunk.id.clone());
         batch.put_chunks.push(chunk);
     }
-    // Others name the same entities.
+    // Other documents name the same entities.
     let names: Vec<String> =
         (0..ENTITIES).map(|place| format!("E{}", (number * 7 + place * 13) % 2000)).collect();
     for (place, name) in names.iter().enumerate() {
@@ -238,7 +238,7 @@ fn vector(number: u64) -> Vec<f32> {
     (0..DIMENSIONS).map(|_| centre.unit() + SPREAD * own.unit()).collect()
 }
 
-/// Random numbers that are equal in every run (xorshift).
+/// A random number generator with the same sequence in every run (xorshift).
 struct Random(u64);
 
 impl Random {
@@ -253,7 +253,7 @@ impl Random {
         (self.next() >> 16) % limit
     }
 
-    /// From -1 to 1.
+    /// Returns a number from -1 to 1.
     fn unit(&mut self) -> f32 {
         (self.next() >> 40) as f32 / (1 << 23) as f32 - 1.0
     }

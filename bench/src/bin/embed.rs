@@ -1,11 +1,11 @@
-//! Vectors of texts by an embedder that runs in the process: CPU time of each text, and memory.
+//! Measures an embedder that runs in the process: CPU time per text, and memory.
 //!
 //! ```text
 //! graphloom-bench-embed EMBEDDER TEXTS [VECTORS]
 //! ```
 //!
-//! `EMBEDDER` is `builtin`, a model folder, or `static:` and a model folder of the store; `TEXTS` has one text a line. Writes the vectors to `VECTORS`, as 32-bit
-//! numbers in little-endian order, and prints one JSON object. CPU time does not include loading.
+//! `EMBEDDER` is `builtin`, a model folder, or `static:` and a model folder of the store; `TEXTS` has one text per line. Writes the vectors
+//! to `VECTORS` as little-endian 32-bit floats, and prints one JSON object. CPU time does not include loading.
 
 use std::time::Instant;
 
@@ -15,7 +15,7 @@ use graphloom_providers::builtin::BuiltinEmbedder;
 use graphloom_providers::local::{LocalConfig, LocalEmbedder, StaticEmbedder};
 use serde_json::json;
 
-/// Clock ticks of `/proc/self/stat` in a second, which Linux fixes.
+/// Clock ticks per second in `/proc/self/stat`, a constant on Linux.
 const TICKS: f64 = 100.0;
 
 #[tokio::main]
@@ -50,17 +50,17 @@ async fn main() -> Result<()> {
     Ok(())
 }
 
-/// CPU time of all threads.
+/// Returns the CPU time of all threads.
 fn cpu_seconds() -> Result<f64> {
     let stat = std::fs::read_to_string("/proc/self/stat").context("reading this process's CPU time")?;
-    // The fields after the program's name, which may contain spaces.
+    // Only the fields after the program's name, because the name may contain spaces.
     let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
     let ticks =
         |place: usize| fields.get(place).and_then(|field| field.parse::<f64>().ok()).context("no CPU time");
     Ok((ticks(11)? + ticks(12)?) / TICKS)
 }
 
-/// Peak resident memory in MB.
+/// Returns the peak resident memory in MB.
 fn peak_mb() -> Result<f64> {
     let status = std::fs::read_to_string("/proc/self/status").context("reading this process's memory")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).context("no peak memory")?;

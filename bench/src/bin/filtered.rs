@@ -1,5 +1,4 @@
-//! Measures the cost and benefit of filters: retrieval in one workspace with filters that allow more and more
-//! documents.
+//! Measures the cost and benefit of filters: retrieval in one workspace with filters that allow more and more documents.
 //!
 //! `graphloom-bench-filtered --data DIR [--json]`, where DIR holds `corpus.jsonl` and `questions.jsonl`. The
 //! corpus is indexed offline into a temporary folder; a metadata key divides the passages into 100 equal parts.

@@ -1,7 +1,7 @@
-//! Reads every file of a folder and prints what came of it: the table of docs/reference/formats.md.
+//! Reads every file of a folder and prints the outcome: the table of docs/reference/formats.md.
 //!
-//! `graphloom-bench-formats DIR [--json]`. Where DIR holds a folder `expected` with `FILE.md`, the share of its words that
-//! were found is printed too.
+//! `graphloom-bench-formats DIR [--json]`. If DIR has a folder `expected` with `FILE.md`, also prints the share of its words that
+//! were found.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,15 +12,15 @@ use anyhow::{Context, bail};
 use graphloom_readers::{ParseLimits, parse};
 use serde::Serialize;
 
-/// What came of one file.
+/// The outcome of one file.
 #[derive(Serialize)]
 struct Row {
     file: String,
-    /// The format and how many pages, slides or sheets, or why it was refused.
+    /// The format and the number of pages, slides or sheets, or why the file was refused.
     outcome: String,
     characters: usize,
     milliseconds: f64,
-    /// Share of the expected words that the text holds.
+    /// Share of the expected words that the text contains.
     recall: Option<f64>,
     remarks: Vec<String>,
 }
@@ -33,7 +33,7 @@ fn main() -> anyhow::Result<()> {
         .filter(|path| path.is_file())
         .collect();
     files.sort();
-    // Readers that panic are part of what is measured, and are said in the table.
+    // Panics of readers are part of the measurement and appear in the table.
     std::panic::set_hook(Box::new(|_| {}));
     let rows = files.iter().map(|file| measure(&folder, file)).collect::<anyhow::Result<Vec<Row>>>()?;
     if json {
@@ -93,7 +93,7 @@ fn measure(folder: &Path, path: &Path) -> anyhow::Result<Row> {
     })
 }
 
-/// Share of the words of `expected`, each as often as it stands there, that `text` holds.
+/// Returns the share of the words of `expected` that `text` contains, counting repetitions.
 fn recall(expected: &str, text: &str) -> f64 {
     let (expected, found) = (words(expected), words(text));
     let common: usize =

@@ -1,11 +1,11 @@
-//! Questions that mode auto takes for questions about the documents as a whole.
+//! Counts questions that mode auto classifies as questions about the documents as a whole.
 //!
 //! ```text
 //! graphloom-bench-intents QUESTIONS...
 //! ```
 //!
-//! `QUESTIONS` are files of JSON lines with a field `question`. Prints one JSON object for each file: how many questions it
-//! has, and those that are taken so.
+//! `QUESTIONS` are files of JSON lines with a field `question`. Prints one JSON object for each file: the number of questions, and
+//! the questions that are classified this way.
 
 use anyhow::{Context, Result};
 use graphloom_offline::{Intent, intent};

@@ -1,4 +1,4 @@
-//! Measures the offline defaults: how many names the phrases cover, what the embedder finds, and what both and an answer cost;
+//! Measures the offline defaults: how many names the phrases cover, what the embedder finds, the cost of both and of an answer,
 //! and how often a chunk would be asked about again because an LLM's answer left out names.
 //!
 //! `graphloom-bench-offline --data DIR [--json]`, where DIR has one folder per question set with `corpus.jsonl`,
@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 /// Maximum phrases of a passage that count towards coverage.
 const MAX_PHRASES: usize = 20;
-/// Passages from which a question is answered, as many as `ask` gives.
+/// Passages from which a question is answered, as many as in `ask`.
 const PASSAGES: usize = 20;
 
 fn main() -> anyhow::Result<()> {
@@ -128,7 +128,7 @@ fn measure(folder: &Path) -> anyhow::Result<SetResult> {
     })
 }
 
-/// The results of `work` over all items, and CPU milliseconds for each.
+/// Returns the results of `work` over all items, and CPU milliseconds per item.
 fn timed<I, T>(items: &[I], work: impl Fn(&I) -> T) -> (Vec<T>, f64) {
     let (wall, cpu) = (Instant::now(), thread_cpu_ns());
     let results = items.iter().map(work).collect();
@@ -139,7 +139,7 @@ fn timed<I, T>(items: &[I], work: impl Fn(&I) -> T) -> (Vec<T>, f64) {
     (results, spent / items.len().max(1) as f64)
 }
 
-/// CPU time of this thread if the system provides it; otherwise wall time is used.
+/// Returns the CPU time of this thread, if the system provides it; otherwise wall time is used.
 fn thread_cpu_ns() -> Option<u64> {
     fs::read_to_string("/proc/thread-self/schedstat").ok()?.split(' ').next()?.parse().ok()
 }
@@ -163,7 +163,7 @@ fn coverage(
     Ok((all > 0).then(|| covered as f64 / all as f64))
 }
 
-/// For the listed answers with all names, and with some removed.
+/// Returns the share of the listed answers that would be asked about again, with all names and with some removed.
 fn asked_again(
     list: &Path,
     ids: &BTreeMap<&str, usize>,
@@ -207,7 +207,7 @@ fn phrases_of<'a>(
     ids.get(id).and_then(|&i| phrases.get(i)).with_context(|| format!("no passage {id}"))
 }
 
-/// The passages by the likeness of their vectors to that of a question.
+/// Returns the passages, those with the vectors most similar to the question's first.
 fn nearest(question: &str, vectors: &[Vec<f32>]) -> Vec<usize> {
     let query = BuiltinEmbedder.vector(Purpose::Query, question);
     let mut ranked: Vec<(f32, usize)> =
@@ -241,7 +241,7 @@ fn answer_ms(questions: &[QuestionRow], ranked: &[Vec<usize>], passages: &[Passa
             (row.question.as_str(), found.collect())
         })
         .collect();
-    // Lists of words are read on first use.
+    // Word lists load on first use.
     graphloom_offline::reply("Who warms up?", &[]);
     let (_, ms) = timed(&asked, |(question, passages)| graphloom_offline::reply(question, passages));
     (!questions.is_empty()).then_some(ms)

@@ -46,7 +46,7 @@ struct Counts {
     invented: u64,
     records: u64,
     rejects: u64,
-    /// Truncated answers, and those that then gave other records before the truncation.
+    /// Number of truncated answers, and of those whose records before the truncation changed.
     cuts: u64,
     cuts_with_loss: u64,
 }
@@ -55,7 +55,7 @@ struct Counts {
 struct Report {
     all: Counts,
     by_source: BTreeMap<String, Counts>,
-    /// Damaged pieces by the parser's name for the repair, or for the reason of the rejection.
+    /// Damaged pieces by the parser's name for the repair, or for the reason of rejection.
     repaired: BTreeMap<&'static str, u64>,
     not_salvaged: BTreeMap<&'static str, u64>,
     rejects: BTreeMap<&'static str, u64>,
@@ -334,8 +334,8 @@ fn list(text: &str) -> Vec<String> {
     text.split(',').map(str::trim).filter(|word| !word.is_empty()).map(str::to_owned).collect()
 }
 
-/// Fields of a record whose words do not occur in its piece of the answer. Ignores white space, quotes, full
-/// width, character references, emphasis, and the type `Other` of an entity without one.
+/// Returns the fields of a record whose words do not occur in its piece of the answer. Ignores white space, quotes, full width,
+/// character references, emphasis, and the type `Other` of an entity without a type.
 fn invented(found: &ParsedPiece, piece: &str) -> Vec<String> {
     let said = fold(piece);
     let stands = |field: &str| said.contains(&fold(field));

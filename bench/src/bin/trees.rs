@@ -1,13 +1,13 @@
-//! Clusters and trees of vectors: time and members, for `bench/trees.py`.
+//! Computes clusters and trees of vectors, with time and members, for `bench/trees.py`.
 //!
 //! ```text
 //! graphloom-bench-trees soft|tree NAMES VECTORS [--without SHARE] [--one COUNT]
 //! ```
 //!
-//! `NAMES` has a name in each line, and `VECTORS` as many vectors of little-endian 32-bit floats. Prints one JSON object
-//! with the names in each cluster of the first layer, or in each node of the tree and its layer. `--without` leaves out that
-//! share of the vectors, spread evenly, and also says how many nodes or clusters are new with them. `--one` leaves out one vector
-//! at a time, so many of them, and says how many are new with it and how many it is a member of, on average and at most.
+//! `NAMES` has a name per line, and `VECTORS` as many vectors of little-endian 32-bit floats. Prints one JSON object with the names in
+//! each cluster of the first layer, or in each node of the tree with its layer. `--without` also leaves out that share of the vectors,
+//! spread evenly, and reports how many nodes or clusters are new with them. `--one` leaves out one vector at a time, COUNT times, and
+//! reports how many groups are new with it and how many it is a member of, on average and at most.
 
 use std::collections::BTreeSet;
 use std::time::Instant;
@@ -63,7 +63,7 @@ enum Grouping {
 struct Group {
     layer: u32,
     members: Vec<String>,
-    /// Equal for equal members; for a node, all that is below it.
+    /// Equal for groups with equal members; for a node, with equal members at all levels below it.
     id: String,
 }
 
@@ -111,7 +111,7 @@ impl Grouping {
 }
 
 impl Vectors<'_> {
-    /// The ids of the groups without some of the vectors.
+    /// Returns the ids of the groups without some of the vectors.
     fn ids_without(
         &self,
         grouping: Grouping,
@@ -126,7 +126,7 @@ impl Vectors<'_> {
     }
 }
 
-/// The share of the groups that are not there without some of the vectors.
+/// Returns the share of the groups that do not exist without some of the vectors.
 fn new_groups(grouping: Grouping, vectors: &Vectors<'_>, share: f64) -> Result<f64> {
     let every = (1.0 / share).round().max(2.0) as usize;
     let before = vectors.ids_without(grouping, |number| number % every == 0)?;
@@ -135,7 +135,7 @@ fn new_groups(grouping: Grouping, vectors: &Vectors<'_>, share: f64) -> Result<f
     Ok(new as f64 / after.len().max(1) as f64)
 }
 
-/// Groups that are new with one vector, and groups that it is in, over `count` vectors that are spread evenly.
+/// Returns the number of groups that are new with one vector, and of groups that contain it, over `count` evenly spread vectors.
 fn new_with_one(grouping: Grouping, vectors: &Vectors<'_>, count: usize) -> Result<Value> {
     let after = grouping.groups(&Points::new(vectors.names, vectors.dimensions, vectors.values)?);
     let (mut new, mut most, mut above, mut tried) = (0, 0, 0, 0);

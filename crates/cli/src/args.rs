@@ -73,7 +73,7 @@ pub(crate) struct Global {
     #[arg(long, global = true, value_name = "MODEL", help_heading = "Global options")]
     pub(crate) embedder: Option<String>,
     /// Set any other configuration key; repeatable; `graphloom config show` lists the keys
-    // Not global for clap, which would keep only the list of the innermost command; see `help::command`.
+    // Not `global`: clap would keep only the list of the innermost command. See `help::command`.
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value, help_heading = "Global options")]
     pub(crate) set: Vec<(String, String)>,
     /// Read this configuration file instead of ./graphloom.toml and the user configuration
@@ -109,7 +109,7 @@ pub(crate) enum Command {
     /// Add files, folders and web pages; safe to interrupt and to repeat
     #[command(visible_aliases = ["index", "ingest"])]
     Add(AddArgs),
-    /// Import what another system has indexed, without asking a model
+    /// Import an index that another system built, without calling a model
     #[command(
         subcommand,
         after_help = "To add files and folders, use `graphloom add`; to import a graph as JSON, use \
@@ -132,7 +132,7 @@ pub(crate) enum Command {
     Status(StatusArgs),
     /// Show what model calls cost, by role, model, document or day
     Cost(CostArgs),
-    /// Show or set the budget of the workspace, which all processes keep together
+    /// Show or set the budget that all processes of the workspace share
     Budget(BudgetArgs),
     /// Show one document
     Show(ShowArgs),
@@ -147,7 +147,7 @@ pub(crate) enum Command {
     Derive(DeriveArgs),
     /// List the communities of the graph, or show the report of one
     Communities(CommunitiesArgs),
-    /// List the summaries of passages, or show what one is made of
+    /// List the summaries of passages, or show one with its parts
     Tree(TreeArgs),
     /// Export entities, relations and chunks for other programs
     Export(ExportArgs),
@@ -180,7 +180,7 @@ pub(crate) enum Command {
     ReExtract(ReExtractArgs),
     /// Recompute the context of chunks after the setting `contextual` changed
     Contextualize(ContextualizeArgs),
-    /// Replace all vectors by those of another embedder; the old ones stay in use meanwhile
+    /// Replace all vectors with those of another embedder; the old ones stay in use meanwhile
     ReEmbed(ReEmbedArgs),
     /// Measure retrieval and answers on questions with known answers
     #[command(subcommand)]
@@ -270,8 +270,7 @@ pub(crate) struct BuildArgs {
     /// Context to index with each chunk: off, headings (title and headings), or model [default: off]
     #[arg(long, value_name = "HOW")]
     pub(crate) contextual: Option<String>,
-    /// Use the models and settings of this command for the workspace from now on; what is already in the graph
-    /// stays as it is
+    /// Use the models and settings of this command for the workspace from now on; the existing graph stays as it is
     #[arg(long)]
     pub(crate) switch: bool,
 }
@@ -327,7 +326,7 @@ pub(crate) struct ShowArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct MigrateArgs {
-    /// Change nothing; exit with 1 if a migration is due, or if a later release made the tables
+    /// Change nothing; exit with 1 if a migration is due, or if the tables are from a later release
     #[arg(long)]
     pub(crate) check: bool,
 }
@@ -403,14 +402,14 @@ pub(crate) enum CacheCommand {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A place is a data folder, such as .graphloom or sqlite:.graphloom, or a database, such as postgres://HOST/NAME. Run the command \
-again to go on after an interruption, or to copy what was added since; nothing may write to the target meanwhile. At the end \
-both workspaces have the same hash, which `graphloom dump --hash` prints.")]
+FROM and TO are data folders, such as .graphloom or sqlite:.graphloom, or databases, such as postgres://HOST/NAME. Run the command \
+again to continue after an interruption, or to copy what was added since. Nothing may write to the target during the copy. \
+Afterwards both workspaces have the same hash, as printed by `graphloom dump --hash`.")]
 pub(crate) struct CopyArgs {
-    /// Where the workspace is
+    /// Data folder or database to copy from
     #[arg(value_name = "FROM")]
     pub(crate) from: String,
-    /// Where it is copied to; by default the place that the configuration names
+    /// Data folder or database to copy to [default: the configured one]
     #[arg(value_name = "TO")]
     pub(crate) to: Option<String>,
     /// Copy all workspaces of FROM, not only that of --workspace
@@ -420,11 +419,11 @@ pub(crate) struct CopyArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Copies every workspace of the data folder or of --store, one moment of each, while others read and write; and keys and users of \
-the server. Cached answers are not copied. The copies are data folders' files, whatever the source. Run the command again to go on \
-after an interruption.")]
+Copies every workspace of the data folder or of --store, and the keys and users of the server. Each copy is a consistent snapshot, \
+even while other processes write. Cached answers are not copied. The copies are workspace files, even if the source is a database. \
+Run the command again to continue after an interruption.")]
 pub(crate) struct BackupArgs {
-    /// A new folder
+    /// New folder for the backup
     #[arg(value_name = "FOLDER")]
     pub(crate) folder: PathBuf,
     /// Copy only workspaces that changed since this backup; restoring needs its folder too
@@ -434,11 +433,11 @@ pub(crate) struct BackupArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Verifies the backup: every file is sound, free of contradictions, and has the hash that it had when it was copied. Then copies its \
-workspaces into the data folder or --store. Workspaces there may hold nothing that the backup does not have: delete them first with \
-`graphloom workspace delete`. Nothing may use them meanwhile.")]
+First verifies the backup: every workspace must be undamaged, free of contradictions, and have the hash from when it was copied. \
+Then copies the workspaces into the data folder or --store. A workspace that has documents the backup lacks is refused; delete it \
+first with `graphloom workspace delete`. Nothing may use the workspaces during the restore.")]
 pub(crate) struct RestoreArgs {
-    /// A folder that `graphloom backup` made
+    /// Folder that `graphloom backup` wrote
     #[arg(value_name = "FOLDER")]
     pub(crate) folder: PathBuf,
     /// Only verify the backup
@@ -452,22 +451,22 @@ pub(crate) enum WorkspaceCommand {
     List,
     /// Delete a workspace with everything in it
     Delete {
-        /// The workspace
+        /// Workspace to delete
         #[arg(value_name = "NAME", value_parser = workspace_name)]
         name: WorkspaceId,
-        /// Delete it; without this, only say what would be deleted
+        /// Delete the workspace; without --yes, only print what would be deleted
         #[arg(long)]
         yes: bool,
     },
     /// Move a workspace to another data folder or database while it is in use
     ///
-    /// Copies it, then pauses its queue, waits for workers, copies what changed meanwhile, and deletes the original once the copy
-    /// has its hash. Programs that use it must then be told of the new place.
+    /// Copies the workspace, pauses its queue, waits for workers, copies what changed meanwhile, and deletes the original once the
+    /// copy has the same hash. Afterwards, point the programs that use it to the new place.
     Move {
-        /// The workspace
+        /// Workspace to move
         #[arg(value_name = "NAME", value_parser = workspace_name)]
         name: WorkspaceId,
-        /// Where to: a data folder, such as sqlite:FOLDER, or a database, such as postgres://HOST/NAME
+        /// Target: a data folder, such as sqlite:FOLDER, or a database, such as postgres://HOST/NAME
         #[arg(value_name = "TO")]
         to: String,
     },
@@ -492,7 +491,7 @@ pub(crate) struct ParseArgs {
     /// File with the answer [default: standard input, also -]
     #[arg(value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
-    /// The answer was cut off by the output limit: drop a last record that is not closed
+    /// Treat the answer as cut off by the output limit: drop an incomplete last record
     #[arg(long)]
     pub(crate) cut: bool,
 }

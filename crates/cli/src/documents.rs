@@ -10,12 +10,12 @@ use crate::fault::Fault;
 use graphloom::nearest;
 use graphloom::project::Here;
 
-/// Matches and near matches listed in an error.
+/// Maximum matches and near matches listed in an error.
 const MOST_NAMED: usize = 5;
 
-/// The documents that `reference` names. If a source has two versions, both are returned, the live one first.
+/// Returns the documents that `reference` names. If a source has two versions, returns both, the live one first.
 ///
-/// Tried in this order: a stored source, an id, a path from the current folder, the start of an id.
+/// Tries in this order: an id, a stored source, a path from the current folder, the start of an id.
 pub(crate) async fn find(
     snapshot: &dyn Snapshot,
     reference: &str,
@@ -47,7 +47,7 @@ pub(crate) async fn find(
     }
 }
 
-/// The ids of all documents that `references` name or that the runs `tracks` queued, ascending.
+/// Returns the ids of all documents that `references` name or that the runs `tracks` queued, ascending.
 pub(crate) async fn find_all(
     snapshot: &dyn Snapshot,
     references: &[String],
@@ -63,7 +63,7 @@ pub(crate) async fn find_all(
     Ok(ids.into_iter().collect())
 }
 
-/// The ids of all documents that these runs queued; an error if a run has none left.
+/// Returns the ids of all documents that these runs queued; fails if a run has none left.
 pub(crate) async fn ids_of_tracks(
     snapshot: &dyn Snapshot,
     tracks: &[TrackId],
@@ -78,13 +78,13 @@ pub(crate) async fn ids_of_tracks(
     Ok(ids)
 }
 
-/// The error for a run without documents.
+/// Returns the error for a run without documents.
 fn no_track(track: &TrackId) -> Fault {
     Fault::failed(format!("run {track} has no documents"))
         .help("`graphloom add` prints the name of its run; removed and replaced documents are not listed")
 }
 
-/// All documents by id, staged ones included.
+/// Returns all documents by id, staged ones included.
 async fn all(snapshot: &dyn Snapshot) -> anyhow::Result<Vec<Document>> {
     Ok(snapshot.pages(table::Documents).all().await?)
 }

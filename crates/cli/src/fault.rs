@@ -37,7 +37,7 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// An error of the command-line parser.
+/// Converts an error of the command-line parser.
 pub(crate) fn of_command_line(error: &clap::Error) -> Fault {
     let text = error.render().to_string();
     let (message, help) = text.split_once("\n\n").unwrap_or((text.as_str(), ""));
@@ -89,7 +89,7 @@ fn exit_of(cause: &(dyn std::error::Error + 'static)) -> Option<Exit> {
     }
 }
 
-/// The remedy for an error: that of the first cause that has one.
+/// Returns the remedy of the first cause that has one.
 pub(crate) fn remedy(error: &anyhow::Error) -> Option<String> {
     error.chain().find_map(|cause| match cause.downcast_ref::<Fault>() {
         Some(fault) => fault.remedy().map(str::to_owned),
@@ -97,7 +97,7 @@ pub(crate) fn remedy(error: &anyhow::Error) -> Option<String> {
     })
 }
 
-/// The error of the store behind an error.
+/// Returns the store error among the causes of an error.
 pub(crate) fn of_store(error: &anyhow::Error) -> Option<&StoreError> {
     error.chain().find_map(|cause| {
         let wrapped = || cause.downcast_ref::<graphloom::Error>()?.store();

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 use graphloom::files::{Files, Found};
 use graphloom::project::Here;
 
-/// How long a file must stay unchanged before it is read, since it may still be being written.
+/// How long a file must stay unchanged before it is read; another program may still be writing it.
 pub(crate) const SETTLED: Duration = Duration::from_secs(1);
 
 /// Metadata of a file in one snapshot.
@@ -36,7 +36,7 @@ impl Changes {
     }
 }
 
-/// Reported state of the files, and the changes that have not settled.
+/// The reported state of the files, and the changes that have not settled.
 #[derive(Debug, Default)]
 pub(crate) struct Folders {
     told: Look,
@@ -45,7 +45,7 @@ pub(crate) struct Folders {
 }
 
 impl Folders {
-    /// - `told`: files that do not need to be reported.
+    /// - `told`: files that count as reported.
     pub(crate) fn new(told: Look) -> Self {
         Self { told, moving: BTreeMap::new() }
     }
@@ -60,8 +60,8 @@ impl Folders {
         !self.moving.is_empty()
     }
 
-    /// Compares a new snapshot and returns the changes that have been stable for [`SETTLED`]. A renamed file is
-    /// gone under its old source and new under the other. A file that was deleted and restored unchanged is not
+    /// Compares a new snapshot with the reported state, and returns the changes that have been stable for [`SETTLED`]. A renamed
+    /// file is gone under its old source and new under the new one. A file that was deleted and restored unchanged is not
     /// reported.
     pub(crate) fn look(&mut self, seen: &Look, now: Instant) -> Changes {
         let mut changes = Changes::default();
@@ -100,8 +100,8 @@ impl Folders {
     }
 }
 
-/// Takes a snapshot of everything below `paths`. Fails if a path or a part of a folder cannot be read, since
-/// missing files could then be mistaken for deleted ones.
+/// Takes a snapshot of everything below `paths`. Fails if a path or a part of a folder cannot be read: its files would
+/// look deleted.
 pub(crate) fn look(
     paths: &[PathBuf],
     here: &Here,
@@ -112,7 +112,7 @@ pub(crate) fn look(
     for found in Files::new(paths, here, left_out, is_supported) {
         match found {
             Found::File { source, path } => {
-                // A file deleted in the meantime is treated as absent.
+                // A file that was deleted in the meantime counts as absent.
                 if let Ok(metadata) = std::fs::metadata(&path) {
                     let (bytes, modified) = (metadata.len(), metadata.modified().ok());
                     seen.insert(source, Stamp { path, bytes, modified });

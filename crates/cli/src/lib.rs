@@ -1,4 +1,4 @@
-//! The `graphloom` command, as a library: Cargo compiles it beside the server, which a program would wait for.
+//! The `graphloom` command as a library, which Cargo compiles in parallel with the server; a binary would wait for it.
 
 mod args;
 mod commands;
@@ -15,7 +15,7 @@ mod wire;
 
 use std::process::ExitCode;
 
-/// Runs the command that the arguments of this process name, and returns its exit code. Errors are printed.
+/// Runs the command in this process's arguments, prints its errors, and returns its exit code.
 pub fn run() -> ExitCode {
     // Errors in the command line itself are reported in JSON too.
     let json = std::env::args_os().take_while(|word| word != "--").any(|word| word == "--json");

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-/// Returns memory to the system after a large document; the allocators of many systems do not.
+/// Returns memory to the system after a large document, which many system allocators do not.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

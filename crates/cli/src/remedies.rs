@@ -1,4 +1,4 @@
-//! Remedies in terms of the command line. Libraries report facts; the commands and flags to type are named here.
+//! Remedies in terms of the command line. Libraries report facts; this module names the commands and flags to type.
 
 use std::error::Error;
 use std::io;
@@ -17,15 +17,15 @@ use graphloom_providers::models::ModelStoreError;
 use graphloom_providers::web::FetchError;
 use graphloom_server::{AccessError, McpError, ServeError};
 
-/// If a command's models or settings differ from the workspace's.
+/// Remedy if a command's models or settings differ from the workspace's.
 const OTHER_SETTINGS: &str = "remove them to keep the workspace's own (`graphloom config show --origin` shows where each is set); \
-                              --switch uses them from now on and leaves what is already in the graph as it is";
+                              --switch uses them from now on and leaves the existing graph as it is";
 
-/// If a command's embedder differs from the workspace's.
+/// Remedy if a command's embedder differs from the workspace's.
 const OTHER_EMBEDDER: &str =
     "use the embedder the workspace was built with; `graphloom re-embed` changes it to the configured one";
 
-/// The remedy for an error of a library, if known.
+/// Returns the remedy for an error of a library, if known.
 pub(crate) fn of(cause: &(dyn Error + 'static)) -> Option<String> {
     if let Some(library) = cause.downcast_ref() {
         return of_library(library);
@@ -168,7 +168,7 @@ fn of_mcp(error: &McpError) -> Option<&'static str> {
     match error {
         McpError::Access(error) => of_access(error),
         McpError::Handshake(_) => Some(
-            "put `graphloom mcp` into a client's configuration as the command of a server; it is not typed by hand",
+            "add `graphloom mcp` to the configuration of an MCP client, which then starts it; it is not for use by hand",
         ),
     }
 }
@@ -251,7 +251,7 @@ fn of_edit(error: &EditError) -> Option<String> {
     }
 }
 
-/// The remedy for a question that failed, if known.
+/// Returns the remedy for a failed question, if known.
 pub(crate) fn of_query(error: &QueryError) -> Option<String> {
     match error {
         QueryError::OtherEmbedder { .. } => Some(OTHER_EMBEDDER.to_owned()),
@@ -270,19 +270,19 @@ pub(crate) fn of_query(error: &QueryError) -> Option<String> {
     }
 }
 
-/// What to do about something that did not go as asked for, if known.
+/// Returns the remedy for a note about a question, if known.
 pub(crate) fn of_note(note: &QueryNote) -> Option<String> {
     match note {
         QueryNote::NoLayer { layer } => Some(format!("`graphloom derive {layer}` derives them")),
         QueryNote::LayerMissing { layer } => Some(format!("`graphloom derive {layer}` derives it")),
         QueryNote::LayerOutdated { layer } => Some(format!("`graphloom derive {layer}` updates it")),
-        QueryNote::ReportsLeftOut { .. } => Some("a larger --max-calls, or a smaller --level".to_owned()),
-        QueryNote::FollowUpsLeftOut { .. } => Some("a larger --max-calls".to_owned()),
+        QueryNote::ReportsLeftOut { .. } => Some("use a larger --max-calls or a smaller --level".to_owned()),
+        QueryNote::FollowUpsLeftOut { .. } => Some("use a larger --max-calls".to_owned()),
         note => note.remedy().map(str::to_owned),
     }
 }
 
-/// The remedy for an invalid filter.
+/// Returns the remedy for an invalid filter.
 pub(crate) fn of_filter(error: &FilterError) -> String {
     match error {
         FilterError::TooMany { .. } => {
@@ -292,15 +292,15 @@ pub(crate) fn of_filter(error: &FilterError) -> String {
     }
 }
 
-/// What to do about evidence that a repair could not save.
+/// Returns the remedy for evidence that a repair could not save.
 pub(crate) fn of_lost(lost: &LostEvidence) -> &'static str {
     match (lost.kind, lost.id.as_str()) {
         (LostKind::Document | LostKind::Original, _) => "add this source again",
         (LostKind::Decision, _) => "make this edit again",
         (LostKind::ChunkContext, _) => "run `graphloom contextualize` again",
         (LostKind::Renewal, _) => "run `graphloom re-extract` again",
-        (LostKind::Layer, _) => "derive it again",
-        (LostKind::Call, _) | (LostKind::Table, "calls") => "costs are counted without it",
+        (LostKind::Layer, _) => "run `graphloom derive` again",
+        (LostKind::Call, _) | (LostKind::Table, "calls") => "`graphloom cost` no longer includes it",
         (LostKind::Conversation, _) | (LostKind::Table, "conversations" | "exchanges") => "ask again",
         (LostKind::State, _) => {
             "compare the embedding model that `graphloom status` shows with your configuration"
@@ -312,7 +312,7 @@ pub(crate) fn of_lost(lost: &LostEvidence) -> &'static str {
     }
 }
 
-/// The remedy for a URL that could not be fetched, if known.
+/// Returns the remedy for a URL that could not be fetched, if known.
 pub(crate) fn of_fetch(error: &FetchError) -> Option<&'static str> {
     match error {
         FetchError::Private { .. } => Some("--allow-private-addresses fetches it anyway"),

@@ -1,4 +1,4 @@
-//! What the server is configured with.
+//! Configuration of the server.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::num::NonZeroU32;
@@ -8,32 +8,32 @@ use graphloom::Result;
 use graphloom::config::{Settings, invalid, number};
 use graphloom_server::Network;
 
-/// Everything that can be configured of the server alone, checked.
+/// The configuration that only the server uses, checked.
 #[derive(Debug, Clone)]
 pub(crate) struct ServeConfig {
-    /// Where the server listens.
+    /// Address to listen on.
     pub(crate) host: IpAddr,
-    /// On which port.
+    /// Port to listen on.
     pub(crate) port: u16,
-    /// Origins of web pages that may ask the server.
+    /// Origins of web pages that may send requests.
     pub(crate) cors_origins: Vec<String>,
-    /// Proxies that are believed about their clients.
+    /// Proxies whose forwarded client address is trusted.
     pub(crate) trusted_proxies: Vec<Network>,
-    /// How long a request waits for its turn.
+    /// How long a request waits in the queue.
     pub(crate) queue_timeout: Duration,
     /// How long the body of a request may take.
     pub(crate) body_timeout: Duration,
-    /// Workspaces that are indexed at once; 0 leaves queued documents to other processes.
+    /// Workspaces indexed at the same time; 0 leaves queued documents to other processes.
     pub(crate) workers: Option<usize>,
-    /// How long the server still serves once it is asked to stop.
+    /// How long the server keeps serving after a stop request.
     pub(crate) drain: Duration,
-    /// How long requests under way may take after that.
+    /// How long requests in flight may take after that.
     pub(crate) stop_timeout: Duration,
-    /// Questions that the server works on at once.
+    /// Maximum questions answered at the same time.
     pub(crate) max_concurrent_questions: usize,
-    /// Requests a minute that the server takes of one key or user from other machines; no limit where `None`.
+    /// Maximum requests per minute of one key or user from other machines; `None` for no limit.
     pub(crate) rate_limit: Option<NonZeroU32>,
-    /// The same of one address without a good credential.
+    /// Maximum requests per minute of one address without a valid credential; `None` for no limit.
     pub(crate) rate_limit_unknown: Option<NonZeroU32>,
 }
 
@@ -72,7 +72,7 @@ fn host(settings: &Settings) -> Result<IpAddr> {
     }
 }
 
-/// Origins as browsers send them: scheme, host and port alone.
+/// Reads origins as browsers send them: only scheme, host and port.
 fn cors_origins(settings: &Settings) -> Result<Vec<String>> {
     let Some(setting) = settings.get("cors_origins") else { return Ok(Vec::new()) };
     let is_origin = |origin: &str| {

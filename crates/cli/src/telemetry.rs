@@ -18,7 +18,7 @@ use crate::output::tell;
 pub(crate) struct Telemetry(SdkTracerProvider);
 
 impl Telemetry {
-    /// Starts the exporter if an address is configured. If it cannot be used, warns and returns `None`.
+    /// Starts the exporter if an address is configured. If the exporter cannot be built, prints a warning and returns `None`.
     pub(crate) fn start(environment: &BTreeMap<String, String>) -> Option<Self> {
         let set = |name: &str| layers::set(environment, name);
         let is_off = set("OTEL_SDK_DISABLED").is_some_and(|value| value.eq_ignore_ascii_case("true"))
@@ -48,7 +48,7 @@ impl Telemetry {
         Some(Self(provider))
     }
 
-    /// A layer that exports only our own spans, not those of libraries.
+    /// Returns a layer that exports only our own spans, not those of libraries.
     pub(crate) fn layer(&self) -> Box<dyn Layer<Registry> + Send + Sync> {
         let ours = Targets::new().with_target("graphloom", LevelFilter::INFO);
         tracing_opentelemetry::layer().with_tracer(self.0.tracer("graphloom")).with_filter(ours).boxed()

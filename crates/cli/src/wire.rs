@@ -1,4 +1,4 @@
-//! The engine that each command needs and no more, so that `status` loads no model.
+//! Builds for each command only the engine it needs, so that `status` loads no model.
 
 pub(crate) mod serving;
 
@@ -25,7 +25,7 @@ use crate::fault::Fault;
 
 /// The models a query may call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Asks {
+pub(crate) enum QueryModels {
     /// Only the embedder.
     Embedder,
     /// Also the keyword model.
@@ -34,37 +34,38 @@ pub(crate) enum Asks {
     Answer,
 }
 
-/// The workspace's store; an error if it does not exist.
+/// Opens the workspace's store; fails if the workspace does not exist.
 pub(crate) async fn open_store(config: &Config) -> anyhow::Result<Arc<dyn WorkspaceStore>> {
     Ok(graphloom::setup::open_store(config).await?)
 }
 
-/// The workspace's store, made if it is missing. A write waits as long as others write: it says so, and Ctrl-C ends it.
+/// Opens the workspace's store; creates the workspace if it does not exist. A write waits while another process writes: it
+/// prints that it waits, and Ctrl-C ends it.
 pub(crate) async fn open_or_create(config: &Config) -> anyhow::Result<Arc<dyn WorkspaceStore>> {
     Ok(graphloom::setup::open_or_create(config, Patience::Endless).await?)
 }
 
-/// A generated name for a run of this process.
+/// Returns a generated name for a run of this process.
 pub(crate) fn track_of(what: &str, worker: &dyn Worker) -> TrackId {
     TrackId::of_run(what, now(), worker.name())
 }
 
-/// With which models and settings a command builds that goes on with the workspace.
+/// Returns whose models and settings a command uses that adds to the workspace: the workspace's, or the command's.
 ///
-/// - `switch`: whether the workspace is to keep what the command says.
+/// - `switch`: use those of the command, and keep them for the workspace.
 pub(crate) fn build_on(switch: bool) -> BuildWith {
     if switch { BuildWith::Switch } else { BuildWith::Workspace }
 }
 
-/// The same for a command that builds documents otherwise.
+/// Like [`build_on`], for a command that always uses its own models and settings; the workspace keeps them only with `switch`.
 pub(crate) fn build_once(switch: bool) -> BuildWith {
     if switch { BuildWith::Switch } else { BuildWith::Once }
 }
 
-/// What `add`, `retry`, `work`, `contextualize` and `re-extract` work with; makes the workspace if it is missing.
+/// Returns the context of `add`, `retry`, `work`, `contextualize` and `re-extract`; creates the workspace if it does not exist.
 ///
-/// - `listener`: hears of model services that are down, which indexing waits for.
-/// - `limit`: what the run may spend on all of its models.
+/// - `listener`: is called when indexing waits for a model service that is down.
+/// - `limit`: budget of the run for all its models.
 pub(crate) async fn indexing(
     app: &App,
     worker: &dyn Worker,
@@ -80,25 +81,25 @@ pub(crate) async fn indexing(
     Ok(indexing)
 }
 
-/// What `add --estimate` works with.
+/// Returns the engine for estimates such as `add --estimate`.
 pub(crate) async fn estimating(app: &App) -> anyhow::Result<Engine> {
     Ok(graphloom::setup::estimating(&app.config, &app.settings).await?)
 }
 
-/// The engine for `rm`; it can summarize descriptions again.
+/// Returns the engine for `rm` and edits, which can summarize descriptions again.
 pub(crate) async fn deleting_engine(app: &App) -> anyhow::Result<Engine> {
     let roles = RoleModels { summarize: app.config.models.summarize.clone(), ..RoleModels::default() };
     existing(app, &roles).await
 }
 
-/// The engine for `ask` and `search`.
-pub(crate) async fn query_engine(app: &App, asks: Asks) -> anyhow::Result<Engine> {
+/// Returns the engine for `ask` and `search`.
+pub(crate) async fn query_engine(app: &App, asks: QueryModels) -> anyhow::Result<Engine> {
     let models = app.config.models.clone();
     let none = RoleModels::default();
     let roles = match asks {
-        Asks::Embedder => none,
-        Asks::Keywords => RoleModels { keywords: models.keywords, ..none },
-        Asks::Answer => RoleModels { keywords: models.keywords, answer: models.answer, ..none },
+        QueryModels::Embedder => none,
+        QueryModels::Keywords => RoleModels { keywords: models.keywords, ..none },
+        QueryModels::Answer => RoleModels { keywords: models.keywords, answer: models.answer, ..none },
     };
     existing(app, &roles).await
 }
@@ -107,7 +108,7 @@ async fn existing(app: &App, roles: &RoleModels) -> anyhow::Result<Engine> {
     Ok(graphloom::setup::existing(&app.config, &app.settings, roles).await?)
 }
 
-/// The model that judges answers; an error if none is configured.
+/// Returns the model that judges answers; fails if none is configured.
 pub(crate) fn judge(app: &App) -> anyhow::Result<Arc<dyn LanguageModel>> {
     match &app.config.models.judge {
         Some(choice) => Ok(Providers::new(&app.config).chat(choice)?),
@@ -117,7 +118,7 @@ pub(crate) fn judge(app: &App) -> anyhow::Result<Arc<dyn LanguageModel>> {
     }
 }
 
-/// The configured reranker.
+/// Returns the configured reranker.
 pub(crate) async fn reranker(app: &App) -> anyhow::Result<Option<Arc<dyn Reranker>>> {
     match app.config.reranker {
         Some(_) => Ok(graphloom::setup::reranker(&app.config, &open_store(&app.config).await?)?),
@@ -125,7 +126,7 @@ pub(crate) async fn reranker(app: &App) -> anyhow::Result<Option<Arc<dyn Reranke
     }
 }
 
-/// Warns once if the cost and cache entries of a question could not be stored. Its answer stands.
+/// Warns once if the cost and cache entries of a question could not be stored. The answer is still valid.
 pub(crate) fn warn_if_unstored(app: &App, costs: &[&QueryCost]) {
     if let Some(reason) = costs.iter().find_map(|cost| cost.unstored.as_ref()) {
         app.output.warn(format_args!(

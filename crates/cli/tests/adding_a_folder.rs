@@ -1,4 +1,4 @@
-//! What `add` makes of the files it finds: good ones go in, bad ones are named with the reason, nothing is silent.
+//! `add` accepts readable files, lists the others with a reason, and omits nothing silently.
 
 mod common;
 
@@ -140,10 +140,10 @@ fn standard_input_is_a_document_with_a_name() {
 fn an_empty_folder_says_that_nothing_was_found() {
     let graphloom = Graphloom::new();
     graphloom.write("docs/.hidden.md", "Hidden.\n");
-    graphloom.run(&["add", "docs"]).exits(0).says("nothing to add: hidden");
+    graphloom.run(&["add", "docs"]).exits(0).says("nothing to add: in folders");
 }
 
-/// Nobody, not even root, can make a file in this folder.
+/// No user, not even root, can create a file in this folder.
 #[cfg(target_os = "linux")]
 #[test]
 fn adding_where_nothing_can_be_written_says_so_and_what_helps() {

@@ -1,4 +1,4 @@
-//! Questions about the documents as a whole, from reports of communities, and questions to ask next.
+//! Questions about all documents, answered from community reports, and suggested questions.
 
 mod common;
 
@@ -67,7 +67,7 @@ fn points_of_an_llm_become_an_answer_and_every_call_is_in_the_ledger() {
     let point = json!({ "points": [
         { "point": "Charles Babbage built the Analytical Engine.", "score": 90, "sources": ["F1", "F2", "F3", "F4"] }
     ] });
-    // The same words serve the call that draws points and the one that answers.
+    // The same text serves the call that extracts points and the call that answers.
     model.answer_with(&format!("{point} Charles Babbage built the Analytical Engine [1]."));
     let graphloom = club();
     graphloom.ok(&["derive", "communities"]);

@@ -1,4 +1,4 @@
-//! Questions with the names of LightRAG's QueryParam, and questions that follow a conversation.
+//! Questions with the fields of LightRAG's QueryParam, and questions in a conversation.
 
 mod common;
 

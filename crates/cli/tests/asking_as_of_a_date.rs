@@ -1,4 +1,4 @@
-//! Claims: who held which office when, what ended it, and answers for a date.
+//! Claims: who held which office when, what ended each claim, and answers for a date.
 
 mod common;
 
@@ -53,7 +53,7 @@ fn claims_are_listed_by_entity_date_and_status_with_what_ended_them() {
     let listed = graphloom.json(&["claims", "--subject", "Bo Lind"]);
     let claim = &listed["claims"][0];
     assert_eq!(claim["retired"]["by"], "end_date");
-    // Both documents state the one claim, and both tell its end.
+    // Both documents state the same claim and its end.
     assert_eq!(claim["quoted"].as_array().expect("a list").len(), 2);
     assert!(
         claim["retired_by"]

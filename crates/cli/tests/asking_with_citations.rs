@@ -35,7 +35,7 @@ fn check_citation(graphloom: &Graphloom, citation: &Value) {
     let span = |end: &str| citation["span"][end].as_u64().expect("a byte") as usize;
     assert_eq!(&text[span("start")..span("end")], quote);
     check_lines(&text, citation, quote);
-    // Rows of a table are written out with their column names; the lines are the file's, the words are not.
+    // Rows of a table become sentences with column names: the line numbers are those of the file, the text is not.
     if citation["lines_match_source"] == true && !source.ends_with(".csv") {
         let file = std::fs::read_to_string(graphloom.path(source)).expect("UTF-8");
         let lines: Vec<&str> = file.lines().collect();
@@ -90,7 +90,7 @@ fn the_context_and_the_prompt_can_be_seen_without_asking_a_model() {
     assert!(prompt.contains(context.trim()) && prompt.contains("Who wrote the first program?"), "{prompt}");
 }
 
-/// Two sentences of one document and one of another answer.
+/// Adds the samples; returns a question that two sentences of one document and one of another answer.
 fn lab_answer(graphloom: &Graphloom) -> Vec<&'static str> {
     copy_lab(graphloom);
     graphloom.ok(&["add", "docs"]);

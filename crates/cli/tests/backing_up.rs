@@ -1,4 +1,4 @@
-//! `backup` and `restore`: a restored workspace is the one that was backed up.
+//! `backup` and `restore`: a restored workspace equals the one that was backed up.
 
 mod common;
 
@@ -6,7 +6,7 @@ use common::{Graphloom, copy_lab};
 use graphloom_postgres::testing::{Server, postgres_folder};
 use serde_json::json;
 
-/// A folder with the samples, a second workspace, and a key.
+/// Returns a folder with the samples, a second workspace, and a key.
 fn origin() -> Graphloom {
     let graphloom = Graphloom::new();
     copy_lab(&graphloom);
@@ -22,14 +22,14 @@ fn origin() -> Graphloom {
 fn a_backup_is_verified_and_restored_with_keys() {
     let graphloom = origin();
     let hash = graphloom.hash();
-    graphloom.run(&["restore", "backup"]).exits(2).says("holds no complete backup");
+    graphloom.run(&["restore", "backup"]).exits(2).says("contains no complete backup");
     graphloom
         .run(&["backup", "backup"])
         .exits(0)
         .says("backed up default")
         .says(&hash)
         .says("backed up other");
-    graphloom.run(&["backup", "backup"]).exits(2).says("holds a complete backup");
+    graphloom.run(&["backup", "backup"]).exits(2).says("already contains a complete backup");
     graphloom
         .run(&["restore", "backup", "--verify"])
         .exits(0)
@@ -79,7 +79,7 @@ fn an_incremental_backup_copies_what_changed_and_is_restored_with_the_older_ones
             |folder: &str| graphloom.ok(&["--data-dir", folder, "--workspace", workspace, "dump", "--hash"]);
         assert_eq!(hash(".graphloom"), hash("spare"), "{workspace}");
     }
-    // The same documents in a workspace that was made later.
+    // The same documents in a workspace that was created later.
     graphloom.ok(&["workspace", "delete", "other", "--yes"]);
     of_other(&["add", "other.md"]);
     of_other(&["add", "more.md"]);

@@ -1,4 +1,4 @@
-//! Documents are taken out of the queue, also while another process works on them, and come back by `retry`.
+//! `cancel` removes documents from the queue, even while another process works on them; `retry` queues them again.
 
 mod common;
 
@@ -26,7 +26,7 @@ fn a_process_at_work_leaves_what_is_cancelled_and_nothing_is_paid_twice() {
     model.wait_for_held();
     let done = graphloom.json(&["cancel", "--all"]);
     assert_eq!(done["cancelled"].as_array().map(Vec::len), Some(4));
-    // The question in flight is asked again, for its connection broke, and its answer is kept.
+    // The call in flight is sent again because its connection broke, and its answer is stored.
     model.release();
     CommandResult::of(&add, child.wait_with_output().expect("ends")).exits(0).says("4 documents cancelled");
     assert_eq!(model.asked().len(), 1, "no other question was sent");
@@ -56,5 +56,5 @@ fn waiting_documents_are_cancelled_by_name_and_are_found_by_their_words() {
     graphloom.run(&["cancel", "--track", "one"]).exits(0).says("not in the queue: docs/ThingB.md");
     graphloom.run(&["retry", "docs/ThingA.md"]).exits(0);
     assert_eq!(graphloom.hash(), plain_hash(&model));
-    graphloom.run(&["cancel", "--all"]).exits(0).says("nothing waits");
+    graphloom.run(&["cancel", "--all"]).exits(0).says("nothing is queued");
 }

@@ -1,4 +1,4 @@
-//! The same source with other content is a new version of the same document.
+//! The same source with other content is a new version of the document.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! `graphloom re-embed`: a workspace changes its embedder and keeps everything else.
+//! `graphloom re-embed` changes the embedder of a workspace and keeps everything else.
 
 mod common;
 
@@ -10,7 +10,7 @@ use common::serving::{PATIENCE, Serving};
 use graphloom_providers::testing::{Reply, ScriptedServer};
 use serde_json::json;
 
-/// An OpenAI service that embeds; its call of number `fails_at` is refused.
+/// Starts an OpenAI-compatible embedding service that refuses call number `fails_at`.
 fn embedding_service(fails_at: Option<u32>) -> ScriptedServer {
     let calls = AtomicU32::new(0);
     ScriptedServer::start(move |_, request| {
@@ -58,7 +58,7 @@ fn a_workspace_changes_its_embedder_and_later_commands_use_the_new_one() {
     graphloom.run(&["status"]).exits(0).says("openai:small");
     graphloom.run(&["check"]).exits(0);
     graphloom.run(&["ask", "Who built the station?"]).exits(0).says("Bo Marsh");
-    // A new document is embedded with it too, although the command names none.
+    // New documents use the same embedder, although the command does not name it.
     graphloom.write("docs/river.md", "The river Vessa is 40 km long.\n");
     graphloom.ok(&["add", "docs"]);
     graphloom.run(&["check"]).exits(0);

@@ -1,4 +1,4 @@
-//! Every provider is chosen, tried and asked the same way, and a key goes only where its owner sends it.
+//! All providers are selected, tested and called the same way, and a key is sent only to the address its owner set.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! Chunks are found by where they stand in their document, by its title and headings or in a model's words.
+//! Searches also match the context of a chunk: title and headings, or a sentence written by an LLM.
 
 mod common;
 
@@ -6,7 +6,7 @@ use common::Graphloom;
 use common::model::ScriptedModel;
 use serde_json::json;
 
-/// Two sections; the second names its company in the title only.
+/// A report with two sections; the second names its company only in the title.
 fn report() -> Graphloom {
     let graphloom =
         Graphloom::new().with("GRAPHLOOM_CHUNK_TOKENS", "24").with("GRAPHLOOM_CHUNK_OVERLAP", "0");
@@ -79,7 +79,7 @@ fn a_model_says_where_chunks_stand_and_a_failed_one_is_listed_and_tried_again() 
 
     graphloom.run(&["retry", "--contextual", "headings"]).exits(2).says("contextual model, not headings");
     let otherwise = graphloom.run(&["retry", "--contextual", "headings", "--switch"]).exits(3);
-    otherwise.says("the context of 1 chunk by openai:scripted failed");
+    otherwise.says("1 chunk failed to get a context from openai:scripted");
     model.refuse(None);
     graphloom.run(&["retry", "--switch"]).exits(0).says("1 chunk got a context");
     graphloom.run(&["status", "--status", "ready"]).exits(0).says("docs/report.md: ready");

@@ -1,4 +1,4 @@
-//! Where each value comes from, and what wrong values say.
+//! Origins of configuration values, and errors for invalid values.
 
 mod common;
 
@@ -107,7 +107,7 @@ fn a_model_that_cannot_be_reached_is_an_error_with_a_remedy() {
     graphloom.write("a.md", "Ada Lovelace wrote the first program.\n");
     let ran = graphloom.run(&["--llm", "ollama:none", "add", "a.md"]).exits(1);
     ran.says("error: ").says("reaching model ollama:none").says("help: ");
-    // What was accepted is kept, and waits for its model until another one is chosen on purpose.
+    // Accepted documents are stored, and wait for their model until `--switch` chooses another.
     graphloom.run(&["work"]).exits(1).says("reaching model ollama:none");
     graphloom.run(&["--llm", "none", "work"]).exits(2).says("--switch");
     graphloom.run(&["--llm", "none", "work", "--switch"]).exits(0).says("1 document in the graph");
@@ -124,6 +124,6 @@ fn the_password_and_the_query_of_an_address_are_not_printed() {
     }
     assert_eq!(check_origin(&graphloom, &[], "base_url").0, "http://models.example/v1");
     assert_eq!(check_origin(&graphloom, &[], "jina_base_url").0, "https://jina.example/v1");
-    // An address without either stands as it was written.
+    // An address without either is printed as it was written.
     assert_eq!(check_origin(&graphloom, &[], "anthropic_base_url").0, "https://api.anthropic.com");
 }

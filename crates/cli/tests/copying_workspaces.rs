@@ -1,4 +1,4 @@
-//! `copy` takes workspaces elsewhere, whole.
+//! `copy` copies complete workspaces to another place.
 
 mod common;
 

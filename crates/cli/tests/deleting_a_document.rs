@@ -1,4 +1,4 @@
-//! Removing a document leaves the state as if it had never come.
+//! Removing a document leaves the state as if it had never been added.
 
 mod common;
 

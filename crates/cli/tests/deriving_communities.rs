@@ -1,4 +1,4 @@
-//! Communities of the graph with reports, offline and by a model, up to date and out of date.
+//! Communities with reports, by rules and by an LLM, up to date and out of date.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! The tree of summaries: built offline and by a model, browsed, searched, estimated, stopped and continued.
+//! The tree of summaries: built by rules and by an LLM, browsed, searched, estimated, stopped and continued.
 
 mod common;
 
@@ -8,7 +8,7 @@ use common::Graphloom;
 use common::model::ScriptedModel;
 use serde_json::json;
 
-/// Notes about four subjects, six of each.
+/// Notes about four subjects, six about each.
 fn notes() -> Graphloom {
     let graphloom = Graphloom::new();
     let subjects = [

@@ -1,4 +1,4 @@
-//! The graph as people edit it: every edit holds for what comes later, and can be taken back.
+//! Edits of the graph: every edit also applies to documents added later, and can be undone.
 
 mod common;
 
@@ -33,7 +33,7 @@ fn with_graph() -> Graphloom {
     graphloom
 }
 
-/// The names of an entity's neighbours, as `graph show` gives them.
+/// Returns the names of an entity's neighbours from the output of `graph show`.
 fn neighbours(shown: &Value) -> Vec<String> {
     let relations = shown["relations"].as_array().expect("a list");
     let mut names: Vec<String> =

@@ -1,4 +1,4 @@
-//! Answers are scored against right ones, taken apart into claims, and compared with those of another run.
+//! Answers are scored against gold answers, split into claims, and compared with those of another run.
 
 mod common;
 
@@ -8,7 +8,7 @@ use common::Graphloom;
 use common::model::ScriptedModel;
 use serde_json::{Value, json};
 
-/// The program with a scripted model for answers and verdicts, beside the set `set`.
+/// Returns the program with a scripted model for answers and verdicts, and the question set `set`.
 fn with_set(model: &ScriptedModel) -> Graphloom {
     let graphloom = Graphloom::new().with("GRAPHLOOM_BASE_URL", &model.base_url());
     graphloom.write(
@@ -71,7 +71,7 @@ fn without_a_model_verbatim_sentences_are_scored_and_labelled() {
     );
 }
 
-/// Claims with labels, judged by nobody here: passage 1 says both right claims, passage 2 nothing.
+/// Returns claims with fixed labels: passage 1 states both correct claims, passage 2 none.
 fn labelled() -> Value {
     json!({ "results": [{
         "query_id": "1", "query": "Who and where?", "gt_answer": "Curie in Paris.", "response": "Curie in Rome, in 1898.",
@@ -118,7 +118,7 @@ fn what_is_not_judged_needs_a_judge_and_is_judged_once() {
     graphloom.write("answers.json", file.to_string());
     let judged = ["eval", "ragchecker", "answers.json", "--out", "judged.json"];
     graphloom.run(&judged).exits(2).says("needs an LLM, but none is configured").says("help: set judge_llm");
-    // One text that is a list of claims, and a list of labels.
+    // The same text is read as a list of claims and as a list of labels.
     model.answer_with(r#"["Entailment"]"#);
     let with_judge = [&["--set", "judge_llm=openai:scripted"], judged.as_slice()].concat();
     graphloom.run(&with_judge).exits(0).says("judged by openai:scripted: 4 calls").says("0 cached");

@@ -1,4 +1,4 @@
-//! Questions with known answers are asked in several modes, scored, kept and compared.
+//! Questions with known answers are asked in several modes, and the results are scored, saved and compared.
 
 mod common;
 
@@ -18,7 +18,7 @@ const QUESTIONS: &str = r#"{"id": "q1", "question": "Who discovered radium?", "a
 {"id": "q3", "question": "What is said about nothing at all?"}
 "#;
 
-/// The program beside the set `docs-set`.
+/// Returns the program with the question set `docs-set`.
 fn with_set() -> Graphloom {
     let graphloom = Graphloom::new();
     graphloom.write("docs-set/corpus.jsonl", CORPUS);
@@ -61,7 +61,7 @@ fn a_set_is_indexed_once_asked_in_every_mode_and_reported_for_people_and_program
 
     let ran = retrieval(&graphloom, &["--json", "--modes", "auto"])
         .exits(0)
-        .says("0 passages to index, 4 there already");
+        .says("0 passages to index, 4 unchanged");
     let report: Value = serde_json::from_str(&ran.stdout).expect("one JSON value on stdout");
     assert_eq!(report["arms"][0]["name"], "auto");
 }
@@ -74,7 +74,7 @@ fn a_run_goes_on_where_it_stopped_and_asks_again_what_changed() {
     let rows = graphloom.path("run.json.rows.jsonl");
     let kept = fs::read_to_string(&rows).expect("kept");
     let first = kept.lines().next().expect("a row");
-    // As after `kill -9`: one whole row and the beginning of another.
+    // As after `kill -9`: one complete row and the beginning of another.
     fs::write(&rows, format!("{first}\n{{\"key\": \"")).expect("written");
     let with = |more: &[&str]| retrieval(&graphloom, &[arms.as_slice(), &["--resume"], more].concat());
     with(&[])
@@ -86,7 +86,7 @@ fn a_run_goes_on_where_it_stopped_and_asks_again_what_changed() {
         .exits(0)
         .says("2 of 4 questions already asked");
     graphloom.write("docs-set/corpus.jsonl", CORPUS.replace("hot water", "boiling water"));
-    with(&[]).exits(0).says("1 passage to index, 3 there already").says("0 of 2 questions already asked");
+    with(&[]).exits(0).says("1 passage to index, 3 unchanged").says("0 of 2 questions already asked");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The graph for other programs.
+//! Exports of the graph for other programs.
 
 mod common;
 

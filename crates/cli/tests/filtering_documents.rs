@@ -1,4 +1,4 @@
-//! Documents are listed, asked, exported and removed by what is known of them.
+//! Filters select the documents to list, ask, export and remove.
 
 mod common;
 

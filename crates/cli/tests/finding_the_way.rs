@@ -1,5 +1,5 @@
-//! What a person sees who looks for a command or for a place: help in groups, words that mean a command, search and graph that fit
-//! a screen.
+//! Help for people: commands in groups, hints for words that are not commands, and results of `search` and `graph` that fit a
+//! screen.
 
 mod common;
 
@@ -90,7 +90,7 @@ fn an_entity_fits_a_screen_and_all_of_it_is_an_option_away() {
 
 #[test]
 fn pulling_a_model_says_how_much_is_fetched() {
-    // There is no interpreter to fetch it with.
+    // An empty PATH has no Python to download with.
     let graphloom = Graphloom::new().with("PATH", "");
     graphloom
         .run(&["model", "pull", "all-minilm-l6-v2"])
@@ -108,7 +108,7 @@ fn search_shows_a_place_once_where_passages_overlap() {
     let starts =
         found["passages"].as_array().expect("a list").iter().map(|passage| passage["lines"][0].as_u64());
     let start = starts.flatten().max().expect("a passage");
-    // The first whole line of the last passage stands at the end of the one before too.
+    // The first complete line of the last passage is also at the end of the passage before it.
     let start = start + 1;
     let word = format!("mark{start:04}");
     let hits = graphloom.json(&["search", &word]);

@@ -83,7 +83,7 @@ fn every_sentence_of_an_overview_has_the_place_where_it_stands() {
     let graphloom = Graphloom::new();
     copy_lab(&graphloom);
     graphloom.ok(&["add", "docs"]);
-    // What the question finds has nothing to do with what the overview cites.
+    // The overview cites other passages than those that the question finds.
     let question: &[&str] = &["ask", "What is this about?", "--quotes", "--chunk-top-k", "1"];
     let shown = graphloom.ok(question);
     let (answer, places) = shown.split_once("\n\n[1] ").expect("places below the answer");

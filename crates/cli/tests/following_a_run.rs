@@ -1,11 +1,11 @@
-//! Every run that queues documents has a name, under which its documents are listed, retried, cancelled and removed.
+//! Every run that queues documents has a name. Commands list, retry, cancel and remove the run's documents by this name.
 
 mod common;
 
 use common::model::{ScriptedModel, with_things};
 use serde_json::{Value, json};
 
-/// The lines that a command printed with `--json`.
+/// Parses the lines that a command printed with `--json`.
 fn lines(stdout: &str) -> Vec<Value> {
     stdout.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
 }
@@ -56,7 +56,7 @@ fn documents_are_accepted_now_and_worked_on_later() {
     assert!(model.asked().is_empty());
     assert_eq!(graphloom.json(&["status", "--track", "later"])["by_status"], json!({ "waiting": 3 }));
     graphloom.run(&["work"]).exits(0).says("3 documents in the graph");
-    graphloom.run(&["work"]).exits(0).says("nothing waits");
+    graphloom.run(&["work"]).exits(0).says("nothing is queued");
     let plain = with_things(&model, &names);
     plain.ok(&["add", "docs"]);
     assert_eq!(graphloom.hash(), plain.hash());

@@ -1,4 +1,4 @@
-//! A workspace keeps the models and settings that it is built with, and nothing builds it with others unasked.
+//! A workspace keeps the models and settings it is built with; commands with others are refused unless they pass `--switch`.
 
 mod common;
 
@@ -12,10 +12,10 @@ use common::model::ScriptedModel;
 use common::serving::Serving;
 use serde_json::{Value, json};
 
-/// How long a test waits for what must come.
+/// How long a test waits for an expected event.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A document for each name, which relates it to `ThingZ`.
+/// Writes a document for each name, which relates it to `ThingZ`.
 fn things(names: &[&str]) -> Graphloom {
     let graphloom = Graphloom::new();
     for name in names {
@@ -24,7 +24,7 @@ fn things(names: &[&str]) -> Graphloom {
     graphloom
 }
 
-/// The flags of the model, each said to one command only.
+/// Returns the flags that select the model for a single command.
 fn said(address: &str) -> [String; 4] {
     let base_url = format!("base_url={address}");
     ["--llm".to_owned(), "openai:scripted".to_owned(), "--set".to_owned(), base_url]

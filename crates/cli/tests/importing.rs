@@ -1,4 +1,4 @@
-//! Moving in: folders of GraphRAG and LightRAG become documents like any other, and no model is asked.
+//! Folders of GraphRAG and LightRAG become documents like any other, without a model call.
 
 mod common;
 
@@ -30,7 +30,7 @@ fn column(name: &'static str, values: Values) -> Column {
     Column { name, values }
 }
 
-/// The tables of a project in three documents, as releases from 3.0 on write them.
+/// Writes the tables of a project with three documents in the layout of releases from 3.0 on.
 fn graphrag_project(graphloom: &Graphloom, folder: &str) {
     let output = graphloom.path(folder).join("output");
     std::fs::create_dir_all(&output).expect("a folder");
@@ -191,12 +191,12 @@ fn a_graphrag_project_is_imported_once_and_cited_at_its_passages() {
         .says("3 documents, 4 chunks (4 verbatim in their documents, 4 extracted), 8 entities, 6 relations, 2 reports")
         .says("entity rows that are other spellings of an entity, merged with it: 1")
         .says("known by their relationships alone: 1")
-        .says("4 claims (2 with a quote that stands in the text)")
+        .says("4 claims (2 with a quote found in the text)")
         .says("claims (covariates) whose source text does not stand in their text unit, left out: 1")
         .says("claims (covariates) without a text unit that is there, left out: 1")
         .says("3 documents imported")
-        .says("2 communities with reports and levels as GraphRAG has them")
-        .says("uses 1 of 2 reports again");
+        .says("2 communities with reports and levels from GraphRAG")
+        .says("reuses 1 of 2 reports");
     let entity = graphloom.json(&["graph", "show", "Lind bridge"]);
     assert_eq!(entity["entity"]["description"], json!("A bridge that Clara Voss opened."), "{entity}");
     let answer = graphloom.json(&["ask", "Who opened the Lind bridge in 1931?"]);
@@ -227,7 +227,7 @@ fn a_graphrag_project_is_imported_once_and_cited_at_its_passages() {
     let hash = graphloom.hash();
     graphloom.run(&["import", "graphrag", "rag"]).exits(0).says("3 already there");
     assert_eq!(graphloom.hash(), hash);
-    // A file that did not change since GraphRAG read it is not extracted again.
+    // A file that has not changed since GraphRAG read it is not extracted again.
     graphloom.write("bridge.txt", BRIDGE);
     graphloom.run(&["add", "bridge.txt"]).exits(0).says("1 unchanged");
     assert_eq!(graphloom.hash(), hash);
@@ -275,7 +275,7 @@ fn a_report_is_used_again_while_its_community_and_evidence_are_the_same() {
     let reference = &report["findings"][0]["references"][0];
     assert_eq!(reference["quote"], json!("Cy Dorn met Ada Lind and Bo Marsh there."), "{report}");
     graphloom.run(&["derive", "communities"]).exits(0).says("unchanged");
-    // Another document speaks of its members: the report is written from all of the evidence.
+    // Another document mentions the members, so the report is written again from all evidence.
     graphloom.write("more.md", "Cy Dorn met Bo Marsh again in Paris.\n");
     graphloom.ok(&["add", "more.md"]);
     graphloom.ok(&["derive", "communities"]);
@@ -332,7 +332,7 @@ fn communities_of_graphrag_are_there_with_their_reports_and_levels_until_others_
     graphloom
         .run(&["import", "graphrag", "rag"])
         .exits(0)
-        .says("3 communities with reports and levels as GraphRAG has them");
+        .says("3 communities with reports and levels from GraphRAG");
     let titles = |level: &str| -> Vec<String> {
         let listed = graphloom.json(&["communities", "--level", level]);
         let rows = listed["communities"].as_array().expect("a list");
@@ -348,21 +348,21 @@ fn communities_of_graphrag_are_there_with_their_reports_and_levels_until_others_
     let parts: Vec<&Value> =
         all["parts"].as_array().expect("parts").iter().map(|part| &part["title"]).collect();
     assert_eq!((parts.len(), &all["members"], &all["by"]), (2, &json!([]), &json!("graphrag")), "{all}");
-    // A question about everything is answered from them.
+    // The imported reports answer a question about all documents.
     let answer = graphloom.json(&["ask", "What are the main themes?", "--mode", "community_global"]);
     assert!(answer["answer"].as_str().is_some_and(|text| text.contains("All: A teacher.")), "{answer}");
 
     let hash = graphloom.hash();
     graphloom.run(&["import", "graphrag", "rag"]).exits(0).says("3 communities with reports");
     assert_eq!(graphloom.hash(), hash);
-    // They stay, out of date, while documents come and go, and an import beside others does not bring them back.
+    // Imported communities stay, out of date, while documents change. An import does not restore them beside other communities.
     graphloom.write("more.md", "Dee Fox lives in Paris.\n");
     graphloom.ok(&["add", "more.md"]);
     assert_eq!((titles("0").len(), titles("1").len()), (1, 2));
     graphloom.ok(&["derive", "communities"]);
     assert!(!titles("0").contains(&"All".to_owned()));
     graphloom.ok(&["rm", "more.md"]);
-    graphloom.run(&["import", "graphrag", "rag"]).exits(0).says("are used again by");
+    graphloom.run(&["import", "graphrag", "rag"]).exits(0).says("`graphloom derive communities` reuses");
     assert!(!titles("0").contains(&"All".to_owned()));
 }
 
@@ -407,7 +407,7 @@ fn vectors_of_graphrag_are_used_again_where_the_model_is_the_same() {
     let hint = |summary: &Value| summary["missing"].to_string().contains("lancedb.connect");
     for table in ["embeddings.text_unit_text", "embeddings.text_unit.text"] {
         let summary = import(Some(table), false);
-        // The text of the first unit begins with metadata, which is no part of the chunk.
+        // The text of the first unit begins with metadata, which is not part of the chunk.
         assert_eq!((&summary["vectors_used"], hint(&summary)), (&json!(3), false), "{summary}");
     }
     assert_eq!(import(Some("embeddings.text_unit_text"), true)["vectors_used"], Value::Null);
@@ -431,7 +431,7 @@ fn what_is_exported_for_graphrag_and_imported_again_is_the_same() {
     assert_eq!(other.ok(&["dump"]), graphloom.ok(&["dump"]));
 }
 
-/// A working folder: two documents, of whose three chunks one has no answer.
+/// Writes a working folder: two documents with three chunks, one of which has no answer.
 fn lightrag_folder(graphloom: &Graphloom, folder: &str, cache: &Value) {
     let put = |name: &str, rows: &Value| graphloom.write(&format!("{folder}/{name}"), rows.to_string());
     let (first, second) = BRIDGE.trim_end().split_once("\n\n").expect("two paragraphs");
@@ -460,7 +460,7 @@ const ANSWER: &str = "entity<|#|>Clara Voss<|#|>Person<|#|>She opened the bridge
 const GLEANED: &str = "entity<|#|>Otto Kern<|#|>Person<|#|>He drew the plans.\n<|COMPLETE|>";
 const SECOND: &str = "entity<|#|>Kelm<|#|>Location<|#|>A town.\n<|COMPLETE|>";
 
-/// The cache as releases from 1.4 on write it.
+/// Returns the cache in the layout of releases from 1.4 on.
 fn cache() -> Value {
     json!({
         "default:extract:b": { "return": GLEANED, "cache_type": "extract", "chunk_id": "chunk-1", "create_time": 2 },
@@ -530,11 +530,11 @@ fn a_summary_of_lightrag_is_not_paid_for_again_while_the_same_passages_describe_
     graphloom
         .run(&["import", "lightrag", "rag"])
         .exits(0)
-        .says("1 description of the folder used in place of summaries");
+        .says("1 description from the folder used instead of summaries");
     graphloom.run(&["graph", "show", "Clara Voss"]).exits(0).says("Clara Voss opened nine bridges.");
     graphloom.ok(&["work"]);
     assert_eq!(model.asked().values().sum::<usize>(), 0, "nothing is left to pay for");
-    // Without one of the nine passages the summary says too much.
+    // After one of the nine documents is removed, the imported summary is no longer used.
     graphloom.ok(&["rm", "8.txt"]);
     let shown = graphloom.ok(&["graph", "show", "Clara Voss"]);
     assert!(!shown.contains("nine bridges"), "{shown}");
@@ -543,7 +543,7 @@ fn a_summary_of_lightrag_is_not_paid_for_again_while_the_same_passages_describe_
 #[test]
 fn chunks_without_an_answer_take_what_lightrags_graph_says_and_early_layouts_are_read() {
     let graphloom = Graphloom::new();
-    // Entries below their mode, which name their chunk by its text in the prompt alone.
+    // Entries are grouped by mode, and only the text in the prompt identifies their chunk.
     let (first, _) = BRIDGE.split_once("\n\n").expect("two paragraphs");
     let cache = json!({ "default": {
         "a": { "return": ANSWER, "original_prompt": format!("-Goal-\nText:\n{first}\n-Output-") },

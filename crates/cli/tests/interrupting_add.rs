@@ -1,4 +1,4 @@
-//! Ctrl-C stops `add` cleanly, and the same command goes on.
+//! Ctrl-C stops `add` cleanly, and the same command continues.
 #![cfg(unix)]
 
 mod common;

@@ -1,4 +1,4 @@
-//! Conversations are kept over a restart, and nothing of a removed document is left in them, in no file either.
+//! Conversations survive a restart, and nothing of a removed document is left in them or in any file.
 
 mod common;
 
@@ -8,10 +8,10 @@ use common::Graphloom;
 use common::serving::Serving;
 use serde_json::json;
 
-/// A word that only one document says.
+/// A word that occurs in only one document.
 const CANARY: &str = "Zilphacanary";
 
-/// The files below a folder that contain these bytes.
+/// Returns the files below a folder that contain these bytes.
 #[cfg(unix)]
 fn holding(folder: &Path, words: &str) -> Vec<String> {
     let mut found = Vec::new();
@@ -53,7 +53,7 @@ fn an_answer_is_kept_until_its_document_is_removed_and_then_in_no_file() {
     let quote = kept["exchanges"][0]["answer"]["citations"][0]["quote"].as_str().expect("a quote").to_owned();
     assert!(quote.contains(CANARY), "{kept}");
     serving.stop();
-    // As a conversation has it, and no other row.
+    // Only the rows of conversations have this form.
     let stored = format!("\"quote\":\"{quote}");
     assert!(!holding(&graphloom.path("."), &stored).is_empty(), "the search for it finds it");
 

@@ -1,4 +1,4 @@
-//! PDF files are kept in their workspace to show their pages, and go with their documents.
+//! A workspace keeps PDF files to show their pages, and removes them with their documents.
 
 mod common;
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 const PAGES: [&str; 2] = ["Tobias Renn directs Weir Station.", "Maren Oskoldt lives in Weirholm."];
 
-/// The id of the only document, and the length of its file, as the server says it.
+/// Returns the id of the only document and the size of its file, as reported by the server.
 fn only_document(serving: &Serving) -> (String, Value) {
     let listed = serving.ok("POST", "/documents/paginated", "", &json!({}));
     let id = listed["documents"][0]["id"].as_str().expect("a document").to_owned();
@@ -35,7 +35,7 @@ fn the_file_of_a_pdf_document_is_kept_copied_and_removed_with_it() {
     assert_eq!((status, body.as_bytes()), (200, file.as_slice()));
     serving.stop();
 
-    // What is kept is part of the state that a copy has.
+    // Kept files are part of the state that is copied.
     graphloom.ok(&["copy", ".graphloom", "elsewhere"]);
     graphloom.ok(&["--data-dir", "elsewhere", "check"]);
     assert_eq!(graphloom.ok(&["--data-dir", "elsewhere", "dump", "--hash"]).trim(), graphloom.hash());

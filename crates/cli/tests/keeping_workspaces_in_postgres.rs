@@ -1,4 +1,4 @@
-//! With `store`, workspaces are in a PostgreSQL database, and everything else is as with files.
+//! With `store`, workspaces are in a PostgreSQL database; everything else works as with files.
 
 mod common;
 
@@ -12,7 +12,7 @@ use graphloom_core::WorkspaceId;
 use graphloom_postgres::testing::{TestDatabase, new_workspace};
 use serde_json::{Value, json};
 
-/// The program with a workspace of its own in the test database, deleted at the end.
+/// The program with its own workspace in the test database, deleted at the end.
 struct InDatabase {
     graphloom: Graphloom,
     workspace: WorkspaceId,
@@ -36,12 +36,12 @@ impl Drop for InDatabase {
     }
 }
 
-/// A folder of its own that uses the workspace in the database.
+/// Returns a fresh folder that uses the workspace in the database.
 fn machine(database: &TestDatabase, workspace: &WorkspaceId) -> Graphloom {
     Graphloom::new().with("GRAPHLOOM_STORE", &database.url).with("GRAPHLOOM_WORKSPACE", workspace.as_str())
 }
 
-/// The hash of the samples, or of what is left of them, in a file.
+/// Returns the hash of a workspace file with the samples, optionally without one of them.
 fn hash_in_a_file(removed: Option<&str>) -> String {
     let graphloom = Graphloom::new();
     copy_lab(&graphloom);
@@ -138,7 +138,7 @@ fn what_one_server_indexes_another_one_answers() {
 #[test]
 fn what_a_database_does_not_do_is_said() {
     let here = InDatabase::new();
-    here.graphloom.run(&["repair"]).exits(2).says("repair is for workspace files");
+    here.graphloom.run(&["repair"]).exits(2).says("`repair` works on workspace files");
     let wrong = Graphloom::new();
     wrong
         .run(&["--store", "mysql://ada:secret@host/x", "status"])

@@ -10,7 +10,8 @@ use common::model::ScriptedModel;
 
 const DOCUMENTS: usize = 60;
 const CALLS_IN_FLIGHT: usize = 4;
-/// As many documents of one chunk at once as calls: what is paid for and not yet on disk is then at most that many.
+/// Documents have one chunk each, and as many are indexed at once as calls are in flight. So at most that many answers are paid for
+/// but not yet on disk.
 const ADD: [&str; 9] = [
     "--json",
     "--llm",
@@ -25,7 +26,7 @@ const ADD: [&str; 9] = [
 
 /// When a process is killed.
 enum Moment {
-    /// While the model is silent, after it has answered so many calls.
+    /// While the model holds its answers back, after it has answered this many calls.
     AfterAnswers(usize),
     /// As soon as this event is printed; the model answers at once.
     AtEvent(&'static str),
@@ -82,7 +83,7 @@ fn kill_at(graphloom: &Graphloom, model: &ScriptedModel, moment: Moment) {
             let stdout = child.stdout.take().expect("a pipe");
             let wanted = format!("\"event\":\"{event}\"");
             let mut lines = BufReader::new(stdout).lines();
-            // A process that is done before the event comes is killed too late, which must do no harm either.
+            // If the process ends before the event, the kill comes too late, which must do no harm either.
             lines.find(|line| line.as_ref().is_ok_and(|line| line.contains(&wanted)));
             kill(child);
         }

@@ -1,4 +1,4 @@
-//! What indexing costs is known before, limited while it runs, and read from the ledger after.
+//! The cost of indexing is estimated before, limited while it runs, and read from the ledger afterwards.
 
 mod common;
 
@@ -82,7 +82,7 @@ fn a_budget_stops_before_the_call_that_would_pass_it_and_a_later_run_goes_on() {
     let graphloom = with_model(&model);
     let names = ["ThingA", "ThingB", "ThingC", "ThingD", "ThingE"];
     write_things(&graphloom, &names);
-    // A call may cost its prompt and 4,096 tokens and then costs 2,500, so three fit into 10,000 and no fourth does.
+    // Each call reserves its prompt and 4,096 tokens, and then costs 2,500. So three calls fit into 10,000, and a fourth does not.
     let ran = graphloom.run(&["add", "docs", "--budget", "10k"]).exits(5);
     ran.says("stopped by the budget: 7500 of 10000 tokens are spent").says("to continue");
     assert_eq!(asked(&model), 3);
@@ -122,7 +122,7 @@ fn a_budget_of_money_counts_by_the_prices() {
     model.count_tokens([2000, 1000, 500]);
     let graphloom = with_model(&model).with("GRAPHLOOM_PRICES", PRICES);
     write_things(&graphloom, &["ThingA", "ThingB", "ThingC"]);
-    // A call costs .0025 and may cost about .0085.
+    // A call costs .0025 and reserves about .0085.
     graphloom.run(&["add", "docs", "--budget", "0.0120"]).exits(5).says("0.0050 of 0.0120 are spent");
     assert_eq!(asked(&model), 2);
     graphloom.run(&["retry", "--budget", "0.0001"]).exits(5);
@@ -137,12 +137,12 @@ fn the_budget_of_a_workspace_limits_every_command_and_goes_with_a_copy() {
     let graphloom = with_model(&model).with("GRAPHLOOM_PRICES", PRICES);
     write_things(&graphloom, &["ThingA", "ThingB", "ThingC"]);
     graphloom.run(&["budget"]).exits(1).says("no workspace");
-    assert!(graphloom.ok(&["budget", "0.0120"]).starts_with("0.0000 of 0.0120 of money are spent since "));
+    assert!(graphloom.ok(&["budget", "0.0120"]).starts_with("0.0000 of 0.0120 of money spent since "));
     graphloom.run(&["add", "docs"]).exits(5).says("the workspace has spent 0.0050 of its budget of 0.0120");
     let status = graphloom.json(&["status"]);
     assert_eq!((&status["waits_for"], &status["budget"]["spent"]), (&json!("budget"), &json!(0.005)));
     let status = graphloom.ok(&["status"]);
-    assert!(status.contains("budget      0.0050 of 0.0120 of money are spent since "), "{status}");
+    assert!(status.contains("budget      0.0050 of 0.0120 of money spent since "), "{status}");
     assert!(status.contains("waits       for a larger budget"), "{status}");
     assert_eq!(asked(&model), 2);
     let budget = graphloom.json(&["budget"])["budget"].clone();
@@ -150,7 +150,7 @@ fn the_budget_of_a_workspace_limits_every_command_and_goes_with_a_copy() {
         (&budget["unit"], &budget["spent"], &budget["amount"]),
         (&json!("money"), &json!(0.005), &json!(0.012))
     );
-    // A budget of the run is kept in addition.
+    // A budget of the run applies in addition.
     graphloom.ok(&["budget", "1.0"]);
     graphloom.run(&["retry", "--budget", "0.0001"]).exits(5).says("0.0000 of 0.0001 are spent");
     assert_eq!(asked(&model), 2);
@@ -219,7 +219,7 @@ fn prices_are_read_from_a_table_of_a_file_too() {
 fn a_chunk_is_asked_about_again_only_for_names_that_were_missed() {
     let model = ScriptedModel::start();
     let graphloom = with_model(&model);
-    // The model names things and no people.
+    // The model extracts things but no people.
     graphloom.write("people.md", "ThingA was built by Maren Oskoldt and Tobias Wren for Ilse Brandt.\n");
     graphloom.write("things.md", "ThingB stands beside ThingC.\n");
     graphloom.ok(&["add", "people.md", "things.md"]);

@@ -1,4 +1,4 @@
-//! A workspace that is full refuses what has no room in it, over HTTP as on the command line, and others go on.
+//! A full workspace refuses further documents, over HTTP and on the command line; other workspaces are not affected.
 #![cfg(unix)]
 
 mod common;
@@ -32,7 +32,7 @@ fn each_workspace_takes_as_many_documents_as_are_configured_for_it() {
         said.contains("holds 2 documents and may hold 2") && said.contains("raise max_documents"),
         "{said}"
     );
-    // A new version is no further document; of several texts all are taken or none.
+    // A new version does not count as another document. Several texts are accepted together or not at all.
     let newer = json!({ "text": "Ada Quill wrote again.", "file_source": "one.md", "replace": true });
     assert_eq!(send("small", &newer).0, 200);
     let several = json!({ "texts": ["Ada.", "Bob."], "file_sources": ["three.md", "four.md"] });
@@ -40,7 +40,7 @@ fn each_workspace_takes_as_many_documents_as_are_configured_for_it() {
     for name in ["one.md", "two.md", "three.md"] {
         assert_eq!(send("other", &text(name)).0, 200, "another workspace has no limit");
     }
-    // What is removed makes room, as soon as the older version is replaced.
+    // Removed documents make room, but only after the new version has replaced the old one.
     let until = Instant::now() + PATIENCE;
     while serving.ok("GET", "/w/small/documents/status_counts", "", &json!({}))["status_counts"]["all"] != 2 {
         assert!(Instant::now() < until, "not indexed");

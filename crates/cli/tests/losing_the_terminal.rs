@@ -1,4 +1,4 @@
-//! Whoever started the program may be gone: nothing that is printed then ends or hangs it.
+//! If stdout or stderr is closed, printing neither ends nor blocks the program.
 #![cfg(unix)]
 
 mod common;
@@ -11,7 +11,7 @@ use common::Graphloom;
 use common::serving::Serving;
 use serde_json::json;
 
-/// A pipe that nobody reads.
+/// Returns a pipe whose reading end is closed.
 fn closed() -> Stdio {
     let (reader, writer) = std::io::pipe().expect("a pipe");
     drop(reader);
@@ -28,7 +28,7 @@ fn a_server_stops_when_it_is_asked_though_nobody_reads_what_it_says() {
     for name in ["-TERM", "-INT"] {
         let graphloom = Graphloom::new();
         let mut serving = Serving::start_with_log(&graphloom, &[], closed());
-        // Each line of its log fails too.
+        // Writing each line of the log fails too.
         for _ in 0..3 {
             serving.ok("GET", "/health", "", &json!({}));
         }
@@ -77,6 +77,6 @@ fn no_command_panics_where_nothing_can_be_printed() {
         let status = command.stdout(closed()).stderr(closed()).status().expect("it runs");
         assert!(status.code().is_some_and(|code| code != 101), "{arguments:?}: {status}");
     }
-    // What could be done was done.
+    // The work itself was done.
     assert_eq!(graphloom.json(&["status"])["counts"]["documents"], 1);
 }

@@ -1,4 +1,4 @@
-//! What programs read: JSON on stdout and nothing else there, exit codes, pipes that close early.
+//! Output for programs: only JSON on stdout, exit codes, pipes that close early.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! A model that names nothing is noticed: by `add`, by `status` and by the server.
+//! `add`, `status` and the server report a model that names nothing.
 
 mod common;
 
@@ -7,7 +7,7 @@ use common::model::ScriptedModel;
 use common::serving::Serving;
 use serde_json::Value;
 
-/// Documents of which the scripted model names nothing, and as many of which it names something.
+/// Writes `empty` documents in which the scripted model names nothing, and `others` in which it does.
 fn documents(model: &ScriptedModel, empty: usize, others: usize) -> Graphloom {
     let graphloom = Graphloom::new()
         .with("GRAPHLOOM_BASE_URL", &model.base_url())

@@ -1,4 +1,4 @@
-//! Workspaces are listed, deleted and moved, also while they are in use.
+//! Workspaces are listed, deleted and moved, even while they are in use.
 
 #![cfg(unix)]
 

@@ -1,4 +1,4 @@
-//! `graphloom parse`: people who write prompts see what becomes of an answer.
+//! `graphloom parse` shows authors of prompts how an answer is read.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! A paused workspace accepts documents and asks no model about them, until it is resumed.
+//! A paused workspace accepts documents but makes no model calls for them until it is resumed.
 
 mod common;
 

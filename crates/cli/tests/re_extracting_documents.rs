@@ -1,4 +1,4 @@
-//! A document is asked about anew with another model, and answers as before until that is done.
+//! A document is extracted again with another model; questions use the old extraction until that is done.
 
 mod common;
 
@@ -16,7 +16,7 @@ fn asked(model: &ScriptedModel) -> usize {
     model.asked().values().sum()
 }
 
-/// Two documents that no command has seen.
+/// Writes two documents without adding them.
 fn unread(model: &ScriptedModel) -> Graphloom {
     let graphloom = Graphloom::new().with("GRAPHLOOM_BASE_URL", &model.base_url());
     for name in NAMES {
@@ -25,7 +25,7 @@ fn unread(model: &ScriptedModel) -> Graphloom {
     graphloom
 }
 
-/// Two documents read by one model, and a third by the one that the workspace switched to.
+/// Adds two documents with one model, and a third with the model that the workspace switches to.
 fn read_by_two_models(model: &ScriptedModel) -> Graphloom {
     let graphloom = unread(model);
     graphloom.ok(&["add", "docs", "--llm", "openai:scripted"]);

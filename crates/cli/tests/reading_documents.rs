@@ -1,4 +1,4 @@
-//! Documents as people have them: what can be read is cited by page, slide and sheet; what cannot says why.
+//! Real documents: readable ones are cited by page, slide and sheet; unreadable ones are refused with a reason.
 
 mod common;
 
@@ -10,11 +10,11 @@ use graphloom_providers::testing::{Reply, ScriptedServer};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
-/// A ZIP archive of these members, each repeated so many times.
+/// Returns a ZIP archive of these members, with the content of each repeated as often as given.
 fn archive(members: &[(&str, &str, usize)]) -> Vec<u8> {
     let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
     for (name, content, times) in members {
-        // The first member of an OpenDocument file says what it is, and so is not compressed.
+        // The first member of an OpenDocument file names its type and is not compressed.
         let method =
             if *name == "mimetype" { CompressionMethod::Stored } else { CompressionMethod::Deflated };
         let options = SimpleFileOptions::default().compression_method(method);

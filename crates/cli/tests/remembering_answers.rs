@@ -1,4 +1,4 @@
-//! What a model said to a question is not paid for twice, and is never out of date.
+//! A cached answer is not paid for twice, and is never out of date.
 
 mod common;
 
@@ -22,7 +22,7 @@ fn ask(graphloom: &Graphloom, more: &[&str]) -> Value {
     graphloom.json(&[&ASK[..], more].concat())
 }
 
-/// Whether the model was asked; an answer is either paid for or remembered.
+/// True if the model was called; an answer is either paid for or cached.
 fn was_asked(answer: &Value) -> bool {
     let calls = answer["calls"].as_array().expect("a list").len();
     assert_eq!(answer["cached"] == json!(["answer"]), calls == 0, "{answer}");
@@ -57,7 +57,7 @@ fn the_same_question_is_paid_for_once() {
 fn a_change_of_the_documents_makes_a_new_answer() {
     let (model, graphloom) = started();
     assert!(was_asked(&ask(&graphloom, &[])));
-    // What is not found changes nothing.
+    // A document that the question does not find changes nothing.
     graphloom.write("docs/bread.md", "Rye rises slowly.\n");
     graphloom.ok(&["add", "docs"]);
     assert!(!was_asked(&ask(&graphloom, &["--chunk-top-k", "1"])));

@@ -1,5 +1,5 @@
-//! A workspace that lost what was committed says so, and begins again only where that is wanted. One that is damaged is
-//! mended from what is whole, and what cannot be is named.
+//! A workspace that lost commits is refused unless the loss is accepted. A damaged workspace is repaired from its intact rows,
+//! and the repair lists what is lost.
 
 mod common;
 
@@ -69,7 +69,7 @@ fn a_changed_bit_is_harmless_or_found_and_repaired_or_named() {
         place = place.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let mut bytes = whole.clone();
         bytes[(place >> 33) as usize % whole.len()] ^= 1 << (place >> 30 & 7);
-        // As at first: no log, no mark, no index of the round before.
+        // Start fresh: no log, mark or index of the previous round.
         std::fs::remove_dir_all(graphloom.path(".graphloom")).expect("removed");
         graphloom.write(STORE, bytes);
         if graphloom.run(&["check"]).code == Some(0) {

@@ -1,4 +1,4 @@
-//! A reranker puts the passages of an answer in order; one that fails is told about and changes nothing.
+//! A reranker orders the passages of an answer. If it fails, a warning is printed and the order does not change.
 
 mod common;
 
@@ -6,7 +6,7 @@ use common::Graphloom;
 use graphloom_providers::testing::{ReceivedRequest, Reply, ScriptedServer};
 use serde_json::{Value, json};
 
-/// Two documents, and a reranker that likes passages about tea.
+/// Returns the program with two documents and a reranker that prefers passages about tea.
 fn library(server: &ScriptedServer) -> Graphloom {
     let graphloom = Graphloom::new()
         .with("GRAPHLOOM_JINA_BASE_URL", &format!("{}/v1", server.url()))
@@ -30,7 +30,7 @@ fn liking_tea(request: &ReceivedRequest) -> Reply {
     Reply::json(200, json!({"results": results, "usage": {"total_tokens": 20}}).to_string())
 }
 
-/// The sources of the passages, best first, with their rerank scores.
+/// Returns the sources of the passages, best first, with their rerank scores.
 fn check_order(retrieval: &Value) -> Vec<(String, Option<f64>)> {
     let sources = retrieval["references"].as_array().expect("a list");
     let source = |number: &Value| {

@@ -1,4 +1,4 @@
-//! A failed chunk fails nothing else, is listed, and is tried again alone.
+//! A failed chunk does not affect other chunks, is listed, and is retried alone.
 
 mod common;
 

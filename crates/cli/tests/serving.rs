@@ -1,4 +1,4 @@
-//! `graphloom serve`: the built program answers over HTTP, indexes in the background, and stops cleanly.
+//! `graphloom serve` answers over HTTP, indexes in the background, and stops cleanly.
 
 mod common;
 
@@ -120,14 +120,14 @@ fn a_users_password_is_given_or_made_and_never_kept() {
     assert!(
         !stored.contains(made.trim()) && !stored.contains("long enough") && stored.contains("$argon2id$")
     );
-    assert!(graphloom.ok(&["user", "list"]).contains("ada  may read in every workspace"));
+    assert!(graphloom.ok(&["user", "list"]).contains("ada  has read access to every workspace"));
     graphloom.ok(&["user", "add", "eve", "--right", "write", "--only", "research"]);
-    // Another password leaves what she may do; what is said anew is changed, and nothing else.
+    // A new password keeps the permissions; only those that are passed change.
     let again = graphloom.run(&["user", "add", "eve"]).exits(0);
-    again.says("may write in research");
-    assert!(graphloom.ok(&["user", "list"]).contains("eve  may write in research"));
+    again.says("has write access to research");
+    assert!(graphloom.ok(&["user", "list"]).contains("eve  has write access to research"));
     graphloom.ok(&["user", "add", "eve", "--right", "read"]);
-    assert!(graphloom.ok(&["user", "list"]).contains("eve  may read in research"));
+    assert!(graphloom.ok(&["user", "list"]).contains("eve  has read access to research"));
     graphloom.ok(&["user", "remove", "ada"]);
     graphloom.run(&["user", "remove", "ada"]).exits(1).says("graphloom user list");
 }
@@ -213,7 +213,7 @@ fn failed_chunks_are_counted_until_they_are_indexed_after_all() {
     model.refuse(Some("ThingB"));
     graphloom.run(&["add", "docs"]).exits(3);
     let chunks = || {
-        // A new process has counted nothing yet.
+        // A new process has not counted anything yet.
         let serving = Serving::start(&graphloom, &[]);
         let (_, metrics) = serving.send("GET", "/metrics", "", &json!({}));
         let line =

@@ -1,4 +1,4 @@
-//! Any number of servers and workers share one database: nothing is lost, nothing waits forever, nothing is paid for again.
+//! Any number of servers and workers share one database: nothing is lost, nothing waits forever, nothing is paid for twice.
 
 #![cfg(unix)]
 
@@ -15,10 +15,10 @@ use graphloom_postgres::testing::{Server, TestDatabase, execute, new_workspace, 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// How long a test waits for what must come.
+/// How long a test waits for an expected event.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A worker as a process of a host of its own; killed where it is not stopped.
+/// A worker process on its own simulated host; killed when dropped.
 struct Host {
     graphloom: Graphloom,
     child: Child,
@@ -31,7 +31,7 @@ impl Host {
         Self { graphloom, child, address }
     }
 
-    /// Ends it as a crash would; the host starts a new one.
+    /// Kills the worker, as in a crash, and starts a new one on the same host.
     fn kill_and_restart(&mut self, arguments: &[&str]) {
         self.child.kill().expect("killed");
         self.child.wait().expect("ended");
@@ -48,7 +48,7 @@ impl Host {
 
 impl Drop for Host {
     fn drop(&mut self) {
-        // It may have ended already.
+        // The process may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -73,7 +73,7 @@ fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// A folder for a server that runs as another user.
+/// Creates a folder for a server that runs as another user.
 fn folder() -> TempDir {
     std::fs::create_dir_all(postgres_folder()).expect("a folder");
     let folder = TempDir::new_in(postgres_folder()).expect("a folder");
@@ -142,7 +142,7 @@ fn workers_that_are_killed_and_a_database_that_crashes_lose_nothing_and_pay_for_
 #[test]
 fn workers_keep_the_budget_of_a_workspace_together() {
     const COST: usize = 4000;
-    // Workers of other tests would take the documents.
+    // A separate server, because workers of other tests would claim the documents.
     let folder = folder();
     let database = Server::start(folder.path(), &["fsync=off"]);
     let model = ScriptedModel::start();
@@ -165,7 +165,7 @@ fn workers_keep_the_budget_of_a_workspace_together() {
     }
     assert!(paid() <= 60_000, "{} tokens were paid for", paid());
     let spent = || queued.json(&["budget"])["budget"]["spent"].as_f64().expect("a number") as usize;
-    // A call that is cut off counts as far as it got, though the model may not have heard of it.
+    // A call that is cut off stays booked with what it may have cost, even if the model never received it.
     assert!((paid()..=60_000).contains(&spent()), "{} are booked, {} paid for", spent(), paid());
     queued.run(&["work"]).exits(5).says("the workspace has spent");
     assert!(paid() <= 60_000, "{} tokens were paid for", paid());
@@ -178,7 +178,7 @@ fn workers_keep_the_budget_of_a_workspace_together() {
 #[test]
 fn a_pause_that_a_service_asks_one_worker_for_is_kept_by_all() {
     const PAUSE_S: u64 = 4;
-    // Workers of other tests would take the documents.
+    // A separate server, because workers of other tests would claim the documents.
     let folder = folder();
     let database = Server::start(folder.path(), &["fsync=off"]);
     let model = ScriptedModel::start();
@@ -190,7 +190,7 @@ fn a_pause_that_a_service_asks_one_worker_for_is_kept_by_all() {
         .map(|_| Host::start(with_things(&model, &[]).with("GRAPHLOOM_STORE", &database.url()), &[]))
         .collect();
     let asked = || model.asked().values().sum::<usize>();
-    // Longer than it takes to tell the others of the pause.
+    // Longer than it takes for the others to learn of the pause.
     model.answer_after(Duration::from_millis(250));
     model.wait_until_asked(6);
     model.ask_to_wait(PAUSE_S);
@@ -201,7 +201,8 @@ fn a_pause_that_a_service_asks_one_worker_for_is_kept_by_all() {
         during = asked() - before;
         std::thread::sleep(Duration::from_millis(50));
     }
-    // Each of the others may have had one in flight, and have sent the next before it was told. Without a pause it sends a dozen.
+    // Each of the others may have one call in flight, and may send the next before it learns of the pause. Without a pause, each
+    // sends a dozen.
     let most = 2 * (hosts.len() - 1);
     assert!(during <= most, "{during} calls were sent in the pause");
     model.answer_after(Duration::ZERO);
@@ -239,7 +240,7 @@ fn a_few_documents_do_not_wait_until_the_many_of_another_workspace_are_indexed()
 
 #[test]
 fn a_worker_that_is_asked_to_stop_stores_the_answers_it_waits_for() {
-    // Workers of other tests would take the documents.
+    // A separate server, because workers of other tests would claim the documents.
     let folder = folder();
     let database = Server::start(folder.path(), &["fsync=off"]);
     let model = ScriptedModel::start();
@@ -275,7 +276,7 @@ fn servers_without_workers_leave_documents_to_a_worker_and_show_its_progress() {
     ];
     let mut tracks = Vec::new();
     for (place, workspace) in workspaces.iter().enumerate() {
-        // Each workspace has a canary that no other may show.
+        // Each workspace has a canary that no other workspace may show.
         let text = format!("Canary{place} Oskoldt was director of Weir Station in 199{place}.");
         let path = format!("/w/{workspace}/documents/text");
         let body = json!({ "text": text, "file_source": format!("canary-{place}.md") });
@@ -289,7 +290,7 @@ fn servers_without_workers_leave_documents_to_a_worker_and_show_its_progress() {
     assert_eq!(counts(&servers[0], own)["pending"], 1, "nobody works");
     let mut host = Host::start(machine(), &[]);
     for (place, (workspace, track)) in workspaces.iter().zip(&tracks).enumerate() {
-        // The server that did not accept it follows it to its end.
+        // The server that did not accept the document follows its run to the end.
         let server = &servers[1 - place % 2];
         let (status, events) =
             server.send("GET", &format!("/w/{workspace}/jobs/events?track_id={track}"), "", &json!({}));
@@ -360,7 +361,7 @@ fn workspaces_are_served_and_indexed_where_they_are_placed_and_after_a_move_at_t
             .expect("rows")
             .iter()
             .map(|row| format!("{} {}", row["workspace"].as_str().expect("a name"), row["documents"]));
-        // A server makes its own workspace.
+        // A server creates its default workspace.
         names.filter(|name| name != "default 0").collect::<Vec<_>>()
     };
     assert_eq!(listed(&serving), ["alpha 2", "beta 2"]);

@@ -1,4 +1,4 @@
-//! `graphloom mcp`: a client starts the built program and speaks to it on standard input and output.
+//! `graphloom mcp`: a client starts the built program and talks to it on standard input and output.
 
 mod common;
 
@@ -13,7 +13,7 @@ use rmcp::transport::TokioChildProcess;
 use rmcp::{ClientLifecycleMode, ClientServiceExt, RoleClient};
 use serde_json::{Value, json};
 
-/// How long a test waits for what must come.
+/// How long a test waits for an expected event.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 const STATION: &str = "Tobias Renn succeeded Maren Oskoldt as director of Weir Station in 1995.";

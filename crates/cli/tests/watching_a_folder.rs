@@ -1,4 +1,4 @@
-//! `add --watch` adds what changes in a folder, and ends cleanly.
+//! `add --watch` adds new and changed files of a folder, and ends cleanly.
 #![cfg(unix)]
 
 mod common;
@@ -13,17 +13,17 @@ use std::time::{Duration, Instant};
 use common::Graphloom;
 use serde_json::Value;
 
-/// Whatever a test waits for comes long before; if not, the test fails instead of hanging.
+/// Deadline for expected events, so that a test fails instead of hanging.
 const DEADLINE: Duration = Duration::from_secs(60);
 
-/// A watching process and the events that it prints.
+/// A watching process and the events it prints.
 struct Watching {
     child: Child,
     events: Receiver<Value>,
 }
 
 impl Watching {
-    /// Starts and waits until it watches.
+    /// Starts the process and waits until it watches.
     fn start(graphloom: &Graphloom, arguments: &[&str]) -> Self {
         let watching = Self::spawn(graphloom, arguments);
         watching.wait_for(|event| event["event"] == "watching");
@@ -53,7 +53,7 @@ impl Watching {
         Self { child, events }
     }
 
-    /// The next event that is wanted.
+    /// Waits for the next event that `wanted` accepts, and returns it.
     fn wait_for(&self, wanted: impl Fn(&Value) -> bool) -> Value {
         let end = Instant::now() + DEADLINE;
         loop {
@@ -65,12 +65,12 @@ impl Watching {
         }
     }
 
-    /// The next outcome of this source.
+    /// Waits for the next outcome of this source, and returns it.
     fn outcome_of(&self, source: &str) -> Value {
         self.wait_for(|event| event["event"] == "source" && event["source"] == source)["outcome"].clone()
     }
 
-    /// Asks it to end; its exit code.
+    /// Interrupts the process and returns its exit code.
     fn interrupt(mut self) -> Option<i32> {
         let sent = Command::new("kill").args(["-INT", &self.child.id().to_string()]).status();
         assert!(sent.expect("kill runs").success());
@@ -79,7 +79,7 @@ impl Watching {
 }
 
 impl Drop for Watching {
-    /// A test that failed leaves no process behind.
+    /// Leaves no process behind if a test fails.
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -110,7 +110,7 @@ fn what_is_new_changed_and_renamed_is_added_and_what_is_gone_is_removed_with_pru
     assert_eq!(watching.outcome_of("docs/deep/er/c.md"), "accepted");
     graphloom.write("docs/a.md", "Maren Oskoldt founded the Larkfen Laboratory in Kelm.\n");
     assert_eq!(watching.outcome_of("docs/a.md"), "accepted");
-    // Ignored files are left out here too.
+    // Watching also skips ignored files.
     graphloom.write("docs/.graphloomignore", "secret.md\n");
     graphloom.write("docs/secret.md", "Nobody may know.\n");
     fs::rename(graphloom.path("docs/b.md"), graphloom.path("docs/renamed.md")).expect("renamed");
@@ -135,7 +135,7 @@ fn without_prune_the_document_of_a_file_that_is_gone_stays_and_is_told_of() {
     assert_eq!((&gone["source"], &gone["removed"]), (&Value::from("docs/b.md"), &Value::from(false)));
     assert_eq!(watching.interrupt(), Some(0));
     assert_eq!(graphloom.json(&["status"])["counts"]["documents"], 2);
-    // What went while nobody watched is removed at the next start.
+    // A file that was deleted while nothing watched is noticed at the next start.
     let watching = Watching::spawn(&graphloom, &["--prune"]);
     watching.wait_for(|event| event["event"] == "gone" && event["removed"] == true);
     watching.wait_for(|event| event["event"] == "watching");
@@ -150,7 +150,7 @@ fn a_folder_that_is_gone_for_a_while_takes_no_document_with_it() {
     fs::rename(graphloom.path("docs"), graphloom.path("elsewhere")).expect("renamed");
     watching.wait_for(|event| event["event"] == "trouble");
     fs::rename(graphloom.path("elsewhere"), graphloom.path("docs")).expect("renamed back");
-    // The folder that came back is looked at again.
+    // The restored folder is watched again.
     let ended = watching.interrupt();
     assert_eq!(ended, Some(0));
     assert_eq!(graphloom.json(&["status"])["counts"]["documents"], 2);

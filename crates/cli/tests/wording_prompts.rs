@@ -1,4 +1,4 @@
-//! Own prompts, guidance about entity types, and languages, for all workspaces or one.
+//! Custom prompts, guidance about entity types, and languages, for all workspaces or one.
 
 mod common;
 
@@ -11,7 +11,7 @@ fn with_model(model: &ScriptedModel) -> Graphloom {
     Graphloom::new().with("GRAPHLOOM_LLM", "openai:scripted").with("OPENAI_BASE_URL", &model.base_url())
 }
 
-/// The extraction prompts that were asked, joined.
+/// Returns the extraction prompts that were received, joined.
 fn asked(model: &ScriptedModel) -> String {
     model.asked().into_keys().collect::<Vec<_>>().join("\n")
 }
@@ -30,7 +30,7 @@ fn a_prompt_of_ones_own_is_sent_and_only_a_changed_one_asks_again() {
     let before = calls(&model);
     assert!(!asked(&model).contains("A chunk of mine"));
 
-    // The same words, and words of another step, change nothing.
+    // The same text in another document, and a changed prompt of another step, cause no new extraction calls.
     graphloom.write("prompts/answer.md", "Answer from: {{additions}} {{context}} {{language}}");
     graphloom.write("b.txt", TEXT);
     graphloom.ok(&["add", "b.txt"]);

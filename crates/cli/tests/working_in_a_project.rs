@@ -1,5 +1,5 @@
-//! Commands work in every folder of a project, leave nothing behind where there is nothing to do, and fail in JSON where
-//! JSON is asked for.
+//! Commands work in every folder of a project, leave no files behind if there is nothing to do, and report errors in JSON with
+//! `--json`.
 
 mod common;
 
@@ -63,7 +63,7 @@ fn adding_what_is_not_there_makes_no_workspace() {
     let graphloom = Graphloom::new();
     graphloom.run(&["add", "nosuch.txt"]).exits(3).says("refused: nosuch.txt: does not exist");
     graphloom.write("empty/picture.png", "x");
-    graphloom.run(&["add", "empty"]).exits(0).says("nothing to add: hidden");
+    graphloom.run(&["add", "empty"]).exits(0).says("nothing to add: in folders");
     assert!(!graphloom.path(".graphloom").exists());
     graphloom.run(&["ask", "Who?"]).exits(1).says("no workspace default");
 }

@@ -31,10 +31,10 @@ pub fn score(answer: &str, right: &[String]) -> AnswerScore {
     best
 }
 
-/// The normalised words: lower case, without punctuation and the articles a, an and the.
+/// Returns the normalised words: lower case, without punctuation and the articles a, an and the.
 ///
-/// Equals SQuAD's script where that applies. In addition, Chinese and Japanese punctuation is removed, and each of
-/// their characters counts as a word.
+/// Same as SQuAD's script, except that Chinese and Japanese punctuation is also removed and each Chinese or Japanese
+/// character counts as a word.
 pub fn normalised_words(text: &str) -> Vec<String> {
     let mut plain = String::with_capacity(text.len());
     for c in text.to_lowercase().chars() {
@@ -51,7 +51,7 @@ pub fn normalised_words(text: &str) -> Vec<String> {
     plain.split_whitespace().filter(|word| !is_article(word)).map(str::to_owned).collect()
 }
 
-/// The answer without citation numbers and the closing list of references.
+/// Returns the answer without citation numbers and the closing list of references.
 pub fn bare(answer: &str) -> String {
     let mut lines = Vec::new();
     for line in answer.lines() {
@@ -113,7 +113,7 @@ fn f1(words: &[String], right: &[String]) -> f64 {
     2.0 * precision * recall / (precision + recall)
 }
 
-/// Whether a character belongs to a script without spaces between words.
+/// True if a character belongs to a script without spaces between words.
 fn stands_alone(c: char) -> bool {
     matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{323af}')
 }

@@ -43,7 +43,7 @@ pub struct AnswerRow {
     pub answer: String,
     /// Score without citations and references; `None` if there is no gold answer.
     pub score: Option<AnswerScore>,
-    /// Whether there was anything to answer from.
+    /// Whether the context contained anything to answer from.
     pub found: bool,
     /// The kind of answer; `None` if the question failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -108,7 +108,7 @@ pub struct AnswerGroup {
     pub scored: usize,
     /// Number of questions that failed; they count as wrong.
     pub failed: usize,
-    /// Share of questions with anything to answer from.
+    /// Share of questions whose context contained anything to answer from.
     pub found: f64,
     /// Exact match.
     pub exact_match: Estimate,
@@ -130,7 +130,7 @@ pub struct AnswerGroup {
     pub completion_tokens: f64,
 }
 
-/// The questions to answer: all in order, up to the limit in the options.
+/// Returns the questions to answer: all in order, up to the limit in the options.
 pub fn asked<'a>(set: &'a QuestionSet, options: &AskOptions) -> Vec<&'a SetQuestion> {
     set.questions.iter().take(options.limit.unwrap_or(usize::MAX)).collect()
 }
@@ -246,7 +246,7 @@ impl AnswersReport {
         Self { kind: KIND.to_owned(), run, answerer, arms, groups, rows }
     }
 
-    /// The answers of an arm that have a gold answer, for RAGChecker. Of several gold answers, the first is used.
+    /// Returns the answers of an arm that have a gold answer, for RAGChecker. If there are several gold answers, uses the first.
     pub fn checking_file(&self, arm: &str) -> CheckingFile {
         let rows = self.rows.iter().filter(|row| row.arm == arm && row.failed.is_none());
         let results = rows.filter_map(|row| {
@@ -262,7 +262,7 @@ impl AnswersReport {
         CheckingFile { results: results.collect(), metrics: None }
     }
 
-    /// Number of right and wrong answers of an arm: over all questions, by type, then by language. Empty if the
+    /// Returns the number of right and wrong answers of an arm: over all questions, by type, then by language. Empty if the
     /// set defines no verdicts.
     pub fn verdicts(&self, arm: &str) -> Vec<(String, VerdictCounts)> {
         let rows = || self.rows.iter().filter(|row| row.arm == arm);

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// Maximum length of an arm's name, in characters.
 const MAX_NAME_CHARS: usize = 60;
 
-/// A variant of asking: a question without its text.
+/// A named way of asking: a question without its text.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Arm {
     /// Name in results.
@@ -18,7 +18,7 @@ pub struct Arm {
 /// Why an arm is invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum ArmError {
-    /// The name is empty or too long.
+    /// The name is empty, too long or has control characters.
     #[error("the name of an arm must have 1 to {MAX_NAME_CHARS} characters and no control characters")]
     Name,
     /// The fields are invalid.
@@ -54,13 +54,12 @@ pub enum ArmError {
 }
 
 impl Arm {
-    /// The arm for a mode with default settings, named after the mode.
+    /// Returns the arm for a mode with default settings, named after the mode.
     pub fn of_mode(mode: Mode) -> Self {
         Self { name: mode.name().to_owned(), question: Question { mode, ..Question::default() } }
     }
 
-    /// An arm whose fields are set by a JSON object such as `{"mode": "ppr", "top_k": 60}`; other fields have
-    /// defaults.
+    /// Returns an arm with the fields of a JSON object such as `{"mode": "ppr", "top_k": 60}`; other fields have defaults.
     pub fn of_json(name: &str, json: &str) -> Result<Self, ArmError> {
         let question = serde_json::from_str(json)
             .map_err(|source| ArmError::Fields { name: name.to_owned(), source })?;
@@ -69,10 +68,9 @@ impl Arm {
         Ok(arm)
     }
 
-    /// The question of this arm with a text.
+    /// Returns the question of this arm with the text `words`.
     ///
-    /// - `most`: number of passages to evaluate. The context keeps at least as many, unless the arm sets a
-    ///   number.
+    /// - `most`: number of passages to evaluate. The context keeps at least as many, unless the arm sets a number.
     pub fn ask(&self, words: &str, most: usize) -> Question {
         let mut question = Question { text: words.to_owned(), ..self.question.clone() };
         if question.chunk_top_k == Question::default().chunk_top_k {

@@ -16,7 +16,7 @@ use crate::arm::Arm;
 use crate::journal::JournalError;
 use crate::set::{QuestionSet, SetQuestion};
 
-/// Consecutive failures after which the run stops, since the cause is probably not in the questions.
+/// Consecutive failures after which the run stops: the cause is then probably not in the questions.
 pub const MOST_FAILURES_IN_A_ROW: usize = 5;
 
 /// Maximum concurrent questions.
@@ -30,7 +30,7 @@ pub const MAX_TIMED: usize = 100;
 pub struct AskOptions {
     /// Concurrent questions; 1 gives undisturbed latencies.
     pub concurrency: usize,
-    /// Repetitions of each question with a warm cache to measure latency; 0 to use the latency of the first time.
+    /// Repetitions of each question with a warm cache to measure latency; 0 uses the latency of the first call.
     pub timed: usize,
     /// The deepest rank to evaluate.
     pub most: usize,
@@ -67,7 +67,7 @@ pub enum AskError {
     Keep(#[from] JournalError),
 }
 
-/// A question with an arm, and a key of everything the result depends on.
+/// A question with an arm, and a key that covers everything the result depends on.
 #[derive(Debug, Clone)]
 pub struct Task<'a> {
     /// The arm.
@@ -98,7 +98,7 @@ pub trait Row: Serialize + DeserializeOwned + Send {
     fn failed(task: &Task<'_>, why: String) -> Self;
 }
 
-/// All tasks, arm by arm, for the current state of the workspace.
+/// Returns all tasks, arm by arm, for the current state of the workspace.
 pub async fn tasks<'a, R: Row>(
     engine: &Engine,
     set: &QuestionSet,
@@ -134,7 +134,7 @@ pub async fn tasks<'a, R: Row>(
     Ok(pairs.map(|(arm, question)| Task { arm, question, key: key(arm, question) }).collect())
 }
 
-/// The state of a workspace that results depend on: graph, documents with metadata, and the authors of chunk
+/// Returns the state of a workspace that results depend on: graph, documents with metadata, and the authors of chunk
 /// contexts.
 async fn state(snapshot: &dyn Snapshot) -> Result<String, StoreError> {
     // The revision also counts ledger commits. Chunks without records do not change the graph's revision.
@@ -156,7 +156,7 @@ async fn state(snapshot: &dyn Snapshot) -> Result<String, StoreError> {
     Ok(parts.join(" "))
 }
 
-/// The hash of these prompts.
+/// Returns the hash of these prompts and their language.
 fn wording(prompts: &Prompts, used: &[Prompt]) -> ContentHash {
     let bodies = used.iter().map(|prompt| prompts.body(*prompt));
     let parts = std::iter::once(prompts.chosen_language().unwrap_or_default()).chain(bodies);
@@ -165,7 +165,7 @@ fn wording(prompts: &Prompts, used: &[Prompt]) -> ContentHash {
 
 /// Runs the tasks that are not in `done` and returns the rows of all tasks, in order.
 ///
-/// - `on_row`: receives each new row to save it. Not called for failed ones, so that they are asked again.
+/// - `on_row`: is called with each new row to save it, but not for failed questions, so that a later run asks them again.
 pub async fn ask_all<R: Row>(
     engine: &Engine,
     tasks: &[Task<'_>],
@@ -201,7 +201,7 @@ pub async fn ask_all<R: Row>(
                     return Err(AskError::AllFail { arm: task.arm.name.clone(), source: error });
                 }
                 let row = R::failed(task, chain(&error));
-                // Results consisting only of failures are meaningless.
+                // If all questions failed, there are no results to report.
                 all_failed = (failures == rows.len() + 1).then(|| (task.arm.name.clone(), error));
                 rows.push(row);
             }
@@ -213,12 +213,12 @@ pub async fn ask_all<R: Row>(
     }
 }
 
-/// Milliseconds since `began`.
+/// Returns the milliseconds since `began`.
 pub(crate) fn elapsed_ms(began: Instant) -> f64 {
     began.elapsed().as_secs_f64() * 1e3
 }
 
-/// Milliseconds spent in calls, tokens sent and tokens received.
+/// Returns the milliseconds spent in calls, the tokens sent and the tokens received.
 pub(crate) fn spent_on(calls: &[Call]) -> (u64, u64, u64) {
     let sum = |value: fn(&Call) -> u64| calls.iter().map(value).sum();
     (sum(|call| call.duration_ms), sum(|call| call.prompt_tokens), sum(|call| call.completion_tokens))

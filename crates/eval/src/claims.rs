@@ -11,8 +11,8 @@ const CLAIMS_AT_ONCE: usize = 10;
 /// Maximum claims of one text.
 const MAX_CLAIMS: usize = 300;
 
-/// Judges everything in `answer` that has no judgement yet. Existing judgements are kept, except labels without
-/// claims, which cannot belong to the newly found claims.
+/// Judges everything in `answer` that has no judgement yet. Keeps existing judgements, except labels without claims: they
+/// cannot belong to the newly extracted claims.
 pub async fn judge_answer(judge: &Judge, answer: &mut CheckedAnswer) -> Result<(), JudgeError> {
     let question = answer.query.clone();
     if answer.response_claims.is_none() {
@@ -40,7 +40,7 @@ pub async fn judge_answer(judge: &Judge, answer: &mut CheckedAnswer) -> Result<(
     Ok(())
 }
 
-/// The claims of a text; none if it is empty.
+/// Returns the claims of a text; none if it is empty.
 async fn claims_of(judge: &Judge, question: &str, text: &str) -> Result<Vec<Claim>, JudgeError> {
     if text.trim().is_empty() {
         return Ok(Vec::new());
@@ -59,7 +59,7 @@ async fn claims_of(judge: &Judge, question: &str, text: &str) -> Result<Vec<Clai
     judge.ask(JUDGE_CLAIMS, &[("question", question), ("text", text)], read).await
 }
 
-/// The label of each claim against a text, in order. An empty text makes all of them neutral.
+/// Returns the label of each claim against a text, in order. An empty text makes all claims neutral.
 async fn check(
     judge: &Judge,
     question: &str,
@@ -93,7 +93,7 @@ async fn check(
     Ok(labels)
 }
 
-/// For each claim, its label against each passage.
+/// Returns for each claim its label against each passage.
 async fn check_passages(
     judge: &Judge,
     answer: &CheckedAnswer,
@@ -108,7 +108,7 @@ async fn check_passages(
     Ok(rows)
 }
 
-/// Parses a label; abstaining is not allowed.
+/// Parses a label. The judge must not abstain.
 fn label_of(said: &str) -> Result<Label, String> {
     match said.parse() {
         Ok(label @ (Label::Entailment | Label::Neutral | Label::Contradiction)) => Ok(label),

@@ -55,7 +55,7 @@ pub struct Difference {
     pub difference: Estimate,
     /// Probability of a difference at least as large by chance (sign-flip permutation test).
     pub p: f64,
-    /// The same after Holm's correction over all metrics and arms of this comparison.
+    /// `p` after Holm's correction over all metrics and arms of this comparison.
     pub p_adjusted: f64,
     /// Number of questions with a higher value in the second run.
     pub better: usize,
@@ -116,7 +116,7 @@ pub enum CompareError {
     NothingPaired {
         /// The arms of the first run.
         first: Vec<String>,
-        /// Those of the second.
+        /// The arms of the second run.
         second: Vec<String>,
     },
     /// No metric is in both runs.
@@ -251,12 +251,12 @@ impl Difference {
         }
     }
 
-    /// Whether the second run is significantly lower.
+    /// True if the metric is significantly lower in the second run.
     pub fn is_worse(&self) -> bool {
         self.p_adjusted < SIGNIFICANT && self.difference.mean < 0.0
     }
 
-    /// Whether the second run is significantly higher.
+    /// True if the metric is significantly higher in the second run.
     pub fn is_better(&self) -> bool {
         self.p_adjusted < SIGNIFICANT && self.difference.mean > 0.0
     }

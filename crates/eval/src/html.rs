@@ -29,7 +29,7 @@ th:first-child,td:first-child,td.words,th.words{text-align:left}td.words{white-s
 th{color:var(--faint);font-weight:600}small{color:var(--faint);font-size:11px}
 @media(max-width:520px){.plots{grid-template-columns:1fr}}";
 
-/// The page of a run.
+/// Returns the page of a run.
 pub fn page(report: &RetrievalReport) -> String {
     let run = &report.run;
     let mut html = String::new();
@@ -188,7 +188,7 @@ fn by_kind(html: &mut String, report: &RetrievalReport) {
     html.push_str("</table></div>\n");
 }
 
-/// The questions for which the arms found least, with the ranks of their gold passages.
+/// Writes the table of the questions for which the arms found the fewest gold passages, with the ranks of these.
 fn hardest(html: &mut String, report: &RetrievalReport) {
     let first = report.arms.first().map_or("", |arm| arm.name.as_str());
     let rows: BTreeMap<(&str, &str), &RetrievalRow> =

@@ -19,9 +19,9 @@ pub struct Journal {
 /// The content of a journal when it was opened.
 #[derive(Debug)]
 pub struct JournalContent<T> {
-    /// The rows; if a key occurs several times, the last one.
+    /// The rows; if a key occurs several times, the last row.
     pub rows: BTreeMap<ContentHash, T>,
-    /// Number of invalid lines, for example the end of a killed run.
+    /// Number of invalid lines, for example the incomplete last line of a killed run.
     pub unreadable: usize,
 }
 
@@ -94,7 +94,7 @@ impl Journal {
         Ok((Self { path: path.to_owned(), file }, kept))
     }
 
-    /// Adds a row, which survives the end of the process.
+    /// Adds a row. It survives the end of the process.
     pub fn append<T: Serialize>(&mut self, key: &ContentHash, row: &T) -> Result<(), JournalError> {
         let written = serde_json::to_vec(&Line { key: key.clone(), row }).map_err(io::Error::other).and_then(
             |mut line| {

@@ -1,4 +1,4 @@
-//! An LLM as a judge: asks with our prompts, parses strictly, and saves verdicts so that none is paid for twice.
+//! An LLM as a judge: asks with our prompts, parses strictly, and saves verdicts so that no verdict is paid for twice.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,7 +13,7 @@ use crate::journal::{Journal, JournalContent, JournalError};
 /// Maximum attempts per verdict.
 const MAX_ATTEMPTS: usize = 2;
 
-/// Maximum positions in an answer at which to try to parse JSON.
+/// Maximum positions in an answer at which JSON is tried.
 const MAX_BEGINNINGS: usize = 64;
 
 /// Maximum characters of an invalid answer in a message.
@@ -79,7 +79,7 @@ impl JudgeError {
 }
 
 impl Judge {
-    /// - `journal`, `kept`: where answers are saved, and the ones saved so far.
+    /// - `journal`, `kept`: where answers are saved, and the answers saved so far.
     pub fn new(
         model: Arc<dyn LanguageModel>,
         prompts: Prompts,
@@ -100,8 +100,8 @@ impl Judge {
         self.memory().spent
     }
 
-    /// Asks with a prompt and parses the verdict; if it is invalid, asks again with the error. Only valid answers
-    /// are saved, so that a later run repeats the others.
+    /// Asks with a prompt and parses the verdict; if it is invalid, asks again with the error. Saves only valid answers, so
+    /// that a later run repeats the others.
     ///
     /// - `read`: parses the verdict, or returns an error message for the judge.
     pub(crate) async fn ask<T>(
@@ -145,7 +145,7 @@ impl Judge {
         }
     }
 
-    /// The key of a question to the judge.
+    /// Returns the key of a question to the judge.
     fn key(&self, messages: &[ChatMessage]) -> ContentHash {
         let mut parts = vec![self.name().to_owned()];
         for message in messages {
@@ -182,7 +182,7 @@ impl Judge {
     }
 }
 
-/// The first JSON value of this type in an answer, after the model's thinking; text around it is ignored.
+/// Returns the first JSON value of this type in an answer, after the model's thinking. Ignores text around it.
 ///
 /// - `opening`: the character the value starts with.
 pub(crate) fn json_in<T: DeserializeOwned>(said: &str, opening: char) -> Result<T, String> {
@@ -239,7 +239,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// Blocks on a future that needs no runtime.
+    /// Runs a future to its end.
     pub(crate) fn wait<T>(work: impl Future<Output = T>) -> T {
         tokio::runtime::Builder::new_current_thread().build().expect("a runtime").block_on(work)
     }

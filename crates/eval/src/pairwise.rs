@@ -142,7 +142,7 @@ pub struct CriterionSummary {
     pub first_wins: usize,
     /// Pairs in which the second system wins in both orders.
     pub second_wins: usize,
-    /// All others.
+    /// All other pairs.
     pub ties: usize,
     /// The first system's share of decided pairs, with its Wilson confidence interval.
     pub first_share: Estimate,
@@ -213,7 +213,7 @@ impl CriterionSummary {
             })
             .collect();
         let agree = verdicts.iter().filter(|verdict| verdict.in_order == verdict.swapped).count();
-        // Answer 1 is the first system's in the first order and the second system's in the swapped one.
+        // Answer 1 is from the first system in the first order, and from the second system in the swapped order.
         let answer_1 = |verdict: &&Verdict| {
             usize::from(verdict.in_order == Winner::First) + usize::from(verdict.swapped == Winner::Second)
         };
@@ -236,8 +236,8 @@ impl CriterionSummary {
     }
 }
 
-/// A judge's answer by criterion, in order. Keys ignore case. The keys of LightRAG's own prompt are accepted too,
-/// since a custom prompt may use them.
+/// A judge's answer by criterion, in order. Keys ignore case. The keys of LightRAG's own prompt are accepted too, because a
+/// custom prompt may use them.
 #[derive(Deserialize)]
 #[serde(try_from = "BTreeMap<String, Value>")]
 struct Verdicts4([CriterionVerdict; 4]);
@@ -273,7 +273,7 @@ impl TryFrom<BTreeMap<String, Value>> for Verdicts4 {
     }
 }
 
-/// The member of an object with one of these names, ignoring case.
+/// Returns the member of an object with one of these names, ignoring case.
 fn member<'a>(
     mut members: impl Iterator<Item = (&'a String, &'a Value)>,
     names: &[&str],
@@ -281,7 +281,7 @@ fn member<'a>(
     members.find(|(key, _)| names.contains(&key.trim().to_lowercase().as_str())).map(|(_, value)| value)
 }
 
-/// The verdicts by all criteria with reasons, with `first` shown first.
+/// Returns the verdicts by all criteria with reasons, with `first` shown first.
 async fn one_order(
     judge: &Judge,
     question: &str,

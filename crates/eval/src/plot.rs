@@ -16,7 +16,7 @@ const LEFT: f64 = 48.0;
 const RIGHT: f64 = 16.0;
 const TOP: f64 = 12.0;
 
-/// The color of an arm.
+/// Returns the color of an arm.
 pub(crate) fn color(arm: usize) -> &'static str {
     COLORS[arm % COLORS.len()]
 }
@@ -25,7 +25,7 @@ fn dash(arm: usize) -> &'static str {
     DASHES[arm / COLORS.len() % DASHES.len()]
 }
 
-/// One line per arm over the ranks, with intervals at the points. Values are shares.
+/// Plots a line per arm over the ranks, with intervals at the points. Values are shares.
 pub(crate) fn lines(label: &str, ks: &[usize], arms: &[(&str, Vec<Estimate>)]) -> String {
     let (height, bottom) = (300.0, 36.0);
     let plot_height = height - TOP - bottom;
@@ -71,7 +71,7 @@ pub(crate) fn lines(label: &str, ks: &[usize], arms: &[(&str, Vec<Estimate>)]) -
     close(svg)
 }
 
-/// One row per arm, with its value as a point and its interval as a line. Values are shares.
+/// Plots a row per arm, with its value as a point and its interval as a line. Values are shares.
 pub(crate) fn intervals(label: &str, arms: &[(&str, Estimate)]) -> String {
     let row = 26.0;
     let height = TOP + row * arms.len() as f64 + 30.0;
@@ -102,7 +102,7 @@ pub(crate) fn intervals(label: &str, arms: &[(&str, Estimate)]) -> String {
     close(svg)
 }
 
-/// One row per arm with times in milliseconds on a logarithmic axis.
+/// Plots a row per arm with times in milliseconds on a logarithmic axis.
 ///
 /// - `times`: p50, p90 and p99.
 pub(crate) fn times(label: &str, arms: &[(&str, [f64; 3])]) -> String {
@@ -148,7 +148,7 @@ pub(crate) fn times(label: &str, arms: &[(&str, [f64; 3])]) -> String {
     close(svg)
 }
 
-/// Milliseconds with a suitable number of digits.
+/// Formats milliseconds with a suitable number of digits.
 pub(crate) fn ms(ms: f64) -> String {
     if ms >= 100.0 {
         format!("{ms:.0}")
@@ -163,7 +163,7 @@ fn told(name: &str, what: &str, value: Estimate) -> String {
     format!("{} {}: {:.3} ({:.3} to {:.3})", escape(name), escape(what), value.mean, value.low, value.high)
 }
 
-/// A name shortened to fit beside a row.
+/// Shortens a name to fit beside a row.
 fn shortened(name: &str) -> String {
     const MOST: usize = 16;
     match name.char_indices().nth(MOST) {

@@ -81,7 +81,7 @@ pub enum Claim {
 }
 
 impl Claim {
-    /// The claim as a sentence.
+    /// Returns the claim as a sentence.
     pub fn words(&self) -> String {
         match self {
             Self::Sentence(sentence) => sentence.clone(),
@@ -328,8 +328,8 @@ impl LabelError {
 }
 
 impl CheckedAnswer {
-    /// The member with claims of an empty text, if there is one: the text was changed after its claims were
-    /// extracted. Other changes cannot be detected, since the file does not contain the original text.
+    /// Returns the member with claims of an empty text, if there is one: the text was changed after its claims were
+    /// extracted. Other changes cannot be detected, because the file does not contain the original text.
     pub fn claims_of_nothing(&self) -> Option<&'static str> {
         let of_nothing = |text: &str, claims: &Option<Vec<Claim>>| {
             text.trim().is_empty() && claims.as_ref().is_some_and(|claims| !claims.is_empty())
@@ -379,7 +379,7 @@ fn metrics(
     let any = |row: &Vec<bool>| row.contains(&true);
     let is_relevant: Vec<bool> =
         (0..passages).map(|at| right_by.iter().any(|row| row.get(at) == Some(&true))).collect();
-    // Whether a relevant, or an irrelevant, passage contains the claim.
+    // True if a passage that is relevant, or irrelevant, contains the claim.
     let by = |row: &[bool], relevant: bool| {
         row.iter().zip(&is_relevant).any(|(says, is)| *says && *is == relevant)
     };
@@ -410,13 +410,13 @@ fn metrics(
     }
 }
 
-/// A share; 0 if `all` is 0.
+/// Returns the share `count / all`; 0 if `all` is 0.
 fn part(count: usize, all: usize) -> f64 {
     if all == 0 { 0.0 } else { count as f64 / all as f64 }
 }
 
 impl Metrics {
-    /// All metrics with their names, in the order of the groups.
+    /// Returns all metrics with their names, in the order of the groups.
     pub fn named(&self) -> [(&'static str, f64); 11] {
         [
             ("precision", self.precision),
@@ -435,7 +435,7 @@ impl Metrics {
 }
 
 impl MetricGroups {
-    /// The means of `metrics` in percent, rounded to one decimal; `None` if empty.
+    /// Returns the means of `metrics` in percent, rounded to one decimal; `None` if empty.
     pub fn of(metrics: &[Metrics]) -> Option<Self> {
         if metrics.is_empty() {
             return None;
@@ -491,7 +491,7 @@ mod tests {
         letters.chars().map(label).collect()
     }
 
-    /// An answer whose claims have the given labels; table rows are separated by spaces.
+    /// Returns an answer whose claims have the given labels; table rows are separated by spaces.
     fn judged(
         said_right: &str,
         right_said: &str,

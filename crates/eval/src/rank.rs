@@ -29,10 +29,10 @@ impl Metric {
         each(Self::Recall).chain(each(Self::AllGold)).chain(each(Self::Ndcg)).chain([Self::Mrr]).collect()
     }
 
-    /// The value for a ranking.
+    /// Returns the value for a ranking.
     ///
     /// - `ranked`: best first; only the first occurrence of a passage counts.
-    /// - `gold`: the needed passages, without duplicates. If empty, the value is 0; leave such questions out.
+    /// - `gold`: the needed passages, without duplicates. If empty, the value is 0; leave out such questions.
     pub fn value(self, ranked: &[String], gold: &[String]) -> f64 {
         let ranks: Vec<usize> = ranks(ranked, gold).into_iter().flatten().collect();
         let among = |k: usize| ranks.iter().filter(|rank| **rank <= k).count();
@@ -55,8 +55,8 @@ impl Metric {
     }
 }
 
-/// The rank, from 1, of each of `gold` in `ranked`, ascending, with those not found (`None`) last. Repeated
-/// passages in `ranked` take no rank.
+/// Returns the rank, from 1, of each gold passage in `ranked`, ascending; passages that were not found (`None`) come last.
+/// Repeated passages in `ranked` take no rank.
 pub fn ranks(ranked: &[String], gold: &[String]) -> Vec<Option<usize>> {
     let mut found: BTreeMap<&str, usize> = BTreeMap::new();
     for id in ranked {
@@ -136,7 +136,7 @@ mod tests {
         close(check("mrr", "x y", "a"), 0.0);
         // 1/log2(2) + 1/log2(4) over 1/log2(2) + 1/log2(3).
         close(check("ndcg@3", "a x b", "a b"), 1.5 / (1.0 + 1.0 / 3f64.log2()));
-        // With a single place, the best possible result is one gold passage.
+        // If only one passage counts, the best possible result is one gold passage.
         close(check("ndcg@1", "a x b", "a b"), 1.0);
         close(check("recall@2", "a a b", "a b"), 1.0);
         close(check("recall@5", "", "a"), 0.0);

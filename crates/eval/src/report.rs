@@ -88,7 +88,7 @@ pub struct Group {
     pub returned: f64,
     /// Latency of questions that did not fail.
     pub latency_ms: Percentiles,
-    /// The same without the time of models.
+    /// Latency without the time of models.
     pub own_latency_ms: Percentiles,
     /// Mean tokens per context.
     pub context_tokens: f64,
@@ -126,22 +126,22 @@ impl RetrievalReport {
         Self { kind: KIND.to_owned(), run, arms: arms.iter().map(ArmInfo::of).collect(), groups, ks, rows }
     }
 
-    /// The metrics, in the order of tables.
+    /// Returns the metrics, in the order of tables.
     pub fn metrics(&self) -> Vec<Metric> {
         Metric::of(&self.ks)
     }
 
-    /// The results of the arms over all questions.
+    /// Returns the results of the arms over all questions.
     pub fn overall(&self) -> impl Iterator<Item = &Group> {
         self.groups.iter().filter(|group| group.kind.is_none())
     }
 
-    /// The types of questions, ascending; empty if there is only one.
+    /// Returns the types of questions, ascending; empty if there is only one type.
     pub fn kinds(&self) -> BTreeSet<&str> {
         self.groups.iter().filter_map(|group| group.kind.as_deref()).collect()
     }
 
-    /// The results of an arm over the questions of a type.
+    /// Returns the results of an arm over the questions of a type.
     pub fn group(&self, arm: &str, kind: Option<&str>) -> Option<&Group> {
         self.groups.iter().find(|group| group.arm == arm && group.kind.as_deref() == kind)
     }
@@ -151,7 +151,7 @@ impl RetrievalReport {
         self.overall().map(|group| group.failed).sum()
     }
 
-    /// The k to show if there is room for only one: 5 if it was evaluated, otherwise the middle one.
+    /// Returns the k to show if there is room for only one: 5 if it was evaluated, otherwise the middle value.
     pub fn main_k(&self) -> usize {
         let middle = self.ks.get(self.ks.len() / 2).copied().unwrap_or(1);
         if self.ks.contains(&5) { 5 } else { middle }
@@ -170,7 +170,7 @@ pub(crate) fn grouped<'a>(
 }
 
 impl ArmInfo {
-    /// The description of an arm.
+    /// Describes an arm.
     pub(crate) fn of(arm: &Arm) -> Self {
         // Serializing plain data cannot fail.
         Self { name: arm.name.clone(), question: serde_json::to_value(&arm.question).unwrap_or_default() }
@@ -178,7 +178,7 @@ impl ArmInfo {
 }
 
 impl Percentiles {
-    /// The percentiles of durations.
+    /// Returns the percentiles of durations.
     pub(crate) fn of(times: &[f64]) -> Self {
         let [p50, p90, p99] = [0.5, 0.9, 0.99].map(|share| stats::quantile(times, share));
         Self { p50, p90, p99 }
@@ -214,7 +214,7 @@ impl Group {
         }
     }
 
-    /// The value of a metric.
+    /// Returns the value of a metric.
     pub fn metric(&self, metric: Metric) -> Option<Estimate> {
         self.metrics.get(&metric).copied()
     }

@@ -31,10 +31,10 @@ pub struct RetrievalRow {
     pub ranked: Vec<String>,
     /// Time from question to context, including models; the median if the question was repeated.
     pub latency_ms: f64,
-    /// The same without the time of models, computed per repetition.
+    /// Latency without the time of models, computed per repetition.
     #[serde(default)]
     pub own_latency_ms: f64,
-    /// Time of models the first time. Cached results take no time.
+    /// Time of models in the first call. Cached results take no time.
     pub model_ms: u64,
     /// Tokens of the context.
     pub context_tokens: u32,
@@ -52,7 +52,7 @@ pub struct RetrievalRow {
     pub failed: Option<String>,
 }
 
-/// The questions to ask: those with gold passages in order, up to the limit in the options.
+/// Returns the questions to ask: all with gold passages, in order, up to the limit in the options.
 pub fn asked<'a>(set: &'a QuestionSet, options: &AskOptions) -> Vec<&'a SetQuestion> {
     let with_gold = set.questions.iter().filter(|question| !question.gold.is_empty());
     with_gold.take(options.limit.unwrap_or(usize::MAX)).collect()
@@ -65,7 +65,7 @@ impl Row for RetrievalRow {
 
     async fn ask(engine: &Engine, task: &Task<'_>, options: &AskOptions) -> Result<Self, QueryError> {
         let mut question = task.arm.ask(&task.question.text, options.most);
-        // Passages are measured, so no points are drawn from reports.
+        // Only passages are measured, so no points are extracted from reports.
         question.only_need_context = true;
         let began = Instant::now();
         let retrieval = query::retrieve(engine, &question).await?;
@@ -129,12 +129,12 @@ impl RetrievalRow {
     }
 }
 
-/// A duration without that of models, which may have run concurrently.
+/// Returns a duration without the time of models, which may have run concurrently.
 fn without_models(latency_ms: f64, model_ms: u64) -> f64 {
     (latency_ms - model_ms as f64).max(0.0)
 }
 
-/// The sources of the passages of a context, best first, without duplicates.
+/// Returns the sources of the passages of a context, best first, without duplicates.
 pub fn ranked(retrieval: &Retrieval) -> Vec<String> {
     let sources: BTreeMap<u32, &str> =
         retrieval.references.iter().map(|reference| (reference.number, reference.source.as_str())).collect();

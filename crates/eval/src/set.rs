@@ -27,7 +27,7 @@ const MOST_REMARKS: usize = 20;
 pub struct QuestionSet {
     /// The name of its folder.
     pub name: String,
-    /// The hash of everything in it that can change a result.
+    /// The hash of everything in the set that can change a result.
     pub hash: ContentHash,
     /// The passages in file order; `None` if the set has no corpus and its questions are about documents of a
     /// workspace, identified by source.
@@ -38,7 +38,7 @@ pub struct QuestionSet {
     pub remarks: Vec<String>,
 }
 
-/// A passage; indexed as a document whose source is the id.
+/// A passage. It is indexed as a document whose source is the id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Passage {
     /// Id in `gold`.
@@ -54,7 +54,7 @@ pub struct Passage {
 pub struct SetQuestion {
     /// Its id.
     pub id: String,
-    /// The words.
+    /// Its text.
     pub text: String,
     /// Gold answers, any of which counts; may be empty.
     pub answers: Vec<String>,
@@ -191,7 +191,7 @@ impl QuestionSet {
         })
     }
 
-    /// The texts to index: one per passage, with the title on the first line.
+    /// Returns the texts to index: one per passage, with the title on the first line.
     pub fn sources(&self) -> impl Iterator<Item = Source> {
         self.passages.iter().flatten().map(|passage| Source {
             name: passage.id.clone(),
@@ -204,7 +204,7 @@ impl QuestionSet {
         })
     }
 
-    /// The sources needed by the questions of a set without a corpus, without duplicates.
+    /// Returns the sources that the questions of a set without a corpus need, without duplicates.
     pub fn needed_sources(&self) -> Vec<String> {
         let gold = self.questions.iter().flat_map(|question| &question.gold);
         let needed: BTreeSet<&String> = match self.passages {
@@ -214,14 +214,14 @@ impl QuestionSet {
         needed.into_iter().cloned().collect()
     }
 
-    /// Remarks about needed passages that a workspace does not have.
+    /// Returns remarks about needed passages that a workspace does not have.
     ///
     /// - `held`: the [`needed_sources`](Self::needed_sources) it has.
     pub fn not_held(&self, held: &BTreeSet<String>, workspace: &str) -> Vec<String> {
         unknown_gold(&self.questions, |gold| held.contains(gold), &format!("workspace {workspace}"))
     }
 
-    /// Whether a source is a passage of the set; always true for a set without a corpus.
+    /// Returns a function that is true for sources that are passages of the set; always true for a set without a corpus.
     pub fn holds(&self) -> impl Fn(&str) -> bool + use<> {
         let ids: Option<BTreeSet<String>> = self
             .passages
@@ -284,7 +284,7 @@ fn read_file(path: &Path) -> Result<Option<String>, SetError> {
     Ok(Some(text))
 }
 
-/// The rows of a file with their line numbers, from 1.
+/// Returns the rows of a file with their line numbers, from 1.
 fn rows<T: DeserializeOwned>(path: &Path, text: &str) -> Result<Vec<(usize, T)>, SetError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
@@ -296,7 +296,7 @@ fn rows<T: DeserializeOwned>(path: &Path, text: &str) -> Result<Vec<(usize, T)>,
         .collect()
 }
 
-/// The error with the line number in the file instead of that within the row, which is always 1.
+/// Returns the error with the line number in the file instead of the one within the row, which is always 1.
 fn not_a_row(path: &Path, line: usize, error: &serde_json::Error) -> SetError {
     let told = error.to_string();
     let place = format!(" at line {} column {}", error.line(), error.column());
@@ -381,7 +381,8 @@ fn not_in_corpus(passages: &[Passage], questions: &[SetQuestion]) -> Vec<String>
     unknown_gold(questions, |gold| known.contains(gold), CORPUS_FILE)
 }
 
-/// A remark for each needed passage that `is_known` rejects; of many, the first ones and the number of the rest.
+/// Returns a remark for each needed passage that `is_known` rejects; if there are many, the first remarks and the number of
+/// the rest.
 fn unknown_gold(questions: &[SetQuestion], is_known: impl Fn(&str) -> bool, place: &str) -> Vec<String> {
     let mut remarks = Vec::new();
     for question in questions {

@@ -3,10 +3,10 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Resamples of a bootstrap interval.
+/// Number of resamples of a bootstrap interval.
 pub const RESAMPLES: usize = 2000;
 
-/// Sign flips of a permutation test that does not try all of them.
+/// Number of random sign flips of a permutation test that does not try all flips.
 pub const FLIPS: usize = 20_000;
 
 /// Maximum number of differing pairs for which all sign flips are tried.
@@ -29,7 +29,7 @@ pub struct Estimate {
     pub high: f64,
 }
 
-/// The mean of `values` with its percentile bootstrap confidence interval; all 0 if empty.
+/// Returns the mean of `values` with its percentile bootstrap confidence interval; all 0 if empty.
 ///
 /// Source: Efron, Tibshirani, "An Introduction to the Bootstrap", 1993, chapter 13.
 pub fn estimate(values: &[f64]) -> Estimate {
@@ -48,12 +48,12 @@ pub fn estimate(values: &[f64]) -> Estimate {
     Estimate { mean, low: quantile_sorted(&means, 0.025), high: quantile_sorted(&means, 0.975) }
 }
 
-/// The mean; 0 if empty.
+/// Returns the mean; 0 if empty.
 pub fn mean(values: &[f64]) -> f64 {
     if values.is_empty() { 0.0 } else { values.iter().sum::<f64>() / values.len() as f64 }
 }
 
-/// The quantile `share` (0 to 1) of `values` with linear interpolation; 0 if empty.
+/// Returns the quantile `share` (0 to 1) of `values` with linear interpolation; 0 if empty.
 pub fn quantile(values: &[f64], share: f64) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -68,9 +68,9 @@ fn quantile_sorted(sorted: &[f64], share: f64) -> f64 {
     sorted[below] + (sorted[above] - sorted[below]) * (at - below as f64)
 }
 
-/// The p-value of the two-sided sign-flip permutation test: the probability of a mean at least as far from 0 as
-/// that of `differences` if the signs are random. Tries all flips for up to 14 nonzero differences, otherwise
-/// 20,000 random ones.
+/// Returns the p-value of the two-sided sign-flip permutation test: the probability of a mean at least as far from 0 as
+/// that of `differences` if the signs are random. Tries all flips for up to 14 nonzero differences, otherwise 20,000
+/// random flips.
 ///
 /// Source: Smucker, Allan, Carterette, "A comparison of statistical significance tests for information retrieval
 /// evaluation", CIKM 2007.
@@ -109,8 +109,8 @@ fn flipped(differences: &[f64], mut is_flipped: impl FnMut(usize) -> bool) -> f6
     signed.sum::<f64>().abs()
 }
 
-/// Adjusts p-values for multiple comparisons, in the given order: calling those below .05 significant is wrong
-/// about any of them in at most 5% of cases.
+/// Adjusts p-values for multiple comparisons and keeps their order. If values below .05 are called significant, the
+/// probability that any of these is a false positive is at most 5%.
 ///
 /// Source: Holm, "A simple sequentially rejective multiple test procedure", 1979.
 pub fn holm(ps: &[f64]) -> Vec<f64> {
@@ -125,7 +125,7 @@ pub fn holm(ps: &[f64]) -> Vec<f64> {
     adjusted
 }
 
-/// The share `count / all` with its Wilson confidence interval; 0 to 1 if `all` is 0.
+/// Returns the share `count / all` with its Wilson confidence interval, which is 0 to 1 if `all` is 0.
 ///
 /// Source: Wilson, "Probable inference, the law of succession, and statistical inference", 1927.
 pub fn share(count: usize, all: usize) -> Estimate {
@@ -138,7 +138,7 @@ pub fn share(count: usize, all: usize) -> Estimate {
     Estimate { mean: p, low: (middle - half).max(0.0), high: (middle + half).min(1.0) }
 }
 
-/// Random numbers that are equal in every run.
+/// A random number generator with the same sequence in every run.
 ///
 /// Source: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014 (SplitMix64).
 struct Random(u64);
@@ -156,7 +156,7 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `limit`; the bias of the multiplication is below 2^-32 for any list in memory.
+    /// Returns a number below `limit`; the bias of the multiplication is below 2^-32 for any list in memory.
     fn below(&mut self, limit: usize) -> usize {
         ((u128::from(self.next()) * limit as u128) >> 64) as usize
     }

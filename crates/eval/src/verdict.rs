@@ -14,13 +14,13 @@ use crate::set::{ExpectedKind, SetQuestion};
 pub enum Verdict {
     /// The answer has all required parts, or correctly refuses.
     Correct,
-    /// The answer has some of the parts, or they are among the closest passages.
+    /// The answer has some of the parts, or the parts are in the closest passages.
     Partly,
     /// The answer has none of the parts.
     Wrong,
     /// The documents contain the answer, but it is neither in the answer nor in the closest passages.
     WronglyRefused,
-    /// The documents do not contain the answer, but a sentence is given as answer.
+    /// The documents do not contain the answer, but a sentence is returned as the answer.
     WronglyAnswered,
 }
 
@@ -39,7 +39,7 @@ pub struct VerdictCounts {
     pub wrongly_answered: usize,
 }
 
-/// The verdict on an answer without an LLM; `None` if the set does not define one.
+/// Returns the verdict on an answer without an LLM; `None` if the set does not define a verdict.
 ///
 /// - `kind`: `None` if the question failed.
 /// - A part is present if its normalised words occur consecutively in the answer.
@@ -86,7 +86,7 @@ pub fn verdict(question: &SetQuestion, kind: Option<AnswerKind>, text: &str) -> 
 }
 
 impl VerdictCounts {
-    /// The sum of all.
+    /// Returns the number of all answers.
     pub fn total(&self) -> usize {
         self.correct + self.partly + self.wrong + self.wrongly_refused + self.wrongly_answered
     }
@@ -102,7 +102,7 @@ impl VerdictCounts {
         *count += 1;
     }
 
-    /// The counts over all rows, by type and by language, in this order and by name; empty without rows.
+    /// Returns the counts over all rows, then by type, then by language, each sorted by name; empty without rows.
     ///
     /// - `rows`: type, language and verdict; an empty type or language forms no group.
     pub fn grouped<'a>(rows: impl Iterator<Item = (&'a str, &'a str, Verdict)>) -> Vec<(String, Self)> {

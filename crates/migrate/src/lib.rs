@@ -1,8 +1,8 @@
 //! Moves knowledge between Graphloom and other systems: reads the folders of GraphRAG and LightRAG, and writes
 //! GraphRAG's tables.
 //!
-//! What is read becomes evidence: documents with their chunks, and what was extracted from each chunk. No model is
-//! asked. Everything is read and checked before anything is stored.
+//! An import becomes evidence: documents with their chunks, and the extraction of each chunk. It makes no model calls, and
+//! reads and checks everything before anything is stored.
 
 pub mod graphrag;
 pub mod lightrag;
@@ -26,20 +26,20 @@ use serde::Serialize;
 pub use unpaid::unpaid;
 pub use vectors::{KnownVectors, Vectors};
 
-/// What a folder of another system holds.
+/// The content of a folder of another system.
 #[derive(Debug, Default)]
 pub struct Import {
     /// The documents.
     pub documents: Vec<ImportedDocument>,
-    /// Reports about communities; they refer to the documents, and follow from them by [`Import::reports`].
+    /// Reports of communities. They refer to places in the documents; [`Import::reports`] resolves these to chunks.
     reports: graphrag::Reports,
-    /// Vectors of texts; of which model is not known.
+    /// Vectors of texts, from an unknown model.
     pub vectors: Vectors,
-    /// Descriptions that a model made of many.
+    /// Summaries that a model wrote from several descriptions.
     pub descriptions: KnownDescriptions,
     /// Counts of what was found.
     pub found: Found,
-    /// What the folder lacks, or what could not be taken over, for people.
+    /// Remarks for people about what the folder lacks or what could not be taken over.
     pub missing: Vec<String>,
 }
 
@@ -50,25 +50,25 @@ impl Import {
         self.documents.iter_mut().for_each(|document| document.cover(engine));
     }
 
-    /// The reports.
+    /// Returns the reports with references to the chunks of the documents.
     pub fn reports(&self) -> Vec<ImportedReport> {
         self.reports.of(&self.documents)
     }
 
-    /// Whether another system found the communities of the reports; else deriving them finds the same.
+    /// True if another system found the communities of the reports. If false, deriving communities finds the same ones.
     pub fn has_foreign_communities(&self) -> bool {
         !self.reports.without_rules
     }
 }
 
-/// Counts of what a folder holds and of what is taken over.
+/// Counts of what a folder contains and of what is taken over.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Found {
     /// Documents.
     pub documents: u64,
     /// Chunks (text units).
     pub chunks: u64,
-    /// Of these, chunks that stand verbatim in their document's text.
+    /// Of these, chunks that their document contains verbatim.
     pub verbatim: u64,
     /// Chunks with an extraction.
     pub extracted: u64,
@@ -80,24 +80,24 @@ pub struct Found {
     pub reports: u64,
     /// Claims (covariates).
     pub claims: u64,
-    /// Of these, claims whose source text stands in their text unit, which are taken over.
+    /// Of these, claims whose text unit contains their source text; only these are taken over.
     pub claims_taken: u64,
 }
 
 /// Why a folder was not read or written; nothing was stored.
 #[derive(Debug, thiserror::Error)]
 pub enum MigrateError {
-    /// There is no such folder, or it holds nothing of the system.
+    /// There is no such folder, or it contains nothing of the system.
     #[error("{} holds no {what}", .folder.display())]
     Foreign {
         /// The folder.
         folder: PathBuf,
-        /// What was looked for.
+        /// What was expected.
         what: &'static str,
-        /// What the user can do.
+        /// The remedy.
         remedy: &'static str,
     },
-    /// The folder holds several data sets.
+    /// The folder contains several data sets.
     #[error("{} holds several: {}", .folder.display(), .names.join(", "))]
     Several {
         /// The folder.
@@ -110,10 +110,10 @@ pub enum MigrateError {
     Read {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
-    /// A file is not what its name says.
+    /// A file does not have the expected content.
     #[error("{} is damaged: {what}", .path.display())]
     Damaged {
         /// The file.
@@ -126,7 +126,7 @@ pub enum MigrateError {
     Write {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
     /// The workspace could not be read.
@@ -135,7 +135,7 @@ pub enum MigrateError {
 }
 
 impl MigrateError {
-    /// What the user can do about it.
+    /// Returns the remedy, if there is one.
     pub fn remedy(&self) -> Option<&'static str> {
         match self {
             Self::Foreign { remedy, .. } => Some(remedy),

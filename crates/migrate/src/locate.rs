@@ -1,19 +1,19 @@
-//! Finds where a chunk of another system stands in the text of its document.
+//! Finds a chunk of another system in the text of its document.
 
 use graphloom_core::Span;
 
-/// Lines of metadata that a system may have put before the text of a chunk.
+/// Maximum lines of metadata that a system may put before the text of a chunk.
 const MAX_METADATA_LINES: usize = 32;
 
-/// Where a chunk stands.
+/// The place of a chunk in a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ChunkPlace {
     pub(crate) span: Span,
-    /// Whether its words stand there as they are, rather than with other white space.
+    /// Whether the text contains the chunk verbatim, not only with other white space.
     pub(crate) verbatim: bool,
 }
 
-/// A text in which chunks are looked for.
+/// A text to search for chunks.
 pub(crate) struct Text<'a> {
     text: &'a str,
     squeezed: Option<Squeezed>,
@@ -24,9 +24,9 @@ impl<'a> Text<'a> {
         Self { text, squeezed: None }
     }
 
-    /// Where `chunk` stands: behind the byte `after` if it can be, since chunks follow each other, else anywhere.
+    /// Returns the place of `chunk`: after the byte `after` if possible, because chunks follow each other, otherwise anywhere.
     ///
-    /// Tried in this order: as it is; without white space and broken characters at its ends, which token windows
+    /// Tries in this order: the chunk as it is; without white space and broken characters at its ends, which token windows
     /// leave; without its first lines, which may be metadata; with any white space between words.
     pub(crate) fn find(&mut self, chunk: &str, after: usize) -> Option<ChunkPlace> {
         let verbatim = |span| ChunkPlace { span, verbatim: true };
@@ -41,7 +41,7 @@ impl<'a> Text<'a> {
         for _ in 0..MAX_METADATA_LINES {
             let Some((_, behind)) = rest.split_once('\n') else { break };
             rest = behind;
-            // With the white space before it, then without.
+            // First with the white space before the rest, then without.
             let found = self.exactly(rest, after).or_else(|| self.exactly(rest.trim_start(), after));
             if let Some(span) = found.filter(|_| rest.len() * 2 > trimmed.len()) {
                 return Some(verbatim(span));
@@ -62,10 +62,10 @@ impl<'a> Text<'a> {
     }
 }
 
-/// A text with single blanks between words, with the way back.
+/// A text with single blanks between words, and a mapping back to the original text.
 struct Squeezed {
     text: String,
-    /// For each byte, the byte of the text that it came from, and where its character ends there.
+    /// For each byte, the byte in the original text, and the end of its character there.
     origin: Vec<(u32, u32)>,
 }
 

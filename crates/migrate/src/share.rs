@@ -1,21 +1,21 @@
-//! Divides among documents what a system said of an entity or relation as a whole.
+//! Divides the description of an entity or relation among its documents.
 
 use std::collections::BTreeSet;
 
 use graphloom_engine::graph::SUMMARY_FRAGMENTS;
 use graphloom_text::sentences;
 
-/// Longest description in bytes that is divided. Longer ones would need a summary by a model if they were.
+/// Longest description that is divided, in bytes. The parts of a longer description would need a summary by a model.
 const MAX_DIVIDED_BYTES: usize = 4_000;
 
-/// Which part of `description` belongs to each document.
+/// Returns the part of `description` for each document.
 ///
-/// A system that merges descriptions does not say which document stands behind which sentence. Each sentence goes to
-/// the document whose passages share most words with it, ties to the first, so that what a removed document said is
-/// gone with it. With a single document, and where a division would make more parts than can be joined without a
-/// model, each document gets the whole.
+/// A system that merges descriptions does not record which document a sentence comes from. Each sentence goes to the document
+/// whose passages share the most words with it, ties to the first, so that removing a document also removes its sentences. If
+/// there is only one document, or if a division would make more parts than can be joined without a model, each document gets
+/// the whole description.
 ///
-/// - `passages`: for each document, the passages that the description rests on.
+/// - `passages`: for each document, the passages that the description is based on.
 pub(crate) fn share(description: &str, passages: &[Vec<&str>]) -> Vec<String> {
     let whole = || vec![description.to_owned(); passages.len()];
     if passages.len() < 2 || description.len() > MAX_DIVIDED_BYTES {
@@ -55,7 +55,7 @@ mod tests {
         let passages = [vec!["Chemistry was taught in Kelm by Ada."], vec!["The bridge crosses the Lind."]];
         let parts = share(description, &passages);
         assert_eq!(parts, ["She taught chemistry in Kelm.", "Ada built a bridge over the Lind."]);
-        // What came from parts joined line by line is divided in the same way.
+        // Parts joined line by line are divided into the same parts.
         let mut joined = parts.clone();
         joined.sort_by_key(|part| std::cmp::Reverse(part.len()));
         assert_eq!(share(&joined.join("\n"), &passages), parts);

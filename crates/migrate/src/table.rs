@@ -17,7 +17,7 @@ use parquet::schema::types::{Type, TypePtr};
 
 use crate::MigrateError;
 
-/// A cell. Kinds that no table of the systems uses are [`Cell::Null`].
+/// A cell. Types that the tables of these systems do not use become [`Cell::Null`].
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Cell {
     Null,
@@ -36,12 +36,12 @@ impl Row {
         self.0.get(column).unwrap_or(&Cell::Null)
     }
 
-    /// The cell as text, whether it holds a text or a number; empty for anything else.
+    /// Returns a text or number as text; empty for anything else.
     pub(crate) fn text(&self, column: &str) -> String {
         self.cell(column).text()
     }
 
-    /// The text in the first of these columns that has one: tables of different releases name it differently.
+    /// Returns the text of the first of these columns that has one; releases name columns differently.
     pub(crate) fn first_text(&self, columns: &[&str]) -> String {
         columns.iter().map(|column| self.text(column)).find(|text| !text.is_empty()).unwrap_or_default()
     }
@@ -55,7 +55,7 @@ impl Row {
         .filter(|number| number.is_finite())
     }
 
-    /// A list of texts. A list that a release wrote as one text, such as `['a', 'b']` or `a,b`, is read too.
+    /// Returns a list of texts. Also reads a list that a release wrote as one text, such as `['a', 'b']` or `a,b`.
     pub(crate) fn texts(&self, column: &str) -> Vec<String> {
         match self.cell(column) {
             Cell::List(list) => list.iter().flat_map(|cell| split_list(&cell.text())).collect(),
@@ -64,7 +64,7 @@ impl Row {
         }
     }
 
-    /// A list of numbers, if it is one and not empty.
+    /// Returns a list of numbers; `None` if the cell is something else or empty.
     pub(crate) fn vector(&self, column: &str) -> Option<Vec<f32>> {
         let Cell::List(list) = self.cell(column) else { return None };
         let number = |cell: &Cell| match cell {
@@ -75,7 +75,7 @@ impl Row {
         numbers.filter(|numbers| !numbers.is_empty())
     }
 
-    /// A list of records.
+    /// Returns a list of records.
     pub(crate) fn records(&self, column: &str) -> Vec<Row> {
         let Cell::List(list) = self.cell(column) else { return Vec::new() };
         let record = |cell: &Cell| match cell {
@@ -85,7 +85,7 @@ impl Row {
         list.iter().filter_map(record).collect()
     }
 
-    /// The texts and numbers of a record or a JSON object, by name.
+    /// Returns the texts and numbers of a record or a JSON object, by name.
     pub(crate) fn pairs(&self, column: &str) -> BTreeMap<String, String> {
         match self.cell(column) {
             Cell::Record(row) => row
@@ -163,9 +163,9 @@ fn split_list(text: &str) -> Vec<String> {
     items.filter(|item| !item.is_empty()).map(str::to_owned).collect()
 }
 
-/// Reads these columns of a table; those that it has not are left out.
+/// Reads these columns of a table, as far as it has them.
 pub(crate) fn read(path: &Path, columns: &[&str]) -> Result<Vec<Row>, MigrateError> {
-    // The library panics at some damage, such as a column that is said to have a negative length.
+    // The library panics on some damaged files, for example if a column has a negative length.
     catch_unwind(AssertUnwindSafe(|| read_columns(path, columns))).unwrap_or_else(|_| {
         let what = "its reader failed".to_owned();
         Err(MigrateError::Damaged { path: path.to_owned(), what })
@@ -195,7 +195,7 @@ fn read_columns(path: &Path, columns: &[&str]) -> Result<Vec<Row>, MigrateError>
     rows.map(|row| row.map(Row::of).map_err(damaged)).collect()
 }
 
-/// Whether every leaf is of a kind that the library turns into a value.
+/// True if the library can convert every leaf to a value.
 fn readable(field: &Type) -> bool {
     if field.is_group() {
         return field.get_fields().iter().all(|field| readable(field));
@@ -249,7 +249,7 @@ pub enum Values {
     TextLists(Vec<Vec<String>>),
     /// Lists of whole numbers.
     IntegerLists(Vec<Vec<i64>>),
-    /// Lists of numbers, which tests write as GraphRAG writes vectors.
+    /// Lists of numbers; tests write vectors this way, as GraphRAG does.
     #[cfg(feature = "testing")]
     NumberLists(Vec<Vec<f64>>),
     /// Lists of records with these fields, all texts.
@@ -315,7 +315,7 @@ fn text_field(name: &str) -> Result<Type, ParquetError> {
         .build()
 }
 
-/// A list in three levels, as the format asks for: `name.list.element`.
+/// Returns a list type with the three levels that the format requires: `name.list.element`.
 fn list_of(name: &str, element: Type) -> Result<Type, ParquetError> {
     let list = Type::group_type_builder("list")
         .with_repetition(Repetition::REPEATED)
@@ -328,7 +328,7 @@ fn list_of(name: &str, element: Type) -> Result<Type, ParquetError> {
         .build()
 }
 
-/// Levels of nesting for lists that are present, with elements that are: the lists' lengths say them all.
+/// Returns the definition and repetition levels of lists without null lists or elements; their lengths determine all levels.
 ///
 /// - `full`: the definition level of an element's value.
 fn levels(lengths: impl Iterator<Item = usize>, full: i16) -> (Vec<i16>, Vec<i16>) {
@@ -352,7 +352,7 @@ impl Values {
         group: &mut SerializedRowGroupWriter<'_, W>,
     ) -> Result<(), ParquetError> {
         let bytes = |text: &String| ByteArray::from(text.as_str());
-        /// Level of an element of a list, and of a field of an element.
+        /// Definition levels of an element of a list, and of a field of an element.
         const ELEMENT: i16 = 3;
         const FIELD: i16 = 4;
         match self {

@@ -1,12 +1,12 @@
-//! A model that is not asked.
+//! A model that is never called.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use graphloom_core::{ChatRequest, ChatStream, LanguageModel, ModelError};
 
-/// The model under its name, but every call is refused as over budget, so that an import pays for nothing. What would
-/// need it waits for a run with the model itself.
+/// Returns a model with the name of `model` that refuses every call as over budget, so that an import costs nothing. Descriptions
+/// that need the model wait for a run with the model itself.
 pub fn unpaid(model: Arc<dyn LanguageModel>) -> Arc<dyn LanguageModel> {
     Arc::new(Unpaid(model))
 }

@@ -1,4 +1,4 @@
-//! Vectors that another system computed: used in place of new ones where the model is the same.
+//! Reuses vectors that another system computed with the same model.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,22 +7,22 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use async_trait::async_trait;
 use graphloom_core::{ContentHash, Embedder, Embeddings, ModelError, Purpose};
 
-/// Lowest cosine of a stored vector and a new one of the same text by which their models count as the same. Half
-/// precision and other hardware cost less than this.
+/// Minimum cosine between a stored vector and a new vector of the same text for their models to count as the same. Half
+/// precision and other hardware cause smaller differences.
 const SAME_MODEL: f32 = 0.999;
 /// Shortest text that is embedded to compare the models.
 const MIN_PROBE_BYTES: usize = 24;
 
-/// Vectors by the text that they were computed from.
+/// Vectors by the text they were computed from.
 #[derive(Debug, Clone, Default)]
 pub struct Vectors {
     by_text: BTreeMap<ContentHash, Vec<f32>>,
-    /// The shortest text that says something.
+    /// The shortest text of at least [`MIN_PROBE_BYTES`], to compare models with.
     probe: Option<String>,
 }
 
 impl Vectors {
-    /// Adds a vector; one that is all zeros or has values that are no numbers is left out.
+    /// Adds a vector, unless it is all zeros or has values that are not finite.
     pub(crate) fn add(&mut self, text: &str, vector: Vec<f32>) {
         let Some(vector) = unit(vector) else { return };
         let is_better = |probe: &String| text.len() < probe.len();
@@ -32,12 +32,12 @@ impl Vectors {
         self.by_text.insert(ContentHash::of(text.as_bytes()), vector);
     }
 
-    /// How many there are.
+    /// Returns the number of vectors.
     pub fn len(&self) -> usize {
         self.by_text.len()
     }
 
-    /// Whether there are none.
+    /// True if there are no vectors.
     pub fn is_empty(&self) -> bool {
         self.by_text.is_empty()
     }
@@ -46,7 +46,7 @@ impl Vectors {
         self.by_text.get(&ContentHash::of(text.as_bytes()))
     }
 
-    /// Whether `embedder` makes the same vectors: one short text is embedded and compared, if the lengths are equal.
+    /// True if `embedder` makes the same vectors. If the dimensions are equal, embeds one short text to compare.
     pub async fn are_of(&self, embedder: &dyn Embedder) -> Result<bool, ModelError> {
         let Some(probe) = &self.probe else { return Ok(false) };
         let Some(known) = self.of(probe) else { return Ok(false) };
@@ -69,7 +69,7 @@ fn unit(mut vector: Vec<f32>) -> Option<Vec<f32>> {
     Some(vector)
 }
 
-/// An embedder that takes known vectors and asks another for the rest.
+/// An embedder that returns known vectors and calls another embedder for the rest.
 pub struct KnownVectors {
     vectors: Vectors,
     embedder: Arc<dyn Embedder>,
@@ -77,12 +77,12 @@ pub struct KnownVectors {
 }
 
 impl KnownVectors {
-    /// - `embedder`: makes vectors of the same model.
+    /// - `embedder`: an embedder with the same model.
     pub fn new(vectors: Vectors, embedder: Arc<dyn Embedder>) -> Self {
         Self { vectors, embedder, used: AtomicU64::new(0) }
     }
 
-    /// How many vectors were taken.
+    /// Returns how many known vectors were used.
     pub fn used(&self) -> u64 {
         self.used.load(Ordering::Relaxed)
     }
@@ -111,7 +111,7 @@ impl Embedder for KnownVectors {
         };
         self.used.fetch_add((texts.len() - unknown.len()) as u64, Ordering::Relaxed);
         let mut new = std::mem::take(&mut embeddings.vectors).into_iter();
-        // One new vector came for each text that has none; a missing one is noticed by the caller's count.
+        // There is one new vector for each text without a known one. If one is missing, the caller notices the wrong count.
         embeddings.vectors =
             known.into_iter().filter_map(|known| known.cloned().or_else(|| new.next())).collect();
         Ok(embeddings)

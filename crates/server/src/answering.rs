@@ -62,7 +62,7 @@ impl QuestionOutcome {
 /// Heading of the list of references [LightRAG].
 const REFERENCES: &str = "References";
 
-/// Escapes a name for Markdown; whoever adds a document chooses its name.
+/// Escapes a name for Markdown, because anyone who adds a document chooses its name.
 pub(crate) fn plain(name: &str) -> String {
     let mut plain = String::with_capacity(name.len());
     for character in name.chars() {

@@ -18,7 +18,7 @@ use crate::problem::Problem;
 use crate::shares::InTurns;
 use crate::turns::{Holder, Turns};
 
-/// Threads for questions beyond the number of processors, since some wait for the disk.
+/// Threads for questions in addition to the number of processors, because some wait for the disk.
 const THREADS_THAT_WAIT: usize = 2;
 /// Threads for questions if the number of processors is unknown.
 const THREADS: usize = THREADS_THAT_WAIT + 2;
@@ -29,9 +29,9 @@ static ANSWERING: LazyLock<io::Result<Runtime>> = LazyLock::new(|| {
     Builder::new_multi_thread().worker_threads(threads()).thread_name("answering").enable_all().build()
 });
 
-/// The turns of questions on those threads. There is one turn fewer than threads, so that a thread is always free to put
-/// new questions in line; otherwise they would be served in order of arrival. While several callers ask, each leaves a
-/// processor to the others.
+/// The turns of questions on those threads. There is one turn fewer than threads, so that a thread is always free to queue new
+/// questions; otherwise they would be served in order of arrival. While several callers ask, each leaves a processor to the
+/// others.
 static ANSWERED_AT_ONCE: LazyLock<Arc<Turns>> = LazyLock::new(|| {
     let (at_once, processors) = (threads() - 1, threads() - THREADS_THAT_WAIT);
     Arc::new(Turns::reserved(at_once, processors - 1))
@@ -54,9 +54,9 @@ where
     result.after(blocking(work).await)
 }
 
-/// Runs a question, which mostly computes and reads, or waits for a model. About as many run at a time as there
-/// are processors; a question that waits for a model does not occupy a thread. Of the questions that are ready, the one
-/// whose caller has the fewest running comes first. The caller is that of the current request.
+/// Runs a question, which mostly computes and reads, or waits for a model. About as many questions run at a time as there are
+/// processors; a question that waits for a model does not occupy a thread. Of the questions that are ready, the one whose caller
+/// has the fewest running comes first. The caller is that of the current request.
 pub(crate) fn asked_apart<T, Work, Running>(work: Work) -> impl Future<Output = Result<T, Problem>> + Send
 where
     T: Send + 'static,
@@ -69,16 +69,16 @@ where
 }
 
 tokio::task_local! {
-    /// Who asks, in the task of a request.
+    /// The caller of the current request's task.
     static HOLDER: Holder;
 }
 
-/// Handles a request for its holder, whose questions share the processors with those of others.
+/// Handles a request for its holder, whose questions share the processors with those of other holders.
 pub(crate) async fn for_holder<T>(holder: Holder, handled: impl Future<Output = T>) -> T {
     HOLDER.scope(holder, handled).await
 }
 
-/// The same in the background, for what takes long and has no answer that a client waits for.
+/// Like [`apart`], but in the background, for long work that no client waits for.
 pub(crate) async fn apart_in_background<T, Work, Running>(work: Work) -> Result<T, Problem>
 where
     T: Send + 'static,
@@ -90,7 +90,8 @@ where
     result.after(in_background(move || runtime.block_on(work())).await)
 }
 
-/// Work without its type: the functions that run it, and the runtime's below them, are compiled once and not for each route.
+/// Work without its type. The functions that run it, and the runtime code below them, are compiled only once instead of once per
+/// route.
 type BoxedWork = Box<dyn FnOnce() -> Pin<Box<dyn Future<Output = ()>>> + Send>;
 
 fn boxed<T, Work, Running>(work: Work) -> (Slot<T>, BoxedWork)
@@ -112,7 +113,7 @@ async fn blocking(work: BoxedWork) -> Result<(), JoinError> {
     .await
 }
 
-/// The outer error says that the threads for questions could not be started.
+/// The outer error means that the threads for questions could not be started.
 fn in_turns(
     work: BoxFuture<'static, ()>,
 ) -> impl Future<Output = Result<Result<(), JoinError>, Problem>> + Send {
@@ -124,11 +125,11 @@ fn in_turns(
     }
 }
 
-/// Where boxed work leaves its result.
+/// Where boxed work stores its result.
 struct Slot<T>(Arc<Mutex<Option<Result<T, Problem>>>>);
 
 impl<T> Slot<T> {
-    /// Two ends of one slot: for whoever waits, and for the work.
+    /// Returns two handles of one slot: for the caller that waits, and for the work.
     fn pair() -> (Self, Self) {
         let slot = Arc::default();
         (Self(Arc::clone(&slot)), Self(slot))
@@ -138,7 +139,7 @@ impl<T> Slot<T> {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
     }
 
-    /// The result of work that has ended; an error if it panicked.
+    /// Returns the result of work that has ended; an error if it panicked.
     fn after(self, ended: Result<(), impl Display>) -> Result<T, Problem> {
         if let Err(error) = ended {
             tracing::error!(%error, "a request panicked");

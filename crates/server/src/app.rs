@@ -37,7 +37,7 @@ pub(crate) struct Inner {
     pub(crate) passwords: Semaphore,
     /// Request rates of callers.
     pub(crate) rates: Rates,
-    /// Where all servers of a database count together; `None` if the workspaces are files.
+    /// The counts that all servers of a database share; `None` if the workspaces are files.
     pub(crate) counts: Option<Arc<SharedCounts>>,
     /// Counters.
     pub(crate) metrics: Arc<Metrics>,
@@ -47,7 +47,7 @@ pub(crate) struct Inner {
     pub(crate) guest_secret: [u8; 32],
     /// The workspace of requests that do not name one.
     pub(crate) default_workspace: WorkspaceId,
-    /// Whether the server listens on a loopback address only.
+    /// Whether the server listens only on a loopback address.
     pub(crate) is_loopback: bool,
     /// Additional origins of web pages that may send requests.
     pub(crate) cors_origins: Vec<String>,
@@ -98,7 +98,7 @@ pub(crate) struct Parts<'a> {
 pub(crate) enum Indexing {
     /// It does.
     On,
-    /// Other processes do.
+    /// Other processes index them.
     Off,
 }
 

@@ -1,7 +1,7 @@
-//! Runs work that may take long on threads that give way to everything else.
+//! Runs work that may take long on threads with a low priority.
 //!
-//! A small machine has one or two processors. What indexes, reads documents or checks passwords would take them from
-//! the requests that clients wait for; at a lower priority it gets what they leave.
+//! A small machine has one or two processors. Indexing, reading documents and checking passwords would take them from the
+//! requests that clients wait for; at a lower priority, this work gets what the requests leave.
 
 use std::io;
 use std::thread::Builder;
@@ -9,19 +9,20 @@ use std::thread::Builder;
 use thread_priority::{ThreadPriority, ThreadPriorityValue, set_current_thread_priority};
 use tokio::sync::oneshot;
 
-/// Priorities of background work, of 0 to 99; the first that the system allows counts. On Linux they are niceness 10, which
-/// gets about a tenth of a processor that requests want as well, and the lowest, where the whole process gives way already.
+/// Priorities of background work, from 0 to 99; the first one that the system allows is used. On Linux these are niceness 10,
+/// which gets about a tenth of a processor that requests also want, and the lowest priority, in case the whole process already
+/// has a low one.
 const PRIORITIES: [u8; 2] = [22, 0];
 
-/// Bytes of documents that are cut in the background; fewer take milliseconds.
+/// Documents of at least this size, in bytes, are chunked in the background; smaller ones take milliseconds.
 pub(crate) const LARGE_BYTES: usize = 64 << 10;
 
-/// What `work` gives, on a thread of its own whose priority is lower than that of the process. It goes on to its end
-/// where whoever asked for it leaves. Threads that it starts have the same priority.
+/// Runs `work` on a separate thread whose priority is lower than that of the process, and returns its result. The work continues
+/// if the caller is dropped. Threads that it starts have the same priority.
 ///
 /// # Errors
 ///
-/// Where no thread can be started, or `work` panics.
+/// The thread cannot be started, or `work` panics.
 pub(crate) async fn in_background<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> io::Result<T> {
@@ -30,7 +31,7 @@ pub(crate) async fn in_background<T: Send + 'static>(
     Builder::new().name("background".to_owned()).spawn(move || {
         let _entered = span.entered();
         give_way();
-        // Nobody waits any more where there is no receiver.
+        // Without a receiver, no caller waits any more.
         let _ = give.send(work());
     })?;
     given.await.map_err(|_| io::Error::other("background work panicked"))
@@ -51,7 +52,7 @@ fn give_way() {
 mod tests {
     use super::*;
 
-    /// The niceness of this thread.
+    /// Returns the niceness of this thread.
     #[cfg(target_os = "linux")]
     fn niceness() -> i32 {
         let stat = std::fs::read_to_string("/proc/thread-self/stat").expect("Linux tells");

@@ -19,7 +19,7 @@ use crate::space::Space;
 
 /// The model name that stands for the workspace of the request.
 const OWN_NAME: &str = "graphloom";
-/// The model name that LightRAG clients use for it.
+/// The name that LightRAG clients use for the same model.
 const LIGHTRAG: &str = "lightrag";
 /// Models listed in an error about an unknown one.
 const MAX_NAMED: usize = 5;

@@ -1,4 +1,4 @@
-//! Counts that all servers of a database keep together.
+//! Counts that all servers of a database share.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,14 +10,14 @@ use tokio::sync::Mutex;
 
 use crate::app::now;
 
-/// How long a change may take. A database that is down must not hold up requests that can do without.
+/// Maximum time for a change, so that a database that is down does not delay requests that can do without the counts.
 const MAX_WAIT: Duration = Duration::from_secs(2);
 
-/// Counts in the texts that the servers of a database share. They may be forgotten, and are in no backup.
+/// Counts in texts that the servers of a database share. They may be lost, and backups do not contain them.
 pub(crate) struct SharedCounts {
     texts: Arc<dyn SharedTexts>,
     clock: Option<Arc<dyn Clock>>,
-    /// Lets the requests of this server change them one after another; otherwise they would overtake each other.
+    /// Lets the requests of this server change the counts one after another; otherwise their changes would conflict.
     turn: Mutex<()>,
 }
 
@@ -28,16 +28,16 @@ impl SharedCounts {
         Self { texts, clock, turn: Mutex::default() }
     }
 
-    /// The time in milliseconds since 1970, by the clock that all servers share.
+    /// Returns the time in milliseconds since 1970, by the clock that all servers share.
     pub(crate) fn now_ms(&self) -> u64 {
         self.clock.as_ref().map_or_else(now, |clock| clock.now()).0
     }
 
-    /// [Changes](try_change_json) the counts of this name; `change` is called again if another server was faster.
+    /// [Changes](try_change_json) the counts with this name. Calls `change` again if another server was faster.
     ///
     /// # Errors
     ///
-    /// The database did not take the change within two seconds.
+    /// The database did not accept the change within two seconds.
     pub(crate) async fn change<Value, Output>(
         &self,
         name: &str,
@@ -61,7 +61,7 @@ impl SharedCounts {
 
 #[cfg(test)]
 pub(crate) mod testing {
-    //! Texts of a test.
+    //! Texts for tests.
 
     use std::collections::HashMap;
     use std::sync::{Mutex, PoisonError};

@@ -20,7 +20,7 @@ pub trait Host: Send + Sync {
     /// Texts that all servers of the workspaces share; `None` if they are files of the data folder.
     fn shared_texts(&self) -> Option<Arc<dyn SharedTexts>>;
 
-    /// The workspaces with documents that nobody indexes, ascending; `None` if that is not known without opening each.
+    /// The workspaces with documents that no process indexes, ascending; `None` if finding out would need to open each of them.
     async fn with_work(&self) -> Result<Option<Vec<WorkspaceId>>, HostError>;
 
     /// Opens a workspace; `None` if it does not exist and must not be created.
@@ -49,7 +49,7 @@ pub enum IfMissing {
 /// An open workspace.
 #[derive(Clone)]
 pub struct OpenWorkspace {
-    /// Answers questions. A model call fails after its last attempt, since a client waits.
+    /// Answers questions. A model call fails after its last attempt, because a client waits.
     pub asking: Engine,
     /// Indexes and edits on the same store. Model calls wait for services that are down.
     pub indexing: Engine,

@@ -1,4 +1,4 @@
-//! Turns to index: how many workspaces are indexed at once, the one that waited longest next.
+//! Turns for indexing: limit how many workspaces are indexed at once. The workspace that has waited longest is next.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -19,13 +19,13 @@ impl IndexTurns {
         Self { most, permits: Semaphore::new(most), waiting: AtomicUsize::new(0) }
     }
 
-    /// Waits for a turn, which ends when the result is dropped; `None` where there are no turns.
+    /// Waits for a turn, which ends when the result is dropped; `None` if there are no turns.
     pub(crate) async fn take(&self) -> Option<SemaphorePermit<'_>> {
         if self.leaves_queues() {
             return None;
         }
         let _waiting = Waiting::among(&self.waiting);
-        // It is never closed.
+        // The semaphore is never closed.
         self.permits.acquire().await.ok()
     }
 
@@ -40,7 +40,7 @@ impl IndexTurns {
     }
 }
 
-/// Counts one that waits, also where it gives up.
+/// Counts a waiting workspace until it gets its turn or gives up.
 struct Waiting<'a>(&'a AtomicUsize);
 
 impl<'a> Waiting<'a> {

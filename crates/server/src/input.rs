@@ -115,8 +115,8 @@ impl FromRequestParts<App> for Existing {
     }
 }
 
-/// The workspace of the request, created only when there is something to store, so that a rejected request does
-/// not leave an empty one behind.
+/// The workspace of the request, created only when there is something to store, so that a rejected request does not leave an
+/// empty workspace.
 pub(crate) struct ToMake(pub(crate) WorkspaceId);
 
 impl FromRequestParts<App> for ToMake {
@@ -136,14 +136,14 @@ impl FromRequestParts<App> for Admission {
 }
 
 fn admitted(parts: &Parts) -> Result<&Admission, Problem> {
-    // The guard of every route sets it.
+    // The guard of every route sets the admission.
     let missing = || Problem::forbidden("the request did not pass the guard");
     parts.extensions.get::<Admission>().ok_or_else(missing)
 }
 
 /// Parses a JSON object; an error names the field.
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
-    // By way of a value, so that the parser of JSON is not compiled for each type of body.
+    // Parses to a value first, so that the JSON parser is not compiled for each type of body.
     serde_path_to_error::deserialize(object(bytes)?).map_err(misfit)
 }
 

@@ -1,4 +1,4 @@
-//! Keeps a question and its answer in a conversation.
+//! Stores a question and its answer in a conversation.
 
 use std::collections::BTreeMap;
 
@@ -16,29 +16,29 @@ use crate::query_request::QueryRequest;
 use crate::routes::{KeptAnswer, KeptPlace, unknown_conversation};
 use crate::space::Space;
 
-/// A request's `conversation` that begins one.
+/// Value of a request's field `conversation` that starts a new conversation.
 const NEW: &str = "new";
-/// The most earlier questions whose answers are the history of a question.
+/// Maximum earlier questions that form the history of a question, with their answers.
 const HISTORY: usize = 10;
-/// The most characters of a title that is made from a question.
+/// Maximum characters of a title that is made from a question.
 const TITLE_CHARS: usize = 80;
 
-/// A question that is to be kept with its answer.
+/// A question that will be stored with its answer.
 pub(crate) struct Keeping {
     conversation: Conversation,
-    /// Its place; the next if `None`.
+    /// Place of the question in the conversation; `None` for the next one.
     ordinal: Option<u32>,
     asked_at: Timestamp,
     question: String,
     settings: Value,
-    /// The revision that the history was read at. Nothing that the answer rests on is read before it.
+    /// The revision at which the history was read. Nothing that the answer rests on is older.
     read_at: Revision,
-    /// The questions and answers before it that are still kept.
+    /// The earlier questions and answers that are still stored.
     pub(crate) history: Vec<ChatMessage>,
 }
 
 impl Keeping {
-    /// Finds or begins the conversation that a request names; `None` if it names none.
+    /// Finds or creates the conversation that a request names; `None` if it names none.
     pub(crate) async fn begin(
         space: &Space,
         owner: &str,
@@ -78,12 +78,12 @@ impl Keeping {
         Ok(Some(Self { conversation, ordinal, asked_at, question, settings, read_at, history }))
     }
 
-    /// The id of the conversation.
+    /// Returns the id of the conversation.
     pub(crate) fn id(&self) -> String {
         self.conversation.id.to_string()
     }
 
-    /// Keeps the answer; says why where that failed, since the answer is there all the same.
+    /// Stores the answer. Returns why if that failed, because the answer itself is still valid.
     pub(crate) async fn keep(self, space: &Space, retrieval: &Retrieval, answer: &KeptAnswer) -> KeptPlace {
         let id = self.id();
         match self.try_keep(space, retrieval, answer).await {
@@ -102,7 +102,7 @@ impl Keeping {
         }
     }
 
-    /// Returns the place, and whether the answer is kept.
+    /// Returns the place, and whether the answer was stored.
     async fn try_keep(
         self,
         space: &Space,
@@ -144,14 +144,14 @@ impl Keeping {
     }
 }
 
-/// The conversation of this id, if it is the owner's.
+/// Returns the conversation with this id if it belongs to the owner.
 pub(crate) async fn owned(snapshot: &dyn Snapshot, id: &str, owner: &str) -> Result<Conversation, Problem> {
     let found =
         snapshot.conversations(&[ConversationId::from_stored(id)]).await?.into_iter().flatten().next();
     found.filter(|found| found.owner == owner).ok_or_else(|| unknown_conversation(id))
 }
 
-/// The exchanges of a conversation, in order.
+/// Returns the exchanges of a conversation, in order.
 pub(crate) async fn exchanges(
     snapshot: &dyn Snapshot,
     id: &ConversationId,
@@ -159,7 +159,7 @@ pub(crate) async fn exchanges(
     snapshot.pages(table::Exchanges { conversation: Some(id.clone()) }).all().await
 }
 
-/// The latest questions before this place with their answers, the oldest first.
+/// Returns the latest questions before this place with their answers, oldest first.
 async fn history(
     snapshot: &dyn Snapshot,
     id: &ConversationId,
@@ -184,7 +184,7 @@ async fn history(
     Ok(messages.collect())
 }
 
-/// The beginning of a question.
+/// Returns the beginning of a question.
 fn title_of(question: &str) -> String {
     let line = question.split_whitespace().collect::<Vec<_>>().join(" ");
     match line.char_indices().nth(TITLE_CHARS) {

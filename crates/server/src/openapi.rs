@@ -286,7 +286,7 @@ fn parameters_of(of: SchemaOf, generator: &mut SchemaGenerator) -> Vec<Value> {
         .flatten()
         .map(|(name, field)| {
             let mut field = field.clone();
-            // Fields of a definition are bounded with it, but these were taken out before.
+            // Fields of definitions are bounded with them, but these fields were extracted before.
             if let Ok(schema) = (&mut field).try_into() {
                 bounded(schema);
             }
@@ -302,7 +302,7 @@ fn resolved(schema: Schema, generator: &SchemaGenerator) -> Value {
     found.unwrap_or_else(|| json!(schema))
 }
 
-/// Set to anything, the test below writes the file in place of comparing it.
+/// If this variable is set, the test below writes the file instead of comparing it.
 const WRITE: &str = "GRAPHLOOM_WRITE_OPENAPI";
 
 #[test]

@@ -13,8 +13,8 @@ use tokio::sync::Notify;
 const MAX_WAITING: usize = 512 << 10;
 /// Bytes per chunk of the body.
 const PIECE: usize = 64 << 10;
-/// How many [`LOOK`]s in a row a client may read nothing before the pipe breaks, since the writer holds a thread and a
-/// snapshot. Looks are counted instead of time, because time also passes on a machine that is overloaded or asleep.
+/// Maximum number of [`LOOK`]s in a row in which a client reads nothing before the pipe breaks, because the writer holds a thread
+/// and a snapshot. Counts looks instead of time, because time also passes on a machine that is overloaded or asleep.
 const PATIENCE: u32 = 120;
 /// How long the writer waits before it looks again.
 const LOOK: Duration = Duration::from_secs(1);

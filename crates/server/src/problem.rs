@@ -299,7 +299,7 @@ impl From<StoreError> for Problem {
                 let what = "reading or writing the disk of the workspace failed; see the server's log";
                 Self::new(StatusCode::INTERNAL_SERVER_ERROR, what).remedy(remedy)
             }
-            // What is wrong with the files of a workspace is for whoever runs the server to mend.
+            // Problems with the files of a workspace are for the administrator.
             StoreError::Corrupt { .. } | StoreError::Lost { .. } | StoreError::Gone { .. } => {
                 tracing::error!(%error, "a workspace cannot be used");
                 Self::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string()).remedy(remedy)

@@ -169,12 +169,12 @@ pub(crate) fn mode_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema
 }
 
 impl QueryRequest {
-    /// How the question is asked, as a conversation keeps it.
+    /// Returns how the question was asked, as stored in a conversation.
     pub(crate) fn settings(&self) -> Value {
         serde_json::json!({ "mode": self.mode, "filter": self.filter })
     }
 
-    /// Refuses a question that names a conversation, on a route that keeps none.
+    /// Rejects a question that names a conversation on a route that does not store answers.
     pub(crate) fn check_not_kept(&self) -> Result<(), Problem> {
         match self.conversation.is_some() || self.exchange.is_some() {
             false => Ok(()),

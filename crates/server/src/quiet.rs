@@ -1,4 +1,4 @@
-//! Gives memory back once nobody has asked for anything for a while.
+//! Returns memory to the system after a time without requests.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -11,27 +11,27 @@ use tokio::sync::{Notify, watch};
 use crate::background::in_background;
 use crate::space::Spaces;
 
-/// How long nobody asks for anything before memory is given back. Threads that are not needed have ended by then.
+/// How long nothing must happen before memory is returned. By then, unneeded threads have ended.
 const QUIET: Duration = Duration::from_secs(12);
-/// How long the allocator keeps what is freed for the next who needs it.
+/// How long the allocator keeps freed memory for reuse.
 const KEPT: Duration = Duration::from_secs(2);
 
-/// Whether something goes on.
+/// Whether the server is active.
 #[derive(Debug, Default)]
 pub(crate) struct Activity {
-    /// What has happened so far.
+    /// Number of events so far.
     seen: AtomicU64,
     happened: Notify,
 }
 
 impl Activity {
-    /// Something begins or ends.
+    /// Notes that something begins or ends.
     pub(crate) fn note(&self) {
         self.seen.fetch_add(1, Ordering::Relaxed);
         self.happened.notify_one();
     }
 
-    /// Waits until something has happened and nothing more did in a `pause`, at the end of which nothing `is_busy`.
+    /// Waits until something has happened, then nothing for a `pause`, and `is_busy` is false at its end.
     async fn over<Pause: Future<Output = ()>>(&self, pause: impl Fn() -> Pause, is_busy: impl Fn() -> bool) {
         self.happened.notified().await;
         loop {
@@ -44,8 +44,8 @@ impl Activity {
     }
 }
 
-/// Has the stores give back the memory that they keep, whenever all is quiet after something went on, until the server stops.
-/// While nothing goes on it does nothing.
+/// Makes the stores return the memory that they keep whenever the server becomes quiet after activity, until the server stops.
+/// Does nothing while there is no activity.
 pub(crate) async fn watch(activity: Arc<Activity>, spaces: &Spaces, mut stop: watch::Receiver<bool>) {
     let resting = async {
         loop {
@@ -58,7 +58,7 @@ pub(crate) async fn watch(activity: Arc<Activity>, spaces: &Spaces, mut stop: wa
                 }
             }
             tokio::time::sleep(KEPT).await;
-            // A thread that ends has the allocator give back what it kept of all threads for long enough.
+            // When a thread ends, the allocator returns the memory of all threads that was unused for long enough.
             let _ = in_background(|| ()).await;
         }
     };

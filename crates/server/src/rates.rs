@@ -20,7 +20,7 @@ pub(crate) enum RateKey {
     Caller(String),
     /// An address without valid credentials.
     Address(IpAddr),
-    /// All callers that came when too many others were tracked.
+    /// All callers that arrived when too many others were tracked.
     Others,
 }
 
@@ -28,7 +28,7 @@ pub(crate) enum RateKey {
 const MAX_REMEMBERED: usize = 10_000;
 /// Maximum callers whose buckets servers share: those with the fullest buckets.
 const MAX_SHARED: usize = 1_000;
-/// The longest time until a shared bucket is full again, in microseconds. Only a damaged text says more.
+/// The longest time until a shared bucket is full again, in microseconds. Only a damaged text has larger values.
 const LONGEST_DEBT_US: u64 = 600_000_000;
 /// Minimum interval between removals of full buckets.
 const FORGET_EVERY: Duration = Duration::from_secs(1);
@@ -37,11 +37,10 @@ const AT_ONCE: u32 = 6;
 /// The counts that servers share.
 const SHARED: &str = "limits.requests";
 
-/// The buckets of all callers.
+/// The buckets of all callers. Each is stored as the time at which it will be full again.
 ///
-/// Each is stored as the time at which it will be full again. Servers of one database [share](Self::share) them: each decides by
-/// itself, and learns what the others accepted. Together they accept what the limits say, and in the first moment up to a bucket
-/// each.
+/// Servers of one database [share](Self::share) them: each decides by itself, and learns what the others accepted. Together they
+/// accept what the limits allow, plus at the first moment up to a bucket per server.
 ///
 /// Source: ITU-T I.371, the generic cell rate algorithm in its form of virtual scheduling.
 #[derive(Debug)]
@@ -50,14 +49,14 @@ pub(crate) struct Rates {
     callers: Option<NonZeroU32>,
     strangers: Option<NonZeroU32>,
     buckets: Mutex<Buckets>,
-    /// There was a request that has a limit.
+    /// Notifies of a request that has a limit.
     asked: Notify,
 }
 
 #[derive(Debug, Default)]
 struct Buckets {
     full_at: HashMap<RateKey, Instant>,
-    /// What was taken out of each bucket since it was last shared; `None` if this server shares none.
+    /// What was taken from each bucket since it was last shared; `None` if this server does not share buckets.
     unshared: Option<HashMap<RateKey, Duration>>,
     /// When full buckets were last removed.
     forgot: Option<Instant>,
@@ -104,14 +103,14 @@ impl Rates {
         Ok(())
     }
 
-    /// Waits for a request that has a limit. Then it is time to [`share`](Self::share): if it was accepted, other servers should
-    /// know, and if not, they may have accepted more of the same caller.
+    /// Waits for a request that has a limit. Then it is time to [`share`](Self::share): if the request was accepted, other
+    /// servers should know, and if not, they may have accepted more requests of the same caller.
     pub(crate) async fn asked(&self) {
         self.asked.notified().await;
     }
 
-    /// Takes out of the shared buckets what was taken out of those of this server since the last call, and learns what the other
-    /// servers took out of theirs. If an error occurs, the other servers do not learn of these requests.
+    /// Takes from the shared buckets what was taken from the buckets of this server since the last call, and learns what the
+    /// other servers took. If an error occurs, the other servers do not learn of these requests.
     pub(crate) async fn share(&self, counts: &SharedCounts) -> Result<(), StoreError> {
         let taken = self.buckets().unshared.as_mut().map(std::mem::take).unwrap_or_default();
         let (stored, now_us) = counts
@@ -159,7 +158,7 @@ impl Buckets {
         }
         if is_full(self) { RateKey::Others } else { counted }
     }
-    /// Takes over shared buckets, with what was taken out since.
+    /// Takes over the shared buckets, minus what was taken since.
     fn learn(&mut self, shared: Vec<(RateKey, u64)>, now_us: u64, now: Instant) {
         for (key, full_at) in shared {
             let unshared = self.unshared.as_ref().and_then(|unshared| unshared.get(&key)).copied();

@@ -103,8 +103,8 @@ pub(crate) enum Load {
 /// Generates the schema of a type.
 pub(crate) type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
 
-/// The schema of `T`, in tests. A server embeds its description as a file, so the linker leaves out the code that makes schemas, a
-/// sixtieth of the program.
+/// Returns the schema of `T`, in tests. A server embeds its API description as a file, so the linker removes the code that makes
+/// schemas, a sixtieth of the program.
 pub(crate) fn schema<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     if cfg!(test) { generator.subschema_for::<T>() } else { Schema::default() }
 }

@@ -38,9 +38,9 @@ const REFRESH_ACCESS: Duration = Duration::from_secs(1);
 /// Minimum interval between exchanges of request counts with other servers, and after a failed one.
 const SHARE_RATES: Duration = Duration::from_millis(500);
 const SHARE_RATES_AGAIN: Duration = Duration::from_secs(5);
-/// How often to look for workspaces in which documents wait.
+/// How often to look for workspaces with waiting documents.
 const FIND_WORK: Duration = Duration::from_secs(1);
-/// The same where every workspace has to be opened for it.
+/// How often to look if that means opening every workspace.
 const FIND_WORKSPACES: Duration = Duration::from_secs(30);
 /// Time for ended streams to send their final value.
 const LAST_WORDS: Duration = Duration::from_secs(1);
@@ -67,7 +67,7 @@ pub struct ServerConfig {
 /// Which routes a server has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Routes {
-    /// All; the workspace of requests that name none is created if it does not exist.
+    /// All routes. The workspace of requests that name none is created if it does not exist.
     All,
     /// Health and metrics, for a process that only indexes.
     Health,
@@ -183,7 +183,7 @@ impl Server {
         tokio::spawn(share_rates(app.clone(), phases.stop.subscribe()));
         tokio::spawn(find_work(app.clone(), routes, phases.stop.subscribe()));
         let (watched, stopping) = (app.clone(), phases.stop.subscribe());
-        // What was opened at the start counts too.
+        // What was opened at the start counts as activity too.
         app.activity.note();
         tokio::spawn(
             async move { quiet::watch(Arc::clone(&watched.activity), &watched.spaces, stopping).await },
@@ -231,7 +231,7 @@ impl Server {
     }
 }
 
-/// Learns of keys that other servers create or revoke, until the server stops.
+/// Reads keys that other servers create or revoke, until the server stops.
 async fn refresh_access(app: App, mut stop: watch::Receiver<bool>) {
     let refreshing = async {
         loop {
@@ -250,7 +250,7 @@ async fn refresh_access(app: App, mut stop: watch::Receiver<bool>) {
     }
 }
 
-/// Counts requests together with the other servers of a database, until the server stops.
+/// Shares request counts with the other servers of a database, until the server stops.
 async fn share_rates(app: App, mut stop: watch::Receiver<bool>) {
     let Some(counts) = app.counts.clone() else { return };
     let sharing = async {
@@ -275,7 +275,7 @@ async fn share_rates(app: App, mut stop: watch::Receiver<bool>) {
     }
 }
 
-/// Opens workspaces in which documents wait, until the server stops.
+/// Opens workspaces with waiting documents, until the server stops.
 async fn find_work(app: App, routes: Routes, mut stop: watch::Receiver<bool>) {
     if app.limits.workers == 0 {
         return app.spaces.open_all().await;
@@ -283,7 +283,7 @@ async fn find_work(app: App, routes: Routes, mut stop: watch::Receiver<bool>) {
     let finding = async {
         loop {
             let is_known = app.spaces.open_with_work().await;
-            // Where it is not known, every workspace is open now and looks for itself. New ones come with requests.
+            // If that is not known, every workspace is open now and checks by itself. New workspaces come with requests.
             let rest = match (is_known, routes) {
                 (true, _) => FIND_WORK,
                 (false, Routes::Health) => FIND_WORKSPACES,

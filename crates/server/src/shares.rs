@@ -1,4 +1,4 @@
-//! Shares the processors among those who ask: whoever has least at work comes first.
+//! Shares the processors among callers: the caller with the least running work comes first.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -9,15 +9,15 @@ use futures::future::BoxFuture;
 
 use crate::turns::{Holder, Turn, Turns};
 
-/// A future that is polled only in a turn of its holder. What computes without waiting keeps its turn to its end; what waits,
-/// as for a model, gives it up and takes another one when it goes on.
+/// A future that is polled only in a turn of its holder.
 ///
-/// Many questions of one caller would otherwise stand before the one of another.
+/// Work that computes without waiting keeps its turn to the end. Work that waits, for example for a model, gives its turn up and
+/// takes another one when it continues. Otherwise many questions of one caller would come before the question of another.
 pub(crate) struct InTurns<Work> {
     work: Work,
     turns: Arc<Turns>,
     holder: Holder,
-    /// The turn that is waited for.
+    /// The turn that this work waits for.
     waiting: Option<BoxFuture<'static, Turn>>,
 }
 

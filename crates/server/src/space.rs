@@ -87,7 +87,7 @@ const PROBED_EVERY: Duration = Duration::from_secs(5);
 const PROBED_WITHIN: Duration = Duration::from_secs(5);
 
 impl Space {
-    /// Whether it must be opened again: the workspace was moved or deleted, or another process replaced its vectors by those of
+    /// True if the workspace must be opened again: it was moved or deleted, or another process replaced its vectors with those of
     /// another embedder.
     async fn is_outdated(&self) -> Result<bool, StoreError> {
         let snapshot = match self.store.snapshot().await {
@@ -152,7 +152,7 @@ pub(crate) struct Spaces {
     turns: Arc<IngestLimits>,
     watched: LiveState,
     stop: watch::Receiver<bool>,
-    /// Held while a workspace whose embedder changed is opened again.
+    /// Held while a workspace whose embedder changed is reopened.
     reopening: tokio::sync::Mutex<()>,
 }
 
@@ -205,8 +205,8 @@ impl Spaces {
         }
     }
 
-    /// Opens a workspace again that was moved, or whose vectors another process replaced by those of another embedder. Its events
-    /// and what waits for the next run stay.
+    /// Reopens a workspace that was moved, or whose vectors another process replaced with those of another embedder. Keeps its
+    /// events and the work for the next run.
     async fn reopen(&self, id: &WorkspaceId) -> Result<Arc<Space>, Problem> {
         let _turn = self.reopening.lock().await;
         let known = {
@@ -222,7 +222,7 @@ impl Spaces {
         if let (Err(_), Some(space)) = (&opened, &known)
             && let Err(gone @ StoreError::Gone { .. }) = space.store.snapshot().await.map(drop)
         {
-            // A file that is away may come back, and then the workspace is served as it is.
+            // A missing file may come back, and then the workspace is served as it is.
             return Err(gone.into());
         }
         self.note(id, opened.as_ref().err());
@@ -336,8 +336,8 @@ impl Spaces {
         }
     }
 
-    /// Opens the workspaces in which documents wait, and has them indexed; returns whether it is known which they are. If
-    /// not, opens all.
+    /// Opens the workspaces with waiting documents, so that they are indexed. Returns whether these workspaces are known; if not,
+    /// opens all.
     pub(crate) async fn open_with_work(&self) -> bool {
         let found = match self.host.with_work().await {
             Ok(Some(found)) => found,
@@ -368,7 +368,7 @@ impl Spaces {
         }
     }
 
-    /// - `ingest`: the worker that the workspace has already.
+    /// - `ingest`: the worker that the workspace already has.
     fn start(&self, id: &WorkspaceId, mut opened: OpenWorkspace, ingest: Option<Arc<Ingest>>) -> Arc<Space> {
         let known_prices = Arc::new(opened.prices.clone());
         opened.asking = counted(opened.asking, &self.watched.metrics, &known_prices);

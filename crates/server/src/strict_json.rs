@@ -1,4 +1,4 @@
-//! JSON values in which no object names a field twice.
+//! JSON values in which no object has a field twice.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor}
 use serde_json::Value;
 use serde_json::map::{Entry, Map};
 
-/// A JSON value; an object that names a field twice is an error, where [`Value`] keeps the last.
+/// A JSON value. An object that has a field twice is an error, whereas [`Value`] keeps the last one.
 pub(crate) struct StrictValue(pub(crate) Value);
 
 impl<'de> Deserialize<'de> for StrictValue {

@@ -45,7 +45,7 @@ struct Shared {
     most: usize,
     /// Maximum turns of one holder.
     share: usize,
-    /// The same while another holder is present.
+    /// Maximum turns of one holder while another holder is present.
     share_beside_others: usize,
     /// Maximum waiting places of one holder.
     waiting_share: usize,
@@ -94,13 +94,13 @@ impl Turns {
         Self::shared(most, most - (most / LEFT_TO_OTHERS).max(1))
     }
 
-    /// The same, with at most `share` turns per holder, at least one.
+    /// Like [`new`](Self::new), with at most `share` turns per holder, at least one.
     pub(crate) fn shared(most: usize, share: usize) -> Self {
         Self::with(most, share, share)
     }
 
-    /// The same, where one holder may have all turns, but at most `beside_others`, at least one, while another holder is
-    /// present. The others then find a free turn, and what the turns stand for, at once.
+    /// Like [`new`](Self::new), but one holder may have all turns, or at most `beside_others` (at least one) while another holder is
+    /// present. So the others immediately find a free turn and the resources behind it.
     pub(crate) fn reserved(most: usize, beside_others: usize) -> Self {
         Self::with(most, most, beside_others)
     }
@@ -147,7 +147,7 @@ impl Turns {
 }
 
 impl Turns {
-    /// The same however long it takes and however many wait.
+    /// Takes a turn, however long that takes and however many requests wait.
     pub(crate) async fn take_when_free(&self, holder: &Holder) -> Turn {
         let shared = &self.0;
         loop {
@@ -159,7 +159,7 @@ impl Turns {
                 }
                 shared.line_up(&mut state, holder)
             };
-            // Whoever waits has a place in the line until it gets its turn, so there is always one.
+            // A waiting request keeps its place in the line until it gets its turn, so there always is a sender.
             if let Ok(turn) = turn.await {
                 return turn;
             }
@@ -178,7 +178,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a place behind all who wait.
+    /// Takes a place at the end of the line.
     fn line_up(&self, state: &mut State, holder: &Holder) -> (Place<'_>, oneshot::Receiver<Turn>) {
         let (gets, turn) = oneshot::channel();
         let number = state.next;
@@ -241,10 +241,10 @@ impl Drop for Turn {
                 }
             }
             state.lasts = (state.lasts * (MEAN_OF - 1) + self.since.elapsed().min(LONGEST_WAIT)) / MEAN_OF;
-            // Several where a holder may have more again.
+            // Several if a holder may now have more turns.
             std::iter::from_fn(|| self.shared.next(&mut state)).collect()
         };
-        // A request that was cancelled meanwhile drops the turn, which passes it on; so no lock may be held here.
+        // A request that was cancelled in the meantime drops the turn, which passes it on; so no lock may be held here.
         for (gets, turn) in next {
             let _ = gets.send(turn);
         }

@@ -33,7 +33,7 @@ pub(crate) async fn drain(mut body: Body) {
             }
         }
     };
-    // The watcher of the body sees whether it ended.
+    // The watcher of the body records whether it ended.
     let _ = timeout(DRAIN_TIME, draining).await;
 }
 
@@ -42,7 +42,7 @@ pub(crate) async fn drain(mut body: Body) {
 pub(crate) struct BodyEnd(Arc<AtomicBool>);
 
 impl BodyEnd {
-    /// Whether it did.
+    /// True if the body has ended.
     pub(crate) fn get(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }

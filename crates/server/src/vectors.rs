@@ -44,7 +44,7 @@ pub(crate) struct EmbeddingResult {
     pub(crate) vectors: Vec<Vec<f32>>,
     /// The embedder.
     pub(crate) model: String,
-    /// What they took.
+    /// Tokens that embedding used.
     pub(crate) usage: Tokens,
 }
 

@@ -1,4 +1,4 @@
-//! Wraps a body to do something beside sending it.
+//! Wraps a body to do something in addition to sending it.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};

@@ -11,7 +11,7 @@ use crate::protocol::Dump;
 /// Rows per read.
 const PAGE: usize = 1000;
 
-/// Number of documents by status.
+/// Counts the documents by status.
 pub(crate) async fn statuses(snapshot: &dyn Snapshot) -> Result<BTreeMap<&'static str, usize>, StoreError> {
     let mut counts = BTreeMap::new();
     for state in states(snapshot).await? {
@@ -20,7 +20,7 @@ pub(crate) async fn statuses(snapshot: &dyn Snapshot) -> Result<BTreeMap<&'stati
     Ok(counts)
 }
 
-/// The whole state.
+/// Returns the whole state.
 pub(crate) async fn dump(snapshot: &dyn Snapshot) -> Result<Dump, StoreError> {
     let mut dump = Dump::default();
     let mut passages: BTreeMap<DocumentId, String> = BTreeMap::new();
@@ -68,7 +68,7 @@ async fn vector_ids(snapshot: &dyn Snapshot, kind: ItemKind) -> Result<Vec<Strin
     Ok(entries.into_iter().map(|entry| entry.item.id().into_owned()).collect())
 }
 
-/// Every document's id.
+/// Returns the ids of all documents.
 pub(crate) async fn document_ids(snapshot: &dyn Snapshot) -> Result<Vec<DocumentId>, StoreError> {
     let mut ids = Vec::new();
     let mut pages = snapshot.pages(table::Documents);
@@ -78,7 +78,7 @@ pub(crate) async fn document_ids(snapshot: &dyn Snapshot) -> Result<Vec<Document
     Ok(ids)
 }
 
-/// Every document with its status.
+/// Returns all documents with their status.
 async fn states(snapshot: &dyn Snapshot) -> Result<Vec<DocumentState>, StoreError> {
     let mut found = Vec::new();
     for page in document_ids(snapshot).await?.chunks(PAGE) {
@@ -87,7 +87,7 @@ async fn states(snapshot: &dyn Snapshot) -> Result<Vec<DocumentState>, StoreErro
     Ok(found)
 }
 
-/// The harness's name for a status; a finished document is `processed`.
+/// Returns the harness's name for a status; a finished document is `processed`.
 fn status_name(status: &DocumentStatus) -> &'static str {
     match status {
         DocumentStatus::Waiting => "waiting",

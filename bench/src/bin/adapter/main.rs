@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use crate::protocol::{Reply, Request};
 use crate::system::System;
 
-/// Threads that run futures; few, since this process is measured.
+/// Threads that run futures; few, because this process is measured.
 const WORKERS: usize = 2;
 
 fn main() -> anyhow::Result<()> {
@@ -47,7 +47,7 @@ fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The passage behind a source name.
+/// Returns the passage id of a source name.
 fn passage_of(source: &str) -> &str {
     source.strip_suffix(".txt").unwrap_or(source)
 }

@@ -48,7 +48,7 @@ pub(crate) enum Request {
     },
     /// Processes waiting and failed documents again.
     Retry,
-    /// The whole state.
+    /// Returns the whole state.
     Dump,
     /// Ends the process.
     Close,
@@ -81,7 +81,7 @@ pub(crate) struct Options {
 pub(crate) enum Passes {
     /// This many times.
     Number(u32),
-    /// As needed.
+    /// As often as needed.
     Word(Auto),
 }
 

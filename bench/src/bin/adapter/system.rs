@@ -145,13 +145,13 @@ impl System {
         Ok(())
     }
 
-    /// The whole state.
+    /// Returns the whole state.
     pub(crate) async fn dump(&self) -> anyhow::Result<Dump> {
         Ok(dump::dump(self.engine.store.snapshot().await?.as_ref()).await?)
     }
 
     async fn work(&self) -> anyhow::Result<BTreeMap<&'static str, usize>> {
-        // A killed process leaves leases in this worker's name, which a run takes over.
+        // A killed process leaves leases in this worker's name; a run takes them over.
         index::run(&self.engine, &|_| {}, &|_| false).await?;
         // As at the end of `graphloom add`.
         self.store.catch_up()?;
@@ -162,12 +162,12 @@ impl System {
 /// How long indexing waits for a service that is down, as `graphloom add` does.
 const MAX_PAUSE: Duration = Duration::from_secs(900);
 
-/// Rules for every role, and the built-in embedder.
+/// Returns rules for every role, and the built-in embedder.
 fn offline() -> Models {
     Models::offline(Arc::new(BuiltinEmbedder))
 }
 
-/// The replay server for every role.
+/// Returns the models of the replay server for every role.
 fn replayed(server: &str) -> anyhow::Result<Models> {
     let config = HttpConfig { max_pause: MAX_PAUSE, ..HttpConfig::default() };
     let http = Arc::new(HttpClient::new(config));

@@ -1,12 +1,12 @@
-//! Asks a server of this machine, at a rate or over a number of connections, and tells how it answered.
+//! Sends requests to a server on this machine, at a rate or over a number of connections, and reports the responses.
 //!
 //! `graphloom-bench-load --url URL --bodies FILE (--rates RATE:SECONDS,... [--under-way N] | --connections N:SECONDS)
-//! [--header "NAME: VALUE"]...` prints one JSON object. FILE holds one body a line; they are posted in turn, over and over.
+//! [--header "NAME: VALUE"]...` prints one JSON object. FILE has one body per line; they are posted in turn, again and again.
 //!
-//! At a rate requests are due at even intervals, whatever became of those before, and a latency counts from when its
-//! request was due: a server that stalls is charged for every request that came meanwhile. What is due while
-//! `--under-way` others are is not sent, and counted as such. Over connections each sends its next request when
-//! it has the answer to the last. One thread does it all, so that a machine of few cores is left to the server.
+//! At a rate, requests are due at even intervals, independent of earlier responses, and latency counts from when a request was
+//! due. So a server that stalls is charged for every request in the meantime. A request that is due while `--under-way` others
+//! are in progress is not sent, and counted as not sent. Over connections, each connection sends its next request when it has the
+//! response to the last. This program uses one thread, to leave the processors to the server.
 
 mod outcome;
 mod sender;
@@ -28,24 +28,24 @@ use sender::{Connection, Sender};
 
 const USAGE: &str = "usage: graphloom-bench-load --url http://127.0.0.1:PORT/PATH --bodies FILE \
      (--rates RATE:SECONDS,... [--under-way N] | --connections N:SECONDS) [--header \"NAME: VALUE\"]...";
-/// Longest run, in seconds, and most requests of one at a rate; each outcome is kept.
+/// Maximum duration of a run in seconds, and maximum requests of a run at a rate. All outcomes are kept in memory.
 const MAX_SECONDS: f64 = 3600.0;
 const MAX_REQUESTS: f64 = 10_000_000.0;
-/// Requests under way at a rate, unless said otherwise; below what one process may have open.
+/// Default for `--under-way`; below the usual limit of open files per process.
 const UNDER_WAY: usize = 900;
-/// How long a connection rests that could not send, so that a server that is down is not asked in a tight loop.
+/// Pause of a connection that could not send, to avoid a busy loop if the server is down.
 const REST: Duration = Duration::from_millis(10);
 
-/// Who decides when the next request is sent.
+/// What decides when the next request is sent.
 enum Pace {
-    /// The clock: in each phase so many a second, of which so many may be under way.
+    /// The clock: requests per second and duration of each phase, and the maximum requests in progress.
     Rates(Vec<(f64, Duration)>, usize),
-    /// The answers, over so many connections, for a time.
+    /// The responses: number of connections, and duration.
     Connections(usize, Duration),
 }
 
 impl Pace {
-    /// When each phase ends, from the beginning.
+    /// Returns when each phase ends, from the start.
     fn phase_ends(&self) -> Vec<Duration> {
         match self {
             Self::Rates(phases, _) => phases
@@ -90,7 +90,7 @@ fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Sends what is due when it is due. Connections are kept and reused, the one that was let go last first.
+/// Sends each request when it is due. Reuses connections, the most recently used one first.
 async fn at_rates(
     sender: Arc<Sender>,
     phases: &[(f64, Duration)],
@@ -121,7 +121,7 @@ async fn at_rates(
     Ok(outcomes)
 }
 
-/// When each request is due, from the beginning.
+/// Returns when each request is due, from the start.
 fn due_times(phases: &[(f64, Duration)]) -> impl Iterator<Item = Duration> {
     let mut begin = Duration::ZERO;
     phases.iter().flat_map(move |&(rate, lasts)| {
@@ -145,7 +145,7 @@ fn keep(
     Ok(())
 }
 
-/// Sends over each connection as fast as answers come.
+/// Sends over each connection as fast as responses arrive.
 async fn over_connections(
     sender: Arc<Sender>,
     connections: usize,
@@ -178,7 +178,7 @@ async fn over_connections(
     Ok(outcomes)
 }
 
-/// Where to connect. Nobody else's server is asked this much.
+/// Returns the address to connect to. Only this machine's is allowed, because other people's servers must not get this load.
 fn address_of(url: &Uri) -> anyhow::Result<SocketAddr> {
     let host = url.host().context("the URL names no host")?;
     let address: IpAddr =
@@ -225,7 +225,7 @@ fn arguments() -> anyhow::Result<Arguments> {
     Ok(Arguments { url: url.context(USAGE)?, bodies: bodies.context(USAGE)?, headers, pace })
 }
 
-/// A number above 0, and the seconds it holds for.
+/// Parses a number above 0 and a duration in seconds.
 fn pair(written: &str) -> anyhow::Result<(f64, Duration)> {
     let (number, seconds) = written.split_once(':').context(USAGE)?;
     let (number, seconds): (f64, f64) = (number.parse()?, seconds.parse()?);

@@ -9,7 +9,7 @@ use serde::Serialize;
 pub(crate) struct Outcome {
     /// When it was due, from the start.
     pub(crate) due: Duration,
-    /// Delay from then until it was sent.
+    /// Delay from when it was due until it was sent.
     pub(crate) late: Duration,
     /// Time from when it was due to the last byte of the response.
     pub(crate) latency: Duration,
@@ -58,7 +58,7 @@ struct Sum {
     requests: usize,
     statuses: BTreeMap<u16, usize>,
     errors: BTreeMap<Fault, usize>,
-    /// By status.
+    /// Latency by status.
     latency_ms: BTreeMap<u16, Latency>,
     /// Responses with status 429 without Retry-After.
     without_retry_after: usize,
@@ -66,7 +66,7 @@ struct Sum {
     late_ms: Option<Latency>,
 }
 
-/// In milliseconds; a percentile is the smallest value that at least so many are not above.
+/// Latencies in milliseconds; a percentile is the smallest value that at least this share of the values do not exceed.
 #[derive(Serialize)]
 struct Latency {
     p50: f64,
@@ -80,14 +80,14 @@ struct Latency {
 pub(crate) struct Report {
     /// Rate of responses with status 200, from the start to the last one.
     per_second: f64,
-    /// By phase in which requests were due.
+    /// Totals by the phase in which requests were due.
     phases: Vec<Sum>,
-    /// By second.
+    /// Totals by the second in which requests were due.
     windows: Vec<Sum>,
 }
 
 impl Report {
-    /// The report of a run whose phases end at these times, from the start.
+    /// Returns the report of a run whose phases end at these times, from the start.
     pub(crate) fn of(outcomes: &[Outcome], phase_ends: &[Duration]) -> Self {
         let last_phase = phase_ends.len().saturating_sub(1);
         let phase = |outcome: &Outcome| phase_ends.partition_point(|end| *end <= outcome.due).min(last_phase);
@@ -106,7 +106,7 @@ impl Report {
     }
 }
 
-/// The totals by number, up to the largest.
+/// Returns the totals by number, up to the largest number.
 fn sums(outcomes: &[Outcome], number: impl Fn(&Outcome) -> usize) -> Vec<Sum> {
     let mut parts: BTreeMap<usize, Vec<&Outcome>> = BTreeMap::new();
     for outcome in outcomes {

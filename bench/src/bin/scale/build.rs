@@ -55,7 +55,7 @@ impl Stopwatch {
     }
 }
 
-/// Puts everything the store does not have yet; a share of the relations has vectors.
+/// Stores everything that the store does not have yet. Only a share of the relations has vectors.
 pub(crate) async fn build(
     world: &World,
     store: &dyn Store,
@@ -138,7 +138,7 @@ pub(crate) async fn build(
     Ok(())
 }
 
-/// The views of the facts of all chunks.
+/// The views computed from the facts of all chunks.
 struct Views {
     /// Number of mentions and relations of each entity.
     entities: BTreeMap<usize, (u32, u32)>,
@@ -182,7 +182,7 @@ fn vector(world: &World, item: ItemKey, topic: usize, text: &str) -> VectorRow {
     VectorRow { entry, vector: world.vector(topic, text) }
 }
 
-/// The document with this number: with its job, chunks, extractions, records and vectors.
+/// Adds the document with this number to the batch, with its job, chunks, extractions, records and vectors.
 fn put_document(world: &World, number: usize, graph: bool, batch: &mut Batch) -> anyhow::Result<()> {
     let numbers = number * CHUNKS_A_DOCUMENT..(number + 1) * CHUNKS_A_DOCUMENT;
     let texts: Vec<String> = numbers.clone().map(|chunk| world.text(chunk)).collect();

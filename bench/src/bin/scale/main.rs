@@ -2,10 +2,10 @@
 //! commits, then queries and changes it with the product.
 //!
 //! `graphloom-bench-scale --chunks N --folder DIR [--questions N] [--relation-vectors SHARE] [--no-graph]
-//! [--shuffled] [--add N] [--embedder NAME] [--build | --json]`. The folder is kept: a second run goes on where the first one was cut short, and
-//! measures again, or not at all with `--build`. Building runs in a process of its own, so that memory is that of answering alone.
+//! [--shuffled] [--add N] [--embedder NAME] [--build | --json]`. The folder is kept: a second run continues where the first one was interrupted,
+//! and measures again, or not at all with `--build`. A separate process builds the store, so that the measured memory is only that of answering.
 //!
-//! `graphloom-bench-scale --chunks N --serve [--questions N]` serves the vectors of such a store by OpenAI's protocol.
+//! `graphloom-bench-scale --chunks N --serve [--questions N]` serves the vectors of such a store over OpenAI's protocol.
 
 mod build;
 mod measure;
@@ -48,7 +48,7 @@ pub(crate) struct Arguments {
     build_only: bool,
     /// Only serve vectors, without a store.
     serves: bool,
-    /// Set in the process that builds.
+    /// Whether this is the process that builds the store.
     builds: bool,
 }
 

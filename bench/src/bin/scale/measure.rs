@@ -1,4 +1,4 @@
-//! What opening, asking, adding and removing cost on a store that was built.
+//! Measures the cost of opening, asking, adding and removing in a complete store.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -19,18 +19,18 @@ use crate::Arguments;
 use crate::build::PARTS;
 use crate::world::{CHUNKS_A_DOCUMENT, Dice, World};
 
-/// Questions whose nearest chunks are compared with those of a scan of everything, and how many each.
+/// Number of questions whose nearest chunks are compared with those of a full scan, and number of chunks per question.
 const RECALL_QUESTIONS: usize = 50;
 const RECALL_AT: usize = 20;
-/// Seconds that the questions of one mode and filter may take; then fewer are asked.
+/// Maximum seconds for the questions of one mode and filter; after that, no further questions are asked.
 const MAX_SECONDS: f64 = 20.0;
 const MODES: [(Mode, &str); 4] =
     [(Mode::Naive, "naive"), (Mode::Mix, "mix"), (Mode::Ppr, "ppr"), (Mode::Auto, "auto")];
 const NO_FILTER: &str = "none";
-/// Conditions and how many of the [`PARTS`] they admit, from the first; `None` is no filter.
+/// Conditions, and the number of [`PARTS`] that each admits, counted from the first; `None` is no filter.
 const FILTERS: [(Option<&str>, usize); 3] = [(None, PARTS), (Some("part=0"), 1), (Some("part<10"), 10)];
 
-/// Everything measured; times in milliseconds, sizes in MB of 10^6 bytes.
+/// All measurements; times in milliseconds, sizes in MB of 10^6 bytes.
 #[derive(Serialize)]
 pub(crate) struct Report {
     chunks: usize,
@@ -42,22 +42,22 @@ pub(crate) struct Report {
     store_mb: f64,
     projections_mb: f64,
     open_ms: f64,
-    /// The first question of each mode in a process that answered none.
+    /// Time of the first question of each mode, in a new process.
     first_question_ms: BTreeMap<&'static str, f64>,
     after_open: Memory,
-    /// After all questions without a filter.
+    /// Memory after all questions without a filter.
     after_questions: Memory,
     nearest: Vec<Nearest>,
     questions: Vec<Row>,
-    /// Documents of one chunk that mention entities of their topic alone, and such as mention entities known everywhere
-    /// too, as the corpus does: what is said of those is read again.
+    /// Documents of one chunk that mention only entities of their topic. The `hubs` fields below are for documents that also mention entities
+    /// of all topics, as the corpus does; the evidence of these entities is read again.
     add_document: Change,
     remove_document: Change,
     add_mentioning_hubs: Change,
     remove_mentioning_hubs: Change,
 }
 
-/// Memory of the process: what it takes, the most it took, and the part that is not files.
+/// Memory of the process: resident, peak, and the part that is not backed by files.
 #[derive(Serialize)]
 struct Memory {
     rss_mb: f64,
@@ -71,11 +71,11 @@ struct Times {
     p99_ms: f64,
 }
 
-/// Searches for the 20 nearest chunks alone.
+/// Searches only for the 20 nearest chunks.
 #[derive(Serialize)]
 struct Nearest {
     filter: &'static str,
-    /// The share of those that a comparison with each finds.
+    /// Share of the true nearest chunks, found by a full scan, that the search finds.
     recall_at_20: f64,
     #[serde(flatten)]
     times: Times,
@@ -88,7 +88,7 @@ struct Row {
     asked: usize,
     #[serde(flatten)]
     times: Times,
-    /// CPU time of the thread that answers, which a busy machine changes little; the mean, since the system counts in
+    /// CPU time of the thread that answers, which other load hardly affects. It is the mean, because the system counts in
     /// milliseconds.
     cpu_ms: f64,
 }
@@ -100,11 +100,11 @@ impl Row {
     }
 }
 
-/// The cost of one document more or less, and of the question after it.
+/// The cost of adding or removing a document, and of the next question.
 #[derive(Serialize)]
 struct Change {
     wall: Times,
-    /// Mean over all, since the system counts in hundredths of a second.
+    /// Mean over all documents, because the system counts in hundredths of a second.
     cpu_ms: f64,
     next_question: Times,
 }
@@ -192,7 +192,7 @@ fn filter(condition: &str) -> anyhow::Result<DocumentFilter> {
     Ok(DocumentFilter { meta: vec![condition.parse()?], ..DocumentFilter::default() })
 }
 
-/// How many of the nearest chunks the store finds, compared with the vectors as they were before they were stored.
+/// Measures how many of the nearest chunks the store finds, compared with a scan of the original vectors.
 async fn nearest(world: &World, store: &dyn Store, asked: &[usize]) -> anyhow::Result<Vec<Nearest>> {
     let snapshot = store.snapshot().await?;
     let asked = &asked[..asked.len().min(RECALL_QUESTIONS)];
@@ -263,7 +263,7 @@ async fn change(
     let mut cpu = 0.0;
     let ask = |chunk: usize| Question { text: world.question(chunk), ..Question::default() };
     for number in 0..number {
-        // A chunk number that the corpus does not have: new words about topics that it has.
+        // A chunk number beyond the corpus: a new text about an existing topic.
         let chunk = world.chunks + Dice::new(&("new", number)).below(world.chunks);
         let bytes = text(chunk).into_bytes();
         let source = Source { name: format!("new-{number}.txt"), bytes, format: None, meta: BTreeMap::new() };
@@ -298,7 +298,7 @@ async fn change(
 }
 
 impl Report {
-    /// The report as people read it.
+    /// Formats the report as a table for people.
     pub(crate) fn table(&self) -> String {
         let mut text = String::new();
         let mut line = |what: &str, value: String| {
@@ -379,7 +379,7 @@ fn memory() -> anyhow::Result<Memory> {
     Ok(Memory { rss_mb: field("VmRSS:")?, peak_mb: field("VmHWM:")?, anonymous_mb: field("RssAnon:")? })
 }
 
-/// CPU time of this process so far.
+/// Returns the CPU time of this process so far.
 fn cpu_ms() -> anyhow::Result<f64> {
     let stat = std::fs::read_to_string("/proc/self/stat").context("reading this process's CPU time")?;
     let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
@@ -387,7 +387,7 @@ fn cpu_ms() -> anyhow::Result<f64> {
     Ok(ticks * 10.0)
 }
 
-/// CPU time of this thread so far.
+/// Returns the CPU time of this thread so far.
 fn thread_cpu_ms() -> anyhow::Result<f64> {
     let stat =
         std::fs::read_to_string("/proc/thread-self/schedstat").context("reading this thread's CPU time")?;

@@ -1,4 +1,4 @@
-//! Serves the world's vectors by OpenAI's protocol, so that a server can be asked about a store that was built.
+//! Serves the world's vectors over OpenAI's protocol, so that a server can answer questions about the built store.
 
 use std::convert::Infallible;
 use std::io::Read;
@@ -28,7 +28,7 @@ struct Texts {
     input: Vec<String>,
 }
 
-/// Prints where it listens and the questions to ask, as one line of JSON, and serves until its input ends.
+/// Prints its address and the questions to ask as one line of JSON, and serves until standard input closes.
 pub(crate) async fn serve(world: Arc<World>, questions: usize) -> anyhow::Result<()> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
     let asked = (0..questions).map(|number| Dice::new(&("question", number)).below(world.chunks));
@@ -37,7 +37,7 @@ pub(crate) async fn serve(world: Arc<World>, questions: usize) -> anyhow::Result
     println!("{}", json!({ "url": url, "questions": questions }));
     let (end, mut ended) = oneshot::channel();
     std::thread::spawn(move || {
-        // Whoever started this leaves by closing its input, however it ends.
+        // Standard input closes when the parent process ends, for whatever reason.
         let _ = std::io::stdin().read_to_end(&mut Vec::new());
         let _ = end.send(());
     });
@@ -56,7 +56,7 @@ pub(crate) async fn serve(world: Arc<World>, questions: usize) -> anyhow::Result
     }
 }
 
-/// Vectors of the texts, as numbers; whatever else is sent is refused.
+/// Returns the vectors of the texts as JSON numbers; refuses any other request.
 async fn answer(world: &World, request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
     let body = Limited::new(request.into_body(), MAX_BODY).collect().await.map(|body| body.to_bytes());
     let texts = body.ok().and_then(|body| serde_json::from_slice::<Texts>(&body).ok());

@@ -1,10 +1,10 @@
-//! The synthetic corpus: every chunk, entity, relation and vector is a function of its number, so that nothing need be
-//! kept to be compared with.
+//! The synthetic corpus: every chunk, entity, relation and vector is a function of its number, so that nothing has to be stored for
+//! comparison.
 //!
-//! Chunks belong to topics of about a hundred. A topic has its own entities, of which few are mentioned often, and some
-//! mentions are of entities known everywhere, whose numbers of mentions follow a power law. A vector is its topic's
-//! centre, which itself is near to the centres of related topics, and noise as long as the centre: neighbours have a cosine
-//! of about 0.5, as passages of one article have. Numbers of a vector spread unequally, as those of models do.
+//! A topic has about a hundred chunks and its own entities, few of which are mentioned often. Some mentions are of entities that all topics
+//! share; their numbers of mentions follow a power law. A vector is the sum of its topic's centre, which is near the centres of related
+//! topics, and noise of the same length. So neighbours have a cosine of about 0.5, like passages of one article. The components of a vector
+//! have unequal variances, like those of models.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
@@ -12,20 +12,20 @@ use std::hash::{Hash, Hasher};
 use async_trait::async_trait;
 use graphloom_core::{Embedder, Embeddings, ModelError, Purpose, Usage};
 
-/// Numbers of a vector.
+/// Dimensions of a vector.
 pub(crate) const DIMENSIONS: usize = 384;
-/// Chunks of a topic, and its own entities.
+/// Chunks per topic, and entities of its own.
 pub(crate) const TOPIC: usize = 100;
-/// Chunks of a document.
+/// Chunks per document.
 pub(crate) const CHUNKS_A_DOCUMENT: usize = 4;
-/// Relations that a chunk states, each between two entities that it mentions.
+/// Relations per chunk, each between two entities that it mentions.
 const FACTS: usize = 5;
-/// Topics related to each other.
+/// Number of topics that are related to each other.
 const FIELD: usize = 30;
-/// Length of the noise of a topic's centre in its field, and of a vector in its topic; the centre has length 1.
+/// Length of the noise of a topic's centre around its field, and of a vector around its topic. The centre has length 1.
 const TOPIC_NOISE: f32 = 1.0;
 const VECTOR_NOISE: f32 = 1.0;
-/// Words of the vocabulary and of a sentence beside its names.
+/// Words in the vocabulary, and words in a sentence besides its names.
 const VOCABULARY: usize = 50_000;
 const WORDS_A_SENTENCE: usize = 12;
 const ONSETS: [&str; 16] = ["b", "d", "f", "g", "k", "l", "m", "n", "p", "r", "s", "t", "v", "z", "br", "st"];
@@ -34,12 +34,12 @@ const RHYMES: [&str; 8] = ["a", "e", "i", "o", "u", "an", "el", "or"];
 const SYLLABLES: usize = ONSETS.len() * RHYMES.len();
 const VERBS: [&str; 6] = ["met", "founded", "visited", "followed", "described", "joined"];
 
-/// The corpus of a number of chunks.
+/// A corpus with this number of chunks.
 pub(crate) struct World {
     pub(crate) chunks: usize,
-    /// Whether documents of a topic arrive one after another, or in any order.
+    /// Whether documents arrive in random order instead of topic by topic.
     pub(crate) shuffled: bool,
-    /// What its embedder is called.
+    /// Name of the embedder.
     pub(crate) embedder: String,
 }
 
@@ -55,7 +55,7 @@ impl World {
         self.topics() * TOPIC
     }
 
-    /// The topic of the chunk that arrives at this place; what comes after the corpus is of topics it has.
+    /// Returns the topic of the chunk that arrives at this place. Chunks beyond the corpus have topics of the corpus.
     pub(crate) fn topic(&self, chunk: usize) -> usize {
         let document = chunk / CHUNKS_A_DOCUMENT;
         let document = match self.shuffled {
@@ -65,7 +65,7 @@ impl World {
         document * CHUNKS_A_DOCUMENT / TOPIC
     }
 
-    /// What the chunk states, about entities of its topic first.
+    /// Returns the facts of a chunk. The first is about an entity of its topic, and so are most others.
     pub(crate) fn facts(&self, chunk: usize) -> Vec<StatedRelation> {
         self.stated(chunk, 0.85)
     }
@@ -78,7 +78,7 @@ impl World {
             false => (dice.unit().powi(4) * self.entities() as f64) as usize,
         };
         let mut names: Vec<usize> = (0..=FACTS).map(|place| entity(place == 0)).collect();
-        // The same name twice in a row states nothing; its neighbour in the topic takes its place.
+        // A fact needs two different names, so a repeated name is replaced by the next name of the topic.
         for place in 1..names.len() {
             if names[place] == names[place - 1] {
                 names[place] = topic * TOPIC + (names[place] + 1) % TOPIC;
@@ -91,31 +91,31 @@ impl World {
         names.windows(2).map(|pair| (pair[0], VERBS[dice.below(VERBS.len())], pair[1])).collect()
     }
 
-    /// The chunk's words: a sentence for each fact.
+    /// Returns the text of a chunk: a sentence for each fact.
     pub(crate) fn text(&self, chunk: usize) -> String {
         told(chunk, self.facts(chunk))
     }
 
-    /// The words of a chunk that mentions entities of its topic alone.
+    /// Returns the text of a chunk that mentions only entities of its topic.
     pub(crate) fn text_of_own(&self, chunk: usize) -> String {
         told(chunk, self.stated(chunk, 1.0))
     }
 
-    /// A question about what the chunk states.
+    /// Returns a question about the facts of a chunk.
     pub(crate) fn question(&self, chunk: usize) -> String {
         let facts = self.facts(chunk);
         let ((from, verb, to), (_, _, other)) = (facts[0], facts[facts.len() - 1]);
         format!("Who or what {verb} {} after {} and {}?", name(to), name(from), name(other))
     }
 
-    /// The vector of a text of a topic.
+    /// Returns the vector of a text of a topic.
     pub(crate) fn vector(&self, topic: usize, text: &str) -> Vec<f32> {
         let field = noise(&("field", topic / FIELD), 1.0);
         let centre = unit(add(field, noise(&("topic", topic), TOPIC_NOISE)));
         unit(add(centre, noise(&("text", text), VECTOR_NOISE)))
     }
 
-    /// The topic of the first entity that the text names.
+    /// Returns the topic of the first entity that the text names.
     fn topic_of(&self, text: &str) -> usize {
         let words: Vec<&str> = text.split(|c: char| !c.is_alphabetic()).collect();
         let named = words.windows(2).find_map(|pair| named(pair[0], pair[1]));
@@ -139,11 +139,11 @@ impl Embedder for World {
     }
 }
 
-/// A sentence for each fact.
+/// Returns a sentence for each fact.
 fn told(chunk: usize, facts: Vec<StatedRelation>) -> String {
     let mut dice = Dice::new(&("words", chunk));
     let sentences = facts.into_iter().map(|(from, verb, to)| {
-        // Zipf's law: the word of rank r comes with a frequency of about 1/r.
+        // Zipf's law: the word of rank r has a frequency of about 1/r.
         let words = (0..WORDS_A_SENTENCE).map(|_| (VOCABULARY as f64).powf(dice.unit()) as usize);
         let words: Vec<String> = words.map(word).collect();
         format!("{} {verb} {} {}.", name(from), name(to), words.join(" "))
@@ -151,12 +151,12 @@ fn told(chunk: usize, facts: Vec<StatedRelation>) -> String {
     sentences.collect::<Vec<_>>().join(" ")
 }
 
-/// An entity's name: a word that tells the topic and one that tells the entity.
+/// Returns an entity's name: a word for the topic, and a word for the entity within the topic.
 pub(crate) fn name(entity: usize) -> String {
     format!("{} {}", capital(&syllables(entity / TOPIC)), capital(&syllables(entity % TOPIC)))
 }
 
-/// The entity of this name.
+/// Returns the entity with this name.
 fn named(topic: &str, own: &str) -> Option<usize> {
     let number = |word: &str| {
         let lower = word.to_lowercase();
@@ -192,7 +192,7 @@ fn word(rank: usize) -> String {
     syllables(rank + SYLLABLES)
 }
 
-/// A number in syllables, at least two.
+/// Spells a number in syllables, at least two.
 fn syllables(mut number: usize) -> String {
     let mut text = String::new();
     for place in 0.. {
@@ -223,7 +223,7 @@ fn unit(mut vector: Vec<f32>) -> Vec<f32> {
     vector
 }
 
-/// A random direction of about this length, in which the first dimensions weigh most.
+/// Returns a random vector of about this length, in which the first dimensions weigh most.
 fn noise(seed: &impl Hash, length: f32) -> Vec<f32> {
     let mut dice = Dice::new(seed);
     let mut vector = Vec::with_capacity(DIMENSIONS);
@@ -234,7 +234,7 @@ fn noise(seed: &impl Hash, length: f32) -> Vec<f32> {
     unit(vector).into_iter().map(|x| x * length).collect()
 }
 
-/// Numbers that a seed decides.
+/// A random number generator with a seed.
 pub(crate) struct Dice(u64);
 
 impl Dice {
@@ -253,7 +253,7 @@ impl Dice {
         mixed ^ (mixed >> 31)
     }
 
-    /// Evenly from 0 to below 1.
+    /// Returns a uniform number from 0 to below 1.
     pub(crate) fn unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1u64 << 53) as f64
     }
@@ -262,7 +262,7 @@ impl Dice {
         (self.unit() * limit as f64) as usize
     }
 
-    /// Close to a normal distribution: the sum of four even ones.
+    /// Returns a number from approximately a normal distribution: the sum of four uniform numbers.
     fn bell(&mut self) -> f32 {
         let bits = self.next();
         (0..4).map(|part| ((bits >> (16 * part)) as u16) as f32 / 65_536.0 - 0.5).sum()

@@ -73,7 +73,7 @@ pub(crate) struct AskArgs {
     /// Also list the documents of the context, cited or not
     #[arg(long, alias = "include-references")]
     pub(crate) references: bool,
-    /// Also list their passages
+    /// With --references: also list the passages of each document
     #[arg(long, alias = "include-chunk-content", requires = "references")]
     pub(crate) chunk_content: bool,
     /// Print the text that each citation points to
@@ -100,7 +100,7 @@ pub(crate) struct AskArgs {
     /// Level of the communities whose reports are read, 0 for the coarsest; only in modes that read reports
     #[arg(long, value_name = "N")]
     pub(crate) level: Option<u32>,
-    /// Maximum LLM calls of the question; only in modes community_global and drift
+    /// Maximum LLM calls for the question; only in modes community_global and drift
     #[arg(long, value_name = "N")]
     pub(crate) max_calls: Option<usize>,
     /// Answer for this date, such as 2014 or 2014-03-01: use the facts and claims that held then
@@ -111,7 +111,7 @@ pub(crate) struct AskArgs {
 }
 
 impl AskArgs {
-    /// `base` with the values of the flags that were given.
+    /// Returns `base` with the values of the flags that were given.
     pub(crate) fn question(&self, base: Question) -> Question {
         let said = |words: &[String], base: Vec<String>| if words.is_empty() { base } else { words.to_vec() };
         Question {

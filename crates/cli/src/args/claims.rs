@@ -5,8 +5,8 @@ use graphloom_core::{ClaimStatus, IsoDate};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Dates are years, months or days, such as 2014, 2014-03 or 2014-03-01. A claim ends by a sentence alone: one with its end, one \
-that names a successor in an office that one person holds at a time, or one that denies it; the sentence is listed with it.")]
+Dates are years, months or days, such as 2014, 2014-03 or 2014-03-01. Only a sentence can end a claim: it states an end date, \
+names a successor in an office that one person holds at a time, or denies the claim. It is listed with the claim.")]
 pub(crate) struct ClaimsArgs {
     /// Entity name; all words are joined [default: all entities]
     #[arg(value_name = "ENTITY")]
@@ -31,7 +31,7 @@ pub(crate) struct ClaimsArgs {
     pub(crate) limit: usize,
 }
 
-/// What documents say of a claim.
+/// What the documents say about a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum StatusArg {
     /// The documents state it.

@@ -38,9 +38,9 @@ impl From<CostBy> for graphloom_engine::money::CostBy {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Model calls of every command, server and worker on the workspace count from the time that the budget is set. A call that might \
-exceed it is not sent: indexing stops with exit code 5 and continues once the budget is larger, and questions that need an LLM \
-fail. A budget in money needs prices for all models. `--budget` of a command limits that run alone, in addition.")]
+From the time you set it, the budget counts the model calls of every command, server and worker on the workspace. A call that \
+might exceed the budget is not sent: indexing stops with exit code 5 and continues once the budget is larger, and questions that \
+need an LLM fail. A budget in money needs prices for all models. `--budget` of a command additionally limits that one run.")]
 pub(crate) struct BudgetArgs {
     /// Tokens such as 2M, 500k or 900tokens, money such as 1.50, or none [default: show the budget]
     #[arg(value_name = "AMOUNT", value_parser = workspace_limit)]
@@ -50,12 +50,12 @@ pub(crate) struct BudgetArgs {
     pub(crate) restart: bool,
 }
 
-/// What the workspace may spend.
+/// A new budget of the workspace.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum WorkspaceLimit {
-    /// This.
+    /// At most this amount.
     Of(Limit),
-    /// Anything.
+    /// No limit.
     None,
 }
 

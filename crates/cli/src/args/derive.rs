@@ -6,16 +6,16 @@ use graphloom_engine::money::Limit;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Communities are groups of entities that belong together, on several levels, each with a report. The tree joins passages that are \
-alike, and joins these groups again, each with a summary; the modes tree and tree_descent search it. The summary model writes \
-reports and summaries; without an LLM they are made of sentences of the documents. What rests on the same texts as before is \
-kept, a run that was stopped is continued, and failures are tried again. With `--set derive=communities,tree`, `add`, `work` and \
-the server derive them after indexing.")]
+Communities are groups of entities that belong together, on several levels, each with a report. The tree joins similar passages \
+into groups, and these into larger groups, each with a summary; the modes tree and tree_descent search it. The summary model \
+writes reports and summaries; without an LLM, they consist of sentences from the documents. Nodes whose texts did not change are \
+kept, a stopped run continues, and failures are retried. With `--set derive=communities,tree`, `add`, `work` and the server derive \
+them after indexing.")]
 pub(crate) struct DeriveArgs {
     /// What to derive
     #[arg(value_enum)]
     pub(crate) layer: LayerArg,
-    /// Print the number of calls, tokens and the price, and do nothing
+    /// Print an estimate of the cost; send nothing and store nothing
     #[arg(long, conflicts_with = "budget")]
     pub(crate) estimate: bool,
     /// Stop before exceeding this budget: tokens such as 2M, 500k or 900tokens, or money such as 1.50
@@ -28,7 +28,7 @@ pub(crate) struct DeriveArgs {
 pub(crate) enum LayerArg {
     /// Communities of the graph with reports.
     Communities,
-    /// Summaries of passages that are alike, and summaries of these.
+    /// Summaries of similar passages, and summaries of these summaries.
     Tree,
 }
 

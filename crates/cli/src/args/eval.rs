@@ -91,8 +91,8 @@ pub(crate) struct AnswersArgs {
 const SET_HELP: &str = "\
 DIR holds corpus.jsonl with lines {\"id\", \"title\", \"text\"} and questions.jsonl with lines {\"id\", \"question\", \"answers\", \
 \"type\", \"gold\"}, where gold lists the ids of the passages that the answer needs. The passages are indexed into the workspace \
-eval-DIR unless --workspace names one; what is indexed already is not indexed again. Without corpus.jsonl the questions are \
-asked of the documents of --workspace, and gold lists their sources. docs/reference/evaluation.md explains the figures.";
+eval-DIR unless --workspace names one; passages that are already indexed are skipped. Without corpus.jsonl, the documents of \
+--workspace are searched, and gold lists their sources. docs/reference/evaluation.md explains the metrics.";
 
 #[derive(Debug, Args)]
 #[command(after_help = "\

@@ -47,7 +47,7 @@ pub(crate) enum GraphCommand {
         #[arg(long, conflicts_with_all = ["text", "limit"])]
         all: bool,
     },
-    /// Show the entities around one entity and their relations, or with * those with the most relations
+    /// Show the entities around an entity and their relations; with *, the entities with the most relations
     Subgraph {
         /// Entity name, or *
         #[arg(value_name = "ENTITY", default_value = "*")]
@@ -244,7 +244,7 @@ pub(crate) enum ExportTo {
         /// Folder for the tables
         #[arg(value_name = "DIR")]
         folder: PathBuf,
-        /// Replace tables that are there
+        /// Overwrite existing tables
         #[arg(long)]
         force: bool,
     },
@@ -283,7 +283,7 @@ pub(crate) enum PartArg {
     Relations,
     /// Chunks with the entities and relations they mention.
     Chunks,
-    /// Claims with their words; in JSON lines and CSV.
+    /// Claims with their quotes; only in JSON lines and CSV.
     Claims,
 }
 

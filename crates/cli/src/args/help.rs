@@ -58,7 +58,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
 ];
 
 /// Words that people type by mistake, with a hint to the right command.
-const MEANT: [(&[&str], &str); 6] = [
+const HINTS: [(&[&str], &str); 6] = [
     (
         &["chat", "talk"],
         "`graphloom ask \"QUESTION\"` answers a question; `ask --history FILE` continues a conversation",
@@ -88,10 +88,10 @@ const OF_A_COMMAND: &str = "\
 
 Options of all commands, such as --workspace, --llm and --json: graphloom --help";
 
-/// The option of every command that may be given at several places, each of which counts.
+/// The option that may be repeated before and after a command; all its values count.
 const SET: &str = "set";
 
-/// The command line with our help layout. Options of all commands are taken by each.
+/// Returns the command line with our help layout. Every command also accepts the global options.
 pub(crate) fn command() -> Command {
     let command = Cli::command();
     let globals = command.get_arguments().filter(|arg| arg.is_global_set() || arg.get_id() == SET);
@@ -103,10 +103,9 @@ pub(crate) fn command() -> Command {
     command.help_template(template).mut_subcommands(|sub| with_hidden(sub, &globals))
 }
 
-/// Parses the command line. Help and version exit the process as in clap; so do usage errors, unless `json` is
-/// set.
+/// Parses the command line. Help and version exit the process as in clap, and so do usage errors unless `json` is set.
 ///
-/// Returns an error for words in [`MEANT`], which are not commands.
+/// Returns an error for the words in [`HINTS`], which are not commands.
 pub(crate) fn parse(json: bool) -> anyhow::Result<Cli> {
     match command().try_get_matches() {
         Ok(matches) => {
@@ -114,7 +113,7 @@ pub(crate) fn parse(json: bool) -> anyhow::Result<Cli> {
             cli.global.set = settings(&matches);
             Ok(cli)
         }
-        Err(error) => match meant(&error) {
+        Err(error) => match hint(&error) {
             Some((word, help)) => Err(Fault::usage(format!("unknown command \"{word}\"")).help(help).into()),
             None if json && error.use_stderr() => Err(of_command_line(&error).into()),
             None => error.exit(),
@@ -122,30 +121,30 @@ pub(crate) fn parse(json: bool) -> anyhow::Result<Cli> {
     }
 }
 
-/// The values of `--set` before and after each command, in the order they were typed.
+/// Returns the values of `--set` before and after each command, in the order they were typed.
 fn settings(matches: &ArgMatches) -> Vec<(String, String)> {
     let own = matches.try_get_many(SET).ok().flatten().into_iter().flatten().cloned();
     let of_command = matches.subcommand().map(|(_, matches)| settings(matches));
     own.chain(of_command.into_iter().flatten()).collect()
 }
 
-fn meant(error: &clap::Error) -> Option<(String, &'static str)> {
+fn hint(error: &clap::Error) -> Option<(String, &'static str)> {
     if error.kind() != ErrorKind::InvalidSubcommand {
         return None;
     }
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else { return None };
-    let (_, help) = MEANT.iter().find(|(words, _)| words.contains(&word.as_str()))?;
+    let (_, help) = HINTS.iter().find(|(words, _)| words.contains(&word.as_str()))?;
     Some((word.clone(), help))
 }
 
 /// Adds the hidden global options to a command and its subcommands.
 fn with_hidden(command: Command, globals: &[clap::Arg]) -> Command {
     let command = command.args(globals).mut_subcommands(|sub| with_hidden(sub, globals));
-    // A command with subcommands keeps clap's template, which lists them.
+    // `{all-args}` also lists subcommands.
     command.help_template(OF_A_COMMAND)
 }
 
-/// The command groups, followed by the heading of the global options.
+/// Returns the command groups, followed by the heading of the global options.
 fn groups(command: &Command) -> String {
     let styles = Styles::default();
     let (bold, plain) =
@@ -191,7 +190,7 @@ mod tests {
     #[test]
     fn words_that_mean_a_command_are_not_commands_themselves() {
         let command = Cli::command();
-        for word in MEANT.iter().flat_map(|(words, _)| words.iter()) {
+        for word in HINTS.iter().flat_map(|(words, _)| words.iter()) {
             assert!(command.find_subcommand(word).is_none(), "{word}");
         }
     }

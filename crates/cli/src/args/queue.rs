@@ -16,10 +16,10 @@ pub(crate) struct WorkArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Run it on any number of hosts beside `graphloom serve --workers 0`, with the same --store and the same models. Documents are \
-claimed one host at a time; those of a worker that dies go to others after 15 seconds. Workspaces take turns of 10 seconds \
-if more than --workers have documents queued. Ctrl-C or SIGTERM stops it: calls in flight are finished and \
-stored for up to stop_timeout_s seconds.")]
+Run it on any number of hosts beside `graphloom serve --workers 0`, with the same --store and the same models. Only one worker \
+at a time claims a document; if a worker dies, others take over its documents after 15 seconds. Workspaces take turns of 10 \
+seconds if more than --workers have documents queued. After Ctrl-C or SIGTERM, the worker takes up to stop_timeout_s seconds to \
+finish and store calls in flight.")]
 pub(crate) struct WorkerArgs {
     /// Workspaces indexed at the same time [default: 4]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
@@ -31,7 +31,7 @@ pub(crate) struct WorkerArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-What was already read stays stored, so that `graphloom retry` does not pay twice. A process that is working on such a document \
+Finished extractions stay stored, so that `graphloom retry` does not pay twice. A process that works on a cancelled document \
 stores the answers in flight and continues with the next document. If a new version is cancelled, the old one stays in use; if a \
 re-extraction is cancelled, the document stays as it was.")]
 pub(crate) struct CancelArgs {
@@ -86,8 +86,8 @@ pub(crate) struct ContextualizeArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Questions use the old vectors until all new ones are there; then one commit replaces them. What is embedded is kept, so the same \
-command continues after an interruption. A server that has the workspace open opens it again with the new embedder. If \
+Questions use the old vectors until all new ones are ready; then one commit replaces them. Vectors computed so far are kept, so \
+the same command continues after an interruption. A server that has the workspace open reopens it with the new embedder. If \
 graphloom.toml names an embedder, change it there too.")]
 pub(crate) struct ReEmbedArgs {
     /// The new embedder, such as static:all-minilm-l6-v2 or openai:MODEL [default: the configured one]

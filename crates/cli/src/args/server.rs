@@ -98,12 +98,12 @@ pub(crate) struct GrantArgs {
 }
 
 impl GrantArgs {
-    /// The permissions of a new key or user.
+    /// Returns the permissions of a new key or user.
     pub(crate) fn grant(&self) -> Grant {
         self.over(None)
     }
 
-    /// The permissions of an existing user: fields that are not given keep their value.
+    /// Returns the permissions of an existing user; fields that were not passed keep their value.
     pub(crate) fn over(&self, held: Option<&Grant>) -> Grant {
         let right = match self.right {
             None => held.map_or(Right::Read, |held| held.right),

@@ -51,7 +51,7 @@ pub(crate) async fn run(app: &App, args: &AddArgs) -> anyhow::Result<Exit> {
         && !wire::exists(&app.config).await?
         && let Some(summary) = nothing_to_add(app, args)?
     {
-        // No workspace is made for nothing.
+        // Creates no workspace if there is nothing to add.
         summary.print(app)?;
         return Ok(summary.exit());
     }
@@ -64,9 +64,9 @@ pub(crate) async fn run(app: &App, args: &AddArgs) -> anyhow::Result<Exit> {
         true => Some(Watch::begin(app, watched(args)?).await?),
         false => None,
     };
-    let mut into = Into::Store(&indexing.engine, &track);
+    let mut sink = Sink::Store(&indexing.engine, &track);
     let mut summary = Summary::of(&track);
-    accept_all(app, args, &mut into, &interrupt, &view, &mut summary).await?;
+    accept_all(app, args, &mut sink, &interrupt, &view, &mut summary).await?;
     view.finish()?;
     if interrupt.is_requested() {
         summary.run.interrupted = true;
@@ -106,7 +106,7 @@ pub(crate) async fn run(app: &App, args: &AddArgs) -> anyhow::Result<Exit> {
     }
 }
 
-/// The summary if the paths lead to no document at all; else `None`.
+/// Returns the summary if the paths lead to no document at all, otherwise `None`.
 fn nothing_to_add(app: &App, args: &AddArgs) -> anyhow::Result<Option<Summary>> {
     let files = || Files::new(&args.paths, &app.here, &app.config.data_dir, files::is_supported);
     if !args.paths.iter().all(|path| is_file(path))
@@ -125,7 +125,7 @@ fn nothing_to_add(app: &App, args: &AddArgs) -> anyhow::Result<Option<Summary>> 
     Ok(Some(summary))
 }
 
-/// The folders and files to watch; standard input and URLs are read once.
+/// Returns the folders and files to watch. Standard input and URLs are read only once.
 fn watched(args: &AddArgs) -> anyhow::Result<Vec<PathBuf>> {
     let watched: Vec<PathBuf> = args.paths.iter().filter(|path| is_file(path)).cloned().collect();
     if watched.is_empty() {
@@ -142,13 +142,13 @@ async fn estimate(app: &App, args: &AddArgs) -> anyhow::Result<Exit> {
     let view = ProgressView::new(app.output);
     let mut summary = Summary { estimates: true, ..Summary::default() };
     let estimator = Estimator::start(&engine, wire::embeds_by_service(&engine)).await?;
-    let mut into = Into::Estimate(Box::new(estimator));
-    accept_all(app, args, &mut into, &interrupt, &view, &mut summary).await?;
+    let mut sink = Sink::Estimate(Box::new(estimator));
+    accept_all(app, args, &mut sink, &interrupt, &view, &mut summary).await?;
     if interrupt.is_requested() {
         return Ok(Exit::Interrupted);
     }
     view.finish()?;
-    if let Into::Estimate(estimator) = into {
+    if let Sink::Estimate(estimator) = sink {
         estimate::print(app, estimator.finish())?;
     }
     if !app.output.json {
@@ -158,15 +158,15 @@ async fn estimate(app: &App, args: &AddArgs) -> anyhow::Result<Exit> {
     Ok(if summary.refused.is_empty() { Exit::Done } else { Exit::Partly })
 }
 
-/// What to do with sources.
-pub(super) enum Into<'a> {
+/// Where accepted sources go.
+pub(super) enum Sink<'a> {
     /// Store them as documents.
     Store(&'a Engine, &'a TrackId),
     /// Only count them for an estimate.
     Estimate(Box<Estimator<'a>>),
 }
 
-impl Into<'_> {
+impl Sink<'_> {
     async fn accept(&mut self, readings: Vec<SourceText>) -> Result<Vec<Acceptance>, IndexError> {
         match self {
             Self::Store(engine, track) => index::accept_read(engine, readings, Some(track)).await,
@@ -195,7 +195,7 @@ pub(super) struct Summary {
     unchanged_with_failures: Vec<String>,
     /// Already known documents that were cancelled.
     unchanged_cancelled: Vec<String>,
-    /// Whether indexing is left to a later command.
+    /// Whether a later command has to index the documents.
     left_waiting: bool,
     refused: Vec<Remark>,
     skipped: Vec<Remark>,
@@ -237,12 +237,12 @@ enum Line<'a> {
 async fn accept_all(
     app: &App,
     args: &AddArgs,
-    into: &mut Into<'_>,
+    sink: &mut Sink<'_>,
     interrupt: &Interrupt,
     view: &ProgressView,
     summary: &mut Summary,
 ) -> anyhow::Result<()> {
-    let most = into.limits().max_bytes;
+    let most = sink.limits().max_bytes;
     let mut batch = Batch::new(&args.meta);
     if let (true, Some(name)) = (args.paths.iter().any(|path| is_stdin(path)), &args.name) {
         match files::read_bounded(io::stdin().lock(), most) {
@@ -256,7 +256,7 @@ async fn accept_all(
         }
         fetch(app, args, address, most, &mut batch, summary).await?;
         if batch.is_full() {
-            batch.accept(app, into, summary).await?;
+            batch.accept(app, sink, summary).await?;
         }
     }
     let paths: Vec<_> = args.paths.iter().filter(|path| is_file(path)).cloned().collect();
@@ -279,10 +279,10 @@ async fn accept_all(
             Found::Refused { source, reason } => summary.refuse(app, source, reason, None)?,
         }
         if batch.is_full() {
-            batch.accept(app, into, summary).await?;
+            batch.accept(app, sink, summary).await?;
         }
     }
-    batch.accept(app, into, summary).await
+    batch.accept(app, sink, summary).await
 }
 
 /// Fetches a document from the web. Its format comes from the server, otherwise from its name and content.
@@ -324,7 +324,7 @@ fn web_address(path: &Path) -> Option<&str> {
     path.to_str().filter(|text| web::is_web_address(text))
 }
 
-/// Sources on their way into the store.
+/// Sources that are stored in one commit.
 pub(super) struct Batch {
     meta: BTreeMap<String, String>,
     sources: Vec<Source>,
@@ -332,7 +332,7 @@ pub(super) struct Batch {
 }
 
 impl Batch {
-    /// - `meta`: metadata for all of them.
+    /// - `meta`: metadata for all sources.
     pub(super) fn new(meta: &[(String, String)]) -> Self {
         Self { meta: meta.iter().cloned().collect(), sources: Vec::new(), bytes: 0 }
     }
@@ -349,7 +349,7 @@ impl Batch {
     pub(super) async fn accept(
         &mut self,
         app: &App,
-        into: &mut Into<'_>,
+        sink: &mut Sink<'_>,
         summary: &mut Summary,
     ) -> anyhow::Result<()> {
         let sources = std::mem::take(&mut self.sources);
@@ -358,8 +358,8 @@ impl Batch {
             return Ok(());
         }
         let names: Vec<String> = sources.iter().map(|source| source.name.clone()).collect();
-        let readings = app.readers.read_all(sources, into.limits()).await;
-        for (source, acceptance) in names.into_iter().zip(into.accept(readings).await?) {
+        let readings = app.readers.read_all(sources, sink.limits()).await;
+        for (source, acceptance) in names.into_iter().zip(sink.accept(readings).await?) {
             summary.take(app, source, acceptance)?;
         }
         Ok(())
@@ -461,8 +461,8 @@ impl Summary {
         app.output.summary(parts.join(", "))?;
         if self.accepted + self.unchanged == 0 && self.refused.is_empty() && !self.run.has_worked() {
             let why =
-                "hidden files and those that .gitignore or .graphloomignore list are left out of folders";
-            app.output.summary(format!("nothing to add: {why}; name a file to add it all the same"))?;
+                "in folders, hidden files and files matched by .gitignore or .graphloomignore are skipped";
+            app.output.summary(format!("nothing to add: {why}; name a file to add it anyway"))?;
         }
         print_remarks(app, "refused", self.refused.iter())?;
         print_skipped(app, &self.skipped)?;

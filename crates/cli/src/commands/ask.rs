@@ -23,7 +23,7 @@ use crate::output::answer::AnswerWriter;
 use crate::output::render::{one_line, place, plain};
 use crate::output::terminal::wrapped;
 use crate::remedies;
-use crate::wire::{self, Asks};
+use crate::wire::{self, QueryModels};
 
 /// Maximum characters of a printed quote; `--json` prints all.
 const QUOTE_CHARACTERS: usize = 240;
@@ -43,12 +43,12 @@ struct AnswerOutput<'a> {
     /// The question as it was searched for, if rewritten.
     standalone_question: Option<&'a str>,
     mode: Mode,
-    /// How mode auto went about it, and why.
+    /// What the mode `auto` chose, and why.
     #[serde(skip_serializing_if = "Option::is_none")]
     route: Option<&'a Route>,
     answer: &'a str,
     kind: AnswerKind,
-    /// Whether the documents held anything to answer from.
+    /// Whether the documents contained anything to answer from.
     found: bool,
     /// `null` if rules chose verbatim sentences.
     model: Option<&'a str>,
@@ -73,8 +73,8 @@ struct AnswerOutput<'a> {
 pub(crate) async fn run(app: &App, args: &AskArgs) -> anyhow::Result<Exit> {
     let mut question = question(app, args)?;
     let asks = match question.wanted() {
-        QuestionOutput::Context | QuestionOutput::Prompt => Asks::Keywords,
-        QuestionOutput::Answer => Asks::Answer,
+        QuestionOutput::Context | QuestionOutput::Prompt => QueryModels::Keywords,
+        QuestionOutput::Answer => QueryModels::Answer,
     };
     if args.min_rerank_score.is_some() && app.config.reranker.is_none() {
         let fault = Fault::usage("--min-rerank-score needs a reranker, but none is configured");
@@ -199,7 +199,7 @@ async fn answer(
     let mut broken: Option<io::Error> = None;
     let addresses = addresses(app, retrieval);
     let mut writer = AnswerWriter::new(app.output, retrieval, &addresses);
-    // Without a model the answer comes at once, and what is to be highlighted comes with it.
+    // Without an LLM, the answer is complete at once, together with the words to highlight.
     let streams = !app.output.json && engine.models.answer.is_some();
     let mut show = |delta: &str| {
         if streams && broken.is_none() {
@@ -220,7 +220,7 @@ async fn answer(
     })
 }
 
-/// URLs of the documents in the context that can be opened: web pages, and files that exist.
+/// Returns the URLs of the documents in the context that can be opened: web pages and existing files.
 fn addresses(app: &App, retrieval: &Retrieval) -> BTreeMap<DocumentId, String> {
     let references = retrieval.references.iter();
     let with_address = references

@@ -21,44 +21,44 @@ use crate::interrupt::Interrupt;
 use crate::output::render::{count, plain};
 use crate::wire;
 
-/// What a complete backup holds; written last.
+/// Describes a complete backup; written last.
 const MANIFEST: &str = "backup.json";
 /// Keys and users of the server.
 const ACCESS: &str = "access.json";
-/// The form of backups: 1 holds all of its workspaces, 2 leaves some to older backups.
+/// Forms of a backup: 1 contains all its workspaces, 2 leaves some to older backups.
 const FORMS: [u32; 2] = [1, 2];
 
 /// The content of [`MANIFEST`].
 #[derive(Debug, Serialize, Deserialize)]
 struct Manifest {
     form: u32,
-    /// The release that wrote it.
+    /// The release that wrote the backup.
     release: String,
     taken_at: String,
-    /// Where the workspaces were.
+    /// The data folder or database of the workspaces.
     from: String,
-    workspaces: Vec<Kept>,
+    workspaces: Vec<BackupEntry>,
 }
 
 /// A workspace of a backup.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Kept {
+struct BackupEntry {
     workspace: WorkspaceId,
     documents: u64,
     hash: String,
-    /// Another one tells that the workspace has changed; `None` in backups of older releases.
+    /// Differs if the workspace has changed; `None` in backups of older releases. See [`stamp_of`].
     #[serde(default)]
     stamp: Option<String>,
-    /// The folder of the older backup that holds the copy, from that of this one; `None` if this one does.
+    /// Path from this backup's folder to the older backup with the copy; `None` if the copy is in this backup.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     folder: Option<PathBuf>,
 }
 
-/// Copies all workspaces into a new folder. Each copy is one moment of its workspace, whatever is written meanwhile.
+/// Copies all workspaces into a new folder. Each copy is a snapshot of its workspace, even while others write.
 pub(crate) async fn backup(app: &App, args: &BackupArgs) -> anyhow::Result<Exit> {
     let folder = args.folder.as_path();
     if folder.join(MANIFEST).exists() {
-        let fault = Fault::usage(format!("{} holds a complete backup", folder.display()));
+        let fault = Fault::usage(format!("{} already contains a complete backup", folder.display()));
         return Err(fault.help("name a new folder").into());
     }
     let base =
@@ -80,7 +80,7 @@ pub(crate) async fn backup(app: &App, args: &BackupArgs) -> anyhow::Result<Exit>
         {
             let holder = base.join(same.folder.as_deref().unwrap_or(Path::new("")));
             if place_of(app, &holder)?.exists(&workspace).await? {
-                let unchanged = Kept { folder: Some(from_folder(folder, &holder)?), ..same.clone() };
+                let unchanged = BackupEntry { folder: Some(from_folder(folder, &holder)?), ..same.clone() };
                 print(app, "unchanged", &unchanged)?;
                 kept.push(unchanged);
                 continue;
@@ -88,14 +88,14 @@ pub(crate) async fn backup(app: &App, args: &BackupArgs) -> anyhow::Result<Exit>
         }
         let report = tokio::select! {
             report = copy_one(app, &workspace, place.as_ref(), to.as_ref()) => report
-                .with_context(|| format!("backing up {workspace}; a folder that is not complete can be removed"))?,
+                .with_context(|| format!("backing up {workspace}; an incomplete backup folder can be deleted"))?,
             () = interrupt.wait() => {
                 app.output.note("stopped; run the same command to continue");
                 return Ok(Exit::Interrupted);
             }
         };
         let (documents, hash) = (report.documents, report.hash);
-        let copied = Kept { workspace, documents, hash, stamp: Some(stamp), folder: None };
+        let copied = BackupEntry { workspace, documents, hash, stamp: Some(stamp), folder: None };
         print(app, "backed up", &copied)?;
         kept.push(copied);
     }
@@ -111,7 +111,7 @@ pub(crate) async fn backup(app: &App, args: &BackupArgs) -> anyhow::Result<Exit>
     Ok(Exit::Done)
 }
 
-/// Verifies a backup, and unless that is all, puts its workspaces where the configuration says.
+/// Verifies a backup and, unless `--verify` is set, copies its workspaces to the configured place.
 pub(crate) async fn restore(app: &App, args: &RestoreArgs) -> anyhow::Result<Exit> {
     let folder = args.folder.as_path();
     let manifest = read(folder)?;
@@ -145,30 +145,32 @@ pub(crate) async fn restore(app: &App, args: &RestoreArgs) -> anyhow::Result<Exi
         let text = fs::read_to_string(&access).with_context(|| format!("reading {}", access.display()))?;
         let there = AccessStore::of(to.shared_texts(), &app.config.data_dir);
         if !there.import(&text).await? && !app.output.json {
-            app.output.note("keys and users stay as they are, since there are some already");
+            app.output.note("keys and users were not restored, because some exist already");
         }
     }
     Ok(Exit::Done)
 }
 
-impl Kept {
-    /// The backup that holds the copy.
+impl BackupEntry {
+    /// Returns the workspaces of the backup that contains the copy.
     ///
-    /// - `folder`: that of the backup with this entry.
+    /// - `folder`: the folder of the backup with this entry.
     fn place(&self, app: &App, folder: &Path) -> anyhow::Result<Arc<dyn Workspaces>> {
         let Some(older) = &self.folder else { return place_of(app, folder) };
         let holder = folder.join(older);
         if !holder.is_dir() {
             let what =
                 format!("{} is in the older backup {}, which is missing", self.workspace, holder.display());
-            return Err(Fault::usage(what).help("put both backups where they were beside each other").into());
+            return Err(Fault::usage(what)
+                .help("move both backup folders back to where they were relative to each other")
+                .into());
         }
         place_of(app, &holder)
     }
 }
 
-/// Tells states of a workspace apart: every commit makes another revision, and a workspace of the same name that was made later
-/// has documents of another time.
+/// Returns a text that differs between two states of a workspace: every commit changes the revision, and a workspace that was
+/// created later under the same name has documents with other times.
 async fn stamp_of(store: &dyn WorkspaceStore) -> anyhow::Result<String> {
     let snapshot = store.snapshot().await?;
     let mut parts = PartsHasher::default();
@@ -184,7 +186,7 @@ async fn stamp_of(store: &dyn WorkspaceStore) -> anyhow::Result<String> {
     Ok(format!("{}-{}", snapshot.revision(), parts.finish()))
 }
 
-/// How to get from one folder to another: relative where both are in the same folder, so that they can be moved together.
+/// Returns the path from one folder to another. It is relative if both are in the same folder, so that they can be moved together.
 fn from_folder(folder: &Path, to: &Path) -> anyhow::Result<PathBuf> {
     let whole = |path: &Path| path.canonicalize().with_context(|| format!("finding {}", path.display()));
     let (folder, to) = (whole(folder)?, whole(to)?);
@@ -194,8 +196,8 @@ fn from_folder(folder: &Path, to: &Path) -> anyhow::Result<PathBuf> {
     })
 }
 
-/// An error unless the workspace is sound and has the hash that it had when it was copied.
-async fn verify(from: &dyn Workspaces, kept: &Kept) -> anyhow::Result<()> {
+/// Fails if the workspace is damaged or does not have the hash from when it was copied.
+async fn verify(from: &dyn Workspaces, kept: &BackupEntry) -> anyhow::Result<()> {
     let damaged = |what: String| {
         let fault = Fault::usage(format!("the backup of {} is damaged: {what}", kept.workspace));
         fault.help("restore an older backup")
@@ -221,7 +223,7 @@ fn read(folder: &Path) -> anyhow::Result<Manifest> {
     let path = folder.join(MANIFEST);
     let text = match fs::read_to_string(&path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            let fault = Fault::usage(format!("{} holds no complete backup", folder.display()));
+            let fault = Fault::usage(format!("{} contains no complete backup", folder.display()));
             return Err(fault.help("run `graphloom backup` again, or name another folder").into());
         }
         text => text.with_context(|| format!("reading {}", path.display()))?,
@@ -229,18 +231,19 @@ fn read(folder: &Path) -> anyhow::Result<Manifest> {
     let manifest: Manifest =
         serde_json::from_str(&text).with_context(|| format!("reading {}", path.display()))?;
     if !FORMS.contains(&manifest.form) {
-        let fault = Fault::usage(format!("the backup is of a later release, {}", plain(&manifest.release)));
+        let fault =
+            Fault::usage(format!("the backup was written by a later release, {}", plain(&manifest.release)));
         return Err(fault.help("restore it with that release").into());
     }
     Ok(manifest)
 }
 
-/// The workspaces in a folder, whatever the configuration says.
+/// Returns the workspaces in a folder, independent of the configured place.
 fn place_of(app: &App, folder: &Path) -> anyhow::Result<Arc<dyn Workspaces>> {
     Ok(workspaces_at(&app.config, &format!("sqlite:{}", folder.display()))?)
 }
 
-/// Writes a file that only its owner can read, whole or not at all.
+/// Writes a file atomically, readable only by its owner.
 fn write_own(path: &Path, text: &str) -> anyhow::Result<()> {
     let beside = path.with_extension("json.new");
     let write = || {
@@ -256,8 +259,8 @@ fn write_own(path: &Path, text: &str) -> anyhow::Result<()> {
     write().with_context(|| format!("writing {}", path.display()))
 }
 
-fn print(app: &App, what: &str, kept: &Kept) -> anyhow::Result<()> {
-    let Kept { workspace, documents, hash, .. } = kept;
+fn print(app: &App, what: &str, kept: &BackupEntry) -> anyhow::Result<()> {
+    let BackupEntry { workspace, documents, hash, .. } = kept;
     if app.output.json {
         return app
             .output

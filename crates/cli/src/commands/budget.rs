@@ -1,4 +1,4 @@
-//! `graphloom budget`: shows and sets what all processes together may spend on the workspace.
+//! `graphloom budget`: shows and sets the budget that all processes of the workspace share.
 
 use std::collections::BTreeSet;
 
@@ -51,7 +51,7 @@ fn change(app: &App, amount: WorkspaceLimit, restart: bool) -> anyhow::Result<Bu
     Ok(limiting(limit, restart, wire::now()).ok_or_else(most)?)
 }
 
-/// What a budget is and has left, as numbers.
+/// Returns a budget and the amounts spent and left, as JSON numbers.
 pub(super) fn fields(budget: WorkspaceBudget) -> serde_json::Value {
     let WorkspaceBudget { unit, amount, spent, since, refused, held } = budget;
     let in_flight: u64 = held.iter().map(|calls| calls.bounds.most).sum();
@@ -66,7 +66,7 @@ pub(super) fn fields(budget: WorkspaceBudget) -> serde_json::Value {
     })
 }
 
-/// The same for people.
+/// Describes a budget and how much of it is spent.
 pub(super) fn words(budget: Option<&WorkspaceBudget>) -> String {
     let Some(budget) = budget else { return "no budget: model calls are not limited".to_owned() };
     let spent = shown(budget.unit, budget.spent);
@@ -78,9 +78,5 @@ pub(super) fn words(budget: Option<&WorkspaceBudget>) -> String {
         BudgetUnit::Tokens => "",
         BudgetUnit::Money => " of money",
     };
-    format!(
-        "{spent} of {}{unit} are spent since {} ({share}%)",
-        limit_of(budget),
-        &budget.since.to_iso()[..19]
-    )
+    format!("{spent} of {}{unit} spent since {} ({share}%)", limit_of(budget), &budget.since.to_iso()[..19])
 }

@@ -41,7 +41,7 @@ pub(crate) async fn run(app: &App, command: &CacheCommand) -> anyhow::Result<Exi
             if app.output.json {
                 app.output.json(&ClearOutput { cleared })?;
             } else {
-                app.output.note("forgotten:");
+                app.output.note("cleared:");
                 print(app, &cleared)?;
             }
         }

@@ -26,7 +26,7 @@ struct DocumentName {
     source: String,
 }
 
-/// Removes documents from the queue; changes nothing if one of them is unknown.
+/// Removes documents from the queue. Changes nothing if one of the documents is unknown.
 pub(crate) async fn run(app: &App, args: &CancelArgs) -> anyhow::Result<Exit> {
     let store = wire::open_store(&app.config).await?;
     let snapshot = store.snapshot().await?;
@@ -65,7 +65,7 @@ pub(crate) async fn run(app: &App, args: &CancelArgs) -> anyhow::Result<Exit> {
         }
     }
     if ids.is_empty() {
-        app.output.line("nothing waits")?;
+        app.output.line("nothing is queued")?;
     }
     if !done.cancelled.is_empty() {
         app.output.note("`graphloom retry DOC` queues a document again, `graphloom rm DOC` removes it");

@@ -16,7 +16,7 @@ pub(crate) async fn run(app: &App) -> anyhow::Result<Exit> {
     Ok(if findings.is_empty() { Exit::Done } else { Exit::Failed })
 }
 
-/// All findings about the workspace.
+/// Returns all findings about the workspace.
 pub(crate) async fn findings(app: &App) -> anyhow::Result<Vec<Finding>> {
     wire::require_workspace(&app.config).await?;
     let store = wire::open_or_create(&app.config).await?;

@@ -10,14 +10,14 @@ use crate::fault::{Exit, Fault};
 use crate::output::render::{one_line, plain};
 use crate::wire;
 
-/// Characters of a quote in a list.
+/// Maximum characters of a quote in a list.
 const QUOTE_CHARS: usize = 240;
-/// Quotes of a claim in a list.
+/// Maximum quotes of a claim in a list.
 const MAX_QUOTES: usize = 3;
 
 #[derive(Serialize)]
-struct Listed {
-    /// Claims that match.
+struct ClaimsOutput {
+    /// Number of claims that match.
     total: usize,
     claims: Vec<ListedClaim>,
 }
@@ -47,7 +47,7 @@ pub(crate) async fn run(app: &App, args: &ClaimsArgs) -> anyhow::Result<Exit> {
         status: args.status.map(Into::into),
     };
     let (claims, total) = list_claims(snapshot, &filter, args.limit).await?;
-    let listed = Listed { total, claims };
+    let listed = ClaimsOutput { total, claims };
     if app.output.json {
         app.output.json(&listed)?;
         return Ok(Exit::Done);
@@ -64,7 +64,7 @@ pub(crate) async fn run(app: &App, args: &ClaimsArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Prints a claim, the words that state it, and those that ended it.
+/// Prints a claim with the quotes that state it and the quote that ended it.
 pub(crate) fn print(app: &App, listed: &ListedClaim) -> anyhow::Result<()> {
     let output = &app.output;
     output.line(output.heading(&plain(&listed.line)))?;

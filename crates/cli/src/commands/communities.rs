@@ -12,7 +12,7 @@ use crate::fault::Exit;
 use crate::output::render::{count, one_line, plain};
 use crate::wire;
 
-/// Characters of a summary in a list.
+/// Maximum characters of a summary in a list.
 const SUMMARY_CHARS: usize = 300;
 
 const WORDS: LayerWords = LayerWords {
@@ -23,11 +23,11 @@ const WORDS: LayerWords = LayerWords {
 };
 
 #[derive(Serialize)]
-struct Listed {
+struct CommunitiesOutput {
     /// `None` if communities were never derived.
     layer: Option<LayerStatus>,
     level: u32,
-    /// Communities of the level.
+    /// Number of communities on the level.
     total: usize,
     communities: Vec<CommunityEntry>,
 }
@@ -52,7 +52,7 @@ pub(crate) async fn run(app: &App, args: &CommunitiesArgs) -> anyhow::Result<Exi
     let mut entries = communities(snapshot, level).await?;
     let total = entries.len();
     entries.truncate(args.limit);
-    let listed = Listed { layer, level, total, communities: entries };
+    let listed = CommunitiesOutput { layer, level, total, communities: entries };
     if app.output.json {
         app.output.json(&listed)?
     } else {
@@ -61,7 +61,7 @@ pub(crate) async fn run(app: &App, args: &CommunitiesArgs) -> anyhow::Result<Exi
     Ok(Exit::Done)
 }
 
-fn print_list(app: &App, listed: &Listed) -> anyhow::Result<()> {
+fn print_list(app: &App, listed: &CommunitiesOutput) -> anyhow::Result<()> {
     let output = &app.output;
     let Some(layer) = &listed.layer else { return Ok(()) };
     let levels: Vec<String> = (0..)
@@ -135,7 +135,7 @@ fn print_report(app: &App, report: &CommunityReport) -> anyhow::Result<()> {
     }
     if report.dropped_references > 0 {
         output.note(format_args!(
-            "{} of the report led to no sentence and were dropped",
+            "{} dropped from the report: no matching sentence",
             count(u64::from(report.dropped_references), "reference")
         ));
     }

@@ -16,7 +16,7 @@ struct SettingRow<'a> {
     key: Cow<'a, str>,
     value: Option<Cow<'a, str>>,
     origin: Option<String>,
-    /// `None` of what only files set.
+    /// Environment variable of the key; `None` if only files can set it.
     variable: Option<String>,
     about: &'a str,
 }
@@ -59,7 +59,7 @@ pub(crate) fn run(app: &App, command: &ConfigCommand) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// The value with secrets masked. A URL may contain a password before the host or a key in the query.
+/// Returns the value with secrets masked. A URL may contain a password before the host or a key in the query.
 fn shown_value<'a>(key: &Key, value: &'a str) -> Cow<'a, str> {
     if key.secret {
         return Cow::Borrowed("(set, not shown)");

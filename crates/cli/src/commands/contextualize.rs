@@ -57,7 +57,7 @@ pub(crate) async fn run(app: &App, args: &ContextualizeArgs) -> anyhow::Result<E
     })
 }
 
-/// The named documents, or all. If a source has a staged version, the live one is used.
+/// Returns the named documents, or all. If a source has a staged version, the live one is used.
 async fn named(app: &App, engine: &Engine, args: &ContextualizeArgs) -> anyhow::Result<Vec<DocumentId>> {
     let snapshot = engine.store.snapshot().await?;
     let snapshot = snapshot.as_ref();

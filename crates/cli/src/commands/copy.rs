@@ -1,4 +1,4 @@
-//! `graphloom copy`: workspaces from one place to another.
+//! `graphloom copy`: copies workspaces between data folders and databases.
 
 use graphloom::stores::{workspaces, workspaces_at};
 use graphloom_core::WorkspaceId;
@@ -22,7 +22,7 @@ struct CopyOutput<'a> {
     report: CopyReport,
 }
 
-/// Copies one workspace or all of them, and prints a line for each. Stops at the first that fails.
+/// Copies one workspace or all workspaces, and prints a line for each. Stops at the first failure.
 pub(crate) async fn run(app: &App, args: &CopyArgs) -> anyhow::Result<Exit> {
     let from = workspaces_at(&app.config, &args.from)?;
     let to = match &args.to {

@@ -1,4 +1,4 @@
-//! Copies workspaces between places, for `copy`, `backup`, `restore` and `workspace move`.
+//! Copies workspaces between data folders and databases, for `copy`, `backup`, `restore` and `workspace move`.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use indicatif::ProgressBar;
 
 use super::App;
 
-/// Minimum interval between lines of progress if there is no terminal.
+/// Minimum interval between progress lines if there is no terminal.
 const PLAIN_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Copies a workspace and shows progress.
@@ -28,7 +28,7 @@ pub(crate) async fn copy_one(
     copy_opened(app, workspace, source.as_ref(), target.as_ref()).await
 }
 
-/// Gives a copy the budget of its source, with what is spent of it.
+/// Gives a copy the budget of its source, including the amount spent.
 async fn copy_budget(source: &dyn WorkspaceStore, target: &dyn WorkspaceStore) -> anyhow::Result<()> {
     let budget = source.budget().await?;
     if target.budget().await? != budget {
@@ -37,7 +37,7 @@ async fn copy_budget(source: &dyn WorkspaceStore, target: &dyn WorkspaceStore) -
     Ok(())
 }
 
-/// The same with open stores.
+/// Copies a workspace between open stores and shows progress.
 pub(crate) async fn copy_opened(
     app: &App,
     workspace: &WorkspaceId,
@@ -69,8 +69,8 @@ pub(crate) async fn copy_opened(
     Ok(report?)
 }
 
-/// Makes the search indexes of a copy, so that its first searches do not wait for them. They are a cache, made later if
-/// this fails.
+/// Builds the search indexes of a copy, so that its first searches do not wait for them. They are a cache: if this fails,
+/// they are built later.
 pub(crate) async fn index_copy(workspace: &WorkspaceId, place: &dyn Workspaces) {
     let made = async { place.open(workspace, Patience::Endless).await?.maintain(Upkeep::CatchUp).await };
     if let Err(error) = made.await {

@@ -44,7 +44,7 @@ fn print(app: &App, spending: &Spending) -> anyhow::Result<()> {
     if let Some(more) = spending.rows.len().checked_sub(MOST_PRINTED).filter(|more| *more > 0) {
         output.line(format_args!("and {more} more; --json lists all"))?;
     }
-    output.line(format_args!("{}: {}", output.heading("together"), words(&spending.total)))?;
+    output.line(format_args!("{}: {}", output.heading("total"), words(&spending.total)))?;
     for model in &spending.unpriced {
         output.note(format_args!("no price configured for {}", plain(model)));
     }

@@ -5,7 +5,7 @@ use graphloom_engine::derive::{self, DeriveEstimate, DeriveReport, LayerKind};
 use serde::Serialize;
 
 use super::App;
-use super::indexing::{OfBudget, Session};
+use super::indexing::{BudgetUse, Session};
 use crate::args::DeriveArgs;
 use crate::fault::Exit;
 use crate::interrupt::Interrupt;
@@ -19,7 +19,7 @@ struct Summary {
     derived: Option<DeriveReport>,
     interrupted: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    budget: Option<OfBudget>,
+    budget: Option<BudgetUse>,
 }
 
 #[derive(Serialize)]
@@ -47,7 +47,7 @@ pub(crate) async fn run(app: &App, args: &DeriveArgs) -> anyhow::Result<Exit> {
     };
     view.finish()?;
     let budget = indexing.budget.as_ref();
-    let budget = budget.map(|budget| OfBudget { limit: budget.limit().to_string(), spent: budget.spent() });
+    let budget = budget.map(|budget| BudgetUse { limit: budget.limit().to_string(), spent: budget.spent() });
     let (derived, interrupted) = match outcome {
         Some(outcome) => (Some(outcome?), false),
         None => (None, true),
@@ -92,7 +92,7 @@ fn print(app: &App, summary: &Summary) -> anyhow::Result<()> {
     print_derived(app, derived)
 }
 
-/// Prints what became of a layer.
+/// Prints the outcome of deriving a layer.
 pub(super) fn print_derived(app: &App, derived: &DeriveReport) -> anyhow::Result<()> {
     let DeriveReport { layer, nodes, written, kept, removed, failed, .. } = derived;
     let parts = [(*written, "written"), (*kept, "unchanged"), (*removed, "removed"), (*failed, "failed")];

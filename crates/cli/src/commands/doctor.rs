@@ -131,7 +131,7 @@ async fn workspace(app: &App) -> (Finding, Option<EmbeddingSpec>) {
         let snapshot = store.snapshot().await?;
         let documents = count(snapshot.counts().await?.documents, "document");
         let message =
-            format!("{} opens, {documents}, revision {}", app.config.workspace, snapshot.revision());
+            format!("{} can be opened: {documents}, revision {}", app.config.workspace, snapshot.revision());
         anyhow::Ok((message, snapshot.embedding().await?))
     };
     match read.await {
@@ -162,7 +162,7 @@ async fn models(app: &App, providers: &Providers<'_>) -> Vec<Finding> {
         .models
         .by_role()
         .into_iter()
-        // There is no fallback for a judge.
+        // The judge has no offline default.
         .filter(|(role, it)| it.is_none() && *role != Role::Judge)
         .map(|(role, _)| role.name())
         .collect();

@@ -1,4 +1,4 @@
-//! `graphloom add --estimate`: the estimated cost of adding.
+//! Prints estimated costs, such as those of `graphloom add --estimate`.
 
 use std::collections::BTreeSet;
 
@@ -75,7 +75,7 @@ pub(super) fn print_steps(
     let price = price.as_ref().map(|price| format!(", {}", money(price))).unwrap_or_default();
     output.line(format_args!(
         "  {:<13} {} calls, {} tokens in, {} tokens out{price}",
-        "together",
+        "total",
         range(*calls),
         range(*input_tokens),
         range(*output_tokens),
@@ -87,7 +87,7 @@ pub(super) fn print_steps(
     Ok(())
 }
 
-/// `12`, or `0 to 12`.
+/// Formats a range: `12`, or `0 to 12`.
 fn range(range: Range) -> String {
     if range.is_exact() { range.low.to_string() } else { format!("{} to {}", range.low, range.high) }
 }

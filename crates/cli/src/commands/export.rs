@@ -61,7 +61,7 @@ pub(crate) async fn run(app: &App, args: &ExportArgs) -> anyhow::Result<Exit> {
         let mut out = BufWriter::new(io::stdout());
         let exported = export(snapshot, allowed, format, &parts, &mut out).await?;
         out.flush()?;
-        app.output.note(said(&exported));
+        app.output.note(counts_line(&exported));
         return Ok(Exit::Done);
     };
     let targets: Vec<(PathBuf, Vec<ExportPart>)> = match tables {
@@ -87,7 +87,7 @@ pub(crate) async fn run(app: &App, args: &ExportArgs) -> anyhow::Result<Exit> {
     if app.output.json {
         app.output.json(&summary)?;
     } else {
-        app.output.line(said(&summary.exported))?;
+        app.output.line(counts_line(&summary.exported))?;
     }
     Ok(Exit::Done)
 }
@@ -119,15 +119,15 @@ async fn to_graphrag(app: &App, folder: &Path, force: bool) -> anyhow::Result<Ex
     match written.communities_current {
         Some(true) => {}
         Some(false) => {
-            app.output.note("the communities are out of date: `graphloom derive communities` updates them")
+            app.output.note("the communities are out of date; `graphloom derive communities` updates them")
         }
-        None => app.output.note("there are no communities: `graphloom derive communities` makes them"),
+        None => app.output.note("no communities yet; `graphloom derive communities` finds them"),
     }
     Ok(Exit::Done)
 }
 
-/// The documents that match the conditions; fails if there are none, so that an empty file cannot look like an
-/// empty graph.
+/// Returns the documents that match the conditions, and fails if there are none: an empty file would look like an empty
+/// graph.
 async fn allowed(
     app: &App,
     args: &ExportArgs,
@@ -158,7 +158,7 @@ async fn write_file(
         Ok(exported) => exported,
         Err(error) => {
             drop(out);
-            // The partial file is useless; the error is reported.
+            // The original error is reported; a leftover partial file does no harm.
             let _ = fs::remove_file(&partial);
             return Err(error.into());
         }
@@ -169,7 +169,7 @@ async fn write_file(
     Ok(exported)
 }
 
-fn said(exported: &ExportCounts) -> String {
+fn counts_line(exported: &ExportCounts) -> String {
     format!(
         "{}, {}, {}, {}",
         count(exported.entities, "entity"),

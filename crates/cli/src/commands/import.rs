@@ -1,4 +1,4 @@
-//! `graphloom import`: imports the folder of another system without asking a model.
+//! `graphloom import`: imports the folder of another system without calling a model.
 
 use anyhow::Context;
 use graphloom::BuildWith;
@@ -37,15 +37,15 @@ struct Summary {
     replaced: u64,
     unchanged: u64,
     refused: Vec<Refused>,
-    /// Communities of the folder that are there with their reports.
+    /// Number of the folder's communities that are stored with their reports.
     communities: u64,
-    /// Why not all of them are.
+    /// Why not all communities were stored.
     communities_failed: Option<String>,
-    /// Communities that deriving them finds, and that take an imported report.
+    /// Number of communities that deriving finds and that use an imported report.
     reports_in_use: u64,
-    /// Vectors of the folder that were taken in place of new ones; `None` if its vectors are of another model.
+    /// Number of the folder's vectors that were reused; `None` if they are from another model.
     vectors_used: Option<u64>,
-    /// Descriptions of the folder that were taken in place of new summaries.
+    /// Number of the folder's descriptions that were used instead of new summaries.
     summaries_used: usize,
     run: RunOutcome,
 }
@@ -62,7 +62,7 @@ pub(crate) async fn run(app: &App, command: &ImportCommand) -> anyhow::Result<Ex
         ImportCommand::Graphrag(args) => ("GraphRAG", args),
         ImportCommand::Lightrag(args) => ("LightRAG", args),
     };
-    // All of it is read and checked before a workspace is touched.
+    // The whole folder is read and checked before the workspace changes.
     let import = match command {
         ImportCommand::Graphrag(_) => graphrag::read(&args.folder, &args.prefix)?,
         ImportCommand::Lightrag(_) => lightrag::read(&args.folder, &args.prefix)?,
@@ -131,7 +131,7 @@ async fn store(
         }
     }
     keep_reports(indexing.engine.store.as_ref(), &reports).await.context("storing the reports")?;
-    // Descriptions that are long because many documents speak of a thing wait for a run that may pay for their summaries.
+    // Entities and relations with many descriptions need summaries by an LLM. They stay stale until a run that may pay for these.
     let summarize = indexing.engine.models.summarize.take();
     indexing.engine.models.summarize = summarize.map(graphloom_migrate::unpaid);
     indexing.engine.index.layers.clear();
@@ -149,7 +149,7 @@ async fn store(
     summary.vectors_used = known.map(|known| known.used());
     summary.summaries_used = descriptions.used();
     if let Some(report) = &mut summary.run.report {
-        // The only budget of an import is that of summaries, which are counted as stale.
+        // The only budget of an import is the one for summaries. Descriptions without a summary are counted as stale.
         report.over_budget = None;
     }
     if !reports.is_empty() && !summary.run.interrupted {
@@ -163,8 +163,8 @@ async fn store(
     Ok(())
 }
 
-/// Stores the communities of the folder as they are, with their reports, unless the workspace has other documents, which
-/// they do not cover, or other communities.
+/// Stores the communities of the folder with their reports, unless the workspace has other documents, which these
+/// communities do not cover, or other communities.
 async fn take_communities(
     app: &App,
     engine: &Engine,
@@ -226,7 +226,7 @@ impl Summary {
         let claims = match claims {
             0 => String::new(),
             claims => {
-                format!(", {} ({claims_taken} with a quote that stands in the text)", count(*claims, "claim"))
+                format!(", {} ({claims_taken} with a quote found in the text)", count(*claims, "claim"))
             }
         };
         output.line(format_args!(
@@ -247,10 +247,10 @@ impl Summary {
         }
         let mut parts = vec![format!("{} imported", count(self.accepted, "document"))];
         if self.replaced > 0 {
-            parts.push(format!("{} of them replace others", self.replaced));
+            parts.push(format!("{} of them new versions", self.replaced));
         }
         if self.unchanged > 0 {
-            parts.push(format!("{} already there and left as they are", self.unchanged));
+            parts.push(format!("{} already there, left unchanged", self.unchanged));
         }
         output.line(parts.join(", "))?;
         for Refused { source, reason } in &self.refused {
@@ -259,32 +259,32 @@ impl Summary {
         let reports = count(self.found.reports, "report");
         if self.communities > 0 {
             output.line(format_args!(
-                "{} with reports and levels as {} has them; see `graphloom communities`",
+                "{} with reports and levels from {}; see `graphloom communities`",
                 count(self.communities, "community"),
                 self.from,
             ))?;
             output.line(format_args!(
-                "`graphloom derive communities` replaces them by its own, and uses {} of {reports} again",
+                "`graphloom derive communities` replaces them with its own and reuses {} of {reports}",
                 self.reports_in_use,
             ))?;
         } else if self.found.reports > 0 && self.communities_failed.is_none() {
             output.line(format_args!(
-                "{} of {reports} are used again by `graphloom derive communities`: those about the same entities as a community here",
+                "`graphloom derive communities` reuses {} of {reports}: those about the same entities as a community here",
                 self.reports_in_use,
             ))?;
         }
         if let Some(reason) = &self.communities_failed {
             output.trouble(format_args!(
-                "not all communities are there: {}; run the same command to go on",
+                "some communities were not imported: {}; run the same command to continue",
                 plain(reason)
             ))?;
         }
         if let Some(used) = self.vectors_used {
-            output.line(format_args!("{} of the folder used again", count(used, "vector")))?;
+            output.line(format_args!("{} reused from the folder", count(used, "vector")))?;
         }
         if self.summaries_used > 0 {
             let used = count(self.summaries_used as u64, "description");
-            output.line(format_args!("{used} of the folder used in place of summaries"))?;
+            output.line(format_args!("{used} from the folder used instead of summaries"))?;
         }
         self.run.print(app, "retry")
     }

@@ -45,19 +45,19 @@ pub(crate) struct RunOutcome {
     pub(crate) interrupted: bool,
     /// The budget and the cost; `None` without a budget.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) budget: Option<OfBudget>,
+    pub(crate) budget: Option<BudgetUse>,
 }
 
-/// A budget and how much of it was used.
+/// A budget and how much of it is used.
 #[derive(Debug, Serialize)]
-pub(crate) struct OfBudget {
+pub(crate) struct BudgetUse {
     /// The limit, formatted.
     pub(crate) limit: String,
     /// The cost in the same unit.
     pub(crate) spent: String,
 }
 
-/// Prints the name under which the run can be followed.
+/// Prints the name of the run.
 pub(crate) fn say_track(app: &App, track: &TrackId) -> anyhow::Result<()> {
     if app.output.json {
         return app.output.json(&serde_json::json!({ "event": "track", "track": track }));
@@ -68,7 +68,7 @@ pub(crate) fn say_track(app: &App, track: &TrackId) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The context of a command that indexes. Holds the worker's name while it lives.
+/// The context of a command that indexes. This process is registered as a worker while the value lives.
 pub(crate) struct Session {
     pub(crate) worker: Arc<dyn Worker>,
     pub(crate) view: Arc<ProgressView>,
@@ -87,7 +87,7 @@ impl Session {
         Self::begin_with(app, ProgressView::new(app.output), limit, build_with).await
     }
 
-    /// The same with a custom view.
+    /// Like [`begin`](Self::begin), with a custom view.
     pub(crate) async fn begin_with(
         app: &App,
         view: ProgressView,
@@ -155,7 +155,7 @@ pub(crate) async fn contextualize(
     run_to_end(app, indexing, interrupt, view, index::contextualize(&indexing.engine, documents, &show)).await
 }
 
-/// Derives the layers again in which nodes failed; stops when interrupted.
+/// Derives the layers with failed nodes again; stops when interrupted.
 pub(crate) async fn derive_failed(
     app: &App,
     indexing: &Indexing,
@@ -198,7 +198,7 @@ async fn run_to_end(
     let budget = indexing
         .budget
         .as_ref()
-        .map(|budget| OfBudget { limit: budget.limit().to_string(), spent: budget.spent() });
+        .map(|budget| BudgetUse { limit: budget.limit().to_string(), spent: budget.spent() });
     match outcome {
         Some(Ok(report)) => {
             indexing.catch_up().await;
@@ -209,8 +209,8 @@ async fn run_to_end(
     }
 }
 
-/// Shows the cost of this run while polled; returns only if the store fails. Waits forever if no model or service
-/// is called.
+/// Shows the cost of this run while it is polled; returns only if the store fails. Waits forever if no LLM and no
+/// embedding service is called.
 async fn follow_costs(app: &App, indexing: &Indexing, view: &ProgressView) -> anyhow::Error {
     let engine = &indexing.engine;
     if engine.models.extract.is_none() && !wire::embeds_by_service(engine) {
@@ -247,7 +247,7 @@ async fn try_follow_costs(
     }
 }
 
-/// In money if every model has a price, else in tokens.
+/// Formats the cost in money if every model has a price, otherwise in tokens.
 fn cost_in_words(spent: &CallTotals) -> String {
     match spent.unpriced_calls {
         0 => format!("costs {}", spent.cost),
@@ -261,7 +261,7 @@ pub(crate) fn nothing_named(empty: u64, all: u64) -> String {
 }
 
 impl RunOutcome {
-    /// How much was spent when the budget stopped the run, or `None` if it did not.
+    /// Returns how much was spent if the budget stopped the run, otherwise `None`.
     pub(crate) fn over_budget(&self) -> Option<&str> {
         self.report.as_ref()?.over_budget.as_deref()
     }
@@ -281,7 +281,7 @@ impl RunOutcome {
         self.failures.total == 0 && self.report.as_ref().is_some_and(|report| *report == RunReport::default())
     }
 
-    /// The exit code of a command with this outcome.
+    /// Returns the exit code of a command with this outcome.
     pub(crate) fn exit(&self) -> Exit {
         let is = |what: fn(&RunReport) -> bool| self.report.as_ref().is_some_and(what);
         if self.interrupted {
@@ -316,8 +316,8 @@ impl RunOutcome {
         }
         if let Some(what) = self.over_budget() {
             app.output.warn(format_args!(
-                "stopped by the budget: {what}; to continue, run the same command with a larger --budget, or after \
-                 `graphloom budget` for that of the workspace"
+                "stopped by the budget: {what}; to continue, run the same command with a larger --budget, or first \
+                 raise the budget of the workspace with `graphloom budget`"
             ));
         }
         if self.report.as_ref().is_some_and(|report| report.paused) {
@@ -380,7 +380,7 @@ impl RunOutcome {
         if self.failures.total > 0 {
             output.trouble(format_args!("`graphloom {again}` retries the failures"))?;
         }
-        if let Some(OfBudget { limit, spent }) = &self.budget {
+        if let Some(BudgetUse { limit, spent }) = &self.budget {
             output.summary(format_args!("used {spent} of the budget of {limit}"))?;
         }
         Ok(())

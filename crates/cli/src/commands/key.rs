@@ -28,7 +28,7 @@ pub(crate) async fn run(app: &App, command: &KeyCommand) -> anyhow::Result<Exit>
             } else {
                 output.line(&key.secret)?;
                 output.note(format_args!(
-                    "the key is shown only once; it {}. `graphloom key revoke {}` revokes it",
+                    "the key is shown only once and {}; `graphloom key revoke {}` revokes it",
                     reach(&grant.grant()),
                     key.id
                 ));
@@ -110,14 +110,14 @@ pub(crate) async fn users(app: &App, command: &UserCommand) -> anyhow::Result<Ex
     Ok(Exit::Done)
 }
 
-/// Keys and users, where the workspaces are.
+/// Returns the store of keys and users, which is where the workspaces are.
 async fn access_of(app: &App) -> anyhow::Result<AccessStore> {
     let access = AccessStore::of(workspaces(&app.config)?.shared_texts(), &app.config.data_dir);
     access.refresh().await?;
     Ok(access)
 }
 
-/// The first line of standard input.
+/// Returns the first line of standard input.
 fn given() -> anyhow::Result<String> {
     let mut text = String::new();
     std::io::stdin().lock().take(MAX_INPUT).read_to_string(&mut text).context("reading the password")?;
@@ -126,12 +126,12 @@ fn given() -> anyhow::Result<String> {
 
 /// Describes the permissions.
 fn reach(grant: &Grant) -> String {
-    let may = grant.right.name();
+    let right = grant.right.name();
     match &grant.workspaces {
-        None => format!("may {may} in every workspace"),
+        None => format!("has {right} access to every workspace"),
         Some(only) => {
             let names: Vec<&str> = only.iter().map(graphloom_core::WorkspaceId::as_str).collect();
-            format!("may {may} in {}", names.join(", "))
+            format!("has {right} access to {}", names.join(", "))
         }
     }
 }

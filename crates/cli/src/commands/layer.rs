@@ -1,4 +1,4 @@
-//! What the commands that show a layer share: its state, a node by the start of its id, places in documents.
+//! Shared by the commands that show a layer: its state, lookup of a node by the start of its id, places in documents.
 
 use graphloom_core::{LayerName, NodeKey, Snapshot};
 use graphloom_engine::derive::{LayerStatus, layer_states};
@@ -8,20 +8,20 @@ use crate::fault::Fault;
 use crate::output::Output;
 use crate::output::render::{one_line, plain};
 
-/// How a command speaks of its layer.
+/// Texts about one layer.
 pub(super) struct LayerWords {
-    /// Printed if it was never derived.
+    /// Printed if the layer was never derived.
     pub missing: &'static str,
-    /// Printed if it is out of date.
+    /// Printed if the layer is out of date.
     pub outdated: &'static str,
-    /// One of its nodes.
+    /// What a node of the layer is called.
     pub node: &'static str,
-    /// What lists its nodes.
+    /// The command that lists the nodes.
     pub list: &'static str,
 }
 
 impl LayerWords {
-    /// The state of the layer, `None` if it was never derived; notes what is wrong with it.
+    /// Returns the state of the layer, `None` if it was never derived. Prints a note if it is missing or out of date.
     pub(super) async fn state(
         &self,
         app: &App,
@@ -37,30 +37,30 @@ impl LayerWords {
         Ok(layer)
     }
 
-    /// The one of the nodes that were found for `id`.
+    /// Returns the only node in `found`; fails if there are none or several.
     pub(super) fn only<'a>(&self, found: &'a [NodeKey], id: &str) -> anyhow::Result<&'a NodeKey> {
         match found {
             [] => Err(self.unknown(id)),
             [key] => Ok(key),
             _ => {
                 let what = format!("more than one {} has an id that starts with {id:?}", self.node);
-                Err(Fault::usage(what).help("write more of the id").into())
+                Err(Fault::usage(what).help("use a longer id").into())
             }
         }
     }
 
-    /// No node has the id.
+    /// Returns the error for an id that no node has.
     pub(super) fn unknown(&self, id: &str) -> anyhow::Error {
         Fault::failed(format!("no {} {id:?}", self.node)).help(format!("`{}` lists them", self.list)).into()
     }
 }
 
-/// A title and the id behind it.
+/// Formats a title followed by the id.
 pub(super) fn titled(output: &Output, title: &str, id: &NodeKey) -> String {
     format!("{} {}", output.heading(&one_line(title, 200)), output.faint(id.as_str()))
 }
 
-/// Says how many nodes of a level are not listed.
+/// Prints how many nodes of a level are not listed.
 pub(super) fn note_more(output: &Output, total: usize, listed: usize) {
     let more = total - listed;
     if more > 0 {
@@ -68,7 +68,7 @@ pub(super) fn note_more(output: &Output, total: usize, listed: usize) {
     }
 }
 
-/// `notes.md:3-7`.
+/// Formats a place: `notes.md:3-7`.
 pub(super) fn place(source: &str, (first, last): (u32, u32)) -> String {
     match first == last {
         true => format!("{}:{first}", plain(source)),

@@ -1,4 +1,4 @@
-//! `graphloom mcp`: tools for a client of the Model Context Protocol, on standard input and output.
+//! `graphloom mcp`: serves a client of the Model Context Protocol on standard input and output.
 
 use std::sync::Arc;
 

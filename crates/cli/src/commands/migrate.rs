@@ -26,8 +26,8 @@ pub(crate) async fn run(app: &App, args: &MigrateArgs) -> anyhow::Result<Exit> {
         false => print(app, &before, &after)?,
     }
     if is_newer {
-        let fault = Fault::failed("a later release made these tables");
-        return Err(fault.help("use the release that made them, or a later one").into());
+        let fault = Fault::failed("these tables are from a later release");
+        return Err(fault.help("use that release or a later one").into());
     }
     if args.check && is_due {
         app.output.note(format_args!("Next: graphloom migrate"));
@@ -55,10 +55,10 @@ fn state(&SchemaVersion { found, supported, .. }: &SchemaVersion, before: Option
             format!("migrated from version {before} to {found}")
         }
         (_, Ordering::Equal) => format!("version {found}, up to date"),
-        (_, Ordering::Less) if found == 0 => format!("no tables; this release makes version {supported}"),
-        (_, Ordering::Less) => format!("version {found}; this release makes version {supported} of it"),
+        (_, Ordering::Less) if found == 0 => format!("no tables; this release creates version {supported}"),
+        (_, Ordering::Less) => format!("version {found}; this release migrates it to version {supported}"),
         (_, Ordering::Greater) => {
-            format!("version {found}, of a later release; this one reads up to version {supported}")
+            format!("version {found} is from a later release; this one reads up to version {supported}")
         }
     }
 }

@@ -72,11 +72,11 @@ use graphloom::{ReaderProgram, Readers};
 #[derive(Clone)]
 pub(crate) struct App {
     pub(crate) config: Config,
-    /// The part that is the server's.
+    /// Configuration of the server.
     pub(crate) serve: ServeConfig,
     /// The configuration as text, with origins.
     pub(crate) settings: Settings,
-    /// The inputs of the configuration.
+    /// What the configuration was read from.
     pub(crate) surroundings: Surroundings,
     /// Output settings.
     pub(crate) output: Output,
@@ -87,7 +87,7 @@ pub(crate) struct App {
 }
 
 impl App {
-    /// The URL to open a document: that of a web page, or of a file that exists.
+    /// Returns the URL to open a document: its web address, or the URL of a file that exists.
     pub(crate) fn address_of(&self, source: &str) -> Option<String> {
         if web::is_web_address(source) {
             return Some(source.to_owned());
@@ -101,7 +101,7 @@ impl App {
         Some(format!("file://{rooted}{}", percent_encoded(&path)))
     }
 
-    /// The flags for data folder and workspace as they were typed, each preceded by a space, for suggested
+    /// Returns the flags for data folder and workspace as they were typed, each preceded by a space, for suggested
     /// commands.
     pub(crate) fn place_flags(&self) -> String {
         let flags = self.surroundings.flags.iter();
@@ -163,7 +163,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("starting")?;
     let (config, settings) = match cli.command {
-        // Reading what a workspace is built with would migrate its database.
+        // Reading the settings stored in a workspace would migrate its database.
         Command::Migrate(_) => graphloom::config::load(&surroundings)?,
         _ => runtime.block_on(graphloom::setup::configured(&mut surroundings))?,
     };
@@ -171,7 +171,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
     for warning in &settings.warnings {
         output.note(format_args!("warning: {warning}"));
     }
-    // Shown even with --quiet: a sent key cannot be taken back.
+    // Printed even with `--quiet`: a key that was sent cannot be taken back.
     for warning in &settings.address_warnings {
         output.warn(format_args!("warning: {warning}"));
     }
@@ -244,7 +244,7 @@ async fn dispatch(app: &App, command: &Command) -> anyhow::Result<Exit> {
     }
 }
 
-/// The flags that set configuration: key, value, and the flag as typed.
+/// Returns the flags that set configuration: key, value, and the flag as typed.
 fn flags(global: &Global, command: &Command) -> Vec<(String, String, String)> {
     let data_dir = global.data_dir.as_ref().map(|path| path.display().to_string());
     let named = [
@@ -283,12 +283,12 @@ fn flags(global: &Global, command: &Command) -> Vec<(String, String, String)> {
     named.chain(own_workspace).chain(others).collect()
 }
 
-/// The embedder that `re-embed` is to switch to.
+/// Returns the embedder that `re-embed` switches to.
 fn new_embedder(command: &Command) -> Option<String> {
     if let Command::ReEmbed(args) = command { args.new.clone() } else { None }
 }
 
-/// The build options of a command that builds the graph.
+/// Returns the build options of a command that builds the graph.
 fn building(command: &Command) -> Option<&BuildArgs> {
     match command {
         Command::Add(args) => Some(&args.building),
@@ -341,14 +341,14 @@ fn building(command: &Command) -> Option<&BuildArgs> {
     }
 }
 
-/// A layer that receives log events: lines for people, traces for machines.
+/// A layer that receives log events: lines on stderr, or traces.
 type LogLayer = Box<dyn Layer<Registry> + Send + Sync>;
 
-/// Sends log events to stderr. `GRAPHLOOM_LOG` selects them, otherwise `-v` and `-vv`; errors are printed anyway.
+/// Returns a layer that prints log events to stderr. `GRAPHLOOM_LOG` selects the events, otherwise `-v` and `-vv`. Errors are
+/// printed anyway.
 ///
-/// - `serves`: whether this is a server. A server logs its requests by default, and with `--json` each event is a
-///   JSON value on one line. Other commands print one plain line when they wait for something, unless `--quiet` is
-///   set.
+/// - `serves`: whether this is a server. A server logs its requests by default, and with `--json` each event is a JSON value
+///   on one line. Other commands print one plain line when they wait for another process, unless `--quiet` is set.
 fn log(asked: &Global, wanted: Option<&str>, serves: bool) -> LogLayer {
     let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(false);
     // The MCP library warns about each invalid call, which is reported to the client anyway.

@@ -18,7 +18,7 @@ use crate::wire;
 struct ModelRow<'a> {
     /// The value for `--embedder`.
     embedder: String,
-    /// The value that uses the table distilled from it, if there is one.
+    /// The value that uses the table distilled from the model, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     static_embedder: Option<String>,
     folder: &'a Path,

@@ -13,7 +13,7 @@ use crate::args::ParseArgs;
 use crate::fault::Exit;
 use crate::output::Output;
 
-/// Maximum size of an answer; several times what any model writes.
+/// Maximum size of an answer; several times what any LLM writes.
 const MAX_ANSWER_BYTES: usize = 16 << 20;
 
 #[derive(Serialize)]

@@ -12,7 +12,7 @@ use crate::wire;
 struct PauseOutput {
     #[serde(flatten)]
     queue: QueueState,
-    /// Documents that are waiting or being indexed.
+    /// Number of documents that are waiting or being indexed.
     waiting: usize,
 }
 

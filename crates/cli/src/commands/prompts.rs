@@ -82,7 +82,7 @@ fn export(app: &App, folder: &Path, names: &[String], force: bool) -> anyhow::Re
     };
     let files: Vec<_> = prompts.iter().map(|prompt| (prompt, wording::file_of(folder, *prompt))).collect();
     if let Some((_, taken)) = files.iter().find(|(_, file)| !force && file.exists()) {
-        let fault = Fault::failed(format!("{} exists already", taken.display()));
+        let fault = Fault::failed(format!("{} already exists", taken.display()));
         return Err(fault.help("--force replaces it; nothing was written").into());
     }
     std::fs::create_dir_all(folder).with_context(|| format!("creating {}", folder.display()))?;
@@ -120,11 +120,7 @@ fn check(app: &App, folder: Option<&Path>) -> anyhow::Result<Exit> {
         let names: Vec<&str> = own.iter().map(|(prompt, _)| prompt.name()).collect();
         app.output.json(&serde_json::json!({ "folder": folder.display().to_string(), "prompts": names }))?;
     } else {
-        app.output.line(format_args!(
-            "{}: {} in order",
-            folder.display(),
-            count(own.len() as u64, "prompt")
-        ))?;
+        app.output.line(format_args!("{}: {} valid", folder.display(), count(own.len() as u64, "prompt")))?;
     }
     Ok(Exit::Done)
 }

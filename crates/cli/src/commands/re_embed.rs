@@ -1,4 +1,4 @@
-//! `graphloom re-embed`: replaces all vectors by those of another embedder.
+//! `graphloom re-embed`: replaces all vectors with those of another embedder.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -9,14 +9,14 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
 use super::App;
-use super::indexing::OfBudget;
+use super::indexing::BudgetUse;
 use crate::args::ReEmbedArgs;
 use crate::fault::Exit;
 use crate::interrupt::Interrupt;
 use crate::output::render::{count, plain, thousands};
 use crate::wire;
 
-/// Minimum interval between lines of progress if there is no terminal.
+/// Minimum interval between progress lines if there is no terminal.
 const PLAIN_INTERVAL: Duration = Duration::from_secs(10);
 
 #[derive(Serialize)]
@@ -26,7 +26,7 @@ struct Summary {
     report: Option<ReEmbedReport>,
     interrupted: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    budget: Option<OfBudget>,
+    budget: Option<BudgetUse>,
 }
 
 #[derive(Serialize)]
@@ -68,7 +68,7 @@ pub(crate) async fn run(app: &App, args: &ReEmbedArgs) -> anyhow::Result<Exit> {
         bar.finish_and_clear();
     }
     let report = outcome.transpose()?;
-    let budget = budget.map(|budget| OfBudget { limit: budget.limit().to_string(), spent: budget.spent() });
+    let budget = budget.map(|budget| BudgetUse { limit: budget.limit().to_string(), spent: budget.spent() });
     let summary = Summary { event: "summary", interrupted: report.is_none(), report, budget };
     if app.output.json {
         app.output.json(&summary)?;
@@ -86,7 +86,7 @@ fn print_estimate(app: &App, estimate: ReEmbedEstimate) -> anyhow::Result<Exit> 
     let ReEmbedEstimate { from, vectors, texts, steps, total, unpriced } = &estimate;
     let from = from.as_ref().map_or_else(|| "none".to_owned(), name);
     app.output.line(format_args!(
-        "{} by {from}, {} to embed",
+        "{} from {from}, {} to embed",
         count(*vectors, "vector"),
         count(*texts, "text")
     ))?;
@@ -101,15 +101,15 @@ fn print(app: &App, summary: &Summary) -> anyhow::Result<()> {
     };
     let Some(to) = to else {
         app.output
-            .note("nothing to replace: the workspace has no vectors yet; `graphloom add` makes the first");
+            .note("nothing to replace: the workspace has no vectors yet; `graphloom add` creates the first");
         return Ok(());
     };
     if from.as_ref() == Some(to) {
-        app.output.line(format_args!("unchanged: the vectors are by {} already", name(to)))?;
+        app.output.line(format_args!("unchanged: the vectors are already from {}", name(to)))?;
         return Ok(());
     }
     app.output.line(format_args!(
-        "{} by {}, {} embedded now",
+        "{} from {}, {} embedded in this run",
         count(*vectors, "vector"),
         name(to),
         count(*embedded, "text")

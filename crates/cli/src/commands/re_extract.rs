@@ -35,7 +35,7 @@ pub(crate) async fn run(app: &App, args: &ReExtractArgs) -> anyhow::Result<Exit>
     let plan = index::plan_renewal(&indexing.engine, &ids, Some(&track), &gone).await?;
     if plan.renewed.is_empty() && plan.unchanged.is_empty() && plan.busy.is_empty() {
         let fault = Fault::failed("none of these documents is in the graph yet");
-        return Err(fault.help("`graphloom work` and `graphloom retry` bring documents there").into());
+        return Err(fault.help("`graphloom work` or `graphloom retry` indexes them").into());
     }
     if !plan.renewed.is_empty() {
         indexing::say_track(app, &track)?;
@@ -71,7 +71,7 @@ async fn estimate(app: &App, args: &ReExtractArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// The named documents. If a source has a staged version, the live one is used.
+/// Returns the named documents. If a source has a staged version, the live one is used.
 async fn named(
     app: &App,
     engine: &graphloom_engine::Engine,

@@ -25,7 +25,7 @@ struct RepairOutput {
     copies: Vec<PathBuf>,
     /// Damage found in the files.
     findings: Vec<Finding>,
-    /// What was repaired; `None` if nothing had to be.
+    /// What was repaired; `None` if nothing was damaged.
     #[serde(serialize_with = "with_remedies")]
     mended: Option<RepairReport>,
 }
@@ -42,13 +42,13 @@ struct LossRow {
 pub(crate) async fn run(app: &App, args: &RepairArgs) -> anyhow::Result<Exit> {
     let workspaces = workspaces(&app.config)?;
     let Some(repairs) = workspaces.repairs() else {
-        let fault = Fault::usage("repair is for workspace files, and store keeps workspaces in a database");
+        let fault = Fault::usage("`repair` works on workspace files, but `store` names a database");
         return Err(fault.help("restore a backup of the database").into());
     };
     wire::require_workspace(&app.config).await?;
     let workspace = &app.config.workspace;
     let (lost, mut copies) = accept_loss(app, args, repairs).await?;
-    // If nothing is left, the next `add` creates the workspace again.
+    // If no file is left, the next `add` creates the workspace.
     let findings = match workspaces.exists(workspace).await? {
         true => findings(app).await?,
         false => Vec::new(),
@@ -105,7 +105,7 @@ async fn accept_loss(
     let workspace = &app.config.workspace;
     let Loss { found, committed } = match repairs.loss(workspace).await {
         Ok(Some(loss)) => loss,
-        // A file that cannot be read is repaired later.
+        // `findings` reports a file that cannot be read.
         Ok(None) | Err(StoreError::Corrupt { .. }) => return Ok((None, Vec::new())),
         Err(error) => return Err(error.into()),
     };
@@ -123,7 +123,7 @@ async fn accept_loss(
     Ok((Some(LossRow { revision: found.0, committed: committed.0 }), copies))
 }
 
-/// Findings about the workspace; a file that cannot be opened counts as one.
+/// Returns the findings about the workspace; a file that cannot be opened counts as one.
 async fn findings(app: &App) -> anyhow::Result<Vec<Finding>> {
     match check::findings(app).await {
         Err(error) => {
@@ -139,7 +139,7 @@ async fn findings(app: &App) -> anyhow::Result<Vec<Finding>> {
     }
 }
 
-/// What was repaired as JSON, with what to do about each loss.
+/// Serializes what was repaired, with a remedy for each loss.
 fn with_remedies<S: Serializer>(mended: &Option<RepairReport>, serializer: S) -> Result<S::Ok, S::Error> {
     let mut shown = serde_json::json!(mended);
     let lost = mended.iter().flat_map(|mended| &mended.lost);
@@ -189,7 +189,7 @@ fn print(app: &App, repaired: &RepairOutput) -> anyhow::Result<()> {
         ))?;
     }
     app.output.line(format_args!(
-        "{} to derive again, {} to index, {} to extract again; {} of the evidence lost",
+        "{} to derive again, {} to index, {} to extract again; evidence lost: {}",
         count(mended.views_to_derive, "view"),
         count(mended.documents_to_work_on, "document"),
         count(mended.chunks_to_ask_again, "chunk"),

@@ -1,5 +1,5 @@
-//! `graphloom retry`: retries failed and damaged chunks, chunks without context, stopped and cancelled documents, and
-//! failed nodes of layers.
+//! `graphloom retry`: retries failed and damaged chunks, failed chunk contexts, stopped and cancelled documents, and failed
+//! nodes of layers.
 
 use graphloom_core::{DocumentFilter, DocumentId, DocumentStatus, Snapshot, TrackId, statuses_of};
 use graphloom_engine::derive::DeriveReport;
@@ -24,7 +24,7 @@ struct Summary {
     /// The outcome of retrying chunk contexts; `None` if there were none to retry.
     #[serde(skip_serializing_if = "Option::is_none")]
     context: Option<RunOutcome>,
-    /// Layers in which nodes had failed.
+    /// The layers in which nodes had failed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     derived: Vec<DeriveReport>,
 }
@@ -59,7 +59,7 @@ pub(crate) async fn run(app: &App, args: &RetryArgs) -> anyhow::Result<Exit> {
         let MissingContexts { again, by_others } = index::without_context(&indexing.engine, &ids).await?;
         for (who, chunks) in by_others {
             app.output.warn(format_args!(
-                "the context of {} by {} failed, which is not the method of `contextual` now; `graphloom contextualize` recomputes all \
+                "{} failed to get a context from {}, which `contextual` no longer selects; `graphloom contextualize` recomputes all \
                  contexts of a document",
                 count(chunks, "chunk"),
                 plain(&who)
@@ -103,8 +103,8 @@ pub(crate) async fn run(app: &App, args: &RetryArgs) -> anyhow::Result<Exit> {
     Ok(exit)
 }
 
-/// The documents that match `filter` and stopped or have failed or damaged chunks, merged or not; also cancelled
-/// ones if `cancelled` is set.
+/// Returns the documents that match `filter` and stopped or have failed or damaged chunks, merged or not; also cancelled
+/// documents if `cancelled` is set.
 async fn to_retry(
     snapshot: &dyn Snapshot,
     filter: DocumentFilter,

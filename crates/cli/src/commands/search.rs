@@ -13,14 +13,14 @@ use crate::fault::Exit;
 use crate::output::render::{one_line, place, plain};
 use crate::output::snippet::{Snippet, snippet};
 use crate::output::terminal::wrapped;
-use crate::wire::{self, Asks};
+use crate::wire::{self, QueryModels};
 
 /// Maximum characters of a passage.
 const PASSAGE_CHARACTERS: usize = 200;
 
 /// Prints the results.
 pub(crate) async fn run(app: &App, args: &SearchArgs) -> anyhow::Result<Exit> {
-    let engine = wire::query_engine(app, Asks::Embedder).await?;
+    let engine = wire::query_engine(app, QueryModels::Embedder).await?;
     let filter = args.filter.resolve(engine.store.snapshot().await?.as_ref(), &app.here).await?;
     let hits = query::search(&engine, &args.words.join(" "), args.top_k, filter.as_ref()).await?;
     let empty = hits.passages.is_empty() && hits.entities.is_empty() && hits.relations.is_empty();
@@ -42,7 +42,7 @@ fn print(app: &App, hits: &SearchHits, words: &str) -> anyhow::Result<()> {
     let mut places = BTreeSet::new();
     for PassageHit { chunk, source, lines, lines_match_source, place: at, score, .. } in &hits.passages {
         let Snippet { range, matches } = snippet(&chunk.text, words, PASSAGE_CHARACTERS);
-        // Passages that overlap show the same place, the best of them first.
+        // Overlapping passages show the same place; only the best is printed.
         let found = matches.first().map(|found| chunk.span.within(Span::new(found.start, found.end)).start);
         if found.is_some_and(|start| !places.insert((&chunk.document, start))) {
             continue;
@@ -89,7 +89,7 @@ fn print(app: &App, hits: &SearchHits, words: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Part of a passage on one line with matching words highlighted.
+/// Returns a part of a passage on one line, with matching words highlighted.
 fn shown(app: &App, text: &str, range: &Range<usize>, matches: &[Range<usize>]) -> String {
     let flat = |part: &str| plain(part).replace(['\n', '\t'], " ");
     let mut shown = String::from(if range.start > 0 { "…" } else { "" });

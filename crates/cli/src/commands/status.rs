@@ -21,21 +21,21 @@ use crate::fault::{Exit, Fault};
 use crate::output::render::{count, one_line, plain, status};
 use crate::{documents, wire};
 
-/// Default maximum of documents listed; `--json` lists all.
+/// Maximum documents listed by default; `--json` lists all.
 const MOST_PRINTED: usize = 50;
 
 #[derive(Serialize)]
 struct Status {
     workspace: String,
     file: String,
-    /// `None` in a database.
+    /// Size of the file; `None` in a database.
     file_bytes: Option<u64>,
     revision: Revision,
     #[serde(flatten)]
     queue: QueueState,
-    /// What has to happen before indexing goes on.
+    /// What has to happen before indexing continues.
     waits_for: Option<WaitsFor>,
-    /// What may be spent and what is; `None` if model calls are not limited.
+    /// The budget and the amount spent; `None` if model calls are not limited.
     budget: Option<serde_json::Value>,
     #[serde(skip)]
     budget_words: Option<String>,
@@ -72,16 +72,16 @@ struct DocumentRow {
     /// Remarks, for example about parts that were not read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     remarks: Vec<String>,
-    failed_chunks: Vec<IllChunk>,
-    damaged_chunks: Vec<IllChunk>,
+    failed_chunks: Vec<ChunkProblem>,
+    damaged_chunks: Vec<ChunkProblem>,
     /// Chunks whose context failed.
-    chunks_without_context: Vec<IllChunk>,
+    chunks_without_context: Vec<ChunkProblem>,
     /// Progress of a re-extraction.
     renewal: Option<RenewalState>,
 }
 
 #[derive(Serialize)]
-struct IllChunk {
+struct ChunkProblem {
     ordinal: u32,
     reason: String,
 }
@@ -156,8 +156,8 @@ async fn read(
     })
 }
 
-fn ill_chunks(chunks: Vec<(u32, String)>) -> Vec<IllChunk> {
-    chunks.into_iter().map(|(ordinal, reason)| IllChunk { ordinal, reason }).collect()
+fn chunk_problems(chunks: Vec<(u32, String)>) -> Vec<ChunkProblem> {
+    chunks.into_iter().map(|(ordinal, reason)| ChunkProblem { ordinal, reason }).collect()
 }
 
 impl From<DocumentState> for DocumentRow {
@@ -172,9 +172,9 @@ impl From<DocumentState> for DocumentRow {
             remarks: document.remarks,
             status,
             staged: document.visibility == Visibility::Staged,
-            failed_chunks: ill_chunks(failed_chunks),
-            damaged_chunks: ill_chunks(damaged_chunks),
-            chunks_without_context: ill_chunks(chunks_without_context),
+            failed_chunks: chunk_problems(failed_chunks),
+            damaged_chunks: chunk_problems(damaged_chunks),
+            chunks_without_context: chunk_problems(chunks_without_context),
             renewal,
         }
     }
@@ -267,7 +267,7 @@ fn print(app: &App, args: &StatusArgs, shown: &Status) -> anyhow::Result<()> {
             (false, 0) => format!("out of date; `graphloom derive {layer}` updates it"),
             (false, failed) => format!("{failed} failed; `graphloom retry` tries again"),
         };
-        // Level 0 of a tree is that of the passages, which are no nodes.
+        // Level 0 of a tree are the passages, which are not nodes.
         let levels: Vec<String> =
             levels.iter().filter(|nodes| **nodes > 0).map(ToString::to_string).collect();
         let levels = if levels.is_empty() { "no nodes".to_owned() } else { levels.join(" + ") };
@@ -331,7 +331,7 @@ fn print(app: &App, args: &StatusArgs, shown: &Status) -> anyhow::Result<()> {
             ("damaged", &listed.damaged_chunks),
             ("without context", &listed.chunks_without_context),
         ] {
-            for IllChunk { ordinal, reason } in chunks {
+            for ChunkProblem { ordinal, reason } in chunks {
                 output.line(format_args!("    chunk {ordinal} {what}: {}", one_line(reason, 300)))?;
             }
         }
@@ -359,7 +359,7 @@ fn print(app: &App, args: &StatusArgs, shown: &Status) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The models that build the graph; `None` if the workspace has no stored settings.
+/// Describes the models that build the graph; `None` if the workspace has no stored settings.
 fn built_with(settings: &BTreeMap<String, String>) -> Option<String> {
     let extract = settings.get("extract_llm")?;
     let shown = |model: &str| if model == "none" { "rules".to_owned() } else { plain(model).to_string() };

@@ -6,14 +6,14 @@ use super::App;
 use crate::args::SuggestArgs;
 use crate::fault::Exit;
 use crate::output::render::{count, one_line, plain};
-use crate::wire::{self, Asks};
+use crate::wire::{self, QueryModels};
 
 /// Maximum characters of a printed quote; `--json` prints all.
 const QUOTE_CHARACTERS: usize = 240;
 
 /// Prints questions, each with the sentence that answers it.
 pub(crate) async fn run(app: &App, args: &SuggestArgs) -> anyhow::Result<Exit> {
-    let engine = wire::query_engine(app, Asks::Answer).await?;
+    let engine = wire::query_engine(app, QueryModels::Answer).await?;
     let suggested = suggest(&engine, args.about.as_deref(), args.limit).await?;
     wire::warn_if_unstored(app, &[&suggested.cost]);
     let found = !suggested.questions.is_empty();

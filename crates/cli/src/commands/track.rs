@@ -18,10 +18,10 @@ const MOST_PRINTED: usize = 50;
 #[derive(Serialize)]
 struct TrackOutput {
     track: TrackId,
-    /// Documents of the run that still exist.
+    /// Number of documents of the run that still exist.
     total: usize,
     by_status: BTreeMap<&'static str, u64>,
-    /// Documents that are done, failed or cancelled.
+    /// Number of documents that are done, failed or cancelled.
     settled: usize,
     documents: Vec<DocumentRow>,
 }

@@ -1,4 +1,4 @@
-//! `graphloom tree`: summaries of passages, and what each is made of.
+//! `graphloom tree`: summaries of passages, and the parts of each summary.
 
 use graphloom_engine::derive::{
     LayerStatus, NodeName, Quote, Tree, TreeEntry, TreeNodeView, TreePassage, find_tree_nodes, tree_node,
@@ -13,9 +13,9 @@ use crate::fault::Exit;
 use crate::output::render::{count, one_line, plain};
 use crate::wire;
 
-/// Characters of a summary in a list.
+/// Maximum characters of a summary in a list.
 const SUMMARY_CHARS: usize = 300;
-/// Characters of a passage.
+/// Maximum characters of a passage.
 const PASSAGE_CHARS: usize = 160;
 
 const WORDS: LayerWords = LayerWords {
@@ -30,7 +30,7 @@ struct TreeOutput {
     /// `None` if the tree was never derived.
     layer: Option<LayerStatus>,
     level: u32,
-    /// Nodes of the level.
+    /// Number of nodes on the level.
     total: usize,
     nodes: Vec<TreeEntry>,
 }
@@ -64,7 +64,7 @@ pub(crate) async fn run(app: &App, args: &TreeArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// The highest level with several nodes, else the highest.
+/// Returns the highest level with several nodes, or if there is none, the highest level with any.
 fn level_to_list(layer: &LayerStatus) -> u32 {
     let several = layer.levels.iter().rposition(|nodes| *nodes > 1);
     let any = layer.levels.iter().rposition(|nodes| *nodes > 0);

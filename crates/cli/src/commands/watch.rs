@@ -13,7 +13,7 @@ use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 use serde::Serialize;
 use tokio::sync::Notify;
 
-use super::add::{Batch, Into, Summary};
+use super::add::{Batch, Sink, Summary};
 use super::{App, indexing};
 use crate::fault::{Exit, Fault};
 use crate::folders::{self, Folders, Look};
@@ -63,7 +63,7 @@ impl Watch {
 
     /// Adds changes until Ctrl-C or until the budget is used up.
     ///
-    /// A problem with one file or run is reported, and tried again after the next change or snapshot.
+    /// A problem with one file or run is reported and retried after the next change or snapshot.
     pub(super) async fn run(
         mut self,
         app: &App,
@@ -133,7 +133,7 @@ impl Watch {
         interrupt: &Interrupt,
         view: &ProgressView,
     ) -> anyhow::Result<Exit> {
-        let mut into = Into::Store(&watching.indexing.engine, watching.track);
+        let mut sink = Sink::Store(&watching.indexing.engine, watching.track);
         let mut summary = Summary::of(watching.track);
         let mut batch = Batch::new(watching.meta);
         let most = watching.indexing.engine.index.limits.max_bytes;
@@ -145,10 +145,10 @@ impl Watch {
                 Err(error) => summary.refuse(app, source, files::reason(&error), None)?,
             }
             if batch.is_full() {
-                batch.accept(app, &mut into, &mut summary).await?;
+                batch.accept(app, &mut sink, &mut summary).await?;
             }
         }
-        batch.accept(app, &mut into, &mut summary).await?;
+        batch.accept(app, &mut sink, &mut summary).await?;
         if interrupt.is_requested() {
             return Ok(Exit::Interrupted);
         }
@@ -220,7 +220,7 @@ pub(super) struct Watching<'a> {
     pub(super) prune: bool,
 }
 
-/// Starts a watcher for change events; if the system has none, reports that and returns `None`.
+/// Starts a watcher for change events. If the system has none, prints a warning and returns `None`.
 fn begin_events(app: &App, paths: &[PathBuf], changed: &Arc<Notify>) -> Option<RecommendedWatcher> {
     watcher(paths, &app.here.folder, Arc::clone(changed))
         .inspect_err(|error| {
@@ -239,7 +239,7 @@ fn watcher(
     changed: Arc<Notify>,
 ) -> notify::Result<RecommendedWatcher> {
     let mut watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
-        // Opening and reading files, which the snapshots do too, is not a change.
+        // Opening and reading files is not a change; the snapshots do it too.
         let is_change = event.map_or(true, |event| match event.kind {
             EventKind::Access(kind) => kind == AccessKind::Close(AccessMode::Write),
             EventKind::Any
@@ -272,14 +272,14 @@ async fn look(app: &App, paths: &[PathBuf]) -> anyhow::Result<Result<Look, Strin
     tokio::task::spawn_blocking(looking).await.context("looking at the folders")
 }
 
-/// Whether documents are queued that this process could index.
+/// True if documents are queued that this process could index.
 async fn waits(indexing: &Indexing) -> anyhow::Result<bool> {
     let snapshot = indexing.engine.store.snapshot().await?;
     let paused = snapshot.queue().await?.is_paused();
     Ok(!paused && !snapshot.claimable_jobs(wire::now(), 1).await?.is_empty())
 }
 
-/// Sources of stored documents in `paths` whose file does not exist.
+/// Returns the sources of stored documents in `paths` whose file does not exist.
 async fn missing(app: &App, snapshot: &dyn Snapshot, paths: &[PathBuf]) -> anyhow::Result<Vec<String>> {
     let roots: Vec<PathBuf> =
         paths.iter().filter_map(|path| app.here.folder.join(path).canonicalize().ok()).collect();
@@ -297,7 +297,7 @@ async fn missing(app: &App, snapshot: &dyn Snapshot, paths: &[PathBuf]) -> anyho
     while let Some(page) = pages.next().await? {
         missing.extend(page.into_iter().filter(is_missing).map(|document| document.source));
     }
-    // If a folder disappeared in the meantime, its files are unknown.
+    // If a folder disappeared in the meantime, its files cannot be checked.
     let are_there = roots.iter().all(|root| root.exists());
     missing.sort();
     Ok(if are_there { missing } else { Vec::new() })

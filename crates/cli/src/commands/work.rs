@@ -15,7 +15,7 @@ struct Summary {
     run: RunOutcome,
 }
 
-/// Works until nothing is left that this process can take.
+/// Indexes until no document is left that this process can claim.
 pub(crate) async fn run(app: &App, args: &WorkArgs) -> anyhow::Result<Exit> {
     wire::require_workspace(&app.config).await?;
     let Session { worker: _worker, view, indexing } =
@@ -27,7 +27,7 @@ pub(crate) async fn run(app: &App, args: &WorkArgs) -> anyhow::Result<Exit> {
         app.output.json(&summary)?;
     } else {
         if summary.run.is_idle() {
-            app.output.summary("nothing waits")?;
+            app.output.summary("nothing is queued")?;
         }
         summary.run.print(app, "retry")?;
     }

@@ -15,14 +15,14 @@ use crate::interrupt::Interrupt;
 use crate::wire;
 use crate::wire::serving::ServingHost;
 
-/// Workspaces indexed at once by default.
+/// Workspaces indexed at the same time by default.
 const WORKERS: usize = 4;
-/// How long a workspace stays open after its documents are indexed, if another needs its place.
+/// How long a workspace stays open after its documents are indexed if another workspace waits for a place.
 const IDLE: Duration = Duration::from_secs(5);
-/// What is left of the time to stop, for what follows the calls in flight.
+/// Part of the stop timeout reserved for the commits after the calls in flight.
 const LAST_COMMITS: Duration = Duration::from_millis(500);
 
-/// Works until a stop is requested.
+/// Indexes until a stop is requested.
 pub(crate) async fn run(app: &App, args: &WorkerArgs) -> anyhow::Result<Exit> {
     let config = &app.config;
     let interrupt = Interrupt::listen()?;

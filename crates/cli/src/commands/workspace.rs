@@ -16,8 +16,9 @@ use crate::interrupt::Interrupt;
 use crate::output::render::count;
 use crate::wire;
 
-/// How long a move waits for workers that are to stop, and how often it looks.
+/// How long a move waits for workers to stop.
 const MAX_WAIT: Duration = Duration::from_secs(300);
+/// How often a move checks whether they stopped.
 const LOOK: Duration = Duration::from_millis(200);
 
 /// Runs the command.
@@ -107,8 +108,8 @@ async fn require(place: &dyn Workspaces, name: &WorkspaceId) -> anyhow::Result<(
     Ok(())
 }
 
-/// Copies the workspace while it is in use, then without workers what changed meanwhile, and deletes the original once
-/// the copy equals it and nobody can commit.
+/// Copies the workspace while it is in use, stops the workers, copies what changed meanwhile, and deletes the original once
+/// no process can commit and the copy is equal.
 async fn move_one(
     app: &App,
     name: &WorkspaceId,
@@ -118,7 +119,7 @@ async fn move_one(
 ) -> anyhow::Result<Exit> {
     require(from, name).await?;
     if from.place() == to.place() {
-        return Err(Fault::usage(format!("{name} is in {} already", to.place())).into());
+        return Err(Fault::usage(format!("{name} is already in {}", to.place())).into());
     }
     tokio::select! {
         copied = copy_one(app, name, from, to) => copied.map(drop)?,
@@ -185,14 +186,14 @@ async fn wait_for_workers(source: &dyn Store, from: &dyn Workspaces) -> anyhow::
     }
 }
 
-/// Copies what changed meanwhile, then lets nobody commit, copies the rest, and deletes the original.
+/// Copies what changed meanwhile, blocks commits, copies the rest, and deletes the original.
 async fn move_rest(
     app: &App,
     name: &WorkspaceId,
     from: &dyn Workspaces,
     to: &dyn Workspaces,
 ) -> anyhow::Result<CopyReport> {
-    // The first copy took long, so that the second has much to bring; what is left after it is little.
+    // The first copy took long, so the second may still be large. After it, little is left to copy while commits are blocked.
     copy_again(app, name, from, to).await?;
     let source = from.open(name, Patience::Endless).await?;
     let held = from.hold(name).await?;
@@ -210,7 +211,7 @@ async fn move_rest(
     Ok(report)
 }
 
-/// Brings the copy up to date. If something was removed since it began, it is made again: it is ours.
+/// Brings the copy up to date. If documents were removed from the original since then, deletes the copy and copies again.
 async fn copy_again(
     app: &App,
     name: &WorkspaceId,

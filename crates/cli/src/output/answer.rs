@@ -24,9 +24,9 @@ pub(crate) struct AnswerWriter<'a> {
     text: String,
     written: usize,
     numbered: Vec<CitedSpan>,
-    /// Where words of the question stand in the text.
+    /// Where words of the question occur in the text.
     matches: Vec<Range<usize>>,
-    /// The marks of the text, if it came as a whole.
+    /// The marks of the text, if it arrived as a whole.
     marks: Option<Vec<Mark>>,
     flow: Flow,
 }
@@ -43,14 +43,14 @@ impl<'a> AnswerWriter<'a> {
         Self { output, retrieval, addresses, text, written: 0, numbered, matches, marks, flow }
     }
 
-    /// Takes the next piece of the answer; returns the text to print now.
+    /// Adds the next piece of the answer; returns the text to print now.
     pub(crate) fn push(&mut self, delta: &str) -> String {
         self.text.push_str(delta);
         let end = whole_sentences(&self.text);
         self.write(end)
     }
 
-    /// The rest of the answer to print, with a line end. If no piece was pushed, this is the whole answer with the
+    /// Returns the rest of the answer to print, with a line end. If no piece was pushed, this is the whole answer with the
     /// words of the question highlighted.
     pub(crate) fn finish(&mut self, answer: &Answer) -> String {
         if self.text.is_empty() {
@@ -63,12 +63,12 @@ impl<'a> AnswerWriter<'a> {
         rest
     }
 
-    /// The citations behind the printed numbers, in order; `None` if a citation could not be verified.
+    /// Returns the citations behind the printed numbers, in order; `None` if a citation could not be verified.
     pub(crate) fn numbered<'c>(&self, citations: &'c [Citation]) -> Vec<Option<&'c Citation>> {
         let is_numbered = |citation: &Citation| self.numbered.iter().any(|cited| is_of(citation, cited));
         let find = |cited: &CitedSpan| {
             let exact = citations.iter().find(|citation| is_of(citation, cited));
-            // Identical sentences may be cited in place of each other.
+            // Identical sentences may be cited instead of each other.
             exact.or_else(|| {
                 let alike = |it: &&Citation| it.document == cited.document && !is_numbered(it);
                 citations.iter().find(alike)
@@ -91,7 +91,7 @@ impl<'a> AnswerWriter<'a> {
             }
             let numbers = self.numbers(cited);
             let before = self.written..range.start;
-            // Without a number, omit the blank before it.
+            // If there is no number, omit the blank before it.
             let before = match numbers.is_empty() {
                 true => before.start..before.start + text[before.clone()].trim_end_matches(' ').len(),
                 false => before,
@@ -106,7 +106,7 @@ impl<'a> AnswerWriter<'a> {
         out
     }
 
-    /// The markers `[1]`, `[2]` for the places a citation points to, each once.
+    /// Returns the markers `[1]`, `[2]` for the places a citation points to, each once.
     fn numbers(&mut self, cited: Vec<Option<CitedSpan>>) -> Vec<String> {
         let mut numbers: Vec<usize> = Vec::new();
         for cited in cited.into_iter().flatten() {
@@ -135,7 +135,7 @@ impl<'a> AnswerWriter<'a> {
                 continue;
             }
             self.flow.push(&plain(text.get(at..start).unwrap_or_default()), out);
-            // Word by word, for a line may end between two of them.
+            // Word by word, because a line may end between two words.
             for piece in text.get(start..end).unwrap_or_default().split_inclusive(' ') {
                 let word = piece.trim_end_matches(' ');
                 if !word.is_empty() {
@@ -154,7 +154,7 @@ fn is_of(citation: &Citation, cited: &CitedSpan) -> bool {
     citation.document == cited.document && start <= cited.span.start && cited.span.end <= end
 }
 
-/// The end of the last complete sentence or line of `text`, including citation numbers after it.
+/// Returns the end of the last complete sentence or line of `text`, including citation numbers after it.
 fn whole_sentences(text: &str) -> usize {
     let mut end = 0;
     let mut after_end = false;

@@ -32,7 +32,7 @@ impl Meter {
         Self { output, what: what.to_owned(), all, done: 0, last_line: Instant::now(), bar }
     }
 
-    /// Counts one more step.
+    /// Counts a step.
     ///
     /// - `last`: the outcome of the step.
     pub(crate) fn step(&mut self, last: &str) {

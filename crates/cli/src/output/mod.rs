@@ -57,7 +57,7 @@ impl Output {
         Self { json, quiet, verbose, color: color && !json, links, columns, bars }
     }
 
-    /// The same settings for messages while a single JSON value is produced: everything goes to stderr.
+    /// Returns settings for messages while a single JSON value is produced: without `json`, so that messages are text.
     pub(crate) fn aside(self) -> Self {
         Self { json: false, ..self }
     }

@@ -146,8 +146,8 @@ impl ProgressView {
         state.broken.take().map_or(Ok(failures), Err)
     }
 
-    /// Whether an event is printed immediately: waiting for a service is. The rest is in the summary, or is
-    /// printed as it happens with `--verbose`.
+    /// True if an event is printed immediately: always when a run waits for a service, other events only with `--verbose`. The
+    /// summary contains the rest.
     fn is_told_at_once(&self, progress: &Progress) -> bool {
         match progress {
             Progress::Paused { .. } | Progress::Resumed { .. } => self.output.bars || !self.output.json,
@@ -210,7 +210,7 @@ impl ProgressView {
     }
 }
 
-/// Width left beside the bar and the time.
+/// Returns the width left beside the bar and the time.
 fn columns_of_message() -> usize {
     let columns = terminal::columns_of_stderr().unwrap_or(PLAIN_COLUMNS);
     columns.saturating_sub(BAR_COLUMNS)

@@ -11,7 +11,7 @@ pub(crate) fn plain(text: &str) -> String {
     text.chars().map(|c| if c.is_control() && c != '\n' && c != '\t' { '\u{fffd}' } else { c }).collect()
 }
 
-/// Joins lines as sentences, collapses white space, and cuts to `most` columns of the terminal, the `…` included.
+/// Joins lines as sentences, collapses white space, and cuts to `most` columns of the terminal, including the `…`.
 pub(crate) fn one_line(text: &str, most: usize) -> String {
     let joined = plain(&graphloom_text::one_line(text));
     if display_width(&joined) <= most {
@@ -26,8 +26,8 @@ pub(crate) fn one_line(text: &str, most: usize) -> String {
     format!("{}…", joined[..cut].trim_end())
 }
 
-/// Shortens a path to `most` characters: folders in the middle become `…`, the file name stays whole. A file name
-/// that is too long by itself is cut in its middle.
+/// Shortens a path to `most` characters: folders in the middle become `…`, and the file name stays whole. If the file name
+/// alone is too long, its middle is cut out.
 pub(crate) fn shortened_path(path: &str, most: usize) -> String {
     let path = plain(path).replace(['\n', '\t'], " ");
     let length = |text: &str| text.chars().count();
@@ -59,8 +59,8 @@ fn cut_in_the_middle(text: &str, most: usize) -> String {
     if most == 0 { String::new() } else { format!("{head}…{tail}") }
 }
 
-/// `path, p. 12` if the document has pages, slides or sheets; otherwise `path:12` or `path:12-14`, or `path (text
-/// lines 12-14)` if the line numbers are not those of the file.
+/// Formats a place: `path, p. 12` if the document has pages, slides or sheets; otherwise `path:12` or `path:12-14`, or
+/// `path (text lines 12-14)` if the line numbers are not those of the file.
 pub(crate) fn place(
     source: &str,
     lines: (u32, u32),
@@ -96,7 +96,7 @@ pub(crate) fn status(status: &DocumentStatus) -> String {
     }
 }
 
-/// `1 of 9 chunks failed, 2 damaged`.
+/// Formats the problems of a document: `1 of 9 chunks failed, 2 damaged`.
 pub(crate) fn ill(failed: u32, damaged: u32, without_context: u32, chunks: u32) -> String {
     let mut of = format!(" of {}", count(chunks, "chunk"));
     let kinds = [(failed, "failed"), (damaged, "damaged"), (without_context, "without context")];
@@ -105,7 +105,7 @@ pub(crate) fn ill(failed: u32, damaged: u32, without_context: u32, chunks: u32) 
     parts.collect::<Vec<_>>().join(", ")
 }
 
-/// `1 chunk`, `2 chunks`.
+/// Formats a count: `1 chunk`, `2 chunks`.
 pub(crate) fn count(number: impl Into<u64>, noun: &str) -> String {
     let number = number.into();
     match (number, noun.strip_suffix('y')) {
@@ -115,7 +115,7 @@ pub(crate) fn count(number: impl Into<u64>, noun: &str) -> String {
     }
 }
 
-/// A number with a unit: `950`, `12.3k`, `4.0M`.
+/// Formats a number with a unit: `950`, `12.3k`, `4.0M`.
 pub(crate) fn thousands(number: u64) -> String {
     match number {
         0..=999 => number.to_string(),

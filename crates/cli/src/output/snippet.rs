@@ -2,12 +2,11 @@
 
 use std::ops::Range;
 
-/// Characters that two words must share at the start to count as the same, as `paper` and `papers` do.
+/// Minimum length in characters of the shorter word if one word may be the start of the other, like `paper` and `papers`.
 const LEAST_STEM: usize = 4;
-/// Characters that one word may be longer than the other.
+/// Maximum difference in length of such words, in characters.
 const MOST_ENDING: usize = 3;
-/// Maximum distance in characters from the start of the sentence or line to the first match, to start the snippet
-/// there.
+/// The snippet starts at the start of the sentence or line if this is at most so many characters before the first match.
 const LEAD: usize = 60;
 
 /// A part of a text with matching words.
@@ -19,8 +18,8 @@ pub(crate) struct Snippet {
     pub(crate) matches: Vec<Range<usize>>,
 }
 
-/// The part of `text`, at most `most` characters, with the most distinct words of `wanted`; the first such part.
-/// It starts at its sentence if that is near. Without a match, the start of `text`.
+/// Returns the first part of `text` with the most distinct words of `wanted`, at most `most` characters long. It starts at
+/// the start of its sentence if that is near. Without a match, returns the start of `text`.
 pub(crate) fn snippet(text: &str, wanted: &str, most: usize) -> Snippet {
     let wanted: Vec<String> = terms(wanted).into_iter().map(|range| wanted[range].to_lowercase()).collect();
     let wanted: Vec<&String> = wanted.iter().filter(|word| !is_common(word)).collect();
@@ -41,7 +40,7 @@ pub(crate) fn snippet(text: &str, wanted: &str, most: usize) -> Snippet {
         which.dedup();
         which.len()
     };
-    // The first of the best.
+    // The first of the best, because `max_by_key` returns the last maximum.
     let best = (0..found.len()).rev().max_by_key(|first| distinct(*first));
     let start = best.map_or(0, |best| sentence_start(text, found[best].0.start));
     let range = start..reach(start);
@@ -50,7 +49,7 @@ pub(crate) fn snippet(text: &str, wanted: &str, most: usize) -> Snippet {
     Snippet { range, matches }
 }
 
-/// The start of the sentence or line around byte `at`, or of the word [`LEAD`] characters before it.
+/// Returns the start of the sentence or line around byte `at`, or of the word [`LEAD`] characters before it.
 fn sentence_start(text: &str, at: usize) -> usize {
     let mut previous = at;
     for (offset, c) in text[..at].char_indices().rev().take(LEAD) {
@@ -68,7 +67,7 @@ fn sentence_start(text: &str, at: usize) -> usize {
     previous
 }
 
-/// The words of a text; for scripts without spaces, each character.
+/// Returns the words of a text; for scripts without spaces, each character.
 fn terms(text: &str) -> Vec<Range<usize>> {
     let mut terms: Vec<Range<usize>> = Vec::new();
     let mut open: Option<usize> = None;
@@ -100,7 +99,7 @@ fn is_same(wanted: &str, word: &str) -> bool {
             && long.strip_prefix(short).is_some_and(|ending| ending.chars().count() <= MOST_ENDING))
 }
 
-/// Words so common that a match carries no information.
+/// True for words so common that a match carries no information.
 fn is_common(word: &str) -> bool {
     const COMMON: &[&str] = &[
         "a", "an", "and", "are", "as", "at", "be", "by", "das", "der", "des", "did", "die", "do", "does",

@@ -31,7 +31,7 @@ struct Work {
 }
 
 impl Tally {
-    /// An empty tally for a run over this many documents.
+    /// Returns an empty tally for a run over this many documents.
     pub(crate) fn of(documents: usize) -> Self {
         Self { expected: documents, ..Self::default() }
     }
@@ -76,18 +76,18 @@ impl Tally {
         self.done += 1;
     }
 
-    /// Number of documents in the run; more than expected if others were added in the meantime.
+    /// Returns the number of documents in the run; more than expected if others were added in the meantime.
     pub(crate) fn all(&self) -> usize {
         self.expected.max(self.done + self.open.len())
     }
 
-    /// Documents done, counting a document in progress as a fraction.
+    /// Returns the number of documents done, counting a document in progress as a fraction.
     pub(crate) fn position(&self) -> f64 {
         self.done as f64 + self.open.values().sum::<f64>()
     }
 
-    /// `37 of 112 documents, 2.1/s, 36 s left, 2 failed  reading 3/12 docs/…/name.md`, at most `columns` wide. The
-    /// first part is never cut.
+    /// Formats the line, at most `columns` wide: `37 of 112 documents, 2.1/s, 36 s left, 2 failed  reading 3/12 docs/…/name.md`.
+    /// The first part is never cut.
     pub(crate) fn line(&self, elapsed: Duration, columns: usize) -> String {
         let mut line = format!("{} of {}", self.done, count(self.all() as u64, "document"));
         let mut add = |part: String| {
@@ -130,7 +130,7 @@ impl Tally {
     }
 }
 
-/// The fraction of a document's work that is done; extraction counts most.
+/// Returns the fraction of a document's work that is done; extraction counts most.
 fn share(stage: Stage, done: u32, total: u32) -> f64 {
     let part = f64::from(done) / f64::from(total.max(1));
     match stage {
@@ -158,7 +158,7 @@ fn rate(each_second: f64) -> String {
     }
 }
 
-/// A duration: `36 s`, `4 min`, `1 h 20 min`, `3 days`.
+/// Formats a duration: `36 s`, `4 min`, `1 h 20 min`, `3 days`.
 fn duration(time: Duration) -> String {
     let seconds = time.as_secs();
     match seconds {

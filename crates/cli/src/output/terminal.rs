@@ -8,7 +8,7 @@ use textwrap::{Options, WordSplitter, WrapAlgorithm, wrap};
 /// Minimum and maximum width to wrap text to; longer lines are hard to read.
 const COLUMNS: std::ops::RangeInclusive<usize> = 20..=120;
 
-/// Width of stdout: `told`, the value of the variable `COLUMNS`, otherwise that of the terminal; `None` if
+/// Returns the width of stdout: the value of the variable `COLUMNS` in `told`, otherwise that of the terminal; `None` if
 /// unknown.
 pub(crate) fn columns_of_stdout(told: Option<&str>) -> Option<usize> {
     let told = told.and_then(|columns| columns.parse::<usize>().ok());
@@ -22,7 +22,7 @@ pub(crate) fn columns_of_stdout(told: Option<&str>) -> Option<usize> {
     told.or_else(width).map(|columns| columns.clamp(*COLUMNS.start(), *COLUMNS.end()))
 }
 
-/// Width of the terminal behind stderr.
+/// Returns the width of the terminal behind stderr.
 pub(crate) fn columns_of_stderr() -> Option<usize> {
     terminal_size_of(io::stderr()).map(|(Width(columns), _)| usize::from(columns))
 }

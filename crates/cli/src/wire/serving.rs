@@ -18,17 +18,17 @@ use tokio::sync::Mutex;
 use crate::commands::App;
 use crate::fault;
 
-/// How long a change waits while another process writes before it fails with an error that can be retried.
+/// How long a change waits for another process that writes before it fails with a transient error.
 const WRITE_PATIENCE: Duration = Duration::from_secs(30);
 
 /// Opens workspaces with their configuration, including settings for one workspace.
 pub(crate) struct ServingHost {
     app: App,
     worker: Arc<dyn Worker>,
-    /// This process in databases of single workspaces, by their address.
+    /// This process as a worker of the databases of single workspaces, by their address.
     workers_elsewhere: Mutex<BTreeMap<String, Arc<dyn Worker>>>,
     shared_texts: Option<Arc<dyn SharedTexts>>,
-    /// The configuration with the places of workspaces as its files say now: one may have moved.
+    /// The current configuration, read again when its files change: a workspace may have moved.
     latest: Latest,
 }
 
@@ -40,7 +40,7 @@ impl ServingHost {
         Ok(Self { app: app.clone(), worker, workers_elsewhere: Mutex::default(), shared_texts, latest })
     }
 
-    /// This process among the workers of the place of a workspace, where its leases are.
+    /// Returns this process as a worker of the place of a workspace, which is where its leases are.
     async fn worker_at(&self, config: &Config) -> anyhow::Result<Arc<dyn Worker>> {
         let address = |store: &Option<Secret>| store.as_ref().map(|store| store.reveal().to_owned());
         let (own, there) = (address(&self.app.config.store), address(&config.store));
@@ -56,7 +56,7 @@ impl ServingHost {
         Ok(worker)
     }
 
-    /// The app of a workspace.
+    /// Returns the app for a workspace.
     async fn app_of(&self, workspace: &WorkspaceId) -> anyhow::Result<App> {
         let mut surroundings = self.app.surroundings.clone();
         // If a key is set twice, the first wins.
@@ -107,7 +107,7 @@ impl ServingHost {
 impl Host for ServingHost {
     async fn workspaces(&self) -> Result<Vec<WorkspaceId>, HostError> {
         let listed = async { anyhow::Ok(stores::list(self.latest.get()?.as_ref()).await?) };
-        listed.await.map_err(|error| said(&error))
+        listed.await.map_err(|error| host_error(&error))
     }
 
     fn shared_texts(&self) -> Option<Arc<dyn SharedTexts>> {
@@ -116,7 +116,7 @@ impl Host for ServingHost {
 
     async fn with_work(&self) -> Result<Option<Vec<WorkspaceId>>, HostError> {
         let found = async { anyhow::Ok(stores::with_work(self.latest.get()?.as_ref()).await?) };
-        found.await.map_err(|error| said(&error))
+        found.await.map_err(|error| host_error(&error))
     }
 
     async fn open(
@@ -124,7 +124,7 @@ impl Host for ServingHost {
         workspace: &WorkspaceId,
         missing: IfMissing,
     ) -> Result<Option<OpenWorkspace>, HostError> {
-        self.opened(workspace, missing).await.map_err(|error| said(&error))
+        self.opened(workspace, missing).await.map_err(|error| host_error(&error))
     }
 
     async fn read(&self, sources: Vec<Source>, limits: ParseLimits) -> Vec<SourceText> {
@@ -146,7 +146,7 @@ fn note(pauses: &Pauses, notice: ServiceNotice) {
     }
 }
 
-fn said(error: &anyhow::Error) -> HostError {
+fn host_error(error: &anyhow::Error) -> HostError {
     let is_of_store = fault::of_store(error).is_some();
     HostError { message: format!("{error:#}"), remedy: fault::remedy(error), is_of_store }
 }

@@ -1,4 +1,4 @@
-//! What the behaviour tests share: the program in a fresh folder, and a scripted model.
+//! Shared by the behaviour tests: the program in a fresh folder, and a scripted model.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
 pub(crate) mod model;
@@ -52,7 +52,7 @@ impl Graphloom {
         CommandResult::of(arguments, self.command(arguments).output().expect("the program runs"))
     }
 
-    /// Runs with this on standard input.
+    /// Runs with `input` on standard input.
     pub(crate) fn run_with_input(&self, arguments: &[&str], input: &str) -> CommandResult {
         let mut command = self.command(arguments);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -66,19 +66,19 @@ impl Graphloom {
         self.run(arguments).exits(0).stdout
     }
 
-    /// Runs with `--json` and expects exit code 0; returns the one value.
+    /// Runs with `--json` and expects exit code 0; returns the printed value.
     pub(crate) fn json(&self, arguments: &[&str]) -> Value {
         let arguments: Vec<&str> = std::iter::once("--json").chain(arguments.iter().copied()).collect();
         serde_json::from_str(&self.ok(&arguments)).expect("one JSON value")
     }
 
-    /// The hash of the canonical state.
+    /// Returns the hash of the canonical state.
     pub(crate) fn hash(&self) -> String {
         self.ok(&["dump", "--hash"]).trim().to_owned()
     }
 }
 
-/// How a command went.
+/// The outcome of a command.
 pub(crate) struct CommandResult {
     pub(crate) what: String,
     pub(crate) code: Option<i32>,
@@ -112,7 +112,7 @@ impl CommandResult {
     }
 }
 
-/// The sample documents.
+/// Returns the folder of the sample documents.
 pub(crate) fn lab() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../samples/lab")
 }

@@ -1,7 +1,7 @@
 //! A scripted OpenAI-compatible chat model on loopback.
 //!
-//! It extracts one entity for each capitalised word of a chunk and relates each to the next, so that its answers are a
-//! function of the text; and it can hold its answers back until a test has seen that a request is waiting.
+//! It extracts one entity for each word of a chunk that begins with `Thing`, and relates each to the next, so its answers are a
+//! function of the text. It can hold answers back until a test has seen that a request is waiting.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -21,7 +21,7 @@ pub(crate) struct ScriptedModel {
     shared: Arc<Shared>,
 }
 
-/// The program with the model in all roles, one call at a time and no gleaning, and a document in `docs/` for each name,
+/// Returns the program with the model in all roles, one call at a time and no gleaning. `docs/` has a document for each name,
 /// which relates it to `ThingZ`.
 pub(crate) fn with_things(model: &ScriptedModel, names: &[&str]) -> Graphloom {
     let graphloom = Graphloom::new()
@@ -45,25 +45,25 @@ struct Shared {
 struct State {
     /// Requests that may still be answered; `None` for all.
     allowed: Option<usize>,
-    /// Requests held back now.
+    /// Number of requests that are held back.
     held: usize,
-    /// Grows when held requests are to be let go without an answer.
+    /// Grows when held requests are dropped without an answer.
     round: u64,
-    /// How often each prompt was answered or held.
+    /// How often each extraction prompt was received.
     asked: BTreeMap<String, usize>,
-    /// How often each prompt of any kind was.
+    /// How often each prompt of any kind was received.
     anything: BTreeMap<String, usize>,
-    /// Prompts that contain this are refused.
+    /// Prompts that contain this text are refused.
     refuse: Option<String>,
-    /// What to answer to questions that are no extraction.
+    /// The answer to calls other than extractions.
     answer: String,
-    /// What to say before the records of an extraction.
+    /// Text before the records of an extraction.
     preamble: String,
-    /// How long it takes to answer.
+    /// How long each answer takes.
     delay: Duration,
-    /// The next request is answered with 429 and this many seconds to wait.
+    /// The next request is answered with status 429 and this many seconds to wait.
     retry_after: Option<u64>,
-    /// Tokens that every call is said to cost: sent, of them cached, received; 10, 0 and 5 where unset.
+    /// Usage to report for every call: tokens sent, of them cached, and received; by default 10, 0 and 5.
     tokens: Option<[u64; 3]>,
 }
 
@@ -76,7 +76,7 @@ impl ScriptedModel {
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let model = serving.clone();
-                // A client that went away ends its connection and nothing else.
+                // A client that disconnects ends only its own connection.
                 thread::spawn(move || model.serve(stream).ok());
             }
         });
@@ -92,7 +92,7 @@ impl ScriptedModel {
         self.change(|state| state.allowed = Some(count));
     }
 
-    /// Answers everything again; what was held back is dropped without an answer.
+    /// Answers everything again; held requests are dropped without an answer.
     pub(crate) fn release(&self) {
         self.change(|state| {
             state.allowed = None;
@@ -108,7 +108,7 @@ impl ScriptedModel {
         }
     }
 
-    /// Whether a request is held back now.
+    /// True if a request is held back.
     pub(crate) fn is_holding(&self) -> bool {
         self.shared.state.lock().expect("not poisoned").held > 0
     }
@@ -118,27 +118,27 @@ impl ScriptedModel {
         self.change(|state| state.refuse = part.map(str::to_owned));
     }
 
-    /// What it answers to a question.
+    /// Sets the answer to calls other than extractions.
     pub(crate) fn answer_with(&self, answer: &str) {
         self.change(|state| answer.clone_into(&mut state.answer));
     }
 
-    /// What it says before the records of an extraction.
+    /// Sets the text before the records of an extraction.
     pub(crate) fn say_before_records(&self, preamble: &str) {
         self.change(|state| preamble.clone_into(&mut state.preamble));
     }
 
-    /// Says of every call that it costs so many tokens: sent, of them cached, received.
+    /// Reports this usage for every call: tokens sent, of them cached, and received.
     pub(crate) fn count_tokens(&self, tokens: [u64; 3]) {
         self.change(|state| state.tokens = Some(tokens));
     }
 
-    /// Refuses the next request as one too many, and asks to wait for so many seconds.
+    /// Answers the next request with status 429 and this many seconds to wait.
     pub(crate) fn ask_to_wait(&self, seconds: u64) {
         self.change(|state| state.retry_after = Some(seconds));
     }
 
-    /// Waits until it has asked to wait.
+    /// Waits until that answer is sent.
     pub(crate) fn wait_until_it_asked_to_wait(&self) {
         let mut state = self.shared.state.lock().expect("not poisoned");
         while state.retry_after.is_some() {
@@ -146,12 +146,12 @@ impl ScriptedModel {
         }
     }
 
-    /// Takes this long for every answer.
+    /// Delays every answer by this time.
     pub(crate) fn answer_after(&self, delay: Duration) {
         self.change(|state| state.delay = delay);
     }
 
-    /// Waits until so many extraction prompts were asked, counting repetitions.
+    /// Waits until `count` extraction prompts were received, counting repetitions.
     pub(crate) fn wait_until_asked(&self, count: usize) {
         let mut state = self.shared.state.lock().expect("not poisoned");
         while state.asked.values().sum::<usize>() < count {
@@ -159,12 +159,12 @@ impl ScriptedModel {
         }
     }
 
-    /// How often each extraction prompt was asked.
+    /// Returns how often each extraction prompt was received.
     pub(crate) fn asked(&self) -> BTreeMap<String, usize> {
         self.shared.state.lock().expect("not poisoned").asked.clone()
     }
 
-    /// How often each prompt was asked, of whatever kind.
+    /// Returns how often each prompt of any kind was received.
     pub(crate) fn asked_anything(&self) -> BTreeMap<String, usize> {
         self.shared.state.lock().expect("not poisoned").anything.clone()
     }
@@ -232,7 +232,7 @@ impl ScriptedModel {
         )
     }
 
-    /// Counts a request and waits until it may be answered; `false` if it never may.
+    /// Counts a request and waits until it may be answered. Returns `false` if it is dropped.
     fn admit(&self, prompt: &str, count: bool) -> bool {
         let mut state = self.shared.state.lock().expect("not poisoned");
         *state.anything.entry(prompt.to_owned()).or_default() += 1;
@@ -259,7 +259,7 @@ impl ScriptedModel {
     }
 }
 
-/// One entity for each capitalised word of the text to analyse, each related to the next.
+/// Returns one entity for each word of the prompt that begins with `Thing`, each related to the next.
 fn extract(prompt: &str) -> String {
     let mut names: Vec<&str> = Vec::new();
     for word in prompt.split(|c: char| !c.is_alphanumeric()) {

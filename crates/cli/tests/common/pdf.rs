@@ -1,6 +1,6 @@
 //! Small PDF files.
 
-/// A PDF with one line of text a page; a page of an empty line is blank.
+/// Returns a PDF with one line of text per page; an empty line is a blank page.
 pub(crate) fn pdf(pages: &[&str]) -> Vec<u8> {
     let kids: Vec<String> = (0..pages.len()).map(|page| format!("{} 0 R", 4 + page * 2)).collect();
     let mut objects = vec![

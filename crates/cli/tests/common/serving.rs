@@ -1,4 +1,4 @@
-//! `graphloom serve` as a test runs it, and a client that sends exactly what it is told to.
+//! A running `graphloom serve`, and a client that sends its requests byte for byte.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -9,10 +9,10 @@ use serde_json::Value;
 
 use super::Graphloom;
 
-/// How long a test waits for what must come.
+/// How long a test waits for an expected event.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A server of the built program; killed where it is not stopped.
+/// A server of the built program; killed when dropped.
 pub(crate) struct Serving {
     pub(crate) child: Child,
     pub(crate) address: String,
@@ -35,7 +35,7 @@ impl Serving {
         Self { child, address: address.to_owned() }
     }
 
-    /// The status and the body of the answer.
+    /// Sends a request; returns the status and the body of the response.
     pub(crate) fn send(&self, method: &str, path: &str, key: &str, body: &Value) -> (u16, String) {
         send(&self.address, method, path, key, body)
     }
@@ -55,7 +55,7 @@ impl Serving {
     }
 }
 
-/// Sends a request to the server at an address; the status and the body of the answer.
+/// Sends a request to the server at `address`; returns the status and the body of the response.
 pub(crate) fn send(address: &str, method: &str, path: &str, key: &str, body: &Value) -> (u16, String) {
     let headers = [("x-api-key", key), ("content-type", "application/json")];
     let answer = send_with(address, method, path, &headers, &body.to_string());
@@ -63,7 +63,7 @@ pub(crate) fn send(address: &str, method: &str, path: &str, key: &str, body: &Va
     (status_of(&answer), body)
 }
 
-/// Sends a request with these headers; the answer with its head.
+/// Sends a request with these headers; returns the response including its head.
 pub(crate) fn send_with(
     address: &str,
     method: &str,
@@ -84,14 +84,14 @@ pub(crate) fn send_with(
     answer
 }
 
-/// The status of an answer.
+/// Returns the status of a response.
 pub(crate) fn status_of(answer: &str) -> u16 {
     answer.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status")
 }
 
 impl Drop for Serving {
     fn drop(&mut self) {
-        // It may have ended already.
+        // The process may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,4 +1,4 @@
-//! Claims (covariates): each becomes a claim of its text unit if its source text stands there.
+//! Claims (covariates): each becomes a claim of its text unit if the text unit contains its source text.
 
 use graphloom_core::{ClaimRecord, RejectReason};
 use graphloom_engine::extract::{ClaimFields, claim_record};
@@ -7,10 +7,11 @@ use graphloom_text::sentences;
 use super::Documents;
 use super::layout::{ClaimRow, Layout};
 
-/// Words that a quote out of several must have to show what a claim rests on.
+/// Minimum words of a quote that is taken from several quotes.
 const MIN_QUOTE_WORDS: usize = 4;
 
-/// Puts the claims of the tables to their text units; returns how many were taken over, and says why others were not.
+/// Assigns the claims of the tables to their text units. Returns how many were taken over, and adds to `missing` why others were
+/// not.
 pub(super) fn place(layout: &Layout, documents: &mut Documents, missing: &mut Vec<String>) -> u64 {
     let (mut taken, mut unplaced, mut unquoted, mut unnamed) = (0, 0, 0, 0);
     for row in &layout.claims {
@@ -29,8 +30,10 @@ pub(super) fn place(layout: &Layout, documents: &mut Documents, missing: &mut Ve
             match quoted(row, &passage) {
                 Ok(record) => {
                     stands = true;
-                    if let Some(said) = documents.said(place).filter(|said| !said.claims.contains(&record)) {
-                        said.claims.push(record);
+                    if let Some(records) =
+                        documents.records(place).filter(|records| !records.claims.contains(&record))
+                    {
+                        records.claims.push(record);
                     }
                 }
                 Err(reason) => lost = Some(reason),
@@ -53,8 +56,8 @@ pub(super) fn place(layout: &Layout, documents: &mut Documents, missing: &mut Ve
     taken
 }
 
-/// The claim with the words of `passage` that its source text repeats. GraphRAG asks for all quotes in one text, so where
-/// the whole is not found, the longest quote that is found counts, else the longest sentence.
+/// Returns the claim with its quote from `passage`. GraphRAG asks for all quotes of a claim in one text. If the passage does not
+/// contain the whole text, uses the longest quote that it contains, or else the longest sentence.
 fn quoted(row: &ClaimRow, passage: &str) -> Result<ClaimRecord, RejectReason> {
     let of =
         |quote: &str| claim_record(ClaimFields { quote: quote.to_owned(), ..row.fields.clone() }, passage);

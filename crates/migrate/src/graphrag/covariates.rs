@@ -9,7 +9,7 @@ use graphloom_core::{
 use super::write::{Documents, Graph, column, numbers, texts};
 use crate::table::{Column, Values};
 
-/// What GraphRAG writes for an object or a date that is not known.
+/// What GraphRAG writes for an unknown object or date.
 const NONE: &str = "NONE";
 
 /// The claims of the live documents, in the order of their chunks.
@@ -20,7 +20,7 @@ struct CovariateRow {
     claim: Claim,
     subject: String,
     object: Option<String>,
-    /// The words that state it.
+    /// The quote that states the claim.
     quote: String,
 }
 
@@ -67,7 +67,7 @@ impl Covariates {
         self.0.len() as u64
     }
 
-    /// The ids of each chunk's claims.
+    /// Returns the ids of each chunk's claims.
     pub(super) fn of_chunks(&self) -> BTreeMap<&ChunkId, Vec<String>> {
         let mut ids: BTreeMap<&ChunkId, Vec<String>> = BTreeMap::new();
         for row in &self.0 {

@@ -1,8 +1,8 @@
-//! The tables of GraphRAG in the forms of its releases.
+//! The tables of GraphRAG in the layouts of its releases.
 //!
-//! - 2.0 to 3.x: `entities.parquet` and so on; text units name one document since 3.0, a list of them before.
-//! - 0.x to 1.x: `create_final_entities.parquet` and so on, in 0.x below `output/TIME/artifacts`. Communities list no
-//!   entities in 0.x; `create_final_nodes` does.
+//! - 2.0 to 3.x: `entities.parquet` and so on. Since 3.0, a text unit names one document; before, a list of documents.
+//! - 0.x to 1.x: `create_final_entities.parquet` and so on, in 0.x below `output/TIME/artifacts`. In 0.x, not the communities
+//!   but `create_final_nodes` lists the entities.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -12,32 +12,32 @@ use graphloom_engine::extract::ClaimFields;
 use crate::MigrateError;
 use crate::table::{self, Row};
 
-/// What the user can do where nothing was found.
+/// Remedy if no tables were found.
 const REMEDY: &str = "name the project folder of GraphRAG or its folder `output`, which holds text_units.parquet, \
                       entities.parquet and others; tables in other forms than Parquet are not read";
 /// Prefix of the tables of releases before 2.0.
 const OLD_PREFIX: &str = "create_final_";
 
-/// Tables of the text units' vectors, which releases write with `snapshots.embeddings`: from 3.0 on, and from 1.0 on.
+/// Tables of the text units' vectors, written if `snapshots.embeddings` is set: by releases from 3.0 on, and from 1.0 on.
 const VECTORS: [&str; 2] = ["embeddings.text_unit_text", "embeddings.text_unit.text"];
 
 /// The contents of the tables.
 #[derive(Debug, Default)]
 pub(super) struct Layout {
     pub(super) documents: Vec<DocumentRow>,
-    /// By id.
+    /// The text units by id.
     pub(super) units: BTreeMap<String, TextUnit>,
     /// Ids of the text units in the order of their table.
     order: Vec<String>,
     pub(super) entities: Vec<EntityRow>,
     pub(super) relations: Vec<RelationRow>,
-    /// Ids of the entities of each community, by its number; in 0.x their titles.
+    /// Ids of the entities of each community, by the community's number; in 0.x the entities' titles.
     pub(super) communities: BTreeMap<String, BTreeSet<String>>,
     pub(super) reports: Vec<Row>,
     pub(super) claims: Vec<ClaimRow>,
     /// Whether there is a table of entities.
     pub(super) has_graph: bool,
-    /// What is not there.
+    /// Remarks about what is missing.
     pub(super) missing: Vec<String>,
 }
 
@@ -105,7 +105,7 @@ impl Layout {
         Ok(layout)
     }
 
-    /// The text units with their ids, in the order of their table.
+    /// Returns the text units with their ids, in the order of their table.
     pub(super) fn units_in_order(&self) -> impl Iterator<Item = (&str, &TextUnit)> {
         self.order.iter().filter_map(|id| Some((id.as_str(), self.units.get(id)?)))
     }
@@ -179,7 +179,7 @@ impl Layout {
         {
             self.missing.push(remedy);
         }
-        // Some releases leave the list of a document's text units to the table of text units.
+        // In some releases, only the table of text units says which document a text unit belongs to.
         let mut of_document: BTreeMap<&str, Vec<String>> = BTreeMap::new();
         for id in &self.order {
             of_document.entry(&self.units[id].document).or_default().push(id.clone());
@@ -322,7 +322,7 @@ impl Tables {
         let mut places = vec![folder.to_owned()];
         for below in [folder.join("output"), folder.to_owned()] {
             places.extend([below.clone(), below.join("artifacts")]);
-            // Releases 0.x write each run into a folder of its own, named by its time: the last one counts.
+            // Releases 0.x write each run into its own folder, named by its time; the last run counts.
             let mut runs: Vec<PathBuf> = std::fs::read_dir(&below)
                 .map(|entries| entries.flatten().map(|entry| entry.path().join("artifacts")).collect())
                 .unwrap_or_default();
@@ -343,13 +343,13 @@ impl Tables {
             .find(|path| path.is_file())
     }
 
-    /// How to bring the text units' vectors into a table; `None` if they are not in LanceDB.
+    /// Returns how to write the text units' vectors into a table; `None` if they are not in LanceDB.
     fn vectors_elsewhere(&self) -> Option<String> {
         let project = self.0.parent().unwrap_or(&self.0);
         [self.0.join("lancedb"), project.join("lancedb")].iter().find_map(|lancedb| {
             let tables = std::fs::read_dir(lancedb).ok()?.flatten();
             let names = tables.filter_map(|table| Some(table.file_name().to_str()?.strip_suffix(".lance")?.to_owned()));
-            // `text_unit_text`, and before release 3.0 `default-text_unit-text`.
+            // `text_unit_text`; before release 3.0 `default-text_unit-text`.
             let name = names.filter(|name| name.contains("text_unit")).min()?;
             let to = self.0.join(format!("{}.parquet", VECTORS[0]));
             Some(format!(
@@ -363,7 +363,7 @@ impl Tables {
         })
     }
 
-    /// The rows of a table; `None` if there is no such table.
+    /// Returns the rows of a table; `None` if there is no such table.
     fn read(&self, name: &str, columns: &[&str]) -> Result<Option<Vec<Row>>, MigrateError> {
         self.path(name).map(|path| table::read(&path, columns)).transpose()
     }

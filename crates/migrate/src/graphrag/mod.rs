@@ -1,8 +1,8 @@
-//! GraphRAG: reads the tables of releases 0.x to 3.x, and writes those of 3.x.
+//! GraphRAG: reads the tables of releases 0.x to 3.x, and writes the tables of 3.x.
 //!
-//! GraphRAG merges what the text units say into entities and relationships, and keeps for each which text units stand
-//! behind it. Here this becomes one extraction for each text unit: the entities and relationships that list it. Weights
-//! are divided among the text units, descriptions among the documents.
+//! GraphRAG merges the records of all text units into entities and relationships, and keeps for each of these the list of its
+//! text units. The import turns this into one extraction per text unit: the entities and relationships that list it. It divides
+//! weights among the text units, and descriptions among the documents.
 
 mod claims;
 mod covariates;
@@ -24,16 +24,16 @@ use layout::{EntityRow, Layout, RelationRow};
 pub use reports::Reports;
 pub use write::{ExportCounts, TABLES, write};
 
-/// The name that imported extractions and reports are recorded under.
+/// Name under which imported extractions and reports are stored.
 pub const ORIGIN: &str = "graphrag";
 /// Type of an entity that only relationships name.
 const UNKNOWN_KIND: &str = graphloom_engine::graph::UNKNOWN_KIND;
-/// Weights are divided into multiples of this, so that their sum is exact.
+/// Weights are divided into multiples of this value, so that their sum is exact.
 const WEIGHT_STEP: f64 = 1.0 / 1024.0;
 
 /// Reads a project folder of GraphRAG, or its folder of tables.
 ///
-/// - `prefix`: put before the documents' titles to name their sources, such as `input/`.
+/// - `prefix`: text before the documents' titles in their sources, such as `input/`.
 pub fn read(folder: &Path, prefix: &str) -> Result<Import, MigrateError> {
     let layout = Layout::read(folder)?;
     let mut missing = layout.missing.clone();
@@ -79,20 +79,20 @@ pub fn read(folder: &Path, prefix: &str) -> Result<Import, MigrateError> {
     Ok(Import { documents, reports, vectors, found, missing, ..Import::default() })
 }
 
-/// A document on its way.
+/// A document that is being imported.
 struct Document {
     source: String,
     text: String,
     meta: BTreeMap<String, String>,
     /// Text units by span, each with its records.
-    units: BTreeMap<Span, Said>,
+    units: BTreeMap<Span, UnitRecords>,
     /// Whether units without a record count as extracted.
     has_graph: bool,
 }
 
 /// The entities, relations and claims of a text unit.
 #[derive(Default)]
-struct Said {
+struct UnitRecords {
     entities: BTreeMap<EntityKey, EntityRecord>,
     relations: BTreeMap<RelationKey, RelationRecord>,
     claims: Vec<ClaimRecord>,
@@ -101,7 +101,7 @@ struct Said {
 impl Document {
     fn finish(self) -> ImportedDocument {
         let Self { source, text, meta, units, has_graph } = self;
-        let chunks = units.into_iter().map(|(span, Said { entities, relations, claims })| {
+        let chunks = units.into_iter().map(|(span, UnitRecords { entities, relations, claims })| {
             let records = Records {
                 entities: entities.into_values().collect(),
                 relations: relations.into_values().collect(),
@@ -120,16 +120,16 @@ impl Document {
     }
 }
 
-/// The documents, and where the text units stand in them.
+/// The documents, and the places of the text units in them.
 struct Documents {
     list: Vec<Document>,
-    /// Places of each text unit: a document and a span. A text that two documents share is one text unit.
+    /// Places of each text unit: documents and spans. A text that two documents share is one text unit.
     places: BTreeMap<String, Vec<(usize, Span)>>,
-    /// Documents of the table.
+    /// Number of documents in the table.
     read: u64,
-    /// Text units that stand verbatim in their document.
+    /// Number of text units that their document contains verbatim.
     verbatim: u64,
-    /// Text units that stand in no document.
+    /// Number of text units that no document contains.
     elsewhere: u64,
 }
 
@@ -211,7 +211,7 @@ impl Documents {
                 self.join(format!("{source}#text-units"), meta, &rest, has_graph);
             }
         } else if !rest.is_empty() {
-            // Without a text of its own, the document is its text units.
+            // A document without a text of its own consists of its text units.
             self.verbatim += rest.len() as u64;
             self.join(source, meta, &rest, has_graph);
         }
@@ -238,23 +238,23 @@ impl Documents {
         self.list.push(document);
     }
 
-    /// The places of these text units, in order, each once.
+    /// Returns the places of these text units, in order, each once.
     fn places_of(&self, units: &BTreeSet<String>) -> BTreeSet<(usize, Span)> {
         units.iter().filter_map(|unit| self.places.get(unit)).flatten().copied().collect()
     }
 
-    fn said(&mut self, (document, span): (usize, Span)) -> Option<&mut Said> {
+    fn records(&mut self, (document, span): (usize, Span)) -> Option<&mut UnitRecords> {
         self.list.get_mut(document)?.units.get_mut(&span)
     }
 
-    /// The description, divided among the documents of these places.
+    /// Returns the description, divided among the documents of these places.
     fn share(&self, description: &str, places: &BTreeSet<(usize, Span)>) -> BTreeMap<usize, String> {
         let mut passages: BTreeMap<usize, Vec<&str>> = BTreeMap::new();
         for (document, span) in places {
             let passage = span.slice(&self.list[*document].text).unwrap_or_default();
             passages.entry(*document).or_default().push(passage);
         }
-        // In the order of their names, which stays the same when they are exported and imported again.
+        // Sorted by source, because this order survives an export and another import.
         let mut order: Vec<usize> = passages.keys().copied().collect();
         order.sort_by(|one, other| self.list[*one].source.cmp(&self.list[*other].source));
         let texts: Vec<Vec<&str>> =
@@ -263,7 +263,7 @@ impl Documents {
     }
 }
 
-/// An entity: all rows whose titles lead to one key.
+/// An entity: all rows whose titles have the same key.
 #[derive(Default)]
 struct Entity {
     kinds: BTreeMap<String, f64>,
@@ -271,7 +271,7 @@ struct Entity {
     units: BTreeSet<String>,
 }
 
-/// A relation: all rows about one pair, in both directions.
+/// A relation: all rows about the same pair, in both directions.
 #[derive(Default)]
 struct Relation {
     /// Weight of each direction: source and target.
@@ -283,7 +283,7 @@ struct Relation {
 
 /// Entities and relations by key.
 struct Graph {
-    /// The name of every entity, those that only relationships name included.
+    /// The name of every entity, including those that only relationships name.
     names: BTreeMap<EntityKey, String>,
     entities: BTreeMap<EntityKey, Entity>,
     relations: BTreeMap<RelationKey, Relation>,
@@ -364,7 +364,7 @@ impl Graph {
         graph
     }
 
-    /// Gives every text unit its records; returns what has no place.
+    /// Assigns the records to their text units; returns the number of items without a place.
     fn place(&self, documents: &mut Documents) -> Unplaced {
         let mut unplaced = Unplaced { entities: 0, relations: 0 };
         for (key, entity) in &self.entities {
@@ -379,16 +379,16 @@ impl Graph {
             let mut parts = documents.share(&entity.descriptions.join("\n"), &places);
             for place in places {
                 let description = parts.entry(place.0).or_default().clone();
-                if let Some(said) = documents.said(place) {
+                if let Some(records) = documents.records(place) {
                     let record = EntityRecord { name: name.clone(), kind: kind.clone(), description };
-                    said.entities.insert(key.clone(), record);
+                    records.entities.insert(key.clone(), record);
                 }
             }
         }
         for (key, relation) in &self.relations {
             let mut places = documents.places_of(&relation.units);
             if places.is_empty() {
-                // Where both ends are named, if that is known.
+                // Use the text units that name both ends, if these are known.
                 let units = |end: &EntityKey| self.entities.get(end).map(|entity| &entity.units);
                 if let (Some(a), Some(b)) = (units(key.a()), units(key.b())) {
                     places = documents.places_of(&a.intersection(b).cloned().collect());
@@ -412,8 +412,8 @@ impl Graph {
                     description: parts.entry(place.0).or_default().clone(),
                     weight,
                 };
-                if let Some(said) = documents.said(place) {
-                    said.relations.insert(key.clone(), record);
+                if let Some(records) = documents.records(place) {
+                    records.relations.insert(key.clone(), record);
                 }
             }
         }
@@ -421,7 +421,7 @@ impl Graph {
     }
 }
 
-/// The name as it is stored and its key; `None` if it is no name.
+/// Returns the name as it is stored and its key; `None` if the title is not a name.
 fn named(title: &str) -> Option<(String, EntityKey)> {
     let name = clean_name(title)?;
     let key = entity_key(&name)?;
@@ -435,12 +435,12 @@ fn push_distinct(list: &mut Vec<String>, text: &str) {
     }
 }
 
-/// The heaviest value; ties to the smallest.
+/// Returns the value with the highest weight; ties go to the smallest value.
 fn heaviest<T: Ord>(votes: BTreeMap<T, f64>) -> Option<T> {
     votes.into_iter().reduce(|best, next| if next.1 > best.1 { next } else { best }).map(|(value, _)| value)
 }
 
-/// `weight` in so many parts whose sum is the weight again.
+/// Divides `weight` into `parts` weights whose sum is exactly `weight`.
 fn divided(weight: f64, parts: usize) -> Vec<f64> {
     let part = (weight / parts as f64 / WEIGHT_STEP).floor() * WEIGHT_STEP;
     let part = if part > 0.0 { part } else { weight / parts as f64 };
@@ -465,7 +465,7 @@ mod tests {
         Column { name, values: Values::TextLists(values.iter().map(list).collect()) }
     }
 
-    /// Tables as 0.x wrote them, of a run and of an earlier one.
+    /// Writes tables in the layout of 0.x, for a run and an earlier run.
     fn old_project() -> tempfile::TempDir {
         let folder = tempfile::tempdir().expect("a folder");
         for (run, town) in [("20240701-101010", "LIND"), ("20240801-101010", "KELM")] {
@@ -540,14 +540,14 @@ mod tests {
             claims_taken: 0,
         };
         assert_eq!((&import.found, &import.missing), (&found, &Vec::new()));
-        let said = |number: usize| {
+        let records = |number: usize| {
             let extraction = document.chunks[number].extraction.as_ref().expect("extracted");
             let names: Vec<&str> =
                 extraction.records.entities.iter().map(|entity| entity.name.as_str()).collect();
             (names, extraction.records.relations.iter().map(|relation| relation.weight).collect::<Vec<_>>())
         };
-        assert_eq!(said(0), (vec!["ADA LIND", "KELM"], vec![1.5]));
-        assert_eq!(said(1), (vec!["KELM"], vec![1.5]));
+        assert_eq!(records(0), (vec!["ADA LIND", "KELM"], vec![1.5]));
+        assert_eq!(records(1), (vec!["KELM"], vec![1.5]));
         let reports = import.reports();
         assert_eq!((reports[0].members.len(), reports[0].findings.len()), (2, 1));
         assert_eq!(reports[0].rating_reason, "It is old.");

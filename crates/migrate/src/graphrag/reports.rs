@@ -1,4 +1,4 @@
-//! Community reports: what they are about, and what their findings refer to.
+//! Community reports: their subjects, and the references of their findings.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,9 +15,9 @@ use crate::table::Row;
 #[derive(Debug, Default)]
 pub struct Reports {
     rows: Vec<ReportRow>,
-    /// Whether there were reports by rules, which are left out. So the communities are our own.
+    /// Whether reports by rules were left out. If so, Graphloom itself had found the communities.
     pub(crate) without_rules: bool,
-    /// Where each entity is mentioned: documents and spans.
+    /// Places where each entity is mentioned: documents and spans.
     mentions: BTreeMap<EntityKey, BTreeSet<(usize, Span)>>,
 }
 
@@ -74,7 +74,7 @@ impl Reports {
                 continue;
             };
             let report = ReportRow::of(row, members, &targets);
-            // Reports by rules cost nothing to make again.
+            // Reports by rules can be made again at no cost.
             match report.by == RULES {
                 true => without_rules = true,
                 false => rows.push(report),
@@ -88,7 +88,7 @@ impl Reports {
         Self { rows, without_rules, mentions: mentions.collect() }
     }
 
-    /// The reports, in terms of the chunks of `documents`.
+    /// Returns the reports with references to the chunks of `documents`.
     pub(crate) fn of(&self, documents: &[ImportedDocument]) -> Vec<ImportedReport> {
         let mut ids: BTreeMap<(usize, Span), ChunkId> = BTreeMap::new();
         for (number, document) in documents.iter().enumerate() {
@@ -146,7 +146,7 @@ impl Target {
     }
 }
 
-/// What the numbers in reports stand for.
+/// The rows that numbers in reports refer to.
 struct Targets {
     entities: BTreeMap<String, EntityKey>,
     relations: BTreeMap<String, RelationKey>,
@@ -170,7 +170,7 @@ impl Targets {
         }
     }
 
-    /// A reference as our export writes it beside the marks.
+    /// Parses a reference in the form that our export writes in addition to the marks.
     fn sentence(&self, reference: &Value) -> Option<Target> {
         let (document, unit) = *self.unit_ids.get(reference.get("text_unit")?.as_str()?)?;
         let byte = |name| reference.get(name).and_then(Value::as_u64);
@@ -241,12 +241,12 @@ impl ReportRow {
 /// A reference of a report: the number of a row.
 #[derive(Debug, PartialEq, Eq)]
 struct Mark {
-    /// In lower case.
+    /// Name of the table, in lower case.
     table: String,
     number: String,
 }
 
-/// The text without `[Data: Entities (1, 2); Relationships (3, +more)]`, and the rows that these name.
+/// Returns the text without marks such as `[Data: Entities (1, 2); Relationships (3, +more)]`, and the rows that the marks name.
 fn without_marks(text: &str) -> (String, Vec<Mark>) {
     let (mut kept, mut marks) = (String::new(), Vec::new());
     let mut rest = text;

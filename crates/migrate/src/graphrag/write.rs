@@ -17,9 +17,9 @@ use crate::table::{self, Column, Values};
 
 /// Rows read from the store at a time.
 const PAGE: usize = 500;
-/// Chunks behind one entity or relation.
+/// Maximum chunks of one entity or relation.
 const MAX_CHUNKS: usize = 1_000_000;
-/// The level above the coarsest.
+/// Parent of communities on the coarsest level.
 const NO_PARENT: i64 = -1;
 
 /// The tables that can be written, by name.
@@ -33,7 +33,7 @@ pub const TABLES: [&str; 7] = [
     "community_reports",
 ];
 
-/// What was written.
+/// Counts of what was written.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct ExportCounts {
     /// The tables.
@@ -56,8 +56,8 @@ pub struct ExportCounts {
     pub communities_current: Option<bool>,
 }
 
-/// Writes the live documents, the graph and the communities into `folder`, one table after the other; a table that is
-/// there is replaced once the new one is complete.
+/// Writes the live documents, the graph and the communities into `folder`, one table after the other. An existing table is
+/// replaced once the new one is complete.
 ///
 /// - `period`: the date of the communities, such as `2026-11-24`.
 pub async fn write(
@@ -108,7 +108,7 @@ pub(super) fn texts<T>(rows: &[T], text: impl Fn(&T) -> String) -> Values {
     Values::Texts(rows.iter().map(text).collect())
 }
 
-/// `human_readable_id`: the number of each row.
+/// Returns the column `human_readable_id`: the number of each row.
 pub(super) fn numbers(rows: usize) -> Column {
     Column { name: "human_readable_id", values: Values::Integers((0..rows as i64).collect()) }
 }
@@ -118,11 +118,11 @@ pub(super) fn column(name: &'static str, values: Values) -> Column {
 }
 
 pub(super) struct Documents {
-    /// With their texts, by source.
+    /// The documents with their texts, by source.
     list: Vec<(Document, String)>,
-    /// In the order of the documents.
+    /// The chunks in the order of the documents.
     chunks: Vec<Chunk>,
-    /// Places of chunks in `chunks`.
+    /// Indices of the chunks in `chunks`.
     numbers: BTreeMap<ChunkId, usize>,
 }
 
@@ -151,7 +151,7 @@ impl Documents {
     }
 
     fn table(&self) -> Vec<Column> {
-        /// Metadata that has a column.
+        /// Metadata key that has its own column.
         const DATE: &str = "creation_date";
         let mut units: BTreeMap<&DocumentId, Vec<String>> = BTreeMap::new();
         for chunk in &self.chunks {
@@ -212,7 +212,7 @@ impl Documents {
 
 struct EntityRow {
     entity: Entity,
-    /// Unique, since relationships refer to it.
+    /// Unique, because relationships refer to entities by title.
     title: String,
     chunks: Vec<ChunkId>,
 }
@@ -260,7 +260,7 @@ impl Graph {
             for ((relation, facts), chunks) in page.into_iter().zip(facts).zip(chunks) {
                 let [a, b] = relation.key.ends().map(|end| known.get(end));
                 let (Some(a), Some(b)) = (a, b) else { continue };
-                // The direction that most facts have.
+                // The direction of most facts.
                 let counting = facts.iter().filter(|fact| !fact.set_aside);
                 let forward = counting.map(|fact| if fact.source_is_a { 1 } else { -1 }).sum::<i64>() >= 0;
                 let (source, target) = if forward { (a, b) } else { (b, a) };
@@ -319,12 +319,12 @@ fn ids(chunks: &[ChunkId]) -> Vec<String> {
     chunks.iter().map(ToString::to_string).collect()
 }
 
-/// The communities, coarsest first.
+/// The communities, coarsest level first.
 struct CommunityTree {
     nodes: Vec<LayerNode>,
     numbers: BTreeMap<NodeKey, usize>,
     parents: BTreeMap<NodeKey, usize>,
-    /// Entities of each, those of its parts included.
+    /// Entities of each community, including those of its parts.
     entities: Vec<BTreeSet<EntityKey>>,
     /// Whether they are up to date; `None` if there are none.
     current: Option<bool>,
@@ -346,7 +346,7 @@ impl CommunityTree {
             nodes.iter().enumerate().map(|(number, node)| (node.key.clone(), number)).collect();
         let mut parents = BTreeMap::new();
         let mut entities = vec![BTreeSet::new(); nodes.len()];
-        // Parts are finer, so they come later.
+        // Parts are on finer levels, so they come later in the list.
         for (number, node) in nodes.iter().enumerate().rev() {
             let mut own = BTreeSet::new();
             for member in &node.members {
@@ -384,7 +384,7 @@ impl CommunityTree {
         let count = rows.len();
         let mut relations: Vec<Vec<String>> = vec![Vec::new(); count];
         let mut chunks: Vec<BTreeSet<&ChunkId>> = vec![BTreeSet::new(); count];
-        // One community on each level at most.
+        // An entity is in at most one community per level.
         let mut holding: BTreeMap<&EntityKey, Vec<usize>> = BTreeMap::new();
         for (number, entities) in self.entities.iter().enumerate() {
             for entity in entities {
@@ -416,7 +416,7 @@ impl CommunityTree {
         ]
     }
 
-    /// The number of reports and their table.
+    /// Returns the number of reports and their table.
     fn reports_table(&self, documents: &Documents, period: &str) -> (u64, Vec<Column>) {
         let rows: Vec<(usize, &LayerNode, Report, Vec<Vec<String>>)> = self
             .nodes
@@ -488,7 +488,7 @@ impl CommunityTree {
     }
 }
 
-/// Explanation and summary of each finding. References become `[Data: Sources (1, 2)]`, with the numbers of text units.
+/// Returns explanation and summary of each finding. References become `[Data: Sources (1, 2)]` with the numbers of text units.
 fn findings(report: &Report, documents: &Documents) -> Vec<Vec<String>> {
     let finding = |finding: &Finding| {
         let numbers: BTreeSet<usize> = (finding.references.iter())

@@ -1,4 +1,4 @@
-//! The cache of model calls: which answers are about which chunk.
+//! LightRAG's cache of model calls: finds the answers about each chunk.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,25 +6,25 @@ use serde_json::{Map, Value};
 
 use super::{Chunk, says_something, text_of};
 
-/// Modes of entries about indexing. Answers to questions stand under the mode of the question.
+/// Mode of entries about indexing. Answers to questions have the mode of the question.
 const INDEXING: &str = "default";
-/// Types of entries that hold extractions; early releases give `default` or none.
+/// Types of entries with extractions; early releases use `default` or no type.
 const EXTRACTIONS: [&str; 4] = ["extract", "entity_extract", "default", ""];
-/// Shortest line by which a chunk is recognized in a prompt.
+/// Shortest line that identifies a chunk in a prompt, in characters.
 const MIN_LINE_CHARS: usize = 16;
 
 /// Answers about chunks.
 #[derive(Default)]
 pub(super) struct Answers {
     by_chunk: BTreeMap<String, Vec<Entry>>,
-    /// Extraction answers whose chunk is not known.
+    /// Number of extraction answers whose chunk is unknown.
     pub(super) unlinked: usize,
 }
 
 struct Entry {
-    /// Its place in the chunk's list of answers; last where it is not listed.
+    /// Place in the chunk's list of answers; last if it is not in the list.
     place: usize,
-    /// Whether it was asked after another answer.
+    /// Whether it is an answer to a follow-up call.
     is_gleaning: bool,
     created: f64,
     key: String,
@@ -85,7 +85,7 @@ impl Answers {
         self.by_chunk.contains_key(chunk)
     }
 
-    /// The answers about a chunk: the first, then gleanings, each once.
+    /// Removes and returns the answers about a chunk: the first answer, then gleanings, each once.
     pub(super) fn take(&mut self, chunk: &str) -> Option<Vec<String>> {
         let mut seen = BTreeSet::new();
         let answers = self.by_chunk.remove(chunk)?.into_iter().map(|entry| entry.answer);
@@ -93,7 +93,7 @@ impl Answers {
     }
 }
 
-/// The entries about indexing with their keys, whatever the layout.
+/// Returns the entries about indexing with their keys, in any layout.
 fn flat(rows: Map<String, Value>) -> Vec<(String, Value)> {
     let mut entries = Vec::new();
     for (key, row) in rows {
@@ -127,9 +127,9 @@ impl<'a> Prompts<'a> {
         Self { by_line }
     }
 
-    /// The longest chunk that stands in the prompt.
+    /// Returns the longest chunk that the prompt contains.
     fn chunk_in(&self, prompt: &str, chunks: &BTreeMap<String, Chunk>) -> Option<String> {
-        // A prompt that follows an answer holds the conversation as JSON.
+        // A prompt of a follow-up call contains the conversation as JSON.
         let unescaped = prompt.replace("\\n", "\n").replace("\\\"", "\"");
         let mut found: Option<(&str, usize)> = None;
         for text in [prompt, unescaped.as_str()] {

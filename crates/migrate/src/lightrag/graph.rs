@@ -1,4 +1,4 @@
-//! The graph file of LightRAG: GraphML as NetworkX writes it.
+//! LightRAG's graph file: GraphML as written by NetworkX.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -37,12 +37,12 @@ pub(super) struct Edge {
     pub(super) sources: Vec<String>,
 }
 
-/// What is being read.
+/// The element that is being read.
 #[derive(Default)]
 struct Item {
     /// Name of a node, or both ends of an edge.
     ends: Vec<String>,
-    /// Data by the name of its attribute.
+    /// Values by attribute name.
     data: BTreeMap<String, String>,
 }
 

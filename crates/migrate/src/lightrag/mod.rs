@@ -1,7 +1,7 @@
-//! LightRAG: reads working folders with files, of old and new layouts.
+//! LightRAG: reads file-based working folders in old and new layouts.
 //!
-//! The answers in LightRAG's cache of model calls become extractions, read as answers of our own models are. A chunk
-//! without an answer takes what the graph file says of it; one that the graph does not name is left for a model.
+//! The answers in LightRAG's cache of model calls become extractions, parsed like answers of our own models. If a chunk has no
+//! answer, its records come from the graph file. If the graph file does not mention it either, the chunk waits for a model.
 
 mod cache;
 mod graph;
@@ -25,16 +25,16 @@ use crate::{Found, Import, MigrateError, Vectors};
 use cache::Answers;
 use graph::GraphFile;
 
-/// The name that imported extractions are recorded under.
+/// Name under which imported extractions are stored.
 pub const ORIGIN: &str = "lightrag";
-/// What the user can do where nothing was found.
+/// Remedy if nothing was found.
 const REMEDY: &str = "name the folder that LightRAG calls WORKING_DIR, or one of its workspaces, with \
                       kv_store_text_chunks.json and others; what LightRAG keeps in databases is not read";
-/// Between the parts of a field that holds several.
+/// Separator of the parts of a field with several values.
 const SEPARATOR: &str = "<SEP>";
 /// Names that LightRAG gives to documents without one.
 const NO_NAMES: [&str; 4] = ["", "unknown_source", "no-file-path", "custom_kg"];
-/// Before the text of a document whose structure is kept in other files.
+/// Prefix of the text of a document whose structure is in other files.
 const STRUCTURED: &str = "{{LRdoc}}";
 /// Why a chunk has no extraction.
 const NO_ANSWER: &str = "the imported folder holds no answer about this chunk";
@@ -48,7 +48,7 @@ const VECTORS: [&str; 3] = ["vdb_chunks.json", "vdb_entities.json", "vdb_relatio
 
 /// Reads a working folder of LightRAG.
 ///
-/// - `prefix`: put before the names of the documents to name their sources, such as `docs/`.
+/// - `prefix`: text before the names of the documents in their sources, such as `docs/`.
 pub fn read(folder: &Path, prefix: &str) -> Result<Import, MigrateError> {
     let files = Files::find(folder)?;
     let mut missing = Vec::new();
@@ -152,9 +152,9 @@ pub fn read(folder: &Path, prefix: &str) -> Result<Import, MigrateError> {
     Ok(Import { documents: read, vectors, descriptions, found, missing, ..Import::default() })
 }
 
-/// The descriptions of the graph file that a model made of several, where all of their chunks are there.
+/// Returns the descriptions in the graph file that a model summarized, if all their chunks exist.
 ///
-/// - `fragments`: what the answers say of each entity and relation.
+/// - `fragments`: the descriptions of each entity and relation in the answers.
 fn summaries(
     graph: &GraphFile,
     chunks: &BTreeMap<String, Chunk>,
@@ -162,7 +162,7 @@ fn summaries(
 ) -> KnownDescriptions {
     let mut known = KnownDescriptions::default();
     let mut add = |owner: Option<GraphKey>, description: &str, sources: &[String]| {
-        // LightRAG joins what it does not summarize.
+        // LightRAG joins descriptions that it does not summarize.
         let is_summary = !description.trim().is_empty() && !description.contains(SEPARATOR);
         if !is_summary || !sources.iter().all(|id| chunks.contains_key(id)) {
             return;
@@ -184,12 +184,12 @@ fn summaries(
     known
 }
 
-/// The key of a name as it stands in an answer or in the graph file.
+/// Returns the key of a name from an answer or the graph file.
 fn key_of(name: &str) -> Option<EntityKey> {
     entity_key(&clean_name(name)?)
 }
 
-/// A chunk as LightRAG keeps it.
+/// A chunk in LightRAG's store.
 struct Chunk {
     text: String,
     document: String,
@@ -199,13 +199,13 @@ struct Chunk {
     answers: Vec<String>,
 }
 
-/// A document on its way.
+/// A document that is being imported.
 struct Document {
     source: String,
     text: String,
     /// Ids and spans of its chunks.
     chunks: Vec<(String, Span)>,
-    /// How many of them stand verbatim in the text.
+    /// Number of chunks that the text contains verbatim.
     verbatim: u64,
 }
 
@@ -218,7 +218,7 @@ impl Files {
         if holds(folder) {
             return Ok(Self(folder.to_owned()));
         }
-        // Workspaces are folders of the working folder.
+        // Workspaces are subfolders of the working folder.
         let entries = std::fs::read_dir(folder)
             .map(|entries| entries.flatten().map(|entry| entry.path()).collect::<Vec<_>>())
             .unwrap_or_default();
@@ -244,7 +244,7 @@ impl Files {
         Some(self.0.join(name)).filter(|path| path.is_file())
     }
 
-    /// The rows of a key-value file, by key; `None` if there is no such file.
+    /// Returns the rows of a key-value file, by key; `None` if there is no such file.
     fn json(&self, name: &str) -> Result<Option<Map<String, Value>>, MigrateError> {
         let Some(path) = self.path(name) else { return Ok(None) };
         let file = File::open(&path).map_err(|source| MigrateError::Read { path: path.clone(), source })?;
@@ -274,7 +274,7 @@ impl Files {
         Ok(rows.into_iter().map(chunk).filter(|(_, chunk)| !chunk.text.trim().is_empty()).collect())
     }
 
-    /// The documents by id, with their chunks located in their texts.
+    /// Returns the documents by id, with their chunks located in their texts.
     fn documents(
         &self,
         chunks: &BTreeMap<String, Chunk>,
@@ -293,7 +293,7 @@ impl Files {
         }
         let ids: BTreeSet<&str> =
             full.keys().map(String::as_str).chain(of_document.keys().copied()).collect();
-        // A document that was given again has a row without a text.
+        // A document that was added twice has a row without a text.
         let is_repeated = |id: &str| id.starts_with("dup-") || id.starts_with("error-");
         let lost = status.keys().filter(|id| !ids.contains(id.as_str()) && !is_repeated(id)).count();
         if lost > 0 {
@@ -332,7 +332,7 @@ impl Files {
     }
 }
 
-/// The document with its chunks, and a second one of those chunks that do not stand in its text, if there are any.
+/// Returns the document with its chunks. If its text does not contain some of them, these form a second document.
 fn located(source: String, text: &str, chunks: &[(&str, &Chunk)]) -> Vec<Document> {
     let text = text.strip_prefix(STRUCTURED).unwrap_or(text);
     let text = sanitize(text.strip_prefix('\u{feff}').unwrap_or(text)).into_owned();
@@ -370,7 +370,7 @@ fn located(source: String, text: &str, chunks: &[(&str, &Chunk)]) -> Vec<Documen
     documents
 }
 
-/// What the graph file says of chunks that have no answer.
+/// Records from the graph file for chunks that have no answer.
 #[derive(Default)]
 struct Recorded {
     by_chunk: BTreeMap<String, Records>,
@@ -405,7 +405,7 @@ impl Recorded {
     }
 }
 
-/// The description, divided among the documents of these chunks.
+/// Returns the description, divided among the documents of these chunks.
 fn parts<'a>(
     description: &str,
     sources: &[String],
@@ -420,7 +420,7 @@ fn parts<'a>(
     passages.into_keys().zip(share(&description, &texts)).collect()
 }
 
-/// Whether an answer holds a record or says that there is none.
+/// True if an answer contains a record or is a complete answer without records.
 fn says_something(answer: &str) -> bool {
     let parsed = parse(answer, false);
     parsed.complete || !parsed.found.is_empty()

@@ -1,4 +1,4 @@
-//! Vector files of LightRAG: rows with the text that was embedded, and the vectors as one matrix.
+//! LightRAG's vector files: rows with the embedded text, and the vectors as one matrix.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -7,8 +7,8 @@ use serde_json::{Map, Value};
 use super::text_of;
 use crate::Vectors;
 
-/// Adds the vectors of a file. Rows of releases that did not keep the text are left out, and so is a matrix of another size
-/// than its rows say.
+/// Adds the vectors of a file. Skips rows without a text, which early releases write, and a matrix whose size does not match its
+/// rows.
 pub(super) fn add(rows: &Map<String, Value>, vectors: &mut Vectors) {
     let dimensions = rows.get("embedding_dim").and_then(Value::as_u64).unwrap_or(0) as usize;
     let data = rows.get("data").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
@@ -34,7 +34,7 @@ mod tests {
 
     #[test]
     fn a_matrix_gives_each_row_its_vector_and_a_broken_one_none() {
-        // 3, 4 and 0, 2 as 32-bit numbers.
+        // The vectors (3, 4) and (0, 2) as 32-bit floats.
         let rows = |matrix: &str| {
             json!({
                 "embedding_dim": 2,

@@ -39,7 +39,7 @@ pub enum AccessError {
         /// The file.
         path: String,
     },
-    /// Keys or users existed in the database, but are missing, or nothing is known of them yet.
+    /// Keys or users existed in the database but are missing, or have not been read yet.
     #[error("the keys and users in {place} are missing")]
     Missing {
         /// The database.
@@ -86,7 +86,7 @@ pub enum AccessError {
 }
 
 impl AccessError {
-    /// A text with keys and users that is none.
+    /// Returns the error for a text that does not contain keys and users.
     pub(super) fn unreadable(path: String, error: serde_json::Error) -> Self {
         Self::File { operation: "reading keys and users in", path, source: error.into() }
     }

@@ -10,7 +10,7 @@ use super::file::{AccessError, AccessFile};
 
 /// Name of the text with keys and users.
 const NAME: &str = "access";
-/// Times a change is tried while other processes change the text.
+/// How often a change is tried while other processes change the text.
 const MAX_TRIES: u32 = 10;
 
 /// Where keys and users are kept.
@@ -30,8 +30,8 @@ struct SharedAccess {
 }
 
 impl AccessStore {
-    /// Those among the texts that all processes share, of which nothing is known before the first [`refresh`](Self::refresh), or
-    /// else those in the file of a data folder.
+    /// Returns the keys and users in `texts`, which all processes share, or without `texts` the file of a data folder. Shared
+    /// ones are unknown until the first [`refresh`](Self::refresh).
     pub fn of(texts: Option<Arc<dyn SharedTexts>>, data_dir: &Path) -> Self {
         Self(match texts {
             Some(texts) => Place::Shared(SharedAccess { texts, known: Mutex::default() }),
@@ -39,7 +39,7 @@ impl AccessStore {
         })
     }
 
-    /// Learns what other processes changed in the database. Files need it not.
+    /// Reads what other processes changed in the database. Does nothing for a file.
     pub async fn refresh(&self) -> Result<(), AccessError> {
         match &self.0 {
             Place::File(_) => Ok(()),
@@ -47,11 +47,11 @@ impl AccessStore {
         }
     }
 
-    /// The current keys and users.
+    /// Returns the current keys and users.
     ///
     /// # Errors
     ///
-    /// They existed and are missing, or cannot be read. Then nobody may be let in.
+    /// They existed but are missing, or cannot be read. Then no request may be accepted.
     pub fn read(&self) -> Result<Arc<Access>, AccessError> {
         match &self.0 {
             Place::File(file) => file.read(),
@@ -62,7 +62,7 @@ impl AccessStore {
         }
     }
 
-    /// Keys and users as a text for a backup, with hashes in place of secrets; `None` if there never were any.
+    /// Returns keys and users as a text for a backup, with hashes instead of secrets; `None` if there never were any.
     pub fn export(&self) -> Result<Option<String>, AccessError> {
         let access = self.read()?;
         if access.is_empty() {
@@ -72,7 +72,7 @@ impl AccessStore {
         text.map(Some).map_err(|error| AccessError::unreadable("a backup".to_owned(), error))
     }
 
-    /// Takes the keys and users of a backup, unless there are some already; returns whether it did.
+    /// Takes over the keys and users of a backup, unless some exist already. Returns whether it did.
     pub async fn import(&self, text: &str) -> Result<bool, AccessError> {
         let read = || {
             serde_json::from_str(text).map_err(|error| AccessError::unreadable("a backup".to_owned(), error))
@@ -87,7 +87,7 @@ impl AccessStore {
         .await
     }
 
-    /// Changes keys and users atomically. `change` is called again if another process was faster.
+    /// Changes keys and users atomically. Calls `change` again if another process was faster.
     pub async fn change<T>(
         &self,
         mut change: impl FnMut(&mut Access) -> Result<T, AccessError>,
@@ -116,7 +116,7 @@ impl SharedAccess {
         let mut known = self.known();
         *known = match (stored, known.as_ref()) {
             (Some((_, access)), _) => Some(Arc::new(access)),
-            // Keys that vanish must not open the server to everyone.
+            // Keys that disappear must not open the server to everyone.
             (None, Some(before)) if !before.is_empty() => None,
             (None, _) => Some(Arc::default()),
         };

@@ -25,10 +25,10 @@ const MAX_REMEMBERED: usize = 5_000;
 /// The counts that servers share.
 const SHARED: &str = "limits.logins";
 
-/// Login attempts within the window: those at all servers of a database, otherwise those at this server.
+/// Login attempts within the window, at all servers of a database or else at this server.
 pub(crate) struct Throttle {
     own: Mutex<Attempts>,
-    /// The times of `own` count from here.
+    /// Start of the times in `own`.
     started: Instant,
     shared: Option<Arc<SharedCounts>>,
 }
@@ -41,12 +41,12 @@ struct Attempts(VecDeque<Attempt>);
 struct Attempt {
     at_ms: u64,
     from: IpAddr,
-    /// A hash: people type passwords in place of names.
+    /// A hash, because people sometimes type passwords instead of names.
     name: u64,
 }
 
 impl Throttle {
-    /// - `shared`: where all servers of a database count together.
+    /// - `shared`: the counts that all servers of a database share.
     pub(crate) fn new(shared: Option<Arc<SharedCounts>>) -> Self {
         Self { own: Mutex::default(), started: Instant::now(), shared }
     }
@@ -109,7 +109,7 @@ impl Attempts {
     }
 }
 
-/// The same on all servers.
+/// Returns a hash that is the same on all servers.
 fn hash_of(name: &str) -> u64 {
     let mut first = [0; 8];
     first.copy_from_slice(&blake3::hash(name.as_bytes()).as_bytes()[..8]);

@@ -1,4 +1,4 @@
-//! What clients ask for besides indexing, done after each run: chunk contexts, re-extraction, layers.
+//! Work that clients request in addition to indexing, done after each run: chunk contexts, re-extraction, layers.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,14 +13,14 @@ use super::Ingest;
 use crate::host::OpenWorkspace;
 use crate::problem::chain;
 
-/// What runs are named in which clients ask for re-extraction. The store keeps what such a run noted, so that a server goes on
-/// with it after a restart; what the command line noted is left to it.
+/// Prefix of the names of runs in which clients request re-extraction. The store keeps the documents of such a run, so that a
+/// server continues it after a restart. Runs of the command line are left to the command line.
 pub(crate) const RE_EXTRACT: &str = "re-extract-served";
 
-/// The layers that clients want.
+/// The layers that clients requested.
 #[derive(Debug, Default)]
 pub(super) struct Layering {
-    /// With what may be spent, if that is limited.
+    /// The requested layers, each with its budget if there is one.
     pub(super) wanted: BTreeMap<LayerKind, Option<Arc<Budget>>>,
     pub(super) deriving: Option<LayerKind>,
     /// Why the last attempt at a layer failed.
@@ -28,8 +28,7 @@ pub(super) struct Layering {
 }
 
 impl Ingest {
-    /// Retries the failed chunk contexts of documents that were queued again. If this stops early, the rest waits
-    /// for the next run.
+    /// Retries the failed chunk contexts of documents that were queued again. If it stops early, the next run does the rest.
     pub(super) async fn contextualize(
         &self,
         opened: &OpenWorkspace,
@@ -58,7 +57,7 @@ impl Ingest {
         outcome.map(|_| ())
     }
 
-    /// Extracts documents again, as clients asked in this process or one before it. Nothing where none waits.
+    /// Extracts documents again that clients requested from this process or an earlier one. Does nothing if there are none.
     pub(super) async fn renew(
         &self,
         opened: &OpenWorkspace,
@@ -70,7 +69,7 @@ impl Ingest {
             return Ok(None);
         }
         index::require_settings(engine).await?;
-        // The model may be another since they were noted.
+        // The model may have changed since the documents were recorded.
         let plan = index::plan_renewal(engine, &waiting, None, opened.gone.as_ref()).await?;
         let (chunks, documents) = (plan.chunks, plan.renewed.len());
         self.lock().say(format!("re-extraction: {chunks} chunks of {documents} documents"));
@@ -79,7 +78,7 @@ impl Ingest {
         Ok(Some(report))
     }
 
-    /// Derives the layers that clients want. What a pause interrupts waits for the next run.
+    /// Derives the layers that clients requested. Layers that a pause interrupts are derived in the next run.
     pub(super) async fn derive_wanted(&self, opened: &OpenWorkspace, show: ProgressSink<'_>) {
         loop {
             let wanted = {
@@ -130,7 +129,8 @@ impl Ingest {
     }
 }
 
-/// The engine with models that a budget pays for, as far as deriving a layer calls them. Models in this process cost nothing.
+/// Returns the engine with models that are limited by a budget, as far as deriving a layer calls them. Models in this process
+/// cost nothing.
 pub(crate) fn within(
     budget: &Arc<Budget>,
     engine: &Engine,

@@ -24,7 +24,7 @@ use crate::limits::Limits;
 use crate::quiet::Activity;
 use asked::Layering;
 
-/// What the workers of all workspaces keep to.
+/// Limits that the workers of all workspaces share.
 #[derive(Debug)]
 pub(crate) struct IngestLimits {
     turns: IndexTurns,
@@ -40,10 +40,10 @@ impl IngestLimits {
 
 /// The worker of a workspace.
 pub(crate) struct Ingest {
-    /// What the next run works with; `None` if it never runs.
+    /// The workspace for the next run; `None` if the worker never runs.
     opened: Mutex<Option<Arc<OpenWorkspace>>>,
     wake: Notify,
-    /// Another process queued documents, or left some.
+    /// Notifies that another process queued documents, or left some.
     found: Notify,
     limits: Arc<IngestLimits>,
     state: Mutex<Pipeline>,
@@ -51,16 +51,16 @@ pub(crate) struct Ingest {
     again: Mutex<BTreeSet<DocumentId>>,
     /// Layers to derive after the next run.
     layers: Mutex<Layering>,
-    /// Numbers of chunks that failed, lost records, or got no context.
+    /// Numbers of chunks that failed, lost records or got no context.
     chunk_failures: [AtomicU64; 3],
     /// Events for streams.
     pub(crate) events: EventLog,
-    /// Learns that a run has ended.
+    /// Is notified when a run has ended.
     activity: Arc<Activity>,
     ended: watch::Receiver<bool>,
 }
 
-/// Adds the sources of documents for events; documents that no longer exist are omitted.
+/// Adds the sources of documents, for events. Omits documents that no longer exist.
 pub(crate) async fn named(
     snapshot: &dyn Snapshot,
     documents: &[DocumentId],
@@ -84,13 +84,13 @@ impl Ingest {
         let worker = Arc::clone(&ingest);
         tokio::spawn(async move {
             worker.work(workspace, stop).await;
-            // There may be no receiver any more.
+            // The receiver may be gone.
             let _ = ending.send(true);
         });
         ingest
     }
 
-    /// A worker that never runs.
+    /// Returns a worker that never runs.
     pub(crate) fn idle() -> Arc<Self> {
         let (_, ended) = watch::channel(true);
         let limits = Arc::new(IngestLimits::of(&Limits { workers: 0, ..Limits::default() }));
@@ -99,7 +99,7 @@ impl Ingest {
         Arc::new(ingest)
     }
 
-    /// The next run works with this, such as after the embedder of the workspace changed.
+    /// Sets the workspace for the next run, for example after its embedder changed.
     pub(crate) fn work_with(&self, opened: OpenWorkspace) {
         *self.opened.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(opened));
     }
@@ -120,7 +120,7 @@ impl Ingest {
         }
     }
 
-    /// The queue changed: check it now.
+    /// Checks the queue now, because it changed.
     pub(crate) fn wake(&self) {
         {
             let mut state = self.lock();
@@ -130,17 +130,17 @@ impl Ingest {
         self.events.poke();
     }
 
-    /// Another process left work: check the queue, unless the last run failed and a pause is kept.
+    /// Checks the queue because another process left work, unless the last run failed and its pause is not over.
     pub(crate) fn found_work(&self) {
         self.found.notify_one();
     }
 
-    /// A document was added to the queue.
+    /// Notes that a document was added to the queue.
     pub(crate) fn accepted(&self, document: DocumentId, source: String) {
         self.events.add(&Progress::Accepted { document, source });
     }
 
-    /// Documents were removed from the queue.
+    /// Notes that documents were removed from the queue.
     pub(crate) fn cancelled(&self, documents: Vec<(DocumentId, String)>) {
         for (document, source) in documents {
             self.events.add(&Progress::Cancelled { document, source });
@@ -148,16 +148,16 @@ impl Ingest {
         self.wake();
     }
 
-    /// Documents were removed.
+    /// Notes that documents were removed.
     pub(crate) fn removed(&self, documents: &[(DocumentId, String)]) {
         for (document, source) in documents {
             self.events.removed(document, source);
         }
-        // The next run writes summaries that failed.
+        // The next run also retries failed summaries.
         self.wake();
     }
 
-    /// Documents were queued again: check now, and later retry their failed chunk contexts.
+    /// Notes that documents were queued again: checks the queue now, and later retries their failed chunk contexts.
     pub(crate) fn retry(&self, documents: Vec<(DocumentId, String)>) {
         for (document, source) in &documents {
             self.events.queued_again(document, source);
@@ -166,7 +166,7 @@ impl Ingest {
         self.wake();
     }
 
-    /// A layer is to be brought up to date, within a budget if there is one.
+    /// Requests to bring a layer up to date, within a budget if there is one.
     pub(crate) fn derive(&self, kind: LayerKind, budget: Option<Arc<Budget>>) {
         {
             let mut layers = self.layers();
@@ -176,13 +176,13 @@ impl Ingest {
         self.wake();
     }
 
-    /// Whether a layer is being brought up to date, or is about to be.
+    /// True if a layer is being brought up to date, or will be soon.
     pub(crate) fn derives(&self, kind: LayerKind) -> bool {
         let layers = self.layers();
         layers.deriving == Some(kind) || layers.wanted.contains_key(&kind)
     }
 
-    /// Why the last attempt to bring a layer up to date failed; `None` if it did not.
+    /// Returns why the last attempt to bring a layer up to date failed; `None` if it did not fail.
     pub(crate) fn derive_failure(&self, kind: LayerKind) -> Option<String> {
         self.layers().failures.get(&kind).cloned()
     }

@@ -18,7 +18,7 @@ pub(crate) struct Pipeline {
     pub(crate) started_at: Option<Timestamp>,
     /// Number of documents in the run so far.
     pub(crate) documents: usize,
-    /// Number of documents that are finished, whatever the outcome.
+    /// Number of documents that are finished, with any outcome.
     pub(crate) done: usize,
     /// Documents in the run, and whether each is finished.
     pub(super) at: BTreeMap<DocumentId, bool>,
@@ -41,7 +41,7 @@ pub(crate) struct Message {
 }
 
 impl Message {
-    /// The message as a caller may see it.
+    /// Returns the message as a caller may see it.
     pub(crate) fn told(self, reasons: Reasons) -> String {
         let Self { what, reason } = self;
         match reason {

@@ -25,16 +25,16 @@ enum RunEnd {
     Well,
     /// Something has to be retried, after a pause.
     Badly,
-    /// The budget does not reach; it may be larger after a pause.
+    /// The budget was too small; it may be larger after a pause.
     OverBudget,
-    /// It gave its turn to another workspace.
+    /// The run gave its turn to another workspace.
     Unfinished,
 }
 
 /// Whether there is work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Waiting {
-    /// Now.
+    /// Work that can be done now.
     Work,
     /// Later: the queue is paused, or another process is working on it.
     Later,
@@ -71,7 +71,7 @@ impl Ingest {
                 continue;
             }
             if ended == Some(RunEnd::Well) {
-                // Only to note whether anything is left; it is processed after a pause.
+                // This check only records whether anything is left; that is processed after a pause.
                 if let Err(error) = self.waits(&opened).await {
                     tracing::error!(%workspace, error = chain(&error), "checking the queue failed");
                 }
@@ -187,7 +187,7 @@ impl Ingest {
             outcome => outcome,
         };
         let (store, runtime) = (Arc::clone(&opened.store), Handle::current());
-        // The store's own thread takes the priority of the one that asks.
+        // The store's own thread gets the priority of the calling thread.
         match in_background(move || runtime.block_on(store.maintain(Upkeep::CatchUp))).await {
             Ok(Ok(())) => {}
             // The index is a cache; if updating it failed here, the next search updates it and reports errors.

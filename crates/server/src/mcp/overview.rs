@@ -158,7 +158,7 @@ async fn overview(
             entities: entry.entities,
         });
     }
-    // A single node over everything says less than the parts of it.
+    // A single node over everything says less than its parts.
     let levels = state(Tree::name()).map_or(&[][..], |state| &state.levels);
     let several = levels.iter().rposition(|nodes| *nodes > 1);
     let level = several.or_else(|| levels.iter().rposition(|nodes| *nodes > 0));

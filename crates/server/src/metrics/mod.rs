@@ -1,4 +1,4 @@
-//! What is counted, in the text that Prometheus reads. Every name is explained in docs/reference/metrics.md.
+//! Metrics in Prometheus's text format. docs/reference/metrics.md explains every name.
 
 mod models;
 mod state;

@@ -24,7 +24,7 @@ use prometheus_client::registry::Registry;
 
 use super::{Metrics, SECONDS};
 
-/// Models with a label of their own; further ones share [`OTHER`].
+/// Maximum models with their own label; further models share [`OTHER`].
 const MAX_MODELS: usize = 64;
 /// The shared label.
 pub(super) const OTHER: &str = "other";

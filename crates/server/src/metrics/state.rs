@@ -19,9 +19,9 @@ use crate::app::now;
 use crate::problem::chain;
 use crate::space::Space;
 
-/// Workspaces with a label of their own, first by name; further ones share the label `other`.
+/// Maximum workspaces with their own label, first by name; further ones share the label `other`.
 pub(super) const MAX_WORKSPACES: usize = 100;
-/// How long counts of a store are reused although it changed: counting reads an index entry for each document.
+/// How long counts of a store are reused even if it has changed: counting reads an index entry for each document.
 const COUNT_AGAIN: Duration = Duration::from_secs(10);
 /// Maximum documents whose chunks are counted.
 const MAX_ILL: usize = 10_000;
@@ -63,7 +63,7 @@ pub(super) struct WorkspaceState {
 }
 
 impl WorkspaceState {
-    /// Reads the state; if the store cannot be read, the last known counts.
+    /// Reads the state. If the store cannot be read, returns the last known counts.
     pub(super) async fn of(space: &Space) -> Self {
         let counts = match counts(space).await {
             Ok(counts) => counts,
@@ -247,7 +247,7 @@ pub(super) fn register(registry: &mut Registry, workspaces: &[WorkspaceState]) {
 pub(super) struct ProcessState {
     /// Resident memory in bytes; `None` if unknown.
     resident_bytes: Option<u64>,
-    /// Those of them that are in no file, so that the system cannot take them back.
+    /// Resident bytes that are not file-backed, which the system cannot reclaim.
     anonymous_bytes: Option<u64>,
 }
 

@@ -1,4 +1,4 @@
-//! Keys and users: listing, creating, and taking back. For administrators of all workspaces.
+//! Lists, creates and revokes keys and users. Only for administrators of all workspaces.
 
 use std::collections::BTreeSet;
 
@@ -126,7 +126,7 @@ struct TakenBack {
     taken_back: Vec<String>,
 }
 
-/// Refuses who is not an administrator of all workspaces: a key could open what its creator cannot.
+/// Rejects callers that are not administrators of all workspaces, because a key could grant more than its creator has.
 fn check_administrator(caller: &Caller) -> Result<(), Problem> {
     let Grant { workspaces, right } = &caller.grant;
     if workspaces.is_none() && *right == Right::Admin {
@@ -146,7 +146,7 @@ fn grant_of(right: Right, workspaces: Option<Vec<String>>) -> Result<Grant, Prob
     Ok(Grant { workspaces: Some(names.map_err(|error| Problem::invalid(error.to_string()))?), right })
 }
 
-/// Changes the file apart from requests: it hashes passwords and waits for the lock of other processes.
+/// Changes the file on a separate thread, because it hashes passwords and waits for the lock of other processes.
 async fn change<T: Send + 'static>(
     app: App,
     how: impl FnMut(&mut Access) -> Result<T, AccessError> + Send + 'static,
@@ -269,7 +269,7 @@ async fn remove_user(
     Ok(axum::Json(TakenBack { taken_back: vec![name] }))
 }
 
-/// The first key or user closes the server to everyone else, so it must be able to make the next.
+/// The first key or user closes the server to everyone else, so it must be able to create further ones.
 fn needs_administrator() -> Problem {
     let what = "the first key or user must have the right admin on all workspaces, since it closes the server to all others";
     Problem::new(StatusCode::CONFLICT, what)

@@ -1,4 +1,4 @@
-//! The budget of a workspace, which all servers and workers keep together.
+//! The budget of a workspace, which all servers and workers share.
 
 use axum::extract::State;
 use axum::routing::{delete, get, post};
@@ -125,7 +125,7 @@ async fn set(
     let most = || Problem::invalid(format!("amount is too large: at most {MAX_WORKSPACE_MONEY}"));
     let change = limiting(limit, restart, space.indexing.clock.now()).ok_or_else(most)?;
     let outcome = space.store.change_budget(change).await?;
-    // What stopped at the old budget may go on.
+    // Work that the old budget stopped may continue.
     space.ingest.wake();
     Ok(axum::Json(outcome.budget.into()))
 }

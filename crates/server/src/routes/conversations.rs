@@ -1,4 +1,4 @@
-//! Conversations that are kept: history, search, renaming, removal. Each credential sees its own.
+//! Stored conversations: history, search, renaming, removal. Each credential sees only its own.
 
 use axum::extract::Extension;
 use axum::routing::{delete, get, post};
@@ -24,7 +24,7 @@ const MAX_PAGE: usize = 200;
 const MAX_TITLE_CHARS: usize = 200;
 /// Maximum characters of a search.
 const MAX_SEARCH_CHARS: usize = 200;
-/// Characters around the words that a search found.
+/// Characters around the matched words of a search.
 const EXCERPT_CHARS: usize = 60;
 
 pub(super) const ROUTES: &[Route] = &[
@@ -217,7 +217,7 @@ async fn list(
     .await
 }
 
-/// The text around the first of these words in a question or an answer.
+/// Returns the text around the first of these words in a question or an answer.
 async fn excerpt_of(
     snapshot: &dyn Snapshot,
     id: &ConversationId,
@@ -234,11 +234,11 @@ async fn excerpt_of(
     Ok(None)
 }
 
-/// The text around `words`, which are in small letters.
+/// Returns the text around `words`, which are in lower case.
 fn excerpt(text: &str, words: &str) -> Option<String> {
     let lower = text.to_lowercase();
     let at = lower.find(words)?;
-    // Small letters may take other bytes than capital ones, so the place is counted in characters.
+    // Lower-case letters may take a different number of bytes, so the place is counted in characters.
     let before = lower[..at].chars().count();
     let start = before.saturating_sub(EXCERPT_CHARS);
     let length = before - start + words.chars().count() + EXCERPT_CHARS;

@@ -1,4 +1,4 @@
-//! Keys and users over HTTP: made and taken back by administrators of everything, and by nobody else.
+//! Keys and users over HTTP: only administrators of all workspaces create and revoke them.
 
 use graphloom_server::Right;
 use serde_json::{Value, json};
@@ -49,7 +49,7 @@ async fn an_administrator_makes_keys_and_users_that_work_until_they_are_taken_ba
 async fn nobody_else_manages_keys_and_users_and_nobody_locks_themselves_out() {
     let server = Running::start().await;
     let with = |request: Request, key: &str| request.header("x-api-key", key);
-    // Without keys, the first one must be able to make the next.
+    // Without keys, the first key must be able to create the next one.
     let first = json!({ "name": "first", "right": "write" });
     server.post("/access/keys", first).await.problem(409);
     let first = server.post("/access/keys", json!({ "name": "first", "right": "admin" })).await.ok();

@@ -1,4 +1,4 @@
-//! Ten workspaces, a canary and a key in each, and calls of every kind with every key: no canary crosses.
+//! Ten workspaces with a canary and a key each, and calls of every kind with every key: no canary crosses.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Answer, Request, Running, description};
 
-/// Words that stand in the documents of one workspace each, and nowhere else.
+/// Words that occur only in the documents of one workspace each.
 const CANARIES: [&str; 10] = [
     "Azurvane",
     "Brontwick",
@@ -20,10 +20,10 @@ const CANARIES: [&str; 10] = [
     "Ilvermor",
     "Jorunsky",
 ];
-/// Calls that are made.
+/// Number of calls.
 const CALLS: usize = 1000;
 
-/// Numbers that look random and are the same each time (SplitMix64).
+/// A random number generator with the same sequence in every run (SplitMix64).
 struct Dice(u64);
 
 impl Dice {
@@ -39,7 +39,7 @@ impl Dice {
     }
 }
 
-/// What there is to call, and ids of every workspace to call it with.
+/// The routes to call, and ids from every workspace to call them with.
 struct World {
     routes: Vec<(String, String)>,
     keys: Vec<String>,
@@ -78,13 +78,13 @@ async fn world(server: &Running) -> World {
     World { routes, keys, documents, tracks }
 }
 
-/// A request of this route that could bring to light whatever the workspace holds. It names no canary itself.
+/// Returns a request of this route that could reveal the content of the workspace. It contains no canary itself.
 fn request(world: &World, dice: &mut Dice, method: &str, path: &str, workspace: &str) -> Request {
     let question =
         *dice.one(&["Who was born in Weirholm?", "Who directs Weir Station?", "Tell me about Tobias Renn."]);
     let entity = *dice.one(&["Tobias Renn", "Weirholm", "Weir Station", "*"]);
     let mode = *dice.one(&["naive", "local", "global", "mix", "auto", "ppr"]);
-    // What is removed is of another place: each keeps what there is to see.
+    // Removals name items of other workspaces, so that every workspace keeps its content.
     let mut number = dice.below(CANARIES.len());
     if method == "DELETE" && name(number) == workspace {
         number = (number + 1) % CANARIES.len();
@@ -100,7 +100,7 @@ fn request(world: &World, dice: &mut Dice, method: &str, path: &str, workspace: 
         _ => json!({ "name": "graph_neighbors", "arguments": { "entity": entity, "depth": 2 } }),
     };
     let text = format!("A note {} about the weather.", dice.below(1_000_000));
-    // One body for every route: each takes the fields that it knows.
+    // One body for all routes: each takes the fields that it knows.
     let body = json!({
         "query": question, "mode": mode, "include_chunk_content": true, "include_citations": true, "stream": stream,
         "only_need_context": dice.below(3) == 0,
@@ -136,7 +136,7 @@ fn request(world: &World, dice: &mut Dice, method: &str, path: &str, workspace: 
     .header("accept", accept)
 }
 
-/// The numbers of the canaries that an answer shows, in its body or its headers.
+/// Returns the numbers of the canaries that a response shows in its body or headers.
 fn shown(answer: &Answer) -> Vec<usize> {
     let headers: String = answer.headers.iter().map(|(name, value)| format!("{name}: {value}\n")).collect();
     let all = format!("{headers}\n{}", answer.body).to_lowercase();
@@ -152,10 +152,10 @@ async fn no_canary_of_a_workspace_is_shown_to_the_key_of_another() {
     let mut own: BTreeMap<&str, usize> = BTreeMap::new();
     let mut refused = 0;
     for call in 0..CALLS {
-        // Each key at its own workspace as often as at all others together.
+        // Each key calls its own workspace as often as all others together.
         let key = dice.below(CANARIES.len());
         let place = if dice.below(2) == 0 { key } else { dice.below(CANARIES.len()) };
-        // Every route comes up, and then again at random.
+        // Every route is called once, and then again at random.
         let route = if call < world.routes.len() { call } else { dice.below(world.routes.len()) };
         let (method, path) = &world.routes[route];
         let request = request(&world, &mut dice, method, path, &name(place));
@@ -172,7 +172,7 @@ async fn no_canary_of_a_workspace_is_shown_to_the_key_of_another() {
             *own.entry(path).or_default() += 1;
         }
     }
-    // The calls reach what there is to see: else nothing would be shown by them.
+    // The calls reach the content, otherwise they could not reveal anything.
     assert!(own.len() >= 12, "{own:?}");
     assert!(refused > CALLS / 4, "{refused}");
     for (number, key) in world.keys.iter().enumerate() {

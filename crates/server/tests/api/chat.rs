@@ -19,7 +19,7 @@ fn user(content: &str) -> Value {
     json!([{ "role": "user", "content": content }])
 }
 
-/// The values of server-sent events; the last one must be the end.
+/// Returns the values of server-sent events; the last event must be the end.
 fn events(answer: &Answer) -> Vec<Value> {
     assert_eq!(answer.headers["content-type"], "text/event-stream", "{answer:?}");
     let mut events: Vec<&str> = answer
@@ -101,7 +101,7 @@ async fn models_are_workspaces_and_modes_that_the_caller_reaches() {
             ask(unknown).await.problem(404);
         }
         let status = ask("beta").await.status;
-        // Without an answer model there is nobody to ask directly.
+        // Without an answer model, nothing can be asked directly.
         assert!(status == 200 || (path == "/api/generate" && status == 422), "{path}: {status}");
     }
     let without =
@@ -115,7 +115,7 @@ async fn ollamas_chat_takes_a_mode_before_the_question() {
     let server = station().await;
     let ask = |content: &str, stream: bool| {
         let body = json!({ "model": "graphloom:latest", "messages": user(content), "stream": stream });
-        // Ollama's own client names no kind.
+        // Ollama's own client sends no content type.
         server.send(Request::new("POST", "/api/chat").body(body.to_string()))
     };
     let whole = ask(&format!("/local {QUESTION}"), false).await.ok();
@@ -132,7 +132,7 @@ async fn ollamas_chat_takes_a_mode_before_the_question() {
     let context = ask(&format!("/naivecontext {QUESTION}"), false).await.ok();
     let context = context["message"]["content"].as_str().expect("text");
     assert!(context.contains("directed Weir Station until 1994"), "{context}");
-    // There is no model to ask directly, and the answer says so.
+    // There is no model to ask directly, and the response says so.
     assert!(ask("/bypass Who?", false).await.problem(422).contains("mode bypass"));
     assert_eq!(server.get("/api/version").await.ok(), json!({ "version": "0.9.3" }));
 }
@@ -192,7 +192,7 @@ async fn conversations_that_cannot_be_read_say_why() {
     plain["response_format"] = json!({ "type": "text" });
     plain["stream_options"] = json!({ "include_usage": null });
     server.post("/v1/chat/completions", plain).await.ok();
-    // What is known to fail is said with a status, before a stream opens.
+    // Predictable failures are reported with a status, before a stream opens.
     let bypass = json!({ "model": "default:bypass", "messages": user("Who?"), "stream": true });
     server.post("/v1/chat/completions", bypass.clone()).await.problem(422);
     server.post("/api/generate", json!({ "model": "default", "prompt": "Who?" })).await.problem(422);
@@ -237,14 +237,14 @@ async fn a_workspace_with_the_name_of_the_product_is_asked_by_its_prefix_alone()
                 assert!(own.contains(&person), "{own}");
             }
         }
-        // A name that means another workspace is not in the list.
+        // A name that stands for another workspace is not in the list.
         assert_eq!(server.get("/v1/models").await.ok(), before);
         let own = server.get(&format!("/w/{name}/v1/models")).await.ok().to_string();
         assert!(own.contains(&format!("\"{name}:mix\"")), "{own}");
     }
     let own = server.send(ask("/w/graphloom/v1/chat/completions", "lightrag:mix")).await.ok().to_string();
     assert!(own.contains("Zilphagraphloom"), "{own}");
-    // Where path and model name different workspaces neither is taken for the other.
+    // If path and model name different workspaces, neither takes precedence.
     server.send(ask("/w/graphloom/api/chat", "default")).await.problem(422);
     server
         .send(ask("/v1/chat/completions", "default").header("lightrag-workspace", "graphloom"))

@@ -1,4 +1,4 @@
-//! What clients of OpenAI and Ollama send, as it was recorded from them, and what they read of the answers.
+//! Requests of OpenAI's and Ollama's clients, as recorded, and the parts of the responses that they read.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ async fn station() -> Running {
     server
 }
 
-/// The data of an event stream that ends with `[DONE]`.
+/// Returns the data of an event stream that ends with `[DONE]`.
 fn pieces_of(body: &str) -> Vec<Value> {
     let mut data: Vec<&str> =
         body.split_terminator("\n\n").map(|event| event.strip_prefix("data: ").expect("data")).collect();
@@ -183,7 +183,7 @@ async fn a_text_is_completed_with_an_answer_whole_or_in_pieces() {
     }
 }
 
-/// The kinds that the values of an answer name, whatever frames them.
+/// Returns the types that the values of a response name, in any framing.
 fn kinds_in(body: &str) -> Vec<Value> {
     let values = body.lines().map(|line| line.strip_prefix("data: ").unwrap_or(line));
     let values = values.filter_map(|line| serde_json::from_str::<Value>(line).ok());
@@ -277,7 +277,7 @@ async fn ollamas_clients_get_vectors_of_the_same_embedder() {
     assert_eq!(numbers(&one["embeddings"][0]), expected(0));
     let old = server.post("/api/embeddings", json!({ "model": "default", "prompt": "radium" })).await.ok();
     assert_eq!(numbers(&old["embedding"]), expected(0));
-    // A client that has a model loaded sends nothing to embed.
+    // A client that loads a model sends nothing to embed.
     assert_eq!(server.post("/api/embed", json!({ "model": "default" })).await.ok()["embeddings"], json!([]));
     assert_eq!(
         server.post("/api/embeddings", json!({ "model": "default", "prompt": "" })).await.ok()["embedding"],
@@ -306,7 +306,7 @@ async fn what_open_webui_asks_for_itself_goes_to_the_answer_model_alone_on_every
         ("/v1/completions", json!({ "model": "default:auto", "prompt": TITLE })),
         ("/api/chat", json!({ "model": "default:auto", "messages": messages })),
     ] {
-        // There is none here, so the refusal shows that no document is asked.
+        // There is no answer model here, so the error shows that no documents are searched.
         assert!(server.post(path, ask).await.problem(422).contains("answer model"), "{path}");
     }
 }
@@ -374,7 +374,7 @@ async fn a_path_or_method_that_no_route_has_is_refused_in_the_form_of_its_protoc
         let detail = answer.problem(status);
         assert_eq!(answer.json()["error"], json!(detail), "{method} {path}: {answer:?}");
     }
-    // Other paths have no second form, even where they begin alike.
+    // Other paths have no second error format, even if they begin alike.
     for path in ["/nowhere", "/v10/models", "/apis"] {
         let answer = server.get(path).await;
         answer.problem(404);

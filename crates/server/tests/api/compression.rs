@@ -1,4 +1,4 @@
-//! Answers that are compressed, and those that are not.
+//! Which responses are compressed, and which are not.
 
 use std::io::Read;
 
@@ -10,7 +10,7 @@ fn get(path: &str, accepted: &str) -> Request {
     Request::get(path).header("accept-encoding", accepted)
 }
 
-/// The encoding of an answer, and its text without it.
+/// Returns the encoding of a response, and its decoded text.
 fn decoded(answer: &Answer) -> (Option<&str>, String) {
     assert_eq!(answer.status, 200, "{answer:?}");
     let encoding = answer.headers.get("content-encoding").map(String::as_str);
@@ -83,7 +83,7 @@ async fn small_answers_tokens_and_what_is_compressed_already_stay_as_they_are() 
 async fn streams_arrive_value_by_value_though_the_client_takes_compressed_answers() {
     let (server, id) = with_a_long_document().await;
     let accepted = "gzip, zstd";
-    // It never ends by itself, so its first event arrives alone or not at all.
+    // The stream does not end by itself, so its first event arrives on its own or not at all.
     let mut events = server.begin(&get("/jobs/events", accepted).bytes(server.address)).await;
     let mut read = crate::support::read_head(&mut events).await;
     while !String::from_utf8_lossy(&read).contains("event: state") {

@@ -1,4 +1,4 @@
-//! Conversations: kept, listed, searched, each credential's own, and without the words of removed documents.
+//! Conversations: stored, listed and searched, separate for each credential, and without the words of removed documents.
 
 use graphloom_server::Right;
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use crate::support::{Request, Running};
 
 const QUESTION: &str = "Who directs Weir Station?";
 
-/// Asks in a conversation; the data of the event `done`.
+/// Asks in a conversation; returns the data of the event `done`.
 async fn ask(server: &Running, body: Value, key: Option<&str>) -> Value {
     let mut request = Request::post("/query/events", body);
     if let Some(key) = key {
@@ -133,7 +133,7 @@ async fn answers_lose_what_a_removed_or_replaced_document_said_and_later_ones_wi
         let answer = server.get(path).await;
         assert!(answer.status == 200 && !answer.body.contains("Zilphacanary"), "{path}: {answer:?}");
     }
-    // The history of the next question is what is still kept.
+    // The history of the next question consists of what is still stored.
     let next = ask(&server, question("And who directs it?", &id), None).await;
     assert!(!next.to_string().contains("Zilphacanary"), "{next}");
 

@@ -67,7 +67,7 @@ async fn texts_are_added_all_or_none() {
         .ok();
     server.post("/documents/texts", texts(&["New.", "Old."], &["c.md", "a.md"])).await.problem(409);
     assert_eq!(server.get("/documents/status_counts").await.ok()["status_counts"]["all"], 2);
-    // A text without a name is known by its content.
+    // The source of a text without a name is derived from its content.
     let unnamed = json!({ "text": "Polonium decays." });
     server.post("/documents/text", unnamed.clone()).await.ok();
     server.post("/documents/text", unnamed).await.ok();

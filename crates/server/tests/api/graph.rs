@@ -1,4 +1,4 @@
-//! Looking around in the graph, and editing it.
+//! Exploring and editing the graph.
 
 use serde_json::{Value, json};
 
@@ -198,7 +198,7 @@ async fn a_path_joins_two_entities_by_as_few_relations_as_there_are() {
     };
     let names = |names: &[&str]| Some(names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
     assert_eq!(path("Ada", "dan", 8).await, (names(&["Ada", "Hub", "Dan"]), false));
-    // Of two ways of the same length, the one over whom fewer are related to.
+    // Of two paths of the same length, the one through the entity with fewer relations.
     assert_eq!(path("Ada", "Cem", 8).await, (names(&["Ada", "Bob", "Cem"]), false));
     assert_eq!(path("Ada", "Dan", 1).await, (None, true));
     assert_eq!(path("Ada", "Alone", 8).await, (None, false));

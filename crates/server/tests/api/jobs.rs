@@ -10,7 +10,7 @@ use tokio::net::TcpStream;
 
 use crate::support::{Answer, PANICKING, REFUSED, Request, Running, UNREACHABLE, read_answer};
 
-/// An event as it came.
+/// A received event.
 #[derive(Debug, Clone)]
 pub(crate) struct Event {
     pub(crate) id: String,
@@ -18,7 +18,7 @@ pub(crate) struct Event {
     pub(crate) data: Value,
 }
 
-/// The events of a whole stream.
+/// Returns the events of a complete stream.
 pub(crate) fn events(answer: &Answer) -> Vec<Event> {
     assert_eq!((answer.status, answer.headers["content-type"].as_str()), (200, "text/event-stream"));
     assert!(answer.body.ends_with("\n\n"), "{answer:?}");
@@ -51,7 +51,7 @@ async fn a_run_is_followed_to_its_end_and_again_from_any_event_on() {
     assert_eq!((end.name.as_str(), &end.data["reason"]), ("end", &json!("done")));
     assert_eq!(end.data["status_counts"], json!({ "ready": 1 }));
 
-    // Everything that is kept, from the first event of this log on.
+    // All stored events, from the first event of this log on.
     let first = format!("{}-0", end.id.split('-').next().expect("a name"));
     let all = events(&server.send(Request::get(&path).header("last-event-id", &first)).await);
     let names: Vec<&str> = all.iter().map(|event| event.name.as_str()).collect();
@@ -111,7 +111,7 @@ async fn jobs_are_listed_by_status_and_run_page_by_page() {
     }
 }
 
-/// A stream that is read as it comes.
+/// A stream that is read as it arrives.
 struct Following {
     stream: TcpStream,
     read: Vec<u8>,
@@ -127,7 +127,7 @@ impl Following {
         Self { stream, read: Vec::new() }
     }
 
-    /// Reads until these words have come.
+    /// Reads until these words have arrived.
     async fn until(&mut self, words: &str) {
         let reading = async {
             while !String::from_utf8_lossy(&self.read).contains(words) {
@@ -243,7 +243,7 @@ async fn what_a_service_said_is_for_those_who_may_write() {
         format!("/documents/track_status/{track}"),
         "/documents/pipeline_status".to_owned(),
     ] {
-        // Streams tell again what happened.
+        // A reconnected stream repeats what happened.
         let again = |key: &str| of(&path, key).header("last-event-id", &ended[0].id);
         let (full, told) = (server.send(again(&writer)).await, server.send(again(&reader)).await);
         assert_eq!((full.status, told.status), (200, 200), "{path}");
@@ -263,7 +263,7 @@ async fn streams_are_counted_and_too_many_are_told_to_come_back() {
     let mut second = Following::start(&server, "/jobs/events", Some(&key)).await;
     read_answer(&mut second.stream).await.problem(429);
     drop(first);
-    // The place is free once the server has noticed.
+    // The place becomes free once the server has noticed the disconnect.
     let until = tokio::time::Instant::now() + Duration::from_secs(60);
     loop {
         let mut next = Following::start(&server, "/jobs/events", Some(&key)).await;

@@ -45,7 +45,7 @@ async fn a_user_logs_in_for_a_token_that_ends_with_the_user() {
     assert_eq!(server.send(verify).await.problem(401), "Invalid token. Please login again.");
 }
 
-/// The same token, as if it had been got some hours ago: signed again with the secret of the installation.
+/// Returns the same token as if it had been issued some hours ago: signed again with the secret of the installation.
 fn aged(server: &Running, token: &str, hours: u64) -> String {
     let file = std::fs::read_to_string(server.folder.path().join("access.json")).expect("a file");
     let access: Value = serde_json::from_str(&file).expect("JSON");

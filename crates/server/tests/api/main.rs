@@ -1,4 +1,4 @@
-//! The server over real sockets of this machine, with stores in memory and no model.
+//! Tests the server over real sockets on this machine, with stores in memory and no model.
 
 mod access;
 mod attacks;

@@ -1,4 +1,4 @@
-//! The Model Context Protocol over HTTP, with the client of the same library over a real socket.
+//! The Model Context Protocol over HTTP, tested with the client of the same library over a real socket.
 
 use std::collections::HashMap;
 
@@ -22,9 +22,9 @@ fn newest() -> ClientLifecycleMode {
     ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::V_2026_07_28] }
 }
 
-/// A client at a path of the server, with a key where one is given.
+/// Connects a client to a path of the server, with a key if one is given.
 async fn client(server: &Running, path: &str, key: Option<&str>, lifecycle: ClientLifecycleMode) -> Client {
-    // The client's library can speak TLS and wants to know by what, though it does not here; twice is no matter.
+    // The client's library needs a TLS provider, although TLS is not used here. Installing it twice does no harm.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut headers = HashMap::new();
     if let Some(key) = key {
@@ -43,7 +43,7 @@ async fn call(client: &Client, tool: &str, arguments: Value) -> CallToolResult {
     client.call_tool(request).await.expect("a result")
 }
 
-/// The structured content of a call that went well, which its text says too.
+/// Returns the structured content of a successful call, which its text must equal.
 async fn ok(client: &Client, tool: &str, arguments: Value) -> Value {
     let result = call(client, tool, arguments).await;
     assert_ne!(result.is_error, Some(true), "{tool}: {result:?}");
@@ -53,7 +53,7 @@ async fn ok(client: &Client, tool: &str, arguments: Value) -> Value {
     value
 }
 
-/// The words of a call that did not.
+/// Returns the text of a failed call.
 async fn refused(client: &Client, tool: &str, arguments: Value) -> String {
     let result = call(client, tool, arguments).await;
     assert_eq!(result.is_error, Some(true), "{tool}: {result:?}");
@@ -155,7 +155,7 @@ async fn a_key_that_may_read_is_offered_the_tools_that_read_and_no_other_works()
         let output = tool.output_schema.as_ref().expect("a schema");
         assert!(output["properties"].as_object().is_some_and(|fields| !fields.is_empty()), "{tool:?}");
     }
-    // Nothing was added and so no workspace made; another one is not reached at all.
+    // Nothing was added, so no workspace was created; another workspace cannot be reached at all.
     let said = refused(&reading, "search", json!({ "query": "anything" })).await;
     assert!(said.contains("alpha"), "{said}");
     let elsewhere = Request::post("/w/beta/mcp", json!({})).header("x-api-key", &writer);
@@ -186,7 +186,7 @@ async fn the_newest_revision_and_the_one_before_are_spoken_without_sessions() {
     }
 }
 
-/// A message as a client of a revision with a handshake sends it.
+/// Returns a message as a client sends it in a revision with a handshake.
 fn message(method: &str, params: Value) -> Request {
     Request::post("/mcp", json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }))
         .header("accept", "application/json, text/event-stream")

@@ -1,4 +1,4 @@
-//! Requests that proxies pass on.
+//! Requests that proxies forward.
 
 use graphloom_server::{Limits, Right};
 use serde_json::json;
@@ -16,7 +16,7 @@ async fn wrong_passwords_of_one_client_lock_no_other_out() {
     let server = Running::start_behind_a_proxy(Limits::default()).await;
     server.user("ada", "correct-horse");
     for guess in 0..5 {
-        // What a client writes before its own address changes nothing.
+        // Addresses that a client writes before its own change nothing.
         let from = format!("198.51.100.{guess}, 192.0.2.1");
         server.send(login(&from, "guess")).await.problem(401);
     }

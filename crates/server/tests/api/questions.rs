@@ -225,7 +225,7 @@ async fn what_cannot_be_asked_is_a_problem_with_its_reason() {
         let said = server.post("/query", body.clone()).await.problem(422);
         assert!(said.contains(why), "{said}");
         let said = server.post("/query/stream", body.clone()).await;
-        // What is known before the first line is a status; what comes after is a line.
+        // Errors before the first line are a status; errors after it are a line.
         let told = said.status == 422 || said.lines().iter().any(|line| line["error"].is_string());
         assert!(told, "{said:?}");
     }
@@ -267,7 +267,7 @@ async fn a_quoted_sentence_loads_no_image_of_its_document() {
     ] {
         let answer = server.post(path, ask).await;
         assert_eq!(answer.status, 200, "{answer:?}");
-        // As it stands in JSON.
+        // In JSON, the backslash is escaped.
         assert!(answer.body.contains(r"!\\[seen](https://evil.example"), "{path}: {answer:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! One document, its text, its chunks, and spans of it.
+//! One document: its text, its chunks, and spans of it.
 
 use serde_json::{Value, json};
 

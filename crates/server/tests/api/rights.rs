@@ -1,4 +1,4 @@
-//! Every route, asked with every kind of credential.
+//! Every route, called with every kind of credential.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::support::{Answer, Request, Running, description};
 
-/// Each route of the description: method, path with its parameters filled in, and what it says it needs.
+/// Returns each route of the description: method, path with its parameters filled in, and its stated requirement.
 fn routes() -> Vec<(String, String, Option<String>, bool)> {
     let document = description();
     let mut routes = Vec::new();
@@ -188,7 +188,7 @@ async fn health_tells_strangers_no_more_than_that_it_is_well() {
     let told =
         server.send(Request::get("/health").header("authorization", &format!("Bearer {key}"))).await.ok();
     assert_eq!(told["configuration"]["workspace"], "default");
-    // What the pages of LightRAG read of it without asking whether it is there.
+    // LightRAG's pages read these fields without checking that they exist.
     let settings = &told["configuration"];
     assert!(
         settings["force_llm_summary_on_merge"].is_u64() && settings["summary_language"].is_string(),
@@ -223,12 +223,12 @@ async fn a_key_of_another_workspace_reaches_none_by_the_name_of_a_model() {
             true => {
                 assert!(answer.problem(403).contains("has no access to model \"alpha"), "{method} {path}")
             }
-            // Lists name what the key reaches.
+            // Lists contain only what the key can access.
             false => {
                 assert!(answer.status == 200 && !answer.body.contains("alpha"), "{method} {path}: {answer:?}")
             }
         }
-        // The workspace of the request opens no other door.
+        // The workspace of the request does not give access to anything else.
         let answer = server.send(request.header("lightrag-workspace", "beta")).await;
         assert!(!answer.body.contains("Radium"), "{method} {path}: {answer:?}");
         asked += 1;

@@ -1,4 +1,4 @@
-//! Starting, stopping, and being full.
+//! Starting, stopping, and reaching the limits.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ async fn an_address_of_the_network_is_refused_until_there_is_a_key() {
     server.get("/graph/label/list").await.problem(403);
     let asked = Request::get("/graph/label/list").header("x-api-key", &key.secret);
     assert_eq!(server.send(asked.clone()).await.status, 200);
-    // Without the file nobody gets in at all, and the next start says why.
+    // Without the file, all requests are rejected, and the next start reports why.
     std::fs::remove_file(server.folder.path().join("access.json")).expect("removed");
     server.get("/graph/label/list").await.problem(503);
     server.send(asked).await.problem(503);
@@ -54,7 +54,7 @@ async fn pages_of_other_origins_and_other_names_of_this_machine_get_nothing() {
     server.send(change.clone().header("origin", "null")).await.problem(403);
     let own = format!("http://{}", server.address);
     assert_eq!(server.send(change.header("origin", &own)).await.status, 200);
-    // What a form of a page can send without asking is not taken for JSON.
+    // A content type that a web form can send without permission is not accepted as JSON.
     let form = Request::new("POST", "/documents/text").header("content-type", "text/plain");
     server.send(form.body(r#"{"text": "x"}"#)).await.problem(415);
     let answer = server.send(list.header("origin", "https://evil.example")).await;
@@ -87,7 +87,7 @@ async fn what_is_too_much_at_once_is_told_when_to_come_back() {
     let add = Request::post("/documents/text", json!({ "text": "Radium glows." }));
     let busy = loop {
         let answer = server.send(add.clone()).await;
-        // Until the other has got its turn this one is let through.
+        // Until the other request has got its turn, this one is accepted.
         if answer.status != 200 {
             break answer;
         }
@@ -108,10 +108,10 @@ async fn what_is_too_much_at_once_is_told_when_to_come_back() {
 
 #[tokio::test]
 async fn one_key_leaves_turns_to_others_and_its_own_further_questions_wait() {
-    // However slow the machine is, nobody who waits is sent away.
+    // However slow the machine is, no waiting request is rejected.
     let turn = Duration::from_secs(3600);
     let server = Running::start_with(Limits { questions: 4, turn, ..Limits::default() }).await;
-    // Before there are vectors a search asks no embedder, and nothing holds it.
+    // Before there are vectors, a search does not call the embedder, so nothing holds it.
     server.add("", "radium.txt", "Radium glows.").await;
     let (ada, bob) = (server.key(Right::Read, &[]), server.key(Right::Read, &[]));
     let search =
@@ -238,7 +238,7 @@ async fn a_workspace_that_nobody_uses_makes_room_for_another() {
     assert_eq!(server.get("/documents/status_counts").await.status, 200, "what is open stays so");
 }
 
-/// The answer once those that were open have nothing more to do.
+/// Repeats the request until there is room, and returns the response.
 async fn until_there_is_room(server: &Running, request: Request) -> Answer {
     let until = tokio::time::Instant::now() + Duration::from_secs(60);
     loop {
@@ -282,7 +282,7 @@ async fn a_workspace_that_cannot_be_opened_keeps_nobody_from_the_others_and_prob
     host.faults.lock().expect("a lock").insert(broken.clone(), damaged);
     let config = ServerConfig { workspace: broken, ..config(folder.path(), Limits::default()) };
     let server = Running::start_on(config, folder, host).await;
-    // Nothing else is open yet.
+    // No other workspace is open yet.
     let unready = server.get("/readyz").await;
     assert_eq!(unready.status, 503, "{unready:?}");
     server.get("/graph/label/list").await.problem(503);

@@ -1,4 +1,4 @@
-//! Connections that end, answers that must, and a server that stops.
+//! Connections that end, responses that must end, and a server that stops.
 
 use std::time::Duration;
 

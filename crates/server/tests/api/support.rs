@@ -1,4 +1,4 @@
-//! A server of one test, and a client that sends exactly what it is told to.
+//! A server for one test, and a client that sends its requests byte for byte.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -27,10 +27,10 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::{Semaphore, oneshot};
 
-/// How long a test waits for what must come.
+/// How long a test waits for an expected event.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The description of the API.
+/// Returns the API description.
 pub(crate) fn description() -> Value {
     serde_json::from_str(include_str!("../../openapi.json")).expect("JSON")
 }
@@ -38,10 +38,10 @@ pub(crate) fn description() -> Value {
 /// Workspaces in memory.
 pub(crate) struct MemoryHost {
     stores: Mutex<BTreeMap<WorkspaceId, Arc<MemoryStore>>>,
-    /// Opens for what is held.
+    /// Opens to release held texts.
     gate: Arc<Semaphore>,
-    /// Workspaces whose stores fail like this: one whose name begins with `broken` does not open, others fail their probe.
-    /// The embedder of one whose name begins with `service` is a service, which costs.
+    /// Errors with which stores fail. A workspace whose name begins with `broken` does not open, others fail their probe. The
+    /// embedder of a workspace whose name begins with `service` is a service, which costs money.
     pub(crate) faults: Mutex<BTreeMap<WorkspaceId, fn() -> StoreError>>,
 }
 
@@ -105,7 +105,7 @@ impl Host for MemoryHost {
     }
 }
 
-/// A worker whose registration fails like this.
+/// A worker whose registration fails with this error.
 struct TestWorker {
     fault: Option<fn() -> StoreError>,
 }
@@ -124,16 +124,16 @@ fn engine(store: Arc<dyn Store>, gate: Arc<Semaphore>) -> Engine {
     Engine::new(store, Models::offline(Arc::new(Moody { gate })), Arc::new(Wall))
 }
 
-/// Where a text holds this, the service refuses it.
+/// The embedding service rejects texts that contain this.
 pub(crate) const REFUSED: &str = "the refused text";
-/// Where a text holds this, the service is not reached.
+/// The embedding service cannot be reached for texts that contain this.
 pub(crate) const UNREACHABLE: &str = "the unreachable text";
-/// Where a text holds this, the embedder panics.
+/// The embedder panics on texts that contain this.
 pub(crate) const PANICKING: &str = "the panicking text";
-/// Where a text or question holds this, it is at work until [`Running::release`].
+/// Texts and questions that contain this are in progress until [`Running::release`].
 pub(crate) const HELD: &str = "the text that is held";
 
-/// The built-in embedder, with words at which it fails as services do.
+/// The built-in embedder, which fails on certain words as services do.
 struct Moody {
     gate: Arc<Semaphore>,
 }
@@ -196,7 +196,7 @@ pub(crate) fn config(folder: &Path, limits: Limits) -> ServerConfig {
 }
 
 impl Running {
-    /// Attacks come from one address, and faster than anybody may send.
+    /// Starts a server without a rate limit for strangers, because attacks come from one address and exceed any limit.
     pub(crate) async fn start() -> Self {
         Self::start_with(Limits { rate_of_stranger: None, ..Limits::default() }).await
     }
@@ -206,7 +206,7 @@ impl Running {
         Self::start_as(config(folder.path(), limits), folder).await
     }
 
-    /// A proxy of this machine is trusted.
+    /// Starts a server that trusts a proxy on this machine.
     pub(crate) async fn start_behind_a_proxy(limits: Limits) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let trusted_proxies = vec!["127.0.0.1".parse().expect("an address")];
@@ -242,24 +242,24 @@ impl Running {
         index::pause(store.as_ref(), Timestamp(1)).await.expect("paused");
     }
 
-    /// Lets everything go on that is held.
+    /// Lets everything continue that is held.
     pub(crate) fn release(&self) {
         self.host.gate.add_permits(Semaphore::MAX_PERMITS / 2);
     }
 
-    /// Begins a request and leaves it open.
+    /// Starts a request and leaves it open.
     pub(crate) async fn begin(&self, bytes: &[u8]) -> TcpStream {
         let mut stream = TcpStream::connect(self.address).await.expect("connected");
         stream.write_all(bytes).await.expect("sent");
         stream
     }
 
-    /// Waits until this many requests are under way.
+    /// Waits until this many requests are in progress.
     pub(crate) async fn wait_until_under_way(&self, key: Option<&str>, requests: usize) {
         let until = tokio::time::Instant::now() + PATIENCE;
         let looked =
             key.iter().fold(Request::get("/metrics"), |request, key| request.header("x-api-key", key));
-        // The look is one of them.
+        // The request for the metrics is one of them.
         let wanted = format!("graphloom_http_requests_in_flight {}\n", requests + 1);
         loop {
             let metrics = self.send(looked.clone()).await;
@@ -271,12 +271,12 @@ impl Running {
         }
     }
 
-    /// Asks it to stop.
+    /// Asks the server to stop.
     pub(crate) fn ask_to_stop(&mut self) {
         drop(self.stop.take());
     }
 
-    /// Asks it to stop, and waits until it did.
+    /// Asks the server to stop, and waits until it has.
     pub(crate) async fn stop(mut self) {
         drop(self.stop.take());
         tokio::time::timeout(PATIENCE, &mut self.ended).await.expect("it stops").expect("without a panic");
@@ -286,12 +286,12 @@ impl Running {
         AccessFile::of(self.folder.path())
     }
 
-    /// A new key.
+    /// Creates a key.
     pub(crate) fn key(&self, right: Right, only: &[&str]) -> String {
         self.key_of("test", right, only)
     }
 
-    /// A key of this name.
+    /// Creates a key with this name.
     pub(crate) fn key_of(&self, name: &str, right: Right, only: &[&str]) -> String {
         let grant = grant(right, only);
         let key = self.access().change(|access| access.create_key(name, grant, Timestamp(1)));
@@ -308,12 +308,12 @@ impl Running {
 
     pub(crate) async fn send(&self, request: Request) -> Answer {
         let mut stream = TcpStream::connect(self.address).await.expect("connected");
-        // A server that refuses early closes before everything is written; its answer is there all the same.
+        // A server that rejects early closes the connection before everything is written; its response still arrives.
         let _ = stream.write_all(&request.bytes(self.address)).await;
         read_answer(&mut stream).await
     }
 
-    /// The same, but of a stream of events its head alone: some never end.
+    /// Like [`send`](Self::send), but returns only the head of an event stream, because some streams never end.
     pub(crate) async fn send_until_events(&self, request: Request) -> Answer {
         let mut stream = TcpStream::connect(self.address).await.expect("connected");
         let _ = stream.write_all(&request.bytes(self.address)).await;
@@ -330,21 +330,21 @@ impl Running {
         answer_of(&bytes)
     }
 
-    /// Sends these bytes and nothing more; `None` where the server closes the connection without an answer.
+    /// Sends only these bytes; `None` if the server closes the connection without a response.
     pub(crate) async fn try_send(&self, bytes: &[u8]) -> Option<Answer> {
         let mut stream = TcpStream::connect(self.address).await.expect("connected");
-        // A server that refuses early closes before everything is written; its answer is there all the same.
+        // A server that rejects early closes the connection before everything is written; its response still arrives.
         let _ = stream.write_all(bytes).await;
         try_read(&mut stream).await
     }
 
-    /// A new user.
+    /// Creates a user.
     pub(crate) fn user(&self, name: &str, password: &str) {
         let made = self.access().change(|access| access.put_user(name, password, Grant::ALL, Timestamp(1)));
         made.expect("a user");
     }
 
-    /// Waits until nothing waits to be indexed.
+    /// Waits until nothing is left to index.
     pub(crate) async fn wait_until_idle(&self, prefix: &str) {
         let until = tokio::time::Instant::now() + PATIENCE;
         loop {
@@ -364,7 +364,7 @@ impl Running {
         self.wait_for(prefix, added["track_id"].as_str().expect("a track")).await;
     }
 
-    /// Waits until what a run brought is in the graph.
+    /// Waits until the documents of a run are in the graph.
     pub(crate) async fn wait_for(&self, prefix: &str, track: &str) {
         let until = tokio::time::Instant::now() + PATIENCE;
         loop {
@@ -384,7 +384,7 @@ pub(crate) fn grant(right: Right, only: &[&str]) -> Grant {
     Grant { workspaces: (!only.is_empty()).then_some(only), right }
 }
 
-/// A request as it is sent.
+/// A request to send.
 #[derive(Debug, Clone)]
 pub(crate) struct Request {
     method: String,
@@ -424,17 +424,17 @@ impl Request {
         self
     }
 
-    /// Its path.
+    /// Returns the path.
     pub(crate) fn path(&self) -> &str {
         &self.path
     }
 
-    /// A file in a multipart form.
+    /// Adds a file in a multipart form.
     pub(crate) fn file(self, name: &str, content: &str) -> Self {
         self.file_of(name, content.as_bytes())
     }
 
-    /// The same of any bytes.
+    /// Like [`file`](Self::file), with any bytes.
     pub(crate) fn file_of(self, name: &str, content: &[u8]) -> Self {
         let head =
             format!("--edge\r\ncontent-disposition: form-data; name=\"file\"; filename=\"{name}\"\r\n\r\n");
@@ -460,12 +460,12 @@ impl Request {
     }
 }
 
-/// An answer as it came.
+/// A received response.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) headers: BTreeMap<String, String>,
-    /// As text; compressed files are none, and their bytes are beside it.
+    /// The body as text. Compressed bodies are not text; their bytes are in the other field.
     pub(crate) body: String,
     pub(crate) bytes: Vec<u8>,
 }
@@ -475,13 +475,13 @@ impl Answer {
         serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 
-    /// The JSON of an answer that went well.
+    /// Returns the JSON of a successful response.
     pub(crate) fn ok(&self) -> Value {
         assert_eq!(self.status, 200, "{self:?}");
         self.json()
     }
 
-    /// The detail of a problem of this status.
+    /// Returns the detail of a problem with this status.
     pub(crate) fn problem(&self, status: u16) -> String {
         assert_eq!(self.status, status, "{self:?}");
         assert_eq!(self.headers["content-type"], "application/problem+json", "{self:?}");
@@ -493,13 +493,13 @@ impl Answer {
         }
     }
 
-    /// The JSON values of its lines.
+    /// Returns the JSON values of the lines.
     pub(crate) fn lines(&self) -> Vec<Value> {
         self.body.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
     }
 }
 
-/// Reads until an answer's head is there.
+/// Reads until the head of a response is complete.
 pub(crate) async fn read_head(stream: &mut TcpStream) -> Vec<u8> {
     let mut bytes = Vec::new();
     while head_end(&bytes).is_none() {
@@ -509,7 +509,7 @@ pub(crate) async fn read_head(stream: &mut TcpStream) -> Vec<u8> {
     bytes
 }
 
-/// Reads one answer, of a length that it names, on a connection that may stay open.
+/// Reads one response with a declared length, on a connection that may stay open.
 pub(crate) async fn read_one(stream: &mut TcpStream) -> Answer {
     let mut bytes = read_head(stream).await;
     let end = head_end(&bytes).expect("a head") + 4;
@@ -529,7 +529,7 @@ async fn try_read(stream: &mut TcpStream) -> Option<Answer> {
     let mut bytes = Vec::new();
     let read =
         tokio::time::timeout(PATIENCE, stream.read_to_end(&mut bytes)).await.expect("an answer in time");
-    // A reset after the answer, for something that was never read, takes nothing away.
+    // A reset after the response, because part of the request was never read, loses nothing.
     let _ = read;
     head_end(&bytes).map(|_| answer_of(&bytes))
 }
@@ -562,7 +562,7 @@ fn unchunk(mut rest: &[u8]) -> Vec<u8> {
         let size =
             std::str::from_utf8(&rest[..end]).ok().and_then(|size| usize::from_str_radix(size, 16).ok());
         let Some(size) = size.filter(|size| *size > 0) else { break };
-        // The last one may be cut.
+        // The last chunk may be cut off.
         let Some(chunk) = rest.get(end + 2..end + 2 + size) else { break };
         body.extend_from_slice(chunk);
         rest = rest.get(end + 4 + size..).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The pages of the web UI, as the server sends them.
+//! The pages of the web UI, as sent by the server.
 
 use std::num::NonZeroU32;
 

@@ -29,12 +29,12 @@ pub(super) fn explained(retrieval: &Retrieval, numbered: &[Option<&Citation>]) -
         lines.extend(route.pagerank.iter().map(|trust| format!("  {}", one_line(&trust.reason(), 200))));
     }
     if !retrieval.reports.is_empty() {
-        let reports = count(retrieval.reports.len() as u64, "report");
+        let reports = count(retrieval.reports.len() as u64, "community report");
         let points = match retrieval.points.len() {
             0 => String::new(),
             points => format!("; an LLM drew {} from them", count(points as u64, "point")),
         };
-        lines.push(format!("  read {reports} of communities{points}"));
+        lines.push(format!("  read {reports}{points}"));
     }
     if !retrieval.follow_ups.is_empty() {
         lines.push(format!("  looked up: {}", one_line(&retrieval.follow_ups.join(" "), 200)));
@@ -59,7 +59,7 @@ pub(super) fn explained(retrieval: &Retrieval, numbered: &[Option<&Citation>]) -
     lines
 }
 
-/// How the passage of a citation was found.
+/// Describes how the passage of a citation was found.
 fn way_to(retrieval: &Retrieval, citation: &Citation) -> String {
     let holds = |chunk: &Chunk| {
         let span = citation.span;
@@ -74,21 +74,21 @@ fn way_to(retrieval: &Retrieval, citation: &Citation) -> String {
         Arm::Fused => "shares words or meaning with the question".to_owned(),
         Arm::Entity => "mentions an entity that the question is about".to_owned(),
         Arm::Relation => "states a relation that the question is about".to_owned(),
-        Arm::Tree => "close to the question in meaning, or behind a summary that is".to_owned(),
+        Arm::Tree => "close to the question in meaning, or covered by a summary that is".to_owned(),
         Arm::Claim => "states a claim that held at the date of the question".to_owned(),
         Arm::PageRank => by_pagerank(retrieval, found),
-        Arm::Report => "a finding of a report rests on it".to_owned(),
+        Arm::Report => "cited by a finding of a community report".to_owned(),
     };
     format!("{way}; passage {} of {}", rank + 1, retrieval.chunks.len())
 }
 
-/// The path through the graph to a passage.
+/// Describes the path through the graph to a passage.
 fn by_pagerank(retrieval: &Retrieval, found: &FoundChunk) -> String {
     let path = retrieval.paths.iter().find(|path| path.chunk == found.chunk.id);
     let before = path.and_then(|path| path.steps.split_last()).map_or(&[][..], |(_, before)| before);
     let steps: Vec<String> = before.iter().take(MOST_STEPS).map(|step| named(retrieval, step)).collect();
     match steps.is_empty() {
-        true => "matches the question by its own words or meaning".to_owned(),
+        true => "matches the question in words or meaning".to_owned(),
         false => format!("reached through the graph from {}", steps.join(", then ")),
     }
 }

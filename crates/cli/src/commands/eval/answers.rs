@@ -11,9 +11,9 @@ use crate::args::AnswersArgs;
 use crate::commands::App;
 use crate::fault::{Exit, Fault};
 use crate::output::render::{count, one_line, plain};
-use crate::wire::Asks;
+use crate::wire::QueryModels;
 
-/// Arms per table.
+/// Maximum arms per table.
 const ARMS_ABREAST: usize = 4;
 
 /// Name of the answerer if there is no LLM.
@@ -33,7 +33,7 @@ pub(crate) async fn run(app: &App, args: &AnswersArgs) -> anyhow::Result<Exit> {
     let set = asked::read_set(app, &args.asked)?;
     let questions = answering::asked(&set, &options);
     can_write(&[("--out", args.asked.out.as_deref()), ("--ragchecker", args.ragchecker.as_deref())])?;
-    let ready = match asked::prepare(app, &args.asked, &set, Asks::Answer).await? {
+    let ready = match asked::prepare(app, &args.asked, &set, QueryModels::Answer).await? {
         Ok(ready) => ready,
         Err(exit) => return Ok(exit),
     };
@@ -77,7 +77,7 @@ pub(crate) async fn run(app: &App, args: &AnswersArgs) -> anyhow::Result<Exit> {
     Ok(if *is_partial || report.failed() > 0 { Exit::Partly } else { Exit::Done })
 }
 
-/// The arms with the requested form of answer.
+/// Returns the arms with the requested form of answer.
 fn arms(app: &App, args: &AnswersArgs) -> anyhow::Result<Vec<Arm>> {
     let form = args.response_type.as_deref().unwrap_or(SHORT_ANSWER);
     let arms = asked::arms(&args.asked)?.into_iter().map(|arm| {
@@ -105,9 +105,9 @@ fn print(app: &App, report: &AnswersReport) -> anyhow::Result<()> {
             let cells = groups.iter().map(|group| cell(group));
             rows.push(std::iter::once(label.to_owned()).chain(cells).collect());
         };
-        row("exact match", &|group| told(group.exact_match));
-        row("F1", &|group| told(group.f1));
-        row("contained", &|group| told(group.contained));
+        row("exact match", &|group| with_interval(group.exact_match));
+        row("F1", &|group| with_interval(group.f1));
+        row("contained", &|group| with_interval(group.contained));
         row("scored", &|group| group.scored.to_string());
         row("found something", &|group| format!("{:.3}", group.found));
         row("words", &|group| format!("{:.1}", group.words));
@@ -172,6 +172,6 @@ fn print_verdicts(app: &App, report: &AnswersReport, arm: &str) -> anyhow::Resul
     Ok(())
 }
 
-fn told(value: Estimate) -> String {
+fn with_interval(value: Estimate) -> String {
     format!("{:.3} ({:.3}-{:.3})", value.mean, value.low, value.high)
 }

@@ -21,9 +21,9 @@ use crate::fault::{Exit, Fault};
 use crate::interrupt::Interrupt;
 use crate::output::meter::Meter;
 use crate::output::render::{count, one_line, plain};
-use crate::wire::{self, Asks};
+use crate::wire::{self, QueryModels};
 
-/// Sources per lookup.
+/// Maximum sources per lookup.
 const SOURCES_AT_ONCE: usize = 500;
 
 /// Maximum arms of a run.
@@ -37,7 +37,7 @@ pub(super) struct Ready {
     interrupt: Interrupt,
 }
 
-/// The arms in command-line order, modes first.
+/// Returns the arms in command-line order, modes first.
 pub(super) fn arms(args: &AskedArgs) -> anyhow::Result<Vec<Arm>> {
     let mut arms: Vec<Arm> = args.modes.iter().map(|mode| Arm::of_mode(*mode)).collect();
     for (name, json) in &args.arm {
@@ -68,7 +68,7 @@ pub(super) fn wrong_arm(error: ArmError) -> anyhow::Error {
         .into()
 }
 
-/// The options shared by both commands.
+/// Returns the options that both commands share.
 pub(super) fn options(args: &AskedArgs) -> AskOptions {
     AskOptions {
         concurrency: args.concurrency,
@@ -92,12 +92,12 @@ pub(super) fn read_set(app: &App, args: &AskedArgs) -> anyhow::Result<QuestionSe
     Ok(set)
 }
 
-/// Indexes missing passages and opens the workspace; or the exit code if indexing was stopped.
+/// Indexes missing passages and opens the workspace. Returns the exit code if indexing was stopped.
 pub(super) async fn prepare(
     app: &App,
     args: &AskedArgs,
     set: &QuestionSet,
-    asks: Asks,
+    asks: QueryModels,
 ) -> anyhow::Result<Result<Ready, Exit>> {
     let interrupt = Interrupt::listen()?;
     let is_partial = match &set.passages {
@@ -119,7 +119,7 @@ pub(super) async fn prepare(
     Ok(Ok(Ready { engine, is_partial, interrupt }))
 }
 
-/// Rejects or notes options that have no effect because the set has no passages of its own.
+/// Rejects `--prune`, and notes other options that have no effect because the set has no passages of its own.
 fn nothing_to_index(app: &App, args: &AskedArgs) -> anyhow::Result<()> {
     let folder = args.data.display();
     if args.indexing.prune {
@@ -153,7 +153,7 @@ async fn warn_of_missing(app: &App, set: &QuestionSet, engine: &Engine) -> anyho
     Ok(())
 }
 
-/// The rows of all tasks, new or saved. Each row is saved as it arrives. `None` after Ctrl-C.
+/// Returns the rows of all tasks, new or saved. Each row is saved as it arrives. `None` after Ctrl-C.
 pub(super) async fn ask_all<R: Row>(
     app: &App,
     args: &AskedArgs,
@@ -197,7 +197,7 @@ pub(super) async fn ask_all<R: Row>(
     }
 }
 
-/// Where results are saved without --out.
+/// Returns the file where results are saved without `--out`.
 fn default_journal(app: &App, what: &str) -> PathBuf {
     app.config.data_dir.join("eval").join(format!("{}.{what}.rows.jsonl", app.config.workspace))
 }

@@ -19,7 +19,7 @@ use crate::wire;
 /// Consecutive failures after which the run stops.
 const MOST_FAILURES_IN_A_ROW: usize = 5;
 
-/// The configured judge with its saved verdicts, stored beside `out` or in the data folder.
+/// Returns the configured judge with its saved verdicts, which are stored beside `out` or in the data folder.
 pub(super) fn judge(app: &App, out: Option<&Path>) -> anyhow::Result<Judge> {
     let model = wire::judge(app)?;
     let prompts = Wording::read(&app.config)?.prompts;
@@ -31,7 +31,7 @@ pub(super) fn judge(app: &App, out: Option<&Path>) -> anyhow::Result<Judge> {
     Ok(Judge::new(model, prompts, journal, kept))
 }
 
-/// Judges all items, several at once; results are in order. `None` after Ctrl-C; verdicts until then are saved.
+/// Judges all items, several at once, and returns the results in order. `None` after Ctrl-C; verdicts until then are saved.
 ///
 /// - `one`: judges one item; returns the error if it failed.
 pub(super) async fn judge_all<T, F>(
@@ -70,7 +70,7 @@ where
     }
 }
 
-/// The error if every item failed, since there are no figures then. The reasons have been printed before.
+/// Returns the error for a run in which every item failed, which has no metrics. The reasons were printed before.
 ///
 /// - `nouns`: the items, such as `4 pairs`.
 /// - `first`: the first error.

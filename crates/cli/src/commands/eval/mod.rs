@@ -40,7 +40,7 @@ fn write_whole(path: &Path, content: &[u8]) -> anyhow::Result<()> {
     std::fs::rename(&part, path).with_context(writing)
 }
 
-/// The temporary file that is renamed to `path` when complete; creates the folder if needed.
+/// Returns the temporary file that is renamed to `path` when complete. Creates the folder if needed.
 fn part_beside(path: &Path) -> std::io::Result<PathBuf> {
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         std::fs::create_dir_all(folder)?;
@@ -79,7 +79,7 @@ fn write_json(path: &Path, value: &impl Serialize) -> anyhow::Result<()> {
     write_whole(path, &json)
 }
 
-/// The journal beside a report: `run.json` has `run.json.rows.jsonl`.
+/// Returns the path of the journal beside a report: `run.json` has `run.json.rows.jsonl`.
 fn journal_beside(path: &Path) -> std::path::PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".rows.jsonl");
@@ -100,12 +100,12 @@ fn read_bytes(path: &Path) -> anyhow::Result<Vec<u8>> {
     files::read(path, most).with_context(|| format!("reading {}", path.display()))
 }
 
-/// The error for a file of the wrong kind.
+/// Returns the error for a file of the wrong kind.
 fn not_a(path: &Path, what: &str, why: &str, remedy: &str) -> anyhow::Error {
     Fault::usage(format!("{} is not a {what}: {why}", path.display())).help(remedy).into()
 }
 
-/// Aligns rows of text in columns: the first left, the others right.
+/// Aligns rows of text in columns: the first column left, the others right.
 fn columns(rows: &[Vec<String>]) -> Vec<String> {
     let count = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |at: usize| {

@@ -101,7 +101,7 @@ fn read(path: &Path) -> anyhow::Result<AnswersReport> {
     }
 }
 
-/// The named arm, or the only one.
+/// Returns the named arm, or the only one.
 fn arm_of(report: &AnswersReport, path: &Path, named: Option<&str>) -> anyhow::Result<String> {
     let arms: Vec<&str> = report.arms.iter().map(|arm| arm.name.as_str()).collect();
     let told = || plain(&arms.join(", "));
@@ -119,7 +119,7 @@ fn arm_of(report: &AnswersReport, path: &Path, named: Option<&str>) -> anyhow::R
     }
 }
 
-/// Answers to the questions answered in both runs, in the order of the first.
+/// Returns the pairs of answers to the questions answered in both runs, in the order of the first run.
 fn pairs(first: &AnswersReport, one: &str, second: &AnswersReport, other: &str) -> Vec<Pair> {
     let answers: BTreeMap<&str, &str> = (second.rows.iter())
         .filter(|row| row.arm == other && row.failed.is_none())

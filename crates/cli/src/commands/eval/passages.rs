@@ -34,7 +34,7 @@ pub(super) enum IndexOutcome {
     Stopped(Exit),
 }
 
-/// Indexes those passages of `set` that the workspace does not have in this version.
+/// Indexes the passages of `set` that the workspace does not have in this version.
 pub(super) async fn index(
     app: &App,
     set: &QuestionSet,
@@ -96,7 +96,7 @@ struct AcceptOutcome {
     /// Number of passages to index.
     open: u64,
     unchanged: u64,
-    /// Already known passages with failed chunks.
+    /// Number of known passages that are incomplete, failed or cancelled.
     ill: u64,
     refused: Vec<String>,
 }
@@ -130,7 +130,7 @@ impl AcceptOutcome {
         let workspace = &app.config.workspace;
         let mut parts = vec![format!("{} to index", count(self.new, "passage"))];
         if self.unchanged > 0 {
-            parts.push(format!("{} there already", self.unchanged));
+            parts.push(format!("{} unchanged", self.unchanged));
         }
         if removed > 0 {
             parts.push(format!("{} removed", count(removed as u64, "other document")));
@@ -151,8 +151,8 @@ impl AcceptOutcome {
     }
 }
 
-/// Handles documents that are not passages of the set, since they would appear in every ranking: removes or keeps
-/// them as the arguments say, or fails. Returns how many were removed.
+/// Handles documents that are not passages of the set, which would appear in rankings: removes or keeps them as the
+/// arguments say, or fails. Returns how many were removed.
 async fn settle_others(
     app: &App,
     set: &QuestionSet,

@@ -14,9 +14,9 @@ use crate::args::RetrievalArgs;
 use crate::commands::App;
 use crate::fault::{Exit, Fault};
 use crate::output::render::{count, one_line, plain};
-use crate::wire::Asks;
+use crate::wire::QueryModels;
 
-/// Arms per table.
+/// Maximum arms per table.
 const ARMS_ABREAST: usize = 4;
 
 /// Maximum notes of questions printed.
@@ -42,7 +42,7 @@ pub(crate) async fn run(app: &App, args: &RetrievalArgs) -> anyhow::Result<Exit>
         app.output.note(format_args!("{} without gold passages left out", count(without as u64, "question")));
     }
     can_write(&[("--out", args.asked.out.as_deref()), ("--html", args.html.as_deref())])?;
-    let ready = match asked::prepare(app, &args.asked, &set, Asks::Keywords).await? {
+    let ready = match asked::prepare(app, &args.asked, &set, QueryModels::Keywords).await? {
         Ok(ready) => ready,
         Err(exit) => return Ok(exit),
     };
@@ -85,7 +85,8 @@ fn print(app: &App, report: &RetrievalReport) -> anyhow::Result<()> {
             std::iter::once(String::new()).chain(groups.iter().map(|group| plain(&group.arm))).collect(),
         ];
         for metric in report.metrics() {
-            let cells = groups.iter().map(|group| group.metric(metric).map_or_else(String::new, told));
+            let cells =
+                groups.iter().map(|group| group.metric(metric).map_or_else(String::new, with_interval));
             rows.push(std::iter::once(metric.to_string()).chain(cells).collect());
         }
         let mut row = |label: &str, cell: &dyn Fn(&Group) -> String| {
@@ -144,11 +145,11 @@ fn print_kinds(app: &App, report: &RetrievalReport) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn told(value: stats::Estimate) -> String {
+fn with_interval(value: stats::Estimate) -> String {
     format!("{:.3} ({:.3}-{:.3})", value.mean, value.low, value.high)
 }
 
-/// Prints notes about requests that could not be met, a few of each kind.
+/// Prints failed questions and notes, a few of each kind.
 fn tell_notes(app: &App, report: &RetrievalReport) {
     let failed = report.rows.iter().filter_map(|row| Some((row, row.failed.as_ref()?)));
     for (row, reason) in failed.take(MOST_NOTES) {

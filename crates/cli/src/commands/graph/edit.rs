@@ -56,7 +56,7 @@ pub(super) async fn run(app: &App, command: &GraphCommand) -> anyhow::Result<Exi
     Ok(Exit::Done)
 }
 
-/// The edit of a command; `None` for commands that do not edit.
+/// Returns the edit that a command describes; `None` for commands that do not edit.
 async fn edit_of<'a>(
     app: &App,
     snapshot: &dyn Snapshot,
@@ -128,7 +128,7 @@ async fn edit_of<'a>(
     }))
 }
 
-/// The rules for the fields of a merged entity.
+/// Returns the rules for the fields of a merged entity.
 fn rules(
     description: Option<&str>,
     kind: Option<&str>,
@@ -163,7 +163,7 @@ fn rules(
     Ok((of_description, of_kind))
 }
 
-/// The selected passages, among those that mention the entity.
+/// Returns the selected passages among those that mention the entity.
 async fn chunks_of(
     app: &App,
     snapshot: &dyn Snapshot,
@@ -228,7 +228,7 @@ fn print(app: &App, edited: &EditReport, preview: bool) -> anyhow::Result<()> {
         output.line(one_line(&entity.description, 600))?;
     }
     output.line(format_args!(
-        "{} and {} new or changed, {} and {} gone",
+        "{} and {} new or changed, {} and {} removed",
         count(edited.entities.len() as u64, "entity"),
         count(edited.relations.len() as u64, "relation"),
         count(edited.removed_entities.len() as u64, "entity"),

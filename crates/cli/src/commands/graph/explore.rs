@@ -16,7 +16,7 @@ const POPULAR: usize = 300;
 /// Default number of matches [LightRAG].
 const MATCHES: usize = 50;
 
-/// Prints matching labels, those with the most relations, or all.
+/// Prints matching labels, the labels with the most relations, or all labels.
 pub(super) async fn labels(app: &App, text: &str, limit: Option<usize>, all: bool) -> anyhow::Result<Exit> {
     let store = wire::open_store(&app.config).await?;
     let snapshot = store.snapshot().await?;
@@ -77,7 +77,7 @@ fn print(app: &App, graph: &Subgraph) -> anyhow::Result<()> {
             Limit::Depth => ("are further away", "--depth"),
             Limit::Nodes => ("did not fit", "--max-nodes"),
         };
-        output.line(format_args!("{} or more {what}; see {flag}", count(graph.left_out, "entity")))?;
+        output.line(format_args!("at least {} {what}; see {flag}", count(graph.left_out, "entity")))?;
     }
     Ok(())
 }

@@ -24,7 +24,7 @@ struct Summary {
     source: String,
     #[serde(flatten)]
     acceptance: Acceptance,
-    /// Entities and relations that name no chunk; their descriptions became chunks.
+    /// Number of entities and relations that name no chunk; their descriptions became chunks.
     without_chunk: usize,
     run: RunOutcome,
 }
@@ -92,7 +92,7 @@ fn print(app: &App, summary: &Summary) -> anyhow::Result<()> {
         Acceptance::Accepted { replaces: Some(_), .. } => {
             app.output.line(format_args!("{source} replaced"))?;
         }
-        Acceptance::Accepted { replaces: None, .. } => app.output.line(format_args!("{source} taken in"))?,
+        Acceptance::Accepted { replaces: None, .. } => app.output.line(format_args!("{source} imported"))?,
         Acceptance::Unchanged { .. } => app.output.line(format_args!("{source} unchanged"))?,
         Acceptance::Refused { reason, .. } => app.output.line(format_args!("{source} refused: {reason}"))?,
     }

@@ -24,17 +24,18 @@ const MOST_PASSAGES: usize = 20;
 /// Maximum suggestions for an unknown entity.
 const MOST_NEAR: usize = 5;
 
-/// How much of an entity to print.
-struct Most {
+/// Limits on what is printed about an entity.
+struct PrintLimits {
     description_characters: usize,
     relations: usize,
     claims: usize,
     passages: usize,
 }
 
-const ONE_SCREEN: Most = Most { description_characters: 400, relations: 10, claims: 5, passages: 5 };
+const ONE_SCREEN: PrintLimits =
+    PrintLimits { description_characters: 400, relations: 10, claims: 5, passages: 5 };
 
-const ALL: Most = Most {
+const ALL: PrintLimits = PrintLimits {
     description_characters: usize::MAX,
     relations: usize::MAX,
     claims: usize::MAX,
@@ -113,7 +114,7 @@ pub(super) async fn run(app: &App, name: &str, all: bool) -> anyhow::Result<Exit
     Ok(Exit::Done)
 }
 
-/// The error for an unknown entity, with suggestions.
+/// Returns the error for an unknown entity, with suggestions.
 pub(super) async fn unknown(snapshot: &dyn Snapshot, name: &str) -> anyhow::Result<anyhow::Error> {
     let request = SearchRequest::by_words(ItemKind::Entity, name, MOST_NEAR);
     let hits = snapshot.search(&[request]).await?.concat();
@@ -196,7 +197,7 @@ async fn passages(
     Ok(passages)
 }
 
-/// The line of `text` that contains byte `at`.
+/// Returns the line of `text` that contains byte `at`.
 fn line_around(text: &str, at: usize) -> &str {
     let bytes = text.as_bytes();
     let at = at.min(bytes.len());
@@ -209,7 +210,7 @@ fn other_end<'a>(relation: &'a Relation, key: &EntityKey) -> &'a EntityKey {
     if relation.key.a() == key { relation.key.b() } else { relation.key.a() }
 }
 
-fn print(app: &App, shown: &EntityOutput, most: &Most) -> anyhow::Result<()> {
+fn print(app: &App, shown: &EntityOutput, most: &PrintLimits) -> anyhow::Result<()> {
     let output = &app.output;
     let EntityOutput { entity, decided, relations, claims, passages } = shown;
     let title = format!("{} ({})", plain(&entity.name), plain(&entity.kind));
@@ -237,7 +238,7 @@ fn print(app: &App, shown: &EntityOutput, most: &Most) -> anyhow::Result<()> {
         output.line(output.faint(&format!("also known as: {}", plain(&keys.join(", ")))))?;
     }
     let columns = output.columns.unwrap_or(160);
-    output.line(output.heading(&format!("relations ({}, the strongest first)", relations.len())))?;
+    output.line(output.heading(&format!("relations ({}, strongest first)", relations.len())))?;
     for ShownRelation { with, relation } in relations.iter().take(most.relations) {
         let keywords = match most.relations {
             usize::MAX => plain(&relation.keywords.join(", ")),

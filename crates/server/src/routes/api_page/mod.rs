@@ -22,8 +22,8 @@ const fn public(
     Route::get(path, about, mount).needs(Needs::Nothing).load(Load::None).gives(Gives::Media(kinds))
 }
 
-/// Allows scripts and requests of this server only. LightRAG's pages on the same server may show the page in a
-/// frame. Icons are data URLs.
+/// Allows only scripts and requests of this server. LightRAG's pages on the same server may show the page in a frame. Icons are
+/// data URLs.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
                       connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'";
 
@@ -51,7 +51,7 @@ fn compressed(kind: &'static str, bytes: &'static [u8]) -> Response {
     let headers = [
         (header::CONTENT_TYPE, kind),
         (header::CONTENT_ENCODING, "gzip"),
-        // Another release may have another file.
+        // Another release may have other files.
         (header::CACHE_CONTROL, "max-age=3600"),
     ];
     (headers, bytes).into_response()

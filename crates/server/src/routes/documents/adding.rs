@@ -262,7 +262,7 @@ pub(crate) fn source_of(
         Some(name) => source_name::of_text(name)?,
         None => format!("text-{}.txt", &ContentHash::of(text.as_bytes()).as_str()[..16]),
     };
-    // Always plain text, whatever the name says: untrusted content must not reach the readers of other formats.
+    // Always plain text, whatever the name: untrusted content must not reach the readers of other formats.
     let is_text = |format: &Format| {
         matches!(format, Format::Markdown | Format::Html | Format::Csv | Format::Json | Format::JsonLines)
     };

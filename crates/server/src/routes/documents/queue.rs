@@ -321,7 +321,7 @@ async fn re_extract(
         if known.is_empty() {
             return Err(Problem::not_found("none of these documents exists"));
         }
-        // A run with other settings than the workspace's would be refused, where nobody sees it.
+        // A run with other settings than the workspace's would be rejected in the background, without any message to the client.
         index::require_settings(&space.indexing).await?;
         let unique = random::<8>().map_err(|error| Problem::internal(&error))?;
         let track = TrackId::of_run(RE_EXTRACT, now(), &hex(&unique));

@@ -254,7 +254,7 @@ async fn text(Existing(space): Existing, PathName(id): PathName) -> Result<Respo
     .await
 }
 
-/// Opened by itself, the file runs nothing and loads nothing.
+/// If a browser opens the file itself, it runs nothing and loads nothing.
 const ORIGINAL_POLICY: &str = "default-src 'none'; sandbox; frame-ancestors 'none'";
 
 async fn original(Existing(space): Existing, PathName(id): PathName) -> Result<Response, Problem> {
@@ -279,7 +279,7 @@ async fn original(Existing(space): Existing, PathName(id): PathName) -> Result<R
     .await
 }
 
-/// Has a browser save the file under the last part of its name, in the form of RFC 6266.
+/// Makes a browser save the file under the last part of its name, in the form of RFC 6266.
 fn attachment_of(source: &str) -> HeaderValue {
     let name = source.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
     let mut value = "attachment; filename*=UTF-8''".to_owned();
@@ -374,7 +374,7 @@ async fn document_of(snapshot: &dyn Snapshot, id: &str) -> Result<(Document, Str
     document.zip(text).ok_or_else(|| no_document(id))
 }
 
-/// The existing ones of these chunks, with their places in `text`, the text of their document.
+/// Returns those of these chunks that exist, with their places in `text`, the text of their document.
 async fn chunk_items(
     snapshot: &dyn Snapshot,
     document: &Document,

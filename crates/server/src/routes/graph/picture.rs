@@ -1,4 +1,4 @@
-//! A part of the graph as it is drawn.
+//! A part of the graph with positions, for drawing.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
@@ -17,7 +17,7 @@ use crate::input::{Existing, Params};
 use crate::problem::Problem;
 use crate::route::{Gives, Load, Route, Takes, schema};
 
-/// Pictures that a workspace keeps; one of 10,000 entities has about a megabyte.
+/// Maximum pictures kept per workspace; a picture of 10,000 entities has about one megabyte.
 const KEPT: usize = 4;
 
 pub(super) const ROUTES: &[Route] = &[Route::get(
@@ -108,7 +108,7 @@ fn rounded(number: f64, steps: f64) -> f64 {
     (number * steps).round() / steps
 }
 
-/// The latest pictures of a workspace as they were sent, by what the graph was and what was asked for.
+/// The latest pictures of a workspace as they were sent, by state of the graph and request.
 #[derive(Debug, Default)]
 pub(crate) struct Pictures(Mutex<VecDeque<((Revision, PictureParams), Bytes)>>);
 

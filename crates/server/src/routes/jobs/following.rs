@@ -29,7 +29,7 @@ use crate::reasons::Reasons;
 use crate::space::Space;
 use crate::turns::Turn;
 
-/// How often to look for what other processes did.
+/// How often to check for changes by other processes.
 const GLANCE: Duration = Duration::from_secs(1);
 /// Reconnect delay for clients, in milliseconds.
 const RETRY_MS: u64 = 3000;
@@ -112,7 +112,7 @@ pub(super) struct Feed {
     changed: watch::Receiver<u64>,
     stop: watch::Receiver<bool>,
     next_beat: Instant,
-    /// When to look next for what other processes did.
+    /// When to check next for changes by other processes.
     next_glance: Instant,
     /// The revision of the store at the last state sent.
     shown: Revision,
@@ -276,7 +276,7 @@ impl Feed {
         }
         let statuses = statuses_of(snapshot, &left).await?;
         let (mut counts, mut will_retry, mut worst) = (BTreeMap::new(), false, "done");
-        // The store can say that a document failed before the event with the reason is there.
+        // The store may show that a document failed before the event with the reason arrives.
         let mut stored = None;
         for (document, status) in left.iter().zip(statuses) {
             *counts.entry(status.kind().name()).or_default() += 1;

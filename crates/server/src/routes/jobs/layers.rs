@@ -1,4 +1,4 @@
-//! Layers: their state, what deriving one costs, deriving it in the background, and following that.
+//! Layers: their state, the cost of deriving one, deriving in the background, and following its progress.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -127,7 +127,7 @@ async fn start(
     Ok(axum::Json(LayerItem::read(&space, snapshot.as_ref(), kind).await?))
 }
 
-/// What may be spent; a problem if it cannot be read or measured.
+/// Parses a budget; a problem if it is invalid or there are no prices for it.
 fn budget_of(space: &Space, text: &str) -> Result<Arc<Budget>, Problem> {
     let limit = Limit::parse(text).ok_or_else(|| {
         let remedy = "write tokens, such as 2M or 500k, or money, such as 1.50";

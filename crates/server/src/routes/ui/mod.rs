@@ -35,7 +35,7 @@ const fn public(
 /// A file of the built UI; its name contains a hash of its content.
 struct Asset {
     name: &'static str,
-    /// `None` of what is packed already.
+    /// `None` for files that are already compressed.
     brotli: Option<&'static [u8]>,
     gzip: &'static [u8],
 }
@@ -43,15 +43,15 @@ struct Asset {
 // The page and the assets, as the build script found them.
 include!(concat!(env!("OUT_DIR"), "/ui.rs"));
 
-/// Shown in place of the UI where that was not built.
+/// Shown instead of the UI if the UI was not built.
 const UNBUILT: &str = include_str!("unbuilt.html");
-/// The place in the page for the address of the UI, to which all its links are relative.
+/// The placeholder in the page for the address of the UI, to which all its links are relative.
 const BASE: &str = "<base href=\"./\"";
 
-/// Begins the name of the page that a line of the head is for.
+/// Attribute of a line in the head that names the page for which the line is.
 const FOR_PAGE: &str = " data-page=\"";
 
-/// Allows scripts, styles and requests of this server only.
+/// Allows only scripts, styles and requests of this server.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
                       font-src 'self'; worker-src 'self'; connect-src 'self'; base-uri 'self'; \
                       form-action 'none'; frame-ancestors 'none'";
@@ -73,7 +73,7 @@ async fn page(uri: Uri) -> Response {
     (headers, Html(page)).into_response()
 }
 
-/// The page for a path: it knows where the UI begins, and preloads the files of this path only.
+/// Returns the page for a path: it contains the address of the UI, and preloads only the files of this path.
 fn page_for(page: &str, path: &str) -> String {
     let name = path.trim_start_matches("/ui/").split('/').next().unwrap_or_default();
     let is_for_path =
@@ -82,7 +82,7 @@ fn page_for(page: &str, path: &str) -> String {
     page.replacen(BASE, &format!("<base href=\"{}\"", base_of(path)), 1)
 }
 
-/// The relative address of `/ui/` on a page of the UI.
+/// Returns the relative address of `/ui/` on a page of the UI.
 fn base_of(path: &str) -> String {
     match path.matches('/').count().saturating_sub(2) {
         0 => "./".to_owned(),
@@ -94,7 +94,7 @@ async fn asset(Path(file): Path<String>, headers: HeaderMap) -> Result<Response,
     let found = ASSETS.iter().find(|asset| asset.name == file);
     let Asset { brotli, gzip, .. } =
         found.ok_or_else(|| Problem::not_found("the web UI has no such file"))?;
-    // Every browser supports gzip; brotli only where nobody can change the response on its way.
+    // Every browser supports gzip, but brotli only over TLS and from this machine.
     let accepted = headers.get(header::ACCEPT_ENCODING).and_then(|accepted| accepted.to_str().ok());
     let (encoding, bytes) = match brotli.filter(|_| accepted.is_some_and(accepts_brotli)) {
         Some(brotli) => ("br", brotli),

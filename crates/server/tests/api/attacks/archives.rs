@@ -1,4 +1,4 @@
-//! Files that unpack to more than they are, or are not what they say.
+//! Files that unpack to more than their size suggests, or that are not what they claim to be.
 
 use std::io::{Cursor, Write};
 
@@ -14,10 +14,10 @@ const EXCEL: &str = "xl/workbook.xml";
 const TYPES: &str =
     "<?xml version=\"1.0\"?><Types xmlns=\"http://schemas.openxmlformats.org/package/2006/content-types\"/>";
 
-/// Bytes that a document may unpack to, and one more.
+/// One byte more than a document may unpack to.
 const TOO_MUCH: usize = (256 << 20) + 1;
 
-/// An archive of these members.
+/// Returns an archive with these members.
 fn archive(members: &[(&str, Vec<u8>)]) -> Vec<u8> {
     let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
     let options = SimpleFileOptions::default().compression_method(CompressionMethod::Deflated);
@@ -28,7 +28,7 @@ fn archive(members: &[(&str, Vec<u8>)]) -> Vec<u8> {
     writer.finish().expect("an archive").into_inner()
 }
 
-/// A Word document of this body.
+/// Returns a Word document with this body.
 fn word(body: &str) -> Vec<u8> {
     let xml = format!(
         "<?xml version=\"1.0\"?>{body}<w:document xmlns:w=\"http://schemas.openxmlformats.org/wordprocessingml/2006/main\">\
@@ -37,7 +37,7 @@ fn word(body: &str) -> Vec<u8> {
     archive(&[("[Content_Types].xml", TYPES.into()), (WORD, xml.into_bytes())])
 }
 
-/// An archive whose directory and headers say that its member unpacks to `size` bytes.
+/// Returns an archive whose directory and headers claim that its member unpacks to `size` bytes.
 fn lying(name: &str, size: u32) -> Vec<u8> {
     let mut bytes = archive(&[("[Content_Types].xml", TYPES.into()), (name, b"<w/>".to_vec())]);
     for (signature, at) in [(b"PK\x03\x04", 22), (b"PK\x01\x02", 24)] {
@@ -54,7 +54,7 @@ fn lying(name: &str, size: u32) -> Vec<u8> {
     bytes
 }
 
-/// Entities of entities, which grow by ten with each.
+/// Returns nested entities, each of which expands ten times as far as the one before.
 fn laughs() -> String {
     let mut entities = String::from("<!ENTITY l0 \"lollollollol\">");
     for level in 1..10 {
@@ -65,7 +65,7 @@ fn laughs() -> String {
 }
 
 pub(super) fn table() -> Vec<Attack> {
-    // One that is so in truth, and others that say so, for it takes time to make them.
+    // One real bomb, and others that only claim their size, because making real ones takes time.
     let word_bomb = archive(&[("[Content_Types].xml", TYPES.into()), (WORD, vec![b' '; TOO_MUCH])]);
     let large = |name| lying(name, TOO_MUCH as u32);
     let nested = archive(&[
@@ -164,7 +164,7 @@ async fn no_file_unpacks_to_more_than_is_taken_or_leads_outside() {
     for attack in kept {
         attack.check(&server).await;
     }
-    // What was read is not what its entities stand for.
+    // Entities were not expanded in what was read.
     let listed = server.post("/documents/paginated", json!({})).await;
     check_harmless("what was read", &listed);
     for document in listed.ok()["documents"].as_array().expect("a list") {

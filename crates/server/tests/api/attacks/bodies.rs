@@ -1,4 +1,4 @@
-//! Bodies that are too large, too deep, too slow, or not what they say.
+//! Bodies that are too large, too deep, too slow, or not what they claim to be.
 
 use std::time::Duration;
 
@@ -134,7 +134,7 @@ pub(super) fn table() -> Vec<Attack> {
     attacks
 }
 
-/// What declares to be larger than its route takes. None of it is sent.
+/// Returns requests that declare more than their route accepts. None of the body is sent.
 pub(super) fn oversized() -> Vec<Attack> {
     let of = |path: &str, bytes: u64| {
         let request = raw(path, "{}").header("content-length", &bytes.to_string());
@@ -166,7 +166,7 @@ async fn broken_bodies_are_refused_and_the_server_goes_on() {
 async fn no_body_is_read_that_is_larger_than_its_route_takes() {
     let server = Running::start().await;
     check_all(&server, oversized()).await;
-    // Neither is one that does not say how large it is.
+    // Requests without a declared length are rejected too.
     for (path, limit) in [("/query", 1 << 20), ("/documents/text", 16 << 20), ("/mcp", 4 << 20)] {
         let chunk = format!("100000\r\n{}\r\n", " ".repeat(1 << 20));
         let chunks = chunk.repeat((limit >> 20) + 1);

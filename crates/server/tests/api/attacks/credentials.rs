@@ -1,11 +1,11 @@
-//! Credentials that nobody was given.
+//! Forged credentials.
 
 use graphloom_server::Right;
 
 use super::Attack;
 use crate::support::{Request, Running};
 
-/// - `key`: one that was revoked, in parts of which others are made.
+/// - `key`: a revoked key, from parts of which others are made.
 pub(super) fn table(key: &str) -> Vec<Attack> {
     let asked = || Request::get("/graph/label/list");
     let secret = key.rsplit('_').next().unwrap_or_default();
@@ -41,7 +41,7 @@ pub(super) fn table(key: &str) -> Vec<Attack> {
     }
     let payload = "eyJzdWIiOiJhZGEiLCJleHAiOjk5OTk5OTk5OTl9";
     for token in [
-        // {"alg":"none"}, {"alg":"HS256"} unsigned, signed with nothing, with a path for a key.
+        // {"alg":"none"}; {"alg":"HS256"} unsigned, signed with an empty key, and with a path as key.
         format!("eyJhbGciOiJub25lIn0.{payload}."),
         format!("eyJhbGciOiJub25lIn0.{payload}"),
         format!("eyJhbGciOiJIUzI1NiJ9.{payload}."),

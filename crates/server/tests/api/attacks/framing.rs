@@ -1,4 +1,4 @@
-//! Requests that are framed so that two readers would see different ones, or that are none.
+//! Malformed requests, and requests framed so that two readers would see different requests.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use graphloom_server::Limits;
 use super::{Attack, check_all};
 use crate::support::Running;
 
-/// What follows would be a second request for whoever reads the first one as shorter.
+/// A second request, for a reader that takes the first one for shorter.
 const SMUGGLED: &str = "DELETE /documents HTTP/1.1\r\nhost: localhost\r\n\r\n";
 
-/// Heads of requests to `/query` that cannot be told where they end, or are malformed.
+/// Heads of requests to `/query` that are malformed or whose end is ambiguous.
 const HEADS: &[(&str, &str)] = &[
     ("two lengths", "content-length: 2\r\ncontent-length: 3"),
     ("two lengths in one", "content-length: 2, 3"),
@@ -37,7 +37,7 @@ const HEADS: &[(&str, &str)] = &[
     ("a control character in a value", "lightrag-workspace: al\x01pha"),
 ];
 
-/// First lines that are none.
+/// Invalid first lines.
 const FIRST_LINES: &[&str] = &[
     "GET",
     "GET /livez",
@@ -58,7 +58,7 @@ const FIRST_LINES: &[&str] = &[
     "@#$% /livez HTTP/1.1",
 ];
 
-/// Bodies in chunks that are none.
+/// Invalid chunked bodies.
 const CHUNKS: &[(&str, &str)] = &[
     ("a size beyond all", "FFFFFFFFFFFFFFFFFF\r\n{}\r\n0\r\n\r\n"),
     ("a negative size", "-2\r\n{}\r\n0\r\n\r\n"),
@@ -72,7 +72,7 @@ const CHUNKS: &[(&str, &str)] = &[
 
 pub(super) fn table() -> Vec<Attack> {
     let mut attacks = Vec::new();
-    // The connection stays open, so that what is left over would be the next request.
+    // The connection stays open, so that leftover bytes would be the next request.
     let open = "POST /query HTTP/1.1\r\nhost: HOST\r\ncontent-type: application/json\r\n";
     let post = format!("{open}connection: close\r\n");
     for (what, head) in HEADS {
@@ -133,7 +133,7 @@ pub(super) fn table() -> Vec<Attack> {
 
 #[tokio::test]
 async fn no_request_is_read_as_two_and_what_is_none_is_refused() {
-    // Who waits for what never comes is cut off soon.
+    // A connection that stalls is soon closed.
     let (head, body) = (Duration::from_secs(1), Duration::from_secs(1));
     let server = Running::start_with(Limits { head, body, ..Limits::default() }).await;
     server.add("", "kept.md", "Radium glows in the dark.").await;

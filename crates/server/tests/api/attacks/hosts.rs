@@ -1,4 +1,4 @@
-//! Web pages that try to reach a server of this machine: by names of their own, and from other origins.
+//! Web pages that try to reach a server on this machine: through their own host names, and from other origins.
 
 use serde_json::json;
 
@@ -62,7 +62,7 @@ pub(super) fn table() -> Vec<Attack> {
             let change = change.header("origin", origin);
             attacks.push(Attack::new(format!("{path} from {origin:?}"), change, &[403]));
         }
-        // A look is answered, and its page may not read it.
+        // A read is answered, but the page may not see the response.
         let look = Request::get("/graph/label/list").header("origin", origin);
         attacks.push(Attack::new(format!("look from {origin:?}"), look, &[200]));
         let preflight = Request::new("OPTIONS", "/documents")
@@ -70,7 +70,7 @@ pub(super) fn table() -> Vec<Attack> {
             .header("access-control-request-method", "DELETE");
         attacks.push(Attack::new(format!("preflight from {origin:?}"), preflight, &[405]));
     }
-    // What a page can send without asking.
+    // Requests that a page can send without permission.
     for kind in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", ""] {
         let form = Request::new("POST", "/documents/text").header("content-type", kind);
         attacks.push(Attack::new(format!("kind {kind:?}"), form.body(r#"{"text": "x"}"#), &[415]));

@@ -1,4 +1,4 @@
-//! Hostile input: tables of what strangers could send, each with its safe answer, and the one way they are tried.
+//! Hostile input: tables of what strangers could send, each with its safe response, and the code that tries them.
 
 mod archives;
 mod bodies;
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Answer, Request, Running};
 
-/// Something that a stranger could send, and how it is safely answered.
+/// Something that a stranger could send, with its safe response.
 struct Attack {
     what: String,
     sent: Delivery,
@@ -24,17 +24,17 @@ struct Attack {
 }
 
 enum Delivery {
-    /// A request that is well formed.
+    /// A well-formed request.
     Request(Request),
-    /// What no client would send; `HOST` stands for the server's address.
+    /// Bytes that no client would send; `HOST` stands for the server's address.
     Bytes(Vec<u8>),
 }
 
-/// What keeps the server and its documents safe.
+/// The response that keeps the server and its documents safe.
 enum Safe {
-    /// One of these statuses; 0 is a connection that is closed without an answer.
+    /// One of these statuses; 0 is a connection that is closed without a response.
     Status(&'static [u16]),
-    /// A result of a tool that says why not.
+    /// A tool result with an error.
     ToolError,
 }
 
@@ -47,13 +47,13 @@ impl Attack {
         Self { what: what.into(), sent: Delivery::Bytes(bytes.into()), safe: Safe::Status(safe) }
     }
 
-    /// A call of a tool of the Model Context Protocol.
+    /// Returns a call of a tool of the Model Context Protocol.
     fn tool(what: impl Into<String>, name: &str, arguments: Value) -> Self {
         let sent = Delivery::Request(tool_call("/mcp", name, arguments));
         Self { what: what.into(), sent, safe: Safe::ToolError }
     }
 
-    /// Tries it, and asserts the safe answer.
+    /// Tries the attack, and asserts the safe response.
     async fn check(self, server: &Running) -> Option<Answer> {
         let Self { what, sent, safe } = self;
         let answer = match sent {
@@ -78,20 +78,20 @@ impl Attack {
     }
 }
 
-/// A call of a tool as an older client sends it: without a handshake.
+/// Returns a call of a tool as an older client sends it, without a handshake.
 fn tool_call(path: &str, name: &str, arguments: Value) -> Request {
     let params = json!({ "name": name, "arguments": arguments });
     let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
     Request::post(path, call).header("accept", "application/json, text/event-stream")
 }
 
-/// Nothing in an answer runs in a browser, comes from the machine, or was put there by who asked.
+/// Asserts that nothing in a response runs in a browser, reveals the machine, or was injected by the sender.
 fn check_harmless(what: &str, answer: &Answer) {
     let Answer { headers, body, .. } = answer;
     assert!(!headers.contains_key("set-cookie") && !headers.contains_key("x-injected"), "{what}: {answer:?}");
     assert!(!headers.contains_key("access-control-allow-origin"), "{what}: {answer:?}");
     assert!(!body.contains("root:x:0") && !body.contains("HTTP/1.1 "), "{what}: {answer:?}");
-    // What is no request is refused below the routes, without a word.
+    // Anything that is not a request is rejected below the routes, without a body.
     if body.is_empty() && [400, 414, 431].contains(&answer.status) {
         return;
     }
@@ -110,7 +110,7 @@ fn replaced(bytes: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
     }
 }
 
-/// All that a server holds: documents, names of the graph, workspaces, files.
+/// Returns everything the server holds: documents, names of the graph, workspaces, files.
 async fn held(server: &Running) -> Vec<String> {
     let mut held = vec![
         server.post("/documents/paginated", json!({})).await.body,
@@ -122,7 +122,7 @@ async fn held(server: &Running) -> Vec<String> {
     held
 }
 
-/// Tries all of them, and asserts that afterwards the server holds what it held and goes on.
+/// Tries all attacks, and asserts that afterwards the server holds the same as before and still works.
 async fn check_all(server: &Running, attacks: Vec<Attack>) {
     let before = held(server).await;
     for attack in attacks {

@@ -1,11 +1,11 @@
-//! Paths, workspaces and methods that lead to something else than they seem to.
+//! Paths, workspaces and methods that lead elsewhere than they seem to.
 
 use serde_json::json;
 
 use super::{Attack, check_all};
 use crate::support::{Request, Running};
 
-/// Paths to nothing.
+/// Paths without a route.
 const PATHS: &[&str] = &[
     "/../../etc/passwd",
     "/..%2f..%2f..%2fetc%2fpasswd",
@@ -39,7 +39,7 @@ const PATHS: &[&str] = &[
     "/w/alpha/../graph/label/list",
 ];
 
-/// Workspaces that cannot be.
+/// Invalid workspaces.
 const WORKSPACES: &[&str] = &[
     "..",
     ".",
@@ -81,7 +81,7 @@ pub(super) fn table() -> Vec<Attack> {
     }
     let long = "x".repeat(65);
     for name in WORKSPACES.iter().copied().chain([long.as_str(), "\u{430}lpha", "ａlpha"]) {
-        // A text would make the workspace, if it could be.
+        // Adding a text would create the workspace if that were possible.
         let add = json!({ "text": "text", "file_source": "a.md" });
         let named = Request::post("/documents/text", add.clone()).header("lightrag-workspace", name);
         attacks.push(Attack::new(format!("header {name:?}"), named, &[422]));

@@ -1,4 +1,4 @@
-//! Words to search for that mean something to an index, a database, a pattern or a shell.
+//! Search words with a meaning for an index, a database, a pattern or a shell.
 
 use serde_json::json;
 

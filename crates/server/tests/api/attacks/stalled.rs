@@ -1,4 +1,4 @@
-//! Requests whose bodies stop on the way, as many as the server takes on at once and more.
+//! Requests whose bodies stall, as many as the server accepts at once and more.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use tokio::net::TcpStream;
 
 use crate::support::{Request, Running};
 
-/// A server that gives bodies all the time they want, so that only their order matters.
+/// Starts a server without a time limit for bodies, so that only their order matters.
 async fn patient() -> Running {
     let long = Duration::from_secs(3600);
     let limits =
@@ -16,7 +16,7 @@ async fn patient() -> Running {
     Running::start_with(limits).await
 }
 
-/// The head of a request and the first byte of its body.
+/// Returns the head of a request and the first byte of its body.
 fn stalled(server: &Running, path: &str, kind: &str, key: Option<&str>) -> Vec<u8> {
     let credential = key.map(|key| format!("x-api-key: {key}\r\n")).unwrap_or_default();
     let host = server.address;
@@ -35,7 +35,7 @@ async fn stall(server: &Running, many: usize, bytes: &[u8], looking: &str) -> Ve
     stalled
 }
 
-/// Looks, asks and adds as another.
+/// Reads, asks and adds as another caller.
 async fn check_served(server: &Running, key: &str) {
     let as_other = |request: Request| request.header("x-api-key", key);
     for request in [
@@ -79,7 +79,7 @@ async fn stalled_logins_hold_up_nobody_who_has_a_credential() {
     for _ in 0..Limits::default().others + 10 {
         stalled.push(server.begin(&login).await);
     }
-    // One address has a quarter of the logins, and eight places to wait for each.
+    // One address gets a quarter of the logins, and eight waiting places for each.
     server.wait_until_under_way(Some(&other), Limits::default().logins / 4 * 9).await;
     check_served(&server, &other).await;
 }

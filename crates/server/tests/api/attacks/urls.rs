@@ -1,4 +1,4 @@
-//! Addresses wherever text can be given. The server fetches nothing: an address is a label.
+//! URLs in all fields that accept text. The server fetches nothing: a URL is only a label.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,7 +9,7 @@ use tokio::net::TcpListener;
 use super::{Attack, Delivery, tool_call};
 use crate::support::{Request, Running};
 
-/// Addresses that lead to this machine; `PORT` is where somebody listens.
+/// URLs that lead to this machine; `PORT` is where a listener waits.
 const ADDRESSES: &[&str] = &[
     "http://127.0.0.1:PORT/a.md",
     "http://localhost:PORT/a.md",
@@ -118,7 +118,7 @@ async fn no_address_in_a_request_is_ever_fetched() {
         added += usize::from(is_text && answer.status == 200);
     }
     assert!(added > 20, "addresses are labels: {added}");
-    // Whatever was added is indexed, and neither that nor asking has gone anywhere.
+    // Everything that was added gets indexed, and neither indexing nor asking has fetched anything.
     server.wait_until_idle("").await;
     assert_eq!(visits.load(Ordering::SeqCst), 0);
     tokio::net::TcpStream::connect(("127.0.0.1", port)).await.expect("somebody listens");

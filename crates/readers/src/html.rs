@@ -563,6 +563,22 @@ mod tests {
     }
 
     #[test]
+    fn a_sidebar_is_left_out_if_it_consists_of_links() {
+        check_page(
+            "<div class=sidebar><a href=/>Home</a> <a href=/blog>Blog</a></div><p>The mill was built in 1931.\
+             <div class=sidebar><p><b>Origin of the name</b><p>It is named after <a href=/o>the owner's</a> two daughters.</div>\
+             <p>It burnt down.<ul class=docnav><li><a href=/2>Next: The bridge</a></ul>",
+            "The mill was built in 1931.\n\nOrigin of the name\n\nIt is named after the owner's two daughters.\n\nIt burnt down.\n",
+        );
+        check_page(
+            "<div role=main><p>Text.<aside class=note>A note in it.</aside></div><aside>Advertisement</aside>",
+            "Text.\n\nA note in it.\n",
+        );
+        let nested = "<div class=nav>".repeat(100_000) + "deep";
+        assert_eq!(parse_page(nested.into(), &ParseLimits::default()).text, "deep\n");
+    }
+
+    #[test]
     fn the_title_of_a_page_may_stand_outside_of_its_content() {
         check_page(
             "<header><h1>The mill</h1><ul><li><a href=/>Home</a></ul></header><article><p>It was built in 1931.</article><p>More posts",

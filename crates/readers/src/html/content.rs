@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use ego_tree::iter::Edge;
 use ego_tree::{NodeId, NodeRef};
 use scraper::node::Element;
 use scraper::{Html, Node};
@@ -11,17 +12,21 @@ use super::is_skipped;
 /// Minimum share of the page's words in its main content. If there are fewer, the page's markup is wrong.
 const MIN_SHARE: f64 = 0.25;
 
+/// Minimum share of links in the words of a menu. A sidebar with fewer is text in a box.
+const MIN_LINKS: f64 = 0.5;
+
 /// Ids of main contents for pages without an element that marks it, best ids first.
 const MAIN_IDS: [&str; 6] = ["mw-content-text", "bodyContent", "main-content", "content", "main", "primary"];
 
 /// Ids and classes of elements beside the text of a page.
-const BESIDE: [&str; 31] = [
+const BESIDE: [&str; 33] = [
     "breadcrumb",
     "breadcrumbs",
     "catlinks",
     "cookie-banner",
     "cookie-consent",
     "cookie-notice",
+    "docnav",
     "jump-to-nav",
     "mw-editsection",
     "mw-jump-link",
@@ -30,12 +35,13 @@ const BESIDE: [&str; 31] = [
     "mw-portlet",
     "navbar",
     "navbox",
+    "navfooter",
+    "navheader",
     "noprint",
     "p-lang-btn",
     "printfooter",
     "related-posts",
     "share-buttons",
-    "sidebar",
     "site-footer",
     "site-header",
     "siteNotice",
@@ -48,6 +54,9 @@ const BESIDE: [&str; 31] = [
     "vertical-navbox",
     "wp-block-navigation",
 ];
+
+/// Parts of ids and classes of elements that are menus if they consist of links. Manuals put digressions into sidebars.
+const MENUS: [&str; 2] = ["nav", "sidebar"];
 
 /// The parts of a page that are read.
 pub(super) struct Content<'a> {
@@ -62,14 +71,14 @@ pub(super) struct Content<'a> {
 /// asides, menus, tables of contents and lists of languages are left out.
 pub(super) fn main_content(html: &Html) -> Content<'_> {
     let root = html.tree.root();
-    let left_out: HashSet<NodeId> =
+    let mut left_out: HashSet<NodeId> =
         root.descendants().filter(|node| is_beside(node)).map(|node| node.id()).collect();
+    left_out.extend(menus(root));
     let all = words(root, &left_out);
-    let is_main =
-        |node: &NodeRef<'_, Node>| has(node, |e| e.name() == "main" || e.attr("role") == Some("main"));
     let is_article = |node: &NodeRef<'_, Node>| has(node, |e| e.name() == "article");
     let outermost = |node: &NodeRef<'_, Node>| !node.ancestors().any(|above| is_article(&above));
-    let mut candidates: Vec<NodeRef<'_, Node>> = root.descendants().filter(is_main).collect();
+    let mut candidates: Vec<NodeRef<'_, Node>> =
+        root.descendants().filter(|node| has(node, is_main)).collect();
     let articles: Vec<NodeRef<'_, Node>> =
         root.descendants().filter(|node| is_article(node) && outermost(node)).take(2).collect();
     if let [article] = articles[..] {
@@ -103,12 +112,21 @@ fn has(node: &NodeRef<'_, Node>, test: impl FnOnce(&Element) -> bool) -> bool {
     node.value().as_element().is_some_and(test)
 }
 
+/// True if an element contains the words of its page, whatever its id or class.
+fn is_body(element: &Element) -> bool {
+    matches!(element.name(), "html" | "body" | "article" | "h1") || is_main(element)
+}
+
+/// True if an element is marked as the main content.
+fn is_main(element: &Element) -> bool {
+    element.name() == "main" || element.attr("role") == Some("main")
+}
+
 /// True if an element is beside the text of its page.
 fn is_beside(node: &NodeRef<'_, Node>) -> bool {
     let Some(element) = node.value().as_element() else { return false };
     let role = element.attr("role").unwrap_or_default();
-    // The words of a page are in its body, whatever its id or class.
-    if matches!(element.name(), "html" | "body" | "main" | "article" | "h1") || role == "main" {
+    if is_body(element) {
         return false;
     }
     let is_named = BESIDE.iter().any(|name| element.attr("id") == Some(name))
@@ -116,7 +134,7 @@ fn is_beside(node: &NodeRef<'_, Node>) -> bool {
             .attr("class")
             .is_some_and(|classes| classes.split_whitespace().any(|class| BESIDE.contains(&class)));
     let within = |names: &[&str]| node.ancestors().any(|above| has(&above, |e| names.contains(&e.name())));
-    let of_page = || !within(&["main", "article"]);
+    let of_page = || !node.ancestors().any(|above| has(&above, |e| is_main(e) || e.name() == "article"));
     is_named
         || matches!(role, "navigation" | "search" | "contentinfo" | "complementary" | "menu" | "menubar")
         || match element.name() {
@@ -130,6 +148,51 @@ fn is_beside(node: &NodeRef<'_, Node>) -> bool {
                 .is_some_and(|classes| classes.split_whitespace().any(|c| c == "reference")),
             _ => false,
         }
+}
+
+/// Returns the elements named menus or sidebars that consist of links.
+fn menus(root: NodeRef<'_, Node>) -> Vec<NodeId> {
+    let is_named = |element: &Element| {
+        let mut names = element.attr("id").into_iter().chain(element.classes()).map(str::to_ascii_lowercase);
+        names.any(|name| MENUS.iter().any(|menu| name.contains(menu)))
+    };
+    let mut found = Vec::new();
+    // Characters so far, and those inside links; the same counts at the start of each open menu.
+    let (mut all, mut linked) = (0_usize, 0_usize);
+    let mut began: Vec<(usize, usize)> = Vec::new();
+    let (mut links, mut skipped) = (0_usize, 0_usize);
+    for edge in root.traverse() {
+        match edge {
+            Edge::Open(node) => match node.value() {
+                Node::Text(text) if skipped == 0 => {
+                    let visible = text.chars().filter(|c| !c.is_whitespace()).count();
+                    all += visible;
+                    linked += if links > 0 { visible } else { 0 };
+                }
+                Node::Element(element) => {
+                    links += usize::from(element.name() == "a");
+                    skipped += usize::from(is_skipped(element));
+                    if is_named(element) {
+                        began.push((all, linked));
+                    }
+                }
+                _ => {}
+            },
+            Edge::Close(node) => {
+                let Some(element) = node.value().as_element() else { continue };
+                links -= usize::from(element.name() == "a");
+                skipped -= usize::from(is_skipped(element));
+                if is_named(element)
+                    && let Some((all_before, linked_before)) = began.pop()
+                    && (linked - linked_before) as f64 >= MIN_LINKS * (all - all_before) as f64
+                    && !is_body(element)
+                {
+                    found.push(node.id());
+                }
+            }
+        }
+    }
+    found
 }
 
 /// Returns the number of characters of the visible words below a node.

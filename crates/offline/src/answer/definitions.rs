@@ -84,6 +84,7 @@ fn explains(question: &ParsedQuestion, row: &Line<'_>) -> bool {
 fn means_at(question: &ParsedQuestion, line: &Line<'_>, lower: &str, first: usize, end: usize) -> bool {
     const MAX_WORDS_BEFORE: usize = 3;
     const MAX_INNER: usize = 4;
+    const MAX_INSERTION: usize = 40;
     let word = &line.words[end];
     let behind = lower.get(word.at + word.text.len()..).unwrap_or_default();
     let behind = behind.trim_start_matches(['_', '*', '`', '"', '”', '“', '’', '\'']);
@@ -161,6 +162,23 @@ fn means_at(question: &ParsedQuestion, line: &Line<'_>, lower: &str, first: usiz
         "namens",
         "als",
     ];
+    // Says what something is for, anywhere in a sentence.
+    const USES: &[&str] = &[
+        " is used ",
+        " are used ",
+        " can be used ",
+        " is designed ",
+        " are designed ",
+        " is intended ",
+        " serves ",
+        " allows ",
+        " lets ",
+        " enables ",
+        " helps ",
+    ];
+    if question.acts && USES.iter().any(|mark| behind.starts_with(mark)) {
+        return true;
+    }
     if question.acts {
         let subject_first = line.words[..first].iter().all(|word| is_stop_word(&word.lower));
         let next = line.words.get(end + 1).filter(|_| subject_first);
@@ -185,11 +203,16 @@ fn means_at(question: &ParsedQuestion, line: &Line<'_>, lower: &str, first: usiz
         let next = behind.split_whitespace().nth(1).unwrap_or_default();
         any_word("is ist was war are sind were waren", copula) && any_word(NO_DEFINITION, next)
     };
+    let defines = |behind: &str| COPULAS.iter().any(|mark| behind.starts_with(mark));
+    // `A fork, in the field of software, means`
+    let behind_insertion = || {
+        let (inserted, rest) = behind.strip_prefix(", ")?.split_once(',')?;
+        (inserted.len() <= MAX_INSERTION).then_some(rest)
+    };
     let copula = near_start
         && !is_narrowed
         && !is_inner
-        && COPULAS.iter().any(|mark| behind.starts_with(mark))
-        && !says_more();
+        && (defines(behind) && !says_more() || behind_insertion().is_some_and(defines));
     let german = (lower.starts_with("als ") || lower.starts_with("unter "))
         && ["bezeichnet", "versteht", "nennt"].iter().any(|verb| lower.contains(verb));
     let named = NAMED.iter().any(|mark| before.ends_with(&format!(" {mark}")));

@@ -81,6 +81,8 @@ pub(super) struct Evidence<'r, 'a> {
     pub(super) grams: OnceCell<Grams>,
     /// The conversation turns in the passages, computed on first use.
     pub(super) turns: OnceCell<Vec<Turn>>,
+    /// The lines outside of conversations with their share of the question, computed on first use.
+    pub(super) candidates: OnceCell<Vec<(f32, usize)>>,
 }
 
 impl<'a> Passages<'a> {
@@ -156,6 +158,7 @@ impl<'r, 'a> Evidence<'r, 'a> {
             named_by: vec![None; direct.len()],
             grams: OnceCell::new(),
             turns: OnceCell::new(),
+            candidates: OnceCell::new(),
             direct,
         };
         evidence.look_around();

@@ -201,7 +201,8 @@ impl Form {
                 (self.answer_type, self.acts) = (AnswerType::Meaning, true);
                 return;
             }
-            if last == "mean" || (last == "for" && word(words.len().saturating_sub(2)) == "stand") {
+            let means = words.iter().skip(at + 2).any(|word| word.lower == "mean");
+            if means || (last == "for" && word(words.len().saturating_sub(2)) == "stand") {
                 self.answer_type = AnswerType::Meaning;
             }
             return;
@@ -262,6 +263,18 @@ impl Form {
             let is_key = |at: &usize| !is_stop_word(&rest[*at].lower) && !rest[*at].is_capital();
             (self.answer_type, self.by_noun) = (AnswerType::Person, true);
             self.key = (names + 2..rest.len()).find(is_key).map(|at| from + at);
+            return;
+        }
+        // `What is meant by the host?`, `What is the host for?`, `What is the host used for?`
+        if first.lower == "meant" {
+            self.answer_type = AnswerType::Meaning;
+            self.skipped.push(from);
+            return;
+        }
+        if rest.len() > 1 && rest.last().is_some_and(|last| last.lower == "for") {
+            (self.answer_type, self.acts) = (AnswerType::Meaning, true);
+            let used = from + rest.len() - 2;
+            self.skipped.extend(Some(used).filter(|at| any_word("used good", &words[*at].lower)));
             return;
         }
         // `What was decided?`, `What is in the case?`

@@ -24,11 +24,16 @@ const MIN_COVERAGE_UNTYPED: f32 = 0.78;
 /// The same for yes-or-no questions.
 const MIN_COVERAGE_TRUTH: f32 = 0.85;
 
+/// Weight of the log odds in the rank of a line.
+const ODDS_SHARE: f32 = 0.15;
+
 /// A line that answers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct LineScore {
     pub(super) line: usize,
     pub(super) score: f32,
+    /// The score with the log odds that the line answers; lines are ordered by it.
+    pub(super) rank: f32,
     /// Share of the question that it contains, without names; see [`Evidence::coverage`].
     pub(super) coverage: f32,
 }
@@ -506,10 +511,11 @@ impl Evidence<'_, '_> {
             AnswerType::Reason if self.question.many && enumerates(line) >= MIN_ENUMERATED => true,
             _ => kinds::holds(self.question, line, next) && self.is_near_key(at),
         };
-        of_kind.then(|| LineScore { line: at, score: self.score(at, coverage), coverage })
+        let score = of_kind.then(|| self.score(at, coverage))?;
+        Some(LineScore { line: at, score, rank: score, coverage })
     }
 
-    /// Returns the lines that answer, best first.
+    /// Returns the lines that answer, highest rank first.
     ///
     /// If a row has a sentence in a cell that contains as much of the question, the sentence replaces the row, unless the question
     /// asks for several things.
@@ -526,7 +532,8 @@ impl Evidence<'_, '_> {
             in_cells.iter().any(|(of, share)| *of == row && *share >= own)
         };
         found.retain(|scored| self.question.many || !gives_way(scored.line));
-        found.sort_by(|one, other| other.score.total_cmp(&one.score).then(one.line.cmp(&other.line)));
+        found.iter_mut().for_each(|scored| scored.rank += ODDS_SHARE * self.odds_of_line(scored.line));
+        found.sort_by(|one, other| other.rank.total_cmp(&one.rank).then(one.line.cmp(&other.line)));
         found
     }
 }

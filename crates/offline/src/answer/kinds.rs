@@ -151,6 +151,43 @@ pub(super) fn marks(question: &ParsedQuestion, line: &Line<'_>) -> usize {
     named.count() + usize::from(line.text.contains(['"', '“', '„', '«', '`']))
 }
 
+/// True if a name or code that is not in the question stands beside a class word: `the Severn river`, `the package zlib-dev`.
+pub(super) fn names_instance(question: &ParsedQuestion, line: &Line<'_>) -> bool {
+    const NAMING: &str = "called named namens is ist";
+    let words = &line.words;
+    let is_class = |word: &Word<'_>| {
+        let mut classes = question.terms.iter().filter(|term| term.role == Role::Class);
+        classes.any(|term| term.root == word.root || term.is_related(word))
+    };
+    let gap = |at: usize| {
+        let end = words[at].at + words[at].text.len();
+        words.get(at + 1).and_then(|next| line.text.get(end..next.at)).unwrap_or_default()
+    };
+    let is_joined = |gap: &str| matches!(gap, "-" | "_" | "." | "/");
+    let is_code = |at: usize| {
+        is_joined(gap(at))
+            || at.checked_sub(1).is_some_and(|before| is_joined(gap(before)))
+            || words[at].text.chars().skip(1).any(|c| c.is_uppercase() || c.is_ascii_digit())
+    };
+    let is_name = |at: usize, capital: bool| {
+        words.get(at).is_some_and(|word| {
+            is_new(question, word)
+                && !is_stop_word(&word.lower)
+                && (is_code(at) || capital && at > 0 && word.is_capital())
+        })
+    };
+    // All nouns of German begin with a capital.
+    let may_precede = question.language != Language::German;
+    let is_beside = |gap: &str| gap.trim_matches(['"', '“', '„', '`', '\'', '‘']) == " ";
+    (0..words.len()).filter(|at| is_class(&words[*at])).any(|at| {
+        let before = at.checked_sub(1).filter(|before| is_beside(gap(*before)));
+        let naming = words[at + 1..].iter().take_while(|word| any_word(NAMING, &word.lower)).count();
+        let behind = at + 1 + naming;
+        before.is_some_and(|before| is_name(before, may_precede))
+            || is_beside(gap(behind - 1)) && is_name(behind, true)
+    })
+}
+
 /// True if a line contains the full name of a person, not of an organization or place.
 pub(super) fn names_person(question: &ParsedQuestion, line: &Line<'_>) -> bool {
     const BODIES: &str = "university college institute company bank board council museum school society city county province state river lake street \
@@ -347,7 +384,8 @@ pub(super) fn new_numbers<'t>(question: &ParsedQuestion, text: &'t str) -> impl 
         let end = text[start..].find(|c| !is_part(c)).map_or(text.len(), |length| start + length);
         let number = text[start..end].trim_end_matches(['.', ',']);
         if !question.lower.contains(number) {
-            found.push(&text[start + number.len()..]);
+            // `2015 年`
+            found.push(text[start + number.len()..].trim_start());
         }
         at = end;
     }

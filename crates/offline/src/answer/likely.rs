@@ -39,6 +39,9 @@ const MIN_SUM_OF_NEIGHBOUR: f32 = -2.0;
 /// Penalty for a line that contains nothing but a name of the question. It is set by hand: users ask for facts about a name that
 /// a text does not contain more often than the training questions do.
 const NAME_ALONE: f32 = 2.5;
+/// Weight of a name beside the class word of the question. It was fitted after the other weights, and is similar in English and German
+/// articles, search queries and manuals.
+const NAMES_INSTANCE: f32 = 0.8;
 /// Distance from the first line of a passage, in lines, above which it no longer matters.
 const FAR: usize = 12;
 /// Number of terms above which the length of a question no longer matters.
@@ -53,12 +56,11 @@ impl Evidence<'_, '_> {
     /// - `two_steps`: true for a two-step question, which a single line rarely answers.
     /// - `compares`: true for a comparison; the line must then contain all compared things.
     pub(super) fn likeliest(&self, two_steps: bool, compares: bool) -> Option<Vec<usize>> {
-        let candidates = self.candidates();
-        let line = self.likeliest_line(&candidates, two_steps);
+        let line = self.likeliest_line(two_steps);
         let line = line.filter(|(_, line)| !compares || self.holds_names_itself(*line));
         match (line, self.likeliest_turn()) {
             (Some((sum, line)), turn) if turn.as_ref().is_none_or(|turn| turn.0 < sum) => {
-                Some(self.with_neighbour(sum, line, &candidates))
+                Some(self.with_neighbour(sum, line))
             }
             (_, turn) => turn.map(|(_, lines)| lines.collect()),
         }
@@ -76,14 +78,19 @@ impl Evidence<'_, '_> {
             || measures::mentions_measure(self.question, line)
             || self.is_below_matching_heading(at)
             || self.together(at..at + 1, &self.direct) >= NEARLY_ALL
-            || self.odds(at, &self.candidates()) >= MIN_SUM_OF_ANSWER
+            || self.odds(at) >= MIN_SUM_OF_ANSWER
+    }
+
+    /// Returns the log odds that a line answers or, in a conversation, its turn.
+    pub(super) fn odds_of_line(&self, at: usize) -> f32 {
+        self.turn_with(at).map_or_else(|| self.odds(at), |turn| self.odds_of_turn(turn))
     }
 
     /// Returns the line outside of conversations that most likely answers, and its log odds; `None` if none is likely enough.
     ///
     /// - `two_steps`: true for a two-step question; the line must then contain both steps, and its passage must stand out.
-    fn likeliest_line(&self, candidates: &[(f32, usize)], two_steps: bool) -> Option<(f32, usize)> {
-        let eligible = candidates.iter().take(MAX_LINES).take_while(|(share, _)| *share >= MIN_SHARE);
+    fn likeliest_line(&self, two_steps: bool) -> Option<(f32, usize)> {
+        let eligible = self.candidates().iter().take(MAX_LINES).take_while(|(share, _)| *share >= MIN_SHARE);
         // A line without a person does not answer who, and one without a measure does not answer how long.
         let must_be_of_kind =
             matches!(self.question.answer_type, AnswerType::Person | AnswerType::Amount { measured: true });
@@ -104,13 +111,17 @@ impl Evidence<'_, '_> {
                 && (!two_steps || holds_steps(at))
         };
         let fitting = eligible.map(|(_, at)| *at).filter(|at| fits(*at));
-        let likely = fitting.map(|at| (self.odds(at, candidates), at));
+        let likely = fitting.map(|at| (self.odds(at), at));
         let (sum, best) = likely.max_by(|one, other| one.0.total_cmp(&other.0).then(other.1.cmp(&one.1)))?;
         (sum >= MIN_SUM).then_some((sum, best))
     }
 
     /// Returns the lines outside of conversations with their share of the question, highest share first.
-    fn candidates(&self) -> Vec<(f32, usize)> {
+    fn candidates(&self) -> &[(f32, usize)] {
+        self.candidates.get_or_init(|| self.ranked_candidates())
+    }
+
+    fn ranked_candidates(&self) -> Vec<(f32, usize)> {
         let lines = &self.reading.lines;
         let conversations: HashSet<usize> =
             self.turns().iter().map(|turn| lines[turn.lines.start].passage).collect();
@@ -127,23 +138,23 @@ impl Evidence<'_, '_> {
 
     /// Returns how much more of the question a line contains than the best other candidate. Copies of the line in overlapping
     /// passages do not count.
-    fn ahead(&self, at: usize, candidates: &[(f32, usize)]) -> f32 {
+    fn ahead(&self, at: usize) -> f32 {
         let lines = &self.reading.lines;
-        let other = candidates.iter().find(|(_, other)| lines[*other].text != lines[at].text);
+        let other = self.candidates().iter().find(|(_, other)| lines[*other].text != lines[at].text);
         self.share(at) - other.map_or(0.0, |(share, _)| *share)
     }
 
     /// Returns the same lead by parts of words, over the other lines among the first [`MAX_LINES`] candidates.
-    fn grams_ahead(&self, at: usize, candidates: &[(f32, usize)]) -> f32 {
+    fn grams_ahead(&self, at: usize) -> f32 {
         let lines = &self.reading.lines;
-        let others = candidates.iter().take(MAX_LINES).map(|(_, other)| *other);
+        let others = self.candidates().iter().take(MAX_LINES).map(|(_, other)| *other);
         let others = others.filter(|other| lines[*other].text != lines[at].text);
         let share = |line: usize| self.grams().share([line]);
         share(at) - others.map(share).fold(0.0, f32::max)
     }
 
     /// Returns a line with the lines needed to understand it, and its more likely neighbour if the line is not certain enough.
-    fn with_neighbour(&self, sum: f32, at: usize, candidates: &[(f32, usize)]) -> Vec<usize> {
+    fn with_neighbour(&self, sum: f32, at: usize) -> Vec<usize> {
         let lines = &self.reading.lines;
         let mut found = whole(self, at);
         let is_beside = |other: &usize| {
@@ -151,7 +162,7 @@ impl Evidence<'_, '_> {
             lines[*other].passage == lines[at].passage && is_prose(at) && is_prose(*other)
         };
         let beside = at.checked_sub(1).into_iter().chain([at + 1]).filter(|other| *other < lines.len());
-        let beside = beside.filter(is_beside).map(|other| (self.odds(other, candidates), other));
+        let beside = beside.filter(is_beside).map(|other| (self.odds(other), other));
         let likeliest = beside.max_by(|one, other| one.0.total_cmp(&other.0));
         if let Some((_, other)) = likeliest.filter(|(odds, _)| sum < SURE && *odds >= MIN_SUM_OF_NEIGHBOUR)
             && !found.contains(&other)
@@ -162,10 +173,8 @@ impl Evidence<'_, '_> {
         found
     }
 
-    /// Returns the log odds that a line answers.
-    ///
-    /// - `candidates`: the lines to compare it with.
-    fn odds(&self, at: usize, candidates: &[(f32, usize)]) -> f32 {
+    /// Returns the log odds that a line outside of conversations answers.
+    fn odds(&self, at: usize) -> f32 {
         let (lines, terms) = (&self.reading.lines, &self.question.terms);
         let line = &lines[at];
         let of_passage = |other: &usize| lines[*other].passage == line.passage;
@@ -182,8 +191,8 @@ impl Evidence<'_, '_> {
             (0..terms.len()).any(|term| terms[term].role == Role::Class && self.direct[at][term] > 0.0);
         let unknown = (0..terms.len()).map(|term| if self.known[term] { 0.0 } else { 1.0 });
         let number = |is: bool| f32::from(u8::from(is));
-        BASE + 4.67 * self.ahead(at, candidates)
-            + 1.86 * self.grams_ahead(at, candidates)
+        BASE + 4.67 * self.ahead(at)
+            + 1.86 * self.grams_ahead(at)
             + 3.12 / (1.0 + line.passage as f32)
             + 1.54 * self.grams().share(beside.clone())
             + 0.66 * self.together(beside, &self.direct)
@@ -194,6 +203,7 @@ impl Evidence<'_, '_> {
             + 1.04 * number(self.has_numbers(at))
             - 0.56 * (at - first).min(FAR) as f32 / FAR as f32
             + 0.25 * number(is_of_sort)
+            + NAMES_INSTANCE * number(kinds::names_instance(self.question, line))
             + 0.11 * terms.len().min(MANY) as f32
             - 1.12 * self.weighed(unknown)
             - NAME_ALONE * number(self.coverage(at) == 0.0 && !self.question.names.is_empty())

@@ -46,6 +46,11 @@ const MEASURES: &[(&str, &str, &str)] = &[
     ("strong stark", "strong force stark stärke", "weight"),
 ];
 
+/// Measuring words that ask for a frequency, and the words that say one without a number.
+const FREQUENT: &str = "often häufig oft";
+const FREQUENCIES: &str = "hourly daily nightly weekly fortnightly monthly quarterly annually yearly biennially once twice \
+    stündlich täglich nächtlich wöchentlich monatlich vierteljährlich halbjährlich jährlich";
+
 /// Units by dimension.
 const DIMENSIONS: &[(&str, &str)] = &[
     (
@@ -114,6 +119,10 @@ pub(super) fn holds_amount(question: &ParsedQuestion, line: &Line<'_>, measured:
         let is_date = |behind: &&str| (behind.starts_with('年') && !measured) || behind.starts_with('月');
         return new_numbers(question, line.text).any(|behind| !is_date(&behind)) || in_words;
     }
+    let asks_how_often = question.measure.as_deref().is_some_and(|measure| any_word(FREQUENT, measure));
+    if asks_how_often && line.words.iter().any(|word| any_word(FREQUENCIES, &word.lower)) {
+        return true;
+    }
     // `3. The frame was closed` counts nothing.
     let numbered = line.text.starts_with(|c: char| c.is_ascii_digit())
         && [". ", ") "]
@@ -137,6 +146,11 @@ pub(super) fn holds_amount(question: &ParsedQuestion, line: &Line<'_>, measured:
                 .any(|term| term.role != Role::Name && (term.root == next.root || term.is_related(next)))
         };
         let counts = || behind().any(is_in_question);
+        // In `Chapter 3, a mast with sails`, nothing is counted.
+        let is_one_phrase = |next: &Word<'_>| {
+            let between = line.text.get(word.at + word.text.len()..next.at).unwrap_or_default();
+            !between.contains([',', ';', ':', '('])
+        };
         if let Some(counted) = question.counted.and_then(|counted| question.terms.get(counted)) {
             let counts_people = any_word(words::COUNTED_PEOPLE, &counted.word);
             let is_counted = |next: &Word<'_>| {
@@ -150,7 +164,7 @@ pub(super) fn holds_amount(question: &ParsedQuestion, line: &Line<'_>, measured:
                 is_counted(next) || likeness(question.language, &counted.root, &next.root) > 0.0
             };
             return is_number
-                && (behind().any(is_counted)
+                && (behind().any(|next| is_counted(next) && is_one_phrase(next))
                     || before
                     || (line.form == LineForm::Row && !is_year(&word.lower)));
         }

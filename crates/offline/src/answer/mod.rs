@@ -3,6 +3,7 @@
 //! A sentence is an answer if it contains what the question is about, what it asks about that, and something of the right answer
 //! type. Nothing else is presented as an answer: the reply then contains the nearest passages, or nothing.
 
+mod acronyms;
 mod all_but_one;
 mod attribution;
 mod closest;
@@ -35,6 +36,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use evidence::{Evidence, Passages};
+use judge::LineScore;
 use lines::LineForm;
 use question::{AnswerType, ParsedQuestion, Role};
 
@@ -104,6 +106,12 @@ pub fn reply(question: &str, passages: &[Passage<'_>]) -> Reply {
             None => nearest(&evidence),
         };
     }
+    if let Some(acronym) = acronyms::requested(question) {
+        return match acronyms::line(&reading, &acronym) {
+            Some(line) => Reply::Answer(quotes(&evidence, &[line])),
+            None => nearest(&evidence),
+        };
+    }
     let compares = several::compares(&reading, question);
     let two_steps = several::goes_over_another(question);
     let answer = several::compared(&reading, question)
@@ -153,7 +161,8 @@ fn single(evidence: &Evidence<'_, '_>, compares: bool, two_steps: bool) -> Optio
     }
     let mut found: Vec<usize> = Vec::new();
     let mut texts: BTreeSet<&str> = BTreeSet::new();
-    for scored in answers.iter().take_while(|scored| scored.score >= AS_GOOD * best.score) {
+    let is_as_good = |scored: &&LineScore| scored.score >= AS_GOOD * best.score;
+    for scored in answers.iter().filter(is_as_good) {
         // Overlapping passages contain the same sentence.
         if texts.len() < MAX_AS_GOOD && texts.insert(evidence.reading.lines[scored.line].text) {
             found.extend(whole(evidence, scored.line));
@@ -305,6 +314,8 @@ pub fn looked_for(question: &str) -> Vec<String> {
         .collect()
 }
 
+#[cfg(test)]
+mod manuals_tests;
 #[cfg(test)]
 mod other_words_tests;
 #[cfg(test)]

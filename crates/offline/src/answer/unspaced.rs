@@ -21,6 +21,8 @@ const ASKING_UNSPACED: &[&str] = &[
     "怎么样",
     "怎么办",
     "哪一年",
+    "哪一天",
+    "哪个月",
     "哪一个",
     "为什么",
     "為什麼",
@@ -335,7 +337,10 @@ pub(super) fn unspaced_answer_type(text: &str) -> (AnswerType, bool) {
         AnswerType::Place
     } else if has(&["怎么", "怎麼", "怎样", "如何", "怎么办", "どうやって", "어떻게"]) {
         AnswerType::Manner
-    } else if text.contains("什么是") || has(&["是什么意思", "的定义", "指什么", "とは何"]) {
+    } else if text.contains("什么是")
+        || has(&["是什么意思", "的定义", "指什么", "とは何"])
+        || text.trim_end_matches(['?', '？']).ends_with("是什么") && !text.contains('的')
+    {
         AnswerType::Meaning
     } else if has(&["吗", "是否", "有没有"]) {
         AnswerType::Truth

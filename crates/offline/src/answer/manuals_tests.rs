@@ -1,0 +1,82 @@
+//! Answers from manuals.
+
+use super::test_support::reply_from;
+use super::*;
+
+#[track_caller]
+fn check(texts: &[&str], question: &str, expected: &str) {
+    let (reply, quotes) = reply_from(texts, question);
+    assert!(matches!(reply, Reply::Answer(_) | Reply::Likely(_)), "{question}: {reply:?}");
+    assert!(quotes.iter().any(|quote| quote.contains(expected)), "{question}: {quotes:?}");
+}
+
+#[test]
+fn of_two_lines_that_answer_the_more_likely_one_is_given() {
+    let first = "Looms need a list of thread sources: the file /etc/loom/threads.list lists the shops that sell thread.";
+    let other = "This file lists all sources of threads that belong to the third version.";
+    let texts = [first, "Looms are large.", "A shuttle carries the weft.", other];
+    check(&texts, "Which file lists the thread sources?", "threads.list");
+}
+
+#[test]
+fn what_something_is_used_for_is_told_in_any_clause() {
+    let text = "We set up a folder that Tessel reads. Unlike Ondo, and in most offices, Tessel is used to check the lamps of a pier.";
+    for question in ["What is Tessel used for?", "What is Tessel for?"] {
+        check(&[text], question, "is used to check the lamps");
+    }
+}
+
+#[test]
+fn a_definition_may_have_an_insertion() {
+    let text = "A “berth”, in the language of sailors, means a place to lie. Every berth has a number.";
+    for question in ["What is a berth?", "What is meant by a berth?"] {
+        check(&[text], question, "means a place to lie");
+    }
+}
+
+#[test]
+fn a_number_before_a_comma_counts_nothing() {
+    let question = "How many packages does Tessel have?";
+    let (reply, _) = reply_from(&["Chapter 15, Building a Tessel Package, has examples."], question);
+    assert!(!matches!(reply, Reply::Answer(_)), "{reply:?}");
+    check(&["Tessel has 15 official packages."], question, "15 official");
+}
+
+#[test]
+fn an_adverb_says_how_often() {
+    check(&["The members annually elect a chair."], "How often do the members elect a chair?", "annually");
+    check(&["Der Rat tagt vierteljährlich in Osten."], "Wie oft tagt der Rat in Osten?", "vierteljährlich");
+}
+
+#[test]
+fn a_name_beside_the_class_word_is_an_instance() {
+    let is_instance = |text: &str, question: &str| {
+        let passages = [Passage { text, title: "", headings: &[] }];
+        let reading = Passages::read(question, &passages);
+        kinds::names_instance(&reading.parse_question(question), &reading.lines[0])
+    };
+    let question = "Which package contains the lamp server?";
+    for text in [
+        "You should install the lampd-hpa package.",
+        "The fitting package is called lampd-hpa.",
+        "Most people install package Pharos first.",
+    ] {
+        assert!(is_instance(text, question), "{text}");
+    }
+    for text in
+        ["The package contains a lamp.", "The lamp server is a package.", "Lampd-hpa contains a lamp."]
+    {
+        assert!(!is_instance(text, question), "{text}");
+    }
+    assert!(is_instance("Der Fluss Alden fließt im Tal.", "Welcher Fluss fließt im Tal?"));
+}
+
+#[test]
+fn dates_may_have_spaces_between_digits_and_chinese() {
+    check(&["Ines Okafor 于 1931 年 12 月 28 日在灯塔去世。"], "Ines Okafor 是哪一天去世的？", "1931 年");
+}
+
+#[test]
+fn a_chinese_question_may_ask_what_something_is_at_its_end() {
+    check(&["前端：lamp、tessel", "tessel 是灯塔的控制程序。"], "tessel 是什么？", "控制程序");
+}

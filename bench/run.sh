@@ -27,6 +27,7 @@
 #   kinds               all kinds of text, offline: is auto as good as the better of full text and vectors alone? needs no harness
 #   honesty             right and wrong answers without an LLM on the texts and questions of bench/honesty; needs no harness
 #   answers             right and wrong answers without an LLM on question sets by other authors; needs no harness
+#   manuals             right and wrong answers without an LLM from manuals of Debian packages; needs no harness
 #   filtered            retrieval with filters that allow 1 to 100% of musique_train100, offline; needs no harness
 #   scale-synthetic     synthetic stores with 10,000 and 100,000 chunks, or SCALE_CHUNKS; needs no harness
 #   database            PostgreSQL compared with SQLite: 1, 2 and 4 workers, retrieval, one commit, vectors with and without an index; needs no harness
@@ -183,6 +184,11 @@ for step in $steps; do
         build
         has_questions
         python3 "$root/bench/answers.py" --graphloom "$bin/graphloom" --questions "$questions"
+        continue
+        ;;
+    manuals)
+        build
+        python3 "$root/bench/manuals.py" --graphloom "$bin/graphloom"
         continue
         ;;
     languages)

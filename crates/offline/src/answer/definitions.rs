@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use harper_brill::UPOS;
 
 use super::kinds::spaced;
-use super::lines::{Line, LineForm};
+use super::lines::{Line, LineForm, Word};
 use super::question::{ParsedQuestion, Role, Term};
 use super::words::any_word;
 use crate::lexicon::is_stop_word;
@@ -14,6 +14,30 @@ use crate::token::tokens;
 
 /// Up to this number of subject words, all relation words must be part of the defined phrase.
 const MAX_SUBJECT: usize = 2;
+
+/// What follows a subject if a sentence says what it is for.
+const USES: &[&str] = &[
+    " is used ",
+    " are used ",
+    " can be used ",
+    " is designed ",
+    " are designed ",
+    " is intended ",
+    " serves ",
+    " allows ",
+    " lets ",
+    " enables ",
+    " helps ",
+];
+
+/// True if a line says what a word of the question is for.
+pub(super) fn says_use(question: &ParsedQuestion, line: &Line<'_>) -> bool {
+    let is_subject = |word: &&Word<'_>| question.terms.iter().any(|term| term.root == word.root);
+    line.words.iter().filter(is_subject).any(|word| {
+        let behind = line.text.get(word.at + word.text.len()..).unwrap_or_default();
+        USES.iter().any(|mark| behind.starts_with(mark))
+    })
+}
 
 /// True if a line says what the terms of the question mean, or who or what they name.
 pub(super) fn means(question: &ParsedQuestion, line: &Line<'_>) -> bool {
@@ -161,20 +185,6 @@ fn means_at(question: &ParsedQuestion, line: &Line<'_>, lower: &str, first: usiz
         "sogenannter",
         "namens",
         "als",
-    ];
-    // Says what something is for, anywhere in a sentence.
-    const USES: &[&str] = &[
-        " is used ",
-        " are used ",
-        " can be used ",
-        " is designed ",
-        " are designed ",
-        " is intended ",
-        " serves ",
-        " allows ",
-        " lets ",
-        " enables ",
-        " helps ",
     ];
     if question.acts && USES.iter().any(|mark| behind.starts_with(mark)) {
         return true;

@@ -271,11 +271,16 @@ impl Form {
             self.skipped.push(from);
             return;
         }
-        if rest.len() > 1 && rest.last().is_some_and(|last| last.lower == "for") {
-            (self.answer_type, self.acts) = (AnswerType::Meaning, true);
-            let used = from + rest.len() - 2;
-            self.skipped.extend(Some(used).filter(|at| any_word("used good", &words[*at].lower)));
-            return;
+        if let [.., before, last] = rest
+            && last.lower == "for"
+        {
+            let is_use = any_word("used good", &before.lower);
+            // `What is Ada famous for?` does not ask what she is.
+            if is_use || before.is_capital() || matches!(before.tag, UPOS::NOUN | UPOS::PROPN) {
+                (self.answer_type, self.acts) = (AnswerType::Meaning, true);
+                self.skipped.extend(Some(from + rest.len() - 2).filter(|_| is_use));
+                return;
+            }
         }
         // `What was decided?`, `What is in the case?`
         if first.tag == UPOS::VERB && first.lower.ends_with("ed") {
@@ -592,6 +597,11 @@ mod tests {
             ("What was the unemployment rate in April?", amount, false),
             ("Why did it fall?", AnswerType::Reason, false),
             ("How do I install it?", AnswerType::Manner, false),
+            ("What is Tessel used for?", AnswerType::Meaning, false),
+            ("What is the shuttle for?", AnswerType::Meaning, false),
+            ("What is Ada famous for?", AnswerType::Thing, false),
+            ("What was Ada arrested for?", AnswerType::Thing, false),
+            ("What is meant by a berth?", AnswerType::Meaning, false),
             ("What is ownership?", AnswerType::Meaning, false),
             ("What is a list?", AnswerType::Meaning, false),
             ("What was in the leather case?", AnswerType::Thing, false),

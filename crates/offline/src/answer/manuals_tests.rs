@@ -20,7 +20,7 @@ fn of_two_lines_that_answer_the_more_likely_one_is_given() {
 
 #[test]
 fn what_something_is_used_for_is_told_in_any_clause() {
-    let text = "We set up a folder that Tessel reads. Unlike Ondo, and in most offices, Tessel is used to check the lamps of a pier.";
+    let text = "Tessel reads a folder. Unlike Ondo, and in most offices, Tessel is used to check the lamps of a pier. Tessel has a large window.";
     for question in ["What is Tessel used for?", "What is Tessel for?"] {
         check(&[text], question, "is used to check the lamps");
     }

@@ -1,5 +1,6 @@
 //! Scores lines that answer a question, to compare them.
 
+use super::definitions;
 use super::evidence::Evidence;
 use super::kinds;
 use super::lines::Word;
@@ -29,6 +30,7 @@ impl Evidence<'_, '_> {
                 if tells { 0.1 } else { 0.0 }
             }
             AnswerType::Person if kinds::names_person(self.question, line) => 0.08,
+            AnswerType::Meaning if self.question.acts && definitions::says_use(self.question, line) => 0.3,
             AnswerType::Meaning if line.words.len() > 3 => {
                 let lower = line.text.to_lowercase();
                 let defines =

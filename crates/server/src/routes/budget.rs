@@ -37,7 +37,7 @@ struct BudgetAnswer {
     budget: Option<BudgetItem>,
 }
 
-/// What may be spent and what is. Numbers are tokens, or money in the currency of the prices.
+/// The limit of the budget and the amount spent, in tokens or in the currency of the prices.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct BudgetItem {
     unit: BudgetUnitName,
@@ -95,7 +95,7 @@ impl From<WorkspaceBudget> for BudgetItem {
 struct SetBudget {
     /// Tokens such as `2M`, `500k` or `900tokens`, or money such as `1.50`, which needs prices of all models.
     amount: String,
-    /// Whether what is spent becomes 0. It does too if the unit changes.
+    /// Whether to reset the amount spent to 0. A change of the unit resets it too.
     #[serde(default)]
     restart: bool,
 }

@@ -115,7 +115,7 @@ struct PipelineStatus {
     empty_extractions: u64,
 }
 
-/// What has to happen before indexing goes on.
+/// What must happen before indexing continues.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum WaitsFor {

@@ -28,7 +28,7 @@ pub(super) const ROUTES: &[Route] = &[Route::get(
 struct ListParams {
     /// Only claims about this entity, as subject or object.
     entity: Option<String>,
-    /// Only claims with this entity as their subject; in place of `entity`.
+    /// Only claims with this entity as their subject; instead of `entity`.
     subject: Option<String>,
     /// Only claims that held at this date, such as `2014` or `2014-03-01`.
     as_of: Option<String>,

@@ -144,7 +144,7 @@ struct PathAnswer {
     path: Option<Graph>,
     /// Entities that were looked at.
     seen: u64,
-    /// Whether a limit ended the search, so that there may be a path all the same.
+    /// Whether a limit ended the search, so that a path may still exist.
     is_limited: bool,
 }
 

@@ -74,12 +74,17 @@ def index(graphloom: str, folder: pathlib.Path, work: pathlib.Path) -> None:
     part.rename(work)
 
 
-def ask(graphloom: list[str], question: dict) -> dict:
-    """Returns the row of one question. Exit code 4 means that the documents contain no answer."""
-    done = subprocess.run([*graphloom, "ask", "--json", question["question"]], capture_output=True, text=True)
+def reply(graphloom: list[str], question: str) -> dict:
+    """Returns what Graphloom answers. Exit code 4 means that the documents contain no answer."""
+    done = subprocess.run([*graphloom, "ask", "--json", question], capture_output=True, text=True)
     if done.returncode not in (0, 4):
-        raise SystemExit(f"{question['question']}: {done.stderr}")
-    answer = json.loads(done.stdout)
+        raise SystemExit(f"{question}: {done.stderr}")
+    return json.loads(done.stdout)
+
+
+def ask(graphloom: list[str], question: dict) -> dict:
+    """Returns the row of one question."""
+    answer = reply(graphloom, question["question"])
     return {**question, "kind": answer["kind"], "answer": answer["answer"], "verdict": verdict(question, answer)}
 
 

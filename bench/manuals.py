@@ -17,9 +17,10 @@ import re
 import subprocess
 import tempfile
 
+from answers import WORKERS, reply
+
 SETS = pathlib.Path(__file__).resolve().parent / "manuals"
 UNANSWERABLE = "-"
-WORKERS = 2
 # Of each set: its Debian package, and the pages in it.
 TEXTS = {
     "handbook-en": ("debian-handbook", "usr/share/doc/debian-handbook/html/en-US/*.html"),
@@ -53,18 +54,15 @@ def index(graphloom: str, pages: list[pathlib.Path], data: pathlib.Path) -> None
 
 
 def ask(graphloom: list[str], question: str, expected: str) -> dict:
-    """Returns the row of one question. Exit code 4 means that the documents contain no answer."""
-    done = subprocess.run([*graphloom, "ask", "--json", question], capture_output=True, text=True)
-    if done.returncode not in (0, 4):
-        raise SystemExit(f"{question}: {done.stderr}")
-    reply = json.loads(done.stdout)
-    is_answer = reply["kind"] == "answer"
+    """Returns the row of one question."""
+    answer = reply(graphloom, question)
+    is_answer = answer["kind"] == "answer"
     if expected == UNANSWERABLE:
         verdict = "answered" if is_answer else "none"
     else:
-        matches = re.search(expected, reply["answer"]) is not None
+        matches = re.search(expected, answer["answer"]) is not None
         verdict = ("right" if matches else "wrong") if is_answer else ("shown" if matches else "refused")
-    return {"question": question, "expected": expected, "verdict": verdict, "answer": reply["answer"]}
+    return {"question": question, "expected": expected, "verdict": verdict, "answer": answer["answer"]}
 
 
 def main() -> None:

@@ -18,7 +18,7 @@ const NO_LANGUAGE: &str = "text";
 /// front matter, or else the first level 1 heading.
 ///
 /// - Headings stay as `## Title`, list items as `- item`, and fenced code unchanged. Table rows name their
-///   columns, `Item: Pipes | Cost: 12`. Lines of front matter stay.
+///   columns, `Item: Pipes | Cost: 12`. Lines of front matter stay, with values after a colon.
 /// - Marks of emphasis, quotations and links, link targets, comments, tags and directives such as
 ///   `{{#include ...}}` are removed.
 pub(super) fn parse(source: &str) -> Body {
@@ -75,7 +75,8 @@ struct Writer<'a> {
     picture: Option<String>,
     /// Pieces of an HTML block, with their positions.
     html: Vec<(usize, String)>,
-    front_matter: bool,
+    /// The kind of the open front matter.
+    front_matter: Option<MetadataBlockKind>,
     /// Lines of the source that are directives, in order.
     directives: Vec<std::ops::Range<usize>>,
 }
@@ -109,7 +110,7 @@ impl<'a> Writer<'a> {
             table: None,
             picture: None,
             html: Vec::new(),
-            front_matter: false,
+            front_matter: None,
             directives: directives(source),
         }
     }
@@ -177,9 +178,7 @@ impl<'a> Writer<'a> {
                 }
             }
             Tag::Image { .. } => self.picture = Some(String::new()),
-            Tag::MetadataBlock(MetadataBlockKind::YamlStyle | MetadataBlockKind::PlusesStyle) => {
-                self.front_matter = true;
-            }
+            Tag::MetadataBlock(kind) => self.front_matter = Some(kind),
             Tag::Paragraph
             | Tag::BlockQuote(_)
             | Tag::HtmlBlock
@@ -214,7 +213,7 @@ impl<'a> Writer<'a> {
                 let pieces = std::mem::take(&mut self.html);
                 without_tags(&pieces, |start, words| self.inline(words, start));
             }
-            TagEnd::MetadataBlock(_) => self.front_matter = false,
+            TagEnd::MetadataBlock(_) => self.front_matter = None,
             TagEnd::Paragraph
             | TagEnd::BlockQuote(_)
             | TagEnd::FootnoteDefinition
@@ -240,12 +239,16 @@ impl<'a> Writer<'a> {
             }
             return;
         }
-        if self.front_matter {
+        if let Some(kind) = self.front_matter {
             let mut at = start;
             for line in text.split_inclusive('\n') {
                 self.title = self.title.take().or_else(|| title_of(line));
+                let bare = line.trim_end();
                 self.out.new_line(at);
-                self.out.push(&sanitize(line.trim_end()));
+                self.out.push(&sanitize(&match kind {
+                    MetadataBlockKind::YamlStyle => bare.into(),
+                    MetadataBlockKind::PlusesStyle => toml_value(bare),
+                }));
                 at += line.len();
             }
             return;
@@ -433,6 +436,14 @@ fn is_directive(line: &str) -> bool {
     line.starts_with("{{#") && line.ends_with("}}")
 }
 
+/// Returns a line of TOML with its value after a colon: `tags: a` for `tags = "a"`.
+fn toml_value(line: &str) -> std::borrow::Cow<'_, str> {
+    match line.split_once('=').filter(|(name, _)| !name.contains('"')) {
+        Some((name, value)) => format!("{}: {}", name.trim_end(), value.trim().trim_matches('"')).into(),
+        None => line.into(),
+    }
+}
+
 /// Returns the title in a line of front matter.
 fn title_of(line: &str) -> Option<String> {
     let value = line.strip_prefix("title")?.trim_start().strip_prefix([':', '='])?;
@@ -498,6 +509,10 @@ mod tests {
             "\ntitle: \"Radium\"\ntags: x\n\n# Other",
         );
         assert_eq!((body.title.as_deref(), body.headings.len()), (Some("Radium"), 1));
+        check_markdown(
+            "+++\ntitle = \"Radium\"\ntags=[\"x\"]\n[extra]\n+++\nIt glows.\n",
+            "\ntitle: Radium\ntags: [\"x\"]\n[extra]\n\nIt glows.",
+        );
         assert_eq!(parse("text\n# First\n").title.as_deref(), Some("First"));
     }
 

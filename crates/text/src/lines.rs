@@ -122,12 +122,22 @@ fn is_named_value(line: &str) -> bool {
         && name.chars().count() <= MAX_LABEL_CHARS
 }
 
-fn is_list_item(line: &str) -> bool {
+/// True if a line begins with the mark of a list item: a bullet, a dash or a number, also in brackets or a circle.
+pub fn is_list_item(line: &str) -> bool {
+    const MAX_DIGITS: usize = 3;
     let after_number = line.trim_start_matches(|c: char| c.is_ascii_digit());
-    let numbered = after_number.len() < line.len() && line.len() - after_number.len() <= 4;
-    line.starts_with(['•', '◦', '‣'])
-        || ["- ", "* ", "+ "].iter().any(|mark| line.starts_with(mark))
-        || (numbered && (after_number.starts_with(". ") || after_number.starts_with(") ")))
+    let is_numbered = (1..=MAX_DIGITS).contains(&(line.len() - after_number.len()));
+    let is_number = |inside: &str| {
+        (1..=2).contains(&inside.chars().count())
+            && inside.chars().all(|c| c.is_ascii_digit() || "一二三四五六七八九十".contains(c))
+    };
+    line.starts_with(|c| matches!(c, '•' | '◦' | '‣' | '①'..='⑳'))
+        || ["- ", "* ", "+ ", "– "].iter().any(|mark| line.starts_with(mark))
+        || (is_numbered && [". ", ") ", "、", "．", "）"].iter().any(|mark| after_number.starts_with(mark)))
+        || line
+            .strip_prefix('（')
+            .and_then(|rest| rest.split_once('）'))
+            .is_some_and(|(inside, _)| is_number(inside))
 }
 
 /// Marks fences and the lines between them as code. Readers write the language after every opening fence. A first fence
@@ -164,5 +174,33 @@ fn mark_code(text: &str, lines: &mut [Line]) {
     }
     if let Some((from, _)) = open {
         lines[from..].iter_mut().for_each(|line| line.code = true);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bullets_dashes_and_numbers_mark_list_items() {
+        for line in [
+            "• lid",
+            "- lid",
+            "* lid",
+            "– lid",
+            "12. lid",
+            "3) lid",
+            "3、盖子",
+            "（2）盖子",
+            "（十）盖子",
+            "③盖子",
+        ] {
+            assert!(is_list_item(line), "{line}");
+        }
+        for line in
+            ["lid", "-lid", "1984. It was late.", "3.5 litres", "（见下文）盖子", "（123）盖子", "12 lids"]
+        {
+            assert!(!is_list_item(line), "{line}");
+        }
     }
 }

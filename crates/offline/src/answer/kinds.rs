@@ -253,7 +253,7 @@ fn holds_time(question: &ParsedQuestion, line: &Line<'_>) -> bool {
         });
         return in_words
             || new_numbers(question, line.text)
-                .any(|behind| with_number.iter().any(|unit| behind.starts_with(unit)))
+                .any(|(_, behind)| with_number.iter().any(|unit| behind.starts_with(unit)))
             || ["世纪", "年代", "去年", "今年", "次年"].iter().any(|word| line.text.contains(word));
     }
     const BEFORE: &str = "after before within until till by every nach vor bis alle binnen";
@@ -375,8 +375,11 @@ pub(super) fn places(question: &ParsedQuestion, line: &Line<'_>) -> Vec<usize> {
     found
 }
 
-/// Returns the text after each number that is not in the question.
-pub(super) fn new_numbers<'t>(question: &ParsedQuestion, text: &'t str) -> impl Iterator<Item = &'t str> {
+/// Returns each number that is not in the question, and the text after it.
+pub(super) fn new_numbers<'t>(
+    question: &ParsedQuestion,
+    text: &'t str,
+) -> impl Iterator<Item = (&'t str, &'t str)> {
     let is_part = |c: char| c.is_ascii_digit() || matches!(c, '.' | ',');
     let mut found = Vec::new();
     let mut at = 0;
@@ -385,7 +388,7 @@ pub(super) fn new_numbers<'t>(question: &ParsedQuestion, text: &'t str) -> impl 
         let number = text[start..end].trim_end_matches(['.', ',']);
         if !question.lower.contains(number) {
             // `2015 年`
-            found.push(text[start + number.len()..].trim_start());
+            found.push((number, text[start + number.len()..].trim_start()));
         }
         at = end;
     }

@@ -9,7 +9,7 @@ use super::Passage;
 use super::roots::Roots;
 use super::words::{PRONOUNS, SPEAKERS, any_word};
 use crate::scripts::has_no_spaces;
-use graphloom_text::sentences;
+use graphloom_text::{is_list_item, sentences};
 
 /// Maximum number of sentences read from one passage.
 const MAX_LINES: usize = 400;
@@ -388,7 +388,7 @@ fn form(line: &str, alone: bool, behind: &str, is_first: bool, opens: bool) -> L
     if line.starts_with('|') || line.contains(" | ") {
         return LineForm::Row;
     }
-    if is_item(line) {
+    if is_list_item(line) {
         return LineForm::Item;
     }
     let bare = line.trim_end_matches(['"', '”', '’', '\'', '」', '』', '*', '_']);
@@ -404,15 +404,6 @@ fn form(line: &str, alone: bool, behind: &str, is_first: bool, opens: bool) -> L
         return LineForm::Heading(if is_first { 1 } else { 7 });
     }
     LineForm::Prose
-}
-
-/// True if a line is a list entry.
-fn is_item(line: &str) -> bool {
-    let after_number = line.trim_start_matches(|c: char| c.is_ascii_digit());
-    let numbered = after_number.len() < line.len() && line.len() - after_number.len() <= 3;
-    line.starts_with(['•', '◦', '‣'])
-        || ["- ", "* ", "+ ", "– "].iter().any(|mark| line.starts_with(mark))
-        || (numbered && [". ", ") ", "、", "．", "）"].iter().any(|mark| after_number.starts_with(mark)))
 }
 
 fn words<'a>(line: &'a str, roots: &Roots) -> Vec<Word<'a>> {

@@ -83,7 +83,7 @@ const DIMENSIONS: &[(&str, &str)] = &[
 const DIMENSIONS_CHINESE: &[(&str, &[&str])] = &[
     ("money", &["元", "块", "毛", "角", "分钱", "美元", "欧元", "港元", "文"]),
     ("weight", &["千克", "公斤", "克", "斤", "吨", "kg", "g"]),
-    ("time", &["年", "个月", "月", "天", "周", "星期", "小时", "个小时", "分钟", "秒", "日"]),
+    ("time", &["年", "个月", "天", "周", "星期", "小时", "个小时", "分钟", "秒", "日"]),
     ("length", &["米", "公里", "千米", "厘米", "毫米", "里", "m", "km", "cm", "mm"]),
     ("area", &["平方", "亩", "公顷", "㎡"]),
     ("volume", &["升", "毫升", "立方", "l", "ml", "gb", "mb"]),
@@ -117,7 +117,7 @@ pub(super) fn holds_amount(question: &ParsedQuestion, line: &Line<'_>, measured:
             "一二两三四五六七八九十百千半".contains(c) && next.is_some_and(|next| COUNTS.contains(next))
         });
         let is_date = |behind: &&str| (behind.starts_with('年') && !measured) || behind.starts_with('月');
-        return new_numbers(question, line.text).any(|behind| !is_date(&behind)) || in_words;
+        return new_numbers(question, line.text).any(|(_, behind)| !is_date(&behind)) || in_words;
     }
     let asks_how_often = question.measure.as_deref().is_some_and(|measure| any_word(FREQUENT, measure));
     if asks_how_often && line.words.iter().any(|word| any_word(FREQUENCIES, &word.lower)) {
@@ -206,7 +206,10 @@ fn measures_unspaced(question: &ParsedQuestion, measure: &str, text: &str) -> bo
         lower.char_indices().any(|(at, c)| DIGITS.contains(c) && is_unit(&lower[at + c.len_utf8()..]));
     // `每周` expresses a frequency.
     let often = lower.match_indices('每').any(|(at, every)| is_unit(&lower[at + every.len()..]));
-    new_numbers(question, &lower).any(is_unit) || in_words || often
+    // `1951年` is a date.
+    let is_date = |number: &str, behind: &str| is_year(number) && behind.starts_with('年');
+    let is_measure = |(number, behind): (&str, &str)| is_unit(behind) && !is_date(number, behind);
+    new_numbers(question, &lower).any(is_measure) || in_words || often
 }
 
 /// True if the number at `at` is the one that `measure` asks for, judged by its unit or by a cue word.

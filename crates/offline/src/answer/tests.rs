@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 
+use super::test_support::reply_from;
 use super::*;
 
 const PASSAGES: [&str; 6] = [
@@ -264,6 +265,33 @@ fn scripts_without_spaces_are_answered_too() {
         };
         assert_eq!(found, expected, "{question}");
     }
+}
+
+#[test]
+fn entries_in_chinese_brackets_and_circles_are_a_list() {
+    const TEXT: &str = "研究者把游客分成三种类型。\n\n（1）赶路型：只看门票上的景点。\n\n（2）闲逛型：没有计划。\n\n（3）研究型：带着书来。\n\n景区因此调整了路线。";
+    check_in(
+        "游客研究",
+        TEXT,
+        "研究者把游客分成哪三种类型？",
+        &[
+            "研究者把游客分成三种类型。",
+            "（1）赶路型：只看门票上的景点。",
+            "（2）闲逛型：没有计划。",
+            "（3）研究型：带着书来。",
+        ],
+    );
+    let circled = TEXT.replace("（1）", "①").replace("（2）", "②").replace("（3）", "③");
+    let (reply, texts) = reply_from(&[&circled], "研究者把游客分成哪三种类型？");
+    assert!(matches!(reply, Reply::Answer(_)), "{reply:?}");
+    assert_eq!(texts.len(), 4, "{texts:?}");
+}
+
+#[test]
+fn a_year_is_no_duration() {
+    const TEXT: &str = "1951年，林书豪参加了环湖自行车赛。他一共骑了六天十四个小时。";
+    let (_, texts) = reply_from(&[TEXT], "林书豪骑完环湖自行车赛用了多久？");
+    assert!(texts.iter().any(|text| text.contains("六天")), "{texts:?}");
 }
 
 proptest! {

@@ -13,15 +13,12 @@ use super::judge::MAX_ANSWER_BYTES;
 use super::kinds;
 use super::lines::LineForm;
 use super::measures;
-use super::question::{AnswerType, Role};
-use super::whole;
+use super::question::Role;
 
 /// Maximum number of candidate lines, those that contain most of the question.
 const MAX_LINES: usize = 16;
 /// Minimum share of the question in a candidate line.
 const MIN_SHARE: f32 = 0.15;
-/// Minimum log odds of a returned line: a probability of about 40%.
-const MIN_SUM: f32 = -0.4;
 /// Minimum log odds of a line that meets all conditions for an answer: a probability of about 18%.
 const MIN_SUM_OF_ANSWER: f32 = -1.5;
 /// The same in a conversation turn: a probability of about 27%.
@@ -32,10 +29,6 @@ const NEARLY_ALL: f32 = 0.95;
 /// passage over all others.
 const MIN_OF_STEPS: f32 = 0.7;
 const MIN_AHEAD_OF_STEPS: f32 = 0.2;
-/// Log odds from which a line is returned without a neighbour: a probability of about 80%.
-const SURE: f32 = 1.4;
-/// Minimum log odds of a returned neighbour: a probability of about 12%.
-const MIN_SUM_OF_NEIGHBOUR: f32 = -2.0;
 /// Penalty for a line that contains nothing but a name of the question. It is set by hand: users ask for facts about a name that
 /// a text does not contain more often than the training questions do.
 const NAME_ALONE: f32 = 2.5;
@@ -49,36 +42,47 @@ const MANY: usize = 10;
 /// Log odds if all features are 0.
 const BASE: f32 = -7.14;
 
+/// Returns the probability of log odds.
+pub(super) fn probability(odds: f32) -> f32 {
+    1.0 / (1.0 + (-odds).exp())
+}
+
 impl Evidence<'_, '_> {
-    /// Returns the lines that most likely answer: one line with the lines needed to understand it, or a conversation turn; `None`
+    /// Returns the lines that most likely answer: an excerpt with the lines needed to understand it, or a conversation turn; `None`
     /// if none is likely enough.
     ///
     /// - `two_steps`: true for a two-step question, which a single line rarely answers.
-    /// - `compares`: true for a comparison; the line must then contain all compared things.
+    /// - `compares`: true for a comparison; a line must then contain all compared things.
     pub(super) fn likeliest(&self, two_steps: bool, compares: bool) -> Option<Vec<usize>> {
-        let line = self.likeliest_line(two_steps);
-        let line = line.filter(|(_, line)| !compares || self.holds_names_itself(*line));
-        match (line, self.likeliest_turn()) {
-            (Some((sum, line)), turn) if turn.as_ref().is_none_or(|turn| turn.0 < sum) => {
-                Some(self.with_neighbour(sum, line))
+        let mut anchors = self.anchors(two_steps);
+        anchors.retain(|at| !compares || self.holds_names_itself(*at));
+        match (self.likeliest_excerpt(&anchors), self.likeliest_turn()) {
+            (Some(excerpt), turn)
+                if turn.as_ref().is_none_or(|turn| probability(turn.0) < excerpt.expected) =>
+            {
+                Some(excerpt.whole(self))
             }
             (_, turn) => turn.map(|(_, lines)| lines.collect()),
         }
     }
 
-    /// True if a line that meets all conditions for an answer is likely enough. Outside of conversations, this is always true for
-    /// values after a label or below a heading, lines that are not prose, and lines that contain nearly all of the question.
+    /// True if a line that meets all conditions for an answer is likely enough.
     pub(super) fn may_answer(&self, at: usize) -> bool {
-        let line = &self.reading.lines[at];
-        if let Some(turn) = self.turn_with(at) {
-            return self.odds_of_turn(turn) >= MIN_SUM_OF_TURN;
+        match self.turn_with(at) {
+            Some(turn) => self.odds_of_turn(turn) >= MIN_SUM_OF_TURN,
+            None => self.is_clear(at) || self.odds(at) >= MIN_SUM_OF_ANSWER,
         }
+    }
+
+    /// True if a line that meets all conditions for an answer is one whatever the estimate: a value after a label or below a
+    /// heading, a line that is not prose, or one that contains nearly all of the question.
+    pub(super) fn is_clear(&self, at: usize) -> bool {
+        let line = &self.reading.lines[at];
         line.form != LineForm::Prose
             || kinds::is_label(self.question, line)
             || measures::mentions_measure(self.question, line)
             || self.is_below_matching_heading(at)
             || self.together(at..at + 1, &self.direct) >= NEARLY_ALL
-            || self.odds(at) >= MIN_SUM_OF_ANSWER
     }
 
     /// Returns the log odds that a line answers or, in a conversation, its turn.
@@ -86,14 +90,11 @@ impl Evidence<'_, '_> {
         self.turn_with(at).map_or_else(|| self.odds(at), |turn| self.odds_of_turn(turn))
     }
 
-    /// Returns the line outside of conversations that most likely answers, and its log odds; `None` if none is likely enough.
+    /// Returns the lines outside of conversations that may answer.
     ///
-    /// - `two_steps`: true for a two-step question; the line must then contain both steps, and its passage must stand out.
-    fn likeliest_line(&self, two_steps: bool) -> Option<(f32, usize)> {
+    /// - `two_steps`: true for a two-step question; a line must then contain both steps, and its passage must stand out.
+    fn anchors(&self, two_steps: bool) -> Vec<usize> {
         let eligible = self.candidates().iter().take(MAX_LINES).take_while(|(share, _)| *share >= MIN_SHARE);
-        // A line without a person does not answer who, and one without a measure does not answer how long.
-        let must_be_of_kind =
-            matches!(self.question.answer_type, AnswerType::Person | AnswerType::Amount { measured: true });
         let lines = &self.reading.lines;
         let passages_ahead = if two_steps { self.passages_ahead() } else { Vec::new() };
         let holds_steps = |at: usize| {
@@ -104,16 +105,9 @@ impl Evidence<'_, '_> {
             lines[at].form != LineForm::Row && !kinds::names(self.question, &lines[at]).is_empty()
         };
         let is_silent = |at: usize| self.is_silent_about_sort(at) && !may_be_of_sort(at);
-        let fits = |at: usize| {
-            !is_silent(at)
-                && !self.holds_other_date(at)
-                && (!must_be_of_kind || kinds::holds(self.question, &lines[at], lines.get(at + 1)))
-                && (!two_steps || holds_steps(at))
-        };
-        let fitting = eligible.map(|(_, at)| *at).filter(|at| fits(*at));
-        let likely = fitting.map(|at| (self.odds(at), at));
-        let (sum, best) = likely.max_by(|one, other| one.0.total_cmp(&other.0).then(other.1.cmp(&one.1)))?;
-        (sum >= MIN_SUM).then_some((sum, best))
+        let fits =
+            |at: usize| !is_silent(at) && !self.holds_other_date(at) && (!two_steps || holds_steps(at));
+        eligible.map(|(_, at)| *at).filter(|at| fits(*at)).collect()
     }
 
     /// Returns the lines outside of conversations with their share of the question, highest share first.
@@ -153,28 +147,8 @@ impl Evidence<'_, '_> {
         share(at) - others.map(share).fold(0.0, f32::max)
     }
 
-    /// Returns a line with the lines needed to understand it, and its more likely neighbour if the line is not certain enough.
-    fn with_neighbour(&self, sum: f32, at: usize) -> Vec<usize> {
-        let lines = &self.reading.lines;
-        let mut found = whole(self, at);
-        let is_beside = |other: &usize| {
-            let is_prose = |line: usize| lines[line].form == LineForm::Prose;
-            lines[*other].passage == lines[at].passage && is_prose(at) && is_prose(*other)
-        };
-        let beside = at.checked_sub(1).into_iter().chain([at + 1]).filter(|other| *other < lines.len());
-        let beside = beside.filter(is_beside).map(|other| (self.odds(other), other));
-        let likeliest = beside.max_by(|one, other| one.0.total_cmp(&other.0));
-        if let Some((_, other)) = likeliest.filter(|(odds, _)| sum < SURE && *odds >= MIN_SUM_OF_NEIGHBOUR)
-            && !found.contains(&other)
-        {
-            let place = found.iter().position(|line| *line == at).unwrap_or(0);
-            found.insert(place + usize::from(other > at), other);
-        }
-        found
-    }
-
     /// Returns the log odds that a line outside of conversations answers.
-    fn odds(&self, at: usize) -> f32 {
+    pub(super) fn odds(&self, at: usize) -> f32 {
         let (lines, terms) = (&self.reading.lines, &self.question.terms);
         let line = &lines[at];
         let of_passage = |other: &usize| lines[*other].passage == line.passage;
@@ -241,17 +215,6 @@ mod tests {
             let (reply, _) = reply_from(&[OBSERVATORY, BAKERY], question);
             assert!(matches!(reply, Reply::Closest(_) | Reply::Nothing), "{question}: {reply:?}");
         }
-    }
-
-    #[test]
-    fn a_line_that_may_be_wrong_comes_with_its_likelier_neighbour_as_one_quote() {
-        let text = "The night ferry of Osten was damaged in the storm. The council then hired a bus with two decks for its passengers. \
-            The harbour has three piers.";
-        let (reply, texts) =
-            reply_from(&[text, BAKERY], "What happened to the passengers of the Osten ferry?");
-        assert!(matches!(reply, Reply::Likely(_)), "{reply:?}");
-        let both = text.split(" The harbour").next().unwrap_or_default();
-        assert_eq!(texts, [both]);
     }
 
     #[test]

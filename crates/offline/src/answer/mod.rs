@@ -10,6 +10,7 @@ mod closest;
 mod counted;
 mod definitions;
 mod evidence;
+mod excerpt;
 mod families;
 mod first_names;
 mod form;
@@ -67,7 +68,7 @@ pub struct Passage<'a> {
 pub enum Reply {
     /// Sentences that answer the question, in reading order.
     Answer(Vec<Quote>),
-    /// No sentence meets all conditions for an answer, but this is the most likely one.
+    /// No sentence meets all conditions for an answer, but these most likely contain it.
     Likely(Vec<Quote>),
     /// No sentence answers the question; the nearest passages, best first.
     Closest(Vec<Quote>),
@@ -168,6 +169,11 @@ fn single(evidence: &Evidence<'_, '_>, compares: bool, two_steps: bool) -> Optio
             found.extend(whole(evidence, scored.line));
         }
     }
+    if found == [best.line]
+        && let Some(excerpt) = evidence.excerpt_around(best.line)
+    {
+        return Some(excerpt.whole(evidence));
+    }
     Some(found)
 }
 
@@ -227,12 +233,13 @@ fn quotes(evidence: &Evidence<'_, '_>, found: &[usize]) -> Vec<Quote> {
     })
 }
 
-/// The same, but neighbouring lines of a paragraph also form one quote.
+/// The same, but all neighbouring lines of a passage form one quote.
 fn likely_quotes(evidence: &Evidence<'_, '_>, found: &[usize]) -> Vec<Quote> {
     let lines = &evidence.reading.lines;
     joined(evidence, found, &|one, other| {
-        let is_same = lines[one].passage == lines[other].passage && lines[one].turn == lines[other].turn;
-        other == one + 1 && is_same && (lines[one].turn.is_some() || lines[other].goes_on)
+        let (line, next) = (&lines[one], &lines[other]);
+        let is_next = other == one + 1 && line.range.end <= next.range.start;
+        is_next && line.passage == next.passage && line.turn == next.turn
     })
 }
 

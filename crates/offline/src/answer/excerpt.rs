@@ -1,0 +1,168 @@
+//! Finds the excerpt that most likely contains the answer.
+//!
+//! Texts often name their subject in one sentence and answer in the next. If it is uncertain which line answers, several
+//! consecutive lines are quoted: as few as are likely to contain the answer.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use super::evidence::Evidence;
+use super::kinds;
+use super::likely::probability;
+use super::lines::LineForm;
+use super::question::AnswerType;
+use super::whole;
+use graphloom_text::is_prose;
+
+/// Maximum number of lines of an excerpt.
+const MAX_LINES: usize = 4;
+/// Maximum length of an excerpt of several lines, in bytes.
+const MAX_BYTES: usize = 600;
+/// Expected number of answering lines from which an excerpt is not extended.
+const SURE: f32 = 0.9;
+/// Minimum expected number of answering lines.
+const MIN_EXPECTED: f32 = 0.5;
+/// Probability from which a line that meets all conditions for an answer is quoted alone.
+const MIN_OF_ANSWER: f32 = 0.5;
+
+/// Consecutive lines of a passage.
+pub(super) struct Excerpt {
+    lines: Range<usize>,
+    /// Expected number of lines that answer: the sum of their probabilities.
+    pub(super) expected: f32,
+}
+
+impl Excerpt {
+    /// Returns its lines, in order, with those needed to understand the likeliest.
+    pub(super) fn whole(&self, evidence: &Evidence<'_, '_>) -> Vec<usize> {
+        let odds = |at: &usize| evidence.odds(*at);
+        let likeliest =
+            self.lines.clone().max_by(|one, other| odds(one).total_cmp(&odds(other)).then(other.cmp(one)));
+        let mut found = likeliest.map(|at| whole(evidence, at)).unwrap_or_default();
+        found.extend(self.lines.clone());
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+}
+
+impl Evidence<'_, '_> {
+    /// Returns the excerpt that most likely contains the answer; `None` if none is likely enough.
+    ///
+    /// - `anchors`: the lines that may answer; an excerpt contains at least one of them.
+    pub(super) fn likeliest_excerpt(&self, anchors: &[usize]) -> Option<Excerpt> {
+        self.best_excerpt(anchors).filter(|best| best.expected >= MIN_EXPECTED)
+    }
+
+    /// Returns the shortest excerpt that is sure to contain the answer or, if there is none, the likeliest.
+    fn best_excerpt(&self, anchors: &[usize]) -> Option<Excerpt> {
+        // A text without a person does not answer who, and one without a measure does not answer how long.
+        let must_be_of_kind =
+            matches!(self.question.answer_type, AnswerType::Person | AnswerType::Amount { measured: true });
+        let lines = &self.reading.lines;
+        let holds_kind = |at: usize| kinds::holds(self.question, &lines[at], lines.get(at + 1));
+        let mut known: HashMap<usize, f32> = HashMap::new();
+        let mut best: Option<Excerpt> = None;
+        for count in 1..=MAX_LINES {
+            for anchor in anchors {
+                for start in (anchor + 1).saturating_sub(count)..=*anchor {
+                    let range = start..start + count;
+                    if !self.is_excerpt(&range) || (must_be_of_kind && !range.clone().any(holds_kind)) {
+                        continue;
+                    }
+                    let expected = range
+                        .clone()
+                        .map(|at| *known.entry(at).or_insert_with(|| probability(self.odds(at))))
+                        .sum();
+                    if best.as_ref().is_none_or(|best| expected > best.expected) {
+                        best = Some(Excerpt { lines: range, expected });
+                    }
+                }
+            }
+            if best.as_ref().is_some_and(|best| best.expected >= SURE) {
+                break;
+            }
+        }
+        best
+    }
+
+    /// Returns the excerpt around a line that meets all conditions for an answer, if it is uncertain whether that line answers.
+    pub(super) fn excerpt_around(&self, at: usize) -> Option<Excerpt> {
+        let is_certain =
+            self.turn_with(at).is_some() || self.is_clear(at) || probability(self.odds(at)) >= MIN_OF_ANSWER;
+        if is_certain { None } else { self.best_excerpt(&[at]) }
+    }
+
+    /// True if lines can be quoted as one excerpt: prose and list items of one section. A table row is complete.
+    fn is_excerpt(&self, range: &Range<usize>) -> bool {
+        let Some(lines) = self.reading.lines.get(range.clone()) else { return false };
+        let (first, last) = (&lines[0], &lines[lines.len() - 1]);
+        let belongs = |at: usize| {
+            let line = &self.reading.lines[at];
+            matches!(line.form, LineForm::Prose | LineForm::Item)
+                && !line.is_in_cell()
+                && line.headings == first.headings
+                && (at == range.start || !self.is_title(at))
+        };
+        // The paragraph after a list is about something else.
+        let goes_on = |at: usize| {
+            let line = &self.reading.lines[at];
+            let is_after_list = self.reading.lines[at - 1].form == LineForm::Item && !self.is_title(at - 1);
+            line.form == LineForm::Item || line.goes_on || !is_after_list
+        };
+        lines.len() == 1
+            || (first.passage == last.passage
+                && range.clone().all(belongs)
+                && range.clone().skip(1).all(goes_on)
+                && last.range.end - first.range.start <= MAX_BYTES)
+    }
+
+    /// True if a list item is the title of the paragraph after it: `3. Installation`.
+    fn is_title(&self, at: usize) -> bool {
+        let line = &self.reading.lines[at];
+        let next = self.reading.lines.get(at + 1).filter(|next| next.passage == line.passage);
+        line.form == LineForm::Item
+            && !is_prose(line.text)
+            && next.is_some_and(|next| next.form == LineForm::Prose && !next.goes_on)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Reply;
+    use super::super::test_support::reply_from;
+
+    const BAKERY: &str = "The bakery on Gull Street opens at six. Its rye loaf has won two prizes.";
+
+    #[track_caller]
+    fn check_excerpt(text: &str, question: &str, expected: &[&str]) {
+        let (reply, texts) = reply_from(&[text, BAKERY], question);
+        assert!(matches!(reply, Reply::Likely(_)), "{reply:?}");
+        assert_eq!(texts, expected);
+    }
+
+    #[test]
+    fn a_line_that_only_names_the_subject_comes_with_the_lines_that_tell_more() {
+        let text = "The night ferry of Osten was damaged in the storm. The council then hired a bus with two decks for its passengers. \
+            The harbour has three piers.";
+        let both = text.split(" The harbour").next().unwrap_or_default();
+        check_excerpt(text, "What happened to the passengers of the Osten ferry?", &[both]);
+    }
+
+    #[test]
+    fn the_paragraph_after_a_list_is_not_part_of_its_excerpt() {
+        let text = "# Visitors\n\n- Pay at the office.\n- Leave the ferry of Osten before noon.\n\nThe harbour was dredged.";
+        let (_, texts) = reply_from(&[text, BAKERY], "When must visitors leave the Osten ferry?");
+        assert!(texts.iter().any(|text| text.contains("before noon")), "{texts:?}");
+        assert!(!texts.iter().any(|text| text.contains("dredged")), "{texts:?}");
+    }
+
+    #[test]
+    fn a_numbered_title_is_part_of_the_excerpt_about_it() {
+        let text = "7、奥斯滕的夜航渡轮\n\n市议会为乘客租了一辆双层巴士，把他们送到了港口。\n\n8、面包店\n\n面包店六点开门。";
+        let (reply, texts) = reply_from(&[text, BAKERY], "奥斯滕的夜航渡轮停驶后，乘客是怎么到港口的？");
+        assert!(matches!(reply, Reply::Likely(_) | Reply::Answer(_)), "{reply:?}");
+        assert!(texts.iter().any(|text| text.contains("双层巴士")), "{texts:?}");
+        assert!(!texts.iter().any(|text| text.contains("六点")), "{texts:?}");
+    }
+}

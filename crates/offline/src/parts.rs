@@ -242,9 +242,16 @@ impl<'a> Form<'a> {
         let between: Vec<Between> =
             self.names.windows(2).map(|pair| self.between(&pair[0], &pair[1])).collect();
         let question = self.question;
-        let joined =
-            between.iter().position(|between| matches!(between, Between::Coordinator | Between::Measure));
-        let Some(at) = joined else { return Vec::new() };
+        // `Schülerinnen und Schüler` are one group.
+        let are_forms = |at: usize| {
+            let [one, other] = [&self.names[at], &self.names[at + 1]].map(|name| &question[name.clone()]);
+            one.starts_with(other) || other.starts_with(one)
+        };
+        let joins = |(at, between): (usize, &Between)| {
+            let is_pair = matches!(between, Between::Coordinator | Between::Measure);
+            (is_pair && !are_forms(at)).then_some(at)
+        };
+        let Some(at) = between.iter().enumerate().find_map(joins) else { return Vec::new() };
         let (one, other) = (&self.names[at], &self.names[at + 1]);
         if between[at] == Between::Measure {
             let gap = &question[one.end..other.start];
@@ -398,6 +405,16 @@ mod tests {
             "Are Lake Constance and Lake Geneva both in Switzerland?",
             compared("Are Lake Constance both in Switzerland", "Are Lake Geneva both in Switzerland"),
         );
+    }
+
+    #[test]
+    fn forms_of_one_word_are_not_compared() {
+        for question in [
+            "Wer gilt als Praktikantin oder Praktikant?",
+            "Welche Ferien haben Schülerinnen und Schüler in Halden?",
+        ] {
+            assert!(!matches!(parts(question), Parts::Compared(_)), "{question}");
+        }
     }
 
     #[test]

@@ -23,6 +23,8 @@ const MIN_SHARE: f32 = 0.15;
 const MIN_SUM_OF_ANSWER: f32 = -1.5;
 /// The same in a conversation turn: a probability of about 27%.
 const MIN_SUM_OF_TURN: f32 = -1.0;
+/// Minimum log odds of the best of several sentences that answer together: a probability of about 5%.
+const MIN_SUM_OF_SEVERAL: f32 = -3.0;
 /// Share of the question from which a line that is an answer by the rules is returned, however unlikely.
 const NEARLY_ALL: f32 = 0.95;
 /// For a two-step question: the minimum share, without names, that a line must contain itself, and the minimum lead of its
@@ -72,6 +74,15 @@ impl Evidence<'_, '_> {
             Some(turn) => self.odds_of_turn(turn) >= MIN_SUM_OF_TURN,
             None => self.is_clear(at) || self.odds(at) >= MIN_SUM_OF_ANSWER,
         }
+    }
+
+    /// True if several sentences may answer: at least one of them must not be quite unlikely to. Lists and rows always may, and a
+    /// single line was judged by [`may_answer`](Self::may_answer).
+    pub(super) fn may_answer_together(&self, lines: &[usize]) -> bool {
+        let is_likely_enough = |at: &usize| {
+            self.reading.lines[*at].form != LineForm::Prose || self.odds_of_line(*at) >= MIN_SUM_OF_SEVERAL
+        };
+        lines.len() == 1 || lines.iter().any(is_likely_enough)
     }
 
     /// True if a line that meets all conditions for an answer is one whatever the estimate: a value after a label or below a

@@ -120,7 +120,7 @@ pub fn reply(question: &str, passages: &[Passage<'_>]) -> Reply {
         .or_else(|| lists::rows_of_all(&evidence))
         .or_else(|| single(&evidence, compares, two_steps))
         .or_else(|| several::steps(&reading, question));
-    if let Some(lines) = answer {
+    if let Some(lines) = answer.filter(|lines| evidence.may_answer_together(lines)) {
         return Reply::Answer(quotes(&evidence, &lines));
     }
     if let Some(lines) = evidence.likeliest(two_steps, compares) {

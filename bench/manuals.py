@@ -3,10 +3,11 @@
 
     bench/manuals.py --graphloom BINARY [--sets NAME,NAME] [--keep FOLDER] [--out FILE]
 
-The texts are the Debian Administrator's Handbook in English, German and Chinese and the Live Systems Manual, from the Debian packages
-debian-handbook and live-manual-html; `apt-get download` fetches them. Each set in bench/manuals has a question per line and, after a tab,
-a regular expression that a right answer matches, or `-` if the manual does not answer. An answer that matches is right, any other is
-wrong. If Graphloom shows the closest passages or found nothing, it refused; `shown` counts refusals whose passages contain the answer.
+The texts are the Debian Administrator's Handbook in English, German and Chinese, the Live Systems Manual, the Rust book, and the guide for
+new maintainers in German and Chinese, from Debian packages that `apt-get download` fetches. Each set in bench/manuals has a question per
+line and, after a tab, a regular expression that a right answer matches, or `-` if the manual does not answer. An answer that matches is
+right, any other is wrong. If Graphloom shows the closest passages or found nothing, it refused; `shown` counts refusals whose passages
+contain the answer.
 """
 import argparse
 import collections
@@ -27,6 +28,9 @@ TEXTS = {
     "handbook-de": ("debian-handbook", "usr/share/doc/debian-handbook/html/de-DE/*.html"),
     "handbook-zh": ("debian-handbook", "usr/share/doc/debian-handbook/html/zh-CN/*.html"),
     "live-en": ("live-manual-html", "usr/share/doc/live-manual/html/live-manual/*.en.html"),
+    "rust-book": ("rust-doc", "usr/share/doc/rust-doc/html/book/ch*.html"),
+    "maint-guide-de": ("maint-guide-de", "usr/share/doc/maint-guide-de/html/*.html"),
+    "maint-guide-zh": ("maint-guide-zh-cn", "usr/share/doc/maint-guide-zh-cn/html/*.html"),
 }
 
 

@@ -207,6 +207,12 @@ impl Form {
             }
             return;
         }
+        // `What counts as a delay?`
+        if any_word("counts qualifies passes", next) && word(at + 2) == "as" {
+            self.answer_type = AnswerType::Meaning;
+            self.skipped.push(at + 1);
+            return;
+        }
         // `Which of the rivers`, `what kind of river`, `which small river`
         let mut noun = at + 1;
         while any_word("of the these those kind kinds type types sort sorts", word(noun)) {
@@ -416,6 +422,11 @@ impl Form {
                 form.measure = Some("teuer".to_owned());
             }
             "was" if any_word("bedeutet bedeuten heißt", next) => form.answer_type = AnswerType::Meaning,
+            // `Was gilt als Verspätung?`
+            "was" if next == "gilt" && words.get(at + 2).is_some_and(|behind| behind.lower == "als") => {
+                form.answer_type = AnswerType::Meaning;
+                form.skipped.push(at + 1);
+            }
             "was" if any_word("ist sind war waren", next) => {
                 let rest = words.get(at + 2..).unwrap_or_default();
                 let nouns: Vec<&Token<'_>> = rest.iter().filter(|word| word.is_capital()).collect();
@@ -602,6 +613,7 @@ mod tests {
             ("What is Ada famous for?", AnswerType::Thing, false),
             ("What was Ada arrested for?", AnswerType::Thing, false),
             ("What is meant by a berth?", AnswerType::Meaning, false),
+            ("What counts as a delay?", AnswerType::Meaning, false),
             ("What is ownership?", AnswerType::Meaning, false),
             ("What is a list?", AnswerType::Meaning, false),
             ("What was in the leather case?", AnswerType::Thing, false),
@@ -615,6 +627,7 @@ mod tests {
             ("Wie viele Tore hatte die Mauer?", amount, false),
             ("Welche Ortsteile gehören zu Ahrenfels?", AnswerType::Thing, true),
             ("Was ist ein Furtkuchen?", AnswerType::Meaning, false),
+            ("Was gilt als Verspätung?", AnswerType::Meaning, false),
             ("公司现任总经理是谁？", AnswerType::Person, false),
             ("什么是反渗透？", AnswerType::Meaning, false),
             ("公司有多少员工？", amount, false),

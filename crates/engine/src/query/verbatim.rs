@@ -16,6 +16,7 @@ use super::wording::Language;
 use super::{Answer, QueryError, QueryNote, Question, Retrieval, overview, reports};
 use crate::Engine;
 use graphloom_offline::{Intent, Passage, Quote, Reply};
+use graphloom_text::is_list_item;
 
 /// Maximum number of claims in an answer as of a date, and of sentences that state each.
 const MAX_HELD: usize = 5;
@@ -245,8 +246,8 @@ impl Draft {
         self.text.push('\n');
     }
 
-    /// Adds a line with the words of a quote and the number of its document. Runs of white space become one space. List
-    /// items, table rows and turns of conversations keep their own lines.
+    /// Adds a line with the words of a quote and the number of its document. Runs of white space become one space. Paragraphs,
+    /// list items, table rows and turns of conversations keep their own lines.
     ///
     /// - `before`: text before the quote on its line.
     pub(super) fn quote(&mut self, before: &str, cited: &[CitableChunk<'_>], quote: &Quote) {
@@ -267,7 +268,12 @@ impl Draft {
             }
             if !gap.is_empty() {
                 let line = words[at - quote.range.start..].lines().next().unwrap_or_default();
-                self.text.push(if gap.contains('\n') && stands_alone(line) { '\n' } else { ' ' });
+                let begins_line = match gap.matches('\n').count() {
+                    0 => false,
+                    1 => stands_alone(line),
+                    _ => true,
+                };
+                self.text.push(if begins_line { '\n' } else { ' ' });
                 gap.clear();
             }
             if begun.is_none() && marks.peek().is_some_and(|mark| mark.start <= at && at < mark.end) {
@@ -285,10 +291,7 @@ impl Draft {
 
 /// True if a line does not continue the previous one: a list item, a table row or a turn of a conversation.
 fn stands_alone(line: &str) -> bool {
-    let number = line.trim_start_matches(|c: char| c.is_ascii_digit());
-    ["- ", "* ", "• ", "["].iter().any(|mark| line.starts_with(mark))
-        || number.len() < line.len() && [". ", ") "].iter().any(|mark| number.starts_with(mark))
-        || line.contains(" | ")
+    is_list_item(line) || line.starts_with('[') || line.contains(" | ")
 }
 
 #[cfg(test)]
@@ -325,12 +328,11 @@ mod tests {
     }
 
     #[test]
-    fn entries_rows_and_turns_keep_lines_of_their_own() {
-        let draft =
-            check_quote("It has:\n\n- a lid,\nwhich is red\n- a base\n[09:14] Ada: Yes.", 0, Vec::new());
+    fn paragraphs_entries_rows_and_turns_keep_lines_of_their_own() {
+        let text = "It\nhas:\n\n- a lid,\nwhich is red\n- a base\n[09:14] Ada: Yes.\n\nIt is\nold.";
         assert_eq!(
-            draft.text,
-            "Closest:\n- It has:\n- a lid, which is red\n- a base\n[09:14] Ada: Yes. [4]\n"
+            check_quote(text, 0, Vec::new()).text,
+            "Closest:\n- It has:\n- a lid, which is red\n- a base\n[09:14] Ada: Yes.\nIt is old. [4]\n"
         );
     }
 }

@@ -43,7 +43,7 @@ rm -rf "$demo/data"
 say "Building the web UI"
 scripts/build-web.sh >"$demo/web.log" 2>&1 || echo "   not built ($(grep -m 1 '^error' "$demo/web.log" || echo "see $demo/web.log")); everything else works without it"
 
-say "Building the program with few optimizations (the first time takes about five minutes)"
+say "Building the program with few optimizations (the first time takes about six minutes)"
 build
 
 printf 'data_dir = "%s"\nmodels_dir = "%s"\nllm = "none"\n' "$demo/data" "$demo/models" >"$GRAPHLOOM_CONFIG"

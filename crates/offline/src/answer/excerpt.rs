@@ -28,6 +28,8 @@ const MIN_OF_ANSWER: f32 = 0.5;
 /// Consecutive lines of a passage.
 pub(super) struct Excerpt {
     lines: Range<usize>,
+    /// The line that most likely answers.
+    likeliest: usize,
     /// Expected number of lines that answer: the sum of their probabilities.
     pub(super) expected: f32,
 }
@@ -35,10 +37,7 @@ pub(super) struct Excerpt {
 impl Excerpt {
     /// Returns its lines, in order, with those needed to understand the likeliest.
     pub(super) fn whole(&self, evidence: &Evidence<'_, '_>) -> Vec<usize> {
-        let odds = |at: &usize| evidence.odds(*at);
-        let likeliest =
-            self.lines.clone().max_by(|one, other| odds(one).total_cmp(&odds(other)).then(other.cmp(one)));
-        let mut found = likeliest.map(|at| whole(evidence, at)).unwrap_or_default();
+        let mut found = whole(evidence, self.likeliest);
         found.extend(self.lines.clone());
         found.sort_unstable();
         found.dedup();
@@ -70,12 +69,17 @@ impl Evidence<'_, '_> {
                     if !self.is_excerpt(&range) || (must_be_of_kind && !range.clone().any(holds_kind)) {
                         continue;
                     }
-                    let expected = range
-                        .clone()
-                        .map(|at| *known.entry(at).or_insert_with(|| probability(self.odds(at))))
-                        .sum();
+                    let mut of_line =
+                        |at: usize| *known.entry(at).or_insert_with(|| probability(self.odds(at)));
+                    let (mut likeliest, mut expected) = (start, 0.0);
+                    for at in range.clone() {
+                        expected += of_line(at);
+                        if of_line(at) > of_line(likeliest) {
+                            likeliest = at;
+                        }
+                    }
                     if best.as_ref().is_none_or(|best| expected > best.expected) {
-                        best = Some(Excerpt { lines: range, expected });
+                        best = Some(Excerpt { lines: range, likeliest, expected });
                     }
                 }
             }

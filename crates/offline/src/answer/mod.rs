@@ -322,9 +322,13 @@ pub fn looked_for(question: &str) -> Vec<String> {
 }
 
 #[cfg(test)]
+mod chinese_tests;
+#[cfg(test)]
 mod manuals_tests;
 #[cfg(test)]
 mod other_words_tests;
+#[cfg(test)]
+mod structure_tests;
 #[cfg(test)]
 mod test_support;
 #[cfg(test)]

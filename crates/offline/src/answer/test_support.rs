@@ -14,3 +14,45 @@ pub(super) fn reply_from<'a>(texts: &[&'a str], question: &str) -> (Reply, Vec<&
     let texts = quotes.iter().map(|quote| &texts[quote.passage][quote.range.clone()]).collect();
     (reply, texts)
 }
+
+/// Checks that the quoted sentences of several texts answer a question.
+#[track_caller]
+pub(super) fn check_of(texts: &[&str], question: &str, expected: &[&str]) {
+    let passages: Vec<Passage<'_>> =
+        texts.iter().map(|text| Passage { text, title: "", headings: &[] }).collect();
+    let Reply::Answer(quotes) = reply(question, &passages) else { panic!("{question}: no answer") };
+    let found: Vec<&str> = quotes.iter().map(|quote| &texts[quote.passage][quote.range.clone()]).collect();
+    assert_eq!(found, expected, "{question}");
+}
+
+/// Checks that a text does not answer a question.
+#[track_caller]
+pub(super) fn check_no_answer_in(text: &str, question: &str) {
+    let passages = [Passage { text, title: "", headings: &[] }];
+    if let Reply::Answer(quotes) = reply(question, &passages) {
+        let texts: Vec<&str> = quotes.iter().map(|quote| &text[quote.range.clone()]).collect();
+        panic!("{question}: {texts:?}");
+    }
+}
+
+/// Checks that the quoted sentences of a text with a title answer a question.
+#[track_caller]
+pub(super) fn check_in(title: &str, text: &str, question: &str, expected: &[&str]) {
+    let passage = Passage { text, title, headings: &[] };
+    let reply = reply(question, &[passage]);
+    let Reply::Answer(quotes) = &reply else { panic!("{question}: {reply:?}") };
+    let texts: Vec<&str> = quotes.iter().map(|quote| &text[quote.range.clone()]).collect();
+    assert_eq!(texts, expected, "{question}");
+}
+
+/// Checks the quoted sentences that answer a question from a text, or that none do.
+#[track_caller]
+pub(super) fn check_reply_of(text: &str, question: &str, expected: Option<&[&str]>) {
+    let passages = [Passage { text, title: "", headings: &[] }];
+    let reply = reply(question, &passages);
+    let found: Option<Vec<&str>> = match &reply {
+        Reply::Answer(quotes) => Some(quotes.iter().map(|quote| &text[quote.range.clone()]).collect()),
+        Reply::Likely(_) | Reply::Closest(_) | Reply::Nothing => None,
+    };
+    assert_eq!(found.as_deref(), expected, "{question}: {reply:?}");
+}

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::test_support::reply_from;
+use super::test_support::{check_in, check_no_answer_in, check_of, check_reply_of};
 use super::*;
 
 const PASSAGES: [&str; 6] = [
@@ -125,18 +125,6 @@ fn a_definition_is_of_the_whole_thing_and_of_every_one() {
 }
 
 #[test]
-fn a_value_below_its_label_answers() {
-    check_of(
-        &[
-            "Additional offices are in Bellmoor (900 employees).",
-            "Number of employees: 2,210 (2023)\nHeadquarters: Mill Lane, Redwick",
-        ],
-        "Where is the headquarters?",
-        &["Headquarters: Mill Lane, Redwick"],
-    );
-}
-
-#[test]
 fn characters_that_ask_stay_where_they_are_part_of_a_word() {
     check_of(&["所有权是一组规则，用于管理内存。"], "什么是所有权？", &["所有权是一组规则，用于管理内存。"]);
     let reply = reply(
@@ -189,24 +177,6 @@ fn the_second_of_two_things_is_not_answered_by_the_first() {
     }
 }
 
-#[track_caller]
-fn check_of(texts: &[&str], question: &str, expected: &[&str]) {
-    let passages: Vec<Passage<'_>> =
-        texts.iter().map(|text| Passage { text, title: "", headings: &[] }).collect();
-    let Reply::Answer(quotes) = reply(question, &passages) else { panic!("{question}: no answer") };
-    let found: Vec<&str> = quotes.iter().map(|quote| &texts[quote.passage][quote.range.clone()]).collect();
-    assert_eq!(found, expected, "{question}");
-}
-
-#[track_caller]
-fn check_no_answer_in(text: &str, question: &str) {
-    let passages = [Passage { text, title: "", headings: &[] }];
-    if let Reply::Answer(quotes) = reply(question, &passages) {
-        let texts: Vec<&str> = quotes.iter().map(|quote| &text[quote.range.clone()]).collect();
-        panic!("{question}: {texts:?}");
-    }
-}
-
 #[test]
 fn what_somebody_says_in_a_story_does_not_answer_about_another() {
     const STORY: &str = "Okafor came home. Okafor was tired. Okafor sat down. Okafor said nothing.\n\n\
@@ -245,55 +215,6 @@ fn matching_words_are_marked() {
     assert_eq!(&marked[..2], ["Ines", "Okafor"]);
 }
 
-#[test]
-fn scripts_without_spaces_are_answered_too() {
-    const TEXTS: [&str; 3] = [
-        "云岭大桥\n\n云岭大桥位于澜江之上，由工程师林书豪设计，于1998年建成通车。大桥连接了南州市与北泉县。",
-        "林书豪\n\n林书豪是一位桥梁工程师，1955年出生于海宁市。他毕业于东华理工大学。",
-        "吉田翔太\n\n吉田翔太は映画監督で、1920年に鎌倉市で生まれた。晩年は木曽林業の顧問を務めた。",
-    ];
-    let passages = TEXTS.map(|text| Passage { text, title: "", headings: &[] });
-    for (question, expected) in [
-        ("谁设计了云岭大桥？", Some("云岭大桥位于澜江之上，由工程师林书豪设计，于1998年建成通车。")),
-        ("林书豪出生在哪里？", Some("林书豪是一位桥梁工程师，1955年出生于海宁市。")),
-        ("林书豪的妻子是谁？", None),
-        ("云岭大桥有多少车道？", None),
-    ] {
-        let found = match reply(question, &passages) {
-            Reply::Answer(quotes) => quotes.last().map(|quote| &TEXTS[quote.passage][quote.range.clone()]),
-            Reply::Likely(_) | Reply::Closest(_) | Reply::Nothing => None,
-        };
-        assert_eq!(found, expected, "{question}");
-    }
-}
-
-#[test]
-fn entries_in_chinese_brackets_and_circles_are_a_list() {
-    const TEXT: &str = "研究者把游客分成三种类型。\n\n（1）赶路型：只看门票上的景点。\n\n（2）闲逛型：没有计划。\n\n（3）研究型：带着书来。\n\n景区因此调整了路线。";
-    check_in(
-        "游客研究",
-        TEXT,
-        "研究者把游客分成哪三种类型？",
-        &[
-            "研究者把游客分成三种类型。",
-            "（1）赶路型：只看门票上的景点。",
-            "（2）闲逛型：没有计划。",
-            "（3）研究型：带着书来。",
-        ],
-    );
-    let circled = TEXT.replace("（1）", "①").replace("（2）", "②").replace("（3）", "③");
-    let (reply, texts) = reply_from(&[&circled], "研究者把游客分成哪三种类型？");
-    assert!(matches!(reply, Reply::Answer(_)), "{reply:?}");
-    assert_eq!(texts.len(), 4, "{texts:?}");
-}
-
-#[test]
-fn a_year_is_no_duration() {
-    const TEXT: &str = "1951年，林书豪参加了环湖自行车赛。他一共骑了六天十四个小时。";
-    let (_, texts) = reply_from(&[TEXT], "林书豪骑完环湖自行车赛用了多久？");
-    assert!(texts.iter().any(|text| text.contains("六天")), "{texts:?}");
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
@@ -315,83 +236,6 @@ proptest! {
             }
         }
     }
-}
-
-#[track_caller]
-fn check_in(title: &str, text: &str, question: &str, expected: &[&str]) {
-    let passage = Passage { text, title, headings: &[] };
-    let reply = reply(question, &[passage]);
-    let Reply::Answer(quotes) = &reply else { panic!("{question}: {reply:?}") };
-    let texts: Vec<&str> = quotes.iter().map(|quote| &text[quote.range.clone()]).collect();
-    assert_eq!(texts, expected, "{question}");
-}
-
-#[test]
-fn who_speaks_in_a_conversation_is_whom_i_and_my_stand_for() {
-    let chat = "[09:14] Ines: The demo is moved to Thursday.\n[09:16] Magda: The server was down. I cleared the old logs.\n\
-        [09:20] Ines: Thanks! Cake tomorrow, I'm allergic to nuts.\n[09:21] Olek: My wife Sigrid bakes it. It is in the grey cupboard.";
-    check_in(
-        "",
-        chat,
-        "Who cleared the old logs?",
-        &["[09:16] Magda: The server was down. I cleared the old logs."],
-    );
-    check_in(
-        "",
-        chat,
-        "What is Ines allergic to?",
-        &["[09:20] Ines: Thanks! Cake tomorrow, I'm allergic to nuts."],
-    );
-    check_in("", chat, "Who is Olek's wife?", &["[09:21] Olek: My wife Sigrid bakes it."]);
-}
-
-#[test]
-fn labels_and_headings_tell_what_is_asked() {
-    let manual = "# Halden G2 grinder\n\n## Data\n\nPower: 165 W\nWeight: 3.4 kg\nNoise level: 71 dB\n\n## Warranty\n\n24 months from the date of purchase.\n\n\
-        ## Use\n\nThe burrs should be replaced after 400 kg of coffee. The cleaning brush is red.\n\n## Maker\n\nHalden Ltd., 4 Mill Lane, Ludlow, England.";
-    check_in("", manual, "How heavy is the grinder?", &["Weight: 3.4 kg"]);
-    check_in("", manual, "How loud is the Halden G2?", &["Noise level: 71 dB"]);
-    check_in(
-        "",
-        manual,
-        "How long is the warranty of the Halden G2?",
-        &["24 months from the date of purchase."],
-    );
-    check_in(
-        "",
-        manual,
-        "When do the burrs have to be replaced?",
-        &["The burrs should be replaced after 400 kg of coffee."],
-    );
-    check_in("", manual, "Where is Halden based?", &["Halden Ltd., 4 Mill Lane, Ludlow, England."]);
-}
-
-#[test]
-fn a_row_answers_only_with_a_column_that_is_asked_for() {
-    let table = "item: desk lamp | supplier: Lumina | price: 18.50\nitem: office chair | supplier: Sedia | price: 139.00";
-    let passage = Passage { text: table, title: "stock", headings: &[] };
-    assert!(!matches!(reply("What colour is the office chair?", &[passage]), Reply::Answer(_)));
-    check_in(
-        "stock",
-        table,
-        "Who supplies the office chair?",
-        &["item: office chair | supplier: Sedia | price: 139.00"],
-    );
-}
-
-#[test]
-fn all_rows_that_answer_are_given_where_several_are_asked_for() {
-    let table = "item: desk lamp | supplier: Lumina\nitem: office chair | supplier: Sedia\nitem: bench | supplier: Sedia\nitem: stool | supplier: Sedia";
-    check_in(
-        "stock",
-        table,
-        "Which items are supplied by Sedia?",
-        &[
-            "item: office chair | supplier: Sedia",
-            "item: bench | supplier: Sedia",
-            "item: stool | supplier: Sedia",
-        ],
-    );
 }
 
 #[test]
@@ -437,77 +281,6 @@ fn one_word_of_a_question_may_be_said_in_other_words() {
 }
 
 #[test]
-fn what_a_line_counts_is_named_by_the_lines_behind_it() {
-    let story = "Two men came with the boat each month. Eskil steered. Young Tam Orrin carried the sacks. The sea was calm.";
-    let men =
-        ["Two men came with the boat each month.", "Eskil steered.", "Young Tam Orrin carried the sacks."];
-    check_in("", story, "Who came with the boat?", &men);
-    let news = "Three ships were lost in the gale. The Patience broke on a rock. The Corrie Mor went down. Of the third nothing was found.";
-    check_in(
-        "",
-        news,
-        "Which ships were lost in the gale?",
-        &[
-            "Three ships were lost in the gale.",
-            "The Patience broke on a rock.",
-            "The Corrie Mor went down.",
-            "Of the third nothing was found.",
-        ],
-    );
-    let own = "There are three sizes of loaf: small, medium and large. The crust is dark.";
-    check_in(
-        "",
-        own,
-        "Which sizes of loaf are there?",
-        &["There are three sizes of loaf: small, medium and large."],
-    );
-    let german = "Drei Betriebe bilden wieder aus. Maurer sucht einen Lehrling. Die Krone nimmt zwei. Auch die Gärtnerei hilft.";
-    check_in(
-        "",
-        german,
-        "Welche Betriebe bilden aus?",
-        &[
-            "Drei Betriebe bilden wieder aus.",
-            "Maurer sucht einen Lehrling.",
-            "Die Krone nimmt zwei.",
-            "Auch die Gärtnerei hilft.",
-        ],
-    );
-}
-
-#[test]
-fn rows_that_hold_the_value_that_is_asked_for_are_a_list() {
-    let table = "plant: Sage | family: mint | bed: south | flowers: May\nplant: Hosta | family: asparagus | bed: north | flowers: June\n\
-        plant: Thyme | family: mint | bed: north | flowers: June";
-    let rows: Vec<&str> = table.lines().collect();
-    check_in("", table, "Which plants belong to the mint family?", &[rows[0], rows[2]]);
-    check_in("", table, "Which plants grow in the north bed?", &[rows[1], rows[2]]);
-    check_in("", table, "Which plants flower in May?", &[rows[0]]);
-    let passage = Passage { text: table, title: "", headings: &[] };
-    for question in ["Which plants belong to the rose family?", "Which tools are in the north bed?"] {
-        assert!(!matches!(reply(question, &[passage]), Reply::Answer(_)), "{question}");
-    }
-}
-
-#[test]
-fn a_section_that_is_about_nothing_else_is_a_list() {
-    let manual = "# loom\n\n## Known problems\n\nOn macOS the port is lost after sleep. The counter overflows at 999.\n\n## People\n\nAda wrote it.";
-    check_in(
-        "",
-        manual,
-        "What are the known problems of loom?",
-        &["On macOS the port is lost after sleep.", "The counter overflows at 999."],
-    );
-}
-
-#[test]
-fn a_list_of_another_sort_answers_nothing() {
-    let manual = "# Brummer L2\n\n## Unterstützung\n\nEs gibt drei Stufen:\n\n- Eco\n- Tour\n- Berg\n";
-    let passage = Passage { text: manual, title: "", headings: &[] };
-    assert!(!matches!(reply("Welche Farben hat das Brummer L2?", &[passage]), Reply::Answer(_)));
-}
-
-#[test]
 fn a_first_name_comes_with_the_line_that_gives_the_whole_name() {
     let letter = "Piet Lansdorrow leads the house. Piet came in 2010, wrote \"Hearing\nThrough Glass\" and built the Glass Ear.";
     check_in(
@@ -521,55 +294,6 @@ fn a_first_name_comes_with_the_line_that_gives_the_whole_name() {
     );
 }
 
-/// Records as the readers produce them: the last cell contains sentences.
-const RECORDS: &str = "name: the Brass Ear | kind: horn | built by: Ada Wend | year: 1913 | kept at: Mill House, Ludlow | \
-    description: The Brass Ear was built by Ada Wend in 1913 and hears whales. It sank in Lake Torne. The Hearthmoth grew out of the Brass Ear.\n\
-    name: Cold Box | kind: chamber | built by: Yusra Holm | year: 1918 | kept at: Mill House, Ludlow | \
-    description: The Cold Box cools three metres of pipe to minus twenty degrees.\n\
-    name: Small Horn | kind: horn | built by: Ada Wend | year: 1921 | kept at: Weir House, Torne | \
-    description: A horn of silver that fits into a pocket.";
-
-#[test]
-fn a_sentence_in_a_cell_is_quoted_without_its_row() {
-    let built = "The Brass Ear was built by Ada Wend in 1913 and hears whales.";
-    check_of(&[RECORDS], "Who built the Brass Ear?", &[built]);
-    let cools = "The Cold Box cools three metres of pipe to minus twenty degrees.";
-    check_of(&[RECORDS], "What does the Cold Box cool?", &[cools]);
-    check_in(
-        "instruments",
-        RECORDS,
-        "Who built the instrument that the Hearthmoth grew out of?",
-        &["The Hearthmoth grew out of the Brass Ear.", built],
-    );
-}
-
-#[test]
-fn a_sentence_in_a_cell_comes_with_the_cell_that_names_what_it_is_about() {
-    check_of(
-        &[RECORDS],
-        "Where did the Brass Ear sink?",
-        &["The Brass Ear was built by Ada Wend in 1913 and hears whales.", "It sank in Lake Torne."],
-    );
-    let ships = "name: Heron | built: 1904 | note: It sank in Lake Torne.\nname: Tern | built: 1911 | note: It burned in the harbour of Ludlow.";
-    check_of(&[ships], "Where did the Heron sink?", &["name: Heron", "It sank in Lake Torne."]);
-    let note = "customer: Olek Marsh | ticket: 4411 | report: The lamp came broken in two parts.\ncustomer: Ines Roth | ticket: 4412 | report: Nothing came at all.";
-    check_of(
-        &[note],
-        "What came broken to Olek Marsh?",
-        &["customer: Olek Marsh", "The lamp came broken in two parts."],
-    );
-}
-
-#[test]
-fn a_row_answers_what_its_sentences_do_not() {
-    let row = |at: usize| {
-        let line = RECORDS.lines().nth(at).expect("a row");
-        line.split_inclusive(". ").next().expect("a sentence").trim_end()
-    };
-    check_of(&[RECORDS], "Where is the Cold Box kept?", &[row(1)]);
-    check_in("instruments", RECORDS, "Which instruments were built by Ada Wend?", &[row(0), row(2)]);
-}
-
 #[test]
 fn a_sort_of_thing_that_a_text_never_names_is_not_answered() {
     let guide = "# Lastenrad Brummer\n\nZum Lieferumfang gehören das Rad, ein Ladegerät, zwei Schlüssel und ein Regenverdeck.\n\nEs gibt drei Stufen: Eco, Tour und Berg.";
@@ -578,51 +302,6 @@ fn a_sort_of_thing_that_a_text_never_names_is_not_answered() {
     check_of(&[guide], "Welche Stufen hat das Lastenrad?", &["Es gibt drei Stufen: Eco, Tour und Berg."]);
     let manual = "# Cargo bike Brummer\n\nThe cargo bike comes with a charger, two keys and a rain cover. It has three modes: Eco, Tour and Hill.";
     check_no_answer_in(manual, "Which colours does the cargo bike have?");
-}
-
-#[test]
-fn closest_passages_show_no_words_twice() {
-    let row = |at: usize| {
-        format!(
-            "date: 2018-0{at}-02 | source: Alder Trust | kind: grant | purpose: Study of weir number {at} with echoes"
-        )
-    };
-    let rows: Vec<String> = (1..8).map(row).collect();
-    let (first, second) = (rows[..5].join("\n"), rows[3..].join("\n"));
-    let passages = [first.as_str(), second.as_str()].map(|text| Passage { text, title: "", headings: &[] });
-    let Reply::Closest(quotes) =
-        reply("Why did the Alder Trust refuse a grant for the study of echoes?", &passages)
-    else {
-        panic!("no closest passages")
-    };
-    let shown: Vec<&str> =
-        quotes.iter().flat_map(|quote| passages[quote.passage].text[quote.range.clone()].lines()).collect();
-    let distinct: BTreeSet<&str> = shown.iter().copied().collect();
-    assert!(quotes.len() > 1, "{shown:?}");
-    assert_eq!(shown.len(), distinct.len(), "{shown:?}");
-}
-
-#[test]
-fn who_sends_a_letter_is_whom_i_stands_for() {
-    const MAILS: &str = "# Gate\n\nFrom: Ada Wend <ada@example.org>\nTo: Olek Marsh <olek@example.org>\nDate: 2022-06-20T10:00:00Z\n\n\
-        The gate is finished. I weighed it on Monday.\n\n# Re: Gate\n\nFrom: Olek Marsh <olek@example.org>\nTo: Ada Wend <ada@example.org>\n\
-        Date: 2022-06-21T10:00:00Z\n\nI will send four oxen on Friday.";
-    let passage = Passage { text: MAILS, title: "", headings: &[] };
-    let Reply::Answer(quotes) = reply("Who sends four oxen?", &[passage]) else { panic!("no answer") };
-    let texts: Vec<&str> = quotes.iter().map(|quote| &MAILS[quote.range.clone()]).collect();
-    assert!(texts[0].starts_with("From: Olek Marsh"), "{texts:?}");
-    assert_eq!(texts[1..], ["I will send four oxen on Friday."]);
-}
-
-#[track_caller]
-fn check_reply_of(text: &str, question: &str, expected: Option<&[&str]>) {
-    let passages = [Passage { text, title: "", headings: &[] }];
-    let reply = reply(question, &passages);
-    let found: Option<Vec<&str>> = match &reply {
-        Reply::Answer(quotes) => Some(quotes.iter().map(|quote| &text[quote.range.clone()]).collect()),
-        Reply::Likely(_) | Reply::Closest(_) | Reply::Nothing => None,
-    };
-    assert_eq!(found.as_deref(), expected, "{question}: {reply:?}");
 }
 
 #[test]
@@ -641,13 +320,6 @@ fn what_found_success_was_founded_by_nobody() {
     check_reply_of(text, "Who founded Larkin Mills?", None);
     let text = "Larkin Mills was founded in 1911 by Ada Byron.";
     check_reply_of(text, "Who founded Larkin Mills?", Some(&[text]));
-}
-
-#[test]
-fn what_only_mentions_a_sort_of_thing_is_no_list_of_such_things() {
-    let bike = "# Lastenrad\n\nVon der Garantie ausgenommen sind Reifen, Bremsbeläge und Kette.\n\nAnzeige: F1 | Bedeutung: Akku leer\nAnzeige: F4 | Bedeutung: Motor zu heiß\n";
-    check_reply_of(bike, "Welche Bremsen hat das Lastenrad?", None);
-    check_reply_of(bike, "Welche Motoren gibt es?", None);
 }
 
 #[test]
@@ -767,25 +439,6 @@ fn years_before_christ_tell_a_time() {
         "Wann wurde Velora gegründet?",
         &["Als Jahr der Gründung von Velora gilt 15 v. Chr., sagen die Chronisten."],
     );
-}
-
-#[test]
-fn chinese_verbs_of_one_character_must_stand_in_the_answer() {
-    check_of(&["邱明是工程师。邱明住在小学校里。"], "邱明住在哪里？", &["邱明住在小学校里。"]);
-    check_no_answer_in("邱明在柳湾修桥，师从马林教授。", "谁杀了邱明？");
-    check_no_answer_in("邱明1963年出生。邱明在柳湾修桥。", "邱明住在哪里？");
-}
-
-#[test]
-fn what_a_chinese_line_counts_is_no_price() {
-    check_no_answer_in("县里在柳湾修了一座石桥。", "石桥花了多少钱？");
-    check_of(&["石桥一共花了八万元。"], "石桥花了多少钱？", &["石桥一共花了八万元。"]);
-}
-
-#[test]
-fn what_a_chinese_thing_holds_is_said_to_be_inside() {
-    check_no_answer_in("河上漂来一只木箱。", "木箱里有什么？");
-    check_of(&["木箱里面是一把胡琴。"], "木箱里有什么？", &["木箱里面是一把胡琴。"]);
 }
 
 #[test]

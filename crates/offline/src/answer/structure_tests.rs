@@ -1,0 +1,245 @@
+//! Answers from lists, tables, sections, conversations and letters.
+
+use super::test_support::{check_in, check_of, check_reply_of};
+use super::*;
+
+#[test]
+fn a_value_below_its_label_answers() {
+    check_of(
+        &[
+            "Additional offices are in Bellmoor (900 employees).",
+            "Number of employees: 2,210 (2023)\nHeadquarters: Mill Lane, Redwick",
+        ],
+        "Where is the headquarters?",
+        &["Headquarters: Mill Lane, Redwick"],
+    );
+}
+
+#[test]
+fn who_speaks_in_a_conversation_is_whom_i_and_my_stand_for() {
+    let chat = "[09:14] Ines: The demo is moved to Thursday.\n[09:16] Magda: The server was down. I cleared the old logs.\n\
+        [09:20] Ines: Thanks! Cake tomorrow, I'm allergic to nuts.\n[09:21] Olek: My wife Sigrid bakes it. It is in the grey cupboard.";
+    check_in(
+        "",
+        chat,
+        "Who cleared the old logs?",
+        &["[09:16] Magda: The server was down. I cleared the old logs."],
+    );
+    check_in(
+        "",
+        chat,
+        "What is Ines allergic to?",
+        &["[09:20] Ines: Thanks! Cake tomorrow, I'm allergic to nuts."],
+    );
+    check_in("", chat, "Who is Olek's wife?", &["[09:21] Olek: My wife Sigrid bakes it."]);
+}
+
+#[test]
+fn labels_and_headings_tell_what_is_asked() {
+    let manual = "# Halden G2 grinder\n\n## Data\n\nPower: 165 W\nWeight: 3.4 kg\nNoise level: 71 dB\n\n## Warranty\n\n24 months from the date of purchase.\n\n\
+        ## Use\n\nThe burrs should be replaced after 400 kg of coffee. The cleaning brush is red.\n\n## Maker\n\nHalden Ltd., 4 Mill Lane, Ludlow, England.";
+    check_in("", manual, "How heavy is the grinder?", &["Weight: 3.4 kg"]);
+    check_in("", manual, "How loud is the Halden G2?", &["Noise level: 71 dB"]);
+    check_in(
+        "",
+        manual,
+        "How long is the warranty of the Halden G2?",
+        &["24 months from the date of purchase."],
+    );
+    check_in(
+        "",
+        manual,
+        "When do the burrs have to be replaced?",
+        &["The burrs should be replaced after 400 kg of coffee."],
+    );
+    check_in("", manual, "Where is Halden based?", &["Halden Ltd., 4 Mill Lane, Ludlow, England."]);
+}
+
+#[test]
+fn a_row_answers_only_with_a_column_that_is_asked_for() {
+    let table = "item: desk lamp | supplier: Lumina | price: 18.50\nitem: office chair | supplier: Sedia | price: 139.00";
+    let passage = Passage { text: table, title: "stock", headings: &[] };
+    assert!(!matches!(reply("What colour is the office chair?", &[passage]), Reply::Answer(_)));
+    check_in(
+        "stock",
+        table,
+        "Who supplies the office chair?",
+        &["item: office chair | supplier: Sedia | price: 139.00"],
+    );
+}
+
+#[test]
+fn all_rows_that_answer_are_given_where_several_are_asked_for() {
+    let table = "item: desk lamp | supplier: Lumina\nitem: office chair | supplier: Sedia\nitem: bench | supplier: Sedia\nitem: stool | supplier: Sedia";
+    check_in(
+        "stock",
+        table,
+        "Which items are supplied by Sedia?",
+        &[
+            "item: office chair | supplier: Sedia",
+            "item: bench | supplier: Sedia",
+            "item: stool | supplier: Sedia",
+        ],
+    );
+}
+
+#[test]
+fn what_a_line_counts_is_named_by_the_lines_behind_it() {
+    let story = "Two men came with the boat each month. Eskil steered. Young Tam Orrin carried the sacks. The sea was calm.";
+    let men =
+        ["Two men came with the boat each month.", "Eskil steered.", "Young Tam Orrin carried the sacks."];
+    check_in("", story, "Who came with the boat?", &men);
+    let news = "Three ships were lost in the gale. The Patience broke on a rock. The Corrie Mor went down. Of the third nothing was found.";
+    check_in(
+        "",
+        news,
+        "Which ships were lost in the gale?",
+        &[
+            "Three ships were lost in the gale.",
+            "The Patience broke on a rock.",
+            "The Corrie Mor went down.",
+            "Of the third nothing was found.",
+        ],
+    );
+    let own = "There are three sizes of loaf: small, medium and large. The crust is dark.";
+    check_in(
+        "",
+        own,
+        "Which sizes of loaf are there?",
+        &["There are three sizes of loaf: small, medium and large."],
+    );
+    let german = "Drei Betriebe bilden wieder aus. Maurer sucht einen Lehrling. Die Krone nimmt zwei. Auch die Gärtnerei hilft.";
+    check_in(
+        "",
+        german,
+        "Welche Betriebe bilden aus?",
+        &[
+            "Drei Betriebe bilden wieder aus.",
+            "Maurer sucht einen Lehrling.",
+            "Die Krone nimmt zwei.",
+            "Auch die Gärtnerei hilft.",
+        ],
+    );
+}
+
+#[test]
+fn rows_that_hold_the_value_that_is_asked_for_are_a_list() {
+    let table = "plant: Sage | family: mint | bed: south | flowers: May\nplant: Hosta | family: asparagus | bed: north | flowers: June\n\
+        plant: Thyme | family: mint | bed: north | flowers: June";
+    let rows: Vec<&str> = table.lines().collect();
+    check_in("", table, "Which plants belong to the mint family?", &[rows[0], rows[2]]);
+    check_in("", table, "Which plants grow in the north bed?", &[rows[1], rows[2]]);
+    check_in("", table, "Which plants flower in May?", &[rows[0]]);
+    let passage = Passage { text: table, title: "", headings: &[] };
+    for question in ["Which plants belong to the rose family?", "Which tools are in the north bed?"] {
+        assert!(!matches!(reply(question, &[passage]), Reply::Answer(_)), "{question}");
+    }
+}
+
+#[test]
+fn a_section_that_is_about_nothing_else_is_a_list() {
+    let manual = "# loom\n\n## Known problems\n\nOn macOS the port is lost after sleep. The counter overflows at 999.\n\n## People\n\nAda wrote it.";
+    check_in(
+        "",
+        manual,
+        "What are the known problems of loom?",
+        &["On macOS the port is lost after sleep.", "The counter overflows at 999."],
+    );
+}
+
+#[test]
+fn a_list_of_another_sort_answers_nothing() {
+    let manual = "# Brummer L2\n\n## Unterstützung\n\nEs gibt drei Stufen:\n\n- Eco\n- Tour\n- Berg\n";
+    let passage = Passage { text: manual, title: "", headings: &[] };
+    assert!(!matches!(reply("Welche Farben hat das Brummer L2?", &[passage]), Reply::Answer(_)));
+}
+
+/// Records as the readers produce them: the last cell contains sentences.
+const RECORDS: &str = "name: the Brass Ear | kind: horn | built by: Ada Wend | year: 1913 | kept at: Mill House, Ludlow | \
+    description: The Brass Ear was built by Ada Wend in 1913 and hears whales. It sank in Lake Torne. The Hearthmoth grew out of the Brass Ear.\n\
+    name: Cold Box | kind: chamber | built by: Yusra Holm | year: 1918 | kept at: Mill House, Ludlow | \
+    description: The Cold Box cools three metres of pipe to minus twenty degrees.\n\
+    name: Small Horn | kind: horn | built by: Ada Wend | year: 1921 | kept at: Weir House, Torne | \
+    description: A horn of silver that fits into a pocket.";
+
+#[test]
+fn a_sentence_in_a_cell_is_quoted_without_its_row() {
+    let built = "The Brass Ear was built by Ada Wend in 1913 and hears whales.";
+    check_of(&[RECORDS], "Who built the Brass Ear?", &[built]);
+    let cools = "The Cold Box cools three metres of pipe to minus twenty degrees.";
+    check_of(&[RECORDS], "What does the Cold Box cool?", &[cools]);
+    check_in(
+        "instruments",
+        RECORDS,
+        "Who built the instrument that the Hearthmoth grew out of?",
+        &["The Hearthmoth grew out of the Brass Ear.", built],
+    );
+}
+
+#[test]
+fn a_sentence_in_a_cell_comes_with_the_cell_that_names_what_it_is_about() {
+    check_of(
+        &[RECORDS],
+        "Where did the Brass Ear sink?",
+        &["The Brass Ear was built by Ada Wend in 1913 and hears whales.", "It sank in Lake Torne."],
+    );
+    let ships = "name: Heron | built: 1904 | note: It sank in Lake Torne.\nname: Tern | built: 1911 | note: It burned in the harbour of Ludlow.";
+    check_of(&[ships], "Where did the Heron sink?", &["name: Heron", "It sank in Lake Torne."]);
+    let note = "customer: Olek Marsh | ticket: 4411 | report: The lamp came broken in two parts.\ncustomer: Ines Roth | ticket: 4412 | report: Nothing came at all.";
+    check_of(
+        &[note],
+        "What came broken to Olek Marsh?",
+        &["customer: Olek Marsh", "The lamp came broken in two parts."],
+    );
+}
+
+#[test]
+fn a_row_answers_what_its_sentences_do_not() {
+    let row = |at: usize| {
+        let line = RECORDS.lines().nth(at).expect("a row");
+        line.split_inclusive(". ").next().expect("a sentence").trim_end()
+    };
+    check_of(&[RECORDS], "Where is the Cold Box kept?", &[row(1)]);
+    check_in("instruments", RECORDS, "Which instruments were built by Ada Wend?", &[row(0), row(2)]);
+}
+
+#[test]
+fn closest_passages_show_no_words_twice() {
+    let row = |at: usize| {
+        format!(
+            "date: 2018-0{at}-02 | source: Alder Trust | kind: grant | purpose: Study of weir number {at} with echoes"
+        )
+    };
+    let rows: Vec<String> = (1..8).map(row).collect();
+    let (first, second) = (rows[..5].join("\n"), rows[3..].join("\n"));
+    let passages = [first.as_str(), second.as_str()].map(|text| Passage { text, title: "", headings: &[] });
+    let Reply::Closest(quotes) =
+        reply("Why did the Alder Trust refuse a grant for the study of echoes?", &passages)
+    else {
+        panic!("no closest passages")
+    };
+    let shown: Vec<&str> =
+        quotes.iter().flat_map(|quote| passages[quote.passage].text[quote.range.clone()].lines()).collect();
+    let distinct: BTreeSet<&str> = shown.iter().copied().collect();
+    assert!(quotes.len() > 1, "{shown:?}");
+    assert_eq!(shown.len(), distinct.len(), "{shown:?}");
+}
+
+#[test]
+fn who_sends_a_letter_is_whom_i_stands_for() {
+    const MAILS: &str = "# Gate\n\nFrom: Ada Wend <ada@example.org>\nTo: Olek Marsh <olek@example.org>\nDate: 2022-06-20T10:00:00Z\n\n\
+        The gate is finished. I weighed it on Monday.\n\n# Re: Gate\n\nFrom: Olek Marsh <olek@example.org>\nTo: Ada Wend <ada@example.org>\n\
+        Date: 2022-06-21T10:00:00Z\n\nI will send four oxen on Friday.";
+    let passage = Passage { text: MAILS, title: "", headings: &[] };
+    let Reply::Answer(quotes) = reply("Who sends four oxen?", &[passage]) else { panic!("no answer") };
+    let texts: Vec<&str> = quotes.iter().map(|quote| &MAILS[quote.range.clone()]).collect();
+    assert!(texts[0].starts_with("From: Olek Marsh"), "{texts:?}");
+    assert_eq!(texts[1..], ["I will send four oxen on Friday."]);
+}
+
+#[test]
+fn what_only_mentions_a_sort_of_thing_is_no_list_of_such_things() {
+    let bike = "# Lastenrad\n\nVon der Garantie ausgenommen sind Reifen, Bremsbeläge und Kette.\n\nAnzeige: F1 | Bedeutung: Akku leer\nAnzeige: F4 | Bedeutung: Motor zu heiß\n";
+    check_reply_of(bike, "Welche Bremsen hat das Lastenrad?", None);
+    check_reply_of(bike, "Welche Motoren gibt es?", None);
+}

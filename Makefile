@@ -9,7 +9,7 @@ SHELL := bash
 help: ## Lists the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1|\2/' | column -t -s '|'
 
-demo: ## Builds the program with few optimizations, indexes the samples and asks three questions; needs no key
+demo: ## Builds the program for a first look, indexes the samples and asks three questions; needs no key
 	@scripts/demo.sh
 
 web: ## Builds the web UI, which the next cargo build embeds; needs Node.js 20.19 or later

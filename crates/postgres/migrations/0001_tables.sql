@@ -14,12 +14,12 @@ CREATE TABLE workspaces (
     embedding_dimensions integer,
     settings text NOT NULL DEFAULT '{}',
     queue text NOT NULL DEFAULT '{"queue":"running"}',
-    -- Ledger rows and cache entries ever put.
+    -- How many ledger rows and cache entries have ever been written.
     calls bigint NOT NULL DEFAULT 0,
     cache_puts bigint NOT NULL DEFAULT 0
 );
 
--- The latest commits by token: whether a commit whose answer was lost has been applied.
+-- The latest commits by token. After a lost reply, a client looks here to see if its commit was applied.
 CREATE TABLE commits (
     workspace_id bigint NOT NULL,
     token uuid NOT NULL,
@@ -38,7 +38,7 @@ CREATE TABLE documents (
     body text NOT NULL,
     PRIMARY KEY (workspace_id, id)
 );
--- A source may be longer than an index entry.
+-- An index entry cannot hold a long source, so the index covers its start.
 CREATE INDEX ON documents (workspace_id, left(source, 256), id);
 CREATE INDEX ON documents (workspace_id, content_hash);
 CREATE INDEX ON documents (workspace_id, added_at, id);
@@ -49,7 +49,7 @@ CREATE TABLE texts (
     text bytea NOT NULL,
     PRIMARY KEY (workspace_id, document)
 );
--- Not compressed, so that a chunk is read without the rest of its document.
+-- Not compressed, so a chunk can be read without the rest of its document.
 ALTER TABLE texts ALTER COLUMN text SET STORAGE EXTERNAL;
 
 CREATE TABLE jobs (
@@ -79,7 +79,7 @@ CREATE TABLE chunks (
     ordinal bigint NOT NULL,
     span_start bigint NOT NULL,
     span_end bigint NOT NULL,
-    -- Whether the document is.
+    -- True if its document is live.
     live boolean NOT NULL,
     extraction text NOT NULL,
     extraction_key text COLLATE "C",
@@ -113,7 +113,7 @@ CREATE TABLE extractions (
     workspace_id bigint NOT NULL,
     key text COLLATE "C" NOT NULL,
     is_empty boolean NOT NULL,
-    -- The reason of each reject, separated by spaces.
+    -- The reasons why records were rejected, separated by spaces.
     rejects text NOT NULL,
     body text NOT NULL,
     PRIMARY KEY (workspace_id, key)
@@ -170,7 +170,7 @@ CREATE TABLE relations (
 );
 CREATE INDEX ON relations (workspace_id, b);
 
--- Of an entity, b is empty; of a relation, kind is 1.
+-- Kind 1 is a relation; for an entity, b is empty.
 CREATE TABLE summaries (
     workspace_id bigint NOT NULL,
     kind smallint NOT NULL,
@@ -189,7 +189,7 @@ CREATE TABLE stale (
     PRIMARY KEY (workspace_id, kind, a, b)
 );
 
--- The whole numbers that every store rounds vectors to; half precision holds them exactly.
+-- Every store rounds vectors to the same whole numbers, which half precision represents exactly.
 CREATE TABLE vectors (
     workspace_id bigint NOT NULL,
     kind smallint NOT NULL,
@@ -199,10 +199,10 @@ CREATE TABLE vectors (
     codes halfvec NOT NULL,
     PRIMARY KEY (workspace_id, kind, id)
 );
--- Inside the row, so that a scan reads each page once.
+-- Stored in the row, so a scan reads each page once.
 ALTER TABLE vectors ALTER COLUMN codes SET STORAGE PLAIN;
 
--- Searchable texts: entries by number of words, the words of each, and the sums of both for BM25. Lengths are rounded.
+-- Full text for BM25: the length of each entry in words (rounded), the words of each entry, and the totals.
 CREATE TABLE entries (
     workspace_id bigint NOT NULL,
     kind smallint NOT NULL,
@@ -264,7 +264,7 @@ CREATE TABLE nodes (
 );
 CREATE INDEX ON nodes (workspace_id, layer, level, key);
 
--- The chunks, entities and nodes that each node is made of.
+-- The chunks, entities and nodes that belong to each node.
 CREATE TABLE members (
     workspace_id bigint NOT NULL,
     kind smallint NOT NULL,
@@ -274,7 +274,7 @@ CREATE TABLE members (
 );
 CREATE INDEX ON members (workspace_id, node);
 
--- Besides the condition of every query: rows of other workspaces than the transaction's do not exist for it.
+-- A second guard besides the condition of every query: a transaction cannot see the rows of other workspaces.
 DO $$
 DECLARE
     name text;

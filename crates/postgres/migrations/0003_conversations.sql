@@ -7,7 +7,7 @@ CREATE TABLE conversations (
     PRIMARY KEY (workspace_id, id)
 );
 
--- Documents: those that the answer rests on; null where it rests on everything, and where it is removed.
+-- documents: what the answer is based on; null if it is based on the whole workspace, or if it was removed.
 CREATE TABLE exchanges (
     workspace_id bigint NOT NULL,
     conversation text COLLATE "C" NOT NULL,

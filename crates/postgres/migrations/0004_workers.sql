@@ -1,4 +1,4 @@
--- Processes that hold leases. Times are those of the database.
+-- Processes that hold leases. All times come from the clock of the database.
 CREATE TABLE workers (
     name text COLLATE "C" PRIMARY KEY,
     seen_at timestamptz NOT NULL,
@@ -7,7 +7,7 @@ CREATE TABLE workers (
 
 ALTER TABLE jobs ADD COLUMN lease_owner text COLLATE "C";
 
--- A process that looks for work sees the queues of all workspaces, and nothing else of them. No workspace has the number 0.
+-- A process that looks for work can see the queues of all workspaces but nothing else in them. No workspace has the number 0.
 CREATE POLICY of_queues ON jobs FOR SELECT USING (current_setting('graphloom.workspace', true) = '0');
 CREATE POLICY of_queues ON stale FOR SELECT USING (current_setting('graphloom.workspace', true) = '0');
 

@@ -1,4 +1,4 @@
--- The files that documents were read from. Not compressed, since most of them are.
+-- The original files of documents. Not compressed, since most file formats already are.
 CREATE TABLE originals (
     workspace_id bigint NOT NULL,
     document text COLLATE "C" NOT NULL,

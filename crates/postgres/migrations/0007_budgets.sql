@@ -1,4 +1,4 @@
--- The budget of a workspace. Not in its row, which is locked by every commit.
+-- The budget of a workspace. It has its own table because every commit locks the row of the workspace.
 CREATE TABLE budgets (
     workspace_id bigint PRIMARY KEY,
     body text NOT NULL

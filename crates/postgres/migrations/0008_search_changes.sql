@@ -1,6 +1,6 @@
--- What searches read is kept in the memory of processes, which follow these notes of what changed.
+-- Processes keep what searches read in memory, and update it from this log of changes.
 ALTER TABLE workspaces
-    -- The last revision that changed what searches read, and the last one of which no note was made.
+    -- The last revision that changed what searches read, and the last one that was not logged.
     ADD COLUMN search_revision bigint NOT NULL DEFAULT 0,
     ADD COLUMN search_unnoted bigint NOT NULL DEFAULT 0;
 UPDATE workspaces SET search_revision = revision, search_unnoted = revision;

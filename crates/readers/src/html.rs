@@ -1,6 +1,7 @@
 //! Converts HTML to readable text that keeps headings, paragraphs, lists and tables recognizable.
 
 mod content;
+mod table;
 mod tags;
 
 use std::borrow::Cow;
@@ -10,13 +11,19 @@ use ego_tree::{NodeId, NodeRef};
 use scraper::node::Element;
 use scraper::{Html, Node};
 
-use super::{Body, Heading, MAX_COLUMNS, ParseLimits, label};
+use super::{Body, Heading, ParseLimits};
 use content::{Content, main_content};
 use graphloom_text::sanitize;
+use table::{Cell, Table};
 pub(super) use tags::with_closed_elements;
 
 /// Maximum cells that a cell may span. A larger span is not a real table.
 const MAX_SPAN: usize = 100;
+
+/// Start of the classes of code blocks by Sphinx and GitHub.
+const HIGHLIGHT: &str = "highlight-";
+/// Language of a code block that names none.
+const TEXT: &str = "text";
 
 /// Returns the page's visible text, with headings as `## Title`, list items as `- item` and table rows as
 /// `column: value | ...`.
@@ -184,6 +191,10 @@ struct Writer {
     /// Open lists. Numbered lists have the number of the last item.
     lists: Vec<Option<usize>>,
     preformatted: usize,
+    /// White space to write before the next text of a preformatted line.
+    blank: String,
+    /// Languages of the open elements that contain code, outermost first.
+    code: Vec<String>,
     /// Whether the preformatted text is code, which is written between fences.
     fenced: bool,
     layout_tables: Vec<bool>,
@@ -194,21 +205,6 @@ struct Writer {
     open_cells: usize,
 }
 
-/// A data table that is being read.
-#[derive(Default)]
-struct Table {
-    headers: Vec<String>,
-    /// For each column, the number of further rows that a cell above occupies.
-    taken: Vec<usize>,
-    /// Cells of the open row: column, columns spanned, whether it is a header cell, and text.
-    row: Vec<(usize, usize, bool, String)>,
-    column: usize,
-    /// Where the text of the open cell starts.
-    cell: Option<usize>,
-    /// Whether data rows have begun.
-    has_data: bool,
-}
-
 impl Visit for Writer {
     fn text(&mut self, text: &str) {
         let text = sanitize(text);
@@ -216,12 +212,15 @@ impl Visit for Writer {
             for (i, line) in text.split('\n').enumerate() {
                 if i > 0 {
                     self.breaks += 1;
+                    self.blank.clear();
                 }
-                if !line.trim().is_empty() {
+                let (written, blank) = line.split_at(line.trim_end().len());
+                if !written.is_empty() {
                     self.flush();
-                    self.out.push_str(line.trim_end());
-                    self.space = line.ends_with([' ', '\t']);
+                    self.out.push_str(&std::mem::take(&mut self.blank));
+                    self.out.push_str(written);
                 }
+                self.blank.push_str(blank);
             }
             return;
         }
@@ -245,6 +244,9 @@ impl Visit for Writer {
             return false;
         }
         self.break_lines(breaks_around(name, self.lists.len()));
+        if is_code(element) {
+            self.code.push(language(element));
+        }
         match name {
             "br" => self.break_line(),
             "img" => {
@@ -258,15 +260,14 @@ impl Visit for Writer {
                     return false;
                 }
             }
-            "pre" => self.preformatted += 1,
-            "code" if self.preformatted > 0 && !self.fenced && !self.in_cell() && self.heading.is_none() => {
-                self.fenced = true;
-                self.break_lines(1);
-                self.flush();
-                self.out.push_str("```");
-                self.out.push_str(&language(element));
-                self.breaks = 1;
+            "pre" => {
+                self.preformatted += 1;
+                let named = |language: &&String| *language != TEXT;
+                if let Some(language) = self.code.iter().rev().find(named).or(self.code.last()).cloned() {
+                    self.open_fence(&language);
+                }
             }
+            "code" if self.preformatted > 0 => self.open_fence(&language(element)),
             "ul" | "menu" => self.lists.push(None),
             "ol" => {
                 let start = element.attr("start").and_then(|start| start.parse::<usize>().ok()).unwrap_or(1);
@@ -302,6 +303,7 @@ impl Visit for Writer {
         match name {
             "pre" => {
                 self.preformatted = self.preformatted.saturating_sub(1);
+                self.blank.clear();
                 if self.preformatted == 0 && std::mem::take(&mut self.fenced) {
                     self.breaks = self.breaks.max(1);
                     self.flush();
@@ -321,11 +323,27 @@ impl Visit for Writer {
             }
             _ => {}
         }
+        if is_code(element) {
+            self.code.pop();
+        }
         self.break_lines(breaks_around(name, self.lists.len()));
     }
 }
 
 impl Writer {
+    /// Writes the first line of a code block, unless the text is not a block of its own or the line is already there.
+    fn open_fence(&mut self, language: &str) {
+        if self.fenced || self.in_cell() || self.heading.is_some() {
+            return;
+        }
+        self.fenced = true;
+        self.break_lines(1);
+        self.flush();
+        self.out.push_str("```");
+        self.out.push_str(language);
+        self.breaks = 1;
+    }
+
     fn in_cell(&self) -> bool {
         self.open_cells > 0
     }
@@ -415,83 +433,16 @@ impl Writer {
             element.attr(name).and_then(|n| n.trim().parse::<usize>().ok()).unwrap_or(1).clamp(1, MAX_SPAN)
         };
         let (columns, rows) = (span("colspan"), span("rowspan"));
-        while table.taken.get(table.column).is_some_and(|&rows| rows > 0) {
-            table.taken[table.column] -= 1;
-            table.column += 1;
-        }
-        if table.column < MAX_COLUMNS {
-            let end = table.column + columns;
-            if table.taken.len() < end {
-                table.taken.resize(end, 0);
-            }
-            table.taken[table.column..end].fill(rows - 1);
-        }
-        table.row.push((table.column, columns, element.name() == "th", text));
-        table.column += columns;
+        table.push(Cell::new(text, columns, rows, element.name() == "th"));
     }
 
     fn close_row(&mut self) {
         let Some(Some(table)) = self.tables.last_mut() else { return };
-        for rows in table.taken.iter_mut().skip(table.column) {
-            *rows = rows.saturating_sub(1);
-        }
-        table.column = 0;
-        let row = std::mem::take(&mut table.row);
-        let filled = row.iter().filter(|(.., text)| !text.is_empty()).count();
-        if filled == 0 {
-            return;
-        }
-        let is_header = !table.has_data && filled > 1 && row.iter().all(|&(_, _, header, _)| header);
-        let line = if is_header {
-            table.add_headers(&row);
-            row.iter()
-                .map(|(.., text)| text.as_str())
-                .filter(|text| !text.is_empty())
-                .collect::<Vec<_>>()
-                .join(" | ")
-        } else {
-            table.has_data |= filled > 1;
-            table.line(&row, self.out.len() < self.max_bytes)
-        };
+        let Some(line) = table.close_row(self.out.len() < self.max_bytes) else { return };
         self.breaks = self.breaks.max(1);
         self.flush();
         self.out.push_str(&line);
         self.breaks = 1;
-    }
-}
-
-impl Table {
-    fn add_headers(&mut self, row: &[(usize, usize, bool, String)]) {
-        for (column, columns, _, text) in row {
-            for at in *column..(column + columns).min(MAX_COLUMNS) {
-                if self.headers.len() <= at {
-                    self.headers.resize(at + 1, String::new());
-                }
-                let known = &mut self.headers[at];
-                let name =
-                    if known.is_empty() || known == text { text.clone() } else { format!("{known} {text}") };
-                *known = label(&name);
-            }
-        }
-    }
-
-    /// Returns a data row as text. `labelled` repeats the column names.
-    fn line(&self, row: &[(usize, usize, bool, String)], labelled: bool) -> String {
-        let mut line = String::new();
-        let mut after_row_header = false;
-        for (column, _, is_header, text) in row.iter().filter(|(.., text)| !text.is_empty()) {
-            let name = self.headers.get(*column).filter(|name| labelled && !name.is_empty() && *name != text);
-            if !line.is_empty() {
-                line.push_str(if after_row_header && name.is_none() { ": " } else { " | " });
-            }
-            if let Some(name) = name {
-                line.push_str(name);
-                line.push_str(": ");
-            }
-            line.push_str(text);
-            after_row_header = *is_header;
-        }
-        line
     }
 }
 
@@ -509,13 +460,24 @@ fn breaks_around(name: &str, list_depth: usize) -> usize {
     }
 }
 
-/// Returns the language that the class of a code block names, as in `language-rust`.
+/// True if the class of an element says that preformatted text in it is code: in pages by Sphinx, GitHub, Docutils and DocBook.
+fn is_code(element: &Element) -> bool {
+    let names_code = |class: &str| {
+        matches!(class, "highlight" | "literal-block" | "programlisting" | "screen")
+            || class.starts_with(HIGHLIGHT)
+    };
+    matches!(element.name(), "div" | "pre")
+        && element.attr("class").unwrap_or_default().split_whitespace().any(names_code)
+}
+
+/// Returns the language that the class of a code block names, as in `language-rust` and `highlight-rust`.
 fn language(code: &Element) -> String {
     let mut classes = code.attr("class").unwrap_or_default().split_whitespace();
-    let named = classes.find_map(|class| class.strip_prefix("language-").or(class.strip_prefix("lang-")));
+    let prefixes = ["language-", "lang-", "highlight-source-", HIGHLIGHT];
+    let named = classes.find_map(|class| prefixes.iter().find_map(|prefix| class.strip_prefix(prefix)));
     let is_part = |c: &char| c.is_alphanumeric() || matches!(c, '+' | '-' | '#' | '_');
     let language: String = named.unwrap_or_default().chars().take_while(is_part).collect();
-    if language.is_empty() { "text".to_owned() } else { language }
+    if matches!(language.as_str(), "" | "default" | "none") { TEXT.to_owned() } else { language }
 }
 
 fn collapse(text: &str) -> String {
@@ -624,13 +586,42 @@ mod tests {
     fn table_rows_name_their_columns() {
         check_html(
             "<table><tr><th>Name<th>Born<tr><td rowspan=2>Curie<td>1867<tr><td>Warsaw</table>",
-            "Name | Born\nName: Curie | Born: 1867\nBorn: Warsaw\n",
+            "Name | Born\nName: Curie | Born: 1867\nName: Curie | Born: Warsaw\n",
         );
         check_html(
             "<table><tr><th>Born<td>1867</tr><tr><th>Died<td>1934</table>",
             "Born: 1867\nDied: 1934\n",
         );
         check_html("<table><tr><td><table><tr><td>a<td>b</table><p>text</table>", "a | b\n\ntext\n");
+    }
+
+    #[test]
+    fn a_cell_counts_in_every_row_and_column_it_occupies() {
+        check_html(
+            "<table><tr><th rowspan=2>Account<th colspan=2>Effect<tr><th>Debit<th>Credit\
+             <tr><td>Assets<td rowspan=2>up<td>down<tr><td>Expenses<td>none<tr><td>Income<td colspan=2>other</table>",
+            "Account | Effect\nDebit | Credit\nAccount: Assets | Effect Debit: up | Effect Credit: down\n\
+             Account: Expenses | Effect Debit: up | Effect Credit: none\nAccount: Income | Effect Debit, Effect Credit: other\n",
+        );
+    }
+
+    #[test]
+    fn white_space_between_the_parts_of_a_code_line_is_kept() {
+        check_html(
+            "<div class='highlight-sh notranslate'><div class=highlight><pre><span></span><span>dcut</span> <span>dm</span>  <span>-x</span>\n\
+             <span>    </span><span>end</span> \n</pre></div></div><p>Done",
+            "```sh\ndcut dm  -x\n    end\n```\n\nDone\n",
+        );
+        check_html("<pre class=screen>$ ls</pre><pre>A letter.</pre>", "```text\n$ ls\n```\n\nA letter.\n");
+    }
+
+    #[test]
+    fn marks_of_links_and_footnotes_are_not_text() {
+        check_page(
+            "<h1>Channels<a class=headerlink href=#c>\u{b6}</a></h1><p>These are the lines\
+             <a class='footnote-reference brackets' href=#f>5</a> for <a class='reference internal' href=/u>unstable</a>.",
+            "# Channels\n\nThese are the lines for unstable.\n",
+        );
     }
 
     #[test]

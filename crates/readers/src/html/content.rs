@@ -19,7 +19,8 @@ const MIN_LINKS: f64 = 0.5;
 const MAIN_IDS: [&str; 6] = ["mw-content-text", "bodyContent", "main-content", "content", "main", "primary"];
 
 /// Ids and classes of elements beside the text of a page.
-const BESIDE: [&str; 33] = [
+const BESIDE: [&str; 39] = [
+    "anchor-link",
     "breadcrumb",
     "breadcrumbs",
     "catlinks",
@@ -27,6 +28,10 @@ const BESIDE: [&str; 33] = [
     "cookie-consent",
     "cookie-notice",
     "docnav",
+    "fn-bracket",
+    "hash-link",
+    "header-anchor",
+    "headerlink",
     "jump-to-nav",
     "mw-editsection",
     "mw-jump-link",
@@ -39,6 +44,7 @@ const BESIDE: [&str; 33] = [
     "navheader",
     "noprint",
     "p-lang-btn",
+    "permalink",
     "printfooter",
     "related-posts",
     "share-buttons",
@@ -122,6 +128,17 @@ fn is_main(element: &Element) -> bool {
     element.name() == "main" || element.attr("role") == Some("main")
 }
 
+/// True if an element is the number of a footnote, which would hide the end of a sentence, or a link back from one.
+fn is_footnote_number(element: &Element) -> bool {
+    let is_of_footnote = |class: &str| match class {
+        "footnote" | "footnote-ref" | "footnote-reference" | "fn-backref" => true,
+        "reference" => element.name() == "sup", // MediaWiki's; Sphinx's links have the same class
+        _ => false,
+    };
+    matches!(element.attr("role"), Some("doc-noteref" | "doc-backlink"))
+        || element.attr("class").is_some_and(|classes| classes.split_whitespace().any(is_of_footnote))
+}
+
 /// True if an element is beside the text of its page.
 fn is_beside(node: &NodeRef<'_, Node>) -> bool {
     let Some(element) = node.value().as_element() else { return false };
@@ -142,10 +159,7 @@ fn is_beside(node: &NodeRef<'_, Node>) -> bool {
             "aside" => of_page(),
             "header" => of_page() && !node.descendants().any(|below| has(&below, |e| e.name() == "h1")),
             "ul" | "ol" | "menu" => within(&["header"]),
-            // Footnote numbers hide the end of a sentence.
-            "sup" => element
-                .attr("class")
-                .is_some_and(|classes| classes.split_whitespace().any(|c| c == "reference")),
+            "a" | "sup" => is_footnote_number(element),
             _ => false,
         }
 }

@@ -50,7 +50,7 @@ pub(crate) struct Cli {
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 done; 1 error; 2 wrong command line or configuration; 3 finished, but some items failed or were \
-refused; 4 the documents hold no answer; 5 stopped by the budget; 6 the workspace is \
+refused; 4 nothing in the documents is similar to the question; 5 stopped by the budget; 6 the workspace is \
 paused; 130 stopped by Ctrl-C.";
 
 /// Options of all commands.

@@ -44,8 +44,13 @@ pub(super) fn lines(text: &str) -> Vec<Line> {
         let paragraph = bodies[from..].iter().take_while(|(_, body)| !body.is_empty()).count();
         let longest = Longest::of(&chars[from..from + paragraph]);
         for at in from..(from + paragraph).saturating_sub(1) {
+            // `the usual format is / TIFF / today.`: a line that continues a long one is neither a heading nor verse.
+            let continues = at > from
+                && !lines[at - 1].ends_sentence
+                && chars[at - 1] > SHORT_LINE
+                && bodies[at].1.starts_with(char::is_lowercase);
             let others = longest.without(chars[at]);
-            lines[at].ends_sentence = ends_sentence(bodies[at], bodies[at + 1], chars[at], others);
+            lines[at].ends_sentence = ends_sentence(bodies[at], bodies[at + 1], chars[at], others, continues);
         }
         from += paragraph + 1;
     }
@@ -69,12 +74,13 @@ impl Longest {
 }
 
 /// True if the end of a line also ends a sentence. Each line is given as its quotation depth and its text; `others` is the
-/// length of the longest other line of the paragraph, in characters.
+/// length of the longest other line of the paragraph, in characters; `continues` is true if the line continues a long one.
 fn ends_sentence(
     (depth, this): (usize, &str),
     (next_depth, next): (usize, &str),
     chars: usize,
     others: usize,
+    continues: bool,
 ) -> bool {
     if depth != next_depth {
         return true;
@@ -85,7 +91,8 @@ fn ends_sentence(
     let goes_on = this.ends_with(['，', '、', '；', '،', ',', ';']);
     let short =
         this.len() <= SHORT_LINE && next.starts_with(starts) && !(goes_on && next.starts_with(has_no_case));
-    (short && !is_wrapped(chars, next, others))
+    (short && !continues && !is_wrapped(chars, next, others))
+        || turn_label(next).is_some()
         || stands_alone(this)
         || stands_alone(next)
         || is_row(this)
@@ -105,6 +112,16 @@ fn is_wrapped(chars: usize, next: &str, others: usize) -> bool {
 /// True if a line starts like a heading, table row, fence or JSON record.
 fn stands_alone(line: &str) -> bool {
     ["#", "|", "```", "~~~", "---", "===", "***", "{\""].iter().any(|mark| line.starts_with(mark))
+}
+
+/// Returns the label of a line of a chat log: `<ada> `, also after a time.
+pub(super) fn turn_label(line: &str) -> Option<&str> {
+    const MAX_NICK_CHARS: usize = 32;
+    let start = line.find(|c: char| c.is_alphabetic() || c == '<')?;
+    let (nick, _) = line[start..].strip_prefix('<')?.split_once("> ")?;
+    let is_part = |c: char| !c.is_whitespace() && !matches!(c, '<' | '>' | '/' | '=');
+    let is_nick = (1..=MAX_NICK_CHARS).contains(&nick.chars().count()) && nick.chars().all(is_part);
+    is_nick.then(|| &line[..start + nick.len() + "<> ".len()])
 }
 
 /// True if a line is a row of named cells, as readers write tables of values.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::lines::{Line, lines};
+use super::lines::{Line, lines, turn_label};
 use super::marked_names::MarkedNames;
 use super::wrapped::is_ideograph;
 
@@ -16,7 +16,7 @@ const MAX_WORD_CHARS: usize = 24;
 ///   name, such as `Yum! Brands`. `。！？` and the like always end a sentence.
 /// - Closing quotes and brackets stay with the sentence they close.
 /// - Blank lines end sentences. A single line end (`\n`, `\r\n` or `\r`) does so before and after headings, table rows and
-///   records, before list items, where a quotation begins or ends, and after a short line that is followed by a capital or
+///   records, before list items and the messages of a chat log, where a quotation begins or ends, and after a short line that is followed by a capital or
 ///   a script without case, unless its paragraph is wrapped there. Elsewhere the sentence continues on the next line.
 /// - The `>` marks of quoted lines never begin a sentence, but stay inside one that continues on the next line; see
 ///   [`one_line`](super::one_line).
@@ -163,7 +163,9 @@ fn is_abbreviation(text: &str, start: usize, at: usize, next: &str) -> bool {
     let word = &sentence[sentence.len() - length..];
     let before = sentence[..sentence.len() - length].trim();
     if word.chars().all(|c| c.is_ascii_digit()) {
-        return !word.is_empty() && (before.is_empty() || is_ordinal(word, before, next));
+        let begins =
+            before.is_empty() || turn_label(sentence).is_some_and(|label| label.trim_end() == before);
+        return !word.is_empty() && (begins || is_ordinal(word, before, next));
     }
     let lower = word.to_lowercase();
     if TITLES.contains(&lower.as_str()) {
@@ -316,6 +318,24 @@ mod tests {
     fn stops_end_sentences_and_quotes_stay_with_them() {
         check_sentences("One. Two! Three? \"Four.\" Five", &["One.", "Two!", "Three?", "\"Four.\"", "Five"]);
         check_sentences("\"Really?\" he asked. Yes...", &["\"Really?\" he asked.", "Yes..."]);
+    }
+
+    #[test]
+    fn every_message_of_a_chat_log_is_a_sentence_of_its_own() {
+        let messages = [
+            "<ada> we lost about 35 minutes",
+            "<bo_> 2. Highlights",
+            "[17:02] <ada> yes",
+            "17:03 <cy[m]> See you",
+        ];
+        check_sentences(&messages.join("\n"), &messages);
+        check_sentences("The mark <b> is bold\nand <i> is not.", &["The mark <b> is bold\nand <i> is not."]);
+    }
+
+    #[test]
+    fn a_line_cut_short_before_a_long_word_does_not_end_a_sentence() {
+        let one = "For the scanning of flat objects, the usual format for many\nyears has been uncompressed\nTIFF\nin most places.";
+        check_sentences(one, &[one]);
     }
 
     #[test]

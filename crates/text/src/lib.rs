@@ -12,7 +12,7 @@ mod wrapped;
 
 pub use boilerplate::{behind_end_marks, without_boilerplate};
 pub use key::entity_key;
-pub use lines::is_list_item;
+pub use lines::{is_list_item, turn_label};
 pub use names::{MAX_NAME_BYTES, MAX_NAME_CHARS, clean_name};
 pub use sanitize::{sanitize, unescape};
 pub use sentences::{is_prose, sentences, sentences_and_code};

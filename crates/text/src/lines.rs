@@ -114,8 +114,8 @@ fn stands_alone(line: &str) -> bool {
     ["#", "|", "```", "~~~", "---", "===", "***", "{\""].iter().any(|mark| line.starts_with(mark))
 }
 
-/// Returns the label of a line of a chat log: `<ada> `, also after a time.
-pub(super) fn turn_label(line: &str) -> Option<&str> {
+/// Returns the label of a message in a chat log, with the space after it: `<ada> `, or `[17:02] <ada> `; `None` if `line` has none.
+pub fn turn_label(line: &str) -> Option<&str> {
     const MAX_NICK_CHARS: usize = 32;
     let start = line.find(|c: char| c.is_alphabetic() || c == '<')?;
     let (nick, _) = line[start..].strip_prefix('<')?.split_once("> ")?;

@@ -97,7 +97,12 @@ fn explains(question: &ParsedQuestion, row: &Line<'_>) -> bool {
         let start = end;
         end += cell.len() + " | ".len();
         let words = || row.words.iter().filter(|word| (start..end).contains(&word.at));
-        let in_cell = |term: &Term| words().any(|word| word.root == term.root);
+        // `flap_threshold` says nothing about flaps.
+        let is_code_part = |word: &Word<'_>| {
+            let (before, behind) = (&row.text[..word.at], &row.text[word.at + word.text.len()..]);
+            before.ends_with('_') || behind.starts_with('_')
+        };
+        let in_cell = |term: &Term| words().any(|word| word.root == term.root && !is_code_part(word));
         let mut fixed = question.terms.iter().filter(|term| matches!(term.role, Role::Name | Role::Number));
         let mut content_terms = question.terms.iter().filter(|term| term.role != Role::Common);
         row.text.contains(" | ") && content_terms.any(in_cell) && fixed.all(in_cell)
@@ -116,7 +121,10 @@ fn means_at(question: &ParsedQuestion, line: &Line<'_>, lower: &str, first: usiz
     let before = before.trim_end_matches(['_', '*', '`', '"', '“', '„', '‘', ' ']);
     let near_start =
         line.words[..first].iter().filter(|word| !is_stop_word(&word.lower)).count() <= MAX_WORDS_BEFORE;
-    let is_name = question.terms.iter().any(|term| term.role == Role::Name);
+    let is_of_name = |term: &Term| {
+        term.role == Role::Name && line.words[first..=end].iter().any(|word| word.root == term.root)
+    };
+    let is_name = question.terms.iter().any(is_of_name);
     // `Generic traits are` says nothing about all traits.
     let is_narrowed = !is_name
         && first.checked_sub(1).map(|at| &line.words[at]).is_some_and(|word| {
@@ -141,6 +149,10 @@ fn means_at(question: &ParsedQuestion, line: &Line<'_>, lower: &str, first: usiz
         " refers to ",
         " denotes ",
         " stands for ",
+        " occurs when ",
+        " occurs if ",
+        " happens when ",
+        " happens if ",
         " describes ",
         ": ",
         " – ",
@@ -180,6 +192,7 @@ fn means_at(question: &ParsedQuestion, line: &Line<'_>, lower: &str, first: usiz
         "known as the",
         "named",
         "termed",
+        "so-called",
         "genannt",
         "sogenannte",
         "sogenannter",

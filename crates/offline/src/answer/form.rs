@@ -29,6 +29,8 @@ pub(super) struct Form {
     pub(super) by_noun: bool,
     /// True if it asks for the name of the key word: `Hund` in `Wie heißt der Hund?`
     pub(super) naming: bool,
+    /// The preposition behind the key word that ends the question: `in` in `Which language is it written in?`.
+    pub(super) stranded: Option<String>,
     /// A key word that the question omits: `contain` in `What is in the box?`.
     pub(super) implied: Option<&'static str>,
 }
@@ -67,6 +69,7 @@ impl Form {
             acts: false,
             by_noun: false,
             naming: false,
+            stranded: None,
             implied: None,
         }
     }
@@ -130,6 +133,8 @@ impl Form {
         if form.key.is_none() && is_verb && last > at + 2 {
             form.key = Some(last);
         }
+        let is_stranded = any_word("about at by for from in into on to under with", word(last));
+        form.stranded = form.key.filter(|key| is_stranded && key + 1 == last).map(|_| word(last).to_owned());
         form
     }
 
@@ -155,6 +160,13 @@ impl Form {
                     words.iter().enumerate().skip(at + 2).take_while(|(_, word)| !is_stop_word(&word.lower));
                 self.counted = nouns.filter(|(_, word)| is_plural(word)).map(|(at, _)| at).last();
             }
+            // `How much memory does it need?`
+            if next == "much" && self.measure.is_none() {
+                self.counted =
+                    Some(at + 2).filter(|at| words.get(*at).is_some_and(|word| word.tag == UPOS::NOUN));
+            }
+            let counts_things = |at: &usize| !any_word(words::COUNTED_PEOPLE, &words[*at].lower);
+            self.telling.extend(self.counted.filter(counts_things));
         } else if any_word(words::MEASURES_ENGLISH, next) {
             self.answer_type = AnswerType::Amount { measured: true };
             self.measure = Some(next.to_owned());
@@ -233,6 +245,13 @@ impl Form {
             noun += 1;
         }
         let Some(head) = words.get(noun) else { return };
+        // `After what time is it deleted?`
+        if any_word("time period", &head.lower) && at.checked_sub(1).is_some_and(|at| word(at) == "after") {
+            self.answer_type = AnswerType::Amount { measured: true };
+            self.measure = Some("lasting".to_owned());
+            self.skipped.push(noun);
+            return;
+        }
         self.class.extend(start..=noun);
         // `Which river flooded the town?`
         self.key = Some(noun + 1).filter(|at| {

@@ -287,7 +287,8 @@ impl Evidence<'_, '_> {
             && !(line.form != LineForm::Row
                 && !self.question.many
                 && self.holds_names_itself(at)
-                && self.names_near_relation(line))
+                && self.names_near_relation(line)
+                && self.has_stranded(line))
             && !(self.question.many
                 && enumerates(line) >= MIN_ENUMERATED
                 && self.holds_names_itself(at)
@@ -414,6 +415,15 @@ impl Evidence<'_, '_> {
             (0..line.words.len()).filter(|at| is_name(&line.words[*at]) || is_code(&line.words[*at]));
         relations.is_empty()
             || marked.into_iter().any(|at| relations.iter().any(|relation| relation.abs_diff(at) <= NEAR))
+    }
+
+    /// True if a line has the preposition that ends the question behind its verb: `is written in C` for `written in`.
+    fn has_stranded(&self, line: &Line<'_>) -> bool {
+        let (Some(key), Some(preposition)) = (self.question.key, &self.question.stranded) else {
+            return true;
+        };
+        let key = &self.question.terms[key];
+        line.words.windows(2).any(|pair| self.is_of(key, &pair[0]) && pair[1].lower == *preposition)
     }
 
     /// True if a line contains the word by which a question asks for a place: `headquartered`.

@@ -404,7 +404,8 @@ pub(super) fn gives_life(line: &Line<'_>, death: bool) -> bool {
     (years == 2 && inside.contains(['-', '–', '—'])) || (years == 1 && marked && !death)
 }
 
-fn gives_reason(text: &str) -> bool {
+/// True if a text contains an expression that gives a reason.
+pub(super) fn gives_reason(text: &str) -> bool {
     let lower = format!(" {} ", text.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" "));
     // `since the war` gives a time, `since it was late` a reason.
     let since = lower.split(" since ").skip(1).any(|behind| {

@@ -9,7 +9,7 @@ use super::Passage;
 use super::roots::Roots;
 use super::words::{PRONOUNS, SPEAKERS, any_word};
 use crate::scripts::has_no_spaces;
-use graphloom_text::{is_list_item, sentences};
+use graphloom_text::{is_list_item, sentences, turn_label};
 
 /// Maximum number of sentences read from one passage.
 const MAX_LINES: usize = 400;
@@ -261,6 +261,11 @@ fn speaker<'a>(line: &Line<'a>) -> Option<(&'a str, usize)> {
             || matches!(c, '[' | ']' | '(' | ')' | ':' | '-' | '/' | '.' | ',' | ' ' | 'T' | '*')
     };
     let text = line.text;
+    let words_before = |end: usize| line.words.iter().take_while(|word| word.at < end).count();
+    if let Some(label) = turn_label(text) {
+        let name = label.split(['<', '>']).nth(1).unwrap_or_default();
+        return Some((name, words_before(label.len())));
+    }
     let bare = text.trim_start_matches(is_time);
     let (name, _) = bare.split_once([':', '：'])?;
     let name = name.trim_end_matches(|c: char| is_time(c));
@@ -271,7 +276,7 @@ fn speaker<'a>(line: &Line<'a>) -> Option<(&'a str, usize)> {
     };
     let fits = (1..=MAX_NAME_WORDS).contains(&parts.len()) && parts.iter().all(is_name);
     let end = text.len() - bare.len() + name.len();
-    fits.then(|| (name, line.words.iter().take_while(|word| word.at < end).count()))
+    fits.then(|| (name, words_before(end)))
 }
 
 fn read<'a>(passage: usize, text: &'a str, roots: &Roots, found: &mut Vec<Line<'a>>) {

@@ -5,6 +5,7 @@ use super::lines::{Line, LineForm, Word};
 use super::question::{ParsedQuestion, Role};
 use super::roots::likeness;
 use super::words::{self, any_word};
+use crate::languages::Language;
 use crate::scripts::has_no_spaces;
 
 /// Maximum number of words between a number and the counted noun.
@@ -163,7 +164,12 @@ pub(super) fn holds_amount(question: &ParsedQuestion, line: &Line<'_>, measured:
             let is_counted = |next: &Word<'_>| {
                 is_counted(next) || likeness(question.language, &counted.root, &next.root) > 0.0
             };
+            // `the 1990s in libraries` and `30 days in libraries` count no libraries.
+            let of_other =
+                behind().next().is_some_and(|next| !is_counted(next) && any_word(UNITS, &next.lower))
+                    || is_year(word.lower.trim_end_matches("er")) && !behind().next().is_some_and(is_counted);
             return is_number
+                && !(of_other && line.form != LineForm::Row)
                 && (behind().any(|next| is_counted(next) && is_one_phrase(next))
                     || before
                     || (line.form == LineForm::Row && !is_year(&word.lower)));
@@ -173,8 +179,23 @@ pub(super) fn holds_amount(question: &ParsedQuestion, line: &Line<'_>, measured:
             return is_number && measures(measure, line, at);
         }
         if word.has_digit() {
+            // `icinga2` and `Icinga 2` are names.
+            let is_of_name = || {
+                let before = at.checked_sub(1).map(|before| &line.words[before]);
+                before.is_some_and(|before| {
+                    let gap = line.text.get(before.at + before.text.len()..word.at);
+                    at > first + 1
+                        && before.is_capital()
+                        && gap == Some(" ")
+                        && question.language == Language::English
+                })
+            };
             // A bare year counts nothing.
-            return !is_year(&word.lower) || has_unit() || counts();
+            return has_unit()
+                || counts()
+                || !is_year(&word.lower)
+                    && word.text.starts_with(|c: char| c.is_ascii_digit())
+                    && !is_of_name();
         }
         any_word(words::NUMBERS, &word.lower) && (has_unit() || counts())
     })

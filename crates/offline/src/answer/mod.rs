@@ -15,6 +15,7 @@ mod families;
 mod first_names;
 mod form;
 mod grams;
+mod how_to;
 mod judge;
 mod kinds;
 mod kinship;
@@ -37,6 +38,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use evidence::{Evidence, Passages};
+use how_to::Section;
 use judge::LineScore;
 use lines::LineForm;
 use question::{AnswerType, ParsedQuestion, Role};
@@ -117,7 +119,16 @@ pub fn reply(question: &str, passages: &[Passage<'_>]) -> Reply {
     let two_steps = several::goes_over_another(question);
     let answer = several::compared(&reading, question)
         .or_else(|| lists::list(&evidence))
-        .or_else(|| lists::rows_of_all(&evidence))
+        .or_else(|| lists::rows_of_all(&evidence));
+    if answer.is_none()
+        && let Some(section) = how_to::section(&evidence)
+    {
+        return match section {
+            Section::Answer(lines) => Reply::Answer(quotes(&evidence, &lines)),
+            Section::Start(lines) => Reply::Likely(likely_quotes(&evidence, &lines)),
+        };
+    }
+    let answer = answer
         .or_else(|| single(&evidence, compares, two_steps))
         .or_else(|| several::steps(&reading, question));
     if let Some(lines) = answer.filter(|lines| evidence.may_answer_together(lines)) {
@@ -193,14 +204,19 @@ fn whole(evidence: &Evidence<'_, '_>, line: usize) -> Vec<usize> {
         false => announced,
     };
     let next = evidence.reading.lines.get(line + 1);
-    // Instructions often take more than one sentence.
+    // Instructions often take more than one sentence, and a reason follows what it explains.
     let goes_on = next.is_some_and(|next| {
         next.goes_on
             && next.passage == spoken.passage
             && next.form == LineForm::Prose
             && next.range.start >= spoken.range.end
     });
-    if announced.is_empty() && goes_on && evidence.question.answer_type == AnswerType::Manner {
+    let needs_next = match evidence.question.answer_type {
+        AnswerType::Manner => true,
+        AnswerType::Reason => !kinds::gives_reason(spoken.text),
+        _ => false,
+    };
+    if announced.is_empty() && goes_on && needs_next {
         found.push(line + 1);
     }
     found.extend(announced);

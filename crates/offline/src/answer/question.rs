@@ -68,6 +68,8 @@ pub(super) struct ParsedQuestion {
     pub(super) by_noun: bool,
     /// True if it asks for the name of its key word: `Wie heißt der Hund?`
     pub(super) naming: bool,
+    /// The preposition behind the key word that ends the question: `in` in `Which language is it written in?`.
+    pub(super) stranded: Option<String>,
     /// True if it asks about an action of its name: `When did Ada resign?`
     pub(super) name_acts: bool,
     /// True if it asks about a possession or relative of a name: `Scrooge's nephew`.
@@ -158,6 +160,7 @@ impl ParsedQuestion {
             acts: form.acts,
             by_noun: form.by_noun,
             naming: form.naming,
+            stranded: form.stranded,
             name_acts,
             possessive: owned.is_some()
                 || words.iter().skip(1).any(|word| {

@@ -1,0 +1,87 @@
+//! Finds the section about the task that a question asks how to do: `Orphaning a package` for `How do I orphan a package?`.
+
+use super::evidence::Evidence;
+use super::lines::{LineForm, Word};
+use super::question::{AnswerType, Role, Term};
+use super::whole;
+use super::words::{COMMON_ENGLISH, any_word};
+use crate::lexicon::is_stop_word;
+
+/// Maximum number of lines quoted from the start of a section.
+const MAX_LINES: usize = 4;
+/// Maximum length of that quote, in bytes.
+const MAX_BYTES: usize = 600;
+
+/// What a section says about its task.
+pub(super) enum Section {
+    /// A line of it that meets all conditions for an answer, with the lines needed to understand it.
+    Answer(Vec<usize>),
+    /// Its first lines.
+    Start(Vec<usize>),
+}
+
+/// Returns what the section about the task of a question says; `None` if the question does not ask how to do something, or if no
+/// heading names exactly its task.
+pub(super) fn section(evidence: &Evidence<'_, '_>) -> Option<Section> {
+    if evidence.question.answer_type != AnswerType::Manner {
+        return None;
+    }
+    let lines = &evidence.reading.lines;
+    let heading = (0..lines.len()).find(|at| names_task(evidence, *at))?;
+    let is_text = |at: &usize| matches!(lines[*at].form, LineForm::Prose | LineForm::Item);
+    let belongs = |at: &usize| {
+        lines[*at].passage == lines[heading].passage && lines[*at].headings.last() == Some(&heading)
+    };
+    let text: Vec<usize> = (heading + 1..lines.len()).take_while(belongs).filter(is_text).collect();
+    let best = evidence.answers().into_iter().find(|scored| text.contains(&scored.line));
+    if let Some(best) = best.filter(|best| evidence.may_answer(best.line)) {
+        return Some(Section::Answer(whole(evidence, best.line)));
+    }
+    let first = *text.first()?;
+    let fits = |at: &usize| lines[*at].range.end - lines[first].range.start <= MAX_BYTES;
+    let mut start: Vec<usize> = text.iter().copied().take(MAX_LINES).take_while(fits).collect();
+    start.extend(Some(first).filter(|_| start.is_empty()));
+    Some(Section::Start(start))
+}
+
+/// True if a heading names the task of the question, and nothing else.
+fn names_task(evidence: &Evidence<'_, '_>, at: usize) -> bool {
+    let (line, terms) = (&evidence.reading.lines[at], &evidence.question.terms);
+    let is_given = |term: usize| {
+        evidence.direct[at][term] > 0.0
+            || terms[term].role == Role::Common
+            || terms[term].role == Role::Name && evidence.reading.is_in_title(line.passage, &terms[term])
+    };
+    let is_in_question = |word: &Word<'_>| terms.iter().any(|term: &Term| evidence.is_of(term, word));
+    let says_little = |word: &Word<'_>| {
+        word.has_digit() || is_stop_word(&word.lower) || any_word(COMMON_ENGLISH, &word.lower)
+    };
+    let has_task = |term: usize| terms[term].role == Role::Relation && evidence.direct[at][term] > 0.0;
+    matches!(line.form, LineForm::Heading(_))
+        && (0..terms.len()).any(has_task)
+        && (0..terms.len()).all(is_given)
+        && line.words.iter().all(|word| is_in_question(word) || says_little(word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Reply;
+    use super::super::test_support::reply_from;
+
+    const MANUAL: &str = "# Manual\n\nIt covers how to adopt and orphan packages.\n\n## Orphaning a package\n\nSet the maintainer to the pool. \
+        Then tell the list about it.\n\n## Adopting a package\n\nAsk the owner of the orphaned package first.";
+
+    #[test]
+    fn a_task_is_explained_by_the_section_that_is_named_after_it() {
+        let (reply, texts) = reply_from(&[MANUAL], "How do I orphan a package?");
+        assert!(matches!(reply, Reply::Answer(_)), "{reply:?}");
+        assert_eq!(texts, ["Set the maintainer to the pool.", "Then tell the list about it."]);
+    }
+
+    #[test]
+    fn a_heading_about_something_more_special_does_not_name_the_task() {
+        let text = MANUAL.replace("Orphaning a package", "Orphaning a package with open bugs");
+        let (_, texts) = reply_from(&[&text], "How do I orphan a package?");
+        assert!(!texts.iter().any(|text| text.contains("Set the maintainer to the pool. Then")), "{texts:?}");
+    }
+}

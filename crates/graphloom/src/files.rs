@@ -170,13 +170,17 @@ pub fn source_name(path: &Path, here: &Here) -> io::Result<String> {
     })
 }
 
-/// Returns the content of a file, or an error if it has more than `most` bytes.
+/// Returns the content of a file, or an error if it has more than `most` bytes, or if it is a folder, a pipe or a device.
 pub fn read(path: &Path, most: usize) -> io::Result<Vec<u8>> {
-    let file = File::open(path)?;
-    if file.metadata()?.is_dir() {
+    // Before it is opened: opening a pipe waits for a writer.
+    let metadata = fs::metadata(path)?;
+    if metadata.is_dir() {
         return Err(io::Error::new(io::ErrorKind::IsADirectory, "is a folder"));
     }
-    read_bounded(file, most)
+    if !metadata.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "is not a regular file"));
+    }
+    read_bounded(File::open(path)?, most)
 }
 
 /// Returns all bytes of `reader`, or an error if there are more than `most`.
@@ -208,7 +212,7 @@ pub fn bytes(bytes: u64) -> String {
 
 /// True if the name of a file shows that it is a document.
 pub fn is_supported(path: &Path) -> bool {
-    path.to_str().is_some_and(|name| format_by_name(name).is_some())
+    format_by_name(&path.to_string_lossy()).is_some()
 }
 
 /// Resolves symbolic links in the folder of a path, so that each file has one name.
@@ -295,6 +299,24 @@ mod tests {
     #[test]
     fn bytes_are_shown_in_the_largest_unit_that_fits() {
         assert_eq!([1023, 1536, 3 << 30].map(bytes), ["1023 B", "1.5 KiB", "3.0 GiB"]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_pipe_is_refused_without_waiting_for_a_writer() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let pipe = folder.path().join("pipe.txt");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status().expect("mkfifo runs");
+        assert!(made.success());
+        assert_eq!(read(&pipe, 10).expect_err("refused").to_string(), "is not a regular file");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_whose_name_is_not_unicode_counts_as_its_format() {
+        use std::os::unix::ffi::OsStrExt;
+        let name = std::ffi::OsStr::from_bytes(b"caf\xe9.md");
+        assert!(is_supported(Path::new(name)));
     }
 
     #[test]

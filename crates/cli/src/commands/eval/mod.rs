@@ -9,6 +9,7 @@ mod passages;
 mod ragchecker;
 mod retrieval;
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -97,7 +98,9 @@ fn read_json<T: DeserializeOwned>(path: &Path, what: &str, remedy: &str) -> anyh
 /// Reads a file of limited size.
 fn read_bytes(path: &Path) -> anyhow::Result<Vec<u8>> {
     let most = usize::try_from(MAX_FILE_BYTES).unwrap_or(usize::MAX);
-    files::read(path, most).with_context(|| format!("reading {}", path.display()))
+    // A pipe is welcome, as in `--questions <(...)`.
+    let content = File::open(path).and_then(|file| files::read_bounded(file, most));
+    content.with_context(|| format!("reading {}", path.display()))
 }
 
 /// Returns the error for a file of the wrong kind.

@@ -37,7 +37,15 @@ pub(crate) struct ServeConfig {
     pub(crate) rate_limit_unknown: Option<NonZeroU32>,
 }
 
+/// Part of the stop timeout reserved for the commits after the calls in flight.
+const LAST_COMMITS: Duration = Duration::from_millis(500);
+
 impl ServeConfig {
+    /// Returns how long indexing may wait for the answers of model calls in flight after a stop request.
+    pub(crate) fn finish(&self) -> Duration {
+        self.stop_timeout.saturating_sub(LAST_COMMITS)
+    }
+
     /// Reads and checks the values.
     pub(crate) fn read(settings: &Settings) -> Result<Self> {
         let seconds =

@@ -28,11 +28,16 @@ fn an_interrupted_add_says_how_to_go_on_and_goes_on() {
     model.wait_for_held();
     let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill runs");
     assert!(sent.success());
+    model.answer_held();
     let output = child.wait_with_output().expect("ends");
     CommandResult::of(&add, output).exits(130).says("stopped; run the same command to continue");
 
-    model.release();
     graphloom.run(&add).exits(0).says("12 unchanged");
+    let asked = model.asked();
+    assert!(
+        asked.len() == 12 && asked.values().all(|times| *times == 1),
+        "answers in flight are stored: {asked:?}"
+    );
     graphloom.run(&["status"]).exits(0).says("12 ready");
     graphloom.run(&["check"]).exits(0);
 

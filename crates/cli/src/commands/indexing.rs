@@ -186,9 +186,14 @@ async fn run_to_end(
     view: &ProgressView,
     work: impl Future<Output = Result<RunReport, IndexError>>,
 ) -> anyhow::Result<RunOutcome> {
+    tokio::pin!(work);
     let outcome = tokio::select! {
-        outcome = work => Some(outcome),
-        () = interrupt.wait() => None,
+        outcome = &mut work => Some(outcome),
+        () = interrupt.wait() => {
+            // Calls in flight are paid for, so their answers are stored. A second Ctrl-C does not wait for them.
+            indexing.engine.index.stop.make();
+            tokio::time::timeout(app.serve.finish(), &mut work).await.ok()
+        }
         failed = follow_costs(app, indexing, view) => {
             view.finish()?;
             return Err(failed);
@@ -201,8 +206,11 @@ async fn run_to_end(
         .map(|budget| BudgetUse { limit: budget.limit().to_string(), spent: budget.spent() });
     match outcome {
         Some(Ok(report)) => {
-            indexing.catch_up().await;
-            Ok(RunOutcome { report: Some(report), failures, interrupted: false, budget })
+            let interrupted = report.stopped;
+            if !interrupted {
+                indexing.catch_up().await;
+            }
+            Ok(RunOutcome { report: Some(report), failures, interrupted, budget })
         }
         Some(Err(error)) => Err(error.into()),
         None => Ok(RunOutcome { report: None, failures, interrupted: true, budget }),

@@ -20,7 +20,11 @@ pub(crate) async fn run(app: &App, args: &McpArgs) -> anyhow::Result<Exit> {
         data_dir: config.data_dir.clone(),
         workspace: config.workspace.clone(),
         read_only: args.read_only,
-        limits: Limits { questions: app.serve.max_concurrent_questions, ..Limits::default() },
+        limits: Limits {
+            questions: app.serve.max_concurrent_questions,
+            finish: app.serve.finish(),
+            ..Limits::default()
+        },
     };
     serve_mcp(mcp_config, host, interrupt.wait()).await?;
     Ok(Exit::Done)

@@ -35,6 +35,7 @@ pub(crate) async fn run(app: &App) -> anyhow::Result<Exit> {
             body: app.serve.body_timeout,
             workers: app.serve.workers.unwrap_or(Limits::default().workers),
             drain: app.serve.drain,
+            finish: app.serve.finish(),
             stop: app.serve.stop_timeout,
             ..Limits::default()
         },

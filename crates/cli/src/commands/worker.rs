@@ -19,8 +19,6 @@ use crate::wire::serving::ServingHost;
 const WORKERS: usize = 4;
 /// How long a workspace stays open after its documents are indexed if another workspace waits for a place.
 const IDLE: Duration = Duration::from_secs(5);
-/// Part of the stop timeout reserved for the commits after the calls in flight.
-const LAST_COMMITS: Duration = Duration::from_millis(500);
 
 /// Indexes until a stop is requested.
 pub(crate) async fn run(app: &App, args: &WorkerArgs) -> anyhow::Result<Exit> {
@@ -39,7 +37,7 @@ pub(crate) async fn run(app: &App, args: &WorkerArgs) -> anyhow::Result<Exit> {
             workers: app.serve.workers.unwrap_or(WORKERS).max(1),
             idle: IDLE,
             stop,
-            finish: stop.saturating_sub(LAST_COMMITS),
+            finish: app.serve.finish(),
             ..Limits::default()
         },
     };

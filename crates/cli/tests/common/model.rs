@@ -47,8 +47,10 @@ struct State {
     allowed: Option<usize>,
     /// Number of requests that are held back.
     held: usize,
-    /// Grows when held requests are dropped without an answer.
+    /// Grows when held requests are dropped without an answer, or answered.
     round: u64,
+    /// The last round whose requests are answered.
+    answered: Option<u64>,
     /// How often each extraction prompt was received.
     asked: BTreeMap<String, usize>,
     /// How often each prompt of any kind was received.
@@ -96,6 +98,15 @@ impl ScriptedModel {
     pub(crate) fn release(&self) {
         self.change(|state| {
             state.allowed = None;
+            state.round += 1;
+        });
+    }
+
+    /// Answers everything again, held requests too.
+    pub(crate) fn answer_held(&self) {
+        self.change(|state| {
+            state.allowed = None;
+            state.answered = Some(state.round);
             state.round += 1;
         });
     }
@@ -255,7 +266,7 @@ impl ScriptedModel {
             state = self.shared.changed.wait(state).expect("not poisoned");
         }
         state.held -= 1;
-        false
+        state.answered == Some(round)
     }
 }
 

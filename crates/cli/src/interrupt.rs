@@ -20,7 +20,7 @@ impl Interrupt {
         let mut signals = Signals::new()?;
         tokio::spawn(async move {
             signals.next().await;
-            tell("stopping after the model calls in flight; press Ctrl-C again to stop immediately");
+            tell("stopping; press Ctrl-C again to stop immediately");
             // If there is no receiver, the work is already done.
             let _ = request.send(true);
             signals.next().await;

@@ -8,6 +8,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use common::Graphloom;
+use common::model::{ScriptedModel, with_things};
 use common::serving::{PATIENCE, Serving};
 use serde_json::{Value, json};
 
@@ -31,6 +32,26 @@ fn what_is_sent_is_indexed_answered_and_there_for_the_command_line() {
     serving.stop();
     assert!(graphloom.ok(&["ask", "Who succeeded Maren Oskoldt as director?"]).contains("Tobias Renn"));
     graphloom.ok(&["check"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_server_that_is_asked_to_stop_stores_the_answers_it_waits_for() {
+    let model = ScriptedModel::start();
+    let graphloom = with_things(&model, &["ThingA", "ThingB", "ThingC", "ThingD"]);
+    graphloom.ok(&["add", "docs", "--no-wait"]);
+    model.answer_after(Duration::from_millis(700));
+    let serving = Serving::start(&graphloom, &[]);
+    model.wait_until_asked(1);
+    serving.stop();
+    assert!(model.asked().len() < 4, "it was stopped early");
+    model.answer_after(Duration::ZERO);
+    graphloom.ok(&["work"]);
+    assert!(
+        model.asked().values().all(|times| *times == 1),
+        "nothing is paid for again: {:?}",
+        model.asked()
+    );
 }
 
 #[cfg(unix)]

@@ -16,8 +16,9 @@ const MAX_WORD_CHARS: usize = 24;
 ///   name, such as `Yum! Brands`. `。！？` and the like always end a sentence.
 /// - Closing quotes and brackets stay with the sentence they close.
 /// - Blank lines end sentences. A single line end (`\n`, `\r\n` or `\r`) does so before and after headings, table rows and
-///   records, before list items and the messages of a chat log, where a quotation begins or ends, and after a short line that is followed by a capital or
-///   a script without case, unless its paragraph is wrapped there. Elsewhere the sentence continues on the next line.
+///   records, before list items and the messages of a chat log, where a quotation begins or ends, and after a short line that
+///   is followed by a capital or a script without case, unless its paragraph is wrapped there. Elsewhere the sentence continues
+///   on the next line.
 /// - The `>` marks of quoted lines never begin a sentence, but stay inside one that continues on the next line; see
 ///   [`one_line`](super::one_line).
 /// - Lines of fenced code are not sentences; [`sentences_and_code`] includes them.
@@ -162,10 +163,11 @@ fn is_abbreviation(text: &str, start: usize, at: usize, next: &str) -> bool {
         .sum();
     let word = &sentence[sentence.len() - length..];
     let before = sentence[..sentence.len() - length].trim();
-    if word.chars().all(|c| c.is_ascii_digit()) {
-        let begins =
-            before.is_empty() || turn_label(sentence).is_some_and(|label| label.trim_end() == before);
-        return !word.is_empty() && (begins || is_ordinal(word, before, next));
+    let is_of_digits = |part: &str| !part.is_empty() && part.chars().all(|c| c.is_ascii_digit());
+    if word.split('.').all(is_of_digits) {
+        let begins = before.trim_start_matches('#').is_empty()
+            || turn_label(sentence).is_some_and(|label| label.trim_end() == before);
+        return begins || is_ordinal(word, before, next);
     }
     let lower = word.to_lowercase();
     if TITLES.contains(&lower.as_str()) {
@@ -346,6 +348,8 @@ mod tests {
             "See Fig. 3 and vol. 2.",
             "See p. 7 by Stephen P. Lind.",
             "1. Wash your hands.",
+            "## 5.9. Washing your hands",
+            "5.9.4. Washing your hands",
         ] {
             check_sentences(one, &[one]);
         }

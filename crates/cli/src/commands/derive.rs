@@ -5,7 +5,7 @@ use graphloom_engine::derive::{self, DeriveEstimate, DeriveReport, LayerKind};
 use serde::Serialize;
 
 use super::App;
-use super::indexing::{BudgetUse, Session};
+use super::indexing::{BudgetUse, Session, until_stopped};
 use crate::args::DeriveArgs;
 use crate::fault::Exit;
 use crate::interrupt::Interrupt;
@@ -41,18 +41,14 @@ pub(crate) async fn run(app: &App, args: &DeriveArgs) -> anyhow::Result<Exit> {
     let interrupt = Interrupt::listen()?;
     let show = |progress| view.show(progress);
     let gone = wire::gone(&app.config)?;
-    let outcome = tokio::select! {
-        outcome = derive::derive(&indexing.engine, deriver, &show, &gone) => Some(outcome),
-        () = interrupt.wait() => None,
-    };
+    let work = derive::derive(&indexing.engine, deriver, &show, &gone);
+    let outcome = until_stopped(app, &indexing.engine, &interrupt, work).await.transpose()?;
     view.finish()?;
     let budget = indexing.budget.as_ref();
     let budget = budget.map(|budget| BudgetUse { limit: budget.limit().to_string(), spent: budget.spent() });
-    let (derived, interrupted) = match outcome {
-        Some(outcome) => (Some(outcome?), false),
-        None => (None, true),
-    };
-    let summary = Summary { event: "summary", derived, interrupted, budget };
+    // The engine reports a stop as a pause.
+    let derived = outcome.filter(|derived| !(derived.paused && interrupt.is_requested()));
+    let summary = Summary { event: "summary", interrupted: derived.is_none(), derived, budget };
     if app.output.json {
         app.output.json(&summary)?;
     } else {

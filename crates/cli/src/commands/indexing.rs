@@ -7,6 +7,7 @@ use std::time::Duration;
 use graphloom::BuildWith;
 use graphloom_core::{DocumentId, Progress, TrackId, Worker};
 use graphloom_engine::Engine;
+use graphloom_engine::chunk_context::ContextWriter;
 use graphloom_engine::derive::{DeriveReport, LayerKind, derive, layer_states};
 use graphloom_engine::index::{self, IndexError, RunReport};
 use graphloom_engine::money::{CallTotals, Limit, spending_after};
@@ -37,7 +38,7 @@ pub(crate) const PAUSED: &str =
 /// The outcome of a run.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct RunOutcome {
-    /// The engine's report; `None` if interrupted.
+    /// The engine's report; `None` if the run was given up.
     pub(crate) report: Option<RunReport>,
     /// Failures during the run.
     pub(crate) failures: Failures,
@@ -170,9 +171,10 @@ pub(crate) async fn derive_failed(
     let failed = states.into_iter().filter(|state| state.failed > 0 && !state.current);
     let mut outcomes = Vec::new();
     for kind in failed.filter_map(|state| LayerKind::named(state.layer.as_str())) {
-        tokio::select! {
-            derived = derive(&indexing.engine, kind.deriver(), &show, &gone) => outcomes.push(derived?),
-            () = interrupt.wait() => break,
+        let work = derive(&indexing.engine, kind.deriver(), &show, &gone);
+        match until_stopped(app, &indexing.engine, interrupt, work).await {
+            Some(derived) if !interrupt.is_requested() => outcomes.push(derived?),
+            _ => break,
         }
     }
     view.finish()?;
@@ -186,14 +188,8 @@ async fn run_to_end(
     view: &ProgressView,
     work: impl Future<Output = Result<RunReport, IndexError>>,
 ) -> anyhow::Result<RunOutcome> {
-    tokio::pin!(work);
     let outcome = tokio::select! {
-        outcome = &mut work => Some(outcome),
-        () = interrupt.wait() => {
-            // Calls in flight are paid for, so their answers are stored. A second Ctrl-C does not wait for them.
-            indexing.engine.index.stop.make();
-            tokio::time::timeout(app.serve.finish(), &mut work).await.ok()
-        }
+        outcome = until_stopped(app, &indexing.engine, interrupt, work) => outcome,
         failed = follow_costs(app, indexing, view) => {
             view.finish()?;
             return Err(failed);
@@ -217,11 +213,43 @@ async fn run_to_end(
     }
 }
 
-/// Shows the cost of this run while it is polled; returns only if the store fails. Waits forever if no LLM and no
-/// embedding service is called.
+/// Runs `work` until it ends or Ctrl-C is pressed; `None` if it was given up.
+///
+/// After Ctrl-C, the engine starts no further calls. Answers to the calls in flight, which are paid for, are stored if they arrive in time. A second
+/// Ctrl-C ends the process.
+pub(crate) async fn until_stopped<T>(
+    app: &App,
+    engine: &Engine,
+    interrupt: &Interrupt,
+    work: impl Future<Output = T>,
+) -> Option<T> {
+    tokio::pin!(work);
+    tokio::select! {
+        outcome = &mut work => return Some(outcome),
+        () = interrupt.wait() => engine.index.stop.make(),
+    }
+    if !calls_service(engine) {
+        return None;
+    }
+    let finish = app.serve.finish();
+    app.output
+        .note(format_args!("waiting up to {} s for the answers to calls in flight", finish.as_secs_f32()));
+    tokio::time::timeout(finish, work).await.ok()
+}
+
+/// True if the engine calls an LLM or an embedding service when it indexes or derives.
+fn calls_service(engine: &Engine) -> bool {
+    let models = &engine.models;
+    models.extract.is_some()
+        || models.summarize.is_some()
+        || matches!(models.context_writer, ContextWriter::Model(_))
+        || wire::embeds_by_service(engine)
+}
+
+/// Shows the cost of this run while it is polled; returns only if the store fails. Waits forever if no service is called.
 async fn follow_costs(app: &App, indexing: &Indexing, view: &ProgressView) -> anyhow::Error {
     let engine = &indexing.engine;
-    if engine.models.extract.is_none() && !wire::embeds_by_service(engine) {
+    if !calls_service(engine) {
         return std::future::pending().await;
     }
     match try_follow_costs(app, engine, view).await {

@@ -204,7 +204,7 @@ pub const KEYS: &[Key] = &[
         "maximum workspaces that the server or a worker indexes at once; 0 leaves queued documents to workers",
     ),
     key("drain_s", Some("0"), "seconds the server keeps serving after a stop request"),
-    key("stop_timeout_s", Some("10"), "seconds that running requests may then still take"),
+    key("stop_timeout_s", Some("10"), "seconds that running requests and model calls may then still take"),
     key("max_pause_s", Some("900"), "seconds that indexing waits for a model service that is down"),
     key("first_byte_timeout_s", Some("600"), "seconds until a model must start its answer"),
     key("idle_timeout_s", Some("60"), "seconds a model may pause within an answer"),

@@ -15,9 +15,9 @@ use super::whole;
 use graphloom_text::is_prose;
 
 /// Maximum number of lines of an excerpt.
-const MAX_LINES: usize = 4;
+pub(super) const MAX_LINES: usize = 4;
 /// Maximum length of an excerpt of several lines, in bytes.
-const MAX_BYTES: usize = 600;
+pub(super) const MAX_BYTES: usize = 600;
 /// Expected number of answering lines from which an excerpt is not extended.
 const SURE: f32 = 0.9;
 /// Minimum expected number of answering lines.

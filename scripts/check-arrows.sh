@@ -9,7 +9,7 @@ io='tokio|rusqlite|reqwest|tantivy'
 # Checks that a crate depends only on the listed ones of our crates, directly or indirectly, and on no other crate that matches.
 only() { # crate ours others why
     local used found
-    used=$(cargo tree --locked --offline -p "$1" -e normal --prefix none | awk -v own="$1" '$1 != own { print $1 }' | sort -u)
+    used=$(cargo tree --locked -p "$1" -e normal --prefix none | awk -v own="$1" '$1 != own { print $1 }' | sort -u)
     found=$({ grep -E '^graphloom(-|$)' <<<"$used" | grep -vxE "graphloom-($2)"; grep -xE "$3" <<<"$used"; } || true)
     if [[ -n $found ]]; then
         failures=$((failures + 1))

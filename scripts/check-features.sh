@@ -11,7 +11,7 @@ cargo clippy --locked --quiet "${crates[@]}" --all-features -- -D warnings
 
 # The dependencies of a feature must be in the program if and only if the feature is on.
 holds() { # crate dependency arguments
-    cargo tree --locked --offline --package "$1" --edges normal --prefix none "${@:3}" | awk -v part="$2" '$1 == part { found = 1 } END { exit !found }'
+    cargo tree --locked --package "$1" --edges normal --prefix none "${@:3}" | awk -v part="$2" '$1 == part { found = 1 } END { exit !found }'
 }
 for crate in graphloom graphloom-cli; do
     for part in graphloom-minilm graphloom-postgres; do

@@ -55,7 +55,7 @@ TORTURE_SCHEDULES ?= 1000
 
 torture: ## Random histories under kills, stops and faults, for TORTURE_MINUTES (20); see docs/explanation/reliability.md
 	cargo build --locked --workspace --all-targets
-	GRAPHLOOM_SCHEDULES=$(TORTURE_SCHEDULES) cargo nextest run --workspace --locked -E 'binary(interleavings)'
+	GRAPHLOOM_SCHEDULES=$(TORTURE_SCHEDULES) cargo nextest run --workspace --locked -E 'test(/^interleavings::/)'
 	$(TORTURE) --minutes $(TORTURE_MINUTES) $(TORTURE_ARGUMENTS)
 
 torture-slice:

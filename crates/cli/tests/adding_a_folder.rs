@@ -1,10 +1,8 @@
 //! `add` accepts readable files, lists the others with a reason, and omits nothing silently.
 
-mod common;
-
 use std::process::Stdio;
 
-use common::Graphloom;
+use crate::common::Graphloom;
 
 #[test]
 fn bad_files_are_refused_with_reasons_and_the_rest_goes_in() {

@@ -1,10 +1,9 @@
 //! Questions about all documents, answered from community reports, and suggested questions.
 
-mod common;
-
-use common::Graphloom;
-use common::model::ScriptedModel;
 use serde_json::json;
+
+use crate::common::Graphloom;
+use crate::common::model::ScriptedModel;
 
 const THEMES: &str = "What are the main themes?";
 

@@ -1,10 +1,9 @@
 //! Questions with the fields of LightRAG's QueryParam, and questions in a conversation.
 
-mod common;
-
-use common::Graphloom;
-use common::model::ScriptedModel;
 use serde_json::json;
+
+use crate::common::Graphloom;
+use crate::common::model::ScriptedModel;
 
 fn with_documents(graphloom: &Graphloom) {
     graphloom.write("ada.md", "Ada Lovelace wrote the first program. Mary Somerville taught Ada Lovelace.\n");

@@ -1,9 +1,8 @@
 //! Claims: who held which office when, what ended each claim, and answers for a date.
 
-mod common;
-
-use common::Graphloom;
 use serde_json::{Value, json};
+
+use crate::common::Graphloom;
 
 const FIRST: &str =
     "Bo Lind was the chief executive officer of Velora Systems from 2006 to 2012. He grew up in Ostrava.\n";

@@ -1,10 +1,9 @@
 //! Every citation leads to the exact words at the printed lines.
 
-mod common;
-
-use common::model::ScriptedModel;
-use common::{Graphloom, copy_lab};
 use serde_json::Value;
+
+use crate::common::model::ScriptedModel;
+use crate::common::{Graphloom, copy_lab};
 
 const QUESTIONS: [&str; 3] = [
     "Which product grew out of the lab's first paper?",

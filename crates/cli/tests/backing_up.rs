@@ -1,10 +1,9 @@
 //! `backup` and `restore`: a restored workspace equals the one that was backed up.
 
-mod common;
-
-use common::{Graphloom, copy_lab};
 use graphloom_postgres::testing::{Server, postgres_folder};
 use serde_json::json;
+
+use crate::common::{Graphloom, copy_lab};
 
 /// Returns a folder with the samples, a second workspace, and a key.
 fn origin() -> Graphloom {

@@ -1,12 +1,11 @@
 //! `cancel` removes documents from the queue, even while another process works on them; `retry` queues them again.
 
-mod common;
-
 use std::process::Stdio;
 
-use common::CommandResult;
-use common::model::{ScriptedModel, with_things};
 use serde_json::json;
+
+use crate::common::CommandResult;
+use crate::common::model::{ScriptedModel, with_things};
 
 const NAMES: [&str; 4] = ["ThingA", "ThingB", "ThingC", "ThingD"];
 

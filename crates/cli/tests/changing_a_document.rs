@@ -1,8 +1,6 @@
 //! The same source with other content is a new version of the document.
 
-mod common;
-
-use common::Graphloom;
+use crate::common::Graphloom;
 
 #[test]
 fn a_changed_file_replaces_its_old_version() {

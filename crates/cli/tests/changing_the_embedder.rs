@@ -1,14 +1,13 @@
 //! `graphloom re-embed` changes the embedder of a workspace and keeps everything else.
 
-mod common;
-
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use common::Graphloom;
-use common::serving::{PATIENCE, Serving};
 use graphloom_providers::testing::{Reply, ScriptedServer};
 use serde_json::json;
+
+use crate::common::Graphloom;
+use crate::common::serving::{PATIENCE, Serving};
 
 /// Starts an OpenAI-compatible embedding service that refuses call number `fails_at`.
 fn embedding_service(fails_at: Option<u32>) -> ScriptedServer {

@@ -1,9 +1,8 @@
 //! All providers are selected, tested and called the same way, and a key is sent only to the address its owner set.
 
-mod common;
-
-use common::Graphloom;
 use graphloom_providers::testing::{Reply, ScriptedServer};
+
+use crate::common::Graphloom;
 
 fn with_a_document(graphloom: &Graphloom) {
     graphloom.write("a.md", "Ada Lovelace wrote the first program.\n");

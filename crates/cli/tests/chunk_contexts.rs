@@ -1,10 +1,9 @@
 //! Searches also match the context of a chunk: title and headings, or a sentence written by an LLM.
 
-mod common;
-
-use common::Graphloom;
-use common::model::ScriptedModel;
 use serde_json::json;
+
+use crate::common::Graphloom;
+use crate::common::model::ScriptedModel;
 
 /// A report with two sections; the second names its company only in the title.
 fn report() -> Graphloom {

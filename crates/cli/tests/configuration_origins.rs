@@ -1,9 +1,8 @@
 //! Origins of configuration values, and errors for invalid values.
 
-mod common;
-
-use common::Graphloom;
 use serde_json::{Value, json};
+
+use crate::common::Graphloom;
 
 fn check_origin(graphloom: &Graphloom, arguments: &[&str], key: &str) -> (String, String) {
     let arguments: Vec<&str> = arguments.iter().copied().chain(["config", "show", "--origin"]).collect();

@@ -1,9 +1,8 @@
 //! `copy` copies complete workspaces to another place.
 
-mod common;
-
-use common::{Graphloom, copy_lab};
 use serde_json::json;
+
+use crate::common::{Graphloom, copy_lab};
 
 /// A folder with the samples in a workspace, an edit, and a question whose answer is in the cache.
 fn origin() -> Graphloom {

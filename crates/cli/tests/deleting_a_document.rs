@@ -1,8 +1,6 @@
 //! Removing a document leaves the state as if it had never been added.
 
-mod common;
-
-use common::{Graphloom, copy_lab};
+use crate::common::{Graphloom, copy_lab};
 
 #[test]
 fn the_state_after_removal_equals_the_plain_build() {

@@ -1,10 +1,9 @@
 //! Communities with reports, by rules and by an LLM, up to date and out of date.
 
-mod common;
-
-use common::Graphloom;
-use common::model::ScriptedModel;
 use serde_json::json;
+
+use crate::common::Graphloom;
+use crate::common::model::ScriptedModel;
 
 fn people() -> Graphloom {
     let graphloom = Graphloom::new();

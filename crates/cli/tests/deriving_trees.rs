@@ -1,12 +1,11 @@
 //! The tree of summaries: built by rules and by an LLM, browsed, searched, estimated, stopped and continued.
 
-mod common;
-
 use std::process::Stdio;
 
-use common::Graphloom;
-use common::model::ScriptedModel;
 use serde_json::json;
+
+use crate::common::Graphloom;
+use crate::common::model::ScriptedModel;
 
 /// Notes about four subjects, six about each.
 fn notes() -> Graphloom {

@@ -1,9 +1,8 @@
 //! Edits of the graph: every edit also applies to documents added later, and can be undone.
 
-mod common;
-
-use common::Graphloom;
 use serde_json::{Value, json};
+
+use crate::common::Graphloom;
 
 /// Two chunks about a firm under two names, a founder, and a town.
 const GRAPH: &str = r#"{

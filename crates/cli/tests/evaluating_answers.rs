@@ -1,12 +1,11 @@
 //! Answers are scored against gold answers, split into claims, and compared with those of another run.
 
-mod common;
-
 use std::fs;
 
-use common::Graphloom;
-use common::model::ScriptedModel;
 use serde_json::{Value, json};
+
+use crate::common::Graphloom;
+use crate::common::model::ScriptedModel;
 
 /// Returns the program with a scripted model for answers and verdicts, and the question set `set`.
 fn with_set(model: &ScriptedModel) -> Graphloom {

@@ -1,11 +1,10 @@
 //! Questions with known answers are asked in several modes, and the results are scored, saved and compared.
 
-mod common;
-
 use std::fs;
 
-use common::{CommandResult, Graphloom};
 use serde_json::Value;
+
+use crate::common::{CommandResult, Graphloom};
 
 const CORPUS: &str = r#"{"id": "p1", "title": "Ada Lovelace", "text": "Ada Lovelace wrote the first program for the Analytical Engine."}
 {"id": "p2", "title": "Charles Babbage", "text": "Charles Babbage designed the Analytical Engine in London."}

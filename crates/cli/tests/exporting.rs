@@ -1,9 +1,8 @@
 //! Exports of the graph for other programs.
 
-mod common;
-
-use common::{Graphloom, copy_lab};
 use serde_json::{Value, json};
+
+use crate::common::{Graphloom, copy_lab};
 
 fn with_lab() -> Graphloom {
     let graphloom = Graphloom::new();

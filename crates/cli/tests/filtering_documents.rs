@@ -1,9 +1,8 @@
 //! Filters select the documents to list, ask, export and remove.
 
-mod common;
-
-use common::Graphloom;
 use serde_json::Value;
+
+use crate::common::Graphloom;
 
 /// Two reports and a memo, in two folders, added with their own metadata.
 fn library() -> Graphloom {

@@ -1,9 +1,7 @@
 //! Help for people: commands in groups, hints for words that are not commands, and results of `search` and `graph` that fit a
 //! screen.
 
-mod common;
-
-use common::Graphloom;
+use crate::common::Graphloom;
 
 #[test]
 fn the_help_groups_commands_and_lists_the_options_of_all_commands_once() {

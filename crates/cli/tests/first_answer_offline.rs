@@ -1,8 +1,6 @@
 //! On a fresh machine, two commands give a cited answer: no key, no service, no network.
 
-mod common;
-
-use common::{Graphloom, copy_lab};
+use crate::common::{Graphloom, copy_lab};
 
 #[test]
 fn two_commands_give_a_cited_answer() {

@@ -1,9 +1,8 @@
 //! Every run that queues documents has a name. Commands list, retry, cancel and remove the run's documents by this name.
 
-mod common;
-
-use common::model::{ScriptedModel, with_things};
 use serde_json::{Value, json};
+
+use crate::common::model::{ScriptedModel, with_things};
 
 /// Parses the lines that a command printed with `--json`.
 fn lines(stdout: &str) -> Vec<Value> {

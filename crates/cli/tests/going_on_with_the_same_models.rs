@@ -1,16 +1,15 @@
 //! A workspace keeps the models and settings it is built with; commands with others are refused unless they pass `--switch`.
 
-mod common;
-
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use common::Graphloom;
-use common::model::ScriptedModel;
-use common::serving::Serving;
 use serde_json::{Value, json};
+
+use crate::common::model::ScriptedModel;
+use crate::common::serving::Serving;
+use crate::common::{CommandResult, Graphloom};
 
 /// How long a test waits for an expected event.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -31,7 +30,7 @@ fn said(address: &str) -> [String; 4] {
 }
 
 /// Runs with the model's flags after the arguments.
-fn run_with(graphloom: &Graphloom, address: &str, arguments: &[&str]) -> common::CommandResult {
+fn run_with(graphloom: &Graphloom, address: &str, arguments: &[&str]) -> CommandResult {
     let said = said(address);
     let all: Vec<&str> = arguments.iter().copied().chain(said.iter().map(String::as_str)).collect();
     graphloom.run(&all)

@@ -1,14 +1,13 @@
 //! Folders of GraphRAG and LightRAG become documents like any other, without a model call.
 
-mod common;
-
 use std::path::Path;
 
-use common::Graphloom;
-use common::model::ScriptedModel;
 use graphloom_migrate::testing::{Column, Values, write};
 use graphloom_providers::testing::{Reply, ScriptedServer};
 use serde_json::{Value, json};
+
+use crate::common::Graphloom;
+use crate::common::model::ScriptedModel;
 
 const BRIDGE: &str = "Clara Voss opened the Lind bridge in 1931. Otto Kern drew its plans.\n\nThe bridge crosses the Lind at Kelm.\n";
 const SCHOOL: &str = "Clara Voss taught chemistry in Kelm. The school of Kelm burned down in 1940.\n";

@@ -1,12 +1,10 @@
 //! Ctrl-C stops `add` cleanly, and the same command continues.
 #![cfg(unix)]
 
-mod common;
-
 use std::process::{Command, Stdio};
 
-use common::model::ScriptedModel;
-use common::{CommandResult, Graphloom};
+use crate::common::model::ScriptedModel;
+use crate::common::{CommandResult, Graphloom};
 
 const MODEL: [&str; 4] = ["--llm", "openai:scripted", "--set", "gleaning=0"];
 

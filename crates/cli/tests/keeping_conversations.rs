@@ -1,12 +1,11 @@
 //! Conversations survive a restart, and nothing of a removed document is left in them or in any file.
 
-mod common;
-
 use std::path::Path;
 
-use common::Graphloom;
-use common::serving::Serving;
 use serde_json::json;
+
+use crate::common::Graphloom;
+use crate::common::serving::Serving;
 
 /// A word that occurs in only one document.
 const CANARY: &str = "Zilphacanary";

@@ -1,11 +1,10 @@
 //! A workspace keeps PDF files to show their pages, and removes them with their documents.
 
-mod common;
-
-use common::Graphloom;
-use common::pdf::pdf;
-use common::serving::Serving;
 use serde_json::{Value, json};
+
+use crate::common::Graphloom;
+use crate::common::pdf::pdf;
+use crate::common::serving::Serving;
 
 const PAGES: [&str; 2] = ["Tobias Renn directs Weir Station.", "Maren Oskoldt lives in Weirholm."];
 

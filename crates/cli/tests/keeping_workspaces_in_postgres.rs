@@ -1,16 +1,15 @@
 //! With `store`, workspaces are in a PostgreSQL database; everything else works as with files.
 
-mod common;
-
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use common::serving::{PATIENCE, Serving};
-use common::{Graphloom, copy_lab};
 use graphloom_core::WorkspaceId;
 use graphloom_postgres::testing::{TestDatabase, new_workspace};
 use serde_json::{Value, json};
+
+use crate::common::serving::{PATIENCE, Serving};
+use crate::common::{Graphloom, copy_lab};
 
 /// The program with its own workspace in the test database, deleted at the end.
 struct InDatabase {

@@ -1,12 +1,10 @@
 //! `kill -9` at any moment of `add` loses nothing that was acknowledged and pays for nothing twice.
 
-mod common;
-
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
 
-use common::Graphloom;
-use common::model::ScriptedModel;
+use crate::common::Graphloom;
+use crate::common::model::ScriptedModel;
 
 const DOCUMENTS: usize = 60;
 const CALLS_IN_FLIGHT: usize = 4;

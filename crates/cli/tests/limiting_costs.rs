@@ -1,10 +1,9 @@
 //! The cost of indexing is estimated before, limited while it runs, and read from the ledger afterwards.
 
-mod common;
-
-use common::Graphloom;
-use common::model::ScriptedModel;
 use serde_json::{Value, json};
+
+use crate::common::Graphloom;
+use crate::common::model::ScriptedModel;
 
 const PRICES: &str = "openai:scripted=1.00/2.00/0.50";
 

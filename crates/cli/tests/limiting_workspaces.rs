@@ -1,13 +1,12 @@
 //! A full workspace refuses further documents, over HTTP and on the command line; other workspaces are not affected.
 #![cfg(unix)]
 
-mod common;
-
 use std::time::{Duration, Instant};
 
-use common::Graphloom;
-use common::serving::{PATIENCE, Serving};
 use serde_json::json;
+
+use crate::common::Graphloom;
+use crate::common::serving::{PATIENCE, Serving};
 
 const LIMITS: &str = "[workspaces.small]\nmax_documents = 2\n\n[workspaces.heavy]\nmax_workspace_mb = 1\n";
 

@@ -1,15 +1,14 @@
 //! If stdout or stderr is closed, printing neither ends nor blocks the program.
 #![cfg(unix)]
 
-mod common;
-
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 
-use common::Graphloom;
-use common::serving::Serving;
 use serde_json::json;
+
+use crate::common::Graphloom;
+use crate::common::serving::Serving;
 
 /// Returns a pipe whose reading end is closed.
 fn closed() -> Stdio {

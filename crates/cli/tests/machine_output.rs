@@ -1,12 +1,11 @@
 //! Output for programs: only JSON on stdout, exit codes, pipes that close early.
 
-mod common;
-
 use std::io::Read;
 use std::process::Stdio;
 
-use common::{Graphloom, copy_lab};
 use serde_json::Value;
+
+use crate::common::{Graphloom, copy_lab};
 
 #[test]
 fn add_prints_one_event_a_line_and_a_summary() {

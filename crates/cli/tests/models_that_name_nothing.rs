@@ -1,11 +1,10 @@
 //! `add`, `status` and the server report a model that names nothing.
 
-mod common;
-
-use common::Graphloom;
-use common::model::ScriptedModel;
-use common::serving::Serving;
 use serde_json::Value;
+
+use crate::common::Graphloom;
+use crate::common::model::ScriptedModel;
+use crate::common::serving::Serving;
 
 /// Writes `empty` documents in which the scripted model names nothing, and `others` in which it does.
 fn documents(model: &ScriptedModel, empty: usize, others: usize) -> Graphloom {

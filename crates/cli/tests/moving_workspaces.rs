@@ -2,16 +2,15 @@
 
 #![cfg(unix)]
 
-mod common;
-
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use common::model::{ScriptedModel, with_things};
-use common::serving::Serving;
-use common::{Graphloom, copy_lab};
 use graphloom_postgres::testing::{TestDatabase, new_workspace};
 use serde_json::{Value, json};
+
+use crate::common::model::{ScriptedModel, with_things};
+use crate::common::serving::Serving;
+use crate::common::{Graphloom, copy_lab};
 
 #[test]
 fn workspaces_are_listed_and_deleted_only_when_that_is_meant() {

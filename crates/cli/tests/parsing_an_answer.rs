@@ -1,13 +1,12 @@
 //! `graphloom parse` shows authors of prompts how an answer is read.
 
-mod common;
-
 use std::io::Write;
 use std::process::Stdio;
 
-use common::model::ScriptedModel;
-use common::{CommandResult, Graphloom};
 use serde_json::{Value, json};
+
+use crate::common::model::ScriptedModel;
+use crate::common::{CommandResult, Graphloom};
 
 const ANSWER: &str = "Here you are:\n\
     entity<|#|>Ada Voss<|#|>Person<|#|>Chemist.\n\

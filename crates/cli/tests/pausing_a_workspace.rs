@@ -1,12 +1,11 @@
 //! A paused workspace accepts documents but makes no model calls for them until it is resumed.
 
-mod common;
-
 use std::process::Stdio;
 
-use common::CommandResult;
-use common::model::{ScriptedModel, with_things};
 use serde_json::json;
+
+use crate::common::CommandResult;
+use crate::common::model::{ScriptedModel, with_things};
 
 #[test]
 fn a_process_at_work_stores_what_is_in_flight_and_ends_and_the_work_goes_on_later() {

@@ -1,13 +1,12 @@
 //! A document is extracted again with another model; questions use the old extraction until that is done.
 
-mod common;
-
 use std::time::{Duration, Instant};
 
-use common::Graphloom;
-use common::model::{ScriptedModel, with_things};
-use common::serving::{PATIENCE, Serving};
 use serde_json::json;
+
+use crate::common::Graphloom;
+use crate::common::model::{ScriptedModel, with_things};
+use crate::common::serving::{PATIENCE, Serving};
 
 const NAMES: [&str; 2] = ["ThingA", "ThingB"];
 const ANEW: [&str; 4] = ["re-extract", "docs/ThingA.md", "--set", "extract_llm=openai:second"];

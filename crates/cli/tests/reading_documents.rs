@@ -1,14 +1,13 @@
 //! Real documents: readable ones are cited by page, slide and sheet; unreadable ones are refused with a reason.
 
-mod common;
-
 use std::io::{Cursor, Write};
 
-use common::Graphloom;
-use common::pdf::pdf;
 use graphloom_providers::testing::{Reply, ScriptedServer};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
+
+use crate::common::Graphloom;
+use crate::common::pdf::pdf;
 
 /// Returns a ZIP archive of these members, with the content of each repeated as often as given.
 fn archive(members: &[(&str, &str, usize)]) -> Vec<u8> {

@@ -1,10 +1,9 @@
 //! A cached answer is not paid for twice, and is never out of date.
 
-mod common;
-
-use common::Graphloom;
-use common::model::ScriptedModel;
 use serde_json::{Value, json};
+
+use crate::common::Graphloom;
+use crate::common::model::ScriptedModel;
 
 const ASK: [&str; 5] =
     ["--set", "answer_llm=openai:scripted", "ask", "--mode=naive", "Who wrote the first program?"];

@@ -1,9 +1,7 @@
 //! A workspace that lost commits is refused unless the loss is accepted. A damaged workspace is repaired from its intact rows,
 //! and the repair lists what is lost.
 
-mod common;
-
-use common::Graphloom;
+use crate::common::Graphloom;
 
 const STORE: &str = ".graphloom/default.graphloom";
 

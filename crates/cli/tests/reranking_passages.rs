@@ -1,10 +1,9 @@
 //! A reranker orders the passages of an answer. If it fails, a warning is printed and the order does not change.
 
-mod common;
-
-use common::Graphloom;
 use graphloom_providers::testing::{ReceivedRequest, Reply, ScriptedServer};
 use serde_json::{Value, json};
+
+use crate::common::Graphloom;
 
 /// Returns the program with two documents and a reranker that prefers passages about tea.
 fn library(server: &ScriptedServer) -> Graphloom {

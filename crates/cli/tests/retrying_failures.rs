@@ -1,9 +1,7 @@
 //! A failed chunk does not affect other chunks, is listed, and is retried alone.
 
-mod common;
-
-use common::Graphloom;
-use common::model::ScriptedModel;
+use crate::common::Graphloom;
+use crate::common::model::ScriptedModel;
 
 #[test]
 fn a_failed_chunk_is_listed_and_retried_alone() {

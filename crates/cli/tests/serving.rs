@@ -1,16 +1,15 @@
 //! `graphloom serve` answers over HTTP, indexes in the background, and stops cleanly.
 
-mod common;
-
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use common::Graphloom;
-use common::model::{ScriptedModel, with_things};
-use common::serving::{PATIENCE, Serving};
 use serde_json::{Value, json};
+
+use crate::common::Graphloom;
+use crate::common::model::{ScriptedModel, with_things};
+use crate::common::serving::{PATIENCE, Serving};
 
 #[cfg(unix)]
 #[test]
@@ -229,8 +228,8 @@ fn the_log_names_the_caller_whose_right_does_not_reach_so_far() {
 
 #[test]
 fn failed_chunks_are_counted_until_they_are_indexed_after_all() {
-    let model = common::model::ScriptedModel::start();
-    let graphloom = common::model::with_things(&model, &["ThingA", "ThingB"]);
+    let model = ScriptedModel::start();
+    let graphloom = with_things(&model, &["ThingA", "ThingB"]);
     model.refuse(Some("ThingB"));
     graphloom.run(&["add", "docs"]).exits(3);
     let chunks = || {

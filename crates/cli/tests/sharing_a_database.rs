@@ -2,18 +2,17 @@
 
 #![cfg(unix)]
 
-mod common;
-
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use common::Graphloom;
-use common::model::{ScriptedModel, with_things};
-use common::serving::{Serving, send, send_with, status_of};
 use graphloom_postgres::testing::{Server, TestDatabase, execute, new_workspace, postgres_folder};
 use serde_json::{Value, json};
 use tempfile::TempDir;
+
+use crate::common::Graphloom;
+use crate::common::model::{ScriptedModel, with_things};
+use crate::common::serving::{Serving, send, send_with, status_of};
 
 /// How long a test waits for an expected event.
 const PATIENCE: Duration = Duration::from_secs(120);

@@ -1,17 +1,16 @@
 //! `graphloom mcp`: a client starts the built program and talks to it on standard input and output.
 
-mod common;
-
 use std::io::Write;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use common::Graphloom;
 use rmcp::model::{CallToolRequestParams, ClientConfig, ProtocolVersion};
 use rmcp::service::RunningService;
 use rmcp::transport::TokioChildProcess;
 use rmcp::{ClientLifecycleMode, ClientServiceExt, RoleClient};
 use serde_json::{Value, json};
+
+use crate::common::Graphloom;
 
 /// How long a test waits for an expected event.
 const PATIENCE: Duration = Duration::from_secs(60);

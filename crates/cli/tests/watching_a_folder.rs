@@ -1,8 +1,6 @@
 //! `add --watch` adds new and changed files of a folder, and ends cleanly.
 #![cfg(unix)]
 
-mod common;
-
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -10,8 +8,9 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::Graphloom;
 use serde_json::Value;
+
+use crate::common::Graphloom;
 
 /// Deadline for expected events, so that a test fails instead of hanging.
 const DEADLINE: Duration = Duration::from_secs(60);

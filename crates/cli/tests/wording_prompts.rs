@@ -1,9 +1,7 @@
 //! Custom prompts, guidance about entity types, and languages, for all workspaces or one.
 
-mod common;
-
-use common::Graphloom;
-use common::model::ScriptedModel;
+use crate::common::Graphloom;
+use crate::common::model::ScriptedModel;
 
 const TEXT: &str = "Thing1 stands beside Thing2.";
 

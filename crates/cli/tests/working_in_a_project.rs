@@ -1,12 +1,11 @@
 //! Commands work in every folder of a project, leave no files behind if there is nothing to do, and report errors in JSON with
 //! `--json`.
 
-mod common;
-
 use std::process::Command;
 
-use common::{CommandResult, Graphloom};
 use serde_json::Value;
+
+use crate::common::{CommandResult, Graphloom};
 
 /// Runs in a folder inside the project.
 fn run_in(graphloom: &Graphloom, folder: &str, arguments: &[&str]) -> CommandResult {

@@ -1,7 +1,5 @@
 //! Chunk contexts: what the prompts contain, the order of the calls, what is stored, and what remains after a failure.
 
-mod support;
-
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -18,7 +16,8 @@ use graphloom_engine::index::{self, Acceptance, MissingContexts, RunReport};
 use graphloom_engine::query::{Arm, Mode, Question, retrieve};
 use graphloom_storage::check::check;
 use graphloom_storage::memory::MemoryStore;
-use support::{ReadingModel, engine, source};
+
+use crate::support::{ReadingModel, engine, source};
 
 /// Three chunks, of which only the first contains the name of the company.
 const REPORT: &str = "Zephyrine makes gears and axles for mills.\n\nIn spring the output fell by a half of it all.\n\n\

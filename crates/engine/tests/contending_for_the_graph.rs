@@ -1,10 +1,6 @@
 //! A graph change that other processes overtake, or whose vectors fail, pays for nothing twice, is recorded in the ledger,
 //! and succeeds in the end.
 
-#[path = "support/intercepted_store.rs"]
-mod intercepted_store;
-mod support;
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
@@ -19,8 +15,9 @@ use graphloom_engine::index::{self, Acceptance};
 use graphloom_storage::check::check;
 use graphloom_storage::memory::MemoryStore;
 use graphloom_storage::sqlite::SqliteStore;
-use intercepted_store::{InterceptedStore, Interceptor};
-use support::{ReadingModel, WordEmbedder, engine, source};
+
+use crate::support::intercepted_store::{InterceptedStore, Interceptor};
+use crate::support::{ReadingModel, WordEmbedder, engine, source};
 
 /// Documents about one entity, too many for a description without a summary.
 const SPEAKING: usize = 10;

@@ -1,22 +1,17 @@
 //! Communities and their reports are derived from the whole graph, kept while nothing changes, and paid for once.
 
-#[path = "support/deriving.rs"]
-mod deriving;
-#[path = "support/intercepted_store.rs"]
-mod intercepted_store;
-mod support;
-
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use deriving::{
-    WritingModel, check_deaths, check_prompts, dump, memory, paid_calls, remove_source, run_deriver,
-};
 use graphloom_core::{LanguageModel, Store};
 use graphloom_engine::Engine;
 use graphloom_engine::derive::{Communities, DeriveReport, LayerKind, communities, community, layer_states};
 use graphloom_engine::index;
-use support::{ReadingModel, engine, source};
+
+use crate::support::deriving::{
+    WritingModel, check_deaths, check_prompts, dump, memory, paid_calls, remove_source, run_deriver,
+};
+use crate::support::{ReadingModel, engine, source};
 
 /// Writes a report whose finding cites one existing and one unknown reference.
 fn reporter() -> WritingModel {

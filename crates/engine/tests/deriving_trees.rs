@@ -1,17 +1,8 @@
 //! The tree of summaries is planned from vectors, written once, kept while nothing changes, and searched on all levels.
 
-#[path = "support/deriving.rs"]
-mod deriving;
-#[path = "support/intercepted_store.rs"]
-mod intercepted_store;
-mod support;
-
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use deriving::{
-    WritingModel, check_deaths, check_prompts, dump, memory, paid_calls, remove_source, run_deriver,
-};
 use graphloom_core::{LanguageModel, Member, Store, table};
 use graphloom_engine::Engine;
 use graphloom_engine::derive::{
@@ -20,7 +11,11 @@ use graphloom_engine::derive::{
 use graphloom_engine::index;
 use graphloom_engine::money::Prices;
 use graphloom_engine::query::{Arm, Mode, QueryNote, Question, retrieve};
-use support::{ReadingModel, engine, source};
+
+use crate::support::deriving::{
+    WritingModel, check_deaths, check_prompts, dump, memory, paid_calls, remove_source, run_deriver,
+};
+use crate::support::{ReadingModel, engine, source};
 
 /// Summarizes by repeating the first line of its input.
 fn summarizer() -> WritingModel {

@@ -1,7 +1,5 @@
 //! Documents are cancelled, paused, queued again and re-extracted, which leaves no trace and costs nothing twice.
 
-mod support;
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -17,7 +15,8 @@ use graphloom_engine::index::{self, Acceptance};
 use graphloom_storage::check::check;
 use graphloom_storage::memory::MemoryStore;
 use graphloom_storage::sqlite::SqliteStore;
-use support::{ReadingModel, engine, source};
+
+use crate::support::{ReadingModel, engine, source};
 
 /// A text of three chunks.
 const LONG: &str =

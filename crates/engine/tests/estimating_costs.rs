@@ -1,7 +1,5 @@
 //! An estimate matches what the run then sends.
 
-mod support;
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -12,7 +10,8 @@ use graphloom_engine::extract::Gleaning;
 use graphloom_engine::index::{self, Estimate, Estimator, Range, Step};
 use graphloom_engine::money::prompt_tokens;
 use graphloom_storage::memory::MemoryStore;
-use support::{ReadingModel, engine, source};
+
+use crate::support::{ReadingModel, engine, source};
 
 /// Counts its calls and their tokens.
 #[derive(Default)]

@@ -1,7 +1,5 @@
 //! A filter restricts a question to some documents; the others are neither ranked nor read.
 
-mod support;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -16,7 +14,8 @@ use graphloom_engine::query::{Mode, QueryError, Question, Retrieval, retrieve, s
 use graphloom_storage::memory::MemoryStore;
 use graphloom_storage::sqlite::SqliteStore;
 use proptest::prelude::*;
-use support::{ReadingModel, engine, source};
+
+use crate::support::{ReadingModel, engine, source};
 
 /// Builds a store of these documents, indexed without summaries; decisions merge some names into one entity.
 async fn library(store: Arc<dyn Store>, documents: &BTreeMap<String, String>, merges: &[Action]) -> Engine {

@@ -5,8 +5,6 @@
 //! store is sound and equals a plain build of the remaining documents. `GRAPHLOOM_SCHEDULES=N` plays N histories instead of
 //! the default number, and `GRAPHLOOM_SCHEDULE=SEED` plays a single one.
 
-mod support;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -28,7 +26,8 @@ use graphloom_storage::check::check;
 use graphloom_storage::conformance::block_on;
 use graphloom_storage::memory::MemoryStore;
 use graphloom_storage::sqlite::SqliteStore;
-use support::{ReadingModel, WordEmbedder, engine, source};
+
+use crate::support::{ReadingModel, WordEmbedder, engine, source};
 
 /// Number of histories played in memory, unless `GRAPHLOOM_SCHEDULES` sets another.
 const SCHEDULES: u64 = 160;

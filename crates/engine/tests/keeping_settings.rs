@@ -1,7 +1,5 @@
 //! A workspace keeps the models and settings with which it was first built.
 
-mod support;
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -10,7 +8,8 @@ use graphloom_core::{Store, WorkspaceId};
 use graphloom_engine::Engine;
 use graphloom_engine::index::{self, BuildSettings, IndexError};
 use graphloom_storage::memory::MemoryStore;
-use support::{ReadingModel, engine, source};
+
+use crate::support::{ReadingModel, engine, source};
 
 fn store() -> Arc<dyn Store> {
     Arc::new(MemoryStore::new(WorkspaceId::default()))

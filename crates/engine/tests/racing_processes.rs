@@ -1,10 +1,6 @@
 //! Commits of another process between the reading and the writing of a step are never overwritten, and everything left in
 //! the store belongs to a document.
 
-#[path = "support/intercepted_store.rs"]
-mod intercepted_store;
-mod support;
-
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,8 +16,9 @@ use graphloom_storage::check::check;
 use graphloom_storage::conformance::block_on;
 use graphloom_storage::memory::MemoryStore;
 use graphloom_storage::sqlite::SqliteStore;
-use intercepted_store::{InterceptedStore, Interceptor};
-use support::{ReadingModel, engine, source};
+
+use crate::support::intercepted_store::{InterceptedStore, Interceptor};
+use crate::support::{ReadingModel, engine, source};
 
 /// What another process does before the next commit, or the next turn to change the graph.
 #[derive(Default)]

@@ -1,7 +1,5 @@
 //! After re-embedding with another embedder, a workspace is the same as if it had been built with that embedder.
 
-mod support;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -19,7 +17,8 @@ use graphloom_engine::query::{Mode, QueryError, Question, retrieve};
 use graphloom_storage::check::check;
 use graphloom_storage::memory::MemoryStore;
 use graphloom_storage::sqlite::SqliteStore;
-use support::{ReadingModel, engine, source};
+
+use crate::support::{ReadingModel, engine, source};
 
 /// Embeds letter counts as unit vectors with 26 dimensions.
 #[derive(Default)]

@@ -1,9 +1,5 @@
 //! A worker leaves documents to other workers if there are any, and processes all of them if the others never claim any.
 
-#[path = "support/intercepted_store.rs"]
-mod intercepted_store;
-mod support;
-
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
@@ -11,8 +7,9 @@ use graphloom_core::{Batch, Require, Store, StoreError, WorkspaceId};
 use graphloom_engine::index::{self, Source};
 use graphloom_storage::conformance::block_on;
 use graphloom_storage::memory::MemoryStore;
-use intercepted_store::{InterceptedStore, Interceptor};
-use support::{ReadingModel, engine, source};
+
+use crate::support::intercepted_store::{InterceptedStore, Interceptor};
+use crate::support::{ReadingModel, engine, source};
 
 /// Reports several workers, and records how many documents each claim takes.
 struct Crowd {

@@ -1,7 +1,5 @@
 //! Extraction and merging share a model service that accepts few calls at once, and neither makes the other wait forever.
 
-mod support;
-
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
@@ -17,8 +15,9 @@ use graphloom_engine::Engine;
 use graphloom_engine::chunk_context::ContextWriter;
 use graphloom_engine::index::{self, Acceptance};
 use graphloom_storage::memory::MemoryStore;
-use support::{ReadingModel, WordEmbedder, engine, source};
 use tokio::sync::Semaphore;
+
+use crate::support::{ReadingModel, WordEmbedder, engine, source};
 
 /// Number of documents: more than can wait for the merger and be processed at the same time.
 const DOCUMENTS: usize = 160;

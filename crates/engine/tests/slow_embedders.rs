@@ -1,8 +1,5 @@
 //! With a slow embedder, work is committed every few seconds, and the workspace ends up the same as with a fast one.
 
-#[allow(dead_code, reason = "shared with tests that need more of it")]
-mod support;
-
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -12,7 +9,8 @@ use graphloom_core::{
 };
 use graphloom_engine::{Engine, index};
 use graphloom_storage::memory::MemoryStore;
-use support::{ReadingModel, WordEmbedder, engine, source};
+
+use crate::support::{ReadingModel, WordEmbedder, engine, source};
 
 /// An embedder that takes `ms_each` per text by its own clock, and records the number of texts in each call.
 struct SlowEmbedder {

@@ -1,7 +1,5 @@
 //! Views are functions of the live evidence: order, interleaving, replacement, deletion and failures leave no trace.
 
-mod support;
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -19,7 +17,8 @@ use graphloom_storage::check::check;
 use graphloom_storage::memory::MemoryStore;
 use graphloom_storage::sqlite::SqliteStore;
 use proptest::prelude::*;
-use support::{ReadingModel, WordEmbedder, engine, source};
+
+use crate::support::{ReadingModel, WordEmbedder, engine, source};
 
 fn memory() -> Arc<dyn Store> {
     Arc::new(MemoryStore::new(WorkspaceId::default()))

@@ -1,5 +1,4 @@
 //! Shared by the behaviour tests: the program in a fresh folder, and a scripted model.
-#![allow(dead_code, reason = "each test file uses its own part")]
 
 pub(crate) mod model;
 pub(crate) mod pdf;

@@ -15,7 +15,7 @@ use graphloom_storage::check::check;
 use graphloom_storage::faulty::{Cut, FaultyStore};
 use graphloom_storage::memory::MemoryStore;
 
-use crate::intercepted_store::InterceptedStore;
+use crate::support::intercepted_store::InterceptedStore;
 
 /// Answers with a function of the last message; fails if the message contains a given word.
 pub(crate) struct WritingModel {

@@ -1,6 +1,9 @@
 //! A small test environment for the pipeline: a clock that stands still, an embedder that hashes words, and a model that
 //! reads `A knows B.` sentences.
 
+pub(crate) mod deriving;
+pub(crate) mod intercepted_store;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -15,13 +15,14 @@ demo: ## Builds the program for a first look, indexes the samples and asks three
 web: ## Builds the web UI, which the next cargo build embeds; needs Node.js 20.19 or later
 	scripts/build-web.sh
 
+test: export RUSTC_WORKSPACE_WRAPPER = $(CURDIR)/scripts/rustc-with-lints.sh
 test: check docs nextest web-test torture-slice ## Everything that continuous integration runs
 
 check: web ## Formatting, lints and the shape of the workspace
 	npm --prefix web run check
 	scripts/check-arrows.sh
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets --locked -- -D warnings
+	scripts/lint.sh --workspace --all-targets
 	scripts/check-features.sh
 	scripts/check-deploy.sh
 	cargo package --quiet --package graphloom-server --list --allow-dirty | grep '^ui/dist/index.html$$' >/dev/null
@@ -33,7 +34,7 @@ docs: ## Runs the command blocks of the documents and follows their links
 
 nextest: ## All tests, offline
 	@scripts/install-postgres.sh
-	@cargo nextest --version >/dev/null 2>&1 || cargo install cargo-nextest --locked
+	@cargo nextest --version >/dev/null 2>&1 || env -u RUSTC_WORKSPACE_WRAPPER cargo install cargo-nextest --locked
 	cargo nextest run --workspace --locked
 	cargo test --doc --workspace --locked --quiet
 

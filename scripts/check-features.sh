@@ -6,8 +6,10 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # The measuring crates need every feature and would turn them on in all crates.
 crates=(--workspace --exclude graphloom-bench --exclude graphloom-torture)
 
-cargo clippy --locked --quiet "${crates[@]}" --no-default-features -- -D warnings
-cargo clippy --locked --quiet "${crates[@]}" --all-features -- -D warnings
+# Examples use the dev-dependencies, so that most dependencies have the features of the other builds and are not built again.
+targets=(--lib --bins --examples)
+scripts/lint.sh --quiet "${crates[@]}" "${targets[@]}" --no-default-features
+scripts/lint.sh --quiet "${crates[@]}" "${targets[@]}" --all-features
 
 # The dependencies of a feature must be in the program if and only if the feature is on.
 holds() { # crate dependency arguments

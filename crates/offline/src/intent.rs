@@ -31,32 +31,35 @@ const OVERVIEW: &str = "\
     summarize, summarise, summary, overview, tldr, tl dr, gist, synopsis, themes, theme, topics, topic, main \
     ideas, main idea, main points, key points, takeaways, about, outline, what is in, what are in, whats in, \
     what do i have here, deal with, deals with, what do these, what does this, what happens, main subjects, main \
-    findings, key findings, major trends, main trends, in common, fasse, fass, zusammenfassung, zusammenfassen, überblick, übersicht, hauptthemen, themen, thema, worum geht \
+    findings, key findings, major trends, main trends, in common, inhalt, um was geht es, \
+    fasse, fass, zusammenfassung, zusammenfassen, überblick, übersicht, hauptthemen, themen, thema, worum geht \
     es, worum gehts, wovon handelt, wovon handeln, worüber, was steht, was enthalten, résume, résumé, resumen, \
     temas, thèmes, de quoi parle, de quoi parlent, de qué trata, de qué tratan";
 /// Phrases without a topic that may accompany those of [`OVERVIEW`].
 const ASKING: &str = "\
     give me, can you, could you, would you, please, tell me, write, i want, show me, make, provide, summaries, \
-    abstract, subjects, what is this about, what is it about, what are these about, what is it all about, what \
-    is this all about, whats this about, what is in here, whats in here, what is inside, discussed, covered, \
-    cover, contain, contains, happens, describe, explain, fassen, zusammen, gib mir, gib, einen, eine, kurze, \
-    steht, enthalten, enthält, behandelt, resume";
+    abstract, subjects, what is this about, what is it about, what are these about, what is it all about, what is this \
+    all about, whats this about, what is in here, whats in here, what is inside, discussed, covered, cover, contain, \
+    contains, happens, describe, explain, fassen, zusammen, gib mir, gib, einen, eine, kurze, steht, enthalten, \
+    enthält, behandelt, resume, list, name, bullet points, in a few words, in a few sentences, nenne, nenn, liste, \
+    kannst du, können sie, gibt es, in wenigen sätzen, in wenigen worten, in stichpunkten";
 /// Words for the documents as a whole, and function words.
 const DOCUMENTS: &str = "\
-    document, documents, doc, docs, file, files, text, texts, book, books, story, novel, tale, corpus, \
-    collection, workspace, data, dataset, report, reports, guide, manual, handbook, article, articles, news, \
-    paper, papers, notes, folder, content, contents, material, everything, page, pages, pdf, website, whole, \
-    entire, all, main, major, key, central, important, most, general, brief, short, briefly, quick, these, this, \
-    those, here, it, them, they, the, a, an, of, in, is, are, what, which, whats, do, does, and, for, me, my, \
-    our, us, your, to, some, there, kind, sort, with, on, by, ideas, points, information, plot, across, throughout, \
-    overall, overarching, top, common, recurring, recur, have, can, you, tell, high, level, findings, trends, \
-    insgesamt, überall, über, behandeln, behandelt, zentral, zentrale, zentralen, hauptsächlich, gemeinsam, dokument, \
-    dokumente, dokumenten, texte, texten, datei, dateien, buch, geschichte, roman, sammlung, daten, bericht, \
-    berichte, handbuch, artikel, unterlagen, inhalt, inhalte, ganze, ganzen, gesamte, alle, alles, wichtigsten, \
-    wichtigste, wesentliche, wesentlichen, hier, diesem, diesen, dieser, dieses, diese, das, die, der, den, dem, \
-    des, im, was, sind, ist, es, bitte, mir, und, von, kurz, welche, werden, wird, meine, meinen, meiner, geht, \
-    le, la, les, du, ce, ces, principaux, sont, quels, el, los, las, estos, este, documento, documentos, \
-    principales, cuáles, son, moi, un, una";
+    document, documents, doc, docs, file, files, text, texts, book, books, story, novel, tale, corpus, collection, \
+    workspace, data, dataset, report, reports, guide, manual, handbook, article, articles, news, paper, papers, notes, \
+    folder, content, contents, material, everything, page, pages, pdf, website, whole, entire, all, main, major, key, \
+    central, important, most, general, brief, short, briefly, quick, these, this, those, here, it, them, they, the, a, \
+    an, of, in, is, are, what, which, whats, do, does, and, for, me, my, our, us, your, to, some, there, kind, sort, \
+    with, on, by, ideas, points, information, plot, across, throughout, overall, overarching, one, two, three, five, \
+    ten, sentence, sentences, words, paragraph, bullet, bullets, top, common, recurring, recur, have, can, you, tell, \
+    high, level, findings, trends, insgesamt, überall, überhaupt, eigentlich, ein, zwei, drei, fünf, satz, sätze, \
+    sätzen, worten, über, behandeln, behandelt, zentral, zentrale, zentralen, hauptsächlich, gemeinsam, dokument, \
+    dokumente, dokumenten, texte, texten, datei, dateien, buch, geschichte, roman, sammlung, daten, bericht, berichte, \
+    handbuch, artikel, unterlagen, inhalt, inhalte, ganze, ganzen, gesamte, alle, alles, wichtigsten, wichtigste, \
+    wesentliche, wesentlichen, hier, diesem, diesen, dieser, dieses, diese, das, die, der, den, dem, des, im, was, \
+    sind, ist, es, bitte, mir, und, von, kurz, welche, werden, wird, meine, meinen, meiner, geht, le, la, les, du, ce, \
+    ces, principaux, sont, quels, el, los, las, estos, este, documento, documentos, principales, cuáles, son, moi, un, \
+    una";
 /// Chinese counterpart of [`OVERVIEW`].
 const OVERVIEW_CHINESE: &str = "\
     核心内容, 核心內容, 总结, 總結, 概括, 摘要, 概述, 综述, 概览, 主要内容, 主要內容, 主题, 主題, 讲的是什么, 讲什么, \
@@ -67,7 +70,7 @@ const REST_CHINESE: &str = "\
     文件, 文档, 文檔, 文章, 资料, 材料, 文本, 书, 故事, 小说, 手册, 报告, 内容, 內容, 主要, \
     核心, 重点, 里面, 里, 中, 的, 是, 了, 什么, 什麼, 哪些, 有, 讲, 说, 写, 吗, 呢, 要点, \
     全文, 本, 都, 一个, 个, 和, 我, 想, 知道, 吧, 它, 它们, 在, 大概, 简单, 简要, 做, 及, \
-    与";
+    与, 列出, 用, 句话, 几, 两, 三, 五, 条, 点";
 
 fn phrases(list: &'static str) -> impl Iterator<Item = &'static str> {
     list.split(", ")
@@ -211,6 +214,22 @@ mod tests {
                 "Welche Themen behandeln die Dokumente?",
                 "Was sind die zentralen Themen?",
                 "总体上讲了什么？",
+                "What topics do these documents cover?",
+                "List the main topics.",
+                "Can you tell me what these files are about?",
+                "Summarise everything in three sentences",
+                "Give me a summary in bullet points.",
+                "What can you tell me about these documents?",
+                "Nenne die Hauptthemen.",
+                "Welche Hauptthemen gibt es?",
+                "Fasse den Inhalt kurz zusammen.",
+                "Fasse bitte alles in wenigen Sätzen zusammen.",
+                "Kannst du die Unterlagen zusammenfassen?",
+                "Um was geht es hier überhaupt?",
+                "Was ist der Inhalt dieser Dokumente?",
+                "有哪些主题？",
+                "用三句话总结一下",
+                "列出主要主题",
             ],
             Intent::Overview,
         );

@@ -42,7 +42,7 @@ fn entries_in_chinese_brackets_and_circles_are_a_list() {
     let circled = TEXT.replace("（1）", "①").replace("（2）", "②").replace("（3）", "③");
     let (reply, texts) = reply_from(&[&circled], "研究者把游客分成哪三种类型？");
     assert!(matches!(reply, Reply::Answer(_)), "{reply:?}");
-    assert_eq!(texts.len(), 4, "{texts:?}");
+    assert!(["①", "②", "③"].iter().all(|entry| texts.concat().contains(entry)), "{texts:?}");
 }
 
 #[test]

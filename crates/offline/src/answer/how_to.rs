@@ -10,7 +10,7 @@ use crate::lexicon::is_stop_word;
 
 /// What a section says about its task.
 pub(super) enum Section {
-    /// A line of it that meets all conditions for an answer, with the lines needed to understand it.
+    /// A line of it that meets all conditions for an answer, with the steps before it and the lines needed to understand it.
     Answer(Vec<usize>),
     /// Its first lines, as many as an excerpt has.
     Start(Vec<usize>),
@@ -29,15 +29,19 @@ pub(super) fn section(evidence: &Evidence<'_, '_>) -> Option<Section> {
         lines[*at].passage == lines[heading].passage && lines[*at].headings.last() == Some(&heading)
     };
     let text: Vec<usize> = (heading + 1..lines.len()).take_while(belongs).filter(is_text).collect();
-    let best = evidence.answers().into_iter().find(|scored| text.contains(&scored.line));
-    if let Some(best) = best.filter(|best| evidence.may_answer(best.line)) {
-        return Some(Section::Answer(whole(evidence, best.line)));
-    }
     let first = *text.first()?;
     let fits = |at: &usize| lines[*at].range.end - lines[first].range.start <= MAX_BYTES;
     let mut start: Vec<usize> = text.iter().copied().take(MAX_LINES).take_while(fits).collect();
     start.extend(Some(first).filter(|_| start.is_empty()));
-    Some(Section::Start(start))
+    let best = evidence.answers().into_iter().find(|scored| text.contains(&scored.line));
+    let Some(best) = best.filter(|best| evidence.may_answer(best.line)) else {
+        return Some(Section::Start(start));
+    };
+    // The steps before the best line come first.
+    let before = start.iter().position(|line| *line == best.line).unwrap_or_default();
+    let mut found: Vec<usize> = start[..before].to_vec();
+    found.extend(whole(evidence, best.line).into_iter().filter(|line| !start[..before].contains(line)));
+    Some(Section::Answer(found))
 }
 
 /// True if a heading names the task of the question, and nothing else.
@@ -74,7 +78,10 @@ mod tests {
         let (reply, texts) = reply_from(&[OVERVIEW, SECTION], "How do I orphan a package?");
         assert!(matches!(reply, Reply::Answer(_) | Reply::Likely(_)), "{reply:?}");
         let said = texts.join(" ");
-        assert!(said.contains("set the maintainer to the pool") && !said.contains("procedures"), "{texts:?}");
+        assert!(
+            said.starts_with("First set the maintainer to the pool.") && !said.contains("procedures"),
+            "{texts:?}"
+        );
     }
 
     #[test]

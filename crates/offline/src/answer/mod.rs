@@ -125,7 +125,7 @@ pub fn reply(question: &str, passages: &[Passage<'_>]) -> Reply {
     {
         return match section {
             Section::Answer(lines) => Reply::Answer(quotes(&evidence, &lines)),
-            Section::Start(lines) => Reply::Likely(likely_quotes(&evidence, &lines)),
+            Section::Start(lines) => Reply::Likely(quotes(&evidence, &lines)),
         };
     }
     let answer = answer
@@ -135,7 +135,7 @@ pub fn reply(question: &str, passages: &[Passage<'_>]) -> Reply {
         return Reply::Answer(quotes(&evidence, &lines));
     }
     if let Some(lines) = evidence.likeliest(two_steps, compares) {
-        return Reply::Likely(likely_quotes(&evidence, &lines));
+        return Reply::Likely(quotes(&evidence, &lines));
     }
     nearest(&evidence)
 }
@@ -241,33 +241,15 @@ fn introduced_by(evidence: &Evidence<'_, '_>, at: usize) -> Option<usize> {
     before.into_iter().find(|before| kinds::names(evidence.question, &lines[*before]).iter().any(is_whole))
 }
 
-/// Returns the lines as quotes, each once. Neighbouring lines of one conversation turn form one quote.
+/// Returns the lines as quotes, each line once. Lines that follow each other in a passage, in the same turn of a conversation, form
+/// one quote.
 fn quotes(evidence: &Evidence<'_, '_>, found: &[usize]) -> Vec<Quote> {
     let lines = &evidence.reading.lines;
-    joined(evidence, found, &|one, other| {
-        other == one + 1 && lines[one].turn.is_some() && lines[one].turn == lines[other].turn
-    })
-}
-
-/// The same, but all neighbouring lines of a passage form one quote.
-fn likely_quotes(evidence: &Evidence<'_, '_>, found: &[usize]) -> Vec<Quote> {
-    let lines = &evidence.reading.lines;
-    joined(evidence, found, &|one, other| {
-        let (line, next) = (&lines[one], &lines[other]);
-        let is_next = other == one + 1 && line.range.end <= next.range.start;
-        is_next && line.passage == next.passage && line.turn == next.turn
-    })
-}
-
-/// Returns the lines as quotes, each once.
-///
-/// - `is_joined`: true if the second line continues the quote of the first.
-fn joined(
-    evidence: &Evidence<'_, '_>,
-    found: &[usize],
-    is_joined: &dyn Fn(usize, usize) -> bool,
-) -> Vec<Quote> {
-    let lines = &evidence.reading.lines;
+    let is_joined = |one: &usize, other: &usize| {
+        let (line, next) = (&lines[*one], &lines[*other]);
+        let follows = *other == one + 1 && line.range.end <= next.range.start;
+        follows && line.passage == next.passage && line.turn == next.turn
+    };
     let mut seen = BTreeSet::new();
     let fresh: Vec<usize> =
         found.iter().copied().filter(|line| seen.insert(*line)).take(MAX_SENTENCES).collect();
@@ -279,7 +261,7 @@ fn joined(
             matches: closest::matches(evidence, first..last + 1),
         }
     };
-    fresh.chunk_by(|one, other| is_joined(*one, *other)).map(quote).collect()
+    fresh.chunk_by(is_joined).map(quote).collect()
 }
 
 /// Longest preferred sentence about a topic, in bytes; longer ones are used only if there is no other.

@@ -2,6 +2,8 @@
 
 mod outlook;
 
+use std::borrow::Cow;
+
 use graphloom_core::{Format, Part};
 use mail_parser::mailbox::mbox::MessageIterator;
 use mail_parser::{Address, Message, MessageParser, MimeHeaders, PartType};
@@ -13,6 +15,11 @@ use super::{Body, ParseError, ParseLimits, html};
 const MAX_MESSAGE_DEPTH: usize = 5;
 /// Maximum attachments that are listed.
 const MAX_ATTACHMENTS: usize = 1000;
+
+/// Maximum boundaries that are open at the same time in one message.
+const MAX_BOUNDARIES: usize = 50;
+/// Maximum bytes of a boundary. RFC 2046 allows 70.
+const MAX_BOUNDARY_BYTES: usize = 200;
 
 /// Returns the message as people see it: subject, sender, recipients, date and text. If the text exists in
 /// two forms, the plain one is read. Forwarded messages follow; other attachments are listed but not read.
@@ -26,7 +33,8 @@ pub(super) fn parse(bytes: &[u8], limits: &ParseLimits) -> Result<Body, ParseErr
     if bytes.starts_with(b"From ") {
         mailbox(bytes, limits, &mut draft, &mut unread)?;
     } else {
-        let message = message(bytes)?;
+        let whole = with_closed_parts(bytes);
+        let message = message(&whole)?;
         draft.title(message.subject().unwrap_or_default());
         write(&message, 1, limits, &mut draft, &mut unread);
     }
@@ -49,7 +57,7 @@ fn mailbox(
     for raw in MessageIterator::new(bytes).flatten() {
         number += 1;
         limits.check_parts("messages", number as usize)?;
-        match message(raw.contents()) {
+        match message(&with_closed_parts(raw.contents())) {
             Ok(message) => {
                 draft.part(Part::Message(number));
                 write(&message, 1, limits, draft, unread);
@@ -88,6 +96,58 @@ fn message(bytes: &[u8]) -> Result<Message<'_>, ParseError> {
         return Err(ParseError::Encrypted { format: Format::Eml });
     }
     Ok(message)
+}
+
+/// Returns a message in which every part has an end: the closing line of a multipart is added where it is missing, as in
+/// messages that were cut off. The library takes a part without an end for an attachment.
+fn with_closed_parts(bytes: &[u8]) -> Cow<'_, [u8]> {
+    let mut whole: Vec<u8> = Vec::new();
+    let mut copied = 0;
+    // Boundaries that may be open, outermost first, and whether a part has begun.
+    let mut open: Vec<(&[u8], bool)> = Vec::new();
+    let mut close = |unclosed: std::vec::Drain<'_, (&[u8], bool)>, before: usize| {
+        for (boundary, _) in unclosed.rev().filter(|(_, begun)| *begun) {
+            whole.extend_from_slice(&bytes[copied..before]);
+            whole.extend_from_slice(&[b"\r\n--", boundary, b"--\r\n"].concat());
+            copied = before;
+        }
+    };
+    let mut at = 0;
+    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+        if let Some(rest) = line.strip_prefix(b"--")
+            && let Some(nth) = open.iter().rposition(|(boundary, _)| rest.starts_with(boundary))
+        {
+            close(open.drain(nth + 1..), at);
+            if rest[open[nth].0.len()..].starts_with(b"--") {
+                open.truncate(nth);
+            } else {
+                open[nth].1 = true;
+            }
+        } else if let Some(boundary) = boundary_in(line)
+            && open.len() < MAX_BOUNDARIES
+            && !open.iter().any(|(known, _)| *known == boundary)
+        {
+            open.push((boundary, false));
+        }
+        at += line.len();
+    }
+    close(open.drain(..), bytes.len());
+    if whole.is_empty() {
+        return Cow::Borrowed(bytes);
+    }
+    whole.extend_from_slice(&bytes[copied..]);
+    Cow::Owned(whole)
+}
+
+/// Returns the boundary that a header line names: `Content-Type: multipart/mixed; boundary="x"`.
+fn boundary_in(line: &[u8]) -> Option<&[u8]> {
+    const NAME: &[u8] = b"boundary=";
+    let at = line.windows(NAME.len()).position(|window| window.eq_ignore_ascii_case(NAME))?;
+    let value = &line[at + NAME.len()..];
+    let (value, ends): (&[u8], &[u8]) =
+        value.strip_prefix(b"\"").map_or((value, b"; \t\r\n"), |quoted| (quoted, b"\"\r\n"));
+    let length = value.iter().position(|byte| ends.contains(byte)).unwrap_or(value.len());
+    (1..=MAX_BOUNDARY_BYTES).contains(&length).then(|| &value[..length])
 }
 
 /// Returns the text, with a remark about the number of attachments that were not read.
@@ -231,6 +291,19 @@ mod tests {
         assert_eq!(parts, [(0, Part::Message(1)), (59, Part::Message(3))]);
         assert_eq!(body.title, None);
         assert_eq!(body.remarks, ["1 message of 3 could not be read"]);
+    }
+
+    #[test]
+    fn the_last_part_of_a_message_that_was_cut_off_is_read() {
+        let head = "From: a@example.org\nSubject: Hi\nMIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"x y\"\n\n";
+        let text = "# Hi\n\nFrom: a@example.org\n\nThe pipes leak.\n\nThe valves too.\n";
+        let part = |words: &str| format!("Content-Type: text/plain\n\n{words}\n");
+        let (first, second) = (part("The pipes leak."), part("The valves too."));
+        check_mail(&format!("{head}--x y\n{first}--x y\n{second}"), text);
+        // An inner multipart without an end ends where the next part of the outer one begins.
+        let inner = format!("Content-Type: multipart/alternative;\n boundary=z\n\n--z\n{first}");
+        check_mail(&format!("{head}--x y\n{inner}--x y\n{second}--x y--\n"), text);
+        check_mail(&format!("{head}--x y\n{first}--x y\n{second}--x y--\n"), text);
     }
 
     #[test]

@@ -1,17 +1,20 @@
 //! Reads JSON and JSON lines as one line per record, such as `name: Curie | born: 1867`.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use serde::de::IgnoredAny;
 
 use super::aligned::AlignedText;
-use super::{Body, label};
+use super::{Body, ParseLimits, label};
 use graphloom_text::sanitize;
 
 /// Maximum bytes of an object that is one record anywhere. Elements of arrays are records of any size.
 const MAX_SMALL_BYTES: usize = 400;
 /// Maximum bytes of a list of plain values that is written on one line.
 const MAX_LIST_BYTES: usize = 400;
+/// Maximum bytes of the joined names of nested members. Beyond it, a member has only its own name.
+const MAX_NAME_BYTES: usize = 240;
 
 /// Writes a line for every record and every other value, on the line where it starts in the source. If the
 /// source is a single line, the lines follow each other.
@@ -22,11 +25,16 @@ const MAX_LIST_BYTES: usize = 400;
 /// - Lines with one cell are list items, `- version: 3`.
 /// - Values are written as in the source, without quotation marks. Empty values and `null` are left out.
 ///
-/// Text that is not JSON, or whose lines would exceed `max_bytes`, is kept verbatim.
-pub(super) fn parse(source: String, max_bytes: usize) -> Body {
+/// Text that is not JSON, or whose lines would exceed the limit of bytes, is kept verbatim. So is JSON that is nested too deep,
+/// with a remark.
+pub(super) fn parse(source: String, limits: &ParseLimits) -> Body {
     if !is_value(&source) {
         return Body::verbatim(source);
     }
+    if depth_of(&source) > limits.max_depth {
+        return too_deep(source, limits);
+    }
+    let max_bytes = limits.max_bytes;
     let mut lines = Lines { out: AlignedText::new(&source), max_bytes };
     lines.write(&Scanner { json: &source, at: 0 }.value(), "", true);
     let is_full = lines.is_full();
@@ -37,28 +45,88 @@ pub(super) fn parse(source: String, max_bytes: usize) -> Body {
     Body { lines_match_source: in_step, ..Body::verbatim(text) }
 }
 
-/// Writes the record of every line on that line. Text that is not JSON is kept.
-pub(super) fn parse_lines(source: String, max_bytes: usize) -> Body {
-    let mut text = String::with_capacity(source.len());
-    for line in source.split_inclusive('\n') {
-        let bare = line.trim();
-        if is_value(bare) {
-            let mut cells = Vec::new();
-            Scanner { json: bare, at: 0 }.value().cells("", &mut cells);
-            let row = cells.join(" | ");
-            text.push_str(if row.is_empty() { "" } else { mark_of(&row) });
-            text.push_str(&row);
-        } else {
-            text.push_str(line.trim_end());
-        }
-        if line.ends_with('\n') {
-            text.push('\n');
-        }
-        if text.len() > max_bytes {
-            return Body::verbatim(source);
+/// Writes the record of every value on the line where it starts; values that share a line follow each other. A line that is
+/// not JSON is kept, unless it is part of a value of several lines.
+pub(super) fn parse_lines(source: String, limits: &ParseLimits) -> Body {
+    if depth_of(&source) > limits.max_depth {
+        return too_deep(source, limits);
+    }
+    let mut out = AlignedText::new(&source);
+    match values(&source) {
+        Some(all) => records(&source, 0, &all, &mut out),
+        None => {
+            let mut at = 0;
+            for line in source.split_inclusive('\n') {
+                if let Some(all) = values(line) {
+                    records(&source, at, &all, &mut out);
+                } else {
+                    out.new_line(at);
+                    out.push(line.trim_end());
+                }
+                at += line.len();
+            }
         }
     }
-    Body::verbatim(if text.trim().is_empty() { source } else { text })
+    let (text, in_step) = out.finish();
+    if text.len() > limits.max_bytes || text.trim().is_empty() {
+        return Body::verbatim(source);
+    }
+    Body { lines_match_source: in_step, ..Body::verbatim(text) }
+}
+
+/// Writes the values of the text at `from` as a line each.
+fn records(source: &str, from: usize, values: &[Range<usize>], out: &mut AlignedText<'_>) {
+    for range in values {
+        let value = Scanner { json: &source[..from + range.end], at: from + range.start }.value();
+        let mut cells = Vec::new();
+        value.cells("", &mut cells);
+        let row = cells.join(" | ");
+        if !row.is_empty() {
+            out.new_line(value.start);
+            out.push(mark_of(&row));
+            out.push(&row);
+        }
+    }
+}
+
+/// Returns the ranges of the JSON values that a text consists of, with at most white space between them; `None` if it has
+/// anything else.
+fn values(text: &str) -> Option<Vec<Range<usize>>> {
+    let mut stream = serde_json::Deserializer::from_str(text).into_iter::<IgnoredAny>();
+    let mut found = Vec::new();
+    let mut start = 0;
+    while let Some(value) = stream.next() {
+        value.ok()?;
+        found.push(start..stream.byte_offset());
+        start = stream.byte_offset();
+    }
+    Some(found)
+}
+
+/// Returns how deep brackets are nested outside of strings.
+fn depth_of(json: &str) -> usize {
+    let (mut depth, mut deepest) = (0_usize, 0);
+    let (mut in_string, mut escaped) = (false, false);
+    for byte in json.bytes() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_string => escaped = true,
+            b'"' => in_string = !in_string,
+            b'[' | b'{' if !in_string => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            b']' | b'}' if !in_string => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    deepest
+}
+
+/// Keeps JSON verbatim that is nested too deep to be read as records.
+fn too_deep(source: String, limits: &ParseLimits) -> Body {
+    let remark = format!("it is nested more than {} deep and is read as text", limits.max_depth);
+    Body { remarks: vec![remark], ..Body::verbatim(source) }
 }
 
 /// Returns the mark before a line that makes it a sentence of its own. Rows need none; other lines become list items.
@@ -71,10 +139,11 @@ pub(super) fn is_value(text: &str) -> bool {
     serde_json::from_str::<IgnoredAny>(text).is_ok()
 }
 
-/// True if the text has several lines and each one that is not blank is a JSON value.
+/// True if the text consists of JSON values, or if each of its first lines does.
 pub(super) fn is_lines(text: &str) -> bool {
+    let consists = |text: &str| values(text).is_some();
     let mut lines = text.lines().filter(|line| !line.trim().is_empty()).take(100).peekable();
-    lines.peek().is_some() && lines.all(is_value)
+    lines.peek().is_some() && (lines.all(consists) || consists(text))
 }
 
 /// A value with its position in the source.
@@ -83,6 +152,8 @@ struct Value<'a> {
     /// Its length in the source, in bytes.
     length: usize,
     kind: Kind<'a>,
+    /// True if it is a list that contains objects or such lists.
+    lists_objects: bool,
 }
 
 enum Kind<'a> {
@@ -96,12 +167,6 @@ enum Kind<'a> {
 impl Value<'_> {
     fn is_plain(&self) -> bool {
         matches!(self.kind, Kind::Plain(_))
-    }
-
-    /// True if it is a list that contains objects or such lists.
-    fn lists_objects(&self) -> bool {
-        let Kind::List(values) = &self.kind else { return false };
-        values.iter().any(|value| matches!(value.kind, Kind::Object(_)) || value.lists_objects())
     }
 
     /// Appends the cells of a record: everything that it contains.
@@ -151,6 +216,7 @@ fn name_below(above: &str, member: &str) -> String {
     match (above.is_empty(), name.is_empty()) {
         (true, _) => name,
         (false, true) => above.to_owned(),
+        (false, false) if above.len() + name.len() > MAX_NAME_BYTES => name,
         (false, false) => format!("{above} {name}"),
     }
 }
@@ -198,7 +264,7 @@ impl Lines<'_> {
                 self.row(value, name);
             }
             Kind::List(values) => {
-                let objects = value.lists_objects();
+                let objects = value.lists_objects;
                 if objects && !name.is_empty() {
                     self.line(value.start, &format!("{name}:"));
                 }
@@ -213,7 +279,7 @@ impl Lines<'_> {
             }
             Kind::Object(members) => {
                 let small = value.length <= MAX_SMALL_BYTES;
-                if !top && small && !members.iter().any(|(_, value)| value.lists_objects()) {
+                if !top && small && !members.iter().any(|(_, value)| value.lists_objects) {
                     return self.row(value, name);
                 }
                 for (member, value) in members {
@@ -232,10 +298,10 @@ impl Lines<'_> {
     /// Writes an element of an array: a line with everything except its lists of objects, which follow.
     fn record(&mut self, value: &Value<'_>, members: &[(&str, Value<'_>)]) {
         let mut cells = Vec::new();
-        let own = members.iter().filter(|(_, value)| !value.lists_objects());
+        let own = members.iter().filter(|(_, value)| !value.lists_objects);
         own.for_each(|(member, value)| value.cells(&name_below("", member), &mut cells));
         self.line(value.start, &cells.join(" | "));
-        for (member, value) in members.iter().filter(|(_, value)| value.lists_objects()) {
+        for (member, value) in members.iter().filter(|(_, value)| value.lists_objects) {
             self.write(value, &name_below("", member), false);
         }
     }
@@ -284,7 +350,13 @@ impl<'a> Scanner<'a> {
             }
             Some(_) | None => Kind::Plain(self.plain()),
         };
-        Value { start, length: self.at - start, kind }
+        let lists_objects = match &kind {
+            Kind::List(values) => {
+                values.iter().any(|value| value.lists_objects || matches!(value.kind, Kind::Object(_)))
+            }
+            Kind::Plain(_) | Kind::Object(_) => false,
+        };
+        Value { start, length: self.at - start, kind, lists_objects }
     }
 
     /// Reads a string, number or literal.
@@ -315,7 +387,7 @@ mod tests {
 
     #[track_caller]
     fn check_json(source: &str, expected: &str, in_step: bool) {
-        let body = parse(source.to_owned(), 100_000);
+        let body = parse(source.to_owned(), &ParseLimits::default());
         assert_eq!((body.text.as_str(), body.lines_match_source), (expected, in_step));
     }
 
@@ -350,13 +422,60 @@ mod tests {
     fn every_line_of_json_lines_is_a_record() {
         let body = parse_lines(
             "{\"name\": \"Ada\",\"text\": \"One.\\nTwo.\"}\n\n[1, 2]\n\"end\"\n".to_owned(),
-            1000,
+            &ParseLimits::default(),
         );
         assert_eq!(body.text, "name: Ada | text: One. Two.\n\n- 1, 2\n- end\n");
         assert!(body.lines_match_source);
         let sentences: Vec<&str> =
             graphloom_text::sentences(&body.text).into_iter().map(|range| &body.text[range]).collect();
         assert_eq!(sentences, ["name: Ada | text: One.", "Two.", "- 1, 2", "- end"]);
+    }
+
+    #[track_caller]
+    fn check_lines(source: &str, expected: &str, in_step: bool) {
+        let body = parse_lines(source.to_owned(), &ParseLimits::default());
+        assert_eq!((body.text.as_str(), body.lines_match_source), (expected, in_step));
+    }
+
+    #[test]
+    fn records_that_share_a_line_are_apart() {
+        check_lines(
+            "{\"a\": 1, \"b\": 2} {\"a\": 3, \"b\": 4}\n{\"a\": 5}{\"a\": 6}\n",
+            "a: 1 | b: 2\na: 3 | b: 4\n- a: 5\n- a: 6\n",
+            false,
+        );
+        check_lines("{\"a\": 1} {\"a\": 2}\n{broken\n", "- a: 1\n- a: 2\n{broken\n", false);
+    }
+
+    #[test]
+    fn records_of_several_lines_stand_where_they_start() {
+        check_lines("{\n \"a\": 1\n}\n{\n \"a\": 2,\n \"b\": 3\n}\n", "- a: 1\n\n\na: 2 | b: 3\n", true);
+        assert!(is_lines("{\n \"a\": 1\n}\n{\"a\": 2}"));
+    }
+
+    #[test]
+    fn a_line_that_is_no_json_is_kept_where_it_stands() {
+        check_lines("{\"a\": 1}\n\n{broken\n{\"a\": 2}\n", "- a: 1\n\n{broken\n- a: 2\n", true);
+    }
+
+    #[test]
+    fn json_that_is_nested_too_deep_is_text_and_the_document_says_so() {
+        let limits = ParseLimits { max_depth: 3, ..ParseLimits::default() };
+        assert_eq!(parse("[[[1]]]".to_owned(), &limits).text, "- 1\n");
+        let deep = |depth: usize| format!("{}\"[\"{}", "[".repeat(depth), "]".repeat(depth));
+        for body in [parse(deep(4), &limits), parse_lines(deep(4), &limits)] {
+            assert_eq!(body.text, deep(4));
+            assert_eq!(body.remarks, ["it is nested more than 3 deep and is read as text"]);
+        }
+        let deepest = deep(1_000_000);
+        assert_eq!(parse(deepest.clone(), &ParseLimits::default()).text, deepest);
+    }
+
+    #[test]
+    fn names_of_deeply_nested_members_stay_short() {
+        let name = "n".repeat(80);
+        let source = format!("{}1{}", format!("{{\"{name}\":").repeat(50), "}".repeat(50));
+        assert!(parse(source, &ParseLimits::default()).text.len() < 300);
     }
 
     #[test]
@@ -391,8 +510,8 @@ mod tests {
         fn json_of_any_shape_keeps_its_numbers(value in json(), pretty in any::<bool>()) {
             let source = if pretty { serde_json::to_string_pretty(&value) } else { serde_json::to_string(&value) };
             let source = source.expect("JSON");
-            let text = parse(source.clone(), 100_000).text;
-            let lines = parse_lines(source.replace('\n', " "), 100_000).text;
+            let text = parse(source.clone(), &ParseLimits::default()).text;
+            let lines = parse_lines(source.replace('\n', " "), &ParseLimits::default()).text;
             fn numbers(value: &serde_json::Value, found: &mut Vec<String>) {
                 match value {
                     serde_json::Value::Number(number) => found.push(number.to_string()),

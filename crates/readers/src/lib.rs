@@ -113,8 +113,8 @@ impl ParseLimits {
 /// - Plain text is kept verbatim, except that control characters are removed and words divided at line ends are joined.
 /// - Markdown becomes readable text, with every line on its line of the source. Emphasis, comments, tags and link targets are
 ///   removed; code stays between fences.
-/// - JSON and JSON lines become one line per record, as CSV does, on the line where the record starts in the source if the
-///   source has several lines.
+/// - JSON and JSON lines become one line per record, as CSV does, on the line where the record starts in the source unless
+///   records share a line.
 /// - HTML becomes the readable text of its main content. Headings, lists and tables stay recognizable; scripts and navigation
 ///   are removed.
 /// - CSV becomes one line per row that names its columns, `name: Curie | field: physics`, on the line where the row starts in
@@ -240,8 +240,8 @@ fn read(
         Format::Html => html::parse_page(source, limits),
         Format::Csv => table::parse(&source, table::delimiter_of(name), limits.max_bytes)
             .unwrap_or_else(|| Body::verbatim(source.into_owned())),
-        Format::Json => json::parse(source.into_owned(), limits.max_bytes),
-        Format::JsonLines => json::parse_lines(source.into_owned(), limits.max_bytes),
+        Format::Json => json::parse(source.into_owned(), limits),
+        Format::JsonLines => json::parse_lines(source.into_owned(), limits),
         Format::Code => code::parse(source.into_owned()),
         Format::Xml => xml::parse(&source, limits)?,
         Format::Eml

@@ -107,8 +107,9 @@ impl Reader {
             match node {
                 Node::Open(element) => {
                     let name = element.name();
-                    // A fallback repeats the content of the choice before it in an older form.
-                    if name == "Fallback"
+                    // A fallback repeats the content of the choice before it in an older form, and the reading of ruby
+                    // text repeats its base.
+                    if matches!(name.as_str(), "Fallback" | "rt")
                         || (name == "footnote" || name == "endnote") && is_separator(&element)
                     {
                         nodes.skip()?;
@@ -413,9 +414,16 @@ mod tests {
             p(&list(1), "inner"),
             p(&list(0), "two"),
             p("", "<w:delText>gone</w:delText>"),
+            p(
+                "",
+                "<w:ruby><w:rt><w:r><w:t>かんじ</w:t></w:r></w:rt><w:rubyBase><w:r><w:t>漢字</w:t></w:r></w:rubyBase></w:ruby>",
+            ),
         ];
         let body = check_docx(&body.concat().replace("Found by<w:br/>", "Found by</w:t><w:br/><w:t>"), &[]);
-        assert_eq!(body.text, "# Radium\n\nFound by\nCurie\n\n## Uses & more\n\n1. one\n  - inner\n2. two\n");
+        assert_eq!(
+            body.text,
+            "# Radium\n\nFound by\nCurie\n\n## Uses & more\n\n1. one\n  - inner\n2. two\n\n漢字\n"
+        );
         assert_eq!(body.headings.len(), 2);
     }
 

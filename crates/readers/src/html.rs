@@ -124,6 +124,10 @@ fn is_skipped(element: &Element) -> bool {
             | "select"
             | "button"
             | "textarea"
+            // The reading of ruby text repeats its base.
+            | "rp"
+            | "rt"
+            | "rtc"
     ) || element.attr("hidden").is_some()
         || element.attr("role") == Some("navigation")
 }
@@ -622,6 +626,12 @@ mod tests {
              <a class='footnote-reference brackets' href=#f>5</a> for <a class='reference internal' href=/u>unstable</a>.",
             "# Channels\n\nThese are the lines for unstable.\n",
         );
+    }
+
+    #[test]
+    fn readings_of_ruby_text_go() {
+        check_html("<p><ruby>漢字<rp>(</rp><rt>かんじ</rt><rp>)</rp></ruby>を書く。", "漢字を書く。\n");
+        check_html("<p><ruby>東<rt>とう<rb>京<rt>きょう</ruby>駅", "東京駅\n");
     }
 
     #[test]

@@ -103,6 +103,8 @@ impl Reader {
                             | "font-face-decls"
                             | "scripts"
                             | "note-citation"
+                            // The reading repeats its base.
+                            | "ruby-text"
                     ) || matches!(name.as_str(), "creator" | "date")
                         && !self.paragraphs.is_empty();
                     if is_skipped {
@@ -292,7 +294,7 @@ mod tests {
             Format::Odt,
             "<text:tracked-changes><text:p>gone</text:p></text:tracked-changes>\
              <text:h text:outline-level='2'>Pipes</text:h>\
-             <text:p>Long<text:s text:c='2'/>pipes<text:note><text:note-citation>1</text:note-citation><text:note-body>\
+             <text:p>Long<text:s text:c='2'/><text:ruby><text:ruby-base>pipes</text:ruby-base><text:ruby-text>paips</text:ruby-text></text:ruby><text:note><text:note-citation>1</text:note-citation><text:note-body>\
              <text:p>see below</text:p></text:note-body></text:note>.</text:p>\
              <text:list><text:list-item><text:p>a</text:p><text:list><text:list-item><text:p>b</text:p></text:list-item>\
              </text:list></text:list-item></text:list>\

@@ -53,6 +53,9 @@ impl Ends {
         let close = match name {
             "script" => Some("</script>"),
             "style" => Some("</style>"),
+            // The reading of ruby text.
+            "rt" => Some("</rt>"),
+            "rp" => Some("</rp>"),
             _ => None,
         };
         let Some(end) = self.after(open, ">") else { return open };

@@ -1,6 +1,7 @@
 //! Reads Markdown into readable text. Every line stays on its line of the source.
 
 mod markup;
+mod unprinted;
 
 use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, MetadataBlockKind, Options, Parser, Tag, TagEnd};
 
@@ -8,6 +9,7 @@ use super::aligned::AlignedText;
 use super::{Body, Heading, label};
 use graphloom_text::sanitize;
 use markup::without_tags;
+use unprinted::without_unprinted;
 
 /// Maximum indentation of a list.
 const MAX_LIST_DEPTH: usize = 8;
@@ -19,9 +21,10 @@ const NO_LANGUAGE: &str = "text";
 ///
 /// - Headings stay as `## Title`, list items as `- item`, and fenced code unchanged. Table rows name their
 ///   columns, `Item: Pipes | Cost: 12`. Lines of front matter stay, with values after a colon.
-/// - Marks of emphasis, quotations and links, link targets, comments, tags and directives such as
-///   `{{#include ...}}` are removed.
+/// - Marks of emphasis, quotations and links, link targets, comments, tags, readings of ruby text, citations by key and
+///   directives such as `{{#include ...}}` are removed.
 pub(super) fn parse(source: &str) -> Body {
+    let source = &without_unprinted(source);
     let mut writer = Writer::new(source);
     for (event, range) in Parser::new_ext(source, options()).into_offset_iter() {
         writer.read(event, range);
@@ -77,8 +80,8 @@ struct Writer<'a> {
     html: Vec<(usize, String)>,
     /// The kind of the open front matter.
     front_matter: Option<MetadataBlockKind>,
-    /// Lines of the source that are directives, in order.
-    directives: Vec<std::ops::Range<usize>>,
+    /// Whether the words are the reading of ruby text, as in `<ruby>漢字<rt>かんじ</rt></ruby>`.
+    reading: bool,
 }
 
 /// An open code block.
@@ -111,7 +114,7 @@ impl<'a> Writer<'a> {
             picture: None,
             html: Vec::new(),
             front_matter: None,
-            directives: directives(source),
+            reading: false,
         }
     }
 
@@ -127,8 +130,13 @@ impl<'a> Writer<'a> {
             }
             Event::Html(html) => self.html.push((range.start, html.into_string())),
             Event::InlineHtml(tag) => {
-                if tag.to_ascii_lowercase().starts_with("<br") {
-                    self.inline(" ", range.start);
+                let tag = tag.to_ascii_lowercase();
+                let name = tag.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '<' | '/'))).next();
+                match name {
+                    Some("<br") => self.inline(" ", range.start),
+                    Some("<rt" | "<rp") => self.reading = true,
+                    Some("</rt" | "</rp" | "</ruby") => self.reading = false,
+                    Some(_) | None => {}
                 }
             }
             Event::SoftBreak | Event::HardBreak => match (&mut self.heading, &mut self.picture) {
@@ -214,8 +222,9 @@ impl<'a> Writer<'a> {
                 without_tags(&pieces, |start, words| self.inline(words, start));
             }
             TagEnd::MetadataBlock(_) => self.front_matter = None,
-            TagEnd::Paragraph
-            | TagEnd::BlockQuote(_)
+            // A reading that is never closed ends with its paragraph.
+            TagEnd::Paragraph => self.reading = false,
+            TagEnd::BlockQuote(_)
             | TagEnd::FootnoteDefinition
             | TagEnd::DefinitionList
             | TagEnd::DefinitionListTitle
@@ -271,13 +280,16 @@ impl<'a> Writer<'a> {
 
     fn words(&mut self, words: &str, start: usize) {
         let words = sanitize(words);
+        if self.reading {
+            return;
+        }
         if let Some(picture) = &mut self.picture {
             return picture.push_str(&words);
         }
         if let Some(cell) = self.table.as_mut().and_then(|table| table.row.last_mut()) {
             return cell.push_str(&words);
         }
-        if words.is_empty() || self.is_in_directive(start) {
+        if words.is_empty() {
             return;
         }
         let line = self.out.line();
@@ -297,11 +309,6 @@ impl<'a> Writer<'a> {
             heading.title.push_str(words);
         }
         self.out.push(words);
-    }
-
-    fn is_in_directive(&self, at: usize) -> bool {
-        let next = self.directives.partition_point(|line| line.end <= at);
-        self.directives.get(next).is_some_and(|line| line.start <= at)
     }
 
     fn write_mark(&mut self) {
@@ -420,17 +427,7 @@ fn language(info: &str) -> String {
     if language.is_empty() { NO_LANGUAGE.to_owned() } else { language }
 }
 
-/// Returns the lines that are directives, in order.
-fn directives(source: &str) -> Vec<std::ops::Range<usize>> {
-    let mut at = 0;
-    let lines = source.split_inclusive('\n').map(|line| {
-        at += line.len();
-        (at - line.len()..at, line)
-    });
-    lines.filter(|(_, line)| is_directive(line)).map(|(range, _)| range).collect()
-}
-
-/// True if a line, in code or prose, stands for the text of another file, as in mdBook.
+/// True if a line of code stands for the text of another file, as in mdBook.
 fn is_directive(line: &str) -> bool {
     let line = line.trim();
     line.starts_with("{{#") && line.ends_with("}}")
@@ -551,6 +548,22 @@ mod tests {
         check_markdown(
             "{{#include a.rs:here}}\n\n<!-- a\ncomment -->\n<Listing number=\"4-1\" caption=\"x\">\n\n```rust\n{{#rustdoc_include a.rs:here}}\n```\n\n</Listing>\n\nText <!-- x --> with <b>bold</b><br>words.[^1]\n\n[^1]: A note.\n\n[x]: http://a.example\n\n<p align=\"center\">Words\n<!-- no --> &amp; more</p>",
             "\n\n\n\n\n\n\n\n\n\n\n\nText  with bold words.\n\nA note.\n\n\n\nWords\n& more",
+        );
+    }
+
+    #[test]
+    fn readings_of_ruby_text_go() {
+        check_markdown(
+            "<ruby>漢字<rp>(</rp><rt>かんじ</rt><rp>)</rp></ruby>を<ruby>書<rt>か</ruby>く。\n\n<p><ruby>東京<rt>とうきょう</rt></ruby>駅</p>",
+            "漢字を書く。\n\n東京駅",
+        );
+    }
+
+    #[test]
+    fn what_a_page_does_not_show_is_left_out() {
+        check_markdown(
+            "# Pipes {{ page.x }}\n{% include toc.md %}\nThey leak [@ada1843].\n\n| A {{ x }} |\n|---|\n| b [@c] |\n\nSee [how]({{< ref \"x y\" >}}) and `{{ x }}`.",
+            "# Pipes\n\nThey leak.\n\nA\n\nA: b\n\nSee how and `{{ x }}`.",
         );
     }
 

@@ -82,6 +82,18 @@ impl Draft {
         self.apart = true;
     }
 
+    /// Continues the last paragraph, which `join` does with the lines of `text`; `part` begins with the added text.
+    pub(super) fn go_on(&mut self, part: Option<Part>, text: &str, join: impl FnOnce(&mut String, &str)) {
+        let text = lines(text);
+        let kept = self.body.text.trim_end_matches('\n').len();
+        self.body.text.truncate(kept);
+        join(&mut self.body.text, &text);
+        let offset = (self.body.text.len() - text.len()) as u64;
+        self.body.parts.extend(part.map(|part| PartMark { offset, part }));
+        self.body.text.push('\n');
+        self.apart = true;
+    }
+
     /// Leaves a blank line before the next block.
     pub(super) fn apart(&mut self) {
         self.apart = true;

@@ -17,4 +17,4 @@ pub use names::{MAX_NAME_BYTES, MAX_NAME_CHARS, clean_name};
 pub use sanitize::{sanitize, unescape};
 pub use sentences::{is_prose, sentences, sentences_and_code};
 pub use tokens::{MIN_WINDOW_TOKENS, TokenMap, Tokenizer};
-pub use wrapped::{one_line, with_whole_words};
+pub use wrapped::{Joint, LineJoiner, joint, one_line, with_whole_words};

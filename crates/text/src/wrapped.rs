@@ -16,12 +16,12 @@ pub fn one_line(text: &str) -> String {
         if body.is_empty() {
             continue;
         }
-        if divides_word(&joined, body) {
-            joined.pop();
-        } else if !(joined.is_empty()
-            || joined.ends_with(is_ideograph_or_mark) && body.starts_with(is_ideograph_or_mark))
-        {
-            joined.push(' ');
+        match joint(&joined, body) {
+            Joint::Word => {
+                joined.pop();
+            }
+            Joint::Space => joined.push(' '),
+            Joint::Nothing => {}
         }
         for (n, word) in body.split_whitespace().enumerate() {
             if n > 0 {
@@ -31,6 +31,64 @@ pub fn one_line(text: &str) -> String {
         }
     }
     joined
+}
+
+/// What takes the place of a line end inside a paragraph.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Joint {
+    /// Nothing, and the hyphen before it goes: it divides a word.
+    Word,
+    /// Nothing: the script has no spaces, or no text precedes.
+    Nothing,
+    /// A space.
+    Space,
+}
+
+/// Returns what joins a line that ends with `before` and the next one.
+pub fn joint(before: &str, next: &str) -> Joint {
+    if divides_word(before, next) {
+        Joint::Word
+    } else if before.is_empty()
+        || before.ends_with(is_ideograph_or_mark) && next.starts_with(is_ideograph_or_mark)
+    {
+        Joint::Nothing
+    } else {
+        Joint::Space
+    }
+}
+
+/// Joins the lines of paragraphs. It knows the words of the whole text, which show whether a hyphen at a line end belongs to its
+/// word.
+#[derive(Default)]
+pub struct LineJoiner {
+    words: HashSet<Cow<'static, str>>,
+}
+
+impl LineJoiner {
+    /// Reads the words of all lines of a text.
+    pub fn of<'a>(lines: impl Iterator<Item = &'a str> + Clone) -> Self {
+        if !lines.clone().any(|line| line.trim_end().ends_with(is_hyphen)) {
+            return Self::default();
+        }
+        Self { words: words_of(lines).map(|word| Cow::Owned(word.into_owned())).collect() }
+    }
+
+    /// Appends the line `next` to the paragraph `text`. A word that the line end divides is joined; its hyphen stays under the
+    /// same conditions as in [`with_whole_words`].
+    pub fn join(&self, text: &mut String, next: &str) {
+        match joint(text, next) {
+            Joint::Word => {
+                let first = text.rsplit(char::is_whitespace).next().unwrap_or_default();
+                let second = next.split_whitespace().next().unwrap_or_default();
+                if !keeps_hyphen(first, second, &self.words) {
+                    text.pop();
+                }
+            }
+            Joint::Space => text.push(' '),
+            Joint::Nothing => {}
+        }
+        text.push_str(next);
+    }
 }
 
 /// Returns the quotation depth of a line and the text after its marks, without surrounding white space.
@@ -65,49 +123,56 @@ fn divides_word(before: &str, next: &str) -> bool {
         && !AFTER_SHORTENED.contains(&word.as_str())
 }
 
-/// Returns `text` with every word whole that was divided by a hyphen at a line end. The second half moves to the line of
-/// the first, so line numbers stay correct. `text` has `\n` as line ends.
+/// Returns `text` with every word whole that was divided by a hyphen at a line end, also in quotations (`>`). The second half
+/// moves to the line of the first, so line numbers stay correct. `text` has `\n` as line ends.
 ///
-/// The hyphen stays if the text has the hyphenated word elsewhere, or if both halves are words of the text and the joined
-/// word is not.
+/// - The hyphen stays if the text has the hyphenated word elsewhere, or if both halves are words of the text and the joined word
+///   is not.
+/// - A line that consists of the second half stays if its paragraph goes on: it would leave a blank line in the paragraph.
 pub fn with_whole_words(text: String) -> String {
     let lines: Vec<&str> = text.split('\n').collect();
-    let divided = |at: usize| {
-        lines.get(at + 1).is_some_and(|next| divides_word(lines[at].trim_end(), next.trim_start()))
+    let is_blank = |at: usize| lines.get(at).is_none_or(|line| without_quotation_marks(line).1.is_empty());
+    // The second half of the word that `line` begins, and its offset in the line below.
+    let second_half = |at: usize, line: &str| -> Option<(&str, usize)> {
+        let below: &str = lines.get(at + 1)?;
+        let (depth, body) = without_quotation_marks(line);
+        let (depth_below, body_below) = without_quotation_marks(below);
+        let word = body_below.split_whitespace().next()?;
+        let ends = word.len() == body_below.len() && !is_blank(at + 2);
+        (depth == depth_below && divides_word(body, body_below) && !ends)
+            .then(|| (word, below.trim_end().len() - body_below.len()))
     };
-    if !(0..lines.len()).any(divided) {
+    if !(0..lines.len()).any(|at| second_half(at, lines[at]).is_some()) {
         return text;
     }
-    let words = words_of(&lines);
+    let words: HashSet<Cow<'_, str>> = words_of(lines.iter().copied()).collect();
     let mut whole = String::with_capacity(text.len());
-    let mut rest: Option<&str> = None;
+    let mut rest: Option<Cow<'_, str>> = None;
     for (at, line) in lines.iter().enumerate() {
-        let line = rest.take().unwrap_or(line);
+        let line = rest.take().unwrap_or(Cow::Borrowed(line));
         if at > 0 {
             whole.push('\n');
         }
-        let next = if divided(at) { lines[at + 1].trim_start() } else { "" };
-        let second = next.split_whitespace().next().unwrap_or_default();
-        let left = next[second.len()..].trim_start();
-        if second.is_empty() || left.is_empty() || !divides_word(line.trim_end(), next) {
-            whole.push_str(line);
+        let Some((second, offset)) = second_half(at, &line) else {
+            whole.push_str(&line);
             continue;
-        }
+        };
         let line = line.trim_end();
         let first = line.rsplit(char::is_whitespace).next().unwrap_or_default();
         let kept = if keeps_hyphen(first, second, &words) { line } else { line.trim_end_matches(is_hyphen) };
         whole.push_str(kept);
         whole.push_str(second);
-        rest = Some(left);
+        let (marks, below) = lines[at + 1].split_at(offset);
+        let left = below[second.len()..].trim_start();
+        rest = Some(if marks.trim().is_empty() { left.into() } else { format!("{marks}{left}").into() });
     }
     whole
 }
 
 /// Returns the words inside lines, in lower case, with their hyphens.
-fn words_of<'a>(lines: &[&'a str]) -> HashSet<Cow<'a, str>> {
-    let words = lines.iter().flat_map(|line| line.split_whitespace()).map(bare);
-    let whole = words.filter(|word| !word.is_empty() && !word.ends_with(is_hyphen));
-    whole.map(lowercase).collect()
+fn words_of<'a>(lines: impl Iterator<Item = &'a str>) -> impl Iterator<Item = Cow<'a, str>> {
+    let words = lines.flat_map(str::split_whitespace).map(bare);
+    words.filter(|word| !word.is_empty() && !word.ends_with(is_hyphen)).map(lowercase)
 }
 
 fn bare(word: &str) -> &str {
@@ -163,8 +228,31 @@ mod tests {
     }
 
     #[test]
-    fn a_line_of_one_half_stays() {
-        check_whole_words("infor-\nmation\n\nend", "infor-\nmation\n\nend");
+    fn the_half_that_ends_a_paragraph_leaves_a_blank_line() {
+        check_whole_words("infor-\nmation.\n\nend", "information.\n\n\nend");
+        check_whole_words("infor-\nmation", "information\n");
+        check_whole_words("infor-\nmation\nand more", "infor-\nmation\nand more");
+    }
+
+    #[test]
+    fn words_divided_in_quotations_are_whole() {
+        check_whole_words("> All infor-\n> mation that\n> is", "> All information\n> that\n> is");
+        check_whole_words("> infor-\nmation that", "> infor-\nmation that");
+    }
+
+    #[test]
+    fn a_joiner_keeps_the_hyphens_that_belong_to_words() {
+        let joiner =
+            LineJoiner::of(["known for a well-", "known man, all infor-", "mation; well"].into_iter());
+        let join = |text: &str, next: &str| {
+            let mut text = text.to_owned();
+            joiner.join(&mut text, next);
+            text
+        };
+        assert_eq!(join("a well-", "known man"), "a well-known man");
+        assert_eq!(join("all infor-", "mation"), "all information");
+        assert_eq!(join("pre-", "and postwar"), "pre- and postwar");
+        assert_eq!(join("春天来了，", "花开了"), "春天来了，花开了");
     }
 
     proptest! {

@@ -1,8 +1,9 @@
 //! Reconstructs lines, paragraphs, headings and tables from the glyphs of a page.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
-use super::super::draft::Draft;
+use graphloom_text::LineJoiner;
 
 /// Minimum size of a heading, as a multiple of the body text's size.
 const HEADING_RATIO: f64 = 1.15;
@@ -20,6 +21,8 @@ const PARAGRAPH_STEP: f64 = 1.75;
 const BASELINE_SLACK: f64 = 0.4;
 /// A line that ends before this share of the text's width ends a paragraph or item.
 const FULL_LINE: f64 = 0.85;
+/// Lines begin at the same place if they differ by less than this multiple of the size. A first line may be indented.
+const MARGIN_SLACK: f64 = 3.0;
 /// Minimum rows with columns that make a table.
 const MIN_TABLE_ROWS: usize = 2;
 
@@ -49,6 +52,8 @@ impl Glyph {
 
 /// The letter sizes that are headings.
 pub(super) struct Sizes {
+    /// The size of most letters, in tenths.
+    body: u32,
     /// Sizes above the body's, in tenths, largest first.
     headings: Vec<u32>,
 }
@@ -74,10 +79,16 @@ impl Sizes {
             headings.clear();
         }
         // Sizes smaller than the last distinguished level are on that level.
-        Self { headings: if headings.is_empty() { headings } else { [headings, vec![least]].concat() } }
+        let headings = if headings.is_empty() { headings } else { [headings, vec![least]].concat() };
+        Self { body: body.map_or(0, |(size, _)| *size), headings }
     }
 
-    fn level(&self, size: f64) -> Option<u8> {
+    /// True if a size is clearly smaller than the body's, as in footnotes.
+    pub(super) fn is_small(&self, size: f64) -> bool {
+        tenths(size) * 20 < self.body * 19
+    }
+
+    pub(super) fn level(&self, size: f64) -> Option<u8> {
         let (least, levels) = self.headings.split_last()?;
         if tenths(size) < *least {
             return None;
@@ -99,15 +110,17 @@ struct Cell {
 }
 
 /// Glyphs on one baseline.
-struct Line {
-    y: f64,
-    size: f64,
-    turned: bool,
+pub(super) struct Line {
+    pub(super) y: f64,
+    pub(super) size: f64,
+    pub(super) turned: bool,
     cells: Vec<Cell>,
+    /// True if the line is not part of the text around it: a head or foot of the page.
+    pub(super) is_aside: bool,
 }
 
 impl Line {
-    fn text(&self) -> String {
+    pub(super) fn text(&self) -> String {
         self.cells.iter().map(|cell| cell.text.as_str()).collect::<Vec<_>>().join(" | ")
     }
 
@@ -120,18 +133,49 @@ impl Line {
     }
 }
 
-/// Writes a page's text in the order in which it was drawn.
-pub(super) fn write(glyphs: Vec<Glyph>, sizes: &Sizes, draft: &mut Draft) {
-    let lines = lines_of(glyphs);
+/// A piece of a page.
+pub(super) enum Block {
+    Heading(u8, String),
+    Table(Vec<Vec<String>>),
+    Paragraph(Paragraph),
+    /// A head or foot of the page, or a note below its text.
+    Aside(String),
+}
+
+/// Lines that follow each other closely.
+pub(super) struct Paragraph {
+    pub(super) text: String,
+    pub(super) size: f64,
+    /// Baselines of its first and last line.
+    pub(super) top: f64,
+    pub(super) bottom: f64,
+    pub(super) turned: bool,
+    pub(super) lines: usize,
+    /// True if its first line begins an item or a form field.
+    pub(super) begins_item: bool,
+    /// True if its last line goes as far as the longest line of the page that begins at the same place.
+    pub(super) is_full: bool,
+    /// True if its first or last line has columns.
+    pub(super) has_columns: bool,
+}
+
+/// Returns the pieces of a page in the order in which they were drawn. Small print below the text becomes notes.
+pub(super) fn blocks(lines: &[Line], sizes: &Sizes, joiner: &LineJoiner) -> Vec<Block> {
+    let mut blocks = Vec::new();
     let mut at = 0;
     while at < lines.len() {
+        let line = &lines[at];
+        if line.is_aside {
+            blocks.push(Block::Aside(line.text()));
+            at += 1;
+            continue;
+        }
         let rows = table_rows(&lines[at..]);
         if rows >= MIN_TABLE_ROWS {
-            draft.table(&columns_of(&lines[at..at + rows]));
+            blocks.push(Block::Table(columns_of(&lines[at..at + rows])));
             at += rows;
             continue;
         }
-        let line = &lines[at];
         let text = line.text();
         match sizes.level(line.size) {
             Some(level)
@@ -145,21 +189,41 @@ pub(super) fn write(glyphs: Vec<Glyph>, sizes: &Sizes, draft: &mut Draft) {
                 });
                 let more: Vec<String> = more.map(|(next, _)| next.text()).collect();
                 at += 1 + more.len();
-                draft.heading(level, &std::iter::once(text).chain(more).collect::<Vec<_>>().join(" "));
+                let title = std::iter::once(text).chain(more).collect::<Vec<_>>().join(" ");
+                blocks.push(Block::Heading(level, title));
             }
-            Some(_) | None => at += paragraph(&lines[at..], sizes, draft),
+            Some(_) | None => {
+                let count = paragraph_lines(&lines[at..], sizes);
+                blocks.push(Block::Paragraph(paragraph(lines, at..at + count, joiner)));
+                at += count;
+            }
         }
     }
+    let small = blocks.iter().rev().take_while(|block| match block {
+        Block::Aside(_) => true,
+        Block::Paragraph(paragraph) => sizes.is_small(paragraph.size),
+        Block::Heading(..) | Block::Table(_) => false,
+    });
+    let first_note = blocks.len() - small.count();
+    if blocks[..first_note].iter().any(|block| matches!(block, Block::Paragraph(_))) {
+        for block in &mut blocks[first_note..] {
+            if let Block::Paragraph(paragraph) = block {
+                *block = Block::Aside(std::mem::take(&mut paragraph.text));
+            }
+        }
+    }
+    blocks
 }
 
-/// Writes the paragraph that begins with the first of `lines`. Returns the number of its lines.
-fn paragraph(lines: &[Line], sizes: &Sizes, draft: &mut Draft) -> usize {
+/// Returns the number of lines of the paragraph that begins with the first of `lines`.
+fn paragraph_lines(lines: &[Line], sizes: &Sizes) -> usize {
     let mut count = 1;
     while let (Some(before), Some(next)) = (lines.get(count - 1), lines.get(count)) {
         let step = before.y - next.y;
         let goes_on = step > 0.0
             && step < before.size.max(next.size) * PARAGRAPH_STEP
             && next.turned == before.turned
+            && !next.is_aside
             && sizes.level(next.size).is_none()
             && table_rows(&lines[count..]) < MIN_TABLE_ROWS;
         if !goes_on {
@@ -167,7 +231,13 @@ fn paragraph(lines: &[Line], sizes: &Sizes, draft: &mut Draft) -> usize {
         }
         count += 1;
     }
-    let lines = &lines[..count];
+    count
+}
+
+/// Returns the paragraph that consists of these lines of a page.
+fn paragraph(page: &[Line], range: Range<usize>, joiner: &LineJoiner) -> Paragraph {
+    let lines = &page[range];
+    let (first, last) = (&lines[0], &lines[lines.len() - 1]);
     let start = lines.iter().map(Line::start).fold(f64::INFINITY, f64::min);
     let end = lines.iter().map(Line::end).fold(f64::NEG_INFINITY, f64::max);
     let mut text = String::new();
@@ -177,23 +247,40 @@ fn paragraph(lines: &[Line], sizes: &Sizes, draft: &mut Draft) -> usize {
             text.push_str(&said);
             continue;
         };
-        let is_full = before.end() - start >= (end - start) * FULL_LINE;
-        let is_item = said.starts_with(['•', '-', '–', '▪', '◦', '·', '*'])
-            || is_labelled(&said)
-            || said.split_once(['.', ')']).is_some_and(|(number, _)| {
-                !number.is_empty() && number.len() <= 3 && number.bytes().all(|byte| byte.is_ascii_digit())
-            });
-        if !is_full || is_item || before.cells.len() > 1 || line.cells.len() > 1 {
+        let is_full = before.end() - start >= (end - start) * FULL_LINE || is_cut(&text, &said);
+        if !is_full || begins_item(&said) || before.cells.len() > 1 || line.cells.len() > 1 {
             text.push('\n');
-        } else if is_cut(&text) && said.starts_with(char::is_lowercase) {
-            text.pop();
+            text.push_str(&said);
         } else {
-            text.push(' ');
+            joiner.join(&mut text, &said);
         }
-        text.push_str(&said);
     }
-    draft.paragraph(&text);
-    count
+    let beside = page.iter().filter(|line| {
+        line.turned == last.turned
+            && !line.is_aside
+            && (line.start() - start).abs() < last.size * MARGIN_SLACK
+    });
+    let longest = beside.map(Line::end).fold(end, f64::max);
+    Paragraph {
+        size: lines.iter().map(|line| line.size).fold(0.0, f64::max),
+        top: first.y,
+        bottom: last.y,
+        turned: last.turned,
+        lines: lines.len(),
+        begins_item: begins_item(&first.text()),
+        is_full: last.end() - start >= (longest - start) * FULL_LINE,
+        has_columns: first.cells.len() > 1 || last.cells.len() > 1,
+        text,
+    }
+}
+
+/// True if a line begins an item of a list or a form field.
+fn begins_item(line: &str) -> bool {
+    line.starts_with(['•', '-', '–', '▪', '◦', '·', '*'])
+        || is_labelled(line)
+        || line.split_once(['.', ')']).is_some_and(|(number, _)| {
+            !number.is_empty() && number.len() <= 3 && number.bytes().all(|byte| byte.is_ascii_digit())
+        })
 }
 
 /// True if a line begins like a form field: `Prepared by: ...`.
@@ -205,20 +292,23 @@ fn is_labelled(line: &str) -> bool {
     })
 }
 
-/// True if a line ends inside a word.
-fn is_cut(text: &str) -> bool {
+/// True if the line end between two lines divides a word.
+pub(super) fn is_cut(text: &str, next: &str) -> bool {
     let mut last = text.chars().rev();
-    matches!(last.next(), Some('-' | '\u{2010}' | '\u{ad}')) && last.next().is_some_and(char::is_alphabetic)
+    matches!(last.next(), Some('-' | '\u{2010}' | '\u{ad}'))
+        && last.next().is_some_and(char::is_alphabetic)
+        && next.starts_with(char::is_lowercase)
 }
 
 /// Returns the number of lines at the start that are rows of a table.
-fn table_rows(lines: &[Line]) -> usize {
+pub(super) fn table_rows(lines: &[Line]) -> usize {
     let Some(first) = lines.first().filter(|line| line.cells.len() > 1) else { return 0 };
     let is_row = |line: &Line| {
         // A row has some of the columns of the first row and is close to it.
         let inside =
             |cell: &Cell| first.cells.iter().any(|column| cell.start < column.end && column.start < cell.end);
         line.cells.len() > 1
+            && !line.is_aside
             && line.cells.len() <= first.cells.len()
             && line.cells.iter().filter(|cell| inside(cell)).count() > 1
     };
@@ -256,7 +346,7 @@ fn columns_of(lines: &[Line]) -> Vec<Vec<String>> {
 }
 
 /// Groups glyphs that follow each other on one baseline into lines.
-fn lines_of(glyphs: Vec<Glyph>) -> Vec<Line> {
+pub(super) fn lines_of(glyphs: Vec<Glyph>) -> Vec<Line> {
     let mut lines = Vec::new();
     let mut open: Vec<Glyph> = Vec::new();
     for glyph in glyphs {
@@ -298,7 +388,7 @@ fn line_of(mut glyphs: Vec<Glyph>) -> Option<Line> {
     if right_to_left {
         cells.reverse();
     }
-    (!cells.is_empty()).then_some(Line { y, size, turned, cells })
+    (!cells.is_empty()).then_some(Line { y, size, turned, cells, is_aside: false })
 }
 
 fn cell_of(glyphs: &[Glyph]) -> Option<Cell> {
@@ -380,16 +470,21 @@ fn is_right_to_left(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::draft::Draft;
+    use super::super::flow::write;
     use super::*;
+
+    fn check_text(glyphs: Vec<Glyph>, expected: &str) {
+        let sizes = Sizes::of(glyphs.iter());
+        let mut draft = Draft::new(1000);
+        write(vec![(1, lines_of(glyphs))], &sizes, &mut draft);
+        assert_eq!(draft.finish().expect("a short text").text, expected);
+    }
 
     fn check_layout(glyphs: &[(f64, f64, &str)], expected: &str) {
         let glyph =
             |(x, y, text): &(f64, f64, &str)| Glyph::new([1.0, 0.0, 0.0, 1.0, *x, *y], 0.5, 10.0, text);
-        let glyphs: Vec<Glyph> = glyphs.iter().map(glyph).collect();
-        let sizes = Sizes::of(glyphs.iter());
-        let mut draft = Draft::new(1000);
-        write(glyphs, &sizes, &mut draft);
-        assert_eq!(draft.finish().expect("a short text").text, expected);
+        check_text(glyphs.iter().map(glyph).collect(), expected);
     }
 
     #[test]
@@ -414,10 +509,6 @@ mod tests {
     #[test]
     fn turned_text_is_read_along_its_line() {
         let glyph = |y: f64, text: &str| Glyph::new([0.0, 1.0, -1.0, 0.0, 30.0, y], 0.5, 10.0, text);
-        let glyphs = vec![glyph(100.0, "a"), glyph(105.0, "b")];
-        let mut draft = Draft::new(1000);
-        let sizes = Sizes::of(glyphs.iter());
-        write(glyphs, &sizes, &mut draft);
-        assert_eq!(draft.finish().expect("a short text").text, "ab\n");
+        check_text(vec![glyph(100.0, "a"), glyph(105.0, "b")], "ab\n");
     }
 }

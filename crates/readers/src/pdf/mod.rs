@@ -1,11 +1,13 @@
 //! Reads PDF documents page by page.
 
+mod edges;
+mod flow;
 mod layout;
 mod widths;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use graphloom_core::{Format, Part};
+use graphloom_core::Format;
 use pdf_extract::{Document, MediaBox, Object, OutputDev, OutputError, Transform, output_doc_page};
 
 use super::draft::{Draft, words};
@@ -20,7 +22,8 @@ const MAX_FORM_DEPTH: usize = 20;
 const MAX_FORMS: usize = 100_000;
 
 /// Returns the pages' text in the order in which it was drawn: lines joined to paragraphs, larger lines as headings, and the
-/// columns of tables separated. Pages that cannot be read and pages without text are left out, with a remark.
+/// columns of tables separated. Paragraphs continue over columns and pages. Heads and feet that repeat are written once, page
+/// numbers not at all. Pages that cannot be read and pages without text are left out, with a remark.
 pub(super) fn parse(bytes: &[u8], limits: &ParseLimits) -> Result<Body, ParseError> {
     let mut document = match Document::load_mem(bytes) {
         Ok(document) => document,
@@ -75,10 +78,8 @@ pub(super) fn parse(bytes: &[u8], limits: &ParseLimits) -> Result<Body, ParseErr
     let mut draft = Draft::new(limits.max_bytes);
     draft.title(&title_of(&document));
     let sizes = Sizes::of(read.iter().flat_map(|(_, glyphs)| glyphs));
-    for (page, glyphs) in read {
-        draft.part(Part::Page(page));
-        layout::write(glyphs, &sizes, &mut draft);
-    }
+    let pages_read = read.into_iter().map(|(page, glyphs)| (page, layout::lines_of(glyphs))).collect();
+    flow::write(pages_read, &sizes, &mut draft);
     let mut body = draft.finish()?;
     let total = pages.len();
     if !unreadable.is_empty() {
@@ -237,6 +238,8 @@ impl OutputDev for Glyphs {
 
 #[cfg(test)]
 pub(super) mod tests {
+    use graphloom_core::Part;
+
     use super::*;
 
     /// Creates a PDF whose pages draw these contents.
@@ -319,6 +322,83 @@ pub(super) mod tests {
         assert_eq!(pages, [Part::Page(1), Part::Page(2)]);
         assert!(body.text[body.parts[1].offset as usize..].starts_with("On the second"));
         assert_eq!(body.headings.len(), 1);
+    }
+
+    /// The text and the offset of its second page.
+    #[track_caller]
+    fn check_two_pages(pages: [&[(u32, u32, u32, &str)]; 2], expected: &str, second: &str) {
+        let pages = pages.map(show);
+        let body = check_pdf(&[&pages[0], &pages[1]], expected);
+        assert!(body.text[body.parts[1].offset as usize..].starts_with(second), "{:?}", body.parts);
+    }
+
+    #[test]
+    fn a_sentence_goes_on_over_the_end_of_a_page_its_foot_and_the_next_head() {
+        check_two_pages(
+            [
+                &[
+                    (50, 780, 8, "The Paris Report"),
+                    (50, 100, 10, "Radium was found by Marie and Pierre Curie in a shed of"),
+                    (50, 88, 10, "Paris, which leaked. The two of them kept on work-"),
+                    (50, 60, 7, "1 A note."),
+                    (300, 30, 8, "Page 7"),
+                ],
+                &[
+                    (50, 780, 8, "The Paris Report"),
+                    (50, 700, 10, "ing there for years."),
+                    (50, 660, 10, "Another paragraph."),
+                    (300, 30, 8, "Page 8"),
+                ],
+            ],
+            "The Paris Report\n\n1 A note.\n\nRadium was found by Marie and Pierre Curie in a shed of Paris, which leaked. \
+             The two of them kept on working there for years.\n\nAnother paragraph.\n",
+            "ing there",
+        );
+    }
+
+    #[test]
+    fn a_name_goes_on_over_the_end_of_a_full_page() {
+        let full = [
+            (50, 100, 10, "Radium was found in a shed of the city of"),
+            (50, 88, 10, "Paris in the year by Marie and by Pierre"),
+        ];
+        check_two_pages(
+            [&full, &[(50, 700, 10, "Curie, it is said.")]],
+            "Radium was found in a shed of the city of Paris in the year by Marie and by Pierre Curie, it is said.\n",
+            "Curie",
+        );
+        check_two_pages(
+            [&full, &[(50, 700, 10, "1. Curie, it is said.")]],
+            "Radium was found in a shed of the city of Paris in the year by Marie and by Pierre\n\n1. Curie, it is said.\n",
+            "1. Curie",
+        );
+        check_two_pages(
+            [&[(50, 700, 10, "A Report by Marie Curie")], &[(50, 700, 10, "Radium was found in Paris.")]],
+            "A Report by Marie Curie\n\nRadium was found in Paris.\n",
+            "Radium",
+        );
+    }
+
+    #[test]
+    fn a_sentence_goes_on_in_the_next_column() {
+        let columns = show(&[
+            (50, 700, 10, "Radium was found in"),
+            (50, 688, 10, "Paris by Marie and"),
+            (300, 700, 10, "others of her name."),
+        ]);
+        check_pdf(&[&columns], "Radium was found in Paris by Marie and others of her name.\n");
+    }
+
+    #[test]
+    fn a_line_at_the_edge_that_counts_something_else_than_pages_stays() {
+        let page = |number: u32| {
+            let rest = format!("Words of page {}.", ["one", "two", "three"][number as usize]);
+            show(&[(50, 780, 10, &format!("Exercise {number}")), (50, 700, 10, &rest)])
+        };
+        check_pdf(
+            &[&page(0), &page(1), &page(2)],
+            "Exercise 0\n\nWords of page one.\n\nExercise 1\n\nWords of page two.\n\nExercise 2\n\nWords of page three.\n",
+        );
     }
 
     #[test]

@@ -97,11 +97,19 @@ pub enum Format {
     Rtf,
     /// An e-mail message.
     Eml,
+    /// reStructuredText.
+    Rst,
+    /// LaTeX.
+    Latex,
+    /// Subtitles, SubRip or WebVTT.
+    Subtitles,
+    /// A Jupyter notebook.
+    Notebook,
 }
 
 impl Format {
     /// Every format.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 23] = [
         Self::Text,
         Self::Markdown,
         Self::Html,
@@ -121,6 +129,10 @@ impl Format {
         Self::Epub,
         Self::Rtf,
         Self::Eml,
+        Self::Rst,
+        Self::Latex,
+        Self::Subtitles,
+        Self::Notebook,
     ];
 
     /// Returns the format's name in output and configuration.
@@ -145,6 +157,10 @@ impl Format {
             Self::Epub => "epub",
             Self::Rtf => "rtf",
             Self::Eml => "eml",
+            Self::Rst => "rst",
+            Self::Latex => "latex",
+            Self::Subtitles => "subtitles",
+            Self::Notebook => "ipynb",
         }
     }
 
@@ -170,6 +186,10 @@ impl Format {
             Self::Epub => "an EPUB book",
             Self::Rtf => "an RTF document",
             Self::Eml => "an e-mail message",
+            Self::Rst => "reStructuredText",
+            Self::Latex => "a LaTeX document",
+            Self::Subtitles => "subtitles",
+            Self::Notebook => "a Jupyter notebook",
         }
     }
 
@@ -194,7 +214,11 @@ impl Format {
             | Self::Odp
             | Self::Epub
             | Self::Rtf
-            | Self::Eml => false,
+            | Self::Eml
+            | Self::Rst
+            | Self::Latex
+            | Self::Subtitles
+            | Self::Notebook => false,
         }
     }
 

@@ -187,7 +187,11 @@ fn is_complicated(format: Format) -> bool {
         | Format::JsonLines
         | Format::Xml
         | Format::Code
-        | Format::Rtf => false,
+        | Format::Rtf
+        | Format::Rst
+        | Format::Latex
+        | Format::Subtitles
+        | Format::Notebook => false,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use graphloom_core::Format;
 
-use super::{ParseError, encoding, json, markdown, table};
+use super::{ParseError, encoding, json, markdown, notebook, subtitles, table};
 
 /// Maximum bytes of a document that are examined if its name does not determine the format.
 const SNIFF_BYTES: usize = 256 * 1024;
@@ -32,6 +32,9 @@ pub(super) fn detect(name: &str, text: &str, given: Option<Format>) -> Format {
                 Format::Text
             }
         }
+        // What is named after another format, but has none of its marks, is plain text.
+        Some(Format::Subtitles) if !subtitles::looks_like(text) => Format::Text,
+        Some(Format::Notebook) if !notebook::looks_like(text) => detect(name, text, Some(Format::Json)),
         Some(format) => format,
         None => by_content(text),
     }
@@ -65,12 +68,12 @@ pub fn extensions() -> Vec<&'static str> {
 }
 
 /// Extensions of all formats except source code.
-const BY_EXTENSION: [(&[&str], Format); 18] = [
-    (&["txt", "text", "log", "rst", "adoc", "asciidoc", "org", "tex", "srt", "vtt"], Format::Text),
+const BY_EXTENSION: [(&[&str], Format); 22] = [
+    (&["txt", "text", "log", "adoc", "asciidoc", "org"], Format::Text),
     (&["md", "markdown", "mdown", "mkd", "mdx"], Format::Markdown),
     (&["html", "htm", "xhtml"], Format::Html),
     (&["csv", "tsv", "tab"], Format::Csv),
-    (&["json", "geojson", "ipynb"], Format::Json),
+    (&["json", "geojson"], Format::Json),
     (&["jsonl", "ndjson"], Format::JsonLines),
     (&["xml", "rss", "atom", "nxml", "opml", "dita", "docbook", "tei"], Format::Xml),
     (&["pdf"], Format::Pdf),
@@ -84,6 +87,10 @@ const BY_EXTENSION: [(&[&str], Format); 18] = [
     (&["epub"], Format::Epub),
     (&["rtf"], Format::Rtf),
     (&["eml", "mbox", "msg"], Format::Eml),
+    (&["rst", "rest"], Format::Rst),
+    (&["tex", "latex", "ltx"], Format::Latex),
+    (&["srt", "vtt"], Format::Subtitles),
+    (&["ipynb"], Format::Notebook),
 ];
 
 /// Returns the format for a media type such as `text/html; charset=utf-8`; `None` if it does not determine
@@ -107,6 +114,10 @@ pub fn format_by_media_type(media_type: &str) -> Option<Format> {
         "application/vnd.oasis.opendocument.presentation" => Some(Format::Odp),
         "application/epub+zip" => Some(Format::Epub),
         "application/rtf" | "text/rtf" => Some(Format::Rtf),
+        "text/x-rst" | "text/prs.fallenstein.rst" => Some(Format::Rst),
+        "text/x-tex" | "application/x-tex" | "application/x-latex" => Some(Format::Latex),
+        "text/vtt" | "application/x-subrip" => Some(Format::Subtitles),
+        "application/x-ipynb+json" => Some(Format::Notebook),
         "message/rfc822" | "application/mbox" | "application/vnd.ms-outlook" => Some(Format::Eml),
         _ => None,
     }
@@ -188,7 +199,11 @@ fn is_container(format: Format) -> bool {
         | Format::Pdf
         | Format::Xls
         | Format::Rtf
-        | Format::Eml => false,
+        | Format::Eml
+        | Format::Rst
+        | Format::Latex
+        | Format::Subtitles
+        | Format::Notebook => false,
     }
 }
 

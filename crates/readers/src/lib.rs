@@ -12,12 +12,16 @@ mod error;
 mod format;
 mod html;
 mod json;
+mod latex;
 mod markdown;
+mod notebook;
 mod opendocument;
 mod pdf;
 mod pptx;
 mod rows;
+mod rst;
 mod rtf;
+mod subtitles;
 mod table;
 mod workbook;
 mod xml;
@@ -119,6 +123,8 @@ impl ParseLimits {
 ///   are removed.
 /// - CSV becomes one line per row that names its columns, `name: Curie | field: physics`, on the line where the row starts in
 ///   the source.
+/// - reStructuredText and LaTeX become readable text, with every line on its line of the source. Subtitles become what is said.
+///   Notebooks become prose, and code between fences.
 /// - Source code is kept verbatim, with its definitions as headings.
 /// - Office documents, books, messages, XML and PDF become readable text with headings, lists and tables. Pages, slides and
 ///   sheets are marked.
@@ -217,7 +223,11 @@ fn read(
             | Format::Json
             | Format::JsonLines
             | Format::Xml
-            | Format::Code,
+            | Format::Code
+            | Format::Rst
+            | Format::Latex
+            | Format::Subtitles
+            | Format::Notebook,
         )
         | None => format,
     };
@@ -226,7 +236,9 @@ fn read(
         return Err(ParseError::Blank);
     }
     let format = match format {
-        Some(Format::Json) | None => format::detect(name, &source, format),
+        Some(Format::Json | Format::Subtitles | Format::Notebook) | None => {
+            format::detect(name, &source, format)
+        }
         Some(format) => format,
     };
     if format == Format::Eml {
@@ -244,6 +256,10 @@ fn read(
         Format::JsonLines => json::parse_lines(source.into_owned(), limits),
         Format::Code => code::parse(source.into_owned()),
         Format::Xml => xml::parse(&source, limits)?,
+        Format::Rst => rst::parse(&source),
+        Format::Latex => latex::parse(&source),
+        Format::Subtitles => subtitles::parse(&source),
+        Format::Notebook => notebook::parse(&source, limits)?,
         Format::Eml
         | Format::Pdf
         | Format::Docx

@@ -180,7 +180,13 @@ fn borders_of(format: Format) -> &'static [Border] {
         | Format::Odp
         | Format::Epub
         | Format::Rtf
-        | Format::Eml => &[Border::Paragraph, Border::Sentence, Border::Line, Border::Clause, Border::Word],
+        | Format::Eml
+        | Format::Rst
+        | Format::Latex
+        | Format::Subtitles
+        | Format::Notebook => {
+            &[Border::Paragraph, Border::Sentence, Border::Line, Border::Clause, Border::Word]
+        }
         Format::Code => &[Border::Paragraph, Border::Line, Border::Word],
         Format::Csv | Format::Json | Format::JsonLines | Format::Xlsx | Format::Xls | Format::Ods => {
             &[Border::Line, Border::Clause, Border::Word]

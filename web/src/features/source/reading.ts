@@ -10,6 +10,8 @@ const VIEWS: Record<string, View> = {
   odt: 'markdown',
   epub: 'markdown',
   rtf: 'markdown',
+  ipynb: 'markdown',
+  latex: 'markdown',
   csv: 'rows',
   jsonl: 'rows',
   xlsx: 'rows',

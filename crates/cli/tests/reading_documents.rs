@@ -99,6 +99,67 @@ fn good_files_are_cited_by_page_and_bad_ones_say_why() {
 }
 
 #[test]
+fn a_sentence_that_goes_on_to_the_next_page_is_found_whole_and_cited_by_both_pages() {
+    let graphloom = Graphloom::new();
+    let pages = ["The turbine of the mill was paid by the informa-", "tion office of Dunmore in 1911."];
+    graphloom.write("docs/mill.pdf", pdf(&pages));
+    graphloom.ok(&["add", "docs"]);
+    let asked = graphloom.ok(&["ask", "Who paid the turbine of the mill?"]);
+    assert!(asked.contains("paid by the information office of Dunmore in 1911."), "{asked}");
+    assert!(asked.contains("[1] docs/mill.pdf, pp. 1-2"), "{asked}");
+    graphloom.run(&["check"]).exits(0);
+}
+
+#[test]
+fn markup_is_read_as_words_at_the_lines_of_the_file() {
+    let graphloom = Graphloom::new();
+    graphloom.write(
+        "docs/weir.rst",
+        "The weir\n========\n\n.. note::\n\n   The *weir* was built by :ref:`Ada Holm <ada>`.\n",
+    );
+    graphloom.write(
+        "docs/pump.tex",
+        "\\section{The pump}\n% a draft\nThe pump was built by \\textbf{Bo Lund}~\\cite{lund}.\n",
+    );
+    graphloom.write(
+        "docs/gate.srt",
+        "1\n00:00:01,000 --> 00:00:02,000\nThe gate was built\n\n2\n00:00:02,000 --> 00:00:03,000\nby Cy Moor.\n",
+    );
+    graphloom.write(
+        "docs/lamp.ipynb",
+        r#"{"cells": [{"cell_type": "markdown", "source": ["The lamp was built\n", "by Di Voss."]}], "metadata": {}}"#,
+    );
+    graphloom.ok(&["add", "docs"]);
+    for (thing, builder, source) in [
+        ("weir", "Ada Holm.", "docs/weir.rst:6"),
+        ("pump", "Bo Lund.", "docs/pump.tex:3"),
+        ("gate", "Cy Moor.", "docs/gate.srt:3"),
+        ("lamp", "Di Voss.", "docs/lamp.ipynb (text lines 1-2)"),
+    ] {
+        let asked = graphloom.ok(&["ask", &format!("Who built the {thing}?")]);
+        assert!(asked.contains(&format!("The {thing} was built by {builder}")), "{asked}");
+        assert!(asked.contains(&format!("[1] {source}")), "{asked}");
+    }
+}
+
+#[test]
+fn answers_from_quotations_inside_quotations_have_no_marks() {
+    let graphloom = Graphloom::new();
+    let quoted = "> > The turbine of the mill was repaired by Tobias Finn in the\n> > spring of 1921, after the flood.\n";
+    let mail = format!(
+        "From: a@example.org\nSubject: Re: Mill\nDate: Fri, 17 May 2024 10:00:00 +0200\n\nSo he wrote:\n\n{quoted}"
+    );
+    graphloom.write("docs/mill.eml", mail);
+    graphloom.ok(&["add", "docs"]);
+    let answer = graphloom.json(&["ask", "Who repaired the turbine of the mill?"]);
+    let said =
+        "The turbine of the mill was repaired by Tobias Finn in the spring of 1921, after the flood. [1]";
+    assert_eq!(answer["answer"].as_str().expect("an answer").trim(), said);
+    let quote = answer["citations"][0]["quote"].as_str().expect("a quote");
+    assert!(quote.contains("in the\n> > spring"), "{quote}");
+}
+
+#[test]
 fn a_page_of_the_web_is_a_document_known_by_its_address() {
     let server = ScriptedServer::start(|_, request| match request.path.as_str() {
         "/page" => {

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use graphloom_core::{Chunk, DocumentId, Span};
+use graphloom_text::one_line;
 use rust_stemmers::{Algorithm, Stemmer};
 use unicode_segmentation::UnicodeSegmentation;
 
@@ -77,21 +78,25 @@ pub fn marks_of(answer: &Answer, retrieval: &Retrieval) -> Vec<Mark> {
     if answer.model.is_some() {
         return marked;
     }
-    let compact = |text: &str| text.split_whitespace().collect::<String>();
-    let quotes: Vec<(&Citation, String)> =
-        answer.citations.iter().map(|citation| (citation, compact(&citation.quote))).collect();
     for (mark, claim) in marked.iter_mut().zip(claims(&answer.text)) {
-        let before = compact(&answer.text[..mark.range.start]);
+        let before = &answer.text[..mark.range.start];
         for (cited, number) in mark.cited.iter_mut().zip(claim.numbers) {
-            let mut quoted =
-                quotes.iter().filter(|(it, quote)| it.number == number && before.ends_with(quote.as_str()));
-            if let Some((citation, _)) = quoted.next() {
+            let quoted = |it: &&Citation| it.number == number && ends_with_quote(before, &it.quote);
+            if let Some(citation) = answer.citations.iter().find(quoted) {
                 let (document, span) = (citation.document.clone(), citation.span);
                 *cited = Some(CitedSpan { number, document, span });
             }
         }
     }
     marked
+}
+
+/// True if a part of a verbatim answer ends with a quote, as answers write it: on one line, without marks of quotations.
+pub fn ends_with_quote(before: &str, quote: &str) -> bool {
+    let quote = one_line(quote);
+    let mut quoted = quote.chars().rev().filter(|c| !c.is_whitespace());
+    let mut written = before.chars().rev().filter(|c| !c.is_whitespace());
+    quoted.all(|c| written.next() == Some(c))
 }
 
 /// Returns `answer` without a closing section `### References`.

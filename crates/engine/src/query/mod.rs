@@ -59,7 +59,7 @@ use graphloom_core::ChunkId;
 pub use answer::{Answer, Citation, answer, prompt_of};
 pub use cache::QueryCaches;
 pub use calls::QueryCost;
-pub use cite::{CitedSpan, Mark, marks, marks_of, without_references};
+pub use cite::{CitedSpan, Mark, ends_with_quote, marks, marks_of, without_references};
 pub(crate) use cite::{ContentWords, likeness};
 pub use claims::{AsOf, FoundClaim};
 pub use decompose::{QuestionForm, Route};

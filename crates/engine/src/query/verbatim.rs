@@ -16,7 +16,7 @@ use super::wording::Language;
 use super::{Answer, QueryError, QueryNote, Question, Retrieval, overview, reports};
 use crate::Engine;
 use graphloom_offline::{Intent, Passage, Quote, Reply};
-use graphloom_text::is_list_item;
+use graphloom_text::{Joint, is_list_item, joint};
 
 /// Maximum number of claims in an answer as of a date, and of sentences that state each.
 const MAX_HELD: usize = 5;
@@ -246,8 +246,9 @@ impl Draft {
         self.text.push('\n');
     }
 
-    /// Adds a line with the words of a quote and the number of its document. Runs of white space become one space. Paragraphs,
-    /// list items, table rows and turns of conversations keep their own lines.
+    /// Adds a line with the words of a quote and the number of its document. Runs of white space become one space, line ends are
+    /// joined as in [`graphloom_text::one_line`], and marks of quotations (`>`) at the beginning of lines are left out.
+    /// Paragraphs, list items, table rows and turns of conversations keep their own lines.
     ///
     /// - `before`: text before the quote on its line.
     pub(super) fn quote(&mut self, before: &str, cited: &[CitableChunk<'_>], quote: &Quote) {
@@ -262,18 +263,23 @@ impl Draft {
                 self.matches.extend(begun.take().map(|start| start..self.text.len()));
                 marks.next();
             }
-            if c.is_whitespace() {
+            if c.is_whitespace() || (c == '>' && gap.contains('\n')) {
                 gap.push(c);
                 continue;
             }
             if !gap.is_empty() {
                 let line = words[at - quote.range.start..].lines().next().unwrap_or_default();
-                let begins_line = match gap.matches('\n').count() {
-                    0 => false,
-                    1 => stands_alone(line),
-                    _ => true,
-                };
-                self.text.push(if begins_line { '\n' } else { ' ' });
+                match gap.matches('\n').count() {
+                    0 => self.text.push(' '),
+                    1 if !stands_alone(line) => match joint(&self.text, line) {
+                        Joint::Word => {
+                            self.text.pop();
+                        }
+                        Joint::Space => self.text.push(' '),
+                        Joint::Nothing => {}
+                    },
+                    _ => self.text.push('\n'),
+                }
                 gap.clear();
             }
             if begun.is_none() && marks.peek().is_some_and(|mark| mark.start <= at && at < mark.end) {
@@ -325,6 +331,15 @@ mod tests {
         let marked: Vec<&str> = draft.matches.iter().map(|range| &draft.text[range.clone()]).collect();
         assert_eq!(marked, ["The", "old bridge"]);
         assert_eq!(draft.picks[0].0, draft.text.trim_end().len());
+    }
+
+    #[test]
+    fn marks_of_quotations_and_divided_words_are_not_in_the_answer() {
+        let draft =
+            check_quote("The old\n> > bridge was re-\n> > built, 5 > 3.\n> >\n> > So", 0, vec![4..7, 12..18]);
+        assert_eq!(draft.text, "Closest:\n- The old bridge was rebuilt, 5 > 3.\nSo [4]\n");
+        assert_eq!(&draft.text[draft.matches[1].clone()], "bridge");
+        assert_eq!(check_quote("桥重建\n了。", 0, Vec::new()).text, "Closest:\n- 桥重建了。 [4]\n");
     }
 
     #[test]

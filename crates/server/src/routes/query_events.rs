@@ -229,22 +229,17 @@ fn marks(answered: &QuestionOutcome, retrieval: &Retrieval) -> Vec<MarkItem> {
     let quoted = |number: u32, before: &str| {
         citations
             .iter()
-            .position(|citation| citation.number == number && before.ends_with(&one_line(&citation.quote)))
+            .position(|citation| citation.number == number && query::ends_with_quote(before, &citation.quote))
     };
     let item = |mark: query::Mark| {
         let (start, end) = (mark.range.start, mark.range.end);
-        let before = one_line(&answered.text[..start]);
+        let before = &answered.text[..start];
         let numbers = answered.text[start..end].split(|other: char| !other.is_ascii_digit());
         let numbers = numbers.filter(|number| !number.is_empty()).map(|number| number.parse().unwrap_or(0));
-        let found = |(number, cited)| quoted(number, &before).or_else(|| resolved(cited));
+        let found = |(number, cited)| quoted(number, before).or_else(|| resolved(cited));
         MarkItem { start, end, citations: numbers.zip(&mark.cited).map(found).collect() }
     };
     query::marks(&answered.text, retrieval).into_iter().map(item).collect()
-}
-
-/// A text with single spaces for all white space.
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 fn context(question: &Question, retrieval: &Retrieval) -> ContextEvent {

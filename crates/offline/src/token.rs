@@ -105,13 +105,19 @@ pub(super) fn opens(tokens: &[Token<'_>], at: usize) -> bool {
     ends || (quotes && before.len() > 1)
 }
 
-/// Tags the words of one sentence. Stretches written entirely in capitals are read as lowercase.
+/// Tags the words of one sentence. Stretches written entirely in capitals are read as lowercase. The parts of an address, such as
+/// `https://example.org/Guides`, are not words.
 pub(super) fn tokens(text: &str, sentence: Range<usize>) -> Vec<Token<'_>> {
     let offset = sentence.start;
     let slice = &text[sentence];
     let mut found: Vec<Token<'_>> = Vec::new();
     let mut gap_start = 0;
-    for (at, word) in slice.unicode_word_indices() {
+    let addresses = addresses(slice);
+    let is_address = |at: usize| {
+        let next = addresses.partition_point(|address| address.end <= at);
+        addresses.get(next).is_some_and(|address| address.start <= at)
+    };
+    for (at, word) in slice.unicode_word_indices().filter(|(at, _)| !is_address(*at)) {
         let bare = without_possessive(word);
         found.push(Token {
             start: offset + at,
@@ -127,6 +133,36 @@ pub(super) fn tokens(text: &str, sentence: Range<usize>) -> Vec<Token<'_>> {
     }
     lower_shouted(&mut found);
     tag(&mut found);
+    found
+}
+
+/// Returns the ranges of the addresses of pages and mailboxes in a text, ascending.
+fn addresses(text: &str) -> Vec<Range<usize>> {
+    let mut found: Vec<Range<usize>> = Vec::new();
+    let marks = [("://", ""), ("www.", "www."), ("@", "")];
+    let mut places: Vec<usize> =
+        marks.iter().flat_map(|(mark, own)| text.match_indices(mark).map(|(at, _)| at + own.len())).collect();
+    places.sort_unstable();
+    for at in places {
+        if found.last().is_some_and(|last| at < last.end) {
+            continue;
+        }
+        let before = text[..at].bytes().rev();
+        let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || b"+-._".contains(byte);
+        let start = at - before.take_while(is_name).count();
+        let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~:/?#@!$&'*+,;=%(".contains(byte);
+        let end = at + text[at..].bytes().take_while(is_part).count();
+        let end = start + text[start..end].trim_end_matches(|c| ".,;:!?'(".contains(c)).len();
+        // A mailbox has a host with a dot: `@ada` and `5 @ 3` are not addresses.
+        let is_whole = match text.get(at..end) {
+            Some(mailbox) if mailbox.starts_with('@') => mailbox.contains('.'),
+            Some(page) => page != "://" && !page.is_empty(),
+            None => false,
+        };
+        if start < at && is_whole {
+            found.push(start..end);
+        }
+    }
     found
 }
 
@@ -240,6 +276,23 @@ mod tests {
         let opening: Vec<&str> =
             (0..found.len()).filter(|&at| opens(&found, at)).map(|at| found[at].text).collect();
         assert_eq!(opening, ["Then", "Good", "Humbug", "But", "Old"]);
+    }
+
+    #[test]
+    fn parts_of_addresses_are_no_words() {
+        for (text, expected) in [
+            (
+                "Ada (see https://example.org/Guides/Setup?x=Bo#Top), www.Example.org/A and Bo.",
+                "Ada see and Bo",
+            ),
+            ("Write to Ada.Byron@Example.org, Bo!", "Write to Bo"),
+            ("请访问https://example.org/Wiki。再见", "请 访 问 再 见"),
+            ("@ada has 5 @ 3 and a://", "ada has 5 3 and a"),
+        ] {
+            let found = tokens(text, 0..text.len());
+            let words: Vec<&str> = found.iter().map(|token| token.text).collect();
+            assert_eq!(words.join(" "), expected);
+        }
     }
 
     #[test]

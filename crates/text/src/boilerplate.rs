@@ -5,6 +5,8 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
+use super::around::around;
+
 /// Word prefixes that are typical of rights and licence paragraphs, in lower case.
 const MARKS: &[&str] = &[
     "licen",
@@ -114,9 +116,16 @@ fn border(line: &str) -> Option<Border> {
     begins(ENDS).then_some(Border::End { names_edition })
 }
 
-/// Returns the text with rights and licence paragraphs replaced by spaces; the length in bytes stays the same.
+/// Returns the text with rights and licence paragraphs, and lines around an article such as its byline, replaced by spaces; the
+/// length in bytes stays the same.
 pub fn without_boilerplate(text: &str) -> Cow<'_, str> {
-    let ranges = boilerplate(text);
+    match blanked(text, boilerplate(text)) {
+        Cow::Owned(plain) => Cow::Owned(blanked(&plain, around(&plain)).into_owned()),
+        Cow::Borrowed(text) => blanked(text, around(text)),
+    }
+}
+
+fn blanked(text: &str, ranges: Vec<Range<usize>>) -> Cow<'_, str> {
     if ranges.is_empty() {
         return Cow::Borrowed(text);
     }

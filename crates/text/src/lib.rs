@@ -1,5 +1,6 @@
 //! Text processing: tokens, names, sentences, and cleaning before storage.
 
+mod around;
 mod boilerplate;
 mod key;
 mod lines;

@@ -14,12 +14,12 @@ use super::kind::entity_type;
 use super::languages::Language;
 use super::lexicon::{is_generic, is_opener, is_plain_heading, is_unnamed};
 use super::phrase::{Phrase, PhraseKind, phrases};
-use super::scripts::has_no_spaces;
+use super::scripts::{has_no_spaces, is_ideograph};
 use super::token::{Token, tokens};
 use graphloom_text::{Tokenizer, entity_key, one_line, sentences, without_boilerplate};
 
 /// Version of these rules, stored with their records. It must change when the rules change.
-pub const RULES: &str = "rules-v8";
+pub const RULES: &str = "rules-v9";
 /// Maximum number of sentences in an entity's description.
 pub const MAX_DESCRIPTION_SENTENCES: usize = 4;
 /// Maximum number of relations from one sentence; those between names come first.
@@ -42,7 +42,7 @@ const MAX_COMMON_OBJECTS: usize = 2;
 
 /// Returns the records of `text`: its best phrases as entities, and what sentences say about their subjects as relations.
 ///
-/// - Copyright and licence paragraphs are ignored.
+/// - Copyright and licence paragraphs are ignored, and so are lines around an article, such as its byline.
 /// - Entities are in order of rank. Their number is limited by the length of the text.
 /// - The description of an entity is the first four sentences that name it, verbatim. That of a relation is its sentence.
 /// - The keywords of a relation are the verbs and nouns between the two names if few words are between them, and otherwise the
@@ -92,13 +92,21 @@ fn is_entity(text: &str, words: &BTreeMap<String, u32>, phrase: &Phrase, languag
         PhraseKind::Heading => {
             !is_unnamed(&lower) && !is_plain_heading(&lower) && !han::begins_bound(&phrase.text)
         }
-        PhraseKind::NounPhrase if language == Language::Chinese => han::is_word(text, &phrase.text),
+        // Chinese words in the text of another language are cut by the same rules.
+        PhraseKind::NounPhrase if language == Language::Chinese || is_han(&phrase.text, language) => {
+            han::is_word(text, &phrase.text)
+        }
         PhraseKind::NounPhrase => {
             let once = words.get(&lower).is_some_and(|&count| count == 1);
             !(once || lower.split(' ').all(is_unnamed))
         }
         PhraseKind::Name | PhraseKind::Quoted | PhraseKind::Date | PhraseKind::Quantity => true,
     }
+}
+
+/// True if a phrase is Chinese; Japanese is cut by its own rules.
+fn is_han(phrase: &str, language: Language) -> bool {
+    language != Language::Japanese && phrase.starts_with(is_ideograph)
 }
 
 /// Counts each lowercased word of a long English text; empty for other texts.
@@ -348,6 +356,26 @@ mod tests {
         assert!(!is_name("示例") && !is_name("调用") && !is_name("运行"));
         assert!(!is_name("上面代码中") && !is_name("下列函数"));
         assert!(is_name("所有权"));
+    }
+
+    #[track_caller]
+    fn check_names(text: &str, expected: &[&str]) {
+        let names: BTreeSet<String> = extract(text).entities.into_iter().map(|entity| entity.name).collect();
+        assert_eq!(names.iter().map(String::as_str).collect::<Vec<_>>(), expected, "{text}");
+    }
+
+    #[test]
+    fn pieces_of_chinese_words_are_no_entities_in_texts_of_any_language() {
+        let english = "Ada met Bo. The models of Ada 不断演进, and the tools of Bo 不断演进 as well.";
+        check_names(english, &["Ada", "Bo"]);
+    }
+
+    #[test]
+    fn lines_around_an_article_name_no_entities() {
+        check_names(
+            "# Old Weir\n\nBy Jane Doe, Staff Writer\nPublished 12 March 2024\n\nOlga Finn opened it in Halden.\n\nPhoto: Karl Moor\n",
+            &["Halden", "Old Weir", "Olga Finn"],
+        );
     }
 
     #[test]

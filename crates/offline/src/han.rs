@@ -53,7 +53,11 @@ const MARKERS: &str = "的 了 在 是 和 与 及 也 有 为 以 于 等 不 �
     设计者 工程师 建筑师 律师 医生 记者 编辑 制片人 监制 摄影师 作曲家 音乐家 科学家 物理学家 化学家 数学家 \
     历史学家 经济学家 政治家 企业家 商人 艺术家 小说家 文学家 哲学家 思想家 军事家 飞行员 运动员 教练 队长 \
     顾问 员工 职员 先生 女士 小姐 夫人 皇帝 国王 女王 将军 上将 中将 少将 专家 学者 教师 讲师 主任 主编 \
-    主教 牧师 法官 检察官 大臣 议员 代表";
+    主教 牧师 法官 检察官 大臣 议员 代表 不断 不再 不得 不会 不能 不要 不同 不少 不足 不论 不管 未能 无法 重新";
+
+/// Markers before a verb or adjective: the piece behind them is no noun, as in `不断演进` and `可以清洗滤芯`.
+const BEFORE_VERBS: &str = "不 也 就 都 很 更 已 仍 再 均 又 还 却 便 即 亦 曾 可以 可能 能够 应该 必须 正在 仍然 一直 往往 通常 曾经 已经 逐渐 逐步 \
+    陆续 先后 相继 继续 非常 十分 特别 比较 是否 怎么 怎样 如何 为何 不断 不再 不得 不会 不能 不要 未能 无法 重新";
 
 /// Markers that precede a measure word, and measure words: `这段代码`.
 const COUNTING: &str = "这那此每某几一两";
@@ -150,6 +154,7 @@ static LEXICON: LazyLock<Lexicon> = LazyLock::new(|| Lexicon {
     long_surnames: LONG_SURNAMES.split_whitespace().collect(),
     units: UNITS.split_whitespace().collect(),
     before_places: BEFORE_PLACES.split_whitespace().collect(),
+    before_verbs: BEFORE_VERBS.split_whitespace().collect(),
 });
 
 struct Lexicon {
@@ -163,6 +168,7 @@ struct Lexicon {
     long_surnames: HashSet<&'static str>,
     units: HashSet<&'static str>,
     before_places: HashSet<&'static str>,
+    before_verbs: HashSet<&'static str>,
 }
 
 /// A part of a run that may be a name.
@@ -388,6 +394,9 @@ impl<'a> Text<'a> {
         let is_place = behind.is_some_and(|word| LEXICON.before_places.contains(word)) && range.len() <= 4;
         let is_foreign = self.chars[range.clone()].iter().any(|c| !is_ideograph(*c));
         let is_name = ends || is_place || is_foreign || self.is_person(&range);
+        if !is_name && behind.is_some_and(|word| LEXICON.before_verbs.contains(word)) {
+            return;
+        }
         if range.len() <= if is_name { MAX_NAME_CHARS } else { MAX_PIECE_CHARS } {
             found.push(Piece { range: self.places[range.start]..self.places[range.end], is_name });
         }
@@ -424,6 +433,15 @@ mod tests {
         check_pieces("全长三千二百米", &[], &[]);
         check_pieces("由工程师林书豪设计", &["林书豪"], &[]);
         check_pieces("陈国栋在建筑设计院工作", &["陈国栋", "建筑设计院"], &[]);
+    }
+
+    #[test]
+    fn what_follows_an_adverb_or_a_modal_verb_is_no_noun() {
+        check_pieces("模型不断演进", &[], &["模型"]);
+        check_pieces("因特殊原因无法返校", &[], &["特殊原因"]);
+        check_pieces("用户可以清洗滤芯", &[], &["用户"]);
+        check_pieces("不同类型", &[], &["类型"]);
+        check_pieces("他曾东华理工大学", &["东华理工大学"], &[]);
     }
 
     #[test]

@@ -166,14 +166,63 @@ fn is_file_name(text: &str) -> bool {
     })
 }
 
-/// Returns the range of a heading without leading marks and trailing brackets.
+/// Returns the range of a heading without leading marks, its number and trailing brackets.
 pub(super) fn heading_range(text: &str, range: &Range<usize>) -> Range<usize> {
     let line = &text[range.clone()];
     let bare =
         line.trim_start_matches(|c: char| c == '#' || c == '*' || c == '-' || c == '>' || c.is_whitespace());
+    // `1. FC Köln` is a name if the text has it elsewhere.
+    let numbered = number_length(bare);
+    let bare = if text.matches(bare.trim_end()).nth(1).is_none() { &bare[numbered..] } else { bare };
     let start = range.start + line.len() - bare.len();
     let end = bare.rfind(" (").filter(|_| bare.ends_with(')')).unwrap_or(bare.len());
     start..start + bare[..end].trim_end_matches(['*', '#', ' ']).len()
+}
+
+/// Returns the length of the number that begins a heading, with the space behind it: `1. `, `5.9.4 `, `三、`, `（二）`, `第一章 `.
+/// 0 if there is none, or nothing else.
+fn number_length(heading: &str) -> usize {
+    const MAX_DIGITS: usize = 2;
+    const HAN: &str = "一二三四五六七八九十百〇零";
+    let is_digit = |c: char| c.is_ascii_digit();
+    let is_numeral = |c: char| is_digit(c) || HAN.contains(c);
+    let numerals = |text: &'_ str| text.len() - text.trim_start_matches(is_numeral).len();
+    let levels = heading.len() - heading.trim_start_matches(|c: char| is_digit(c) || c == '.').len();
+    let parts = heading[..levels].trim_end_matches('.').split('.');
+    let is_level = |part: &str| (1..=MAX_DIGITS).contains(&part.len());
+    let in_brackets = heading.strip_prefix('（').and_then(|rest| {
+        let end = numerals(rest);
+        (end > 0 && rest[end..].starts_with('）')).then_some("（".len() + end + "）".len())
+    });
+    let chapter = heading.strip_prefix('第').and_then(|rest| {
+        let end = numerals(rest);
+        let unit = rest[end..].chars().next().filter(|c| end > 0 && "章节節条條部篇回卷".contains(*c))?;
+        let end = end + unit.len_utf8();
+        rest[end..]
+            .starts_with(|c: char| c.is_whitespace() || matches!(c, '：' | '、'))
+            .then_some("第".len() + end)
+    });
+    let mark = |length: usize, marks: &[char]| {
+        heading[length..].strip_prefix(marks).map(|rest| heading.len() - rest.len())
+    };
+    let length = if let Some(length) = in_brackets.or(chapter) {
+        length
+    } else if levels > 0 && parts.clone().all(is_level) {
+        let is_marked = parts.count() > 1 || heading[..levels].ends_with('.');
+        let begins_title = |rest: &str| {
+            rest.starts_with(char::is_whitespace) && !rest.trim_start().starts_with(char::is_lowercase)
+        };
+        match mark(levels, &[')', '）', '、', '．']) {
+            Some(length) => length,
+            // `3.5 litres` is an amount.
+            None if is_marked && begins_title(&heading[levels..]) => levels,
+            None => 0,
+        }
+    } else {
+        mark(numerals(heading), &['、', '．']).filter(|_| numerals(heading) > 0).unwrap_or(0)
+    };
+    let rest = heading[length..].trim_start_matches(|c: char| c.is_whitespace() || matches!(c, '：' | '、'));
+    if rest.contains(char::is_alphabetic) { heading.len() - rest.len() } else { 0 }
 }
 
 /// Verbs that introduce direct speech.
@@ -249,4 +298,32 @@ pub(super) fn quoted(text: &str, sentence: &Range<usize>) -> Vec<Range<usize>> {
         }
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_heading_loses_its_number_unless_it_is_part_of_a_name() {
+        for (heading, expected) in [
+            ("## 1. Washing", "Washing"),
+            ("5.9.4 Old pipes (cold)", "Old pipes"),
+            ("2) Taps", "Taps"),
+            ("# 三、滤芯与更换", "滤芯与更换"),
+            ("（二）安装", "安装"),
+            ("第一章 总则", "总则"),
+            ("3、型号", "型号"),
+            ("2024 Report", "2024 Report"),
+            ("1984", "1984"),
+            ("3.5 litres", "3.5 litres"),
+            ("7-Zip", "7-Zip"),
+            ("第一", "第一"),
+            ("一个人", "一个人"),
+        ] {
+            assert_eq!(&heading[heading_range(heading, &(0..heading.len()))], expected);
+        }
+        let text = "# 1. FC Oslo\nThe 1. FC Oslo won.";
+        assert_eq!(&text[heading_range(text, &(0..12))], "1. FC Oslo");
+    }
 }

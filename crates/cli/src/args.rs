@@ -65,14 +65,15 @@ pub(crate) struct Global {
     /// Workspace in the data folder [default: default]
     #[arg(long, global = true, value_name = "NAME", help_heading = "Global options")]
     pub(crate) workspace: Option<String>,
-    /// LLM for every role: none, openai:MODEL, anthropic:MODEL, gemini:MODEL or ollama:MODEL [default: none]
+    /// LLM for every role: none, openai:MODEL, anthropic:MODEL, gemini:MODEL or ollama:MODEL [default: the ones the workspace
+    /// was built with, or none]
     #[arg(long, global = true, value_name = "MODEL", help_heading = "Global options")]
     pub(crate) llm: Option<String>,
     /// Embedder: builtin, static:NAME, local:NAME, openai:MODEL, gemini:MODEL or ollama:MODEL [default: the one the workspace
     /// was built with, or builtin]
     #[arg(long, global = true, value_name = "MODEL", help_heading = "Global options")]
     pub(crate) embedder: Option<String>,
-    /// Set any other configuration key; repeatable; `graphloom config show` lists the keys
+    /// Set any other configuration key; KEY= unsets it; repeatable; `graphloom config show` lists the keys
     // Not `global`: clap would keep only the list of the innermost command. See `help::command`.
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value, help_heading = "Global options")]
     pub(crate) set: Vec<(String, String)>,
@@ -264,10 +265,12 @@ pub(crate) struct BuildArgs {
     /// Stop before exceeding this budget: tokens such as 2M, 500k or 900tokens, or money such as 1.50
     #[arg(long, value_name = "AMOUNT", value_parser = limit)]
     pub(crate) budget: Option<Limit>,
-    /// When to ask again about a chunk: auto (if names were missed), or a number of passes [default: auto]
+    /// When to ask again about a chunk: auto (if names were missed), or a number of passes [default: what the workspace was
+    /// built with, or auto]
     #[arg(long, value_name = "WHEN")]
     pub(crate) gleaning: Option<String>,
-    /// Context to index with each chunk: off, headings (title and headings), or model [default: off]
+    /// Context to index with each chunk: off, headings (title and headings), or model [default: what the workspace was
+    /// built with, or off]
     #[arg(long, value_name = "HOW")]
     pub(crate) contextual: Option<String>,
     /// Use the models and settings of this command for the workspace from now on; the existing graph stays as it is

@@ -21,6 +21,11 @@ use graphloom_server::{AccessError, McpError, ServeError};
 const OTHER_SETTINGS: &str = "remove them to keep the workspace's own (`graphloom config show --origin` shows where each is set); \
                               --switch uses them from now on and leaves the existing graph as it is";
 
+/// Remedy if the folder of custom prompts is missing.
+const NO_PROMPTS_FOLDER: &str = "--set prompts_dir=FOLDER names the folder where the prompts are now, --set prompts_dir= uses the \
+                                 built-in prompts, and --switch makes the workspace keep the change; `graphloom config show \
+                                 --origin` shows where it is set";
+
 /// Remedy if a command's embedder differs from the workspace's.
 const OTHER_EMBEDDER: &str =
     "use the embedder the workspace was built with; `graphloom re-embed` changes it to the configured one";
@@ -83,6 +88,7 @@ fn of_library(error: &graphloom::Error) -> Option<String> {
         Error::UnknownPrompt { nearest: None, .. } => {
             Some("`graphloom prompts list` names all prompts".to_owned())
         }
+        Error::NoPromptsFolder { .. } => Some(NO_PROMPTS_FOLDER.to_owned()),
         Error::NoWorkspace { .. } => {
             Some("`graphloom add PATH` creates it; --data-dir selects another folder".to_owned())
         }

@@ -259,3 +259,43 @@ fn the_embedder_is_kept_from_the_first_document_on_and_not_from_the_first_vector
     graphloom.run(&["--embedder", "builtin", "work", "--switch"]).exits(0);
     graphloom.run(&["status"]).exits(0).says("1 ready");
 }
+
+#[test]
+fn own_prompts_inside_a_project_move_with_it_and_a_missing_folder_has_a_remedy() {
+    let model = ScriptedModel::start();
+    let graphloom = Graphloom::new();
+    graphloom.write("one/a.md", "ThingA stands beside ThingZ.\n");
+    let run = |folder: &str, arguments: &[&str]| {
+        let mut command = graphloom.command(arguments);
+        command.current_dir(graphloom.path(folder));
+        CommandResult::of(arguments, command.output().expect("it runs"))
+    };
+    run("one", &["prompts", "export", "own", "extract_user"]).exits(0);
+    let said = said(&model.base_url());
+    let add = ["add", "a.md", "--gleaning", "0", "--set", "prompts_dir=own"];
+    let add: Vec<&str> = add.into_iter().chain(said.iter().map(String::as_str)).collect();
+    run("one", &add).exits(0);
+    std::fs::rename(graphloom.path("one"), graphloom.path("two")).expect("moved");
+    graphloom.write("two/b.md", "ThingB stands beside ThingZ.\n");
+    run("two", &["add", "b.md"]).exits(0);
+
+    std::fs::rename(graphloom.path("two/own"), graphloom.path("two/other")).expect("moved");
+    let gone = run("two", &["work"]).exits(2).says("own does not exist").says("--set prompts_dir=FOLDER");
+    assert!(!gone.stderr.contains("No such file"), "{}", gone.stderr);
+    run("two", &["work", "--set", "prompts_dir=other", "--switch"]).exits(0);
+    run("two", &["work"]).exits(0);
+}
+
+#[test]
+fn an_empty_value_unsets_what_the_workspace_keeps() {
+    let model = ScriptedModel::start();
+    let graphloom = things(&["ThingA"]);
+    let add = ["add", "docs", "--gleaning", "0", "--set", "language=French"];
+    run_with(&graphloom, &model.base_url(), &add).exits(0);
+    let refused = graphloom.run(&["work", "--set", "language="]).exits(2);
+    refused.says("language French, not (unset)");
+    graphloom.run(&["work", "--set", "language=", "--switch"]).exits(0);
+    assert_eq!(graphloom.json(&["status"])["settings"]["language"], "");
+    graphloom.run(&["work"]).exits(0);
+    graphloom.run(&["--set", "workspace=", "status"]).exits(2).says("workspace cannot be empty");
+}

@@ -40,6 +40,12 @@ pub enum Error {
         /// The prompt with the most similar name, if one is similar.
         nearest: Option<&'static str>,
     },
+    /// The folder of custom prompts does not exist.
+    #[error("the folder of custom prompts {} does not exist", .folder.display())]
+    NoPromptsFolder {
+        /// The folder.
+        folder: std::path::PathBuf,
+    },
     /// The workspace does not exist.
     #[error("no workspace {workspace} in {place}")]
     NoWorkspace {
@@ -114,7 +120,7 @@ impl Error {
     pub fn is_usage(&self) -> bool {
         match self {
             Self::Fault(fault) => fault.is_usage,
-            Self::UnknownKey { .. } | Self::UnknownPrompt { .. } => true,
+            Self::UnknownKey { .. } | Self::UnknownPrompt { .. } | Self::NoPromptsFolder { .. } => true,
             Self::Index(IndexError::OtherSettings(_)) => true,
             Self::While { source, .. } => source.is_usage(),
             _ => false,
@@ -127,6 +133,10 @@ impl Error {
             Self::Fault(fault) => fault.help.clone(),
             Self::UnknownKey { nearest, .. } => nearest.map(|key| format!("did you mean {key:?}?")),
             Self::UnknownPrompt { nearest, .. } => nearest.map(|name| format!("did you mean {name}.md?")),
+            Self::NoPromptsFolder { .. } => Some(
+                "set prompts_dir to the folder where the prompts are now, or to nothing for the built-in prompts"
+                    .to_owned(),
+            ),
             Self::NoWorkspace { .. } => {
                 Some("add a document to make it, or choose another folder".to_owned())
             }

@@ -104,7 +104,8 @@ impl Builder {
         self
     }
 
-    /// Sets any configuration key, such as `("chunk_tokens", "600")`. It takes precedence over the environment and files.
+    /// Sets any configuration key, such as `("chunk_tokens", "600")`. It takes precedence over the environment, files and what
+    /// the workspace was built with. An empty value unsets the key.
     pub fn setting(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
         self.settings.push((key.into(), value.into()));
         self
@@ -151,6 +152,7 @@ impl Builder {
             .into_iter()
             .map(|(key, value)| (key.clone(), value, format!("setting {key}")))
             .collect();
+        let unset = crate::config::take_unset(&mut flags);
         let mut flag =
             |key: &str, value: String| flags.insert(0, (key.to_owned(), value, format!("the {key}")));
         flag("data_dir", text_of(&self.data_dir)?);
@@ -178,6 +180,7 @@ impl Builder {
         }
         let mut surroundings = Surroundings {
             flags,
+            unset,
             environment,
             current_dir: current_dir.clone(),
             config_file: self.config_file,

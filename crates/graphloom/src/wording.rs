@@ -78,7 +78,10 @@ pub fn read_folder(folder: &Path) -> Result<(Prompts, Vec<(Prompt, PathBuf)>)> {
     let entries = std::fs::read_dir(folder).and_then(|entries| {
         entries.map(|entry| entry.map(|entry| entry.path())).collect::<std::io::Result<Vec<_>>>()
     });
-    let mut paths = entries.map_err(|error| unreadable("prompts_dir", folder, &error))?;
+    let mut paths = entries.map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => Error::NoPromptsFolder { folder: folder.to_owned() },
+        _ => unreadable("prompts_dir", folder, &error).into(),
+    })?;
     paths.sort();
     let (mut prompts, mut own) = (Prompts::default(), Vec::new());
     for path in paths {

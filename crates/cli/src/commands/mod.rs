@@ -53,7 +53,7 @@ mod workspace;
 use std::collections::BTreeMap;
 
 use anyhow::Context;
-use graphloom::config::{Config, Settings, Surroundings, layers};
+use graphloom::config::{Config, Settings, Surroundings, layers, take_unset};
 use graphloom_providers::web;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt;
@@ -154,8 +154,10 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
     tracing_subscriber::registry().with(told).init();
     let current_dir = std::env::current_dir().context("finding the current folder")?;
     let current_dir = current_dir.canonicalize().unwrap_or(current_dir);
+    let (flags, unset) = flags(&cli.global, &cli.command);
     let mut surroundings = Surroundings {
-        flags: flags(&cli.global, &cli.command),
+        flags,
+        unset,
         environment,
         current_dir,
         config_file: cli.global.config.clone(),
@@ -244,8 +246,11 @@ async fn dispatch(app: &App, command: &Command) -> anyhow::Result<Exit> {
     }
 }
 
-/// Returns the flags that set configuration: key, value, and the flag as typed.
-fn flags(global: &Global, command: &Command) -> Vec<(String, String, String)> {
+/// Flags that set configuration: key, value, and the flag as typed.
+type Flags = Vec<(String, String, String)>;
+
+/// Returns the flags that set configuration, and the keys that `--set KEY=` unsets.
+fn flags(global: &Global, command: &Command) -> (Flags, Vec<(String, String)>) {
     let data_dir = global.data_dir.as_ref().map(|path| path.display().to_string());
     let named = [
         ("data_dir", "--data-dir", data_dir),
@@ -278,9 +283,11 @@ fn flags(global: &Global, command: &Command) -> Vec<(String, String, String)> {
     let own_workspace =
         args::own_workspace(global, command).map(|(name, flag)| ("workspace".to_owned(), name, flag));
     // If a key is set twice, the last wins, as for other flags.
-    let others =
-        global.set.iter().rev().map(|(key, value)| (key.clone(), value.clone(), format!("--set {key}")));
-    named.chain(own_workspace).chain(others).collect()
+    let others = global.set.iter().rev();
+    let mut others: Flags =
+        others.map(|(key, value)| (key.clone(), value.clone(), format!("--set {key}"))).collect();
+    let unset = take_unset(&mut others);
+    (named.chain(own_workspace).chain(others).collect(), unset)
 }
 
 /// Returns the embedder that `re-embed` switches to.

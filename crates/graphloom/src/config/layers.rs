@@ -1,6 +1,6 @@
 //! Layers of configuration: flags, environment, `.env`, files and defaults. The first layer with a value wins.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -32,6 +32,8 @@ const GLOBAL_KEYS: [&str; 3] = ["data_dir", "store", "workspace"];
 pub struct Surroundings {
     /// Values from the command line: key, value, and the flag as typed.
     pub flags: Vec<(String, String, String)>,
+    /// Keys to unset, whatever the other layers and the workspace say: key, and the flag as typed.
+    pub unset: Vec<(String, String)>,
     /// The process environment.
     pub environment: BTreeMap<String, String>,
     /// The current folder.
@@ -93,6 +95,8 @@ pub struct Setting {
 #[derive(Debug, Clone, Default)]
 pub struct Settings {
     values: BTreeMap<&'static str, Setting>,
+    /// Keys that were unset: they have their default, whatever files and the workspace say.
+    unset: BTreeSet<&'static str>,
     /// The database addresses of single workspaces.
     pub(super) stores: BTreeMap<WorkspaceId, Setting>,
     /// Problems that are not errors, such as an unknown variable.
@@ -138,13 +142,20 @@ impl Settings {
         }
     }
 
+    /// True if a layer that was read so far sets or unsets the key.
+    pub(super) fn decides(&self, key: &str) -> bool {
+        self.values.contains_key(key) || self.unset.contains(key)
+    }
+
     /// Uses a setting stored in the workspace if no other layer sets the key.
     pub(super) fn offer_remembered(&mut self, key: &'static Key, value: &str) {
         self.offer(key, value.to_owned(), Origin::Remembered);
     }
 
     fn offer(&mut self, key: &'static Key, value: String, origin: Origin) {
-        self.values.entry(key.name).or_insert(Setting { value, origin });
+        if !self.unset.contains(key.name) {
+            self.values.entry(key.name).or_insert(Setting { value, origin });
+        }
     }
 }
 
@@ -154,6 +165,15 @@ pub fn read(surroundings: &Surroundings) -> Result<Settings> {
     let mut settings = Settings::default();
     for (name, value, flag) in &surroundings.flags {
         settings.offer(known(name, flag)?, value.clone(), Origin::Flag(flag.clone()));
+    }
+    for (name, flag) in &surroundings.unset {
+        let key = known(name, flag)?;
+        if GLOBAL_KEYS.contains(&key.name) {
+            return Err(Fault::usage(format!("{name} cannot be empty ({flag})")).into());
+        }
+        if settings.get(key.name).is_none() {
+            settings.unset.insert(key.name);
+        }
     }
     read_variables(&mut settings, &surroundings.environment, Origin::Environment);
     let current_dir = surroundings.current_dir.as_path();
@@ -216,13 +236,16 @@ pub fn read(surroundings: &Surroundings) -> Result<Settings> {
             settings.offer(key, value, Origin::File(path.clone()));
         }
     }
-    remembered::offer(&mut settings, &surroundings.remembered);
     if let (Some(project), Some(key)) = (above, keys::find("data_dir")) {
         settings.offer(key, project.join(DATA_DIR).display().to_string(), Origin::Above);
     }
+    remembered::offer(&mut settings, &surroundings.remembered);
     for key in KEYS {
         if let Some(default) = key.default {
-            settings.offer(key, default.to_owned(), Origin::Default);
+            settings
+                .values
+                .entry(key.name)
+                .or_insert(Setting { value: default.to_owned(), origin: Origin::Default });
         }
     }
     Ok(settings)

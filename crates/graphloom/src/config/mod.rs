@@ -195,6 +195,15 @@ impl fmt::Debug for Secret {
     }
 }
 
+/// Removes the settings with an empty value from `settings` and returns them as [`Surroundings::unset`]. Of several values of a
+/// key, the first counts.
+pub fn take_unset(settings: &mut Vec<(String, String, String)>) -> Vec<(String, String)> {
+    let mut seen = BTreeSet::new();
+    settings.retain(|(key, ..)| seen.insert(key.clone()));
+    let unset = settings.extract_if(.., |(_, value, _)| value.is_empty());
+    unset.map(|(key, _, flag)| (key, flag)).collect()
+}
+
 /// Reads and checks the configuration.
 pub fn load(surroundings: &Surroundings) -> Result<(Config, Settings)> {
     let mut settings = layers::read(surroundings)?;

@@ -1,7 +1,7 @@
 //! Settings that are stored in a workspace when it is built. They apply unless configured otherwise.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use graphloom_core::ContentHash;
 use graphloom_engine::index::{BuildSettings, EMBEDDER};
@@ -10,6 +10,7 @@ use graphloom_providers::without_credentials;
 
 use super::layers::{Origin, Settings};
 use super::{Config, Contextual, EmbedderChoice, ModelChoice, Service, keys};
+use crate::project::DATA_DIR;
 use crate::wording::Wording;
 
 /// Model keys by role. The key `llm` takes precedence over the stored model of a role.
@@ -20,25 +21,35 @@ const CHUNKING: [&str; 4] = ["chunk_strategy", "chunk_tokens", "chunk_overlap", 
 const EXTRACTION: [&str; 4] = ["gleaning", "claims", "structured_output", "entity_types"];
 /// Hash of the custom prompts that affect the graph. Not a configuration key.
 const PROMPTS: &str = "prompts";
+/// The key of the folder with custom prompts.
+const PROMPTS_DIR: &str = "prompts_dir";
+/// Begin of a stored path that is relative to the folder around the data folder.
+const AROUND: &str = "../";
 /// Name prefixes of prompts that do not affect the graph.
 const QUERY_PROMPTS: [&str; 5] = ["answer", "decompose", "filter", "judge", "keywords"];
 
 /// Uses settings stored in the workspace for keys that are not set otherwise. Only the keys listed here are
 /// used, so that a workspace file cannot, for example, redirect an API key or change the budget.
 pub(super) fn offer(settings: &mut Settings, remembered: &BTreeMap<String, String>) {
-    let sets_llm = settings.get("llm").is_some();
-    let sets_guidance = settings.get("entity_guidance_file").is_some();
+    let sets_llm = settings.decides("llm");
+    let sets_guidance = settings.decides("entity_guidance_file");
     let addresses = Service::ALL.map(Service::address_key);
     for (name, value) in remembered.iter().filter(|(_, value)| !value.is_empty()) {
         let name = name.as_str();
         let is_taken = match name {
-            EMBEDDER | "language" | "prompts_dir" => true,
+            EMBEDDER | "language" | PROMPTS_DIR => true,
             "entity_guidance" => !sets_guidance,
             name if ROLES.contains(&name) => !sets_llm,
             name => CHUNKING.contains(&name) || EXTRACTION.contains(&name) || addresses.contains(&name),
         };
-        if let Some(key) = keys::find(name).filter(|_| is_taken) {
-            settings.offer_remembered(key, value);
+        match keys::find(name).filter(|_| is_taken) {
+            Some(key) if name == PROMPTS_DIR => {
+                let data_dir = settings.get("data_dir").map_or(DATA_DIR, |setting| &setting.value);
+                let folder = from_data_dir(Path::new(data_dir), value).display().to_string();
+                settings.offer_remembered(key, &folder);
+            }
+            Some(key) => settings.offer_remembered(key, value),
+            None => {}
         }
     }
 }
@@ -93,7 +104,7 @@ pub fn of(
     other("keywords_llm", name(&model("keywords_llm", &models.keywords)));
     other("answer_llm", name(&model("answer_llm", &models.answer)));
     if let Some(folder) = &config.prompts_dir {
-        other("prompts_dir", absolute(folder));
+        other(PROMPTS_DIR, to_data_dir(&config.data_dir, folder));
     }
     let used = used_services(config, choice.as_ref());
     for key in used.iter().map(|service| service.address_key()) {
@@ -126,6 +137,44 @@ fn hash_of_own(prompts: &Prompts) -> Option<String> {
     (!own.is_empty()).then(|| ContentHash::of(own.concat().as_bytes()).as_str().to_owned())
 }
 
-fn absolute(path: &Path) -> String {
-    std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string()
+/// Returns the path under which a workspace stores a folder: relative to the data folder if it is inside the data folder or its
+/// project, so that both can be moved together; otherwise absolute.
+fn to_data_dir(data_dir: &Path, folder: &Path) -> String {
+    let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let (data_dir, folder) = (absolute(data_dir), absolute(folder));
+    let project = data_dir.parent().filter(|_| data_dir.file_name().is_some_and(|name| name == DATA_DIR));
+    let relative = |path: &Path| path.display().to_string().replace(std::path::MAIN_SEPARATOR, "/");
+    match (folder.strip_prefix(&data_dir), project.map(|project| folder.strip_prefix(project))) {
+        (Ok(inside), _) => relative(inside),
+        (Err(_), Some(Ok(beside))) => format!("{AROUND}{}", relative(beside)),
+        (Err(_), Some(Err(_)) | None) => folder.display().to_string(),
+    }
+}
+
+/// Returns the folder of a path that [`to_data_dir`] made, or an older release, which stored absolute paths.
+fn from_data_dir(data_dir: &Path, stored: &str) -> PathBuf {
+    match (stored.strip_prefix(AROUND), data_dir.parent()) {
+        (Some(beside), Some(project)) => project.join(beside),
+        _ => data_dir.join(stored),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_inside_the_project_or_the_data_folder_is_found_after_a_move() {
+        for (data_dir, folder, stored, moved_to, moved) in [
+            ("/p/.graphloom", "/p/own", "../own", "/q/.graphloom", "/q/own"),
+            ("/p/.graphloom", "/p/.graphloom/own", "own", "/q/.graphloom", "/q/.graphloom/own"),
+            ("/data", "/data/own/a", "own/a", "/disk/data", "/disk/data/own/a"),
+            ("/data", "/own", "/own", "/disk/data", "/own"),
+            ("/p/.graphloom", "/own", "/own", "/q/.graphloom", "/own"),
+        ] {
+            assert_eq!(to_data_dir(Path::new(data_dir), Path::new(folder)), stored);
+            assert_eq!(from_data_dir(Path::new(moved_to), stored), Path::new(moved));
+        }
+        assert_eq!(from_data_dir(Path::new(".graphloom"), "../own"), Path::new("own"));
+    }
 }

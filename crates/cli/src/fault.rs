@@ -76,7 +76,7 @@ fn exit_of(cause: &(dyn std::error::Error + 'static)) -> Option<Exit> {
     if let Some(QueryError::NothingAllowed | QueryError::NothingNamed { .. }) = cause.downcast_ref() {
         return Some(Exit::NothingFound);
     }
-    if let Some(IndexError::OtherSettings(_)) = cause.downcast_ref() {
+    if let Some(IndexError::OtherSettings(_) | IndexError::AbsentModels(_)) = cause.downcast_ref() {
         return Some(Exit::Usage);
     }
     if let Some(fault) = cause.downcast_ref::<Fault>() {

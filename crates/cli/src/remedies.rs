@@ -26,6 +26,15 @@ const NO_PROMPTS_FOLDER: &str = "--set prompts_dir=FOLDER names the folder where
                                  built-in prompts, and --switch makes the workspace keep the change; `graphloom config show \
                                  --origin` shows where it is set";
 
+/// Remedy if only the program that built the workspace has its models.
+const ABSENT_MODELS: &str = "run this in the program that built the workspace; or choose another LLM with --llm (`--llm none` for \
+                             rules), and to add to the graph --switch, which keeps it for the workspace and leaves the \
+                             existing graph as it is";
+
+/// Remedy if only the program that built the workspace has its embedder.
+const ABSENT_EMBEDDER: &str = "run the command in the program that built the workspace; `graphloom re-embed EMBEDDER` replaces \
+                               the vectors with those of another embedder";
+
 /// Remedy if a command's embedder differs from the workspace's.
 const OTHER_EMBEDDER: &str =
     "use the embedder the workspace was built with; `graphloom re-embed` changes it to the configured one";
@@ -40,6 +49,9 @@ pub(crate) fn of(cause: &(dyn Error + 'static)) -> Option<String> {
     }
     if let Some(IndexError::OtherSettings(_)) = cause.downcast_ref() {
         return Some(OTHER_SETTINGS.to_owned());
+    }
+    if let Some(IndexError::AbsentModels(_)) = cause.downcast_ref() {
+        return Some(ABSENT_MODELS.to_owned());
     }
     #[cfg(feature = "local")]
     if let Some(models) = cause.downcast_ref() {
@@ -99,6 +111,8 @@ fn of_library(error: &graphloom::Error) -> Option<String> {
             )
         }
         Error::Index(IndexError::OtherSettings(_)) => Some(OTHER_SETTINGS.to_owned()),
+        Error::Index(IndexError::AbsentModels(_)) => Some(ABSENT_MODELS.to_owned()),
+        Error::AbsentEmbedder { .. } => Some(ABSENT_EMBEDDER.to_owned()),
         Error::While { source, .. } => of_library(source),
         Error::Store(error) | Error::Index(IndexError::Store(error)) => of_store(error),
         Error::Model(error) | Error::Index(IndexError::Model(error)) => of_model(error),

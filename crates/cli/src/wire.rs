@@ -22,6 +22,7 @@ pub(crate) use graphloom::setup::model_store;
 
 use crate::commands::App;
 use crate::fault::Fault;
+use crate::output::render::plain;
 
 /// The models a query may call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,7 +90,9 @@ pub(crate) async fn estimating(app: &App) -> anyhow::Result<Engine> {
 /// Returns the engine for `rm` and edits, which can summarize descriptions again.
 pub(crate) async fn deleting_engine(app: &App) -> anyhow::Result<Engine> {
     let roles = RoleModels { summarize: app.config.models.summarize.clone(), ..RoleModels::default() };
-    existing(app, &roles).await
+    let engine = existing(app, &roles).await?;
+    graphloom::setup::require_embedder(&engine)?;
+    Ok(engine)
 }
 
 /// Returns the engine for `ask` and `search`.
@@ -101,7 +104,30 @@ pub(crate) async fn query_engine(app: &App, asks: QueryModels) -> anyhow::Result
         QueryModels::Keywords => RoleModels { keywords: models.keywords, ..none },
         QueryModels::Answer => RoleModels { keywords: models.keywords, answer: models.answer, ..none },
     };
-    existing(app, &roles).await
+    let engine = existing(app, &roles).await?;
+    note_absent_models(app, asks);
+    Ok(engine)
+}
+
+/// Notes which models of the workspace a question goes without, because only the program that built it has them.
+fn note_absent_models(app: &App, asks: QueryModels) {
+    let absent = |key: &str| app.settings.absent_model(key).map(plain);
+    let llm = match asks {
+        QueryModels::Embedder => None,
+        QueryModels::Keywords => absent("keywords_llm"),
+        QueryModels::Answer => absent("answer_llm").or_else(|| absent("keywords_llm")),
+    };
+    if let Some(llm) = llm {
+        app.output.note(format_args!(
+            "the workspace is built with the model {llm}, which only its program has; rules take its place here"
+        ));
+    }
+    if let Some(embedder) = absent("embedder") {
+        app.output.note(format_args!(
+            "the workspace is built with the embedder {embedder}, which only its program has; passages are found by their \
+             words, not by their vectors"
+        ));
+    }
 }
 
 async fn existing(app: &App, roles: &RoleModels) -> anyhow::Result<Engine> {

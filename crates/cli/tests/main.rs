@@ -36,6 +36,7 @@ mod limiting_costs;
 mod limiting_workspaces;
 mod losing_the_terminal;
 mod machine_output;
+mod models_of_a_program;
 mod models_that_name_nothing;
 mod moving_workspaces;
 mod parsing_an_answer;

@@ -17,7 +17,7 @@ fn store() -> Arc<dyn Store> {
 
 fn settings(decisive: &[(&str, &str)], others: &[(&str, &str)]) -> BuildSettings {
     let map = |rows: &[(&str, &str)]| rows.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
-    BuildSettings { decisive: map(decisive), others: map(others) }
+    BuildSettings { decisive: map(decisive), others: map(others), ..BuildSettings::default() }
 }
 
 /// Returns an engine that extracts with this model.
@@ -103,4 +103,19 @@ async fn a_switch_stores_the_new_settings_and_leaves_the_graph_alone() {
     run(&second).await.expect("its model is the workspace's");
     assert_eq!(reader.extractions.load(Ordering::SeqCst), 0);
     assert_eq!(differing(&run(&first).await.expect_err("refused")), "extract_llm two, not one");
+}
+
+#[tokio::test]
+async fn nothing_is_built_without_the_models_of_the_workspace_until_it_is_switched() {
+    let store = store();
+    let (first, _) = engine_with(&store, "own");
+    add(&first, "a.md", "Ada knows Bob.").await.expect("accepted");
+    let (mut without, reader) = engine_with(&store, "none");
+    let absent = BTreeMap::from([("extract_llm".to_owned(), "own".to_owned())]);
+    without.index.settings.as_mut().expect("set").absent = absent;
+    let refused = run(&without).await.expect_err("a model is missing");
+    assert_eq!(refused.to_string(), "the workspace is built with its program's own model own");
+    index::switch_settings(&without).await.expect("switched");
+    run(&without).await.expect("the workspace no longer needs it");
+    assert!(reader.extractions.load(Ordering::SeqCst) > 0);
 }

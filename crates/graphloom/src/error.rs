@@ -62,6 +62,12 @@ pub enum Error {
         /// The configured embedder.
         ours: String,
     },
+    /// The workspace's vectors are from an embedder that only the program that built it has.
+    #[error("the workspace was embedded with {embedder}, which only the program that built it has")]
+    AbsentEmbedder {
+        /// The workspace's embedder.
+        embedder: String,
+    },
     /// An operation that was stopped by another error.
     #[error("{what}")]
     While {
@@ -121,7 +127,8 @@ impl Error {
         match self {
             Self::Fault(fault) => fault.is_usage,
             Self::UnknownKey { .. } | Self::UnknownPrompt { .. } | Self::NoPromptsFolder { .. } => true,
-            Self::Index(IndexError::OtherSettings(_)) => true,
+            Self::Index(IndexError::OtherSettings(_) | IndexError::AbsentModels(_)) => true,
+            Self::AbsentEmbedder { .. } => true,
             Self::While { source, .. } => source.is_usage(),
             _ => false,
         }
@@ -160,6 +167,12 @@ impl Error {
             Self::Index(IndexError::OtherSettings(_)) => {
                 Some("leave them out to go on as before, or switch the workspace to them".to_owned())
             }
+            Self::Index(IndexError::AbsentModels(_)) => Some(
+                "open the workspace with this model, or switch it to the models and settings in use".to_owned(),
+            ),
+            Self::AbsentEmbedder { .. } => Some(
+                "open the workspace with this embedder, or embed it again with another one".to_owned(),
+            ),
             #[cfg(feature = "local")]
             Self::LocalModel(error) => Some(error.remedy().to_owned()),
             Self::Edit(_) | Self::ModelConfig(_) | Self::Io(_) => None,

@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use graphloom_core::{ContentHash, Embedder, EmbeddingSpec, LanguageModel, Reranker};
+use async_trait::async_trait;
+use graphloom_core::{
+    ContentHash, Embedder, EmbeddingSpec, Embeddings, LanguageModel, ModelError, Purpose, Reranker, Usage,
+};
 use graphloom_providers::anthropic::{ANTHROPIC_BASE_URL, AnthropicChat, AnthropicChatConfig};
 use graphloom_providers::builtin::BuiltinEmbedder;
 use graphloom_providers::gemini::{
@@ -127,18 +130,16 @@ impl<'a> Providers<'a> {
     }
 
     /// Creates the workspace's embedder. A configured embedder must match the workspace's vectors. Without
-    /// one, the workspace's own embedder is used, or the built-in one for a new workspace.
+    /// one, the workspace's own embedder is used, or the built-in one for a new workspace. If only the program that built
+    /// the workspace has its embedder, an [`AbsentEmbedder`] stands in for it.
     pub fn embedder_of(&self, space: Option<&EmbeddingSpec>) -> Result<Arc<dyn Embedder>> {
         let choice = match (&self.config.embedder, space) {
             (Some(choice), _) => choice.clone(),
             (None, None) => EmbedderChoice::Builtin,
-            (None, Some(space)) => EmbedderChoice::of_space(&space.model).ok_or_else(|| {
-                Fault::failed(format!(
-                    "the workspace was embedded with {}, which this release does not know",
-                    space.model
-                ))
-                .help("use the release that it was made with, or a new workspace")
-            })?,
+            (None, Some(space)) => match EmbedderChoice::of_space(&space.model) {
+                Some(choice) => choice,
+                None => return Ok(Arc::new(AbsentEmbedder(space.clone()))),
+            },
         };
         of_space(self.embedder(&choice)?, space)
     }
@@ -262,6 +263,34 @@ impl<'a> Providers<'a> {
         }
         let key = key.map(|key| Secret::new(key.reveal()));
         Ok(Endpoint::new(service.name(), base_url).with_key(key))
+    }
+}
+
+/// Stands in for an embedder that only the program that built the workspace has. A question gets a vector that is similar to
+/// nothing, so that passages are found by their words alone. Documents cannot be embedded.
+struct AbsentEmbedder(EmbeddingSpec);
+
+#[async_trait]
+impl Embedder for AbsentEmbedder {
+    fn name(&self) -> &str {
+        &self.0.model
+    }
+
+    async fn dimensions(&self) -> Result<u32, ModelError> {
+        Ok(self.0.dimensions)
+    }
+
+    async fn embed(&self, purpose: Purpose, texts: &[String]) -> Result<Embeddings, ModelError> {
+        match purpose {
+            Purpose::Query => {
+                let vectors = vec![vec![0.0; self.0.dimensions as usize]; texts.len()];
+                Ok(Embeddings { vectors, usage: Usage::default(), attempts: 0 })
+            }
+            Purpose::Document => {
+                let what = "only the program that built the workspace has it".to_owned();
+                Err(ModelError::Local { model: self.0.model.clone(), what })
+            }
+        }
     }
 }
 

@@ -135,7 +135,8 @@ pub enum BuildWith {
     Workspace,
     /// The configured ones, which the workspace then stores.
     Switch,
-    /// The configured ones, for this run only.
+    /// The configured ones, for this run only. An engine that lacks a model of the workspace is refused, unless the configuration
+    /// sets another one.
     Once,
 }
 
@@ -186,11 +187,17 @@ pub async fn indexing(
     if let Some(budget) = &budget {
         engine.models.embedder = budgeted_embedder(engine.models.embedder, budget)?;
     }
+    if build_with != BuildWith::Workspace {
+        require_embedder(&engine)?;
+    }
     let mut switched = Vec::new();
     match build_with {
         BuildWith::Workspace => index::require_settings(&engine).await?,
         BuildWith::Switch => switched = index::switch_settings(&engine).await?,
-        BuildWith::Once => engine.index.settings = None,
+        BuildWith::Once => {
+            index::require_models(&engine).await?;
+            engine.index.settings = None;
+        }
     }
     works_as(&mut engine, worker, config);
     Ok(Indexing { engine, budget, switched, store })
@@ -255,6 +262,15 @@ pub fn require_context_model(config: &Config) -> Result<()> {
         return Err(fault.help("set context_llm or llm, or set contextual to headings").into());
     }
     Ok(())
+}
+
+/// Returns an error if only the program that built the workspace has its embedder, so that nothing can be embedded.
+pub fn require_embedder(engine: &Engine) -> Result<()> {
+    let embedder = engine.models.embedder.name();
+    match EmbedderChoice::of_space(embedder) {
+        Some(_) => Ok(()),
+        None => Err(Error::AbsentEmbedder { embedder: embedder.to_owned() }),
+    }
 }
 
 /// True if embedding calls a service; models in this process cost nothing.

@@ -379,6 +379,11 @@ impl From<IndexError> for Problem {
         match error {
             IndexError::Store(error) => error.into(),
             IndexError::Model(error) => error.into(),
+            IndexError::AbsentModels(_) => {
+                let remedy = "add documents with the program that built the workspace, or switch the workspace to the \
+                              models and settings of the server";
+                Self::conflict(error.to_string()).remedy(Some(remedy))
+            }
             IndexError::OtherSettings(_) => {
                 let remedy = "start the server without these settings, or switch the workspace to them";
                 Self::conflict(error.to_string()).remedy(Some(remedy))

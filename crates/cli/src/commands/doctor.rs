@@ -6,6 +6,7 @@ use std::path::Path;
 use anyhow::Context;
 use graphloom::config::{ModelChoice, RerankerChoice};
 use graphloom_core::{ChatMessage, ChatRequest, ChatRole, EmbeddingSpec, Role, complete};
+use graphloom_engine::index::EMBEDDER;
 use serde::Serialize;
 
 use super::App;
@@ -49,6 +50,9 @@ impl Finding {
     }
 }
 
+/// Keys of the models that a program can pass to the library itself.
+const LLM_KEYS: [&str; 4] = ["extract_llm", "keywords_llm", "summarize_llm", "answer_llm"];
+
 /// Prints one line per test; exits with 1 if one fails.
 pub(crate) async fn run(app: &App) -> anyhow::Result<Exit> {
     let mut findings = vec![configuration(app)];
@@ -60,7 +64,10 @@ pub(crate) async fn run(app: &App) -> anyhow::Result<Exit> {
     let (workspace, space) = workspace(app).await;
     findings.push(workspace);
     let providers = Providers::new(&app.config);
-    findings.push(Finding::of("embedder", embedder(&providers, space.as_ref()).await));
+    findings.push(match app.settings.absent_model(EMBEDDER) {
+        Some(model) => absent("embedder", model, "`graphloom re-embed EMBEDDER` replaces it"),
+        None => Finding::of("embedder", embedder(&providers, space.as_ref()).await),
+    });
     findings.extend(models(app, &providers).await);
     if let Some(choice) = &app.config.reranker {
         findings.push(Finding::of("reranker", reranker(&providers, choice).await));
@@ -146,6 +153,12 @@ async fn embedder(providers: &Providers<'_>, space: Option<&EmbeddingSpec>) -> a
     Ok(format!("{} works, {dimensions} dimensions", embedder.name()))
 }
 
+/// Returns the finding about a model that only the program that built the workspace has.
+fn absent(what: &'static str, model: &str, remedy: &str) -> Finding {
+    let message = format!("{model} is missing: only the program that built the workspace has it");
+    Finding { remedy: Some(remedy.to_owned()), ..Finding::new(what, Verdict::Warn, message) }
+}
+
 /// Makes one small call to each configured model.
 async fn models(app: &App, providers: &Providers<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -157,6 +170,10 @@ async fn models(app: &App, providers: &Providers<'_>) -> Vec<Finding> {
             findings.push(Finding::of("model", trial(providers, choice).await));
         }
     }
+    let absent_llms: BTreeSet<&str> =
+        LLM_KEYS.into_iter().filter_map(|key| app.settings.absent_model(key)).collect();
+    let switch = "`graphloom add PATH --switch` builds with other models from now on";
+    findings.extend(absent_llms.into_iter().map(|model| absent("model", model, switch)));
     let offline: Vec<&str> = app
         .config
         .models

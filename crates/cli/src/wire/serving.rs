@@ -76,6 +76,16 @@ impl ServingHost {
         if missing == IfMissing::Leave && !setup::exists(config).await? {
             return Ok(None);
         }
+        for key in ["answer_llm", "embedder"] {
+            if let Some(model) = app.settings.absent_model(key) {
+                tracing::warn!(
+                    %workspace,
+                    model,
+                    "built with a model that only its program has: questions are answered without it, and documents \
+                     are refused"
+                );
+            }
+        }
         let pauses = Arc::new(Pauses::default());
         let listener = {
             let pauses = Arc::clone(&pauses);

@@ -21,7 +21,7 @@ mod unload;
 mod waiting;
 mod work;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -40,7 +40,9 @@ pub use ready_graph::{CUSTOM_KG_MODEL, ReadyGraph, ReadyGraphError, accept_graph
 pub use remove::{Removal, RemovalPreview, RemovedFromGraph, delete, preview_removal};
 pub use renew::{RenewalPlan, note_renewal, plan_renewal, renew, waiting_renewals};
 pub use requeue::{RequeueReport, retry};
-pub use settings::{BuildSettings, EMBEDDER, OtherSetting, require_settings, switch_settings};
+pub use settings::{
+    BuildSettings, EMBEDDER, OtherSetting, require_models, require_settings, switch_settings,
+};
 pub use status::{DocumentState, RenewalState, states_of};
 pub use waiting::{WaitsFor, waits_for};
 pub(crate) use work::needs_a_person;
@@ -231,6 +233,9 @@ pub enum IndexError {
     /// The workspace is built with other models or settings.
     #[error("the workspace is built with {}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
     OtherSettings(Vec<OtherSetting>),
+    /// The workspace is built with models that only the program that built it has.
+    #[error("the workspace is built with its program's own model {}", .0.iter().cloned().collect::<Vec<_>>().join(" and "))]
+    AbsentModels(BTreeSet<String>),
 }
 
 impl Default for IndexConfig {

@@ -1,7 +1,7 @@
 //! The models and settings that a workspace is built with. They are stored with its first document, and compared before anything
 //! else is built.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use graphloom_core::{Batch, Require, Snapshot, StoreError, table};
@@ -20,6 +20,8 @@ pub struct BuildSettings {
     pub decisive: BTreeMap<String, String>,
     /// Other settings that the workspace stores, such as the model that answers.
     pub others: BTreeMap<String, String>,
+    /// Models of the workspace that this process does not have, by setting. Nothing is built without them.
+    pub absent: BTreeMap<String, String>,
 }
 
 impl BuildSettings {
@@ -35,6 +37,12 @@ impl BuildSettings {
             Some(OtherSetting { name, workspace, here })
         });
         differing.collect()
+    }
+
+    /// Returns the models in `stored` that this process does not have.
+    fn absent_from(&self, stored: &BTreeMap<String, String>) -> BTreeSet<String> {
+        let absent = self.absent.iter().filter(|(name, model)| stored.get(*name) == Some(*model));
+        absent.map(|(_, model)| model.clone()).collect()
     }
 }
 
@@ -74,24 +82,44 @@ impl fmt::Display for OtherSetting {
 /// Maximum number of characters of a value to show.
 const MAX_SHOWN_CHARS: usize = 60;
 
-/// Rejects an engine whose models or settings differ from those that the workspace was built with. A workspace without documents
-/// accepts any.
+/// Rejects an engine whose models or settings differ from those that the workspace was built with, or that lacks one of its
+/// models. A workspace without documents accepts any.
 ///
 /// # Errors
 ///
-/// [`IndexError::OtherSettings`], and errors of the store.
+/// [`IndexError::OtherSettings`], [`IndexError::AbsentModels`], and errors of the store.
 pub async fn require_settings(engine: &Engine) -> Result<(), IndexError> {
     require_settings_at(engine, engine.store.snapshot().await?.as_ref()).await
+}
+
+/// Rejects an engine that lacks a model that the workspace was built with, even if it may use other models and settings. A
+/// workspace without documents accepts any.
+///
+/// # Errors
+///
+/// [`IndexError::AbsentModels`], and errors of the store.
+pub async fn require_models(engine: &Engine) -> Result<(), IndexError> {
+    let Some(settings) = &engine.index.settings else { return Ok(()) };
+    let snapshot = engine.store.snapshot().await?;
+    let absent = settings.absent_from(&snapshot.settings().await?);
+    if absent.is_empty() || has_no_documents(snapshot.as_ref()).await? {
+        return Ok(());
+    }
+    Err(IndexError::AbsentModels(absent))
 }
 
 /// Same as [`require_settings`], for a snapshot.
 pub(super) async fn require_settings_at(engine: &Engine, snapshot: &dyn Snapshot) -> Result<(), IndexError> {
     let Some(settings) = &engine.index.settings else { return Ok(()) };
-    let differences = settings.differences(&snapshot.settings().await?);
-    if differences.is_empty() || has_no_documents(snapshot).await? {
+    let stored = snapshot.settings().await?;
+    let (absent, differences) = (settings.absent_from(&stored), settings.differences(&stored));
+    if (absent.is_empty() && differences.is_empty()) || has_no_documents(snapshot).await? {
         return Ok(());
     }
-    Err(IndexError::OtherSettings(differences))
+    match absent.is_empty() {
+        true => Err(IndexError::OtherSettings(differences)),
+        false => Err(IndexError::AbsentModels(absent)),
+    }
 }
 
 /// Makes `batch` store the engine's settings if it adds the first documents or the workspace has none stored.

@@ -99,6 +99,8 @@ pub struct Settings {
     unset: BTreeSet<&'static str>,
     /// The database addresses of single workspaces.
     pub(super) stores: BTreeMap<WorkspaceId, Setting>,
+    /// Models that the workspace is built with and that only the program that built it has, by key.
+    pub(super) absent_models: BTreeMap<&'static str, String>,
     /// Problems that are not errors, such as an unknown variable.
     pub warnings: Vec<String>,
     /// Warnings about API keys and user documents that would be sent to an address set in the current folder.
@@ -119,6 +121,12 @@ impl Settings {
     /// Returns the database addresses of single workspaces, which may contain passwords.
     pub fn stores(&self) -> impl Iterator<Item = (&WorkspaceId, &Setting)> {
         self.stores.iter()
+    }
+
+    /// Returns the model that the workspace is built with for this key, if only the program that built the workspace has it
+    /// and nothing else sets the key.
+    pub fn absent_model(&self, key: &str) -> Option<&str> {
+        self.absent_models.get(key).map(String::as_str)
     }
 
     /// Returns the folder that paths and source names are relative to: the project folder if its workspaces
@@ -150,6 +158,13 @@ impl Settings {
     /// Uses a setting stored in the workspace if no other layer sets the key.
     pub(super) fn offer_remembered(&mut self, key: &'static Key, value: &str) {
         self.offer(key, value.to_owned(), Origin::Remembered);
+    }
+
+    /// Notes that only the program that built the workspace has its model for this key, if no other layer sets the key.
+    pub(super) fn note_absent(&mut self, key: &'static Key, model: &str) {
+        if !self.decides(key.name) {
+            self.absent_models.insert(key.name, model.to_owned());
+        }
     }
 
     fn offer(&mut self, key: &'static Key, value: String, origin: Origin) {

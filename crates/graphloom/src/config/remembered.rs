@@ -43,14 +43,23 @@ pub(super) fn offer(settings: &mut Settings, remembered: &BTreeMap<String, Strin
             name => CHUNKING.contains(&name) || EXTRACTION.contains(&name) || addresses.contains(&name),
         };
         match keys::find(name).filter(|_| is_taken) {
+            Some(key) if is_of_a_program(name, value) => settings.note_absent(key, value),
             Some(key) if name == PROMPTS_DIR => {
-                let data_dir = settings.get("data_dir").map_or(DATA_DIR, |setting| &setting.value);
+                let data_dir = settings.get("data_dir").map_or(DATA_DIR, |setting| setting.value.as_str());
                 let folder = from_data_dir(Path::new(data_dir), value).display().to_string();
                 settings.offer_remembered(key, &folder);
             }
             Some(key) => settings.offer_remembered(key, value),
             None => {}
         }
+    }
+}
+
+/// True if a stored model has a name that cannot be configured: a program passed its own implementation.
+fn is_of_a_program(key: &str, model: &str) -> bool {
+    match key {
+        EMBEDDER => EmbedderChoice::parse(model).is_none(),
+        key => ROLES.contains(&key) && model != "none" && ModelChoice::parse(model).is_none(),
     }
 }
 
@@ -112,6 +121,8 @@ pub fn of(
             other(key, without_credentials(&setting.value));
         }
     }
+    let absent = settings.absent_models.iter().filter(|(key, _)| kept.decisive.contains_key(**key));
+    kept.absent = absent.map(|(key, model)| ((*key).to_owned(), model.clone())).collect();
     kept
 }
 

@@ -200,7 +200,9 @@ impl Run<'_> {
             Ok(_) => Ok(()),
             Err(IndexError::Store(error)) => Err(Stop::overtaken(error)),
             Err(IndexError::Model(error)) => Err(error.into()),
-            Err(error @ IndexError::OtherSettings(_)) => Err(Stop::Fatal(error)),
+            Err(error @ (IndexError::OtherSettings(_) | IndexError::AbsentModels(_))) => {
+                Err(Stop::Fatal(error))
+            }
         }
     }
 

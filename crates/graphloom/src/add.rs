@@ -1,7 +1,10 @@
 //! Adding documents.
 
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::future::IntoFuture;
+use std::path::{Path, PathBuf};
 
+use futures::future::BoxFuture;
 use graphloom_core::DocumentId;
 use graphloom_engine::index::{self, Acceptance, RunReport, Source};
 
@@ -39,56 +42,45 @@ pub struct RefusedSource {
     pub remedy: Option<String>,
 }
 
+/// Documents to add. `.await` adds and indexes them.
+#[must_use = "nothing is added before `.await`"]
+pub struct Add<'a> {
+    graph: &'a Graphloom,
+    documents: Documents,
+    meta: BTreeMap<String, String>,
+}
+
+/// Where documents to add are.
+enum Documents {
+    /// A source and its bytes.
+    Bytes(String, Vec<u8>),
+    /// A file or folder.
+    Path(PathBuf),
+}
+
 impl Graphloom {
     /// Adds a text and indexes it. It replaces a text with the same name.
     ///
     /// - `name`: its extension determines the format, such as `notes.md`; without one, the text is plain text.
-    pub async fn add_text(&self, name: impl Into<String>, text: impl Into<String>) -> Result<AddReport> {
-        self.add_bytes(name, text.into().into_bytes()).await
+    pub fn add_text(&self, name: impl Into<String>, text: impl Into<String>) -> Add<'_> {
+        self.add_bytes(name, text.into().into_bytes())
     }
 
     /// Adds the bytes of a file and indexes them.
     ///
     /// - `name`: the source, such as `report.pdf`. Its extension and the bytes determine the format.
-    pub async fn add_bytes(&self, name: impl Into<String>, bytes: Vec<u8>) -> Result<AddReport> {
-        let mut added = AddReport::default();
-        let source = Source { name: name.into(), bytes, format: None, meta: Default::default() };
-        self.accept(vec![source], &mut added).await?;
-        self.index(added).await
+    pub fn add_bytes(&self, name: impl Into<String>, bytes: Vec<u8>) -> Add<'_> {
+        self.add(Documents::Bytes(name.into(), bytes))
     }
 
     /// Adds a file, or all documents in a folder and its subfolders, and indexes them. Files listed in
     /// `.gitignore` and `.graphloomignore` are left out.
-    pub async fn add_path(&self, path: impl Into<PathBuf>) -> Result<AddReport> {
-        let mut added = AddReport::default();
-        let paths = [path.into()];
-        let most = self.engines.indexing.index.limits.max_bytes;
-        let (mut sources, mut bytes) = (Vec::new(), 0);
-        for found in Files::new(&paths, &self.here, &self.config.data_dir, files::is_supported) {
-            match found {
-                Found::File { source, path } => match files::read(&path, most) {
-                    Ok(read) => {
-                        bytes += read.len();
-                        sources.push(Source {
-                            name: source,
-                            bytes: read,
-                            format: None,
-                            meta: Default::default(),
-                        });
-                    }
-                    Err(error) => added.refuse(source, files::reason(&error), None),
-                },
-                Found::Refused { source, reason } => added.refuse(source, reason, None),
-                // Files beside the documents, such as pictures.
-                Found::Skipped { .. } => {}
-            }
-            if bytes >= BATCH_BYTES || sources.len() >= BATCH_SOURCES {
-                self.accept(std::mem::take(&mut sources), &mut added).await?;
-                bytes = 0;
-            }
-        }
-        self.accept(sources, &mut added).await?;
-        self.index(added).await
+    pub fn add_path(&self, path: impl Into<PathBuf>) -> Add<'_> {
+        self.add(Documents::Path(path.into()))
+    }
+
+    fn add(&self, documents: Documents) -> Add<'_> {
+        Add { graph: self, documents, meta: BTreeMap::new() }
     }
 
     /// Indexes what is still queued, such as documents whose LLM calls failed before. Failed chunks are tried again.
@@ -116,8 +108,63 @@ impl Graphloom {
         Ok(())
     }
 
-    async fn index(&self, added: AddReport) -> Result<AddReport> {
-        Ok(AddReport { run: self.resume().await?, ..added })
+    async fn accept_path(
+        &self,
+        path: &Path,
+        meta: &BTreeMap<String, String>,
+        added: &mut AddReport,
+    ) -> Result<()> {
+        let paths = [path.to_owned()];
+        let most = self.engines.indexing.index.limits.max_bytes;
+        let (mut sources, mut bytes) = (Vec::new(), 0);
+        for found in Files::new(&paths, &self.here, &self.config.data_dir, files::is_supported) {
+            match found {
+                Found::File { source, path } => match files::read(&path, most) {
+                    Ok(read) => {
+                        bytes += read.len();
+                        sources.push(Source { name: source, bytes: read, format: None, meta: meta.clone() });
+                    }
+                    Err(error) => added.refuse(source, files::reason(&error), None),
+                },
+                Found::Refused { source, reason } => added.refuse(source, reason, None),
+                // Files beside the documents, such as pictures.
+                Found::Skipped { .. } => {}
+            }
+            if bytes >= BATCH_BYTES || sources.len() >= BATCH_SOURCES {
+                self.accept(std::mem::take(&mut sources), added).await?;
+                bytes = 0;
+            }
+        }
+        self.accept(sources, added).await
+    }
+}
+
+impl Add<'_> {
+    /// Sets metadata of every added document, such as `("year", "2024")`, by which a filter can select it. Of several values of
+    /// a key, the last counts. Adding an unchanged document again with other metadata replaces its metadata.
+    pub fn meta(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
+        self.meta.insert(key.into(), value.into());
+        self
+    }
+}
+
+impl<'a> IntoFuture for Add<'a> {
+    type Output = Result<AddReport>;
+    type IntoFuture = BoxFuture<'a, Self::Output>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        let Self { graph, documents, meta } = self;
+        Box::pin(async move {
+            let mut added = AddReport::default();
+            match documents {
+                Documents::Bytes(name, bytes) => {
+                    graph.accept(vec![Source { name, bytes, format: None, meta }], &mut added).await?;
+                }
+                Documents::Path(path) => graph.accept_path(&path, &meta, &mut added).await?,
+            }
+            added.run = graph.resume().await?;
+            Ok(added)
+        })
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io;
 
-use graphloom_core::{ModelError, StoreError, WorkspaceId};
+use graphloom_core::{FilterError, ModelError, StoreError, WorkspaceId};
 use graphloom_engine::derive::DeriveError;
 use graphloom_engine::edit::EditError;
 use graphloom_engine::index::IndexError;
@@ -108,6 +108,12 @@ pub enum Error {
     /// A file or folder cannot be read or written.
     #[error(transparent)]
     Io(#[from] io::Error),
+}
+
+impl From<FilterError> for Error {
+    fn from(error: FilterError) -> Self {
+        Self::Query(QueryError::Filter(error))
+    }
 }
 
 impl Error {

@@ -17,7 +17,7 @@ pub mod setup;
 pub mod stores;
 pub mod wording;
 
-pub use add::{AddReport, RefusedSource};
+pub use add::{Add, AddReport, RefusedSource};
 pub use ask::{Ask, Search};
 pub use clock::SystemClock;
 pub use error::{Error, Fault, Result};

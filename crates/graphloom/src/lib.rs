@@ -28,18 +28,22 @@ pub use reading::{ReaderProgram, Readers};
 pub use setup::BuildWith;
 
 pub use graphloom_core::{
-    Document, DocumentFilter, DocumentId, Embedder, Entity, LanguageModel, MetaCondition, ModelError,
-    Progress, Reranker, Revision, SourcePattern, Span, StatusKind, Store, StoreError,
+    DecisionId, Document, DocumentFilter, DocumentId, Embedder, EmbeddingSpec, Entity, FilterError,
+    LanguageModel, LayerName, MetaCondition, ModelError, Progress, Reranker, Revision, Role, SourcePattern,
+    Span, StatusKind, Store, StoreError, WorkspaceId,
 };
 pub use graphloom_engine::Engine;
 pub use graphloom_engine::derive::{
-    CommunityEntry, CommunityReport, DeriveEstimate, DeriveReport, LayerKind, Quote, QuotedFinding,
-    TreeEntry, TreeNodeView, TreePassage,
+    CommunityEntry, CommunityReport, DeriveError, DeriveEstimate, DeriveReport, LayerKind, Quote,
+    QuotedFinding, TreeEntry, TreeNodeView, TreePassage,
 };
-pub use graphloom_engine::edit::{Edit, EditReport};
-pub use graphloom_engine::index::{ReEmbedReport, Removal, RunReport};
+pub use graphloom_engine::edit::{Edit, EditError, EditReport};
+pub use graphloom_engine::index::{IndexError, OtherSetting, ReEmbedReport, Removal, RunReport};
 pub use graphloom_engine::money::Limit;
 pub use graphloom_engine::query::{
-    Answer, AnswerKind, Citation, EntityHit, Mode, PassageHit, Question, RelationHit, ReportOptions,
-    Retrieval, SearchHits, Suggestion, Suggestions,
+    Answer, AnswerKind, Citation, EntityHit, Mode, PassageHit, QueryError, Question, RelationHit,
+    ReportOptions, Retrieval, SearchHits, Suggestion, Suggestions,
 };
+pub use graphloom_providers::ConfigError;
+#[cfg(feature = "local")]
+pub use graphloom_providers::{local::FolderError, models::ModelStoreError};

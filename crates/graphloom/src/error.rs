@@ -151,7 +151,7 @@ impl Error {
                     .to_owned(),
             ),
             Self::NoWorkspace { .. } => {
-                Some("add a document to make it, or choose another folder".to_owned())
+                Some("check the name and the folder, or add a document to create it".to_owned())
             }
             Self::OtherEmbedder { .. } => Some(
                 "choose no embedder to use the workspace's own, or embed the workspace again with this one"

@@ -8,7 +8,7 @@ use graphloom_core::{Embedder, LanguageModel, Patience, Progress};
 use graphloom_providers::http::{ServiceListener, ServiceNotice};
 
 use crate::Graphloom;
-use crate::config::Surroundings;
+use crate::config::{Surroundings, keys};
 use crate::error::{Fault, Result};
 use crate::project::{DATA_DIR, Here};
 use crate::reading::{ReaderProgram, Readers};
@@ -51,6 +51,8 @@ pub struct Builder {
     settings: Vec<(String, String)>,
     llm: Option<Arc<dyn LanguageModel>>,
     embedder: Option<Arc<dyn Embedder>>,
+    reads_environment: bool,
+    must_exist: bool,
     readers: ReaderProgram,
     on_progress: OnProgress,
 }
@@ -70,6 +72,8 @@ impl Builder {
             settings: Vec::new(),
             llm: None,
             embedder: None,
+            reads_environment: false,
+            must_exist: false,
             readers: ReaderProgram::InProcess,
             on_progress: Arc::new(|_| {}),
         }
@@ -111,11 +115,26 @@ impl Builder {
         self
     }
 
-    /// Reads `graphloom.toml` and `.env` from a folder, or from the project around it, as the command line
-    /// does in the current folder. Source names are paths relative to the project. Without this call, no file
-    /// is read and source names are relative to the current folder.
+    /// Reads `graphloom.toml` and `.env` from a folder, or from the project around it, and the environment, as the command
+    /// line does in the current folder. Source names are paths relative to the project. Without this call, no file is read,
+    /// source names are relative to the current folder, and of the environment only API keys and addresses of model services
+    /// count.
     pub fn project(mut self, folder: impl Into<PathBuf>) -> Self {
         self.project = Some(folder.into());
+        self
+    }
+
+    /// Reads every setting from the environment, such as `GRAPHLOOM_LLM`. Without this call and without
+    /// [`project`](Self::project), only API keys and addresses of model services come from there, such as `OPENAI_API_KEY`
+    /// and `OLLAMA_HOST`, so that a variable for the command line does not change your program.
+    pub fn environment(mut self) -> Self {
+        self.reads_environment = true;
+        self
+    }
+
+    /// Fails with [`Error::NoWorkspace`](crate::Error::NoWorkspace) instead of creating a workspace that does not exist.
+    pub fn must_exist(mut self) -> Self {
+        self.must_exist = true;
         self
     }
 
@@ -140,7 +159,8 @@ impl Builder {
         self
     }
 
-    /// Opens the workspace and creates it if it is missing. A workspace stores the models and settings that it is built with.
+    /// Opens the workspace and creates it if it is missing, unless it [must exist](Self::must_exist). A workspace stores the
+    /// models and settings that it is built with.
     ///
     /// # Errors
     ///
@@ -174,9 +194,8 @@ impl Builder {
         let mut environment: BTreeMap<String, String> = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
             .collect();
-        if self.project.is_none() {
-            // The path says where the workspace is, unless the program itself sets a database.
-            environment.remove("GRAPHLOOM_STORE");
+        if self.project.is_none() && !self.reads_environment {
+            keys::keep_services(&mut environment);
         }
         let mut surroundings = Surroundings {
             flags,
@@ -192,6 +211,9 @@ impl Builder {
             Some(_) => settings.here(&current_dir),
             None => Here { folder: current_dir.clone(), root: current_dir },
         };
+        if self.must_exist {
+            setup::require_workspace(&config).await?;
+        }
         let own = setup::OwnModels { llm: self.llm, embedder: self.embedder };
         let worker = setup::register_server(&config).await?;
         let listener = listener(Arc::clone(&self.on_progress));
@@ -225,6 +247,9 @@ fn text_of(path: &Path) -> Result<String> {
 impl Graphloom {
     /// Opens the workspace at `path`: its file, such as `notes.graphloom`, or a folder of workspaces, such as
     /// [`.graphloom`](crate::project::DATA_DIR), with the workspace `default`.
+    ///
+    /// A workspace that does not exist is created. So that a misspelled path is an error instead, call
+    /// [`must_exist`](Builder::must_exist).
     pub fn open(path: impl AsRef<Path>) -> Builder {
         Builder::new(path.as_ref())
     }

@@ -8,7 +8,9 @@ use graphloom::model::{
     ChatEvent, ChatRequest, ChatStream, Completion, Embeddings, FinishReason, LanguageModel, ModelError,
     Purpose, Usage, async_trait, stream_of,
 };
-use graphloom::{Builder, DocumentFilter, Edit, Embedder, Error, Graphloom, Progress};
+use graphloom::{
+    Builder, DocumentFilter, Edit, EditError, Embedder, Error, Graphloom, IndexError, Progress, QueryError,
+};
 
 fn open(folder: &Path) -> Builder {
     Graphloom::open(folder.join("notes.graphloom"))
@@ -120,6 +122,53 @@ async fn a_filter_decides_before_anything_is_found() {
 }
 
 #[tokio::test]
+async fn metadata_of_added_documents_decides_what_a_filter_admits() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("c.txt"), "The harbour has a crane.").expect("written");
+    let graph = open(folder.path()).build().await.expect("opened");
+    let added =
+        graph.add_text("a.txt", "Mira Oster led the harbour.").meta("year", "1999").meta("year", "2023");
+    added.await.expect("added");
+    graph.add_bytes("b.txt", b"Nils Quant leads it.".to_vec()).meta("year", "2025").await.expect("added");
+    graph.add_path(folder.path().join("c.txt")).meta("year", "2026").await.expect("added");
+    let since = |condition: &str| {
+        let meta = vec![condition.parse().expect("a condition")];
+        DocumentFilter { meta, ..DocumentFilter::default() }
+    };
+    assert_eq!(graph.documents(&since("year>=2025")).await.expect("read").len(), 2);
+    assert_eq!(graph.documents(&since("year=2023")).await.expect("read")[0].source, "a.txt");
+    graph.add_text("a.txt", "Mira Oster led the harbour.").meta("year", "2024").await.expect("added");
+    assert_eq!(graph.documents(&since("year=2024")).await.expect("read")[0].source, "a.txt");
+}
+
+#[tokio::test]
+async fn a_workspace_that_must_exist_is_not_created() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let error = open(folder.path()).must_exist().build().await.err().expect("nothing is there");
+    assert!(matches!(&error, Error::NoWorkspace { .. }), "{error:?}");
+    assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 0);
+    drop(open(folder.path()).build().await.expect("created"));
+    open(folder.path()).must_exist().build().await.expect("opened");
+}
+
+#[tokio::test]
+async fn errors_are_matched_by_the_names_of_this_crate() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let graph = open(folder.path()).build().await.expect("opened");
+    let edit =
+        Edit::EditEntity { name: "Nobody".to_owned(), kind: None, description: Some("None.".to_owned()) };
+    let error = graph.edit(&edit).await.expect_err("there is no such entity");
+    assert!(matches!(error, Error::Edit(EditError::UnknownEntity { .. })), "{error:?}");
+    let error = graph.ask(" ").await.expect_err("no question");
+    assert!(matches!(error, Error::Query(QueryError::Empty)), "{error:?}");
+    graph.add_text("a.txt", "Clara Voss designed the Lind bridge.").await.expect("added");
+    let graph = open(folder.path()).setting("chunk_tokens", "600").build().await.expect("opened");
+    let error = graph.add_text("b.txt", "More.").await.expect_err("built with another setting");
+    let Error::Index(IndexError::OtherSettings(differing)) = error else { panic!("{error:?}") };
+    assert_eq!(differing[0].name, "chunk_tokens");
+}
+
+#[tokio::test]
 async fn a_wrong_setting_is_an_error_with_a_remedy_and_makes_no_workspace() {
     let folder = tempfile::tempdir().expect("a folder");
     let error = open(folder.path()).setting("chunk_token", "600").build().await.err().expect("no such key");
@@ -131,6 +180,16 @@ async fn a_wrong_setting_is_an_error_with_a_remedy_and_makes_no_workspace() {
     let error = open(folder.path()).embedder("local:nosuch").build().await.err().expect("no such model");
     assert!(error.to_string().contains("local:nosuch"), "{error}");
     assert!(!folder.path().join("notes.graphloom").exists());
+}
+
+#[test]
+fn variables_for_the_command_line_do_not_change_a_program() {
+    let programs = std::env::current_exe().expect("this test");
+    let example = programs.ancestors().nth(2).expect("the folder of programs").join("examples/first_answer");
+    let ran =
+        Command::new(example).env("GRAPHLOOM_LLM", "nonsense").env("GRAPHLOOM_CHUNK_TOKENS", "0").output();
+    let ran = ran.expect("built with the tests");
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
 }
 
 #[test]

@@ -1,5 +1,9 @@
 //! All configuration keys with their defaults and descriptions.
 
+use std::collections::BTreeMap;
+
+use super::Service;
+
 /// A configuration key.
 #[derive(Debug)]
 pub struct Key {
@@ -19,6 +23,13 @@ impl Key {
     /// Returns the key's environment variable.
     pub fn variable(&self) -> String {
         format!("{PREFIX}{}", self.name.to_uppercase())
+    }
+
+    /// True for the API key and the address of a model service.
+    fn is_of_service(&self) -> bool {
+        Service::ALL
+            .iter()
+            .any(|service| service.address_key() == self.name || service.secret_key() == Some(self.name))
     }
 }
 
@@ -218,7 +229,39 @@ const fn secret(name: &'static str, foreign: &'static [&'static str], about: &'s
     Key { name, default: None, foreign, secret: true, about }
 }
 
+/// Removes our variables from an environment, except for API keys and addresses of model services.
+pub fn keep_services(environment: &mut BTreeMap<String, String>) {
+    let services: Vec<String> = KEYS.iter().filter(|key| key.is_of_service()).map(Key::variable).collect();
+    environment.retain(|name, _| !name.starts_with(PREFIX) || services.contains(name));
+}
+
 /// Looks up a key by name.
 pub fn find(name: &str) -> Option<&'static Key> {
     KEYS.iter().find(|key| key.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_takes_only_keys_and_addresses_of_model_services_from_the_environment() {
+        let variables = [
+            ("GRAPHLOOM_API_KEY", true),
+            ("GRAPHLOOM_OLLAMA_HOST", true),
+            ("GRAPHLOOM_BASE_URL", true),
+            ("OPENAI_API_KEY", true),
+            ("OLLAMA_HOST", true),
+            ("HOME", true),
+            ("GRAPHLOOM_LLM", false),
+            ("GRAPHLOOM_STORE", false),
+            ("GRAPHLOOM_CONFIG", false),
+            ("GRAPHLOOM_NO_SUCH_KEY", false),
+        ];
+        let mut environment = variables.map(|(name, _)| (name.to_owned(), String::new())).into();
+        keep_services(&mut environment);
+        for (name, is_kept) in variables {
+            assert_eq!(environment.contains_key(name), is_kept, "{name}");
+        }
+    }
 }

@@ -8,12 +8,12 @@ use graphloom::model::{
 use graphloom::{Graphloom, LanguageModel, ModelError};
 
 /// Answers every question with the number of its words.
-struct FirstLine;
+struct WordCounter;
 
 #[async_trait]
-impl LanguageModel for FirstLine {
+impl LanguageModel for WordCounter {
     fn name(&self) -> &str {
-        "first-line"
+        "word-counter"
     }
 
     async fn chat(&self, request: ChatRequest) -> Result<ChatStream, ModelError> {
@@ -30,7 +30,8 @@ async fn main() -> graphloom::Result<()> {
     let place = tempfile::tempdir()?;
     let path = place.path().join("example.graphloom");
     // Rules extract the graph, and the model answers.
-    let graph = Graphloom::open(path).setting("extract_llm", "none").llm(Arc::new(FirstLine)).build().await?;
+    let graph =
+        Graphloom::open(path).setting("extract_llm", "none").llm(Arc::new(WordCounter)).build().await?;
     graph.add_text("a.txt", "Clara Voss designed the Lind bridge.").await?;
     println!("{}", graph.ask("Who designed the Lind bridge?").await?.text);
     Ok(())

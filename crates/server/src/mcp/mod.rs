@@ -21,7 +21,8 @@ use std::sync::Arc;
 
 use graphloom_core::WorkspaceId;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData, Implementation,
+    CallToolRequestMethod, CallToolRequestParams, CallToolResponse, CallToolResult, ConstString,
+    ContentBlock, CustomRequest, CustomResult, ErrorCode, ErrorData, Implementation, JsonObject,
     ListToolsResult, PaginatedRequestParams, ProtocolVersion, ServerCapabilities, ServerConfig, Tool,
 };
 use rmcp::service::RequestContext;
@@ -36,7 +37,7 @@ use crate::guard::{check, turn_of};
 use crate::problem::Problem;
 use crate::route::Load;
 use crate::turns::{Holder, Turn};
-use row::{Row, ToolCall};
+use row::{Row, ToolCall, parsed};
 
 /// Instructions for models, sent before the tools.
 const INSTRUCTIONS: &str = "Graphloom holds documents and the knowledge graph built from them. `search` finds passages, \
@@ -131,6 +132,24 @@ impl ServerHandler for Tools {
         };
         tracing::debug!(tool = row.name, failed = result.is_error.unwrap_or_default(), "tool called");
         Ok(result.into())
+    }
+
+    /// Refuses a request that the MCP library does not know, or a call of a tool whose parameters it cannot read.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        let CustomRequest { method, params, .. } = request;
+        if method != CallToolRequestMethod::VALUE {
+            return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None));
+        }
+        let params = params.unwrap_or_else(|| Value::Object(JsonObject::new()));
+        let misfit = match parsed::<CallToolRequestParams>(params) {
+            Ok(_) => "the request does not have the form of the protocol".to_owned(),
+            Err(misfit) => misfit,
+        };
+        Err(ErrorData::invalid_params(format!("invalid parameters of {method}: {misfit}"), None))
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {

@@ -107,11 +107,8 @@ impl ToolCall {
         Working: Future<Output = Result<Out, Problem>>,
     {
         Box::pin(async move {
-            let input: In = serde_path_to_error::deserialize(Value::Object(arguments)).map_err(|error| {
-                let (place, words) = (error.path().to_string(), in_plain_words(&error.inner().to_string()));
-                let place = if place == "." { String::new() } else { format!("{place}: ") };
-                Problem::invalid(format!("invalid arguments: {place}{words}"))
-            })?;
+            let input: In = parsed(Value::Object(arguments))
+                .map_err(|misfit| Problem::invalid(format!("invalid arguments: {misfit}")))?;
             apart(async move || {
                 let calling = Arc::new(self);
                 let output = work(Arc::clone(&calling), input).await?;
@@ -120,4 +117,12 @@ impl ToolCall {
             .await
         })
     }
+}
+
+/// Parses parameters. The error names the parameter that does not fit.
+pub(super) fn parsed<In: DeserializeOwned>(parameters: Value) -> Result<In, String> {
+    serde_path_to_error::deserialize(parameters).map_err(|error| {
+        let (place, words) = (error.path().to_string(), in_plain_words(&error.inner().to_string()));
+        if place == "." { words } else { format!("{place}: {words}") }
+    })
 }

@@ -227,6 +227,28 @@ async fn wrong_calls_are_results_that_say_what_is_wrong() {
 }
 
 #[tokio::test]
+async fn wrong_parameters_of_a_method_are_named_and_an_unknown_method_is_told_apart() {
+    let server = Running::start().await;
+    for (method, params, code, why) in [
+        ("tools/call", json!({ "name": 7 }), -32602, "name: expected text, got the number 7"),
+        ("tools/call", json!({ "arguments": {} }), -32602, "missing field `name`"),
+        (
+            "tools/call",
+            json!({ "name": "search", "arguments": "x" }),
+            -32602,
+            "arguments: expected an object, got the text \"x\"",
+        ),
+        ("tools/call", json!({ "name": "search", "arguments": [] }), -32602, "arguments: expected an object"),
+        ("tools/drop", json!({}), -32601, "tools/drop"),
+    ] {
+        let answer = server.send(message(method, params.clone())).await.json();
+        assert_eq!(answer["error"]["code"], code, "{method} {params}: {answer}");
+        let said = answer["error"]["message"].as_str().expect("an error");
+        assert!(said.contains(why), "{method} {params}: {said}");
+    }
+}
+
+#[tokio::test]
 async fn what_is_no_message_is_refused_in_words_of_the_protocol() {
     let server = Running::start().await;
     let accept = "application/json, text/event-stream";

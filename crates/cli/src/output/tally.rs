@@ -18,9 +18,20 @@ pub(crate) struct Tally {
     done: usize,
     failed_documents: usize,
     ill_chunks: usize,
-    open: BTreeMap<DocumentId, f64>,
+    open: BTreeMap<DocumentId, Open>,
+    /// How many documents earlier runs had read, counting parts. They say nothing about the speed of this run.
+    read_before: f64,
     work: Option<Work>,
     cost: Option<String>,
+}
+
+/// How much of a document in progress is done, from 0 to 1.
+#[derive(Debug, Default)]
+struct Open {
+    /// Of everything, for the bar.
+    share: f64,
+    /// Of reading it, for the time left. Embedding does not count: how much of the time it takes depends on the embedder.
+    read: Option<f64>,
 }
 
 /// The step in progress.
@@ -40,7 +51,16 @@ impl Tally {
     pub(crate) fn take(&mut self, progress: &Progress) {
         match progress {
             Progress::Advanced { document, source, stage, done, total } => {
-                self.open.insert(document.clone(), share(*stage, *done, *total));
+                let open = self.open.entry(document.clone()).or_default();
+                // Merging starts over, but the bar does not go back.
+                open.share = open.share.max(share(*stage, *done, *total));
+                if let Some(read) = read(*stage, *done, *total) {
+                    if open.read.is_none() {
+                        // The first answer is of this run.
+                        self.read_before += read - 1.0 / f64::from((*total).max(1));
+                    }
+                    open.read = Some(read);
+                }
                 let what = format!("{} {done}/{total}", stage_name(*stage));
                 self.work = Some(Work { what, source: source.clone() });
             }
@@ -83,7 +103,12 @@ impl Tally {
 
     /// Returns the number of documents done, counting a document in progress as a fraction.
     pub(crate) fn position(&self) -> f64 {
-        self.done as f64 + self.open.values().sum::<f64>()
+        self.done as f64 + self.open.values().map(|open| open.share).sum::<f64>()
+    }
+
+    /// Returns the number of documents read, counting parts.
+    fn read(&self) -> f64 {
+        self.done as f64 + self.open.values().filter_map(|open| open.read).sum::<f64>()
     }
 
     /// Formats the line, at most `columns` wide: `37 of 112 documents, 2.1/s, 36 s left, 2 failed  reading 3/12 docs/…/name.md`.
@@ -96,11 +121,12 @@ impl Tally {
                 line.push_str(&part);
             }
         };
-        let position = self.position();
-        if elapsed >= RATE_AFTER && position > 0.0 {
-            let each_second = position / elapsed.as_secs_f64();
+        let read = self.read();
+        let in_this_run = read - self.read_before;
+        if elapsed >= RATE_AFTER && in_this_run > 0.0 {
+            let each_second = in_this_run / elapsed.as_secs_f64();
             add(rate(each_second));
-            let left = (self.all() as f64 - position) / each_second;
+            let left = (self.all() as f64 - read) / each_second;
             if self.done < self.all() {
                 add(format!("{} left", duration(Duration::from_secs_f64(left.min(1e9)))));
             }
@@ -139,6 +165,15 @@ fn share(stage: Stage, done: u32, total: u32) -> f64 {
         Stage::Extract => 0.4 + 0.5 * part,
         Stage::Merge => 0.4 + 0.6 * part,
     }
+}
+
+/// Returns the fraction of a document that is read, in the stages that read it: an LLM extracts, or rules read during the merge.
+fn read(stage: Stage, done: u32, total: u32) -> Option<f64> {
+    let is_read = match stage {
+        Stage::Contextualize | Stage::Chunk => false,
+        Stage::Extract | Stage::Merge => done > 0,
+    };
+    is_read.then(|| f64::from(done) / f64::from(total.max(1)))
 }
 
 pub(crate) fn stage_name(stage: Stage) -> &'static str {
@@ -200,8 +235,30 @@ mod tests {
 
     #[test]
     fn a_document_that_is_half_read_counts_towards_the_rate() {
-        let events = [advanced("a.md", Stage::Extract, 2, 10)];
+        let events = [advanced("a.md", Stage::Extract, 1, 10), advanced("a.md", Stage::Extract, 5, 10)];
         assert_eq!(check_line(1, &events, 10, 50), "0 of 1 document, 3.0/min, 10 s left  a.md");
+    }
+
+    #[test]
+    fn what_an_earlier_run_had_read_does_not_count_towards_the_rate() {
+        let events = [advanced("a.md", Stage::Extract, 51, 100), advanced("a.md", Stage::Extract, 60, 100)];
+        assert_eq!(check_line(1, &events, 10, 50), "0 of 1 document, 36.0/h, 40 s left  a.md");
+    }
+
+    #[test]
+    fn no_time_is_told_while_chunks_are_only_embedded() {
+        let embedded = |name: &str| advanced(name, Stage::Chunk, 5, 5);
+        let events = [embedded("a.md"), embedded("b.md"), advanced("b.md", Stage::Merge, 0, 5)];
+        assert_eq!(check_line(9, &events, 60, 50), "0 of 9 documents  merging 0/5 b.md");
+    }
+
+    #[test]
+    fn the_bar_does_not_go_back_when_merging_begins() {
+        let mut tally = Tally::of(1);
+        tally.take(&advanced("a.md", Stage::Extract, 10, 10));
+        let before = tally.position();
+        tally.take(&advanced("a.md", Stage::Merge, 1, 10));
+        assert_eq!(tally.position(), before);
     }
 
     #[test]

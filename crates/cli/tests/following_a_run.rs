@@ -1,5 +1,7 @@
 //! Every run that queues documents has a name. Commands list, retry, cancel and remove the run's documents by this name.
 
+use std::process::Stdio;
+
 use serde_json::{Value, json};
 
 use crate::common::model::{ScriptedModel, with_things};
@@ -59,4 +61,18 @@ fn documents_are_accepted_now_and_worked_on_later() {
     let plain = with_things(&model, &names);
     plain.ok(&["add", "docs"]);
     assert_eq!(graphloom.hash(), plain.hash());
+}
+
+#[test]
+fn work_says_that_another_process_indexes_what_is_queued() {
+    let model = ScriptedModel::start();
+    let graphloom = with_things(&model, &["ThingA"]);
+    model.allow(0);
+    let mut other = graphloom.command(&["add", "docs"]);
+    let mut other = other.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it runs");
+    model.wait_for_held();
+    graphloom.run(&["work"]).exits(0).says("another process is indexing 1 document");
+    model.answer_held();
+    assert!(other.wait().expect("it ends").success());
+    graphloom.run(&["work"]).exits(0).says("nothing is queued");
 }

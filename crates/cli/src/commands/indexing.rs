@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use graphloom::BuildWith;
-use graphloom_core::{DocumentId, Progress, TrackId, Worker};
+use graphloom_core::{DocumentId, Lease, Progress, TrackId, Worker};
 use graphloom_engine::Engine;
 use graphloom_engine::chunk_context::ContextWriter;
 use graphloom_engine::derive::{DeriveReport, LayerKind, derive, layer_states};
@@ -44,6 +44,8 @@ pub(crate) struct RunOutcome {
     pub(crate) failures: Failures,
     /// Whether Ctrl-C stopped it.
     pub(crate) interrupted: bool,
+    /// Documents that other processes were indexing when the run ended.
+    pub(crate) in_other_processes: u64,
     /// The budget and the cost; `None` without a budget.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) budget: Option<BudgetUse>,
@@ -206,11 +208,20 @@ async fn run_to_end(
             if !interrupted {
                 indexing.catch_up().await;
             }
-            Ok(RunOutcome { report: Some(report), failures, interrupted, budget })
+            let in_other_processes = in_other_processes(&indexing.engine).await?;
+            Ok(RunOutcome { report: Some(report), failures, interrupted, in_other_processes, budget })
         }
         Some(Err(error)) => Err(error.into()),
-        None => Ok(RunOutcome { report: None, failures, interrupted: true, budget }),
+        None => Ok(RunOutcome { report: None, failures, interrupted: true, budget, ..RunOutcome::default() }),
     }
+}
+
+/// Returns the number of documents that other processes are indexing.
+async fn in_other_processes(engine: &Engine) -> anyhow::Result<u64> {
+    let (leased, now) = (engine.store.snapshot().await?.leased_jobs().await?, wire::now());
+    let is_of_others = |lease: &Lease| lease.owner != engine.index.worker && lease.expires_at > now;
+    let of_others = leased.iter().filter(|job| job.lease.as_ref().is_some_and(is_of_others));
+    Ok(of_others.count() as u64)
 }
 
 /// Runs `work` until it ends or Ctrl-C is pressed; `None` if it was given up.
@@ -314,7 +325,9 @@ impl RunOutcome {
 
     /// Whether there was nothing to do.
     pub(crate) fn is_idle(&self) -> bool {
-        self.failures.total == 0 && self.report.as_ref().is_some_and(|report| *report == RunReport::default())
+        self.failures.total == 0
+            && self.in_other_processes == 0
+            && self.report.as_ref().is_some_and(|report| *report == RunReport::default())
     }
 
     /// Returns the exit code of a command with this outcome.
@@ -415,6 +428,12 @@ impl RunOutcome {
         }
         if self.failures.total > 0 {
             output.trouble(format_args!("`graphloom {again}` retries the failures"))?;
+        }
+        if self.in_other_processes > 0 {
+            output.summary(format_args!(
+                "another process is indexing {}; `graphloom status` shows how far it is",
+                count(self.in_other_processes, "document")
+            ))?;
         }
         if let Some(BudgetUse { limit, spent }) = &self.budget {
             output.summary(format_args!("used {spent} of the budget of {limit}"))?;

@@ -73,9 +73,9 @@ fn an_entity_fits_a_screen_and_all_of_it_is_an_option_away() {
     }
     graphloom.ok(&["add", "docs"]);
     let mut command = graphloom.command(&["graph", "Ines Marlow"]);
-    let output = command.env("COLUMNS", "80").output().expect("runs");
+    let output = command.env("COLUMNS", "80").env("LINES", "24").output().expect("runs");
     let short = String::from_utf8(output.stdout).expect("UTF-8");
-    assert!(short.lines().count() <= 30, "{short}");
+    assert!(short.lines().count() < 24 && short.lines().all(|line| line.chars().count() <= 80), "{short}");
     assert!(
         short.contains("more: graphloom graph show --all \"Ines Marlow\"")
             || short.contains("passages: graphloom"),

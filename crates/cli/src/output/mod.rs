@@ -37,12 +37,15 @@ pub(crate) struct Output {
     links: bool,
     /// Width to wrap text on stdout to; `None` if unknown.
     pub(crate) columns: Option<usize>,
+    /// Height of stdout in lines; `None` if unknown.
+    pub(crate) lines: Option<usize>,
     /// Whether stderr is a terminal that can show progress bars.
     pub(crate) bars: bool,
 }
 
 impl Output {
-    /// Derives the settings from the flags, `NO_COLOR` (set and not empty), `COLUMNS` and the terminals.
+    /// Derives the settings from the flags, `NO_COLOR` (set and not empty), `COLUMNS`, `LINES` and the
+    /// terminals.
     pub(crate) fn new(global: &Global, environment: &BTreeMap<String, String>) -> Self {
         let no_color = layers::set(environment, "NO_COLOR").is_some();
         let color = match global.color {
@@ -54,7 +57,8 @@ impl Output {
         let (json, quiet, verbose) = (global.json, global.quiet, global.verbose > 0);
         let links = !json && supports_hyperlinks::on(supports_hyperlinks::Stream::Stdout);
         let columns = terminal::columns_of_stdout(layers::set(environment, "COLUMNS"));
-        Self { json, quiet, verbose, color: color && !json, links, columns, bars }
+        let lines = terminal::lines_of_stdout(layers::set(environment, "LINES"));
+        Self { json, quiet, verbose, color: color && !json, links, columns, lines, bars }
     }
 
     /// Returns settings for messages while a single JSON value is produced: without `json`, so that messages are text.

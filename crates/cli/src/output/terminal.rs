@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal};
 
-use terminal_size::{Width, terminal_size_of};
+use terminal_size::{Height, Width, terminal_size_of};
 use textwrap::{Options, WordSplitter, WrapAlgorithm, wrap};
 
 /// Minimum and maximum width to wrap text to; longer lines are hard to read.
@@ -20,6 +20,19 @@ pub(crate) fn columns_of_stdout(told: Option<&str>) -> Option<usize> {
             .map(|(Width(w), _)| usize::from(w))
     };
     told.or_else(width).map(|columns| columns.clamp(*COLUMNS.start(), *COLUMNS.end()))
+}
+
+/// Returns the height of stdout: the value of the variable `LINES` in `told`, otherwise that of the terminal; `None` if unknown.
+pub(crate) fn lines_of_stdout(told: Option<&str>) -> Option<usize> {
+    let told = told.and_then(|lines| lines.parse::<usize>().ok());
+    let height = || {
+        io::stdout()
+            .is_terminal()
+            .then(|| terminal_size_of(io::stdout()))
+            .flatten()
+            .map(|(_, Height(h))| usize::from(h))
+    };
+    told.or_else(height)
 }
 
 /// Returns the width of the terminal behind stderr.

@@ -24,23 +24,14 @@ const MOST_PASSAGES: usize = 20;
 /// Maximum suggestions for an unknown entity.
 const MOST_NEAR: usize = 5;
 
-/// Limits on what is printed about an entity.
-struct PrintLimits {
-    description_characters: usize,
-    relations: usize,
-    claims: usize,
-    passages: usize,
-}
+/// Maximum characters of a description that is not printed whole.
+const DESCRIPTION_CHARACTERS: usize = 400;
 
-const ONE_SCREEN: PrintLimits =
-    PrintLimits { description_characters: 400, relations: 10, claims: 5, passages: 5 };
+/// Relations, claims and passages that are printed if the height of the screen is unknown.
+const ROWS: [usize; 3] = [10, 5, 5];
 
-const ALL: PrintLimits = PrintLimits {
-    description_characters: usize::MAX,
-    relations: usize::MAX,
-    claims: usize::MAX,
-    passages: usize::MAX,
-};
+/// Lines of the screen that stay free: for the hint how to see the rest, and for the prompt of the shell.
+const FREE_LINES: usize = 2;
 
 #[derive(Serialize)]
 struct EntityOutput {
@@ -109,7 +100,7 @@ pub(super) async fn run(app: &App, name: &str, all: bool) -> anyhow::Result<Exit
     if app.output.json {
         app.output.json(&shown)?
     } else {
-        print(app, &shown, if all { &ALL } else { &ONE_SCREEN })?
+        print(app, &shown, all)?
     }
     Ok(Exit::Done)
 }
@@ -210,80 +201,142 @@ fn other_end<'a>(relation: &'a Relation, key: &EntityKey) -> &'a EntityKey {
     if relation.key.a() == key { relation.key.b() } else { relation.key.a() }
 }
 
-fn print(app: &App, shown: &EntityOutput, most: &PrintLimits) -> anyhow::Result<()> {
+/// Relations, claims or passages, one on each line.
+struct Section {
+    heading: String,
+    rows: Vec<String>,
+    /// What a row is.
+    what: &'static str,
+}
+
+fn print(app: &App, shown: &EntityOutput, all: bool) -> anyhow::Result<()> {
     let output = &app.output;
-    let EntityOutput { entity, decided, relations, claims, passages } = shown;
-    let title = format!("{} ({})", plain(&entity.name), plain(&entity.kind));
-    output.line(format_args!(
-        "{} {}",
-        output.heading(&title),
-        output.faint(&format!("{}, {}", entity.key, count(entity.mention_count, "mention")))
-    ))?;
-    let description = match most.description_characters {
-        usize::MAX => plain(&entity.description),
-        characters => one_line(&entity.description, characters),
+    let head = head(app, shown, all);
+    let sections = [relations(app, shown, all), claims(app, shown), passage_list(app, shown, all)];
+    let counts = sections.each_ref().map(|section| section.rows.len());
+    let headings = sections.iter().filter(|section| !section.rows.is_empty()).count();
+    let most = match output.lines {
+        _ if all => counts,
+        Some(lines) => rows_that_fit(lines.saturating_sub(head.len() + headings + FREE_LINES), counts),
+        None => [0, 1, 2].map(|at| counts[at].min(ROWS[at])),
     };
-    for line in wrapped(&description, output.columns, "") {
+    for line in &head {
         output.line(line)?;
     }
+    let mut more = Vec::new();
+    for (Section { heading, rows, what }, most) in sections.iter().zip(most) {
+        if !rows.is_empty() {
+            output.line(output.heading(heading))?;
+        }
+        for row in &rows[..most] {
+            output.line(row)?;
+        }
+        if rows.len() > most {
+            more.push(format!("{} more", count((rows.len() - most) as u64, what)));
+        }
+    }
+    let is_cut = !all && shown.entity.description.chars().count() > DESCRIPTION_CHARACTERS;
+    if is_cut || !more.is_empty() {
+        let more = if more.is_empty() { "more".to_owned() } else { more.join(", ") };
+        let name = plain(&shown.entity.name);
+        output.line(output.faint(&format!("{more}: graphloom graph show --all \"{name}\"")))?;
+    }
+    Ok(())
+}
+
+/// Returns how many of `counts` relations, claims and passages to print on this many lines. Relations get twice as many as the others;
+/// lines that one of them does not need go to the others. At least one of each is printed.
+fn rows_that_fit(lines: usize, counts: [usize; 3]) -> [usize; 3] {
+    const COSTS: [usize; 3] = [1, 2, 2];
+    let mut most = counts.map(|count| count.min(1));
+    for _ in most.iter().sum::<usize>()..lines {
+        let short = (0..counts.len()).filter(|&at| most[at] < counts[at]);
+        let Some(next) = short.min_by_key(|&at| most[at] * COSTS[at]) else { break };
+        most[next] += 1;
+    }
+    most
+}
+
+/// Returns the lines about the entity itself.
+fn head(app: &App, shown: &EntityOutput, all: bool) -> Vec<String> {
+    let output = &app.output;
+    let EntityOutput { entity, decided, .. } = shown;
+    let title = format!("{} ({})", plain(&entity.name), plain(&entity.kind));
+    let mentions = format!("{}, {}", entity.key, count(entity.mention_count, "mention"));
+    let mut lines = vec![format!("{} {}", output.heading(&title), output.faint(&mentions))];
+    let description = match all {
+        true => plain(&entity.description),
+        false => one_line(&entity.description, DESCRIPTION_CHARACTERS),
+    };
+    lines.extend(wrapped(&description, output.columns, ""));
     let EntityDecisions { created, edited, merged } = decided;
     if *created {
-        output.line(output.faint("created by a person"))?;
+        lines.push(output.faint("created by a person"));
     }
     if !edited.is_empty() {
-        output.line(output.faint(&format!("edited: {}", edited.join(", "))))?;
+        lines.push(output.faint(&format!("edited: {}", edited.join(", "))));
     }
     if !merged.is_empty() {
         let keys: Vec<&str> = merged.iter().map(EntityKey::as_str).collect();
-        output.line(output.faint(&format!("also known as: {}", plain(&keys.join(", ")))))?;
+        let known = format!("also known as: {}", plain(&keys.join(", ")));
+        lines.push(output.faint(&if all { known } else { one_line(&known, columns(app)) }));
     }
-    let columns = output.columns.unwrap_or(160);
-    output.line(output.heading(&format!("relations ({}, strongest first)", relations.len())))?;
-    for ShownRelation { with, relation } in relations.iter().take(most.relations) {
-        let keywords = match most.relations {
-            usize::MAX => plain(&relation.keywords.join(", ")),
-            _ => one_line(&relation.keywords.join(", "), columns / 3),
+    lines
+}
+
+fn relations(app: &App, shown: &EntityOutput, all: bool) -> Section {
+    let columns = columns(app);
+    let row = |ShownRelation { with, relation }: &ShownRelation| {
+        let keywords = relation.keywords.join(", ");
+        let (with, keywords) = match all {
+            true => (plain(with), plain(&keywords)),
+            false => (one_line(with, columns / 3), one_line(&keywords, columns / 3)),
         };
-        let head = format!("  {} [{keywords}]", plain(with));
-        let room = match most.relations {
-            usize::MAX => 300,
-            _ => columns.saturating_sub(display_width(&head) + 1),
-        };
-        output
-            .line(format_args!("{head} {}", one_line(&relation.description, room)).to_string().trim_end())?;
-    }
-    if !claims.is_empty() {
-        output.line(output.heading(&format!("claims ({})", claims.len())))?;
-    }
-    for claim in claims.iter().take(most.claims) {
-        output.line(format_args!("  {}", one_line(&claim.line, columns.saturating_sub(2))))?;
-    }
-    output.line(output.heading("passages"))?;
-    for passage in passages.iter().take(most.passages) {
+        let head = format!("  {with} [{keywords}]");
+        let room = if all { 300 } else { columns.saturating_sub(display_width(&head) + 1) };
+        format!("{head} {}", one_line(&relation.description, room)).trim_end().to_owned()
+    };
+    let rows: Vec<String> = shown.relations.iter().map(row).collect();
+    Section { heading: format!("relations ({}, strongest first)", rows.len()), rows, what: "relation" }
+}
+
+fn claims(app: &App, shown: &EntityOutput) -> Section {
+    let room = columns(app).saturating_sub(2);
+    let rows: Vec<String> =
+        shown.claims.iter().map(|claim| format!("  {}", one_line(&claim.line, room))).collect();
+    Section { heading: format!("claims ({})", rows.len()), rows, what: "claim" }
+}
+
+fn passage_list(app: &App, shown: &EntityOutput, all: bool) -> Section {
+    let row = |passage: &Passage| {
         let at = passage.place.as_ref();
         let place = place(&passage.source, passage.lines, passage.lines_match_source, at);
-        let room = columns.saturating_sub(display_width(&place) + 6);
-        if most.passages == usize::MAX {
-            let (quote, id) = (one_line(&passage.quote, 200), output.faint(&passage.chunk));
-            output.line(format_args!("  {place}  \"{quote}\"  {id}"))?;
-        } else {
-            output.line(format_args!("  {place}  \"{}\"", one_line(&passage.quote, room)))?;
+        if all {
+            let (quote, id) = (one_line(&passage.quote, 200), app.output.faint(&passage.chunk));
+            return format!("  {place}  \"{quote}\"  {id}");
         }
+        let room = columns(app).saturating_sub(display_width(&place) + 6);
+        format!("  {place}  \"{}\"", one_line(&passage.quote, room))
+    };
+    let rows = shown.passages.iter().map(row).collect();
+    Section { heading: "passages".to_owned(), rows, what: "passage" }
+}
+
+/// Returns the width that lines are cut to.
+fn columns(app: &App) -> usize {
+    app.output.columns.unwrap_or(160)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn relations_get_half_of_the_screen_unless_the_others_leave_more() {
+        assert_eq!(rows_that_fit(20, [100, 100, 100]), [10, 5, 5]);
+        assert_eq!(rows_that_fit(20, [100, 0, 3]), [17, 0, 3]);
+        assert_eq!(rows_that_fit(20, [4, 1, 100]), [4, 1, 15]);
+        assert_eq!(rows_that_fit(20, [2, 0, 3]), [2, 0, 3]);
+        assert_eq!(rows_that_fit(0, [9, 9, 9]), [1, 1, 1]);
     }
-    let more: Vec<String> = [
-        (relations.len(), most.relations, "relation"),
-        (claims.len(), most.claims, "claim"),
-        (passages.len(), most.passages, "passage"),
-    ]
-    .into_iter()
-    .filter_map(|(number, most, what)| Some((number.checked_sub(most).filter(|more| *more > 0)?, what)))
-    .map(|(more, what)| format!("{} more", count(more as u64, what)))
-    .collect();
-    let is_cut = entity.description.chars().count() > most.description_characters;
-    if is_cut || !more.is_empty() {
-        let more = if more.is_empty() { "more".to_owned() } else { more.join(", ") };
-        output
-            .line(output.faint(&format!("{more}: graphloom graph show --all \"{}\"", plain(&entity.name))))?;
-    }
-    Ok(())
 }

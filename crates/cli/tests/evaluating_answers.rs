@@ -1,6 +1,8 @@
 //! Answers are scored against gold answers, split into claims, and compared with those of another run.
 
 use std::fs;
+#[cfg(unix)]
+use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
@@ -279,4 +281,23 @@ fn a_folder_is_refused_as_a_file_before_anything_is_asked() {
         .exits(2)
         .says("--out folder is a folder");
     assert!(!graphloom.path(".graphloom").exists());
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_evaluation_keeps_the_answers_that_were_on_their_way() {
+    let model = ScriptedModel::start();
+    let graphloom = with_set(&model);
+    model.answer_with("Marie Curie [1]");
+    let command = [ANSWERS.as_slice(), &["--concurrency", "1", "--out", "run.json"]].concat();
+    model.allow(0);
+    let mut asking = graphloom.command(&command);
+    let asking = asking.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it runs");
+    model.wait_for_held();
+    let sent = Command::new("kill").args(["-INT", &asking.id().to_string()]).status().expect("kill runs");
+    assert!(sent.success());
+    model.answer_held();
+    assert_eq!(asking.wait_with_output().expect("it ends").status.code(), Some(130));
+    let resumed = graphloom.run(&[command.as_slice(), &["--resume"]].concat()).exits(0);
+    resumed.says("1 of 3 questions already asked");
 }

@@ -12,7 +12,7 @@ use graphloom_core::{
 };
 use graphloom_engine::Engine;
 use graphloom_engine::derive::{Communities, Deriver, Tree, derive, layer_states};
-use graphloom_engine::index::{self, ReEmbedReport, re_embed};
+use graphloom_engine::index::{self, ReEmbedReport, StopRequest, re_embed};
 use graphloom_engine::query::{Mode, QueryError, Question, retrieve};
 use graphloom_storage::check::check;
 use graphloom_storage::memory::MemoryStore;
@@ -28,6 +28,8 @@ struct LetterEmbedder {
     calls: AtomicU32,
     /// Number of the call that fails.
     fails_at: Option<u32>,
+    /// Requested during every call.
+    stop: StopRequest,
 }
 
 #[async_trait]
@@ -44,6 +46,7 @@ impl Embedder for LetterEmbedder {
         if Some(self.calls.fetch_add(1, Ordering::Relaxed)) == self.fails_at {
             return Err(ModelError::Timeout { model: self.name().to_owned(), idle_ms: 1 });
         }
+        self.stop.make();
         if purpose == Purpose::Document {
             self.texts.lock().expect("no panic").extend(texts.iter().cloned());
         }
@@ -223,4 +226,19 @@ async fn a_document_that_was_queued_with_the_old_embedder_is_indexed_with_the_ne
     index::run(&new, &|_| {}, &|_| true).await.expect("store and model work");
     let found = vectors(new.store.as_ref()).await;
     assert!(found.keys().any(|item| item.id() == "KIM"));
+}
+
+#[tokio::test]
+async fn a_stop_keeps_the_vectors_of_the_calls_in_flight_and_the_next_call_goes_on() {
+    let old = engine(memory(), Arc::new(ReadingModel::default()));
+    add(&old, &DOCUMENTS).await;
+    let (mut new, embedder) = by_letters(&old, LetterEmbedder::default());
+    new.index.stop = embedder.stop.clone();
+    let stopped = embed_again(&new).await;
+    assert!(stopped.stopped && stopped.embedded > 0 && stopped.to == stopped.from, "{stopped:?}");
+    assert_eq!(next_vectors(new.store.as_ref()).await, stopped.embedded);
+    new.index.stop = StopRequest::default();
+    let done = embed_again(&new).await;
+    assert_eq!((done.embedded, done.stopped), (0, false), "nothing is paid for again");
+    assert_eq!(done.to.map(|space| space.model).as_deref(), Some("test-letters"));
 }

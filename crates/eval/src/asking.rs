@@ -163,7 +163,8 @@ fn wording(prompts: &Prompts, used: &[Prompt]) -> ContentHash {
     ContentHash::of_parts(&parts.collect::<Vec<_>>())
 }
 
-/// Runs the tasks that are not in `done` and returns the rows of all tasks, in order.
+/// Runs the tasks that are not in `done` and returns the rows of all tasks, in order. If the engine is asked to stop, it begins no
+/// further task and returns the rows until then.
 ///
 /// - `on_row`: is called with each new row to save it, but not for failed questions, so that a later run asks them again.
 pub async fn ask_all<R: Row>(
@@ -178,14 +179,15 @@ pub async fn ask_all<R: Row>(
     let mut asking = stream::iter(tasks.iter().zip(before))
         .map(|(task, before)| async move {
             match before {
-                Some(row) => (task, false, Ok(row)),
-                None => (task, true, R::ask(engine, task, options).await),
+                Some(row) => Some((task, false, Ok(row))),
+                None if engine.index.stop.is_made() => None,
+                None => Some((task, true, R::ask(engine, task, options).await)),
             }
         })
         .buffered(concurrency);
     let mut rows = Vec::with_capacity(tasks.len());
     let (mut failures, mut all_failed) = (0, None);
-    while let Some((task, is_new, outcome)) = asking.next().await {
+    while let Some(Some((task, is_new, outcome))) = asking.next().await {
         match outcome {
             Ok(row) => {
                 if is_new {

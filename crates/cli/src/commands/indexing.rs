@@ -9,7 +9,7 @@ use graphloom_core::{DocumentId, Lease, Progress, TrackId, Worker};
 use graphloom_engine::Engine;
 use graphloom_engine::chunk_context::ContextWriter;
 use graphloom_engine::derive::{DeriveReport, LayerKind, derive, layer_states};
-use graphloom_engine::index::{self, IndexError, RunReport};
+use graphloom_engine::index::{self, IndexError, RunReport, StopRequest};
 use graphloom_engine::money::{CallTotals, Limit, spending_after};
 use graphloom_providers::http::{ServiceListener, ServiceNotice};
 use serde::Serialize;
@@ -234,12 +234,25 @@ pub(crate) async fn until_stopped<T>(
     interrupt: &Interrupt,
     work: impl Future<Output = T>,
 ) -> Option<T> {
+    until_finished(app, interrupt, &engine.index.stop, calls_service(engine), work).await
+}
+
+/// Like [`until_stopped`], for work that observes `stop`.
+///
+/// - `waits`: whether there may be calls in flight that are paid for.
+pub(crate) async fn until_finished<T>(
+    app: &App,
+    interrupt: &Interrupt,
+    stop: &StopRequest,
+    waits: bool,
+    work: impl Future<Output = T>,
+) -> Option<T> {
     tokio::pin!(work);
     tokio::select! {
         outcome = &mut work => return Some(outcome),
-        () = interrupt.wait() => engine.index.stop.make(),
+        () = interrupt.wait() => stop.make(),
     }
-    if !calls_service(engine) {
+    if !waits {
         return None;
     }
     let finish = app.serve.finish();
@@ -248,11 +261,14 @@ pub(crate) async fn until_stopped<T>(
     tokio::time::timeout(finish, work).await.ok()
 }
 
-/// True if the engine calls an LLM or an embedding service when it indexes or derives.
+/// True if the engine calls an LLM, an embedding service or a reranker.
 fn calls_service(engine: &Engine) -> bool {
     let models = &engine.models;
     models.extract.is_some()
         || models.summarize.is_some()
+        || models.keywords.is_some()
+        || models.answer.is_some()
+        || models.reranker.is_some()
         || matches!(models.context_writer, ContextWriter::Model(_))
         || wire::embeds_by_service(engine)
 }

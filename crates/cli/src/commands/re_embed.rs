@@ -9,7 +9,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
 use super::App;
-use super::indexing::BudgetUse;
+use super::indexing::{BudgetUse, until_stopped};
 use crate::args::ReEmbedArgs;
 use crate::fault::Exit;
 use crate::interrupt::Interrupt;
@@ -60,14 +60,11 @@ pub(crate) async fn run(app: &App, args: &ReEmbedArgs) -> anyhow::Result<Exit> {
             app.output.note(format_args!("embedding: {} of {} vectors", thousands(done), thousands(total)));
         }
     };
-    let outcome = tokio::select! {
-        outcome = index::re_embed(&engine, &show) => Some(outcome),
-        () = interrupt.wait() => None,
-    };
+    let outcome = until_stopped(app, &engine, &interrupt, index::re_embed(&engine, &show)).await;
     if let Some(bar) = &bar {
         bar.finish_and_clear();
     }
-    let report = outcome.transpose()?;
+    let report = outcome.transpose()?.filter(|report| !report.stopped);
     let budget = budget.map(|budget| BudgetUse { limit: budget.limit().to_string(), spent: budget.spent() });
     let summary = Summary { event: "summary", interrupted: report.is_none(), report, budget };
     if app.output.json {
@@ -95,7 +92,7 @@ fn print_estimate(app: &App, estimate: ReEmbedEstimate) -> anyhow::Result<Exit> 
 }
 
 fn print(app: &App, summary: &Summary) -> anyhow::Result<()> {
-    let Some(ReEmbedReport { from, to, vectors, embedded }) = &summary.report else {
+    let Some(ReEmbedReport { from, to, vectors, embedded, stopped: _ }) = &summary.report else {
         app.output.note("stopped; run the same command to continue");
         return Ok(());
     };

@@ -40,6 +40,9 @@ pub struct ReEmbedReport {
     /// Texts embedded by this call. It can be lower than `vectors`: items with the same text share a vector, and an interrupted
     /// call leaves its vectors for the next one.
     pub embedded: u64,
+    /// Whether a [`StopRequest`](super::StopRequest) ended it before the vectors were replaced.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub stopped: bool,
 }
 
 /// What [`re_embed`] would do and cost.
@@ -65,7 +68,7 @@ pub type ReEmbedProgress<'a> = &'a (dyn Fn(u64, u64) + Send + Sync);
 /// Replaces the vectors of a workspace with those of `engine`'s embedder.
 ///
 /// Questions use the old vectors until all new ones are ready. Other processes may read and index meanwhile; what they add is
-/// embedded too. Afterwards they need an engine with the new embedder, because one with the old embedder is rejected. The tree of
+/// embedded too. A [`StopRequest`](super::StopRequest) ends it after the calls in flight, whose vectors are stored. Afterwards they need an engine with the new embedder, because one with the old embedder is rejected. The tree of
 /// summaries is then out of date, because it groups passages by their vectors.
 ///
 /// # Errors
@@ -78,7 +81,7 @@ pub fn re_embed<'a>(
     Box::pin(async move {
         let model = engine.models.embedder.name();
         let from = engine.store.snapshot().await?.embedding().await?;
-        let mut report = ReEmbedReport { to: from.clone(), from, vectors: 0, embedded: 0 };
+        let mut report = ReEmbedReport { to: from.clone(), from, vectors: 0, embedded: 0, stopped: false };
         if report.from.as_ref().is_none_or(|space| space.model == model) {
             report.vectors = count(engine.store.snapshot().await?.as_ref()).await?;
             return Ok(report);
@@ -89,6 +92,10 @@ pub fn re_embed<'a>(
         let mut retries = Retries::new("other processes changed the workspace");
         loop {
             report.embedded += embed_missing(engine, &pace, progress).await?;
+            if engine.index.stop.is_made() {
+                report.stopped = true;
+                return Ok(report);
+            }
             // From here on, other changes of the graph wait.
             let turn = engine.store.graph_turn().await?;
             let snapshot = engine.store.snapshot().await?;
@@ -169,7 +176,7 @@ async fn count(snapshot: &dyn Snapshot) -> Result<u64, StoreError> {
     Ok(counts.chunk_vectors + counts.entity_vectors + counts.relation_vectors + counts.node_vectors)
 }
 
-/// Embeds what has no vector from the new embedder yet; returns the number of texts embedded. No snapshot is open during a model
+/// Embeds what has no vector from the new embedder yet, until a stop is requested; returns the number of texts embedded. No snapshot is open during a model
 /// call.
 async fn embed_missing(
     engine: &Engine,
@@ -195,12 +202,15 @@ async fn embed_missing(
             let missing = missing.into_iter().zip(texts);
             waiting.extend(missing.filter_map(|((key, entry), text)| Some((key, (entry.item, text?)))));
             while waiting.len() >= pace.records(MAX_TEXTS) {
+                if engine.index.stop.is_made() {
+                    return Ok(embedded);
+                }
                 embedded += keep(engine, pace, &mut waiting).await?;
                 progress(seen.saturating_sub(waiting.len() as u64).min(total), total);
             }
         }
     }
-    while !waiting.is_empty() {
+    while !waiting.is_empty() && !engine.index.stop.is_made() {
         embedded += keep(engine, pace, &mut waiting).await?;
         progress(total.saturating_sub(waiting.len() as u64), total);
     }

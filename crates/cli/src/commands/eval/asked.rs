@@ -17,6 +17,7 @@ use super::journal_beside;
 use super::passages::{self, IndexOutcome};
 use crate::args::{AskedArgs, OWN_WORKSPACE};
 use crate::commands::App;
+use crate::commands::indexing::until_stopped;
 use crate::fault::{Exit, Fault};
 use crate::interrupt::Interrupt;
 use crate::output::meter::Meter;
@@ -188,13 +189,12 @@ pub(super) async fn ask_all<R: Row>(
         journal.append(&task.key, row)
     };
     let asking = asking::ask_all(&ready.engine, tasks, options, done, &mut on_row);
-    tokio::select! {
-        rows = asking => Ok(Some(rows?)),
-        () = ready.interrupt.wait() => {
-            app.output.warn("stopped; run the same command with --resume to continue");
-            Ok(None)
-        }
+    let rows = until_stopped(app, &ready.engine, &ready.interrupt, asking).await.transpose()?;
+    let rows = rows.filter(|rows| rows.len() == tasks.len());
+    if rows.is_none() {
+        app.output.warn("stopped; run the same command with --resume to continue");
     }
+    Ok(rows)
 }
 
 /// Returns the file where results are saved without `--out`.

@@ -5,11 +5,13 @@ use std::path::Path;
 
 use futures::{StreamExt, stream};
 use graphloom::wording::Wording;
+use graphloom_engine::index::StopRequest;
 use graphloom_eval::journal::Journal;
 use graphloom_eval::judge::{Judge, JudgeError, JudgeSpent};
 
 use super::journal_beside;
 use crate::commands::App;
+use crate::commands::indexing::until_finished;
 use crate::fault::{Fault, remedy};
 use crate::interrupt::Interrupt;
 use crate::output::meter::Meter;
@@ -43,12 +45,15 @@ where
     F: Future<Output = (T, Option<JudgeError>)>,
 {
     let interrupt = Interrupt::listen()?;
-    let mut meter = Meter::new(app.output, "judging", items.len());
+    let stop = StopRequest::default();
+    let all = items.len();
+    let mut meter = Meter::new(app.output, "judging", all);
     let judging = async {
         let mut judged = Vec::new();
         let mut failures = 0;
+        let one = async |item| if stop.is_made() { None } else { Some(one(item).await) };
         let mut outcomes = stream::iter(items).map(one).buffered(app.config.max_concurrent_calls.max(1));
-        while let Some((item, error)) = outcomes.next().await {
+        while let Some(Some((item, error))) = outcomes.next().await {
             meter.step(if error.is_some() { "failed" } else { "judged" });
             failures = if error.is_some() { failures + 1 } else { 0 };
             match error {
@@ -61,13 +66,12 @@ where
         }
         Ok(judged)
     };
-    tokio::select! {
-        judged = judging => judged.map(Some),
-        () = interrupt.wait() => {
-            app.output.warn("stopped; run the same command to continue");
-            Ok(None)
-        }
+    let judged = until_finished(app, &interrupt, &stop, true, judging).await.transpose()?;
+    let judged = judged.filter(|judged| judged.len() == all);
+    if judged.is_none() {
+        app.output.warn("stopped; run the same command to continue");
     }
+    Ok(judged)
 }
 
 /// Returns the error for a run in which every item failed, which has no metrics. The reasons were printed before.

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 pub(crate) use graphloom::Fault;
-use graphloom_core::StoreError;
+use graphloom_core::{ModelError, StoreError};
 use graphloom_engine::index::IndexError;
 use graphloom_engine::query::QueryError;
 
@@ -79,6 +79,9 @@ fn exit_of(cause: &(dyn std::error::Error + 'static)) -> Option<Exit> {
     if let Some(IndexError::OtherSettings(_) | IndexError::AbsentModels(_)) = cause.downcast_ref() {
         return Some(Exit::Usage);
     }
+    if let Some(ModelError::OverBudget { .. }) = cause.downcast_ref() {
+        return Some(Exit::OverBudget);
+    }
     if let Some(fault) = cause.downcast_ref::<Fault>() {
         return Some(if fault.is_usage() { Exit::Usage } else { Exit::Failed });
     }
@@ -114,10 +117,8 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use anyhow::Context;
-    use graphloom_core::ModelError;
-
     use super::*;
+    use anyhow::Context;
 
     #[test]
     fn causes_are_joined_and_the_remedy_comes_from_the_cause_that_knows() {
@@ -125,6 +126,14 @@ mod tests {
         let error = Err::<(), _>(cause).context("indexing \"q3.pdf\"").expect_err("made to fail");
         assert_eq!(format!("{error:#}"), "indexing \"q3.pdf\": model openai:x rejected the API key: 401");
         assert!(remedy(&error).is_some_and(|help| help.contains("OPENAI_API_KEY")));
+    }
+
+    #[test]
+    fn a_call_that_does_not_fit_the_budget_ends_the_command_with_the_code_of_budgets() {
+        let cause = ModelError::OverBudget { model: "openai:x".to_owned(), what: "9 of 10".to_owned() };
+        let error = anyhow::Error::from(IndexError::Model(cause));
+        assert_eq!(report(&error, false), Exit::OverBudget);
+        assert!(remedy(&error).is_some_and(|help| help.contains("--budget")));
     }
 
     #[test]

@@ -166,6 +166,11 @@ fn of_model(error: &ModelError) -> Option<String> {
         ModelError::RateLimited { .. } => {
             Some("wait and run `graphloom retry`, or set a lower rate limit".to_owned())
         }
+        ModelError::OverBudget { .. } => Some(
+            "run the same command again if it has a --budget, which counts from zero in each run; `graphloom budget AMOUNT` raises \
+             the budget of the workspace"
+                .to_owned(),
+        ),
         _ => error.remedy(),
     }
 }

@@ -83,14 +83,15 @@ fn a_budget_stops_before_the_call_that_would_pass_it_and_a_later_run_goes_on() {
     write_things(&graphloom, &names);
     // Each call reserves its prompt and 4,096 tokens, and then costs 2,500. So three calls fit into 10,000, and a fourth does not.
     let ran = graphloom.run(&["add", "docs", "--budget", "10k"]).exits(5);
-    ran.says("stopped by the budget: 7500 of 10000 tokens are spent").says("to continue");
+    ran.says("stopped by the budget: 7500 of 10000 tokens are spent")
+        .says("each run may spend its --budget anew");
     assert_eq!(asked(&model), 3);
     let calls = graphloom.json(&["cost"])["total"].clone();
     assert_eq!((&calls["calls"], &calls["failed"]), (&json!(3), &json!(0)), "what was not sent is no call");
     let status = graphloom.json(&["status"]);
     assert_eq!((&status["by_status"]["ready"], &status["by_status"]["failed"]), (&json!(3), &Value::Null));
 
-    graphloom.run(&["add", "docs"]).exits(0);
+    graphloom.run(&["add", "docs", "--budget", "10k"]).exits(0);
     assert_eq!(asked(&model), 5, "nothing is paid for twice");
     let whole = with_model(&model);
     write_things(&whole, &names);
@@ -124,7 +125,7 @@ fn a_budget_of_money_counts_by_the_prices() {
     // A call costs .0025 and reserves about .0085.
     graphloom.run(&["add", "docs", "--budget", "0.0120"]).exits(5).says("0.0050 of 0.0120 are spent");
     assert_eq!(asked(&model), 2);
-    graphloom.run(&["retry", "--budget", "0.0001"]).exits(5);
+    graphloom.run(&["retry", "--budget", "0.0001"]).exits(5).says("with a larger --budget");
     graphloom.run(&["retry", "--budget", "1.0"]).exits(0).says("used 0.0025 of the budget of 1.0000");
     assert_eq!(asked(&model), 3);
 }
@@ -138,6 +139,7 @@ fn the_budget_of_a_workspace_limits_every_command_and_goes_with_a_copy() {
     graphloom.run(&["budget"]).exits(1).says("no workspace");
     assert!(graphloom.ok(&["budget", "0.0120"]).starts_with("0.0000 of 0.0120 of money spent since "));
     graphloom.run(&["add", "docs"]).exits(5).says("the workspace has spent 0.0050 of its budget of 0.0120");
+    graphloom.run(&["work"]).exits(5).says("raise the budget of the workspace");
     let status = graphloom.json(&["status"]);
     assert_eq!((&status["waits_for"], &status["budget"]["spent"]), (&json!("budget"), &json!(0.005)));
     let status = graphloom.ok(&["status"]);

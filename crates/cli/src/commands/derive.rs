@@ -5,7 +5,7 @@ use graphloom_engine::derive::{self, DeriveEstimate, DeriveReport, LayerKind};
 use serde::Serialize;
 
 use super::App;
-use super::indexing::{BudgetUse, Session, until_stopped};
+use super::indexing::{BudgetUse, Session, after_budget, until_stopped};
 use crate::args::DeriveArgs;
 use crate::fault::Exit;
 use crate::interrupt::Interrupt;
@@ -44,8 +44,7 @@ pub(crate) async fn run(app: &App, args: &DeriveArgs) -> anyhow::Result<Exit> {
     let work = derive::derive(&indexing.engine, deriver, &show, &gone);
     let outcome = until_stopped(app, &indexing.engine, &interrupt, work).await.transpose()?;
     view.finish()?;
-    let budget = indexing.budget.as_ref();
-    let budget = budget.map(|budget| BudgetUse { limit: budget.limit().to_string(), spent: budget.spent() });
+    let budget = indexing.budget.as_deref().map(BudgetUse::of);
     // The engine reports a stop as a pause.
     let derived = outcome.filter(|derived| !(derived.paused && interrupt.is_requested()));
     let summary = Summary { event: "summary", interrupted: derived.is_none(), derived, budget };
@@ -85,7 +84,11 @@ fn print(app: &App, summary: &Summary) -> anyhow::Result<()> {
         app.output.note("stopped; run the same command to continue");
         return Ok(());
     };
-    print_derived(app, derived)
+    print_derived(app, derived)?;
+    if derived.over_budget.is_some() {
+        app.output.note(after_budget(summary.budget.as_ref()));
+    }
+    Ok(())
 }
 
 /// Prints the outcome of deriving a layer.

@@ -10,7 +10,7 @@ use graphloom_engine::Engine;
 use graphloom_engine::chunk_context::ContextWriter;
 use graphloom_engine::derive::{DeriveReport, LayerKind, derive, layer_states};
 use graphloom_engine::index::{self, IndexError, RunReport, StopRequest};
-use graphloom_engine::money::{CallTotals, Limit, spending_after};
+use graphloom_engine::money::{Budget, CallTotals, Limit, Shortage, spending_after};
 use graphloom_providers::http::{ServiceListener, ServiceNotice};
 use serde::Serialize;
 
@@ -58,6 +58,31 @@ pub(crate) struct BudgetUse {
     pub(crate) limit: String,
     /// The cost in the same unit.
     pub(crate) spent: String,
+    #[serde(skip)]
+    shortage: Option<Shortage>,
+}
+
+impl BudgetUse {
+    pub(crate) fn of(budget: &Budget) -> Self {
+        let (limit, spent) = (budget.limit().to_string(), budget.spent());
+        Self { limit, spent, shortage: budget.shortage() }
+    }
+}
+
+/// Returns how to continue after a budget stopped a command: that of the run, or else that of the workspace.
+pub(crate) fn after_budget(budget: Option<&BudgetUse>) -> &'static str {
+    match budget.and_then(|budget| budget.shortage) {
+        Some(Shortage::Spent) => {
+            "to continue, run the same command again: each run may spend its --budget anew"
+        }
+        Some(Shortage::TooSmall) => {
+            "to continue, run the same command with a larger --budget: one call may cost more"
+        }
+        None => {
+            "to continue, raise the budget of the workspace with `graphloom budget AMOUNT`, or remove it with `graphloom budget \
+             none`, and run the same command again"
+        }
+    }
 }
 
 /// Prints the name of the run.
@@ -198,10 +223,7 @@ async fn run_to_end(
         }
     };
     let failures = view.finish()?;
-    let budget = indexing
-        .budget
-        .as_ref()
-        .map(|budget| BudgetUse { limit: budget.limit().to_string(), spent: budget.spent() });
+    let budget = indexing.budget.as_deref().map(BudgetUse::of);
     match outcome {
         Some(Ok(report)) => {
             let interrupted = report.stopped;
@@ -380,10 +402,8 @@ impl RunOutcome {
             app.output.warn(GO_ON);
         }
         if let Some(what) = self.over_budget() {
-            app.output.warn(format_args!(
-                "stopped by the budget: {what}; to continue, run the same command with a larger --budget, or first \
-                 raise the budget of the workspace with `graphloom budget`"
-            ));
+            app.output
+                .warn(format_args!("stopped by the budget: {what}; {}", after_budget(self.budget.as_ref())));
         }
         if self.report.as_ref().is_some_and(|report| report.paused) {
             app.output.warn(PAUSED);
@@ -451,7 +471,7 @@ impl RunOutcome {
                 count(self.in_other_processes, "document")
             ))?;
         }
-        if let Some(BudgetUse { limit, spent }) = &self.budget {
+        if let Some(BudgetUse { limit, spent, .. }) = &self.budget {
             output.summary(format_args!("used {spent} of the budget of {limit}"))?;
         }
         Ok(())

@@ -65,7 +65,7 @@ pub(crate) async fn run(app: &App, args: &ReEmbedArgs) -> anyhow::Result<Exit> {
         bar.finish_and_clear();
     }
     let report = outcome.transpose()?.filter(|report| !report.stopped);
-    let budget = budget.map(|budget| BudgetUse { limit: budget.limit().to_string(), spent: budget.spent() });
+    let budget = budget.as_deref().map(BudgetUse::of);
     let summary = Summary { event: "summary", interrupted: report.is_none(), report, budget };
     if app.output.json {
         app.output.json(&summary)?;

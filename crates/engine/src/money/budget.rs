@@ -83,12 +83,22 @@ pub struct Budget {
     state: Mutex<State>,
 }
 
+/// Why a budget refused calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Shortage {
+    /// What is left was too little. A new budget with the same limit pays for the call.
+    Spent,
+    /// The call may cost more than the whole limit.
+    TooSmall,
+}
+
 /// Amounts in the limit's unit: tokens, or millionths of a millionth of the currency.
 #[derive(Debug, Default)]
 struct State {
     spent: u128,
     /// Maximum cost of the calls in flight.
     held: u128,
+    shortage: Option<Shortage>,
     /// Calls that wait for others to end, because those may cost less than is held for them.
     waiting: Vec<oneshot::Sender<()>>,
 }
@@ -126,6 +136,11 @@ impl Budget {
         self.shown(self.state().spent)
     }
 
+    /// Returns why it refused calls; `None` if it refused none.
+    pub fn shortage(&self) -> Option<Shortage> {
+        self.state().shortage
+    }
+
     fn meter(self: &Arc<Self>, model: &str, when_short: WhenShort) -> Result<Meter, NoPrice> {
         let price = match self.limit {
             Limit::Tokens(_) => None,
@@ -157,6 +172,8 @@ impl Budget {
                         0 => String::new(),
                         held => format!(", {} are held for calls in flight", self.shown(held)),
                     };
+                    let shortage = if most > limit { Shortage::TooSmall } else { Shortage::Spent };
+                    state.shortage = state.shortage.max(Some(shortage));
                     let (spent, most) = (self.shown(state.spent), self.shown(most));
                     let what = format!(
                         "{spent} of {} are spent{in_flight} and the call may cost {most}",

@@ -9,7 +9,8 @@ use graphloom_core::{AnswerShape, ChatMessage, SchemaDialect};
 
 pub use account::{MAX_WORKSPACE_MONEY, WorkspaceAccount, limit_of, limiting, number, shown};
 pub use budget::{
-    Budget, BudgetedEmbedder, BudgetedModel, BudgetedReranker, Limit, NoPrice, OUTPUT_RESERVE, WhenShort,
+    Budget, BudgetedEmbedder, BudgetedModel, BudgetedReranker, Limit, NoPrice, OUTPUT_RESERVE, Shortage,
+    WhenShort,
 };
 pub use price::{Money, Price, Prices};
 pub use spending::{CallTotals, CostBy, CostGroup, Spending, spending, spending_after};

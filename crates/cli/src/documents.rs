@@ -106,7 +106,7 @@ async fn unknown(snapshot: &dyn Snapshot, reference: &str) -> anyhow::Result<any
     let documents = all(snapshot).await?;
     let sources = documents.iter().map(|document| document.source.as_str());
     let near = nearest(reference, sources, MOST_NAMED);
-    let fault = Fault::failed(format!("no document {reference:?}"));
+    let fault = Fault::failed(format!("the workspace has no document {reference:?}"));
     let help = match near.as_slice() {
         [] => "`graphloom status` lists all documents".to_owned(),
         near => format!("did you mean {}?", near.join(", ")),

@@ -48,13 +48,8 @@ fn what_is_wrong_with_a_prompt_stops_the_command_before_anything_is_made() {
     let graphloom = with_model(&model).with("GRAPHLOOM_PROMPTS_DIR", "prompts");
     graphloom.write("a.txt", TEXT);
     for (file, content, says, help) in [
-        ("extract.md", "x", "no prompt has the file name prompts/extract.md", "did you mean extract_"),
-        (
-            "keywords.txt",
-            "x",
-            "no prompt has the file name prompts/keywords.txt",
-            "did you mean keywords.md?",
-        ),
+        ("extract.md", "x", "prompts/extract.md is not named like a prompt", "did you mean extract_"),
+        ("keywords.txt", "x", "prompts/keywords.txt is not named like a prompt", "did you mean keywords.md?"),
         (
             "extract_user.md",
             "Read\n{{chunk}}",

@@ -33,7 +33,7 @@ pub enum Error {
         nearest: Option<&'static str>,
     },
     /// A file in the folder of custom prompts does not have the name of a prompt.
-    #[error("no prompt has the file name {}", .path.display())]
+    #[error("{} is not named like a prompt", .path.display())]
     UnknownPrompt {
         /// The file.
         path: std::path::PathBuf,

@@ -82,7 +82,10 @@ impl Graphloom {
     /// Questions use the old vectors until all new ones are stored. After an error, call it again to continue. Afterwards the
     /// tree of summaries is out of date.
     pub async fn re_embed(&mut self, embedder: &str) -> Result<ReEmbedReport> {
-        let unknown = || Fault::usage(format!("no embedder {embedder:?}")).help(EmbedderChoice::EXPECTED);
+        let unknown = || {
+            Fault::usage(format!("unknown embedder {embedder:?}"))
+                .help(format!("choose {}", EmbedderChoice::EXPECTED))
+        };
         let choice = EmbedderChoice::parse(embedder).ok_or_else(unknown)?;
         let embedder = Providers::new(&self.config).embedder(&choice)?;
         let Engines { asking, indexing, .. } = &mut self.engines;

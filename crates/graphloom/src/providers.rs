@@ -163,7 +163,7 @@ impl<'a> Providers<'a> {
             #[cfg(not(feature = "local"))]
             EmbedderChoice::Local(_) | EmbedderChoice::Static(_) => {
                 let fault = Fault::usage(format!(
-                    "{choice} needs local models, and this program is built without them"
+                    "{choice} is a local model, but this program was built without local models"
                 ));
                 return Err(fault.help("choose another embedder, or build with the feature `local`").into());
             }

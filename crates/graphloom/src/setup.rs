@@ -215,8 +215,8 @@ pub async fn re_embedding(
     limit: Option<Limit>,
 ) -> Result<(Engine, Option<Arc<Budget>>)> {
     let Some(choice) = &config.embedder else {
-        let fault = Fault::usage("no embedder is named");
-        return Err(fault.help("name the new one, such as static:all-minilm-l6-v2 or openai:MODEL").into());
+        let fault = Fault::usage("no new embedder is given");
+        return Err(fault.help("choose one, such as static:all-minilm-l6-v2 or openai:MODEL").into());
     };
     let mut embedder = Providers::new(config).embedder(choice)?;
     let budget = limit.map(|limit| Budget::new(limit, config.prices.clone()));

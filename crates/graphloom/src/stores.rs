@@ -216,8 +216,9 @@ mod database {
     }
 
     fn missing<T>() -> Result<T> {
-        let fault =
-            Fault::usage("store is the address of a database, and this program is built without PostgreSQL");
-        Err(fault.help("leave store out, or build with the feature `postgres`").into())
+        let fault = Fault::usage(
+            "store selects a PostgreSQL database, but this program was built without PostgreSQL",
+        );
+        Err(fault.help("remove the key store, or build with the feature `postgres`").into())
     }
 }

@@ -109,7 +109,7 @@ pub fn file_of(folder: &Path, prompt: Prompt) -> PathBuf {
 }
 
 fn unreadable(what: &str, path: &Path, error: &io::Error) -> Fault {
-    Fault::usage(format!("{what} {}: {error}", path.display()))
+    Fault::usage(format!("reading {what} {}: {error}", path.display()))
 }
 
 fn read_text(path: &Path) -> io::Result<String> {

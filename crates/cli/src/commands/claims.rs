@@ -33,7 +33,7 @@ pub(crate) async fn run(app: &App, args: &ClaimsArgs) -> anyhow::Result<Exit> {
         Some(name) => match find_entity(snapshot, name).await? {
             Some(entity) => Some(entity.key),
             None => {
-                let fault = Fault::failed(format!("no entity {name:?}"));
+                let fault = Fault::failed(format!("the graph has no entity {name:?}"));
                 return Err(fault.help("`graphloom graph labels TEXT` finds names").into());
             }
         },

@@ -51,7 +51,9 @@ impl LayerWords {
 
     /// Returns the error for an id that no node has.
     pub(super) fn unknown(&self, id: &str) -> anyhow::Error {
-        Fault::failed(format!("no {} {id:?}", self.node)).help(format!("`{}` lists them", self.list)).into()
+        Fault::failed(format!("there is no {} {id:?}", self.node))
+            .help(format!("`{}` lists them", self.list))
+            .into()
     }
 }
 

@@ -98,7 +98,8 @@ fn folder_name(folder: &Path) -> anyhow::Result<String> {
     let real = folder.canonicalize().with_context(|| format!("opening {}", folder.display()))?;
     let name = real.file_name().and_then(|name| name.to_str());
     let unnamed = || {
-        Fault::usage(format!("the name of {} cannot be used", folder.display())).help("set one with --name")
+        Fault::usage(format!("the folder name of {} cannot be the name of a model", folder.display()))
+            .help("choose a name with --name")
     };
     Ok(name.ok_or_else(unnamed)?.to_lowercase())
 }

@@ -109,7 +109,7 @@ fn export(app: &App, folder: &Path, names: &[String], force: bool) -> anyhow::Re
 fn check(app: &App, folder: Option<&Path>) -> anyhow::Result<Exit> {
     let Some(folder) = folder.or(app.config.prompts_dir.as_deref()) else {
         return Err(Fault::usage("no folder for prompts is configured")
-            .help("name a folder or set prompts_dir")
+            .help("name a folder, or set prompts_dir")
             .into());
     };
     let own = wording::read_folder(folder)?.1;
@@ -127,7 +127,7 @@ fn check(app: &App, folder: Option<&Path>) -> anyhow::Result<Exit> {
 
 fn known(name: &str) -> anyhow::Result<Prompt> {
     Prompt::find(name.strip_suffix(".md").unwrap_or(name)).ok_or_else(|| {
-        let fault = Fault::usage(format!("no prompt {name:?}"));
+        let fault = Fault::usage(format!("unknown prompt {name:?}"));
         match nearest(name, ALL.iter().map(|prompt| prompt.name()), 1).first() {
             Some(near) => fault.help(format!("did you mean {near:?}?")),
             None => fault.help("`graphloom prompts list` lists all prompts"),

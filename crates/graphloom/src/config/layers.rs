@@ -184,7 +184,9 @@ pub fn read(surroundings: &Surroundings) -> Result<Settings> {
     for (name, flag) in &surroundings.unset {
         let key = known(name, flag)?;
         if GLOBAL_KEYS.contains(&key.name) {
-            return Err(Fault::usage(format!("{name} cannot be empty ({flag})")).into());
+            return Err(Fault::usage(format!("{name} cannot be empty ({flag})"))
+                .help("write its value, or leave the option out")
+                .into());
         }
         if settings.get(key.name).is_none() {
             settings.unset.insert(key.name);
@@ -401,8 +403,10 @@ fn read_file(path: &Path) -> Result<FileValues> {
                 };
                 let values = values_of(of_workspace, &place)?;
                 if let Some((key, _)) = values.iter().find(|(key, _)| GLOBAL_KEYS.contains(&key.name)) {
-                    let fault =
-                        Fault::usage(format!("{} selects the workspace, so {place} cannot set it", key.name));
+                    let fault = Fault::usage(format!(
+                        "{} cannot be set in {place}, because it selects the workspace",
+                        key.name
+                    ));
                     return Err(fault.help("set it above the tables").into());
                 }
                 workspaces.insert(name, values);
@@ -449,7 +453,8 @@ fn values_of(table: toml::Table, place: &str) -> Result<Vec<(&'static Key, Strin
         let key = known(&name, place)?;
         let value = as_text(&value).or_else(|| as_prices(&value)).ok_or_else(|| {
             Fault::usage(format!(
-                "{name} in {place} must be text, a number, a list of texts, or for prices a table of texts"
+                "{name} in {place} has a value of the wrong type; it must be text, a whole number, true or false, a list of texts, or, for \
+                 prices, a table"
             ))
         })?;
         Ok((key, value))
@@ -461,13 +466,11 @@ fn as_text(value: &toml::Value) -> Option<String> {
     match value {
         toml::Value::String(text) => Some(text.clone()),
         toml::Value::Integer(number) => Some(number.to_string()),
+        toml::Value::Boolean(value) => Some(value.to_string()),
         toml::Value::Array(items) => {
             items.iter().map(toml::Value::as_str).collect::<Option<Vec<_>>>().map(|items| items.join(","))
         }
-        toml::Value::Float(_)
-        | toml::Value::Boolean(_)
-        | toml::Value::Datetime(_)
-        | toml::Value::Table(_) => None,
+        toml::Value::Float(_) | toml::Value::Datetime(_) | toml::Value::Table(_) => None,
     }
 }
 
@@ -563,7 +566,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         for (text, expected) in [
             ("[workspaces.lab]\nlanguge = \"French\"", "unknown configuration key \"languge\""),
-            ("[workspaces.lab]\ndata_dir = \"x\"", "data_dir selects the workspace"),
+            ("[workspaces.lab]\ndata_dir = \"x\"", "data_dir cannot be set in"),
             ("[workspaces.\"../x\"]\nllm = \"none\"", "../x"),
             ("workspaces = \"lab\"", "must hold a table for each workspace"),
             ("[workspaces]\nlab = 1", "must be a table of keys"),
@@ -607,6 +610,24 @@ mod tests {
         assert_eq!(check_origin(&around, "base_url").0, "http://theirs/v1");
         around.environment.insert("GRAPHLOOM_BASE_URL".to_owned(), "http://ours/v1".to_owned());
         assert_eq!(check_origin(&around, "base_url").0, "http://ours/v1");
+    }
+
+    #[test]
+    fn a_file_may_write_true_and_false_as_text_or_as_values_of_toml() {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::write(folder.path().join(PROJECT_FILE), "claims = true\nquery_cache = \"false\"")
+            .expect("written");
+        let around = surroundings(folder.path());
+        assert_eq!(
+            (check_origin(&around, "claims").0, check_origin(&around, "query_cache").0),
+            ("true".to_owned(), "false".to_owned())
+        );
+        std::fs::write(folder.path().join(PROJECT_FILE), "chunk_tokens = 1.5").expect("written");
+        let error = read(&around).expect_err("no whole number").to_string();
+        assert!(
+            error.contains("chunk_tokens in") && error.contains("must be text, a whole number"),
+            "{error}"
+        );
     }
 
     #[test]

@@ -287,8 +287,8 @@ fn stores(settings: &Settings) -> Result<BTreeMap<WorkspaceId, Secret>> {
 fn database(name: &str, setting: &Setting) -> Result<Secret> {
     if !DATABASES.iter().any(|begin| setting.value.starts_with(begin)) {
         let origin = &setting.origin;
-        let fault = Fault::usage(format!("{name} ({origin}) is not the address of a database"));
-        return Err(fault.help("write it as postgres://USER:PASSWORD@HOST/DATABASE").into());
+        let fault = Fault::usage(format!("{name} ({origin}) is not a database address"));
+        return Err(fault.help("its form is postgres://USER:PASSWORD@HOST/DATABASE").into());
     }
     Ok(Secret(setting.value.clone()))
 }
@@ -341,10 +341,10 @@ fn check(settings: &Settings, surroundings: &Surroundings) -> Result<Config> {
     let max_chunk_tokens = number::<u32>(settings, "chunk_tokens", 16)?;
     let overlap_tokens = number::<u32>(settings, "chunk_overlap", 0)?.unwrap_or(0);
     if let Some(most) = max_chunk_tokens.filter(|most| overlap_tokens >= *most) {
-        return Err(Fault::usage(format!(
-            "chunk_overlap ({overlap_tokens}) must be below chunk_tokens ({most})"
-        ))
-        .into());
+        let fault = Fault::usage(format!(
+            "chunk_overlap ({overlap_tokens}) must be smaller than chunk_tokens ({most})"
+        ));
+        return Err(fault.help("set a smaller chunk_overlap, or 0").into());
     }
     let types: Vec<String> = text("entity_types")
         .split(',')
@@ -354,8 +354,10 @@ fn check(settings: &Settings, surroundings: &Surroundings) -> Result<Config> {
     let (general_store, stores) = (store(settings)?, stores(settings)?);
     let store = stores.get(&workspace).or(general_store.as_ref()).cloned();
     if store.is_some() && settings.get("max_workspace_mb").is_some() {
-        let fault = Fault::usage("max_workspace_mb limits files, and store keeps workspaces in a database");
-        return Err(fault.help("use max_documents, or a limit of the database").into());
+        let fault = Fault::usage("max_workspace_mb limits workspace files, but store selects a database");
+        return Err(fault
+            .help("remove max_workspace_mb; max_documents also limits a workspace in a database")
+            .into());
     }
     Ok(Config {
         data_dir: PathBuf::from(text("data_dir")),

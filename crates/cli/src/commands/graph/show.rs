@@ -115,7 +115,7 @@ pub(super) async fn unknown(snapshot: &dyn Snapshot, name: &str) -> anyhow::Resu
     if near.is_empty() {
         near = spelled_alike(snapshot, name).await?;
     }
-    let fault = Fault::failed(format!("no entity {name:?}"));
+    let fault = Fault::failed(format!("the graph has no entity {name:?}"));
     Ok(match near.is_empty() {
         true => fault.help("`graphloom search WORDS` searches entities by meaning").into(),
         false => fault.help(format!("did you mean {}?", plain(&near.join(", ")))).into(),

@@ -35,7 +35,8 @@ docs: ## Runs the command blocks of the documents and follows their links
 nextest: ## All tests, offline
 	@scripts/install-postgres.sh
 	@cargo nextest --version >/dev/null 2>&1 || env -u RUSTC_WORKSPACE_WRAPPER cargo install cargo-nextest --locked
-	cargo nextest run --workspace --locked
+	@# Many tests wait for a moment: one more than there are processors.
+	cargo nextest run --workspace --locked --test-threads $$(($$(nproc) + 1))
 	cargo test --doc --workspace --locked --quiet
 
 .PHONY: web-test
@@ -61,7 +62,7 @@ torture: ## Random histories under kills, stops and faults, for TORTURE_MINUTES 
 
 torture-slice:
 	cargo build --locked --workspace --all-targets
-	$(TORTURE) --minutes 3 --seed 1 --reduce 1
+	$(TORTURE) --minutes 2 --seed 1 --reduce 1
 
 proxies: ## Runs nginx and Caddy as documented in front of the server; installs them where they are missing (root, Debian)
 	cargo build --locked --workspace --all-targets

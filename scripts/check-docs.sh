@@ -53,35 +53,41 @@ complain() {
     echo "$*" >&2
 }
 
-for document in "${documents[@]}"; do
-    place=$work/$(tr '/' '_' <<<"$document")
+# Returns the folder in which a document is checked.
+place_of() { # document
+    echo "$work/$(tr '/' '_' <<<"$1")"
+}
+
+check_document() { # document
+    local document=$1 place block line file target failures=0 blocks=0 printed=0
+    place=$(place_of "$document")
     mkdir -p "$place/blocks" "$place/folder/home"
     cp -r samples "$place/folder/"
     extract "$document" "$place/blocks"
-    : >"$work/output"
+    : >"$place/output"
     for block in "$place"/blocks/*; do
         line=$((10#$(basename "${block%.*}")))
         if [[ $block == *.txt ]]; then
             printed=$((printed + 1))
             if ! diff -u --label "$document:$line" --label "what is printed" \
-                "$block" <(tail -n "$(wc -l <"$block")" "$work/output") >"$work/difference"; then
+                "$block" <(tail -n "$(wc -l <"$block")" "$place/output") >"$place/difference"; then
                 complain "$document:$line: the program prints something else:"
-                sed 's/^/    /' "$work/difference" >&2
+                sed 's/^/    /' "$place/difference" >&2
             fi
             continue
         fi
         blocks=$((blocks + 1))
-        if ! run_block "$block" "$place/folder" >"$work/output" 2>&1; then
+        if ! run_block "$block" "$place/folder" >"$place/output" 2>&1; then
             complain "$document:$line: this block failed:"
             sed 's/^/    /' "$block" >&2
             echo "  and printed:" >&2
-            tail -n 20 "$work/output" | sed 's/^/    /' >&2
+            tail -n 20 "$place/output" | sed 's/^/    /' >&2
         fi
     done
     while read -r line file; do
-        if ! diff -u "$file" <(awk -v from="$line" 'NR > from { if (/^```/) exit; print }' "$document") >"$work/difference"; then
+        if ! diff -u "$file" <(awk -v from="$line" 'NR > from { if (/^```/) exit; print }' "$document") >"$place/difference"; then
             complain "$document:$line: this block is not $file:"
-            sed 's/^/    /' "$work/difference" >&2
+            sed 's/^/    /' "$place/difference" >&2
         fi
     done < <(awk '/^```rust ./ { print NR, $2 }' "$document")
     while IFS=: read -r line target; do
@@ -102,6 +108,21 @@ for document in "${documents[@]}"; do
                 rest = substr(rest, RSTART + RLENGTH)
             }
         }' "$document")
+    echo "$failures $blocks $printed" >"$place/counts"
+}
+
+# Documents are checked side by side, and their complaints are printed in order.
+for document in "${documents[@]}"; do
+    while (($(jobs -rp | wc -l) >= $(nproc))); do wait -n || true; done
+    check_document "$document" 2>"$(place_of "$document").complaints" &
+done
+wait
+for document in "${documents[@]}"; do
+    place=$(place_of "$document")
+    cat "$place.complaints" >&2
+    [[ -e $place/counts ]] || { complain "$document: the check did not end"; continue; }
+    read -r own_failures own_blocks own_printed <"$place/counts"
+    failures=$((failures + own_failures)) blocks=$((blocks + own_blocks)) printed=$((printed + own_printed))
 done
 
 # Every key and every command must be described. The lists come from the program, in a folder without any configuration.

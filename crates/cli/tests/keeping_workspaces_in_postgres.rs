@@ -139,10 +139,7 @@ fn what_a_database_does_not_do_is_said() {
     let here = InDatabase::new();
     here.graphloom.run(&["repair"]).exits(2).says("`repair` works on workspace files");
     let wrong = Graphloom::new();
-    wrong
-        .run(&["--store", "mysql://ada:secret@host/x", "status"])
-        .exits(2)
-        .says("not the address of a database");
+    wrong.run(&["--store", "mysql://ada:secret@host/x", "status"]).exits(2).says("is not a database address");
     let ran = wrong.run(&["--store", "postgres://ada:secret@127.0.0.1:1/x", "status"]).exits(1);
     let ran = ran.says("postgres://127.0.0.1:1/x is not available");
     assert!(!ran.stderr.contains("secret"), "{}", ran.stderr);

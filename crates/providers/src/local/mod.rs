@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use graphloom_core::{Embedder, Embeddings, ModelError, Purpose, Usage};
 pub use graphloom_minilm::FolderError;
 use graphloom_minilm::{Model, Settings};
-use tokio::sync::OnceCell;
+use tokio::sync::{Mutex, OnceCell};
 
 pub use self::table::StaticEmbedder;
 use crate::embed_batches::prefixed_name;
@@ -58,6 +58,8 @@ pub struct LocalEmbedder {
     query_prefix: String,
     /// Tokenizer and weights, loaded with the first text.
     model: OnceCell<Arc<Model>>,
+    /// Held by a call that embeds documents. A call uses all cores, so that several at once would only take more memory.
+    documents: Mutex<()>,
 }
 
 impl LocalEmbedder {
@@ -69,7 +71,15 @@ impl LocalEmbedder {
         let document_prefix = document_prefix.unwrap_or_else(|| settings.document_prompt().to_owned());
         let query_prefix = query_prefix.unwrap_or_else(|| settings.query_prompt().to_owned());
         let name = prefixed_name(format!("local:{name}@{short}"), &document_prefix, &query_prefix);
-        Ok(Self { name, folder, settings, document_prefix, query_prefix, model: OnceCell::new() })
+        Ok(Self {
+            name,
+            folder,
+            settings,
+            document_prefix,
+            query_prefix,
+            model: OnceCell::new(),
+            documents: Mutex::new(()),
+        })
     }
 
     /// Loads everything and embeds one text, to detect a broken folder. Blocks.
@@ -104,6 +114,11 @@ impl Embedder for LocalEmbedder {
         let prefix = match purpose {
             Purpose::Document => self.document_prefix.clone(),
             Purpose::Query => self.query_prefix.clone(),
+        };
+        // A query does not wait for documents.
+        let _turn = match purpose {
+            Purpose::Document => Some(self.documents.lock().await),
+            Purpose::Query => None,
         };
         let texts = texts.to_vec();
         let (vectors, prompt_tokens) = blocking(&self.name, move || embed(&model, &prefix, &texts)).await?;

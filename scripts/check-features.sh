@@ -6,8 +6,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # The measuring crates need every feature and would turn them on in all crates.
 crates=(--workspace --exclude graphloom-bench --exclude graphloom-torture)
 
-# Examples use the dev-dependencies, so that most dependencies have the features of the other builds and are not built again.
-targets=(--lib --bins --examples)
+# An example uses the dev-dependencies, so that most dependencies have the features of the other builds and are not built again.
+targets=(--lib --bins --example first_answer)
 scripts/lint.sh --quiet "${crates[@]}" "${targets[@]}" --no-default-features
 scripts/lint.sh --quiet "${crates[@]}" "${targets[@]}" --all-features
 

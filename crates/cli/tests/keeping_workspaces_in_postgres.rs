@@ -144,5 +144,5 @@ fn what_a_database_does_not_do_is_said() {
     let ran = ran.says("postgres://127.0.0.1:1/x is not available");
     assert!(!ran.stderr.contains("secret"), "{}", ran.stderr);
     let limited = here.graphloom.run(&["--set", "max_workspace_mb=5", "status"]);
-    limited.exits(2).says("max_workspace_mb limits files");
+    limited.exits(2).says("max_workspace_mb limits workspace files");
 }

@@ -52,6 +52,17 @@ while IFS= read -r file; do
     fi
 done < <(find crates/{cluster,core,engine,offline,readers,text,tokens}/src -name '*.rs' ! -name tests.rs ! -path '*/tests/*' | sort)
 
+# A crate with one test program names each file of its tests; a file that it does not name would never run.
+for program in crates/*/tests/main.rs; do
+    for file in "${program%/main.rs}"/*.rs; do
+        name=$(basename "$file" .rs)
+        if [[ $name != main ]] && ! grep -qx "mod $name;" "$program"; then
+            failures=$((failures + 1))
+            echo "$file is not a module of $program" >&2
+        fi
+    done
+done
+
 if ((failures > 0)); then
     echo "check-arrows: $failures checks failed" >&2
     exit 1

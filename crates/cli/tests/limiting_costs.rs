@@ -84,7 +84,7 @@ fn a_budget_stops_before_the_call_that_would_pass_it_and_a_later_run_goes_on() {
     // Each call reserves its prompt and 4,096 tokens, and then costs 2,500. So three calls fit into 10,000, and a fourth does not.
     let ran = graphloom.run(&["add", "docs", "--budget", "10k"]).exits(5);
     ran.says("stopped by the budget: 7500 of 10000 tokens are spent")
-        .says("each run may spend its --budget anew");
+        .says("each run starts with a full --budget");
     assert_eq!(asked(&model), 3);
     let calls = graphloom.json(&["cost"])["total"].clone();
     assert_eq!((&calls["calls"], &calls["failed"]), (&json!(3), &json!(0)), "what was not sent is no call");

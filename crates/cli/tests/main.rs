@@ -53,17 +53,3 @@ mod speaking_mcp;
 mod watching_a_folder;
 mod wording_prompts;
 mod working_in_a_project;
-
-#[test]
-fn every_file_of_this_folder_is_tested() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests");
-    for entry in std::fs::read_dir(folder).expect("a folder") {
-        let name = entry.expect("an entry").file_name().into_string().expect("Unicode");
-        if let Some(module) = name.strip_suffix(".rs").filter(|module| *module != "main") {
-            assert!(
-                include_str!("main.rs").contains(&format!("\nmod {module};\n")),
-                "{name} is not in main.rs"
-            );
-        }
-    }
-}

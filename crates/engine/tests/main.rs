@@ -16,17 +16,3 @@ mod sharing_a_service;
 mod slow_embedders;
 mod support;
 mod views_converge;
-
-#[test]
-fn every_file_of_this_folder_is_tested() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests");
-    for entry in std::fs::read_dir(folder).expect("a folder") {
-        let name = entry.expect("an entry").file_name().into_string().expect("Unicode");
-        if let Some(module) = name.strip_suffix(".rs").filter(|module| *module != "main") {
-            assert!(
-                include_str!("main.rs").contains(&format!("\nmod {module};\n")),
-                "{name} is not in main.rs"
-            );
-        }
-    }
-}

@@ -173,7 +173,8 @@ pub(super) fn heading_range(text: &str, range: &Range<usize>) -> Range<usize> {
         line.trim_start_matches(|c: char| c == '#' || c == '*' || c == '-' || c == '>' || c.is_whitespace());
     // `1. FC Köln` is a name if the text has it elsewhere.
     let numbered = number_length(bare);
-    let bare = if text.matches(bare.trim_end()).nth(1).is_none() { &bare[numbered..] } else { bare };
+    let is_repeated = || text.matches(bare.trim_end()).nth(1).is_some();
+    let bare = if numbered > 0 && !is_repeated() { &bare[numbered..] } else { bare };
     let start = range.start + line.len() - bare.len();
     let end = bare.rfind(" (").filter(|_| bare.ends_with(')')).unwrap_or(bare.len());
     start..start + bare[..end].trim_end_matches(['*', '#', ' ']).len()

@@ -123,7 +123,7 @@ impl ParseLimits {
 ///   are removed.
 /// - CSV becomes one line per row that names its columns, `name: Curie | field: physics`, on the line where the row starts in
 ///   the source.
-/// - reStructuredText and LaTeX become readable text, with every line on its line of the source. Subtitles become what is said.
+/// - reStructuredText and LaTeX become readable text, with every line on its line of the source. Subtitles become the spoken words.
 ///   Notebooks become prose, and code between fences.
 /// - Source code is kept verbatim, with its definitions as headings.
 /// - Office documents, books, messages, XML and PDF become readable text with headings, lists and tables. Pages, slides and

@@ -1,4 +1,4 @@
-//! Reads subtitles, SubRip and WebVTT, as what is said, without numbers and times.
+//! Reads subtitles, SubRip and WebVTT, as the spoken words, without numbers and times.
 
 use super::Body;
 use super::aligned::AlignedText;

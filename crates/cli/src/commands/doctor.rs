@@ -50,9 +50,6 @@ impl Finding {
     }
 }
 
-/// Keys of the models that a program can pass to the library itself.
-const LLM_KEYS: [&str; 4] = ["extract_llm", "keywords_llm", "summarize_llm", "answer_llm"];
-
 /// Prints one line per test; exits with 1 if one fails.
 pub(crate) async fn run(app: &App) -> anyhow::Result<Exit> {
     let mut findings = vec![configuration(app)];
@@ -170,10 +167,8 @@ async fn models(app: &App, providers: &Providers<'_>) -> Vec<Finding> {
             findings.push(Finding::of("model", trial(providers, choice).await));
         }
     }
-    let absent_llms: BTreeSet<&str> =
-        LLM_KEYS.into_iter().filter_map(|key| app.settings.absent_model(key)).collect();
     let switch = "`graphloom add PATH --switch` builds with other models from now on";
-    findings.extend(absent_llms.into_iter().map(|model| absent("model", model, switch)));
+    findings.extend(app.settings.absent_llms().into_iter().map(|model| absent("model", model, switch)));
     let offline: Vec<&str> = app
         .config
         .models

@@ -73,7 +73,7 @@ impl BudgetUse {
 pub(crate) fn after_budget(budget: Option<&BudgetUse>) -> &'static str {
     match budget.and_then(|budget| budget.shortage) {
         Some(Shortage::Spent) => {
-            "to continue, run the same command again: each run may spend its --budget anew"
+            "to continue, run the same command again: each run starts with a full --budget"
         }
         Some(Shortage::TooSmall) => {
             "to continue, run the same command with a larger --budget: one call may cost more"

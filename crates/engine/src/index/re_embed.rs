@@ -68,8 +68,9 @@ pub type ReEmbedProgress<'a> = &'a (dyn Fn(u64, u64) + Send + Sync);
 /// Replaces the vectors of a workspace with those of `engine`'s embedder.
 ///
 /// Questions use the old vectors until all new ones are ready. Other processes may read and index meanwhile; what they add is
-/// embedded too. A [`StopRequest`](super::StopRequest) ends it after the calls in flight, whose vectors are stored. Afterwards they need an engine with the new embedder, because one with the old embedder is rejected. The tree of
-/// summaries is then out of date, because it groups passages by their vectors.
+/// embedded too. Afterwards they need an engine with the new embedder, because one with the old embedder is rejected. The tree of
+/// summaries is then out of date, because it groups passages by their vectors. A [`StopRequest`](super::StopRequest) ends it after
+/// the calls in flight, whose vectors are stored.
 ///
 /// # Errors
 ///

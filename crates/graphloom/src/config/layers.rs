@@ -5,6 +5,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use graphloom_core::WorkspaceId;
+use graphloom_engine::index::EMBEDDER;
 
 use super::keys::{self, KEYS, Key, OTHER_VARIABLES, PREFIX};
 use super::remembered;
@@ -127,6 +128,12 @@ impl Settings {
     /// and nothing else sets the key.
     pub fn absent_model(&self, key: &str) -> Option<&str> {
         self.absent_models.get(key).map(String::as_str)
+    }
+
+    /// Returns all LLMs of which [`absent_model`](Self::absent_model) returns one.
+    pub fn absent_llms(&self) -> BTreeSet<&str> {
+        let llms = self.absent_models.iter().filter(|(key, _)| **key != EMBEDDER);
+        llms.map(|(_, model)| model.as_str()).collect()
     }
 
     /// Returns the folder that paths and source names are relative to: the project folder if its workspaces

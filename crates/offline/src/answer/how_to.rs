@@ -39,9 +39,7 @@ pub(super) fn section(evidence: &Evidence<'_, '_>) -> Option<Section> {
     };
     // The steps before the best line come first.
     let before = start.iter().position(|line| *line == best.line).unwrap_or_default();
-    let mut found: Vec<usize> = start[..before].to_vec();
-    found.extend(whole(evidence, best.line).into_iter().filter(|line| !start[..before].contains(line)));
-    Some(Section::Answer(found))
+    Some(Section::Answer(start[..before].iter().copied().chain(whole(evidence, best.line)).collect()))
 }
 
 /// True if a heading names the task of the question, and nothing else.

@@ -224,18 +224,23 @@ impl Reader<'_> {
     }
 
     /// Skips a group in brackets. A group that never ends is not one.
-    fn skip_group(&mut self, open: char, close: char) -> bool {
+    fn skip_group(&mut self, open: char, close: char) {
         match self.group_end(open, close) {
             Some(end) => self.skip_to(end),
             None => self.at += open.len_utf8(),
         }
-        true
     }
 
     /// Skips all arguments that follow.
     fn skip_arguments(&mut self) {
-        while (self.finds('[') && self.skip_group('[', ']')) || (self.finds('{') && self.skip_group('{', '}'))
-        {
+        loop {
+            if self.finds('[') {
+                self.skip_group('[', ']');
+            } else if self.finds('{') {
+                self.skip_group('{', '}');
+            } else {
+                break;
+            }
         }
     }
 
@@ -250,7 +255,11 @@ impl Reader<'_> {
     }
 
     fn skip_options(&mut self) {
-        while self.finds('[') && self.group_end('[', ']').is_some() && self.skip_group('[', ']') {}
+        while self.finds('[')
+            && let Some(end) = self.group_end('[', ']')
+        {
+            self.skip_to(end);
+        }
     }
 
     /// Reads a formula inside a line verbatim, with its dollar signs; a single dollar sign otherwise.

@@ -62,7 +62,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[tokio::test]
-    async fn background_work_and_what_it_starts_give_way_and_nothing_else_does() {
+    async fn only_background_work_and_its_threads_run_at_low_priority() {
         let before = niceness();
         let expected = if before <= 10 { 10 } else { 19 };
         assert_eq!(in_background(niceness).await.expect("a thread"), expected);
@@ -70,12 +70,16 @@ mod tests {
         assert_eq!(started.await.expect("a thread"), expected);
         let runtime = tokio::runtime::Handle::current();
         let nested = in_background(move || runtime.block_on(in_background(niceness)));
-        assert_eq!(nested.await.expect("a thread").expect("a thread"), expected, "no lower than once");
+        assert_eq!(
+            nested.await.expect("a thread").expect("a thread"),
+            expected,
+            "the priority is lowered only once"
+        );
         assert_eq!(niceness(), before);
     }
 
     #[tokio::test]
     async fn background_work_that_panics_is_an_error() {
-        assert!(in_background::<()>(|| panic!("as the test wants it")).await.is_err());
+        assert!(in_background::<()>(|| panic!("injected by the test")).await.is_err());
     }
 }

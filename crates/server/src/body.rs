@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_body_comes_out_as_it_came_in_whether_it_waits_in_memory_or_in_a_file() {
+    async fn a_body_comes_back_unchanged_from_memory_and_from_a_file() {
         let folder = tempfile::tempdir().expect("a folder");
         let mut bodies = Bodies::new(&folder.path().join("made"));
         for size in [0, 1, MAX_IN_MEMORY, MAX_IN_MEMORY + 1, 3 * MAX_IN_MEMORY + 7] {
@@ -362,7 +362,11 @@ mod tests {
 
         bodies.memory = Budget::new(10);
         let body = vec![7; 1000];
-        assert_eq!(keep(&bodies, body.clone(), 1000).await, Ok(body), "without memory there is the disk");
+        assert_eq!(
+            keep(&bodies, body.clone(), 1000).await,
+            Ok(body),
+            "without memory, the body goes to disk"
+        );
         bodies.disk = Budget::new(10);
         assert!(
             keep(&bodies, vec![7; 1000], 1000).await.is_err_and(|words| words.contains("too many large"))
@@ -373,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn one_holder_gets_half_of_a_budget_and_leaves_the_rest_to_others() {
+    fn one_holder_gets_at_most_half_of_a_budget() {
         let budget = Budget::new(100);
         let mut one = Reservation::of(&budget, &key("a"));
         assert!(one.add(50) && !one.add(1));

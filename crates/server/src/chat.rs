@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_message_asks_and_instructions_are_no_part_of_the_conversation() {
+    fn the_last_message_is_the_question_and_instructions_are_not_in_the_history() {
         let question = check_question(
             r#"[{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Who?"},
                 {"role": "assistant", "content": "Ada."},
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn what_open_webui_asks_for_itself_is_no_question_to_documents() {
+    fn open_webuis_own_prompts_bypass_the_documents() {
         let asked = |task: &str| format!("### Task:\nSuggest a title.\n{task}");
         let mode_of = |text: &str| {
             let content = Content::Text(text.to_owned());
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_conversation_says_why() {
+    fn an_invalid_conversation_is_refused_with_the_reason() {
         for (json, why) in [
             ("[]", "the last message must have the role user"),
             (r#"[{"role": "assistant", "content": "Hi"}]"#, "the last message must have the role user"),
@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn sources_are_one_line_for_each_document_with_its_places() {
+    fn sources_list_each_document_on_one_line_with_its_places() {
         let citation = |number: u32, source: &str, lines: (u32, u32)| Citation {
             number,
             document: DocumentId::from_stored(source),

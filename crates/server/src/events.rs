@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_goes_on_where_it_was_and_learns_what_it_missed() {
+    fn a_reader_resumes_and_learns_whether_it_missed_events() {
         let log = log(5);
         let since = log.since(3);
         assert_eq!((since.missed, numbers(&since)), (false, vec![4, 5]));
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_of_another_process_or_of_the_future_are_not_ours() {
+    fn ids_of_another_process_or_of_future_events_are_unknown() {
         let log = log(2);
         assert_eq!(log.number(&log.id(2)), Some(2));
         for id in ["", "2", "-2", "xx-2", &log.id(3), &format!("{}-", log.name), "a-b-c"] {
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_told_of_a_document_after_it_was_cancelled_until_it_is_queued_again() {
+    fn no_events_follow_a_cancelled_document_until_it_is_queued_again() {
         let log = log(1);
         let document = DocumentId::from_stored("doc-0");
         let cancelled = Progress::Cancelled { document: document.clone(), source: "a.md".to_owned() };
@@ -330,11 +330,11 @@ mod tests {
         let names: Vec<String> = log.since(0).events.iter().map(|event| event.name.clone()).collect();
         let expected = ["accepted", "cancelled", "queued", "chunk_failed", "cancelled", "removed", "removed"];
         assert_eq!(names, expected);
-        assert_eq!(numbers(&log.since(0)), [1, 2, 3, 4, 5, 6, 7], "what is left out has no number");
+        assert_eq!(numbers(&log.since(0)), [1, 2, 3, 4, 5, 6, 7], "omitted events have no number");
     }
 
     #[test]
-    fn an_event_is_named_and_holds_what_happened() {
+    fn an_event_has_a_name_and_its_data() {
         let log = log(1);
         let event = &log.since(0).events[0];
         assert_eq!(event.name, "accepted");

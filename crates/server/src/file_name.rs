@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn the_extended_name_comes_before_the_plain_one() {
+    fn the_extended_name_takes_precedence_over_the_plain_one() {
         let both = b"form-data; name=\"file\"; filename=\"a.md\"; filename*=UTF-8''%C3%84rger%20%E2%82%AC.md";
         assert_eq!(check_name(Some("a.md"), both).as_deref(), Ok("Ärger €.md"));
         let tagged = b"form-data; name=\"file\"; FileName*=utf-8'de'b.md";
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_cannot_be_read_says_why() {
+    fn an_unreadable_name_is_an_error_with_the_reason() {
         let disposition = |name: &str| format!("form-data; name=\"file\"; {name}").into_bytes();
         for name in
             ["filename*=UTF-8''%ff.md", "filename*=UTF-8''%4", "filename*=latin1''a.md", "filename*=a.md"]

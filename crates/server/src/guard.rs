@@ -439,7 +439,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_names_of_this_machine_are_local() {
+    fn only_host_names_of_this_machine_are_local() {
         for host in ["localhost", "LocalHost:9621", "127.0.0.1:9621", "127.0.0.1", "[::1]:9621", "127.8.9.1"]
         {
             assert!(is_local_name(host), "{host}");
@@ -462,7 +462,7 @@ mod tests {
     }
 
     #[test]
-    fn the_workspace_is_taken_off_the_path_and_the_query_stays() {
+    fn the_workspace_is_removed_from_the_path_and_the_query_stays() {
         let check = |uri: &str| {
             let request = axum::http::Request::builder().uri(uri).body(()).expect("a request");
             let request = take_prefix(request);
@@ -477,7 +477,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bearer_is_read_whatever_its_case_and_nothing_else_is() {
+    fn only_bearer_credentials_are_read_in_any_case() {
         assert_eq!(bearer_of("Bearer abc"), Some("abc"));
         assert_eq!(bearer_of("bearer  abc "), Some("abc"));
         for other in ["Basic abc", "Bearer", "Bearer ", ""] {

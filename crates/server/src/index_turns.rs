@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn the_one_that_waited_longest_is_next_and_the_holder_learns_that_it_waits() {
+    async fn the_longest_waiter_is_next_and_the_holder_sees_that_it_waits() {
         let turns = IndexTurns::new(1);
         let first = turns.take().await.expect("a turn");
         assert!(!turns.is_wanted());

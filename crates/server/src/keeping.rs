@@ -201,7 +201,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_title_is_the_question_up_to_the_last_word_that_fits() {
+    fn a_title_is_the_question_cut_after_the_last_word_that_fits() {
         assert_eq!(title_of("  Who \n built it? "), "Who built it?");
         let long = "word ".repeat(40);
         let title = title_of(&long);

@@ -210,7 +210,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn text_that_waits_is_joined_and_lines_keep_their_order() {
+    async fn waiting_text_is_joined_and_lines_keep_their_order() {
         let (lines, response) = Lines::new(Framing::Lines, |text| json!({ "response": text }));
         lines.line(json!({ "references": [] }));
         lines.text("Ra");
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn named_events_have_their_names_and_silence_is_broken() {
+    async fn named_events_have_their_names_and_heartbeats_fill_silence() {
         let framing = Framing::Named { text: "delta", heartbeat: Duration::from_millis(1) };
         let (events, response) = Lines::new(framing, |text| json!(text));
         let mut body = response.into_body();
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn numbered_events_count_what_is_sent_and_say_what_they_are() {
+    async fn numbered_events_carry_their_sequence_number_and_type() {
         let (events, response) =
             Lines::new(Framing::Numbered { text: "delta" }, |text| json!({ "delta": text }));
         events.event("created", json!({}));
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn events_end_with_their_own_word() {
+    async fn an_event_stream_ends_with_done() {
         let (events, response) = Lines::new(Framing::Events, |text| json!(text));
         events.text("a\nb");
         events.text("");

@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn types_of_this_program_are_told_as_what_is_to_be_sent() {
+    fn type_errors_say_what_the_client_must_send() {
         for (json, words) in [
             (r#"{"top": "3"}"#, "expected a whole number from 0, got the text \"3\""),
             (r#"{"top": -1}"#, "expected a whole number from 0, got the number -1"),

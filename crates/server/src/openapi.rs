@@ -306,7 +306,7 @@ fn resolved(schema: Schema, generator: &SchemaGenerator) -> Value {
 const WRITE: &str = "GRAPHLOOM_WRITE_OPENAPI";
 
 #[test]
-fn the_committed_description_is_that_of_the_routes() {
+fn the_committed_openapi_description_matches_the_routes() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/openapi.json");
     let made = format!("{:#}\n", document());
     if std::env::var_os(WRITE).is_some() {

@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn everything_arrives_in_order_and_little_of_it_waits() {
+    async fn everything_arrives_in_order_and_the_buffer_stays_small() {
         let (mut writer, mut body) = pipe();
         let writing = std::thread::spawn(move || {
             let mut most = 0;
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_breaks_off_is_an_error_and_no_end() {
+    async fn a_pipe_without_an_end_is_an_error() {
         let (mut writer, body) = pipe();
         writer.write_all(b"half").expect("a reader");
         writer.flush().expect("a reader");
@@ -211,14 +211,14 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_that_takes_nothing_is_given_up() {
+    fn a_write_times_out_if_the_reader_takes_nothing() {
         let (mut writer, _body) = pipe_looking(Duration::from_millis(1));
         let written = (0..MAX_WAITING / PIECE + 2).try_for_each(|_| writer.write_all(&[0; PIECE]));
         assert_eq!(written.map_err(|error| error.kind()), Err(io::ErrorKind::TimedOut));
     }
 
     #[test]
-    fn a_writer_learns_that_the_reader_left() {
+    fn a_write_fails_once_the_reader_has_left() {
         let (mut writer, body) = pipe();
         drop(body);
         let written = writer.write_all(&vec![0; PIECE]);

@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_is_as_in_lightrag() {
+    fn omitted_fields_have_lightrags_defaults() {
         let question = check_read(r#"{"query": "  Who?  ", "unknown": 1, "top_k": null, "pagerank": null}"#)
             .expect("a question");
         assert_eq!((question.text.as_str(), question.mode, question.stream), ("Who?", Mode::Mix, false));
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_asked_says_why() {
+    fn an_invalid_question_is_refused_with_the_reason() {
         for (json, why) in [
             (r#"{}"#, "missing field `query`"),
             (r#"{"query": "  "}"#, "the question is empty"),

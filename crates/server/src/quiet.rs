@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn it_is_quiet_once_something_happened_and_nothing_more_did_and_nothing_is_at_work() {
+    async fn it_is_quiet_if_nothing_is_at_work_and_nothing_happened_since_the_last_event() {
         let (activity, pauses, is_busy) = (Activity::default(), &Semaphore::new(1), Cell::new(true));
         let pause = || async move { pauses.acquire().await.expect("never closed").forget() };
         let mut over = Box::pin(activity.over(pause, || is_busy.get()));

@@ -194,13 +194,13 @@ mod tests {
     }
 
     #[test]
-    fn a_caller_may_send_some_at_once_and_then_as_many_as_its_rate_says() {
+    fn a_caller_can_send_a_burst_and_then_as_many_as_its_rate_allows() {
         let (rates, start) = (rates(60), Instant::now());
         for _ in 0..10 {
             assert_eq!(rates.count(caller("ada"), start), Ok(()));
         }
         assert_eq!(rates.count(caller("ada"), start), Err(Duration::from_secs(1)));
-        assert_eq!(rates.count(caller("bob"), start), Ok(()), "others are counted apart");
+        assert_eq!(rates.count(caller("bob"), start), Ok(()), "other callers are counted separately");
         let second = Duration::from_secs(1);
         assert_eq!(
             rates.count(caller("ada"), start + second / 2),
@@ -210,11 +210,11 @@ mod tests {
         assert_eq!(rates.count(caller("ada"), start + second), Ok(()));
         assert_eq!(rates.count(caller("ada"), start + second), Err(second));
         let taken = (0..100).filter(|_| rates.count(caller("ada"), start + second * 3600).is_ok()).count();
-        assert_eq!(taken, 10, "nothing is saved up beyond that");
+        assert_eq!(taken, 10, "no more than the burst accumulates");
     }
 
     #[tokio::test]
-    async fn servers_together_take_what_one_would_take_and_a_bucket_each_in_the_first_moment() {
+    async fn servers_share_one_rate_limit_after_each_accepted_one_burst() {
         let texts = Arc::new(MemoryTexts::default());
         let counts = [(); 2].map(|()| SharedCounts::new(texts.clone()));
         let limit = NonZeroU32::new(6);
@@ -228,14 +228,14 @@ mod tests {
         assert!((15..=20).contains(&wait.as_secs()), "{wait:?}: a bucket of one request fills in 10 s");
         assert_eq!(other.count(caller("bob"), Instant::now()), Ok(()));
         one.share(&counts[0]).await.expect("shared");
-        let wait = one.count(caller("ada"), Instant::now()).expect_err("it learned of the second");
+        let wait = one.count(caller("ada"), Instant::now()).expect_err("it knows of the second request");
         assert!((15..=20).contains(&wait.as_secs()), "{wait:?}");
         let later = Instant::now() + Duration::from_secs(21);
         assert_eq!(one.count(caller("ada"), later), Ok(()));
     }
 
     #[tokio::test]
-    async fn a_damaged_text_locks_nobody_out_and_only_the_fullest_buckets_are_shared() {
+    async fn a_damaged_shared_state_blocks_no_caller_and_only_the_fullest_buckets_are_shared() {
         let texts = Arc::new(MemoryTexts::default());
         let counts = SharedCounts::new(texts.clone());
         let damaged = format!("[[{{\"caller\":\"ada\"}},{}]]", u64::MAX);
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_limit_everything_is_taken_and_nobody_remembered() {
+    fn without_a_limit_every_request_is_accepted_and_no_caller_is_stored() {
         let rates = Rates::new(None, NonZeroU32::new(6), false);
         let now = Instant::now();
         assert!((0..1000).all(|_| rates.count(caller("ada"), now).is_ok()));
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flood_of_addresses_takes_no_more_memory_and_leaves_the_known_ones_alone() {
+    fn a_flood_of_addresses_uses_bounded_memory_and_does_not_affect_known_callers() {
         let (rates, start) = (rates(60), Instant::now());
         let many = u32::try_from(MAX_REMEMBERED).expect("a small number");
         assert!((0..many).all(|number| rates.count(address(number), start).is_ok()));

@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn events_keep_everything_but_reasons_and_services_for_those_who_may_only_read() {
+    fn events_for_readers_omit_only_reasons_and_services() {
         let failed = json!({ "document": "doc-1", "ordinal": 3, "reason": "connecting to db7.corp.local" });
         assert_eq!(Reasons::InFull.tell_event(failed.clone()), failed);
         let told = Reasons::Withheld.tell_event(failed);

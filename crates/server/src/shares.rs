@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn one_question_of_another_does_not_wait_for_all_of_who_asks_much() {
+    async fn a_question_does_not_wait_for_all_questions_of_a_busier_caller() {
         let turns = Arc::new(Turns::shared(3, 3));
         let mut held = Vec::new();
         for _ in 0..3 {
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_waits_for_something_else_holds_no_turn() {
+    async fn work_that_waits_for_something_else_holds_no_turn() {
         let turns = Arc::new(Turns::shared(1, 1));
         let (answer, answered) = oneshot::channel();
         let waits = InTurns::new(answered, Arc::clone(&turns), key("model"));

@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_that_could_lead_elsewhere_or_deceive_are_refused() {
+    fn names_that_escape_the_folder_or_deceive_are_refused() {
         let long = "x".repeat(256);
         for name in [
             "",

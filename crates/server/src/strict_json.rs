@@ -77,14 +77,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_value_is_read_as_it_stands() {
+    fn values_are_read_unchanged() {
         let text = r#"{"a":[null,true,-1,2,1.5,"x\n",{}],"b":{"a":1}}"#;
         let StrictValue(value) = serde_json::from_str(text).expect("JSON");
         assert_eq!(value, json!({"a": [null, true, -1, 2, 1.5, "x\n", {}], "b": {"a": 1}}));
     }
 
     #[test]
-    fn an_object_that_names_a_field_twice_is_refused_wherever_it_stands() {
+    fn a_duplicate_field_is_refused_at_any_depth() {
         for text in [r#"{"a":1,"a":2}"#, r#"[{"b":{"a":1,"c":2,"a":1}}]"#] {
             let error = serde_json::from_str::<StrictValue>(text).err().expect("a duplicate");
             assert!(error.to_string().starts_with("duplicate field `a`"), "{error}");

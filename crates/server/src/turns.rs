@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_finds_too_many_waiting_is_refused_at_once_and_the_first_who_waits_is_the_next() {
+    async fn callers_beyond_the_waiting_limit_are_refused_and_waiters_are_served_in_order() {
         let turns = Turns::new(1);
         let machine = Holder::Machine;
         let working = turns.take(&machine, LONG).await.expect("a free turn");
@@ -285,14 +285,14 @@ mod tests {
         assert!(poll!(&mut waiting[1]).is_pending());
         let Poll::Ready(Ok(next)) = poll!(&mut waiting[0]) else { panic!("it is the first one's turn") };
         let mut last = turns.take(&machine, LONG).boxed();
-        assert!(poll!(&mut last).is_pending(), "who got a turn waits no more");
+        assert!(poll!(&mut last).is_pending(), "a caller with a turn no longer waits");
         waiting.clear();
         drop(next);
-        assert!(matches!(poll!(&mut last), Poll::Ready(Ok(_))), "who left waits no more");
+        assert!(matches!(poll!(&mut last), Poll::Ready(Ok(_))), "a caller that left no longer waits");
     }
 
     #[tokio::test]
-    async fn waiting_ends_when_patience_does() {
+    async fn a_caller_gives_up_when_its_waiting_time_is_over() {
         let turns = Turns::new(1);
         let _working = turns.take(&key("a"), LONG).await.expect("a free turn");
         assert!(turns.take(&key("b"), Duration::ZERO).await.is_err());
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn one_credential_leaves_turns_and_places_to_others() {
+    async fn one_credential_leaves_turns_and_waiting_places_to_others() {
         let turns = Turns::new(4);
         let (a, b, c) = (key("a"), key("b"), key("c"));
         let mut held = Vec::new();
@@ -312,7 +312,7 @@ mod tests {
             let mut waiter = turns.take(&a, LONG).boxed();
             match poll!(&mut waiter) {
                 Poll::Pending => waiting.push(waiter),
-                Poll::Ready(turn) => break assert!(turn.is_err(), "the rest is for others"),
+                Poll::Ready(turn) => break assert!(turn.is_err(), "the rest is reserved for others"),
             }
         }
         assert_eq!(waiting.len(), 3 * WAITING_EACH);
@@ -322,25 +322,25 @@ mod tests {
         assert!(poll!(&mut second).is_pending() && poll!(&mut third).is_pending());
         held.pop();
         let Poll::Ready(Ok(_thirds)) = poll!(&mut third) else {
-            panic!("who holds nothing comes before all")
+            panic!("a caller without a turn comes first")
         };
         drop(other);
         assert!(poll!(&mut waiting[0]).is_pending());
-        assert!(matches!(poll!(&mut second), Poll::Ready(Ok(_))), "then who holds fewer");
+        assert!(matches!(poll!(&mut second), Poll::Ready(Ok(_))), "then the caller with fewer turns");
     }
 
     #[tokio::test]
-    async fn who_asks_much_leaves_a_turn_to_others_only_while_there_are_others() {
+    async fn a_busy_caller_leaves_a_turn_free_only_while_others_are_active() {
         let turns = Turns::reserved(3, 1);
         let (much, little) = (key("much"), key("little"));
         let mut held = Vec::new();
         for _ in 0..3 {
-            held.push(turns.take_when_free(&much).now_or_never().expect("all turns, being alone"));
+            held.push(turns.take_when_free(&much).now_or_never().expect("all turns, without other callers"));
         }
         let mut waiting = turns.take_when_free(&little).boxed();
         assert!(poll!(&mut waiting).is_pending());
         held.pop();
-        let Poll::Ready(first) = poll!(&mut waiting) else { panic!("who holds nothing comes first") };
+        let Poll::Ready(first) = poll!(&mut waiting) else { panic!("a caller without a turn comes first") };
         drop(first);
         held.clear();
         held.push(turns.take_when_free(&much).now_or_never().expect("one turn"));
@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_time_to_come_back_follows_from_how_long_turns_last_and_how_many_wait() {
+    async fn the_retry_time_depends_on_the_length_of_turns_and_the_number_of_waiters() {
         let turns = Turns::new(2);
         turns.0.lock().lasts = Duration::from_secs(10);
         let _held = [turns.take(&Holder::Machine, LONG).await, turns.take(&Holder::Machine, LONG).await];

@@ -250,7 +250,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_change_of_another_process_is_seen_at_once_and_only_the_owner_can_read_it() {
+    fn a_change_by_another_process_is_seen_at_once_and_only_the_owner_can_read_the_file() {
         let folder = tempfile::tempdir().expect("a folder");
         let ours = AccessFile::of(folder.path());
         let theirs = AccessFile::of(folder.path());
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn once_there_were_keys_a_file_that_is_gone_lets_nobody_in_until_there_is_a_new_key() {
+    fn if_the_file_with_keys_disappears_nobody_gets_in_until_a_new_key_is_created() {
         let folder = tempfile::tempdir().expect("a folder");
         let file = AccessFile::of(folder.path());
         file.change(|access| access.create_key("k", Grant::ALL, Timestamp(1))).expect("written");
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_that_fails_leaves_the_file_and_a_damaged_file_lets_nobody_in() {
+    fn a_failed_change_keeps_the_file_and_a_damaged_file_refuses_everybody() {
         let folder = tempfile::tempdir().expect("a folder");
         let file = AccessFile::of(folder.path());
         file.change(|access| access.create_key("k", Grant::ALL, Timestamp(1))).expect("written");

@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_opens_what_it_was_made_for_until_it_is_revoked_and_is_not_stored() {
+    fn a_key_grants_its_rights_until_it_is_revoked_and_is_not_stored() {
         let mut access = Access::default();
         assert!(access.is_empty());
         let key = access.create_key("notes", reading("alpha"), NOW).expect("random bytes");
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_ends_with_its_time_its_user_and_its_password() {
+    fn a_token_expires_with_its_time_its_user_and_its_password() {
         let mut access = Access::default();
         access.put_user("ada", "correct horse", Grant::ALL, NOW).expect("a user");
         assert!(access.check_password("ada", "correct horse"));

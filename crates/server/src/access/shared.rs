@@ -144,10 +144,10 @@ mod tests {
     use crate::counts::testing::MemoryTexts;
 
     #[tokio::test]
-    async fn a_key_of_one_server_is_known_to_others_and_keys_that_vanish_let_nobody_in() {
+    async fn a_key_of_one_server_is_valid_on_all_and_vanished_keys_refuse_everybody() {
         let texts = Arc::new(MemoryTexts::default());
         let [ours, theirs] = [(); 2].map(|()| AccessStore::of(Some(texts.clone()), Path::new("unused")));
-        assert!(ours.read().is_err(), "nothing is known yet");
+        assert!(ours.read().is_err(), "the keys are not read yet");
         ours.refresh().await.expect("read");
         assert!(ours.read().expect("known").is_empty());
         let key =

@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn after_five_wrong_attempts_of_an_address_a_name_rests_for_it_and_for_no_other() {
+    fn five_wrong_attempts_from_an_address_lock_the_name_for_that_address_only() {
         let mut attempts = Attempts::default();
         let (here, there) = (address(1), address(2));
         for _ in 0..5 {
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_right_password_wipes_the_slate_and_a_flood_of_names_is_stopped() {
+    fn a_right_password_resets_the_count_and_a_flood_of_names_is_stopped() {
         let mut attempts = Attempts::default();
         let here = address(1);
         for _ in 0..200 {
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_many_addresses_guess_at_is_slow_for_all_and_locked_for_none() {
+    fn guesses_from_many_addresses_slow_a_name_down_without_locking_it() {
         let mut attempts = Attempts::default();
         let taken: Vec<_> = (0..1000).map(|from| attempts.begin(address(from), ADA, 0)).collect();
         assert!(taken[..FREE_ATTEMPTS_AT_NAME].iter().all(|taken| *taken == Ok(Duration::ZERO)));
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn attempts_of_a_damaged_text_or_a_wrong_clock_lock_nobody_out() {
+    fn damaged_shared_attempts_or_a_wrong_clock_lock_nobody_out() {
         let here = address(1);
         let attempt = |at_ms| Attempt { at_ms, from: here, name: ADA };
         let mut attempts = Attempts([u64::MAX; 9].map(attempt).into());
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flood_of_addresses_takes_no_more_memory_and_locks_nobody_out() {
+    fn a_flood_of_addresses_uses_bounded_memory_and_locks_nobody_out() {
         let mut attempts = Attempts::default();
         let most = u32::try_from(MAX_REMEMBERED).expect("a small number");
         for from in 0..2 * most {
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn attempts_count_at_all_servers_together_and_no_name_is_stored() {
+    async fn attempts_count_across_all_servers_and_no_name_is_stored() {
         let texts = Arc::new(MemoryTexts::default());
         let [one, other] = [(); 2].map(|()| Throttle::new(Some(Arc::new(SharedCounts::new(texts.clone())))));
         let here = address(1);

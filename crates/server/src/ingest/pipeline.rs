@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_document_counts_once_and_old_messages_go() {
+    fn a_document_counts_once_and_old_messages_are_dropped() {
         let mut pipeline = Pipeline::default();
         let document = DocumentId::from_stored("doc-1");
         let source = "a.md".to_owned();

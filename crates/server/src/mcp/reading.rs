@@ -546,11 +546,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_part_is_of_whole_characters_and_never_empty_before_the_end() {
+    fn a_part_has_whole_characters_and_is_empty_only_at_the_end() {
         let text = "aé日本z";
         assert_eq!(part(text, 0, 100), (0, text.len()));
-        assert_eq!(part(text, 2, 3), (1, 3), "the middle of a character is where it begins");
-        assert_eq!(part(text, 3, 1), (3, 6), "a character that is larger than asked for is given whole");
+        assert_eq!(part(text, 2, 3), (1, 3), "an offset inside a character moves back to its start");
+        assert_eq!(part(text, 3, 1), (3, 6), "a character larger than the limit is returned whole");
         assert_eq!(part(text, text.len(), 9), (text.len(), text.len()));
         assert_eq!(part("", 0, 9), (0, 0));
         let mut read = String::new();

@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn every_metric_is_documented_and_every_documented_one_is_exported() {
+    fn the_exported_metrics_are_the_documented_ones() {
         let page = include_str!("../../../../docs/reference/metrics.md");
         let rows = page.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`'));
         let documented: BTreeSet<String> = rows.map(|(name, _)| name.to_owned()).collect();
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn the_dashboard_shows_only_what_is_exported() {
+    fn the_dashboard_uses_only_exported_metrics() {
         let dashboard = include_str!("../../../../deploy/grafana/graphloom.json");
         let dashboard: serde_json::Value = serde_json::from_str(dashboard).expect("JSON");
         let exported = exported();
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn what_calls_take_is_counted_by_role_and_model_and_costs_what_is_configured() {
+    fn tokens_and_costs_of_calls_are_counted_by_role_and_model() {
         let text = check_text();
         for line in [
             r#"graphloom_model_calls_total{role="answer",model="test:model",outcome="ok"} 1"#,

@@ -314,7 +314,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_excerpt_shows_the_words_in_their_surroundings() {
+    fn an_excerpt_shows_the_matching_words_with_the_text_around_them() {
         let text = format!("{} The RADIUM glows {}", "before ".repeat(20), "after ".repeat(20));
         let found = excerpt(&text, "radium").expect("found");
         assert!(

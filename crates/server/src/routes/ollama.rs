@@ -456,7 +456,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mode_before_the_question_is_taken_off() {
+    fn a_mode_prefix_is_removed_from_the_question() {
         assert_eq!(check_prefix("/local  Who?"), (Some(Mode::Local), false, None, "Who?"));
         assert_eq!(check_prefix("/naivecontext Who?"), (Some(Mode::Naive), true, None, "Who?"));
         assert_eq!(check_prefix("/context Who?"), (None, true, None, "Who?"));
@@ -466,7 +466,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_looks_like_a_mode_is_part_of_the_question() {
+    fn text_that_only_looks_like_a_mode_stays_in_the_question() {
         for text in
             ["Who?", "/etc/passwd is what?", "/localhost is what?", "/ Who?", "/MIX Who?", "/mix[a\nb] Who?"]
         {

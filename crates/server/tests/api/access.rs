@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::support::{Request, Running};
 
 #[tokio::test]
-async fn an_administrator_makes_keys_and_users_that_work_until_they_are_taken_back() {
+async fn keys_and_users_that_an_administrator_creates_work_until_they_are_removed() {
     let server = Running::start().await;
     server.add("", "a.md", "Radium glows.").await;
     let admin = server.key_of("admin", Right::Admin, &[]);
@@ -46,7 +46,7 @@ async fn an_administrator_makes_keys_and_users_that_work_until_they_are_taken_ba
 }
 
 #[tokio::test]
-async fn nobody_else_manages_keys_and_users_and_nobody_locks_themselves_out() {
+async fn only_administrators_manage_keys_and_users_and_they_cannot_lock_themselves_out() {
     let server = Running::start().await;
     let with = |request: Request, key: &str| request.header("x-api-key", key);
     // Without keys, the first key must be able to create the next one.

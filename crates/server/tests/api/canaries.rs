@@ -145,7 +145,7 @@ fn shown(answer: &Answer) -> Vec<usize> {
 }
 
 #[tokio::test]
-async fn no_canary_of_a_workspace_is_shown_to_the_key_of_another() {
+async fn no_key_sees_the_canary_of_another_workspace() {
     let server = Running::start().await;
     let world = world(&server).await;
     let mut dice = Dice(20_260_728);
@@ -166,7 +166,7 @@ async fn no_canary_of_a_workspace_is_shown_to_the_key_of_another() {
         assert!(shown.iter().all(|number| *number == key), "{what} shows {shown:?}: {answer:?}");
         if place != key {
             refused += usize::from(answer.status == 403);
-            assert!(shown.is_empty(), "{what} shows what is elsewhere: {answer:?}");
+            assert!(shown.is_empty(), "{what} shows another workspace: {answer:?}");
         }
         if !shown.is_empty() {
             *own.entry(path).or_default() += 1;
@@ -178,7 +178,7 @@ async fn no_canary_of_a_workspace_is_shown_to_the_key_of_another() {
     for (number, key) in world.keys.iter().enumerate() {
         let list = Request::get(&format!("/w/{}/graph/label/list", name(number))).header("x-api-key", key);
         let answer = server.send(list).await;
-        assert_eq!(shown(&answer), [number], "what is there has not been lost: {answer:?}");
+        assert_eq!(shown(&answer), [number], "no content was lost: {answer:?}");
         assert_eq!(Value::from(answer.status), json!(200));
     }
 }

@@ -32,7 +32,7 @@ fn events(answer: &Answer) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn a_completion_answers_with_its_sources_and_a_stream_gives_the_same_text() {
+async fn a_completion_contains_its_sources_and_a_stream_has_the_same_text() {
     let server = station().await;
     let ask = json!({ "model": "default:mix", "messages": user(QUESTION), "temperature": 0.3 });
     let answer = server.post("/v1/chat/completions", ask.clone()).await.ok();
@@ -68,7 +68,7 @@ async fn a_completion_answers_with_its_sources_and_a_stream_gives_the_same_text(
 }
 
 #[tokio::test]
-async fn models_are_workspaces_and_modes_that_the_caller_reaches() {
+async fn models_are_the_workspaces_and_modes_that_the_caller_can_access() {
     let server = station().await;
     server.add("/w/beta", "b.md", "Radon decays.").await;
     let key = server.key(Right::Read, &["beta"]);
@@ -138,7 +138,7 @@ async fn ollamas_chat_takes_a_mode_before_the_question() {
 }
 
 #[tokio::test]
-async fn vectors_are_given_as_numbers_or_bytes() {
+async fn vectors_are_returned_as_numbers_or_base64() {
     let server = station().await;
     let ask =
         |format: &str| json!({ "model": "default", "input": ["radium", "radon"], "encoding_format": format });
@@ -157,7 +157,7 @@ async fn vectors_are_given_as_numbers_or_bytes() {
 }
 
 #[tokio::test]
-async fn conversations_that_cannot_be_read_say_why() {
+async fn unreadable_conversations_are_refused_with_the_reason() {
     let server = station().await;
     for (messages, why) in [
         (json!([{ "role": "assistant", "content": "Hi" }]), "the last message must have the role user"),
@@ -202,7 +202,7 @@ async fn conversations_that_cannot_be_read_say_why() {
 }
 
 #[tokio::test]
-async fn a_client_that_has_a_model_loaded_is_told_that_it_is() {
+async fn a_request_without_a_prompt_confirms_that_the_model_is_loaded() {
     let server = station().await;
     for (path, ask) in [
         ("/api/generate", json!({ "model": "default" })),
@@ -217,7 +217,7 @@ async fn a_client_that_has_a_model_loaded_is_told_that_it_is() {
 }
 
 #[tokio::test]
-async fn a_workspace_with_the_name_of_the_product_is_asked_by_its_prefix_alone() {
+async fn a_workspace_named_like_the_product_is_reachable_only_by_its_path_prefix() {
     let server = station().await;
     let ask = |path: &str, model: &str| {
         Request::post(
@@ -259,7 +259,7 @@ async fn a_workspace_with_the_name_of_the_product_is_asked_by_its_prefix_alone()
 }
 
 #[tokio::test]
-async fn token_ids_are_no_texts() {
+async fn token_ids_are_refused_as_input() {
     let server = station().await;
     for input in [json!([1, 2, 3]), json!([[1, 2], [3]])] {
         let asked = server.post("/v1/embeddings", json!({ "model": "default", "input": input })).await;
@@ -268,7 +268,7 @@ async fn token_ids_are_no_texts() {
 }
 
 #[tokio::test]
-async fn a_problem_is_told_where_clients_of_each_protocol_look_for_it() {
+async fn errors_have_the_format_of_each_protocol() {
     let server = Running::start().await;
     let ask = json!({ "model": "nowhere:auto", "messages": user("Who?") });
     let openai = server.post("/v1/chat/completions", ask.clone()).await;

@@ -26,7 +26,7 @@ fn pieces_of(body: &str) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn a_response_answers_with_its_sources_and_is_said_not_to_be_kept() {
+async fn a_response_contains_its_sources_and_says_that_it_is_not_stored() {
     let server = station().await;
     // openai 2 for Python, `responses.create(model=..., input=...)`.
     let ask = json!({ "input": QUESTION, "model": "default:mix" });
@@ -64,7 +64,7 @@ async fn a_response_answers_with_its_sources_and_is_said_not_to_be_kept() {
 }
 
 #[tokio::test]
-async fn a_streamed_response_comes_in_the_events_that_openais_clients_read() {
+async fn a_streamed_response_has_the_events_that_openais_clients_read() {
     let server = station().await;
     let ask = json!({ "model": "default:mix", "input": QUESTION });
     let whole = server.post("/v1/responses", ask.clone()).await.ok();
@@ -111,7 +111,7 @@ async fn a_streamed_response_comes_in_the_events_that_openais_clients_read() {
 }
 
 #[tokio::test]
-async fn what_a_response_cannot_be_is_refused_by_its_name() {
+async fn unsupported_fields_of_a_response_request_are_refused_by_name() {
     let server = station().await;
     let tool = json!([{ "type": "function", "name": "f", "parameters": {} }]);
     let shape = json!({ "format": { "type": "json_schema", "name": "a", "schema": {} } });
@@ -148,7 +148,7 @@ async fn what_a_response_cannot_be_is_refused_by_its_name() {
 }
 
 #[tokio::test]
-async fn a_text_is_completed_with_an_answer_whole_or_in_pieces() {
+async fn a_text_completion_is_an_answer_whole_or_streamed() {
     let server = station().await;
     // openai 2 for Python, `completions.create`; LiteLLM and llama-index send a list of one.
     let ask = json!({ "model": "default:mix", "prompt": [QUESTION], "temperature": 0 });
@@ -193,7 +193,7 @@ fn kinds_in(body: &str) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn every_form_of_an_answer_names_its_kind_once() {
+async fn every_response_format_names_the_kind_of_its_answer_once() {
     let server = station().await;
     let mut kinds = BTreeSet::new();
     for text in [QUESTION, "Hello!", "What are the documents about?", "Who painted the Zanzibar ceiling?"] {
@@ -221,7 +221,7 @@ async fn every_form_of_an_answer_names_its_kind_once() {
 }
 
 #[tokio::test]
-async fn an_answer_ends_where_the_client_wants_it_and_says_why() {
+async fn an_answer_ends_at_the_clients_stops_and_limits_and_says_why() {
     let server = station().await;
     let messages = json!([{ "role": "user", "content": QUESTION }]);
     for limit in ["max_tokens", "max_completion_tokens"] {
@@ -260,7 +260,7 @@ async fn an_answer_ends_where_the_client_wants_it_and_says_why() {
 }
 
 #[tokio::test]
-async fn ollamas_clients_get_vectors_of_the_same_embedder() {
+async fn ollamas_clients_get_vectors_from_the_same_embedder() {
     let server = station().await;
     let input = json!({ "model": "default", "input": ["radium", "radon"] });
     let theirs = server.post("/v1/embeddings", input.clone()).await.ok();
@@ -297,7 +297,7 @@ const TITLE: &str = "### Task:\nGenerate a concise, 3-5 word title with an emoji
                      Maren Oskoldt as director?\nASSISTANT: Tobias Renn [1]\n</chat_history>";
 
 #[tokio::test]
-async fn what_open_webui_asks_for_itself_goes_to_the_answer_model_alone_on_every_route() {
+async fn open_webuis_own_prompts_go_directly_to_the_answer_model_on_every_route() {
     let server = station().await;
     let messages = json!([{ "role": "user", "content": TITLE }]);
     for (path, ask) in [
@@ -312,7 +312,7 @@ async fn what_open_webui_asks_for_itself_goes_to_the_answer_model_alone_on_every
 }
 
 #[tokio::test]
-async fn an_answer_of_lightrags_routes_names_its_sources_unless_that_is_not_wanted() {
+async fn answers_of_lightrags_routes_list_their_sources_unless_the_client_opts_out() {
     let server = station().await;
     let list = "\n\n### References\n\n* [1] station.md";
     let answer = server.post("/query", json!({ "query": QUESTION })).await.ok();
@@ -333,7 +333,7 @@ async fn an_answer_of_lightrags_routes_names_its_sources_unless_that_is_not_want
 }
 
 #[tokio::test]
-async fn callers_learn_which_model_failed_and_not_what_its_service_said() {
+async fn callers_learn_which_model_failed_but_not_what_its_service_said() {
     let server = station().await;
     for (text, what) in [(REFUSED, "rejected the request"), (UNREACHABLE, "could not be reached")] {
         let question = format!("What is {text}?");
@@ -343,13 +343,13 @@ async fn callers_learn_which_model_failed_and_not_what_its_service_said() {
             let said = answer.problem(502);
             assert_eq!(said, format!("the embed model builtin-v1 {what}"), "{path}");
             assert!(answer.json()["remedy"].as_str().expect("a remedy").contains("log"), "{answer:?}");
-            assert!(!answer.body.contains("127.0.0.1") && !answer.body.contains("as the test wants it"));
+            assert!(!answer.body.contains("127.0.0.1") && !answer.body.contains("injected by the test"));
         }
     }
 }
 
 #[tokio::test]
-async fn a_path_or_method_that_no_route_has_is_refused_in_the_form_of_its_protocol() {
+async fn an_unknown_path_or_method_is_refused_in_the_format_of_its_protocol() {
     let server = Running::start().await;
     for (method, path, status) in [
         ("GET", "/v1/files", 404),
@@ -383,7 +383,7 @@ async fn a_path_or_method_that_no_route_has_is_refused_in_the_form_of_its_protoc
 }
 
 #[tokio::test]
-async fn a_wrong_key_is_called_a_key_and_an_unknown_model_a_model() {
+async fn errors_tell_a_wrong_key_from_a_wrong_token_and_an_unknown_model() {
     let server = station().await;
     server.user("ada", "correct-horse");
     let key = server.key(graphloom_server::Right::Read, &["default"]);
@@ -407,7 +407,7 @@ async fn a_wrong_key_is_called_a_key_and_an_unknown_model_a_model() {
 }
 
 #[tokio::test]
-async fn probabilities_of_tokens_are_refused_and_not_left_out() {
+async fn requests_for_token_probabilities_are_refused_instead_of_ignored() {
     let server = station().await;
     let chat = json!({ "model": "default", "messages": [{ "role": "user", "content": QUESTION }] });
     let response = json!({ "model": "default", "input": QUESTION });

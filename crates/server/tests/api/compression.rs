@@ -38,7 +38,7 @@ async fn with_a_long_document() -> (Running, String) {
 }
 
 #[tokio::test]
-async fn an_answer_comes_in_the_encoding_that_the_client_likes_best_and_is_the_same() {
+async fn a_response_has_the_encoding_that_the_client_prefers_and_the_same_content() {
     let (server, id) = with_a_long_document().await;
     for path in
         [&format!("/documents/{id}/text"), "/export?format=jsonl", "/export?format=graphml", "/openapi.json"]
@@ -64,7 +64,7 @@ async fn an_answer_comes_in_the_encoding_that_the_client_likes_best_and_is_the_s
 }
 
 #[tokio::test]
-async fn small_answers_tokens_and_what_is_compressed_already_stay_as_they_are() {
+async fn small_responses_tokens_and_compressed_files_are_not_compressed() {
     let server = Running::start().await;
     server.user("ada", "correct-horse");
     let form = Request::new("POST", "/login").header("content-type", "application/x-www-form-urlencoded");
@@ -75,12 +75,12 @@ async fn small_answers_tokens_and_what_is_compressed_already_stay_as_they_are() 
     }
     let script = server.send(get("/docs/swagger-ui-bundle.js", "zstd, gzip")).await;
     let (encoding, text) = decoded(&script);
-    assert_eq!(encoding, Some("gzip"), "as it is stored, and once");
+    assert_eq!(encoding, Some("gzip"), "in its stored encoding, compressed once");
     assert!(text.contains("swagger"));
 }
 
 #[tokio::test]
-async fn streams_arrive_value_by_value_though_the_client_takes_compressed_answers() {
+async fn streams_are_not_compressed_even_if_the_client_accepts_it() {
     let (server, id) = with_a_long_document().await;
     let accepted = "gzip, zstd";
     // The stream does not end by itself, so its first event arrives on its own or not at all.

@@ -32,7 +32,7 @@ async fn remove(server: &Running, name: &str) {
 }
 
 #[tokio::test]
-async fn questions_are_kept_in_their_order_found_renamed_and_deleted() {
+async fn conversations_keep_their_order_and_can_be_found_renamed_and_deleted() {
     let server = Running::start().await;
     server.add("", "station.md", "Tobias Renn directs Weir Station. Maren Oskoldt lives in Weirholm.").await;
     let first = ask(&server, question(QUESTION, "new"), None).await;
@@ -73,7 +73,7 @@ async fn questions_are_kept_in_their_order_found_renamed_and_deleted() {
 }
 
 #[tokio::test]
-async fn only_the_route_that_keeps_answers_takes_a_conversation() {
+async fn only_the_route_that_stores_answers_accepts_a_conversation() {
     let server = Running::start().await;
     server.add("", "station.md", "Tobias Renn directs Weir Station.").await;
     for (path, status) in [("/query", 422), ("/query/stream", 422), ("/query/data", 400)] {
@@ -107,7 +107,7 @@ async fn each_credential_sees_its_own_conversations() {
 }
 
 #[tokio::test]
-async fn answers_lose_what_a_removed_or_replaced_document_said_and_later_ones_with_them() {
+async fn removing_or_replacing_a_document_removes_the_answers_that_rest_on_it_and_later_ones() {
     let server = Running::start().await;
     server.add("", "secret.md", "Zilphacanary directs Weir Station.").await;
     server.add("", "other.md", "Maren Oskoldt lives in Ostwick.").await;

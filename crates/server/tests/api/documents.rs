@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::support::{Request, Running};
 
 #[tokio::test]
-async fn a_file_is_uploaded_indexed_listed_and_removed() {
+async fn a_file_can_be_uploaded_indexed_listed_and_removed() {
     let server = Running::start().await;
     let upload = Request::new("POST", "/documents/upload")
         .file("notes.md", "# Notes\n\nTobias Renn lives in Weirholm.");
@@ -46,7 +46,7 @@ async fn a_file_is_uploaded_indexed_listed_and_removed() {
 }
 
 #[tokio::test]
-async fn texts_are_added_all_or_none() {
+async fn texts_are_added_all_or_nothing() {
     let server = Running::start().await;
     let texts = |texts: &[&str], names: &[&str]| json!({ "texts": texts, "file_sources": names });
     for (body, status) in [
@@ -75,7 +75,7 @@ async fn texts_are_added_all_or_none() {
 }
 
 #[tokio::test]
-async fn pages_hold_every_document_once_in_both_directions() {
+async fn pages_contain_every_document_once_in_both_directions() {
     let server = Running::start().await;
     let names: Vec<String> = (0..23).map(|number| format!("{number:02}.txt")).collect();
     let texts: Vec<String> = names.iter().map(|name| format!("The document {name}.")).collect();
@@ -106,7 +106,7 @@ async fn pages_hold_every_document_once_in_both_directions() {
 }
 
 #[tokio::test]
-async fn the_queue_can_be_looked_at_emptied_and_filled_again() {
+async fn the_queue_can_be_viewed_emptied_and_filled_again() {
     let server = Running::start().await;
     server.add("", "a.md", "Tobias Renn lives in Weirholm.").await;
     let status = server.get("/documents/pipeline_status").await.ok();
@@ -128,7 +128,7 @@ async fn the_queue_can_be_looked_at_emptied_and_filled_again() {
 }
 
 #[tokio::test]
-async fn a_refused_request_makes_no_workspace() {
+async fn a_refused_request_creates_no_workspace() {
     let server = Running::start().await;
     let json = |path: &str, body: &str| {
         Request::new("POST", path).header("content-type", "application/json").body(body)
@@ -153,7 +153,7 @@ async fn a_refused_request_makes_no_workspace() {
 }
 
 #[tokio::test]
-async fn every_text_is_counted_and_what_waits_is_found_by_its_run() {
+async fn every_text_is_counted_and_waiting_documents_are_found_by_their_run() {
     let server = Running::start().await;
     server.pause().await;
     let add = async |texts: &[&str]| {
@@ -187,7 +187,7 @@ async fn every_text_is_counted_and_what_waits_is_found_by_its_run() {
 }
 
 #[tokio::test]
-async fn a_form_brings_one_file_by_a_name_that_can_be_read() {
+async fn an_upload_form_has_exactly_one_file_with_a_readable_name() {
     let server = Running::start().await;
     let part = |parameters: &[u8]| {
         [
@@ -212,7 +212,7 @@ async fn a_form_brings_one_file_by_a_name_that_can_be_read() {
 }
 
 #[tokio::test]
-async fn what_a_body_lacks_is_said_with_its_place_in_words_of_its_sender() {
+async fn a_wrong_body_is_refused_with_the_path_of_the_field_and_the_expected_type() {
     let server = Running::start().await;
     let raw = |path: &str, body: &str| {
         server.send(Request::new("POST", path).header("content-type", "application/json").body(body))
@@ -246,7 +246,7 @@ async fn what_a_body_lacks_is_said_with_its_place_in_words_of_its_sender() {
 }
 
 #[tokio::test]
-async fn documents_are_searched_sorted_selected_and_their_removal_is_previewed() {
+async fn documents_can_be_searched_sorted_and_selected_and_their_removal_previewed() {
     let server = Running::start().await;
     for (name, text) in [
         ("alpha.md", "Tobias Renn lives in Weirholm."),

@@ -15,7 +15,7 @@ fn names(value: &Value) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn names_are_listed_found_and_shown_with_their_neighbours() {
+async fn entities_can_be_listed_found_and_shown_with_their_neighbours() {
     let server = town().await;
     let all = server.get("/graph/label/list").await.ok();
     assert!(names(&all).contains(&"Tobias Renn") && names(&all).contains(&"Weirholm"), "{all}");
@@ -48,7 +48,7 @@ async fn names_are_listed_found_and_shown_with_their_neighbours() {
 }
 
 #[tokio::test]
-async fn entities_and_relations_are_made_changed_merged_and_removed() {
+async fn entities_and_relations_can_be_created_edited_merged_and_deleted() {
     let server = town().await;
     let made = json!({ "entity_name": "Ada Quist", "entity_data": { "description": "A pilot.", "entity_type": "Person" } });
     let answer = server.post("/graph/entity/create", made.clone()).await.ok();
@@ -97,7 +97,7 @@ async fn entities_and_relations_are_made_changed_merged_and_removed() {
 }
 
 #[tokio::test]
-async fn an_edit_that_cannot_be_whole_changes_nothing() {
+async fn an_edit_that_cannot_be_applied_completely_changes_nothing() {
     let server = town().await;
     let before = server.get("/dump/hash").await.ok();
     let rename = |data: Value| {
@@ -132,7 +132,7 @@ async fn an_edit_that_cannot_be_whole_changes_nothing() {
 }
 
 #[tokio::test]
-async fn weights_stay_within_what_can_be_added_up() {
+async fn weights_stay_small_enough_to_be_added_up() {
     let server = town().await;
     let relate = |source: &str, weight: f64| {
         let data = json!({ "description": "Heavy.", "weight": weight });
@@ -151,7 +151,7 @@ async fn weights_stay_within_what_can_be_added_up() {
 }
 
 #[tokio::test]
-async fn communities_are_listed_and_shown_with_the_sentences_behind_their_reports() {
+async fn communities_are_shown_with_the_sentences_behind_their_reports() {
     let server = town().await;
     let none = server.get("/communities").await.ok();
     assert_eq!(none, json!({ "current": false, "levels": [], "communities": [] }));
@@ -175,7 +175,7 @@ async fn communities_are_listed_and_shown_with_the_sentences_behind_their_report
 }
 
 #[tokio::test]
-async fn a_path_joins_two_entities_by_as_few_relations_as_there_are() {
+async fn a_path_joins_two_entities_by_as_few_relations_as_possible() {
     let server = Running::start().await;
     server.add("", "a.md", "Radium glows.").await;
     for name in ["Ada", "Bob", "Cem", "Dan", "Hub", "Alone"] {

@@ -41,7 +41,7 @@ async fn add(server: &Running, name: &str, text: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_run_is_followed_to_its_end_and_again_from_any_event_on() {
+async fn a_run_can_be_followed_to_its_end_and_again_from_any_event() {
     let server = Running::start().await;
     let track = add(&server, "a.md", "Tobias Renn lives in Weirholm.").await;
     let path = format!("/jobs/events?track_id={track}");
@@ -70,7 +70,7 @@ async fn a_run_is_followed_to_its_end_and_again_from_any_event_on() {
 }
 
 #[tokio::test]
-async fn jobs_are_listed_by_status_and_run_page_by_page() {
+async fn jobs_are_listed_page_by_page_by_status_and_run() {
     let server = Running::start().await;
     for name in ["a.md", "b.md", "c.md"] {
         server.add("", name, &format!("Tobias Renn wrote {name}.")).await;
@@ -148,7 +148,7 @@ impl Following {
 }
 
 #[tokio::test]
-async fn whoever_follows_everything_hears_of_it_and_of_the_end_of_the_server() {
+async fn a_stream_of_all_jobs_reports_their_events_and_the_end_of_the_server() {
     let server = Running::start().await;
     let mut following = Following::start(&server, "/jobs/events", None).await;
     following.until("event: state").await;
@@ -162,7 +162,7 @@ async fn whoever_follows_everything_hears_of_it_and_of_the_end_of_the_server() {
 }
 
 #[tokio::test]
-async fn a_job_that_is_taken_away_while_it_is_followed_ends_its_stream() {
+async fn cancelling_or_removing_a_job_ends_the_streams_that_follow_it() {
     let server = Running::start().await;
     server.add("", "a.md", "Tobias Renn lives in Weirholm.").await;
     server.pause().await;
@@ -189,7 +189,7 @@ async fn a_job_that_is_taken_away_while_it_is_followed_ends_its_stream() {
 }
 
 #[tokio::test]
-async fn work_that_fails_ends_its_stream_with_the_reason() {
+async fn failing_work_ends_its_stream_with_the_reason() {
     for (text, will_retry) in [(REFUSED, false), (UNREACHABLE, true), (PANICKING, true)] {
         let server = Running::start().await;
         let mut following = Following::start(&server, "/jobs/events", None).await;
@@ -202,13 +202,13 @@ async fn work_that_fails_ends_its_stream_with_the_reason() {
         let end = seen.last().expect("an end");
         assert_eq!((end.name.as_str(), &end.data["reason"]), ("end", &json!("failed")), "{text}: {seen:?}");
         assert_eq!(end.data["will_retry"], will_retry, "{text}: {seen:?}");
-        let why = if text == PANICKING { "panicked" } else { "as the test wants it" };
+        let why = if text == PANICKING { "panicked" } else { "injected by the test" };
         assert!(end.data.to_string().contains(why), "{text}: {seen:?}");
     }
 }
 
 #[tokio::test]
-async fn a_stream_that_is_opened_after_the_work_failed_ends_with_the_reason() {
+async fn a_stream_opened_after_a_failure_ends_with_the_reason() {
     let server = Running::start().await;
     let track = add(&server, "failing.md", &format!("This is {REFUSED}.")).await;
     let path = format!("/jobs/events?track_id={track}");
@@ -217,12 +217,12 @@ async fn a_stream_that_is_opened_after_the_work_failed_ends_with_the_reason() {
     let late = ended(&events(&server.send(Request::get(&path)).await));
     for end in [first, late] {
         assert_eq!((&end["reason"], &end["will_retry"]), (&json!("failed"), &json!(false)), "{end}");
-        assert!(end["message"].to_string().contains("as the test wants it"), "{end}");
+        assert!(end["message"].to_string().contains("injected by the test"), "{end}");
     }
 }
 
 #[tokio::test]
-async fn what_a_service_said_is_for_those_who_may_write() {
+async fn messages_of_a_service_are_visible_only_with_the_right_to_write() {
     let server = Running::start().await;
     let (reader, writer) = (server.key(Right::Read, &[]), server.key(Right::Write, &[]));
     let text = json!({ "text": format!("This is {REFUSED}."), "file_source": "failing.md" });
@@ -247,14 +247,14 @@ async fn what_a_service_said_is_for_those_who_may_write() {
         let again = |key: &str| of(&path, key).header("last-event-id", &ended[0].id);
         let (full, told) = (server.send(again(&writer)).await, server.send(again(&reader)).await);
         assert_eq!((full.status, told.status), (200, 200), "{path}");
-        assert!(full.body.contains("as the test wants it"), "{path}: {full:?}");
-        assert!(!told.body.contains("as the test wants it"), "{path}: {told:?}");
+        assert!(full.body.contains("injected by the test"), "{path}: {full:?}");
+        assert!(!told.body.contains("injected by the test"), "{path}: {told:?}");
         assert!(told.body.contains("the reason is visible with the right to write"), "{path}: {told:?}");
     }
 }
 
 #[tokio::test]
-async fn streams_are_counted_and_too_many_are_told_to_come_back() {
+async fn streams_beyond_the_limit_are_refused_until_one_ends() {
     let limits = Limits { streams: 1, turn: Duration::from_millis(20), ..Limits::default() };
     let server = Running::start_with(limits).await;
     let key = server.key(Right::Read, &[]);
@@ -272,14 +272,14 @@ async fn streams_are_counted_and_too_many_are_told_to_come_back() {
         if buffer.ends_with(b"200") {
             break;
         }
-        assert!(tokio::time::Instant::now() < until, "the place is not given back");
+        assert!(tokio::time::Instant::now() < until, "the place is not released");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     server.access().change(|access| access.revoke_key("test", Timestamp(2))).expect("revoked");
 }
 
 #[tokio::test]
-async fn what_is_done_to_jobs_is_told_also_while_nothing_runs() {
+async fn changes_of_jobs_are_reported_even_while_nothing_runs() {
     let server = Running::start().await;
     server.pause().await;
     let track = add(&server, "a.md", "Tobias Renn lives in Weirholm.").await;
@@ -301,7 +301,7 @@ async fn what_is_done_to_jobs_is_told_also_while_nothing_runs() {
 }
 
 #[tokio::test]
-async fn a_layer_is_estimated_derived_in_the_background_and_followed_to_its_end() {
+async fn a_layer_can_be_estimated_derived_in_the_background_and_followed_to_its_end() {
     let server = Running::start().await;
     for (name, text) in [
         ("a.md", "Tobias Renn lives in Weirholm."),
@@ -352,7 +352,7 @@ async fn a_layer_is_estimated_derived_in_the_background_and_followed_to_its_end(
 }
 
 #[tokio::test]
-async fn deriving_a_layer_stops_before_its_budget_is_exceeded_and_goes_on_with_a_larger_one() {
+async fn deriving_a_layer_stops_before_it_exceeds_its_budget_and_resumes_with_a_larger_one() {
     let server = Running::start().await;
     for (name, text) in
         [("a.md", "Tobias Renn lives in Weirholm."), ("b.md", "Maren Oskoldt lives in Weirholm.")]

@@ -22,7 +22,7 @@ fn add_user(server: &Running, name: &str, password: &str) {
 }
 
 #[tokio::test]
-async fn a_user_logs_in_for_a_token_that_ends_with_the_user() {
+async fn a_login_returns_a_token_that_is_valid_until_the_user_is_removed() {
     let server = Running::start().await;
     add_user(&server, "ada", "correct+horse");
     let status = server.get("/auth-status").await.ok();
@@ -63,7 +63,7 @@ fn aged(server: &Running, token: &str, hours: u64) -> String {
 }
 
 #[tokio::test]
-async fn a_token_that_is_half_over_brings_a_new_one() {
+async fn a_token_past_half_its_lifetime_is_renewed() {
     let server = Running::start().await;
     add_user(&server, "ada", "correct-horse");
     let token = login(&server, "ada", "correct-horse").await.ok()["access_token"].clone();
@@ -76,7 +76,7 @@ async fn a_token_that_is_half_over_brings_a_new_one() {
     assert_eq!(ask("/jobs", token).await, (200, None));
     assert_eq!(ask("/jobs", &aged(&server, token, 23)).await, (200, None));
     let old = aged(&server, token, 25);
-    assert_eq!(ask("/documents/pipeline_status", &old).await, (200, None), "asked over and over");
+    assert_eq!(ask("/documents/pipeline_status", &old).await, (200, None), "asked repeatedly");
     let (status, new) = ask("/jobs", &old).await;
     let new = new.expect("a new token");
     assert_eq!((status, new == old), (200, false));
@@ -86,7 +86,7 @@ async fn a_token_that_is_half_over_brings_a_new_one() {
 }
 
 #[tokio::test]
-async fn guessing_is_slowed_down_even_with_the_right_password() {
+async fn repeated_guesses_lock_out_even_the_right_password() {
     let server = Running::start().await;
     add_user(&server, "ada", "correct-horse");
     for _ in 0..5 {
@@ -99,7 +99,7 @@ async fn guessing_is_slowed_down_even_with_the_right_password() {
 }
 
 #[tokio::test]
-async fn without_users_a_guests_token_is_given_that_opens_nothing() {
+async fn without_users_a_guest_token_is_issued_that_grants_nothing() {
     let server = Running::start().await;
     let status = server.get("/auth-status").await.ok();
     assert_eq!((&status["auth_configured"], &status["auth_mode"]), (&json!(false), &json!("disabled")));

@@ -65,7 +65,7 @@ fn names(tools: &[Tool]) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn a_client_finds_asks_reads_and_walks_with_citations() {
+async fn a_client_can_search_ask_read_and_explore_with_citations() {
     let server = Running::start().await;
     server.add("", "station.md", STATION).await;
     let client = client(&server, "/mcp", None, newest()).await;
@@ -101,7 +101,7 @@ async fn a_client_finds_asks_reads_and_walks_with_citations() {
 }
 
 #[tokio::test]
-async fn what_a_client_adds_is_kept_and_what_it_forgets_is_gone() {
+async fn documents_that_a_client_adds_are_stored_and_those_it_forgets_are_removed() {
     let server = Running::start().await;
     let client = client(&server, "/w/alpha/mcp", None, newest()).await;
     let add = json!({ "name": "station.md", "text": STATION });
@@ -127,7 +127,7 @@ async fn what_a_client_adds_is_kept_and_what_it_forgets_is_gone() {
 }
 
 #[tokio::test]
-async fn a_key_that_may_read_is_offered_the_tools_that_read_and_no_other_works() {
+async fn a_key_with_the_right_to_read_can_list_and_call_only_the_reading_tools() {
     let server = Running::start().await;
     let reader = server.key(Right::Read, &["alpha"]);
     let writer = server.key(Right::Write, &["alpha"]);
@@ -164,7 +164,7 @@ async fn a_key_that_may_read_is_offered_the_tools_that_read_and_no_other_works()
 }
 
 #[tokio::test]
-async fn the_newest_revision_and_the_one_before_are_spoken_without_sessions() {
+async fn the_newest_and_the_previous_revision_work_without_sessions() {
     let server = Running::start().await;
     let modern = client(&server, "/mcp", None, newest()).await;
     assert_eq!(modern.peer_info().expect("a server").protocol_version, ProtocolVersion::V_2026_07_28);
@@ -193,7 +193,7 @@ fn message(method: &str, params: Value) -> Request {
 }
 
 #[tokio::test]
-async fn wrong_calls_are_results_that_say_what_is_wrong() {
+async fn wrong_tool_calls_return_results_that_explain_the_error() {
     let server = Running::start().await;
     server.add("", "station.md", STATION).await;
     let client = client(&server, "/mcp", None, newest()).await;
@@ -227,7 +227,7 @@ async fn wrong_calls_are_results_that_say_what_is_wrong() {
 }
 
 #[tokio::test]
-async fn wrong_parameters_of_a_method_are_named_and_an_unknown_method_is_told_apart() {
+async fn wrong_parameters_are_named_and_unknown_methods_have_their_own_error_code() {
     let server = Running::start().await;
     for (method, params, code, why) in [
         ("tools/call", json!({ "name": 7 }), -32602, "name: expected text, got the number 7"),
@@ -249,7 +249,7 @@ async fn wrong_parameters_of_a_method_are_named_and_an_unknown_method_is_told_ap
 }
 
 #[tokio::test]
-async fn what_is_no_message_is_refused_in_words_of_the_protocol() {
+async fn invalid_messages_are_refused_with_the_error_codes_of_the_protocol() {
     let server = Running::start().await;
     let accept = "application/json, text/event-stream";
     let post = |body: &str| {
@@ -291,7 +291,7 @@ async fn what_is_no_message_is_refused_in_words_of_the_protocol() {
 }
 
 #[tokio::test]
-async fn a_batch_is_answered_as_a_list_where_the_revision_has_batches() {
+async fn a_batch_gets_a_list_of_responses_if_the_revision_supports_batches() {
     let server = Running::start().await;
     let batch = |messages: Value, revision: Option<&str>| {
         let request = Request::post("/mcp", messages).header("accept", "application/json, text/event-stream");

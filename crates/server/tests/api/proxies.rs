@@ -12,7 +12,7 @@ fn login(from: &str, password: &str) -> Request {
 }
 
 #[tokio::test]
-async fn wrong_passwords_of_one_client_lock_no_other_out() {
+async fn wrong_passwords_from_one_client_lock_out_no_other_client() {
     let server = Running::start_behind_a_proxy(Limits::default()).await;
     server.user("ada", "correct-horse");
     for guess in 0..5 {
@@ -25,7 +25,7 @@ async fn wrong_passwords_of_one_client_lock_no_other_out() {
 }
 
 #[tokio::test]
-async fn a_name_that_many_clients_guess_at_is_open_to_who_knows_the_password() {
+async fn a_user_that_many_clients_guess_at_can_still_log_in() {
     let limits = Limits { rate_of_stranger: None, ..Limits::default() };
     let server = Running::start_behind_a_proxy(limits).await;
     server.user("ada", "correct-horse");
@@ -36,7 +36,7 @@ async fn a_name_that_many_clients_guess_at_is_open_to_who_knows_the_password() {
 }
 
 #[tokio::test]
-async fn without_keys_what_a_proxy_passes_on_is_refused_and_told_which_option_to_set() {
+async fn without_keys_a_forwarded_request_is_refused_and_the_error_names_the_option() {
     let server = Running::start().await;
     let look = || Request::get("/graph/label/list");
     for (name, value) in [
@@ -60,7 +60,7 @@ async fn without_keys_what_a_proxy_passes_on_is_refused_and_told_which_option_to
 }
 
 #[tokio::test]
-async fn without_keys_a_trusted_proxy_may_ask_for_programs_of_this_machine_alone() {
+async fn without_keys_a_trusted_proxy_can_forward_only_local_requests() {
     let server = Running::start_behind_a_proxy(Limits::default()).await;
     let look = |from: &str| Request::get("/graph/label/list").header("x-forwarded-for", from);
     assert_eq!(server.send(look("127.0.0.1")).await.status, 200);
@@ -70,7 +70,7 @@ async fn without_keys_a_trusted_proxy_may_ask_for_programs_of_this_machine_alone
 }
 
 #[tokio::test]
-async fn a_page_over_plain_http_is_not_of_the_origin_of_a_server_over_tls() {
+async fn a_page_over_plain_http_does_not_have_the_origin_of_a_tls_server() {
     let server = Running::start_behind_a_proxy(Limits::default()).await;
     let key = server.key(Right::Read, &[]);
     let message = |origin: &str, proto: Option<&str>| {

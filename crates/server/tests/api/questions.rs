@@ -15,7 +15,7 @@ async fn station() -> Running {
 }
 
 #[tokio::test]
-async fn an_answer_comes_with_references_and_verified_places() {
+async fn an_answer_has_references_and_verified_places() {
     let server = station().await;
     let ask = json!({ "query": "Who succeeded Maren Oskoldt as director?", "mode": "mix" });
     let answer = server.post("/query", ask).await.ok();
@@ -41,7 +41,7 @@ async fn an_answer_comes_with_references_and_verified_places() {
 }
 
 #[tokio::test]
-async fn a_stream_begins_with_references_and_joins_to_the_answer() {
+async fn a_stream_begins_with_references_and_its_pieces_form_the_answer() {
     let server = station().await;
     let question = "Who succeeded Maren Oskoldt as director?";
     let whole = server.post("/query", json!({ "query": question })).await.ok();
@@ -65,7 +65,7 @@ async fn a_stream_begins_with_references_and_joins_to_the_answer() {
 }
 
 #[tokio::test]
-async fn events_tell_of_an_answer_from_its_context_to_its_end() {
+async fn events_report_an_answer_from_its_context_to_its_end() {
     let server = station().await;
     let ask = json!({ "query": "Who succeeded Maren Oskoldt as director?", "mode": "mix" });
     let whole = server.post("/query", ask.clone()).await.ok();
@@ -101,7 +101,7 @@ async fn events_tell_of_an_answer_from_its_context_to_its_end() {
 }
 
 #[tokio::test]
-async fn an_answer_that_fails_ends_with_an_error_and_nothing_after() {
+async fn a_failed_answer_ends_with_an_error_and_nothing_after_it() {
     let server = station().await;
     for (text, status) in [(REFUSED, 502), (PANICKING, 500)] {
         let answer = server.post("/query/events", json!({ "query": format!("What is {text}?") })).await;
@@ -114,7 +114,7 @@ async fn an_answer_that_fails_ends_with_an_error_and_nothing_after() {
 }
 
 #[tokio::test]
-async fn the_numbers_of_closest_passages_point_to_the_passages() {
+async fn citations_of_closest_passages_point_to_the_passages() {
     let server = station().await;
     let events = events(
         &server.post("/query/events", json!({ "query": "Which town was Maren Oskoldt born in?" })).await,
@@ -126,7 +126,7 @@ async fn the_numbers_of_closest_passages_point_to_the_passages() {
 }
 
 #[tokio::test]
-async fn what_was_found_is_given_with_where_it_is_from() {
+async fn query_results_name_their_sources() {
     let server = station().await;
     let found = server
         .post("/query/data", json!({ "query": "Who directed Weir Station?", "mode": "hybrid" }))
@@ -167,7 +167,7 @@ async fn what_was_found_is_given_with_where_it_is_from() {
 }
 
 #[tokio::test]
-async fn an_empty_workspace_has_no_answer_and_says_so() {
+async fn an_empty_workspace_says_that_it_has_no_answer() {
     let server = Running::start().await;
     let answer = server.post("/query", json!({ "query": "Who directed Weir Station?" })).await.ok();
     assert_eq!((&answer["references"], &answer["llm_generated"]), (&json!([]), &json!(false)));
@@ -176,7 +176,7 @@ async fn an_empty_workspace_has_no_answer_and_says_so() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_read_is_a_list_of_faults_with_their_places() {
+async fn an_unreadable_question_is_refused_with_a_list_of_errors_and_their_paths() {
     let server = Running::start().await;
     let history = json!([{ "role": "user", "content": "a" }, { "role": "user" }]);
     for (path, body, kind, loc) in [
@@ -212,7 +212,7 @@ async fn what_cannot_be_read_is_a_list_of_faults_with_their_places() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_asked_is_a_problem_with_its_reason() {
+async fn an_invalid_question_is_an_error_with_its_reason() {
     let server = Running::start().await;
     for (body, why) in [
         (json!({}), "missing field `query`"),
@@ -239,7 +239,7 @@ async fn what_cannot_be_asked_is_a_problem_with_its_reason() {
 }
 
 #[tokio::test]
-async fn where_no_passage_fits_the_answer_does_not_claim_that_there_is_none() {
+async fn if_no_passage_fits_the_context_the_answer_does_not_claim_that_none_exists() {
     let server = Running::start().await;
     server.add("", "town.md", "Tobias Renn lives in Weirholm.").await;
     for mode in ["naive", "mix", "auto"] {
@@ -252,7 +252,7 @@ async fn where_no_passage_fits_the_answer_does_not_claim_that_there_is_none() {
 }
 
 #[tokio::test]
-async fn a_quoted_sentence_loads_no_image_of_its_document() {
+async fn a_quoted_sentence_cannot_load_an_image_of_its_document() {
     let server = Running::start().await;
     let text = "Tobias Renn ![seen](https://evil.example/p.png?q=1) succeeded Maren Oskoldt as director of Weir Station.";
     // Plain text keeps what Markdown would read as an image.
@@ -273,7 +273,7 @@ async fn a_quoted_sentence_loads_no_image_of_its_document() {
 }
 
 #[tokio::test]
-async fn suggested_questions_come_with_the_sentence_that_answers_them() {
+async fn suggested_questions_include_the_sentence_that_answers_them() {
     let server = Running::start().await;
     let text =
         "Isambard Brunel built the Clifton Bridge in Bristol. Charles Babbage built the Analytical Engine.";

@@ -16,7 +16,7 @@ async fn station() -> (Running, String) {
 }
 
 #[tokio::test]
-async fn a_document_is_told_of_and_its_text_is_given() {
+async fn a_document_is_returned_with_its_text() {
     let (server, id) = station().await;
     let document = server.get(&format!("/documents/{id}")).await.ok();
     assert_eq!((&document["file_path"], &document["format"]), (&json!("station.md"), &json!("markdown")));
@@ -34,7 +34,7 @@ async fn a_document_is_told_of_and_its_text_is_given() {
 }
 
 #[tokio::test]
-async fn every_citation_can_be_looked_up_and_reads_the_same() {
+async fn every_citation_can_be_looked_up_and_has_the_same_text() {
     let (server, id) = station().await;
     let ask = json!({ "query": "Who succeeded Maren Oskoldt as director?" });
     let answer = server.post("/query", ask).await.ok();
@@ -57,7 +57,7 @@ async fn every_citation_can_be_looked_up_and_reads_the_same() {
 }
 
 #[tokio::test]
-async fn chunks_come_page_by_page_and_each_says_what_it_speaks_of() {
+async fn chunks_are_listed_page_by_page_with_their_entities() {
     let server = Running::start().await;
     let sentence = |number: usize| format!("Person{number} Oskoldt lives in Town{number}. ");
     let text: String = (0..900).map(sentence).collect();
@@ -93,7 +93,7 @@ async fn chunks_come_page_by_page_and_each_says_what_it_speaks_of() {
 }
 
 #[tokio::test]
-async fn a_search_finds_passages_entities_and_relations_with_their_places() {
+async fn a_search_returns_passages_entities_and_relations_with_their_places() {
     let (server, id) = station().await;
     let found = server.post("/search", json!({ "query": "Tobias Renn", "top_k": 5 })).await.ok();
     let passage = &found["passages"][0];

@@ -33,7 +33,7 @@ async fn ask(server: &Running, method: &str, path: &str, key: Option<&str>) -> A
 }
 
 #[test]
-fn what_is_refused_for_its_size_is_described() {
+fn the_api_description_contains_the_size_limits() {
     let document = description();
     let schemas = &document["components"]["schemas"];
     for (schema, field, word, most) in [
@@ -65,7 +65,7 @@ fn what_is_refused_for_its_size_is_described() {
 }
 
 #[test]
-fn every_type_of_the_description_has_a_name_of_its_own() {
+fn every_type_in_the_api_description_has_its_own_name() {
     let document = description();
     let names = document["components"]["schemas"].as_object().expect("schemas").keys();
     let numbered: Vec<&String> =
@@ -74,7 +74,7 @@ fn every_type_of_the_description_has_a_name_of_its_own() {
 }
 
 #[tokio::test]
-async fn every_route_refuses_who_shows_nothing_or_what_was_revoked() {
+async fn every_route_refuses_missing_and_revoked_credentials() {
     let server = Running::start().await;
     let revoked = server.key(Right::Admin, &[]);
     server.access().change(|access| access.revoke_key("test", Timestamp(2))).expect("revoked");
@@ -113,7 +113,7 @@ async fn every_route_refuses_who_shows_nothing_or_what_was_revoked() {
 }
 
 #[tokio::test]
-async fn a_key_of_another_workspace_or_of_too_few_rights_is_refused_and_the_right_one_is_not() {
+async fn only_a_key_for_the_workspace_with_enough_rights_is_accepted() {
     let server = Running::start().await;
     let elsewhere = server.key(Right::Admin, &["beta"]);
     let keys = [
@@ -136,7 +136,7 @@ async fn a_key_of_another_workspace_or_of_too_few_rights_is_refused_and_the_righ
 }
 
 #[tokio::test]
-async fn no_word_of_a_workspace_crosses_into_another() {
+async fn no_text_of_a_workspace_appears_in_another() {
     let server = Running::start().await;
     let names = ["alpha", "beta", "gamma"];
     for name in names {
@@ -168,7 +168,7 @@ async fn no_word_of_a_workspace_crosses_into_another() {
 }
 
 #[tokio::test]
-async fn a_workspace_that_two_places_name_differently_or_that_cannot_be_is_refused() {
+async fn an_ambiguous_or_invalid_workspace_is_refused() {
     let server = Running::start().await;
     let named = |path: &str, name: &str| Request::get(path).header("lightrag-workspace", name);
     server.send(named("/w/alpha/graph/label/list", "beta")).await.problem(422);
@@ -180,7 +180,7 @@ async fn a_workspace_that_two_places_name_differently_or_that_cannot_be_is_refus
 }
 
 #[tokio::test]
-async fn health_tells_strangers_no_more_than_that_it_is_well() {
+async fn health_tells_strangers_only_that_the_server_is_healthy() {
     let server = Running::start().await;
     let key = server.key(Right::Read, &[]);
     let told = server.get("/health").await.ok();
@@ -202,7 +202,7 @@ async fn health_tells_strangers_no_more_than_that_it_is_well() {
 }
 
 #[tokio::test]
-async fn a_key_of_another_workspace_reaches_none_by_the_name_of_a_model() {
+async fn a_model_name_does_not_give_a_key_access_to_another_workspace() {
     let server = Running::start().await;
     server.add("/w/alpha", "a.md", "Radium glows.").await;
     server.add("/w/beta", "b.md", "Radon decays.").await;

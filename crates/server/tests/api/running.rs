@@ -13,7 +13,7 @@ use tokio::net::TcpStream;
 use crate::support::{Answer, HELD, MemoryHost, Request, Running, config, read_answer};
 
 #[tokio::test]
-async fn an_address_of_the_network_is_refused_until_there_is_a_key() {
+async fn a_network_address_is_refused_until_a_key_exists() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut config = config(folder.path(), Limits::default());
     config.address = ([0, 0, 0, 0], 0).into();
@@ -42,7 +42,7 @@ fn config_of_loopback(folder: &std::path::Path) -> graphloom_server::ServerConfi
 }
 
 #[tokio::test]
-async fn pages_of_other_origins_and_other_names_of_this_machine_get_nothing() {
+async fn requests_with_other_origins_or_host_names_are_refused() {
     let server = Running::start().await;
     let list = Request::get("/graph/label/list");
     for host in ["evil.example", "evil.example:9621", "localhost.evil.example"] {
@@ -62,7 +62,7 @@ async fn pages_of_other_origins_and_other_names_of_this_machine_get_nothing() {
 }
 
 #[tokio::test]
-async fn an_origin_that_is_named_may_ask() {
+async fn a_configured_origin_is_allowed() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut config = config(folder.path(), Limits::default());
     config.cors_origins = vec!["https://app.example".to_owned()];
@@ -77,13 +77,13 @@ async fn an_origin_that_is_named_may_ask() {
 }
 
 #[tokio::test]
-async fn what_is_too_much_at_once_is_told_when_to_come_back() {
+async fn requests_beyond_the_limit_are_told_when_to_retry() {
     let server =
         Running::start_with(Limits { changes: 1, turn: Duration::from_millis(10), ..Limits::default() })
             .await;
     let held = Request::post("/documents/text", json!({ "text": HELD }));
     let mut held = server.begin(&held.bytes(server.address)).await;
-    server.wait_until_under_way(None, 1).await;
+    server.wait_until_in_progress(None, 1).await;
     let add = Request::post("/documents/text", json!({ "text": "Radium glows." }));
     let busy = loop {
         let answer = server.send(add.clone()).await;
@@ -94,7 +94,7 @@ async fn what_is_too_much_at_once_is_told_when_to_come_back() {
     };
     busy.problem(429);
     assert_eq!(busy.headers["retry-after"], "1");
-    assert_eq!(server.get("/livez").await.status, 200, "what is no change is not held up");
+    assert_eq!(server.get("/livez").await.status, 200, "requests other than changes are not delayed");
     server.release();
     assert_eq!(read_answer(&mut held).await.status, 200);
     loop {
@@ -107,7 +107,7 @@ async fn what_is_too_much_at_once_is_told_when_to_come_back() {
 }
 
 #[tokio::test]
-async fn one_key_leaves_turns_to_others_and_its_own_further_questions_wait() {
+async fn one_key_leaves_turns_to_others_while_its_own_further_questions_wait() {
     // However slow the machine is, no waiting request is rejected.
     let turn = Duration::from_secs(3600);
     let server = Running::start_with(Limits { questions: 4, turn, ..Limits::default() }).await;
@@ -120,16 +120,16 @@ async fn one_key_leaves_turns_to_others_and_its_own_further_questions_wait() {
     for _ in 0..8 {
         held.push(server.begin(&search(&ada, HELD).bytes(server.address)).await);
     }
-    server.wait_until_under_way(Some(&bob), 8).await;
+    server.wait_until_in_progress(Some(&bob), 8).await;
     assert_eq!(server.send(search(&bob, "radium")).await.status, 200, "one of four turns is for others");
     server.release();
     for mut stream in held {
-        assert_eq!(read_answer(&mut stream).await.status, 200, "who waits for a turn gets one");
+        assert_eq!(read_answer(&mut stream).await.status, 200, "a waiting request gets a turn");
     }
 }
 
 #[tokio::test]
-async fn who_sends_too_much_is_told_to_wait_and_others_are_not_held_up() {
+async fn a_caller_that_sends_too_much_is_told_to_wait_and_delays_nobody_else() {
     let rate = NonZeroU32::new(1);
     let limits = Limits { rate_of_caller: rate, rate_of_stranger: rate, ..Limits::default() };
     let server = Running::start_behind_a_proxy(limits).await;
@@ -149,17 +149,17 @@ async fn who_sends_too_much_is_told_to_wait_and_others_are_not_held_up() {
         assert!((1..=60).contains(&wait), "{wait}");
     }
     let other_place = sent_from("192.0.2.3", asked_by(&ada));
-    assert_eq!(server.send(other_place).await.status, 429, "a key is one caller wherever it is used");
+    assert_eq!(server.send(other_place).await.status, 429, "a key is one caller in all workspaces");
     assert_eq!(server.send(sent_from("192.0.2.3", asked_by("glk_wrong"))).await.status, 403);
     for _ in 0..4 {
         let probe = sent_from("192.0.2.1", Request::get("/readyz"));
-        assert_eq!(server.send(probe).await.status, 200, "what watches the server is never refused");
+        assert_eq!(server.send(probe).await.status, 200, "probes are never refused");
         assert_eq!(server.send(asked_by(&ada)).await.status, 200, "programs of this machine are not counted");
     }
     let foreign = sent_from("192.0.2.1", Request::get("/v1/models").header("x-api-key", &ada));
     assert!(
         server.send(foreign).await.json()["error"].is_object(),
-        "clients of OpenAI are told in their words"
+        "errors for OpenAI clients have OpenAI's format"
     );
 }
 
@@ -183,7 +183,7 @@ async fn a_body_or_head_that_never_ends_is_cut_off() {
 }
 
 #[tokio::test]
-async fn it_stops_with_idle_connections_open_and_says_so_to_probes() {
+async fn the_server_stops_despite_idle_connections() {
     let server = Running::start().await;
     let _idle = TcpStream::connect(server.address).await.expect("connected");
     assert_eq!(server.get("/readyz").await.body, "ok\n");
@@ -191,7 +191,7 @@ async fn it_stops_with_idle_connections_open_and_says_so_to_probes() {
 }
 
 #[tokio::test]
-async fn the_page_of_the_api_loads_nothing_from_elsewhere() {
+async fn the_api_page_loads_nothing_from_other_hosts() {
     let server = Running::start().await;
     for prefix in ["", "/w/default"] {
         let page = server.get(&format!("{prefix}/docs")).await;
@@ -213,7 +213,7 @@ async fn the_page_of_the_api_loads_nothing_from_elsewhere() {
 }
 
 #[tokio::test]
-async fn a_workspace_that_nobody_uses_makes_room_for_another() {
+async fn an_idle_workspace_is_closed_to_make_room_for_another() {
     let idle = Duration::ZERO;
     let server =
         Running::start_with(Limits { workspaces: 2, idle, rate_of_stranger: None, ..Limits::default() })
@@ -222,11 +222,12 @@ async fn a_workspace_that_nobody_uses_makes_room_for_another() {
     for name in names {
         let text = json!({ "text": format!("Zilpha{name} lives in Karst."), "file_source": "a.md" });
         let path = format!("/w/{name}/documents/text");
-        until_there_is_room(&server, Request::post(&path, text)).await;
+        retry_until_there_is_room(&server, Request::post(&path, text)).await;
         server.wait_until_idle(&format!("/w/{name}")).await;
     }
     for name in names {
-        let found = until_there_is_room(&server, Request::get(&format!("/w/{name}/graph/label/list"))).await;
+        let found =
+            retry_until_there_is_room(&server, Request::get(&format!("/w/{name}/graph/label/list"))).await;
         assert!(found.body.contains(&format!("Zilpha{name}")), "it is opened again: {found:?}");
     }
 
@@ -235,11 +236,11 @@ async fn a_workspace_that_nobody_uses_makes_room_for_another() {
     let full = server.post("/w/alpha/documents/text", json!({ "text": "Radium glows." })).await;
     full.problem(503);
     assert!(full.headers.contains_key("retry-after") && full.body.contains("remedy"), "{full:?}");
-    assert_eq!(server.get("/documents/status_counts").await.status, 200, "what is open stays so");
+    assert_eq!(server.get("/documents/status_counts").await.status, 200, "an open workspace stays open");
 }
 
 /// Repeats the request until there is room, and returns the response.
-async fn until_there_is_room(server: &Running, request: Request) -> Answer {
+async fn retry_until_there_is_room(server: &Running, request: Request) -> Answer {
     let until = tokio::time::Instant::now() + Duration::from_secs(60);
     loop {
         let answer = server.send(request.clone()).await;
@@ -253,7 +254,7 @@ async fn until_there_is_room(server: &Running, request: Request) -> Answer {
 }
 
 #[tokio::test]
-async fn a_header_that_can_mean_only_one_thing_is_not_sent_twice() {
+async fn repeated_single_value_headers_are_refused() {
     let server = Running::start().await;
     let key = server.key(Right::Read, &[]);
     let host = server.address.to_string();
@@ -274,7 +275,7 @@ async fn a_header_that_can_mean_only_one_thing_is_not_sent_twice() {
 }
 
 #[tokio::test]
-async fn a_workspace_that_cannot_be_opened_keeps_nobody_from_the_others_and_probes_tell() {
+async fn a_workspace_that_fails_to_open_blocks_no_other_and_shows_in_probes() {
     let folder = tempfile::tempdir().expect("a folder");
     let broken = WorkspaceId::new("broken").expect("a name");
     let damaged = || StoreError::Corrupt { path: "broken.graphloom".to_owned(), what: "damaged".to_owned() };
@@ -300,7 +301,7 @@ async fn a_workspace_that_cannot_be_opened_keeps_nobody_from_the_others_and_prob
 }
 
 #[tokio::test]
-async fn a_full_disk_is_told_by_probes_with_its_reason_and_without_its_place() {
+async fn probes_report_a_full_disk_without_its_path() {
     let folder = tempfile::tempdir().expect("a folder");
     let host = MemoryHost::default();
     let full = || StoreError::DiskFull { path: "/secret/default.graphloom".to_owned() };

@@ -40,7 +40,7 @@ async fn a_refused_request_with_a_small_body_leaves_its_connection_open() {
 }
 
 #[tokio::test]
-async fn an_answer_before_the_end_of_a_large_body_says_that_the_connection_closes() {
+async fn a_response_before_the_end_of_a_large_body_announces_that_the_connection_closes() {
     let server = Running::start().await;
     let key = server.key(Right::Write, &[]);
     for (path, key, status) in [
@@ -58,7 +58,7 @@ async fn an_answer_before_the_end_of_a_large_body_says_that_the_connection_close
 }
 
 #[tokio::test]
-async fn while_it_drains_it_serves_and_says_that_it_is_not_ready() {
+async fn a_draining_server_still_serves_and_reports_that_it_is_not_ready() {
     let limits = Limits { drain: Duration::from_secs(3600), ..Limits::default() };
     let mut server = Running::start_with(limits).await;
     let mut kept = TcpStream::connect(server.address).await.expect("connected");
@@ -77,7 +77,7 @@ async fn while_it_drains_it_serves_and_says_that_it_is_not_ready() {
 }
 
 #[tokio::test]
-async fn streams_that_are_cut_by_a_stop_end_with_an_error_in_their_form() {
+async fn streams_cut_by_a_stop_end_with_an_error_in_their_own_format() {
     let limits = Limits { stop: Duration::from_millis(50), ..Limits::default() };
     let server = Running::start_with(limits).await;
     server.add("", "a.md", "Radium glows.").await;

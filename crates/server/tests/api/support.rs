@@ -150,8 +150,8 @@ impl Embedder for Moody {
 
     async fn embed(&self, purpose: Purpose, texts: &[String]) -> Result<Embeddings, ModelError> {
         let holds = |words: &str| texts.iter().any(|text| text.contains(words));
-        let (model, what) = (self.name().to_owned(), "as the test wants it".to_owned());
-        assert!(!holds(PANICKING), "as the test wants it");
+        let (model, what) = (self.name().to_owned(), "injected by the test".to_owned());
+        assert!(!holds(PANICKING), "injected by the test");
         if holds(HELD) {
             let _open = self.gate.acquire().await.expect("never closed");
         }
@@ -255,7 +255,7 @@ impl Running {
     }
 
     /// Waits until this many requests are in progress.
-    pub(crate) async fn wait_until_under_way(&self, key: Option<&str>, requests: usize) {
+    pub(crate) async fn wait_until_in_progress(&self, key: Option<&str>, requests: usize) {
         let until = tokio::time::Instant::now() + PATIENCE;
         let looked =
             key.iter().fold(Request::get("/metrics"), |request, key| request.header("x-api-key", key));

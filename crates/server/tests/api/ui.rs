@@ -7,7 +7,7 @@ use graphloom_server::{Limits, Right};
 use crate::support::{Request, Running};
 
 #[tokio::test]
-async fn whoever_looks_for_a_page_is_led_to_the_ui_of_the_same_workspace() {
+async fn browsers_are_redirected_to_the_ui_of_the_same_workspace() {
     let server = Running::start().await;
     for path in ["/", "/ui", "/w/alpha/", "/w/alpha/ui"] {
         let answer = server.get(path).await;
@@ -16,7 +16,7 @@ async fn whoever_looks_for_a_page_is_led_to_the_ui_of_the_same_workspace() {
 }
 
 #[tokio::test]
-async fn every_path_of_the_ui_is_one_page_that_knows_where_the_ui_begins() {
+async fn every_path_of_the_ui_serves_one_page_with_the_right_base() {
     let server = Running::start().await;
     let first = server.get("/ui/").await;
     for (path, base) in [
@@ -41,7 +41,7 @@ async fn every_path_of_the_ui_is_one_page_that_knows_where_the_ui_begins() {
 }
 
 #[tokio::test]
-async fn the_page_may_load_from_its_own_server_only_and_nothing_inline() {
+async fn the_page_can_load_only_from_its_own_server_and_nothing_inline() {
     let server = Running::start().await;
     let answer = server.get("/ui/").await;
     let policy = &answer.headers["content-security-policy"];
@@ -53,7 +53,7 @@ async fn the_page_may_load_from_its_own_server_only_and_nothing_inline() {
 }
 
 #[tokio::test]
-async fn a_browser_that_has_not_logged_in_loads_all_files_of_the_ui_at_once() {
+async fn a_browser_without_a_login_can_load_all_files_of_the_ui_at_once() {
     let limits = Limits { rate_of_stranger: NonZeroU32::new(1), ..Limits::default() };
     let server = Running::start_behind_a_proxy(limits).await;
     server.key(Right::Read, &[]);

@@ -7,7 +7,7 @@ use crate::support::{Request, Running};
 const STATION: &str = "Maren Oskoldt directed Weir Station until 1994. Tobias Renn succeeded Maren Oskoldt.";
 
 #[tokio::test]
-async fn a_graph_is_exported_in_every_format_and_in_parts() {
+async fn a_graph_can_be_exported_in_every_format_and_in_parts() {
     let server = Running::start().await;
     server.add("", "station.md", STATION).await;
     for (query, kind, word) in [
@@ -29,7 +29,7 @@ async fn a_graph_is_exported_in_every_format_and_in_parts() {
 }
 
 #[tokio::test]
-async fn a_hash_is_that_of_the_state_whatever_its_history() {
+async fn the_hash_depends_on_the_state_and_not_on_its_history() {
     let server = Running::start().await;
     let hash = async |name: &str| server.get(&format!("/w/{name}/dump/hash")).await.ok();
     server.add("/w/one", "a.md", STATION).await;
@@ -45,7 +45,7 @@ async fn a_hash_is_that_of_the_state_whatever_its_history() {
 }
 
 #[tokio::test]
-async fn costs_are_added_up_by_what_is_asked_for() {
+async fn costs_are_grouped_as_requested() {
     let server = Running::start().await;
     server.add("", "station.md", STATION).await;
     let cost = server.get("/cost").await.ok();
@@ -57,7 +57,7 @@ async fn costs_are_added_up_by_what_is_asked_for() {
 }
 
 #[tokio::test]
-async fn a_budget_is_set_shown_and_removed() {
+async fn a_budget_can_be_set_shown_and_removed() {
     let server = Running::start().await;
     let budget = |answer: Value| answer["budget"].clone();
     for body in
@@ -99,7 +99,7 @@ async fn an_estimate_stores_nothing() {
 }
 
 #[tokio::test]
-async fn edits_are_listed_and_taken_back() {
+async fn edits_can_be_listed_and_undone() {
     let server = Running::start().await;
     server.add("", "station.md", STATION).await;
     let before = server.get("/dump/hash").await.ok();
@@ -120,11 +120,7 @@ async fn edits_are_listed_and_taken_back() {
         server.post("/graph/decisions/undo", unclear).await.problem(422);
     }
     server.post("/graph/decisions/undo", json!({ "decision": edited, "latest": true })).await.problem(422);
-    assert_eq!(
-        server.get("/graph/decisions").await.ok(),
-        decisions,
-        "nothing is taken back by leaving something out"
-    );
+    assert_eq!(server.get("/graph/decisions").await.ok(), decisions, "an unclear request undoes nothing");
     let undone = server.post("/graph/decisions/undo", json!({ "latest": true })).await.ok();
     assert_eq!(undone["undone"], decisions["decisions"][0]["id"]);
     assert!(undone["entities"].as_array().expect("names").contains(&json!("Maren Oskoldt")), "{undone}");
@@ -135,7 +131,7 @@ async fn edits_are_listed_and_taken_back() {
     assert!(decisions["decisions"].as_array().expect("two").iter().all(|it| it["undone_by"].is_string()));
     let description = server.get("/graphs?label=Tobias%20Renn").await.body;
     assert!(!description.contains("A director."), "{description}");
-    assert_eq!(server.get("/dump/hash").await.ok(), before, "what was taken back leaves no trace");
+    assert_eq!(server.get("/dump/hash").await.ok(), before, "undone edits leave no trace");
     server.post("/graph/decisions/undo", json!({ "decision": "dec-0" })).await.problem(400);
     server.get("/graph/decisions?limit=0").await.problem(422);
 }

@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_path_of_the_ui_knows_where_the_ui_begins() {
+    fn every_path_of_the_ui_has_the_right_relative_base() {
         for (path, base) in [
             ("/ui/", "./"),
             ("/ui/documents", "./"),
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_has_a_place_for_its_base() {
+    fn the_page_has_one_placeholder_for_its_base() {
         for page in PAGE.into_iter().chain([UNBUILT]) {
             assert_eq!(page.matches(BASE).count(), 1);
         }
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn brotli_is_sent_to_those_who_accept_it() {
+    fn brotli_is_sent_only_to_clients_that_accept_it() {
         assert!(accepts_brotli("gzip, deflate, br, zstd") && accepts_brotli("BR;q=0.5"));
         for other in ["gzip", "", "br;q=0", "*", "brotli", "br;x=1"] {
             assert!(!accepts_brotli(other), "{other}");

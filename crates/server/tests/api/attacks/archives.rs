@@ -150,7 +150,7 @@ pub(super) fn table() -> Vec<Attack> {
 }
 
 #[tokio::test]
-async fn no_file_unpacks_to_more_than_is_taken_or_leads_outside() {
+async fn no_archive_unpacks_beyond_the_limit_or_outside_its_folder() {
     let server = Running::start().await;
     let mut kept = Vec::new();
     let mut refused = Vec::new();

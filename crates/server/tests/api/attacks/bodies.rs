@@ -157,13 +157,13 @@ pub(super) fn oversized() -> Vec<Attack> {
 }
 
 #[tokio::test]
-async fn broken_bodies_are_refused_and_the_server_goes_on() {
+async fn broken_bodies_are_refused_and_the_server_keeps_running() {
     let server = Running::start().await;
     check_all(&server, table()).await;
 }
 
 #[tokio::test]
-async fn no_body_is_read_that_is_larger_than_its_route_takes() {
+async fn no_body_larger_than_the_limit_of_its_route_is_read() {
     let server = Running::start().await;
     check_all(&server, oversized()).await;
     // Requests without a declared length are rejected too.
@@ -179,7 +179,7 @@ async fn no_body_is_read_that_is_larger_than_its_route_takes() {
 }
 
 #[tokio::test]
-async fn what_arrives_too_slowly_is_cut_off() {
+async fn a_body_that_arrives_too_slowly_is_cut_off() {
     let short = Duration::from_millis(50);
     let long = Limits::default();
     for (limits, why) in [
@@ -210,7 +210,7 @@ async fn what_arrives_too_slowly_is_cut_off() {
 }
 
 #[tokio::test]
-async fn an_encoded_body_is_refused_as_it_cannot_be_read() {
+async fn an_encoded_body_is_refused_as_unreadable() {
     let server = Running::start().await;
     for encoding in ["gzip", "br", "gzip, identity", "x"] {
         let request = raw("/query", "{}").header("content-encoding", encoding);

@@ -94,7 +94,7 @@ pub(super) fn table(key: &str) -> Vec<Attack> {
 }
 
 #[tokio::test]
-async fn no_credential_that_was_not_given_opens_anything() {
+async fn forged_and_revoked_credentials_grant_nothing() {
     let server = Running::start().await;
     let key = server.key(Right::Admin, &[]);
     server.user("ada", "correct horse battery");

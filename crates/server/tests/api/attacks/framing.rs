@@ -132,7 +132,7 @@ pub(super) fn table() -> Vec<Attack> {
 }
 
 #[tokio::test]
-async fn no_request_is_read_as_two_and_what_is_none_is_refused() {
+async fn no_request_is_read_as_two_and_malformed_requests_are_refused() {
     // A connection that stalls is soon closed.
     let (head, body) = (Duration::from_secs(1), Duration::from_secs(1));
     let server = Running::start_with(Limits { head, body, ..Limits::default() }).await;

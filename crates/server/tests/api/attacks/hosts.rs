@@ -79,7 +79,7 @@ pub(super) fn table() -> Vec<Attack> {
 }
 
 #[tokio::test]
-async fn no_page_of_another_origin_or_name_reaches_the_server() {
+async fn no_page_with_another_origin_or_host_reaches_the_server() {
     let server = Running::start().await;
     check_all(&server, table()).await;
 }

@@ -75,7 +75,7 @@ fn is_own_id(id: &str) -> bool {
 }
 
 #[tokio::test]
-async fn what_cannot_stand_in_a_log_or_a_list_is_refused_or_replaced() {
+async fn text_that_could_forge_log_or_list_entries_is_refused_or_replaced() {
     let server = Running::start().await;
     for attack in table() {
         let what = attack.what.clone();
@@ -95,7 +95,7 @@ async fn what_cannot_stand_in_a_log_or_a_list_is_refused_or_replaced() {
 }
 
 #[tokio::test]
-async fn text_that_is_kept_stays_text_wherever_it_is_shown() {
+async fn stored_text_stays_text_wherever_it_is_shown() {
     let server = Running::start().await;
     let mut kept = Vec::new();
     for (number, text) in TEXTS.iter().enumerate() {

@@ -133,7 +133,7 @@ async fn check_all(server: &Running, attacks: Vec<Attack>) {
 }
 
 #[tokio::test]
-async fn the_corpus_holds_at_least_two_hundred_attacks() {
+async fn the_corpus_has_at_least_two_hundred_attacks() {
     let tables = [
         ("archives", archives::table().len()),
         ("bodies", bodies::table().len() + bodies::oversized().len()),

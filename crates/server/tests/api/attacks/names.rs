@@ -60,7 +60,7 @@ pub(super) fn table() -> Vec<Attack> {
 }
 
 #[tokio::test]
-async fn no_name_of_a_document_becomes_a_path_or_deceives_who_reads_it() {
+async fn no_document_name_becomes_a_path_or_deceives_its_reader() {
     let server = Running::start().await;
     check_all(&server, table()).await;
 }

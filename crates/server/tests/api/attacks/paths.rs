@@ -116,7 +116,7 @@ pub(super) fn table() -> Vec<Attack> {
 }
 
 #[tokio::test]
-async fn no_path_workspace_or_method_leads_elsewhere() {
+async fn no_path_workspace_or_method_reaches_other_resources() {
     let server = Running::start().await;
     check_all(&server, table()).await;
 }

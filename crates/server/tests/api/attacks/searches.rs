@@ -74,7 +74,7 @@ pub(super) fn table() -> Vec<Attack> {
 }
 
 #[tokio::test]
-async fn no_word_that_is_searched_for_is_more_than_a_word() {
+async fn search_terms_are_never_interpreted_as_syntax() {
     let server = Running::start().await;
     server.add("", "radium.md", "Marie Curie found radium in Paris. Radium glows.").await;
     check_all(&server, table()).await;

@@ -31,7 +31,7 @@ async fn stall(server: &Running, many: usize, bytes: &[u8], looking: &str) -> Ve
     for _ in 0..many {
         stalled.push(server.begin(bytes).await);
     }
-    server.wait_until_under_way(Some(looking), many).await;
+    server.wait_until_in_progress(Some(looking), many).await;
     stalled
 }
 
@@ -52,7 +52,7 @@ async fn check_served(server: &Running, key: &str) {
 }
 
 #[tokio::test]
-async fn stalled_uploads_hold_up_no_change_of_others() {
+async fn stalled_uploads_do_not_block_changes_of_others() {
     let server = patient().await;
     let (writer, other) = (server.key(Right::Write, &["default"]), server.key(Right::Admin, &[]));
     let upload = stalled(&server, "/documents/upload", "multipart/form-data; boundary=B", Some(&writer));
@@ -62,7 +62,7 @@ async fn stalled_uploads_hold_up_no_change_of_others() {
 }
 
 #[tokio::test]
-async fn stalled_questions_hold_up_no_question_of_others() {
+async fn stalled_questions_do_not_block_questions_of_others() {
     let server = patient().await;
     let (reader, other) = (server.key(Right::Read, &["default"]), server.key(Right::Admin, &[]));
     let question = stalled(&server, "/query", "application/json", Some(&reader));
@@ -71,7 +71,7 @@ async fn stalled_questions_hold_up_no_question_of_others() {
 }
 
 #[tokio::test]
-async fn stalled_logins_hold_up_nobody_who_has_a_credential() {
+async fn stalled_logins_do_not_block_callers_with_credentials() {
     let server = patient().await;
     let other = server.key(Right::Admin, &[]);
     let login = stalled(&server, "/login", "application/x-www-form-urlencoded", None);
@@ -80,6 +80,6 @@ async fn stalled_logins_hold_up_nobody_who_has_a_credential() {
         stalled.push(server.begin(&login).await);
     }
     // One address gets a quarter of the logins, and eight waiting places for each.
-    server.wait_until_under_way(Some(&other), Limits::default().logins / 4 * 9).await;
+    server.wait_until_in_progress(Some(&other), Limits::default().logins / 4 * 9).await;
     check_served(&server, &other).await;
 }

@@ -121,5 +121,5 @@ async fn no_address_in_a_request_is_ever_fetched() {
     // Everything that was added gets indexed, and neither indexing nor asking has fetched anything.
     server.wait_until_idle("").await;
     assert_eq!(visits.load(Ordering::SeqCst), 0);
-    tokio::net::TcpStream::connect(("127.0.0.1", port)).await.expect("somebody listens");
+    tokio::net::TcpStream::connect(("127.0.0.1", port)).await.expect("the port is open");
 }

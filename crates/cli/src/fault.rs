@@ -121,7 +121,7 @@ mod tests {
     use anyhow::Context;
 
     #[test]
-    fn causes_are_joined_and_the_remedy_comes_from_the_cause_that_knows() {
+    fn causes_are_joined_and_the_remedy_comes_from_the_cause_that_has_one() {
         let cause = ModelError::Unauthorized { model: "openai:x".to_owned(), what: "401".to_owned() };
         let error = Err::<(), _>(cause).context("indexing \"q3.pdf\"").expect_err("made to fail");
         assert_eq!(format!("{error:#}"), "indexing \"q3.pdf\": model openai:x rejected the API key: 401");
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_does_not_fit_the_budget_ends_the_command_with_the_code_of_budgets() {
+    fn a_call_beyond_the_budget_ends_the_command_with_the_budget_exit_code() {
         let cause = ModelError::OverBudget { model: "openai:x".to_owned(), what: "9 of 10".to_owned() };
         let error = anyhow::Error::from(IndexError::Model(cause));
         assert_eq!(report(&error, false), Exit::OverBudget);
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_that_went_away_is_no_error() {
+    fn a_closed_output_pipe_is_no_error() {
         let error =
             anyhow::Error::from(std::io::Error::from(std::io::ErrorKind::BrokenPipe)).context("writing");
         assert_eq!(report(&error, false), Exit::Done);

@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_file_is_told_of_once_it_has_settled() {
+    fn a_new_file_is_reported_once_it_has_settled() {
         assert_eq!(check_looks(&[], &[(0, &[("a", 1)])]), (vec![], vec![], true));
         assert_eq!(check_looks(&[], &[(0, &[("a", 1)]), (5, &[("a", 9)]), (12, &[("a", 9)])]).0, names(&[]));
         let settled = check_looks(&[], &[(0, &[("a", 1)]), (5, &[("a", 9)]), (15, &[("a", 9)])]);
@@ -165,20 +165,20 @@ mod tests {
     }
 
     #[test]
-    fn a_renamed_file_is_gone_under_one_name_and_new_under_another() {
+    fn a_renamed_file_is_removed_under_the_old_name_and_new_under_the_new_one() {
         let renamed = check_looks(&[("a", 1)], &[(0, &[("b", 1)]), (10, &[("b", 1)])]);
         assert_eq!(renamed, (names(&["b"]), names(&["a"]), false));
     }
 
     #[test]
-    fn a_file_that_is_replaced_in_two_steps_is_only_changed() {
+    fn a_file_replaced_in_two_steps_counts_as_changed() {
         let replaced = check_looks(&[("a", 1)], &[(0, &[]), (5, &[("a", 2)]), (15, &[("a", 2)])]);
         assert_eq!(replaced, (names(&["a"]), vec![], false));
         assert_eq!(check_looks(&[("a", 1)], &[(0, &[]), (5, &[("a", 1)])]), (vec![], vec![], false));
     }
 
     #[test]
-    fn a_file_that_came_and_went_is_not_told_of() {
+    fn a_file_that_came_and_went_is_not_reported() {
         assert_eq!(check_looks(&[], &[(0, &[("a", 1)]), (5, &[]), (20, &[])]), (vec![], vec![], false));
     }
 }

@@ -5,7 +5,7 @@ use std::process::Stdio;
 use crate::common::Graphloom;
 
 #[test]
-fn bad_files_are_refused_with_reasons_and_the_rest_goes_in() {
+fn bad_files_are_refused_with_reasons_and_the_rest_is_added() {
     let graphloom = Graphloom::new();
     graphloom.write("docs/good.md", "# Good\n\nAda Lovelace wrote the first program.\n");
     graphloom.write("docs/binary.txt", b"\x00\x01\x02\x03\xff\xfe\x00binary\x00\x00".as_slice());
@@ -19,7 +19,7 @@ fn bad_files_are_refused_with_reasons_and_the_rest_goes_in() {
 }
 
 #[test]
-fn files_of_kinds_that_are_not_read_are_one_line() {
+fn files_of_unsupported_formats_are_reported_on_one_line() {
     let graphloom = Graphloom::new();
     graphloom.write("docs/good.md", "Ada Lovelace wrote the first program.\n");
     for name in ["a.png", "b.png", "c.png", "d.jpg"] {
@@ -31,7 +31,7 @@ fn files_of_kinds_that_are_not_read_are_one_line() {
 }
 
 #[test]
-fn a_finished_run_says_what_comes_next_and_names_itself_only_when_asked() {
+fn a_finished_run_names_the_next_step_and_its_run_name_only_if_verbose() {
     let graphloom = Graphloom::new();
     graphloom.write("a b/one.md", "Ada Lovelace wrote the first program.\n");
     let ran = graphloom.run(&["add", "a b"]).exits(0).says("Next: graphloom ask \"YOUR QUESTION\"");
@@ -44,7 +44,7 @@ fn a_finished_run_says_what_comes_next_and_names_itself_only_when_asked() {
 }
 
 #[test]
-fn documents_that_went_well_are_told_one_by_one_only_when_asked() {
+fn successful_documents_are_listed_one_by_one_only_if_verbose() {
     let graphloom = Graphloom::new();
     graphloom.write("docs/one.md", "Ada Lovelace wrote the first program.\n");
     let ran = graphloom.run(&["add", "docs"]).exits(0);
@@ -70,7 +70,7 @@ fn other_encodings_are_read_and_reported() {
 }
 
 #[test]
-fn a_file_that_is_too_large_is_refused_unread() {
+fn a_file_that_is_too_large_is_refused_without_reading_it() {
     let graphloom = Graphloom::new();
     graphloom.write("docs/good.md", "Ada Lovelace wrote the first program.\n");
     let huge = std::fs::File::create(graphloom.path("docs/huge.txt")).expect("made");
@@ -83,7 +83,7 @@ fn a_file_that_is_too_large_is_refused_unread() {
 }
 
 #[test]
-fn a_path_that_does_not_exist_is_refused_and_the_rest_goes_in() {
+fn a_path_that_does_not_exist_is_refused_and_the_rest_is_added() {
     let graphloom = Graphloom::new();
     graphloom.write("good.md", "Ada Lovelace wrote the first program.\n");
     graphloom.run(&["add", "missing.md", "good.md"]).exits(3).says("refused: missing.md: does not exist");
@@ -92,7 +92,7 @@ fn a_path_that_does_not_exist_is_refused_and_the_rest_goes_in() {
 
 #[cfg(unix)]
 #[test]
-fn links_are_not_followed_and_listed() {
+fn links_are_listed_and_not_followed() {
     let graphloom = Graphloom::new();
     graphloom.write("docs/good.md", "Ada Lovelace wrote the first program.\n");
     graphloom.write("secret.md", "Not to be added.\n");
@@ -102,7 +102,7 @@ fn links_are_not_followed_and_listed() {
 }
 
 #[test]
-fn the_same_content_twice_is_added_and_said() {
+fn duplicate_content_is_added_and_reported() {
     let graphloom = Graphloom::new();
     graphloom.write("docs/one.md", "Ada Lovelace wrote the first program.\n");
     graphloom.write("docs/two.md", "Ada Lovelace wrote the first program.\n");
@@ -111,7 +111,7 @@ fn the_same_content_twice_is_added_and_said() {
 }
 
 #[test]
-fn repeating_changes_nothing_however_the_path_is_written() {
+fn adding_again_changes_nothing_regardless_of_how_the_path_is_written() {
     let graphloom = Graphloom::new();
     graphloom.write("docs/one.md", "Ada Lovelace wrote the first program.\n");
     graphloom.ok(&["add", "docs"]);
@@ -144,7 +144,7 @@ fn an_empty_folder_says_that_nothing_was_found() {
 /// No user, not even root, can create a file in this folder.
 #[cfg(target_os = "linux")]
 #[test]
-fn adding_where_nothing_can_be_written_says_so_and_what_helps() {
+fn adding_to_a_read_only_folder_says_so_and_names_a_remedy() {
     let graphloom = Graphloom::new();
     graphloom.write("a.txt", "Ada Lovelace met Charles Babbage in London.");
     let refused = graphloom.run(&["--data-dir", "/sys", "add", "a.txt"]).exits(1);

@@ -21,7 +21,7 @@ fn club() -> Graphloom {
 }
 
 #[test]
-fn without_communities_it_is_said_how_to_derive_them() {
+fn without_communities_the_output_says_how_to_derive_them() {
     let graphloom = club();
     graphloom.run(&["ask", THEMES]).exits(0).says("graphloom derive communities").says("Overview");
     for mode in ["community_global", "community_local", "drift"] {
@@ -61,7 +61,7 @@ fn a_question_about_everything_is_answered_from_reports_and_says_why() {
 }
 
 #[test]
-fn points_of_an_llm_become_an_answer_and_every_call_is_in_the_ledger() {
+fn points_from_an_llm_become_an_answer_and_every_call_is_in_the_ledger() {
     let model = ScriptedModel::start();
     let point = json!({ "points": [
         { "point": "Charles Babbage built the Analytical Engine.", "score": 90, "sources": ["F1", "F2", "F3", "F4"] }
@@ -92,7 +92,7 @@ fn suggested_questions_have_an_answer() {
     assert!(!questions.is_empty(), "{suggested}");
     for suggestion in questions {
         let question = suggestion["question"].as_str().expect("a question");
-        assert!(!question.starts_with("Who wrote"), "what she wrote has no name: {question}");
+        assert!(!question.starts_with("Who wrote"), "her work has no name: {question}");
         let answer = graphloom.json(&["ask", question]);
         assert_eq!(answer["kind"], json!("answer"), "{question}: {answer}");
         let source = suggestion["source"].as_str().expect("a source");

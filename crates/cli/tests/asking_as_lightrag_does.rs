@@ -15,7 +15,7 @@ const HISTORY: &str = r#"[{"role": "user", "content": "Who wrote the first progr
     {"role": "assistant", "content": "Ada Lovelace wrote it [1]."}]"#;
 
 #[test]
-fn a_follow_up_is_searched_for_with_the_names_of_the_conversation() {
+fn a_follow_up_is_searched_with_names_from_the_conversation() {
     let graphloom = Graphloom::new();
     with_documents(&graphloom);
     graphloom.write("said.json", HISTORY);
@@ -38,7 +38,7 @@ fn a_follow_up_is_searched_for_with_the_names_of_the_conversation() {
 }
 
 #[test]
-fn a_model_is_asked_once_for_the_question_and_its_keywords() {
+fn one_call_returns_the_standalone_question_and_its_keywords() {
     let model = ScriptedModel::start();
     model.answer_with(
         r#"{"standalone_question": "Who taught Ada Lovelace?", "high_level_keywords": ["teaching"],
@@ -58,7 +58,7 @@ fn a_model_is_asked_once_for_the_question_and_its_keywords() {
 }
 
 #[test]
-fn a_history_that_is_none_is_refused_with_its_shape() {
+fn an_invalid_history_is_refused_with_the_expected_shape() {
     let graphloom = Graphloom::new();
     with_documents(&graphloom);
     for (history, says) in [
@@ -76,7 +76,7 @@ fn a_history_that_is_none_is_refused_with_its_shape() {
 }
 
 #[test]
-fn a_question_comes_as_json_with_lightrags_names_and_flags_win() {
+fn a_json_question_uses_lightrags_names_and_flags_override_it() {
     let graphloom = Graphloom::new();
     with_documents(&graphloom);
     let question = r#"{"query": "Who wrote the first program?", "mode": "naive", "top_k": 5, "chunk_top_k": 1,
@@ -103,7 +103,7 @@ fn a_question_comes_as_json_with_lightrags_names_and_flags_win() {
 }
 
 #[test]
-fn documents_of_the_context_are_listed_where_asked_for() {
+fn context_documents_are_listed_on_request() {
     let graphloom = Graphloom::new();
     with_documents(&graphloom);
     let plain = graphloom.json(&["ask", "Who wrote the first program?"]);
@@ -116,7 +116,7 @@ fn documents_of_the_context_are_listed_where_asked_for() {
 }
 
 #[test]
-fn instructions_of_the_configuration_stand_before_those_of_the_question() {
+fn configured_instructions_precede_those_of_the_question() {
     let graphloom = Graphloom::new();
     with_documents(&graphloom);
     graphloom.write("graphloom.toml", "user_prompt_prefix = \"Name the sources.\"\n");
@@ -129,7 +129,7 @@ fn instructions_of_the_configuration_stand_before_those_of_the_question() {
 }
 
 #[test]
-fn given_keywords_are_searched_with() {
+fn given_keywords_are_used_for_the_search() {
     let graphloom = Graphloom::new();
     with_documents(&graphloom);
     let found = graphloom.json(&[
@@ -146,7 +146,7 @@ fn given_keywords_are_searched_with() {
 }
 
 #[test]
-fn thoughts_of_a_model_are_not_in_its_answer() {
+fn a_models_thoughts_are_not_in_its_answer() {
     let model = ScriptedModel::start();
     let graphloom = Graphloom::new().with("GRAPHLOOM_BASE_URL", &model.base_url());
     with_documents(&graphloom);

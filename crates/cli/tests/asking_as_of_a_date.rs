@@ -24,7 +24,7 @@ fn claims(graphloom: &Graphloom, options: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn an_answer_for_a_date_names_who_held_the_office_then_and_cites_it() {
+fn an_answer_for_a_date_names_and_cites_the_holder_of_the_office_then() {
     let graphloom = with_velora();
     for (date, right, other) in [("2007", "Bo Lind", "Ada Kern"), ("2015-06", "Ada Kern", "Bo Lind")] {
         let answer = graphloom.json(&["ask", WHO, "--as-of", date]);
@@ -38,7 +38,7 @@ fn an_answer_for_a_date_names_who_held_the_office_then_and_cites_it() {
 }
 
 #[test]
-fn claims_are_listed_by_entity_date_and_status_with_what_ended_them() {
+fn claims_can_be_listed_by_entity_date_and_status_and_show_what_ended_them() {
     let graphloom = with_velora();
     let lind = "Bo Lind, chief executive officer of Velora Systems: 2006 to 2012";
     let kern = "Ada Kern, chief executive officer of Velora Systems: since 2012";
@@ -66,7 +66,7 @@ fn claims_are_listed_by_entity_date_and_status_with_what_ended_them() {
 }
 
 #[test]
-fn removing_a_document_takes_its_claims_and_what_they_ended() {
+fn removing_a_document_removes_its_claims_and_restores_those_they_ended() {
     let graphloom = Graphloom::new();
     graphloom.write(
         "docs/first.txt",
@@ -87,7 +87,7 @@ fn removing_a_document_takes_its_claims_and_what_they_ended() {
 }
 
 #[test]
-fn a_context_for_a_date_leaves_out_what_did_not_hold_and_says_so() {
+fn a_context_for_a_date_omits_claims_that_did_not_hold_and_says_so() {
     let graphloom = Graphloom::new();
     graphloom.write(
         "docs/velora.txt",
@@ -103,7 +103,7 @@ fn a_context_for_a_date_leaves_out_what_did_not_hold_and_says_so() {
 }
 
 #[test]
-fn a_date_that_is_none_is_refused_with_what_is_expected() {
+fn an_invalid_date_is_refused_with_the_expected_format() {
     let graphloom = with_velora();
     graphloom.run(&["ask", WHO, "--as-of", "yesterday"]).exits(2).says("expected 2024, 2024-05");
 }

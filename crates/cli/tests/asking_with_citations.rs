@@ -12,7 +12,7 @@ const QUESTIONS: [&str; 3] = [
 ];
 
 #[test]
-fn every_quote_stands_verbatim_at_the_printed_lines() {
+fn every_quote_is_verbatim_at_the_printed_lines() {
     let graphloom = Graphloom::new();
     copy_lab(&graphloom);
     graphloom.ok(&["add", "docs"]);
@@ -97,7 +97,7 @@ fn lab_answer(graphloom: &Graphloom) -> Vec<&'static str> {
 }
 
 #[test]
-fn numbers_run_from_one_in_order_of_appearance_and_lead_to_one_place_each() {
+fn citation_numbers_count_from_one_in_order_and_each_leads_to_one_place() {
     let graphloom = Graphloom::new();
     let ask = lab_answer(&graphloom);
     let stdout = graphloom.ok(&ask);
@@ -114,7 +114,7 @@ fn numbers_run_from_one_in_order_of_appearance_and_lead_to_one_place_each() {
 }
 
 #[test]
-fn sentences_of_one_document_have_numbers_of_their_own() {
+fn sentences_of_one_document_have_their_own_numbers() {
     let model = ScriptedModel::start();
     model.answer_with(
         "Ada Lovelace wrote the first program [1]. Grace Hopper found a moth [1]. Ada Lovelace wrote it [1].",
@@ -146,7 +146,7 @@ fn a_models_own_list_of_references_is_left_out() {
 }
 
 #[test]
-fn verbatim_words_are_printed_once_and_again_only_when_quotes_are_asked_for() {
+fn verbatim_sentences_are_printed_twice_only_if_quotes_are_requested() {
     let graphloom = Graphloom::new();
     let ask = lab_answer(&graphloom);
     let sentence = "The posts were designed by Tobias Quillhaven";
@@ -169,7 +169,7 @@ fn an_answer_is_wrapped_to_the_terminal_between_words() {
 }
 
 #[test]
-fn places_are_links_where_the_terminal_knows_links() {
+fn places_are_links_if_the_terminal_supports_them() {
     let graphloom = Graphloom::new();
     graphloom.write("my docs/ada.md", "# Ada\n\nAda Lovelace wrote the first program.\n");
     graphloom.ok(&["add", "my docs"]);
@@ -194,7 +194,7 @@ fn verbose_says_in_a_few_lines_why_the_answer_is_this_one() {
 }
 
 #[test]
-fn the_json_of_an_answer_is_small_unless_all_is_asked_for() {
+fn the_json_of_an_answer_is_small_unless_all_details_are_requested() {
     let graphloom = Graphloom::new();
     let ask = lab_answer(&graphloom);
     let small = graphloom.json(&ask);

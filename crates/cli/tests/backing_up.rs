@@ -50,14 +50,14 @@ fn a_backup_is_verified_and_restored_with_keys() {
     run(&["restore", "backup"]).exits(0).says("restored default");
     run(&["rm", "docs/staff.csv"]).exits(0);
     run(&["restore", "backup"]).exits(0);
-    assert_eq!(run(&["dump", "--hash"]).exits(0).stdout.trim(), hash, "what was missing is back");
+    assert_eq!(run(&["dump", "--hash"]).exits(0).stdout.trim(), hash, "the removed document is restored");
     graphloom.write("more.md", "Ilse Maar runs the harbour of Kelm.\n");
     run(&["add", "more.md"]).exits(0);
     run(&["restore", "backup"]).exits(1).says("the target holds documents that the source does not have");
 }
 
 #[test]
-fn an_incremental_backup_copies_what_changed_and_is_restored_with_the_older_ones() {
+fn an_incremental_backup_copies_only_changes_and_is_restored_with_the_older_ones() {
     let graphloom = origin();
     let other = ["--workspace", "other"];
     let of_other = |arguments: &[&str]| graphloom.ok(&[&other, arguments].concat());
@@ -91,7 +91,7 @@ fn an_incremental_backup_copies_what_changed_and_is_restored_with_the_older_ones
 }
 
 #[test]
-fn a_backup_of_one_moment_is_taken_while_documents_are_added() {
+fn a_backup_taken_while_documents_are_added_is_consistent() {
     let graphloom = origin();
     for number in 0..30 {
         graphloom
@@ -108,7 +108,7 @@ fn a_backup_of_one_moment_is_taken_while_documents_are_added() {
 }
 
 #[test]
-fn a_backup_that_was_changed_is_refused() {
+fn a_modified_backup_is_refused() {
     let graphloom = origin();
     graphloom.ok(&["backup", "backup"]);
     graphloom.ok(&["--data-dir", "backup", "rm", "docs/staff.csv"]);
@@ -121,7 +121,7 @@ fn a_backup_that_was_changed_is_refused() {
 
 #[cfg(unix)]
 #[test]
-fn a_database_is_backed_up_to_files_and_restored_into_another_one() {
+fn a_database_can_be_backed_up_to_files_and_restored_into_another_one() {
     std::fs::create_dir_all(postgres_folder()).expect("a folder");
     let folders = [(); 2].map(|()| {
         let folder = tempfile::TempDir::new_in(postgres_folder()).expect("a folder");

@@ -16,7 +16,7 @@ fn plain_hash(model: &ScriptedModel) -> String {
 }
 
 #[test]
-fn a_process_at_work_leaves_what_is_cancelled_and_nothing_is_paid_twice() {
+fn a_running_process_drops_cancelled_documents_and_nothing_is_paid_twice() {
     let model = ScriptedModel::start();
     let graphloom = with_things(&model, &NAMES);
     model.allow(0);
@@ -28,7 +28,7 @@ fn a_process_at_work_leaves_what_is_cancelled_and_nothing_is_paid_twice() {
     // The call in flight is sent again because its connection broke, and its answer is stored.
     model.release();
     CommandResult::of(&add, child.wait_with_output().expect("ends")).exits(0).says("4 documents cancelled");
-    assert_eq!(model.asked().len(), 1, "no other question was sent");
+    assert_eq!(model.asked().len(), 1, "no other call was sent");
     assert_eq!(graphloom.json(&["status"])["by_status"], json!({ "cancelled": 4 }));
     graphloom.run(&["check"]).exits(0);
     graphloom.run(&add).exits(0).says("4 unchanged documents cancelled earlier");
@@ -41,7 +41,7 @@ fn a_process_at_work_leaves_what_is_cancelled_and_nothing_is_paid_twice() {
 }
 
 #[test]
-fn waiting_documents_are_cancelled_by_name_and_are_found_by_their_words() {
+fn waiting_documents_can_be_cancelled_by_name_and_are_still_found_by_keyword() {
     let model = ScriptedModel::start();
     let graphloom = with_things(&model, &NAMES);
     graphloom.ok(&["add", "docs", "--no-wait", "--track", "one"]);

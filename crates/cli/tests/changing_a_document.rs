@@ -22,7 +22,7 @@ fn a_changed_file_replaces_its_old_version() {
 }
 
 #[test]
-fn going_back_to_the_old_content_goes_back_to_the_old_state() {
+fn restoring_the_old_content_restores_the_old_state() {
     let graphloom = Graphloom::new();
     graphloom.write("a.md", "Ada Lovelace wrote the first program in London.\n");
     graphloom.ok(&["add", "a.md"]);

@@ -41,12 +41,12 @@ fn with_documents(server: &ScriptedServer) -> Graphloom {
 }
 
 #[test]
-fn a_workspace_changes_its_embedder_and_later_commands_use_the_new_one() {
+fn a_workspace_can_change_its_embedder_and_later_commands_use_the_new_one() {
     let server = embedding_service(None);
     let graphloom = with_documents(&server);
     graphloom.run(&["--embedder", "openai:small", "ask", "Who built the station?"]).exits(1).says("re-embed");
     let estimate = graphloom.json(&["re-embed", "openai:small", "--estimate"]);
-    assert!(server.recorded().is_empty(), "an estimate asks nobody");
+    assert!(server.recorded().is_empty(), "an estimate calls no model");
     assert_eq!(estimate["event"], "estimate");
     let texts = estimate["texts"].as_u64().expect("a number");
     assert!(texts > 3 && estimate["total"]["input_tokens"]["low"].as_u64() > Some(texts), "{estimate}");
@@ -67,7 +67,7 @@ fn a_workspace_changes_its_embedder_and_later_commands_use_the_new_one() {
 }
 
 #[test]
-fn what_was_embedded_before_a_failure_is_kept_and_the_old_vectors_stay_in_use() {
+fn a_failed_re_embedding_keeps_its_progress_and_the_old_vectors_stay_in_use() {
     let server = embedding_service(Some(0));
     let graphloom = with_documents(&server);
     graphloom.run(&["re-embed", "openai:small"]).exits(1);
@@ -78,7 +78,7 @@ fn what_was_embedded_before_a_failure_is_kept_and_the_old_vectors_stay_in_use() 
 }
 
 #[test]
-fn an_embedder_that_is_missing_or_unknown_is_refused_with_the_choices() {
+fn a_missing_or_unknown_embedder_is_refused_with_the_choices() {
     let graphloom = Graphloom::new();
     graphloom.run(&["re-embed", "builtin"]).exits(1).says("no workspace");
     graphloom.write("a.md", "Ada Lind designed the bridge.\n");
@@ -89,7 +89,7 @@ fn an_embedder_that_is_missing_or_unknown_is_refused_with_the_choices() {
 
 #[cfg(unix)]
 #[test]
-fn a_server_goes_on_with_the_new_embedder() {
+fn a_running_server_switches_to_the_new_embedder() {
     let server = embedding_service(None);
     let graphloom = with_documents(&server);
     let serving = Serving::start(&graphloom, &[]);

@@ -10,7 +10,7 @@ fn with_a_document(graphloom: &Graphloom) {
 }
 
 #[test]
-fn anthropic_answers_with_its_key_and_is_tried_by_doctor() {
+fn anthropic_answers_with_its_key_and_doctor_tests_it() {
     let server = ScriptedServer::start(|_, request| {
         if request.json()["stream"] == true {
             return Reply::sse([
@@ -52,7 +52,7 @@ fn anthropic_answers_with_its_key_and_is_tried_by_doctor() {
 }
 
 #[test]
-fn gemini_embeds_and_answers_with_its_key_and_is_tried_by_doctor() {
+fn gemini_embeds_and_answers_with_its_key_and_doctor_tests_it() {
     let server = ScriptedServer::start(|_, request| {
         if request.path.ends_with(":batchEmbedContents") {
             let count = request.json()["requests"].as_array().map_or(0, Vec::len);
@@ -84,7 +84,7 @@ fn gemini_embeds_and_answers_with_its_key_and_is_tried_by_doctor() {
 }
 
 #[test]
-fn a_provider_without_its_key_is_an_error_at_start_that_names_the_variable() {
+fn a_missing_provider_key_is_an_error_at_start_that_names_the_variable() {
     let graphloom = Graphloom::new().with("OPENAI_API_KEY", "sk-of-another");
     graphloom.write("a.md", "Ada Lovelace wrote the first program.\n");
     for (flag, model, variable) in [
@@ -106,7 +106,7 @@ fn a_provider_without_its_key_is_an_error_at_start_that_names_the_variable() {
 }
 
 #[test]
-fn a_folder_that_sends_the_users_key_elsewhere_is_warned_about_even_when_quiet() {
+fn a_folder_that_would_send_the_users_key_elsewhere_causes_a_warning_even_if_quiet() {
     let graphloom = Graphloom::new().with("OPENAI_API_KEY", "sk-do-not-print-me");
     graphloom.write("graphloom.toml", "base_url = \"https://elsewhere.example/v1\"\n");
     let warned = graphloom.run(&["--quiet", "config", "show"]).exits(0);

@@ -24,7 +24,7 @@ fn hits(graphloom: &Graphloom, text: &str) -> Vec<String> {
 }
 
 #[test]
-fn headings_make_a_passage_found_by_its_title_and_quotes_keep_its_own_words() {
+fn a_passage_is_found_by_its_headings_and_quoted_without_them() {
     let graphloom = report();
     graphloom.ok(&["add", "docs", "--contextual", "headings"]);
     let status = graphloom.json(&["status"]);
@@ -46,7 +46,7 @@ fn headings_make_a_passage_found_by_its_title_and_quotes_keep_its_own_words() {
     plain.ok(&["add", "docs"]);
     assert_ne!(graphloom.hash(), plain.hash());
     graphloom.run(&["contextualize", "--contextual", "off"]).exits(0).says("got a new context");
-    assert_eq!(graphloom.hash(), plain.hash(), "without the option nothing of it is left");
+    assert_eq!(graphloom.hash(), plain.hash(), "without the option no context is left");
     let again = graphloom.run(&["contextualize", "--contextual", "headings"]).exits(0);
     again.says("got a new context");
     graphloom.run(&["contextualize", "--contextual", "headings"]).exits(0).says("1 document up to date");
@@ -56,7 +56,7 @@ fn headings_make_a_passage_found_by_its_title_and_quotes_keep_its_own_words() {
 }
 
 #[test]
-fn a_model_says_where_chunks_stand_and_a_failed_one_is_listed_and_tried_again() {
+fn a_model_writes_chunk_contexts_and_a_failed_chunk_is_listed_and_retried() {
     let model = ScriptedModel::start();
     model.answer_with("From the Quillfeather minutes.");
     model.refuse(Some("<passage>\n## Revenue"));
@@ -87,7 +87,7 @@ fn a_model_says_where_chunks_stand_and_a_failed_one_is_listed_and_tried_again() 
 }
 
 #[test]
-fn a_model_that_is_missing_is_told_before_anything_is_stored() {
+fn a_missing_model_is_reported_before_anything_is_stored() {
     let graphloom = report();
     let refused = graphloom.run(&["add", "docs", "--contextual", "model"]).exits(2);
     refused.says("no LLM is configured").says("set context_llm or llm");

@@ -13,7 +13,7 @@ fn check_origin(graphloom: &Graphloom, arguments: &[&str], key: &str) -> (String
 }
 
 #[test]
-fn flags_win_over_variables_over_dotenv_over_files_over_defaults() {
+fn flags_override_variables_which_override_dotenv_files_and_defaults() {
     let graphloom = Graphloom::new();
     assert_eq!(check_origin(&graphloom, &[], "workspace").1, "default");
     graphloom.write("home/.config/graphloom/config.toml", "workspace = \"user\"\n");
@@ -29,7 +29,7 @@ fn flags_win_over_variables_over_dotenv_over_files_over_defaults() {
 }
 
 #[test]
-fn settings_before_and_after_a_command_all_count_and_the_last_of_a_key_wins() {
+fn settings_before_and_after_a_command_all_count_and_the_last_one_wins() {
     let graphloom = Graphloom::new();
     let before = ["--set", "workspace=first", "--set", "chunk_tokens=700", "config"];
     let between = ["--set", "workspace=second", "--set", "max_documents=8", "show"];
@@ -49,7 +49,7 @@ fn settings_before_and_after_a_command_all_count_and_the_last_of_a_key_wins() {
 }
 
 #[test]
-fn databases_of_single_workspaces_are_shown_without_their_passwords() {
+fn database_addresses_of_single_workspaces_are_shown_without_passwords() {
     let graphloom = Graphloom::new();
     let address = "postgres://me:do-not-print@db-2.example/graphloom?sslmode=require";
     graphloom.write("graphloom.toml", format!("[stores]\narchive = \"{address}\"\n"));
@@ -61,7 +61,7 @@ fn databases_of_single_workspaces_are_shown_without_their_passwords() {
 }
 
 #[test]
-fn a_key_is_never_printed_and_chooses_no_model() {
+fn a_key_is_never_printed_and_selects_no_model() {
     let graphloom = Graphloom::new().with("OPENAI_API_KEY", "sk-do-not-print-me");
     let shown = graphloom.run(&["config", "show", "--origin"]).exits(0).says("environment OPENAI_API_KEY");
     assert!(!shown.stdout.contains("sk-do-not"));
@@ -76,7 +76,7 @@ fn a_key_is_never_printed_and_chooses_no_model() {
 }
 
 #[test]
-fn unknown_keys_name_the_nearest_known_one() {
+fn an_unknown_key_suggests_the_nearest_known_one() {
     let graphloom = Graphloom::new();
     graphloom.run(&["--set", "embeder=builtin", "status"]).exits(2).says("did you mean \"embedder\"?");
     graphloom.write("graphloom.toml", "wrkspace = \"x\"\n");
@@ -86,7 +86,7 @@ fn unknown_keys_name_the_nearest_known_one() {
 }
 
 #[test]
-fn a_wrong_provider_is_an_error_at_start_and_leaves_nothing_behind() {
+fn an_invalid_model_is_an_error_at_start_and_stores_nothing() {
     let graphloom = Graphloom::new();
     graphloom.write("a.md", "Ada Lovelace wrote the first program.\n");
     graphloom
@@ -99,7 +99,7 @@ fn a_wrong_provider_is_an_error_at_start_and_leaves_nothing_behind() {
 }
 
 #[test]
-fn a_model_that_cannot_be_reached_is_an_error_with_a_remedy() {
+fn an_unreachable_model_is_an_error_with_a_remedy() {
     let port =
         std::net::TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("bound").port();
     let graphloom = Graphloom::new().with("OLLAMA_HOST", &format!("127.0.0.1:{port}"));

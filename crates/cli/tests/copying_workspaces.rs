@@ -31,7 +31,7 @@ fn a_copy_has_the_hash_and_the_answers_of_its_source() {
 }
 
 #[test]
-fn copying_again_brings_what_was_added_since_and_nothing_else() {
+fn copying_again_copies_only_what_was_added_since() {
     let graphloom = origin();
     graphloom.ok(&["copy", ".graphloom", "elsewhere"]);
     let again = graphloom.json(&["copy", ".graphloom", "elsewhere"]);
@@ -44,7 +44,7 @@ fn copying_again_brings_what_was_added_since_and_nothing_else() {
 }
 
 #[test]
-fn a_workspace_with_other_documents_is_not_written_over() {
+fn a_workspace_with_other_documents_is_not_overwritten() {
     let graphloom = origin();
     graphloom.write("other.md", "Ada Lovelace wrote the first program.\n");
     graphloom.ok(&["--data-dir", "elsewhere", "add", "other.md"]);

@@ -3,7 +3,7 @@
 use crate::common::{Graphloom, copy_lab};
 
 #[test]
-fn the_state_after_removal_equals_the_plain_build() {
+fn the_state_after_a_removal_equals_a_build_without_the_document() {
     let plain = Graphloom::new();
     copy_lab(&plain);
     std::fs::remove_file(plain.path("docs/staff.csv")).expect("there");
@@ -32,7 +32,7 @@ fn the_order_of_adding_does_not_matter() {
 }
 
 #[test]
-fn an_unknown_document_names_near_matches_and_removes_nothing() {
+fn removing_an_unknown_document_suggests_similar_names_and_removes_nothing() {
     let graphloom = Graphloom::new();
     graphloom.write("docs/charter.md", "Ada Lovelace wrote the first program.\n");
     graphloom.ok(&["add", "docs"]);

@@ -16,7 +16,7 @@ fn people() -> Graphloom {
 }
 
 #[test]
-fn communities_are_derived_listed_shown_and_told_to_be_out_of_date() {
+fn communities_can_be_derived_listed_and_shown_and_say_when_they_are_outdated() {
     let graphloom = people();
     graphloom.ok(&["add", "docs"]);
     graphloom.run(&["communities"]).exits(0).says("no communities yet");
@@ -44,12 +44,12 @@ fn communities_are_derived_listed_shown_and_told_to_be_out_of_date() {
     graphloom.ok(&["derive", "communities"]);
     let other = people().with("GRAPHLOOM_DERIVE", "communities");
     other.ok(&["add", "docs"]);
-    assert_eq!(graphloom.hash(), other.hash(), "what came and went leaves no trace");
+    assert_eq!(graphloom.hash(), other.hash(), "a removed document leaves no trace");
     graphloom.run(&["communities", "0000"]).exits(1).says("no community");
 }
 
 #[test]
-fn reports_by_a_model_are_kept_within_a_budget_and_written_once() {
+fn reports_by_a_model_stay_within_the_budget_and_are_written_once() {
     let model = ScriptedModel::start();
     let report = json!({ "title": "The club", "summary": "They met.", "rating": 8, "findings": [
         { "summary": "Ada Lovelace met Charles Babbage.", "explanation": "They met in London [R1, R77]." }

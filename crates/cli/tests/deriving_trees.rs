@@ -26,7 +26,7 @@ fn notes() -> Graphloom {
 }
 
 #[test]
-fn a_tree_is_built_browsed_searched_and_told_to_be_out_of_date() {
+fn a_tree_can_be_built_browsed_and_searched_and_says_when_it_is_outdated() {
     let graphloom = notes();
     graphloom.ok(&["add", "notes"]);
     graphloom.run(&["tree"]).exits(0).says("no tree yet");
@@ -67,7 +67,7 @@ fn a_tree_is_built_browsed_searched_and_told_to_be_out_of_date() {
     graphloom.ok(&["derive", "tree"]);
     let other = notes().with("GRAPHLOOM_DERIVE", "tree");
     other.ok(&["add", "notes"]);
-    assert_eq!(graphloom.hash(), other.hash(), "what came and went leaves no trace");
+    assert_eq!(graphloom.hash(), other.hash(), "a removed document leaves no trace");
     graphloom.run(&["tree", "0000"]).exits(1).says("no node");
     let soft = ["--set", "tree_clustering=soft"];
     graphloom.run(&[&["derive", "tree"], &soft[..]].concat()).exits(0).says("removed");
@@ -83,20 +83,20 @@ fn summaries_by_a_model_cost_what_was_estimated_and_failures_are_retried() {
         .with("GRAPHLOOM_BASE_URL", &model.base_url())
         .with("GRAPHLOOM_SUMMARIZE_LLM", "openai:scripted");
     graphloom.ok(&["add", "notes"]);
-    let asked = model.asked_anything();
+    let asked = model.prompts_of_any_kind();
     let llm = ["--set", "prices=openai:scripted=1/2"];
     let with = |args: &[&'static str]| [args, &llm[..]].concat();
     let estimate = graphloom.json(&with(&["derive", "tree", "--estimate"]));
-    assert_eq!(model.asked_anything(), asked);
+    assert_eq!(model.prompts_of_any_kind(), asked);
     assert!(estimate["total"]["price"]["high"].as_f64().is_some_and(|price| price > 0.0), "{estimate}");
     graphloom.run(&with(&["derive", "tree", "--budget", "100tokens"])).exits(5);
     model.refuse(Some("hive"));
     graphloom.run(&with(&["derive", "tree"])).exits(3).says("failed");
     graphloom.run(&["status"]).exits(0).says("`graphloom retry` tries again");
-    let before: usize = model.asked_anything().values().sum();
+    let before: usize = model.prompts_of_any_kind().values().sum();
     model.refuse(None);
     graphloom.run(&with(&["retry"])).exits(0).says("tree:");
-    assert!(model.asked_anything().values().sum::<usize>() > before);
+    assert!(model.prompts_of_any_kind().values().sum::<usize>() > before);
     let nodes = graphloom.json(&["tree"]);
     assert_eq!(nodes["layer"]["current"], json!(true));
     assert_eq!(nodes["nodes"][0]["title"], json!("Notes about work"));
@@ -106,7 +106,7 @@ fn summaries_by_a_model_cost_what_was_estimated_and_failures_are_retried() {
 }
 
 #[test]
-fn killed_runs_are_finished_by_the_next_one_and_pay_twice_for_calls_in_flight_only() {
+fn the_next_run_finishes_a_killed_one_and_repeats_only_calls_in_flight() {
     const CALLS_IN_FLIGHT: usize = 4;
     for layer in ["communities", "tree"] {
         let model = ScriptedModel::start();
@@ -130,7 +130,7 @@ fn killed_runs_are_finished_by_the_next_one_and_pay_twice_for_calls_in_flight_on
         }
         killed.ok(&derive);
         killed.run(&["check"]).exits(0);
-        let twice: usize = model.asked_anything().values().map(|times| times - 1).sum();
+        let twice: usize = model.prompts_of_any_kind().values().map(|times| times - 1).sum();
         assert!(twice <= kills.len() * CALLS_IN_FLIGHT, "{layer}: {twice} calls were made twice");
         clean.ok(&["add", "notes"]);
         clean.ok(&derive);

@@ -41,12 +41,12 @@ fn neighbours(shown: &Value) -> Vec<String> {
     names
 }
 
-fn is_sound(graphloom: &Graphloom) {
+fn check_sound(graphloom: &Graphloom) {
     assert_eq!(graphloom.json(&["check"]), json!([]));
 }
 
 #[test]
-fn a_merge_is_previewed_made_survives_new_documents_and_is_undone_without_a_trace() {
+fn a_merge_can_be_previewed_survives_new_documents_and_is_undone_without_a_trace() {
     let graphloom = with_graph();
     let before = graphloom.hash();
     let merge = ["graph", "merge", "acme inc", "--into", "Acme Corp"];
@@ -57,7 +57,7 @@ fn a_merge_is_previewed_made_survives_new_documents_and_is_undone_without_a_trac
     let merged = graphloom.json(&merge);
     let decision = merged["decision"]["id"].as_str().expect("an id").to_owned();
     let shown = graphloom.json(&["graph", "acme inc"]);
-    assert_eq!(shown["entity"]["key"], "ACME_CORP", "the old name leads to the one");
+    assert_eq!(shown["entity"]["key"], "ACME_CORP", "the old name leads to the merged entity");
     assert_eq!(shown["entity"]["mention_count"], 2);
     assert_eq!(shown["decided"]["merged"], json!(["ACME_INC"]));
     assert_eq!(neighbours(&shown), ["Ada Vale", "Port Elm"], "no relation with itself is left");
@@ -67,8 +67,8 @@ fn a_merge_is_previewed_made_survives_new_documents_and_is_undone_without_a_trac
         .iter()
         .filter_map(|it| it["weight"].as_f64())
         .collect();
-    assert_eq!(weights, [3.5, 1.0], "weights of relations that became one add up");
-    is_sound(&graphloom);
+    assert_eq!(weights, [3.5, 1.0], "weights of merged relations add up");
+    check_sound(&graphloom);
 
     let more = r#"{"chunks": [{"content": "ACME Inc moved.", "source_id": 1}],
         "entities": [{"entity_name": "ACME Inc", "entity_type": "Organization", "description": "It moved.", "source_id": 1}]}"#;
@@ -77,17 +77,21 @@ fn a_merge_is_previewed_made_survives_new_documents_and_is_undone_without_a_trac
     assert_eq!(graphloom.json(&["graph", "show", "Acme Corp"])["entity"]["mention_count"], 3);
     graphloom.ok(&["rm", "more.json"]);
     graphloom.ok(&["graph", "undo", &decision]);
-    assert_eq!(graphloom.hash(), before, "what was undone leaves no trace");
-    is_sound(&graphloom);
+    assert_eq!(graphloom.hash(), before, "undone edits leave no trace");
+    check_sound(&graphloom);
 
     let again = graphloom.run(&["graph", "undo", &decision[..12]]).exits(1);
     let undo = again.stderr.split("was undone by ").nth(1).expect("by which")[..36].to_owned();
     graphloom.ok(&["graph", "undo", &undo]);
-    assert_eq!(graphloom.json(&["graph", "ACME Inc"])["entity"]["key"], "ACME_CORP", "it holds again");
+    assert_eq!(
+        graphloom.json(&["graph", "ACME Inc"])["entity"]["key"],
+        "ACME_CORP",
+        "the decision applies again"
+    );
 }
 
 #[test]
-fn an_edit_stands_above_the_documents_and_leaves_with_them() {
+fn an_edit_overrides_the_documents_and_is_removed_with_them() {
     let graphloom = with_graph();
     graphloom.ok(&["graph", "edit", "Port Elm", "--description", "A harbour town.", "--type", "Harbour"]);
     let shown = graphloom.json(&["graph", "show", "port elm"]);
@@ -104,7 +108,7 @@ fn an_edit_stands_above_the_documents_and_leaves_with_them() {
 }
 
 #[test]
-fn entities_and_relations_are_created_edited_and_deleted() {
+fn entities_and_relations_can_be_created_edited_and_deleted() {
     let graphloom = with_graph();
     let before = graphloom.hash();
     graphloom.ok(&["graph", "create", "Bo Reed", "--type", "Person", "--description", "A plumber."]);
@@ -122,7 +126,7 @@ fn entities_and_relations_are_created_edited_and_deleted() {
     graphloom.ok(&["graph", "delete", "Acme Corp"]);
     graphloom.run(&["graph", "Acme Corp"]).exits(1);
     assert_eq!(neighbours(&graphloom.json(&["graph", "Ada Vale"])), ["ACME Inc"]);
-    is_sound(&graphloom);
+    check_sound(&graphloom);
     for _ in 0..5 {
         graphloom.ok(&["graph", "undo"]);
     }
@@ -141,11 +145,11 @@ fn a_renamed_entity_is_found_under_both_names_and_a_taken_name_needs_a_merge() {
     graphloom.ok(&["graph", "rename", "Acme Corp", "ACME CORP"]);
     assert_eq!(graphloom.json(&["graph", "acme corp"])["entity"]["name"], "ACME CORP");
     graphloom.run(&["graph", "create", "ACME Inc", "--description", "x"]).exits(1).says("graph undo dec-");
-    is_sound(&graphloom);
+    check_sound(&graphloom);
 }
 
 #[test]
-fn passages_are_split_off_to_another_entity() {
+fn passages_can_be_split_off_into_another_entity() {
     let graphloom = with_graph();
     let shown = graphloom.json(&["graph", "Ada Vale"]);
     let passages = shown["passages"].as_array().expect("a list");
@@ -163,22 +167,22 @@ fn passages_are_split_off_to_another_entity() {
         .exits(1)
         .says("says nothing of");
     graphloom.run(&["graph", "split", "Ada Vale", "--into", "Other"]).exits(2).says("--document");
-    is_sound(&graphloom);
+    check_sound(&graphloom);
 }
 
 #[test]
-fn a_verdict_parts_what_was_merged_and_refuses_to_merge_it_again() {
+fn a_not_same_decision_undoes_a_merge_and_prevents_it() {
     let graphloom = with_graph();
     graphloom.ok(&["graph", "merge", "ACME Inc", "--into", "Acme Corp"]);
     graphloom.ok(&["graph", "not-same", "ACME Inc", "Acme Corp"]);
     assert_eq!(graphloom.json(&["graph", "ACME Inc"])["entity"]["key"], "ACME_INC");
     graphloom.run(&["graph", "merge", "ACME Inc", "--into", "Acme Corp"]).exits(1).says("are not the same");
     graphloom.run(&["graph", "not-same", "Acme Corp", "ACME Inc"]).exits(1).says("says so already");
-    is_sound(&graphloom);
+    check_sound(&graphloom);
 }
 
 #[test]
-fn merged_fields_come_about_as_asked() {
+fn merged_fields_follow_the_chosen_strategy() {
     let graphloom = with_graph();
     let merge = |extra: &[&str]| {
         let arguments = ["graph", "merge", "ACME Inc", "--into", "Acme Corp", "--preview"];
@@ -195,7 +199,7 @@ fn merged_fields_come_about_as_asked() {
 }
 
 #[test]
-fn labels_are_listed_by_degree_and_searched_by_how_well_they_match() {
+fn labels_are_listed_by_degree_and_search_results_by_match_quality() {
     let graphloom = with_graph();
     let names = |arguments: &[&str]| -> Vec<String> {
         let labels = graphloom.json(&[&["graph", "labels"], arguments].concat());
@@ -212,7 +216,7 @@ fn labels_are_listed_by_degree_and_searched_by_how_well_they_match() {
 }
 
 #[test]
-fn a_subgraph_says_honestly_what_it_left_out() {
+fn a_subgraph_says_what_it_left_out() {
     let graphloom = with_graph();
     let graph = |arguments: &[&str]| graphloom.json(&[&["graph", "subgraph"], arguments].concat());
     let whole = graph(&["Port Elm"]);
@@ -231,7 +235,7 @@ fn a_subgraph_says_honestly_what_it_left_out() {
 }
 
 #[test]
-fn a_ready_graph_is_a_document_like_any_other() {
+fn an_imported_graph_is_a_document_like_any_other() {
     let graphloom = with_graph();
     let before = graphloom.hash();
     let again = graphloom.run(&["graph", "import", "firm.json"]).exits(0);
@@ -253,11 +257,11 @@ fn a_ready_graph_is_a_document_like_any_other() {
     );
     graphloom.run(&["graph", "import", "words.json"]).exits(0).says("1 record without a chunk");
     assert_eq!(graphloom.json(&["graph", "Ada"])["entity"]["kind"], "UNKNOWN");
-    is_sound(&graphloom);
+    check_sound(&graphloom);
 }
 
 #[test]
-fn an_unknown_name_is_answered_with_those_that_may_be_meant() {
+fn an_unknown_name_is_answered_with_similar_names() {
     let graphloom = with_graph();
     for arguments in [
         vec!["graph", "Port Elk"],

@@ -40,7 +40,7 @@ fn read(graphloom: &Graphloom, name: &str) -> Value {
 }
 
 #[test]
-fn answers_are_scored_without_what_belongs_to_their_form() {
+fn answers_are_scored_without_markup_citations_and_references() {
     let model = ScriptedModel::start();
     let graphloom = with_set(&model);
     model.answer_with("**Marie Curie** [1]\n\n### References\n* [1] p1");
@@ -87,7 +87,7 @@ fn labelled() -> Value {
 }
 
 #[test]
-fn metrics_of_stored_labels_need_no_judge() {
+fn metrics_from_stored_labels_need_no_judge() {
     let graphloom = Graphloom::new();
     graphloom.write("labels.json", labelled().to_string());
     let ran = graphloom.run(&["eval", "ragchecker", "labels.json", "--out", "judged.json"]).exits(0);
@@ -109,7 +109,7 @@ fn metrics_of_stored_labels_need_no_judge() {
 }
 
 #[test]
-fn what_is_not_judged_needs_a_judge_and_is_judged_once() {
+fn unjudged_answers_need_a_judge_and_are_judged_once() {
     let model = ScriptedModel::start();
     let graphloom = with_set(&model);
     let mut file = labelled();
@@ -163,7 +163,7 @@ fn two_runs_are_compared_in_both_orders() {
 }
 
 #[test]
-fn where_nothing_could_be_judged_there_are_no_figures_and_the_next_run_asks_again() {
+fn without_judgements_there_are_no_figures_and_the_next_run_asks_again() {
     let model = ScriptedModel::start();
     let graphloom = with_set(&model);
     answers(&graphloom, &model, "Marie Curie", "one.json");
@@ -203,7 +203,7 @@ fn where_nothing_could_be_judged_there_are_no_figures_and_the_next_run_asks_agai
 }
 
 #[test]
-fn where_no_question_could_be_asked_there_are_no_figures() {
+fn if_no_question_could_be_asked_there_are_no_figures() {
     let model = ScriptedModel::start();
     let graphloom = with_set(&model);
     model.answer_with("Paris");
@@ -218,7 +218,7 @@ fn where_no_question_could_be_asked_there_are_no_figures() {
 }
 
 #[test]
-fn answers_are_asked_anew_where_models_are_asked_in_other_words() {
+fn changed_prompts_cause_the_questions_to_be_asked_again() {
     let model = ScriptedModel::start();
     let graphloom = with_set(&model);
     model.answer_with("Marie Curie");
@@ -239,7 +239,7 @@ fn answers_are_asked_anew_where_models_are_asked_in_other_words() {
 }
 
 #[test]
-fn what_is_wrong_with_a_file_of_answers_is_told_with_the_id_of_the_answer() {
+fn errors_in_a_file_of_answers_name_the_id_of_the_answer() {
     let graphloom = Graphloom::new();
     let check = |change: &dyn Fn(&mut Value), code: i32, says: &str| {
         let mut file = labelled();
@@ -264,7 +264,7 @@ fn what_is_wrong_with_a_file_of_answers_is_told_with_the_id_of_the_answer() {
 }
 
 #[test]
-fn a_folder_is_refused_as_a_file_before_anything_is_asked() {
+fn an_output_that_is_a_folder_is_refused_before_anything_is_asked() {
     let model = ScriptedModel::start();
     let graphloom = with_set(&model);
     graphloom.write("folder/file", "");
@@ -285,7 +285,7 @@ fn a_folder_is_refused_as_a_file_before_anything_is_asked() {
 
 #[cfg(unix)]
 #[test]
-fn an_interrupted_evaluation_keeps_the_answers_that_were_on_their_way() {
+fn an_interrupted_evaluation_keeps_the_answers_of_calls_in_flight() {
     let model = ScriptedModel::start();
     let graphloom = with_set(&model);
     model.answer_with("Marie Curie [1]");

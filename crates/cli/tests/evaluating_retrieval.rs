@@ -30,7 +30,7 @@ fn retrieval(graphloom: &Graphloom, more: &[&str]) -> CommandResult {
 }
 
 #[test]
-fn a_set_is_indexed_once_asked_in_every_mode_and_reported_for_people_and_programs() {
+fn a_set_is_indexed_once_asked_in_every_mode_and_reported_as_text_and_json() {
     let graphloom = with_set();
     let ran = retrieval(&graphloom, &["--modes", "naive,ppr", "--out", "run.json", "--html", "run.html"]);
     let ran =
@@ -66,7 +66,7 @@ fn a_set_is_indexed_once_asked_in_every_mode_and_reported_for_people_and_program
 }
 
 #[test]
-fn a_run_goes_on_where_it_stopped_and_asks_again_what_changed() {
+fn a_run_resumes_where_it_stopped_and_repeats_changed_questions() {
     let graphloom = with_set();
     let arms = ["--modes", "naive", "--out", "run.json"];
     retrieval(&graphloom, &arms).exits(0);
@@ -89,7 +89,7 @@ fn a_run_goes_on_where_it_stopped_and_asks_again_what_changed() {
 }
 
 #[test]
-fn a_result_that_was_timed_otherwise_is_not_the_same() {
+fn a_result_with_other_timing_options_is_not_reused() {
     let graphloom = with_set();
     let with = |more: &[&str]| {
         retrieval(&graphloom, &[&["--modes", "naive", "--out", "run.json", "--resume"], more].concat())
@@ -106,7 +106,7 @@ fn a_result_that_was_timed_otherwise_is_not_the_same() {
 }
 
 #[test]
-fn blanks_between_ranks_and_modes_are_no_fault() {
+fn spaces_between_ranks_and_modes_are_allowed() {
     let graphloom = with_set();
     let ran = graphloom.run(&[
         "eval",
@@ -131,7 +131,7 @@ fn blanks_between_ranks_and_modes_are_no_fault() {
 }
 
 #[test]
-fn runs_are_compared_question_by_question_and_arms_within_a_run_too() {
+fn runs_and_the_arms_of_one_run_are_compared_question_by_question() {
     let graphloom = with_set();
     let few = r#"few={"mode": "naive", "chunk_top_k": 1}"#;
     retrieval(&graphloom, &["--modes", "naive", "--arm", few, "--out", "run.json"]).exits(0);
@@ -158,7 +158,7 @@ fn runs_are_compared_question_by_question_and_arms_within_a_run_too() {
 }
 
 #[test]
-fn what_is_significantly_worse_has_an_exit_code_of_its_own() {
+fn a_significantly_worse_result_has_its_own_exit_code() {
     let graphloom = with_set();
     retrieval(&graphloom, &["--modes", "naive", "--out", "run.json"]).exits(0);
     let mut report: Value =
@@ -182,7 +182,7 @@ fn what_is_significantly_worse_has_an_exit_code_of_its_own() {
 }
 
 #[test]
-fn other_documents_of_the_workspace_take_part_only_where_that_is_asked_for() {
+fn other_documents_of_the_workspace_take_part_only_on_request() {
     let graphloom = with_set();
     graphloom.write("docs/radium.md", "Radium was discovered by Marie Curie.\n");
     graphloom.ok(&["--workspace", "mine", "add", "docs"]);
@@ -202,7 +202,7 @@ fn other_documents_of_the_workspace_take_part_only_where_that_is_asked_for() {
 }
 
 #[test]
-fn questions_about_documents_that_are_there_need_no_corpus() {
+fn questions_about_existing_documents_need_no_corpus() {
     let graphloom = Graphloom::new();
     graphloom.write(
         "set/questions.jsonl",
@@ -245,7 +245,7 @@ fn questions_about_documents_that_are_there_need_no_corpus() {
 }
 
 #[test]
-fn what_is_wrong_with_a_set_or_an_arm_is_told_before_anything_is_stored() {
+fn errors_in_a_set_or_an_arm_are_reported_before_anything_is_stored() {
     let graphloom = with_set();
     let check = |more: &[&str], says: &str| {
         retrieval(&graphloom, more).exits(2).says(says);

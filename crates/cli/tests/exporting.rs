@@ -37,7 +37,7 @@ fn every_entity_relation_and_chunk_is_a_line_of_json() {
 }
 
 #[test]
-fn tables_go_to_a_folder_or_one_at_a_time() {
+fn tables_are_exported_to_a_folder_or_one_at_a_time() {
     let graphloom = with_lab();
     graphloom.run(&["export", "--format", "csv"]).exits(2).says("--only");
     let one = graphloom.ok(&["export", "--format", "csv", "--only", "relations"]);
@@ -52,7 +52,7 @@ fn tables_go_to_a_folder_or_one_at_a_time() {
 }
 
 #[test]
-fn graph_programs_and_databases_get_nodes_and_edges() {
+fn exports_for_graph_programs_and_databases_have_nodes_and_edges() {
     let graphloom = with_lab();
     let counts = graphloom.json(&["status"])["counts"].clone();
     graphloom.ok(&["export", "--format", "graphml", "--only", "entities,relations", "-o", "lab.graphml"]);
@@ -66,7 +66,7 @@ fn graph_programs_and_databases_get_nodes_and_edges() {
 }
 
 #[test]
-fn claims_are_exported_with_their_words_and_what_retired_them() {
+fn claims_are_exported_with_their_quotes_and_what_retired_them() {
     let graphloom = Graphloom::new();
     let text = "Ada Kern was the chief executive officer of Velora from 2012 to 2019. \
         In 2019, Bo Lind took over as chief executive officer of Velora.";

@@ -46,7 +46,7 @@ fn a_question_with_a_filter_reads_only_the_documents_that_match() {
 }
 
 #[test]
-fn a_filter_that_nothing_meets_says_so() {
+fn a_filter_without_matches_says_so() {
     let graphloom = library();
     for command in [&["ask", "Who?"][..], &["search", "Larkfen"], &["export"]] {
         let ran = graphloom.run(&[command, &["--source", "letters/**"]].concat()).exits(4);
@@ -66,7 +66,7 @@ fn a_filter_that_nothing_meets_says_so() {
 }
 
 #[test]
-fn status_lists_what_matches_in_the_order_asked_for_page_by_page() {
+fn status_lists_matching_documents_page_by_page_in_the_requested_order() {
     let graphloom = library();
     let status = |conditions: &[&str]| graphloom.json(&[&["status"], conditions].concat());
     assert_eq!(
@@ -88,7 +88,7 @@ fn status_lists_what_matches_in_the_order_asked_for_page_by_page() {
 }
 
 #[test]
-fn conditions_remove_only_what_is_confirmed() {
+fn removal_by_conditions_needs_confirmation() {
     let graphloom = library();
     let before = graphloom.hash();
     let conditions = ["rm", "--meta", "year=2024", "--source", "reports/"];
@@ -111,7 +111,7 @@ fn conditions_remove_only_what_is_confirmed() {
 }
 
 #[test]
-fn an_export_with_a_filter_holds_what_those_documents_say() {
+fn an_export_with_a_filter_contains_only_matching_documents() {
     let graphloom = library();
     let exported = graphloom.ok(&["export", "--meta", "project=eel"]);
     let rows: Vec<Value> = exported.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();

@@ -4,7 +4,7 @@
 use crate::common::Graphloom;
 
 #[test]
-fn the_help_groups_commands_and_lists_the_options_of_all_commands_once() {
+fn the_help_groups_commands_and_lists_global_options_once() {
     let graphloom = Graphloom::new();
     let help = graphloom.ok(&["--help"]);
     let at =
@@ -23,7 +23,7 @@ fn the_help_groups_commands_and_lists_the_options_of_all_commands_once() {
 }
 
 #[test]
-fn options_of_all_commands_may_stand_before_and_behind_the_command() {
+fn global_options_can_come_before_or_after_the_command() {
     let graphloom = Graphloom::new();
     graphloom.write("a.md", "Ada Lovelace wrote the first program in London.\n");
     graphloom.ok(&["add", "a.md", "--workspace", "notes"]);
@@ -33,7 +33,7 @@ fn options_of_all_commands_may_stand_before_and_behind_the_command() {
 }
 
 #[test]
-fn words_that_people_type_are_understood_or_answered() {
+fn common_synonyms_of_commands_work_or_get_a_hint() {
     let graphloom = Graphloom::new();
     graphloom.write("a.md", "Ada Lovelace wrote the first program in London.\n");
     graphloom.run(&["index", "a.md"]).exits(0).says("1 document accepted");
@@ -48,7 +48,7 @@ fn words_that_people_type_are_understood_or_answered() {
 }
 
 #[test]
-fn search_shows_and_highlights_the_place_that_matched() {
+fn search_shows_and_highlights_the_matching_place() {
     let graphloom = Graphloom::new();
     let filler = "The weir is inspected in spring.\n".repeat(20);
     graphloom.write("log.md", format!("{filler}The turbine bearing was replaced by Ines Marlow.\n{filler}"));
@@ -60,7 +60,7 @@ fn search_shows_and_highlights_the_place_that_matched() {
 }
 
 #[test]
-fn an_entity_fits_a_screen_and_all_of_it_is_an_option_away() {
+fn an_entity_fits_on_one_screen_and_an_option_shows_all_its_details() {
     let graphloom = Graphloom::new();
     for name in [
         "Ash", "Birch", "Cedar", "Dogwood", "Elm", "Fir", "Gorse", "Hazel", "Iris", "Juniper", "Kale",
@@ -87,7 +87,7 @@ fn an_entity_fits_a_screen_and_all_of_it_is_an_option_away() {
 }
 
 #[test]
-fn pulling_a_model_says_how_much_is_fetched() {
+fn pulling_a_model_says_how_much_it_downloads() {
     // An empty PATH has no Python to download with.
     let graphloom = Graphloom::new().with("PATH", "");
     graphloom
@@ -97,7 +97,7 @@ fn pulling_a_model_says_how_much_is_fetched() {
 }
 
 #[test]
-fn search_shows_a_place_once_where_passages_overlap() {
+fn search_shows_a_place_once_if_passages_overlap() {
     let graphloom = Graphloom::new();
     let line = |at: u32| format!("The keeper wrote mark{at:04} beside the lamp and went to bed.\n");
     graphloom.write("log.txt", (1..400).map(line).collect::<String>());

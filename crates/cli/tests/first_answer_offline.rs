@@ -14,7 +14,7 @@ fn two_commands_give_a_cited_answer() {
 }
 
 #[test]
-fn an_answer_in_json_names_no_model() {
+fn an_offline_answer_in_json_names_no_model() {
     let graphloom = Graphloom::new();
     copy_lab(&graphloom);
     graphloom.ok(&["add", "docs"]);
@@ -25,7 +25,7 @@ fn an_answer_in_json_names_no_model() {
 }
 
 #[test]
-fn every_mode_that_searches_answers() {
+fn every_searching_mode_gives_an_answer() {
     let graphloom = Graphloom::new();
     copy_lab(&graphloom);
     graphloom.ok(&["add", "docs"]);
@@ -41,7 +41,7 @@ fn every_mode_that_searches_answers() {
 }
 
 #[test]
-fn a_question_the_documents_do_not_answer_exits_with_4() {
+fn an_unanswered_question_exits_with_4() {
     let graphloom = Graphloom::new();
     graphloom.write("b.md", "Bread is baked at dawn.");
     graphloom.run(&["add", "b.md"]).exits(0);
@@ -52,7 +52,7 @@ fn a_question_the_documents_do_not_answer_exits_with_4() {
 }
 
 #[test]
-fn an_answer_says_whether_it_answers() {
+fn an_answer_says_whether_it_answers_the_question() {
     let graphloom = Graphloom::new();
     copy_lab(&graphloom);
     graphloom.ok(&["add", "docs"]);
@@ -77,7 +77,7 @@ fn an_answer_says_whether_it_answers() {
 }
 
 #[test]
-fn every_sentence_of_an_overview_has_the_place_where_it_stands() {
+fn every_sentence_of_an_overview_has_its_place() {
     let graphloom = Graphloom::new();
     copy_lab(&graphloom);
     graphloom.ok(&["add", "docs"]);
@@ -98,7 +98,7 @@ fn every_sentence_of_an_overview_has_the_place_where_it_stands() {
 }
 
 #[test]
-fn what_is_not_found_is_said_in_the_language_of_the_question() {
+fn a_missing_answer_is_reported_in_the_language_of_the_question() {
     let graphloom = Graphloom::new();
     graphloom.write("b.md", "Bread is baked at dawn.");
     graphloom.ok(&["add", "b.md"]);
@@ -114,14 +114,14 @@ fn what_is_not_found_is_said_in_the_language_of_the_question() {
 }
 
 #[test]
-fn without_documents_the_next_step_is_named() {
+fn without_documents_the_output_names_the_next_step() {
     let graphloom = Graphloom::new();
     graphloom.run(&["ask", "anything?"]).exits(1).says("help: `graphloom add PATH` creates it");
     assert!(!graphloom.path(".graphloom").exists());
 }
 
 #[test]
-fn status_show_graph_search_and_check_work_on_what_was_added() {
+fn status_show_graph_search_and_check_work_on_added_documents() {
     let graphloom = Graphloom::new();
     copy_lab(&graphloom);
     graphloom.ok(&["add", "docs", "--meta", "project=weir"]);

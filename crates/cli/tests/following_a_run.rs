@@ -12,7 +12,7 @@ fn lines(stdout: &str) -> Vec<Value> {
 }
 
 #[test]
-fn a_run_says_its_name_and_its_documents_are_listed_under_it() {
+fn a_run_prints_its_name_and_its_documents_are_listed_by_it() {
     let model = ScriptedModel::start();
     let graphloom = with_things(&model, &["ThingA", "ThingB"]);
     let ran = graphloom.run(&["--json", "add", "docs"]).exits(0);
@@ -49,7 +49,7 @@ fn a_run_says_its_name_and_its_documents_are_listed_under_it() {
 }
 
 #[test]
-fn documents_are_accepted_now_and_worked_on_later() {
+fn documents_can_be_accepted_now_and_indexed_later() {
     let model = ScriptedModel::start();
     let names = ["ThingA", "ThingB", "ThingC"];
     let graphloom = with_things(&model, &names);
@@ -64,7 +64,7 @@ fn documents_are_accepted_now_and_worked_on_later() {
 }
 
 #[test]
-fn work_says_that_another_process_indexes_what_is_queued() {
+fn work_says_if_another_process_indexes_the_queued_documents() {
     let model = ScriptedModel::start();
     let graphloom = with_things(&model, &["ThingA"]);
     model.allow(0);

@@ -50,7 +50,7 @@ fn wait_until_ready(graphloom: &Graphloom, documents: u64) {
 }
 
 #[test]
-fn work_after_a_service_was_unreachable_goes_on_with_its_model_and_never_by_rules() {
+fn work_after_an_outage_continues_with_the_same_model_and_never_with_rules() {
     let graphloom = things(&["ThingA"]);
     let unused = TcpListener::bind("127.0.0.1:0").expect("a port");
     let nowhere = format!("http://{}/v1", unused.local_addr().expect("bound"));
@@ -70,7 +70,7 @@ fn work_after_a_service_was_unreachable_goes_on_with_its_model_and_never_by_rule
 }
 
 #[test]
-fn every_later_command_takes_the_models_and_settings_of_the_workspace() {
+fn every_later_command_uses_the_models_and_settings_of_the_workspace() {
     let model = ScriptedModel::start();
     model.answer_with("ThingA does [1].");
     let graphloom = things(&["ThingA"]);
@@ -86,7 +86,7 @@ fn every_later_command_takes_the_models_and_settings_of_the_workspace() {
     assert_eq!(asked(&model), 3);
     assert_eq!(graphloom.json(&["ask", "What does ThingA do?"])["model"], "openai:scripted");
     let offline = graphloom.json(&["--llm", "none", "ask", "What does ThingA do?"]);
-    assert_ne!(offline["model"], "openai:scripted", "what a question asks is free");
+    assert_ne!(offline["model"], "openai:scripted", "a question can use another model");
     let shown = graphloom.ok(&["config", "show", "--origin"]);
     let origin = |key: &str| {
         let line = shown.lines().find(|line| line.starts_with(&format!("{key} "))).expect("the key");
@@ -98,7 +98,7 @@ fn every_later_command_takes_the_models_and_settings_of_the_workspace() {
 }
 
 #[test]
-fn a_server_and_a_watched_folder_build_with_the_model_of_the_workspace() {
+fn a_server_and_a_watched_folder_use_the_model_of_the_workspace() {
     let model = ScriptedModel::start();
     let graphloom = things(&["ThingA"]);
     run_with(&graphloom, &model.base_url(), &["add", "docs", "--gleaning", "0", "--no-wait"]).exits(0);
@@ -123,7 +123,7 @@ fn a_server_and_a_watched_folder_build_with_the_model_of_the_workspace() {
 }
 
 #[test]
-fn a_client_of_mcp_adds_with_the_model_of_the_workspace() {
+fn documents_added_by_an_mcp_client_use_the_model_of_the_workspace() {
     let model = ScriptedModel::start();
     let graphloom = things(&["ThingA"]);
     run_with(&graphloom, &model.base_url(), &["add", "docs", "--gleaning", "0"]).exits(0);
@@ -171,7 +171,7 @@ fn other_models_and_settings_are_refused_until_the_workspace_is_switched() {
 
     let switched = graphloom.run(&["--llm", "openai:second", "add", "docs", "--switch"]).exits(0);
     switched.says("the workspace is now built with extract_llm openai:second");
-    assert_eq!(asked(&model), 2, "what is in the graph stays as it is");
+    assert_eq!(asked(&model), 2, "the graph is unchanged");
     graphloom.write("docs/ThingC.md", "ThingC stands beside ThingZ.\n");
     graphloom.run(&["add", "docs"]).exits(0);
     graphloom.run(&["status"]).exits(0).says("built with  openai:second").says("3 ready");
@@ -194,7 +194,7 @@ fn a_server_with_another_model_refuses_documents_and_says_how_to_switch() {
 }
 
 #[test]
-fn a_workspace_without_documents_takes_any_model() {
+fn a_workspace_without_documents_accepts_any_model() {
     let model = ScriptedModel::start();
     let graphloom = things(&["ThingA"]);
     graphloom.ok(&["add", "docs"]);
@@ -206,7 +206,7 @@ fn a_workspace_without_documents_takes_any_model() {
 }
 
 #[test]
-fn no_key_and_no_credentials_of_an_address_are_stored() {
+fn no_keys_and_no_credentials_in_addresses_are_stored() {
     let model = ScriptedModel::start();
     let graphloom = things(&["ThingA"]).with("OPENAI_API_KEY", "sk-never-to-be-stored");
     let address = model.base_url().replace("http://", "http://me:pw-never-to-be-stored@");
@@ -222,7 +222,7 @@ fn no_key_and_no_credentials_of_an_address_are_stored() {
 }
 
 #[test]
-fn an_address_that_a_workspace_brings_is_warned_about_where_it_would_get_a_key() {
+fn an_address_stored_in_a_workspace_causes_a_warning_if_it_would_receive_a_key() {
     let graphloom = things(&["ThingA"]);
     run_with(&graphloom, "https://elsewhere.example/v1", &["add", "docs", "--no-wait"]).exits(0);
     let graphloom = graphloom.with("OPENAI_API_KEY", "sk-do-not-print-me");
@@ -232,7 +232,7 @@ fn an_address_that_a_workspace_brings_is_warned_about_where_it_would_get_a_key()
 }
 
 #[test]
-fn own_prompts_are_kept_and_a_changed_one_is_refused() {
+fn custom_prompts_are_stored_and_a_changed_one_is_refused() {
     let model = ScriptedModel::start();
     let graphloom = things(&["ThingA"]);
     graphloom.ok(&["prompts", "export", "own", "extract_user"]);
@@ -248,7 +248,7 @@ fn own_prompts_are_kept_and_a_changed_one_is_refused() {
 }
 
 #[test]
-fn the_embedder_is_kept_from_the_first_document_on_and_not_from_the_first_vector() {
+fn the_embedder_is_fixed_by_the_first_document_and_not_by_the_first_vector() {
     let unused = TcpListener::bind("127.0.0.1:0").expect("a port");
     let host = format!("ollama_host=http://{}", unused.local_addr().expect("bound"));
     drop(unused);
@@ -261,7 +261,7 @@ fn the_embedder_is_kept_from_the_first_document_on_and_not_from_the_first_vector
 }
 
 #[test]
-fn own_prompts_inside_a_project_move_with_it_and_a_missing_folder_has_a_remedy() {
+fn custom_prompts_inside_a_project_move_with_it_and_a_missing_folder_has_a_remedy() {
     let model = ScriptedModel::start();
     let graphloom = Graphloom::new();
     graphloom.write("one/a.md", "ThingA stands beside ThingZ.\n");
@@ -287,7 +287,7 @@ fn own_prompts_inside_a_project_move_with_it_and_a_missing_folder_has_a_remedy()
 }
 
 #[test]
-fn an_empty_value_unsets_what_the_workspace_keeps() {
+fn an_empty_value_unsets_a_setting_of_the_workspace() {
     let model = ScriptedModel::start();
     let graphloom = things(&["ThingA"]);
     let add = ["add", "docs", "--gleaning", "0", "--set", "language=French"];

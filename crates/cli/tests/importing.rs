@@ -241,7 +241,11 @@ fn imported_documents_are_updated_and_deleted_without_a_trace() {
     };
     assert!(clara(&graphloom).contains("opened the Lind bridge"));
     graphloom.ok(&["rm", "bridge.txt"]);
-    assert_eq!(clara(&graphloom), "She taught chemistry in Kelm.", "what the other document said is gone");
+    assert_eq!(
+        clara(&graphloom),
+        "She taught chemistry in Kelm.",
+        "the other document's description is gone"
+    );
     graphloom.run(&["graph", "show", "Otto Kern"]).exits(1);
     graphloom.write("school.txt", "Otto Kern built the school of Kelm.\n");
     graphloom.run(&["add", "school.txt"]).exits(0).says("1 of them new versions");
@@ -256,7 +260,7 @@ fn imported_documents_are_updated_and_deleted_without_a_trace() {
 }
 
 #[test]
-fn a_report_is_used_again_while_its_community_and_evidence_are_the_same() {
+fn a_report_is_reused_while_its_community_and_evidence_are_the_same() {
     let graphloom = imported();
     graphloom.ok(&["derive", "communities"]);
     let by = |graphloom: &Graphloom| {
@@ -285,7 +289,7 @@ fn a_report_is_used_again_while_its_community_and_evidence_are_the_same() {
 }
 
 #[test]
-fn communities_of_graphrag_are_there_with_their_reports_and_levels_until_others_are_derived() {
+fn graphrags_communities_keep_their_reports_and_levels_until_others_are_derived() {
     let graphloom = Graphloom::new();
     graphrag_project(&graphloom, "rag");
     let output = graphloom.path("rag/output");
@@ -366,7 +370,7 @@ fn communities_of_graphrag_are_there_with_their_reports_and_levels_until_others_
 }
 
 #[test]
-fn vectors_of_graphrag_are_used_again_where_the_model_is_the_same() {
+fn graphrags_vectors_are_reused_if_the_model_is_the_same() {
     let numbers = |text: &str| ["bridge", "kelm", "club"].map(|word| 0.1 + text.matches(word).count() as f64);
     let server = ScriptedServer::start(move |_, request| {
         let texts = request.json()["input"].as_array().cloned().unwrap_or_default();
@@ -415,7 +419,7 @@ fn vectors_of_graphrag_are_used_again_where_the_model_is_the_same() {
 }
 
 #[test]
-fn what_is_exported_for_graphrag_and_imported_again_is_the_same() {
+fn an_export_for_graphrag_can_be_imported_without_changes() {
     let graphloom = imported();
     graphloom.ok(&["derive", "communities"]);
     graphloom
@@ -471,7 +475,7 @@ fn cache() -> Value {
 }
 
 #[test]
-fn answers_in_lightrags_cache_are_not_paid_for_again() {
+fn answers_in_lightrags_cache_are_reused() {
     let model = ScriptedModel::start();
     let graphloom = Graphloom::new()
         .with("GRAPHLOOM_BASE_URL", &model.base_url())
@@ -484,7 +488,7 @@ fn answers_in_lightrags_cache_are_not_paid_for_again() {
         .says("2 documents, 3 chunks (3 verbatim in their documents, 2 extracted), 4 entities, 1 relation")
         .says("neither an answer nor a place in the graph, left for a model: 1")
         .says("no graph_chunk_entity_relation.graphml");
-    assert_eq!(model.asked().values().sum::<usize>(), 0, "an import asks nobody");
+    assert_eq!(model.asked().values().sum::<usize>(), 0, "an import calls no model");
     graphloom.ok(&["graph", "show", "Otto Kern"]);
     let hash = graphloom.hash();
     graphloom.run(&["import", "lightrag", "rag"]).exits(0).says("2 already there");
@@ -496,7 +500,7 @@ fn answers_in_lightrags_cache_are_not_paid_for_again() {
 }
 
 #[test]
-fn a_summary_of_lightrag_is_not_paid_for_again_while_the_same_passages_describe_the_entity() {
+fn a_lightrag_summary_is_reused_while_the_same_passages_describe_the_entity() {
     let model = ScriptedModel::start();
     let graphloom = Graphloom::new()
         .with("GRAPHLOOM_BASE_URL", &model.base_url())
@@ -540,7 +544,7 @@ fn a_summary_of_lightrag_is_not_paid_for_again_while_the_same_passages_describe_
 }
 
 #[test]
-fn chunks_without_an_answer_take_what_lightrags_graph_says_and_early_layouts_are_read() {
+fn chunks_without_a_cached_answer_use_lightrags_graph_and_early_layouts_are_read() {
     let graphloom = Graphloom::new();
     // Entries are grouped by mode, and only the text in the prompt identifies their chunk.
     let (first, _) = BRIDGE.split_once("\n\n").expect("two paragraphs");

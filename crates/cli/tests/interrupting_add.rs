@@ -9,7 +9,7 @@ use crate::common::{CommandResult, Graphloom};
 const MODEL: [&str; 4] = ["--llm", "openai:scripted", "--set", "gleaning=0"];
 
 #[test]
-fn an_interrupted_add_says_how_to_go_on_and_goes_on() {
+fn an_interrupted_add_says_how_to_resume_and_resumes() {
     let model = ScriptedModel::start();
     let graphloom = Graphloom::new().with("GRAPHLOOM_BASE_URL", &model.base_url());
     for number in 0..12 {

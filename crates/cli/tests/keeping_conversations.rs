@@ -28,7 +28,7 @@ fn holding(folder: &Path, words: &str) -> Vec<String> {
 
 #[cfg(unix)]
 #[test]
-fn an_answer_is_kept_until_its_document_is_removed_and_then_in_no_file() {
+fn an_answer_is_stored_until_its_document_is_removed_and_then_is_in_no_file() {
     let graphloom = Graphloom::new();
     graphloom.write("docs/secret.md", format!("{CANARY} directs Weir Station in Ostwick."));
     graphloom.write("docs/other.md", "Maren Oskoldt lives in Weirholm.");
@@ -54,7 +54,7 @@ fn an_answer_is_kept_until_its_document_is_removed_and_then_in_no_file() {
     serving.stop();
     // Only the rows of conversations have this form.
     let stored = format!("\"quote\":\"{quote}");
-    assert!(!holding(&graphloom.path("."), &stored).is_empty(), "the search for it finds it");
+    assert!(!holding(&graphloom.path("."), &stored).is_empty(), "a search finds the conversation");
 
     graphloom.ok(&["rm", "docs/secret.md"]);
     let serving = Serving::start(&graphloom, &[]);

@@ -18,7 +18,7 @@ fn only_document(serving: &Serving) -> (String, Value) {
 
 #[cfg(unix)]
 #[test]
-fn the_file_of_a_pdf_document_is_kept_copied_and_removed_with_it() {
+fn the_original_of_a_pdf_is_stored_copied_and_removed_with_its_document() {
     let graphloom = Graphloom::new();
     let file = pdf(&PAGES);
     graphloom.write("docs/report.pdf", &file);
@@ -51,7 +51,7 @@ fn the_file_of_a_pdf_document_is_kept_copied_and_removed_with_it() {
 
 #[cfg(unix)]
 #[test]
-fn a_file_is_kept_once_it_may_be_and_is_added_again() {
+fn an_original_is_stored_once_it_is_allowed_and_its_file_is_added_again() {
     let graphloom = Graphloom::new();
     graphloom.write("report.pdf", pdf(&PAGES));
     graphloom.ok(&["--set", "max_original_mb=0", "add", "report.pdf"]);

@@ -52,7 +52,7 @@ fn hash_in_a_file(removed: Option<&str>) -> String {
 }
 
 #[test]
-fn the_everyday_commands_work_and_the_state_is_that_of_a_file() {
+fn the_everyday_commands_work_and_the_state_equals_that_of_a_file() {
     let here = InDatabase::new();
     let graphloom = &here.graphloom;
     graphloom.run(&["status"]).exits(1).says("no workspace").says("postgres://");
@@ -72,7 +72,7 @@ fn the_everyday_commands_work_and_the_state_is_that_of_a_file() {
 }
 
 #[test]
-fn a_workspace_is_copied_to_a_database_and_back_as_it_is() {
+fn a_workspace_can_be_copied_to_a_database_and_back_unchanged() {
     let here = InDatabase::new();
     let file = Graphloom::new().with("GRAPHLOOM_WORKSPACE", here.workspace.as_str());
     copy_lab(&file);
@@ -95,7 +95,7 @@ fn a_workspace_is_copied_to_a_database_and_back_as_it_is() {
 }
 
 #[test]
-fn an_add_that_is_killed_goes_on_where_it_was() {
+fn a_killed_add_resumes_where_it_stopped() {
     let here = InDatabase::new();
     let graphloom = &here.graphloom;
     for event in ["source", "advanced", "source", "advanced"] {
@@ -114,7 +114,7 @@ fn an_add_that_is_killed_goes_on_where_it_was() {
 
 #[cfg(unix)]
 #[test]
-fn what_one_server_indexes_another_one_answers() {
+fn one_server_answers_from_what_another_indexed() {
     let here = InDatabase::new();
     let elsewhere = machine(&here.database, &here.workspace);
     let (first, second) = (Serving::start(&here.graphloom, &[]), Serving::start(&elsewhere, &[]));
@@ -135,7 +135,7 @@ fn what_one_server_indexes_another_one_answers() {
 }
 
 #[test]
-fn what_a_database_does_not_do_is_said() {
+fn commands_that_a_database_does_not_support_say_so() {
     let here = InDatabase::new();
     here.graphloom.run(&["repair"]).exits(2).says("`repair` works on workspace files");
     let wrong = Graphloom::new();

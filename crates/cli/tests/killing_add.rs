@@ -31,7 +31,7 @@ enum Moment {
 }
 
 #[test]
-fn twenty_kills_end_in_the_state_of_a_clean_run() {
+fn after_twenty_kills_the_state_equals_a_clean_run() {
     let model = ScriptedModel::start();
     let graphloom = with_documents(&model);
     let moments: Vec<Moment> = (0..15)

@@ -25,7 +25,7 @@ fn asked(model: &ScriptedModel) -> usize {
 }
 
 #[test]
-fn an_estimate_sends_and_stores_nothing_and_is_what_adding_asks() {
+fn an_estimate_sends_and_stores_nothing_and_matches_what_adding_sends() {
     let model = ScriptedModel::start();
     let graphloom = with_model(&model).with("GRAPHLOOM_PRICES", PRICES);
     write_things(&graphloom, &["ThingA", "ThingB", "ThingC"]);
@@ -43,11 +43,11 @@ fn an_estimate_sends_and_stores_nothing_and_is_what_adding_asks() {
     assert!(price("low") > 0.0 && price("high") > price("low"));
 
     graphloom.ok(&["add", "docs", "--gleaning", "0"]);
-    assert_eq!(asked(&model), 3, "as many questions as were estimated");
+    assert_eq!(asked(&model), 3, "the calls match the estimate");
 }
 
 #[test]
-fn what_is_there_already_costs_nothing() {
+fn existing_documents_and_chunks_cost_nothing_again() {
     let model = ScriptedModel::start();
     let graphloom = with_model(&model);
     write_things(&graphloom, &["ThingA", "ThingB"]);
@@ -59,7 +59,7 @@ fn what_is_there_already_costs_nothing() {
     assert_eq!(estimate["steps"], json!([]));
     let before = asked(&model);
     graphloom.ok(&["add", "docs"]);
-    assert_eq!(asked(&model), before, "the copy was asked about, though the estimate said otherwise");
+    assert_eq!(asked(&model), before, "the copy caused a call despite the estimate");
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn a_model_without_a_price_is_named() {
 }
 
 #[test]
-fn a_budget_stops_before_the_call_that_would_pass_it_and_a_later_run_goes_on() {
+fn a_budget_stops_before_the_call_that_would_exceed_it_and_a_later_run_resumes() {
     let model = ScriptedModel::start();
     model.count_tokens([2000, 0, 500]);
     let graphloom = with_model(&model);
@@ -87,7 +87,7 @@ fn a_budget_stops_before_the_call_that_would_pass_it_and_a_later_run_goes_on() {
         .says("each run starts with a full --budget");
     assert_eq!(asked(&model), 3);
     let calls = graphloom.json(&["cost"])["total"].clone();
-    assert_eq!((&calls["calls"], &calls["failed"]), (&json!(3), &json!(0)), "what was not sent is no call");
+    assert_eq!((&calls["calls"], &calls["failed"]), (&json!(3), &json!(0)), "unsent requests are not calls");
     let status = graphloom.json(&["status"]);
     assert_eq!((&status["by_status"]["ready"], &status["by_status"]["failed"]), (&json!(3), &Value::Null));
 
@@ -100,7 +100,7 @@ fn a_budget_stops_before_the_call_that_would_pass_it_and_a_later_run_goes_on() {
 }
 
 #[test]
-fn a_second_question_that_does_not_fit_leaves_its_chunk_to_the_later_run() {
+fn a_gleaning_call_beyond_the_budget_leaves_its_chunk_to_a_later_run() {
     let model = ScriptedModel::start();
     model.count_tokens([2000, 0, 500]);
     let once_more = |model| with_model(model).with("GRAPHLOOM_GLEANING", "1");
@@ -108,7 +108,7 @@ fn a_second_question_that_does_not_fit_leaves_its_chunk_to_the_later_run() {
     write_things(&graphloom, &["ThingA", "ThingB"]);
     graphloom.run(&["add", "docs", "--budget", "6k"]).exits(5);
     assert_eq!(asked(&model), 1);
-    assert_eq!(graphloom.json(&["cost"])["total"]["calls"], 1, "what was paid for is in the ledger");
+    assert_eq!(graphloom.json(&["cost"])["total"]["calls"], 1, "paid calls are in the ledger");
     graphloom.run(&["retry"]).exits(0);
     let whole = once_more(&model);
     write_things(&whole, &["ThingA", "ThingB"]);
@@ -117,7 +117,7 @@ fn a_second_question_that_does_not_fit_leaves_its_chunk_to_the_later_run() {
 }
 
 #[test]
-fn a_budget_of_money_counts_by_the_prices() {
+fn a_money_budget_uses_the_configured_prices() {
     let model = ScriptedModel::start();
     model.count_tokens([2000, 1000, 500]);
     let graphloom = with_model(&model).with("GRAPHLOOM_PRICES", PRICES);
@@ -131,7 +131,7 @@ fn a_budget_of_money_counts_by_the_prices() {
 }
 
 #[test]
-fn the_budget_of_a_workspace_limits_every_command_and_goes_with_a_copy() {
+fn the_budget_of_a_workspace_limits_every_command_and_is_copied_with_it() {
     let model = ScriptedModel::start();
     model.count_tokens([2000, 1000, 500]);
     let graphloom = with_model(&model).with("GRAPHLOOM_PRICES", PRICES);
@@ -174,13 +174,13 @@ fn the_budget_of_a_workspace_limits_every_command_and_goes_with_a_copy() {
 }
 
 #[test]
-fn a_budget_that_could_mean_tokens_or_money_is_refused() {
+fn a_budget_without_a_clear_unit_is_refused() {
     let graphloom = Graphloom::new();
     graphloom.run(&["add", "docs", "--budget", "500"]).exits(2).says("tokens with a unit");
 }
 
 #[test]
-fn the_ledger_is_added_up_by_what_is_asked_for() {
+fn the_ledger_is_grouped_as_requested() {
     let model = ScriptedModel::start();
     model.count_tokens([2000, 1000, 500]);
     let graphloom = with_model(&model).with("GRAPHLOOM_PRICES", PRICES);
@@ -201,7 +201,7 @@ fn the_ledger_is_added_up_by_what_is_asked_for() {
 }
 
 #[test]
-fn prices_are_read_from_a_table_of_a_file_too() {
+fn prices_can_come_from_a_table_in_a_configuration_file() {
     let model = ScriptedModel::start();
     model.count_tokens([2000, 1000, 500]);
     let graphloom = with_model(&model);
@@ -217,7 +217,7 @@ fn prices_are_read_from_a_table_of_a_file_too() {
 }
 
 #[test]
-fn a_chunk_is_asked_about_again_only_for_names_that_were_missed() {
+fn a_chunk_is_gleaned_again_only_for_missed_names() {
     let model = ScriptedModel::start();
     let graphloom = with_model(&model);
     // The model extracts things but no people.

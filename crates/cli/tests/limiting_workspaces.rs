@@ -15,7 +15,7 @@ fn text(name: &str) -> serde_json::Value {
 }
 
 #[test]
-fn each_workspace_takes_as_many_documents_as_are_configured_for_it() {
+fn each_workspace_accepts_its_configured_number_of_documents() {
     let graphloom = Graphloom::new();
     graphloom.write("graphloom.toml", LIMITS);
     let serving = Serving::start(&graphloom, &[]);
@@ -54,7 +54,7 @@ fn each_workspace_takes_as_many_documents_as_are_configured_for_it() {
 }
 
 #[test]
-fn a_workspace_whose_file_is_as_large_as_it_may_be_refuses_more_and_still_answers() {
+fn a_workspace_at_its_size_limit_refuses_documents_and_still_answers() {
     let graphloom = Graphloom::new();
     graphloom.write("graphloom.toml", LIMITS);
     let long: String =
@@ -65,7 +65,7 @@ fn a_workspace_whose_file_is_as_large_as_it_may_be_refuses_more_and_still_answer
         serving.send("POST", "/w/heavy/documents/text", "", &body)
     };
     let refused = (0..50).map(|n| add(&format!("{n}.txt"))).find(|(status, _)| *status != 200);
-    let (status, said) = refused.expect("it is full at last");
+    let (status, said) = refused.expect("it becomes full");
     assert_eq!(status, 413, "{said}");
     assert!(said.contains("may take 1.0 MiB") && said.contains("max_workspace_mb"), "{said}");
     let found = serving.ok("POST", "/w/heavy/search", "", &json!({ "query": "Station 17" }));

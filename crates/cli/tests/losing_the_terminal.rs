@@ -23,7 +23,7 @@ fn signal(name: &str, pid: u32) {
 }
 
 #[test]
-fn a_server_stops_when_it_is_asked_though_nobody_reads_what_it_says() {
+fn a_server_stops_on_request_even_if_nobody_reads_its_output() {
     for name in ["-TERM", "-INT"] {
         let graphloom = Graphloom::new();
         let mut serving = Serving::start_with_log(&graphloom, &[], closed());
@@ -38,7 +38,7 @@ fn a_server_stops_when_it_is_asked_though_nobody_reads_what_it_says() {
 }
 
 #[test]
-fn a_server_whose_first_line_nobody_reads_serves_all_the_same() {
+fn a_server_serves_even_if_nobody_reads_its_first_line() {
     let graphloom = Graphloom::new();
     let mut command = graphloom.command(&["serve", "--port", "0"]);
     let mut child = command.stdout(closed()).stderr(Stdio::piped()).spawn().expect("it runs");
@@ -50,7 +50,7 @@ fn a_server_whose_first_line_nobody_reads_serves_all_the_same() {
 }
 
 #[test]
-fn no_command_panics_where_nothing_can_be_printed() {
+fn no_command_panics_if_its_output_is_closed() {
     let graphloom = Graphloom::new();
     graphloom.write("station.md", "Tobias Renn succeeded Maren Oskoldt as director of Weir Station in 1995.");
     for arguments in [

@@ -55,7 +55,7 @@ fn every_reading_command_prints_one_json_value() {
 }
 
 #[test]
-fn output_without_a_terminal_has_no_colours_and_no_bars() {
+fn output_outside_a_terminal_has_no_colours_and_no_progress_bars() {
     let graphloom = Graphloom::new();
     graphloom.write("a.md", "Ada Lovelace wrote the first program in London.\n");
     for arguments in [vec!["add", "a.md"], vec!["status"], vec!["ask", "Who wrote the first program?"]] {
@@ -67,7 +67,7 @@ fn output_without_a_terminal_has_no_colours_and_no_bars() {
 }
 
 #[test]
-fn quiet_prints_what_was_asked_for_and_what_went_wrong_alone() {
+fn quiet_prints_only_results_and_errors() {
     let graphloom = Graphloom::new();
     graphloom.write("a.md", "Ada Lovelace wrote the first program in London.\n");
     graphloom.write("b.md", "");
@@ -85,7 +85,7 @@ fn quiet_prints_what_was_asked_for_and_what_went_wrong_alone() {
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_error() {
+fn closing_the_output_pipe_is_no_error() {
     let graphloom = Graphloom::new();
     copy_lab(&graphloom);
     graphloom.ok(&["add", "docs"]);

@@ -43,7 +43,7 @@ impl Embedder for Own {
 }
 
 /// Returns a folder with a workspace that a program built.
-fn built_by_a_program(own: impl FnOnce(Builder) -> Builder) -> Graphloom {
+fn built_by_program(own: impl FnOnce(Builder) -> Builder) -> Graphloom {
     let graphloom = Graphloom::new();
     graphloom.write("b.md", "Nils Quant leads the harbour of Ostmark.\n");
     let builder = own(Library::open(graphloom.path(".graphloom/default.graphloom")));
@@ -56,8 +56,8 @@ fn built_by_a_program(own: impl FnOnce(Builder) -> Builder) -> Graphloom {
 }
 
 #[test]
-fn the_command_line_reads_and_asks_a_workspace_with_a_model_that_only_its_program_has() {
-    let graphloom = built_by_a_program(|builder| builder.llm(Arc::new(Own)));
+fn the_command_line_can_read_and_ask_a_workspace_built_with_a_programs_own_model() {
+    let graphloom = built_by_program(|builder| builder.llm(Arc::new(Own)));
     let asked = graphloom.run(&["ask", "Who designed the Lind bridge?"]).exits(0);
     assert!(asked.stdout.contains("Clara Voss designed the Lind bridge."), "{}", asked.stdout);
     assert!(asked.stderr.contains("built with the model first-line, which only its program has"));
@@ -68,8 +68,8 @@ fn the_command_line_reads_and_asks_a_workspace_with_a_model_that_only_its_progra
 }
 
 #[test]
-fn the_command_line_builds_without_the_model_of_a_program_only_after_a_switch() {
-    let graphloom = built_by_a_program(|builder| builder.llm(Arc::new(Own)));
+fn the_command_line_builds_without_a_programs_own_model_only_after_a_switch() {
+    let graphloom = built_by_program(|builder| builder.llm(Arc::new(Own)));
     let before = graphloom.hash();
     let refused = graphloom.run(&["add", "b.md"]).exits(2);
     refused.says("the workspace is built with its program's own model first-line").says("--switch");
@@ -84,8 +84,8 @@ fn the_command_line_builds_without_the_model_of_a_program_only_after_a_switch() 
 }
 
 #[test]
-fn without_the_embedder_of_a_program_words_find_passages_and_nothing_is_added() {
-    let graphloom = built_by_a_program(|builder| builder.own_embedder(Arc::new(Own)));
+fn without_a_programs_own_embedder_keyword_search_works_and_adding_is_refused() {
+    let graphloom = built_by_program(|builder| builder.own_embedder(Arc::new(Own)));
     let asked = graphloom.run(&["ask", "Who designed the Lind bridge?"]).exits(0);
     assert!(asked.stdout.contains("Clara Voss designed the Lind bridge."), "{}", asked.stdout);
     assert!(asked.stderr.contains("built with the embedder letters, which only its program has"));

@@ -22,7 +22,7 @@ fn documents(model: &ScriptedModel, empty: usize, others: usize) -> Graphloom {
 }
 
 #[test]
-fn chunks_in_which_nothing_was_named_are_counted_and_warned_about_where_they_are_most() {
+fn chunks_without_records_are_counted_and_cause_a_warning_if_they_are_the_majority() {
     let model = ScriptedModel::start();
     let graphloom = documents(&model, 3, 1);
     let added = graphloom.run(&["add", "docs"]).exits(0);
@@ -33,7 +33,7 @@ fn chunks_in_which_nothing_was_named_are_counted_and_warned_about_where_they_are
 }
 
 #[test]
-fn a_few_empty_chunks_are_counted_and_not_warned_about() {
+fn a_few_empty_chunks_are_counted_without_a_warning() {
     let model = ScriptedModel::start();
     let graphloom = documents(&model, 1, 3);
     let ran = graphloom.run(&["--json", "add", "docs"]).exits(0);
@@ -43,7 +43,7 @@ fn a_few_empty_chunks_are_counted_and_not_warned_about() {
 }
 
 #[test]
-fn a_server_tells_how_many_extractions_are_empty() {
+fn a_server_reports_how_many_extractions_are_empty() {
     let model = ScriptedModel::start();
     let graphloom = documents(&model, 2, 1);
     graphloom.run(&["add", "docs"]).exits(0);

@@ -13,7 +13,7 @@ use crate::common::serving::Serving;
 use crate::common::{Graphloom, copy_lab};
 
 #[test]
-fn workspaces_are_listed_and_deleted_only_when_that_is_meant() {
+fn workspaces_are_listed_and_deleted_only_with_confirmation() {
     let graphloom = Graphloom::new();
     graphloom.run(&["workspace", "list"]).exits(0).says("no workspaces in");
     copy_lab(&graphloom);
@@ -38,7 +38,7 @@ fn workspaces_are_listed_and_deleted_only_when_that_is_meant() {
 }
 
 #[test]
-fn a_moved_workspace_has_its_hash_and_is_nowhere_else() {
+fn a_moved_workspace_keeps_its_hash_and_leaves_nothing_behind() {
     let graphloom = Graphloom::new();
     copy_lab(&graphloom);
     graphloom.ok(&["add", "docs"]);
@@ -52,7 +52,7 @@ fn a_moved_workspace_has_its_hash_and_is_nowhere_else() {
 }
 
 #[test]
-fn no_document_that_a_server_accepted_is_lost_while_its_workspace_moves() {
+fn no_accepted_document_is_lost_while_its_workspace_moves() {
     let (database, workspace, model) = (TestDatabase::shared(), new_workspace(), ScriptedModel::start());
     model.answer_after(Duration::from_millis(20));
     let names: Vec<String> = (0..12).map(|number| format!("Thing{number}")).collect();
@@ -89,6 +89,6 @@ fn no_document_that_a_server_accepted_is_lost_while_its_workspace_moves() {
     moved.ok(&["work"]);
     assert_eq!(moved.json(&["status"])["by_status"], json!({ "ready": names.len() + accepted }));
     moved.run(&["check"]).exits(0).says("no contradictions");
-    assert!(model.asked().values().all(|times| *times <= 2), "calls in flight alone are paid for again");
+    assert!(model.asked().values().all(|times| *times <= 2), "only calls in flight are paid for again");
     moved.run(&["workspace", "delete", workspace.as_str(), "--yes"]).exits(0);
 }

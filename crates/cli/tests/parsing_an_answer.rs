@@ -61,7 +61,7 @@ fn a_file_is_read_without_workspace_and_configuration() {
 }
 
 #[test]
-fn bytes_that_are_no_text_are_read_too() {
+fn invalid_utf_8_is_read_too() {
     let graphloom = Graphloom::new();
     let ran =
         check_parse(&graphloom, &["--json", "parse"], b"\xff\xfe entity<|#|>Ad\xffa\0<|#|>Person<|#|>x\n")
@@ -71,13 +71,13 @@ fn bytes_that_are_no_text_are_read_too() {
 }
 
 #[test]
-fn status_counts_what_answers_held_beside_records() {
+fn status_counts_the_rejects_of_model_answers() {
     let model = ScriptedModel::start();
     let graphloom = Graphloom::new()
         .with("GRAPHLOOM_BASE_URL", &model.base_url())
         .with("GRAPHLOOM_LLM", "openai:scripted")
         .with("GRAPHLOOM_GLEANING", "0");
-    model.say_before_records("Here they are:\nrelation<|#|>ThingA<|#|>ThingA<|#|>self<|#|>Itself.\n");
+    model.set_preamble("Here they are:\nrelation<|#|>ThingA<|#|>ThingA<|#|>self<|#|>Itself.\n");
     graphloom.write("a.md", "ThingA stands beside ThingZ.\n");
     graphloom.ok(&["add", "a.md"]);
     assert_eq!(graphloom.json(&["status"])["rejects"], json!({ "prose": 1, "self_relation": 1 }));

@@ -8,7 +8,7 @@ use crate::common::CommandResult;
 use crate::common::model::{ScriptedModel, with_things};
 
 #[test]
-fn a_process_at_work_stores_what_is_in_flight_and_ends_and_the_work_goes_on_later() {
+fn a_paused_process_stores_the_calls_in_flight_and_the_work_resumes_later() {
     let model = ScriptedModel::start();
     let names = ["ThingA", "ThingB", "ThingC"];
     let graphloom = with_things(&model, &names);
@@ -19,7 +19,7 @@ fn a_process_at_work_stores_what_is_in_flight_and_ends_and_the_work_goes_on_late
     graphloom.run(&["pause"]).exits(0).says("paused");
     model.release();
     CommandResult::of(&add, child.wait_with_output().expect("ends")).exits(6).says("the workspace is paused");
-    assert_eq!(model.asked().len(), 1, "no other question was sent");
+    assert_eq!(model.asked().len(), 1, "no other call was sent");
     assert_eq!(graphloom.json(&["status"])["queue"], "paused");
     graphloom.run(&["status"]).exits(0).says("`graphloom resume` resumes it");
 

@@ -9,7 +9,7 @@ use crate::common::model::{ScriptedModel, with_things};
 use crate::common::serving::{PATIENCE, Serving};
 
 const NAMES: [&str; 2] = ["ThingA", "ThingB"];
-const ANEW: [&str; 4] = ["re-extract", "docs/ThingA.md", "--set", "extract_llm=openai:second"];
+const RE_EXTRACT: [&str; 4] = ["re-extract", "docs/ThingA.md", "--set", "extract_llm=openai:second"];
 
 fn asked(model: &ScriptedModel) -> usize {
     model.asked().values().sum()
@@ -25,7 +25,7 @@ fn unread(model: &ScriptedModel) -> Graphloom {
 }
 
 /// Adds two documents with one model, and a third with the model that the workspace switches to.
-fn read_by_two_models(model: &ScriptedModel) -> Graphloom {
+fn extracted_by_two_models(model: &ScriptedModel) -> Graphloom {
     let graphloom = unread(model);
     graphloom.ok(&["add", "docs", "--llm", "openai:scripted"]);
     graphloom.write("docs/ThingC.md", "ThingC stands beside ThingZ.\n");
@@ -34,26 +34,26 @@ fn read_by_two_models(model: &ScriptedModel) -> Graphloom {
 }
 
 #[test]
-fn another_model_takes_the_place_of_the_first_for_one_document() {
+fn one_document_can_be_re_extracted_with_another_model() {
     let model = ScriptedModel::start();
     model.count_tokens([2000, 0, 500]);
     let graphloom = with_things(&model, &NAMES);
     graphloom.ok(&["add", "docs"]);
     assert_eq!(asked(&model), 2);
-    let estimating: Vec<&str> = ANEW.iter().copied().chain(["--estimate"]).collect();
+    let estimating: Vec<&str> = RE_EXTRACT.iter().copied().chain(["--estimate"]).collect();
     let estimate = graphloom.json(&estimating);
     assert_eq!((&estimate["documents"], &estimate["chunks"]), (&json!(1), &json!(1)));
     assert_eq!(estimate["steps"][0]["model"], "openai:second");
-    let short: Vec<&str> = ANEW.iter().copied().chain(["--budget", "100tokens"]).collect();
+    let short: Vec<&str> = RE_EXTRACT.iter().copied().chain(["--budget", "100tokens"]).collect();
     graphloom.run(&short).exits(5);
-    assert_eq!(asked(&model), 2, "neither an estimate nor a budget too small asks anything");
+    assert_eq!(asked(&model), 2, "neither an estimate nor a small budget causes calls");
     graphloom.run(&["status"]).exits(0).says("re-extraction by openai:second: 0 of 1 chunk");
 
-    graphloom.run(&[&["-v"], &ANEW[..]].concat()).exits(0).says("status --track re-extract-");
+    graphloom.run(&[&["-v"], &RE_EXTRACT[..]].concat()).exits(0).says("status --track re-extract-");
     assert_eq!(asked(&model), 3);
-    graphloom.run(&ANEW).exits(0).says("1 document already extracted by this model");
+    graphloom.run(&RE_EXTRACT).exits(0).says("1 document already extracted by this model");
     graphloom.run(&["add", "docs"]).exits(0).says("2 unchanged");
-    assert_eq!(asked(&model), 3, "what is there is not asked about again");
+    assert_eq!(asked(&model), 3, "existing chunks cause no calls");
 
     let plain = with_things(&model, &NAMES);
     plain.ok(&["add", "docs/ThingA.md", "--set", "extract_llm=openai:second"]);
@@ -62,12 +62,12 @@ fn another_model_takes_the_place_of_the_first_for_one_document() {
 }
 
 #[test]
-fn a_chunk_that_fails_keeps_what_was_said_before_and_is_listed() {
+fn a_chunk_that_fails_keeps_its_old_extraction_and_is_listed() {
     let model = ScriptedModel::start();
     let graphloom = with_things(&model, &NAMES);
     graphloom.ok(&["add", "docs"]);
     model.refuse(Some("ThingA"));
-    let ran = graphloom.run(&ANEW).exits(3);
+    let ran = graphloom.run(&RE_EXTRACT).exits(3);
     ran.says("failed: docs/ThingA.md chunk 0: ").says("`graphloom re-extract` retries the failures");
     graphloom.run(&["status"]).exits(0).says("chunk 0 keeps its old extraction");
     assert!(graphloom.ok(&["graph", "ThingA"]).contains("docs/ThingA.md:1"));
@@ -84,20 +84,20 @@ fn a_chunk_that_fails_keeps_what_was_said_before_and_is_listed() {
 }
 
 #[test]
-fn documents_that_are_not_in_the_graph_are_not_re_extracted() {
+fn documents_outside_the_graph_are_not_re_extracted() {
     let model = ScriptedModel::start();
     let graphloom = with_things(&model, &NAMES);
     graphloom.ok(&["add", "docs", "--no-wait"]);
-    graphloom.run(&ANEW).exits(1).says("none of these documents is in the graph yet");
+    graphloom.run(&RE_EXTRACT).exits(1).says("none of these documents is in the graph yet");
     graphloom.run(&["re-extract", "docs/none.md"]).exits(1).says("no document");
     graphloom.run(&["re-extract"]).exits(2);
 }
 
 #[cfg(unix)]
 #[test]
-fn the_server_re_extracts_documents_that_another_model_read() {
+fn the_server_re_extracts_documents_that_another_model_extracted() {
     let model = ScriptedModel::start();
-    let graphloom = read_by_two_models(&model);
+    let graphloom = extracted_by_two_models(&model);
     let count = asked(&model);
     let serving = Serving::start(&graphloom, &[]);
     let listed = serving.ok("POST", "/documents/paginated", "", &json!({}));
@@ -107,7 +107,7 @@ fn the_server_re_extracts_documents_that_another_model_read() {
     let estimate = |serving: &Serving| serving.ok("POST", "/documents/re_extract/estimate", "", &ids);
     let before = estimate(&serving);
     assert_eq!((&before["documents"], &before["unchanged"]), (&json!(2), &json!(1)), "{before}");
-    assert_eq!(asked(&model), count, "an estimate asks nothing");
+    assert_eq!(asked(&model), count, "an estimate calls no model");
 
     let begun = serving.ok("POST", "/documents/re_extract", "", &ids);
     assert_eq!(begun["status"], "re_extraction_started");
@@ -131,9 +131,9 @@ fn the_server_re_extracts_documents_that_another_model_read() {
 
 #[cfg(unix)]
 #[test]
-fn re_extraction_that_waits_is_done_after_a_restart_of_the_server() {
+fn waiting_re_extractions_resume_after_a_server_restart() {
     let model = ScriptedModel::start();
-    let graphloom = read_by_two_models(&model);
+    let graphloom = extracted_by_two_models(&model);
     let count = asked(&model);
     graphloom.ok(&["pause"]);
     let serving = Serving::start(&graphloom, &[]);

@@ -46,7 +46,7 @@ fn ods(sheet: &str, cells: &[&str]) -> Vec<u8> {
 }
 
 #[test]
-fn good_files_are_cited_by_page_and_bad_ones_say_why() {
+fn good_files_are_cited_by_page_and_bad_ones_are_refused_with_reasons() {
     let graphloom = Graphloom::new();
     let pages =
         ["The Weir was built by Maren Oskoldt.", "", "The pump of the Weir was repaired by Tobias Finn."];
@@ -99,7 +99,7 @@ fn good_files_are_cited_by_page_and_bad_ones_say_why() {
 }
 
 #[test]
-fn a_sentence_that_goes_on_to_the_next_page_is_found_whole_and_cited_by_both_pages() {
+fn a_sentence_across_two_pages_is_found_whole_and_cited_by_both() {
     let graphloom = Graphloom::new();
     let pages = ["The turbine of the mill was paid by the informa-", "tion office of Dunmore in 1911."];
     graphloom.write("docs/mill.pdf", pdf(&pages));
@@ -111,7 +111,7 @@ fn a_sentence_that_goes_on_to_the_next_page_is_found_whole_and_cited_by_both_pag
 }
 
 #[test]
-fn markup_is_read_as_words_at_the_lines_of_the_file() {
+fn text_of_markup_keeps_the_line_numbers_of_the_file() {
     let graphloom = Graphloom::new();
     graphloom.write(
         "docs/weir.rst",
@@ -143,7 +143,7 @@ fn markup_is_read_as_words_at_the_lines_of_the_file() {
 }
 
 #[test]
-fn answers_from_quotations_inside_quotations_have_no_marks() {
+fn answers_from_nested_quotations_have_no_quotation_marks() {
     let graphloom = Graphloom::new();
     let quoted = "> > The turbine of the mill was repaired by Tobias Finn in the\n> > spring of 1921, after the flood.\n";
     let mail = format!(
@@ -160,7 +160,7 @@ fn answers_from_quotations_inside_quotations_have_no_marks() {
 }
 
 #[test]
-fn a_page_of_the_web_is_a_document_known_by_its_address() {
+fn a_web_page_is_a_document_named_by_its_address() {
     let server = ScriptedServer::start(|_, request| match request.path.as_str() {
         "/page" => {
             Reply::of("text/html", "<html><title>Herons</title><p>Sigrid Voss feeds the herons.</p></html>")

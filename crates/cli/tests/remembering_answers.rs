@@ -22,7 +22,7 @@ fn ask(graphloom: &Graphloom, more: &[&str]) -> Value {
 }
 
 /// True if the model was called; an answer is either paid for or cached.
-fn was_asked(answer: &Value) -> bool {
+fn called_model(answer: &Value) -> bool {
     let calls = answer["calls"].as_array().expect("a list").len();
     assert_eq!(answer["cached"] == json!(["answer"]), calls == 0, "{answer}");
     calls == 1
@@ -32,11 +32,11 @@ fn was_asked(answer: &Value) -> bool {
 fn the_same_question_is_paid_for_once() {
     let (model, graphloom) = started();
     let first = ask(&graphloom, &[]);
-    assert!(was_asked(&first));
+    assert!(called_model(&first));
     let before = graphloom.hash();
     model.answer_with("Somebody else did [1].");
     let second = ask(&graphloom, &[]);
-    assert!(!was_asked(&second));
+    assert!(!called_model(&second));
     assert_eq!((&second["answer"], &second["citations"]), (&first["answer"], &first["citations"]));
     graphloom.run(&ASK).exits(0).says("Ada Lovelace wrote it [1].").says("--no-cache asks the LLM again");
     assert_eq!(graphloom.hash(), before);
@@ -44,43 +44,43 @@ fn the_same_question_is_paid_for_once() {
     assert_eq!(calls[0]["calls"], 1, "{calls}");
 
     let again = ask(&graphloom, &["--no-cache"]);
-    assert!(was_asked(&again));
+    assert!(called_model(&again));
     assert_eq!(again["answer"], "Somebody else did [1].");
     assert_eq!(ask(&graphloom, &[])["answer"], "Ada Lovelace wrote it [1].");
     let off = graphloom.json(&[&["--set", "query_cache=false"], &ASK[..]].concat());
-    assert!(was_asked(&off));
+    assert!(called_model(&off));
     graphloom.run(&["--set", "query_cache=perhaps", "status"]).exits(2).says("must be true or false");
 }
 
 #[test]
-fn a_change_of_the_documents_makes_a_new_answer() {
+fn a_change_to_the_documents_leads_to_a_new_answer() {
     let (model, graphloom) = started();
-    assert!(was_asked(&ask(&graphloom, &[])));
+    assert!(called_model(&ask(&graphloom, &[])));
     // A document that the question does not find changes nothing.
     graphloom.write("docs/bread.md", "Rye rises slowly.\n");
     graphloom.ok(&["add", "docs"]);
-    assert!(!was_asked(&ask(&graphloom, &["--chunk-top-k", "1"])));
+    assert!(!called_model(&ask(&graphloom, &["--chunk-top-k", "1"])));
     graphloom.write("docs/ada.md", "Ada Lovelace wrote the first program, and notes on it.\n");
     graphloom.ok(&["add", "docs"]);
     model.answer_with("Ada did [1].");
     let changed = ask(&graphloom, &["--chunk-top-k", "1"]);
-    assert!(was_asked(&changed));
+    assert!(called_model(&changed));
     assert_eq!(changed["answer"], "Ada did [1].");
     graphloom.ok(&["rm", "docs/ada.md"]);
     graphloom.run(&ASK).exits(4).says("Not found in ");
 }
 
 #[test]
-fn what_is_remembered_can_be_seen_and_forgotten() {
+fn cached_answers_can_be_listed_and_deleted() {
     let (_model, graphloom) = started();
     ask(&graphloom, &[]);
     let shown = graphloom.json(&["cache", "show"]);
     assert_eq!(shown[1], json!({ "kind": "answer", "entries": 1, "bytes": 26 }));
     graphloom.ok(&["cache", "clear", "--keywords", "--vectors"]);
-    assert!(!was_asked(&ask(&graphloom, &[])));
+    assert!(!called_model(&ask(&graphloom, &[])));
     let cleared = graphloom.json(&["cache", "clear", "--answers"]);
     assert_eq!(cleared["cleared"], json!([{ "kind": "answer", "entries": 1, "bytes": 26 }]));
-    assert!(was_asked(&ask(&graphloom, &[])));
+    assert!(called_model(&ask(&graphloom, &[])));
     graphloom.run(&["cache", "clear"]).exits(0).says("answer");
 }
 
@@ -92,5 +92,5 @@ fn a_failed_call_is_in_the_ledger() {
     let calls = graphloom.json(&["status"])["calls"].clone();
     assert_eq!((&calls[0]["role"], &calls[0]["failed"]), (&json!("answer"), &json!(1)), "{calls}");
     model.refuse(None);
-    assert!(was_asked(&ask(&graphloom, &[])));
+    assert!(called_model(&ask(&graphloom, &[])));
 }

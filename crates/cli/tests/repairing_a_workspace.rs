@@ -13,7 +13,7 @@ fn with_a_document() -> Graphloom {
 }
 
 #[test]
-fn a_workspace_whose_file_was_cut_short_is_refused_until_the_loss_is_accepted() {
+fn a_truncated_workspace_file_is_refused_until_the_loss_is_accepted() {
     for length in [None, Some(0), Some(1)] {
         let graphloom = with_a_document();
         match length {
@@ -34,7 +34,7 @@ fn a_workspace_whose_file_was_cut_short_is_refused_until_the_loss_is_accepted() 
 }
 
 #[test]
-fn an_older_backup_is_taken_once_the_loss_is_accepted() {
+fn an_older_backup_is_used_once_the_loss_is_accepted() {
     let graphloom = with_a_document();
     let (backup, hash) = (std::fs::read(graphloom.path(STORE)).expect("a backup"), graphloom.hash());
     graphloom.write("b.txt", "Bob met Cleo in Paris.");
@@ -53,7 +53,7 @@ fn an_older_backup_is_taken_once_the_loss_is_accepted() {
 }
 
 #[test]
-fn a_changed_bit_is_harmless_or_found_and_repaired_or_named() {
+fn a_changed_bit_is_harmless_or_found_and_repaired_or_reported() {
     let graphloom = Graphloom::new();
     for number in 0..4 {
         let text =
@@ -91,7 +91,7 @@ fn a_changed_bit_is_harmless_or_found_and_repaired_or_named() {
 }
 
 #[test]
-fn a_damaged_index_is_found_by_check_and_searches_answer_as_before() {
+fn check_finds_a_damaged_index_and_searches_return_the_same_hits() {
     let graphloom = with_a_document();
     let hits = graphloom.ok(&["--json", "search", "Babbage"]);
     let index = graphloom.path(".graphloom/default.projections/full_text");

@@ -16,7 +16,7 @@ fn library(server: &ScriptedServer) -> Graphloom {
     graphloom
 }
 
-fn liking_tea(request: &ReceivedRequest) -> Reply {
+fn prefer_tea(request: &ReceivedRequest) -> Reply {
     let documents = request.json()["documents"].as_array().cloned().unwrap_or_default();
     let about_tea = |text: &Value| {
         text.as_str()
@@ -48,8 +48,8 @@ const ASK: [&str; 5] =
     ["ask", "--mode", "naive", "--context-only", "Is bread baked in the kiln house every day?"];
 
 #[test]
-fn passages_come_in_its_order_and_the_call_is_in_the_ledger() {
-    let server = ScriptedServer::start(|_, request| liking_tea(request));
+fn passages_come_in_the_rerankers_order_and_the_call_is_in_the_ledger() {
+    let server = ScriptedServer::start(|_, request| prefer_tea(request));
     let graphloom = library(&server);
     let row = |source: &str, score| (source.to_owned(), score);
     let reranked = graphloom.json(&ASK);
@@ -67,7 +67,7 @@ fn passages_come_in_its_order_and_the_call_is_in_the_ledger() {
 }
 
 #[test]
-fn one_that_fails_is_told_about_and_the_answer_comes_in_the_order_of_the_search() {
+fn a_failed_reranker_causes_a_warning_and_passages_keep_the_search_order() {
     let server = ScriptedServer::replies([Reply::json(401, r#"{"detail":"invalid key"}"#)]);
     let graphloom = library(&server);
     let answered = graphloom

@@ -25,7 +25,7 @@ fn a_failed_chunk_is_listed_and_retried_alone() {
     let asked_before: usize = model.asked().values().sum();
     graphloom.run(&["retry"]).exits(0);
     let asked_after: usize = model.asked().values().sum();
-    assert_eq!(asked_after - asked_before, 1, "only the failed chunk is asked about");
+    assert_eq!(asked_after - asked_before, 1, "only the failed chunk causes a call");
     assert_eq!(graphloom.json(&["status"])["by_status"]["ready"], 3);
     assert!(graphloom.ok(&["graph", "ThingB"]).contains("docs/ThingB.md:1"));
 }

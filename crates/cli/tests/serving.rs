@@ -13,7 +13,7 @@ use crate::common::serving::{PATIENCE, Serving};
 
 #[cfg(unix)]
 #[test]
-fn what_is_sent_is_indexed_answered_and_there_for_the_command_line() {
+fn documents_sent_to_a_server_are_indexed_and_visible_on_the_command_line() {
     let graphloom = Graphloom::new();
     let serving = Serving::start(&graphloom, &[]);
     let text = "Tobias Renn succeeded Maren Oskoldt as director of Weir Station in 1995.";
@@ -35,7 +35,7 @@ fn what_is_sent_is_indexed_answered_and_there_for_the_command_line() {
 
 #[cfg(unix)]
 #[test]
-fn a_server_that_is_asked_to_stop_stores_the_answers_it_waits_for() {
+fn a_stopping_server_stores_the_answers_it_is_waiting_for() {
     let model = ScriptedModel::start();
     let graphloom = with_things(&model, &["ThingA", "ThingB", "ThingC", "ThingD"]);
     graphloom.ok(&["add", "docs", "--no-wait"]);
@@ -55,7 +55,7 @@ fn a_server_that_is_asked_to_stop_stores_the_answers_it_waits_for() {
 
 #[cfg(unix)]
 #[test]
-fn what_is_refused_is_in_the_log_and_no_error() {
+fn refused_requests_are_logged_but_not_as_errors() {
     let graphloom = Graphloom::new();
     graphloom.write("station.md", "Tobias Renn succeeded Maren Oskoldt as director of Weir Station in 1995.");
     graphloom.ok(&["add", "station.md"]);
@@ -73,7 +73,7 @@ fn what_is_refused_is_in_the_log_and_no_error() {
 }
 
 #[test]
-fn the_server_tells_what_the_command_line_tells() {
+fn the_server_and_the_command_line_return_the_same() {
     let graphloom = Graphloom::new();
     graphloom.write("station.md", "Tobias Renn succeeded Maren Oskoldt as director of Weir Station in 1995.");
     graphloom.ok(&["add", "station.md"]);
@@ -98,7 +98,7 @@ fn the_server_tells_what_the_command_line_tells() {
 
 #[cfg(unix)]
 #[test]
-fn health_tells_whether_what_models_say_is_remembered() {
+fn health_says_whether_model_answers_are_cached() {
     let graphloom = Graphloom::new();
     let told = |arguments: &[&str]| {
         let health = Serving::start(&graphloom, arguments).ok("GET", "/health", "", &json!({}));
@@ -108,7 +108,7 @@ fn health_tells_whether_what_models_say_is_remembered() {
 }
 
 #[test]
-fn a_key_lets_in_until_it_is_revoked_and_the_network_needs_one() {
+fn a_key_works_until_it_is_revoked_and_network_access_needs_one() {
     let graphloom = Graphloom::new();
     graphloom.run(&["serve", "--host", "0.0.0.0", "--port", "0"]).exits(1).says("graphloom key create");
     let made = graphloom.json(&["key", "create", "notes", "--right", "write", "--only", "default"]);
@@ -127,7 +127,7 @@ fn a_key_lets_in_until_it_is_revoked_and_the_network_needs_one() {
 }
 
 #[test]
-fn a_users_password_is_given_or_made_and_never_kept() {
+fn a_users_password_is_given_or_generated_and_never_stored() {
     let graphloom = Graphloom::new();
     let made = graphloom.ok(&["user", "add", "ada"]);
     assert!(made.trim().len() >= 24, "{made}");
@@ -154,7 +154,7 @@ fn a_users_password_is_given_or_made_and_never_kept() {
 
 #[cfg(unix)]
 #[test]
-fn the_log_names_who_asked_in_a_form_that_programs_can_act_on() {
+fn the_log_names_the_client_in_a_format_that_programs_can_read() {
     let graphloom = Graphloom::new();
     graphloom.ok(&["user", "add", "ada"]);
     let path = graphloom.path("server.log");
@@ -206,7 +206,7 @@ fn the_log_names_who_asked_in_a_form_that_programs_can_act_on() {
 
 #[cfg(unix)]
 #[test]
-fn the_log_names_the_caller_whose_right_does_not_reach_so_far() {
+fn the_log_names_the_caller_that_lacks_a_right() {
     let graphloom = Graphloom::new();
     let made = graphloom.json(&["key", "create", "notes", "--right", "read", "--only", "default"]);
     let (id, key) = (made["id"].as_str().expect("an id"), made["key"].as_str().expect("a key"));
@@ -227,7 +227,7 @@ fn the_log_names_the_caller_whose_right_does_not_reach_so_far() {
 }
 
 #[test]
-fn failed_chunks_are_counted_until_they_are_indexed_after_all() {
+fn failed_chunks_are_counted_until_a_retry_indexes_them() {
     let model = ScriptedModel::start();
     let graphloom = with_things(&model, &["ThingA", "ThingB"]);
     model.refuse(Some("ThingB"));
@@ -248,7 +248,7 @@ fn failed_chunks_are_counted_until_they_are_indexed_after_all() {
 
 #[cfg(unix)]
 #[test]
-fn nothing_is_acknowledged_while_the_file_of_a_workspace_is_away() {
+fn nothing_is_acknowledged_while_the_workspace_file_is_missing() {
     let graphloom = Graphloom::new();
     graphloom.write("station.md", "Tobias Renn succeeded Maren Oskoldt as director of Weir Station in 1995.");
     graphloom.ok(&["add", "station.md"]);

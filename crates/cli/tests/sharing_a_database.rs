@@ -82,7 +82,7 @@ fn folder() -> TempDir {
 }
 
 #[test]
-fn workers_that_are_killed_and_a_database_that_crashes_lose_nothing_and_pay_for_nothing_again() {
+fn killed_workers_and_a_crashed_database_lose_nothing_and_pay_for_nothing_twice() {
     const DOCUMENTS: usize = 90;
     const CALLS: usize = 2;
     const AT_ONCE: usize = 2;
@@ -133,13 +133,13 @@ fn workers_that_are_killed_and_a_database_that_crashes_lose_nothing_and_pay_for_
     for (place, graphloom) in queued.iter().enumerate() {
         let here = with_things(&model, &of_workspace(place).collect::<Vec<_>>());
         here.ok(&["add", "docs"]);
-        assert_eq!(graphloom.hash(), here.hash(), "the state is that of a file");
+        assert_eq!(graphloom.hash(), here.hash(), "the state equals that of a file");
         graphloom.run(&["check"]).exits(0).says("no contradictions");
     }
 }
 
 #[test]
-fn workers_keep_the_budget_of_a_workspace_together() {
+fn workers_share_the_budget_of_a_workspace() {
     const COST: usize = 4000;
     // A separate server, because workers of other tests would claim the documents.
     let folder = folder();
@@ -156,7 +156,7 @@ fn workers_keep_the_budget_of_a_workspace_together() {
     let queued = machine(&names);
     queued.ok(&["budget", "60k"]);
     queued.ok(&["add", "docs", "--no-wait"]);
-    let paid = || model.asked_anything().values().sum::<usize>() * COST;
+    let paid = || model.prompts_of_any_kind().values().sum::<usize>() * COST;
     let mut hosts: Vec<Host> = (0..2).map(|_| Host::start(machine(&[]), &[])).collect();
     wait_until("the budget is not used", || paid() >= 40_000);
     for host in &mut hosts {
@@ -175,7 +175,7 @@ fn workers_keep_the_budget_of_a_workspace_together() {
 }
 
 #[test]
-fn a_pause_that_a_service_asks_one_worker_for_is_kept_by_all() {
+fn all_workers_honor_a_pause_that_a_service_requests_from_one() {
     const PAUSE_S: u64 = 4;
     // A separate server, because workers of other tests would claim the documents.
     let folder = folder();
@@ -192,8 +192,8 @@ fn a_pause_that_a_service_asks_one_worker_for_is_kept_by_all() {
     // Longer than it takes for the others to learn of the pause.
     model.answer_after(Duration::from_millis(250));
     model.wait_until_asked(6);
-    model.ask_to_wait(PAUSE_S);
-    model.wait_until_it_asked_to_wait();
+    model.answer_with_rate_limit(PAUSE_S);
+    model.wait_until_rate_limited();
     let (began, before) = (Instant::now(), asked());
     let mut during = 0;
     while began.elapsed() < Duration::from_secs(PAUSE_S) - Duration::from_millis(500) {
@@ -212,7 +212,7 @@ fn a_pause_that_a_service_asks_one_worker_for_is_kept_by_all() {
 }
 
 #[test]
-fn a_few_documents_do_not_wait_until_the_many_of_another_workspace_are_indexed() {
+fn a_few_documents_do_not_wait_for_the_many_of_another_workspace() {
     let folder = folder();
     let database = Server::start(folder.path(), &["fsync=off"]);
     let model = ScriptedModel::start();
@@ -233,12 +233,12 @@ fn a_few_documents_do_not_wait_until_the_many_of_another_workspace_are_indexed()
     model.wait_until_asked(10);
     let few = queue("few", 5);
     wait_until("the few wait", || ready(&few) == 5);
-    assert!(ready(&many) < 195, "the few waited for the many");
+    assert!(ready(&many) < 195, "the few documents waited for the many");
     drop(host);
 }
 
 #[test]
-fn a_worker_that_is_asked_to_stop_stores_the_answers_it_waits_for() {
+fn a_stopping_worker_stores_the_answers_it_is_waiting_for() {
     // A separate server, because workers of other tests would claim the documents.
     let folder = folder();
     let database = Server::start(folder.path(), &["fsync=off"]);
@@ -286,7 +286,7 @@ fn servers_without_workers_leave_documents_to_a_worker_and_show_its_progress() {
         server.ok("GET", &format!("/w/{workspace}/documents/status_counts"), "", &json!({}))["status_counts"]
             .clone()
     };
-    assert_eq!(counts(&servers[0], own)["pending"], 1, "nobody works");
+    assert_eq!(counts(&servers[0], own)["pending"], 1, "no process is indexing");
     let mut host = Host::start(machine(), &[]);
     for (place, (workspace, track)) in workspaces.iter().zip(&tracks).enumerate() {
         // The server that did not accept the document follows its run to the end.
@@ -315,7 +315,7 @@ fn servers_without_workers_leave_documents_to_a_worker_and_show_its_progress() {
 }
 
 #[test]
-fn workspaces_are_served_and_indexed_where_they_are_placed_and_after_a_move_at_the_new_place() {
+fn workspaces_are_served_and_indexed_where_they_are_placed_even_after_a_move() {
     let folders = [folder(), folder()];
     let [first, second] = folders.each_ref().map(|folder| Server::start(folder.path(), &["fsync=off"]));
     let machine = || Graphloom::new().with("GRAPHLOOM_STORE", &first.url());
@@ -364,7 +364,7 @@ fn workspaces_are_served_and_indexed_where_they_are_placed_and_after_a_move_at_t
         names.filter(|name| name != "default 0").collect::<Vec<_>>()
     };
     assert_eq!(listed(&serving), ["alpha 2", "beta 2"]);
-    assert_eq!(listed(&elsewhere), ["alpha 2"], "nothing of beta came back to the first database");
+    assert_eq!(listed(&elsewhere), ["alpha 2"], "beta has no rows in the first database");
     assert_eq!(listed(&Graphloom::new().with("GRAPHLOOM_STORE", &second.url())), ["beta 2"]);
     serving.run(&["backup", "kept"]).exits(0).says("backed up alpha: 2").says("backed up beta: 2");
     assert_eq!(host.terminate(), Some(0));
@@ -372,7 +372,7 @@ fn workspaces_are_served_and_indexed_where_they_are_placed_and_after_a_move_at_t
 }
 
 #[test]
-fn a_key_that_one_host_creates_or_revokes_counts_on_all_servers() {
+fn a_key_created_or_revoked_on_one_host_takes_effect_on_all_servers() {
     let folder = folder();
     let database = Server::start(folder.path(), &["fsync=off"]);
     let machine = || Graphloom::new().with("GRAPHLOOM_STORE", &database.url());
@@ -397,7 +397,7 @@ fn a_key_that_one_host_creates_or_revokes_counts_on_all_servers() {
 }
 
 #[test]
-fn requests_and_wrong_logins_of_an_address_count_at_all_servers_together() {
+fn requests_and_wrong_logins_of_an_address_are_counted_across_all_servers() {
     let folder = folder();
     let database = Server::start(folder.path(), &["fsync=off"]);
     let machine = |rate: &str| {
@@ -444,7 +444,7 @@ fn requests_and_wrong_logins_of_an_address_count_at_all_servers_together() {
 }
 
 #[test]
-fn a_migration_is_announced_before_it_is_made_and_a_later_release_is_left_alone() {
+fn a_migration_is_announced_first_and_a_later_release_is_not_touched() {
     let folder = folder();
     let database = Server::start(folder.path(), &["fsync=off"]);
     let graphloom = Graphloom::new().with("GRAPHLOOM_STORE", &database.url());

@@ -45,7 +45,7 @@ async fn names(client: &Client) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn what_a_client_adds_is_indexed_answered_and_there_for_the_command_line() {
+async fn documents_added_by_a_client_are_indexed_and_visible_on_the_command_line() {
     let graphloom = Graphloom::new();
     let client = start(&graphloom, &[], newest()).await;
     let server = client.peer_info().expect("a server");
@@ -67,7 +67,7 @@ async fn what_a_client_adds_is_indexed_answered_and_there_for_the_command_line()
 }
 
 #[tokio::test]
-async fn a_read_only_client_is_offered_tools_that_read_and_changes_and_indexes_nothing() {
+async fn a_read_only_client_gets_only_reading_tools_and_changes_nothing() {
     let graphloom = Graphloom::new();
     graphloom.write("station.md", STATION);
     graphloom.write("later.md", "Ada Quill directs Weir Station.");
@@ -92,7 +92,7 @@ async fn a_read_only_client_is_offered_tools_that_read_and_changes_and_indexes_n
 }
 
 #[test]
-fn nothing_but_the_protocol_is_printed_and_the_end_of_the_input_ends_it() {
+fn only_the_protocol_is_printed_and_the_end_of_input_stops_the_server() {
     let graphloom = Graphloom::new();
     let mut command = graphloom.command(&["-vv", "mcp"]);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());

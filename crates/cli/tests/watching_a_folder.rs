@@ -102,7 +102,7 @@ fn plain_hash(files: &[(&str, &str)]) -> String {
 }
 
 #[test]
-fn what_is_new_changed_and_renamed_is_added_and_what_is_gone_is_removed_with_prune() {
+fn new_changed_and_renamed_files_are_added_and_missing_ones_removed_with_prune() {
     let graphloom = docs();
     let watching = Watching::start(&graphloom, &["--prune"]);
     graphloom.write("docs/deep/er/c.md", "Ilse Brandt built the Weir House.\n");
@@ -126,7 +126,7 @@ fn what_is_new_changed_and_renamed_is_added_and_what_is_gone_is_removed_with_pru
 }
 
 #[test]
-fn without_prune_the_document_of_a_file_that_is_gone_stays_and_is_told_of() {
+fn without_prune_the_document_of_a_missing_file_stays_and_is_reported() {
     let graphloom = docs();
     let watching = Watching::start(&graphloom, &[]);
     fs::remove_file(graphloom.path("docs/b.md")).expect("removed");
@@ -143,7 +143,7 @@ fn without_prune_the_document_of_a_file_that_is_gone_stays_and_is_told_of() {
 }
 
 #[test]
-fn a_folder_that_is_gone_for_a_while_takes_no_document_with_it() {
+fn a_folder_that_is_missing_for_a_while_removes_no_document() {
     let graphloom = docs();
     let watching = Watching::start(&graphloom, &["--prune"]);
     fs::rename(graphloom.path("docs"), graphloom.path("elsewhere")).expect("renamed");
@@ -156,7 +156,7 @@ fn a_folder_that_is_gone_for_a_while_takes_no_document_with_it() {
 }
 
 #[test]
-fn what_another_process_queued_is_worked_on_too() {
+fn documents_queued_by_another_process_are_indexed_too() {
     let graphloom = docs();
     let watching = Watching::start(&graphloom, &[]);
     graphloom.write("other.md", "Sigrid Falk keeps the archive.\n");
@@ -171,7 +171,7 @@ fn what_another_process_queued_is_worked_on_too() {
 }
 
 #[test]
-fn there_must_be_something_to_watch() {
+fn watching_needs_an_existing_file_or_folder() {
     let graphloom = Graphloom::new();
     graphloom.run(&["add", "none", "--watch"]).exits(1).says("--watch needs folders and files that exist");
     graphloom

@@ -19,7 +19,7 @@ fn calls(model: &ScriptedModel) -> usize {
 }
 
 #[test]
-fn a_prompt_of_ones_own_is_sent_and_only_a_changed_one_asks_again() {
+fn a_custom_prompt_is_used_and_only_a_changed_one_causes_new_calls() {
     let model = ScriptedModel::start();
     let graphloom = with_model(&model).with("GRAPHLOOM_PROMPTS_DIR", "prompts");
     graphloom.write("a.txt", TEXT);
@@ -43,7 +43,7 @@ fn a_prompt_of_ones_own_is_sent_and_only_a_changed_one_asks_again() {
 }
 
 #[test]
-fn what_is_wrong_with_a_prompt_stops_the_command_before_anything_is_made() {
+fn an_invalid_prompt_stops_the_command_before_anything_is_created() {
     let model = ScriptedModel::start();
     let graphloom = with_model(&model).with("GRAPHLOOM_PROMPTS_DIR", "prompts");
     graphloom.write("a.txt", TEXT);
@@ -88,7 +88,7 @@ fn what_is_wrong_with_a_prompt_stops_the_command_before_anything_is_made() {
 }
 
 #[test]
-fn each_workspace_has_the_types_the_guidance_and_the_language_of_its_table() {
+fn each_workspace_uses_the_types_guidance_and_language_of_its_table() {
     let model = ScriptedModel::start();
     let graphloom = with_model(&model);
     graphloom.write("a.txt", TEXT);
@@ -120,7 +120,7 @@ fn each_workspace_has_the_types_the_guidance_and_the_language_of_its_table() {
 }
 
 #[test]
-fn prompts_are_listed_shown_and_exported_and_nothing_is_overwritten() {
+fn prompts_can_be_listed_shown_and_exported_without_overwriting_files() {
     let graphloom = Graphloom::new();
     let listed = graphloom.json(&["prompts", "list"]);
     let listed = listed.as_array().expect("a list");

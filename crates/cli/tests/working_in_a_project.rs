@@ -17,7 +17,7 @@ fn run_in(graphloom: &Graphloom, folder: &str, arguments: &[&str]) -> CommandRes
 }
 
 #[test]
-fn a_workspace_is_found_from_a_folder_inside_and_names_sources_from_its_own() {
+fn a_workspace_is_found_from_a_subfolder_and_names_sources_relative_to_its_own_folder() {
     let graphloom = Graphloom::new();
     graphloom.write("docs/a.md", "Ada Lovelace wrote the first program in London.\n");
     graphloom.write("docs/old/b.md", "Grace Hopper wrote the first compiler.\n");
@@ -35,7 +35,7 @@ fn a_workspace_is_found_from_a_folder_inside_and_names_sources_from_its_own() {
 }
 
 #[test]
-fn a_data_folder_that_is_named_is_used_from_where_the_command_runs() {
+fn a_given_data_folder_is_relative_to_the_current_folder() {
     let graphloom = Graphloom::new();
     graphloom.write("docs/a.md", "Ada Lovelace wrote the first program in London.\n");
     graphloom.ok(&["add", "docs/a.md"]);
@@ -46,7 +46,7 @@ fn a_data_folder_that_is_named_is_used_from_where_the_command_runs() {
 }
 
 #[test]
-fn the_data_folder_tells_git_to_leave_it_alone_and_one_that_was_there_is_not_touched() {
+fn a_new_data_folder_is_ignored_by_git_and_an_existing_one_is_not_touched() {
     let graphloom = Graphloom::new();
     graphloom.write("a.md", "Ada Lovelace wrote the first program in London.\n");
     graphloom.ok(&["add", "a.md"]);
@@ -58,7 +58,7 @@ fn the_data_folder_tells_git_to_leave_it_alone_and_one_that_was_there_is_not_tou
 }
 
 #[test]
-fn adding_what_is_not_there_makes_no_workspace() {
+fn adding_a_missing_file_creates_no_workspace() {
     let graphloom = Graphloom::new();
     graphloom.run(&["add", "nosuch.txt"]).exits(3).says("refused: nosuch.txt: does not exist");
     graphloom.write("empty/picture.png", "x");

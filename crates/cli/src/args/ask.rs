@@ -204,7 +204,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_not_said_stays_at_the_default() {
+    fn omitted_options_keep_their_defaults() {
         let cli = Cli::try_parse_from([
             "graphloom",
             "ask",

@@ -173,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_command_stands_in_one_group() {
+    fn every_command_is_in_one_group() {
         let command = Cli::command();
         let visible = command.get_subcommands().filter(|command| !command.is_hide_set());
         let mut names: Vec<&str> = visible.map(Command::get_name).chain(["help"]).collect();
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_mean_a_command_are_not_commands_themselves() {
+    fn hints_for_unknown_commands_are_not_commands_themselves() {
         let command = Cli::command();
         for word in HINTS.iter().flat_map(|(words, _)| words.iter()) {
             assert!(command.find_subcommand(word).is_none(), "{word}");

@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_filled_with_whole_words_however_they_arrive() {
+    fn text_is_wrapped_at_words_regardless_of_how_it_arrives() {
         let expected = "The first paper of\nthe laboratory\n";
         assert_eq!(check_flow(18, &["The first paper of the laboratory"]), expected);
         assert_eq!(check_flow(18, &["The fir", "st pap", "er of the labor", "atory"]), expected);
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn sentences_end_behind_their_numbers() {
+    fn a_sentence_ends_after_its_citation_numbers() {
         let whole = |text: &str| text[..whole_sentences(text)].to_owned();
         assert_eq!(whole("Ada wrote. [1] Bob"), "Ada wrote. [1] ");
         assert_eq!(whole("Ada wrote. [1"), "");

@@ -289,7 +289,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waiting_for_a_service_is_told_with_its_reason() {
+    fn waiting_for_a_service_is_reported_with_the_reason() {
         let service = "api.example".to_owned();
         let reason = "model x failed (status 503): busy".to_owned();
         let paused = Progress::Paused { service: service.clone(), reason, retry_in_ms: 4_001 };

@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_path_loses_its_middle_and_never_its_name() {
+    fn a_long_path_is_shortened_in_the_middle_and_keeps_its_file_name() {
         assert_eq!(shortened_path("work/rust/src/ch17.md", 21), "work/rust/src/ch17.md");
         assert_eq!(shortened_path("work/rust/src/ch17.md", 20), "work/rust/…/ch17.md");
         assert_eq!(shortened_path("work/rust/src/ch17.md", 14), "work/…/ch17.md");

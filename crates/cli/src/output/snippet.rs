@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn the_part_with_most_of_the_words_is_found_however_late_it_stands() {
+    fn the_part_with_the_most_search_words_is_found_anywhere_in_the_text() {
         let text = "Papers are kept here. Much is said of dams. The first paper on echoes is of 1998.";
         let (part, words) = check_snippet(text, "the first paper", 30);
         assert_eq!(part, "The first paper on echoes is o");
@@ -129,18 +129,18 @@ mod tests {
     }
 
     #[test]
-    fn endings_may_differ_and_short_words_may_not() {
+    fn words_match_despite_different_endings_unless_they_are_short() {
         assert_eq!(check_snippet("two papers, one car", "paper care", 40).1, ["papers"]);
     }
 
     #[test]
-    fn scripts_without_blanks_match_by_character() {
+    fn scripts_without_spaces_match_by_character() {
         let (part, words) = check_snippet("本手册。水库必须检查。", "检查", 20);
         assert_eq!((part.as_str(), words.len()), ("水库必须检查。", 2));
     }
 
     #[test]
-    fn without_a_match_it_is_the_beginning() {
+    fn without_a_match_the_snippet_is_the_beginning() {
         assert_eq!(check_snippet("one two three", "zebra", 7), ("one two".to_owned(), Vec::new()));
     }
 }

@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn the_line_counts_documents_and_tells_rate_and_time_left() {
+    fn the_line_shows_the_document_count_rate_and_time_left() {
         let events = [finished("a.md"), finished("b.md")];
         assert_eq!(check_line(10, &events, 4, 80), "2 of 10 documents, 30.0/min, 16 s left");
         assert_eq!(check_line(10, &events, 1, 80), "2 of 10 documents");
@@ -234,26 +234,26 @@ mod tests {
     }
 
     #[test]
-    fn a_document_that_is_half_read_counts_towards_the_rate() {
+    fn a_partly_processed_document_counts_towards_the_rate() {
         let events = [advanced("a.md", Stage::Extract, 1, 10), advanced("a.md", Stage::Extract, 5, 10)];
         assert_eq!(check_line(1, &events, 10, 50), "0 of 1 document, 3.0/min, 10 s left  a.md");
     }
 
     #[test]
-    fn what_an_earlier_run_had_read_does_not_count_towards_the_rate() {
+    fn work_of_an_earlier_run_does_not_count_towards_the_rate() {
         let events = [advanced("a.md", Stage::Extract, 51, 100), advanced("a.md", Stage::Extract, 60, 100)];
         assert_eq!(check_line(1, &events, 10, 50), "0 of 1 document, 36.0/h, 40 s left  a.md");
     }
 
     #[test]
-    fn no_time_is_told_while_chunks_are_only_embedded() {
+    fn no_time_left_is_shown_while_chunks_are_only_embedded() {
         let embedded = |name: &str| advanced(name, Stage::Chunk, 5, 5);
         let events = [embedded("a.md"), embedded("b.md"), advanced("b.md", Stage::Merge, 0, 5)];
         assert_eq!(check_line(9, &events, 60, 50), "0 of 9 documents  merging 0/5 b.md");
     }
 
     #[test]
-    fn the_bar_does_not_go_back_when_merging_begins() {
+    fn the_bar_does_not_move_back_when_merging_begins() {
         let mut tally = Tally::of(1);
         tally.take(&advanced("a.md", Stage::Extract, 10, 10));
         let before = tally.position();
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn the_name_of_the_file_at_work_is_whole_where_there_is_room() {
+    fn the_name_of_the_current_file_is_shown_whole_if_there_is_room() {
         let events = [advanced("work/rust/src/ch17-01-futures.md", Stage::Extract, 2, 10)];
         assert_eq!(
             check_line(12, &events, 1, 60),
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn what_failed_and_what_it_costs_is_told() {
+    fn failures_and_costs_are_shown() {
         let mut tally = Tally::of(3);
         let document = DocumentId::from_stored("a.md".to_owned());
         let (source, reason) = ("a.md".to_owned(), "busy".to_owned());
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_told_in_the_unit_that_fits() {
+    fn durations_are_shown_in_a_fitting_unit() {
         let told = [0, 36, 240, 4_800, 90_000, 400_000].map(|s| duration(Duration::from_secs(s)));
         assert_eq!(told, ["1 s", "36 s", "4 min", "80 min", "25 h 0 min", "5 days"]);
     }

@@ -66,20 +66,20 @@ mod tests {
     }
 
     #[test]
-    fn colours_and_links_take_no_room() {
+    fn colours_and_links_have_no_width() {
         let text =
             "\u{1b}[1mone\u{1b}[0m \u{1b}]8;;file:///a/very/long/path\u{1b}\\two\u{1b}]8;;\u{1b}\\ three";
         assert_eq!(wrapped(text, Some(20), "").len(), 1);
     }
 
     #[test]
-    fn scripts_without_blanks_are_wrapped_too() {
+    fn scripts_without_spaces_are_wrapped_too() {
         let lines = wrapped("水库在雨季之前必须检查所有的闸门和泵站", Some(20), "");
         assert_eq!(lines, ["水库在雨季之前必须检", "查所有的闸门和泵站"]);
     }
 
     #[test]
-    fn without_a_width_lines_stay_as_they_are() {
+    fn without_a_width_lines_are_not_wrapped() {
         assert_eq!(wrapped("a b\nc", None, " "), [" a b", " c"]);
     }
 }

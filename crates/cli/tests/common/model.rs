@@ -135,7 +135,7 @@ impl ScriptedModel {
     }
 
     /// Sets the text before the records of an extraction.
-    pub(crate) fn say_before_records(&self, preamble: &str) {
+    pub(crate) fn set_preamble(&self, preamble: &str) {
         self.change(|state| preamble.clone_into(&mut state.preamble));
     }
 
@@ -145,12 +145,12 @@ impl ScriptedModel {
     }
 
     /// Answers the next request with status 429 and this many seconds to wait.
-    pub(crate) fn ask_to_wait(&self, seconds: u64) {
+    pub(crate) fn answer_with_rate_limit(&self, seconds: u64) {
         self.change(|state| state.retry_after = Some(seconds));
     }
 
     /// Waits until that answer is sent.
-    pub(crate) fn wait_until_it_asked_to_wait(&self) {
+    pub(crate) fn wait_until_rate_limited(&self) {
         let mut state = self.shared.state.lock().expect("not poisoned");
         while state.retry_after.is_some() {
             state = self.shared.changed.wait(state).expect("not poisoned");
@@ -176,7 +176,7 @@ impl ScriptedModel {
     }
 
     /// Returns how often each prompt of any kind was received.
-    pub(crate) fn asked_anything(&self) -> BTreeMap<String, usize> {
+    pub(crate) fn prompts_of_any_kind(&self) -> BTreeMap<String, usize> {
         self.shared.state.lock().expect("not poisoned").anything.clone()
     }
 

@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_written_whole_into_a_folder_that_is_made() {
+    fn a_file_is_written_whole_and_its_folder_is_created() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("deep/run.json");
         write_json(&path, &[1]).expect("written");
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_written_is_known_before_and_what_is_there_stays() {
+    fn unwritable_outputs_are_reported_first_and_existing_files_stay() {
         let folder = tempfile::tempdir().expect("a folder");
         let (file, page) = (folder.path().join("run.json"), folder.path().join("new/run.html"));
         std::fs::write(&file, "before").expect("written");

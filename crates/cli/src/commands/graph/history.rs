@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_dates_of_the_calendar() {
+    fn times_are_shown_as_calendar_dates() {
         for (seconds, expected) in [
             (0, "1970-01-01 00:00Z"),
             (951_782_399, "2000-02-28 23:59Z"),

@@ -332,7 +332,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn relations_get_half_of_the_screen_unless_the_others_leave_more() {
+    fn relations_get_half_of_the_screen_or_more_if_the_other_lists_leave_room() {
         assert_eq!(rows_that_fit(20, [100, 100, 100]), [10, 5, 5]);
         assert_eq!(rows_that_fit(20, [100, 0, 3]), [17, 0, 3]);
         assert_eq!(rows_that_fit(20, [4, 1, 100]), [4, 1, 15]);

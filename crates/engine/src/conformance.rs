@@ -110,13 +110,13 @@ impl Text {
 }
 
 #[test]
-fn texts_are_sanitised_as_the_table_says() {
+fn texts_are_sanitised_as_in_lightrag() {
     let table: Table<String, String> = Table::read(include_str!("../tests/lightrag/sanitizing.json"));
     table.check(table.rows.iter().map(|row| sanitize(&row.input).into_owned()).collect());
 }
 
 #[test]
-fn names_are_cleaned_as_the_table_says() {
+fn names_are_cleaned_as_in_lightrag() {
     let mut table: Table<Text, Option<Text>> = Table::read(include_str!("../tests/lightrag/names.json"));
     for row in &mut table.rows {
         row.ours = row.ours.take().map(|name| Text::Plain(name.whole()));
@@ -125,7 +125,7 @@ fn names_are_cleaned_as_the_table_says() {
 }
 
 #[test]
-fn types_are_read_as_the_table_says() {
+fn types_are_read_as_in_lightrag() {
     let table: Table<String, Option<String>> = Table::read(include_str!("../tests/lightrag/types.json"));
     let kind = |written: &String| {
         let answer = format!("entity<|#|>Kelm<|#|>{written}<|#|>A town.\n<|COMPLETE|>");
@@ -135,14 +135,14 @@ fn types_are_read_as_the_table_says() {
 }
 
 #[test]
-fn names_are_one_entity_where_the_table_says() {
+fn names_share_an_entity_as_in_lightrag() {
     let table: Table<[String; 2], bool> = Table::read(include_str!("../tests/lightrag/identity.json"));
     let key = |name: &String| clean_name(name).and_then(|name| entity_key(&name)).expect("a name");
     table.check(table.rows.iter().map(|row| key(&row.input[0]) == key(&row.input[1])).collect());
 }
 
 #[test]
-fn fixed_windows_stand_where_the_table_says() {
+fn fixed_windows_are_cut_as_in_lightrag() {
     #[derive(Deserialize)]
     struct Input {
         text: Text,

@@ -313,7 +313,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_never_read_as_templates() {
+    fn placeholders_in_values_are_not_replaced() {
         assert_eq!(fill("a {{x}} b {{ y }}", &[("x", "{{y}}"), ("y", "z")]), "a {{y}} b z");
     }
 
@@ -339,14 +339,14 @@ mod tests {
         match prompts.replace(prompt, file) {
             Ok(()) => Ok(prompts.body(prompt).to_owned()),
             Err(PromptError { line, what, remedy }) => {
-                assert_eq!(prompts.body(prompt), prompt.body(), "ours stays");
+                assert_eq!(prompts.body(prompt), prompt.body(), "our prompt is unchanged");
                 Err((line, what, remedy))
             }
         }
     }
 
     #[test]
-    fn an_own_version_replaces_ours_with_or_without_a_header() {
+    fn a_custom_prompt_replaces_ours_with_or_without_a_header() {
         for prompt in ALL {
             assert_eq!(check_own(*prompt, prompt.file()).as_deref(), Ok(prompt.body()));
         }
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_an_own_version_is_told_with_its_line_and_a_remedy() {
+    fn errors_in_a_custom_prompt_name_the_line_and_a_remedy() {
         let fault = |line: usize, what: &str, remedy: &str| Err((line, what.to_owned(), remedy.to_owned()));
         let user = |file: &str| check_own(EXTRACT_USER, file);
         assert_eq!(

@@ -144,7 +144,7 @@ async fn matching(engine: &Engine, text: &str) -> usize {
 }
 
 #[tokio::test]
-async fn the_document_comes_first_alike_for_all_chunks_and_the_first_is_asked_about_alone() {
+async fn all_prompts_start_with_the_document_and_the_first_chunk_is_sent_alone() {
     let model = ContextModel::named("m");
     let engine = world(ContextWriter::Model(model.clone()));
     let document = add(&engine, "report.txt", REPORT).await;
@@ -175,7 +175,7 @@ async fn the_document_comes_first_alike_for_all_chunks_and_the_first_is_asked_ab
 }
 
 #[tokio::test]
-async fn a_passage_is_found_by_what_its_document_says_and_quoted_in_its_own_words() {
+async fn a_passage_is_found_by_its_context_and_quoted_without_it() {
     let question = Question {
         text: "How much did Zephyrine grow in autumn?".to_owned(),
         mode: Mode::Contextual,
@@ -203,7 +203,7 @@ async fn the_contextual_mode_works_over_plain_chunks_too() {
 }
 
 #[tokio::test]
-async fn a_failed_call_is_listed_and_tried_again_alone() {
+async fn a_failed_call_is_listed_and_retried_alone() {
     let model = ContextModel::named("m");
     model.refuse(Some("spring"));
     let engine = world(ContextWriter::Model(model.clone()));
@@ -239,7 +239,7 @@ async fn a_failed_call_is_listed_and_tried_again_alone() {
 }
 
 #[tokio::test]
-async fn a_run_that_ended_early_goes_on_without_asking_again() {
+async fn a_run_that_ended_early_resumes_without_repeating_calls() {
     let model = ContextModel::named("m");
     let engine = world(ContextWriter::Model(model.clone()));
     let document = add(&engine, "report.txt", REPORT).await;
@@ -272,7 +272,7 @@ async fn interrupt(engine: &Engine, polls: usize) {
 }
 
 #[tokio::test]
-async fn the_same_text_under_the_same_title_is_not_asked_about_twice() {
+async fn the_same_text_under_the_same_title_costs_one_call() {
     let model = ContextModel::named("m");
     let engine = world(ContextWriter::Model(model.clone()));
     add(&engine, "old/report.txt", REPORT).await;
@@ -309,7 +309,7 @@ async fn another_option_embeds_only_the_chunks_whose_context_text_changes() {
     let report_of = contextualize(&by_model, &both).await;
     assert_eq!((report_of.contextualized, report_of.chunks_without_context), (2, 1));
     let kept = context(&by_model, &report).await;
-    assert_eq!(kept[1].as_deref(), Some("report.txt"), "a chunk that fails keeps what it had");
+    assert_eq!(kept[1].as_deref(), Some("report.txt"), "a failed chunk keeps its old context");
 
     assert_eq!(contextualize(&off, &both).await.contextualized, 4);
     assert_eq!(context(&off, &report).await, [None, None, None]);
@@ -319,7 +319,7 @@ async fn another_option_embeds_only_the_chunks_whose_context_text_changes() {
 }
 
 #[tokio::test]
-async fn what_is_paid_for_stays_when_a_later_run_writes_no_contexts() {
+async fn paid_contexts_stay_if_a_later_run_writes_none() {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new(WorkspaceId::default()));
     let model = ContextModel::named("m");
     model.refuse(Some("autumn"));

@@ -203,7 +203,7 @@ impl Change {
 }
 
 #[tokio::test]
-async fn a_change_that_is_overtaken_again_and_again_pays_for_its_summary_once() {
+async fn a_change_that_is_overtaken_repeatedly_pays_for_its_summary_once() {
     for change in CHANGES {
         for overtaken in [1, 2, 3] {
             let world = World::new().await;
@@ -219,7 +219,7 @@ async fn a_change_that_is_overtaken_again_and_again_pays_for_its_summary_once() 
 }
 
 #[tokio::test]
-async fn summaries_that_were_paid_for_before_vectors_failed_are_kept() {
+async fn summaries_paid_for_before_vectors_failed_are_kept() {
     for change in CHANGES {
         let world = World::new().await;
         let before = world.summaries();
@@ -276,7 +276,7 @@ async fn two_processes_with_nothing_else_to_do_pay_for_a_summary_once() {
 }
 
 #[tokio::test]
-async fn a_merge_that_is_overtaken_embeds_nothing_twice() {
+async fn an_overtaken_merge_embeds_nothing_twice() {
     let world = World::new().await;
     let embedded = async || {
         let snapshot = world.engine.store.snapshot().await.expect("the store works");
@@ -288,12 +288,12 @@ async fn a_merge_that_is_overtaken_embeds_nothing_twice() {
     world.store.interceptor.left.store(2, Ordering::SeqCst);
     work(&world.engine).await;
     assert_eq!(world.store.interceptor.left.load(Ordering::SeqCst), 0);
-    assert_eq!(embedded().await - before, 2, "the chunk, and what the merge brought");
+    assert_eq!(embedded().await - before, 2, "the chunk and the vectors of the merge");
     world.check_sound().await;
 }
 
 #[tokio::test]
-async fn a_description_whose_evidence_changes_while_it_is_summarised_is_summarised_in_the_same_run() {
+async fn a_description_that_changes_during_its_summary_is_summarised_again_in_the_same_run() {
     let store = Arc::new(MemoryStore::new(WorkspaceId::default()));
     let refusing = ReadingModel { refuses_summaries: true, ..ReadingModel::default() };
     let other = engine(store.clone(), Arc::new(refusing));
@@ -307,14 +307,14 @@ async fn a_description_whose_evidence_changes_while_it_is_summarised_is_summaris
     }
     merging.interceptor.left.store(3, Ordering::SeqCst);
     let report = index::run(&engine, &|_| {}, &|_| false).await.expect("store and model work");
-    assert_eq!(merging.interceptor.left.load(Ordering::SeqCst), 0, "it was overtaken");
+    assert_eq!(merging.interceptor.left.load(Ordering::SeqCst), 0, "the commit was overtaken");
     assert_eq!((report.stale, report.stale_reason), (0, None));
     let snapshot = merging.snapshot().await.expect("the store works");
     assert_eq!(check(snapshot.as_ref()).await.expect("the store works"), []);
 }
 
 #[test]
-fn deleting_comes_to_its_turn_while_another_process_merges_without_end() {
+fn a_deletion_gets_its_turn_while_another_process_keeps_merging() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     // Each process has its own handle.
     let open = |worker: &str| {

@@ -54,7 +54,7 @@ async fn run(engine: &Engine) -> DeriveReport {
 }
 
 #[tokio::test]
-async fn without_a_model_reports_are_made_of_sentences_of_the_documents() {
+async fn without_a_model_reports_consist_of_sentences_from_the_documents() {
     let engine = world(memory(), None).await;
     let derived = run(&engine).await;
     assert!(derived.current && derived.written == derived.nodes && derived.failed == 0, "{derived:?}");
@@ -75,7 +75,7 @@ async fn without_a_model_reports_are_made_of_sentences_of_the_documents() {
 }
 
 #[tokio::test]
-async fn a_model_writes_reports_and_references_that_lead_nowhere_are_dropped_and_counted() {
+async fn a_model_writes_reports_and_invalid_references_are_dropped_and_counted() {
     let model = Arc::new(reporter());
     let engine = world(memory(), Some(model.clone())).await;
     let derived = run(&engine).await;
@@ -102,7 +102,7 @@ async fn a_model_reads_all_entities_and_relations_of_a_community() {
 }
 
 #[tokio::test]
-async fn a_change_rewrites_what_it_touches_and_undoing_it_costs_nothing() {
+async fn a_change_rewrites_only_affected_reports_and_undoing_it_costs_nothing() {
     let model = Arc::new(reporter());
     let engine = world(memory(), Some(model.clone())).await;
     run(&engine).await;
@@ -117,12 +117,12 @@ async fn a_change_rewrites_what_it_touches_and_undoing_it_costs_nothing() {
     assert_eq!(u64::from(changed - asked), derived.written);
     remove_source(&engine, "more.txt").await;
     run(&engine).await;
-    assert_eq!(model.asked(), changed, "reports that were paid for are not paid for again");
+    assert_eq!(model.asked(), changed, "paid reports are not paid for again");
     assert_eq!(dump(&engine).await, before);
 }
 
 #[tokio::test]
-async fn a_failed_report_is_left_to_the_next_run() {
+async fn a_failed_report_is_retried_by_the_next_run() {
     let refusing = Arc::new(reporter().refusing("Flo"));
     let mut engine = world(memory(), Some(refusing)).await;
     let derived = run(&engine).await;
@@ -139,7 +139,7 @@ async fn a_failed_report_is_left_to_the_next_run() {
 }
 
 #[tokio::test]
-async fn a_run_that_dies_at_any_commit_is_finished_by_the_next_and_pays_for_nothing_twice() {
+async fn a_run_that_dies_at_any_commit_is_finished_by_the_next_without_paying_twice() {
     check_deaths(&Communities, 40, reporter, async |model| world(memory(), Some(model)).await).await;
 }
 
@@ -161,7 +161,7 @@ async fn two_builds_send_the_same_prompts() {
 }
 
 #[tokio::test]
-async fn every_relation_within_a_community_is_shown_to_the_author_of_its_report_or_of_a_part() {
+async fn every_relation_in_a_community_is_in_the_prompt_of_its_report_or_of_a_part() {
     let engine = world(memory(), None).await;
     // A dense group that is larger than one community of the last level.
     let names: Vec<String> = (0..30).map(|number| format!("P{number}")).collect();
@@ -189,7 +189,7 @@ async fn every_relation_within_a_community_is_shown_to_the_author_of_its_report_
 }
 
 #[tokio::test]
-async fn a_run_of_the_index_keeps_the_layers_it_is_told_to_up_to_date() {
+async fn an_index_run_updates_the_configured_layers() {
     let mut engine = world(memory(), None).await;
     engine.index.layers = vec![LayerKind::Communities];
     add(&engine, &[("more.txt", "Gus knows Hal.")]).await;

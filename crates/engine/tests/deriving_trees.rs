@@ -67,7 +67,7 @@ async fn run(engine: &Engine) -> DeriveReport {
 }
 
 #[tokio::test]
-async fn without_a_model_summaries_are_verbatim_sentences_of_the_passages_below() {
+async fn without_a_model_summaries_are_verbatim_sentences_from_the_passages_below() {
     let engine = world(memory(), None, 24).await;
     let derived = run(&engine).await;
     assert!(derived.current && derived.written == derived.nodes && derived.failed == 0, "{derived:?}");
@@ -81,7 +81,7 @@ async fn without_a_model_summaries_are_verbatim_sentences_of_the_passages_below(
             assert_eq!(entry.by, "rules");
             assert!(!node.quotes.is_empty() && !entry.title.is_empty(), "{node:?}");
             let quotes: Vec<&str> = node.quotes.iter().map(|quote| quote.quote.as_str()).collect();
-            assert_eq!(quotes.join("\n"), entry.summary, "each line is what stands in the document");
+            assert_eq!(quotes.join("\n"), entry.summary, "each line is verbatim from the document");
             assert_eq!(node.nodes.len() + node.members.len(), entry.parts as usize);
             assert_eq!(node.parents.is_empty(), level as usize + 1 == levels.len(), "{node:?}");
         }
@@ -108,12 +108,12 @@ async fn a_model_reads_each_passage_under_its_headings() {
 }
 
 #[tokio::test]
-async fn an_estimate_says_what_is_asked_then_and_nothing_is_left_of_it_afterwards() {
+async fn an_estimate_matches_the_calls_and_stores_nothing() {
     let model = Arc::new(summarizer());
     let engine = world(memory(), Some(model.clone()), 24).await;
     let before = dump(&engine).await;
     let expected = estimate(&engine, &Tree, false, &Prices::default()).await.expect("the store works");
-    assert_eq!(model.asked(), 0, "nothing is asked");
+    assert_eq!(model.asked(), 0, "no calls are made");
     assert_eq!(dump(&engine).await, before, "nothing is stored");
     let derived = run(&engine).await;
     assert_eq!((expected.nodes, expected.free), (derived.nodes, 0));
@@ -125,7 +125,7 @@ async fn an_estimate_says_what_is_asked_then_and_nothing_is_left_of_it_afterward
 }
 
 #[tokio::test]
-async fn a_change_rewrites_what_is_above_it_and_undoing_it_costs_nothing() {
+async fn a_change_rewrites_the_nodes_above_it_and_undoing_it_costs_nothing() {
     let model = Arc::new(summarizer());
     let engine = world(memory(), Some(model.clone()), 40).await;
     let whole = run(&engine).await;
@@ -148,7 +148,7 @@ async fn a_change_rewrites_what_is_above_it_and_undoing_it_costs_nothing() {
 }
 
 #[tokio::test]
-async fn a_failed_summary_and_those_above_it_are_left_to_the_next_run() {
+async fn a_failed_summary_and_those_above_it_are_retried_by_the_next_run() {
     let refusing = Arc::new(summarizer().refusing("Kit"));
     let mut engine = world(memory(), Some(refusing), 24).await;
     let derived = run(&engine).await;
@@ -165,7 +165,7 @@ async fn a_failed_summary_and_those_above_it_are_left_to_the_next_run() {
 }
 
 #[tokio::test]
-async fn a_run_that_dies_at_any_commit_is_finished_by_the_next_and_pays_for_nothing_twice() {
+async fn a_run_that_dies_at_any_commit_is_finished_by_the_next_without_paying_twice() {
     check_deaths(&Tree, 12, summarizer, async |model| world(memory(), Some(model), 20).await).await;
 }
 
@@ -184,7 +184,7 @@ async fn two_builds_send_the_same_prompts() {
 }
 
 #[tokio::test]
-async fn trees_end_on_any_input() {
+async fn building_a_tree_ends_for_any_input() {
     for clustering in TreeClustering::ALL {
         for texts in [0, 1, 2, 13] {
             let mut engine = engine(memory(), Arc::new(ReadingModel::default()));
@@ -204,7 +204,7 @@ async fn trees_end_on_any_input() {
 }
 
 #[tokio::test]
-async fn soft_clusters_make_a_tree_in_which_passages_may_be_under_several_nodes() {
+async fn soft_clusters_can_put_a_passage_under_several_nodes() {
     let mut engine = world(memory(), None, 60).await;
     run(&engine).await;
     let agglomerative = dump(&engine).await;
@@ -222,7 +222,7 @@ async fn soft_clusters_make_a_tree_in_which_passages_may_be_under_several_nodes(
 }
 
 #[tokio::test]
-async fn both_tree_modes_lead_to_passages_and_bring_summaries_into_the_context() {
+async fn both_tree_modes_find_passages_and_add_summaries_to_the_context() {
     let engine = world(memory(), None, 24).await;
     let ask = async |mode: Mode| {
         let question = Question { text: "Who knows Kit and Lou?".to_owned(), mode, ..Question::default() };
@@ -266,7 +266,7 @@ async fn both_tree_modes_lead_to_passages_and_bring_summaries_into_the_context()
 }
 
 #[tokio::test]
-async fn what_a_person_pays_for_is_in_the_ledger() {
+async fn every_paid_call_is_in_the_ledger() {
     let model = Arc::new(summarizer());
     let engine = world(memory(), Some(model.clone()), 12).await;
     let derived = run(&engine).await;

@@ -155,30 +155,30 @@ async fn plain(documents: &[(&str, &str)]) -> String {
 }
 
 #[tokio::test]
-async fn a_cancelled_document_keeps_what_was_paid_for_and_comes_back_by_retry() {
+async fn a_cancelled_document_keeps_its_paid_calls_and_returns_with_retry() {
     for store in stores() {
         let model = InterruptedModel::new(&store.store, 2, Interruption::CancelAll);
         let engine = small(store.store.clone(), model.clone());
         let document = add(&engine, "a.txt", LONG).await;
         let report = run(&engine).await;
         assert_eq!((report.finished, report.cancelled), (0, 1));
-        assert_eq!(model.asked.load(Ordering::SeqCst), 2, "nothing more is asked");
+        assert_eq!(model.asked.load(Ordering::SeqCst), 2, "no further calls are made");
         assert_eq!(answered(engine.store.as_ref(), &document).await, 2, "the answer in flight is stored");
         let cancelled = DocumentStatus::Cancelled { extracted: 2, failed: 0, chunks: 3 };
         assert_eq!(state(engine.store.as_ref(), &document).await.status, cancelled);
         dump(engine.store.as_ref()).await;
-        assert_eq!(run(&engine).await.finished, 0, "it is not taken up by itself");
+        assert_eq!(run(&engine).await.finished, 0, "it does not resume by itself");
 
         let queued = index::retry(&engine, &[document], None).await.expect("the store works");
         assert_eq!((queued.documents, queued.chunks), (1, 0));
         run(&engine).await;
-        assert_eq!(model.inner.extractions.load(Ordering::SeqCst), 3, "no chunk is asked about twice");
+        assert_eq!(model.inner.extractions.load(Ordering::SeqCst), 3, "no chunk is extracted twice");
         assert_eq!(dump(engine.store.as_ref()).await, plain(&[("a.txt", LONG)]).await);
     }
 }
 
 #[tokio::test]
-async fn a_document_cancelled_before_it_was_begun_is_whole_after_retry() {
+async fn a_document_cancelled_before_it_started_is_complete_after_retry() {
     let model = Arc::new(ReadingModel::default());
     let engine = small(memory(), model.clone());
     let document = add(&engine, "a.txt", LONG).await;
@@ -209,7 +209,7 @@ async fn a_cancelled_new_version_leaves_the_old_one_in_use() {
 }
 
 #[tokio::test]
-async fn a_paused_queue_sends_nothing_more_and_goes_on_when_it_is_resumed() {
+async fn a_paused_queue_sends_nothing_more_until_it_is_resumed() {
     for store in stores() {
         let model = InterruptedModel::new(&store.store, 2, Interruption::Pause);
         let engine = small(store.store.clone(), model.clone());
@@ -230,7 +230,7 @@ async fn a_paused_queue_sends_nothing_more_and_goes_on_when_it_is_resumed() {
         assert!(!run(&engine).await.paused);
         let all = [("a.txt", LONG), ("b.txt", "Gil knows Hal."), ("c.txt", "Ida knows Jo.")];
         assert_eq!(dump(engine.store.as_ref()).await, plain(&all).await);
-        assert_eq!(model.inner.extractions.load(Ordering::SeqCst), 5, "nothing is asked twice");
+        assert_eq!(model.inner.extractions.load(Ordering::SeqCst), 5, "no call is repeated");
     }
 }
 
@@ -258,7 +258,7 @@ async fn renew(engine: &Engine, ids: &[DocumentId]) -> (index::RenewalPlan, inde
 }
 
 #[tokio::test]
-async fn a_re_extracted_document_is_what_a_plain_build_with_that_model_makes() {
+async fn a_re_extracted_document_equals_a_plain_build_with_that_model() {
     // The second document has a text in common with the first; each keeps what its own model extracted.
     let documents = BTreeMap::from([
         ("a.txt", LONG),
@@ -281,7 +281,7 @@ async fn a_re_extracted_document_is_what_a_plain_build_with_that_model_makes() {
 
         let (plan, _) = renew(&second, &[ids["a.txt"].clone(), ids["b.txt"].clone()]).await;
         assert_eq!(plan.unchanged, [ids["a.txt"].clone()]);
-        assert_eq!(model.extractions(), 3, "what it said about the same text is not asked again");
+        assert_eq!(model.extractions(), 3, "the same text is not extracted again");
         assert_eq!(dump(store.store.as_ref()).await, mixed(&documents, &["a.txt", "b.txt"]).await);
 
         // Adding the same document again changes nothing, whichever model would extract it now.
@@ -296,7 +296,7 @@ async fn a_re_extracted_document_is_what_a_plain_build_with_that_model_makes() {
 }
 
 #[tokio::test]
-async fn rules_can_take_the_place_of_a_model() {
+async fn rules_can_replace_a_model() {
     let store = memory();
     let first = small(store.clone(), Arc::new(ReadingModel::default()));
     let id = add(&first, "a.txt", LONG).await;
@@ -312,7 +312,7 @@ async fn rules_can_take_the_place_of_a_model() {
 }
 
 #[tokio::test]
-async fn a_chunk_whose_re_extraction_fails_keeps_what_was_said_and_is_asked_alone_again() {
+async fn a_failed_re_extraction_keeps_the_old_records_and_only_its_chunk_is_retried() {
     let store = memory();
     let documents = BTreeMap::from([("a.txt", LONG)]);
     let first = small(store.clone(), Arc::new(ReadingModel::default()));
@@ -325,7 +325,7 @@ async fn a_chunk_whose_re_extraction_fails_keeps_what_was_said_and_is_asked_alon
     assert_eq!(listed.status, DocumentStatus::Ready { chunks: 3 });
     let renewal = listed.renewal.expect("listed");
     assert_eq!((renewal.model.as_str(), renewal.failed_chunks[0].0), ("test-second", 2));
-    assert!(dump(store.as_ref()).await.contains("EVE"), "what was said of the chunk still counts");
+    assert!(dump(store.as_ref()).await.contains("EVE"), "the old extraction of the chunk still counts");
 
     let model = RenamedModel::new(ReadingModel::default());
     let (plan, _) = renew(&small(store.clone(), model.clone()), &[id]).await;
@@ -334,7 +334,7 @@ async fn a_chunk_whose_re_extraction_fails_keeps_what_was_said_and_is_asked_alon
 }
 
 #[tokio::test]
-async fn a_re_extraction_that_stops_costs_nothing_twice_and_cancelling_it_leaves_the_document_as_it_was() {
+async fn a_stopped_re_extraction_pays_nothing_twice_and_cancelling_it_restores_the_document() {
     let store = memory();
     let first = small(store.clone(), Arc::new(ReadingModel::default()));
     let id = add(&first, "a.txt", LONG).await;
@@ -381,7 +381,7 @@ async fn a_re_extraction_that_stops_costs_nothing_twice_and_cancelling_it_leaves
 }
 
 #[tokio::test]
-async fn an_estimate_of_asking_anew_is_what_it_asks() {
+async fn an_estimate_of_a_re_extraction_matches_its_calls() {
     let store = memory();
     let first = small(store.clone(), Arc::new(ReadingModel::default()));
     let id = add(&first, "a.txt", LONG).await;
@@ -413,7 +413,7 @@ fn stores() -> [StorePair; 2] {
 }
 
 #[tokio::test]
-async fn a_licence_behind_the_end_of_a_text_is_found_but_asked_about_never() {
+async fn a_licence_after_the_end_of_a_text_is_searchable_but_never_extracted() {
     let store = memory();
     let model = Arc::new(ReadingModel::default());
     let engine = engine(store.clone(), Arc::clone(&model));

@@ -63,7 +63,7 @@ fn step(estimate: &Estimate, step: Step) -> Option<(Range, Range)> {
 }
 
 #[tokio::test]
-async fn first_questions_are_counted_exactly() {
+async fn first_calls_are_estimated_exactly() {
     let (engine, model) = world(Gleaning::Passes(0));
     let estimate = check_estimate(&engine, &TEXTS).await;
     assert_eq!(model.calls.load(Ordering::SeqCst), 0);
@@ -74,7 +74,7 @@ async fn first_questions_are_counted_exactly() {
     assert_eq!(
         (waiting.waiting, &waiting.steps),
         (3, &estimate.steps),
-        "what waits is counted as what is new"
+        "waiting documents count like new ones"
     );
     index::run(&engine, &|_| {}, &|_| false).await.expect("a run");
     let exactly = |number| Range { low: number, high: number };
@@ -85,7 +85,7 @@ async fn first_questions_are_counted_exactly() {
 }
 
 #[tokio::test]
-async fn asking_again_lies_in_its_range() {
+async fn actual_gleaning_calls_are_in_the_estimated_range() {
     for gleaning in [Gleaning::Auto, Gleaning::Passes(2)] {
         let (engine, model) = world(gleaning);
         let estimate = check_estimate(&engine, &TEXTS).await;

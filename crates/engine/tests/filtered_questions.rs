@@ -117,7 +117,7 @@ async fn check_filter(
         if allowed.is_none() {
             let unfiltered = retrieve(&whole, &question(mode, text, None)).await.expect("retrieving works");
             let seen = |it: &Retrieval| (it.entities.clone(), it.relations.clone(), it.context.clone());
-            assert_eq!(seen(&filtered), seen(&unfiltered), "a filter that admits everything changes nothing");
+            assert_eq!(seen(&filtered), seen(&unfiltered), "a filter that allows everything changes nothing");
         }
     }
     if admitted.is_empty() {
@@ -177,7 +177,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn a_filtered_question_sees_the_store_that_holds_only_the_allowed_documents(
+    fn a_filtered_question_equals_one_on_a_store_with_only_the_allowed_documents(
         documents in documents(),
         filter in filter(),
         merges in prop::collection::vec(merge(), 0..2),
@@ -188,7 +188,7 @@ proptest! {
 }
 
 #[tokio::test]
-async fn a_filtered_question_in_the_file_sees_the_same() {
+async fn a_filtered_question_on_disk_equals_one_on_a_store_with_only_the_allowed_documents() {
     let documents: BTreeMap<String, String> = [
         ("a/1", "Ada knows Bo. Ada knows Cy. ADA knows Bo."),
         ("a/2", "Bo knows Dee. Cy knows Bo."),
@@ -210,7 +210,7 @@ async fn a_filtered_question_in_the_file_sees_the_same() {
 }
 
 #[tokio::test]
-async fn a_filter_that_nothing_meets_asks_no_model() {
+async fn a_filter_without_matches_calls_no_model() {
     let documents = BTreeMap::from([("a".to_owned(), "Ada knows Bo.".to_owned())]);
     let engine = library(memory(), &documents, &[]).await;
     let filter: DocumentFilter = serde_json::from_str(r#"{"sources":["b"]}"#).expect("a filter");

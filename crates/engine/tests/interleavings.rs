@@ -515,7 +515,7 @@ async fn settle_and_compare(history: &History, store: Arc<dyn Store>) {
     let sources = remaining.iter().map(|(name, text)| source(name, text)).collect();
     index::accept(&engine, sources).await.expect("adding works");
     index::run(&engine, &|_| {}, &|_| true).await.expect("store and model work");
-    assert_eq!(found, sound_dump(plain.as_ref()).await, "it is the plain build of what remains");
+    assert_eq!(found, sound_dump(plain.as_ref()).await, "the state equals a plain build");
 }
 
 /// Returns the sources that must exist: those that were added and never deleted, and any others that happen to exist.
@@ -605,7 +605,7 @@ fn number_of(variable: &str) -> Option<u64> {
 }
 
 #[test]
-fn any_order_of_several_actors_leaves_the_plain_build_of_what_remains() {
+fn any_order_of_actors_ends_in_the_state_of_a_plain_build() {
     if let Some(seed) = number_of("GRAPHLOOM_SCHEDULE") {
         check_seed(seed, false);
         return check_seed(seed, true);

@@ -47,11 +47,11 @@ fn differing(error: &IndexError) -> String {
 }
 
 #[tokio::test]
-async fn whoever_comes_second_with_another_model_stores_and_asks_nothing() {
+async fn a_second_process_with_another_model_stores_nothing_and_makes_no_calls() {
     let store = store();
     let (first, _) = engine_with(&store, "one");
     let (second, reader) = engine_with(&store, "two");
-    index::require_settings(&second).await.expect("nobody was first yet");
+    index::require_settings(&second).await.expect("no process was first yet");
     add(&first, "a.md", "Ada knows Bob.").await.expect("accepted");
     let refused = add(&second, "b.md", "Cleo knows Dan.").await.expect_err("another was first");
     assert_eq!(differing(&refused), "extract_llm one, not two");
@@ -71,14 +71,14 @@ async fn a_workspace_of_an_older_release_stores_its_settings_with_the_next_docum
     run(&new).await.expect("nothing is stored that could differ");
     assert_eq!(stored(&store).await, BTreeMap::new());
     add(&new, "a.md", "Ada knows Bob.").await.expect("known already");
-    assert_eq!(stored(&store).await, BTreeMap::new(), "no document came");
+    assert_eq!(stored(&store).await, BTreeMap::new(), "no document was stored");
     add(&new, "b.md", "Cleo knows Dan.").await.expect("accepted");
     assert_eq!(stored(&store).await["extract_llm"], "two");
     assert_eq!(stored(&store).await["answer_llm"], "two");
 }
 
 #[tokio::test]
-async fn only_what_decides_what_is_built_is_compared_and_a_setting_that_was_not_stored_is_not() {
+async fn only_stored_settings_that_affect_the_build_are_compared() {
     let store = store();
     let (mut engine, _) = engine_with(&store, "one");
     add(&engine, "a.md", "Ada knows Bob.").await.expect("accepted");
@@ -91,7 +91,7 @@ async fn only_what_decides_what_is_built_is_compared_and_a_setting_that_was_not_
 }
 
 #[tokio::test]
-async fn a_switch_stores_the_new_settings_and_leaves_the_graph_alone() {
+async fn a_switch_stores_the_new_settings_and_keeps_the_graph() {
     let store = store();
     let (first, _) = engine_with(&store, "one");
     add(&first, "a.md", "Ada knows Bob.").await.expect("accepted");

@@ -84,7 +84,7 @@ impl Race {
     }
 
     /// Lets `other` work before the next commit of `one`.
-    fn works_meanwhile(&self) {
+    fn let_other_work(&self) {
         let other = self.other.clone();
         self.meanwhile(async move || {
             work(&other).await;
@@ -92,7 +92,10 @@ impl Race {
     }
 
     async fn read(&self) -> Box<dyn Snapshot> {
-        assert!(self.overtaken.interceptor.0.lock().expect("no test panicked").is_none(), "it was overtaken");
+        assert!(
+            self.overtaken.interceptor.0.lock().expect("no test panicked").is_none(),
+            "the commit was overtaken"
+        );
         self.other.store.snapshot().await.expect("the store works")
     }
 
@@ -144,12 +147,12 @@ fn with_meta(mut source: Source) -> Source {
 }
 
 #[tokio::test]
-async fn a_newer_version_replaces_one_that_is_merged_while_it_is_accepted() {
+async fn a_newer_version_replaces_one_that_is_merged_meanwhile() {
     for race in Race::both() {
         add(&race.other, source("a.txt", "Ada knows Bo.")).await;
         work(&race.other).await;
         add(&race.other, source("a.txt", "Ada knows Cy.")).await;
-        race.works_meanwhile();
+        race.let_other_work();
         add(&race.one, source("a.txt", "Ada knows Dee.")).await;
         dump(race.read().await.as_ref()).await;
         work(&race.one).await;
@@ -163,7 +166,7 @@ async fn new_metadata_of_a_version_that_goes_live_meanwhile_leaves_it_live() {
         add(&race.other, source("a.txt", "Ada knows Bo.")).await;
         work(&race.other).await;
         let staged = add(&race.other, source("a.txt", "Ada knows Cy.")).await;
-        race.works_meanwhile();
+        race.let_other_work();
         assert_eq!(add(&race.one, with_meta(source("a.txt", "Ada knows Cy."))).await, staged);
         let documents = race.documents().await;
         assert_eq!(documents.len(), 1);
@@ -173,7 +176,7 @@ async fn new_metadata_of_a_version_that_goes_live_meanwhile_leaves_it_live() {
 }
 
 #[tokio::test]
-async fn a_document_that_is_deleted_while_it_is_added_again_is_whole() {
+async fn a_document_deleted_while_it_is_added_again_is_complete() {
     for race in Race::both() {
         let id = add(&race.other, source("a.txt", "Ada knows Bo.")).await;
         work(&race.other).await;
@@ -188,10 +191,10 @@ async fn a_document_that_is_deleted_while_it_is_added_again_is_whole() {
 }
 
 #[tokio::test]
-async fn a_document_that_is_finished_while_it_is_cancelled_stays_finished() {
+async fn a_document_finished_while_it_is_cancelled_stays_finished() {
     for race in Race::both() {
         let id = add(&race.other, source("a.txt", "Ada knows Bo.")).await;
-        race.works_meanwhile();
+        race.let_other_work();
         let done = index::cancel(race.one.store.as_ref(), std::slice::from_ref(&id)).await;
         // The second attempt commits an empty batch, which changes nothing.
         assert_eq!(done.expect("cancelling works").not_queued, std::slice::from_ref(&id));
@@ -200,10 +203,10 @@ async fn a_document_that_is_finished_while_it_is_cancelled_stays_finished() {
 }
 
 #[tokio::test]
-async fn a_job_that_another_worker_finishes_is_not_claimed_from_an_old_view() {
+async fn a_job_finished_by_another_worker_is_not_claimed_from_an_old_view() {
     for race in Race::both() {
         let id = add(&race.other, source("a.txt", "Ada knows Bo.")).await;
-        race.works_meanwhile();
+        race.let_other_work();
         assert_eq!(work(&race.one).await.finished, 0);
         let job = race.job(&id).await;
         assert_eq!((job.state, job.attempts), (JobState::Merged, 1));
@@ -211,7 +214,7 @@ async fn a_job_that_another_worker_finishes_is_not_claimed_from_an_old_view() {
 }
 
 #[tokio::test]
-async fn an_answer_that_arrives_while_its_chunk_is_queued_again_is_not_asked_for_twice() {
+async fn an_answer_that_arrives_while_its_chunk_is_queued_again_is_not_requested_twice() {
     for race in Race::both() {
         let mut failing = race.other.clone();
         failing.models.extract =
@@ -236,7 +239,7 @@ async fn an_answer_that_arrives_while_its_chunk_is_queued_again_is_not_asked_for
 }
 
 #[tokio::test]
-async fn a_lease_that_is_given_up_from_an_old_view_takes_no_step_back() {
+async fn releasing_a_lease_from_an_old_view_does_not_revert_the_job() {
     for race in Race::both() {
         let id = add(&race.other, source("a.txt", "Ada knows Bo.")).await;
         let job = race.job(&id).await;

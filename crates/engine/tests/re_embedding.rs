@@ -155,7 +155,7 @@ async fn check_same_as_built(store: Arc<dyn Store>) {
 }
 
 #[tokio::test]
-async fn a_workspace_that_was_embedded_again_is_as_if_built_with_the_new_embedder() {
+async fn a_re_embedded_workspace_equals_one_built_with_the_new_embedder() {
     check_same_as_built(memory()).await;
 }
 
@@ -167,7 +167,7 @@ async fn the_same_holds_on_disk() {
 }
 
 #[tokio::test]
-async fn what_was_embedded_before_a_failure_is_not_embedded_again() {
+async fn vectors_from_before_a_failure_are_not_embedded_again() {
     let old = engine(memory(), Arc::new(ReadingModel::default()));
     let many: Vec<(String, String)> =
         (0..90).map(|n| (format!("{n}.txt"), format!("Ada{n} knows Bo{n}."))).collect();
@@ -180,7 +180,7 @@ async fn what_was_embedded_before_a_failure_is_not_embedded_again() {
     re_embed(&failing, &|_, _| {}).await.expect_err("the second call fails");
     assert_eq!(vectors(old.store.as_ref()).await, before, "questions still find the old vectors");
     let kept = next_vectors(old.store.as_ref()).await;
-    assert!(kept > 0, "what was embedded is kept");
+    assert!(kept > 0, "finished vectors are kept");
 
     let (new, second) = by_letters(&old, LetterEmbedder::default());
     let report = embed_again(&new).await;
@@ -191,7 +191,7 @@ async fn what_was_embedded_before_a_failure_is_not_embedded_again() {
 }
 
 #[tokio::test]
-async fn what_is_added_meanwhile_is_embedded_too() {
+async fn documents_added_meanwhile_are_embedded_too() {
     let old = engine(memory(), Arc::new(ReadingModel::default()));
     add(&old, &DOCUMENTS).await;
     let (new, _) = by_letters(&old, LetterEmbedder::default());
@@ -216,7 +216,7 @@ async fn what_is_added_meanwhile_is_embedded_too() {
 }
 
 #[tokio::test]
-async fn a_document_that_was_queued_with_the_old_embedder_is_indexed_with_the_new_one() {
+async fn a_document_queued_with_the_old_embedder_is_indexed_with_the_new_one() {
     let old = engine(memory(), Arc::new(ReadingModel::default()));
     add(&old, &DOCUMENTS).await;
     index::accept(&old, vec![source("e.txt", "Kim knows Leo.")]).await.expect("the store works");
@@ -229,7 +229,7 @@ async fn a_document_that_was_queued_with_the_old_embedder_is_indexed_with_the_ne
 }
 
 #[tokio::test]
-async fn a_stop_keeps_the_vectors_of_the_calls_in_flight_and_the_next_call_goes_on() {
+async fn a_stop_keeps_the_vectors_of_calls_in_flight_and_the_next_run_resumes() {
     let old = engine(memory(), Arc::new(ReadingModel::default()));
     add(&old, &DOCUMENTS).await;
     let (mut new, embedder) = by_letters(&old, LetterEmbedder::default());

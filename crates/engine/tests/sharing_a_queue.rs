@@ -49,14 +49,14 @@ fn check_claims(workers: usize, documents: usize, calls: usize) -> Vec<usize> {
         index::accept(&engine, sources).await.expect("the store works");
         index::run(&engine, &|_| {}, &|_| false).await.expect("store and model work")
     });
-    assert_eq!(report.finished as usize, documents, "the only worker that comes does them all");
+    assert_eq!(report.finished as usize, documents, "the only worker processes all documents");
     let claims = store.interceptor.claims.lock().expect("no panic").clone();
     assert_eq!(claims.iter().sum::<usize>(), documents);
     claims
 }
 
 #[test]
-fn a_worker_takes_its_share_of_what_waits_and_more_only_when_it_is_done_with_some() {
+fn a_worker_claims_its_share_and_more_only_after_finishing_some() {
     assert_eq!(check_claims(1, 30, 1), [30]);
     let of_two = check_claims(2, 30, 1);
     assert_eq!(of_two[0], 15);
@@ -65,6 +65,6 @@ fn a_worker_takes_its_share_of_what_waits_and_more_only_when_it_is_done_with_som
 }
 
 #[test]
-fn a_few_documents_are_not_left_to_workers_that_may_not_come() {
+fn a_few_documents_are_not_left_for_workers_that_may_not_come() {
     assert_eq!(check_claims(8, 6, 4), [6]);
 }

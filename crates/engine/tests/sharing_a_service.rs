@@ -119,7 +119,7 @@ async fn add(engine: &Engine, name: String, text: &str) -> DocumentId {
 }
 
 #[test]
-fn documents_that_wait_for_the_merger_do_not_keep_the_service_from_it() {
+fn documents_waiting_for_the_merger_do_not_keep_the_service_busy() {
     finish(async {
         let engine = new_engine();
         for number in 0..DOCUMENTS {
@@ -131,7 +131,7 @@ fn documents_that_wait_for_the_merger_do_not_keep_the_service_from_it() {
 }
 
 #[test]
-fn calls_in_flight_do_not_keep_the_service_from_the_vector_of_an_answer() {
+fn calls_in_flight_do_not_block_the_embedding_of_an_answer() {
     finish(async {
         let mut engine = new_engine();
         engine.index.chunk.max_chunk_tokens = Some(12);

@@ -80,9 +80,9 @@ async fn index_with(ms_each: u64) -> (Vec<usize>, Vec<usize>, String) {
 }
 
 #[tokio::test]
-async fn a_slow_embedder_gets_little_at_a_time_and_ends_with_the_same_graph() {
+async fn a_slow_embedder_gets_small_batches_and_ends_with_the_same_graph() {
     let (chunks, fast, expected) = index_with(0).await;
-    assert_eq!(chunks, [16, 35], "the first step is small, since nothing is known of the embedder");
+    assert_eq!(chunks, [16, 35], "the first step is small, because the embedder's speed is unknown");
     assert_eq!(fast, [300], "one merge embeds 200 entities and 100 relations");
     let (chunks, slow, dump) = index_with(100).await;
     assert_eq!(chunks, [16, 15, 15, 5], "a step of a document embeds for one and a half seconds");
@@ -92,7 +92,7 @@ async fn a_slow_embedder_gets_little_at_a_time_and_ends_with_the_same_graph() {
 }
 
 #[tokio::test]
-async fn a_stopped_run_keeps_the_vectors_that_came_and_the_next_embeds_the_rest() {
+async fn a_stopped_run_keeps_its_vectors_and_the_next_run_embeds_the_rest() {
     let (_, _, expected) = index_with(100).await;
     let (mut engine, embedder) = engine_with(100).await;
     let stop = engine.index.stop.clone();

@@ -316,7 +316,7 @@ async fn in_chunk(engine: &Engine, action: Action, number: usize) -> Action {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
-    fn any_history_leaves_the_state_of_the_plain_build_of_what_remains(steps in prop::collection::vec(step(), 1..14)) {
+    fn any_history_ends_in_the_state_of_a_plain_build(steps in prop::collection::vec(step(), 1..14)) {
         runtime().block_on(play(memory(), Reader::Model, &steps));
     }
 }
@@ -324,7 +324,7 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
     #[test]
-    fn the_same_holds_of_what_rules_read(steps in prop::collection::vec(step(), 1..14)) {
+    fn any_history_with_rules_ends_in_the_state_of_a_plain_build(steps in prop::collection::vec(step(), 1..14)) {
         runtime().block_on(play(memory(), Reader::Rules, &steps));
     }
 }
@@ -340,7 +340,7 @@ proptest! {
 }
 
 #[tokio::test]
-async fn a_new_version_prepared_under_a_higher_limit_of_chunks_gets_its_vectors() {
+async fn a_new_version_prepared_under_a_higher_chunk_limit_gets_its_vectors() {
     let steps = [
         Step::Put(4, "Ada knows Ada. Ada was CEO of Ada in 2012. ".to_owned()),
         Step::Put(4, "Ada knows the Dee. the Dee knows Eve's club. ".to_owned()),
@@ -374,25 +374,25 @@ async fn a_changed_document_answers_with_its_old_version_until_the_new_one_is_me
 }
 
 #[tokio::test]
-async fn a_large_document_enters_the_graph_in_slices_and_an_ended_run_goes_on_after_them() {
+async fn a_large_document_is_merged_in_slices_and_a_stopped_run_resumes_after_them() {
     let mut engine = cutting_engine(memory(), Reader::Rules);
     engine.index.max_merge_chunks = 2;
-    let (entered, all, report) = interrupted_once_a_part_entered(engine).await;
+    let (entered, all, report) = interrupt_after_first_slice(engine).await;
     assert_eq!((report.finished, report.extracted as usize), (1, all - entered));
 }
 
 #[tokio::test]
-async fn a_document_of_many_records_enters_the_graph_in_slices_too() {
+async fn a_document_with_many_records_is_merged_in_slices_too() {
     let mut engine = cutting_engine(memory(), Reader::Rules);
     engine.index.max_merge_records = 10;
-    let (.., report) = interrupted_once_a_part_entered(engine).await;
+    let (.., report) = interrupt_after_first_slice(engine).await;
     assert_eq!(report.finished, 1);
 }
 
 /// Indexes a document with 24 people in 12 sentences, and stops the run as soon as only a part of it is in the graph.
 /// Checks that the next run gives the same result as a plain one. Returns how many chunks were in the graph then, how many
 /// there are, and the report of the next run.
-async fn interrupted_once_a_part_entered(mut engine: Engine) -> (usize, usize, index::RunReport) {
+async fn interrupt_after_first_slice(mut engine: Engine) -> (usize, usize, index::RunReport) {
     engine.index.max_rule_chunks = 100;
     let text: String = (0..12).map(|n| format!("Ada{n} Lovelace met Bob{n} Babbage in London. ")).collect();
     let document = add(&engine, "a.txt", &text).await.expect("accepted");
@@ -410,7 +410,11 @@ async fn interrupted_once_a_part_entered(mut engine: Engine) -> (usize, usize, i
     let (entered, all) = chunks().await;
     assert!(entered < all, "{entered} of {all} chunks are in the graph");
     let snapshot = engine.store.snapshot().await.expect("the store works");
-    assert_eq!(check(snapshot.as_ref()).await.expect("the store works"), [], "half a document is sound");
+    assert_eq!(
+        check(snapshot.as_ref()).await.expect("the store works"),
+        [],
+        "a half-merged document is consistent"
+    );
     drop(snapshot);
     let report = run(&engine).await;
     let mut plain = cutting_engine(memory(), Reader::Rules);
@@ -421,7 +425,7 @@ async fn interrupted_once_a_part_entered(mut engine: Engine) -> (usize, usize, i
 }
 
 #[tokio::test]
-async fn a_full_workspace_refuses_other_documents_and_takes_new_versions() {
+async fn a_full_workspace_refuses_new_documents_and_accepts_new_versions() {
     let mut engine = new_engine(memory());
     engine.index.quota.max_documents = Some(2);
     let sources = ["a.txt", "b.txt", "c.txt"].map(|name| source(name, "Ada knows Bo."));
@@ -438,7 +442,7 @@ async fn a_full_workspace_refuses_other_documents_and_takes_new_versions() {
 }
 
 #[tokio::test]
-async fn a_document_of_which_rules_read_the_beginning_says_so() {
+async fn a_document_says_if_rules_read_only_its_beginning() {
     let engine = cutting_engine(memory(), Reader::Rules);
     let text: String = (0..12).map(|n| format!("Ada{n} Lovelace met Bob{n} Babbage in London. ")).collect();
     let accepted = index::accept(&engine, vec![source("a.txt", &text)]).await.expect("the store works");
@@ -502,7 +506,7 @@ fn damaging(word: &'static str, answers: u32) -> ReadingModel {
 const CUT: &str = "parts of the answer were lost: 1 cut";
 
 #[tokio::test]
-async fn what_a_damaged_answer_says_counts_until_a_retry_brings_the_whole_and_leaves_no_trace() {
+async fn a_damaged_answer_counts_until_a_retry_replaces_it_without_a_trace() {
     let store = memory();
     let texts = BTreeMap::from([("a.txt".to_owned(), "Ada knows Bo. Ada knows Cy.".to_owned())]);
     let model = Arc::new(damaging("Cy", 2));
@@ -527,7 +531,7 @@ async fn what_a_damaged_answer_says_counts_until_a_retry_brings_the_whole_and_le
 }
 
 #[tokio::test]
-async fn answers_that_are_damaged_again_and_again_count_as_they_are_after_three_attempts() {
+async fn answers_that_stay_damaged_are_used_as_they_are_after_three_attempts() {
     let store = memory();
     let model = Arc::new(damaging("Cy", u32::MAX));
     let engine = engine(store.clone(), model.clone());
@@ -548,13 +552,13 @@ async fn answers_that_are_damaged_again_and_again_count_as_they_are_after_three_
     assert_eq!(index::retry(&engine, &[document], None).await.expect("the store works").chunks, 0);
     let snapshot = store.snapshot().await.expect("the store works");
     let stored = snapshot.scan(table::Extractions, None, 9).await.expect("the store works");
-    assert_eq!(stored.len(), 1, "what the earlier attempts saved is gone");
+    assert_eq!(stored.len(), 1, "records of earlier attempts are removed");
     assert_eq!(stored[0].rejects.len(), 1);
     dump(store.as_ref()).await;
 }
 
 #[tokio::test]
-async fn a_retry_that_fails_keeps_what_was_saved() {
+async fn a_failed_retry_keeps_the_saved_records() {
     let store = memory();
     let damaging = engine(store.clone(), Arc::new(damaging("Cy", 2)));
     let document = add(&damaging, "a.txt", "Ada knows Cy.").await.expect("accepted");
@@ -568,7 +572,7 @@ async fn a_retry_that_fails_keeps_what_was_saved() {
 }
 
 #[tokio::test]
-async fn the_same_text_under_another_name_is_said_and_costs_no_call() {
+async fn the_same_text_under_another_name_is_reported_and_costs_no_call() {
     let model = Arc::new(ReadingModel::default());
     let engine = engine(Arc::new(MemoryStore::new(WorkspaceId::default())), model.clone());
     add(&engine, "a.txt", "Ada knows Bo.").await;
@@ -597,7 +601,7 @@ fn summaries(model: &ReadingModel) -> u32 {
 }
 
 #[tokio::test]
-async fn one_more_mention_of_a_hub_of_a_thousand_costs_at_most_four_summaries() {
+async fn one_more_mention_of_a_hub_with_a_thousand_costs_at_most_four_summaries() {
     let (engine, model) = with_hub(1000, ReadingModel::default()).await;
     let before = summaries(&model);
     assert!(before > 40, "the hub was summarised as a tree: {before} calls");
@@ -606,7 +610,7 @@ async fn one_more_mention_of_a_hub_of_a_thousand_costs_at_most_four_summaries() 
         add(&engine, &format!("{newcomer}.txt"), &format!("Hub knows Newcomer{newcomer}.")).await;
         run(&engine).await;
         let cost = summaries(&model) - before;
-        assert!(cost <= 4, "one more mention cost {cost} calls");
+        assert!(cost <= 4, "one more mention costs {cost} calls");
     }
 }
 
@@ -617,7 +621,7 @@ async fn descriptions_that_fit_one_call_are_summarised_in_one() {
 }
 
 #[tokio::test]
-async fn many_documents_about_one_hub_cost_one_summary_and_not_one_each() {
+async fn many_documents_about_one_hub_cost_only_one_summary() {
     let model = Arc::new(ReadingModel::default());
     let engine = engine(memory(), model.clone());
     for number in 0..30 {
@@ -631,7 +635,7 @@ async fn many_documents_about_one_hub_cost_one_summary_and_not_one_each() {
 }
 
 #[tokio::test]
-async fn a_summary_that_fails_leaves_the_document_in_the_graph_and_is_made_by_the_next_run() {
+async fn a_failed_summary_keeps_the_document_in_the_graph_and_is_retried_by_the_next_run() {
     let store = memory();
     let text: String = (0..20).map(|i| format!("Hub knows Guest{i}. ")).collect();
     let failing =
@@ -676,7 +680,7 @@ impl Embedder for NoSummaryVectors {
 }
 
 #[tokio::test]
-async fn a_summary_is_not_paid_for_again_where_its_vector_failed() {
+async fn a_summary_is_not_paid_for_again_if_its_vector_failed() {
     let (store, model) = (memory(), Arc::new(ReadingModel::default()));
     let text: String = (0..20).map(|i| format!("Hub knows Guest{i}. ")).collect();
     let mut failing = engine(store.clone(), model.clone());

@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn each_border_cuts_where_it_says() {
+    fn each_border_cuts_at_its_own_places() {
         check_parts(Border::Paragraph, "a\nb\r\n \r\n\r\nc", &["a\nb\r\n \r\n\r\n", "c"]);
         check_parts(Border::Sentence, "One. Two.\n- x", &["One. ", "Two.\n", "- x"]);
         check_parts(Border::Line, "a\r\nb\rc\nd", &["a\r\n", "b\r", "c\n", "d"]);

@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_stands_under_what_its_sections_share() {
+    fn a_range_has_the_headings_that_its_sections_share() {
         let headings = [(5, 1, "A"), (10, 2, "B"), (20, 3, "C"), (30, 2, "D"), (40, 1, "E")];
         assert_eq!(check_path(&headings, 0..3), "");
         assert_eq!(check_path(&headings, 0..30), "");

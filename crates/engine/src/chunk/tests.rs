@@ -25,7 +25,7 @@ fn check_chunks(format: Format, text: &str, max: u32, overlap: u32, expected: &[
 }
 
 #[test]
-fn paragraphs_stay_whole_where_they_fit() {
+fn paragraphs_stay_whole_if_they_fit() {
     let text = "One two three four.\n\nFive six seven.\n\nEight nine ten eleven twelve.\n";
     check_chunks(
         Format::Text,
@@ -65,7 +65,7 @@ fn small_sections_are_joined_and_know_their_headings() {
 }
 
 #[test]
-fn a_heading_is_not_left_behind_by_its_text() {
+fn a_heading_stays_with_its_text() {
     let text = "One two three four five.\n\n# Title\n\nSix seven eight nine ten eleven.\n";
     let (document, pieces) = check_pieces(Format::Markdown, text, ChunkStrategy::Recursive, 12, 0);
     let found: Vec<&str> = pieces.iter().filter_map(|piece| piece.span.slice(&document.text)).collect();
@@ -73,7 +73,7 @@ fn a_heading_is_not_left_behind_by_its_text() {
 }
 
 #[test]
-fn boilerplate_stands_in_chunks_of_its_own() {
+fn boilerplate_has_its_own_chunks() {
     let text = "# One\n\nAda slept.\n\n# Two\n\nAda woke.\n\n*** END OF THE EBOOK ***\n\n# Licence\n\nVisit Halden.\n";
     let document =
         parse("ada.md", text.as_bytes(), Some(Format::Markdown), &ParseLimits::default()).expect("a text");
@@ -107,7 +107,7 @@ fn long_documents_get_smaller_chunks() {
 }
 
 #[test]
-fn sizes_that_make_no_sense_are_refused() {
+fn invalid_sizes_are_refused() {
     assert_eq!(ChunkConfig::default().validate(), Ok(()));
     let small = ChunkConfig { max_chunk_tokens: Some(2), ..ChunkConfig::default() };
     assert_eq!(small.validate(), Err(ChunkConfigError::TooSmall { tokens: 2 }));
@@ -136,7 +136,7 @@ fn formats() -> impl Strategy<Value = Format> {
 
 proptest! {
     #[test]
-    fn pieces_are_bounded_ascend_and_lose_nothing(
+    fn chunks_are_bounded_ascending_and_lose_no_text(
         text in "(\\PC{0,3}|word |Two words\\. |\r\n|\n\n|# H\n|## é\n|漢字。|, |🚀| {1,9}){1,60}",
         format in formats(),
         strategy in strategies(),

@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn headings_follow_the_title_which_is_said_once() {
+    fn headings_follow_the_title_which_appears_once() {
         assert_eq!(check_headings("Report", &["2023", "Revenue"]), "Report → 2023 → Revenue");
         assert_eq!(check_headings("Report", &["Report", "Revenue"]), "Report → Revenue");
         assert_eq!(check_headings(" Report ", &[]), "Report");
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn all_chunks_of_a_document_are_asked_about_after_the_same_opening() {
+    fn the_prompts_of_all_chunks_of_a_document_have_the_same_opening() {
         let wanted =
             check_plan(&ContextWriter::Model(Arc::new(Silent)), "Acme sold gears. It grew by 3%.", 16);
         let questions: Vec<&ContextPrompt> = (wanted.iter())
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn a_document_of_one_chunk_is_contextualized_by_its_title_without_a_question() {
+    fn a_document_with_one_chunk_gets_its_title_as_context_without_a_call() {
         let by_headings = check_plan(&ContextWriter::Headings, "Acme sold gears.", 99);
         assert_eq!(check_plan(&ContextWriter::Model(Arc::new(Silent)), "Acme sold gears.", 99), by_headings);
         assert!(matches!(&by_headings[..], [ContextTask::Words { text, .. }] if text == "Annual report"));
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn the_language_asked_for_is_part_of_the_question() {
+    fn the_requested_language_is_part_of_the_prompt() {
         let mut french = Prompts::default();
         french.set_language("French");
         let document = document("Report", "one two");

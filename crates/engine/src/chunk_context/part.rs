@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chunk_of_a_long_document_stands_well_inside_a_part_that_begins_with_the_head() {
+    fn a_chunk_of_a_long_document_is_sent_with_text_around_it_and_the_start_of_the_document() {
         let text = words(12_000);
         let map = Tokenizer.map(&text);
         let parts = Parts::of(&text, Tokenizer);

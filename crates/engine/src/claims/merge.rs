@@ -490,7 +490,7 @@ mod tests {
     }
 
     #[test]
-    fn claims_that_say_the_same_are_one_with_their_quotes() {
+    fn equal_claims_are_merged_with_their_quotes() {
         check_merged(
             &[
                 "Ada CEO 2006..",
@@ -504,7 +504,7 @@ mod tests {
     }
 
     #[test]
-    fn who_comes_back_holds_the_office_twice() {
+    fn a_returning_holder_has_two_periods() {
         check_merged(
             &["Ada CEO 1997..", "Ada CEO ..2000", "Ada CEO 2008.."],
             &["Ada 1997..2000 x2 EndDate 2000 by 1", "Ada 2008.. x1"],
@@ -512,7 +512,7 @@ mod tests {
     }
 
     #[test]
-    fn a_successor_ends_what_has_no_end() {
+    fn a_successor_ends_an_open_claim() {
         check_merged(
             &["Ada CEO 2012..", "Bo chief_executive 2006..", "Bo CEO 2006..", "Cy CEO 2019.."],
             &[
@@ -525,24 +525,24 @@ mod tests {
     }
 
     #[test]
-    fn an_office_of_several_holders_ends_by_no_successor() {
+    fn an_office_with_several_holders_is_not_ended_by_a_successor() {
         check_merged(&["Ada director 2012..", "Bo director 2006.."], &["Ada 2012.. x1", "Bo 2006.. x1"]);
     }
 
     #[test]
-    fn who_begins_at_the_same_time_is_no_successor() {
+    fn a_holder_with_the_same_start_is_no_successor() {
         check_merged(&["Ada CEO 2012..", "Bo CEO 2012-05.."], &["Ada 2012.. x1", "Bo 2012-05.. x1"]);
     }
 
     #[test]
-    fn a_denial_contradicts_what_it_overlaps() {
+    fn a_denial_retires_overlapping_claims() {
         check_merged(&["Ada CEO 2012..", "Ada CEO ..!"], &["Ada .. x1", "Ada 2012.. x1 Denial  by 1"]);
         let claims = merged(&["Ada CEO 2012..", "Ada CEO ..!"]);
         assert!(claims.iter().all(|claim| !claim.held_at(&date("2013").expect("a date"))));
     }
 
     #[test]
-    fn what_held_at_a_date_ends_with_its_successor() {
+    fn a_claim_that_held_at_a_date_ends_with_its_successor() {
         let claims = merged(&["Bo CEO 2006..", "Ada CEO 2012..2019", "Ada birth 1970..1970"]);
         let held = |at: &str| -> Vec<&str> {
             let at = date(at).expect("a date");
@@ -576,7 +576,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn order_leaves_no_trace_and_only_a_sentence_that_contradicts_retires(
+        fn the_order_does_not_matter_and_only_a_contradicting_sentence_retires_a_claim(
             (texts, shuffled) in prop::collection::vec(any_claim(), 0..10).prop_flat_map(|texts| {
                 let numbers: Vec<usize> = (0..texts.len()).collect();
                 (Just(texts), Just(numbers).prop_shuffle())

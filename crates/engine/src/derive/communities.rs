@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn entities_without_relations_are_no_communities() {
+    fn entities_without_relations_form_no_communities() {
         let names = ["A", "B", "C"].map(str::to_owned);
         let graph = Graph::new(&names, &[Edge::new(0, 1, 1.0)]).expect("a graph");
         let nodes =

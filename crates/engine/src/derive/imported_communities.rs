@@ -165,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_community_is_a_part_of_the_smallest_that_holds_it() {
+    fn a_community_is_a_member_of_the_smallest_community_that_contains_it() {
         let key = |name: &str| EntityKey::from_stored(name);
         let keys = |names: &str| names.chars().map(|name| key(&name.to_string())).collect::<Vec<_>>();
         let (all, few, two, other) = (keys("ABCDE"), keys("ABC"), keys("AB"), keys("XY"));

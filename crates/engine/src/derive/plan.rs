@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn nodes_come_after_those_that_they_are_built_on() {
+    fn nodes_come_after_the_nodes_they_are_built_on() {
         let low = node(1, vec![chunk("a"), chunk("b")]);
         let middle = node(2, vec![Member::Node(low.key.clone()), chunk("c")]);
         let top = node(3, vec![Member::Node(low.key.clone()), Member::Node(middle.key.clone())]);

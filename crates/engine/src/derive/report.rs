@@ -550,7 +550,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_summary_by_rules_takes_a_sentence_before_a_row_of_a_table_and_cuts_at_a_word() {
+    fn a_summary_by_rules_prefers_sentences_to_table_rows_and_is_cut_at_a_word() {
         let description = "name: Ada | role: author\nAda wrote notes. She lived in London.";
         assert_eq!(telling_sentence(description).as_deref(), Some("Ada wrote notes."));
         assert_eq!(telling_sentence("name: Ada | role: author").as_deref(), Some("name: Ada | role: author"));
@@ -560,7 +560,7 @@ mod tests {
     }
 
     #[test]
-    fn a_report_is_read_whatever_stands_around_its_json() {
+    fn a_report_is_read_from_any_text_around_its_json() {
         let answer = "<think>hm</think>\nHere it is:\n```json\n{\"title\": \"Ada\", \"summary\": \"S.\", \
                       \"rating\": \"7.25\", \"findings\": [{\"summary\": \"F\"}], \"more\": 1}\n```";
         let draft = Draft::parse(answer).expect("a report");
@@ -580,7 +580,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_are_taken_out_of_a_text_and_other_brackets_stay() {
+    fn citations_are_removed_from_a_text_and_other_brackets_stay() {
         let (text, marks) = without_marks("Ada wrote notes [E1, R2]. See [sic] and a[1] [R3]. [");
         assert_eq!(text, "Ada wrote notes. See [sic] and a[1]. [");
         assert_eq!(marks, ["E1", "R2", "R3"]);

@@ -458,7 +458,7 @@ mod tests {
     }
 
     #[test]
-    fn a_summary_by_rules_takes_what_passages_share_and_something_of_each() {
+    fn a_summary_by_rules_has_what_passages_share_and_something_from_each() {
         let words = ContentWords::new();
         let reference = |at: u64| Reference {
             document: DocumentId::from_stored("doc"),

@@ -196,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tree_of_vectors_becomes_nodes_over_chunks_and_nodes() {
+    fn a_tree_of_vectors_becomes_nodes_above_chunks_and_nodes() {
         let names: Vec<String> = (0..30).map(|number| format!("chunk-{number:02}")).collect();
         let values: Vec<f32> = (0..30_u32)
             .flat_map(|number| {

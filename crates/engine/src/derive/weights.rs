@@ -95,14 +95,14 @@ mod tests {
     }
 
     #[test]
-    fn pairs_that_stand_together_more_than_by_chance_stay() {
+    fn pairs_that_occur_together_more_often_than_by_chance_stay() {
         // 0 is mentioned everywhere; 1 and 2, and 3 and 4, only together.
         let edges = [(0, 1, 0.1), (0, 2, 0.2), (0, 3, 0.3), (1, 2, 3.0), (3, 4, 3.0)];
         check_kept(&[40, 3, 3, 3, 3], &edges, &[(1, 2), (3, 4)]);
     }
 
     #[test]
-    fn rare_entities_go_unless_all_are_rare() {
+    fn rare_entities_are_dropped_unless_all_are_rare() {
         check_kept(&[2, 2, 1], &[(0, 1, 1.0), (1, 2, 1.0)], &[(0, 1)]);
         check_kept(&[1, 1], &[(0, 1, 1.0)], &[(0, 1)]);
         check_kept(&[], &[], &[]);

@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_names_come_before_beginnings_and_those_before_parts() {
+    fn whole_names_come_before_prefixes_and_prefixes_before_parts() {
         check_score("radium", "radium", Some(1000));
         check_score("radium institute", "radium", Some(500));
         check_score("the radium", "radium", Some(100 - 10 + 50));
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_that_also_starts_a_word_counts_as_one_and_letters_count_not_bytes() {
+    fn a_part_at_the_start_of_a_word_counts_once_and_lengths_are_in_characters() {
         check_score("xab ab", "ab", Some(100 - 6 + 50));
         check_score("ßßab", "ab", Some(100 - 4));
     }

@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cell_that_begins_like_a_formula_is_no_formula() {
+    fn a_cell_that_starts_like_a_formula_is_escaped() {
         for cell in ["=1+1", "+1", "-1", "@sum", "\t=1", "\r=1"] {
             assert_eq!(inert(cell), format!("'{cell}"));
         }

@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn json_lines_are_objects_that_name_their_kind() {
+    fn json_lines_are_objects_with_their_kind() {
         let text = check_format(|out, write| write(&mut jsonl::JsonLines(out)));
         let rows: Vec<serde_json::Value> =
             text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn csv_values_come_back_as_they_were() {
+    fn csv_values_survive_a_round_trip() {
         let text = check_format(|out, write| write(&mut csv::Csv::new(out)));
         let mut reader =
             ::csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(text.as_bytes());
@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn statements_and_markup_cannot_be_broken_out_of() {
+    fn exported_values_cannot_break_out_of_statements_or_markup() {
         insta::assert_snapshot!("cypher", check_format(|out, write| write(&mut cypher::Cypher(out))));
         insta::assert_snapshot!("graphml", check_format(|out, write| write(&mut graphml::GraphMl(out))));
     }

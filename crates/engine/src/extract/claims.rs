@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn json_is_read_however_its_keys_are_called() {
+    fn json_is_read_with_any_known_key_names() {
         let answer = r#"```json
 {"claims": [{"subject": "Ada Kern", "object": "Velora Systems", "type": "chief executive", "status": "TRUE", "start_date": "2014-03-01T00:00:00", "end_date": null, "description": "x", "source_text": "Ada Kern succeeded Bo Lind"},
  {"subject": "Bo Lind", "object": "Velora Systems", "claim_type": "chief executive", "status": "?", "end": "2014-03", "quote": "Ada Kern succeeded Bo Lind"},
@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_damaged_is_counted_and_the_rest_kept() {
+    fn damaged_records_are_counted_and_the_rest_is_kept() {
         let whole = "claim<|#|>Ada Kern<|#|>NONE<|#|>succession<|#|>FALSE<|#|>2014-03<|#|>someday<|#|>x<|#|>Nobody saw it.";
         check_answer(
             &format!(
@@ -404,19 +404,19 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_may_say_that_there_is_none() {
+    fn an_answer_without_claims_is_complete() {
         assert!(parse_claims("<|COMPLETE|>", false, PASSAGE).complete);
         assert!(!parse_claims("I cannot help with that.", false, PASSAGE).complete);
     }
 
     #[test]
-    fn the_prompt_is_this() {
+    fn the_claims_prompt_renders_as_reviewed() {
         insta::assert_snapshot!("extract_claims", claims_prompt(&Prompts::default()));
     }
 
     proptest! {
         #[test]
-        fn any_answer_is_read(
+        fn any_answer_gives_only_verbatim_quotes(
             answer in "(claim|<\\|#\\|>|Ada|TRUE|2014|NONE|Nobody saw it\\.|\n|\\{|\\}|\"subject\":|\"quote\"|,|\\(|\\)|##|é){0,60}",
             cut in any::<bool>(),
         ) {

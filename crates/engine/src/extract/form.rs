@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_shape_offers_every_type_once_and_one_for_the_rest() {
+    fn the_schema_contains_every_type_once_and_other() {
         let types = ["Person", "Other", "Person"].map(str::to_owned);
         let identity = RecordForm::Shaped.identity(&types);
         assert!(identity.contains(r#""enum":["Person","Other"]"#), "{identity}");

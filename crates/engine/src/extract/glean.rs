@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_forces_so_many_passes_until_nothing_new_comes() {
+    fn a_number_sets_the_gleaning_passes_until_nothing_new_is_found() {
         let all: &[&str] = &["Maren Oskoldt", "Larkfen Laboratory", "Kelm", "Tobias Wren", "Ilse Brandt"];
         assert_eq!(messages_of(Gleaning::Passes(0), &[all]), None);
         assert_eq!(messages_of(Gleaning::Passes(2), &[all]), Some(4));
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn by_coverage_a_chunk_is_asked_about_once_more_and_only_for_what_is_missing() {
+    fn by_coverage_a_chunk_is_gleaned_once_and_only_for_missed_names() {
         let all: &[&str] = &["Maren Oskoldt", "Larkfen Laboratory", "Kelm", "Tobias Wren", "Ilse Brandt"];
         assert_eq!(messages_of(Gleaning::Auto, &[all]), None);
         assert_eq!(messages_of(Gleaning::Auto, &[&["Kelm"]]), Some(2));
@@ -181,14 +181,14 @@ mod tests {
     }
 
     #[test]
-    fn the_question_by_coverage_begins_as_the_first_and_renders_as_reviewed() {
+    fn the_gleaning_prompt_starts_like_the_first_and_renders_as_reviewed() {
         let messages = check_again(Gleaning::Auto, TEXT, &[&["Kelm"]]).expect("names are missing");
         assert!(messages[1].content.starts_with(TEXT));
         insta::assert_snapshot!("extract_missed", messages[1].content);
     }
 
     #[test]
-    fn gleaning_is_read_as_it_is_written() {
+    fn a_gleaning_setting_survives_printing_and_parsing() {
         for (text, gleaning) in
             [("auto", Gleaning::Auto), ("0", Gleaning::Passes(0)), ("2", Gleaning::Passes(2))]
         {

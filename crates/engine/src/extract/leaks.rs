@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn examples_that_come_back_are_no_records_unless_the_passage_names_them() {
+    fn repeated_examples_are_not_records_unless_the_passage_names_them() {
         let answer = "entity<|#|>name one<|#|>Person<|#|>y\nentity<|#|>Ada<|#|>Person<|#|>y\nrelation<|#|>Ada<|#|>Alex<|#|>k<|#|>d\n";
         assert_eq!(check_leaks(answer, "Ada works."), (1, vec![RejectReason::PromptExample; 2]));
         assert_eq!(check_leaks(answer, "Ada met ALEX."), (2, vec![RejectReason::PromptExample]));

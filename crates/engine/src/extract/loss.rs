@@ -129,7 +129,7 @@ mod tests {
     const BO: &str = "entity<|#|>Bo<|#|>Person<|#|>Lives there.\n";
 
     #[test]
-    fn whole_answers_lose_nothing_whatever_stands_around_their_records() {
+    fn complete_answers_lose_nothing_despite_text_around_their_records() {
         for answer in [
             format!("{ADA}{BO}entity<|#|>9<|#|>Data<|#|>A number.\n<|COMPLETE|>"),
             format!("{ADA}{BO}<|COMPLETE|>"),
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn records_that_are_cut_unreadable_or_short_of_a_field_are_losses() {
+    fn records_that_are_cut_unreadable_or_lack_a_field_are_losses() {
         let cut = format!("{ADA}{BO}relation<|#|>Ada<|#|>Bo<|#|>");
         assert_eq!(check_losses(&cut), [(RejectReason::Cut, ADA.len() + BO.len())]);
         let short = format!("{ADA}entity<|#|>Kelm<|#|>Location\n{BO}<|COMPLETE|>");
@@ -154,14 +154,14 @@ mod tests {
     }
 
     #[test]
-    fn a_last_record_that_breaks_off_is_a_loss_though_nothing_says_so() {
+    fn a_last_record_that_breaks_off_is_a_loss_even_without_a_cut_signal() {
         let cut = format!("{ADA}{BO}entity<|#|>Kelm<|#|>Location<|#|>A town on the ri");
         assert_eq!(check_losses(&cut), [(RejectReason::Cut, ADA.len() + BO.len())]);
         assert_eq!(check_losses(&format!("{cut}\n<|COMPLETE|>")), []);
     }
 
     #[test]
-    fn what_most_records_lack_is_the_models_way_and_no_loss() {
+    fn a_field_that_most_records_lack_is_no_loss() {
         let terse =
             "entity<|#|>Ada<|#|>Person\nentity<|#|>Bo<|#|>Person\nentity<|#|>Kelm<|#|>Location<|#|>A town.\n";
         assert_eq!(check_losses(terse), []);
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn losses_are_told_by_reason() {
+    fn losses_are_described_by_reason() {
         let mut losses = Losses::default();
         for reason in [RejectReason::Cut, RejectReason::MissingField, RejectReason::Cut, RejectReason::Prose]
         {

@@ -95,7 +95,7 @@ fn a_gleaning_adds_what_is_new_and_keeps_the_longer_description() {
 }
 
 #[test]
-fn a_gleaning_that_fails_leaves_the_first_answer_and_is_in_the_ledger() {
+fn a_failed_gleaning_keeps_the_first_answer_and_is_in_the_ledger() {
     let first = "entity<|#|>Ada<|#|>Person<|#|>Works.\n<|COMPLETE|>";
     assert_eq!(check_extraction(&[Some(first), None]), (entities(&[("Ada", "Works.")]), 2));
     let (extracted, _) = run_extraction(&[Some(first), None], 1);
@@ -103,14 +103,14 @@ fn a_gleaning_that_fails_leaves_the_first_answer_and_is_in_the_ledger() {
 }
 
 #[test]
-fn an_answer_without_records_or_completion_mark_is_a_failure_and_not_an_empty_extraction() {
+fn an_answer_without_records_or_completion_mark_is_a_failure() {
     let (result, _) = check_extraction(&[Some("I cannot help with that."), Some("Sorry.")]);
     assert!(result.is_err_and(|error| error.contains("holds no record")));
     assert_eq!(check_extraction(&[Some("<|COMPLETE|>"), Some("<|COMPLETE|>")]).0, entities(&[]));
 }
 
 #[test]
-fn a_cut_answer_keeps_its_complete_records_and_is_gone_on_with_at_twice_the_limit() {
+fn a_cut_answer_keeps_its_complete_records_and_is_continued_with_twice_the_limit() {
     let first = "entity<|#|>Ada<|#|>Person<|#|>Works.\nentity<|#|>Kelm<|#|>Location<|#|>A to…";
     let rest = "entity<|#|>Kelm<|#|>Location<|#|>A town.\n<|COMPLETE|>";
     let (extracted, requests) = run_extraction(&[Some(first), Some(rest)], 0);
@@ -128,7 +128,7 @@ fn a_cut_answer_keeps_its_complete_records_and_is_gone_on_with_at_twice_the_limi
 }
 
 #[test]
-fn an_answer_that_never_ends_is_gone_on_with_three_times() {
+fn an_endless_answer_is_continued_three_times() {
     let cut = Some("entity<|#|>Ada<|#|>Person<|#|>Works.\nentity<|#|>Ke…");
     let (extracted, requests) = run_extraction(&[cut; 9], 0);
     let extraction = extracted.result.expect("records");
@@ -139,7 +139,7 @@ fn an_answer_that_never_ends_is_gone_on_with_three_times() {
 }
 
 #[test]
-fn a_cut_answer_without_a_record_is_asked_again_with_more_room() {
+fn a_cut_answer_without_a_record_is_requested_again_with_a_higher_limit() {
     let (extracted, requests) =
         run_extraction(&[Some("<think>Let me…"), Some("entity<|#|>Ada<|#|>Person<|#|>Works.")], 0);
     assert_eq!(extracted.result.expect("records").records.entities.len(), 1);
@@ -148,7 +148,7 @@ fn a_cut_answer_without_a_record_is_asked_again_with_more_room() {
 }
 
 #[test]
-fn a_first_answers_tail_and_a_gleanings_head_are_never_fused() {
+fn the_end_of_an_answer_and_the_start_of_its_gleaning_are_never_joined() {
     let first = "entity<|#|>Ada<|#|>Person<|#|>Works.\nrelation<|#|>Ada<|#|>Kelm<|#|>";
     let second = "work<|#|>Ada works in Kelm.\nentity<|#|>Kelm<|#|>Location<|#|>A town.\n<|COMPLETE|>";
     let (extracted, _) = run_extraction(&[Some(first), Some(first), Some(second), Some(second)], 1);
@@ -160,7 +160,7 @@ fn a_first_answers_tail_and_a_gleanings_head_are_never_fused() {
 }
 
 #[test]
-fn an_answer_of_which_records_were_lost_is_asked_for_once_more_and_the_whole_one_stands() {
+fn an_answer_with_lost_records_is_requested_again_and_the_complete_one_is_used() {
     let damaged = "entity<|#|>Ada<|#|>Person<|#|>Works.\nrelation<|#|>Ada<|#|>Ke";
     let whole = "entity<|#|>Ada<|#|>Person<|#|>Works.\nrelation<|#|>Ada<|#|>Kelm<|#|>work<|#|>Works there.\n<|COMPLETE|>";
     let (extracted, requests) = run_extraction(&[Some(damaged), Some(whole)], 0);
@@ -174,7 +174,7 @@ fn an_answer_of_which_records_were_lost_is_asked_for_once_more_and_the_whole_one
 }
 
 #[test]
-fn what_was_saved_of_a_damaged_answer_is_kept_under_a_key_of_its_own() {
+fn the_records_of_a_damaged_answer_are_stored_under_their_own_key() {
     let damaged = "entity<|#|>Ada<|#|>Person<|#|>Works.\nrelation<|#|>Ada<|#|>Ke";
     let worse = "entity<|#|>Ada<|#|>Per";
     let (extracted, _) = run_extraction(&[Some(damaged), Some(worse)], 0);
@@ -189,7 +189,7 @@ fn what_was_saved_of_a_damaged_answer_is_kept_under_a_key_of_its_own() {
 }
 
 #[test]
-fn an_answer_that_is_begun_anew_after_a_cut_replaces_the_piece_before() {
+fn an_answer_that_starts_over_after_a_cut_replaces_the_first_part() {
     let first = "entity<|#|>Ada<|#|>Person<|#|>Works.\nrelation<|#|>Ada<|#|>Kelm<|#|>work<|#|>Works there.\nrelation<|#|>Ada<|#|>Ke…";
     let anew = "entity<|#|>Ada<|#|>Person<|#|>Works.\nrelation<|#|>Ada<|#|>Kelm<|#|>work<|#|>Works there.\nrelation<|#|>Ada<|#|>Kelm<|#|>home<|#|>Lives.\n<|COMPLETE|>";
     let (extracted, _) = run_extraction(&[Some(first), Some(anew)], 0);
@@ -198,7 +198,7 @@ fn an_answer_that_is_begun_anew_after_a_cut_replaces_the_piece_before() {
 }
 
 #[test]
-fn examples_of_the_prompt_are_no_records() {
+fn examples_of_the_prompt_are_not_records() {
     let leaked =
         "entity<|#|>name<|#|>type<|#|>description\nentity<|#|>Ada<|#|>Person<|#|>Works.\n<|COMPLETE|>";
     let (extracted, _) = run_extraction(&[Some(leaked)], 0);
@@ -245,7 +245,7 @@ fn run_shaped(answers: &[Option<&'static str>]) -> (ExtractResult, Vec<ChatReque
 const SHAPED: &str = r#"{"entities": [{"name": "Ada", "type": "Person", "description": "Works."}, {"name": "Kelm", "type": "Location", "description": "A town."}], "relations": [{"source": "Ada", "target": "Kelm", "keywords": ["work"], "description": "Ada works there."}]}"#;
 
 #[test]
-fn a_shaped_answer_says_the_same_as_lines() {
+fn a_json_answer_gives_the_same_records_as_lines() {
     let lines = "entity<|#|>Ada<|#|>Person<|#|>Works.\nentity<|#|>Kelm<|#|>Location<|#|>A town.\nrelation<|#|>Ada<|#|>Kelm<|#|>work<|#|>Ada works there.\n<|COMPLETE|>";
     let (shaped, requests) = run_shaped(&[Some(SHAPED)]);
     let (lines, plain) = run_extraction(&[Some(lines)], 0);
@@ -258,7 +258,7 @@ fn a_shaped_answer_says_the_same_as_lines() {
 }
 
 #[test]
-fn a_shaped_answer_that_is_cut_is_asked_for_again_with_more_room() {
+fn a_cut_json_answer_is_requested_again_with_a_higher_limit() {
     let cut = r#"{"entities": [{"name": "Ada", "type": "Person", "description": "Works."}, {"name": "Ke…"#;
     let (extracted, requests) = run_shaped(&[Some(cut), Some(SHAPED)]);
     assert_eq!(requests[0].messages, requests[1].messages);
@@ -279,7 +279,7 @@ fn prompts_of_other_steps_change_no_extraction() {
 }
 
 #[test]
-fn guidance_and_language_stand_in_the_instructions() {
+fn guidance_and_language_are_in_the_instructions() {
     let guidance = "Method: a technique.\nLeave out dates.\n";
     let spec = ExtractSpec {
         entity_types: vec!["Method".to_owned()],
@@ -292,7 +292,7 @@ fn guidance_and_language_stand_in_the_instructions() {
 }
 
 #[test]
-fn examples_of_an_own_prompt_are_no_records_either() {
+fn examples_of_a_custom_prompt_are_not_records_either() {
     let mut prompts = Prompts::default();
     let own = "Write so:\nentity<|#|>Zeno Volt<|#|>Person<|#|>Invented the lamp.\n<|COMPLETE|>";
     prompts.replace(EXTRACT_SYSTEM, own).expect("a version");
@@ -325,7 +325,7 @@ fn prompts_render_as_reviewed() {
 }
 
 #[test]
-fn claims_are_asked_for_apart_and_kept_with_the_records() {
+fn claims_are_requested_separately_and_stored_with_the_records() {
     let entities = "entity<|#|>Ada<|#|>Person<|#|>Works in Kelm.\n<|COMPLETE|>";
     let claims = "claim<|#|>Ada<|#|>Kelm<|#|>work<|#|>TRUE<|#|>1998<|#|>NONE<|#|>Ada works there.<|#|>Ada works in Kelm.\n\
                   claim<|#|>Ada<|#|>NONE<|#|>prize<|#|>TRUE<|#|>1998<|#|>NONE<|#|>Invented.<|#|>Ada won a prize.\n<|COMPLETE|>";

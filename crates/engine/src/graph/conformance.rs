@@ -26,7 +26,7 @@ struct EntityView {
 }
 
 #[test]
-fn entities_are_merged_as_the_table_says() {
+fn entities_are_merged_as_in_lightrag() {
     #[derive(Deserialize)]
     struct Input {
         documents: Vec<Vec<(String, String)>>,
@@ -61,7 +61,7 @@ struct RelationView {
 }
 
 #[test]
-fn relations_are_merged_as_the_table_says() {
+fn relations_are_merged_as_in_lightrag() {
     type Documents = Vec<Vec<(String, String, f64)>>;
     let table: Table<Documents, RelationView> =
         Table::read(include_str!("../../tests/lightrag/relations.json"));
@@ -112,7 +112,7 @@ fn evidence(said: impl Iterator<Item = Records>) -> (Vec<Mention>, Vec<Fact>) {
 }
 
 #[tokio::test]
-async fn descriptions_are_summarised_where_the_table_says() {
+async fn descriptions_are_summarised_as_in_lightrag() {
     type Counts = Vec<(usize, usize)>;
     let table: Table<Counts, Vec<usize>> = Table::read(include_str!("../../tests/lightrag/summaries.json"));
     let owner = GraphKey::Entity(EntityKey::from_stored("ADA"));

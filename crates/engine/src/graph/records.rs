@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mention_points_at_its_name_in_the_document_whatever_the_case() {
+    fn a_mention_points_to_its_name_in_the_document_in_any_case() {
         let chunk = chunk("İn ÅSGARD lives Odin.");
         let entity =
             EntityRecord { name: "Åsgard".into(), kind: "Location".into(), description: "A place.".into() };
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_relation_between_two_spellings_of_one_entity_is_no_fact() {
+    fn a_relation_between_two_spellings_of_one_entity_is_dropped() {
         let relation = RelationRecord {
             source: "the company".into(),
             target: "Company".into(),

@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn name_and_type_are_the_commonest_and_ties_go_to_the_smallest() {
+    fn name_and_type_are_the_most_common_and_ties_go_to_the_smallest() {
         let mentions = [
             mention(1, "Ada", "Person", "Chemist."),
             mention(2, "ada", "Place", "Chemist."),
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entity_that_only_relations_name_is_unknown_and_speaks_through_them() {
+    fn an_entity_named_only_by_relations_has_an_unknown_type_and_their_descriptions() {
         let key = EntityKey::from_stored("KELM");
         let relation = RelationKey::new(EntityKey::from_stored("ADA"), key.clone()).expect("two ends");
         let fact = Fact {
@@ -243,7 +243,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_view_ignores_which_chunk_said_what_first(words in prop::collection::vec("[ab]{0,3}", 1..12)) {
+        fn the_view_does_not_depend_on_the_order_of_mentions(words in prop::collection::vec("[ab]{0,3}", 1..12)) {
             let mentions: Vec<_> = words.iter().enumerate().map(|(i, w)| mention(i as u32, w, w, w)).collect();
             let mut reversed = mentions.clone();
             reversed.reverse();

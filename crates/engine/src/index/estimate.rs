@@ -526,14 +526,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_is_longer_for_a_longer_passage_and_bounded_by_its_records() {
+    fn the_estimated_answer_grows_with_the_passage_and_is_bounded_by_its_records() {
         assert_eq!(answer_tokens(100), Range { low: 20, high: 500 });
         assert_eq!(answer_tokens(1200), Range { low: 240, high: 1600 });
         assert_eq!(answer_tokens(100_000).high, 8000);
     }
 
     #[test]
-    fn only_what_many_passages_name_is_summarised() {
+    fn only_entities_in_many_passages_are_summarised() {
         let named =
             |mentions| summaries(&BTreeMap::from([("kelm".to_owned(), mentions)]), &Prompts::default()).calls;
         assert_eq!(named(SUMMARY_FRAGMENTS as u64 - 1), Range::default());

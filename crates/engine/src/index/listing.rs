@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_page_after_a_document_that_is_gone_is_refused() {
+    async fn a_page_after_a_removed_document_is_refused() {
         let store = library(3).await;
         let snapshot = store.snapshot().await.expect("a snapshot");
         let gone = DocumentId::from_stored("doc-gone");

@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_total_has_a_price_where_every_model_has_one() {
+    fn a_total_has_a_price_if_every_model_has_one() {
         assert_eq!(check_total("a=1,b=2"), (Some("3.0000 to 6.0000".to_owned()), 0));
         assert_eq!(check_total("a=1"), (None, 1));
     }

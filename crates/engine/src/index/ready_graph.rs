@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn every_fault_is_named_with_its_place() {
+    fn every_error_is_reported_with_its_path() {
         check_faults(
             r#"{"chunks": [{"content": " "}],
                 "entities": [{"entity_name": "Ada"}, {"entity_name": "--"}],

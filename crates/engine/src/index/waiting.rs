@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_waits_for_who_paused_it_or_for_a_larger_budget() {
+    fn a_queue_waits_to_be_resumed_or_for_a_larger_budget() {
         assert_eq!(check(true, true, Some(20)), Some(WaitsFor::Resume));
         assert_eq!(check(true, false, Some(20)), Some(WaitsFor::Budget));
         assert_eq!(check(true, false, None), None);

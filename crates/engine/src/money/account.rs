@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn processes_spend_one_budget_together_and_never_more() {
+    fn processes_share_one_budget_and_never_exceed_it() {
         assert_eq!(check_calls(Some("250tokens"), ""), (3, Some(180)));
         assert_eq!(check_calls(Some("99tokens"), ""), (0, Some(0)));
         assert_eq!(check_calls(Some("0.00025"), "counting=1/1"), (3, Some(180_000_000)));
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_waits_for_those_of_its_process_and_one_that_is_dropped_is_settled_by_the_next() {
+    fn a_call_waits_for_others_of_its_process_and_settles_dropped_ones() {
         let store = stored(Some("170tokens"));
         let account = account(&store, &Prices::default(), "one");
         let model = account.model(Arc::new(CountingModel::default()), WhenShort::Wait);
@@ -366,7 +366,7 @@ mod tests {
             let first = model.chat(request()).await.expect("it fits");
             assert_eq!(store.budget().await.expect("a budget").map(|budget| budget.spent), Some(100));
             let mut second = std::pin::pin!(model.chat(request()));
-            assert!(futures::poll!(second.as_mut()).is_pending(), "both together might pass the budget");
+            assert!(futures::poll!(second.as_mut()).is_pending(), "both together might exceed the budget");
             // Cut off before its first word, it costs only its prompt.
             drop(first);
             drop(second.await.expect("it fits now"));
@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_killed_process_held_for_its_calls_is_free_again_after_the_time_of_a_lease() {
+    fn the_reservations_of_a_killed_process_expire_after_the_lease_time() {
         let store = stored(Some("170tokens"));
         let killed = account(&store, &Prices::default(), "killed");
         let model = killed.model(Arc::new(CountingModel::default()), WhenShort::Refuse);
@@ -391,7 +391,7 @@ mod tests {
         block_on(complete(&model, request())).expect_err("the other call may still be under way");
         clock.0.store(HOLD_MS + 1, Ordering::Relaxed);
         block_on(complete(&model, request())).expect("it fits now");
-        assert_eq!(spent(&store), Some(70), "the call that was cut off cost its prompt");
+        assert_eq!(spent(&store), Some(70), "the call that was cut off costs its prompt");
     }
 
     /// Reports that it read this many tokens.
@@ -410,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_of_a_reranker_are_paid_for_too_by_what_it_says_or_by_what_it_is_sent() {
+    fn reranker_calls_are_charged_by_reported_or_sent_tokens() {
         let store = stored(Some("20tokens"));
         let account = account(&store, &Prices::default(), "one");
         let passages = ["one two three".to_owned(), "four".to_owned()];
@@ -427,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn a_budget_that_is_set_or_removed_counts_from_the_next_call_on() {
+    fn a_budget_that_is_set_or_removed_takes_effect_with_the_next_call() {
         let store = stored(None);
         let account = account(&store, &Prices::default(), "one");
         let model = account.model(Arc::new(CountingModel::default()), WhenShort::Refuse);

@@ -487,7 +487,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_pass_while_they_surely_fit() {
+    fn calls_are_made_as_long_as_they_fit_in_the_worst_case() {
         // A call holds 10 tokens for the prompt and 90 for the answer, and then costs 60.
         assert_eq!(check_calls("250tokens", "", 30), (3, "180".to_owned()));
         assert_eq!(check_calls("99tokens", "", 30), (0, "0".to_owned()));
@@ -495,12 +495,12 @@ mod tests {
     }
 
     #[test]
-    fn a_service_that_counts_nothing_is_counted() {
+    fn the_tokens_of_a_service_that_reports_none_are_counted() {
         assert_eq!(check_calls("111tokens", "", 0), (2, "22".to_owned()));
     }
 
     #[test]
-    fn a_call_waits_for_those_in_flight_and_then_passes_if_they_cost_less() {
+    fn a_call_waits_for_those_in_flight_and_is_made_if_they_cost_less() {
         let budget = Budget::new(Limit::Tokens(170), Prices::default());
         let (open, gate) = oneshot::channel();
         let gates = Mutex::new(vec![gate]);
@@ -512,7 +512,10 @@ mod tests {
             let second = async {
                 let second = complete(&model, request());
                 let mut second = std::pin::pin!(second);
-                assert!(futures::poll!(second.as_mut()).is_pending(), "both together might pass the budget");
+                assert!(
+                    futures::poll!(second.as_mut()).is_pending(),
+                    "both together might exceed the budget"
+                );
                 open.send(()).expect("the first waits");
                 second.await
             };
@@ -524,7 +527,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_is_dropped_counts_its_prompt() {
+    fn a_dropped_call_is_charged_for_its_prompt() {
         let model = budgeted("500tokens", "", 30).expect("tokens need no price");
         drop(block_on(model.chat(request())).expect("fits"));
         assert_eq!(budget_of(&model).spent(), "10");
@@ -549,7 +552,7 @@ mod tests {
     }
 
     #[test]
-    fn embeddings_are_paid_for_out_of_the_same_budget() {
+    fn embeddings_are_charged_to_the_same_budget() {
         let budget = Budget::new(Limit::Tokens(8), Prices::default());
         let embedder = budget.embedder(Arc::new(Counting)).expect("tokens need no price");
         let texts = ["one two".to_owned()];
@@ -578,7 +581,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_says_whether_it_is_tokens_or_money() {
+    fn a_limit_is_in_tokens_or_in_money() {
         assert_eq!(Limit::parse("2M"), Some(Limit::Tokens(2_000_000)));
         assert_eq!(Limit::parse("1.5M"), Some(Limit::Tokens(1_500_000)));
         assert_eq!(Limit::parse("500k"), Some(Limit::Tokens(500_000)));

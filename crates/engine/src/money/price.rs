@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn amounts_are_decimals_and_nothing_else() {
+    fn amounts_must_be_decimal_numbers() {
         for text in ["", ".", "-1", "1e3", "1.2345678", "1,5", "a", "1/2/3/4", "99999999999999999999"] {
             assert_eq!(Price::parse(text), None, "{text:?}");
         }
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_has_its_own_price_or_that_of_its_service() {
+    fn a_model_has_its_own_price_or_the_price_of_its_service() {
         let prices = Prices::parse("openai:gpt-4o-mini=0.15/0.60, ollama=0").expect("prices");
         assert_eq!(prices.of("openai:gpt-4o-mini").map(|price| price.output), Some(600_000));
         assert_eq!(prices.of("ollama:qwen3").map(|price| price.input), Some(0));

@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_are_added_up_by_what_was_asked_for() {
+    fn calls_are_grouped_as_requested() {
         let prices = "a=1/1/0.5";
         assert_eq!(check_rows(&[CostBy::Role], prices), ["extract 2 1.7000", "embed 1 0.0000", " 3 1.7000"]);
         assert_eq!(

@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn the_memory_is_bounded_and_keeps_what_is_used() {
+    fn the_cache_is_bounded_and_keeps_used_entries() {
         let mut memory = Generations::default();
         for number in 0..100 {
             memory.put(number, number, 8);

@@ -401,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_belongs_to_the_sentence_it_stands_in_or_after() {
+    fn a_number_belongs_to_the_sentence_it_is_in_or_after() {
         check_claims("Ada wrote notes [1]. Bob read.", &[("Ada wrote notes .", &[1])]);
         check_claims(
             "Ada wrote notes. [1] Bob read them. [2]",
@@ -412,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn code_links_and_lists_of_documents_claim_nothing() {
+    fn code_links_and_lists_of_documents_are_not_citations() {
         check_claims("Use `a[1]` and\n```\nb[2]\n```\n[x] [1a] [] [-1]", &[]);
         check_claims(
             "Ada wrote [1].\n\n### References\n\n* [1] Notes\n* [7] Other",

@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_model_says_of_the_parts_is_read_from_whatever_it_wraps_it_in() {
+    fn the_parts_of_a_question_are_read_from_any_text_around_them() {
         let answer = r#"Sure: ```json
 {"standalone_question": "Is A or B older?", "form": "compared", "sub_questions": ["How old is A?", "", 3, " How old is B? "]}
 ```"#;
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_without_parts_is_whole_whatever_the_model_calls_it() {
+    fn a_question_without_parts_stays_whole_under_any_label() {
         assert_eq!(Route::new(QuestionForm::Steps, Vec::new(), None).form, QuestionForm::Whole);
     }
 }

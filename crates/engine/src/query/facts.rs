@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_numbers_of_the_list_are_an_answer() {
+    fn an_answer_may_contain_only_numbers_of_the_list() {
         assert_eq!(read(r#"Here: {"relevant": [2, 1]}"#, 2), Some(vec![2, 1]));
         assert_eq!(read(r#"{"relevant": []}"#, 2), Some(Vec::new()));
         for other in [r#"{"relevant": [3]}"#, r#"{"relevant": [0]}"#, r#"{"relevant": ["1"]}"#, "{}", "1"] {

@@ -73,20 +73,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists_take_turns_and_repetitions_are_left_out() {
+    fn lists_take_turns_and_duplicates_are_dropped() {
         let lists = vec![vec!["a", "b", "c"], vec!["x", "a"], vec!["b"]];
         assert_eq!(round_robin(lists, |item| *item), ["a", "x", "b", "c"]);
     }
 
     #[test]
-    fn the_head_of_the_heavier_list_stays_ahead_and_the_lighter_one_lifts_what_it_agrees_on() {
+    fn the_best_of_the_heavier_list_stays_first_and_the_lighter_list_lifts_shared_items() {
         let fused = weighted_ranks(&[(0.8, vec!["a", "b", "c"]), (0.2, vec!["x", "c", "b"])]);
         assert_eq!(fused.iter().map(|(item, _)| *item).collect::<Vec<_>>(), ["a", "b", "c", "x"]);
         assert!((fused[1].1 - (0.8 / 2.0 + 0.2 / 3.0)).abs() < 1e-12);
     }
 
     #[test]
-    fn a_list_counts_by_how_far_apart_its_scores_are() {
+    fn the_gaps_between_scores_determine_the_order() {
         let order = |second: f64| {
             let lists = [(0.5, vec![("a", 9.0), ("b", 4.5)]), (0.5, vec![("b", 2.0), ("a", second)])];
             weighted_scores(&lists).into_iter().map(|(item, _)| item).collect::<Vec<_>>()
@@ -96,14 +96,14 @@ mod tests {
     }
 
     #[test]
-    fn an_item_of_both_lists_beats_the_head_of_one() {
+    fn an_item_in_both_lists_beats_the_best_of_one() {
         let fused = reciprocal_ranks(&[vec!["a", "c"], vec!["b", "c"]]);
         assert_eq!(fused.iter().map(|(item, _)| *item).collect::<Vec<_>>(), ["c", "a", "b"]);
     }
 
     proptest! {
         #[test]
-        fn round_robin_keeps_every_item_once_and_the_head_of_the_first_list(lists in vec(vec(0u8..20, 0..12), 0..4)) {
+        fn round_robin_keeps_every_item_once_and_starts_with_the_first_list(lists in vec(vec(0u8..20, 0..12), 0..4)) {
             let merged = round_robin(lists.clone(), |item| *item);
             let all: BTreeSet<u8> = lists.iter().flatten().copied().collect();
             prop_assert_eq!(merged.len(), all.len());
@@ -113,7 +113,7 @@ mod tests {
         }
 
         #[test]
-        fn round_robin_of_one_list_is_that_list_without_repetitions(list in vec(0u8..20, 0..30)) {
+        fn round_robin_of_one_list_only_removes_duplicates(list in vec(0u8..20, 0..30)) {
             let mut seen = BTreeSet::new();
             let expected: Vec<u8> = list.iter().copied().filter(|item| seen.insert(*item)).collect();
             prop_assert_eq!(round_robin(vec![list], |item| *item), expected);

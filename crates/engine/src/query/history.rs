@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn the_latest_messages_that_fit_are_kept_from_a_question_on() {
+    fn the_latest_messages_that_fit_are_kept_starting_with_a_question() {
         let told = [
             (ChatRole::User, "one two three"),
             (ChatRole::Assistant, "four five six"),
@@ -80,7 +80,7 @@ mod tests {
         assert_eq!(check_fitting(&told, 30_000), 4);
         assert_eq!(check_fitting(&told, 20), 2, "the first answer would fit, but not its question");
         assert_eq!(check_fitting(&told, 0), 0);
-        assert_eq!(check_fitting(&told[1..], 30_000), 3, "what is whole stays as it is");
+        assert_eq!(check_fitting(&told[1..], 30_000), 3, "a complete history is unchanged");
     }
 
     #[test]

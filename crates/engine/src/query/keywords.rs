@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_models_keywords_are_read_from_whatever_it_wraps_them_in() {
+    fn keywords_are_read_from_any_text_around_them() {
         let plain = r#"{"high_level_keywords": ["trade"], "low_level_keywords": ["Peru", "Chile"]}"#;
         check_read(plain, &["trade"], &["Peru", "Chile"]);
         check_read(&format!("```json\n{plain}\n```"), &["trade"], &["Peru", "Chile"]);
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn items_that_are_no_words_are_left_out() {
+    fn items_that_are_not_words_are_dropped() {
         check_read(
             r#"{"high_level_keywords": ["a", 1, null, " ", "a"], "low_level_keywords": {}}"#,
             &["a"],

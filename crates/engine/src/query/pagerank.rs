@@ -355,7 +355,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_result_solves_the_equations_of_pagerank(said in said(), picks in vec((0usize..99, 0.1f64..5.0), 1..5)) {
+        fn the_result_solves_the_pagerank_equations(said in said(), picks in vec((0usize..99, 0.1f64..5.0), 1..5)) {
             let graph = graph_of(&said);
             let nodes = present(&graph);
             let seeds: Vec<(NodeNumber, f64)> =
@@ -370,7 +370,7 @@ mod tests {
         }
 
         #[test]
-        fn a_graph_that_came_to_be_in_another_way_gives_the_same_bits(said in said(), turn in 0usize..7) {
+        fn the_history_of_a_graph_does_not_change_the_scores(said in said(), turn in 0usize..7) {
             let built = graph_of(&said);
             let mut grown = LinkGraph::default();
             grown.set_chunk(&chunk(77), &keys(&[(0, 1), (3, 8)]));
@@ -388,7 +388,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_not_admitted_might_as_well_not_be_there(said in said(), left_out in 0usize..7) {
+        fn a_node_that_is_not_allowed_has_no_influence(said in said(), left_out in 0usize..7) {
             let graph = graph_of(&said);
             let left_out = left_out % said.len();
             let smaller = LinkGraph::of(
@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_leads_from_a_seed_over_what_handed_on_most() {
+    fn a_path_leads_from_a_seed_through_the_nodes_that_passed_on_most() {
         let graph = graph_of(&vec![vec![(1, 2)], vec![(2, 3)]]);
         let (seed, goal) = (graph.entity(&entity(1)), graph.chunk(&chunk(1)));
         let (seed, goal) = (seed.expect("said"), goal.expect("said"));
@@ -419,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn what_everything_speaks_of_is_hardly_entered() {
+    fn a_node_in_every_chunk_receives_little_score() {
         // Entity 0 is in every chunk, entity 2 in the first two. Both lead from the second chunk to the first.
         let mut said: ChunkFacts = vec![vec![(0, 1), (1, 2)], vec![(0, 2), (2, 3)]];
         said.extend((4..40u8).map(|n| vec![(0, n)]));
@@ -435,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_beside_the_graph_leads_on_like_its_own() {
+    fn an_additional_link_works_like_a_link_of_the_graph() {
         let graph = graph_of(&vec![vec![(1, 2)], vec![(3, 4)]]);
         let [one, other] = [1, 3].map(|n| graph.entity(&entity(n)).expect("said"));
         let goal = graph.chunk(&chunk(1)).expect("said");
@@ -449,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn a_coarse_pagerank_does_little_work_and_keeps_the_order_of_the_head() {
+    fn a_coarse_pagerank_visits_fewer_nodes_and_keeps_the_order_of_the_best() {
         let said: ChunkFacts = (0..60u8).map(|n| vec![(n, n + 1)]).collect();
         let graph = graph_of(&said);
         let seeds = [(graph.entity(&entity(0)).expect("said"), 1.0)];

@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quotas_fall_on_a_line_from_the_first_to_the_last() {
+    fn quotas_fall_linearly_from_the_first_to_the_last() {
         for (lists, max, expected) in [
             (0, 5, vec![]),
             (1, 5, vec![5]),
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn polling_takes_quotas_first_and_then_fills_up_from_the_front() {
+    fn polling_takes_quotas_first_and_then_fills_from_the_front() {
         check_polling(&[], 5, &[]);
         check_polling(&[&[1, 2]], 0, &[]);
         check_polling(&[&[1, 2, 3, 4, 5, 6]], 5, &[1, 2, 3, 4, 5]);
@@ -140,14 +140,14 @@ mod tests {
     }
 
     #[test]
-    fn a_chunk_stays_with_the_first_that_names_it_and_shared_ones_come_first() {
+    fn a_chunk_stays_with_the_first_list_that_names_it_and_shared_chunks_come_first() {
         let lists = vec![vec![1, 2, 3], vec![3, 1], vec![], vec![3, 4]];
         assert_eq!(Sources::of_entities(&lists).lists, [vec![3, 1, 2], vec![], vec![4]]);
         assert_eq!(Sources::of_relations(&lists, &[1, 4].into()).lists, [vec![3, 2]]);
     }
 
     #[test]
-    fn similar_chunks_are_picked_best_first_and_one_unknown_vector_stops_it() {
+    fn similar_chunks_are_picked_best_first_and_an_unknown_vector_prevents_picking() {
         let sources = Sources { lists: vec![vec![1, 2, 3], vec![4, 5, 6]] };
         let similarity = |chunk: &u32| Some(-((*chunk as f32) - 4.0).abs());
         assert_eq!(sources.by_similarity(3, similarity), [4, 3, 5]);

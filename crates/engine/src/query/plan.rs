@@ -242,7 +242,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_mode_is_found_and_written_by_its_name() {
+    fn every_mode_is_parsed_and_printed_by_its_name() {
         for mode in Mode::ALL.iter().copied() {
             assert_eq!(Mode::named(mode.name()), Some(mode));
             assert_eq!(serde_json::to_value(mode).expect("JSON"), mode.name());
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mode_answers_from_the_documents_exactly_if_it_has_operators() {
+    fn a_mode_answers_from_documents_if_and_only_if_it_has_operators() {
         for mode in Mode::ALL.iter().copied() {
             assert_eq!(mode.searches(), !Plan::of(mode).operators.is_empty(), "{}", mode.name());
         }

@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_comes_back_from_what_is_written_of_it() {
+    fn a_question_survives_serialization() {
         let question =
             Question { text: "Who?".to_owned(), chunk_pick: ChunkPick::Weight, ..Question::default() };
         let json = serde_json::to_string(&question).expect("JSON");
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn the_prompt_is_wanted_before_the_context() {
+    fn the_prompt_takes_precedence_over_the_context() {
         let question = |context, prompt| Question {
             only_need_context: context,
             only_need_prompt: prompt,
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prefix_stands_before_the_questions_own_instructions_unless_it_forbids_it() {
+    fn a_prefix_precedes_the_questions_own_instructions_unless_disabled() {
         let check = |own: Option<&str>, disable| {
             let user_prompt = own.map(str::to_owned);
             let mut question =
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_much_is_refused_with_its_limit() {
+    fn values_over_the_limit_are_refused_and_the_error_names_the_limit() {
         let asked = Question { text: "Who?".to_owned(), ..Question::default() };
         assert!(asked.check().is_ok());
         let message = |content: String| ChatMessage::new(ChatRole::User, content);

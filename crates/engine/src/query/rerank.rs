@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn long_texts_are_split_into_pieces_that_overlap_and_short_ones_are_not() {
+    fn only_long_texts_are_split_into_overlapping_pieces() {
         let words: Vec<String> = (0..700).map(|n| format!("w{n}")).collect();
         let text = words.join(" ");
         let tokens = Tokenizer.count(&text);

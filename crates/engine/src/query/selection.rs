@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_filter_allows_is_remembered_for_its_revision_alone() {
+    fn the_matches_of_a_filter_are_cached_only_for_their_revision() {
         let resolved = FilterCache::default();
         let filter = r#"{"sources": ["a/*"]}"#;
         let allowed = Some(Arc::new(FilteredIds::default()));
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn the_filter_not_used_for_longest_is_forgotten_first() {
+    fn the_least_recently_used_filter_is_dropped_first() {
         let resolved = FilterCache::default();
         let filter = |number: usize| state(1, &format!(r#"{{"sources": ["{number}"]}}"#));
         for number in 0..MAX_RESOLVED {

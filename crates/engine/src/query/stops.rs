@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_ends_before_a_stop_that_comes_in_pieces() {
+    fn an_answer_ends_before_a_stop_that_arrives_in_pieces() {
         let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
         let stops = owned(&["", "END", "\n\n"]);
         assert_eq!(check_stream(&stops, &owned(&["Ra", "dium. E", "N", "D and more", "END"])), "Radium. ");
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_cuts_what_no_model_wrote_and_says_so() {
+    fn a_limit_cuts_verbatim_answers_and_says_so() {
         let asked = |most, stop: &[&str]| Question {
             max_output_tokens: most,
             stop: stop.iter().map(|stop| (*stop).to_owned()).collect(),

@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn thoughts_are_taken_out_and_answers_begin_with_a_word() {
+    fn thoughts_are_removed_and_answers_start_with_a_word() {
         for (answer, shown) in [
             ("<think>so</think>\n\nYes.", "Yes."),
             ("A <b> < c<think>x</think> d", "A <b> < c d"),
@@ -176,7 +176,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_cut_between_deltas_changes_nothing(
+        fn the_boundaries_of_deltas_change_nothing(
             parts in proptest::collection::vec(
                 "(<think>|</think>|<THINKing>|</thinking>|<|`|t|hink>|/|\n| |ä)", 0..12,
             ),

@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rare_name_leaves_pagerank_alone() {
+    fn a_rare_name_leaves_the_ranking_to_pagerank() {
         let trust = trust(&[("VELORA BRIDGE", 2), ("COUNTY", 400)]);
         assert_eq!((trust.share, trust.looseness), (1.0, 0.0));
         assert_eq!(
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_everywhere_guides_pagerank_no_better_than_none() {
+    fn a_name_in_every_passage_guides_pagerank_no_better_than_none() {
         let (everywhere, none) = (trust(&[("LI HUA", 430)]), trust(&[]));
         assert_eq!((everywhere.share, everywhere.looseness), (0.4, 1.0));
         assert_eq!((none.share, none.looseness, none.passages), (0.4, 1.0, 0));

@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quote_is_written_on_one_line_with_its_matches() {
+    fn a_quote_is_on_one_line_with_its_matches() {
         let draft = check_quote("x. The  old\nbridge fell.", 3, vec![3..6, 8..18]);
         assert_eq!(draft.text, "Closest:\n- The old bridge fell. [4]\n");
         let marked: Vec<&str> = draft.matches.iter().map(|range| &draft.text[range.clone()]).collect();
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_of_quotations_and_divided_words_are_not_in_the_answer() {
+    fn quotation_marks_and_hyphenation_are_removed_from_the_answer() {
         let draft =
             check_quote("The old\n> > bridge was re-\n> > built, 5 > 3.\n> >\n> > So", 0, vec![4..7, 12..18]);
         assert_eq!(draft.text, "Closest:\n- The old bridge was rebuilt, 5 > 3.\nSo [4]\n");
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn paragraphs_entries_rows_and_turns_keep_lines_of_their_own() {
+    fn paragraphs_entries_rows_and_turns_keep_their_own_lines() {
         let text = "It\nhas:\n\n- a lid,\nwhich is red\n- a base\n[09:14] Ada: Yes.\n\nIt is\nold.";
         assert_eq!(
             check_quote(text, 0, Vec::new()).text,

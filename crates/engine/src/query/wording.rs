@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_found_is_said_in_the_language_of_the_question() {
+    fn a_missing_answer_is_reported_in_the_language_of_the_question() {
         let words = ["monad".to_owned()];
         for (question, expected) in [
             ("What is a monad?", "Not found in 12 documents. Searched for: monad."),

@@ -500,7 +500,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_read_as_a_person_would() {
+    fn damaged_json_is_repaired_as_a_person_would_read_it() {
         check_repaired(r#"{"a": "x", "b": "y",}"#, r#"{"a":"x","b":"y"}"#);
         check_repaired(r#"{"a": "he said "hi" to me", "b": 1}"#, r#"{"a":"he said \"hi\" to me","b":1}"#);
         check_repaired("{'a': 'x', b: None, “c”： “y”}", r#"{"a":"x","b":null,"c":"y"}"#);
@@ -514,14 +514,14 @@ mod tests {
     }
 
     #[test]
-    fn tuples_in_brackets_are_no_json() {
+    fn tuples_in_brackets_are_not_json() {
         assert!(matches!(read("[\"entity\"<|>\"Ada\"]", 0), Outcome::Not(_)));
         assert!(!begins("[Ada](https://example.org)", 0));
         assert!(!begins("{name} is missing", 0));
     }
 
     #[test]
-    fn nesting_without_end_is_skipped() {
+    fn endless_nesting_is_skipped() {
         let text = "[".repeat(100_000);
         assert!(matches!(read(&text, 0), Outcome::Value(Node { cut: true, .. })));
     }
@@ -546,7 +546,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn valid_json_is_read_as_it_stands(value in values(), pretty in any::<bool>()) {
+        fn valid_json_is_read_unchanged(value in values(), pretty in any::<bool>()) {
             let value = Value::Array(vec![value]);
             let text = if pretty { serde_json::to_string_pretty(&value) } else { serde_json::to_string(&value) };
             let text = text.expect("JSON");

@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn damaged_delimiters_part_fields() {
+    fn damaged_delimiters_separate_fields() {
         for delimiter in [
             "<|#|>",
             "<|>",
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn ordinary_angle_brackets_and_bars_part_nothing() {
+    fn ordinary_angle_brackets_and_bars_separate_nothing() {
         for text in ["Vec<T> and a < b", "C# and a | b", "a || b", "# heading", "x > y"] {
             assert_eq!(check_fields(text, Spelling::WordInside), [text]);
         }
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn the_beginning_of_a_mark_at_the_end_is_no_content() {
+    fn the_start_of_a_mark_at_the_end_is_no_content() {
         for tail in ["<", "<|", "<|#", "<|#|", "<|COMPL"] {
             assert_eq!(without_cut_mark(&format!("Ada{tail}")), 3, "{tail}");
         }

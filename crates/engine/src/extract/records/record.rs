@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn weights_are_read_as_numbers_and_in_words() {
+    fn weights_are_read_as_numbers_and_words() {
         for (field, expected) in [
             ("9", Some(Weight::Number(9.0))),
             ("0.5", Some(Weight::Number(0.5))),
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn keywords_are_parted_at_every_kind_of_comma() {
+    fn keywords_are_split_at_every_kind_of_comma() {
         assert_eq!(keywords("work, place，人、x;y"), ["work", "place", "人", "x", "y"]);
     }
 }

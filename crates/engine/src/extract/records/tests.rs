@@ -47,7 +47,7 @@ const PAIR: &str = "Ada Voss - Kelm [work|place] Ada works in Kelm. 1";
 const PAIR_7: &str = "Ada Voss - Kelm [work|place] Ada works in Kelm. 7";
 
 #[test]
-fn every_form_is_read_by_the_letter() {
+fn every_well_formed_format_is_read_exactly() {
     let new = "entity<|#|>Ada Voss<|#|>Person<|#|>Works in Kelm.\nrelation<|#|>Ada Voss<|#|>Kelm<|#|>work, place<|#|>Ada works in Kelm.\n<|COMPLETE|>";
     let old = "(\"entity\"<|>\"Ada Voss\"<|>\"Person\"<|>\"Works in Kelm.\")##\n(\"relationship\"<|>\"Ada Voss\"<|>\"Kelm\"<|>\"Ada works in Kelm.\"<|>\"work, place\"<|>7)##\n(\"content_keywords\"<|>\"labs, towns\")<|COMPLETE|>";
     let json = "{\"entities\": [{\"name\": \"Ada Voss\", \"type\": \"Person\", \"description\": \"Works in Kelm.\"}], \"relationships\": [{\"source\": \"Ada Voss\", \"target\": \"Kelm\", \"keywords\": \"work, place\", \"description\": \"Ada works in Kelm.\", \"weight\": 7}]}";
@@ -106,7 +106,7 @@ fn decorated_records_are_read() {
 }
 
 #[test]
-fn damage_of_the_older_form_is_repaired() {
+fn damage_in_the_older_format_is_repaired() {
     for record in [
         "(\"entity\"<|>\"Ada Voss\"<|>\"Person\"<|>\"Works in Kelm.\"<|>)",
         "(\"entity\"<|>\"Ada Voss\"<|>\"Person\"<|>\"Works in Kelm.<|>)",
@@ -138,7 +138,7 @@ fn damage_of_the_older_form_is_repaired() {
 }
 
 #[test]
-fn rows_of_a_table_are_records_if_they_have_all_fields() {
+fn table_rows_are_records_if_they_have_all_fields() {
     for text in [
         "entity | Ada Voss | Person | Works in Kelm.\n",
         "| entity | Ada Voss | Person | Works in Kelm. |\n",
@@ -179,7 +179,7 @@ fn tags_are_found_where_they_are_missing_misplaced_or_wrong() {
 }
 
 #[test]
-fn wrong_field_counts_are_read_where_the_fields_tell() {
+fn wrong_field_counts_are_read_if_the_fields_are_recognizable() {
     check_records(
         "relation<|#|>Ada Voss<|#|>Kelm<|#|>Ada works in Kelm.\n",
         &["Ada Voss - Kelm [] Ada works in Kelm. 1"],
@@ -198,7 +198,7 @@ fn wrong_field_counts_are_read_where_the_fields_tell() {
 }
 
 #[test]
-fn glued_records_are_parted() {
+fn glued_records_are_separated() {
     let kelm = "Kelm (Location) A town.";
     for glue in ["<|#|>", " ", "", "##", "<|COMPLETE|>"] {
         let text = format!(
@@ -216,7 +216,7 @@ fn glued_records_are_parted() {
 }
 
 #[test]
-fn a_tag_word_at_the_end_of_a_field_begins_no_record() {
+fn a_tag_word_at_the_end_of_a_field_starts_no_record() {
     check_records(
         "relation<|#Ada Voss<|#|>Kelm<|#|>work, old relationships<|#|>Ada works in Kelm.\n",
         &["Ada Voss - Kelm [work|old relationships] Ada works in Kelm. 1"],
@@ -238,7 +238,7 @@ fn a_record_broken_over_lines_is_joined() {
 }
 
 #[test]
-fn thoughts_preambles_and_headings_are_no_records() {
+fn thoughts_preambles_and_headings_are_not_records() {
     check_records(
         "<think>entity<|#|>No<|#|>Person<|#|>y</think>\n```\n\nentity<|#|>Ada Voss<|#|>Person<|#|>Works in Kelm.\n```\n<|COMPLETE|>",
         &[ADA],
@@ -250,7 +250,7 @@ fn thoughts_preambles_and_headings_are_no_records() {
 }
 
 #[test]
-fn json_is_read_in_every_state() {
+fn cut_and_irregular_json_is_read() {
     let cut = "```json\n{\"entities\": [{\"name\": \"Ada Voss\", \"type\": \"Person\", \"description\": \"Works in Kelm.\"}, {\"name\": \"Kel";
     assert_eq!(check_read(cut), (vec![ADA.to_owned()], vec!["cut"]));
     let trailing = "{\"entities\": [{\"entity_name\": \"Ada Voss\", \"entity_type\": \"Person\", \"entity_description\": \"Works in Kelm.\",}]}\nThat is all.";
@@ -278,7 +278,7 @@ fn json_is_read_in_every_state() {
 }
 
 #[test]
-fn elements_are_read() {
+fn xml_elements_are_read() {
     check_records("<entity name=\"Ada Voss\" type=\"Person\">Works in Kelm.</entity>", &[ADA]);
     check_records(
         "<entity><name>Ada Voss</name><type>Person</type><description>Works in Kelm.</description></entity>",
@@ -314,7 +314,7 @@ fn rejects_say_why_and_where() {
 }
 
 #[test]
-fn a_last_record_that_nothing_closes_is_not_trusted_where_the_answer_was_cut() {
+fn an_unclosed_last_record_of_a_cut_answer_is_rejected() {
     let text = "entity<|#|>Ada<|#|>Person<|#|>x\nentity<|#|>Kelm<|#|>Location<|#|>A to";
     assert_eq!(parse(text, false).found.len(), 2);
     let cut = parse(text, true);
@@ -388,7 +388,7 @@ fn check_total(text: &str) {
 
 proptest! {
     #[test]
-    fn any_text_is_read_and_positions_are_right(text in prop_oneof![rubble(), fragments(), any::<String>()]) {
+    fn any_text_is_read_with_correct_positions(text in prop_oneof![rubble(), fragments(), any::<String>()]) {
         check_total(&text);
     }
 
@@ -420,7 +420,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn work_grows_with_the_length_and_not_with_its_square(unit in rubble(), joint in prop_oneof![Just(""), Just("\n"), Just(" ")]) {
+    fn parsing_time_is_linear_in_the_length(unit in rubble(), joint in prop_oneof![Just(""), Just("\n"), Just(" ")]) {
         let unit = format!("{unit}{joint}");
         let text = |times: usize| unit.repeat(times);
         let limit = |length: usize| 400 * (length + 64);
@@ -432,7 +432,7 @@ proptest! {
 }
 
 #[test]
-fn answers_made_to_be_slow_are_not() {
+fn adversarial_answers_do_not_slow_down_parsing() {
     let units = [
         "[",
         "{",

@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn thoughts_are_skipped_however_they_are_tagged() {
+    fn thoughts_are_skipped_with_any_tag() {
         for (text, rest) in [
             ("<think>no</think>yes", "yes"),
             ("  <Thinking>no</thinKing>yes", "yes"),

@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn work_between_two_answers_may_wait_for_what_a_later_answer_frees() {
+    fn work_after_an_answer_can_wait_for_a_later_answer() {
         let (free, freed) = oneshot::channel::<()>();
         let mut free = Some(free);
         let calls = stream::iter(0..3).map(|number| {

@@ -65,7 +65,7 @@ mod tests {
     #[test]
     fn a_slow_embedder_gets_smaller_merges() {
         let pace = Pace::default();
-        assert_eq!(pace.records(4096), MIN_RECORDS, "nothing is known yet");
+        assert_eq!(pace.records(4096), MIN_RECORDS, "nothing has been measured yet");
         pace.count(100, 1_500);
         assert_eq!(pace.records(4096), 333);
         assert_eq!(pace.records(200), 200, "the limit holds");
@@ -74,9 +74,9 @@ mod tests {
     }
 
     #[test]
-    fn a_document_is_embedded_in_steps_by_a_model_in_this_process_alone() {
+    fn only_a_model_in_this_process_embeds_a_document_in_steps() {
         let pace = Pace::default();
-        assert_eq!(pace.texts(128), FIRST_TEXTS, "nothing is known yet");
+        assert_eq!(pace.texts(128), FIRST_TEXTS, "nothing has been measured yet");
         pace.count(16, 1_600);
         assert_eq!((pace.texts(128), pace.texts(4)), (15, 4));
         pace.count(0, 1_000_000);

@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn permits_go_to_those_who_wait_in_their_order_and_past_those_who_left() {
+    fn permits_go_to_waiters_in_order_and_skip_those_that_left() {
         let permits = Permits::new(1);
         let held = block_on(permits.acquire());
         let mut waiting: Vec<_> = (0..3).map(|_| Box::pin(permits.acquire())).collect();

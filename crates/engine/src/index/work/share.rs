@@ -75,15 +75,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_share_is_an_equal_part_and_never_less_than_keeps_the_calls_busy() {
+    fn a_share_is_an_equal_part_but_always_enough_to_keep_the_calls_busy() {
         assert_eq!(share_of(30, 2, 1), 15);
         assert_eq!(share_of(30, 4, 1), 8);
-        assert_eq!(share_of(3, 8, 4), 8, "few documents are not waited for");
+        assert_eq!(share_of(3, 8, 4), 8, "few documents cause no waiting");
         assert_eq!(share_of(0, 0, 0), 2);
     }
 
     #[test]
-    fn who_waits_goes_on_once_a_document_is_prepared() {
+    fn a_waiter_continues_once_a_document_is_prepared() {
         let taken = ClaimedDocuments::default();
         taken.add(2);
         let mut fewer = Box::pin(taken.fewer_than(2));

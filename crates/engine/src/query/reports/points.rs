@@ -299,7 +299,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn points_are_read_whatever_stands_around_them() {
+    fn points_are_read_from_any_text_around_them() {
         let answer = r#"<think>hm</think>Here: ```json
 {"points": [{"point": " Ada  wrote. ", "score": "85", "sources": ["F1", "[P2]", 3]}, {"point": "", "score": 9},
  {"point": "Nothing.", "score": 0}, {"score": 5}, {"point": "High.", "score": 900}],

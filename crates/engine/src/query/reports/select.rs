@@ -348,7 +348,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ratings_are_read_as_numbers_or_texts_and_stay_in_range() {
+    fn ratings_are_read_as_numbers_or_text_and_stay_in_range() {
         let read = ratings(r#"Here: {"ratings": {"1": 4, "2": "0", "3": 9, "x": 1, "4": null}}"#);
         assert_eq!(read, Some(BTreeMap::from([(1, 4.0), (2, 0.0), (3, 5.0)])));
         for nonsense in ["", "no", "{}", r#"{"ratings": []}"#, r#"{"ratings": {}}"#] {

@@ -447,7 +447,7 @@ mod tests {
     }
 
     #[test]
-    fn words_count_by_how_far_a_hit_stands_out_of_the_last() {
+    fn keyword_hits_score_by_their_distance_to_the_last_hit() {
         let hit = |number: u8, score| Hit { item: ItemKey::Chunk(ids(&[number]).remove(0)), score };
         let hits = [hit(1, 9.0), hit(2, 3.0), hit(3, 2.0)];
         let scores =
@@ -456,7 +456,7 @@ mod tests {
     }
 
     #[test]
-    fn a_passage_that_stands_out_by_its_words_stays_first_and_one_among_many_alike_does_not() {
+    fn only_a_clear_keyword_hit_stays_ahead_of_pagerank() {
         let [one, other] = [1, 2].map(|number| ids(&[number]).remove(0));
         let reached = vec![(one.clone(), 0.5), (other.clone(), 0.2)];
         let first = |words: [f64; 2]| {
@@ -469,7 +469,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn pagerank_that_is_trusted_wholly_ranks_as_if_there_were_no_other_ranking(
+        fn fully_trusted_pagerank_ignores_the_keyword_ranking(
             reached in vec(0u8..30, 0..20),
             by_words in vec(0u8..30, 0..20),
         ) {
@@ -478,7 +478,7 @@ mod tests {
         }
 
         #[test]
-        fn pagerank_that_is_trusted_in_part_loses_nothing_and_keeps_its_order_among_what_no_word_finds(
+        fn partly_trusted_pagerank_keeps_every_passage_and_its_order_among_those_without_keyword_hits(
             reached in vec(0u8..30, 1..20),
             by_words in vec(0u8..30, 0..20),
             share in 0.01f64..0.99,

@@ -34,7 +34,7 @@ async fn a_models_answer_is_streamed_without_thoughts_and_its_numbers_are_verifi
 }
 
 #[tokio::test]
-async fn an_answer_comes_in_one_piece_or_as_it_is_made_and_is_the_same() {
+async fn an_answer_is_the_same_whole_and_streamed() {
     for (stream, deltas) in [(false, 1), (true, 2)] {
         let mut world = World::library().await;
         let model = world.answering(&[&["<think>Hm", "</think>Mary ", "Somerville [1]."]]);
@@ -50,7 +50,7 @@ async fn an_answer_comes_in_one_piece_or_as_it_is_made_and_is_the_same() {
 }
 
 #[tokio::test]
-async fn documents_of_the_context_are_listed_where_that_is_wanted() {
+async fn context_documents_are_listed_on_request() {
     let world = World::library().await;
     let mut asked = question(Mode::Naive, "Great Exhibition in London", &[], &[]);
     let retrieval = found(&world, &asked).await;
@@ -67,7 +67,7 @@ async fn documents_of_the_context_are_listed_where_that_is_wanted() {
 }
 
 #[tokio::test]
-async fn a_citation_of_a_document_that_went_away_is_dropped_and_counted() {
+async fn a_citation_of_a_removed_document_is_dropped_and_counted() {
     let mut world = World::library().await;
     world.answering(&[&["Mary Somerville taught Ada [1]."]]);
     let asked = question(Mode::Naive, "Who taught Ada Lovelace mathematics in London?", &[], &[]);
@@ -79,7 +79,7 @@ async fn a_citation_of_a_document_that_went_away_is_dropped_and_counted() {
 }
 
 #[tokio::test]
-async fn numbers_whose_sentence_shares_no_word_with_the_document_are_dropped() {
+async fn citations_are_dropped_if_their_sentence_shares_no_word_with_the_document() {
     let mut world = World::library().await;
     world.answering(&[&["Penguins swim [1]."]]);
     let asked = question(Mode::Naive, "Who taught Ada Lovelace mathematics?", &[], &[]);
@@ -89,7 +89,7 @@ async fn numbers_whose_sentence_shares_no_word_with_the_document_are_dropped() {
 }
 
 #[tokio::test]
-async fn without_a_model_verbatim_sentences_answer_each_with_its_number() {
+async fn without_a_model_the_answer_is_verbatim_sentences_with_numbers() {
     let world = World::library().await;
     let asked =
         question(Mode::Mix, "Who taught Ada Lovelace mathematics?", &["education"], &["Ada Lovelace"]);
@@ -108,7 +108,7 @@ async fn without_a_model_verbatim_sentences_answer_each_with_its_number() {
 }
 
 #[tokio::test]
-async fn an_unknown_thing_about_a_known_name_gets_the_closest_passages_and_no_answer() {
+async fn an_unknown_fact_about_a_known_name_gives_the_closest_passages() {
     let world = World::library().await;
     let asked = question(Mode::Mix, "How tall was Ada Lovelace?", &["height"], &["Ada Lovelace"]);
     let retrieval = found(&world, &asked).await;
@@ -121,7 +121,7 @@ async fn an_unknown_thing_about_a_known_name_gets_the_closest_passages_and_no_an
 }
 
 #[tokio::test]
-async fn a_greeting_and_an_overview_are_no_failed_searches() {
+async fn a_greeting_and_an_overview_do_not_count_as_failed_searches() {
     let world = World::library().await;
     let asked = question(Mode::Mix, "Hello!", &[], &[]);
     let (answer, _) = answered(&world, &asked, &found(&world, &asked).await).await;
@@ -136,7 +136,7 @@ async fn a_greeting_and_an_overview_are_no_failed_searches() {
 }
 
 #[tokio::test]
-async fn without_evidence_no_model_is_asked() {
+async fn without_evidence_no_model_is_called() {
     let mut world = World::library().await;
     let model = world.answering(&[]);
     let asked = question(Mode::Mix, "zebra", &["stripes"], &["zebra"]);
@@ -152,7 +152,7 @@ async fn without_evidence_no_model_is_asked() {
 }
 
 #[tokio::test]
-async fn bypass_asks_the_model_alone_and_needs_one() {
+async fn bypass_asks_only_the_model_and_needs_one() {
     let mut world = World::library().await;
     let asked = question(Mode::Bypass, "Who?", &[], &[]);
     let retrieval = found(&world, &asked).await;
@@ -167,7 +167,7 @@ async fn bypass_asks_the_model_alone_and_needs_one() {
 }
 
 #[tokio::test]
-async fn limits_of_an_answer_reach_the_model_and_a_stop_that_it_ignores_is_kept_all_the_same() {
+async fn answer_limits_are_sent_to_the_model_and_stops_are_enforced_if_it_ignores_them() {
     for stream in [false, true] {
         let mut world = World::library().await;
         let model = world.answering(&[&["Mary Somer", "ville [1]. EN", "D and more [1]."]]);
@@ -184,7 +184,7 @@ async fn limits_of_an_answer_reach_the_model_and_a_stop_that_it_ignores_is_kept_
 }
 
 #[tokio::test]
-async fn verbatim_sentences_are_cut_too_and_what_is_cut_off_is_not_cited() {
+async fn verbatim_sentences_are_cut_too_and_the_rest_is_not_cited() {
     let world = World::library().await;
     let mut asked = question(Mode::Naive, "Who taught Ada Lovelace mathematics in London?", &[], &[]);
     let retrieval = found(&world, &asked).await;

@@ -28,7 +28,7 @@ struct SourceCounts {
 }
 
 #[tokio::test]
-async fn entities_rest_on_as_many_chunks_as_the_table_says() {
+async fn entities_keep_as_many_chunks_as_in_lightrag() {
     #[derive(Deserialize)]
     struct Input {
         documents: Vec<usize>,
@@ -53,7 +53,7 @@ async fn entities_rest_on_as_many_chunks_as_the_table_says() {
 
         let forth: Vec<(usize, usize)> = row.input.documents.iter().copied().enumerate().collect();
         let back: Vec<(usize, usize)> = forth.iter().rev().copied().collect();
-        let (one, other) = (behind_ada(&forth).await, behind_ada(&back).await);
+        let (one, other) = (chunks_of_ada(&forth).await, chunks_of_ada(&back).await);
         found.push(SourceCounts {
             sources: draft.view.mention_count,
             descriptions: draft.fragments.len(),
@@ -66,7 +66,7 @@ async fn entities_rest_on_as_many_chunks_as_the_table_says() {
 
 /// Returns the chunks that a question considers for an entity that every paragraph mentions. `documents` lists the number of
 /// each document and the number of its paragraphs, in the order in which they are added.
-async fn behind_ada(documents: &[(usize, usize)]) -> Vec<ChunkId> {
+async fn chunks_of_ada(documents: &[(usize, usize)]) -> Vec<ChunkId> {
     let mut world = World::empty();
     for &(number, paragraphs) in documents {
         let texts: Vec<String> =
@@ -84,7 +84,7 @@ async fn behind_ada(documents: &[(usize, usize)]) -> Vec<ChunkId> {
 }
 
 #[test]
-fn chunks_are_picked_as_the_table_says() {
+fn chunks_are_picked_as_in_lightrag() {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
     struct Input {
@@ -116,7 +116,7 @@ fn chunks_are_picked_as_the_table_says() {
 }
 
 #[test]
-fn lists_take_turns_as_the_table_says() {
+fn lists_take_turns_as_in_lightrag() {
     let table: Table<Vec<Vec<String>>, Vec<String>> =
         Table::read(include_str!("../../../tests/lightrag/turns.json"));
     let merged = |lists: &Vec<Vec<String>>| round_robin(lists.clone(), String::clone);
@@ -129,7 +129,7 @@ struct Room {
 }
 
 #[tokio::test]
-async fn sections_end_where_the_table_says() {
+async fn sections_are_truncated_as_in_lightrag() {
     #[derive(Deserialize)]
     struct Input {
         kind: String,
@@ -190,7 +190,7 @@ fn relation(number: usize, description: String) -> Relation {
 const RESERVED_TOKENS: u32 = 200;
 
 #[tokio::test]
-async fn passages_end_where_the_table_says() {
+async fn passages_are_truncated_as_in_lightrag() {
     #[derive(Deserialize)]
     struct Input {
         passages: Vec<usize>,
@@ -220,7 +220,7 @@ struct Numbered {
 }
 
 #[test]
-fn documents_are_numbered_as_the_table_says() {
+fn documents_are_numbered_as_in_lightrag() {
     let table: Table<Vec<String>, Numbered> =
         Table::read(include_str!("../../../tests/lightrag/references.json"));
     let numbered = |sources: &Vec<String>| {

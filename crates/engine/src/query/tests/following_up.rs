@@ -19,7 +19,7 @@ fn asked(mode: Mode) -> Question {
 }
 
 #[tokio::test]
-async fn one_call_makes_the_question_stand_alone_and_finds_its_keywords() {
+async fn one_call_returns_the_standalone_question_and_its_keywords() {
     let mut world = World::library().await;
     let model = world
         .finding_keywords(&[r#"Sure: {"standalone_question": "Who taught Ada Lovelace mathematics?",
@@ -50,7 +50,7 @@ async fn one_call_makes_the_question_stand_alone_and_finds_its_keywords() {
 }
 
 #[tokio::test]
-async fn rules_borrow_the_names_where_there_is_no_model() {
+async fn without_a_model_rules_add_the_names_of_the_conversation() {
     let world = World::library().await;
     let retrieval = found(&world, &asked(Mode::Mix)).await;
     let standalone = "Who taught her mathematics? (Analytical Engine, Ada Lovelace)";
@@ -61,7 +61,7 @@ async fn rules_borrow_the_names_where_there_is_no_model() {
 }
 
 #[tokio::test]
-async fn an_answer_without_the_question_leaves_it_to_the_rules() {
+async fn if_the_models_answer_lacks_the_question_the_rules_are_used() {
     let mut world = World::library().await;
     world.finding_keywords(&[r#"{"high_level_keywords": ["education"], "low_level_keywords": ["Ada"]}"#]);
     let retrieval = found(&world, &asked(Mode::Mix)).await;
@@ -70,7 +70,7 @@ async fn an_answer_without_the_question_leaves_it_to_the_rules() {
 }
 
 #[tokio::test]
-async fn mode_naive_asks_for_the_question_alone_and_given_keywords_ask_nobody() {
+async fn naive_requests_only_the_question_and_given_keywords_need_no_call() {
     let mut world = World::library().await;
     let model = world.finding_keywords(&[
         r#"{"standalone_question": "Who taught Ada Lovelace?", "high_level_keywords": [], "low_level_keywords": ["x"]}"#,
@@ -89,7 +89,7 @@ async fn mode_naive_asks_for_the_question_alone_and_given_keywords_ask_nobody() 
 }
 
 #[tokio::test]
-async fn a_complete_question_is_searched_for_as_it_is() {
+async fn a_standalone_question_is_searched_as_is() {
     let mut world = World::library().await;
     world.finding_keywords(&[
         r#"{"standalone_question": "Who taught Mary Somerville?", "high_level_keywords": ["a"], "low_level_keywords": []}"#,
@@ -99,7 +99,7 @@ async fn a_complete_question_is_searched_for_as_it_is() {
 }
 
 #[tokio::test]
-async fn a_long_conversation_leaves_its_oldest_messages_out_and_says_so() {
+async fn a_long_conversation_drops_its_oldest_messages_and_says_so() {
     let world = World::library().await;
     let mut asked = asked(Mode::Naive);
     asked.history.insert(0, ChatMessage::new(ChatRole::User, "word ".repeat(1500)));

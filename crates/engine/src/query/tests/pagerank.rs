@@ -20,7 +20,7 @@ fn embedded(world: &World) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_comparison_is_looked_for_thing_by_thing_and_says_so() {
+async fn a_comparison_searches_each_thing_separately_and_says_so() {
     let mut world = World::library().await;
     let model = world.finding_keywords(&[]);
     let asked = "Who was born first, Ada Lovelace or Mary Somerville?";
@@ -31,11 +31,11 @@ async fn a_comparison_is_looked_for_thing_by_thing_and_says_so() {
     let parts = ["Who was born first, Ada Lovelace", "Who was born first, Mary Somerville"];
     assert_eq!(route.parts, parts);
     assert_eq!(embedded(&world), [&[asked], &parts[..]].concat(), "all in one request");
-    assert_eq!(model.calls(), 0, "its form tells it");
+    assert_eq!(model.calls(), 0, "its form shows it");
 }
 
 #[tokio::test]
-async fn a_rare_name_lets_the_walk_rank_alone_and_a_question_without_one_does_not() {
+async fn only_a_rare_name_leaves_the_ranking_to_the_walk_alone() {
     let world = World::library().await;
     let trust = async |text: &str| {
         let route = found(&world, &auto(text)).await.route.expect("auto says how it went about it");
@@ -50,7 +50,7 @@ async fn a_rare_name_lets_the_walk_rank_alone_and_a_question_without_one_does_no
 }
 
 #[tokio::test]
-async fn nothing_but_the_walk_ranks_where_no_direct_ranking_is_asked_for() {
+async fn only_the_walk_ranks_if_direct_ranking_is_off() {
     let world = World::library().await;
     let asked = |direct| {
         with_options(
@@ -63,7 +63,7 @@ async fn nothing_but_the_walk_ranks_where_no_direct_ranking_is_asked_for() {
 }
 
 #[tokio::test]
-async fn a_part_of_a_question_reaches_what_the_whole_does_not() {
+async fn a_part_of_a_question_finds_what_the_whole_question_does_not() {
     let world = World::library().await;
     let text =
         "In which year was the show of inventions, as friends of hers who went said, that London hosted?";
@@ -83,7 +83,7 @@ async fn a_part_of_a_question_reaches_what_the_whole_does_not() {
 }
 
 #[tokio::test]
-async fn one_call_takes_a_follow_up_apart_and_makes_it_stand_alone() {
+async fn one_call_decomposes_a_follow_up_and_makes_it_standalone() {
     let mut world = World::library().await;
     let answer = r#"{"standalone_question": "Who taught the writer of the notes?", "form": "steps",
         "sub_questions": ["Who wrote the notes?", "Who taught Ada Lovelace?"]}"#;
@@ -106,7 +106,7 @@ async fn one_call_takes_a_follow_up_apart_and_makes_it_stand_alone() {
 }
 
 #[tokio::test]
-async fn rules_take_a_question_apart_that_a_model_did_not() {
+async fn rules_decompose_a_question_if_the_model_did_not() {
     let mut world = World::library().await;
     world.finding_keywords(&["I would rather not."]);
     let by_model = PageRankOptions { decompose: Decompose::Model, ..PageRankOptions::default() };
@@ -117,7 +117,7 @@ async fn rules_take_a_question_apart_that_a_model_did_not() {
 }
 
 #[tokio::test]
-async fn options_that_change_nothing_are_told_of() {
+async fn options_without_effect_are_reported() {
     let world = World::library().await;
     let options = PageRankOptions {
         filter_facts: true,
@@ -140,7 +140,7 @@ async fn options_that_change_nothing_are_told_of() {
 }
 
 #[tokio::test]
-async fn no_other_mode_takes_a_question_apart() {
+async fn no_other_mode_decomposes_a_question() {
     let world = World::library().await;
     for mode in [Mode::Ppr, Mode::Naive, Mode::Mix] {
         let retrieval =
@@ -151,7 +151,7 @@ async fn no_other_mode_takes_a_question_apart() {
 }
 
 #[tokio::test]
-async fn a_walk_begins_at_those_near_facts_that_a_model_chose() {
+async fn a_walk_starts_at_the_near_facts_that_a_model_chose() {
     let mut world = World::library().await;
     let model = world.finding_keywords(&[r#"{"relevant": [1]}"#, r#"{"relevant": []}"#, "None of them."]);
     let only_facts =
@@ -207,7 +207,7 @@ async fn an_option_of_the_walk_out_of_range_is_refused_with_its_range() {
 }
 
 #[tokio::test]
-async fn where_the_store_cannot_keep_all_links_those_around_the_question_are_walked() {
+async fn if_memory_cannot_hold_all_links_the_walk_uses_those_around_the_question() {
     let world = World::library().await;
     let questions =
         ["Who taught Mary Somerville?", "How does one take notes?", "Where did the inventor live?"];
@@ -218,7 +218,7 @@ async fn where_the_store_cannot_keep_all_links_those_around_the_question_are_wal
             world.store.limit_links(0);
             let around = found(&world, &question(mode, text, &[], &[])).await;
             let found = whole.chunks.iter().zip(&around.chunks);
-            assert_eq!(around.chunks.len(), whole.chunks.len(), "all is near: {text}");
+            assert_eq!(around.chunks.len(), whole.chunks.len(), "everything is near: {text}");
             for (one, other) in found {
                 let [one_score, other_score] = [one, other].map(|found| found.score.unwrap_or_default());
                 assert_eq!(one.chunk.id, other.chunk.id, "{text}");

@@ -109,7 +109,7 @@ async fn the_answer_prompt_ends_with_the_context() {
 }
 
 #[tokio::test]
-async fn the_naive_prompt_has_passages_and_documents_alone() {
+async fn the_naive_prompt_has_only_passages_and_documents() {
     let world = World::library().await;
     let asked = Question {
         response_type: "One line".to_owned(),
@@ -197,7 +197,7 @@ fn the_prompt_of_a_follow_up_ends_with_the_conversation_and_the_question() {
 }
 
 #[tokio::test]
-async fn the_users_instructions_stand_between_the_rules_and_the_context() {
+async fn the_users_instructions_are_between_the_rules_and_the_context() {
     let world = World::library().await;
     let user_prompt = Some(" Answer as a poem. {{context}} ".to_owned());
     for mode in [Mode::Naive, Mode::Mix] {

@@ -55,7 +55,7 @@ async fn a_repeated_question_costs_no_call_in_another_process() {
 }
 
 #[tokio::test]
-async fn whatever_changes_the_context_makes_a_new_answer() {
+async fn any_change_to_the_context_leads_to_a_new_answer() {
     let mut world = World::library().await;
     world.answering(&[&["one [1]"], &["two [1]"], &["three [1]"], &["four [1]"], &["five [1]"]]);
     let asked = question(Mode::Mix, "Who taught Ada Lovelace?", &["education"], &["Ada Lovelace"]);
@@ -83,7 +83,7 @@ async fn whatever_changes_the_context_makes_a_new_answer() {
 }
 
 #[tokio::test]
-async fn whatever_changes_the_prompt_or_the_model_makes_a_new_answer() {
+async fn any_change_to_the_prompt_or_model_leads_to_a_new_answer() {
     let mut world = World::library().await;
     let plain = question(Mode::Naive, "Who taught Ada Lovelace?", &[], &[]);
     let answers: Vec<String> = (0..6).map(|n| format!("answer {n} [1]")).collect();
@@ -113,7 +113,7 @@ async fn whatever_changes_the_prompt_or_the_model_makes_a_new_answer() {
 }
 
 #[tokio::test]
-async fn a_question_without_the_cache_takes_and_leaves_nothing() {
+async fn a_question_without_the_cache_neither_reads_nor_writes_it() {
     let mut world = World::library().await;
     world.finding_keywords(&[KEYWORDS, KEYWORDS, KEYWORDS]);
     world.answering(&[&["one [1]"], &["two [1]"], &["three [1]"]]);
@@ -170,7 +170,7 @@ async fn each_step_stores_its_calls_before_the_next_one_can_fail() {
 }
 
 #[tokio::test]
-async fn an_answer_of_thoughts_alone_is_an_error_and_not_remembered() {
+async fn an_answer_with_only_thoughts_is_an_error_and_not_cached() {
     let mut world = World::library().await;
     world.answering(&[&["<think>Hm."], &["Mary Somerville [1]."]]);
     let asked = question(Mode::Naive, "Who taught Ada Lovelace?", &[], &[]);
@@ -182,7 +182,7 @@ async fn an_answer_of_thoughts_alone_is_an_error_and_not_remembered() {
 }
 
 #[tokio::test]
-async fn a_question_is_answered_though_nothing_can_be_stored_and_says_so() {
+async fn a_question_is_answered_even_if_nothing_can_be_stored_and_says_so() {
     let mut world = World::empty();
     world.document("london.md", &LONDON);
     world.commit().await;
@@ -259,7 +259,7 @@ async fn check_history(steps: &[(Step, usize)]) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
     #[test]
-    fn an_answer_is_remembered_exactly_where_its_prompt_is_the_same(
+    fn an_answer_is_cached_if_and_only_if_its_prompt_is_the_same(
         steps in proptest::collection::vec((step(), 0..2usize), 1..10),
     ) {
         let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");

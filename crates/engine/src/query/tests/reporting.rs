@@ -143,7 +143,7 @@ fn map_failures(retrieval: &Retrieval) -> Option<(usize, usize)> {
 }
 
 #[tokio::test]
-async fn points_of_all_reports_become_an_answer_whose_numbers_lead_to_sentences() {
+async fn points_of_all_reports_become_an_answer_that_cites_sentences() {
     let mut world = world().await;
     let analyst = Analyst::default().in_world(&mut world);
     let asked = asking(Mode::CommunityGlobal, THEMES);
@@ -163,7 +163,7 @@ async fn points_of_all_reports_become_an_answer_whose_numbers_lead_to_sentences(
 }
 
 #[tokio::test]
-async fn a_map_call_that_fails_is_counted_and_the_rest_answers() {
+async fn a_failed_map_call_is_counted_and_the_others_give_the_answer() {
     let mut world = world().await;
     let analyst = Analyst { refuses: vec!["Town2", "Town5"], ..Analyst::default() }.in_world(&mut world);
     let asked = in_small_calls(THEMES);
@@ -187,7 +187,7 @@ async fn if_every_map_call_fails_the_question_fails() {
 }
 
 #[tokio::test]
-async fn calls_are_bounded_and_what_is_not_read_is_said() {
+async fn calls_are_bounded_and_the_answer_says_what_was_not_read() {
     let mut world = world().await;
     let analyst = Analyst::default().in_world(&mut world);
     let mut asked = in_small_calls(THEMES);
@@ -202,7 +202,7 @@ async fn calls_are_bounded_and_what_is_not_read_is_said() {
 }
 
 #[tokio::test]
-async fn a_question_about_one_part_reads_the_reports_about_it() {
+async fn a_question_about_one_topic_reads_the_reports_about_it() {
     let mut world = world().await;
     let asked = asking(Mode::CommunityGlobal, "What do people who are Weaver do in Town4?");
     let retrieval = found(&world, &asked).await;
@@ -217,7 +217,7 @@ async fn a_question_about_one_part_reads_the_reports_about_it() {
 }
 
 #[tokio::test]
-async fn a_rating_that_fails_keeps_the_reports_and_is_said() {
+async fn a_failed_rating_keeps_the_reports_and_is_reported() {
     let mut world = world().await;
     Analyst { refuses: vec!["1. "], ..Analyst::default() }.in_world(&mut world);
     let mut asked = asking(Mode::CommunityGlobal, "Who is a Weaver?");
@@ -241,7 +241,7 @@ async fn without_an_llm_the_best_reports_are_quoted() {
 }
 
 #[tokio::test]
-async fn auto_sends_a_question_about_everything_to_the_reports_if_there_are_any() {
+async fn auto_answers_a_question_about_everything_from_reports_if_any_exist() {
     let world = world().await;
     for text in [THEMES, "Was sind die wichtigsten Themen?", "这些文件讲的是什么？"] {
         let retrieval = found(&world, &asking(Mode::Auto, text)).await;
@@ -259,7 +259,7 @@ async fn auto_sends_a_question_about_everything_to_the_reports_if_there_are_any(
 }
 
 #[tokio::test]
-async fn missing_communities_are_said_and_old_ones_too() {
+async fn missing_and_outdated_communities_are_reported() {
     let plain = World::library().await;
     let retrieval = found(&plain, &asking(Mode::Auto, THEMES)).await;
     assert_eq!(retrieval.mode, Mode::Auto);
@@ -329,7 +329,7 @@ async fn drift_looks_up_follow_up_questions_within_its_calls() {
 }
 
 #[tokio::test]
-async fn the_prompts_of_points_are_these() {
+async fn the_prompts_for_points_render_as_reviewed() {
     let mut world = World::library().await;
     derive(&world.engine, &Communities, &|_| {}, &|_| true).await.expect("the store works");
     let mut asked = asking(Mode::CommunityGlobal, THEMES);
@@ -346,7 +346,7 @@ async fn the_prompts_of_points_are_these() {
 }
 
 #[tokio::test]
-async fn the_prompts_of_ratings_steps_and_answers_are_these() {
+async fn the_prompts_for_ratings_steps_and_answers_render_as_reviewed() {
     let mut world = World::library().await;
     derive(&world.engine, &Communities, &|_| {}, &|_| true).await.expect("the store works");
     let analyst = Analyst { follow_up: Some("Who was Ada?"), ..Analyst::default() }.in_world(&mut world);

@@ -39,7 +39,7 @@ async fn passages_come_in_the_rerankers_order_with_its_scores() {
 }
 
 #[tokio::test]
-async fn it_chooses_among_more_passages_than_are_kept() {
+async fn the_reranker_sees_more_passages_than_are_kept() {
     let mut world = World::library().await;
     let asked = Question { chunk_top_k: 1, mode: Mode::Mix, ..asked() };
     let without = found(&world, &asked).await;
@@ -52,7 +52,7 @@ async fn it_chooses_among_more_passages_than_are_kept() {
 }
 
 #[tokio::test]
-async fn passages_below_the_lowest_score_are_left_out() {
+async fn passages_below_the_lowest_score_are_dropped() {
     let mut world = World::library().await;
     world.reranking_by(Some("Engine"));
     let retrieval = found(&world, &Question { min_rerank_score: 0.5, ..asked() }).await;
@@ -62,7 +62,7 @@ async fn passages_below_the_lowest_score_are_left_out() {
 }
 
 #[tokio::test]
-async fn a_question_can_do_without() {
+async fn a_question_can_turn_the_reranker_off() {
     let mut world = World::library().await;
     let reranker = world.reranking_by(Some("Engine"));
     let retrieval = found(&world, &Question { rerank: false, min_rerank_score: 5.0, ..asked() }).await;
@@ -74,7 +74,7 @@ async fn a_question_can_do_without() {
 }
 
 #[tokio::test]
-async fn one_passage_alone_is_in_order_and_costs_no_call() {
+async fn a_single_passage_needs_no_reranker_call() {
     let mut world = World::empty();
     world.document("london.md", &LONDON[1..]);
     world.commit().await;
@@ -86,7 +86,7 @@ async fn one_passage_alone_is_in_order_and_costs_no_call() {
 }
 
 #[tokio::test]
-async fn where_it_fails_the_order_stays_and_a_note_says_so() {
+async fn if_the_reranker_fails_the_order_stays_and_a_note_says_so() {
     let mut world = World::library().await;
     world.reranking_by(None);
     let retrieval = found(&world, &Question { min_rerank_score: 0.5, ..asked() }).await;
@@ -107,7 +107,7 @@ async fn where_it_fails_the_order_stays_and_a_note_says_so() {
 }
 
 #[tokio::test]
-async fn a_long_passage_counts_as_its_best_piece() {
+async fn a_long_passage_scores_as_its_best_piece() {
     let mut world = World::empty();
     let filler =
         |n: usize| format!("London {}", (0..n).map(|n| format!("w{n}")).collect::<Vec<_>>().join(" "));

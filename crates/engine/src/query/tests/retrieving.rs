@@ -12,7 +12,7 @@ async fn check_mode(mode: Mode, text: &str, high_level: &[&str], low_level: &[&s
 }
 
 #[tokio::test]
-async fn naive_finds_chunks_alone() {
+async fn naive_finds_only_chunks() {
     let outline = check_mode(Mode::Naive, "Great Exhibition in London", &["education"], &["Ada"]).await;
     insta::assert_snapshot!(outline, @"
     Vector chunk [1] London hosted
@@ -95,7 +95,7 @@ async fn mix_takes_turns_between_chunks_entities_and_relations() {
 }
 
 #[tokio::test]
-async fn bypass_finds_nothing_and_asks_nobody() {
+async fn bypass_finds_nothing_and_calls_no_model() {
     let world = World::library().await;
     let retrieval = found(&world, &question(Mode::Bypass, "Ada Lovelace?", &[], &[])).await;
     assert_eq!(outline(&retrieval), "");
@@ -103,7 +103,7 @@ async fn bypass_finds_nothing_and_asks_nobody() {
 }
 
 #[tokio::test]
-async fn an_empty_workspace_gives_an_empty_retrieval_and_asks_no_model() {
+async fn an_empty_workspace_gives_an_empty_retrieval_and_calls_no_model() {
     let mut world = World::empty();
     let keywords = world.finding_keywords(&[]);
     for mode in [Mode::Naive, Mode::Local, Mode::Global, Mode::Hybrid, Mode::Mix, Mode::Bypass] {
@@ -121,7 +121,7 @@ async fn a_mode_without_the_keywords_it_needs_finds_nothing() {
 }
 
 #[tokio::test]
-async fn without_keywords_a_short_question_is_searched_for_as_it_is_and_a_long_one_finds_nothing() {
+async fn without_keywords_a_short_question_is_searched_as_is_and_a_long_one_finds_nothing() {
     let nothing = r#"{"high_level_keywords": [], "low_level_keywords": []}"#;
     let mut world = World::library().await;
     world.finding_keywords(&[nothing, nothing, nothing]);
@@ -136,7 +136,7 @@ async fn without_keywords_a_short_question_is_searched_for_as_it_is_and_a_long_o
 }
 
 #[tokio::test]
-async fn keywords_and_question_are_embedded_in_one_call_and_a_repeated_question_costs_none() {
+async fn keywords_and_question_are_embedded_in_one_call_and_repeats_need_none() {
     let mut world = World::library().await;
     let model = world.finding_keywords(&[
         r#"{"high_level_keywords": ["education", "art"], "low_level_keywords": ["Ada"]}"#,
@@ -162,7 +162,7 @@ async fn keywords_and_question_are_embedded_in_one_call_and_a_repeated_question_
 }
 
 #[tokio::test]
-async fn the_question_is_embedded_only_where_chunks_are_picked_by_it() {
+async fn the_question_is_embedded_only_if_chunks_are_picked_by_similarity() {
     let world = World::library().await;
     let mut asked = question(Mode::Local, "Who?", &["unused"], &["Ada Lovelace"]);
     asked.chunk_pick = ChunkPick::Weight;
@@ -171,7 +171,7 @@ async fn the_question_is_embedded_only_where_chunks_are_picked_by_it() {
 }
 
 #[tokio::test]
-async fn a_missing_chunk_vector_turns_picking_to_polling() {
+async fn a_missing_chunk_vector_switches_picking_to_polling() {
     let build = async |forget: bool| {
         let mut world = World::empty();
         world.document("ada.md", &ADA);
@@ -190,7 +190,7 @@ async fn a_missing_chunk_vector_turns_picking_to_polling() {
 }
 
 #[tokio::test]
-async fn a_budget_that_fits_exactly_keeps_the_line_and_one_token_less_drops_it() {
+async fn a_line_that_fits_exactly_is_kept_and_dropped_with_one_token_less() {
     let world = World::library().await;
     let mut asked = question(Mode::Local, "Who?", &[], &["Ada Lovelace mathematician"]);
     let all = found(&world, &asked).await;
@@ -235,7 +235,7 @@ async fn the_whole_prompt_stays_within_its_budget_and_uses_it() {
 }
 
 #[tokio::test]
-async fn equal_texts_of_different_documents_appear_once() {
+async fn equal_texts_from_different_documents_appear_once() {
     let mut world = World::empty();
     world.document("one.md", &["The lighthouse was lit.", "Another day."]);
     world.document("two.md", &["The lighthouse was lit."]);
@@ -246,7 +246,7 @@ async fn equal_texts_of_different_documents_appear_once() {
 }
 
 #[tokio::test]
-async fn documents_are_numbered_by_their_chunks_and_then_by_appearance() {
+async fn documents_are_numbered_by_chunk_count_and_then_by_appearance() {
     let mut world = World::empty();
     world.document("b.md", &["red fox jumps", "grey owl"]);
     world.document("c.md", &["red fox runs away", "red fox sleeps at home"]);
@@ -311,7 +311,7 @@ async fn searching_fuses_full_text_and_vectors() {
 }
 
 #[tokio::test]
-async fn a_walk_reaches_passages_that_share_nothing_with_the_question_and_says_how() {
+async fn a_walk_reaches_passages_without_common_words_and_shows_the_path() {
     let world = World::library().await;
     let near_nothing = Question {
         cosine_threshold: 0.99,
@@ -328,7 +328,7 @@ async fn a_walk_reaches_passages_that_share_nothing_with_the_question_and_says_h
 }
 
 #[tokio::test]
-async fn a_walk_needs_no_keywords_and_so_asks_no_model_for_them() {
+async fn a_walk_needs_no_keywords_and_makes_no_llm_call() {
     let mut world = World::library().await;
     let keywords = world.finding_keywords(&[]);
     for mode in [Mode::Auto, Mode::Ppr] {
@@ -345,7 +345,7 @@ async fn a_walk_needs_no_keywords_and_so_asks_no_model_for_them() {
 }
 
 #[tokio::test]
-async fn a_walk_begins_at_the_names_that_the_caller_gives() {
+async fn a_walk_starts_at_the_given_names() {
     let world = World::library().await;
     let given =
         Question { cosine_threshold: 0.99, ..question(Mode::Ppr, "Who else?", &[], &["Mary Somerville"]) };
@@ -356,7 +356,7 @@ async fn a_walk_begins_at_the_names_that_the_caller_gives() {
 }
 
 #[tokio::test]
-async fn a_name_that_only_other_documents_know_hides_no_other_name() {
+async fn a_name_outside_the_filter_hides_no_other_name() {
     const PAPER: &str = "The New York Times prints at night.";
     const CITY: &str = "New York is a city.";
     let mut world = World::empty();
@@ -373,7 +373,7 @@ async fn a_name_that_only_other_documents_know_hides_no_other_name() {
 }
 
 #[tokio::test]
-async fn words_count_in_auto_and_not_in_ppr() {
+async fn keyword_hits_count_in_auto_and_not_in_ppr() {
     let world = World::library().await;
     let of = |mode| Question { cosine_threshold: 0.99, ..question(mode, "workshop", &[], &[]) };
     assert!(found(&world, &of(Mode::Ppr)).await.chunks.is_empty());
@@ -382,7 +382,7 @@ async fn words_count_in_auto_and_not_in_ppr() {
 }
 
 #[tokio::test]
-async fn a_chunk_that_is_in_no_graph_yet_is_found_by_a_walk_all_the_same() {
+async fn a_walk_finds_a_chunk_that_is_not_in_the_graph_yet() {
     let mut world = World::empty();
     world.document("new.md", &["Steam turns the great wheel."]);
     world.commit().await;

@@ -12,7 +12,7 @@ const PROPOSED: &str = r#"{"questions": [
 ]}"#;
 
 #[tokio::test]
-async fn proposals_of_a_model_come_with_the_sentence_that_answers_them() {
+async fn suggested_questions_come_with_the_sentence_that_answers_them() {
     let mut world = World::library().await;
     let model = world.answering(&[&[PROPOSED]]);
     let suggested = suggest(&world.engine, Some("Mary Somerville"), 5).await.expect("suggesting succeeds");
@@ -27,7 +27,7 @@ async fn proposals_of_a_model_come_with_the_sentence_that_answers_them() {
 }
 
 #[tokio::test]
-async fn an_answer_without_questions_is_an_error_and_the_call_is_kept() {
+async fn an_answer_without_questions_is_an_error_and_the_call_is_in_the_ledger() {
     let mut world = World::library().await;
     world.answering(&[&["I have none."]]);
     let refused = suggest(&world.engine, None, 5).await.expect_err("an error");

@@ -602,7 +602,7 @@ mod tests {
     }
 
     #[test]
-    fn certificate_authorities_come_from_a_file_of_ones_own() {
+    fn certificate_authorities_can_come_from_a_given_file() {
         let address = Address::parse("postgres://db/notes?sslrootcert=/etc/none.pem&sslmode=require")
             .expect("an address");
         assert_eq!(address.authorities.as_deref(), Some("/etc/none.pem"));

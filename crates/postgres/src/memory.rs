@@ -363,7 +363,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_more_memory_is_reserved_than_there_is_and_it_is_given_back() {
+    fn reserved_memory_stays_within_the_limit_and_is_released() {
         let all = Arc::new(MemoryLimit::default());
         let most = Reserved::of(&all, MAX_BYTES - 10).expect("there is room");
         assert!(Reserved::of(&all, 11).is_none());
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn notes_tell_what_changed_unless_some_are_missing() {
+    fn notes_are_usable_unless_some_are_missing() {
         let state = SearchState { revision: 5_000, unnoted: 4_200 };
         assert!(state.has_notes_since(4_200) && state.has_notes_since(4_999));
         assert!(!state.has_notes_since(4_199));

@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_commit_leaves_the_state_before_or_after_it() {
+    fn an_interrupted_commit_leaves_the_state_before_or_after_it() {
         for n in 0..5 {
             assert_eq!(check_cut(n, Cut::Before), (n as u64).min(3));
             assert_eq!(check_cut(n, Cut::After), (n as u64 + 1).min(3));

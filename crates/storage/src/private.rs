@@ -84,7 +84,7 @@ mod tests {
     use crate::sqlite::SqliteStore;
 
     #[test]
-    fn only_the_owner_can_read_what_is_stored_also_where_others_could_before() {
+    fn only_the_owner_can_read_stored_files_even_if_others_could_before() {
         let parent = tempfile::tempdir().expect("a folder");
         let data_dir = parent.path().join("made/here");
         let open = || SqliteStore::open(&data_dir, WorkspaceId::default()).expect("the store opens");

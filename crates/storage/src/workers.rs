@@ -167,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_worker_is_gone_once_it_ends_and_unknown_ones_are_gone() {
+    fn a_worker_is_gone_once_it_ends_and_an_unknown_worker_is_gone() {
         let dir = tempfile::tempdir().expect("a temporary folder");
         let workers = LockFiles::new(dir.path());
         let worker = workers.registered(Registration::Required).expect("a lock");
@@ -176,11 +176,11 @@ mod tests {
         drop(worker);
         assert!(workers.is_gone(&name));
         assert!(workers.is_gone("never-was"));
-        assert!(!LockFiles::of_host(dir.path()).is_gone("of-another-host"), "that is not known");
+        assert!(!LockFiles::of_host(dir.path()).is_gone("of-another-host"), "that is unknown");
     }
 
     #[test]
-    fn a_worker_is_registered_once_its_folder_can_be_made() {
+    fn a_worker_is_registered_once_its_folder_can_be_created() {
         let dir = tempfile::tempdir().expect("a temporary folder");
         let workers = LockFiles::new(dir.path());
         let in_the_way = dir.path().join(FOLDER);
@@ -196,7 +196,7 @@ mod tests {
     /// Uses a path where no user, not even root, can create a folder.
     #[cfg(target_os = "linux")]
     #[test]
-    fn where_nothing_can_be_written_only_those_who_read_get_a_worker() {
+    fn on_a_read_only_disk_only_reading_processes_get_a_worker() {
         let workers = LockFiles::new(Path::new("/sys"));
         let refused = workers.registered(Registration::Required).map(drop);
         assert!(

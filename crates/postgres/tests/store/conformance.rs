@@ -73,7 +73,7 @@ mod as_workspaces {
 }
 
 #[test]
-fn the_dump_is_that_of_the_embedded_store() {
+fn the_dump_equals_that_of_the_embedded_store() {
     let (store, _guard) = open();
     let folder = tempfile::tempdir().expect("a folder");
     let embedded = SqliteStore::open(folder.path(), WorkspaceId::default()).expect("a store");

@@ -22,7 +22,7 @@ fn server() -> (Server, TempDir) {
 }
 
 #[test]
-fn a_server_that_crashes_while_committing_loses_nothing_and_applies_nothing_twice() {
+fn a_server_crash_during_commits_loses_nothing_and_applies_nothing_twice() {
     let (mut server, _folder) = server();
     let database = Database::open(&server.url()).expect("the database opens");
     let store = block_on(database.open_or_create(WorkspaceId::default())).expect("a store");
@@ -59,7 +59,7 @@ fn a_server_that_crashes_while_committing_loses_nothing_and_applies_nothing_twic
 }
 
 #[test]
-fn commits_of_many_stores_wait_for_each_other_and_preconditions_hold() {
+fn concurrent_commits_of_many_stores_are_serialized_and_check_preconditions() {
     let server = TestDatabase::shared();
     let name = new_workspace();
     let database = server.open();
@@ -90,7 +90,7 @@ fn commits_of_many_stores_wait_for_each_other_and_preconditions_hold() {
 }
 
 #[test]
-fn the_turn_to_change_the_graph_has_one_holder_among_processes_and_commits_go_on() {
+fn one_process_holds_the_turn_to_change_the_graph_while_others_commit() {
     let server = TestDatabase::shared();
     let name = new_workspace();
     let (one, other) = (server.open(), server.open());

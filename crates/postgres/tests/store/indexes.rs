@@ -51,7 +51,7 @@ fn hits(
 }
 
 #[test]
-fn a_kind_that_has_become_large_is_indexed_and_the_nearest_are_still_found() {
+fn a_kind_with_many_vectors_is_indexed_and_the_nearest_are_still_found() {
     let (server, name) = (TestDatabase::shared(), new_workspace());
     let database = server.open();
     let store = block_on(database.open_or_create(name.clone())).expect("a store");
@@ -126,5 +126,5 @@ fn a_kind_that_has_become_large_is_indexed_and_the_nearest_are_still_found() {
     assert!(found * 100 >= all * 95, "{found} of {all}");
     drop(snapshot);
     block_on(database.delete(&name)).expect("deleted");
-    assert_eq!(indexes(&server.url), 0, "the index goes with the workspace");
+    assert_eq!(indexes(&server.url), 0, "the index is deleted with the workspace");
 }

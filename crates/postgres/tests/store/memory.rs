@@ -26,7 +26,7 @@ fn found(store: &PostgresStore) -> Vec<Vec<(String, u32)>> {
 }
 
 #[test]
-fn memory_follows_what_another_process_commits_and_gives_what_the_database_gives() {
+fn memory_follows_commits_of_other_processes_and_matches_the_database() {
     let (server, name) = (TestDatabase::shared(), new_workspace());
     let (database, other) = (server.open(), server.open());
     let writing = block_on(database.open_or_create(name.clone())).expect("a store");
@@ -65,7 +65,7 @@ fn memory_follows_what_another_process_commits_and_gives_what_the_database_gives
 }
 
 #[test]
-fn vectors_that_a_filter_admits_are_kept_where_all_do_not_fit_and_follow_what_is_committed() {
+fn if_not_all_vectors_fit_those_a_filter_allows_are_cached_and_follow_commits() {
     let (server, name) = (TestDatabase::shared(), new_workspace());
     let (database, other) = (server.open(), server.open());
     let writing = block_on(database.open_or_create(name.clone())).expect("a store");
@@ -115,7 +115,7 @@ fn vectors_that_a_filter_admits_are_kept_where_all_do_not_fit_and_follow_what_is
 }
 
 #[test]
-fn above_the_limit_of_the_memory_the_database_gives_the_same_hits() {
+fn above_the_memory_limit_the_database_returns_the_same_hits() {
     let (server, name) = (TestDatabase::shared(), new_workspace());
     let database = server.open();
     let writing = block_on(database.open_or_create(name.clone())).expect("a store");
@@ -138,17 +138,14 @@ fn above_the_limit_of_the_memory_the_database_gives_the_same_hits() {
     let (hits, all) = process(usize::MAX);
     assert!(hits.iter().all(|hits| !hits.is_empty()), "{hits:?}");
     let (of_none, none) = process(0);
-    assert_eq!((of_none == hits, none), (true, 0), "all is left to the database");
+    assert_eq!((of_none == hits, none), (true, 0), "everything is left to the database");
     let (of_some, some) = process(all - 1);
-    assert!(
-        of_some == hits && some > 0 && some < all,
-        "what does not fit is left to the database: {some} of {all}"
-    );
+    assert!(of_some == hits && some > 0 && some < all, "the rest is left to the database: {some} of {all}");
     block_on(database.delete(&name)).expect("deleted");
 }
 
 #[test]
-fn links_beyond_the_limit_are_not_kept_and_can_be_read_chunk_by_chunk() {
+fn links_beyond_the_limit_are_not_cached_and_can_be_read_chunk_by_chunk() {
     let (server, name) = (TestDatabase::shared(), new_workspace());
     let database = server.open();
     let store = block_on(database.open_or_create(name.clone())).expect("a store");
@@ -162,9 +159,9 @@ fn links_beyond_the_limit_are_not_kept_and_can_be_read_chunk_by_chunk() {
         block_on(store.commit(batch)).expect("committed");
     }
     let links = || block_on(async { store.snapshot().await?.links().await }).expect("links");
-    let Links::Whole(whole) = links() else { panic!("they are few") };
+    let Links::Whole(whole) = links() else { panic!("there are few links") };
     store.limit_links(1);
-    let Links::TooMany { nodes } = links() else { panic!("they are too many") };
+    let Links::TooMany { nodes } = links() else { panic!("there are too many links") };
     assert_eq!(nodes, whole.len());
     let read = async {
         let snapshot = store.snapshot().await?;

@@ -167,7 +167,7 @@ fn server_of(url: &str) -> SocketAddr {
 }
 
 #[test]
-fn encrypted_connections_are_made_only_to_a_server_whose_certificate_is_valid() {
+fn encrypted_connections_require_a_valid_server_certificate() {
     let (database, folder) = (TestDatabase::shared(), TempDir::new().expect("a folder"));
     let other = TempDir::new().expect("a folder");
     let ((tls, authority), (_, stranger)) = (encrypted(folder.path()), encrypted(other.path()));
@@ -235,7 +235,7 @@ pub(super) fn require_all(store: &PostgresStore, acknowledged: &[DocumentId]) {
 }
 
 #[test]
-fn connections_that_are_cut_while_committing_lose_nothing_and_apply_nothing_twice() {
+fn connections_cut_during_commits_lose_nothing_and_apply_nothing_twice() {
     let database = TestDatabase::shared();
     let proxy = Proxy::to(server_of(&database.url));
     let (opened, name, store) = proxy.store();
@@ -252,7 +252,7 @@ fn connections_that_are_cut_while_committing_lose_nothing_and_apply_nothing_twic
 }
 
 #[test]
-fn over_a_slow_network_everything_is_committed_once_and_read() {
+fn over_a_slow_network_everything_is_committed_once_and_can_be_read() {
     const DELAY: Duration = Duration::from_millis(5);
     let database = TestDatabase::shared();
     let proxy = Proxy::with(server_of(&database.url), None, DELAY);
@@ -265,7 +265,7 @@ fn over_a_slow_network_everything_is_committed_once_and_read() {
 }
 
 #[test]
-fn a_commit_waits_for_the_database_six_times_and_one_that_deletes_too_ten_times() {
+fn a_commit_takes_six_round_trips_and_one_with_deletions_ten() {
     const DELAY: Duration = Duration::from_millis(2);
     let database = TestDatabase::shared();
     let proxy = Proxy::with(server_of(&database.url), None, DELAY);
@@ -291,7 +291,7 @@ fn a_commit_waits_for_the_database_six_times_and_one_that_deletes_too_ten_times(
 }
 
 #[test]
-fn a_standby_that_is_promoted_has_every_acknowledged_commit() {
+fn a_promoted_standby_has_every_acknowledged_commit() {
     std::fs::create_dir_all(postgres_folder()).expect("a folder");
     let folders = [(); 2].map(|()| {
         let folder = TempDir::new_in(postgres_folder()).expect("a folder");
@@ -329,7 +329,7 @@ fn a_standby_that_is_promoted_has_every_acknowledged_commit() {
 }
 
 #[test]
-fn a_server_that_takes_what_is_sent_and_answers_nothing_is_given_up() {
+fn a_server_that_never_responds_is_given_up() {
     let database = TestDatabase::shared();
     let proxy = Proxy::to(server_of(&database.url));
     let url =

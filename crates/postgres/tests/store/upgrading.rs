@@ -20,7 +20,7 @@ fn hash(store: &PostgresStore) -> String {
 }
 
 #[test]
-fn an_upgrade_waits_for_commits_of_running_processes_and_they_go_on() {
+fn an_upgrade_waits_for_commits_of_running_processes_which_then_continue() {
     let folder = folder();
     let server = Server::start(folder.path(), &[]);
     let url = server.url();

@@ -16,7 +16,7 @@ pub(super) fn folder() -> TempDir {
 }
 
 #[test]
-fn workspaces_are_made_listed_and_deleted_and_find_only_their_own() {
+fn workspaces_can_be_created_listed_and_deleted_and_find_only_their_own_rows() {
     let server = TestDatabase::shared();
     let database = server.open();
     let names = [new_workspace(), new_workspace()];
@@ -44,7 +44,7 @@ fn workspaces_are_made_listed_and_deleted_and_find_only_their_own() {
 }
 
 #[test]
-fn a_transaction_sees_the_rows_of_its_workspace_alone_whatever_it_asks_for() {
+fn a_transaction_sees_only_the_rows_of_its_workspace_for_any_query() {
     let folder = folder();
     let server = Server::start(folder.path(), &[]);
     let admin = server.url();
@@ -67,7 +67,7 @@ fn a_transaction_sees_the_rows_of_its_workspace_alone_whatever_it_asks_for() {
 }
 
 #[test]
-fn newer_tables_are_refused_and_two_processes_make_them_once() {
+fn newer_tables_are_refused_and_two_processes_create_tables_once() {
     let folder = folder();
     let server = Server::start(folder.path(), &[]);
     let url = server.url();
@@ -82,7 +82,7 @@ fn newer_tables_are_refused_and_two_processes_make_them_once() {
 }
 
 #[test]
-fn a_database_that_does_not_answer_is_named_without_its_password() {
+fn a_database_that_does_not_respond_is_named_without_its_password() {
     let error = Database::open("postgres://ada:secret@127.0.0.1:bad/x").map(drop).expect_err("no address");
     assert!(!format!("{error:?}").contains("secret"), "{error:?}");
     let empty = Batch::default();

@@ -52,7 +52,7 @@ fn documents_without_jobs_or_with_unfinished_chunks_are_found() {
 }
 
 #[test]
-fn a_second_live_document_of_a_source_is_found() {
+fn a_second_live_document_with_the_same_source_is_found() {
     let second = sample::document("a", "another text");
     let job = sample::job(&second.document.id, 1);
     let then = Batch { put_documents: vec![second], put_jobs: vec![job], ..Batch::default() };
@@ -215,7 +215,7 @@ fn nodes_without_members_or_vectors_are_found() {
 }
 
 #[test]
-fn vectors_of_another_text_than_the_contextualized_one_are_found() {
+fn vectors_that_do_not_match_the_contextualized_text_are_found() {
     let contextualize = |batch: &mut Batch| {
         let id = batch.put_chunks[0].id.clone();
         batch.put_chunk_contexts.push(sample::chunk_context(&id, "s", Some("From the annual report")));

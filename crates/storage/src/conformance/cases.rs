@@ -10,44 +10,45 @@ use graphloom_core::{
     QueueState, Require, Revision, Role, SearchRequest, Span, Store, StoreCounts, Timestamp, table,
 };
 
-pub use super::chunk_contexts::chunk_contexts_are_searched_with_their_chunks_and_go_with_them;
+pub use super::chunk_contexts::chunk_contexts_are_searched_and_removed_with_their_chunks;
 pub use super::conversations::{
-    an_answer_goes_with_any_document_it_rests_on_and_takes_later_ones_along,
-    conversations_are_put_renamed_and_removed_with_their_exchanges,
+    an_answer_is_removed_with_any_document_it_rests_on_and_so_are_later_ones,
+    conversations_can_be_stored_renamed_and_removed_with_their_exchanges,
 };
 pub use super::filters::{
-    chunks_are_listed_and_counted_without_their_text, documents_come_by_source_and_by_date,
-    extractions_without_records_are_counted_while_they_live,
-    pages_of_documents_come_in_every_order_by_status_and_name,
-    rejects_are_counted_while_their_extraction_lives, searches_within_documents_count_nothing_else,
+    chunks_are_listed_and_counted_without_their_text, documents_are_listed_by_source_and_by_date,
+    extractions_without_records_are_counted_while_they_exist,
+    pages_of_documents_are_listed_in_every_order_by_status_and_name,
+    rejects_are_counted_while_their_extraction_exists, searches_within_documents_ignore_all_others,
     selecting_by_filter_equals_asking_every_document,
 };
 pub use super::graph::{
-    claims_are_found_by_both_entities_and_leave_with_their_chunk,
-    decisions_come_in_their_order_and_change_the_graph,
-    entities_and_relations_are_put_and_removed_with_vectors_and_summaries,
+    claims_are_found_by_both_entities_and_removed_with_their_chunk,
+    decisions_keep_their_order_and_change_the_graph,
+    entities_and_relations_are_stored_and_removed_with_vectors_and_summaries,
     mentions_and_facts_are_found_from_either_side, mentions_need_their_chunk,
-    stale_marks_are_set_cleared_and_go_with_what_they_mark, summaries_are_replaced_as_a_whole,
-    what_is_set_aside_is_kept_and_counts_for_nothing,
+    set_aside_records_are_stored_and_not_counted,
+    stale_marks_can_be_set_and_cleared_and_are_removed_with_their_items, summaries_are_replaced_as_a_whole,
 };
 pub use super::layers::{
-    a_node_goes_with_any_of_its_members,
-    a_search_in_one_layer_finds_its_nodes_however_many_of_others_match_better,
+    a_node_is_removed_with_any_of_its_members,
+    a_search_in_one_layer_finds_its_nodes_even_if_many_of_others_match_better,
     layers_and_nodes_are_removed_with_what_is_built_on_them,
     nodes_need_their_layer_their_members_and_their_own_key,
-    nodes_of_layers_are_found_by_key_member_level_vector_and_words,
+    nodes_of_layers_are_found_by_key_member_level_vector_and_keywords,
     only_current_layers_are_part_of_the_canonical_state,
 };
-pub use super::originals::originals_are_set_replaced_and_go_with_their_documents;
+pub use super::originals::originals_can_be_stored_and_replaced_and_are_removed_with_their_documents;
 use super::sample;
 pub use super::searches::{
     all_vectors_can_be_replaced_by_those_of_another_space, an_old_snapshot_searches_its_own_vectors,
-    changed_descriptions_are_found_by_their_new_words, equal_vectors_beyond_the_limit_keep_the_smallest_ids,
-    faint_words_count_a_quarter, scores_by_words_are_of_what_is_there_alone,
-    several_searches_at_once_answer_as_one_after_another, syntax_in_a_question_is_ordinary_text,
-    text_is_found_by_stem_in_any_script, the_best_by_words_are_the_first_of_all,
+    changed_descriptions_are_found_by_their_new_words,
+    concurrent_searches_return_the_same_as_sequential_ones,
+    equal_vectors_beyond_the_limit_keep_the_smallest_ids, faint_words_count_for_a_quarter,
+    keyword_scores_depend_only_on_existing_texts, query_syntax_in_a_question_is_ordinary_text,
+    text_is_found_by_stem_in_any_script, the_best_keyword_hits_are_the_first_of_all_hits,
     the_embedding_space_is_set_once, vectors_are_found_by_cosine_with_ties_by_id, vectors_must_fit_the_space,
-    words_meet_however_they_are_written,
+    words_match_in_any_spelling,
 };
 use super::steps::{commit, conflict, counts, get, invalid, matching, near, view};
 
@@ -78,7 +79,7 @@ pub async fn an_empty_batch_keeps_the_revision(store: &dyn Store) {
 }
 
 /// A conformance case.
-pub async fn calls_and_cached_answers_leave_the_revision_of_the_evidence(store: &dyn Store) {
+pub async fn calls_and_cached_answers_keep_the_revision_of_the_evidence(store: &dyn Store) {
     commit(store, documents(vec![sample::document("a", "text")])).await;
     let key = ContentHash::of(b"question");
     let cached = CacheEntry { kind: CacheKind::Keywords, key, value: b"answer".to_vec() };
@@ -109,7 +110,7 @@ pub async fn documents_are_found_by_id_source_and_content(store: &dyn Store) {
 }
 
 /// A conformance case.
-pub async fn long_texts_come_back_whole_and_chunks_slice_them(store: &dyn Store) {
+pub async fn long_texts_are_returned_whole_and_chunks_slice_them(store: &dyn Store) {
     let text = "äöü 東京 plain ".repeat(12_000);
     let new = sample::document("long", &text);
     let border = (0..).map(|n| (1 << 16) - n).find(|&at| text.is_char_boundary(at)).expect("a border");
@@ -179,7 +180,7 @@ pub async fn chunks_must_equal_their_slice(store: &dyn Store) {
 }
 
 /// A conformance case.
-pub async fn chunks_come_in_order_with_their_extraction(store: &dyn Store) {
+pub async fn chunks_are_returned_in_order_with_their_extraction(store: &dyn Store) {
     let new = sample::document("a", "abcdef");
     let mut chunks: Vec<_> =
         (0..4).map(|n| sample::chunk(&new, n, Span::new(n as usize, n as usize + 2))).collect();
@@ -264,7 +265,7 @@ pub async fn a_claim_is_refused_when_the_job_changed(store: &dyn Store) {
 }
 
 /// A conformance case.
-pub async fn a_batch_is_refused_when_what_became_of_an_extraction_changed(store: &dyn Store) {
+pub async fn a_batch_is_refused_when_the_outcome_of_an_extraction_changed(store: &dyn Store) {
     let new = sample::document("a", "text");
     let chunk = sample::whole(&new);
     let pending = chunk.extraction.clone();
@@ -344,7 +345,7 @@ pub async fn a_refused_batch_changes_nothing(store: &dyn Store) {
 }
 
 /// A conformance case.
-pub async fn removing_a_document_removes_all_that_hangs_on_it(store: &dyn Store) {
+pub async fn removing_a_document_removes_everything_that_depends_on_it(store: &dyn Store) {
     let first = sample::indexed("a", "Ada met Bob", "ADA", "BOB");
     commit(store, first.clone()).await;
     let one = counts(store).await;
@@ -369,7 +370,7 @@ pub async fn removing_a_document_removes_all_that_hangs_on_it(store: &dyn Store)
 }
 
 /// A conformance case.
-pub async fn what_loses_its_last_evidence_must_be_derived_again(store: &dyn Store) {
+pub async fn a_batch_must_remove_or_mark_views_that_lose_their_last_evidence(store: &dyn Store) {
     let [a, b] = [("a", "Ada met Bob", "BOB"), ("b", "Ada met Dan", "DAN")]
         .map(|(source, text, other)| sample::indexed(source, text, "ADA", other));
     let (id, chunk) = (a.put_documents[0].document.id.clone(), a.put_chunks[0].id.clone());
@@ -391,7 +392,7 @@ pub async fn what_loses_its_last_evidence_must_be_derived_again(store: &dyn Stor
 }
 
 /// A conformance case.
-pub async fn an_extraction_lives_as_long_as_a_chunk_names_it(store: &dyn Store) {
+pub async fn an_extraction_exists_as_long_as_a_chunk_names_it(store: &dyn Store) {
     let [mut a, mut b] = ["a", "b"].map(|source| sample::indexed(source, "same text", "ADA", "BOB"));
     let key = a.put_extractions[0].key.clone();
     let [a_id, b_id] = [&mut a, &mut b].map(|batch| batch.put_documents[0].document.id.clone());
@@ -404,7 +405,7 @@ pub async fn an_extraction_lives_as_long_as_a_chunk_names_it(store: &dyn Store) 
 }
 
 /// A conformance case.
-pub async fn an_extraction_that_a_whole_one_replaces_is_removed(store: &dyn Store) {
+pub async fn an_extraction_replaced_by_a_complete_one_is_removed(store: &dyn Store) {
     let new = sample::document("a", "text");
     let id = sample::whole(&new).id;
     let chunk = sample::whole(&new);
@@ -428,7 +429,7 @@ pub async fn an_extraction_that_a_whole_one_replaces_is_removed(store: &dyn Stor
 }
 
 /// A conformance case.
-pub async fn an_extraction_goes_when_its_chunk_names_another(store: &dyn Store) {
+pub async fn an_extraction_is_removed_when_its_chunk_names_another(store: &dyn Store) {
     let batch = sample::indexed("a", "Ada met Bob", "ADA", "BOB");
     let (old, chunk) = (batch.put_extractions[0].key.clone(), batch.put_chunks[0].id.clone());
     commit(store, batch).await;
@@ -444,7 +445,7 @@ pub async fn an_extraction_goes_when_its_chunk_names_another(store: &dyn Store) 
 }
 
 /// A conformance case.
-pub async fn renewals_come_by_document_and_keep_their_extractions(store: &dyn Store) {
+pub async fn renewals_are_listed_by_document_and_keep_their_extractions(store: &dyn Store) {
     let new = sample::document("a", "abcdef");
     let chunks: Vec<_> =
         (0..3).map(|n| sample::chunk(&new, n, Span::new(n as usize, n as usize + 2))).collect();
@@ -501,7 +502,7 @@ pub async fn runs_list_the_documents_they_queued(store: &dyn Store) {
 }
 
 /// A conformance case.
-pub async fn a_pause_is_kept_and_ends(store: &dyn Store) {
+pub async fn a_pause_is_stored_until_it_ends(store: &dyn Store) {
     assert_eq!(get(view(store).await.queue().await), QueueState::Running);
     let set = |queue| Batch { set_queue: Some(queue), ..Batch::default() };
     let paused = QueueState::Paused { since: Timestamp(1_700_000_000_000) };
@@ -515,7 +516,7 @@ pub async fn a_pause_is_kept_and_ends(store: &dyn Store) {
 }
 
 /// A conformance case.
-pub async fn one_batch_replaces_a_document_by_its_next_version(store: &dyn Store) {
+pub async fn one_batch_replaces_a_document_with_its_next_version(store: &dyn Store) {
     let old = sample::indexed("a", "Ada met Bob", "ADA", "BOB");
     let id = old.put_documents[0].document.id.clone();
     commit(store, old).await;
@@ -588,7 +589,7 @@ pub async fn the_ledger_keeps_its_order(store: &dyn Store) {
 }
 
 /// A conformance case.
-pub async fn remembered_answers_are_replaced_and_forgotten_by_kind(store: &dyn Store) {
+pub async fn cached_answers_can_be_replaced_and_are_deleted_by_kind(store: &dyn Store) {
     let (keywords, answer) = (CacheKind::Keywords, CacheKind::Answer);
     let put_cached = vec![remembered(answer, 1, b"old"), remembered(keywords, 1, b"words")];
     commit(store, Batch { put_cached, ..Batch::default() }).await;
@@ -618,7 +619,7 @@ pub async fn remembered_answers_are_replaced_and_forgotten_by_kind(store: &dyn S
 }
 
 /// A conformance case.
-pub async fn the_oldest_remembered_answers_go_first(store: &dyn Store) {
+pub async fn the_oldest_cached_answers_are_deleted_first(store: &dyn Store) {
     let kind = CacheKind::Answer;
     let put_cached = (0..MAX_CACHE_ENTRIES).map(|n| remembered(kind, n, b"x")).collect();
     commit(store, Batch { put_cached, ..Batch::default() }).await;
@@ -678,7 +679,7 @@ pub async fn scans_page_through_everything(store: &dyn Store) {
 }
 
 /// A conformance case.
-pub async fn numbers_that_are_none_are_refused(store: &dyn Store) {
+pub async fn invalid_numbers_and_keys_are_refused(store: &dyn Store) {
     let whole = sample::indexed("a", "Ada met Bob", "ADA", "BOB");
     let mut batch = whole.clone();
     batch.put_facts[0].weight = f64::NAN;
@@ -694,7 +695,7 @@ pub async fn numbers_that_are_none_are_refused(store: &dyn Store) {
 }
 
 /// A conformance case.
-pub async fn settings_are_replaced_as_a_whole_by_who_knows_them(store: &dyn Store) {
+pub async fn settings_are_replaced_as_a_whole_if_the_expected_ones_match(store: &dyn Store) {
     let settings = |model: &str| BTreeMap::from([("extract_llm".to_owned(), model.to_owned())]);
     let set = |before, model| Batch {
         require: vec![Require::SettingsAre(before)],

@@ -6,7 +6,7 @@ use super::sample;
 use super::steps::{commit, get, matching, view};
 
 /// A conformance case.
-pub async fn chunk_contexts_are_searched_with_their_chunks_and_go_with_them(store: &dyn Store) {
+pub async fn chunk_contexts_are_searched_and_removed_with_their_chunks(store: &dyn Store) {
     let first = sample::indexed("a", "Ada met Bob", "ADA", "BOB");
     let (id, document) = (first.put_chunks[0].id.clone(), first.put_documents[0].document.id.clone());
     commit(store, first).await;

@@ -55,7 +55,7 @@ async fn dumped(store: &dyn Store) -> String {
 }
 
 /// A conformance case.
-pub async fn an_answer_goes_with_any_document_it_rests_on_and_takes_later_ones_along(store: &dyn Store) {
+pub async fn an_answer_is_removed_with_any_document_it_rests_on_and_so_are_later_ones(store: &dyn Store) {
     let (first, second) = (sample::document("a", "Ada met Bob"), sample::document("b", "Bob met Cem"));
     let (one, two) = (first.document.id.clone(), second.document.id.clone());
     commit(store, Batch { put_documents: vec![first, second], ..Batch::default() }).await;
@@ -102,7 +102,7 @@ pub async fn an_answer_goes_with_any_document_it_rests_on_and_takes_later_ones_a
 }
 
 /// A conformance case.
-pub async fn conversations_are_put_renamed_and_removed_with_their_exchanges(store: &dyn Store) {
+pub async fn conversations_can_be_stored_renamed_and_removed_with_their_exchanges(store: &dyn Store) {
     let stray = Batch { put_exchanges: vec![exchange("x", 0, on(&[]))], ..Batch::default() };
     assert!(matches!(store.commit(stray).await, Err(StoreError::Invalid { .. })));
     let put = Batch {

@@ -59,7 +59,7 @@ pub async fn chunks_are_listed_and_counted_without_their_text(store: &dyn Store)
 }
 
 /// A conformance case.
-pub async fn documents_come_by_source_and_by_date(store: &dyn Store) {
+pub async fn documents_are_listed_by_source_and_by_date(store: &dyn Store) {
     library(store).await;
     let view = view(store).await;
     let sources = |documents: &[Document]| documents.iter().map(|it| it.source.clone()).collect::<Vec<_>>();
@@ -80,7 +80,7 @@ pub async fn documents_come_by_source_and_by_date(store: &dyn Store) {
 }
 
 /// A conformance case.
-pub async fn pages_of_documents_come_in_every_order_by_status_and_name(store: &dyn Store) {
+pub async fn pages_of_documents_are_listed_in_every_order_by_status_and_name(store: &dyn Store) {
     let texts =
         [("b/Zürich.md", "four"), ("a.md", "a longer text"), ("c/ZÜRICH 2.md", "x"), ("d.md", "of five")];
     let mut batch = Batch::default();
@@ -137,7 +137,7 @@ pub async fn pages_of_documents_come_in_every_order_by_status_and_name(store: &d
 }
 
 /// A conformance case.
-pub async fn rejects_are_counted_while_their_extraction_lives(store: &dyn Store) {
+pub async fn rejects_are_counted_while_their_extraction_exists(store: &dyn Store) {
     let documents = library(store).await;
     let counted = view(store).await.reject_counts().await.expect("counts");
     assert_eq!(counted, BTreeMap::from([(RejectReason::FieldCount, 3)]));
@@ -162,7 +162,7 @@ pub async fn rejects_are_counted_while_their_extraction_lives(store: &dyn Store)
 }
 
 /// A conformance case.
-pub async fn extractions_without_records_are_counted_while_they_live(store: &dyn Store) {
+pub async fn extractions_without_records_are_counted_while_they_exist(store: &dyn Store) {
     let documents = library(store).await;
     let count = async || view(store).await.empty_extractions().await.expect("counts");
     assert_eq!(count().await, 0);
@@ -181,7 +181,7 @@ pub async fn extractions_without_records_are_counted_while_they_live(store: &dyn
 }
 
 /// A conformance case.
-pub async fn searches_within_documents_count_nothing_else(store: &dyn Store) {
+pub async fn searches_within_documents_ignore_all_others(store: &dyn Store) {
     let documents = library(store).await;
     let view = view(store).await;
     let allowed = FilteredIds::resolve(&*view, &filter(r#"{"sources":["notes/old/*","c.md"]}"#), true).await;

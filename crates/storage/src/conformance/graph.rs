@@ -65,7 +65,7 @@ pub async fn mentions_and_facts_are_found_from_either_side(store: &dyn Store) {
 }
 
 /// A conformance case.
-pub async fn claims_are_found_by_both_entities_and_leave_with_their_chunk(store: &dyn Store) {
+pub async fn claims_are_found_by_both_entities_and_removed_with_their_chunk(store: &dyn Store) {
     let new = sample::document("a", "abcdefgh");
     let chunks: Vec<_> =
         (0..2).map(|n| sample::chunk(&new, n, Span::new(n as usize, n as usize + 4))).collect();
@@ -111,7 +111,7 @@ pub async fn mentions_need_their_chunk(store: &dyn Store) {
 }
 
 /// A conformance case.
-pub async fn entities_and_relations_are_put_and_removed_with_vectors_and_summaries(store: &dyn Store) {
+pub async fn entities_and_relations_are_stored_and_removed_with_vectors_and_summaries(store: &dyn Store) {
     let owner = GraphKey::Relation(sample::pair("ADA", "BOB"));
     let mut batch = sample::indexed("a", "Ada met Bob", "ADA", "BOB");
     batch.put_relations.push(sample::relation("AAA", "ADA", "more"));
@@ -160,7 +160,7 @@ pub async fn summaries_are_replaced_as_a_whole(store: &dyn Store) {
 }
 
 /// A conformance case.
-pub async fn stale_marks_are_set_cleared_and_go_with_what_they_mark(store: &dyn Store) {
+pub async fn stale_marks_can_be_set_and_cleared_and_are_removed_with_their_items(store: &dyn Store) {
     let [ada, bob] = ["ADA", "BOB"].map(|name| GraphKey::Entity(sample::key(name)));
     let pair = GraphKey::Relation(sample::pair("ADA", "BOB"));
     let mark = |keys: &[(&GraphKey, bool)]| Batch {
@@ -185,7 +185,7 @@ pub async fn stale_marks_are_set_cleared_and_go_with_what_they_mark(store: &dyn 
 }
 
 /// A conformance case.
-pub async fn decisions_come_in_their_order_and_change_the_graph(store: &dyn Store) {
+pub async fn decisions_keep_their_order_and_change_the_graph(store: &dyn Store) {
     let decisions: Vec<_> =
         [(0, "ADA"), (1, "BOB"), (300, "ADA")].map(|(order, name)| sample::decision(order, name, "x")).into();
     let mut put = decisions.clone();
@@ -201,7 +201,7 @@ pub async fn decisions_come_in_their_order_and_change_the_graph(store: &dyn Stor
 }
 
 /// A conformance case.
-pub async fn what_is_set_aside_is_kept_and_counts_for_nothing(store: &dyn Store) {
+pub async fn set_aside_records_are_stored_and_not_counted(store: &dyn Store) {
     let mut batch = sample::indexed("a", "Ada met Bob", "ADA", "BOB");
     batch.put_mentions[0].set_aside = true;
     batch.put_facts[0].set_aside = true;

@@ -45,7 +45,7 @@ fn keys(nodes: &[&LayerNode]) -> Vec<NodeKey> {
 }
 
 /// A conformance case.
-pub async fn nodes_of_layers_are_found_by_key_member_level_vector_and_words(store: &dyn Store) {
+pub async fn nodes_of_layers_are_found_by_key_member_level_vector_and_keywords(store: &dyn Store) {
     let [people, letters, all] = layered(store).await;
     let now = view(store).await;
     let layer = LayerName::new("themes").expect("a name");
@@ -90,7 +90,7 @@ pub async fn nodes_of_layers_are_found_by_key_member_level_vector_and_words(stor
 }
 
 /// A conformance case.
-pub async fn a_search_in_one_layer_finds_its_nodes_however_many_of_others_match_better(store: &dyn Store) {
+pub async fn a_search_in_one_layer_finds_its_nodes_even_if_many_of_others_match_better(store: &dyn Store) {
     commit(store, sample::indexed("a", "Ada met Bob", "ADA", "BOB")).await;
     // One name is a prefix of the other.
     let [one, other] = ["themes", "themes_2"].map(|name| LayerName::new(name).expect("a name"));
@@ -133,7 +133,7 @@ pub async fn a_search_in_one_layer_finds_its_nodes_however_many_of_others_match_
 }
 
 /// A conformance case.
-pub async fn a_node_goes_with_any_of_its_members(store: &dyn Store) {
+pub async fn a_node_is_removed_with_any_of_its_members(store: &dyn Store) {
     let [people, letters, all] = layered(store).await;
     let before = view(store).await;
     commit(store, sample::removal(&[], &["ADA"])).await;

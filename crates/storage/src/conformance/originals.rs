@@ -17,7 +17,7 @@ async fn dumped(store: &dyn Store) -> String {
 }
 
 /// A conformance case.
-pub async fn originals_are_set_replaced_and_go_with_their_documents(store: &dyn Store) {
+pub async fn originals_can_be_stored_and_replaced_and_are_removed_with_their_documents(store: &dyn Store) {
     let (first, second) =
         (sample::document("a.pdf", "Ada met Bob"), sample::document("b.pdf", "Bob met Cem"));
     let ids = [&first, &second].map(|new| new.document.id.clone());

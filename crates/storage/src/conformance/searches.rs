@@ -219,7 +219,7 @@ const NOT_MATCHING: [(&str, &str); 10] = [
 ];
 
 /// A conformance case.
-pub async fn words_meet_however_they_are_written(store: &dyn Store) {
+pub async fn words_match_in_any_spelling(store: &dyn Store) {
     let texts: BTreeSet<&str> = MATCHING.iter().chain(&NOT_MATCHING).map(|(_, text)| *text).collect();
     let put_documents: Vec<_> = texts.iter().map(|text| sample::document(text, text)).collect();
     let put_chunks: Vec<_> = put_documents.iter().map(sample::whole).collect();
@@ -238,7 +238,7 @@ pub async fn words_meet_however_they_are_written(store: &dyn Store) {
 }
 
 /// A conformance case.
-pub async fn scores_by_words_are_of_what_is_there_alone(store: &dyn Store) {
+pub async fn keyword_scores_depend_only_on_existing_texts(store: &dyn Store) {
     let kept: Vec<_> =
         (0..40).map(|n| sample::document(&format!("kept {n}"), &prose(n, 3 + n * 5 % 40))).collect();
     let passing: Vec<_> =
@@ -285,7 +285,7 @@ pub async fn scores_by_words_are_of_what_is_there_alone(store: &dyn Store) {
 }
 
 /// A conformance case.
-pub async fn faint_words_count_a_quarter(store: &dyn Store) {
+pub async fn faint_words_count_for_a_quarter(store: &dyn Store) {
     let put_documents: Vec<_> = ["the pump", "leak", "rain fell", "snow fell"]
         .map(|text| sample::document(text, text))
         .into_iter()
@@ -305,7 +305,7 @@ pub async fn faint_words_count_a_quarter(store: &dyn Store) {
 }
 
 /// A conformance case.
-pub async fn the_best_by_words_are_the_first_of_all(store: &dyn Store) {
+pub async fn the_best_keyword_hits_are_the_first_of_all_hits(store: &dyn Store) {
     let put_documents: Vec<_> =
         (0..300).map(|n| sample::document(&n.to_string(), &prose(n, 1 + n * n % 50))).collect();
     let put_chunks = put_documents.iter().map(sample::whole).collect();
@@ -365,7 +365,7 @@ async fn scores(store: &dyn Store) -> Vec<(String, u32)> {
 }
 
 /// A conformance case.
-pub async fn syntax_in_a_question_is_ordinary_text(store: &dyn Store) {
+pub async fn query_syntax_in_a_question_is_ordinary_text(store: &dyn Store) {
     let batch = sample::indexed("a", "Ada met Bob", "ADA", "BOB");
     let chunk = batch.put_chunks[0].id.to_string();
     commit(store, batch).await;
@@ -397,7 +397,7 @@ pub async fn changed_descriptions_are_found_by_their_new_words(store: &dyn Store
 }
 
 /// A conformance case.
-pub async fn several_searches_at_once_answer_as_one_after_another(store: &dyn Store) {
+pub async fn concurrent_searches_return_the_same_as_sequential_ones(store: &dyn Store) {
     commit(store, sample::indexed("a", "Ada met Bob", "ADA", "BOB")).await;
     let vectors = ["ADA", "BOB"].map(|id| sample::vector(ItemKind::Entity, id, &[1.0, 0.5, 0.2])).to_vec();
     commit(store, Batch { embedding: Some(sample::space(3)), put_vectors: vectors, ..Batch::default() })

@@ -15,16 +15,16 @@ macro_rules! workspaces_conformance_tests {
     ($open:expr) => {
         $crate::workspaces_conformance_tests!(
             $open;
-            a_workspace_exists_from_its_first_opening_until_it_is_deleted,
-            a_deleted_workspace_takes_nothing_of_others_with_it,
+            a_workspace_exists_from_its_first_opening_until_its_deletion,
+            deleting_a_workspace_removes_nothing_from_others,
             settings_are_read_without_opening,
-            a_commit_to_a_workspace_that_is_held_waits_or_finds_it_gone,
+            a_commit_to_a_held_workspace_waits_or_finds_it_deleted,
             upkeep_changes_no_content,
-            one_handle_at_a_time_has_the_turn_to_write_summaries,
-            a_text_that_processes_share_is_replaced_by_who_knows_its_version,
-            a_budget_is_one_for_all_that_book_and_goes_with_its_workspace,
-            a_worker_has_a_name_of_its_own_while_it_runs,
-            workspaces_with_work_are_those_with_documents_that_nobody_works_on,
+            only_one_handle_at_a_time_has_the_turn_to_write_summaries,
+            a_shared_text_is_replaced_only_with_its_current_version,
+            a_budget_is_shared_by_all_processes_and_deleted_with_its_workspace,
+            a_worker_has_its_own_name_while_it_runs,
+            workspaces_with_work_have_documents_that_no_worker_holds,
         );
     };
     ($open:expr; $($case:ident),* $(,)?) => {
@@ -61,7 +61,7 @@ async fn fill(workspaces: &dyn Workspaces, workspace: &WorkspaceId) {
 }
 
 /// A conformance case.
-pub async fn a_workspace_exists_from_its_first_opening_until_it_is_deleted(
+pub async fn a_workspace_exists_from_its_first_opening_until_its_deletion(
     workspaces: &dyn Workspaces,
     prefix: &str,
 ) {
@@ -90,7 +90,7 @@ pub async fn a_workspace_exists_from_its_first_opening_until_it_is_deleted(
 }
 
 /// A conformance case.
-pub async fn a_deleted_workspace_takes_nothing_of_others_with_it(workspaces: &dyn Workspaces, prefix: &str) {
+pub async fn deleting_a_workspace_removes_nothing_from_others(workspaces: &dyn Workspaces, prefix: &str) {
     // One name is a prefix of the other.
     let [one, other] = [named(prefix, "a"), named(prefix, "a-b")];
     fill(workspaces, &one).await;
@@ -101,7 +101,7 @@ pub async fn a_deleted_workspace_takes_nothing_of_others_with_it(workspaces: &dy
 }
 
 /// A conformance case.
-pub async fn a_commit_to_a_workspace_that_is_held_waits_or_finds_it_gone(
+pub async fn a_commit_to_a_held_workspace_waits_or_finds_it_deleted(
     workspaces: &dyn Workspaces,
     prefix: &str,
 ) {
@@ -156,7 +156,10 @@ pub async fn upkeep_changes_no_content(workspaces: &dyn Workspaces, prefix: &str
 }
 
 /// A conformance case.
-pub async fn one_handle_at_a_time_has_the_turn_to_write_summaries(workspaces: &dyn Workspaces, prefix: &str) {
+pub async fn only_one_handle_at_a_time_has_the_turn_to_write_summaries(
+    workspaces: &dyn Workspaces,
+    prefix: &str,
+) {
     let [name, other] = ["summaries", "elsewhere"].map(|name| named(prefix, name));
     let one = workspaces.open(&name, Patience::Endless).await.expect("it opens");
     let another = workspaces.open(&name, Patience::Endless).await.expect("it opens");
@@ -182,7 +185,7 @@ pub async fn one_handle_at_a_time_has_the_turn_to_write_summaries(workspaces: &d
 }
 
 /// A conformance case.
-pub async fn a_text_that_processes_share_is_replaced_by_who_knows_its_version(
+pub async fn a_shared_text_is_replaced_only_with_its_current_version(
     workspaces: &dyn Workspaces,
     prefix: &str,
 ) {
@@ -203,7 +206,7 @@ pub async fn a_text_that_processes_share_is_replaced_by_who_knows_its_version(
 }
 
 /// A conformance case.
-pub async fn a_budget_is_one_for_all_that_book_and_goes_with_its_workspace(
+pub async fn a_budget_is_shared_by_all_processes_and_deleted_with_its_workspace(
     workspaces: &dyn Workspaces,
     prefix: &str,
 ) {
@@ -263,7 +266,7 @@ pub async fn a_budget_is_one_for_all_that_book_and_goes_with_its_workspace(
 }
 
 /// A conformance case.
-pub async fn a_worker_has_a_name_of_its_own_while_it_runs(workspaces: &dyn Workspaces, _: &str) {
+pub async fn a_worker_has_its_own_name_while_it_runs(workspaces: &dyn Workspaces, _: &str) {
     let workers = workspaces.workers();
     let one = workers.register(Registration::Required).await.expect("registered");
     let other = workers.register(Registration::WhenWritable).await.expect("registered");
@@ -276,7 +279,7 @@ pub async fn a_worker_has_a_name_of_its_own_while_it_runs(workspaces: &dyn Works
 }
 
 /// A conformance case.
-pub async fn workspaces_with_work_are_those_with_documents_that_nobody_works_on(
+pub async fn workspaces_with_work_have_documents_that_no_worker_holds(
     workspaces: &dyn Workspaces,
     prefix: &str,
 ) {

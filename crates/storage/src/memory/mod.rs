@@ -182,7 +182,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_hash_of_a_dump_is_that_of_its_lines() {
+    fn the_hash_of_a_dump_equals_the_hash_of_its_lines() {
         let store = MemoryStore::new(WorkspaceId::default());
         let mut lines = Vec::new();
         let dumped = crate::conformance::block_on(async {

@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn descriptions_that_repeat_a_document_take_few_bytes_and_are_read_as_they_were() {
+    fn descriptions_that_repeat_a_document_take_few_bytes_and_are_read_unchanged() {
         let (store, folder) = stored();
         for (table, number) in [("mentions", 2), ("facts", 2), ("entities", 1), ("relations", 1)] {
             let (bytes, found) = repeating(&folder, table);
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_description_repeats_may_leave_before_it() {
+    fn a_description_survives_the_removal_of_what_it_repeats() {
         let (store, folder) = stored();
         let snapshot = block_on(store.snapshot()).expect("a snapshot");
         let document = block_on(snapshot.scan(table::Documents, None, 9)).expect("read").remove(0);
@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_that_is_written_over_is_repeated_no_more() {
+    fn an_overwritten_record_is_no_longer_repeated() {
         let (store, folder) = stored();
         let snapshot = block_on(store.snapshot()).expect("a snapshot");
         for mut mention in block_on(snapshot.scan(table::Mentions, None, 9)).expect("read") {
@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn views_that_repeat_a_record_that_is_gone_are_found_and_derived_again() {
+    fn views_that_repeat_a_missing_record_are_found_and_derived_again() {
         let (store, folder) = stored();
         drop(store);
         execute(folder.path(), "DELETE FROM mentions WHERE entity = 'ADA'; DELETE FROM facts");

@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_of_the_disk_says_what_is_wrong_with_the_disk() {
+    fn a_disk_error_says_what_is_wrong_with_the_disk() {
         assert!(matches!(check_database(ffi::SQLITE_FULL), StoreError::DiskFull { .. }));
         assert!(matches!(check_database(ffi::SQLITE_READONLY), StoreError::ReadOnly { .. }));
         assert!(matches!(check_database(ffi::SQLITE_IOERR_SHORT_READ), StoreError::Corrupt { .. }));

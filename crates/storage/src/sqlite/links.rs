@@ -247,14 +247,14 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_is_brought_up_to_what_changed_since() {
+    fn an_outdated_copy_is_brought_up_to_date() {
         let (folder, copy) = copied();
         add(&folder, "b", "BOB", "CLEO");
         check(&folder, &copy, 2);
     }
 
     #[test]
-    fn a_damaged_copy_is_made_anew() {
+    fn a_damaged_copy_is_rebuilt() {
         let (folder, copy) = copied();
         let mut bytes = std::fs::read(&copy).expect("a copy");
         let last = bytes.len() - 1;
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_of_another_history_is_made_anew() {
+    fn a_copy_of_another_history_is_rebuilt() {
         let (folder, copy) = copied();
         let other = tempfile::tempdir().expect("a folder");
         add(&other, "c", "CLEO", "DAN");

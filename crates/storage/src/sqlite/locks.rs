@@ -237,7 +237,7 @@ mod linux {
         use super::*;
 
         #[test]
-        fn the_process_that_holds_a_byte_is_found_by_inode_and_range() {
+        fn the_process_that_locks_a_byte_is_found_by_inode_and_range() {
             let folder = tempfile::tempdir().expect("a folder");
             let file = folder.path().join("index");
             std::fs::write(&file, "").expect("written");

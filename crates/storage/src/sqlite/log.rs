@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_log_holds_back_new_snapshots_until_the_open_ones_have_ended_and_it_is_empty() {
+    fn a_long_log_delays_new_snapshots_until_open_ones_end_and_it_is_empty() {
         let mut it = fixture(Duration::from_secs(3600));
         let open = it.gate.pass_now();
         it.log.after_commit(&it.writer);
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn a_snapshot_that_stays_open_holds_back_nobody() {
+    fn a_snapshot_that_stays_open_delays_no_others() {
         let mut it = fixture(Duration::ZERO);
         let open = it.gate.pass_now();
         it.log.after_commit(&it.writer);
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn emptying_the_log_waits_for_no_snapshot_that_reads_from_it() {
+    fn emptying_the_log_does_not_wait_for_snapshots_that_read_from_it() {
         let mut it = fixture(Duration::from_secs(3600));
         let (done, is_done) = std::sync::mpsc::channel();
         std::thread::spawn(move || {
@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn those_held_back_go_on_when_the_writer_ends() {
+    fn delayed_snapshots_continue_when_the_writer_ends() {
         let mut it = fixture(Duration::from_secs(3600));
         it.log.after_commit(&it.writer);
         let gate = Arc::clone(&it.gate);

@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_only_rises_within_a_store_and_follows_another_store() {
+    fn a_mark_only_rises_for_one_store_and_is_replaced_for_another() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("w.graphloom");
         assert_eq!(read_mark(&path), None);
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_with_any_damaged_or_missing_byte_says_nothing_or_the_same() {
+    fn a_damaged_mark_is_ignored_or_reads_the_same() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("w.graphloom");
         raise_mark(&path, &committed("0123456789abcdef", 7));

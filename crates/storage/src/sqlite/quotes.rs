@@ -170,7 +170,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_quoted_is_read_as_it_was(
+        fn quotes_are_read_back_unchanged(
             document in "([ab]{0,9}[éß言 ]){0,30}",
             cuts in proptest::collection::vec((0usize..200, 0usize..80, "[ab é]{0,4}"), 0..6),
         ) {
@@ -185,7 +185,7 @@ mod tests {
         }
 
         #[test]
-        fn bytes_that_nobody_wrote_are_read_without_a_panic(bytes in proptest::collection::vec(any::<u8>(), 0..40)) {
+        fn arbitrary_bytes_are_read_without_a_panic(bytes in proptest::collection::vec(any::<u8>(), 0..40)) {
             let copied = read(&bytes, |_, length, out| {
                 out.extend(std::iter::repeat_n(b'x', length.min(9) as usize));
                 Ok::<(), ()>(())

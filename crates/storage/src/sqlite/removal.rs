@@ -25,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_is_removed_while_others_write_into_it() {
+    fn a_folder_is_removed_while_other_processes_write_to_it() {
         let parent = TempDir::new().expect("a folder");
         let folder = parent.path().join("index");
         for _ in 0..100 {
@@ -42,7 +42,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_is_not_there_is_no_error_and_a_file_is_one() {
+    fn removing_a_missing_folder_is_no_error_and_removing_a_file_is_one() {
         let parent = TempDir::new().expect("a folder");
         remove_folder(&parent.path().join("index")).expect("nothing to remove");
         let file = parent.path().join("file");

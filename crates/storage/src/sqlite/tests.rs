@@ -52,7 +52,7 @@ fn watermark(store: &SqliteStore) -> Revision {
 }
 
 #[test]
-fn a_store_comes_back_as_it_was() {
+fn a_reopened_store_is_unchanged() {
     let (store, folder) = open();
     commit(&store, sample::indexed("a", "Ada met Bob", "ADA", "BOB"));
     let before = block_on(async { store.snapshot().await?.counts().await }).expect("counts");
@@ -117,7 +117,7 @@ fn a_lost_or_damaged_full_text_index_is_rebuilt() {
 }
 
 #[test]
-fn a_full_text_index_that_another_process_removed_is_made_again() {
+fn a_full_text_index_that_another_process_removed_is_rebuilt() {
     let (store, folder) = open();
     commit(&store, sample::indexed("a", "Ada met Bob", "ADA", "BOB"));
     assert_eq!(matching(&store, "met"), 1);
@@ -173,7 +173,7 @@ fn any_damage_to_the_full_text_index_is_found_and_the_index_is_rebuilt() {
 }
 
 #[test]
-fn what_the_index_does_not_name_is_no_damage_and_nor_is_a_list_of_an_older_release() {
+fn unlisted_index_files_and_lists_of_an_older_release_are_not_damage() {
     let (store, folder) = open();
     commit(&store, sample::indexed("a", "Ada met Bob", "ADA", "BOB"));
     assert_eq!(matching(&store, "met"), 1);
@@ -192,7 +192,7 @@ fn what_the_index_does_not_name_is_no_damage_and_nor_is_a_list_of_an_older_relea
 }
 
 #[test]
-fn an_index_of_older_words_is_rebuilt() {
+fn an_index_with_another_version_of_words_is_rebuilt() {
     let (store, folder) = open();
     commit(&store, sample::indexed("a", "Ada met Bob", "ADA", "BOB"));
     assert_eq!(matching(&store, "ada"), 1);
@@ -216,7 +216,7 @@ fn an_index_of_older_words_is_rebuilt() {
 }
 
 #[test]
-fn a_search_that_waits_for_many_texts_to_be_indexed_says_so_once() {
+fn a_search_that_waits_for_the_index_says_so_once() {
     let told = LogBuffer::default();
     let writer = told.clone();
     let lines = tracing_subscriber::fmt().with_max_level(tracing::Level::INFO).with_ansi(false);
@@ -267,7 +267,7 @@ fn an_index_of_another_history_is_rebuilt() {
 }
 
 #[test]
-fn an_index_that_another_process_writes_is_searched_as_it_is() {
+fn an_index_that_another_process_is_writing_is_searched_as_it_is() {
     let (store, folder) = open();
     commit(&store, sample::indexed("a", "Ada met Bob", "ADA", "BOB"));
     assert_eq!(matching(&store, "met"), 1);
@@ -323,7 +323,7 @@ fn neither_commits_nor_the_log_wait_for_an_open_snapshot() {
 }
 
 #[test]
-fn a_commit_says_who_holds_the_workspace_once_its_patience_ends() {
+fn a_commit_that_times_out_names_the_process_that_holds_the_workspace() {
     let (store, folder) = open();
     drop(store);
     let patience = Patience::Limited(Duration::ZERO);
@@ -351,7 +351,7 @@ fn a_commit_without_a_limit_goes_through_once_the_other_process_is_done() {
 }
 
 #[test]
-fn a_new_workspace_opens_for_all_who_open_it_at_once() {
+fn a_new_workspace_can_be_opened_by_several_processes_at_once() {
     const AT_ONCE: usize = 8;
     for _ in 0..8 {
         let folder = tempfile::tempdir().expect("a folder");
@@ -401,7 +401,7 @@ impl Drop for Unwritable<'_> {
 
 #[cfg(unix)]
 #[test]
-fn what_cannot_be_written_is_read_and_is_written_once_it_can_be() {
+fn an_unwritable_workspace_can_be_read_and_written_again_later() {
     let (store, folder) = open();
     commit(&store, sample::indexed("a", "Ada met Bob", "ADA", "BOB"));
     assert_eq!(matching(&store, "ada"), 1);
@@ -427,7 +427,7 @@ fn what_cannot_be_written_is_read_and_is_written_once_it_can_be() {
 
 #[cfg(unix)]
 #[test]
-fn what_is_read_without_locks_while_another_process_writes_is_given_to_nobody() {
+fn a_read_without_locks_fails_if_another_process_wrote_meanwhile() {
     let (store, folder) = open();
     commit(&store, sample::indexed("a", "Ada met Bob", "ADA", "BOB"));
     drop(store);
@@ -446,7 +446,7 @@ fn what_is_read_without_locks_while_another_process_writes_is_given_to_nobody() 
 
 #[cfg(unix)]
 #[test]
-fn a_new_workspace_where_nothing_can_be_written_says_why() {
+fn creating_a_workspace_on_a_read_only_disk_says_why() {
     let folder = tempfile::tempdir().expect("a folder");
     let _unwritable = Unwritable::make(&folder, ErrorKind::ReadOnlyFilesystem);
     let opened = SqliteStore::open(folder.path(), WorkspaceId::default()).map(drop);

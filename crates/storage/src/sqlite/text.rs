@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_look_compressed_are_read_as_what_they_are() {
+    fn uncompressed_bytes_that_look_compressed_are_read_unchanged() {
         let mut bytes = COMPRESSED.to_vec();
         assert_eq!(read(&stored(&bytes)).expect("read"), bytes.as_slice());
         bytes.extend(0..=u8::MAX);

@@ -103,7 +103,7 @@ mod tests {
     use crate::conformance::block_on;
 
     #[test]
-    fn whoever_waits_comes_before_one_that_gives_the_turn_back_and_wants_it_again() {
+    fn a_waiter_gets_the_turn_before_a_holder_that_wants_it_again() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let turns = Turns::beside(&folder.path().join("default.graphloom"));
         let (greedy, patient) = (turns.clone(), turns.clone());
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_is_free_when_its_holder_is_dropped_and_nobody_else_waits_on() {
+    fn a_turn_is_free_when_its_holder_is_dropped() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let turns = Turns::beside(&folder.path().join("default.graphloom"));
         let held = block_on(turns.take()).expect("it is free");

@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stamp_holds_until_the_file_or_its_log_changes() {
+    fn a_stamp_is_valid_until_the_file_or_its_log_changes() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("w.graphloom");
         std::fs::write(&path, "one").expect("written");
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_files_that_look_like_parts_of_an_address_are_opened() {
+    fn file_names_with_url_characters_can_be_opened() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("a?b#c%20d.graphloom");
         let made = Connection::open(&path).expect("a file");

@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_is_the_reason_that_is_given_and_nothing_of_what_is_refused_stays() {
+    fn a_full_disk_is_the_reported_reason_and_a_refused_commit_leaves_nothing() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("w.graphloom");
         let opened = schema::open_writer(&path, &LockPatience::new(&path, Patience::Endless));
@@ -334,7 +334,10 @@ mod tests {
         let results = written(&thread, vec![small("a"), refused, long.clone(), small("b")]);
         assert!(matches!(results[1], Err(StoreError::Invalid { .. })), "{results:?}");
         assert!(matches!(results[2], Err(StoreError::DiskFull { .. })), "{results:?}");
-        assert!(results[0].is_ok() && results[3].is_ok(), "what fails takes no other with it: {results:?}");
+        assert!(
+            results[0].is_ok() && results[3].is_ok(),
+            "a failed batch does not affect others: {results:?}"
+        );
         thread.conn.pragma_update(None, "max_page_count", i64::from(i32::MAX)).expect("a limit");
         assert!(matches!(written(&thread, vec![long])[..], [Ok(Revision(3))]));
     }

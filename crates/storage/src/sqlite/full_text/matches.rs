@@ -246,7 +246,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lengths_are_rounded_for_every_store_as_the_index_rounds_them() {
+    fn every_store_rounds_lengths_as_the_index_does() {
         for words in (0..3000).chain((3000..2_000_000).step_by(997)) {
             let rounded = FieldNormReader::id_to_fieldnorm(FieldNormReader::fieldnorm_to_id(words));
             assert_eq!(crate::words::rounded_length(words), rounded, "{words}");

@@ -227,7 +227,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_segment_with_more_removed_entries_than_live_ones_is_written_anew() {
+    fn a_segment_with_more_removed_than_live_entries_is_rewritten() {
         let mut schema = Schema::builder();
         let key = schema.add_text_field("key", STRING);
         let index = Index::create_in_ram(schema.build());
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn small_segments_become_one_and_a_large_one_waits_until_they_are_half_of_it() {
+    fn small_segments_are_merged_and_a_large_one_joins_once_they_reach_half_its_size() {
         let mut schema = Schema::builder();
         let key = schema.add_text_field("key", STRING);
         let index = Index::create_in_ram(schema.build());

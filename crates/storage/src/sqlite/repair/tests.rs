@@ -66,7 +66,7 @@ fn snapshot(store: &SqliteStore) -> Box<dyn Snapshot> {
 }
 
 #[test]
-fn a_sound_store_is_copied_as_it_is() {
+fn a_sound_store_is_copied_unchanged() {
     let (mended, store, _folder) = check_mended("");
     assert_eq!((mended.lost.len(), mended.views_to_derive, mended.documents_to_work_on), (0, 0, 0));
     assert_eq!(sources(&store), ["a", "b"]);
@@ -91,7 +91,7 @@ fn damaged_views_are_marked_and_nothing_is_lost() {
 }
 
 #[test]
-fn damaged_records_and_extractions_are_made_again_from_what_is_whole() {
+fn damaged_records_and_extractions_are_rebuilt_from_sound_rows() {
     let (mended, store, _folder) = check_mended("UPDATE mentions SET name = 'x' WHERE entity = 'ADA'");
     assert_eq!((mended.lost.len(), mended.documents_to_work_on, mended.chunks_to_ask_again), (0, 1, 0));
     drop(store);
@@ -104,7 +104,7 @@ fn damaged_records_and_extractions_are_made_again_from_what_is_whole() {
 }
 
 #[test]
-fn a_record_that_names_another_chunk_than_its_own_is_made_again_from_its_own() {
+fn a_record_with_the_wrong_chunk_is_rebuilt_from_its_own_chunk() {
     const INDEX: &str = "FROM sqlite_schema WHERE name = 'mentions_by_chunk'";
     let folder = stored();
     let change = |sql: &str| {
@@ -137,7 +137,7 @@ fn a_table_with_a_damaged_definition_keeps_its_rows() {
 }
 
 #[test]
-fn a_chunk_that_names_another_document_than_its_own_costs_its_own_document_alone() {
+fn a_chunk_with_the_wrong_document_costs_only_its_own_document() {
     let (mended, store, _folder) =
         check_mended("UPDATE chunks SET document = 2, ordinal = 8 WHERE document = 1");
     let lost: Vec<&str> = mended.lost.iter().map(|lost| lost.id.as_str()).collect();
@@ -145,7 +145,7 @@ fn a_chunk_that_names_another_document_than_its_own_costs_its_own_document_alone
 }
 
 #[test]
-fn a_damaged_document_is_named_and_the_others_stay() {
+fn a_damaged_document_is_reported_and_the_others_stay() {
     for damage in [
         "UPDATE documents SET title = 'x' WHERE source = 'a'",
         "UPDATE segments SET bytes = x'00' WHERE document = 1",
@@ -157,13 +157,13 @@ fn a_damaged_document_is_named_and_the_others_stay() {
             mended.lost.iter().map(|lost| (lost.kind, lost.id.as_str())).collect();
         assert_eq!(lost, [(LostKind::Document, "a")], "{damage}");
         assert_eq!(sources(&store), ["b"], "{damage}");
-        assert!(mended.views_to_derive >= 3, "its entities and relation go with it: {mended:?}");
+        assert!(mended.views_to_derive >= 3, "its entities and relation are removed too: {mended:?}");
         assert!(folder.path().join("default.graphloom.damaged-1").exists());
     }
 }
 
 #[test]
-fn a_damaged_edit_is_named() {
+fn a_damaged_edit_is_reported() {
     let (mended, _store, _folder) = check_mended("UPDATE decisions SET made_at = 1");
     assert_eq!(mended.lost.len(), 1);
     assert_eq!(mended.lost[0].kind, LostKind::Decision);

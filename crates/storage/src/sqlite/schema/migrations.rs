@@ -529,7 +529,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn half_precision_numbers_are_read_as_what_they_were() {
+    fn half_precision_numbers_are_read_exactly() {
         for (bits, value) in
             [(0x0000, 0.0), (0x3c00, 1.0), (0xb800, -0.5), (0x3555, 0.333_251_95), (0x0001, 5.960_464_5e-8)]
         {

@@ -64,7 +64,7 @@ fn version_2_reads_the_vectors_of_version_1() {
 }
 
 #[test]
-fn documents_of_version_1_have_no_parts_and_no_remarks() {
+fn documents_from_version_1_have_no_parts_and_no_remarks() {
     let dir = tempfile::tempdir().expect("a folder");
     let path = dir.path().join("w.graphloom");
     let conn = check_open(&path, &[create_version_1]).expect("a new file");
@@ -97,7 +97,7 @@ fn ledger_rows_of_older_files_have_no_cached_tokens() {
 }
 
 #[test]
-fn older_files_remember_no_answers_and_take_them_from_then_on() {
+fn older_files_have_no_cached_answers_and_accept_new_ones() {
     let dir = tempfile::tempdir().expect("a folder");
     let path = dir.path().join("w.graphloom");
     drop(check_open(&path, &MIGRATIONS[..6]).expect("an older file"));
@@ -128,7 +128,7 @@ fn chunks_of_older_files_keep_their_state() {
 }
 
 #[test]
-fn rejects_of_older_files_are_counted_and_an_unreadable_answer_is_passed_over() {
+fn rejects_of_older_files_are_counted_and_unreadable_answers_are_skipped() {
     let dir = tempfile::tempdir().expect("a folder");
     let path = dir.path().join("w.graphloom");
     let conn = check_open(&path, &MIGRATIONS[..7]).expect("an older file");
@@ -146,7 +146,7 @@ fn rejects_of_older_files_are_counted_and_an_unreadable_answer_is_passed_over() 
 }
 
 #[test]
-fn the_queue_of_an_older_file_runs() {
+fn the_queue_of_an_older_file_is_processed() {
     let dir = tempfile::tempdir().expect("a folder");
     let path = dir.path().join("w.graphloom");
     drop(check_open(&path, &MIGRATIONS[..8]).expect("an older file"));
@@ -185,7 +185,7 @@ fn chunks_of_an_older_file_are_not_contextualized() {
 }
 
 #[test]
-fn stores_of_an_older_release_get_ids_of_their_own() {
+fn stores_of_an_older_release_get_their_own_ids() {
     let dir = tempfile::tempdir().expect("a folder");
     let store = |name: &str| {
         let path = dir.path().join(name);
@@ -199,7 +199,7 @@ fn stores_of_an_older_release_get_ids_of_their_own() {
 }
 
 #[test]
-fn rows_of_an_older_release_get_checksums_and_damaged_ones_do_not_get_new_ones() {
+fn rows_of_an_older_release_get_checksums_and_damaged_rows_keep_theirs() {
     fn change_documents(conn: &Connection) -> rusqlite::Result<()> {
         conn.execute_batch("ALTER TABLE documents ADD COLUMN seen INTEGER NOT NULL DEFAULT 7;")
     }
@@ -252,7 +252,7 @@ fn an_older_file_has_no_settings_and_its_extractions_without_records_are_counted
 }
 
 #[test]
-fn hashes_and_sparse_vectors_of_an_older_file_are_packed_and_read_as_before() {
+fn hashes_and_sparse_vectors_of_an_older_file_are_packed_and_read_unchanged() {
     let dir = tempfile::tempdir().expect("a folder");
     let path = dir.path().join("w.graphloom");
     let conn = check_open(&path, &MIGRATIONS[..18]).expect("an older file");
@@ -297,7 +297,7 @@ fn an_older_file_gets_layers() {
     drop(check_open(&path, &MIGRATIONS[..19]).expect("an older file"));
     let workspaces = FileWorkspaces::new(dir.path());
     let version = || block_on(workspaces.schema_versions()).expect("versions").pop().expect("a file").found;
-    assert_eq!((version(), version()), (19, 19), "looking changes nothing");
+    assert_eq!((version(), version()), (19, 19), "reading changes nothing");
     let store = SqliteStore::open(dir.path(), WorkspaceId::new("w").expect("a name")).expect("migrated");
     assert_eq!(version(), SUPPORTED);
     let mut batch = sample::indexed("a", "Ada met Bob", "ADA", "BOB");
@@ -316,7 +316,7 @@ fn an_older_file_gets_layers() {
 }
 
 #[test]
-fn a_migration_that_fails_leaves_the_file_as_it_was() {
+fn a_failed_migration_leaves_the_file_unchanged() {
     let dir = tempfile::tempdir().expect("a folder");
     let path = dir.path().join("w.graphloom");
     drop(check_open(&path, &[create_old]).expect("a new file"));
@@ -326,7 +326,7 @@ fn a_migration_that_fails_leaves_the_file_as_it_was() {
 }
 
 #[test]
-fn a_file_that_another_process_creates_is_judged_once_it_is_whole() {
+fn a_file_that_another_process_is_creating_is_opened_once_it_is_complete() {
     let dir = tempfile::tempdir().expect("a folder");
     let path = dir.path().join("w.graphloom");
     let rival = Connection::open(&path).expect("a connection");
@@ -344,7 +344,7 @@ fn a_file_that_another_process_creates_is_judged_once_it_is_whole() {
 }
 
 #[test]
-fn a_file_that_says_it_is_older_than_its_tables_is_refused_and_left_alone() {
+fn a_file_with_a_version_older_than_its_tables_is_refused_and_not_changed() {
     let dir = tempfile::tempdir().expect("a folder");
     let path = dir.path().join("w.graphloom");
     let conn = open_writer(&path).expect("a new file");

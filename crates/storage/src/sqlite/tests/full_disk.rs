@@ -22,7 +22,7 @@ impl Full {
     }
 
     /// Like [`make`](Self::make), until the reserve for removals is released.
-    fn but_for_the_reserve() -> Self {
+    fn without_reserve() -> Self {
         schema::UNTIL_RELEASED.set(true);
         Self::make()
     }
@@ -45,7 +45,7 @@ fn path(folder: &TempDir) -> std::path::PathBuf {
 
 #[cfg(unix)]
 #[test]
-fn commits_in_the_log_are_read_though_there_is_no_room_for_its_index() {
+fn commits_in_the_log_are_read_even_without_room_for_its_index() {
     let folder = killed(3);
     let log = || std::fs::read(folder.path().join("default.graphloom-wal")).expect("a log");
     let before = log();
@@ -58,7 +58,7 @@ fn commits_in_the_log_are_read_though_there_is_no_room_for_its_index() {
     let next = || sample::indexed("next", "Ada met Cleo", "ADA", "CLEO");
     let refused = block_on(store.commit(next())).expect_err("it cannot be written");
     assert!(matches!(refused, StoreError::DiskFull { .. }), "{refused:?}");
-    assert!(log() == before, "nobody touches the log");
+    assert!(log() == before, "the log is unchanged");
 
     drop(full);
     // A connection that opened the file for writing now could only read it.
@@ -71,7 +71,7 @@ fn commits_in_the_log_are_read_though_there_is_no_room_for_its_index() {
 }
 
 #[test]
-fn a_removal_on_a_full_disk_uses_the_room_that_is_kept_for_it() {
+fn a_removal_on_a_full_disk_uses_the_reserved_space() {
     let (store, folder) = open();
     let batch = sample::indexed("a", "Ada met Bob", "ADA", "BOB");
     let id = batch.put_documents[0].document.id.clone();
@@ -81,7 +81,7 @@ fn a_removal_on_a_full_disk_uses_the_room_that_is_kept_for_it() {
     let bytes = || reserve.metadata().map(|file| file.len()).ok();
     assert_eq!(bytes(), Some(RESERVE_BYTES as u64));
 
-    let full = Full::but_for_the_reserve();
+    let full = Full::without_reserve();
     let store = reopen(&folder);
     let refused = block_on(store.commit(sample::indexed("b", "Ada met Cleo", "ADA", "CLEO")));
     assert!(matches!(refused, Err(StoreError::DiskFull { .. })), "{refused:?}");
@@ -95,7 +95,7 @@ fn a_removal_on_a_full_disk_uses_the_room_that_is_kept_for_it() {
 
 #[cfg(unix)]
 #[test]
-fn the_room_that_is_kept_is_real_and_nobody_elses() {
+fn the_reserved_space_is_allocated_and_private() {
     use std::os::unix::fs::MetadataExt;
 
     let (_store, folder) = open();
@@ -105,7 +105,7 @@ fn the_room_that_is_kept_is_real_and_nobody_elses() {
 }
 
 #[test]
-fn indexes_make_room_for_removals_and_come_back() {
+fn indexes_make_room_for_removals_and_are_rebuilt() {
     let (store, folder) = open();
     commit(&store, sample::indexed("a", "Ada met Bob", "ADA", "BOB"));
     assert_eq!(matching(&store, "met"), 1);

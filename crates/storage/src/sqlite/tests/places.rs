@@ -57,7 +57,7 @@ fn revision(store: &SqliteStore) -> Revision {
 }
 
 #[test]
-fn what_was_killed_comes_back_whole() {
+fn a_store_of_a_killed_process_is_complete() {
     let folder = killed(3);
     assert_eq!(revision(&reopen(&folder)), Revision(3));
     assert!(!part(&folder, "-wal").exists(), "the log is in the file");
@@ -80,7 +80,7 @@ fn a_store_without_its_log_is_refused_until_the_loss_is_accepted() {
 }
 
 #[test]
-fn a_damaged_log_is_refused_and_left_as_it_is() {
+fn a_damaged_log_is_refused_and_not_changed() {
     let folder = killed(4);
     let whole = std::fs::read(part(&folder, "-wal")).expect("a log");
     let mut refused = 0;
@@ -110,7 +110,7 @@ fn killed_copy(folder: &TempDir) -> TempDir {
 }
 
 #[test]
-fn a_file_that_is_missing_or_too_short_makes_no_new_workspace() {
+fn a_missing_or_truncated_file_does_not_create_a_new_workspace() {
     for length in [None, Some(0), Some(1), Some(511)] {
         let folder = tempfile::tempdir().expect("a folder");
         let store = reopen(&folder);
@@ -140,7 +140,7 @@ fn an_empty_file_without_a_mark_is_a_new_workspace_and_a_short_one_is_not() {
 }
 
 #[test]
-fn an_older_copy_is_refused_and_another_store_or_a_copy_elsewhere_is_not() {
+fn only_an_older_copy_at_the_same_place_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = reopen(&folder);
     commit(&store, sample::indexed("a", "Ada met Bob", "ADA", "BOB"));

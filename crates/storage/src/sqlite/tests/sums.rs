@@ -98,7 +98,7 @@ fn other_than(value: &Value) -> Value {
 }
 
 #[test]
-fn a_sound_store_has_no_findings_whatever_was_written_to_it() {
+fn a_sound_store_has_no_findings_after_any_writes() {
     let (store, _folder) = full();
     assert_eq!(store.verify().expect("compared"), []);
     // Existing rows are written again, changed and removed.
@@ -115,7 +115,7 @@ fn a_sound_store_has_no_findings_whatever_was_written_to_it() {
 }
 
 #[test]
-fn a_change_of_any_column_of_any_table_is_found() {
+fn a_change_to_any_column_of_any_table_is_found() {
     let (store, folder) = full();
     let conn = other_program(&folder);
     let tables = sums::tables(&conn).expect("the tables");
@@ -178,7 +178,7 @@ fn a_missing_or_changed_index_is_found() {
 }
 
 #[test]
-fn reading_a_damaged_row_is_an_error_that_names_it_and_stays_known() {
+fn reading_a_damaged_row_is_an_error_that_names_it_and_is_remembered() {
     for (sql, table) in [
         ("UPDATE documents SET title = 'x'", "documents"),
         ("UPDATE entities SET degree = 9 WHERE key = 'ADA'", "entities"),

@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_is_read_once_for_a_state_of_the_file() {
+    fn a_node_is_read_once_per_state_of_the_file() {
         let cache = NodeCache::new(1 << 20);
         check_get(&cache, 1, 7, true);
         check_get(&cache, 1, 7, false);
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn the_node_not_read_for_longest_goes_first() {
+    fn the_least_recently_read_node_is_dropped_first() {
         let cache = NodeCache::new(2 * Node::default().size());
         for id in [1, 2] {
             check_get(&cache, 1, id, true);
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_larger_than_the_cache_is_still_found() {
+    fn a_tree_larger_than_the_cache_is_still_searched() {
         let cache = NodeCache::new(0);
         check_get(&cache, 1, 1, true);
         check_get(&cache, 1, 1, true);

@@ -202,7 +202,7 @@ fn change(fixture: &Fixture, history: &[(bool, u64)]) -> BTreeSet<i64> {
 }
 
 #[test]
-fn vectors_put_together_make_the_tree_that_they_make_one_by_one() {
+fn vectors_inserted_in_bulk_give_the_same_tree_as_one_by_one() {
     let [together, one_by_one] = [(); 2].map(|()| Fixture::new(READ_WHOLLY));
     let mut inserter = TreeInserter::new(&together.conn, together.limits);
     for step in 0..800 {
@@ -216,7 +216,7 @@ fn vectors_put_together_make_the_tree_that_they_make_one_by_one() {
 }
 
 #[test]
-fn a_kind_that_becomes_many_gets_its_tree_over_several_commits() {
+fn a_kind_with_many_vectors_gets_its_tree_over_several_commits() {
     let fixture = Fixture::new(TreeLimits { exact_vectors: 2000, grown_by: 256, ..READ_WHOLLY });
     fixture.put_all(0..2000);
     assert_eq!(fixture.root(), None, "few vectors have no tree");
@@ -229,7 +229,7 @@ fn a_kind_that_becomes_many_gets_its_tree_over_several_commits() {
         fixture.put(commits * 17, &near_a_direction(9000 + commits));
         fixture.remove(commits * 31);
     }
-    assert!((3..2000).contains(&commits), "the tree is made in parts: {commits} commits");
+    assert!((3..2000).contains(&commits), "the tree is built over {commits} commits");
     assert_eq!(fixture.contradictions(), Vec::<String>::new());
     let stored: i64 =
         fixture.conn.query_row("SELECT count(*) FROM vectors", [], |row| row.get(0)).expect("a count");
@@ -237,7 +237,7 @@ fn a_kind_that_becomes_many_gets_its_tree_over_several_commits() {
 }
 
 #[test]
-fn a_growing_tree_is_complete_before_there_are_five_times_as_many_vectors() {
+fn a_growing_tree_is_complete_before_the_vectors_multiply_by_five() {
     let fixture = Fixture::new(TreeLimits { exact_vectors: 600, ..READ_WHOLLY });
     (0..15).for_each(|commit| fixture.put_all(200 * commit..200 * (commit + 1)));
     assert_eq!(fixture.slots().len(), 3000);
@@ -245,7 +245,7 @@ fn a_growing_tree_is_complete_before_there_are_five_times_as_many_vectors() {
 }
 
 #[test]
-fn a_kind_that_becomes_few_before_its_tree_has_grown_has_none() {
+fn a_kind_that_shrinks_before_its_tree_is_complete_has_none() {
     let fixture = Fixture::new(TreeLimits { exact_vectors: 1000, ..READ_WHOLLY });
     fixture.put_all(0..1000);
     fixture.put_all(1000..1001);
@@ -258,7 +258,7 @@ fn a_kind_that_becomes_few_before_its_tree_has_grown_has_none() {
 }
 
 #[test]
-fn after_any_history_a_search_of_few_leaves_finds_nearly_all_of_the_nearest() {
+fn after_any_history_a_search_of_few_leaves_finds_nearly_all_nearest_vectors() {
     let limits = TreeLimits {
         exact_vectors: 0,
         node_rows: 16,
@@ -333,31 +333,31 @@ fn found_within(limits: TreeLimits, allowed: Range<usize>, limit: usize) -> usiz
 const ONE_LEAF: TreeLimits = TreeLimits { leaves: 1, search_width: 1, hits_a_leaf: 100, ..READ_WHOLLY };
 
 #[test]
-fn a_filter_of_few_is_answered_exactly() {
+fn a_filter_with_few_matches_is_searched_exactly() {
     assert_eq!(found_within(TreeLimits { exact_allowed: 30, ..ONE_LEAF }, 0..1, 50), 1);
     assert_eq!(found_within(TreeLimits { exact_allowed: 30, ..ONE_LEAF }, 0..30, 50), 20);
 }
 
 #[test]
-fn a_filter_is_answered_exactly_where_that_costs_less_than_the_leaves() {
+fn a_filter_is_searched_exactly_if_that_costs_less_than_the_leaves() {
     let leaves = TreeLimits { leaves: 15, ..ONE_LEAF };
     assert!(found_within(leaves, 0..60, 50) < 40);
     assert_eq!(found_within(TreeLimits { rows_a_look_up: 1, ..leaves }, 0..60, 50), 40);
 }
 
 #[test]
-fn what_a_filter_allows_is_found_also_where_it_lies_far_from_the_question() {
+fn allowed_vectors_are_found_even_far_from_the_question() {
     let leaves = TreeLimits { leaves: 15, search_width: usize::MAX, ..ONE_LEAF };
     assert_eq!(found_within(leaves, 40..60, 5), 5);
 }
 
 #[test]
-fn what_is_staged_takes_no_place_among_the_hits_of_a_filter() {
+fn staged_vectors_take_no_place_among_the_hits_of_a_filter() {
     assert_eq!(found_within(TreeLimits { exact_allowed: 60, ..ONE_LEAF }, 0..60, 15), 15);
 }
 
 #[test]
-fn there_is_a_tree_only_while_vectors_are_many() {
+fn a_tree_exists_only_while_there_are_many_vectors() {
     let fixture = Fixture::new(TreeLimits { exact_vectors: 20, grown_by: 20, ..READ_WHOLLY });
     for number in 0..21 {
         assert_eq!(fixture.root(), None, "at {number}");
@@ -398,7 +398,7 @@ fn vectors_of_an_older_file_are_counted_and_get_their_tree() {
 }
 
 #[test]
-fn every_leaf_gets_its_turn_also_when_turns_are_skipped() {
+fn every_leaf_gets_its_turn_even_if_turns_are_skipped() {
     let fixture = Fixture::new(TreeLimits { node_rows: 16, ..READ_WHOLLY });
     (0..1500).for_each(|number| fixture.put(number, &near_a_direction(number)));
     let leaves = fixture.leaves().len();
@@ -413,7 +413,7 @@ fn every_leaf_gets_its_turn_also_when_turns_are_skipped() {
 }
 
 /// Returns the percentage of rows that are in the leaf with the nearest direction, if the vectors were added subject by subject.
-fn share_at_the_nearest(settle_width: usize, settle_leaves: u64) -> usize {
+fn share_in_nearest_leaf(settle_width: usize, settle_leaves: u64) -> usize {
     let limits = TreeLimits {
         exact_vectors: 0,
         node_rows: 16,
@@ -443,9 +443,9 @@ fn share_at_the_nearest(settle_width: usize, settle_leaves: u64) -> usize {
 }
 
 #[test]
-fn after_splits_rows_stand_at_the_nearest_direction() {
-    let unsettled = share_at_the_nearest(1, 0);
-    let (around, in_turn) = (share_at_the_nearest(8, 0), share_at_the_nearest(1, 8));
+fn after_splits_rows_are_in_the_nearest_leaf() {
+    let unsettled = share_in_nearest_leaf(1, 0);
+    let (around, in_turn) = (share_in_nearest_leaf(8, 0), share_in_nearest_leaf(1, 8));
     assert!(around.min(in_turn) >= unsettled + 5, "{around} and {in_turn} of a hundred, {unsettled} without");
     assert!(in_turn >= 95, "{in_turn}");
 }
@@ -481,7 +481,7 @@ fn check_tree_of_sparse_vectors(fixture: &Fixture, numbers: &BTreeSet<i64>) {
 }
 
 #[test]
-fn leaves_of_sparse_vectors_are_packed_and_hold_what_was_put() {
+fn leaves_of_sparse_vectors_are_packed_without_loss() {
     let fixture = Fixture::new(READ_WHOLLY);
     let mut there = BTreeSet::new();
     for step in 0..400 {
@@ -517,7 +517,7 @@ fn leaves_of_an_older_file_are_packed() {
             .execute("UPDATE vector_nodes SET body = ?2 WHERE id = ?1", params![id, body])
             .expect("as before");
     }
-    assert_eq!(fixture.slots(), numbers, "they are read as they were");
+    assert_eq!(fixture.slots(), numbers, "they are read unchanged");
     pack_leaves(&fixture.conn).expect("packed");
     check_tree_of_sparse_vectors(&fixture, &numbers);
     (100..150).for_each(|number| fixture.put(number, &sparse(number)));

@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_shares_telling_words_is_nearer_than_one_that_shares_chance() {
+    fn a_text_with_common_rare_words_is_nearer_than_one_without() {
         let harbour = "Port Alden\nPort Alden is a town with a small harbour and a lighthouse from 1880.";
         let cheese = "Cheese\nCheese is made from milk, pressed and kept in a cool place.";
         let question = "Which town has the old lighthouse near the harbour?";
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_without_spaces_meet_by_pairs_of_characters() {
+    fn texts_without_spaces_match_by_pairs_of_characters() {
         let tower = "東京タワーは東京都港区にある電波塔である。";
         assert!(
             cosine(tower, "東京の電波塔")
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn texts_come_back_in_order() {
+    async fn vectors_are_returned_in_the_order_of_the_texts() {
         let texts = ["one lighthouse".to_owned(), "two bridges".to_owned()];
         let embeddings = BuiltinEmbedder.embed(Purpose::Query, &texts).await.expect("cannot fail");
         assert_eq!(embeddings.vectors[1], BuiltinEmbedder.vector(Purpose::Query, "two bridges"));

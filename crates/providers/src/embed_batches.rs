@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn batches_keep_both_limits() {
+    fn batches_respect_both_limits() {
         assert_eq!(check_batches(&["a", "b", "c", "d", "e"], 2, 100), [2, 2, 1]);
         assert_eq!(check_batches(&["aaa", "bbb", "cccccccccc", "d"], 9, 6), [2, 1, 1]);
         assert!(check_batches(&[], 2, 100).is_empty());
@@ -330,21 +330,21 @@ mod tests {
     }
 
     #[test]
-    fn long_texts_are_cut_at_a_token_and_empty_ones_filled() {
+    fn long_texts_are_cut_at_a_token_and_empty_ones_replaced() {
         assert_eq!(check_prepared("one two three four five", 2), "one two");
         assert_eq!(check_prepared("short", 3), "short");
         assert_eq!(check_prepared("", 3), " ");
     }
 
     #[test]
-    fn prefixes_are_part_of_the_name() {
+    fn prefixes_are_part_of_the_model_name() {
         let batching = EmbedBatching { query_prefix: "query: ".to_owned(), ..EmbedBatching::default() };
         assert_eq!(batcher(batching).name(), r#"x:m[document="",query="query: "]"#);
         assert_eq!(batcher(EmbedBatching::default()).name(), "x:m");
     }
 
     #[test]
-    fn vectors_become_unit_length_or_are_refused() {
+    fn vectors_are_normalized_or_refused() {
         let mut vector = [3.0, 4.0];
         assert!(normalise(&mut vector));
         assert_eq!(vector, [0.6, 0.8]);

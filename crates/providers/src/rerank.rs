@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn scores_come_back_in_the_order_of_the_passages() {
+    fn scores_are_returned_in_the_order_of_the_passages() {
         let cohere = r#"{"id":"x","results":[{"index":1,"relevance_score":0.9},{"index":0,"relevance_score":0.1}],
             "meta":{"api_version":{"version":"2"},"billed_units":{"search_units":1}}}"#;
         assert_eq!(check_read(cohere, 2), Ok((vec![0.1, 0.9], 0)));
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn scores_that_cannot_be_right_are_refused() {
+    fn impossible_scores_are_refused() {
         let check = |body: &str, passages| check_read(body, passages).expect_err("refused");
         let one = r#"{"results":[{"index":0,"relevance_score":1}]}"#;
         assert_eq!(check(one, 2), "1 scores for 2 passages");

@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_secret_shows_itself_to_nobody() {
+    fn a_secret_is_never_printed() {
         let secret = Secret::new(" sk-12345\n");
         assert_eq!(format!("{secret:?}"), "Secret(***)");
         assert_eq!(secret.expose(), "sk-12345");

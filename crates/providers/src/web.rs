@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn a_document_is_fetched_with_what_the_server_says_it_is() {
+    fn a_document_is_fetched_with_its_media_type() {
         let fetched = check_fetch(vec![redirect("/other"), page("words")], |_| {}).unwrap();
         assert_eq!(fetched.bytes, b"words");
         assert_eq!(fetched.media_type.as_deref(), Some("application/json"));
@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn a_redirect_into_the_network_is_refused_wherever_it_is_written() {
+    fn a_redirect_into_the_network_is_refused_in_any_notation() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         // The only address that counts as public in this test.
         let allowed: AddressTest = |address| address == IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn public_and_private_addresses_are_told_apart() {
+    fn public_and_private_addresses_are_distinguished() {
         for inside in [
             "127.0.0.1",
             "10.1.2.3",
@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_has_one_name_and_no_password() {
+    fn an_address_has_one_canonical_form_without_a_password() {
         assert!(is_web_address("HTTPS://example.org") && !is_web_address("notes.md"));
         let name = canonical_address("HTTP://Example.org/a b#top");
         assert_eq!(name.as_deref(), Ok("http://example.org/a%20b"));

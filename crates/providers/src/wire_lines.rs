@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn events_are_the_same_however_the_bytes_are_cut() {
+    fn events_are_the_same_however_the_bytes_are_split() {
         let stream = "\u{feff}: hello\r\n\r\nevent: x\r\ndata: {\"a\":\"ä€\u{1F600}\"}\r\n\r\ndata:two\n\
                       data: lines\n\nid: 7\rdata: mac\r\rdata: [DONE]";
         for size in 1..stream.len() {
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_that_only_begin_like_data_are_not_data() {
+    fn fields_that_only_start_like_data_are_not_data() {
         assert_eq!(check_events("database: x\n\ndata\n\n", 3), [""]);
     }
 }

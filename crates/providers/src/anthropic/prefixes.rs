@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn instructions_come_again_when_they_were_sent_before() {
+    fn instructions_count_as_repeated_once_they_were_sent() {
         let prefixes = Prefixes::default();
         let asked = ["a", "b", "a", "a", "c", "b"].map(|system| check_come_again(&prefixes, system));
         assert_eq!(asked, [false, false, true, true, false, true]);
@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn the_memory_is_bounded_and_keeps_what_is_used() {
+    fn the_cache_is_bounded_and_keeps_used_entries() {
         let prefixes = Prefixes::default();
         for number in 0..3 * MAX_PREFIXES {
             check_come_again(&prefixes, &number.to_string());

@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn failures_in_a_row_pause_everybody_and_one_probe_resumes() {
+    fn failures_in_a_row_pause_all_calls_and_one_probe_resumes_them() {
         let service = Service::new(900);
         let (mut one, mut other, mut third) = (service.call(), service.call(), service.call());
         for _ in 0..FAILURES_TO_PAUSE - 1 {
@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_in_between_starts_the_count_anew() {
+    fn an_answer_in_between_resets_the_count() {
         let service = Service::new(900);
         let (mut one, mut other) = (service.call(), service.call());
         for _ in 0..3 {
@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_fails_to_the_last_while_nobody_is_answered_waits_too() {
+    fn a_call_out_of_attempts_waits_too_if_no_call_succeeds() {
         let service = Service::new(900);
         let mut one = service.call();
         assert_eq!(check_failed(&mut one, false), "goes on");
@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn failed_probes_double_the_pause_and_are_bounded() {
+    fn failed_probes_double_the_pause_up_to_a_limit() {
         let service = Service::new(900);
         let mut one = service.call();
         assert_eq!(check_failed(&mut one, true), "paused");
@@ -402,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_longer_than_the_limit() {
+    fn no_call_waits_longer_than_the_limit() {
         let service = Service::new(30);
         let (mut one, mut other) = (service.call(), service.call());
         assert_eq!(check_failed(&mut one, true), "paused");
@@ -415,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_the_provider_names_is_kept_and_one_too_long_is_not_waited_for() {
+    fn a_pause_requested_by_the_provider_is_honored_unless_it_is_too_long() {
         let service = Service::new(900);
         let mut one = service.call();
         assert!(matches!(one.failed(down(), true, Some(Duration::from_secs(300))), Verdict::Paused));
@@ -426,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn a_probe_that_is_dropped_leaves_its_place() {
+    fn a_dropped_probe_frees_its_place() {
         let service = Service::new(900);
         let (mut one, mut other) = (service.call(), service.call());
         assert_eq!(check_failed(&mut one, true), "paused");
@@ -437,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_pause_calls_fail_as_they_would() {
+    fn without_a_pause_calls_fail_as_usual() {
         let service = Service::new(0);
         let mut one = service.call();
         for _ in 0..20 {

@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_are_found_in_every_usual_shape() {
+    fn error_messages_are_found_in_every_usual_shape() {
         let code = |code: &str| Some(code.to_owned());
         assert_eq!(
             check_message(r#"{"error":{"message":"no","code":"bad"}}"#),
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn a_service_is_down_when_it_says_not_now_or_was_reached_before() {
+    fn a_service_is_down_if_it_is_overloaded_or_was_reached_before() {
         let status =
             |status| Failure::Status { status, message: String::new(), code: None, retry_after: None };
         assert!(status(429).is_unavailable(false) && status(529).is_unavailable(false));
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_may_succeed_later_is_tried_again() {
+    fn only_transient_failures_are_retried() {
         assert_eq!(check_wait(500, None, None), Some(1));
         assert_eq!(check_wait(408, None, None), Some(1));
         assert_eq!(check_wait(429, None, Some(7)), Some(7));

@@ -318,17 +318,17 @@ mod tests {
     }
 
     #[test]
-    fn a_request_over_the_limit_waits_until_the_first_has_left_the_minute() {
+    fn a_request_over_the_limit_waits_until_the_first_is_a_minute_old() {
         assert_eq!(check_times(Some(2), None, &[0, 0, 0, 0]), [0, 0, 60_500, 60_500]);
     }
 
     #[test]
-    fn tokens_wait_until_enough_have_left_the_minute() {
+    fn a_call_waits_until_enough_tokens_are_a_minute_old() {
         assert_eq!(check_times(None, Some(100), &[60, 40, 50, 50]), [0, 0, 60_500, 60_500]);
     }
 
     #[test]
-    fn a_call_larger_than_the_limit_waits_for_an_empty_minute_and_passes() {
+    fn a_call_larger_than_the_limit_waits_for_an_empty_minute() {
         assert_eq!(check_times(None, Some(100), &[10, 900, 1]), [0, 60_500, 121_000]);
     }
 
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn output_is_set_aside_while_a_call_is_under_way_and_corrected_at_its_end() {
+    fn output_tokens_are_reserved_during_a_call_and_corrected_at_its_end() {
         let mut state = state(None, Some(100));
         let first = state.try_admit(cost(70, Output::AtMost(1_000)), Duration::ZERO).expect("fits");
         assert_eq!(first.output_tokens, 25);
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_used_beyond_the_estimate_is_waited_for() {
+    fn usage_beyond_the_estimate_delays_later_calls() {
         let mut state = state(None, Some(1_000));
         let first = state.try_admit(cost(200, Output::None), Duration::ZERO).expect("fits");
         state.settle(first, Some(usage(400, 400)), Duration::from_secs(5));
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_prompt_does_not_make_long_ones_look_longer() {
+    fn a_short_prompt_does_not_inflate_the_estimate_of_long_ones() {
         let mut state = state(None, Some(1_000));
         let first = state.try_admit(cost(10, Output::None), Duration::ZERO).expect("fits");
         state.settle(first, Some(usage(60, 0)), Duration::ZERO);
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_is_dropped_counts_as_if_it_had_answered_in_full() {
+    fn a_dropped_call_counts_as_if_it_had_completed() {
         let mut state = state(None, Some(100));
         let first = state.try_admit(cost(50, Output::Unknown), Duration::ZERO).expect("fits");
         state.settle(first, None, Duration::from_secs(30));
@@ -378,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_holds_back_everybody() {
+    fn a_pause_delays_all_calls() {
         let mut state = state(None, None);
         state.paused_until = Duration::from_secs(9);
         let wait = state.try_admit(Cost::default(), Duration::from_secs(1));
@@ -434,7 +434,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_minute_ever_holds_more_than_the_limits(
+        fn no_minute_ever_exceeds_the_limits(
             rpm in 1u32..12,
             tpm in 400u32..2_000,
             calls in prop::collection::vec((0u64..20_000, 0u64..300, 0u64..100, 0u64..90_000), 1..60),

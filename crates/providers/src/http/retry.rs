@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn seconds_and_milliseconds_are_read() {
+    fn retry_times_in_seconds_and_milliseconds_are_read() {
         assert_eq!(check_wait(&[("retry-after", "7")]), Some(7_000));
         assert_eq!(check_wait(&[("retry-after", "0.5")]), Some(500));
         assert_eq!(check_wait(&[("retry-after-ms", "20"), ("retry-after", "7")]), Some(20));
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn dates_are_measured_by_the_servers_own_clock() {
+    fn retry_dates_are_relative_to_the_servers_own_clock() {
         let later = ("retry-after", "Sun, 06 Nov 1994 08:50:07 GMT");
         assert_eq!(check_wait(&[later, ("date", "Sun, 06 Nov 1994 08:49:37 GMT")]), Some(30_000));
         assert_eq!(check_wait(&[later, ("date", "Mon, 07 Nov 1994 08:49:37 GMT")]), Some(0));
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_not_understood() {
+    fn invalid_retry_times_are_ignored() {
         for value in ["-1", "NaN", "1e300", "soon", "Sun, 40 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994"] {
             assert_eq!(
                 check_wait(&[("retry-after", value), ("date", "Sun, 06 Nov 1994 08:49:37 GMT")]),

@@ -274,19 +274,19 @@ mod tests {
     }
 
     #[test]
-    fn no_more_than_the_limit_is_sent_in_a_minute_by_all_together() {
+    fn all_processes_together_send_no_more_than_the_limit_per_minute() {
         assert_eq!(check_times([Some(2), None], &[0, 0, 0, 0, 0]), [0, 0, 61_000, 61_000, 122_000]);
         assert_eq!(check_times([None, Some(100)], &[60, 40, 50, 50]), [0, 0, 61_000, 61_000]);
         assert_eq!(
             check_times([None, Some(100)], &[500, 1]),
             [0, 61_000],
-            "one that is too large has a minute alone"
+            "a request over the limit gets an empty minute"
         );
         assert_eq!(check_times([None, None], &[500, 500]), [0, 0]);
     }
 
     #[test]
-    fn a_pause_holds_and_corrections_free_what_was_not_used() {
+    fn a_shared_pause_holds_and_unused_tokens_are_released() {
         let mut shared = Shared { paused_until: 5_000, ..Shared::default() };
         let limits = [None, Some(100)];
         let wait = Duration::from_millis(3_500);

@@ -110,7 +110,7 @@ async fn first_token_pooling_is_respected() {
 }
 
 #[tokio::test]
-async fn prompts_of_the_folder_are_used_and_named() {
+async fn prompts_in_the_model_folder_are_used_and_part_of_the_name() {
     let (folder, _) = tiny();
     let prompts = r#"{"prompts":{"query":"food ","document":""}}"#;
     fs::write(folder.path().join("config_sentence_transformers.json"), prompts).unwrap();
@@ -139,7 +139,7 @@ fn check_refusal(file: &str, content: &str) -> String {
 }
 
 #[test]
-fn a_folder_that_cannot_work_is_refused_with_the_reason() {
+fn an_unusable_folder_is_refused_with_the_reason() {
     assert_eq!(
         check_refusal("1_Pooling/config.json", r#"{"pooling_mode_max_tokens":true}"#),
         "the model in DIR cannot be used: pooling by pooling_mode_max_tokens is not supported"

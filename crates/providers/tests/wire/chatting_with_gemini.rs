@@ -65,7 +65,7 @@ async fn a_streamed_answer_arrives_in_pieces() {
 }
 
 #[tokio::test]
-async fn instructions_and_roles_have_their_own_places() {
+async fn instructions_and_roles_have_their_own_fields() {
     let server = ScriptedServer::replies([whole("{}", "STOP")]);
     let message = |role, text: &str| ChatMessage::new(role, text);
     let request = ChatRequest {
@@ -89,7 +89,7 @@ async fn instructions_and_roles_have_their_own_places() {
 }
 
 #[tokio::test]
-async fn an_answer_of_thoughts_alone_is_empty_and_cut() {
+async fn an_answer_with_only_thoughts_is_empty_and_cut() {
     let body = r#"{"candidates":[{"content":{"role":"model"},"finishReason":"MAX_TOKENS"}],
         "usageMetadata":{"promptTokenCount":4,"thoughtsTokenCount":16}}"#;
     let server = ScriptedServer::replies([Reply::json(200, body)]);
@@ -100,7 +100,7 @@ async fn an_answer_of_thoughts_alone_is_empty_and_cut() {
 }
 
 #[tokio::test]
-async fn a_blocked_prompt_is_refused_for_good_and_a_blocked_answer_ends_otherwise() {
+async fn a_blocked_prompt_is_a_permanent_error_and_a_blocked_answer_has_its_own_finish_reason() {
     let server =
         ScriptedServer::replies([Reply::json(200, r#"{"promptFeedback":{"blockReason":"SAFETY"}}"#)]);
     let error = deltas(&chat(&server), false).await.1.unwrap_err();
@@ -128,7 +128,7 @@ async fn check_error(status: u16, body: &str) -> ModelError {
 }
 
 #[tokio::test]
-async fn errors_are_mapped_as_others_are() {
+async fn errors_are_mapped_as_for_other_providers() {
     let error = check_error(
         400,
         r#"{"error":{"code":400,"message":"API key not valid.","status":"INVALID_ARGUMENT",
@@ -160,7 +160,7 @@ fn embedder(server: &ScriptedServer) -> GeminiEmbedder {
 }
 
 #[tokio::test]
-async fn embeddings_come_in_order_and_unit_length_and_know_their_purpose() {
+async fn embeddings_are_in_order_with_unit_length_and_have_a_task_type() {
     let body = r#"{"embeddings":[{"values":[3,4]},{"values":[0,2]}]}"#;
     let server = ScriptedServer::replies([Reply::json(200, body)]);
     let embedder = embedder(&server);
@@ -179,7 +179,7 @@ async fn embeddings_come_in_order_and_unit_length_and_know_their_purpose() {
 }
 
 #[tokio::test]
-async fn a_batch_holds_at_most_a_hundred_texts() {
+async fn a_batch_has_at_most_a_hundred_texts() {
     let server = ScriptedServer::start(|_, request| {
         let count = request.json()["requests"].as_array().unwrap().len();
         Reply::json(200, format!(r#"{{"embeddings":[{}]}}"#, vec![r#"{"values":[1,0]}"#; count].join(",")))
@@ -196,7 +196,7 @@ async fn a_batch_holds_at_most_a_hundred_texts() {
 }
 
 #[tokio::test]
-async fn a_model_that_refuses_the_purpose_is_asked_without_it() {
+async fn a_model_that_refuses_the_task_type_is_called_without_it() {
     let refusal =
         r#"{"error":{"code":400,"message":"taskType is not supported","status":"INVALID_ARGUMENT"}}"#;
     let answer =

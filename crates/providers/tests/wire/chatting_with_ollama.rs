@@ -28,7 +28,7 @@ fn hello() -> Reply {
 }
 
 #[tokio::test]
-async fn lines_become_deltas_and_an_end() {
+async fn response_lines_become_deltas_and_an_end() {
     let server = ScriptedServer::replies([hello()]);
     let model = chat(&server);
     assert_eq!(model.name(), "ollama:qwen3:8b");
@@ -48,7 +48,7 @@ async fn lines_become_deltas_and_an_end() {
 }
 
 #[tokio::test]
-async fn limits_of_an_answer_are_options() {
+async fn answer_limits_are_sent_as_options() {
     let server = ScriptedServer::replies([hello()]);
     let limited = ChatRequest { max_output_tokens: Some(9), stop: vec!["END".to_owned()], ..request(false) };
     complete(&chat(&server), limited).await.unwrap();
@@ -63,7 +63,7 @@ async fn without_streaming_there_is_one_delta() {
 }
 
 #[tokio::test]
-async fn a_missing_model_is_refused_with_ollamas_words() {
+async fn a_missing_model_is_refused_with_ollamas_message() {
     let server = ScriptedServer::replies([Reply::json(404, r#"{"error":"model 'qwen3:8b' not found"}"#)]);
     let error = deltas(&chat(&server), true).await.1.unwrap_err();
     assert_eq!(
@@ -74,7 +74,7 @@ async fn a_missing_model_is_refused_with_ollamas_words() {
 }
 
 #[tokio::test]
-async fn an_error_line_and_a_missing_end_break_the_answer() {
+async fn an_error_line_or_a_missing_end_fails_the_answer() {
     for lines in [
         vec!["{\"message\":{\"content\":\"a\"}}\n", "{\"error\":\"out of memory\"}\n"],
         vec!["{\"message\":{\"content\":\"a\"}}\n"],
@@ -85,7 +85,7 @@ async fn an_error_line_and_a_missing_end_break_the_answer() {
 }
 
 #[tokio::test]
-async fn embeddings_come_in_order_and_unit_length() {
+async fn embeddings_are_in_order_and_have_unit_length() {
     let server = ScriptedServer::replies([Reply::json(
         200,
         r#"{"model":"nomic","embeddings":[[3,4],[0,2]],"prompt_eval_count":9}"#,

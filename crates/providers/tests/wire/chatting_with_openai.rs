@@ -68,14 +68,14 @@ async fn a_streamed_answer_arrives_in_pieces_cut_anywhere() {
 }
 
 #[tokio::test]
-async fn a_server_that_cannot_stream_is_understood() {
+async fn a_response_from_a_server_that_cannot_stream_is_read() {
     let server = ScriptedServer::replies([whole("hello")]);
     let (deltas, end) = deltas(&chat(&server), true).await;
     assert_eq!((deltas, end.unwrap().finish), (vec!["hello".to_owned()], FinishReason::Stop));
 }
 
 #[tokio::test]
-async fn a_rate_limit_is_waited_for_as_long_as_asked() {
+async fn a_call_waits_for_a_rate_limit_as_long_as_requested() {
     let limited = Reply::json(429, r#"{"error":{"message":"slow down"}}"#).header("retry-after", "0");
     let server = ScriptedServer::replies([limited.clone(), limited, whole("hello")]);
     assert_eq!(deltas(&chat(&server), false).await.1.unwrap().attempts, 3);
@@ -91,14 +91,14 @@ async fn a_rate_limit_too_far_away_ends_the_call_at_once() {
 }
 
 #[tokio::test]
-async fn a_failing_server_is_asked_again() {
+async fn a_request_to_a_failing_server_is_retried() {
     let server = ScriptedServer::replies([Reply::json(500, "oops"), whole("hello")]);
     let (deltas, end) = deltas(&chat(&server), false).await;
     assert_eq!((deltas, end.unwrap().attempts), (vec!["hello".to_owned()], 2));
 }
 
 #[tokio::test]
-async fn attempts_are_bounded() {
+async fn the_number_of_attempts_is_bounded() {
     let server = ScriptedServer::replies([Reply::json(503, r#"{"error":{"message":"overloaded"}}"#)]);
     let error = deltas(&chat(&server), false).await.1.unwrap_err();
     assert_eq!(error.to_string(), "model openai:m failed (status 503): overloaded");
@@ -107,7 +107,7 @@ async fn attempts_are_bounded() {
 }
 
 #[tokio::test]
-async fn an_answer_cut_before_its_end_is_asked_for_again_when_whole() {
+async fn a_truncated_unstreamed_answer_is_requested_again() {
     let server = ScriptedServer::replies([whole("hel").cut(), whole("hello")]);
     let (deltas, end) = deltas(&chat(&server), false).await;
     assert_eq!((deltas, end.unwrap().attempts), (vec!["hello".to_owned()], 2));
@@ -126,7 +126,7 @@ async fn a_stream_cut_after_its_first_delta_is_an_error_and_never_retried() {
 }
 
 #[tokio::test]
-async fn silence_inside_an_answer_ends_it() {
+async fn a_stream_that_goes_silent_times_out() {
     let server = ScriptedServer::replies([Reply::sse([
         "data: {\"choices\":[{\"delta\":{\"content\":\"hel\"}}]}\n\n",
     ])
@@ -138,7 +138,7 @@ async fn silence_inside_an_answer_ends_it() {
 }
 
 #[tokio::test]
-async fn a_model_that_never_begins_times_out() {
+async fn a_model_that_never_starts_times_out() {
     let server = ScriptedServer::replies([Reply::sse([""]).hang()]);
     let config = HttpConfig { first_byte_timeout: Duration::from_millis(50), ..quick() };
     let error = deltas(&chat_with(&server, config), true).await.1.unwrap_err();
@@ -146,7 +146,7 @@ async fn a_model_that_never_begins_times_out() {
 }
 
 #[tokio::test]
-async fn malformed_json_is_named_as_such() {
+async fn malformed_json_is_reported_as_such() {
     for (stream, reply) in
         [(false, Reply::json(200, "{\"choices\":[")), (true, Reply::sse(["data: {nonsense\n\n"]))]
     {
@@ -181,7 +181,7 @@ async fn errors_inside_a_successful_answer_are_errors() {
 }
 
 #[tokio::test]
-async fn a_parameter_the_model_refuses_is_left_out_from_then_on() {
+async fn a_parameter_that_the_model_refuses_is_omitted_from_then_on() {
     let refusal = r#"{"error":{"message":"'temperature' does not support 0 with this model"}}"#;
     let server = ScriptedServer::replies([Reply::json(400, refusal), whole("one"), whole("two")]);
     let model = chat(&server);
@@ -193,7 +193,7 @@ async fn a_parameter_the_model_refuses_is_left_out_from_then_on() {
 }
 
 #[tokio::test]
-async fn nobody_listening_is_unreachable_and_names_the_address() {
+async fn a_closed_port_is_an_unreachable_error_with_the_address() {
     let server = ScriptedServer::replies([]);
     let (url, model) = (server.url(), chat(&server));
     drop(server);
@@ -204,7 +204,7 @@ async fn nobody_listening_is_unreachable_and_names_the_address() {
 }
 
 #[tokio::test]
-async fn connections_are_used_again() {
+async fn connections_are_reused() {
     let server = ScriptedServer::replies([whole("hello")]);
     let model = chat(&server);
     for _ in 0..5 {

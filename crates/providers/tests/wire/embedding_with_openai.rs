@@ -40,7 +40,7 @@ fn inputs(request: &ReceivedRequest) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn batches_run_together_and_keep_the_order() {
+async fn batches_run_concurrently_and_keep_the_order() {
     let server = ScriptedOpenAi::start(OpenAiScript::default());
     let batching = EmbedBatching { max_batch_texts: 3, ..EmbedBatching::default() };
     let embedder = embedder(Endpoint::new("vllm", server.base_url()), batching);
@@ -60,7 +60,7 @@ async fn the_dimension_is_probed_once() {
     assert_eq!(server.embeddings().len(), 1);
 }
 
-fn in_numbers_only(request: &ReceivedRequest) -> Reply {
+fn floats_only(request: &ReceivedRequest) -> Reply {
     if request.json()["encoding_format"] == "base64" {
         return Reply::json(400, r#"{"error":{"message":"encoding_format must be float"}}"#);
     }
@@ -74,13 +74,13 @@ fn in_numbers_only(request: &ReceivedRequest) -> Reply {
 }
 
 #[tokio::test]
-async fn every_request_in_flight_that_is_refused_for_base64_is_sent_again_with_numbers() {
+async fn requests_in_flight_refused_for_base64_are_sent_again_with_floats() {
     let both_arrived = Barrier::new(2);
     let server = ScriptedServer::start(move |_, request| {
         if request.json()["encoding_format"] == "base64" {
             both_arrived.wait();
         }
-        in_numbers_only(request)
+        floats_only(request)
     });
     let batching = EmbedBatching { max_batch_texts: 2, ..EmbedBatching::default() };
     let embedder = embedder(endpoint("x", &server), batching);
@@ -90,8 +90,8 @@ async fn every_request_in_flight_that_is_refused_for_base64_is_sent_again_with_n
 }
 
 #[tokio::test]
-async fn a_server_that_refuses_base64_is_asked_for_numbers() {
-    let server = ScriptedServer::start(|_, request| in_numbers_only(request));
+async fn a_server_that_refuses_base64_is_asked_for_floats() {
+    let server = ScriptedServer::start(|_, request| floats_only(request));
     let embedder = embedder(endpoint("x", &server), EmbedBatching::default());
     let texts = texts(3);
     assert_close(&embedder.embed(Purpose::Document, &texts).await.unwrap().vectors, &texts);
@@ -100,7 +100,7 @@ async fn a_server_that_refuses_base64_is_asked_for_numbers() {
 }
 
 #[tokio::test]
-async fn a_batch_too_large_for_the_server_is_halved_for_good() {
+async fn a_batch_too_large_for_the_server_halves_all_later_batches() {
     let server = ScriptedServer::start(|_, request| {
         let texts = inputs(request);
         if texts.len() > 4 {
@@ -121,7 +121,7 @@ async fn a_batch_too_large_for_the_server_is_halved_for_good() {
 }
 
 #[tokio::test]
-async fn a_failed_batch_is_retried_alone() {
+async fn only_the_failed_batch_is_retried() {
     let failed = AtomicBool::new(false);
     let server = ScriptedServer::start(move |_, request| {
         if inputs(request).len() == 1 && !failed.swap(true, Ordering::SeqCst) {
@@ -146,7 +146,7 @@ async fn check_refused(body: &str) -> String {
 }
 
 #[tokio::test]
-async fn vectors_that_cannot_be_right_are_refused() {
+async fn impossible_vectors_are_refused() {
     assert_eq!(check_refused(r#"{"data":[{"embedding":[1]}]}"#).await, "1 vectors for 2 texts");
     let twice = r#"{"data":[{"index":0,"embedding":[1]},{"index":0,"embedding":[1]}]}"#;
     assert_eq!(check_refused(twice).await, "vector 0 of 2 twice or out of range");

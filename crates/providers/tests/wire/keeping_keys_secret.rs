@@ -23,7 +23,7 @@ impl Write for LogBuffer {
 }
 
 #[tokio::test]
-async fn a_key_the_provider_repeats_is_masked_everywhere() {
+async fn a_key_repeated_by_the_provider_is_masked_everywhere() {
     let captured = LogBuffer::default();
     let writer = captured.clone();
     let subscriber = tracing_subscriber::fmt()

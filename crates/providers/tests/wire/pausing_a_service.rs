@@ -90,7 +90,7 @@ async fn calls_outlast_a_service_that_is_down_for_a_while() {
 }
 
 #[tokio::test]
-async fn a_service_that_stays_down_fails_its_calls_in_the_end_and_after_few_requests() {
+async fn calls_to_a_service_that_stays_down_fail_after_few_requests() {
     let config = HttpConfig { max_pause: Duration::from_secs(60), ..quick() };
     let service = service(config, |_| overloaded());
     let answers = join_all((0..4).map(|_| deltas(&service.model, false))).await;
@@ -105,7 +105,7 @@ async fn a_service_that_stays_down_fails_its_calls_in_the_end_and_after_few_requ
 }
 
 #[tokio::test]
-async fn failures_between_answers_pause_nobody() {
+async fn failures_between_answers_pause_no_calls() {
     let config = HttpConfig { max_pause: Duration::from_secs(900), max_concurrent: 1, ..quick() };
     let service = service(config, |at| if at % 2 == 1 { overloaded() } else { hello() });
     for _ in 0..6 {
@@ -115,7 +115,7 @@ async fn failures_between_answers_pause_nobody() {
 }
 
 #[tokio::test]
-async fn a_refusal_shows_that_the_service_is_there() {
+async fn a_refusal_shows_that_the_service_is_up() {
     let config = HttpConfig { max_pause: Duration::from_secs(900), ..quick() };
     let refusal = || Reply::json(400, r#"{"error":{"message":"too long"}}"#);
     let service = service(config, move |at| match at {
@@ -161,13 +161,13 @@ async fn busiest_minute(config: HttpConfig, calls: usize) -> usize {
 }
 
 #[tokio::test]
-async fn no_minute_sees_more_requests_than_allowed() {
+async fn no_minute_has_more_requests_than_allowed() {
     let config = HttpConfig { requests_per_minute: Some(5), ..quick() };
     assert_eq!(busiest_minute(config, 12).await, 5);
 }
 
 #[tokio::test]
-async fn no_minute_sees_more_tokens_than_allowed() {
+async fn no_minute_has_more_tokens_than_allowed() {
     // Each call uses 15 tokens. The first counts as more until its usage is known.
     let config = HttpConfig { tokens_per_minute: Some(60), ..quick() };
     let busiest = busiest_minute(config, 10).await;
@@ -250,7 +250,7 @@ fn two_processes(
 }
 
 #[tokio::test]
-async fn a_pause_that_one_process_is_asked_for_is_kept_by_the_other() {
+async fn a_pause_requested_from_one_process_is_honored_by_the_other() {
     let config = HttpConfig { max_pause: Duration::from_secs(900), ..quick() };
     let wait = || Reply::json(429, r#"{"error":{"message":"slow down"}}"#).header("retry-after", "300");
     let processes = two_processes(config, move |at| if at == 0 { wait() } else { hello() });
@@ -271,7 +271,7 @@ async fn a_pause_that_one_process_is_asked_for_is_kept_by_the_other() {
 }
 
 #[tokio::test]
-async fn a_pause_that_is_too_long_to_wait_for_fails_calls_of_the_other_process_at_once() {
+async fn a_pause_that_is_too_long_fails_calls_of_the_other_process_at_once() {
     let wait = || Reply::json(429, r#"{"error":{"message":"slow down"}}"#).header("retry-after", "3600");
     let processes = two_processes(quick(), move |_| wait());
     for model in &processes.models {
@@ -282,7 +282,7 @@ async fn a_pause_that_is_too_long_to_wait_for_fails_calls_of_the_other_process_a
 }
 
 #[tokio::test]
-async fn two_processes_send_no_more_in_a_minute_than_one_may() {
+async fn two_processes_together_respect_the_limit_of_one() {
     let config = HttpConfig { requests_per_minute: Some(6), tokens_per_minute: Some(6 * 15), ..quick() };
     let processes = two_processes(config, |_| hello());
     let [one, other] = &processes.models;

@@ -15,7 +15,7 @@ fn passages(count: usize) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn cohere_is_asked_and_read_in_its_own_way() {
+async fn cohere_has_its_own_request_and_response_format() {
     let body = r#"{"id":"1","results":[{"index":1,"relevance_score":0.75},{"index":0,"relevance_score":0.25}],
         "meta":{"api_version":{"version":"2"},"billed_units":{"search_units":1},"tokens":{"input_tokens":12}}}"#;
     let server = ScriptedServer::replies([Reply::json(200, body)]);
@@ -46,7 +46,7 @@ async fn jina_is_told_not_to_repeat_the_passages() {
 }
 
 #[tokio::test]
-async fn many_passages_go_in_several_requests_and_keep_their_order() {
+async fn many_passages_are_sent_in_several_requests_and_keep_their_order() {
     let server = ScriptedServer::start(|_, request| {
         let documents = request.json()["documents"].as_array().unwrap().clone();
         let score = |text: &str| text.trim_start_matches("passage ").parse::<f32>().unwrap();
@@ -66,7 +66,7 @@ async fn many_passages_go_in_several_requests_and_keep_their_order() {
 }
 
 #[tokio::test]
-async fn errors_are_mapped_as_others_are() {
+async fn errors_are_mapped_as_for_other_providers() {
     let server = ScriptedServer::replies([Reply::json(401, r#"{"message":"invalid api token"}"#)]);
     let reranker = reranker(&server, "cohere", RerankDialect::Cohere);
     let error = reranker.rerank("q", &passages(1)).await.unwrap_err();

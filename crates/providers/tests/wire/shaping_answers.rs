@@ -103,7 +103,7 @@ async fn gemini_gets_a_response_schema_with_the_order_of_members() {
 }
 
 #[tokio::test]
-async fn anthropic_gets_a_tool_whose_input_is_the_answer() {
+async fn anthropic_gets_a_tool_with_the_answer_as_its_input() {
     let reply = format!(
         r#"{{"type":"message","role":"assistant","content":[{{"type":"tool_use","id":"toolu_1","name":"named","input":{ANSWER}}}],
             "stop_reason":"tool_use","usage":{{"input_tokens":5,"output_tokens":3}}}}"#
@@ -133,7 +133,7 @@ async fn a_tools_input_is_streamed_in_pieces() {
 }
 
 #[tokio::test]
-async fn a_service_that_takes_no_schema_says_so_and_is_not_asked_without_one() {
+async fn a_service_without_schema_support_is_an_error_and_gets_no_second_request() {
     let refusal =
         r#"{"error":{"message":"'response_format' of type 'json_schema' is not supported with this model"}}"#;
     let server = ScriptedServer::replies([Reply::json(400, refusal)]);

@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn pronouns_borrow_the_names_of_the_latest_turn() {
+    fn pronouns_get_the_names_of_the_latest_turn() {
         for question in [
             "When was she born?",
             "Did she meet anybody?",
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn a_complete_question_stays_as_it_is() {
+    fn a_standalone_question_is_unchanged() {
         for question in [
             "When was Ada Lovelace born?",
             "Did Ada Lovelace say what she wrote?",
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn a_swapped_name_borrows_the_theme() {
+    fn a_question_with_another_name_gets_the_theme_of_the_conversation() {
         check_standalone(
             "What about Charles Babbage?",
             Some("What about Charles Babbage? (taught, mathematics)"),
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_without_words_of_its_own_follows_the_one_before() {
+    fn a_question_without_content_words_gets_the_previous_question() {
         check_standalone("Why?", Some("Who taught Ada Lovelace mathematics? Why?"));
         let mut turns = TOLD.to_vec();
         turns.push((ChatRole::User, "When did she die?"));
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_without_names_lends_those_of_the_turn_before() {
+    fn a_turn_without_names_uses_the_names_of_the_turn_before() {
         let mut turns = TOLD.to_vec();
         turns.extend([(ChatRole::User, "thanks a lot"), (ChatRole::Assistant, "you are welcome")]);
         let found = standalone("When was she born?", &history(&turns));
@@ -322,7 +322,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_conversation_is_read(question in any::<String>(), answer in any::<String>()) {
+        fn any_conversation_is_accepted(question in any::<String>(), answer in any::<String>()) {
             standalone(&question, &history(&[(ChatRole::User, &answer), (ChatRole::Assistant, &answer)]));
         }
     }

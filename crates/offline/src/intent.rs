@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn greetings_are_no_questions() {
+    fn greetings_are_not_questions() {
         check_intent(
             &[
                 "hello",
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn questions_about_everything_want_an_overview() {
+    fn questions_about_everything_ask_for_an_overview() {
         check_intent(
             &[
                 "What is this about?",

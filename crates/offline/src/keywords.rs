@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_low_and_the_rest_is_high() {
+    fn names_are_low_level_keywords_and_the_rest_high_level() {
         check_keywords(
             "When did Ada Lovelace meet the inventor of the \"Difference Engine\" in London?",
             &["meet", "inventor"],
@@ -136,14 +136,14 @@ mod tests {
     }
 
     #[test]
-    fn questions_in_small_letters_have_both_levels() {
+    fn lower_case_questions_have_keywords_of_both_levels() {
         let (high, low) = keywords("who designed the analytical engine");
         assert!(high.iter().any(|word| word.contains("designed")), "{high:?}");
         assert!(low.contains(&"analytical engine".to_owned()), "{low:?}");
     }
 
     #[test]
-    fn a_name_alone_is_on_both_levels() {
+    fn a_name_alone_is_a_keyword_of_both_levels() {
         check_keywords("Ada Lovelace?", &["Ada Lovelace"], &["Ada Lovelace"]);
     }
 
@@ -157,7 +157,7 @@ mod tests {
         }
 
         #[test]
-        fn keywords_are_total(question in any::<String>()) {
+        fn extracting_keywords_never_panics(question in any::<String>()) {
             keywords(&question);
         }
     }

@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_say_little_by_themselves_are_faint_in_the_language_of_the_question() {
+    fn words_with_little_meaning_are_faint_in_the_language_of_the_question() {
         assert_eq!(faint_words("When does the chief executive step down?"), ["does", "the", "when"]);
         assert_eq!(faint_words("Wie hoch darf der Wasserdruck sein?"), ["darf", "der", "sein", "wie"]);
         assert_eq!(faint_words("Wasserdruck"), Vec::<String>::new());
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_known_phrase_in_small_letters_is_no_proper_name() {
+    fn a_known_phrase_in_lower_case_is_not_a_proper_name() {
         let known = ["training schedule", "Jennifer", "Star Wars", "Reset"];
         check_proper("Did Jennifer change the training schedule?", &known, &["Jennifer"]);
         check_proper("Who saw \"Star Wars\" during the training schedule?", &known, &["Star Wars"]);
@@ -185,19 +185,19 @@ mod tests {
     }
 
     #[test]
-    fn a_noun_is_no_proper_name_where_all_nouns_have_capitals() {
+    fn a_noun_is_not_a_proper_name_if_all_nouns_are_capitalized() {
         let known = ["Wartung", "Klara Voss"];
         check_proper("Wie oft braucht die Pumpe eine Wartung?", &known, &[]);
         check_proper("Wann hat Klara Voss die Wartung bestellt?", &known, &["Klara Voss"]);
     }
 
     #[test]
-    fn without_any_capital_every_known_name_may_be_a_proper_one() {
+    fn without_capitals_every_known_name_can_be_a_proper_name() {
         check_proper("who runs acme since the flood?", &["Acme", "Flood"], &["Acme", "Flood"]);
     }
 
     #[test]
-    fn the_longest_known_names_are_found_in_their_order() {
+    fn the_longest_known_names_are_found_in_order() {
         let known = ["New York", "New York Times", "Ada Byron", "The Who"];
         check_names(
             "Did Ada Byron's aunt read the New York Times?",
@@ -217,18 +217,18 @@ mod tests {
     }
 
     #[test]
-    fn a_common_word_is_no_name_unless_it_is_marked_as_one() {
+    fn a_common_word_is_not_a_name_unless_marked_as_one() {
         check_names("What film did Who record in 1999?", &["Film", "What", "1999"], &["1999"]);
         check_names("Which Film is it?", &["Film"], &["Film"]);
     }
 
     #[test]
-    fn an_acronym_is_no_small_word() {
+    fn an_acronym_is_not_a_function_word() {
         check_names("Did it reach the US or the WHO first?", &["US", "WHO", "It"], &["US", "WHO"]);
     }
 
     #[test]
-    fn a_question_in_small_letters_names_what_is_not_too_common() {
+    fn a_lower_case_question_names_only_known_names_that_are_rare() {
         check_names(
             "who runs acme in the year of the flood?",
             &["Acme", "Year", "Flood"],
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_found_where_words_have_no_spaces() {
+    fn names_are_found_in_text_without_spaces() {
         check_names("東京大学の学長は誰ですか", &["東京大学", "東京", "長"], &["東京大学"]);
     }
 }

@@ -301,7 +301,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_short_question_is_of_the_language_of_the_word_that_asks() {
+    fn the_question_word_decides_the_language_of_a_short_question() {
         for (question, language) in [
             ("Wann starb Dorothea Prelle?", Language::German),
             ("Wer baute die Orgel?", Language::German),
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_of_the_language_of_its_small_words() {
+    fn function_words_decide_the_language_of_a_text() {
         for (text, language) in [
             ("The old bridge was built by Ada.", Language::English),
             ("World War II was over in 1945.", Language::English),

@@ -269,7 +269,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_told_from_common_nouns() {
+    fn names_are_distinguished_from_common_nouns() {
         for name in ["Velora", "Tower Bridge", "Ada Lovelace", "the Analytical Engine", "北京"] {
             assert!(is_proper(name), "{name}");
         }

@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn things_to_choose_from_are_asked_about_one_by_one() {
+    fn alternatives_are_asked_about_one_by_one() {
         check_parts(
             "Which tunnel is longer, the Simplon or the Gotthard?",
             compared("Which tunnel is longer, the Simplon", "Which tunnel is longer, the Gotthard"),
@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn names_with_a_coordinator_between_them_are_asked_about_one_by_one() {
+    fn coordinated_names_are_asked_about_one_by_one() {
         check_parts(
             "Are Lake Constance and Lake Geneva both in Switzerland?",
             compared("Are Lake Constance both in Switzerland", "Are Lake Geneva both in Switzerland"),
@@ -418,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn every_language_compares_with_words_of_its_own() {
+    fn every_language_has_its_own_words_of_comparison() {
         for (question, one, other) in [
             ("Was ist größer, Berlin oder Paris?", "Was ist größer, Berlin", "Was ist größer, Paris"),
             (
@@ -457,7 +457,7 @@ mod tests {
     }
 
     #[test]
-    fn all_things_of_a_list_are_asked_about() {
+    fn all_items_of_a_list_are_asked_about() {
         let expected = ["Is Berlin larger", "Is Paris larger", "Is Rome larger"];
         check_parts(
             "Is Berlin, Paris or Rome larger?",
@@ -471,7 +471,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_measured_by_another_is_compared_with_it() {
+    fn both_sides_of_a_comparison_are_asked_about() {
         check_parts("Is Berlin larger than Paris?", compared("Is Berlin larger", "Is Paris larger"));
         check_parts(
             "Is Berlin vs. Paris a fair match?",
@@ -496,7 +496,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_of_both_may_be_said_twice() {
+    fn the_compared_property_can_be_repeated() {
         check_parts(
             "Do director of film Move (1970 Film) and director of film Red Sky have the same nationality?",
             compared(
@@ -507,7 +507,7 @@ mod tests {
     }
 
     #[test]
-    fn every_language_leads_to_its_answer_by_steps() {
+    fn questions_in_every_language_are_split_into_steps() {
         for (question, expected) in [
             ("Woran starb der Lehrer von Klara Voss?", &["Klara Voss"][..]),
             ("Wo wurde die Architektin der Simplonhalle geboren?", &["Simplonhalle geboren"]),
@@ -525,7 +525,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_behind_a_linking_word_is_a_step() {
+    fn the_text_after_a_linking_word_is_a_step() {
         check_parts(
             "In which town was the engineer of the bridge that Clara Voss opened born?",
             steps(&["the bridge that Clara Voss opened born", "Clara Voss opened born"]),
@@ -535,13 +535,13 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_not_taken_apart() {
+    fn a_name_is_not_split() {
         check_parts("How old is the University of Basel?", Parts::Whole);
         check_parts("Who wrote \"The Ship that Sailed by Night\"?", Parts::Whole);
     }
 
     #[test]
-    fn what_asks_for_one_thing_has_no_parts() {
+    fn a_question_about_one_thing_has_no_parts() {
         for question in ["", "?", "How high is it?", "Who is who?", "or", "a, or b", " and "] {
             check_parts(question, Parts::Whole);
         }

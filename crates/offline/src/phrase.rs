@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn names_go_on_over_line_ends_of_wrapped_and_quoted_prose() {
+    fn names_continue_across_line_ends_of_wrapped_and_quoted_prose() {
         for end in ["\n", "\r\n", "\r", "\n> "] {
             let text = format!(
                 "> The old bridge at Ostrava was built by Hana{end}Dvorakova in Brno, who was known."
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_columns_and_folders_are_no_phrases() {
+    fn names_of_columns_and_folders_are_not_phrases() {
         let found = phrases(
             "Operator: add | Example: a bridge of Ada | Explanation: Bo adds stones\n\nThey found that the file src/main.rs of the old program needs an input/output stream, and so they wrote one.",
         );
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn headings_come_first_and_lose_what_stands_in_brackets() {
+    fn headings_come_first_without_text_in_brackets() {
         check_phrases(
             "Velora (bridge)\nVelora crosses the Tamsin in AT&T style.",
             &[("Velora", PhraseKind::Heading), ("Tamsin", PhraseKind::Name), ("AT&T", PhraseKind::Name)],
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_only_open_a_sentence_are_no_names() {
+    fn words_that_only_start_a_sentence_are_not_names() {
         let found = phrases("However, they left. Tea was served. Later the guests met Ada.");
         let names: Vec<&str> = found
             .iter()
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn contractions_are_no_phrases() {
+    fn contractions_are_not_phrases() {
         let text = "Today we'll meet Ada and it's fine. She said We'll go, and don't, you'll see.";
         check_names(text, &["Ada"]);
         assert!(phrases(text).iter().all(|phrase| !phrase.text.contains('\'')), "{:?}", phrases(text));
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn a_capital_at_a_start_needs_another_inside_a_sentence() {
+    fn a_word_that_starts_a_sentence_is_a_name_only_if_capitalized_elsewhere() {
         check_names("Using it is easy. Guests met Ada.", &["Ada"]);
         check_names("'Business is slow,' she told Ada. Then 'Humbug! Nephew, go.'", &["Ada"]);
         check_names(
@@ -320,12 +320,12 @@ mod tests {
     }
 
     #[test]
-    fn a_single_letter_is_no_name() {
+    fn a_single_letter_is_not_a_name() {
         check_names("They saw X and Ada with Vitamin C.", &["Ada", "Vitamin C"]);
     }
 
     #[test]
-    fn what_somebody_says_is_no_title() {
+    fn direct_speech_is_not_a_title() {
         let quotations = |text: &str| -> Vec<String> {
             let found = phrases(text).into_iter().filter(|phrase| phrase.kind == PhraseKind::Quoted);
             found.map(|phrase| phrase.text).collect()
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_of_speech_or_a_path_is_no_heading() {
+    fn a_line_of_speech_or_a_path_is_not_a_heading() {
         for line in [
             "'Yes, my friend.'",
             "Filename: src/main.rs",
@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lone_may_is_a_month_behind_a_word_of_time() {
+    fn a_lone_may_is_a_month_after_a_word_of_time() {
         let dates =
             |text: &str| phrases(text).iter().filter(|phrase| phrase.kind == PhraseKind::Date).count();
         assert_eq!(dates("May we come? They may. In the end May came."), 0);
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn the_year_of_a_date_begins_no_name() {
+    fn the_year_of_a_date_starts_no_name() {
         let found = phrases("The flood of the night of 27 January 2018\nWritten by Ada Byron, who saw it.");
         assert!(found.iter().all(|phrase| !phrase.text.starts_with("2018")), "{found:?}");
         check_names("They saw the 2018 Winter Olympics with Ada.", &["2018 Winter Olympics", "Ada"]);
@@ -411,14 +411,14 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
-        fn phrases_of_any_text_stand_on_character_borders(text in any::<String>()) {
+        fn phrases_of_any_text_are_on_character_boundaries(text in any::<String>()) {
             for phrase in phrases(&text) {
                 prop_assert!(text.get(phrase.range.clone()).is_some_and(|part| !part.is_empty()));
             }
         }
 
         #[test]
-        fn phrases_are_ranked_and_each_key_comes_once(
+        fn phrases_are_ranked_and_each_key_appears_once(
             text in "([A-Z]?[a-z]{1,8}[ ,.\n-]|[0-9]{1,4} |\"| of |May |'s |漢字|カナ|é|U\\.S\\. ){0,40}",
         ) {
             let found = phrases(&text);

@@ -256,7 +256,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn contractions_are_told_from_names_with_an_apostrophe() {
+    fn contractions_are_distinguished_from_names_with_an_apostrophe() {
         let text =
             "we'll don't Don’t they’ve he'd I'm l'eau d'une qu'il l'Aquila O'Brien D'Angelo boy's bridge";
         let found = tokens(text, 0..text.len());
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn sentences_and_speech_open_with_a_capital() {
+    fn capitals_at_the_start_of_sentences_and_speech_are_recognized() {
         let text =
             "Then Ada said: 'Good day,' and \"Humbug\" to Mr. Voss! But Bo's friend (\"Old Joe\") slept";
         let found = tokens(text, 0..text.len());
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_addresses_are_no_words() {
+    fn parts_of_addresses_are_not_words() {
         for (text, expected) in [
             (
                 "Ada (see https://example.org/Guides/Setup?x=Bo#Top), www.Example.org/A and Bo.",
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn stretches_in_capitals_are_read_in_small_letters() {
+    fn passages_in_capitals_are_read_as_lower_case() {
         let text = "Ada of the BBC: YOU AGREE THAT THE BANK pays IBM and SAP";
         let found = tokens(text, 0..text.len());
         let capital: Vec<&str> =

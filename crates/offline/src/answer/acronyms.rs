@@ -169,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_words_of_an_acronym_stand_before_or_after_it() {
+    fn the_words_of_an_acronym_come_before_or_after_it() {
         for (text, acronym) in [
             ("The project keeps its faults in the Fault Tracking System (FTS).", "FTS"),
             ("RLP (for Remote Lamp Protocol) is a protocol of lighthouses.", "RLP"),

@@ -46,27 +46,27 @@ fn entries_in_chinese_brackets_and_circles_are_a_list() {
 }
 
 #[test]
-fn a_year_is_no_duration() {
+fn a_year_is_not_a_duration() {
     const TEXT: &str = "1951年，林书豪参加了环湖自行车赛。他一共骑了六天十四个小时。";
     let (_, texts) = reply_from(&[TEXT], "林书豪骑完环湖自行车赛用了多久？");
     assert!(texts.iter().any(|text| text.contains("六天")), "{texts:?}");
 }
 
 #[test]
-fn chinese_verbs_of_one_character_must_stand_in_the_answer() {
+fn single_character_chinese_verbs_must_occur_in_the_answer() {
     check_of(&["邱明是工程师。邱明住在小学校里。"], "邱明住在哪里？", &["邱明住在小学校里。"]);
     check_no_answer_in("邱明在柳湾修桥，师从马林教授。", "谁杀了邱明？");
     check_no_answer_in("邱明1963年出生。邱明在柳湾修桥。", "邱明住在哪里？");
 }
 
 #[test]
-fn what_a_chinese_line_counts_is_no_price() {
+fn a_chinese_number_with_a_measure_word_is_not_a_price() {
     check_no_answer_in("县里在柳湾修了一座石桥。", "石桥花了多少钱？");
     check_of(&["石桥一共花了八万元。"], "石桥花了多少钱？", &["石桥一共花了八万元。"]);
 }
 
 #[test]
-fn what_a_chinese_thing_holds_is_said_to_be_inside() {
+fn the_content_of_a_thing_in_chinese_needs_a_word_for_inside() {
     check_no_answer_in("河上漂来一只木箱。", "木箱里有什么？");
     check_of(&["木箱里面是一把胡琴。"], "木箱里有什么？", &["木箱里面是一把胡琴。"]);
 }

@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_only_names_the_subject_comes_with_the_lines_that_tell_more() {
+    fn a_line_that_only_names_the_subject_comes_with_the_lines_that_say_more() {
         let text = "The night ferry of Osten was damaged in the storm. The council then hired a bus with two decks for its passengers. \
             The harbour has three piers.";
         let both = text.split(" The harbour").next().unwrap_or_default();

@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn words_of_opposite_meaning_are_in_no_family_together() {
+    fn words_with_opposite_meanings_share_no_family() {
         check_apart(
             Language::English,
             "bought/sold won/lost arrived/left opened/closed taught/learned accepted/rejected began/ended rose/fell \

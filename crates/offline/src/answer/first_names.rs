@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_first_name_stands_before_the_surname_and_is_no_title() {
+    fn a_first_name_precedes_the_surname_and_is_not_a_title() {
         let surnames = ["Harbottle".to_owned()];
         let first = |name: &str| first_name(name, &surnames);
         assert_eq!(first("Josiah Harbottle").as_deref(), Some("Josiah"));
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn questions_for_first_names_are_known_by_their_words() {
+    fn questions_about_first_names_are_recognized() {
         assert_eq!(requested_surnames("What is Harbottle's first name?"), Some(vec!["Harbottle".to_owned()]));
         assert_eq!(
             requested_surnames("Wie lautet der Vorname von Frau Ramin?"),

@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_compound_or_another_ending_holds_most_of_a_word() {
+    fn compounds_and_inflections_share_most_of_a_word() {
         for (question, near, far) in [
             ("Bevölkerung", "Die Bevölkerungszahl stieg.", "Die Stadt liegt am Fluss."),
             ("calculated", "A calculation took weeks.", "The clerk went home."),
@@ -102,21 +102,21 @@ mod tests {
     }
 
     #[test]
-    fn the_question_itself_holds_all_of_it_and_other_words_none() {
+    fn a_question_shares_everything_with_itself_and_nothing_with_other_words() {
         let question = "Who paid the night staff?";
         let shares = shares(question, &[question, "Ximena"]);
         assert!((shares[0] - 1.0).abs() < 1e-5 && shares[1] == 0.0, "{shares:?}");
     }
 
     #[test]
-    fn what_few_passages_hold_counts_more() {
+    fn words_in_few_passages_count_more() {
         let texts = ["the mill", "the quay", "the bakery", "a kiln"];
         let shares = shares("the kiln", &texts);
         assert!(shares[3] > 2.0 * shares[0], "{shares:?}");
     }
 
     #[test]
-    fn lines_hold_a_gram_together_once() {
+    fn a_gram_in_two_lines_counts_once() {
         let passages = [Passage { text: "The mill.", title: "", headings: &[] }; 2];
         let reading = Passages::read("mill", &passages);
         let grams = Grams::of("mill", &reading.lines, 2);
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_of_any_length_or_without_words_is_no_error() {
+    fn a_question_of_any_length_or_without_words_is_accepted() {
         let long: String = (0..2000).map(|at| format!("w{at} ")).collect();
         assert!(shares(&long, &[&long]).iter().all(|share| (0.0..=1.001).contains(share)));
         assert_eq!(shares("?!", &["The mill."]), [0.0]);

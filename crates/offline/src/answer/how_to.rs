@@ -72,7 +72,7 @@ mod tests {
         ## 5.9.5. Adopting a package\n\nYou can orphan a package again that you adopted.";
 
     #[test]
-    fn a_task_is_explained_by_the_section_that_is_named_after_it() {
+    fn the_section_named_after_a_task_explains_it() {
         let (reply, texts) = reply_from(&[OVERVIEW, SECTION], "How do I orphan a package?");
         assert!(matches!(reply, Reply::Answer(_) | Reply::Likely(_)), "{reply:?}");
         let said = texts.join(" ");
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn a_heading_about_something_more_special_does_not_name_the_task() {
+    fn a_more_specific_heading_does_not_name_the_task() {
         let special = SECTION.replace("Orphaning a package", "Orphaning a package with open bugs");
         let (_, texts) = reply_from(&[OVERVIEW, &special], "How do I orphan a package?");
         assert!(texts.join(" ").contains("procedures"), "{texts:?}");

@@ -213,7 +213,7 @@ mod tests {
     const BAKERY: &str = "The bakery on Gull Street opens at six. Its rye loaf has won two prizes.";
 
     #[test]
-    fn a_line_in_other_words_is_likely_where_its_passage_ranks_first_and_it_holds_most_of_the_question() {
+    fn a_paraphrase_is_likely_if_its_passage_ranks_first_and_it_has_most_of_the_question() {
         let question = "Who paid the wages of the night staff of the observatory?";
         let (reply, texts) = reply_from(&[OBSERVATORY, BAKERY], question);
         assert!(matches!(reply, Reply::Likely(_) | Reply::Answer(_)), "{reply:?}");
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_holds_nothing_but_the_name_is_not_likely() {
+    fn a_line_with_only_the_name_is_not_likely() {
         for question in ["What colour is the Dunmere observatory?", "Which telescope does Dunmere use?"] {
             let (reply, _) = reply_from(&[OBSERVATORY, BAKERY], question);
             assert!(matches!(reply, Reply::Closest(_) | Reply::Nothing), "{question}: {reply:?}");
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_holds_both_steps_of_a_question_is_likely() {
+    fn a_line_with_both_steps_of_a_question_is_likely() {
         let question = "What covered the wages of the night staff that watched until the war?";
         let (reply, texts) = reply_from(&[OBSERVATORY, BAKERY], question);
         assert!(matches!(reply, Reply::Likely(_) | Reply::Answer(_)), "{reply:?}");

@@ -436,7 +436,7 @@ mod tests {
     use crate::languages::Language;
 
     #[test]
-    fn lines_know_their_form_and_the_headings_above() {
+    fn lines_have_their_form_and_the_headings_above() {
         let text = "# Tools\n\nIntro text is here.\n\n## Parts\n\nIt has:\n\n- a lid\n- a base\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n## End\n\nWhy? It was late.\n";
         let passage = Passage { text, title: "", headings: &[] };
         let found = lines(&[passage], &Roots::of(Language::English));

@@ -11,7 +11,7 @@ fn check(texts: &[&str], question: &str, expected: &str) {
 }
 
 #[test]
-fn of_two_lines_that_answer_the_more_likely_one_is_given() {
+fn of_two_answering_lines_the_more_likely_one_is_given() {
     let first = "Looms need a list of thread sources: the file /etc/loom/threads.list lists the shops that sell thread.";
     let other = "This file lists all sources of threads that belong to the third version.";
     let texts = [first, "Looms are large.", "A shuttle carries the weft.", other];
@@ -19,7 +19,7 @@ fn of_two_lines_that_answer_the_more_likely_one_is_given() {
 }
 
 #[test]
-fn what_something_is_used_for_is_told_in_any_clause() {
+fn the_use_of_a_thing_can_be_stated_in_any_clause() {
     let text = "Tessel reads a folder. Unlike Ondo, and in most offices, Tessel is used to check the lamps of a pier. Tessel has a large window.";
     for question in ["What is Tessel used for?", "What is Tessel for?"] {
         check(&[text], question, "is used to check the lamps");
@@ -27,7 +27,7 @@ fn what_something_is_used_for_is_told_in_any_clause() {
 }
 
 #[test]
-fn a_definition_may_have_an_insertion() {
+fn a_definition_can_contain_a_parenthetical_phrase() {
     let text = "A “berth”, in the language of sailors, means a place to lie. Every berth has a number.";
     for question in ["What is a berth?", "What is meant by a berth?"] {
         check(&[text], question, "means a place to lie");
@@ -35,7 +35,7 @@ fn a_definition_may_have_an_insertion() {
 }
 
 #[test]
-fn a_number_before_a_comma_counts_nothing() {
+fn a_number_before_a_comma_is_not_a_count() {
     let question = "How many packages does Tessel have?";
     let (reply, _) = reply_from(&["Chapter 15, Building a Tessel Package, has examples."], question);
     assert!(!matches!(reply, Reply::Answer(_)), "{reply:?}");
@@ -49,7 +49,7 @@ fn an_adverb_says_how_often() {
 }
 
 #[test]
-fn a_name_beside_the_class_word_is_an_instance() {
+fn a_name_next_to_the_class_word_is_an_instance() {
     let is_instance = |text: &str, question: &str| {
         let passages = [Passage { text, title: "", headings: &[] }];
         let reading = Passages::read(question, &passages);
@@ -72,11 +72,11 @@ fn a_name_beside_the_class_word_is_an_instance() {
 }
 
 #[test]
-fn dates_may_have_spaces_between_digits_and_chinese() {
+fn dates_can_have_spaces_between_digits_and_chinese_characters() {
     check(&["Ines Okafor 于 1931 年 12 月 28 日在灯塔去世。"], "Ines Okafor 是哪一天去世的？", "1931 年");
 }
 
 #[test]
-fn a_chinese_question_may_ask_what_something_is_at_its_end() {
+fn a_chinese_question_can_end_with_what_is() {
     check(&["前端：lamp、tessel", "tessel 是灯塔的控制程序。"], "tessel 是什么？", "控制程序");
 }

@@ -13,7 +13,7 @@ fn check(text: &str, question: &str, answers: bool) {
 }
 
 #[test]
-fn a_verb_may_be_told_in_other_words_where_all_else_is_there() {
+fn a_verb_can_be_paraphrased_if_all_other_words_match() {
     let text = "The Osten Society shelved the plan of the Velora Bridge in 1931.";
     check(text, "When did the Osten Society wreck the plan of the Velora Bridge?", true);
     check(text, "When was the Osten Society praised?", false);
@@ -23,20 +23,20 @@ fn a_verb_may_be_told_in_other_words_where_all_else_is_there() {
 }
 
 #[test]
-fn only_a_word_for_a_birth_tells_of_one() {
+fn only_a_word_for_birth_answers_a_question_about_a_birth() {
     let text = "Ines Okafor taught the children of the mill in Bellmoor.";
     check(text, "Where were the children of Ines Okafor born?", false);
 }
 
 #[test]
-fn words_that_tell_the_same_answer() {
+fn synonyms_answer_a_question() {
     check("Okafor emigrated to Halden in 1931.", "When did Okafor move to Halden?", true);
     check("Okafor heiratete im Mai Jost Brandt.", "Wann war die Hochzeit von Okafor?", true);
     check("枢密院掌管军队。", "哪个机构负责军队？", true);
 }
 
 #[test]
-fn a_sum_of_money_is_what_something_costs() {
+fn a_sum_of_money_answers_a_question_about_cost() {
     let text = "The Hollin mansion, a $4.2 million project, has 12 rooms.";
     check(text, "How much did the Hollin mansion cost?", true);
     check("The Hollin mansion has 12 rooms.", "How much did the Hollin mansion cost?", false);
@@ -48,7 +48,7 @@ fn a_sum_of_money_is_what_something_costs() {
 }
 
 #[test]
-fn the_years_of_a_life_are_no_place() {
+fn the_years_of_a_life_are_not_a_place() {
     let text =
         "Ines Okafor (1931 – 1999) was queen by marriage to King Orson from 1955 to his death in 1960.";
     check(text, "Where did Ines Okafor die?", false);
@@ -65,12 +65,12 @@ fn a_child_of_one_person_has_that_person_as_parent() {
 }
 
 #[test]
-fn a_german_name_owns_the_noun_behind_it() {
+fn a_german_genitive_owns_the_noun_after_it() {
     check("Teslas Werkstatt brannte. Brandts Frau sang im Chor.", "Wer war Teslas Frau?", false);
 }
 
 #[test]
-fn participles_tell_in_german_what_is_done() {
+fn german_participles_count_as_verbs() {
     check(
         "Eine 1872 beim Rat eingereichte Skizze sah zwei Brunnen vor.",
         "Wann wurde die Skizze eingereicht?",
@@ -81,18 +81,18 @@ fn participles_tell_in_german_what_is_done() {
 }
 
 #[test]
-fn speakers_say_what_they_bring_in_a_few_words() {
+fn a_short_chat_message_can_answer_about_its_speaker() {
     let text = "IdaLund: Who has the balls?\nOrsonMoe: I'll bring the cones, friends.\nIdaLund: Good for the practice of our team!";
     check(text, "Who is going to bring the cones to practice?", true);
 }
 
 #[test]
-fn a_question_in_chinese_may_say_how_many_things_it_asks_for() {
+fn a_chinese_question_can_state_the_number_of_items() {
     check("文件有三种状态：\n\n* 已提交\n* 已修改\n* 已暂存\n", "文件有哪三种状态？", true);
 }
 
 #[test]
-fn what_most_likely_answers_is_given_as_that() {
+fn a_likely_answer_is_marked_as_likely() {
     let text = "Fixed: the cursor jumped to the end after undo. The export keeps bookmarks.";
     let Reply::Likely(quotes) = reply_from(text, "", "What was wrong with the cursor after undo?") else {
         panic!("nothing likely");
@@ -109,20 +109,20 @@ fn people_are_counted_by_any_word_for_them() {
 }
 
 #[test]
-fn what_is_denied_is_no_answer() {
+fn a_denied_statement_is_not_an_answer() {
     check("Halden Metering has never owned a patent.", "Who owns the patent?", false);
     check("Halden Metering owns the patent.", "Who owns the patent?", true);
 }
 
 #[test]
-fn a_sound_is_not_born_as_a_person_is() {
+fn a_sound_that_is_born_does_not_answer_about_a_person() {
     let text = "The order of the echoes depends on where the sound is born in the pipe.";
     let reply = reply_from(text, "Echoes, by Ines Okafor", "Where was Ines Okafor born?");
     assert!(!matches!(reply, Reply::Answer(_)), "{reply:?}");
 }
 
 #[test]
-fn a_line_with_one_of_two_steps_is_no_answer() {
+fn a_line_with_one_of_two_steps_is_not_an_answer() {
     let text = "Ines Okafor is a soccer player currently playing for Halden United in the Osten League.";
     let check = |question: &str, likely: bool| {
         let reply = reply_from(text, "", question);

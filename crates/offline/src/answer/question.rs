@@ -493,7 +493,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_without_spaces_end_where_the_passages_say() {
+    fn passages_decide_where_words_without_spaces_end() {
         let text = "沈文澜是公司的创始人。公司成立于2008年。";
         let question = "公司创始人沈文澜的妻子是谁？";
         let parsed =

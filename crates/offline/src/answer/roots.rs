@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_tell_the_same_are_related() {
+    fn words_with_related_meanings_are_related() {
         for (one, other) in [
             ("founder", "founded"),
             ("author", "wrote"),
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_tell_different_things_are_not() {
+    fn words_with_different_meanings_are_not_related() {
         for (one, other) in [
             ("born", "built"),
             ("dog", "clock"),

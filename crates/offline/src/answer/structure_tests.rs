@@ -16,7 +16,7 @@ fn a_value_below_its_label_answers() {
 }
 
 #[test]
-fn who_speaks_in_a_conversation_is_whom_i_and_my_stand_for() {
+fn i_and_my_refer_to_the_speaker_of_a_message() {
     let chat = "[09:14] Ines: The demo is moved to Thursday.\n[09:16] Magda: The server was down. I cleared the old logs.\n\
         [09:20] Ines: Thanks! Cake tomorrow, I'm allergic to nuts.\n[09:21] Olek: My wife Sigrid bakes it. It is in the grey cupboard.";
     check_in(
@@ -35,7 +35,7 @@ fn who_speaks_in_a_conversation_is_whom_i_and_my_stand_for() {
 }
 
 #[test]
-fn labels_and_headings_tell_what_is_asked() {
+fn labels_and_headings_match_the_question() {
     let manual = "# Halden G2 grinder\n\n## Data\n\nPower: 165 W\nWeight: 3.4 kg\nNoise level: 71 dB\n\n## Warranty\n\n24 months from the date of purchase.\n\n\
         ## Use\n\nThe burrs should be replaced after 400 kg of coffee. The cleaning brush is red.\n\n## Maker\n\nHalden Ltd., 4 Mill Lane, Ludlow, England.";
     check_in("", manual, "How heavy is the grinder?", &["Weight: 3.4 kg"]);
@@ -56,7 +56,7 @@ fn labels_and_headings_tell_what_is_asked() {
 }
 
 #[test]
-fn a_row_answers_only_with_a_column_that_is_asked_for() {
+fn a_row_answers_only_with_a_requested_column() {
     let table = "item: desk lamp | supplier: Lumina | price: 18.50\nitem: office chair | supplier: Sedia | price: 139.00";
     let passage = Passage { text: table, title: "stock", headings: &[] };
     assert!(!matches!(reply("What colour is the office chair?", &[passage]), Reply::Answer(_)));
@@ -69,7 +69,7 @@ fn a_row_answers_only_with_a_column_that_is_asked_for() {
 }
 
 #[test]
-fn all_rows_that_answer_are_given_where_several_are_asked_for() {
+fn all_answering_rows_are_given_if_the_question_asks_for_several() {
     let table = "item: desk lamp | supplier: Lumina\nitem: office chair | supplier: Sedia\nitem: bench | supplier: Sedia\nitem: stool | supplier: Sedia";
     check_in(
         "stock",
@@ -84,7 +84,7 @@ fn all_rows_that_answer_are_given_where_several_are_asked_for() {
 }
 
 #[test]
-fn what_a_line_counts_is_named_by_the_lines_behind_it() {
+fn items_that_a_line_counts_are_listed_by_the_lines_after_it() {
     let story = "Two men came with the boat each month. Eskil steered. Young Tam Orrin carried the sacks. The sea was calm.";
     let men =
         ["Two men came with the boat each month.", "Eskil steered.", "Young Tam Orrin carried the sacks."];
@@ -123,7 +123,7 @@ fn what_a_line_counts_is_named_by_the_lines_behind_it() {
 }
 
 #[test]
-fn rows_that_hold_the_value_that_is_asked_for_are_a_list() {
+fn rows_with_the_requested_value_form_a_list() {
     let table = "plant: Sage | family: mint | bed: south | flowers: May\nplant: Hosta | family: asparagus | bed: north | flowers: June\n\
         plant: Thyme | family: mint | bed: north | flowers: June";
     let rows: Vec<&str> = table.lines().collect();
@@ -148,7 +148,7 @@ fn a_section_that_is_about_nothing_else_is_a_list() {
 }
 
 #[test]
-fn a_list_of_another_sort_answers_nothing() {
+fn a_list_of_another_kind_answers_nothing() {
     let manual = "# Brummer L2\n\n## Unterstützung\n\nEs gibt drei Stufen:\n\n- Eco\n- Tour\n- Berg\n";
     let passage = Passage { text: manual, title: "", headings: &[] };
     assert!(!matches!(reply("Welche Farben hat das Brummer L2?", &[passage]), Reply::Answer(_)));
@@ -177,7 +177,7 @@ fn a_sentence_in_a_cell_is_quoted_without_its_row() {
 }
 
 #[test]
-fn a_sentence_in_a_cell_comes_with_the_cell_that_names_what_it_is_about() {
+fn a_sentence_in_a_cell_comes_with_the_cell_that_names_its_subject() {
     check_of(
         &[RECORDS],
         "Where did the Brass Ear sink?",
@@ -204,7 +204,7 @@ fn a_row_answers_what_its_sentences_do_not() {
 }
 
 #[test]
-fn closest_passages_show_no_words_twice() {
+fn closest_passages_repeat_no_text() {
     let row = |at: usize| {
         format!(
             "date: 2018-0{at}-02 | source: Alder Trust | kind: grant | purpose: Study of weir number {at} with echoes"
@@ -226,7 +226,7 @@ fn closest_passages_show_no_words_twice() {
 }
 
 #[test]
-fn who_sends_a_letter_is_whom_i_stands_for() {
+fn i_refers_to_the_sender_of_a_letter() {
     const MAILS: &str = "# Gate\n\nFrom: Ada Wend <ada@example.org>\nTo: Olek Marsh <olek@example.org>\nDate: 2022-06-20T10:00:00Z\n\n\
         The gate is finished. I weighed it on Monday.\n\n# Re: Gate\n\nFrom: Olek Marsh <olek@example.org>\nTo: Ada Wend <ada@example.org>\n\
         Date: 2022-06-21T10:00:00Z\n\nI will send four oxen on Friday.";
@@ -238,7 +238,7 @@ fn who_sends_a_letter_is_whom_i_stands_for() {
 }
 
 #[test]
-fn what_only_mentions_a_sort_of_thing_is_no_list_of_such_things() {
+fn text_that_only_mentions_a_kind_is_not_a_list_of_it() {
     let bike = "# Lastenrad\n\nVon der Garantie ausgenommen sind Reifen, Bremsbeläge und Kette.\n\nAnzeige: F1 | Bedeutung: Akku leer\nAnzeige: F4 | Bedeutung: Motor zu heiß\n";
     check_reply_of(bike, "Welche Bremsen hat das Lastenrad?", None);
     check_reply_of(bike, "Welche Motoren gibt es?", None);

@@ -40,7 +40,7 @@ fn check_no_answer(question: &str) {
 }
 
 #[test]
-fn a_sentence_that_answers_comes_with_the_one_that_names_its_pronoun() {
+fn an_answering_sentence_comes_with_the_one_that_resolves_its_pronoun() {
     check_answer(
         "Who designed the Velora Bridge?",
         &["The Velora Bridge crosses the river Tamsin.", "It was designed by Ines Okafor."],
@@ -49,7 +49,7 @@ fn a_sentence_that_answers_comes_with_the_one_that_names_its_pronoun() {
 }
 
 #[test]
-fn a_list_comes_with_what_announces_it() {
+fn a_list_comes_with_the_line_that_introduces_it() {
     check_answer(
         "What are the three rules of the harbour?",
         &["Keep these in mind:", "- Moor at the bow.", "- Pay at the office.", "- Leave before noon."],
@@ -66,7 +66,7 @@ fn sentences_that_follow_each_other_are_one_quote() {
 }
 
 #[test]
-fn a_question_in_two_steps_gets_both() {
+fn a_two_step_question_gets_both_sentences() {
     let (reply, texts) = check_reply("Where was the designer of the Velora Bridge born?");
     assert!(matches!(reply, Reply::Answer(_)), "{reply:?}: {texts:?}");
     assert!(texts.iter().any(|text| text.ends_with("It was designed by Ines Okafor.")), "{texts:?}");
@@ -74,7 +74,7 @@ fn a_question_in_two_steps_gets_both() {
 }
 
 #[test]
-fn a_verb_behind_a_relative_clause_is_asked_of_what_the_clause_describes() {
+fn a_verb_after_a_relative_clause_applies_to_what_the_clause_describes() {
     let passages = [
         "Nordlicht was introduced by Halden Optics in 2019. It is a lamp for workshops.",
         "Mara Lind is chief executive of Halden Optics. Halden Optics was founded in Tromso by Erik Moe.",
@@ -98,7 +98,7 @@ fn a_verb_behind_a_relative_clause_is_asked_of_what_the_clause_describes() {
 }
 
 #[test]
-fn what_is_said_of_something_else_answers_nothing() {
+fn statements_about_something_else_do_not_answer() {
     let story = [
         "Old Wendell was a clerk. His household was poor. In came little Wendell with at least three feet of rope hanging down before him.",
         "The Marsh family sat at the table. The Marsh twins laughed. He had no further talk with neighbours, but lived upon bread ever afterwards.",
@@ -125,7 +125,7 @@ fn what_is_said_of_something_else_answers_nothing() {
 }
 
 #[test]
-fn a_definition_is_of_the_whole_thing_and_of_every_one() {
+fn a_definition_covers_the_whole_term_and_all_its_instances() {
     check_of(
         &["Generic lanes are the ones listed here.", "A lane is a queue of steps."],
         "What is a lane?",
@@ -134,7 +134,7 @@ fn a_definition_is_of_the_whole_thing_and_of_every_one() {
 }
 
 #[test]
-fn characters_that_ask_stay_where_they_are_part_of_a_word() {
+fn question_characters_stay_if_they_are_part_of_a_word() {
     check_of(&["所有权是一组规则，用于管理内存。"], "什么是所有权？", &["所有权是一组规则，用于管理内存。"]);
     let reply = reply(
         "程序的作者是谁？",
@@ -163,7 +163,7 @@ fn a_year_of_the_question_must_be_the_year_of_the_answer() {
 }
 
 #[test]
-fn an_unknown_thing_about_a_known_name_is_not_answered() {
+fn an_unknown_fact_about_a_known_name_is_not_answered() {
     for question in [
         "What was the name of Ines Okafor's dog?",
         "How tall is Ines Okafor?",
@@ -187,7 +187,7 @@ fn the_second_of_two_things_is_not_answered_by_the_first() {
 }
 
 #[test]
-fn what_somebody_says_in_a_story_does_not_answer_about_another() {
+fn direct_speech_in_a_story_does_not_answer_questions_about_others() {
     const STORY: &str = "Okafor came home. Okafor was tired. Okafor sat down. Okafor said nothing.\n\n\
         'That is where I live,' said the guest. 'Why, where is our Martha?' cried Okafor, looking round. 'Not coming,' said the guest.\n\n\
         He will send it to the baker, said Okafor. The niece's sister blushed at Okafor. Ada would bring in five crowns a week, Okafor said.";
@@ -203,7 +203,7 @@ fn what_somebody_says_in_a_story_does_not_answer_about_another() {
 }
 
 #[test]
-fn nothing_is_near_to_a_question_about_something_absent() {
+fn a_question_about_something_absent_has_no_closest_passages() {
     for question in [
         "Who won the Grand Prix of Monaco?",
         "how do i configure kubernetes ingress",
@@ -227,7 +227,7 @@ fn matching_words_are_marked() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
-    fn quotes_of_any_text_stand_on_character_borders(
+    fn quotes_of_any_text_are_on_character_boundaries(
         question in "([A-Za-z漢的]{1,6} |who |how many |of |[0-9]{4}|\\?){0,8}",
         passages in prop::collection::vec("([A-Za-z漢]{1,6}[ .:]|[0-9é] |\n|- |# |\\| ){0,30}", 0..4),
     ) {
@@ -268,7 +268,7 @@ fn another_measure_of_the_same_unit_answers_nothing() {
 }
 
 #[test]
-fn what_is_in_a_thing_needs_a_line_about_its_content() {
+fn a_question_about_the_content_of_a_thing_needs_a_line_about_it() {
     let story = "Under a tree they dug up a chest. It held no gold, but forty letters.";
     check_in(
         "",
@@ -281,7 +281,7 @@ fn what_is_in_a_thing_needs_a_line_about_its_content() {
 }
 
 #[test]
-fn one_word_of_a_question_may_be_said_in_other_words() {
+fn one_word_of_a_question_can_be_missing_in_the_answer() {
     let minutes = "Present: Bea, Colin. The gate is locked from dusk on again. Gus keeps the spare key.";
     check_in("", minutes, "Who keeps the spare key of the gate?", &["Gus keeps the spare key."]);
     let passage = Passage { text: minutes, title: "", headings: &[] };
@@ -304,7 +304,7 @@ fn a_first_name_comes_with_the_line_that_gives_the_whole_name() {
 }
 
 #[test]
-fn a_sort_of_thing_that_a_text_never_names_is_not_answered() {
+fn a_question_about_a_kind_that_the_text_never_names_is_not_answered() {
     let guide = "# Lastenrad Brummer\n\nZum Lieferumfang gehören das Rad, ein Ladegerät, zwei Schlüssel und ein Regenverdeck.\n\nEs gibt drei Stufen: Eco, Tour und Berg.";
     check_no_answer_in(guide, "Welche Farben hat das Lastenrad?");
     check_no_answer_in(guide, "Welche Zeitungen hat das Lastenrad?");
@@ -314,7 +314,7 @@ fn a_sort_of_thing_that_a_text_never_names_is_not_answered() {
 }
 
 #[test]
-fn a_first_name_is_that_of_the_person_or_nothing_answers() {
+fn a_first_name_is_answered_only_for_the_right_person() {
     let text =
         "Wendle laughed for the first time.\n\nThe name Orrin Wendle stood on the door. Old Wendle slept.";
     let name = "The name Orrin Wendle stood on the door.";
@@ -324,7 +324,7 @@ fn a_first_name_is_that_of_the_person_or_nothing_answers() {
 }
 
 #[test]
-fn what_found_success_was_founded_by_nobody() {
+fn found_success_does_not_mean_founded() {
     let text = "Larkin Mills later found success in Halden with Ada Byron's looms. Larkin Mills was founded in 1911 as the Halden Wool Company.";
     check_reply_of(text, "Who founded Larkin Mills?", None);
     let text = "Larkin Mills was founded in 1911 by Ada Byron.";
@@ -332,7 +332,7 @@ fn what_found_success_was_founded_by_nobody() {
 }
 
 #[test]
-fn a_value_of_another_sort_is_not_what_was_booked() {
+fn a_value_of_another_kind_does_not_answer() {
     check_reply_of(
         "Booking dates: 3 May to 9 May\n\nBooking agency: Halden Travel\n",
         "Which movie was booked?",
@@ -341,13 +341,13 @@ fn a_value_of_another_sort_is_not_what_was_booked() {
 }
 
 #[test]
-fn a_family_is_not_one_of_its_members() {
+fn a_family_is_not_a_single_member() {
     let text = "The Wendles laughed at what kind of work she had to do in the mill.";
     check_reply_of(text, "Where does Orrin Wendle work?", None);
 }
 
 #[test]
-fn a_pronoun_stands_for_whom_its_own_line_names_first() {
+fn a_pronoun_refers_to_the_first_name_in_its_own_line() {
     check_no_answer_in(
         "Okafor praised her son and Marta. Marta, who was at the mill, told them how many hours she worked there.",
         "Where does Okafor work?",
@@ -355,7 +355,7 @@ fn a_pronoun_stands_for_whom_its_own_line_names_first() {
 }
 
 #[test]
-fn two_lines_that_begin_with_the_same_pronoun_are_about_the_same_person() {
+fn two_lines_that_start_with_the_same_pronoun_are_about_the_same_person() {
     check_no_answer_in(
         "Ida wrote a letter. She sent the money to Okafor. She lived in Bellmoor.",
         "Where did Okafor live?",
@@ -368,7 +368,7 @@ fn two_lines_that_begin_with_the_same_pronoun_are_about_the_same_person() {
 }
 
 #[test]
-fn what_belongs_to_a_nearer_name_is_not_that_of_another() {
+fn a_relative_of_a_nearer_name_does_not_belong_to_another() {
     check_no_answer_in(
         "Back came Wendell Lund with his brother Orson, while Okafor closed the door.",
         "Who is Okafor's brother?",
@@ -377,7 +377,7 @@ fn what_belongs_to_a_nearer_name_is_not_that_of_another() {
 }
 
 #[test]
-fn what_others_do_is_not_done_by_a_name() {
+fn actions_of_others_are_not_attributed_to_a_name() {
     check_no_answer_in(
         "The Okafors sang in May. The voices of Okafor's guests died away in June.",
         "When did Okafor die?",
@@ -386,13 +386,13 @@ fn what_others_do_is_not_done_by_a_name() {
 }
 
 #[test]
-fn who_is_killed_dies_and_who_dies_is_not_killed() {
+fn a_killed_person_died_but_a_dead_person_was_not_killed() {
     check_of(&["Okafor was killed in 1931."], "When did Okafor die?", &["Okafor was killed in 1931."]);
     check_no_answer_in("Okafor died in the arms of Ida Lund.", "Who killed Okafor?");
 }
 
 #[test]
-fn a_number_tells_an_age_only_beside_a_word_for_it() {
+fn a_number_is_an_age_only_with_a_word_for_it() {
     check_no_answer_in(
         "An old man, who would have been two inches taller in boots, greeted Okafor.",
         "How old is Okafor?",
@@ -401,12 +401,12 @@ fn a_number_tells_an_age_only_beside_a_word_for_it() {
 }
 
 #[test]
-fn a_time_is_no_place() {
+fn a_time_is_not_a_place() {
     check_no_answer_in("Okafor worked in the late 19th century.", "Where did Okafor work?");
 }
 
 #[test]
-fn what_is_located_is_said_to_be_there() {
+fn a_location_needs_a_statement_that_it_is_there() {
     check_no_answer_in(
         "Velora grew with inventions made in small workshops.",
         "Where is Velora headquartered?",
@@ -423,7 +423,7 @@ fn what_is_located_is_said_to_be_there() {
 }
 
 #[test]
-fn a_word_of_a_proper_name_tells_nothing_that_is_done() {
+fn a_word_in_a_proper_name_is_not_a_verb() {
     check_of(
         &["In Redwick, Okafor received the Lund Teaching Award. Okafor taught at Bellmoor College."],
         "Where did Okafor teach?",
@@ -432,7 +432,7 @@ fn a_word_of_a_proper_name_tells_nothing_that_is_done() {
 }
 
 #[test]
-fn a_name_that_german_asks_for_stands_beside_the_noun() {
+fn a_name_requested_in_german_is_next_to_its_noun() {
     check_of(
         &["Am Fluss wohnte ein Müller, der hieß Veit Sander. Der Müller stieg mit Jost Brandt ins Boot."],
         "Wie heißt der Müller?",
@@ -442,7 +442,7 @@ fn a_name_that_german_asks_for_stands_beside_the_noun() {
 }
 
 #[test]
-fn years_before_christ_tell_a_time() {
+fn years_before_christ_are_times() {
     check_of(
         &["Als Jahr der Gründung von Velora gilt 15 v. Chr., sagen die Chronisten."],
         "Wann wurde Velora gegründet?",
@@ -451,7 +451,7 @@ fn years_before_christ_tell_a_time() {
 }
 
 #[test]
-fn who_writes_under_a_name_of_one_word_is_known_by_its_parts() {
+fn a_speaker_with_a_one_word_name_is_found_by_its_parts() {
     check_of(
         &["MaraLind: Hello!\nOrsonMoe: Hi Mara!\nMaraLind: I moved to Bellmoor last week."],
         "Where did Mara Lind move?",
@@ -460,7 +460,7 @@ fn who_writes_under_a_name_of_one_word_is_known_by_its_parts() {
 }
 
 #[test]
-fn a_verb_behind_a_plural_is_no_part_of_the_sort_that_is_asked_for() {
+fn a_verb_after_a_plural_is_not_part_of_the_requested_kind() {
     check_of(
         &[
             "Okafor left the house that she had visited before, and saw Mr. Lund and the children. Three ghosts visit Okafor: a child, a giant and a shade.",

@@ -231,7 +231,7 @@ mod tests {
         Ines: Definitely the lamplighter!\n";
 
     #[test]
-    fn what_a_person_suggests_is_in_the_turn_that_answers_the_one_before() {
+    fn a_suggestion_is_in_the_turn_that_answers_the_one_before() {
         let (reply, texts) = reply_from(&[CHAT], "What does Magda suggest for sunny days?");
         assert!(matches!(reply, Reply::Likely(_)), "{reply:?}");
         assert_eq!(texts, ["Magda: We could hang big umbrellas over the tables, they fold up quickly."]);
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_is_answered_by_whom_it_is_asked_of() {
+    fn a_question_about_a_person_is_answered_by_that_person() {
         let chat = "Olek: What do you think about clay ovens?\nInes: Clay ovens crack. I had two.\n\
             Magda: I think the smell is wonderful. They also save wood.\nOlek: I might build one.\n";
         let (reply, texts) = reply_from(&[chat], "What does Magda think about clay ovens?");
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn who_speaks_in_one_passage_is_known_in_a_short_one() {
+    fn speakers_known_from_one_passage_are_recognized_in_a_short_one() {
         let short =
             "and that was all.\nMagda: I keep the spare key of the mill under the blue barrel, so take it.\n";
         let (reply, texts) =
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_says_is_not_answered() {
+    fn a_question_about_something_nobody_says_is_not_answered() {
         for question in
             ["What flavour of cake does Magda order?", "Which brand of flour does Ines recommend?"]
         {

@@ -35,7 +35,7 @@ fn check_claims(text: &str, expected: &[&str]) {
 const CEO: &str = "chief executive officer";
 
 #[test]
-fn names_hold_years_nicknames_and_legal_forms() {
+fn names_can_contain_years_nicknames_and_legal_forms() {
     check_claims(
         "Ada Kern was appointed CEO of Mattoni 1873 in 2014.",
         &["Ada Kern | chief executive officer | Mattoni 1873 | 2014.."],
@@ -240,7 +240,7 @@ fn chinese_sentences_are_read() {
 }
 
 #[test]
-fn what_only_looks_like_an_office_is_no_claim() {
+fn text_that_only_looks_like_an_office_is_not_a_claim() {
     for text in [
         "In 2012 the bridge was replaced by a tunnel.",
         "The head of the river lies in Ostrava, which was founded by monks.",
@@ -253,7 +253,7 @@ fn what_only_looks_like_an_office_is_no_claim() {
 }
 
 #[test]
-fn a_quote_is_verbatim_and_takes_in_the_sentence_that_it_leans_on() {
+fn a_quote_is_verbatim_and_includes_the_sentence_it_refers_to() {
     let text = "Bo Lind was CEO of Velora Systems. He was succeeded by Ada Kern in 2012.";
     let found = claims(text);
     assert!(found.iter().all(|claim| text.contains(&claim.quote)));

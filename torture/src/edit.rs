@@ -202,7 +202,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn decisions_become_commands_again() {
+    fn decisions_are_turned_back_into_commands() {
         for (decision, expected) in [
             (
                 json!({"action": "merge_entities", "sources": ["ANNA_BERG"], "into": "X", "name": "Carl Hofer"}),
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn decisions_are_read_from_every_kind_of_answer() {
+    fn decisions_are_read_from_every_kind_of_response() {
         for (answer, expected) in [
             (json!({"preview": false, "decision": {"id": "dec-1"}}), &["dec-1"][..]),
             (json!({"status": "success", "decisions": ["dec-1", "dec-2"]}), &["dec-1", "dec-2"]),

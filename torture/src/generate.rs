@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_history_is_the_same_after_it_was_written_and_read() {
+    fn a_history_survives_being_written_and_read() {
         let history = random(3, &ALL_FAULTS);
         let text = serde_json::to_string(&history).expect("plain data");
         let read: History = serde_json::from_str(&text).expect("the same");

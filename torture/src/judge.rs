@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_of_the_disk_excuses_a_write_that_names_it() {
+    fn a_disk_fault_excuses_a_write_that_reports_it() {
         let full = "error: committing: database or disk is full";
         assert_eq!(check_command(Operation::Add, 1, full, &[Spell::Full]), Ok(WriteEnd::Unknown));
         assert_eq!(check_command(Operation::Add, 1, full, &[]), Err(Kind::Exit));
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_removal_fails_on_a_full_disk_only_where_no_room_is_kept_for_it() {
+    fn a_removal_can_fail_on_a_full_disk_only_without_reserved_space() {
         let full = "error: committing: database or disk is full";
         let remove = |has_room| Operation::Remove { may_be_missing: false, has_room };
         assert_eq!(check_command(remove(false), 1, full, &[Spell::Full]), Ok(WriteEnd::Unknown));
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_store_may_be_called_damaged_only_while_reads_fail() {
+    fn a_store_can_be_reported_as_damaged_only_while_reads_fail() {
         let damaged = "error: opening workspace default: database disk image is malformed";
         let weather = [Spell::Reads, Spell::Disk];
         assert_eq!(check_command(Operation::Read, 1, damaged, &weather), Ok(WriteEnd::Unknown));
@@ -285,14 +285,14 @@ mod tests {
     }
 
     #[test]
-    fn only_a_pause_lets_work_end_as_paused() {
+    fn work_can_end_as_paused_only_during_a_pause() {
         assert_eq!(check_command(Operation::Work, 6, "", &[Spell::Paused]), Ok(WriteEnd::Unknown));
         assert_eq!(check_command(Operation::Work, 6, "", &[]), Err(Kind::Exit));
         assert_eq!(check_command(Operation::Read, 6, "", &[Spell::Paused]), Err(Kind::Exit));
     }
 
     #[test]
-    fn some_words_are_never_excused() {
+    fn some_messages_are_never_excused() {
         let locked = "error: committing: database is locked";
         assert_eq!(check_command(Operation::Add, 1, locked, &[Spell::Disk]), Err(Kind::Message));
         let panic = "thread 'main' panicked at src/main.rs";
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn a_removal_may_find_nothing_only_where_nothing_may_be_there() {
+    fn a_removal_can_find_nothing_only_if_the_document_may_be_missing() {
         let missing = "error: no document \"s1.md\"";
         let remove = |may_be_missing| Operation::Remove { may_be_missing, has_room: false };
         assert_eq!(check_command(remove(true), 1, missing, &[]), Ok(WriteEnd::Refused));

@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_acknowledged_must_be_there() {
+    fn acknowledged_documents_must_exist() {
         assert_eq!(check_model(&[(Some(1), WriteEnd::Done)], &[1]), None);
         assert_eq!(check_model(&[(Some(1), WriteEnd::Done)], &[]), Some(Wrong::Lost));
         assert_eq!(
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_removed_must_be_gone() {
+    fn removed_documents_must_be_gone() {
         assert_eq!(
             check_model(&[(Some(1), WriteEnd::Done), (None, WriteEnd::Done)], &[1]),
             Some(Wrong::Ghost)
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_cancelled_stays_out_of_the_queue_until_it_is_written_again() {
+    fn cancelled_documents_stay_out_of_the_queue_until_they_are_written_again() {
         let mut model = Model::default();
         model.wrote(1, 1, WriteEnd::Done);
         model.cancelled(1);
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_end_allows_both() {
+    fn an_unknown_outcome_allows_both_states() {
         let steps = [(Some(1), WriteEnd::Done), (Some(2), WriteEnd::Unknown)];
         assert_eq!(check_model(&steps, &[1]), None);
         assert_eq!(check_model(&steps, &[2]), None);

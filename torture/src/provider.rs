@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn a_vector_is_a_function_of_its_text() {
+    fn the_vector_depends_only_on_the_text() {
         let body = json!({ "model": "m", "input": ["one", "other", "one"] });
         let answer: Value = serde_json::from_str(&embeddings(&body)).expect("JSON");
         let vector = |at: usize| &answer["data"][at]["embedding"];
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn an_extraction_names_what_the_passage_names() {
+    fn an_extraction_contains_the_names_of_the_passage() {
         let answer = extract(MODEL, "Anna Berg met Canary1x2z and Thing1v2p0n0.");
         let names = ["entity<|#|>Anna Berg<", "entity<|#|>Canary1x2z<", "entity<|#|>Thing1v2p0n0<"];
         assert!(names.iter().all(|name| answer.contains(name)), "{answer}");

@@ -56,7 +56,7 @@ mod tests {
     use crate::generate;
 
     #[test]
-    fn what_the_failure_does_not_need_is_left_out() {
+    fn steps_that_the_failure_does_not_need_are_removed() {
         let history = generate::random(5, &generate::ALL_FAULTS);
         let needed = [history.steps[1].id, history.steps[history.steps.len() - 2].id];
         let (short, failed) = reduce(&history, Kind::Lost, Duration::from_secs(20), |history| {
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_that_does_not_come_again_leaves_the_history_whole() {
+    fn a_failure_that_does_not_recur_leaves_the_history_complete() {
         let history = generate::random(5, &generate::ALL_FAULTS);
         let (short, failed) = reduce(&history, Kind::Lost, Duration::from_secs(20), |_| Vec::new());
         assert!(!failed);

@@ -338,7 +338,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_difference_names_lines_of_one_side() {
+    fn a_difference_lists_lines_of_only_one_side() {
         assert_eq!(difference("a\nb\n", "b\nc\n"), "+ a\n- c");
     }
 }

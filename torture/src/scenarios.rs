@@ -457,7 +457,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_scenario_has_a_name_of_its_own_and_meets_in_all_of_its_lanes() {
+    fn every_scenario_has_its_own_name_and_meets_in_all_its_lanes() {
         for scenario in &SCENARIOS {
             let history = scenario.history(1);
             assert!(!history.steps.is_empty());

@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn canaries_are_found_in_either_case() {
+    fn canaries_are_found_in_upper_and_lower_case() {
         let text = format!("{} and CANARY12X34Z, no canary5x, Canary6x7", canary(1, 2));
         assert_eq!(canaries(&text), [(1, 2), (12, 34)]);
         let shape = Shape { passages: 2, things: 3 };
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_leads_back_to_its_source() {
+    fn a_file_name_leads_back_to_its_source() {
         assert_eq!(source_of(&file(17)), Some(17));
         assert_eq!(source_of("other.md"), None);
     }

@@ -178,7 +178,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn an_edge_to_nowhere_and_a_weight_that_is_none_are_refused() {
+    fn an_edge_to_an_unknown_node_and_an_invalid_weight_are_refused() {
         let unknown = Graph::new(&["a"], &[Edge::new(0, 3, 1.0)]).expect_err("there is no node 3");
         assert_eq!(unknown.to_string(), "edge 0 ends at node 3, but there are 1 nodes");
         for weight in [0.0, -1.0, f64::NAN, f64::INFINITY] {
@@ -188,7 +188,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn modularity_of_the_karate_club_is_that_of_the_literature() {
+    fn the_modularity_of_the_karate_club_equals_the_published_value() {
         let graph = graph_of(KARATE);
         let one = vec![0; graph.len()];
         assert_eq!(modularity(&graph, &one, 1.0), 0.0);

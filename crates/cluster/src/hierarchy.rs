@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn components_and_nodes_without_edges_are_communities_of_their_own() {
+    fn components_and_nodes_without_edges_are_their_own_communities() {
         let graph = graph_of("a-b b-c a-c x-y y-z x-z alone");
         let hierarchy = hierarchy(&graph, &HierarchySettings::default());
         let found: Vec<_> = hierarchy.communities.iter().map(|community| names(&graph, community)).collect();
@@ -271,7 +271,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn order_direction_and_numbering_leave_no_trace(edges in edges(), turn in 0_usize..40, swap in any::<u64>()) {
+        fn order_direction_and_numbering_do_not_matter(edges in edges(), turn in 0_usize..40, swap in any::<u64>()) {
             let settings = HierarchySettings { max_community_size: 4, level_factor: 2, ..Default::default() };
             let plain = hierarchy(&build(&edges, usize::from), &settings);
             let mut other = edges;
@@ -285,7 +285,7 @@ mod tests {
         }
 
         #[test]
-        fn an_edge_in_parts_is_the_whole_edge(edges in edges()) {
+        fn parallel_edges_equal_one_edge_with_their_total_weight(edges in edges()) {
             let settings = HierarchySettings { max_community_size: 4, ..Default::default() };
             let parts: Vec<_> =
                 edges.iter().flat_map(|(a, b, weight)| vec![(*b, *a, 1); usize::from(*weight)]).collect();
@@ -294,7 +294,7 @@ mod tests {
         }
 
         #[test]
-        fn communities_nest_are_connected_and_keep_the_size(
+        fn communities_are_nested_connected_and_bounded_in_size(
             edges in edges(),
             max in 1_usize..8,
             factor in 2_usize..4,

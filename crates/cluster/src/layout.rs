@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn linked_nodes_stand_together_in_small_and_large_graphs() {
+    fn linked_nodes_are_close_in_small_and_large_graphs() {
         for count in [4, 60] {
             let (seeds, links) = groups(count, 10);
             let (same, different) = distances(&layout(&seeds, &links), 10);
@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn summed_up_groups_push_about_as_their_nodes_do() {
+    fn aggregated_groups_repel_almost_like_their_nodes() {
         let (seeds, links) = groups(40, 10);
         let places = layout(&seeds, &links);
         let masses = vec![10.0; places.len()];
@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn no_node_covers_another() {
+    fn no_node_overlaps_another() {
         let (seeds, links) = groups(30, 10);
         let places = layout(&seeds, &links);
         let mut near = 0;
@@ -412,7 +412,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(24))]
         #[test]
-        fn any_graph_has_finite_places_and_the_same_ones_again(
+        fn any_graph_has_finite_and_reproducible_positions(
             seeds in prop::collection::vec(any::<u64>(), 0..300),
             ends in prop::collection::vec((0_u32..310, 0_u32..310, 0.1..9.0_f64), 0..400),
         ) {

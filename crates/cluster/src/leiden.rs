@@ -272,7 +272,7 @@ mod tests {
     use crate::graph::tests::{KARATE, graph_of};
 
     #[test]
-    fn the_karate_club_is_divided_as_well_as_can_be() {
+    fn the_karate_club_is_divided_optimally() {
         let graph = graph_of(KARATE);
         let labels = leiden(&graph, &LeidenSettings::default());
         assert!((modularity(&graph, &labels, 1.0) - 0.4198).abs() < 5e-5);

@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn as_many_gaussians_are_found_as_there_are_groups() {
+    fn the_number_of_gaussians_equals_the_number_of_groups() {
         for centers in [vec![(0.0, 0.0)], vec![(0.0, 0.0), (9.0, 0.0), (0.0, 9.0), (9.0, 9.0), (20.0, 3.0)]] {
             let rows = around(&centers, 60);
             let mixture = best_mixture(&rows, 20, 1);
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_between_two_groups_belongs_to_both_and_one_within_to_one() {
+    fn a_row_between_two_groups_belongs_to_both_and_a_row_inside_belongs_to_one() {
         let rows = around(&[(0.0, 0.0), (3.0, 0.0)], 100);
         let mixture = fit(&rows, 2, 1);
         assert!(mixture.shares(&[0.0, 0.0]).iter().any(|share| *share > 0.99));

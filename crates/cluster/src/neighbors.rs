@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nearest_come_first_and_never_the_vector_itself() {
+    fn nearest_neighbors_come_first_without_the_vector_itself() {
         let rows = [vec![1.0, 0.0], vec![0.8, 0.6], vec![0.0, 1.0]];
         assert_eq!(nearest(&rows, &[0, 1, 2], 2), [vec![1, 2], vec![0, 2], vec![1, 0]]);
     }
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn leaders_find_most_of_the_nearest_centers() {
+    fn leaders_find_most_nearest_centers() {
         let rows = rows_of_topics(6000);
         let rows: Vec<&[f32]> = rows.iter().map(Vec::as_slice).collect();
         let priorities: Vec<u64> = (0..6000).map(mix).collect();

@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn vectors_are_sorted_by_name_and_have_length_one() {
+    fn vectors_are_sorted_by_name_and_have_unit_length() {
         let points = Points::new(&["b", "a", "zero"], 2, &[3.0, 4.0, 0.0, 1e30, 0.0, 0.0]).expect("points");
         assert_eq!(points.names(), ["a", "b", "zero"]);
         assert_eq!(points.vector(0), [0.0, 1.0]);
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_list_of_vectors_is_refused() {
+    fn invalid_vectors_are_refused() {
         let shape = Points::new(&["a"], 2, &[1.0]).expect_err("a value is missing");
         assert_eq!(shape.to_string(), "1 vectors of 2 dimensions have 2 values, but there are 1");
         let value = Points::new(&["a", "b"], 1, &[1.0, f32::INFINITY]);

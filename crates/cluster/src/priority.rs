@@ -23,7 +23,7 @@ mod tests {
     use super::of_name;
 
     #[test]
-    fn other_names_and_other_seeds_give_other_numbers() {
+    fn different_names_and_seeds_give_different_numbers() {
         assert_eq!(of_name(1, "CURIE"), of_name(1, "CURIE"));
         assert_ne!(of_name(1, "CURIE"), of_name(1, "CURIF"));
         assert_ne!(of_name(1, "CURIE"), of_name(2, "CURIE"));

@@ -178,7 +178,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_cluster_holds_one_topic() {
+    fn a_cluster_has_one_topic() {
         let (names, values) = around(6, 20);
         let clusters = clusters_of(&names, &values, &SoftSettings::default());
         assert!(clusters.len() >= 6, "{} clusters", clusters.len());
@@ -189,14 +189,14 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn few_vectors_are_the_last_layer() {
+    fn few_vectors_are_not_clustered() {
         let (names, values) = around(1, 11);
         assert!(clusters_of(&names, &values, &SoftSettings::default()).is_empty());
         assert!(clusters_of(&[], &[], &SoftSettings::default()).is_empty());
     }
 
     #[test]
-    fn equal_vectors_are_cut_to_the_size() {
+    fn equal_vectors_are_split_into_clusters_of_bounded_size() {
         let names: Vec<String> = (0..40).map(|number| format!("{number:02}")).collect();
         let settings = SoftSettings { max_size: 1_000, ..Default::default() };
         for value in [0.0, 1.0] {

@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn clusters_of_clusters_are_nodes_above_them() {
+    fn clusters_of_clusters_become_nodes_above_them() {
         let (names, values) = around(12, 20);
         let tree = tree_of(&names, &values, &SoftSettings::default());
         let layers: BTreeSet<u32> = tree.nodes.iter().map(|node| node.layer).collect();
@@ -142,7 +142,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(24))]
 
         #[test]
-        fn layers_end_and_lose_no_vector_in_any_order(
+        fn layers_are_finite_and_lose_no_vector_in_any_order(
             topics in 1_u64..5,
             count in 1_u64..16,
             copies in 0_usize..20,

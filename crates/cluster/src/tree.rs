@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn vectors_of_a_topic_meet_before_those_of_different_topics() {
+    fn vectors_of_one_topic_are_joined_before_different_topics() {
         let (names, values) = around(5, 8);
         let (points, tree) = tree_of(&names, &values, &TreeSettings::default());
         let topic = |number: &u32| points.names()[*number as usize].split('-').next().map(str::to_owned);
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn one_more_vector_changes_less_than_two_nodes_a_layer_on_average() {
+    fn one_more_vector_changes_fewer_than_two_nodes_per_layer_on_average() {
         let (names, values) = around(12, 20);
         let (points, whole) = tree_of(&names, &values, &TreeSettings::default());
         let (mut new, mut above) = (0, 0);
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_in_one_node_is_one_node() {
+    fn vectors_that_fit_in_one_node_are_one_node() {
         let (names, values) = around(5, 2);
         let (_, tree) = tree_of(&names, &values, &TreeSettings::default());
         assert_eq!(tree.nodes.iter().map(|node| node.leaves.len()).collect::<Vec<_>>(), [10]);
@@ -200,7 +200,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
         #[test]
-        fn nodes_nest_and_keep_their_fan_out_in_any_order(
+        fn nodes_are_nested_and_keep_their_fan_out_in_any_order(
             topics in 1_u64..5,
             count in 1_u64..16,
             copies in 0_usize..20,

@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_is_held_while_it_surely_fits_and_settled_by_what_it_cost() {
+    fn a_call_is_reserved_if_it_fits_in_the_worst_case_and_settled_at_its_cost() {
         let changes = [
             limit(100, false, 1),
             book(1, [0, 0, 60]),
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn another_limit_keeps_what_is_spent_unless_counting_restarts_or_the_unit_changes() {
+    fn a_new_limit_keeps_the_spending_unless_counting_restarts_or_the_unit_changes() {
         let money =
             BudgetChange::Limit { unit: BudgetUnit::Money, amount: 5, restart: false, now: Timestamp(2) };
         let changes = [limit(100, false, 1), book(1, [0, 0, 60]), limit(50, false, 2), book(1, [0, 0, 1])];
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_of_a_process_that_was_killed_counts_with_the_least_once_it_has_been_silent() {
+    fn a_call_of_a_silent_process_counts_with_its_lowest_cost() {
         let changes = [
             limit(100, false, 1),
             book_at(0, "killed", 1, [0, 0, 60]),
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_goes_on_booking_keeps_what_is_held_for_its_calls() {
+    fn a_process_that_keeps_booking_keeps_its_reservations() {
         let changes = [
             limit(100, false, 1),
             book_at(0, "one", 1, [0, 0, 60]),
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_says_what_must_be_left_until_a_call_fits_or_the_limit_changes() {
+    fn a_refusal_is_remembered_until_a_call_fits_or_the_limit_changes() {
         let refused = |changes: &[BudgetChange]| {
             let apply = |budget, change: &BudgetChange| change.clone().applied_to(budget).budget;
             changes.iter().fold(None, apply).and_then(|budget| budget.refused)

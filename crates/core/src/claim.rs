@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_period_includes_the_whole_of_the_dates_at_its_ends() {
+    fn a_period_includes_the_dates_at_both_ends_completely() {
         check_overlap("2006", "2014", "2005", false);
         check_overlap("2006", "2014", "2006-01-01", true);
         check_overlap("2006", "2014", "2014-12-31", true);

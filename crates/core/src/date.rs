@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_date_is_the_period_it_names() {
+    fn a_date_covers_the_period_it_names() {
         assert_eq!(check_period("1970"), Some((0, 365 * DAY)));
         assert_eq!(check_period("1970-02"), Some((31 * DAY, 59 * DAY)));
         assert_eq!(check_period("1970-12"), Some((334 * DAY, 365 * DAY)));
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_date_is_refused() {
+    fn invalid_dates_are_refused() {
         for text in [
             "",
             "20",
@@ -192,7 +192,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_a_date_or_none_and_a_date_comes_back_as_written(text in "[0-9TZ:+. é-]{0,24}") {
+        fn any_text_is_a_date_or_refused_and_a_date_survives_printing(text in "[0-9TZ:+. é-]{0,24}") {
             if let Ok(date) = text.parse::<IsoDate>() {
                 prop_assert!(date.start_ms() < date.end_ms());
                 prop_assert_eq!(String::from(date), text.trim());

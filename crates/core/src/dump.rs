@@ -308,7 +308,7 @@ mod tests {
     use crate::{ChunkId, EntityKey, Mention};
 
     #[test]
-    fn a_row_keeps_its_own_type_beside_the_kind_of_line() {
+    fn a_row_keeps_its_own_type_besides_the_kind_of_line() {
         let mut lines = Vec::new();
         let mut dump = Dump { out: &mut lines, hasher: blake3::Hasher::new(), lines: 0 };
         let mention = Mention {

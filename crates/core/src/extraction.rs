@@ -208,7 +208,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reasons_are_stored_by_name_and_words_of_an_older_release_are_read() {
+    fn reasons_are_stored_by_name_and_names_of_older_releases_are_read() {
         for reason in RejectReason::ALL {
             let reject = Reject { response: 0, offset: 1, reason, text: "x".to_owned() };
             let json = serde_json::to_string(&reject).expect("JSON");

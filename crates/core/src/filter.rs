@@ -440,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_and_dates_have_an_order_and_words_have_none() {
+    fn numbers_and_dates_are_ordered_and_words_are_not() {
         for (condition, value, holds) in [
             ("year>=2020", "2020", true),
             ("year>2020", "2020", false),
@@ -460,7 +460,7 @@ mod tests {
     }
 
     #[test]
-    fn patterns_stop_at_folders_unless_they_say_otherwise() {
+    fn patterns_do_not_cross_folders_unless_they_say_so() {
         for (pattern, source, matches) in [
             ("reports/*.md", "reports/q1.md", true),
             ("reports/*.md", "reports/2024/q1.md", false),
@@ -481,7 +481,7 @@ mod tests {
     }
 
     #[test]
-    fn both_ends_of_a_range_of_dates_count() {
+    fn both_ends_of_a_date_range_are_included() {
         let may = DocumentFilter {
             accepted_after: Some("1970-05-01".parse().expect("a date")),
             accepted_before: Some("1970-05".parse().expect("a date")),
@@ -514,7 +514,7 @@ mod tests {
     }
 
     #[test]
-    fn a_filter_of_too_many_conditions_is_refused() {
+    fn a_filter_with_too_many_conditions_is_refused() {
         let meta = vec!["a".parse().expect("a condition"); MAX_FILTER_CONDITIONS + 1];
         let error = DocumentFilter { meta, ..DocumentFilter::default() }.check().expect_err("too many");
         assert!(matches!(error, FilterError::TooMany { count: 101, limit: 100, .. }), "{error}");
@@ -523,14 +523,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_condition_reads_back_as_it_was_written(text in "[!=<>a ]{0,6}[0-9b-]{0,5}") {
+        fn a_condition_survives_printing_and_parsing(text in "[!=<>a ]{0,6}[0-9b-]{0,5}") {
             if let Ok(condition) = text.parse::<MetaCondition>() {
                 prop_assert_eq!(condition.to_string().parse::<MetaCondition>(), Ok(condition));
             }
         }
 
         #[test]
-        fn any_text_is_refused_or_a_pattern_and_one_without_signs_means_itself(
+        fn any_text_is_a_pattern_or_refused_and_plain_text_matches_itself(
             pattern in "[a*?/\\[\\]{},!\\\\é-]{0,12}",
             source in "[a/\\[é]{0,3}",
         ) {

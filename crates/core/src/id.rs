@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn tracks_are_named_by_what_ran_when_and_names_of_ones_own_are_checked() {
+    fn tracks_are_named_by_command_and_time_and_custom_names_are_checked() {
         let track = TrackId::of_run("add", Timestamp(1_709_210_096_999), "worker");
         assert!(track.as_str().starts_with("add-20240229-123456-"), "{track}");
         assert_ne!(track, TrackId::of_run("add", Timestamp(1_709_210_096_999), "another"));
@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pair_is_the_same_from_either_end_and_survives_printing() {
+    fn a_pair_is_unordered_and_survives_printing() {
         let key = |s: &str| EntityKey::from_stored(s);
         let ab = RelationKey::new(key("A"), key("B"));
         assert_eq!(ab, RelationKey::new(key("B"), key("A")));
@@ -408,14 +408,14 @@ mod tests {
     }
 
     #[test]
-    fn strings_hashed_one_after_another_are_hashed_as_a_list() {
+    fn strings_hashed_one_by_one_equal_a_hashed_list() {
         let mut hasher = PartsHasher::default();
         ["ab", "", "c"].iter().for_each(|part| hasher.push(part));
         assert_eq!(hasher.finish(), ContentHash::of_parts(&["ab", "", "c"]));
     }
 
     #[test]
-    fn moving_a_byte_over_a_border_changes_the_hash() {
+    fn moving_a_byte_to_the_next_part_changes_the_hash() {
         assert_ne!(ContentHash::of_parts(&["ab", "c"]), ContentHash::of_parts(&["a", "bc"]));
     }
 }

@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_comes_back_from_its_kind_and_id() {
+    fn a_key_can_be_restored_from_its_kind_and_id() {
         let [a, b] = ["A", "B"].map(EntityKey::from_stored);
         let relation = RelationKey::new(b, a.clone()).expect("two ends");
         for key in [

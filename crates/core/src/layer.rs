@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_key_of_a_node_follows_from_layer_level_and_members_in_any_order() {
+    fn the_key_of_a_node_depends_on_layer_level_and_members_in_any_order() {
         let layer = LayerName::new("themes").expect("a name");
         let member = |key: &str| Member::Entity(EntityKey::from_stored(key));
         let node = LayerNode::new(&layer, 1, vec![member("B"), member("A"), member("B")]);

@@ -433,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_chunk_leads_to_is_gone() {
+    fn nodes_without_chunks_are_removed() {
         let mut graph = LinkGraph::of([(chunk(1), links(&[1], &[(2, 3)])), (chunk(2), links(&[1], &[]))]);
         graph.set_chunk(&chunk(1), &[]);
         assert_eq!(graph.chunk(&chunk(1)), None);
@@ -444,7 +444,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn changes_chunk_by_chunk_leave_the_graph_that_is_built_at_once(
+        fn changes_chunk_by_chunk_give_the_same_graph_as_one_build(
             steps in vec((0u8..6, btree_set(0u8..8, 0..4), btree_set((0u8..8, 0u8..8), 0..4)), 0..30)
         ) {
             let mut changed = LinkGraph::default();

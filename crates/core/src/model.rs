@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn only_servers_that_people_start_themselves_are_to_be_started() {
+    fn only_local_and_private_servers_get_the_advice_to_start_them() {
         for url in [
             "http://127.0.0.1:11434",
             "http://localhost:8000/v1",

@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_passage_stands_on_the_pages_it_touches() {
+    fn a_passage_is_on_the_pages_it_touches() {
         let pages = [(0, Part::Page(1)), (10, Part::Page(2)), (30, Part::Page(4))];
         assert_eq!(check_place(&pages, (0, 10)).as_deref(), Some("p. 1"));
         assert_eq!(check_place(&pages, (9, 11)).as_deref(), Some("pp. 1-2"));

@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_schema_keeps_the_order_of_members_and_speaks_its_dialect() {
+    fn a_schema_keeps_the_order_of_members_in_every_dialect() {
         let shape = Shape::List(Box::new(Shape::Object(vec![
             ("name", Shape::Text),
             ("kind", Shape::OneOf(vec!["A".to_owned(), "B".to_owned()])),

@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_count_from_one_and_a_final_line_end_belongs_to_its_line() {
+    fn lines_count_from_one_and_a_line_end_belongs_to_its_line() {
         let text = "one\ntwo\nthree";
         for (span, lines) in [
             ((0, 3), (1, 1)),

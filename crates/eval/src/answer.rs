@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_those_computed_by_hand() {
+    fn values_equal_those_computed_by_hand() {
         assert_eq!(check("The Eiffel Tower!", &["eiffel tower"]), (1.0, 1.0, 1.0));
         // One of two words is shared: precision 1/3, recall 1/2.
         assert_eq!(check("a tower in Paris", &["Eiffel Tower"]), (0.0, 0.4, 0.0));
@@ -155,14 +155,14 @@ mod tests {
     }
 
     #[test]
-    fn the_form_of_an_answer_does_not_count() {
+    fn citations_and_references_do_not_count_in_an_answer() {
         assert_eq!(bare("Ada [1][2, 3] wrote it [sic].\n\n### References\n* [1] Ada"), "Ada wrote it [sic].");
         assert_eq!(bare("x\n**References:**\n* [1] y"), "x");
     }
 
     proptest! {
         #[test]
-        fn a_score_is_a_share_and_a_right_answer_has_them_all(answer in "[a-e ]{0,12}", right in "[a-e ]{1,12}") {
+        fn scores_are_shares_and_the_right_answer_scores_one(answer in "[a-e ]{0,12}", right in "[a-e ]{1,12}") {
             let AnswerScore { exact_match, f1, contained } = score(&answer, std::slice::from_ref(&right));
             for value in [exact_match, f1, contained] {
                 prop_assert!((0.0..=1.0).contains(&value));

@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn scores_are_means_over_the_questions_that_have_a_right_answer() {
+    fn scores_are_means_over_the_questions_with_a_right_answer() {
         let arm = Arm::of_mode(Mode::Mix);
         let rows = vec![
             row(&arm, "q1", &["Ada"], "Ada [1]\n\n### References\n* [1] x", None),
@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_answer_is_asked_for_unless_an_arm_says_otherwise() {
+    fn a_short_answer_is_requested_unless_an_arm_says_otherwise() {
         let own = Arm::of_json("own", r#"{"response_type": "A list"}"#).expect("an arm");
         assert_eq!(with_form(own, SHORT_ANSWER).question.response_type, "A list");
         assert_eq!(with_form(Arm::of_mode(Mode::Mix), "Briefly").question.response_type, "Briefly");

@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_arm_differs_from_the_defaults_only_where_it_says_so() {
+    fn an_arm_changes_only_the_defaults_it_sets() {
         let arm = Arm::of_json("wide", r#"{"mode": "naive", "chunk_top_k": 5}"#).expect("an arm");
         let expected =
             Question { text: "Q?".to_owned(), mode: Mode::Naive, chunk_top_k: 5, ..Question::default() };
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_asked_of_every_question_is_refused() {
+    fn options_that_do_not_apply_to_every_question_are_refused() {
         for (name, json, expected) in [
             ("", "{}", "the name of an arm must have 1 to 60 characters and no control characters"),
             ("a", "{\"topk\": 1}", "arm a"),

@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_taken_apart_and_checked_from_all_sides() {
+    fn an_answer_is_split_into_claims_and_checked_against_every_text() {
         let folder = tempfile::tempdir().expect("a folder");
         let says = [
             r#"["Ada did it", "Bo did it"]"#,
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_judged_before_is_not_asked_again_and_nothing_is_asked_about_nothing() {
+    fn existing_labels_and_empty_texts_need_no_calls() {
         let folder = tempfile::tempdir().expect("a folder");
         let model = Script::of(&[r#"["Ada did it"]"#]);
         let mut answer =
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_of_claims_that_are_not_there_are_judged_anew() {
+    fn labels_without_claims_are_judged_again() {
         let folder = tempfile::tempdir().expect("a folder");
         let model = Script::of(&[r#"["Ada did it"]"#, r#"["Ada did it"]"#, r#"["Neutral"]"#]);
         let mut answer = CheckedAnswer {
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn the_judge_is_asked_in_these_words() {
+    fn the_prompt_of_the_judge_renders_as_reviewed() {
         let prompts = Prompts::default();
         let claims = prompts.messages(JUDGE_CLAIMS, &[("question", "Who?"), ("text", "Ada did.")]);
         insta::assert_snapshot!(claims[1].content, @r"

@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_worse_in_most_questions_is_significant_and_what_is_equal_is_not() {
+    fn being_worse_on_most_questions_is_significant_and_being_equal_is_not() {
         let (good, bad) = (vec!["x y"; 20], vec!["a"; 20]);
         // With a cutoff of 1, two gold passages are never both found.
         let all = |compared: &Comparison, holds: fn(&Difference) -> bool| {
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn arms_of_different_names_are_compared_where_that_is_asked_for() {
+    fn arms_with_different_names_are_compared_on_request() {
         let one = run(&["x y"]);
         let pair = |a: &str, b: &str| [(a.to_owned(), b.to_owned())];
         let compared = compare(&one, &one, &pair("naive", "mix")).expect("compared");
@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_that_a_report_holds_twice_does_no_harm() {
+    fn a_duplicate_question_in_a_report_does_no_harm() {
         let (once, mut twice) = (run(&["x y"]), run(&["x y"]));
         twice.rows.extend(twice.rows.clone());
         for (first, second) in [(&once, &twice), (&twice, &once)] {

@@ -267,7 +267,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_page_needs_nothing_from_elsewhere_and_takes_nothing_as_markup() {
+    fn the_page_loads_nothing_and_escapes_all_text() {
         let mut strange = row("mix", "q1", "<b>", "x", "x y");
         strange.question = "Who is <script>alert(1)</script> & co?".to_owned();
         let mut same = strange.clone();

@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_appended_is_there_again_after_a_line_that_was_cut() {
+    fn appended_rows_are_read_again_after_a_truncated_line() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("deep/rows.jsonl");
         let (mut journal, kept) = Journal::open::<u32>(&path, true).expect("opened");
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_journal_can_begin_anew_and_is_held_by_one_process() {
+    fn a_journal_can_be_restarted_and_is_held_by_one_process() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("rows.jsonl");
         let (mut journal, _) = Journal::open::<u32>(&path, true).expect("opened");

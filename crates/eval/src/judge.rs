@@ -256,7 +256,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_verdict_is_asked_for_once_more_where_it_cannot_be_read_and_remembered_over_processes() {
+    fn an_unreadable_verdict_is_requested_again_and_verdicts_are_cached_across_processes() {
         let folder = tempfile::tempdir().expect("a folder");
         let model = Script::of(&["no idea", "Here: [1, 2]. Done [x]"]);
         let first = judge(model.clone(), folder.path());
@@ -274,7 +274,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_could_not_be_read_is_asked_again_by_the_next_run() {
+    fn the_next_run_asks_again_for_unreadable_verdicts() {
         let folder = tempfile::tempdir().expect("a folder");
         numbers(&judge(Script::of(&["?", "no"]), folder.path())).expect_err("unreadable");
         let again = judge(Script::of(&["[3]"]), folder.path());
@@ -283,7 +283,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_is_kept_and_cannot_be_read_any_more_is_asked_again() {
+    fn a_cached_verdict_that_is_no_longer_readable_is_requested_again() {
         let folder = tempfile::tempdir().expect("a folder");
         let first = judge(Script::of(&[]), folder.path());
         let key = first.key(&first.prompts.messages(JUDGE_CLAIMS, &[("question", "Q?"), ("text", "T.")]));
@@ -297,7 +297,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_stays_unreadable_is_told_with_what_was_said() {
+    fn a_verdict_that_stays_unreadable_is_an_error_with_the_answer() {
         let folder = tempfile::tempdir().expect("a folder");
         let error = numbers(&judge(Script::of(&["?", "<think>[1]</think> [\"a\"]"]), folder.path()))
             .expect_err("unreadable");

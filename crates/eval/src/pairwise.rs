@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn a_verdict_holds_only_where_both_orders_agree() {
+    fn a_verdict_counts_only_if_both_orders_agree() {
         let folder = tempfile::tempdir().expect("a folder");
         let [one, two, tie] = ["Answer 1", "Answer 2", "tie"];
         let model = Script::of(&[&says([one, one, two, tie]), &says([two, one, one, tie])]);
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn verdicts_are_read_with_keys_in_any_case_and_with_those_of_lightrag() {
+    fn verdicts_are_read_with_keys_in_any_case_and_with_lightrags_keys() {
         let folder = tempfile::tempdir().expect("a folder");
         let said = r#"{"Comprehensiveness": {"Winner": "Answer 1", "Explanation": "more"}, "Diversity": {"Winner": "Answer 1"},
             "EMPOWERMENT": {"winner": "answer 1"}, "Overall Winner": {"Winner": "Tie", "Explanation": "even"}}"#;
@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_in_a_verdict_is_named() {
+    fn missing_parts_of_a_verdict_are_named() {
         for (said, expected) in [
             (r#"{"diversity": {"winner": "Tie"}}"#, "comprehensiveness is missing"),
             (r#"{"comprehensiveness": "Tie"}"#, "comprehensiveness is not a JSON object"),
@@ -397,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn the_judge_is_asked_in_these_words() {
+    fn the_prompt_of_the_judge_renders_as_reviewed() {
         let variables = [("question", "Q?"), ("first", "A {{second}}"), ("second", "B")];
         let messages = Prompts::default().messages(JUDGE_PAIRWISE, &variables);
         insta::assert_snapshot!(messages[1].content, @r"

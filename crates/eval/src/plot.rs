@@ -196,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_escaped_and_many_arms_can_be_told_apart() {
+    fn names_are_escaped_and_many_arms_are_distinguishable() {
         let value = Estimate { mean: 0.5, low: 0.4, high: 0.6 };
         let svg = intervals("a<b", &[("<script>", value)]);
         assert!(svg.contains("&lt;script&gt;") && !svg.contains("<script>"), "{svg}");
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn times_of_nothing_and_of_hours_are_drawn_inside() {
+    fn times_of_zero_and_of_hours_are_drawn_without_invalid_numbers() {
         for arms in [vec![], vec![("a", [0.0, 0.0, 0.0])], vec![("a", [1.0, 5.0, 4e6])]] {
             let svg = times("latency", &arms);
             assert!(svg.ends_with("</svg>") && !svg.contains("NaN") && !svg.contains("inf"), "{svg}");

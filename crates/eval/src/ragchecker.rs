@@ -515,7 +515,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_those_computed_by_hand() {
+    fn values_equal_those_computed_by_hand() {
         // Passage 1 is relevant (it contains the first gold claim), passage 2 is not.
         let answer = judged("ecnen", "en", "en ne en nn nn", "en nn", 2);
         let metrics = answer.metrics_of_labels().expect("judged");
@@ -540,7 +540,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_said_or_found_gives_zeros_and_no_fault() {
+    fn an_empty_answer_or_context_scores_zero_without_an_error() {
         let metrics = judged("", "nn", "", " ", 0);
         let error = metrics.metrics_of_labels().expect_err("two rows are missing");
         assert_eq!(error.to_string(), "answer q1: retrieved2answer has 0 labels, expected 2");
@@ -571,7 +571,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_file_is_told_with_the_id_of_the_answer() {
+    fn errors_in_a_file_name_the_id_of_the_answer() {
         let check = |answer: &str, expected: &str| {
             let json = format!(
                 r#"{{"results": [{{"query_id": "0", "query": "", "gt_answer": "", "response": ""}}, {{{answer}}}]}}"#
@@ -592,7 +592,7 @@ mod tests {
     }
 
     #[test]
-    fn claims_of_an_empty_text_are_noticed() {
+    fn claims_of_an_empty_text_are_detected() {
         let answer = judged("e", "e", "", "", 0);
         assert_eq!(answer.claims_of_nothing(), Some("response"));
         let answer = CheckedAnswer { response: "R.".to_owned(), ..answer };

@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_those_computed_by_hand() {
+    fn values_equal_those_computed_by_hand() {
         let close = |got: f64, expected: f64| assert!((got - expected).abs() < 1e-12, "{got} {expected}");
         close(check("recall@2", "a x b", "a b"), 0.5);
         close(check("recall@3", "a x b", "a b"), 1.0);
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_found_is_a_zero_without_a_sign() {
+    fn finding_nothing_scores_a_positive_zero() {
         for metric in ["recall@5", "all_gold@5", "ndcg@5", "ndcg@0", "mrr"] {
             for ranked in ["", "x y"] {
                 assert!(check(metric, ranked, "a").is_sign_positive(), "{metric}");
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_metric_is_read_back_from_its_name() {
+    fn a_metric_can_be_parsed_from_its_name() {
         for metric in Metric::of(&[1, 20]) {
             assert_eq!(metric.to_string().parse(), Ok(metric));
         }
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn ranks_are_those_of_distinct_passages() {
+    fn ranks_count_distinct_passages() {
         assert_eq!(ranks(&ids("x a x b"), &ids("b c a")), [Some(2), Some(3), None]);
     }
 
@@ -185,7 +185,7 @@ mod tests {
         }
 
         #[test]
-        fn moving_a_needed_passage_up_makes_nothing_worse(
+        fn moving_a_needed_passage_up_lowers_no_score(
             order in Just((0..10_u8).collect::<Vec<_>>()).prop_shuffle(),
             gold in proptest::collection::btree_set(0_u8..10, 1..4),
         ) {

@@ -298,7 +298,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_report_comes_back_from_its_json() {
+    fn a_report_survives_json() {
         let report = report(vec![row("naive", "q1", "", "x", "x"), row("mix", "q1", "", "", "x")]);
         let json = serde_json::to_string(&report).expect("JSON");
         assert_eq!(serde_json::from_str::<RetrievalReport>(&json).expect("a report"), report);

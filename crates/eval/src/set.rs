@@ -422,7 +422,7 @@ mod tests {
         "\u{feff}{\"id\": \"p1\", \"title\": \"T\", \"text\": \"x\"}\n\n{\"id\": 2, \"text\": \"y\"}\n";
 
     #[test]
-    fn ids_may_be_numbers_and_what_may_be_missing_may_be_missing() {
+    fn ids_can_be_numbers_and_optional_fields_can_be_missing() {
         let asked = r#"{"id": 7, "question": "Q?", "gold": [2, "p1", 2], "type": null, "more": 1}"#;
         let set = check_read(Some(CORPUS), asked).expect("a set");
         let texts: Vec<_> =
@@ -434,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_its_line() {
+    fn errors_name_the_line() {
         let asked = r#"{"id": 1, "question": "Q?"}"#;
         for (corpus, questions, expected) in [
             (CORPUS, "", "questions.jsonl has no questions"),
@@ -459,7 +459,7 @@ mod tests {
     }
 
     #[test]
-    fn null_is_as_good_as_nothing_where_something_may_be_missing() {
+    fn null_counts_as_missing_in_optional_fields() {
         let corpus = r#"{"id": "p1", "title": null, "text": "x"}"#;
         let asked = r#"{"id": 1, "question": "Q?", "answers": null, "type": null, "gold": null}"#;
         let set = check_read(Some(corpus), asked).expect("a set");
@@ -469,7 +469,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_workspace_does_not_hold_is_remarked_where_the_set_has_no_corpus() {
+    fn without_a_corpus_documents_missing_from_the_workspace_are_remarked() {
         let folder = tempfile::tempdir().expect("a folder");
         let lines: Vec<String> =
             (0..30).map(|at| format!(r#"{{"id": {at}, "question": "Q?", "gold": ["d{at}"]}}"#)).collect();
@@ -487,14 +487,14 @@ mod tests {
     }
 
     #[test]
-    fn a_passage_that_is_not_there_is_remarked() {
+    fn a_missing_passage_is_remarked() {
         let set = check_read(Some(CORPUS), r#"{"id": 1, "question": "Q?", "gold": ["p9"]}"#).expect("a set");
         assert_eq!(set.remarks.len(), 1);
         assert!(set.remarks[0].contains("question 1 needs passage p9"), "{:?}", set.remarks);
     }
 
     #[test]
-    fn whatever_can_change_a_result_changes_the_hash() {
+    fn everything_that_can_change_a_result_changes_the_hash() {
         let hash = |corpus: &str, questions: &str| check_read(Some(corpus), questions).expect("a set").hash;
         let asked = r#"{"id": 1, "question": "Q?", "gold": ["p1"]}"#;
         let hashes: BTreeSet<_> = [

@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn all_flips_of_few_differences_are_counted() {
+    fn all_sign_flips_of_few_differences_are_counted() {
         // Of the 8 flips, only no flip and all flips are as far from 0.
         close(sign_flip_p(&[1.0, 1.0, 1.0, 0.0]), 0.25);
         // The observed sum is 1 + 1 - 1 = 1; every flip is at least as far.
@@ -190,14 +190,14 @@ mod tests {
     }
 
     #[test]
-    fn many_differences_of_one_sign_are_no_chance_and_of_both_signs_are() {
+    fn only_many_differences_of_one_sign_are_significant() {
         assert!(sign_flip_p(&[0.5; 40]) < 0.001);
         let both: Vec<f64> = (0..40).map(|at| if at % 2 == 0 { 1.0 } else { -1.0 }).collect();
         assert!(sign_flip_p(&both) > 0.9);
     }
 
     #[test]
-    fn values_of_several_tests_are_raised_in_steps() {
+    fn p_values_are_corrected_by_holms_method() {
         for (got, expected) in holm(&[0.01, 0.04, 0.03]).into_iter().zip([0.03, 0.06, 0.06]) {
             close(got, expected);
         }
@@ -219,7 +219,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_mean_is_in_its_interval_and_the_interval_among_the_values(
+        fn the_interval_contains_the_mean_and_lies_within_the_values(
             values in proptest::collection::vec(0.0_f64..1.0, 2..40),
         ) {
             let Estimate { mean, low, high } = estimate(&values);
@@ -230,7 +230,7 @@ mod tests {
         }
 
         #[test]
-        fn a_p_is_a_share_and_does_not_depend_on_the_direction(values in proptest::collection::vec(-1.0_f64..1.0, 0..13)) {
+        fn a_p_value_is_a_share_and_does_not_depend_on_the_direction(values in proptest::collection::vec(-1.0_f64..1.0, 0..13)) {
             let turned: Vec<f64> = values.iter().map(|value| -value).collect();
             let p = sign_flip_p(&values);
             prop_assert!(p > 0.0 && p <= 1.0);

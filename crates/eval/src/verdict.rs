@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_right_where_all_parts_stand_in_it() {
+    fn an_answer_is_correct_if_it_contains_all_parts() {
         let asked = question(ExpectedKind::Answer, &[&["Ada", "Lovelace"], &["1815"]], &["Babbage"]);
         for (kind, text, expected) in [
             (AnswerKind::Answer, "Lovelace was born in 1815. [1]", Verdict::Correct),
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_documents_do_not_hold_must_be_refused() {
+    fn unanswerable_questions_must_be_refused() {
         let asked = question(ExpectedKind::Refusal, &[], &[]);
         assert_eq!(verdict(&asked, Some(AnswerKind::Answer), "Ada."), Some(Verdict::WronglyAnswered));
         assert_eq!(verdict(&asked, Some(AnswerKind::Closest), "Ada."), Some(Verdict::Correct));
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn overviews_and_greetings_are_told_from_answers() {
+    fn overviews_and_greetings_are_distinguished_from_answers() {
         let overview = question(ExpectedKind::Overview, &[&["bees"]], &[]);
         assert_eq!(verdict(&overview, Some(AnswerKind::Overview), "Bees: x [1]"), Some(Verdict::Correct));
         assert_eq!(verdict(&overview, Some(AnswerKind::Answer), "Bees."), Some(Verdict::Wrong));

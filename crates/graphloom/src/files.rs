@@ -313,7 +313,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_file_whose_name_is_not_unicode_counts_as_its_format() {
+    fn a_file_with_a_non_unicode_name_counts_as_its_format() {
         use std::os::unix::ffi::OsStrExt;
         let name = std::ffi::OsStr::from_bytes(b"caf\xe9.md");
         assert!(is_supported(Path::new(name)));
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn hidden_and_ignored_files_and_the_store_are_left_out() {
+    fn hidden_and_ignored_files_and_the_store_are_skipped() {
         assert_eq!(check_walk(&["a.md", ".hidden.md", "old/b.md", "store/c.md"], "old/"), ["a.md"]);
     }
 
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn a_source_is_named_the_same_however_the_path_is_written() {
+    fn a_source_has_the_same_name_however_its_path_is_written() {
         let here = &Here { folder: "/home/a".into(), root: "/home/a".into() };
         for path in ["docs/x.md", "./docs/x.md", "docs/../docs/./x.md", "/home/a/docs/x.md"] {
             assert_eq!(source_name(Path::new(path), here).ok().as_deref(), Some("docs/x.md"));

@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_typing_slip_finds_what_was_meant() {
+    fn a_typo_finds_the_intended_name() {
         assert_eq!(nearest("embeder", ["embedder", "llm", "workspace"], 2), ["embedder"]);
         assert_eq!(nearest("work_space", ["embedder", "llm", "workspace"], 2), ["workspace"]);
     }
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_near_finds_nothing() {
+    fn a_name_without_near_matches_finds_nothing() {
         assert!(nearest("zebra", ["embedder", "llm"], 3).is_empty());
         assert!(nearest("", ["ab"], 3).is_empty());
     }

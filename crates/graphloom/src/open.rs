@@ -265,7 +265,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_names_a_workspace_or_a_folder_of_them() {
+    fn a_path_names_a_workspace_or_a_folder_of_workspaces() {
         for (path, folder, workspace) in [
             ("notes.graphloom", ".", Some("notes")),
             ("data/notes.graphloom", "data", Some("notes")),

@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_nearest_project_above_a_folder_is_its_own() {
+    fn a_folder_belongs_to_the_nearest_project_above_it() {
         let root = tempfile::tempdir().expect("a folder");
         let inner = root.path().join("a/b/c");
         fs::create_dir_all(&inner).expect("made");

@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn anthropics_address_may_leave_the_version_out() {
+    fn anthropics_address_can_omit_the_version() {
         for (address, url) in [
             ("https://api.anthropic.com", "https://api.anthropic.com/v1"),
             ("https://api.anthropic.com/", "https://api.anthropic.com/v1"),
@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn a_provider_itself_is_told_from_other_hosts() {
+    fn a_providers_own_host_is_distinguished_from_others() {
         let check = |address: &str| is_same_host(address, OPENAI_BASE_URL);
         assert!(check("https://api.openai.com/v1") && check("https://api.openai.com:443/v1"));
         assert!(check("https://api.openai.com"));

@@ -360,13 +360,13 @@ mod tests {
     }
 
     #[test]
-    fn readers_get_half_of_the_memory_that_is_set_and_enough_for_one() {
+    fn readers_get_half_of_the_configured_memory_but_enough_for_one() {
         let all_mib = |memory_mb: u32| Readers::new(memory_mb, ReaderProgram::InProcess).all_mib;
         assert_eq!([all_mib(2048), all_mib(100)], [1024, LEAST_MEMORY_MIB]);
     }
 
     #[test]
-    fn a_reader_gives_way_to_other_processes() {
+    fn a_reader_runs_at_low_priority_with_limits() {
         let command = reader(Path::new("/bin/sh"), 256);
         let mut arguments: Vec<_> = command.get_args().map(std::ffi::OsStr::to_owned).collect();
         // Replaces the program by a script that prints how it was started.
@@ -395,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_that_dies_or_talks_nonsense_loses_only_its_document() {
+    fn a_reader_that_crashes_or_sends_invalid_output_loses_only_its_document() {
         let long = Duration::from_secs(60);
         assert_eq!(check_reader("kill -9 $$", long), crashed().reason);
         assert_eq!(check_reader("echo nonsense", long), crashed().reason);

@@ -32,7 +32,7 @@ impl LanguageModel for Parrot {
 }
 
 #[tokio::test]
-async fn a_text_is_asked_about_and_leaves_nothing_when_it_is_deleted() {
+async fn a_text_can_be_asked_about_and_is_deleted_without_a_trace() {
     let folder = tempfile::tempdir().expect("a folder");
     let graph = open(folder.path()).build().await.expect("opened");
     let added = graph.add_text("bridge.txt", "Clara Voss designed the Lind bridge.").await.expect("added");
@@ -50,7 +50,7 @@ async fn a_text_is_asked_about_and_leaves_nothing_when_it_is_deleted() {
 }
 
 #[tokio::test]
-async fn a_folder_is_added_with_progress_and_what_cannot_be_read_is_named() {
+async fn a_folder_is_added_with_progress_and_unreadable_files_are_named() {
     let folder = tempfile::tempdir().expect("a folder");
     let papers = folder.path().join("papers");
     std::fs::create_dir(&papers).expect("made");
@@ -76,7 +76,7 @@ async fn a_folder_is_added_with_progress_and_what_cannot_be_read_is_named() {
 }
 
 #[tokio::test]
-async fn an_own_model_answers_piece_by_piece_and_is_remembered() {
+async fn a_custom_model_streams_its_answer_and_the_answer_is_cached() {
     let folder = tempfile::tempdir().expect("a folder");
     let graph = open(folder.path())
         .setting("extract_llm", "none")
@@ -95,7 +95,7 @@ async fn an_own_model_answers_piece_by_piece_and_is_remembered() {
 }
 
 #[tokio::test]
-async fn a_workspace_built_with_an_own_model_is_not_built_on_without_it() {
+async fn a_workspace_built_with_a_custom_model_cannot_be_extended_without_it() {
     let folder = tempfile::tempdir().expect("a folder");
     let graph = open(folder.path()).llm(Arc::new(Parrot)).build().await.expect("opened");
     graph.add_text("a.txt", "Clara Voss designed the Lind bridge.").await.expect("added");
@@ -109,7 +109,7 @@ async fn a_workspace_built_with_an_own_model_is_not_built_on_without_it() {
 }
 
 #[tokio::test]
-async fn a_filter_decides_before_anything_is_found() {
+async fn a_filter_is_applied_before_the_search() {
     let folder = tempfile::tempdir().expect("a folder");
     let graph = open(folder.path()).build().await.expect("opened");
     graph.add_text("2024/a.txt", "Mira Oster led the harbour.").await.expect("added");
@@ -122,7 +122,7 @@ async fn a_filter_decides_before_anything_is_found() {
 }
 
 #[tokio::test]
-async fn metadata_of_added_documents_decides_what_a_filter_admits() {
+async fn metadata_of_added_documents_decides_what_a_filter_allows() {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join("c.txt"), "The harbour has a crane.").expect("written");
     let graph = open(folder.path()).build().await.expect("opened");
@@ -152,7 +152,7 @@ async fn a_workspace_that_must_exist_is_not_created() {
 }
 
 #[tokio::test]
-async fn errors_are_matched_by_the_names_of_this_crate() {
+async fn errors_can_be_matched_by_the_types_of_this_crate() {
     let folder = tempfile::tempdir().expect("a folder");
     let graph = open(folder.path()).build().await.expect("opened");
     let edit =
@@ -169,7 +169,7 @@ async fn errors_are_matched_by_the_names_of_this_crate() {
 }
 
 #[tokio::test]
-async fn a_wrong_setting_is_an_error_with_a_remedy_and_makes_no_workspace() {
+async fn a_wrong_setting_is_an_error_with_a_remedy_and_creates_no_workspace() {
     let folder = tempfile::tempdir().expect("a folder");
     let error = open(folder.path()).setting("chunk_token", "600").build().await.err().expect("no such key");
     assert!(matches!(&error, Error::UnknownKey { .. }) && error.is_usage(), "{error:?}");
@@ -218,7 +218,7 @@ async fn spawned<T: Send + 'static>(task: impl Future<Output = T> + Send + 'stat
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_call_can_be_a_task_of_its_own() {
+async fn every_call_can_run_in_its_own_task() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("harbour.txt");
     std::fs::write(&file, "Nils Quant leads the harbour of Ostmark.").expect("written");
@@ -269,7 +269,7 @@ impl Embedder for Letters {
 }
 
 #[tokio::test]
-async fn the_embedder_of_a_workspace_is_changed_and_kept() {
+async fn the_embedder_of_a_workspace_can_be_changed_and_is_kept() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut graph = open(folder.path()).own_embedder(Arc::new(Letters)).build().await.expect("opened");
     graph.add_text("bridge.txt", "Clara Voss designed the Lind bridge.").await.expect("added");

@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chunk_is_found_as_it_is_and_without_what_was_added_to_it() {
+    fn a_chunk_is_found_verbatim_and_without_added_text() {
         let text = "Ada met Bo.\n\nBo left  early.";
         check_find(text, "Bo left  early.", 0, Some(("Bo left  early.", true)));
         check_find(text, "\u{fffd}Ada met Bo.\n", 0, Some(("Ada met Bo.", true)));
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_repeated_chunk_is_found_behind_the_one_before() {
+    fn a_repeated_chunk_is_found_after_the_previous_one() {
         let text = "é. Same. Same.";
         assert_eq!(Text::new(text).find("Same.", 5).map(|it| it.span.start), Some(10));
         assert_eq!(Text::new(text).find("é.", 1).map(|it| it.span.start), Some(0));

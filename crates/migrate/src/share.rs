@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sentence_goes_to_the_document_that_says_it() {
+    fn a_sentence_is_assigned_to_the_document_that_supports_it() {
         let description = "Ada built a bridge over the Lind. She taught chemistry in Kelm.";
         let passages = [vec!["Chemistry was taught in Kelm by Ada."], vec!["The bridge crosses the Lind."]];
         let parts = share(description, &passages);

@@ -441,7 +441,7 @@ mod tests {
     const COLUMNS: [&str; 7] = ["id", "level", "rank", "units", "children", "findings", "absent"];
 
     #[test]
-    fn what_is_written_is_read_again_with_empty_lists_and_records() {
+    fn written_tables_are_read_back_with_empty_lists_and_records() {
         let folder = tempfile::tempdir().expect("a folder");
         let rows = read(&sample(folder.path()), &COLUMNS).expect("a table");
         assert_eq!((rows[0].text("id"), rows[1].number("level")), ("a".to_owned(), Some(-1.0)));
@@ -454,7 +454,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_that_a_release_wrote_as_text_are_read() {
+    fn lists_written_as_text_are_read() {
         for text in ["['a', 'b']", "a,b", "['a'\n 'b']", "[\"a\",\"b\"]"] {
             assert_eq!(split_list(text), ["a", "b"], "{text}");
         }
@@ -463,7 +463,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
-        fn a_damaged_file_is_an_error_or_other_rows_but_never_a_panic(at in 0_usize..4000, byte in any::<u8>()) {
+        fn a_damaged_file_gives_an_error_or_other_rows_but_never_a_panic(at in 0_usize..4000, byte in any::<u8>()) {
             let folder = tempfile::tempdir().expect("a folder");
             let path = sample(folder.path());
             let mut bytes = std::fs::read(&path).expect("readable");

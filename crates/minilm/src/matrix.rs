@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn products_of_all_shapes_equal_the_plain_sums() {
+    fn products_of_all_shapes_equal_plain_sums() {
         for m in 1..=27 {
             for (k, n) in [(1, 1), (8, 31), (32, 32), (33, 65)] {
                 check_product(m, k, n);

@@ -173,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn exponentials_are_exact_to_seven_digits() {
+    fn exponentials_are_accurate_to_seven_digits() {
         for i in -8700..=880 {
             let x = i as f32 / 100.0;
             let exact = f64::from(x).exp();

@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn files_that_are_cut_or_lie_are_refused() {
+    fn truncated_and_inconsistent_files_are_refused() {
         let header = r#"{"x":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}"#;
         assert_eq!(check_read(header, &[0; 8], &[2]).unwrap(), [0.0, 0.0]);
         assert_eq!(

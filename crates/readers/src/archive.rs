@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_members_together_are_bounded_by_what_they_unpack_to() {
+    fn the_unpacked_size_of_all_members_together_is_bounded() {
         let bytes = pack(&[("a", &"x".repeat(60_000)), ("b", &"y".repeat(60_000))]);
         assert!(bytes.len() < 2000);
         let limits = ParseLimits { max_unpacked_bytes: 100_000, ..ParseLimits::default() };

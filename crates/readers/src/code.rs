@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_only_look_like_definitions_are_none() {
+    fn words_that_only_look_like_definitions_are_not_headings() {
         check_definitions("classical = 1\nmodest words\n// class of its own\nfn\n", &[]);
     }
 }

@@ -447,7 +447,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_are_those_of_the_last_layout() {
+    fn pages_follow_the_last_layout() {
         let pages = "<w:p><w:r><w:t>one</w:t></w:r></w:p><w:p><w:r><w:lastRenderedPageBreak/><w:t>two</w:t></w:r></w:p>\
             <w:p><w:r><w:t>still two</w:t><w:lastRenderedPageBreak/><w:t>and three</w:t></w:r></w:p>\
             <w:p><w:r><w:t>three</w:t></w:r></w:p>";

@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_stand_apart_and_items_together() {
+    fn blocks_are_separated_and_list_items_stay_together() {
         check_draft(
             |draft| {
                 draft.heading(2, " A \n title ");
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_begin_with_their_first_block() {
+    fn parts_start_at_their_first_block() {
         let body = check_draft(
             |draft| {
                 for page in 1..=3 {

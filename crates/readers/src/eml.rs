@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_in_html_alone_is_read() {
+    fn a_message_with_only_html_is_read() {
         check_mail(
             "From: a@example.org\nSubject: Hi\nContent-Type: text/html\n\n<h1>News</h1><p>The <b>pipes</b>.\n",
             "# Hi\n\nFrom: a@example.org\n\n# News\n\nThe pipes.\n",
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_part_of_a_message_that_was_cut_off_is_read() {
+    fn the_last_part_of_a_truncated_message_is_read() {
         let head = "From: a@example.org\nSubject: Hi\nMIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"x y\"\n\n";
         let text = "# Hi\n\nFrom: a@example.org\n\nThe pipes leak.\n\nThe valves too.\n";
         let part = |words: &str| format!("Content-Type: text/plain\n\n{words}\n");

@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn chapters_come_in_reading_order() {
+    fn chapters_are_read_in_reading_order() {
         let body = check_epub(&[]).expect("a book");
         assert_eq!(body.text, "# One\n\nFirst.\n\n## Two\n\nLast.\n");
         assert_eq!(body.title.as_deref(), Some("A & B"));
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_of_the_publisher_are_marked() {
+    fn imprint_pages_are_marked_as_boilerplate() {
         let imprint = "<html><body epub:type='frontmatter'><section epub:type='imprint'><p>Halden Press.</p></section></body></html>";
         let body = check_epub(&[("OEBPS/text/two.xhtml", imprint)]).expect("a book");
         let marked: Vec<_> = body.boilerplate.iter().filter_map(|span| span.slice(&body.text)).collect();
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn hidden_fonts_are_no_lock_and_encrypted_chapters_are() {
+    fn obfuscated_fonts_are_accepted_and_encrypted_chapters_refused() {
         let locked = |algorithm: &str| {
             let xml =
                 format!("<e><EncryptedData><EncryptionMethod Algorithm='{algorithm}'/></EncryptedData></e>");

@@ -343,7 +343,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_extension_tells_the_format() {
+    fn the_extension_determines_the_format() {
         for (name, format) in [
             ("notes.TXT", Format::Text),
             ("a/b.md", Format::Markdown),
@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn the_content_tells_the_format_where_the_name_does_not() {
+    fn the_content_determines_the_format_if_the_name_does_not() {
         for (text, format) in [
             ("Dear Sir, I write, as promised, today.\nYours, Ada", Format::Text),
             ("Intro\n\n# Heading\n\ntext", Format::Markdown),
@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_not_what_the_name_says_are_mislabelled() {
+    fn content_that_contradicts_the_name_is_mislabelled() {
         check_identity(
             "a.docx",
             b"%PDF-1.7",
@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn containers_tell_what_they_are_without_a_name() {
+    fn containers_are_recognized_without_a_name() {
         check_identity("a", b"PK\x03\x04..mimetypeapplication/epub+zip", "epub");
         check_identity("a", b"PK\x03\x04..ppt/presentation.xml", "pptx");
         check_identity("a.zip", b"PK\x03\x04..x", "the source is a ZIP archive, which is not supported");
@@ -427,13 +427,13 @@ mod tests {
     }
 
     #[test]
-    fn media_types_tell_formats() {
+    fn media_types_determine_formats() {
         assert_eq!(format_by_media_type("Text/HTML; charset=utf-8"), Some(Format::Html));
         assert_eq!(format_by_media_type("text/plain"), None);
     }
 
     #[test]
-    fn what_is_named_json_but_is_not_is_kept() {
+    fn invalid_json_files_are_read_as_json_lines_or_text() {
         assert_eq!(detect("a.json", "{\"a\": 1}\n{\"a\": 2}", None), Format::JsonLines);
         assert_eq!(detect("a.json", "{broken", None), Format::Text);
     }

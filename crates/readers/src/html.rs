@@ -502,7 +502,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_become_paragraphs_and_scripts_go() {
+    fn blocks_become_paragraphs_and_scripts_are_removed() {
         check_html(
             "<head><title>T</title><style>x</style></head><h1>Ra<b>di</b>um</h1><p>Found\n by  <a href=x>Curie</a>.<p>Two<br>lines<script>x</script>",
             "# Radium\n\nFound by Curie.\n\nTwo\nlines\n",
@@ -529,7 +529,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sidebar_is_left_out_if_it_consists_of_links() {
+    fn a_sidebar_is_dropped_if_it_consists_of_links() {
         check_page(
             "<div class=sidebar><a href=/>Home</a> <a href=/blog>Blog</a></div><p>The mill was built in 1931.\
              <div class=sidebar><p><b>Origin of the name</b><p>It is named after <a href=/o>the owner's</a> two daughters.</div>\
@@ -545,7 +545,7 @@ mod tests {
     }
 
     #[test]
-    fn the_title_of_a_page_may_stand_outside_of_its_content() {
+    fn the_title_of_a_page_can_be_outside_its_main_content() {
         check_page(
             "<header><h1>The mill</h1><ul><li><a href=/>Home</a></ul></header><article><p>It was built in 1931.</article><p>More posts",
             "# The mill\n\nIt was built in 1931.\n",
@@ -553,7 +553,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_without_main_content_is_read_whole() {
+    fn a_page_without_main_content_is_read_completely() {
         check_page(
             "<div class=navbar>Home</div><p>First.<p>Second.<aside>Buy</aside><footer>Imprint</footer>",
             "First.\n\nSecond.\n",
@@ -566,7 +566,7 @@ mod tests {
     }
 
     #[test]
-    fn code_of_a_page_stands_between_fences() {
+    fn code_is_put_between_fences() {
         check_html(
             "<p>Call:<pre><code class='hljs language-rust'>let a = 1;\n  b();\n</code></pre><p>Done",
             "Call:\n\n```rust\nlet a = 1;\n  b();\n```\n\nDone\n",
@@ -582,7 +582,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_keep_marks_and_depth() {
+    fn lists_keep_markers_and_depth() {
         check_html("<ul><li><p>a</p><ol><li>b<li>c</ol><li></li></ul>", "- a\n  1. b\n  2. c\n");
     }
 
@@ -600,7 +600,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cell_counts_in_every_row_and_column_it_occupies() {
+    fn a_spanning_cell_counts_in_every_row_and_column_it_covers() {
         check_html(
             "<table><tr><th rowspan=2>Account<th colspan=2>Effect<tr><th>Debit<th>Credit\
              <tr><td>Assets<td rowspan=2>up<td>down<tr><td>Expenses<td>none<tr><td>Income<td colspan=2>other</table>",
@@ -620,7 +620,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_of_links_and_footnotes_are_not_text() {
+    fn link_and_footnote_marks_are_not_text() {
         check_page(
             "<h1>Channels<a class=headerlink href=#c>\u{b6}</a></h1><p>These are the lines\
              <a class='footnote-reference brackets' href=#f>5</a> for <a class='reference internal' href=/u>unstable</a>.",
@@ -629,13 +629,13 @@ mod tests {
     }
 
     #[test]
-    fn readings_of_ruby_text_go() {
+    fn ruby_readings_are_removed() {
         check_html("<p><ruby>漢字<rp>(</rp><rt>かんじ</rt><rp>)</rp></ruby>を書く。", "漢字を書く。\n");
         check_html("<p><ruby>東<rt>とう<rb>京<rt>きょう</ruby>駅", "東京駅\n");
     }
 
     #[test]
-    fn deep_nesting_does_not_matter() {
+    fn deep_nesting_is_read() {
         let source = "<div>".repeat(100_000) + "deep" + &"</div>".repeat(100_000) + "<p>after";
         check_html(&source, "deep\n\nafter\n");
         check_html(&("<b><i>".repeat(100_000) + "deep"), "deep\n");

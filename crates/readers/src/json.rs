@@ -410,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn members_of_the_outermost_object_are_lines_of_their_own() {
+    fn members_of_the_outermost_object_are_their_own_lines() {
         check_json(
             "{\n\"name\": \"loom\",\n\"needs\": {\"a\": \"1\", \"b\": \"2\"},\n\"tags\": [\"x\", \"y\"]\n}",
             "\n- name: loom\nneeds a: 1 | needs b: 2\n- tags: x, y\n",
@@ -438,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn records_that_share_a_line_are_apart() {
+    fn records_that_share_a_line_are_separated() {
         check_lines(
             "{\"a\": 1, \"b\": 2} {\"a\": 3, \"b\": 4}\n{\"a\": 5}{\"a\": 6}\n",
             "a: 1 | b: 2\na: 3 | b: 4\n- a: 5\n- a: 6\n",
@@ -448,18 +448,18 @@ mod tests {
     }
 
     #[test]
-    fn records_of_several_lines_stand_where_they_start() {
+    fn multi_line_records_are_placed_where_they_start() {
         check_lines("{\n \"a\": 1\n}\n{\n \"a\": 2,\n \"b\": 3\n}\n", "- a: 1\n\n\na: 2 | b: 3\n", true);
         assert!(is_lines("{\n \"a\": 1\n}\n{\"a\": 2}"));
     }
 
     #[test]
-    fn a_line_that_is_no_json_is_kept_where_it_stands() {
+    fn a_line_that_is_not_json_is_kept_in_place() {
         check_lines("{\"a\": 1}\n\n{broken\n{\"a\": 2}\n", "- a: 1\n\n{broken\n- a: 2\n", true);
     }
 
     #[test]
-    fn json_that_is_nested_too_deep_is_text_and_the_document_says_so() {
+    fn json_nested_too_deeply_is_read_as_text_and_the_document_says_so() {
         let limits = ParseLimits { max_depth: 3, ..ParseLimits::default() };
         assert_eq!(parse("[[[1]]]".to_owned(), &limits).text, "- 1\n");
         let deep = |depth: usize| format!("{}\"[\"{}", "[".repeat(depth), "]".repeat(depth));
@@ -479,12 +479,12 @@ mod tests {
     }
 
     #[test]
-    fn json_that_holds_no_words_is_kept() {
+    fn json_without_words_is_kept() {
         check_json("{\"a\": null}", "{\"a\": null}", true);
     }
 
     #[test]
-    fn lines_of_values_are_told_from_one_value() {
+    fn lines_of_values_are_distinguished_from_one_value() {
         assert!(is_value("[1,\n2]") && !is_value("{}\n{}"));
         assert!(is_lines("{}\n\n[1]\n") && !is_lines("{}\nx") && !is_lines(" \n"));
     }

@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn documents_of_all_systems_read_the_same() {
+    fn line_ends_of_all_systems_read_the_same() {
         for name in ["a.txt", "a.md", "a.csv", "a.jsonl", "a.json", "a.html", "a.xml", "a.rs"] {
             let source = match name {
                 "a.csv" => "a,b\n1,\"2\n3\"\n",
@@ -420,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn headings_beyond_the_most_are_text_and_the_document_says_so() {
+    fn headings_beyond_the_limit_are_text_and_the_document_says_so() {
         for (name, line) in [("a.md", "# A\n"), ("a.html", "<h1>A</h1>\n")] {
             let document = check_parse(name, line.repeat(MAX_HEADINGS + 2).as_bytes());
             assert_eq!(document.headings.len(), MAX_HEADINGS, "{name}");
@@ -430,7 +430,7 @@ mod tests {
     }
 
     #[test]
-    fn a_given_format_wins_over_the_name() {
+    fn a_given_format_overrides_the_name() {
         let limits = ParseLimits::default();
         let document = parse("a.txt", b"# Title", Some(Format::Markdown), &limits).expect("a document");
         assert_eq!(document.title.as_deref(), Some("Title"));
@@ -464,7 +464,7 @@ mod tests {
         }
 
         #[test]
-        fn headings_lie_in_the_text(text in "([#=<>|`~ \n\r-]|<h[12]>|<td>|<li>|[a-c,é]){0,60}", html in any::<bool>()) {
+        fn headings_are_in_the_text(text in "([#=<>|`~ \n\r-]|<h[12]>|<td>|<li>|[a-c,é]){0,60}", html in any::<bool>()) {
             let format = if html { Format::Html } else { Format::Markdown };
             if let Ok(document) = parse("a", text.as_bytes(), Some(format), &ParseLimits::default()) {
                 let mut last = None;

@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn other_json_is_no_notebook() {
+    fn other_json_is_not_a_notebook() {
         for source in ["{\"cells\": 3}", "{\"cells\": []}", "[1]", "{broken"] {
             assert!(!looks_like(source), "{source}");
         }

@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn slides_come_in_their_order_with_titles_tables_and_notes() {
+    fn slides_are_in_order_with_titles_tables_and_notes() {
         let presentation = "<p:presentation><p:sldIdLst><p:sldId id='256' r:id='rId2'/><p:sldId id='257' r:id='rId1'/>\
             </p:sldIdLst></p:presentation>";
         let links = "<Relationships><Relationship Id='rId1' Type='x/slide' Target='slides/slide1.xml'/>\

@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn below_a_blank_row_a_table_of_another_shape_has_its_own_header() {
+    fn a_table_of_another_shape_below_a_blank_row_has_its_own_header() {
         let mut rows = Rows::default();
         let row = |cells: &[&str]| cells.iter().map(|cell| (*cell).to_owned()).collect::<Vec<_>>();
         rows.line(&row(&["Item", "Cost"]));

@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn nesting_is_bounded_and_a_cut_document_keeps_what_it_has() {
+    fn nesting_is_bounded_and_a_truncated_document_keeps_its_text() {
         let deep = format!("{{\\rtf1 {}", "{".repeat(1000));
         let refused = parse(deep.as_bytes(), &ParseLimits::default()).map(|body| body.text);
         assert!(matches!(refused, Err(ParseError::TooDeep { .. })));

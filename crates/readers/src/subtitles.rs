@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn sentences_go_on_over_cues_and_stand_where_they_begin() {
+    fn sentences_continue_across_cues_and_are_placed_where_they_start() {
         check_subtitles(
             "1\n00:00:01,000 --> 00:00:02,500\nThe mill was built\n<i>by Ada</i>\n\n2\n00:00:02,600 --> 00:00:04,000\n{\\an8}in Brno. It\nleaks.\n\n\
              3\n00:00:05,000 --> 00:00:06,000\n- Who says so?\n- Bo.\n",
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn speakers_are_named_and_notes_and_repeated_lines_are_left_out() {
+    fn speakers_are_named_and_notes_and_repeated_lines_are_dropped() {
         check_subtitles(
             "WEBVTT - Mill\n\nNOTE checked\nby Cy\n\nSTYLE\n::cue { color: red }\n\nintro\n00:01.000 --> 00:02.000 align:start\n<v Ada>It leaks &amp;\n\n\
              00:02.000 --> 00:03.000\nAda: It leaks &amp;\n<00:02.500><c>drips</c>\n\n00:03.000 --> 00:04.000\n<v.loud Bo Mill>5 < 6\n",

@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_stand_on_the_line_they_start_on() {
+    fn rows_are_on_the_line_where_they_start() {
         check_table("a,b\n\n\"x\ny\",1\nz,2\n", "Columns: a | b\n\na: x y | b: 1\n\na: z | b: 2\n");
     }
 
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_beyond_the_most_are_left_out_and_the_table_says_so() {
+    fn columns_beyond_the_limit_are_dropped_and_the_table_says_so() {
         let row = |start: usize| (0..1002).map(|n| format!("x{}", start + n)).collect::<Vec<_>>().join(",");
         let body = parse(&format!("{}\n{}\n", row(0), row(5000)), None, 100_000).expect("a table");
         assert!(body.text.contains("x999: x5999") && !body.text.contains("x6000"));

@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn values_keep_their_names_and_pages_inside_are_read() {
+    fn values_keep_their_names_and_embedded_html_is_read() {
         check_xml(
             "<rss><channel><title>News</title><item><title>Pipes</title><link>https://example.org/1</link>\
              <description>&lt;p&gt;Long &lt;b&gt;pipes&lt;/b&gt;&lt;/p&gt;</description></item></channel></rss>",
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_name_their_columns() {
+    fn rows_of_tables_name_their_columns() {
         check_xml(
             "<doc><table><thead><tr><th>Item</th><th>Cost</th></tr></thead><tr><td><b>Valve</b></td><td>3</td></tr></table></doc>",
             "Item | Cost\nItem: Valve | Cost: 3\n",

@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn elements_and_text_come_in_order() {
+    fn elements_and_text_are_returned_in_order() {
         let xml =
             "<?xml version='1.0'?><!-- c --><n:a n:x='1&amp;2'>b&#228;&eacute;&lt;<![CDATA[<d>]]><e/></n:a>";
         assert_eq!(check_nodes(xml, 2).as_deref(), Ok("<a1&2>bäé<<d><e></e></a>"));

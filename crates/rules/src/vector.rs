@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_vector_of_few_numbers_takes_few_bytes() {
+    fn a_vector_with_few_numbers_takes_few_bytes() {
         let mut vector = vec![0.0; 1024];
         [3, 400, 1023].into_iter().for_each(|at| vector[at] = 0.5);
         assert!(encode(&vector).len() < 20);
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn the_coarse_parts_of_a_sparse_vector_move_no_cosine_by_a_thousandth() {
+    fn storing_a_sparse_vector_changes_cosines_by_less_than_a_thousandth() {
         for seed in 1..50 {
             let (one, other) = (to_unit(&words(seed)), to_unit(&words(seed + 1)));
             let stored = encode(&other);
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sparse_vector_of_an_older_release_is_read_to_its_last_bit() {
+    fn a_sparse_vector_of_an_older_release_is_read_exactly() {
         let codes: Vec<i16> = (0..1024).map(|at| if at % 100 == 7 { 509 - at } else { 0 }).collect();
         let stored = sparse::write(&codes, sparse::Unit::One, vec![SPARSE]).expect("short enough");
         let expected: Vec<f32> = codes.iter().map(|&code| f32::from(code)).collect();
@@ -271,13 +271,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn bytes_that_nobody_wrote_are_read_without_a_panic(stored in vec(any::<u8>(), 0..40)) {
+        fn arbitrary_bytes_are_read_without_a_panic(stored in vec(any::<u8>(), 0..40)) {
             let read = decode(&[&[SPARSE], stored.as_slice()].concat());
             prop_assert!(read.len() <= usize::from(u16::MAX));
         }
 
         #[test]
-        fn a_vector_of_any_length_is_read_back_close_to_what_it_was(vector in vectors()) {
+        fn a_vector_of_any_length_is_read_back_almost_unchanged(vector in vectors()) {
             let stored = encode(&vector);
             let back = decode(&stored);
             prop_assert_eq!(back.len(), vector.len());

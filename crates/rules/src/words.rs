@@ -215,7 +215,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_lower_case_stems_and_cjk_text_gives_characters_and_pairs() {
+    fn words_are_lower_case_stems_and_cjk_text_becomes_characters_and_pairs() {
         assert_eq!(words("Running SARAH_CHEN's labs!"), ["run", "sarah", "chen", "s", "lab"]);
         assert_eq!(words("東京都AI"), ["東", "京", "東京", "都", "京都", "ai"]);
         assert_eq!(words("I don't, HTTP2"), ["i", "don", "t", "http2"]);
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_folded_and_only_those_of_plain_letters_are_stemmed() {
+    fn words_are_folded_and_only_words_of_plain_letters_are_stemmed() {
         assert_eq!(words("Müllers STRAẞE, Œuvre"), ["muller", "strass", "oeuvr"]);
         assert_eq!(words("Ελλάδας ёлки"), ["ελλαδασ", "елки"]);
         assert_eq!(words("أَحْمَد مدرسة محـمد"), ["احمد", "مدرسه", "محمد"]);
@@ -241,7 +241,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn words_depend_neither_on_case_nor_on_the_way_a_character_is_encoded(text in "\\PC{0,40}") {
+        fn words_do_not_depend_on_case_or_character_encoding(text in "\\PC{0,40}") {
             let expected = words(&text);
             prop_assert_eq!(words(&text.to_lowercase()), expected.clone());
             prop_assert_eq!(words(&text.nfd().collect::<String>()), expected.clone());

@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn bylines_dates_credits_and_links_stand_around_an_article() {
+    fn bylines_dates_credits_and_links_are_outside_an_article() {
         for line in [
             "By Jane Doe, Staff Writer",
             "*Von Ada Holm und Bo Lund*",
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn sentences_and_lines_inside_a_text_do_not() {
+    fn sentences_and_lines_inside_a_text_are_part_of_it() {
         for line in [
             "By Monday the weir was open.",
             "By Monday the weir was open",

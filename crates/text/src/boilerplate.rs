@@ -254,7 +254,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn licences_name_nothing_and_stories_do() {
+    fn licences_are_boilerplate_and_stories_are_not() {
         let licence = "Redistribution is subject to the trademark license of Halden Press, especially commercial redistribution.";
         let text =
             format!("Ada Byron met the smith.\n\n{licence}\n\nThe mayor donated a bell to the village.\n");
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn all_paragraphs_of_a_long_licence_name_nothing() {
+    fn all_paragraphs_of_a_long_licence_are_boilerplate() {
         let text = "Ada Byron met the smith in Ludlow.\n\n\
             1.A. The license of Halden Press covers its trademark and redistribution of all copies.\n\n\
             1.B. Halden Press is known in forty countries.\n\n\
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_that_names_an_edition_ends_the_text() {
+    fn an_end_mark_that_names_an_edition_ends_the_text() {
         check_behind(
             "Title: Tales\n\n*** START OF THE EBOOK TALES ***\n\nAda slept.\n\n*** END OF THE EBOOK TALES ***\n\nVisit Halden.\n",
             &["*** END OF THE EBOOK TALES ***\n\nVisit Halden.\n"],
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_begins_behind_the_end_of_another_is_a_text() {
+    fn a_text_that_starts_after_the_end_of_another_is_kept() {
         check_behind(
             "One.\n=== END OF ETEXT ONE ===\nVisit us.\n=== START OF ETEXT TWO ===\nTwo.\n=== END OF ETEXT TWO ===\n",
             &["=== END OF ETEXT ONE ===\nVisit us.\n", "=== END OF ETEXT TWO ===\n"],
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn any_other_mark_ends_the_text_where_a_licence_stands_behind_it() {
+    fn any_other_end_mark_ends_the_text_if_a_licence_follows() {
         let licence = "--- END OF FILE ---\nThe licence of Halden Press grants copyright permission; no warranty, no liability for damages.\n";
         check_behind(&format!("Ada slept.\n{licence}"), &[licence]);
         check_behind("Ada slept.\n\n*** END OF PART ONE ***\n\nAda woke up in Ludlow.\n", &[]);
@@ -311,14 +311,14 @@ mod tests {
     }
 
     #[test]
-    fn marks_name_nothing() {
+    fn start_and_end_marks_are_boilerplate() {
         let plain = without_boilerplate("*** START OF THE EBOOK TALES ***\n\nAda slept.\n");
         assert_eq!(plain.trim(), "Ada slept.");
     }
 
     proptest! {
         #[test]
-        fn blanks_keep_every_byte_in_its_place(text in "(\\PC|\n|licence royalty warranty ){0,60}") {
+        fn blanking_boilerplate_keeps_all_byte_offsets(text in "(\\PC|\n|licence royalty warranty ){0,60}") {
             prop_assert_eq!(without_boilerplate(&text).len(), text.len());
         }
     }

@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn signs_that_tell_things_apart_stay() {
+    fn signs_that_distinguish_names_stay() {
         check_keys(&[
             ("C", "C"),
             ("C++", "C++"),
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_stopwords_or_punctuation_keep_them() {
+    fn names_made_of_stopwords_or_punctuation_keep_them() {
         check_keys(&[
             ("The The", "THE_THE"),
             ("A", "A"),

@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn outer_quotes_and_markup_go() {
+    fn outer_quotes_and_markup_are_removed() {
         check_name("  \"Marie Curie\" ", Some("Marie Curie"));
         check_name("“Radium”", Some("Radium"));
         check_name("《红楼梦》", Some("红楼梦"));
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn case_stays_and_white_space_collapses() {
+    fn case_is_kept_and_white_space_collapses() {
         check_name("iPhone\t 15\u{a0}Pro\n", Some("iPhone 15 Pro"));
         check_name("AT&amp;T", Some("AT&T"));
         check_name("O’Brien", Some("O'Brien"));
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn short_numbers_and_punctuation_are_no_names() {
+    fn short_numbers_and_punctuation_are_not_names() {
         for raw in ["", "  ", "12", "1.5", "3.14", "-", "...", "\"\"", "<br>", "&nbsp;"] {
             check_name(raw, None);
         }
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn long_names_are_cut_on_a_character() {
+    fn long_names_are_cut_at_a_character_boundary() {
         assert_eq!(clean_name(&"x".repeat(1000)).map(|name| name.len()), Some(256));
         assert_eq!(clean_name(&"é".repeat(1000)).map(|name| name.len()), Some(512));
         assert_eq!(clean_name(&"漢".repeat(1000)).map(|name| name.len()), Some(510));

@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn control_characters_go_and_lines_stay() {
+    fn control_characters_are_removed_and_lines_stay() {
         assert_eq!(sanitize("a\u{1b}[31mb\r\n\tc\u{0}\u{fffe}"), "a[31mb\r\n\tc");
         assert_eq!(sanitize("page one\u{c}page two"), "page one page two");
         assert_eq!(sanitize("  &amp; "), "  &amp; ");

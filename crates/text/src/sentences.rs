@@ -317,13 +317,13 @@ mod tests {
     }
 
     #[test]
-    fn stops_end_sentences_and_quotes_stay_with_them() {
+    fn full_stops_end_sentences_and_quotes_stay_with_them() {
         check_sentences("One. Two! Three? \"Four.\" Five", &["One.", "Two!", "Three?", "\"Four.\"", "Five"]);
         check_sentences("\"Really?\" he asked. Yes...", &["\"Really?\" he asked.", "Yes..."]);
     }
 
     #[test]
-    fn every_message_of_a_chat_log_is_a_sentence_of_its_own() {
+    fn every_message_of_a_chat_log_is_its_own_sentence() {
         let messages = [
             "<ada> we lost about 35 minutes",
             "<bo_> 2. Highlights",
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn abbreviations_initials_and_decimals_do_not() {
+    fn abbreviations_initials_and_decimals_do_not_end_sentences() {
         for one in [
             "Dr. Smith met Mr. J. R. Jones.",
             "It grew 3.5 percent, e.g. Apple Inc. CEO Tim Cook said so.",
@@ -380,12 +380,12 @@ mod tests {
     }
 
     #[test]
-    fn cjk_needs_no_spaces() {
+    fn cjk_sentences_need_no_spaces() {
         check_sentences("你好。「真的吗？」他说！是", &["你好。", "「真的吗？」", "他说！", "是"]);
     }
 
     #[test]
-    fn lists_headings_and_tables_end_at_line_ends_and_wrapped_prose_does_not() {
+    fn list_items_headings_and_rows_end_at_line_ends_and_wrapped_prose_does_not() {
         check_sentences(
             "# Title\nText goes on\nand on. Then\n- one\n- two",
             &["# Title", "Text goes on\nand on.", "Then", "- one", "- two"],
@@ -401,7 +401,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn sentences_hold_all_that_is_not_white_space(text in "([ \n\r.!?…。\"']|[a-zA-Z0-9é漢#|-]){0,60}") {
+        fn sentences_contain_everything_but_white_space(text in "([ \n\r.!?…。\"']|[a-zA-Z0-9é漢#|-]){0,60}") {
             let mut covered = 0;
             for range in sentences_and_code(&text) {
                 prop_assert!(text[covered..range.start].trim().is_empty());
@@ -420,14 +420,14 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_cells_are_sentences_of_their_own() {
+    fn rows_of_cells_are_their_own_sentences() {
         let text = "Columns: name | role\nname: Ada | role: head of the workshop\nname: Bo | role: guest";
         let rows: Vec<&str> = sentences(text).into_iter().map(|range| &text[range]).collect();
         assert_eq!(rows, text.lines().collect::<Vec<_>>());
     }
 
     #[test]
-    fn windows_and_old_mac_line_ends_read_like_others() {
+    fn windows_and_old_mac_line_ends_work_like_others() {
         let text = "The bridge at Ostrava was designed by Hana Dvorakova,\nwho also built the station. It is old.\n\n\
                     CHAPTER I\nIt was late\n- one\n- two\n> said\n> twice";
         let expected: Vec<String> = sentences(text).into_iter().map(|range| text[range].to_owned()).collect();
@@ -441,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quotation_is_prose_behind_its_marks() {
+    fn quoted_text_is_prose_after_its_marks() {
         check_sentences(
             "He wrote:\n> The old bridge at Ostrava was built by\n> Hana Dvorakova, an engineer. It stands\n> to this day.\n>\n> > I know.\nGood.",
             &[
@@ -455,7 +455,7 @@ mod tests {
     }
 
     #[test]
-    fn a_paragraph_wrapped_in_a_narrow_column_goes_on_before_a_name() {
+    fn a_narrowly_wrapped_sentence_continues_before_a_name() {
         let one = "The bridge was designed by Hana\nDvorakova, who built stations too.";
         check_sentences(one, &[one]);
         check_sentences(
@@ -483,7 +483,7 @@ mod tests {
     }
 
     #[test]
-    fn code_is_no_sentence_wherever_its_block_is_cut() {
+    fn code_is_not_a_sentence_wherever_its_block_is_cut() {
         let block = "Call it so:\n```rust\nlet Spring = Town. Now;\n```\nDone.";
         check_sentences(block, &["Call it so:", "Done."]);
         check_sentences(&block[20..], &["Done."]);
@@ -492,7 +492,7 @@ mod tests {
     }
 
     #[test]
-    fn records_and_named_values_are_sentences_of_their_own() {
+    fn records_and_named_values_are_their_own_sentences() {
         check_sentences(
             "{\"name\": \"Ada\"}\n{\"name\": \"bo\"}\nauthor: ada\ndate: today",
             &["{\"name\": \"Ada\"}", "{\"name\": \"bo\"}", "author: ada", "date: today"],

@@ -182,7 +182,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_are_those_of_o200k_base() {
+    fn counts_equal_those_of_o200k_base() {
         assert_eq!(Tokenizer.count(""), 0);
         assert_eq!(Tokenizer.count("hello world"), 2);
         assert_eq!(
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn windows_step_by_size_minus_overlap() {
+    fn windows_advance_by_size_minus_overlap() {
         let text = "one two three four five six seven eight nine ten eleven twelve";
         let windows = Tokenizer.map(text).windows(text, 0..text.len(), 8, 2);
         let words: Vec<&str> = windows.into_iter().map(|window| &text[window]).collect();
@@ -216,7 +216,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_map_finds_what_a_list_of_ends_finds(text in "([a-z]{1,9}[ .\n]|[é漢🜁]|\n{1,99}){0,300}", at in 0usize..3000, tokens in 0usize..40) {
+        fn a_token_map_equals_a_list_of_token_ends(text in "([a-z]{1,9}[ .\n]|[é漢🜁]|\n{1,99}){0,300}", at in 0usize..3000, tokens in 0usize..40) {
             let ends: Vec<usize> = token_ends(&text).collect();
             let map = Tokenizer.map(&text);
             let before = ends.iter().filter(|&&end| end <= at).count();

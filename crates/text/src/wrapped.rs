@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn words_divided_at_line_ends_are_whole_on_the_first_line() {
+    fn words_hyphenated_at_line_ends_are_whole_on_the_first_line() {
         check_whole_words("All infor-\n  mation, that\nis known.", "All information,\nthat\nis known.");
         check_whole_words(
             "a semi-\nconductor of a uni-\nversity there",
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn hyphens_that_belong_to_words_stay() {
+    fn hyphens_inside_words_stay() {
         check_whole_words("He is well known: a well-\nknown man", "He is well known: a well-known\nman");
         check_whole_words("self-made and self-\nmade men", "self-made and self-made\nmen");
         check_whole_words("pre-\nand postwar", "pre-\nand postwar");
@@ -235,13 +235,13 @@ mod tests {
     }
 
     #[test]
-    fn words_divided_in_quotations_are_whole() {
+    fn words_hyphenated_in_quotations_are_whole() {
         check_whole_words("> All infor-\n> mation that\n> is", "> All information\n> that\n> is");
         check_whole_words("> infor-\nmation that", "> infor-\nmation that");
     }
 
     #[test]
-    fn a_joiner_keeps_the_hyphens_that_belong_to_words() {
+    fn a_joiner_keeps_hyphens_inside_words() {
         let joiner =
             LineJoiner::of(["known for a well-", "known man, all infor-", "mation; well"].into_iter());
         let join = |text: &str, next: &str| {
@@ -257,7 +257,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whole_words_move_no_line_and_lose_no_letter(text in "([a-c]{1,3}|[ \n-]|-\n){0,40}") {
+        fn joining_words_moves_no_line_and_loses_no_letter(text in "([a-c]{1,3}|[ \n-]|-\n){0,40}") {
             let whole = with_whole_words(text.clone());
             prop_assert_eq!(whole.split('\n').count(), text.split('\n').count());
             let letters = |text: &str| text.chars().filter(|c| c.is_alphabetic()).collect::<String>();

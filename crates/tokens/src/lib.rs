@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_are_those_of_o200k_base() {
+    fn tokens_equal_those_of_o200k_base() {
         for text in [
             "",
             "hello world",

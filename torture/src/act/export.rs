@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn two_versions_of_a_source_in_one_export_are_noticed() {
+    fn two_versions_of_a_source_in_one_export_are_detected() {
         let chunk = |source: u32, version: u32| {
             let text = text::canary(source, version);
             serde_json::json!({ "source": text::file(source), "text": text }).to_string()

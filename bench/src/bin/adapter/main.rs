@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_operation_is_answered_as_unsupported() {
+    fn an_unknown_operation_gets_the_answer_unsupported() {
         assert_eq!(
             check_reply(r#"{"op":"defragment","hard":true}"#),
             json!({ "ok": false, "unsupported": true, "wall_s": null })

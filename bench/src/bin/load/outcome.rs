@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_percentile_is_a_value_that_was_measured() {
+    fn a_percentile_is_a_measured_value() {
         assert_eq!(check_latency(&[]), None);
         assert_eq!(check_latency(&[7]), Some([7.0; 4]));
         let hundred: Vec<u64> = (1..=100).rev().collect();
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_sent_is_counted_in_its_phase_and_has_no_latency() {
+    fn unsent_requests_are_counted_in_their_phase_and_have_no_latency() {
         let (second, status) =
             (Duration::from_secs(1), |status| ResponseOutcome::Status { status, retry_after: None });
         let answered = |due, said| Outcome { due, late: Duration::ZERO, latency: second, said };

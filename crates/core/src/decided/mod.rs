@@ -520,7 +520,7 @@ mod tests {
     }
 
     #[test]
-    fn records_go_where_merges_renames_and_splits_take_them_in_their_order() {
+    fn records_follow_merges_renames_and_splits_in_order() {
         assert_eq!(check_places(vec![merge(&["A"], "B"), rename("B", "C")], &["A", "B", "C"]), ["C"; 3]);
         // A record that is moved to B after B was renamed stays there.
         assert_eq!(check_places(vec![rename("B", "C"), merge(&["A"], "B")], &["A", "B"]), ["B", "C"]);
@@ -543,7 +543,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fact_whose_ends_became_one_is_set_aside_under_the_pair_it_was_said_about() {
+    fn a_fact_whose_ends_were_merged_is_set_aside_under_its_original_pair() {
         assert_eq!(check_fact(vec![merge(&["A"], "B")], ("A", "B")), ("A-B".to_owned(), true));
         assert_eq!(check_fact(vec![merge(&["A"], "B")], ("A", "C")), ("B-C".to_owned(), false));
         let gone = Action::DeleteRelation { relation: pair("A", "C") };
@@ -552,7 +552,7 @@ mod tests {
     }
 
     #[test]
-    fn a_verdict_takes_the_effect_from_every_merge_that_would_bring_the_two_together() {
+    fn a_not_same_decision_disables_every_merge_of_the_two() {
         let apart = |one, other| Action::NotSame { pair: pair(one, other) };
         assert_eq!(check_places(vec![merge(&["A"], "B"), apart("A", "B")], &["A", "B"]), ["A", "B"]);
         let via = vec![apart("A", "B"), merge(&["A"], "C"), merge(&["B"], "C")];
@@ -560,7 +560,7 @@ mod tests {
     }
 
     #[test]
-    fn edits_go_along_with_a_rename_and_become_descriptions_in_a_merge() {
+    fn edits_follow_a_rename_and_become_descriptions_in_a_merge() {
         let renamed = decide(vec![edit("A", "Edited."), rename("A", "Z")]);
         let decided = renamed.entity(&key("Z")).expect("decided");
         assert_eq!((decided.name.as_deref(), decided.description.as_deref()), (Some("z"), Some("Edited.")));
@@ -571,7 +571,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_edits_the_later_stands_field_by_field_and_a_deletion_ends_them() {
+    fn of_two_edits_the_later_wins_per_field_and_a_deletion_ends_both() {
         let kind =
             Action::EditEntity { key: key("A"), name: None, kind: Some("Place".into()), description: None };
         let decisions = decide(vec![edit("A", "One."), kind, edit("A", "Two.")]);
@@ -582,7 +582,7 @@ mod tests {
     }
 
     #[test]
-    fn undoing_an_undo_makes_the_decision_hold_again() {
+    fn undoing_an_undo_restores_the_decision() {
         let mut all = decide(vec![merge(&["A"], "B")]).all().to_vec();
         for expected in ["A", "B", "A"] {
             let last = all.last().expect("one").id.clone();
@@ -610,7 +610,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_outcome_depends_on_the_set_alone(actions in prop::collection::vec(action(), 0..8)) {
+        fn the_outcome_depends_only_on_the_set_of_decisions(actions in prop::collection::vec(action(), 0..8)) {
             let decisions = decide(actions);
             let mut reversed = decisions.all().to_vec();
             reversed.reverse();
@@ -621,7 +621,7 @@ mod tests {
         }
 
         #[test]
-        fn whatever_moves_is_in_the_difference(
+        fn everything_that_moves_is_in_the_difference(
             actions in prop::collection::vec(action(), 1..8),
             gone in any::<prop::sample::Index>(),
         ) {

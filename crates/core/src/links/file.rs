@@ -227,19 +227,19 @@ mod tests {
     }
 
     #[test]
-    fn a_graph_is_read_back_with_its_numbers_and_goes_on_from_there() {
+    fn a_graph_is_read_back_with_its_numbers_and_can_be_extended() {
         let graph = graph();
         let mut back = read(&written(&graph)).expect("read");
         assert_eq!(back, graph);
         assert_eq!(back.chunk(&ChunkId::from_stored("three")), graph.chunk(&ChunkId::from_stored("three")));
         let key = GraphKey::Entity(EntityKey::from_stored("DAN"));
         back.set_chunk(&ChunkId::from_stored("four"), &[key]);
-        assert_eq!(back.numbers(), graph.numbers(), "what was free is used");
+        assert_eq!(back.numbers(), graph.numbers(), "free numbers are reused");
         assert_eq!(read(&written(&LinkGraph::default())).expect("read"), LinkGraph::default());
     }
 
     #[test]
-    fn no_cut_and_no_changed_byte_passes_for_a_graph() {
+    fn truncated_and_changed_bytes_are_refused() {
         let bytes = written(&graph());
         for at in 0..bytes.len() {
             assert!(read(&bytes[..at]).is_err(), "cut at {at}");

@@ -245,7 +245,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_program_takes_only_keys_and_addresses_of_model_services_from_the_environment() {
+    fn a_program_reads_only_keys_and_addresses_of_model_services_from_the_environment() {
         let variables = [
             ("GRAPHLOOM_API_KEY", true),
             ("GRAPHLOOM_OLLAMA_HOST", true),

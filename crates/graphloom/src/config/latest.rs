@@ -80,13 +80,13 @@ mod tests {
     }
 
     #[test]
-    fn files_are_read_again_when_they_change_and_not_before() {
+    fn files_are_read_again_only_when_they_change() {
         let folder = tempfile::tempdir().expect("a folder");
         let surroundings = Surroundings { current_dir: folder.path().to_owned(), ..Surroundings::default() };
         let latest = Latest::new(surroundings);
         let workspace = || latest.get().expect("valid").workspace.to_string();
         let first = latest.get().expect("valid");
-        assert!(Arc::ptr_eq(&first, &latest.get().expect("valid")), "no file is there, and none comes");
+        assert!(Arc::ptr_eq(&first, &latest.get().expect("valid")), "there is no file, and none appears");
         let file = folder.path().join("graphloom.toml");
         write(&file, "workspace = \"one\"", 60);
         assert_eq!(workspace(), "one");
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_has_only_just_changed_is_read_again() {
+    fn a_file_that_changed_very_recently_is_read_again() {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("graphloom.toml");
         write(&file, "workspace = \"one\"", 0);

@@ -547,7 +547,7 @@ mod tests {
     }
 
     #[test]
-    fn a_workspaces_own_table_wins_over_what_files_say_for_all_and_yields_to_the_environment() {
+    fn a_workspaces_own_table_overrides_general_settings_and_yields_to_the_environment() {
         let folder = tempfile::tempdir().expect("a folder");
         let mut around = surroundings(folder.path());
         let home = folder.path().join("home");
@@ -569,7 +569,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_of_a_workspace_is_checked_as_the_rest_of_the_file() {
+    fn a_table_of_a_workspace_is_checked_like_the_rest_of_the_file() {
         let folder = tempfile::tempdir().expect("a folder");
         for (text, expected) in [
             ("[workspaces.lab]\nlanguge = \"French\"", "unknown configuration key \"languge\""),
@@ -585,7 +585,7 @@ mod tests {
     }
 
     #[test]
-    fn the_project_above_the_current_folder_brings_its_workspaces_and_files() {
+    fn the_project_above_the_current_folder_provides_its_workspaces_and_files() {
         let folder = tempfile::tempdir().expect("a folder");
         let inner = folder.path().join("docs/old");
         std::fs::create_dir_all(&inner).expect("made");
@@ -610,7 +610,7 @@ mod tests {
     }
 
     #[test]
-    fn our_variable_wins_over_another_products() {
+    fn our_variable_overrides_that_of_another_product() {
         let folder = tempfile::tempdir().expect("a folder");
         let mut around = surroundings(folder.path());
         around.environment.insert("OPENAI_BASE_URL".to_owned(), "http://theirs/v1".to_owned());
@@ -620,7 +620,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_may_write_true_and_false_as_text_or_as_values_of_toml() {
+    fn a_file_can_write_true_and_false_as_text_or_as_toml_values() {
         let folder = tempfile::tempdir().expect("a folder");
         std::fs::write(folder.path().join(PROJECT_FILE), "claims = true\nquery_cache = \"false\"")
             .expect("written");
@@ -638,7 +638,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_key_names_the_nearest_known_one() {
+    fn an_unknown_key_suggests_the_nearest_known_one() {
         let folder = tempfile::tempdir().expect("a folder");
         std::fs::write(folder.path().join(PROJECT_FILE), "embeder = \"builtin\"").expect("written");
         let error = read(&surroundings(folder.path())).expect_err("unknown key");

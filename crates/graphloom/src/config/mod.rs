@@ -560,14 +560,14 @@ mod tests {
     }
 
     #[test]
-    fn a_key_in_the_environment_alone_chooses_no_model() {
+    fn a_key_alone_selects_no_model() {
         let config = check_flags(&[("api_key", "sk-x")]).expect("valid");
         assert_eq!(config.models.answer, None);
         assert!(!format!("{config:?}").contains("sk-x"));
     }
 
     #[test]
-    fn a_role_follows_the_model_of_all_unless_it_has_its_own() {
+    fn a_role_uses_the_general_model_unless_it_has_its_own() {
         let config =
             check_flags(&[("llm", "openai:big"), ("extract_llm", "ollama:small"), ("keywords_llm", "none")]);
         let models = config.expect("valid").models;
@@ -591,7 +591,7 @@ mod tests {
     }
 
     #[test]
-    fn guidance_comes_in_words_or_in_a_file_and_a_language_is_a_name() {
+    fn guidance_is_text_or_a_file_and_a_language_is_a_name() {
         let config =
             check_flags(&[("entity_guidance_file", "types.md"), ("language", " Brazilian Portuguese ")]);
         let config = config.expect("valid");
@@ -604,7 +604,7 @@ mod tests {
     }
 
     #[test]
-    fn prices_are_of_models_or_of_a_whole_service() {
+    fn prices_are_for_models_or_for_a_whole_service() {
         let config = check_flags(&[("prices", "openai:small=0.15/0.60,ollama=0")]).expect("valid");
         assert!(config.prices.of("openai:small").is_some() && config.prices.of("ollama:any").is_some());
         assert!(config.prices.of("openai:large").is_none());
@@ -627,7 +627,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_variable_of_another_product_is_respected_in_order() {
+    fn key_variables_of_other_products_are_used_in_order() {
         let folder = tempfile::tempdir().expect("a folder");
         let mut around = Surroundings { current_dir: folder.path().to_owned(), ..Surroundings::default() };
         let mut check = |name: &str| {
@@ -655,7 +655,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_of_the_user_that_would_go_where_the_folder_says_is_warned_about() {
+    fn a_users_key_that_would_go_to_an_address_from_the_folder_causes_a_warning() {
         let key = ("OPENAI_API_KEY", "sk-very-secret");
         let warned = check_address_warnings("OPENAI_BASE_URL=https://me:pw@elsewhere.example/v1", "", &[key]);
         assert_eq!(warned.len(), 1);
@@ -678,7 +678,7 @@ mod tests {
     }
 
     #[test]
-    fn a_database_that_the_folder_names_is_warned_about_without_its_password() {
+    fn a_database_named_by_the_folder_causes_a_warning_without_its_password() {
         let url = |address: &str| format!("store = \"postgres://ada:secret@{address}/x\"");
         for elsewhere in ["db.example", "localhost,db.example", "localhost.db.example"] {
             let warned = check_address_warnings("", &url(elsewhere), &[]);
@@ -694,7 +694,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_that_the_user_chose_or_that_takes_nothing_away_is_not_warned_about() {
+    fn an_address_that_the_user_chose_or_that_receives_no_key_causes_no_warning() {
         let (key, elsewhere) = (("OPENAI_API_KEY", "k"), "https://elsewhere.example/v1");
         let file = format!("base_url = {elsewhere:?}");
         assert!(check_address_warnings("", &file, &[]).is_empty(), "no key");

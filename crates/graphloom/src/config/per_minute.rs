@@ -65,14 +65,14 @@ mod tests {
     }
 
     #[test]
-    fn a_service_has_its_own_limit_or_that_of_all() {
+    fn a_service_has_its_own_limit_or_the_general_one() {
         assert_eq!(check_limits("500"), Some([Some(500), Some(500), None]));
         assert_eq!(check_limits("anthropic=50"), Some([None, Some(50), None]));
         assert_eq!(check_limits("500, anthropic = 50, embed=3000"), Some([Some(500), Some(50), Some(3000)]));
     }
 
     #[test]
-    fn what_cannot_be_a_limit_is_refused() {
+    fn an_invalid_limit_is_refused() {
         for text in ["", "0", "-1", "many", "500,600", "embed=1,embed=2", "nobody=5", "openai=", "500,"] {
             assert_eq!(check_limits(text), None, "{text:?}");
         }

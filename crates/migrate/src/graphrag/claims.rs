@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn of_several_quotes_the_longest_that_stands_in_the_passage_counts() {
+    fn of_several_quotes_the_longest_in_the_passage_is_used() {
         check_quote("Ada Kern led  Velora until 2019.", Some("Ada Kern led Velora until 2019."));
         check_quote(
             "Ada Kern led Velora ... Then Bo Lind took the office.",

@@ -523,7 +523,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_run_of_an_old_release_is_read_in_its_own_columns() {
+    fn the_last_run_of_an_old_release_is_read_from_its_own_columns() {
         let folder = old_project();
         let import = read(folder.path(), "docs/").expect("a project");
         let document = &import.documents[0];
@@ -554,7 +554,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_with_text_units_alone_becomes_documents_and_says_what_it_lacks() {
+    fn a_folder_with_only_text_units_becomes_documents_and_says_what_is_missing() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("text_units.parquet");
         write(&path, &[texts("id", &["u"]), texts("text", &["Ada."]), texts("document_id", &["d"])])
@@ -566,7 +566,7 @@ mod tests {
     }
 
     #[test]
-    fn the_parts_of_a_weight_add_up_to_it() {
+    fn the_parts_of_a_weight_add_up_to_the_weight() {
         for (weight, parts) in [(20.0, 3), (8.5, 7), (1.0, 1), (2.0, 41)] {
             let divided = divided(weight, parts);
             assert_eq!((divided.len(), divided.iter().sum::<f64>()), (parts, weight), "{divided:?}");

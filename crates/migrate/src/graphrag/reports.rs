@@ -275,7 +275,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn marks_become_references_and_other_brackets_stay() {
+    fn citation_marks_become_references_and_other_brackets_stay() {
         let text = "Ada led it [Data: Entities (0, 7); Relationships (904, +more)]. See [sic] [Data: broken";
         let (kept, marks) = without_marks(text);
         assert_eq!(kept, "Ada led it. See [sic] [Data: broken");

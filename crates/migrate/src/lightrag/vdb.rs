@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_matrix_gives_each_row_its_vector_and_a_broken_one_none() {
+    fn a_matrix_gives_each_row_its_vector_and_a_broken_matrix_gives_none() {
         // The vectors (3, 4) and (0, 2) as 32-bit floats.
         let rows = |matrix: &str| {
             json!({

@@ -171,7 +171,7 @@ const TEXTS: [&str; 6] =
     ["", "a", "A man is eating food", "bread, bread [SEP] a zebra", "food", "eating is eating, man!"];
 
 #[test]
-fn vectors_equal_the_definition() {
+fn vectors_equal_a_reference_implementation() {
     for pooling in ["mean_tokens", "cls_token"] {
         let (_folder, model, tensors) = small_model(pooling);
         let mut texts: Vec<Vec<Vec<u32>>> = TEXTS.iter().map(|text| model.tokens(text)).collect();
@@ -187,7 +187,7 @@ fn vectors_equal_the_definition() {
 }
 
 #[test]
-fn the_vector_of_a_text_depends_on_that_text_only() {
+fn the_vector_of_a_text_depends_only_on_that_text() {
     let (_folder, model, _) = small_model("mean_tokens");
     let texts: Vec<Vec<Vec<u32>>> = TEXTS.iter().cycle().take(200).map(|text| model.tokens(text)).collect();
     let together = model.embed(&texts, 3);
@@ -211,7 +211,7 @@ fn check_refusal(change: impl FnOnce(&Path)) -> String {
 }
 
 #[test]
-fn a_model_that_cannot_work_is_refused_with_the_reason() {
+fn an_unusable_model_is_refused_with_the_reason() {
     let with = |file: &'static str, from: &'static str, to: &'static str| {
         check_refusal(move |folder| {
             let text = fs::read_to_string(folder.join(file)).unwrap();

@@ -112,7 +112,7 @@ fn read(folder: &Path) -> Result<Model, crate::FolderError> {
 }
 
 #[test]
-fn blocks_become_their_values() {
+fn quantized_blocks_are_unpacked_to_their_values() {
     let mut block = 0x3c00u16.to_le_bytes().to_vec();
     block.extend((0..16u8).map(|i| i << 4 | (15 - i)));
     let mut values = Vec::new();
@@ -122,7 +122,7 @@ fn blocks_become_their_values() {
 }
 
 #[test]
-fn names_of_tensors_are_found() {
+fn tensors_are_found_by_name() {
     let small = small_folder();
     let packed = Packed::open(File::open(small.path().join(PACKED_FILE)).unwrap()).unwrap();
     let layer = "encoder.layer.0.";
@@ -144,7 +144,7 @@ fn names_of_tensors_are_found() {
 }
 
 #[test]
-fn a_packed_model_embeds_texts_and_takes_the_mean_of_the_parts_of_long_ones() {
+fn a_packed_model_embeds_texts_and_averages_the_parts_of_long_ones() {
     let small = small_folder();
     let settings = Settings::read(small.path()).unwrap();
     assert_eq!((settings.document_prompt(), settings.query_prompt()), PROMPTS);
@@ -165,7 +165,7 @@ fn a_packed_model_embeds_texts_and_takes_the_mean_of_the_parts_of_long_ones() {
 }
 
 #[test]
-fn a_packed_file_that_is_cut_or_changed_is_refused_without_a_panic() {
+fn a_truncated_or_changed_packed_file_is_refused_without_a_panic() {
     let (small, file) = (small_folder(), small_file());
     let path = small.path().join(PACKED_FILE);
     for length in (0..file.len()).step_by(97).chain([file.len() - 1]) {

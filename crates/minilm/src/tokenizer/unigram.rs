@@ -164,7 +164,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_word_is_split_into_its_likeliest_pieces() {
+    fn a_word_is_split_into_its_most_likely_pieces() {
         check_ids("town", &[6]);
         check_ids("to", &[5]);
         check_ids("a", &[9]);
@@ -181,14 +181,14 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn unknown_characters_side_by_side_are_one_token_and_marks_are_no_text() {
+    fn adjacent_unknown_characters_are_one_token_and_markers_are_not_text() {
         check_ids("xyz to", &[4, 3, 5]);
         check_ids("axa", &[9, 3, 8]);
         check_ids("<s>", &[4, 3]);
     }
 
     #[test]
-    fn a_text_is_not_read_further_than_needed() {
+    fn a_text_is_tokenized_only_up_to_the_limit() {
         let mut ids = Vec::new();
         small().append("to to to to", 2, &mut ids);
         assert_eq!(ids, [5, 5]);

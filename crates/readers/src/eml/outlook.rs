@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_of_outlook_is_read_like_others() {
+    fn an_outlook_message_is_read_like_others() {
         let bytes = saved(&[
             ("/__substg1.0_0037001F", "Pipes"),
             ("/__substg1.0_0C1A001F", "Ada Müller"),
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_message_of_outlook_is_refused() {
+    fn a_damaged_outlook_message_is_refused() {
         let mut bytes = saved(&[("/__substg1.0_0037001F", "Pipes")]);
         bytes.truncate(600);
         assert!(super::super::parse(&bytes, &ParseLimits::default()).is_err());

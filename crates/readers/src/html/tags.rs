@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_stands_too_deep_loses_its_tags() {
+    fn only_elements_nested_too_deeply_lose_their_tags() {
         check_flat("<a><b>x<c y='>'>z</c></b></a><b>w</b>", 2, "<a><b>x z </b></a><b>w</b>");
         check_flat("<p>a<p>b<p>c<br><br><br>", 1, "<p>a<p>b<p>c<br><br><br>");
         check_flat("<a><B><i></A><a>x</a>", 3, "<a><B><i></A><a>x</a>");
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn attributes_beyond_the_most_are_left_out_however_they_are_written() {
+    fn attributes_beyond_the_limit_are_dropped_in_any_notation() {
         let many = |from: usize, to: usize| (from..to).map(|n| format!(" y{n}=1")).collect::<String>();
         for (before, attributes) in
             [("", MAX_ATTRIBUTES), (" a= \">\"", MAX_ATTRIBUTES - 1), (" =\"", MAX_ATTRIBUTES - 1)]
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn elements_that_close_themselves_are_closed() {
+    fn implicitly_closed_elements_are_closed() {
         assert_eq!(
             with_closed_elements("<title/><br/><a id='x'/><p>t</p>"),
             "<title></title><br/><a id='x'></a><p>t</p>"

@@ -550,7 +550,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_give_their_words_and_headings_their_titles() {
+    fn commands_become_their_text_and_sections_become_headings() {
         let body = check_latex(
             "\\documentclass[a4paper]{article}\n\\usepackage{x}\n\\newcommand{\\mill}[1]{Old #1}\n\\title{The \\emph{Mill}}\n\\author{Ada \\and Bo}\\begin{document}\n\\maketitle\n\n\\section*{Pipes}\\label{a}\nThe \\textbf{old} pipes~\\cite[p.~3]{ada} leak; see Section~\\ref{b}.% why\n\n\\subsection[x]{Old \\& new}\nText {\\it here}.\n\\end{document}\n",
             "\n\n\n# The Mill\nAda, Bo\n\n\n## Pipes\nThe old pipes leak; see Section.\n\n### Old & new\nText here.\n",
@@ -561,7 +561,7 @@ mod tests {
     }
 
     #[test]
-    fn signs_accents_and_quotes_are_characters() {
+    fn special_signs_accents_and_quotes_become_characters() {
         check_latex(
             "``M\\\"uller'' pays 5\\,\\% --- \\'Etienne, \\v{C}apek, stra{\\ss}e, na\\\"{\\i}ve -- \\ldots{} a\\_b\\\\\nc",
             "“Müller” pays 5 % — Étienne, Čapek, straße, naïve – … a_b\nc",

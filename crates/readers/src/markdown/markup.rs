@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn words_between_tags_keep_their_places() {
+    fn words_between_tags_keep_their_offsets() {
         check_words(&["<p\n", "class=x>One &lt;\n", "two</p>\n"], &[(11, "One <"), (20, "two")]);
         check_words(&["<script>a < b</script>c < d <!-- e"], &[(22, "c < d "), (32, " e")]);
         check_words(&["a<!-- b\n", "c -->d"], &[(0, "a"), (13, "d")]);

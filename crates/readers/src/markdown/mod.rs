@@ -493,14 +493,14 @@ mod tests {
     }
 
     #[test]
-    fn code_rules_and_hash_tags_are_no_headings() {
+    fn code_rules_and_hash_tags_are_not_headings() {
         check_headings("```sh\n# comment\n```\n~~~\n## x\n", &[]);
         check_headings("#tag\n\n####### seven\n\n    # indented code\n", &[]);
         check_headings("- item\n---\n", &[]);
     }
 
     #[test]
-    fn the_front_matter_names_the_title_and_its_lines_stay() {
+    fn the_front_matter_gives_the_title_and_its_lines_stay() {
         let body = check_markdown(
             "---\ntitle: \"Radium\"\ntags: x\n---\n# Other\n",
             "\ntitle: \"Radium\"\ntags: x\n\n# Other",
@@ -514,7 +514,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_of_emphasis_quotations_and_links_go_and_lines_stay() {
+    fn emphasis_quotation_and_link_marks_are_removed_and_lines_stay() {
         check_markdown(
             "_Ownership_ is a set of **rules** ~~that~~\n*govern* [how](x.md \"t\") a_b `p_q` works\\_.\n\n> quoted\n> [text][1] <https://a.example>\nand on\n\n[1]: https://b.example\nEnd &amp; done.",
             "Ownership is a set of rules that\ngovern how a_b `p_q` works_.\n\nquoted\ntext https://a.example\nand on\n\n\nEnd & done.",
@@ -522,7 +522,7 @@ mod tests {
     }
 
     #[test]
-    fn a_term_in_emphasis_is_an_entity_and_markup_is_none() {
+    fn an_emphasized_term_is_an_entity_and_markup_is_not() {
         let body = parse(
             "_Ownership_ is a set of rules. See [`Vec`][vec].\n<!-- Media -->\n```rust\nlet Spring = Town;\n```\n\n[vec]: https://a.example/Std",
         );
@@ -536,7 +536,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_keep_their_marks() {
+    fn lists_keep_their_markers() {
         check_markdown(
             "- one\n  goes on\n  1. inner\n  2. next\n- [x] done\n\n  more\n",
             "- one\ngoes on\n  1. inner\n  2. next\n- [x] done\n\nmore",
@@ -552,7 +552,7 @@ mod tests {
     }
 
     #[test]
-    fn readings_of_ruby_text_go() {
+    fn ruby_readings_are_removed() {
         check_markdown(
             "<ruby>漢字<rp>(</rp><rt>かんじ</rt><rp>)</rp></ruby>を<ruby>書<rt>か</ruby>く。\n\n<p><ruby>東京<rt>とうきょう</rt></ruby>駅</p>",
             "漢字を書く。\n\n東京駅",
@@ -560,7 +560,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_page_does_not_show_is_left_out() {
+    fn text_that_a_page_does_not_show_is_dropped() {
         check_markdown(
             "# Pipes {{ page.x }}\n{% include toc.md %}\nThey leak [@ada1843].\n\n| A {{ x }} |\n|---|\n| b [@c] |\n\nSee [how]({{< ref \"x y\" >}}) and `{{ x }}`.",
             "# Pipes\n\nThey leak.\n\nA\n\nA: b\n\nSee how and `{{ x }}`.",
@@ -573,7 +573,7 @@ mod tests {
     }
 
     #[test]
-    fn code_stays_between_fences_that_tell_where_it_begins() {
+    fn code_stays_between_fences_and_keeps_its_place() {
         check_markdown(
             "Call:\n~~~\nlet a = *b;\n\n~~~\n\n    indented _code_\n\nEnd.\n",
             "Call:\n```text\nlet a = *b;\n\n```\n```text\nindented _code_\n```\nEnd.",
@@ -602,7 +602,7 @@ mod tests {
     }
 
     #[test]
-    fn pictures_say_what_they_show_and_nothing_where_they_do_not() {
+    fn images_become_their_alternative_text_or_nothing() {
         check_markdown(
             "![Ferris the *crab*](a.png) ![image](b.png) ![](c.png) ![d.png](d.png)\n\nEnd",
             "[Ferris the crab]\n\nEnd",
@@ -619,7 +619,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_markdown_gains_lines(text in "(word[a-z]|[ _*>\n-]|\n\n|# |> |- |1\\. |`|\\| |<b>|\\[x\\]\\(y\\)){0,40}") {
+        fn no_markdown_gets_more_lines(text in "(word[a-z]|[ _*>\n-]|\n\n|# |> |- |1\\. |`|\\| |<b>|\\[x\\]\\(y\\)){0,40}") {
             let body = parse(&text);
             // Code that is never closed gets an end fence.
             prop_assert!(!body.lines_match_source || body.text.lines().count() <= text.lines().count().max(1) + 1);

@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn boxes_lose_their_fences_and_imports_are_hidden() {
+    fn admonitions_lose_their_fences_and_imports_are_hidden() {
         check_plain(
             "import Tabs from '@theme/Tabs';\n\n:::warning Hot pipes\nWait.\n:::\n",
             "                               \n\n Hot pipes\nWait.\n   \n",
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn code_formulas_and_front_matter_stay() {
+    fn code_formulas_and_front_matter_are_kept() {
         for kept in [
             "`{{ x }}` and\n\n```\n{% x %}\nimport a from 'b'\n```\n",
             "---\na: {{ x }}\n---\n",

@@ -488,26 +488,26 @@ mod tests {
     }
 
     #[test]
-    fn gaps_part_words_and_order_along_the_line_is_by_place() {
+    fn gaps_separate_words_and_text_is_ordered_by_position() {
         check_layout(&[(10.0, 0.0, "b"), (5.0, 0.0, "a"), (17.0, 0.0, "c")], "ab c\n");
     }
 
     #[test]
-    fn words_from_the_right_are_turned_around_and_others_are_not() {
+    fn only_right_to_left_words_are_reversed() {
         // Drawn from left to right: "R2" is to the left of a word whose last letter is leftmost.
         let drawn = [(0.0, 0.0, "R"), (5.0, 0.0, "2"), (13.0, 0.0, "ם"), (18.0, 0.0, "ל"), (23.0, 0.0, "ש")];
         check_layout(&drawn, "שלם R2\n");
     }
 
     #[test]
-    fn drawn_blanks_part_words_of_two_directions() {
+    fn drawn_spaces_separate_words_of_both_directions() {
         let drawn = [(0.0, 0.0, "P"), (5.0, 0.0, " "), (7.0, 0.0, "ם"), (12.0, 0.0, "ש"), (17.0, 0.0, " ")];
         check_layout(&drawn, "שם P\n");
         check_layout(&[(0.0, 0.0, "P"), (5.0, 0.0, "ם"), (10.0, 0.0, "ש")], "שם P\n");
     }
 
     #[test]
-    fn turned_text_is_read_along_its_line() {
+    fn rotated_text_is_read_along_its_line() {
         let glyph = |y: f64, text: &str| Glyph::new([0.0, 1.0, -1.0, 0.0, 30.0, y], 0.5, 10.0, text);
         check_text(vec![glyph(100.0, "a"), glyph(105.0, "b")], "ab\n");
     }

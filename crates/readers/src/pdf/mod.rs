@@ -333,7 +333,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_sentence_goes_on_over_the_end_of_a_page_its_foot_and_the_next_head() {
+    fn a_sentence_continues_across_a_page_break_with_footer_and_header() {
         check_two_pages(
             [
                 &[
@@ -357,7 +357,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_name_goes_on_over_the_end_of_a_full_page() {
+    fn a_name_continues_across_the_end_of_a_full_page() {
         let full = [
             (50, 100, 10, "Radium was found in a shed of the city of"),
             (50, 88, 10, "Paris in the year by Marie and by Pierre"),
@@ -380,7 +380,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_sentence_goes_on_in_the_next_column() {
+    fn a_sentence_continues_in_the_next_column() {
         let columns = show(&[
             (50, 700, 10, "Radium was found in"),
             (50, 688, 10, "Paris by Marie and"),
@@ -390,7 +390,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_line_at_the_edge_that_counts_something_else_than_pages_stays() {
+    fn a_numbered_line_at_the_edge_stays_if_it_does_not_count_pages() {
         let page = |number: u32| {
             let rest = format!("Words of page {}.", ["one", "two", "three"][number as usize]);
             show(&[(50, 780, 10, &format!("Exercise {number}")), (50, 700, 10, &rest)])
@@ -402,7 +402,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn columns_of_a_table_name_their_cells() {
+    fn cells_of_a_table_name_their_columns() {
         let table = show(&[
             (50, 700, 10, "Item"),
             (200, 700, 10, "Place"),
@@ -420,7 +420,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_page_without_text_is_said_and_pages_without_any_are_scanned() {
+    fn a_page_without_text_is_reported_and_a_document_without_text_is_refused_as_scanned() {
         let text = show(&[(50, 700, 10, "Words.")]);
         let body = check_pdf(&["", &text], "Words.\n");
         assert_eq!(body.remarks, ["1 of 2 pages hold no text: 1"]);
@@ -430,7 +430,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_page_that_breaks_the_reader_does_not_break_the_others() {
+    fn a_page_that_breaks_the_reader_does_not_affect_the_others() {
         let text = show(&[(50, 700, 10, "Words.")]);
         let body = check_pdf(&["/Missing gs (x) Tj", &text], "Words.\n");
         assert_eq!(body.remarks, ["1 of 2 pages could not be read: 1"]);
@@ -466,7 +466,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn encrypted_and_broken_documents_are_told_apart() {
+    fn encrypted_and_broken_documents_are_distinguished() {
         let limits = ParseLimits::default();
         let plain = String::from_utf8(pdf(&["(x) Tj"])).expect("ASCII");
         let locked = plain.replace(

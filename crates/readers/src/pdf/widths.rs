@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn widths_that_make_no_sense_break_at_most_their_page() {
+    fn invalid_widths_break_at_most_their_page() {
         for widths in [
             "[32]",
             "[32 126]",

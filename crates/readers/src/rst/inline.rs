@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn roles_and_links_become_their_words() {
+    fn roles_and_links_become_their_text() {
         check_plain("See :ref:`how pipes leak <leak>` and :doc:`wash`.", "See how pipes leak and wash.");
         check_plain("`Pipes <https://a.example>`_, `Valves`__ and Taps_.", "Pipes, Valves and Taps.");
         check_plain("Call :py:func:`~mill.leak` (:pep:`8`, ``a_b``).", "Call `leak` (PEP 8, `a_b`).");
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn emphasis_notes_and_substitutions_go() {
+    fn emphasis_notes_and_substitutions_are_removed() {
         check_plain(
             "It **leaks** *much* [1]_, 2*3*4, \\*x\\* of |mill|_.",
             "It leaks much, 2*3*4, *x* of Old Mill.",

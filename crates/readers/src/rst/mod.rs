@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn notes_keep_their_words_and_options_targets_and_comments_go() {
+    fn notes_keep_their_text_and_options_targets_and_comments_are_removed() {
         check_rst(
             ".. _pipes:\n\n.. note:: Wash\n   your hands.\n\n.. A comment\n   goes on.\n\n.. figure:: a.png\n   :alt: A long pipe\n   :width: 3\n\n   The pipe.\n\n.. toctree::\n   :maxdepth: 2\n\n   a\n\nEnd.\n\n.. [1] A source.\n",
             "\n\nWash\n   your hands.\n\n\n\n\n\n[A long pipe]\n\n\n   The pipe.\n\n\n\n\n\n\nEnd.\n\nA source.\n",
@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn literal_blocks_and_code_stand_between_fences() {
+    fn literal_blocks_and_code_are_put_between_fences() {
         check_rst(
             "Call\nit::\n\n    let a = *b*\n\n    go\n\nThen ::\n\n  x\n\n.. code-block:: python\n   :linenos:\n\n   a = b\n\nEnd.\n\n>>> a\n1\n",
             "Call\nit:\n```text\n    let a = *b*\n\n    go\n```\nThen\n```text\n  x\n```\n```python\n\n\n   a = b\n```\nEnd.\n```python\n>>> a\n1\n```\n",
@@ -395,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn signatures_are_code_and_their_text_is_read() {
+    fn signatures_are_code_and_their_descriptions_are_read() {
         check_rst(
             ".. py:function:: leak(rate)\n   :module: mill\n\n   Leaks at *rate*.\n\n   :param rate: how fast\n",
             "`leak(rate)`\n\n\n   Leaks at rate.\n\n   param rate: how fast\n",
@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_defined_to_stand_for_a_name_replaces_it() {
+    fn substitutions_replace_their_names() {
         check_rst(".. |mill| replace:: Old Mill\n\nThe |mill| leaks.\n", "\n\nThe Old Mill leaks.\n");
     }
 

@@ -133,9 +133,9 @@ fn failed(operation: Operation, ran: &ProcessEnd, disk: bool, weather: &Weather)
             "no relation",
             "no decision",
             "already",
-            "are one entity",
+            "are the same entity",
             "is an entity",
-            "not the same",
+            "keeps them apart",
             "undone",
         ]
         .into_iter()

@@ -28,7 +28,7 @@ fn each_workspace_accepts_its_configured_number_of_documents() {
     let (status, said) = send("small", &text("three.md"));
     assert_eq!(status, 413, "{said}");
     assert!(
-        said.contains("holds 2 documents and may hold 2") && said.contains("raise max_documents"),
+        said.contains("has 2 documents, the limit is 2") && said.contains("raise max_documents"),
         "{said}"
     );
     // A new version does not count as another document. Several texts are accepted together or not at all.

@@ -117,7 +117,7 @@ fn a_wrong_command_line_exits_with_2() {
     graphloom.run(&["ask"]).exits(2);
     graphloom.run(&["ask", "x", "--mode", "best"]).exits(2).says("naive");
     graphloom.run(&["ask", " "]).exits(2).says("help: write a question");
-    graphloom.run(&["ask", "x", "--top-k", "1001"]).exits(2).says("top_k: 1001 is more than the 1000");
+    graphloom.run(&["ask", "x", "--top-k", "1001"]).exits(2).says("top_k: 1001, the limit is 1000");
 }
 
 #[test]

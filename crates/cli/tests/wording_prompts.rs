@@ -66,7 +66,7 @@ fn an_invalid_prompt_stops_the_command_before_anything_is_created() {
         (
             "summarize.md",
             "---\nwhat: x\n---\ny",
-            "summarize.md:2: \"what: x\" is no line of a header",
+            "summarize.md:2: \"what: x\" is not a header line",
             "purpose",
         ),
     ] {

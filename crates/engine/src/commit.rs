@@ -42,7 +42,7 @@ impl Retries {
         match committed {
             Ok(_) => Ok(true),
             Err(error) if error.is_conflict() && self.left > 0 => {
-                tracing::debug!(%error, "another process was first");
+                tracing::debug!(%error, "another process committed first");
                 self.left -= 1;
                 Ok(false)
             }

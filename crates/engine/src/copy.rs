@@ -46,7 +46,7 @@ pub enum CopyError {
         table: &'static str,
     },
     /// The copy is not equal to its source.
-    #[error("the copy is not equal: its hash is {target}, that of the source {origin}")]
+    #[error("the copy differs from its source: its hash is {target}, that of the source {origin}")]
     Unequal {
         /// Hash of the source.
         origin: String,

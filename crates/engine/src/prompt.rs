@@ -232,9 +232,9 @@ fn checked(prompt: Prompt, file: &str) -> Result<String, PromptError> {
         for (at, line) in lines[1..=end].iter().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
             let key = line.split_once(':').map(|(key, _)| key.trim());
             if !key.is_some_and(|key| HEADER_KEYS.contains(&key)) {
-                let what = format!("{:?} is no line of a header", clip(line));
+                let what = format!("{:?} is not a header line", clip(line));
                 let remedy =
-                    format!("a header has lines such as purpose: ...; known are {}", HEADER_KEYS.join(", "));
+                    format!("header lines look like purpose: ...; the keys are {}", HEADER_KEYS.join(", "));
                 return Err(fault(at + 2, what, remedy));
             }
         }
@@ -253,7 +253,7 @@ fn checked(prompt: Prompt, file: &str) -> Result<String, PromptError> {
     if let Some((name, at)) = used.iter().find(|(name, _)| !known.contains(name)) {
         let remedy = match known.is_empty() {
             true => "this prompt has no variables".to_owned(),
-            false => format!("known here are {}", known.into_iter().collect::<Vec<_>>().join(", ")),
+            false => format!("the variables are {}", known.into_iter().collect::<Vec<_>>().join(", ")),
         };
         return Err(fault(line_of(*at), format!("unknown variable {{{{{}}}}}", clip(name)), remedy));
     }
@@ -376,8 +376,8 @@ mod tests {
             user("---\nabout x\n---\n{{text}}"),
             fault(
                 2,
-                "\"about x\" is no line of a header",
-                "a header has lines such as purpose: ...; known are purpose, variables, needs, source"
+                "\"about x\" is not a header line",
+                "header lines look like purpose: ...; the keys are purpose, variables, needs, source"
             )
         );
         assert_eq!(
@@ -386,7 +386,7 @@ mod tests {
         );
         assert_eq!(
             user("\nRead {{text}}\n{{chunk}}"),
-            fault(3, "unknown variable {{chunk}}", "known here are section, text")
+            fault(3, "unknown variable {{chunk}}", "the variables are section, text")
         );
         assert_eq!(
             user("{{text}}\nand {{section"),

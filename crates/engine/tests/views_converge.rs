@@ -431,7 +431,7 @@ async fn a_full_workspace_refuses_new_documents_and_accepts_new_versions() {
     let sources = ["a.txt", "b.txt", "c.txt"].map(|name| source(name, "Ada knows Bo."));
     let accepted = index::accept(&engine, sources.to_vec()).await.expect("the store works");
     let Acceptance::Refused { reason, .. } = &accepted[2] else { panic!("it is refused") };
-    assert_eq!(reason, "the workspace holds 2 documents and may hold 2");
+    assert_eq!(reason, "the workspace has 2 documents, the limit is 2");
     run(&engine).await;
     assert!(add(&engine, "a.txt", "Ada knows Cy.").await.is_some());
     let names = ["c.txt".to_owned()];

@@ -304,7 +304,7 @@ mod tests {
             (r#"{"query": "Who?", "max_entity_tokens": 0}"#, "max_entity_tokens must be at least 1"),
             (r#"{"query": "Who?", "max_relation_tokens": 0}"#, "max_relation_tokens must be at least 1"),
             (r#"{"query": "Who?", "response_type": " "}"#, "response_type is empty"),
-            (r#"{"query": "Who?", "top_k": 1001}"#, "1001 is more than the 1000"),
+            (r#"{"query": "Who?", "top_k": 1001}"#, "1001, the limit is 1000"),
             (r#"{"query": "Who?", "conversation_history": [{"role": "robot", "content": ""}]}"#, "robot"),
             (r#"{"query": "Who?", "conversation_history": [{"role": "user"}]}"#, "missing field `content`"),
             (r#"{"query": "Who?", "filter": {"documentz": []}}"#, "documentz"),

@@ -70,7 +70,7 @@ impl Default for ChunkConfig {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ChunkConfigError {
     /// Chunks are too small to hold a word.
-    #[error("chunks of {tokens} tokens are too small, the least is {MIN_WINDOW_TOKENS}")]
+    #[error("chunks of {tokens} tokens are too small, the minimum is {MIN_WINDOW_TOKENS}")]
     TooSmall {
         /// The requested size.
         tokens: u32,

@@ -58,12 +58,12 @@ pub fn estimate<'a>(
         let high = count(engine, deriver, &planned, true).await?;
         let range = |low: u64, high: u64| Range { low: low.min(high), high: low.max(high) };
         let mut steps = Vec::new();
-        if let Some(model) = engine.models.summarize.as_deref().filter(|_| high.asked > 0) {
+        if let Some(model) = engine.models.summarize.as_deref().filter(|_| high.calls > 0) {
             steps.push(ExpectedCalls {
                 step: Step::WriteNodes,
                 role: Role::Summarize,
                 model: model.name().to_owned(),
-                calls: range(low.asked, high.asked),
+                calls: range(low.calls, high.calls),
                 input_tokens: range(low.input, high.input),
                 output_tokens: range(low.output, high.output),
             });
@@ -74,7 +74,7 @@ pub fn estimate<'a>(
                 role: Role::Embed,
                 model: engine.models.embedder.name().to_owned(),
                 // Nodes that need no call are embedded in batches.
-                calls: range(u64::max(1, low.asked), low.embedded.max(high.embedded)),
+                calls: range(u64::max(1, low.calls), low.embedded.max(high.embedded)),
                 input_tokens: range(low.embedded_tokens, high.embedded_tokens),
                 output_tokens: Range::default(),
             });
@@ -83,7 +83,7 @@ pub fn estimate<'a>(
         Ok(DeriveEstimate {
             layer: deriver.layer(),
             nodes: planned.len() as u64,
-            free: planned.len() as u64 - high.asked,
+            free: planned.len() as u64 - high.calls,
             steps: priced.steps,
             total: priced.total,
             unpriced: priced.unpriced,
@@ -94,7 +94,7 @@ pub fn estimate<'a>(
 /// Totals of one pass over all nodes.
 #[derive(Default)]
 struct Counts {
-    asked: u64,
+    calls: u64,
     input: u64,
     output: u64,
     embedded: u64,
@@ -141,7 +141,7 @@ async fn count(
     }
     if let Some(meter) = meter {
         let counted = meter.counted.lock().unwrap_or_else(PoisonError::into_inner);
-        (counts.asked, counts.input, counts.output) = *counted;
+        (counts.calls, counts.input, counts.output) = *counted;
     }
     Ok(counts)
 }

@@ -115,10 +115,10 @@ pub(super) async fn write(
     let known = snapshot.cached(&[(CacheKind::Node, key.clone())]).await?.pop().flatten();
     let known = known.and_then(|value| parse(std::str::from_utf8(&value).ok()?));
     let ((title, text), paid, calls) = match known {
-        Some(said) => (said, None, Vec::new()),
+        Some(summary) => (summary, None, Vec::new()),
         None => match ask_for_summary(engine, model, messages).await {
-            (Ok((answer, said)), calls) => {
-                (said, Some(CacheEntry { kind: CacheKind::Node, key, value: answer.into_bytes() }), calls)
+            (Ok((answer, summary)), calls) => {
+                (summary, Some(CacheEntry { kind: CacheKind::Node, key, value: answer.into_bytes() }), calls)
             }
             (Err(error), calls) => return Ok(NodeOutcome::Failed { error, calls }),
         },
@@ -157,7 +157,7 @@ async fn ask_for_summary(
             // An answer that is cut off again at the second attempt is far too long, and is used as it is.
             Ok(_) if is_cut && limit == OUTPUT_TOKENS[0] => {}
             Ok(answer) => match parse(&answer) {
-                Some(said) => return (Ok((answer, said)), calls),
+                Some(summary) => return (Ok((answer, summary)), calls),
                 None => break,
             },
             Err(error) => return (Err(error), calls),
@@ -404,9 +404,9 @@ fn choose(candidates: &[Candidate], tokenizer: Tokenizer) -> Vec<usize> {
         let Some(best) = best else { break };
         let (at, _) = scored.swap_remove(best);
         let candidate = &candidates[at];
-        let is_said = |other: &usize| likeness(&candidate.words, &candidates[*other].words) > SAME;
+        let repeats = |other: &usize| likeness(&candidate.words, &candidates[*other].words) > SAME;
         let length = tokenizer.count(&candidate.text);
-        if chosen.iter().any(is_said) || (tokens + length > SUMMARY_TOKENS && !chosen.is_empty()) {
+        if chosen.iter().any(repeats) || (tokens + length > SUMMARY_TOKENS && !chosen.is_empty()) {
             continue;
         }
         tokens += length;

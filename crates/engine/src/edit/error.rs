@@ -26,7 +26,7 @@ pub enum EditError {
         target: String,
     },
     /// The name is already in use.
-    #[error("{name:?} is the entity {known:?} already")]
+    #[error("{name:?} is already the entity {known:?}")]
     EntityExists {
         /// The name.
         name: String,
@@ -38,7 +38,7 @@ pub enum EditError {
         can_merge: bool,
     },
     /// The relation already exists.
-    #[error("{source_name:?} and {target:?} have a relation already")]
+    #[error("{source_name:?} and {target:?} already have a relation")]
     RelationExists {
         /// One end.
         source_name: String,
@@ -46,7 +46,7 @@ pub enum EditError {
         target: String,
     },
     /// A decision keeps the two apart.
-    #[error("{one:?} and {other:?} are not the same, says {decision}")]
+    #[error("cannot merge {one:?} and {other:?}: decision {decision} keeps them apart")]
     Apart {
         /// The first entity.
         one: String,
@@ -56,7 +56,7 @@ pub enum EditError {
         decision: DecisionId,
     },
     /// Both ends are the same entity, for example in a relation or a merge.
-    #[error("{one:?} and {other:?} are one entity")]
+    #[error("{one:?} and {other:?} are the same entity")]
     OneEntity {
         /// The first name.
         one: String,
@@ -76,7 +76,7 @@ pub enum EditError {
         name: String,
     },
     /// The chunk does not mention the entity.
-    #[error("chunk {chunk} says nothing of {name:?}")]
+    #[error("chunk {chunk} does not mention {name:?}")]
     ForeignChunk {
         /// The chunk.
         chunk: String,
@@ -103,7 +103,7 @@ pub enum EditError {
         by: DecisionId,
     },
     /// The same decision is already in effect.
-    #[error("{decision} says so already")]
+    #[error("decision {decision} already does this")]
     AlreadyDecided {
         /// The decision.
         decision: DecisionId,

@@ -157,8 +157,8 @@ impl Plan<'_> {
 
     /// Returns the error for a name that belongs to another entity.
     fn taken(&self, name: &str, known: Entity, can_merge: bool) -> EditError {
-        let said = key_of(name).map(|(key, _)| key).ok().filter(|key| *key != known.key);
-        let by = said.and_then(|key| self.decisions.moved_by(&key).cloned());
+        let key_of_name = key_of(name).map(|(key, _)| key).ok().filter(|key| *key != known.key);
+        let by = key_of_name.and_then(|key| self.decisions.moved_by(&key).cloned());
         EditError::EntityExists { name: name.to_owned(), known: known.name, by, can_merge }
     }
 
@@ -166,9 +166,9 @@ impl Plan<'_> {
         let entity = find(self.snapshot, self.decisions, name).await?;
         let (into, into_name, existing) = target(self.snapshot, self.decisions, into).await?;
         // A name that was merged into the entity may be split off again, but not the entity's own name.
-        let (said, said_name) = key_of(&into_name)?;
+        let (own_key, own_name) = key_of(&into_name)?;
         let (into, name) = match existing {
-            Some(known) if known.key == entity.key => (said, said_name),
+            Some(known) if known.key == entity.key => (own_key, own_name),
             Some(known) => (known.key, known.name),
             None => (into, into_name),
         };
@@ -303,28 +303,28 @@ async fn known(
     decisions: &Decisions,
     name: &str,
 ) -> Result<Option<Entity>, StoreError> {
-    let said: Vec<EntityKey> = clean_name(name)
+    let keys_of_name: Vec<EntityKey> = clean_name(name)
         .and_then(|name| entity_key(&name))
         .into_iter()
         .chain([EntityKey::from_stored(name)])
         .collect();
-    let led = said.iter().map(|key| decisions.resolve(key)).collect::<Vec<_>>();
-    let keys: Vec<EntityKey> = said.into_iter().chain(led).collect();
+    let resolved = keys_of_name.iter().map(|key| decisions.resolve(key)).collect::<Vec<_>>();
+    let keys: Vec<EntityKey> = keys_of_name.into_iter().chain(resolved).collect();
     Ok(snapshot.entities(&keys).await?.into_iter().flatten().next())
 }
 
 /// Returns the key and the clean form of a name. Names that are too long are rejected: truncated, they would be other names.
 fn key_of(name: &str) -> Result<(EntityKey, String), EditError> {
-    let (said, bytes) = (name.trim().chars().count(), name.trim().len());
-    if said > MAX_NAME_CHARS || bytes > MAX_NAME_BYTES {
+    let (chars, bytes) = (name.trim().chars().count(), name.trim().len());
+    if chars > MAX_NAME_CHARS || bytes > MAX_NAME_BYTES {
         let what = format!(
-            "a name of {said} characters ({bytes} bytes) is too long for an entity: at most {MAX_NAME_CHARS} characters and \
-             {MAX_NAME_BYTES} bytes are kept"
+            "a name of {chars} characters ({bytes} bytes) is too long for an entity: the limit is {MAX_NAME_CHARS} characters and \
+             {MAX_NAME_BYTES} bytes"
         );
         return Err(EditError::BadValue { what });
     }
     let clean = clean_name(name).and_then(|clean| Some((entity_key(&clean)?, clean)));
-    clean.ok_or_else(|| EditError::BadValue { what: format!("{name:?} is no name for an entity") })
+    clean.ok_or_else(|| EditError::BadValue { what: format!("{name:?} is not a valid entity name") })
 }
 
 /// Returns a text in the form in which it may be stored: without control characters, not empty, not too long.
@@ -337,15 +337,13 @@ pub(super) fn text_of(engine: &Engine, what: &str, text: &str) -> Result<String,
     if what != "description" {
         return match text.chars().count() {
             count if count > MAX_WORD_CHARS => {
-                bad(format!("has {count} characters, at most {MAX_WORD_CHARS} are kept"))
+                bad(format!("has {count} characters, the limit is {MAX_WORD_CHARS}"))
             }
             _ => Ok(text),
         };
     }
     match engine.tokenizer.count(&text) {
-        count if count > SUMMARY_TOKENS => {
-            bad(format!("has {count} tokens, at most {SUMMARY_TOKENS} are kept"))
-        }
+        count if count > SUMMARY_TOKENS => bad(format!("has {count} tokens, the limit is {SUMMARY_TOKENS}")),
         _ => Ok(text),
     }
 }
@@ -354,7 +352,7 @@ fn checked_weight(weight: f64) -> Result<f64, EditError> {
     if (0.0..=MAX_WEIGHT).contains(&weight) {
         return Ok(weight);
     }
-    Err(EditError::BadValue { what: format!("the weight {weight:e} is no number from 0 to {MAX_WEIGHT}") })
+    Err(EditError::BadValue { what: format!("the weight {weight:e} is not a number from 0 to {MAX_WEIGHT}") })
 }
 
 /// Returns the decision with that id or id prefix, if it is in effect; without an id, the latest decision in effect.

@@ -84,7 +84,7 @@ pub(super) async fn ask_for_claims(
             continue;
         }
         if parsed.records.is_empty() && parsed.rejects.is_empty() && !parsed.complete {
-            let what = "the answer holds no claim and does not say that there is none".to_owned();
+            let what = "the answer contains no claims and does not say that there are none".to_owned();
             return Err(ModelError::Malformed { model: model.name().to_owned(), what });
         }
         let mut claimed = ClaimAnswer::default();

@@ -62,8 +62,8 @@ impl RecordForm {
     /// Returns the part of the extraction's key that the form adds to the prompts.
     pub(super) fn identity(self, entity_types: &[String]) -> String {
         let shape = self.shape(entity_types);
-        shape.map_or("lines".to_owned(), |asked| {
-            serde_json::to_string(&asked.shape.schema(SchemaDialect::JsonSchema)).unwrap_or_default()
+        shape.map_or("lines".to_owned(), |shape| {
+            serde_json::to_string(&shape.shape.schema(SchemaDialect::JsonSchema)).unwrap_or_default()
         })
     }
 }

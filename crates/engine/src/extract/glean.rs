@@ -58,14 +58,14 @@ impl FromStr for Gleaning {
 ///
 /// - `opening`: the messages of the first question. With [`Gleaning::Auto`], the chunk's message is repeated, followed by the
 ///   missed and the found names. The earlier answer is not sent again, and the provider's cache of the first question is used.
-/// - `said`: the messages of the last question and its answer.
+/// - `so_far`: the messages of the last question and its answer.
 /// - `records`: the records of each answer so far, at least one.
 pub(super) fn again(
     spec: &ExtractSpec,
     prompts: &Prompts,
     text: &str,
     opening: &[ChatMessage],
-    said: &[ChatMessage],
+    so_far: &[ChatMessage],
     records: &[Records],
 ) -> Option<Vec<ChatMessage>> {
     let asked_again = records.len().saturating_sub(1);
@@ -73,12 +73,12 @@ pub(super) fn again(
         Gleaning::Passes(most) => {
             let nothing_new = asked_again > 0 && records.last().is_some_and(is_silent);
             let more = u32::try_from(asked_again).is_ok_and(|asked| asked < most) && !nothing_new;
-            more.then(|| conversation(spec, prompts, said))
+            more.then(|| conversation(spec, prompts, so_far))
         }
         Gleaning::Auto if asked_again > 0 => None,
         Gleaning::Auto => match coverage(text, &records.iter().collect::<Vec<_>>()) {
             Coverage::Enough => None,
-            Coverage::Unknown => Some(conversation(spec, prompts, said)),
+            Coverage::Unknown => Some(conversation(spec, prompts, so_far)),
             Coverage::Missed(missed) => Some(naming(spec, prompts, opening, &missed, records)),
         },
     }
@@ -89,8 +89,8 @@ fn is_silent(records: &Records) -> bool {
 }
 
 /// Returns the conversation so far, followed by the question for what is missing.
-fn conversation(spec: &ExtractSpec, prompts: &Prompts, said: &[ChatMessage]) -> Vec<ChatMessage> {
-    let mut messages = said.to_vec();
+fn conversation(spec: &ExtractSpec, prompts: &Prompts, so_far: &[ChatMessage]) -> Vec<ChatMessage> {
+    let mut messages = so_far.to_vec();
     messages.push(ChatMessage::new(
         ChatRole::User,
         prompts.render(EXTRACT_GLEAN, &[("nothing", spec.form.nothing())]),

@@ -270,7 +270,7 @@ pub async fn extract_by_model(
         }
     }
     if !rejects.is_empty() {
-        tracing::warn!(chunk = %chunk.id, rejects = rejects.len(), "parts of the answer were no records");
+        tracing::warn!(chunk = %chunk.id, rejects = rejects.len(), "parts of the answer were not records");
     }
     let records = Records { claims, ..glean(records) };
     let key = if losses.is_empty() { key } else { damaged_key(&key, &responses) };
@@ -337,7 +337,9 @@ fn says_nothing(model: &dyn LanguageModel, answers: &[Answer]) -> Option<ModelEr
     let mut texts = answers.iter().flat_map(|answer| &answer.pieces).map(|(text, _)| text);
     let what = match texts.find(|text| !text.trim().is_empty()) {
         None => "the answer is empty".to_owned(),
-        Some(text) => format!("the answer holds no record: {:?}", text.chars().take(80).collect::<String>()),
+        Some(text) => {
+            format!("the answer contains no records: {:?}", text.chars().take(80).collect::<String>())
+        }
     };
     Some(ModelError::Malformed { model: model.name().to_owned(), what })
 }

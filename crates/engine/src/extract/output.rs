@@ -100,16 +100,16 @@ pub(super) async fn ask_with_retry(
     calls: &mut Vec<Call>,
 ) -> Result<Answer, ModelError> {
     let document = asking.document;
-    let mut asked_again = messages.clone();
+    let mut retry_messages = messages.clone();
     let first = ask_with_continuations(asking, messages, calls).await?;
     let losses = first.losses();
     if losses.is_empty() || first.cut {
         return Ok(first);
     }
     tracing::warn!(%document, lost = losses.count(), "the answer was damaged; asking again");
-    match ask_with_continuations(asking, &mut asked_again, calls).await {
+    match ask_with_continuations(asking, &mut retry_messages, calls).await {
         Ok(second) if second.losses().count() < losses.count() && !second.says_nothing() => {
-            *messages = asked_again;
+            *messages = retry_messages;
             Ok(second)
         }
         Ok(_) => Ok(first),

@@ -105,7 +105,7 @@ fn a_failed_gleaning_keeps_the_first_answer_and_is_in_the_ledger() {
 #[test]
 fn an_answer_without_records_or_completion_mark_is_a_failure() {
     let (result, _) = check_extraction(&[Some("I cannot help with that."), Some("Sorry.")]);
-    assert!(result.is_err_and(|error| error.contains("holds no record")));
+    assert!(result.is_err_and(|error| error.contains("contains no records")));
     assert_eq!(check_extraction(&[Some("<|COMPLETE|>"), Some("<|COMPLETE|>")]).0, entities(&[]));
 }
 

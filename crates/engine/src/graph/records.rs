@@ -92,8 +92,8 @@ pub(crate) fn claims_of(chunk: &Chunk, records: &[ClaimRecord]) -> Vec<Claim> {
 
 /// Returns the mention in the place that `decisions` give it; `None` if it stays unchanged.
 pub(crate) fn moved_mention(mention: &Mention, decisions: &Decisions) -> Option<Mention> {
-    let said = entity_key(&mention.name)?;
-    let MentionPlace { key: entity, set_aside } = decisions.place_mention(&said, Some(&mention.chunk));
+    let key = entity_key(&mention.name)?;
+    let MentionPlace { key: entity, set_aside } = decisions.place_mention(&key, Some(&mention.chunk));
     let stays = entity == mention.entity && set_aside == mention.set_aside;
     (!stays).then(|| Mention { entity, set_aside, ..mention.clone() })
 }

@@ -486,10 +486,11 @@ impl<'a> Estimator<'a> {
                 Coverage::Unknown => whole(1),
                 Coverage::Missed(_) => {
                     let listed = text_tokens(names.iter().map(String::as_str)) * 2;
-                    let asked = input + text_tokens([self.engine.prompts.body(EXTRACT_MISSED)]) + listed;
+                    let input_tokens =
+                        input + text_tokens([self.engine.prompts.body(EXTRACT_MISSED)]) + listed;
                     Counts {
                         calls: Range { low: 0, high: 1 },
-                        input: Range { low: 0, high: asked },
+                        input: Range { low: 0, high: input_tokens },
                         output: Range { low: 0, high: output.high },
                     }
                 }

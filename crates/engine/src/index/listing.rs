@@ -37,7 +37,7 @@ pub struct Listing {
 #[derive(Debug, thiserror::Error)]
 pub enum ListError {
     /// The document given as `after` no longer exists.
-    #[error("the page was to come after {0}, which is not there any more")]
+    #[error("no page after {0}: the document no longer exists")]
     Gone(DocumentId),
     /// The store failed.
     #[error("listing documents")]
@@ -120,9 +120,9 @@ async fn by_status(
     let mut found = Vec::new();
     for status in StatusKind::ALL.into_iter().skip_while(|status| start.is_some_and(|start| *status != start))
     {
-        let asked_for = filter.status.is_empty() || filter.status.contains(&status);
+        let matches = filter.status.is_empty() || filter.status.contains(&status);
         let of_first = after.take();
-        if asked_for && found.len() < wanted {
+        if matches && found.len() < wanted {
             let of_status = DocumentFilter { status: BTreeSet::from([status]), ..filter.clone() };
             let wanted = wanted - found.len();
             found.extend(in_order(snapshot, &of_status, DocumentSort::Source, of_first, wanted).await?);

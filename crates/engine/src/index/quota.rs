@@ -52,11 +52,11 @@ impl<'a> Room<'a> {
     pub(super) fn take(&mut self, is_new_source: bool) -> Result<(), Refusal> {
         if let Some(most) = self.quota.max_bytes.filter(|most| self.bytes >= *most) {
             let reason =
-                format!("the workspace takes {:.1} MiB and may take {:.1} MiB", mib(self.bytes), mib(most));
+                format!("the workspace uses {:.1} MiB, the limit is {:.1} MiB", mib(self.bytes), mib(most));
             return Err(full(reason, "max_workspace_mb"));
         }
         if let Some(most) = self.quota.max_documents.filter(|most| is_new_source && self.documents >= *most) {
-            let reason = format!("the workspace holds {} documents and may hold {most}", self.documents);
+            let reason = format!("the workspace has {} documents, the limit is {most}", self.documents);
             return Err(full(reason, "max_documents"));
         }
         self.documents += u64::from(is_new_source);

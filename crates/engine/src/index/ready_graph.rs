@@ -158,11 +158,11 @@ impl ReadyGraph {
             let source = faults.name(&relation.src_id, || format!("relationships[{at}].src_id"));
             let target = faults.name(&relation.tgt_id, || format!("relationships[{at}].tgt_id"));
             if entity_key(&source).is_some_and(|key| Some(key) == entity_key(&target)) {
-                faults.add(format!("relationships[{at}] joins {source:?} with itself"));
+                faults.add(format!("relationships[{at}] relates {source:?} to itself"));
             }
             let weight = relation.weight.unwrap_or(1.0);
             if !weight.is_finite() || weight < 0.0 {
-                faults.add(format!("relationships[{at}].weight {weight} is no number from 0 up"));
+                faults.add(format!("relationships[{at}].weight {weight} is not a number of at least 0"));
             }
             let keywords = match relation.keywords {
                 None => Vec::new(),
@@ -211,12 +211,12 @@ impl ReadyGraph {
             let name = name.to_lowercase();
             places.iter().find(|at| folded[**at].contains(&name)).or(places.first()).copied()
         };
-        let mut said: Vec<(ReadyChunk, Records)> =
+        let mut chunks: Vec<(ReadyChunk, Records)> =
             self.chunks.iter().map(|chunk| (chunk.clone(), Records::default())).collect();
         let mut own = OwnWords { engine, tokens: 0, chunks: Vec::new() };
         for (record, id) in &self.entities {
             match place(id, &record.name) {
-                Some(at) => said[at].1.entities.push(record.clone()),
+                Some(at) => chunks[at].1.entities.push(record.clone()),
                 None => {
                     let words = format!("{} ({}): {}", record.name, record.kind, record.description);
                     own.chunk(&words).entities.push(record.clone());
@@ -225,7 +225,7 @@ impl ReadyGraph {
         }
         for (record, id) in &self.relations {
             match place(id, &record.source) {
-                Some(at) => said[at].1.relations.push(record.clone()),
+                Some(at) => chunks[at].1.relations.push(record.clone()),
                 None => {
                     let (source, target) = (&record.source, &record.target);
                     let words = format!("{source} - {target}: {}", record.description);
@@ -233,8 +233,8 @@ impl ReadyGraph {
                 }
             }
         }
-        said.extend(own.chunks);
-        said
+        chunks.extend(own.chunks);
+        chunks
     }
 }
 
@@ -283,18 +283,20 @@ pub fn accept_graph<'a>(
 }
 
 fn arrival(engine: &Engine, name: &str, graph: ReadyGraph, meta: BTreeMap<String, String>) -> Arrival {
-    let said = graph.with_records(engine);
-    let texts: Vec<&str> = said.iter().map(|(chunk, _)| chunk.text.as_str()).collect();
+    let with_records = graph.with_records(engine);
+    let texts: Vec<&str> = with_records.iter().map(|(chunk, _)| chunk.text.as_str()).collect();
     let text = texts.join(SEPARATOR);
     let content_hash = ContentHash::of(text.as_bytes());
-    let extractions: Vec<Extraction> =
-        said.iter().map(|(chunk, records)| recorded(CUSTOM_KG_MODEL, &chunk.text, records.clone())).collect();
+    let extractions: Vec<Extraction> = with_records
+        .iter()
+        .map(|(chunk, records)| recorded(CUSTOM_KG_MODEL, &chunk.text, records.clone()))
+        .collect();
     // A different graph over the same chunks is another version.
     let version: Vec<&str> =
         std::iter::once(content_hash.as_str()).chain(extractions.iter().map(|it| it.key.as_str())).collect();
     let id = DocumentId::new(name, &ContentHash::of_parts(&version));
     let (mut chunks, mut start) = (Vec::new(), 0);
-    for (ordinal, ((chunk, _), extraction)) in said.into_iter().zip(&extractions).enumerate() {
+    for (ordinal, ((chunk, _), extraction)) in with_records.into_iter().zip(&extractions).enumerate() {
         let span = Span::new(start, start + chunk.text.len());
         start += chunk.text.len() + SEPARATOR.len();
         chunks.push(Chunk {
@@ -340,7 +342,7 @@ impl Faults {
     fn name(&mut self, raw: &str, which: impl FnOnce() -> String) -> String {
         let clean = clean_name(raw).filter(|name| entity_key(name).is_some());
         clean.unwrap_or_else(|| {
-            self.add(format!("{} {raw:?} is no name", which()));
+            self.add(format!("{} {raw:?} is not a name", which()));
             String::new()
         })
     }
@@ -379,10 +381,10 @@ mod tests {
                 "relationships": [{"src_id": "The Lab", "tgt_id": "lab"}, {"src_id": "Ada", "tgt_id": "", "weight": -1}]}"#,
             &[
                 "chunks[0].content is empty",
-                "entities[1].entity_name \"--\" is no name",
-                "relationships[0] joins \"The Lab\" with itself",
-                "relationships[1].tgt_id \"\" is no name",
-                "relationships[1].weight -1 is no number from 0 up",
+                "entities[1].entity_name \"--\" is not a name",
+                "relationships[0] relates \"The Lab\" to itself",
+                "relationships[1].tgt_id \"\" is not a name",
+                "relationships[1].weight -1 is not a number of at least 0",
             ],
         );
         assert!(matches!(ReadyGraph::read(b"{}"), Err(ReadyGraphError::Empty)));

@@ -28,9 +28,9 @@ pub(super) async fn unload(engine: &Engine, documents: &[DocumentId]) -> Result<
     let mut unloaded = UnloadOutcome::default();
     for id in documents {
         let chunks = engine.store.snapshot().await?.chunks_of(std::slice::from_ref(id)).await?;
-        let said = chunks.into_iter().flatten().filter(|chunk| chunk.extraction.key().is_some());
-        let said: Vec<ChunkId> = said.map(|chunk| chunk.id).collect();
-        let mut rest = said.as_slice();
+        let extracted = chunks.into_iter().flatten().filter(|chunk| chunk.extraction.key().is_some());
+        let extracted: Vec<ChunkId> = extracted.map(|chunk| chunk.id).collect();
+        let mut rest = extracted.as_slice();
         loop {
             let slice = first_slice(engine, rest).await?;
             if slice.len() == rest.len() {
@@ -79,13 +79,14 @@ async fn unload_slice(
             changes.derive(snapshot.as_ref(), &change, Summaries::Later).await?;
         let derived_from = snapshot.graph_revision();
         let chunks = snapshot.chunks(slice).await?.into_iter().flatten();
-        let asked: Vec<ChunkId> =
+        let to_extract: Vec<ChunkId> =
             chunks.filter(|chunk| !is_boilerplate(chunk)).map(|chunk| chunk.id).collect();
         drop(snapshot);
         changes.embed(texts, None, &mut batch).await?;
         batch.require.push(Require::JobIs(job.clone()));
         batch.clear_graph_of = slice.to_vec();
-        batch.set_extractions = asked.into_iter().map(|chunk| (chunk, ChunkExtraction::Pending)).collect();
+        batch.set_extractions =
+            to_extract.into_iter().map(|chunk| (chunk, ChunkExtraction::Pending)).collect();
         batch.put_jobs.push(Job { state: JobState::Cancelled, lease: None, ..job });
         let unloaded = UnloadOutcome {
             entities: batch.remove_entities.len() as u32,

@@ -170,7 +170,7 @@ impl Budget {
                 if meter.when_short == WhenShort::Refuse || !may_fit_later {
                     let in_flight = match state.held {
                         0 => String::new(),
-                        held => format!(", {} are held for calls in flight", self.shown(held)),
+                        held => format!(", {} are reserved for calls in flight", self.shown(held)),
                     };
                     let shortage = if most > limit { Shortage::TooSmall } else { Shortage::Spent };
                     state.shortage = state.shortage.max(Some(shortage));
@@ -351,7 +351,7 @@ impl LanguageModel for BudgetedModel {
 
 /// Returns the provider's token counts, or our own where it reported none.
 fn known(usage: Usage, counted: Usage) -> Usage {
-    let or = |said: u64, counted: u64| if said > 0 { said } else { counted };
+    let or = |reported: u64, counted: u64| if reported > 0 { reported } else { counted };
     Usage {
         prompt_tokens: or(usage.prompt_tokens, counted.prompt_tokens),
         cached_prompt_tokens: usage.cached_prompt_tokens,

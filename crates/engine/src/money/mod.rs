@@ -30,8 +30,8 @@ pub fn prompt_tokens(messages: &[ChatMessage]) -> u64 {
 
 /// Returns the tokens of the shape that an answer must have, which services count as part of the prompt.
 pub fn shape_tokens(shape: Option<&AnswerShape>) -> u64 {
-    let Some(asked) = shape else { return 0 };
-    let schema = serde_json::to_string(&asked.shape.schema(SchemaDialect::JsonSchema)).unwrap_or_default();
+    let Some(shape) = shape else { return 0 };
+    let schema = serde_json::to_string(&shape.shape.schema(SchemaDialect::JsonSchema)).unwrap_or_default();
     text_tokens([schema.as_str()])
 }
 

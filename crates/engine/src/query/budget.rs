@@ -36,11 +36,11 @@ pub(super) fn fit(
     counter: &LineCounter<'_>,
 ) -> Vec<Passage> {
     let instructions = respond::instructions(prompts, question, Plan::of(question.mode), "");
-    let said: u32 = (history::latest(question, history_messages).iter())
+    let history_tokens: u32 = (history::latest(question, history_messages).iter())
         .map(|message| counter.tokenizer.count(&message.content))
         .sum();
-    let asked = counter.tokenizer.count(question.text.trim());
-    let spent = counter.tokens(&instructions) + said + asked + graph.tokens;
+    let question_tokens = counter.tokenizer.count(question.text.trim());
+    let spent = counter.tokens(&instructions) + history_tokens + question_tokens + graph.tokens;
     let budget = question.max_total_tokens.saturating_sub(spent.saturating_add(RESERVED_TOKENS));
     let line_tokens = counter.tokens(&passage_line(WIDE_NUMBER, ""));
 

@@ -136,8 +136,8 @@ impl<'a> Resolver<'a> {
         let chunks = self.retrieval.chunks.iter().enumerate();
         for (chunk, found) in chunks.filter(|(_, found)| found.reference == number) {
             let words = &self.words;
-            let said = self.sentences.entry(chunk).or_insert_with(|| words.of_chunk(found));
-            for sentence in said.iter() {
+            let sentences = self.sentences.entry(chunk).or_insert_with(|| words.of_chunk(found));
+            for sentence in sentences.iter() {
                 let score = likeness(claimed, &sentence.words);
                 if score > best.as_ref().map_or(0.0, |(score, _)| *score) {
                     best = Some((score, Pick { chunk, range: sentence.range.clone() }));

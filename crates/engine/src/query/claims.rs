@@ -89,7 +89,7 @@ pub(super) async fn find(
     let keys: Vec<EntityKey> = keys.into_iter().collect();
     let all = claims_about(scope, &decisions, &keys).await?;
     let any = !all.is_empty();
-    let named = named_wholly(places, &all);
+    let named = named_in_full(places, &all);
     let claims = match &question.as_of {
         Some(date) => {
             let (held, gone): (Vec<_>, Vec<_>) = all.into_iter().partition(|claim| claim.held_at(date));
@@ -122,7 +122,7 @@ fn ranked(
     claims: Vec<MergedClaim>,
 ) -> Vec<FoundClaim> {
     let offices = offices_of(&question.text);
-    let asked = question.text.to_lowercase();
+    let lowercase = question.text.to_lowercase();
     let near: BTreeMap<&EntityKey, usize> =
         hits.entities.iter().enumerate().map(|(rank, found)| (&found.entity.key, rank)).collect();
     let mut found: Vec<FoundClaim> = claims
@@ -133,7 +133,7 @@ fn ranked(
             if names == 0 && rank.is_none() {
                 return None;
             }
-            let kind = if offices.contains(&claim.kind) || asked.contains(&claim.kind) {
+            let kind = if offices.contains(&claim.kind) || lowercase.contains(&claim.kind) {
                 KIND_NAMED
             } else if claim.kind == HEAD && !offices.is_empty() {
                 KIND_NAMED / 2.0
@@ -161,7 +161,7 @@ fn ranked(
 
 /// Returns the keys that the question names. `Velora` is left out if the question names `Velora Systems` and `claims` has
 /// claims about that too.
-fn named_wholly(
+fn named_in_full(
     mut places: BTreeMap<EntityKey, Vec<Range<usize>>>,
     claims: &[MergedClaim],
 ) -> BTreeSet<EntityKey> {
@@ -173,8 +173,8 @@ fn named_wholly(
             .flatten()
             .any(|whole| whole.start <= part.start && part.end <= whole.end && part.len() < whole.len())
     };
-    let wholly = places.iter().filter(|(_, ranges)| ranges.is_empty() || !ranges.iter().all(is_part));
-    wholly.map(|(key, _)| key.clone()).collect()
+    let in_full = places.iter().filter(|(_, ranges)| ranges.is_empty() || !ranges.iter().all(is_part));
+    in_full.map(|(key, _)| key.clone()).collect()
 }
 
 /// Returns the keys of everything in a question that may be a name, with the word ranges it has there. A name that is a
@@ -231,9 +231,9 @@ fn take_out(hits: &mut Hits, held: &[MergedClaim], gone: &[MergedClaim]) {
     let touched: BTreeSet<&EntityKey> = gone.iter().flat_map(MergedClaim::entities).collect();
     for FoundEntity { entity, .. } in &mut hits.entities {
         let (rest, found) = without(&entity.description, &leave);
-        let told = stay.iter().any(|sentence| rest.contains(sentence.as_str()));
+        let is_current = stay.iter().any(|sentence| rest.contains(sentence.as_str()));
         entity.description =
-            if touched.contains(&entity.key) && !found && !told { String::new() } else { rest };
+            if touched.contains(&entity.key) && !found && !is_current { String::new() } else { rest };
     }
     hits.relations.retain_mut(|(relation, _)| {
         let Relation { key, description, .. } = relation;

@@ -55,16 +55,16 @@ impl Route {
         };
         let reason = match form {
             QuestionForm::Whole => {
-                "the question asks for one thing: PageRank starts at what is near to it and what it names"
+                "the question asks for one thing: PageRank starts from passages close to it and from the names in it"
             }
             QuestionForm::Compared => {
-                "the question compares: half of PageRank starts at what is near to each thing compared"
+                "the question compares: half of PageRank starts from passages close to each thing compared"
             }
             QuestionForm::Documents => {
-                "the question asks about the documents as a whole: it is answered from the reports of communities"
+                "the question asks about the documents as a whole: the answer comes from community reports"
             }
             QuestionForm::Steps => {
-                "the question takes several steps: half of PageRank starts at what is near to each step"
+                "the question takes several steps: half of PageRank starts from passages close to each step"
             }
         };
         Self { form, parts, model, reason: reason.to_owned(), pagerank: None }
@@ -96,7 +96,7 @@ pub(super) async fn by_model(
     let response = respond(engine, model, request, is_usable, question.cache, cost).await?;
     let read = read(&response);
     if read.is_none() {
-        tracing::warn!(model = model.name(), "the model took no question apart; rules do");
+        tracing::warn!(model = model.name(), "the model did not split the question; rules split it");
     }
     let standalone = standalone_in(&response, model.name(), text, history);
     let route = read.map(|(form, parts)| Route::new(form, parts, Some(model.name().to_owned())));

@@ -12,7 +12,7 @@ pub enum QueryError {
     #[error("the question is empty")]
     Empty,
     /// Something is larger than its limit.
-    #[error("{what}: {size} is more than the {limit} that are taken")]
+    #[error("{what}: {size}, the limit is {limit}")]
     TooMuch {
         /// What is too large.
         what: &'static str,
@@ -22,16 +22,16 @@ pub enum QueryError {
         limit: usize,
     },
     /// The conversation contains a system message.
-    #[error("the history holds a message of role system")]
+    #[error("the history contains a system message")]
     SystemInHistory,
     /// A number is not finite.
-    #[error("{what} is no number")]
+    #[error("{what} is not a number")]
     NoNumber {
         /// The name of the option.
         what: &'static str,
     },
     /// A number is out of range.
-    #[error("{what}: {value} is not from {least} to {most}")]
+    #[error("{what}: {value} is not between {least} and {most}")]
     OutOfRange {
         /// The name of the option.
         what: &'static str,
@@ -54,8 +54,8 @@ pub enum QueryError {
         /// The layer.
         layer: LayerName,
     },
-    /// A text to suggest questions about names no entity of the graph.
-    #[error("{about:?} names no entity of the graph")]
+    /// A text to suggest questions about names no entity in the graph.
+    #[error("{about:?} names no entity in the graph")]
     NothingNamed {
         /// The text, shortened.
         about: String,

@@ -160,7 +160,7 @@ pub(super) fn standalone_in(
     match read_standalone(response) {
         Some(standalone) => (standalone != text).then_some(standalone),
         None => {
-            tracing::warn!(model, "the model left the question as it is; rules read it");
+            tracing::warn!(model, "the model did not rewrite the question; rules rewrite it");
             graphloom_offline::standalone(text, history)
         }
     }

@@ -144,14 +144,16 @@ async fn find(engine: &Engine, question: &Question, cost: &mut QueryCost) -> Res
     let understood = keywords::find(engine, question, plan, cost).await?;
     retrieval.keywords = understood.keywords;
     retrieval.standalone_question = understood.standalone;
-    let asked = match &retrieval.standalone_question {
+    let search_question = match &retrieval.standalone_question {
         Some(standalone) => Cow::Owned(Question { text: standalone.clone(), ..question.clone() }),
         None => Cow::Borrowed(question),
     };
     retrieval.route = understood.route;
     // Reports cover all times, so they cannot answer a question as of a date.
     let is_auto = question.mode == Mode::Auto && question.as_of.is_none();
-    let plan = match is_auto && reports::answers(engine, question, &asked.text, &mut retrieval.notes).await? {
+    let plan = match is_auto
+        && reports::answers(engine, question, &search_question.text, &mut retrieval.notes).await?
+    {
         true => {
             retrieval.mode = Mode::CommunityGlobal;
             retrieval.route = Some(Route::of_documents());
@@ -163,26 +165,28 @@ async fn find(engine: &Engine, question: &Question, cost: &mut QueryCost) -> Res
         if question.as_of.is_some() {
             retrieval.notes.push(QueryNote::AsOfUnused);
         }
-        return reports::find(engine, &asked, plan, &space, retrieval, cost).await;
+        return reports::find(engine, &search_question, plan, &space, retrieval, cost).await;
     }
     let parts = retrieval.route.as_ref().map_or(&[][..], |route| &route.parts);
-    let vectors = embed::embed(engine, &asked, plan, &retrieval.keywords, parts, &space, cost).await?;
+    let vectors =
+        embed::embed(engine, &search_question, plan, &retrieval.keywords, parts, &space, cost).await?;
     let facts =
-        facts::chosen(engine, &asked, plan, &vectors, &mut selection, cost, &mut retrieval.notes).await?;
+        facts::chosen(engine, &search_question, plan, &vectors, &mut selection, cost, &mut retrieval.notes)
+            .await?;
 
     let held = engine.store.snapshot().await?;
     let snapshot = held.as_ref();
     let counter = LineCounter { tokenizer: engine.tokenizer, caches: &engine.caches };
     selection.renew(snapshot).await?;
     let scope = &FilteredSnapshot::new(snapshot, selection.allowed, engine.tokenizer).await?;
-    let mut hits = search::search(scope, &asked, plan, &vectors, facts).await?;
+    let mut hits = search::search(scope, &search_question, plan, &vectors, facts).await?;
     if let Some(route) = &mut retrieval.route {
         route.pagerank = hits.trust.take();
     }
     let as_of = question.as_of.as_ref();
     let mut claims = claims::Claims::default();
     if plan.searches_graph() || as_of.is_some() {
-        claims = claims::find(scope, &asked, &mut hits, &counter).await?;
+        claims = claims::find(scope, &search_question, &mut hits, &counter).await?;
     }
     let claim_tokens =
         claims.tokens + context::claims_frame_tokens(!claims.found.is_empty(), as_of, &counter);
@@ -216,7 +220,8 @@ async fn find(engine: &Engine, question: &Question, cost: &mut QueryCost) -> Res
     drop(held);
 
     if let Some(reranker) = reranker {
-        passages = rerank::rerank(engine, reranker, &asked, passages, cost, &mut retrieval.notes).await;
+        passages =
+            rerank::rerank(engine, reranker, &search_question, passages, cost, &mut retrieval.notes).await;
     }
     let found = passages.len();
     let passages =

@@ -108,10 +108,7 @@ impl std::fmt::Display for QueryNote {
             }
             Self::PageRankOptionsUnused { options } => {
                 let options = options.join(", ");
-                write!(
-                    f,
-                    "these options of PageRank change nothing in this mode and with these models: {options}"
-                )
+                write!(f, "these PageRank options have no effect in this mode with these models: {options}")
             }
             Self::LayerMissing { layer } => {
                 write!(f, "the layer {layer} is not derived yet; passages are found by their vectors alone")
@@ -124,7 +121,7 @@ impl std::fmt::Display for QueryNote {
             ),
             Self::ReportOptionsUnused { options } => {
                 let options = options.join(", ");
-                write!(f, "these options change nothing in this mode and with these models: {options}")
+                write!(f, "these options have no effect in this mode with these models: {options}")
             }
             Self::NoLayer { layer } => {
                 write!(
@@ -152,7 +149,7 @@ impl std::fmt::Display for QueryNote {
                 )
             }
             Self::NoneFits { passages } => {
-                write!(f, "passages were found ({passages}), and none of them fits into max_total_tokens")
+                write!(f, "no passage fits into max_total_tokens ({passages} found)")
             }
             Self::AsOfUnused => {
                 write!(

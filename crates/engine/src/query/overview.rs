@@ -71,7 +71,7 @@ pub(super) async fn overview(
     let mut numbers: BTreeMap<DocumentId, u32> =
         retrieval.references.iter().map(|reference| (reference.document.clone(), reference.number)).collect();
     let mut shown: Vec<String> = Vec::new();
-    let mut said: BTreeSet<String> = BTreeSet::new();
+    let mut quoted: BTreeSet<String> = BTreeSet::new();
     overview.draft.line(&language.overview(documents));
     for (topic, behind) in topics.iter().zip(&behind) {
         if shown.len() == MAX_TOPICS {
@@ -89,7 +89,7 @@ pub(super) async fn overview(
         }
         let Some(mut quote) = graphloom_offline::sentence_about(&topic.name, &passages) else { continue };
         let chunk = of_topic[quote.passage];
-        if !chunk.text.get(quote.range.clone()).is_some_and(|sentence| said.insert(sentence.to_owned())) {
+        if !chunk.text.get(quote.range.clone()).is_some_and(|sentence| quoted.insert(sentence.to_owned())) {
             continue;
         }
         let next = numbers.values().max().map_or(1, |number| number + 1);

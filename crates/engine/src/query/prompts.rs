@@ -25,7 +25,7 @@ pub(super) fn keywords_of_follow_up(
 pub(super) fn decompose(prompts: &Prompts, conversation: &str, question: &str) -> Vec<ChatMessage> {
     let conversation = match conversation {
         "" => String::new(),
-        said => format!("Conversation before it:\n{said}\n\n"),
+        messages => format!("Conversation before it:\n{messages}\n\n"),
     };
     prompts.messages(DECOMPOSE, &[("conversation", &conversation), ("question", question)])
 }
@@ -112,6 +112,6 @@ fn instructions(
 fn additions(prompts: &Prompts, user_prompt: &str) -> String {
     match user_prompt.trim() {
         "" => String::new(),
-        asked => prompts.render(ANSWER_USER_PROMPT, &[("user_prompt", asked)]) + "\n\n",
+        instructions => prompts.render(ANSWER_USER_PROMPT, &[("user_prompt", instructions)]) + "\n\n",
     }
 }

@@ -234,8 +234,8 @@ impl Question {
             ("characters of a keyword", longest_keyword, MAX_KEYWORD_CHARS),
             ("top_k", self.top_k.max(self.chunk_top_k), MAX_TOP_K),
             ("tokens of a budget", most_tokens, MAX_BUDGET_TOKENS as usize),
-            ("texts of stop", self.stop.len(), MAX_STOPS),
-            ("characters of a text of stop", longest_stop, MAX_STOP_CHARS),
+            ("stop texts", self.stop.len(), MAX_STOPS),
+            ("characters of a stop text", longest_stop, MAX_STOP_CHARS),
         ] {
             if size > limit {
                 return Err(QueryError::TooMuch { what, size, limit });
@@ -337,34 +337,31 @@ mod tests {
         for (question, expected) in [
             (
                 Question { text: "a".repeat(65_537), ..asked.clone() },
-                "characters of the question: 65537 is more than the 65536 that are taken",
+                "characters of the question: 65537, the limit is 65536",
             ),
             (
                 Question { history: vec![message("a".repeat(32_769))], ..asked.clone() },
-                "characters of a message of the history: 32769 is more than the 32768 that are taken",
+                "characters of a message of the history: 32769, the limit is 32768",
             ),
             (
                 Question { history: vec![message(String::new()); 129], ..asked.clone() },
-                "messages of the history: 129 is more than the 128 that are taken",
+                "messages of the history: 129, the limit is 128",
             ),
-            (Question { top_k: 1001, ..asked.clone() }, "top_k: 1001 is more than the 1000 that are taken"),
-            (
-                Question { stop: vec![String::new(); 17], ..asked.clone() },
-                "texts of stop: 17 is more than the 16 that are taken",
-            ),
+            (Question { top_k: 1001, ..asked.clone() }, "top_k: 1001, the limit is 1000"),
+            (Question { stop: vec![String::new(); 17], ..asked.clone() }, "stop texts: 17, the limit is 16"),
             (
                 Question { stop: vec!["a".repeat(257)], ..asked.clone() },
-                "characters of a text of stop: 257 is more than the 256 that are taken",
+                "characters of a stop text: 257, the limit is 256",
             ),
             (
                 Question { max_output_tokens: Some(0), ..asked.clone() },
-                "max_output_tokens: 0 is not from 1 to 1000000",
+                "max_output_tokens: 0 is not between 1 and 1000000",
             ),
             (
                 Question { history: vec![ChatMessage::new(ChatRole::System, "Obey.")], ..asked.clone() },
-                "the history holds a message of role system",
+                "the history contains a system message",
             ),
-            (Question { cosine_threshold: f32::NAN, ..asked.clone() }, "cosine_threshold is no number"),
+            (Question { cosine_threshold: f32::NAN, ..asked.clone() }, "cosine_threshold is not a number"),
         ] {
             assert_eq!(question.check().expect_err("refused").to_string(), expected);
         }

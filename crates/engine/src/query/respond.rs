@@ -39,8 +39,8 @@ pub(super) fn messages(prompts: &Prompts, question: &Question, retrieval: &Retri
     let instructions = instructions(prompts, question, plan, &retrieval.context);
     let system = (!instructions.is_empty()).then(|| ChatMessage::new(ChatRole::System, instructions));
     let history = history::latest(question, retrieval.history_messages).iter().cloned();
-    let asked = ChatMessage::new(ChatRole::User, question.text.trim());
-    system.into_iter().chain(history).chain([asked]).collect()
+    let user_message = ChatMessage::new(ChatRole::User, question.text.trim());
+    system.into_iter().chain(history).chain([user_message]).collect()
 }
 
 /// Returns the response of `model` or the cached one, without thoughts. Passes the text on as it arrives.

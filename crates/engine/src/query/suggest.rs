@@ -369,14 +369,14 @@ async fn names_in(
 /// Suggests questions about the names in each sentence by filling in question forms, if the passage answers them.
 fn by_rules(excerpts: &Excerpts, count: usize) -> Suggestions {
     let mut suggestions = Suggestions::default();
-    let (mut asked, mut quoted) = (BTreeSet::new(), BTreeSet::new());
+    let (mut suggested, mut quoted) = (BTreeSet::new(), BTreeSet::new());
     for excerpt in &excerpts.list {
         let Some(chunk) = excerpts.chunks.get(&excerpt.chunk) else { continue };
         for form in forms_of(&chunk.text[excerpt.range.clone()], &excerpt.names) {
             if suggestions.questions.len() == count {
                 return suggestions;
             }
-            if asked.contains(&form.question) {
+            if suggested.contains(&form.question) {
                 continue;
             }
             let Some(range) = form.answered_by(chunk) else { continue };
@@ -386,7 +386,7 @@ fn by_rules(excerpts: &Excerpts, count: usize) -> Suggestions {
             if !quoted.insert((chunk.id.clone(), range.start)) {
                 continue;
             }
-            asked.insert(form.question.clone());
+            suggested.insert(form.question.clone());
             suggestions.questions.extend(excerpts.suggestion(form.question, chunk, range));
             break;
         }
@@ -614,9 +614,9 @@ fn sentence_for(question: &str, chunk: &Chunk, words: &ContentWords) -> Option<R
     if let Some(range) = answered_by(question, chunk) {
         return Some(range);
     }
-    let asked = words.of(question);
+    let question_words = words.of(question);
     let scored = sentences(&chunk.text).into_iter().map(|range| {
-        let score = likeness(&asked, &words.of(&chunk.text[range.clone()]));
+        let score = likeness(&question_words, &words.of(&chunk.text[range.clone()]));
         (score, range)
     });
     let (score, range) =

@@ -61,12 +61,12 @@ impl PageRankTrust {
                 let mention = if self.passages == 1 { "passage mentions" } else { "passages mention" };
                 format!("{} {mention} \"{}\", the rarest name of the question", self.passages, name.as_str())
             }
-            None => "the question names nothing in particular that the graph knows".to_owned(),
+            None => "the question names nothing specific that is in the graph".to_owned(),
         };
         match (self.share * 100.0).round() {
             100.0 => format!("PageRank ranks alone: {why}"),
             percent => {
-                format!("PageRank counts {percent}%, words alone {}%: {why}", 100.0 - percent)
+                format!("PageRank has a weight of {percent}%, the word search {}%: {why}", 100.0 - percent)
             }
         }
     }
@@ -99,7 +99,7 @@ mod tests {
         assert_eq!((none.share, none.looseness, none.passages), (0.4, 1.0, 0));
         assert_eq!((none.words(0.5, true), none.words(0.0, true)), (2.0, 0.0));
         assert_eq!((none.words(0.5, false), trust(&[("A", 1)]).words(0.5, false)), (1.0, 0.5));
-        assert!(none.reason().contains("counts 40%, words alone 60%"), "{}", none.reason());
+        assert!(none.reason().contains("a weight of 40%, the word search 60%"), "{}", none.reason());
     }
 
     #[test]

@@ -61,14 +61,14 @@ pub(super) async fn answer(
     retrieval: &Retrieval,
     on_delta: &mut (dyn FnMut(&str) + Send),
 ) -> Result<Answer, QueryError> {
-    let asked = retrieval.searched(question);
-    let language = Language::of(asked);
+    let text = retrieval.searched(question);
+    let language = Language::of(text);
     if Plan::of(retrieval.mode).answer == AnswerStrategy::MapReduce
         && let Some(answer) = reports::answer(engine, question, retrieval, on_delta).await?
     {
         return Ok(answer);
     }
-    match graphloom_offline::intent(asked) {
+    match graphloom_offline::intent(text) {
         Intent::Greeting => {
             return Ok(plain(engine, question, AnswerKind::Greeting, language.greeting(), on_delta));
         }
@@ -105,7 +105,7 @@ pub(super) async fn answer(
             headings: &found.chunk.breadcrumb,
         })
         .collect();
-    match graphloom_offline::reply(asked, &passages) {
+    match graphloom_offline::reply(text, &passages) {
         Reply::Answer(quotes) => {
             let mut draft = Draft::default();
             quotes.iter().for_each(|quote| draft.quote("", &cited, quote));
@@ -165,14 +165,14 @@ pub(super) async fn not_found(
     retrieval: &Retrieval,
     on_delta: &mut (dyn FnMut(&str) + Send),
 ) -> Result<Answer, QueryError> {
-    let asked = retrieval.searched(question);
-    let language = Language::of(asked);
+    let text = retrieval.searched(question);
+    let language = Language::of(text);
     let documents = documents(engine, question).await?;
     let none_fits = retrieval.notes.iter().any(|note| matches!(note, QueryNote::NoneFits { .. }));
     let (kind, words) = match documents {
         0 => (AnswerKind::Empty, language.empty().to_owned()),
         _ if none_fits => (AnswerKind::NotFound, language.none_fits().to_owned()),
-        _ => (AnswerKind::NotFound, language.not_found(documents, &graphloom_offline::looked_for(asked))),
+        _ => (AnswerKind::NotFound, language.not_found(documents, &graphloom_offline::looked_for(text))),
     };
     Ok(plain(engine, question, kind, &words, on_delta))
 }

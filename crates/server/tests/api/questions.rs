@@ -219,7 +219,7 @@ async fn an_invalid_question_is_an_error_with_its_reason() {
         (json!({ "query": "" }), "the question is empty"),
         (json!({ "query": "Who?", "mode": "worst" }), "unknown variant"),
         (json!({ "query": "Who?", "top_k": -1 }), "the number -1"),
-        (json!({ "query": "a".repeat(65_537) }), "65537 is more than the 65536"),
+        (json!({ "query": "a".repeat(65_537) }), "65537, the limit is 65536"),
         (json!({ "query": "Who?", "mode": "bypass" }), "no"),
     ] {
         let said = server.post("/query", body.clone()).await.problem(422);

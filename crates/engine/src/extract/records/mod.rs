@@ -472,8 +472,8 @@ impl<'t> Reader<'t> {
             let line_end = self.line_end(next);
             let line = &self.text[next..line_end];
             tally(line.len());
-            let begins_anew = tag_position(line).is_some() || line.trim_start().starts_with("```");
-            if line.trim().is_empty() || begins_anew {
+            let starts_something_new = tag_position(line).is_some() || line.trim_start().starts_with("```");
+            if line.trim().is_empty() || starts_something_new {
                 return None;
             }
             joined = line_end;

@@ -95,8 +95,9 @@ impl Collector<'_> {
             list && matches!(value.value, Json::Array(_) | Json::Object(_))
         });
         let ends = (field(&SOURCES).is_some(), field(&TARGETS).is_some());
-        let said = text(&["recordtype", "record"]).or_else(|| text(&["type"])).map(|said| fold(&said));
-        let tag = said.as_deref().and_then(super::marks::tag_of);
+        let declared =
+            text(&["recordtype", "record"]).or_else(|| text(&["type"])).map(|declared| fold(&declared));
+        let tag = declared.as_deref().and_then(super::marks::tag_of);
         if !listed && (ends.0 || ends.1) && (ends == (true, true) || expected == Expected::Relations) {
             return self.relation(node, &text, field(&KEYWORDS), field(&WEIGHTS), tag.is_some());
         }

@@ -132,9 +132,9 @@ impl Run<'_> {
             match result {
                 Ok(text) => {
                     for &at in &places {
-                        let said = chunk_context(&chunks[at], key.clone(), model.name(), text.clone());
-                        stored[at] = Some(said.clone());
-                        batch.put_chunk_contexts.push(said);
+                        let context = chunk_context(&chunks[at], key.clone(), model.name(), text.clone());
+                        stored[at] = Some(context.clone());
+                        batch.put_chunk_contexts.push(context);
                     }
                     self.count(|report| report.contextualized += places.len() as u32);
                 }
@@ -212,10 +212,10 @@ impl Run<'_> {
         let mut in_order: Vec<(ContextPrompt, Vec<usize>)> = questions.into_values().collect();
         in_order.sort_by(|(_, one), (_, other)| one.cmp(other));
         let mut groups: Vec<Vec<(ContextPrompt, Vec<usize>)>> = Vec::new();
-        for asked in in_order {
-            match groups.iter_mut().find(|group| group[0].0.opening == asked.0.opening) {
-                Some(group) => group.push(asked),
-                None => groups.push(vec![asked]),
+        for question in in_order {
+            match groups.iter_mut().find(|group| group[0].0.opening == question.0.opening) {
+                Some(group) => group.push(question),
+                None => groups.push(vec![question]),
             }
         }
         let most = self.engine.index.max_concurrent_calls.max(1);

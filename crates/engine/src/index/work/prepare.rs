@@ -180,9 +180,9 @@ impl Run<'_> {
 pub(super) fn context_texts<'a>(
     chunk_contexts: impl IntoIterator<Item = &'a ChunkContext>,
 ) -> BTreeMap<ChunkId, String> {
-    let said =
+    let text_of =
         |chunk_context: &ChunkContext| Some((chunk_context.chunk.clone(), chunk_context.text()?.to_owned()));
-    chunk_contexts.into_iter().filter_map(said).collect()
+    chunk_contexts.into_iter().filter_map(text_of).collect()
 }
 
 /// Returns the texts to embed for these chunks.

@@ -71,8 +71,9 @@ pub(super) async fn find(
     retrieval.reports = chosen.iter().map(Candidate::found).collect();
     let primer = points::batches(engine.tokenizer, &chosen, options.call_tokens, calls_left).batches;
     calls_left -= primer.len();
-    let asked = primer.iter().map(|batch| (messages(engine, question, PRIMER_STEP, batch), batch)).collect();
-    let mut steps = points::ask_all(engine, model, question, asked, cost).await;
+    let requests =
+        primer.iter().map(|batch| (messages(engine, question, PRIMER_STEP, batch), batch)).collect();
+    let mut steps = points::ask_all(engine, model, question, requests, cost).await;
     let mut proposed = FollowUps::default();
     proposed.add(&steps);
     for _ in 0..options.depth {
@@ -82,9 +83,10 @@ pub(super) async fn find(
         }
         calls_left -= now.len();
         let batches = look_up(engine, question, &now, cost).await?;
-        let asked = now.iter().zip(&batches);
-        let asked = asked.map(|(step, batch)| (messages(engine, question, step, batch), batch)).collect();
-        let found = points::ask_all(engine, model, question, asked, cost).await;
+        let requests = now.iter().zip(&batches);
+        let requests =
+            requests.map(|(step, batch)| (messages(engine, question, step, batch), batch)).collect();
+        let found = points::ask_all(engine, model, question, requests, cost).await;
         proposed.add(&found);
         steps.extend(found);
         retrieval.follow_ups.extend(now);
@@ -131,15 +133,15 @@ fn messages(engine: &Engine, question: &Question, step: &str, batch: &Batch) -> 
 async fn look_up(
     engine: &Engine,
     question: &Question,
-    asked: &[String],
+    questions: &[String],
     cost: &mut QueryCost,
 ) -> Result<Vec<Batch>, QueryError> {
     let snapshot = engine.store.snapshot().await?;
     let Some(space) = snapshot.embedding().await? else { return Ok(Vec::new()) };
     drop(snapshot);
-    let vectors: Vec<Arc<[f32]>> = embed::vectors_of(engine, asked, &space, question.cache, cost).await?;
+    let vectors: Vec<Arc<[f32]>> = embed::vectors_of(engine, questions, &space, question.cache, cost).await?;
     let mut batches = Vec::new();
-    for (text, vector) in asked.iter().zip(&vectors) {
+    for (text, vector) in questions.iter().zip(&vectors) {
         let relevance = Relevance::new(text, Some(vector.as_ref()));
         let tokens = question.reports.call_tokens;
         let gathered = local::gather(engine, question, &relevance, tokens, local::DRIFT).await?;

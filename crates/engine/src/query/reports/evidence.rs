@@ -44,7 +44,7 @@ pub(super) async fn of_points(
     }
     let mut sentences = Sentences::default();
     for support in kept.iter().flat_map(|point| &point.support) {
-        sentences.add(&support.reference, &support.said, support.report.as_ref());
+        sentences.add(&support.reference, &support.statement, support.report.as_ref());
     }
     sentences.load(engine, &mut retrieval).await?;
     let numbers: BTreeMap<&ChunkId, u32> =
@@ -72,10 +72,11 @@ fn room_for_points(
     counter: &LineCounter<'_>,
 ) -> u32 {
     let instructions = respond::instructions(&engine.prompts, question, Plan::of(retrieval.mode), "");
-    let said: u32 = (history::latest(question, retrieval.history_messages).iter())
+    let history_tokens: u32 = (history::latest(question, retrieval.history_messages).iter())
         .map(|message| counter.tokenizer.count(&message.content))
         .sum();
-    let spent = counter.tokens(&instructions) + said + counter.tokenizer.count(question.text.trim());
+    let spent =
+        counter.tokens(&instructions) + history_tokens + counter.tokenizer.count(question.text.trim());
     question.max_total_tokens.saturating_sub(spent + RESERVED_TOKENS).min(MAX_POINT_TOKENS)
 }
 
@@ -92,9 +93,9 @@ pub(super) async fn of_reports(
     for at in 0..most {
         for candidate in &chosen {
             let Some(finding) = candidate.report.findings.get(at) else { continue };
-            let said = format!("{} {}", finding.summary, finding.explanation);
+            let statement = format!("{} {}", finding.summary, finding.explanation);
             for reference in finding.references.iter().take(MAX_REFERENCES_OF_FINDING) {
-                sentences.add(reference, said.trim(), Some(&candidate.node.key));
+                sentences.add(reference, statement.trim(), Some(&candidate.node.key));
             }
         }
     }
@@ -116,16 +117,16 @@ struct Sentences {
 }
 
 impl Sentences {
-    fn add(&mut self, reference: &Reference, said: &str, report: Option<&graphloom_core::NodeKey>) {
+    fn add(&mut self, reference: &Reference, statement: &str, report: Option<&graphloom_core::NodeKey>) {
         let of_chunk = self.by_chunk.entry(reference.chunk.clone()).or_default();
-        let known = of_chunk.iter().any(|known| known.span == reference.span && known.said == said);
+        let known = of_chunk.iter().any(|known| known.span == reference.span && known.said == statement);
         if known || self.count == MAX_SENTENCES {
             return;
         }
         if of_chunk.is_empty() {
             self.order.push(reference.chunk.clone());
         }
-        of_chunk.push(Evidence { span: reference.span, said: said.to_owned(), report: report.cloned() });
+        of_chunk.push(Evidence { span: reference.span, said: statement.to_owned(), report: report.cloned() });
         self.count += 1;
     }
 

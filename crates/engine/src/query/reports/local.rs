@@ -67,11 +67,11 @@ pub(super) async fn find(
 ) -> Result<Retrieval, QueryError> {
     let counter = LineCounter { tokenizer: engine.tokenizer, caches: &engine.caches };
     let instructions = respond::instructions(&engine.prompts, question, Plan::of(retrieval.mode), "");
-    let said: u32 = (history::latest(question, retrieval.history_messages).iter())
+    let history_tokens: u32 = (history::latest(question, retrieval.history_messages).iter())
         .map(|message| counter.tokenizer.count(&message.content))
         .sum();
     let spent = counter.tokens(&instructions)
-        + said
+        + history_tokens
         + counter.tokenizer.count(question.text.trim())
         + context::frame_tokens(&counter)
         + RESERVED_TOKENS;

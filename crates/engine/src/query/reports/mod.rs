@@ -173,9 +173,9 @@ pub(super) async fn find(
         return evidence::of_reports(engine, question, chosen, retrieval).await;
     };
     retrieval.reports = chosen.iter().map(Candidate::found).collect();
-    let asked =
+    let requests =
         batches.batches.iter().map(|batch| (map_messages(&engine.prompts, question, &batch.text), batch));
-    let steps = points::ask_all(engine, model, question, asked.collect(), cost).await;
+    let steps = points::ask_all(engine, model, question, requests.collect(), cost).await;
     let drawn = points::drawn(steps, &mut retrieval.notes)?;
     evidence::of_points(engine, question, drawn, retrieval).await
 }

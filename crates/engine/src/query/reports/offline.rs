@@ -26,22 +26,22 @@ pub(in crate::query) async fn answer(
     retrieval: &Retrieval,
     on_delta: &mut (dyn FnMut(&str) + Send),
 ) -> Result<Option<Answer>, QueryError> {
-    let asked = retrieval.searched(question);
-    let language = Language::of(asked);
-    let is_overview = graphloom_offline::intent(asked) == Intent::Overview;
+    let text = retrieval.searched(question);
+    let language = Language::of(text);
+    let is_overview = graphloom_offline::intent(text) == Intent::Overview;
     let words = ContentWords::new();
-    let looked_for = if is_overview { BTreeSet::new() } else { words.of(asked) };
+    let looked_for = if is_overview { BTreeSet::new() } else { words.of(text) };
     let mut quoted = BTreeSet::new();
     let mut lines = Vec::new();
     for report in &retrieval.reports {
         if lines.len() == MAX_SHOWN {
             break;
         }
-        let Some((said, quote)) = best_sentence(retrieval, &report.id, &looked_for, &words, &mut quoted)
+        let Some((statement, quote)) = best_sentence(retrieval, &report.id, &looked_for, &words, &mut quoted)
         else {
             continue;
         };
-        lines.push((before(report, said), quote));
+        lines.push((before(report, statement), quote));
     }
     if lines.is_empty() {
         return Ok(None);
@@ -61,10 +61,10 @@ pub(in crate::query) async fn answer(
     written(engine, question, kind, &draft, &cited, on_delta).await.map(Some)
 }
 
-fn before(report: &FoundReport, said: &str) -> String {
+fn before(report: &FoundReport, statement: &str) -> String {
     match report.by == RULES {
         true => format!("{}: ", report.title),
-        false => format!("{}: {said} ", report.title),
+        false => format!("{}: {statement} ", report.title),
     }
 }
 
@@ -73,7 +73,7 @@ fn before(report: &FoundReport, said: &str) -> String {
 fn best_sentence<'a>(
     retrieval: &'a Retrieval,
     report: &NodeKey,
-    asked: &BTreeSet<String>,
+    question_words: &BTreeSet<String>,
     words: &ContentWords,
     quoted: &mut BTreeSet<(usize, usize)>,
 ) -> Option<(&'a str, Quote)> {
@@ -84,7 +84,7 @@ fn best_sentence<'a>(
                 continue;
             };
             let sentence = &found.chunk.text[range.clone()];
-            let score = (is_prose(sentence), likeness(asked, &words.of(sentence)));
+            let score = (is_prose(sentence), likeness(question_words, &words.of(sentence)));
             let is_better = best
                 .as_ref()
                 .is_none_or(|(known, ..)| score.0.cmp(&known.0).then(score.1.total_cmp(&known.1)).is_gt());
@@ -94,7 +94,7 @@ fn best_sentence<'a>(
             }
         }
     }
-    let (_, said, quote) = best?;
+    let (_, statement, quote) = best?;
     quoted.insert((quote.passage, quote.range.start));
-    Some((said, quote))
+    Some((statement, quote))
 }

@@ -41,7 +41,7 @@ pub(super) struct Batch {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Source {
     /// A finding: its text and the sentences of documents behind it.
-    Finding { report: NodeKey, said: String, references: Vec<Reference> },
+    Finding { report: NodeKey, statement: String, references: Vec<Reference> },
     /// A passage.
     Passage(Box<Chunk>),
 }
@@ -86,10 +86,10 @@ pub(super) fn block(candidate: &Candidate, findings: &mut usize) -> (String, Vec
     for finding in &report.findings {
         *findings += 1;
         let id = format!("F{findings}");
-        let said = one_line(format!("{} {}", finding.summary, finding.explanation).trim());
-        text.push_str(&format!("[{id}] {said}\n"));
+        let statement = one_line(format!("{} {}", finding.summary, finding.explanation).trim());
+        text.push_str(&format!("[{id}] {statement}\n"));
         let (report, references) = (candidate.node.key.clone(), finding.references.clone());
-        sources.push((id, Source::Finding { report, said, references }));
+        sources.push((id, Source::Finding { report, statement, references }));
     }
     text.push('\n');
     (text, sources)
@@ -137,7 +137,7 @@ pub(super) struct SupportedPoint {
 pub(super) struct Support {
     pub(super) reference: Reference,
     /// Text of the finding or point.
-    pub(super) said: String,
+    pub(super) statement: String,
     /// The report of the finding; `None` for a point from a passage.
     pub(super) report: Option<NodeKey>,
 }
@@ -147,10 +147,10 @@ pub(super) async fn ask_all(
     engine: &Engine,
     model: &dyn LanguageModel,
     question: &Question,
-    asked: Vec<(Vec<ChatMessage>, &Batch)>,
+    requests: Vec<(Vec<ChatMessage>, &Batch)>,
     cost: &mut QueryCost,
 ) -> Vec<Step> {
-    let mut answers = stream::iter(asked)
+    let mut answers = stream::iter(requests)
         .map(|(messages, batch)| async move {
             let mut cost = QueryCost::default();
             let drawn = ask(engine, model, question, messages, &mut cost).await;
@@ -266,11 +266,11 @@ fn supported(point: MapPoint, batch: &Batch, words: &ContentWords) -> SupportedP
     let mut support = Vec::new();
     for source in point.sources.iter().filter_map(|id| batch.sources.get(id)) {
         match source {
-            Source::Finding { report, said, references } => {
+            Source::Finding { report, statement, references } => {
                 let of_finding = references.iter().take(MAX_REFERENCES_OF_FINDING);
                 support.extend(of_finding.map(|reference| Support {
                     reference: reference.clone(),
-                    said: said.clone(),
+                    statement: statement.clone(),
                     report: Some(report.clone()),
                 }));
             }
@@ -291,7 +291,7 @@ fn most_like(point: &str, chunk: &Chunk, words: &ContentWords) -> Option<Support
         scored.max_by(|one, other| one.0.total_cmp(&other.0).then(other.1.start.cmp(&one.1.start)))?;
     let span = chunk.span.within(Span::new(range.start, range.end));
     let reference = Reference { document: chunk.document.clone(), chunk: chunk.id.clone(), span };
-    (score > 0.0).then(|| Support { reference, said: point.to_owned(), report: None })
+    (score > 0.0).then(|| Support { reference, statement: point.to_owned(), report: None })
 }
 
 #[cfg(test)]

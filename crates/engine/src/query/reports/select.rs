@@ -55,7 +55,7 @@ pub(super) struct Relevance<'a> {
     text: &'a str,
     vector: Option<&'a [f32]>,
     words: ContentWords,
-    asked: BTreeSet<String>,
+    question_words: BTreeSet<String>,
     /// True for a question about the documents as a whole; every report is then relevant.
     pub(super) is_corpus_wide: bool,
 }
@@ -63,12 +63,12 @@ pub(super) struct Relevance<'a> {
 impl<'a> Relevance<'a> {
     pub(super) fn new(text: &'a str, vector: Option<&'a [f32]>) -> Self {
         let words = ContentWords::new();
-        let asked = words.of(text);
+        let question_words = words.of(text);
         Self {
             text,
             vector,
             words,
-            asked,
+            question_words,
             is_corpus_wide: graphloom_offline::intent(text) == Intent::Overview,
         }
     }
@@ -79,7 +79,7 @@ impl<'a> Relevance<'a> {
             text: "",
             vector: None,
             words: ContentWords::new(),
-            asked: BTreeSet::new(),
+            question_words: BTreeSet::new(),
             is_corpus_wide: true,
         }
     }
@@ -124,7 +124,7 @@ impl<'a> Relevance<'a> {
 
     fn common(&self, node: &LayerNode) -> f64 {
         let words = self.words.of(&node.indexed_text());
-        self.asked.intersection(&words).count() as f64 / self.asked.len().max(1) as f64
+        self.question_words.intersection(&words).count() as f64 / self.question_words.len().max(1) as f64
     }
 }
 

@@ -202,7 +202,7 @@ async fn an_option_of_the_walk_out_of_range_is_refused_with_its_range() {
     let refused = with_options(auto("Who?"), PageRankOptions { damping: 1.5, ..PageRankOptions::default() });
     let error = super::super::retrieve(&world.engine, &refused).await.expect_err("refused");
     assert!(matches!(error, QueryError::OutOfRange { .. }));
-    assert_eq!(error.to_string(), "pagerank.damping: 1.5 is not from 0 to 0.99");
+    assert_eq!(error.to_string(), "pagerank.damping: 1.5 is not between 0 and 0.99");
     assert!(serde_json::from_str::<Question>(r#"{"pagerank": {"dampng": 0.5}}"#).is_err());
 }
 

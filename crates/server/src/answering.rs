@@ -8,10 +8,10 @@ use graphloom_core::{CacheKind, Call, Span};
 use graphloom_engine::Engine;
 use graphloom_engine::query::{self, AnswerKind, Citation, QueryError, Question, QuestionOutput, Retrieval};
 
-use crate::apart::asked_apart;
+use crate::apart::run_question;
 use crate::guard::Admission;
 use crate::lines::Lines;
-use crate::metrics::answer_looked_up;
+use crate::metrics::count_cache_lookup;
 use crate::problem::Problem;
 use crate::space::Space;
 
@@ -103,7 +103,7 @@ pub(crate) fn write_answer(
     lines: Lines,
     end: impl FnOnce(&Lines, &Question, Result<QuestionOutcome, Problem>) + Send + 'static,
 ) {
-    tokio::spawn(asked_apart(async move || {
+    tokio::spawn(run_question(async move || {
         let _turn = admitted.turn;
         let answered = ask(&space.asking, &question, &mut |text| lines.text(text)).await;
         end(&lines, &question, answered);
@@ -139,7 +139,7 @@ pub(crate) async fn answer_from(
             let by_model = answer.model.is_some();
             let is_remembered = answer.cost.cached.contains(&CacheKind::Answer);
             if engine.caches.is_on() && (is_remembered || !answer.cost.calls.is_empty()) {
-                answer_looked_up(is_remembered);
+                count_cache_lookup(is_remembered);
             }
             calls.extend(answer.cost.calls);
             // Answers of other kinds say themselves that they are passages.

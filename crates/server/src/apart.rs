@@ -57,7 +57,7 @@ where
 /// Runs a question, which mostly computes and reads, or waits for a model. About as many questions run at a time as there are
 /// processors; a question that waits for a model does not occupy a thread. Of the questions that are ready, the one whose caller
 /// has the fewest running comes first. The caller is that of the current request.
-pub(crate) fn asked_apart<T, Work, Running>(work: Work) -> impl Future<Output = Result<T, Problem>> + Send
+pub(crate) fn run_question<T, Work, Running>(work: Work) -> impl Future<Output = Result<T, Problem>> + Send
 where
     T: Send + 'static,
     Work: FnOnce() -> Running + Send + 'static,

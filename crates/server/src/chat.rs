@@ -38,7 +38,11 @@ pub(crate) struct ModelChoice {
 
 /// Resolves a model name: `WORKSPACE:MODE`, `WORKSPACE`, or `graphloom` and `graphloom:MODE` for the workspace of
 /// the request, even if a workspace has that name. The caller must be allowed to read the workspace.
-pub(crate) async fn asked(app: &App, admitted: &Admission, model: &str) -> Result<ModelChoice, Problem> {
+pub(crate) async fn resolve_model(
+    app: &App,
+    admitted: &Admission,
+    model: &str,
+) -> Result<ModelChoice, Problem> {
     let (name, tag) = model.split_once(':').unwrap_or((model, LATEST));
     let mode = match tag {
         LATEST => None,

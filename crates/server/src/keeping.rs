@@ -47,7 +47,7 @@ impl Keeping {
         let Some(named) = &request.conversation else {
             return match request.exchange {
                 None => Ok(None),
-                Some(_) => Err(Problem::invalid("exchange is given without its conversation")),
+                Some(_) => Err(Problem::invalid("exchange is set without conversation")),
             };
         };
         let snapshot = space.store.snapshot().await?;
@@ -55,8 +55,7 @@ impl Keeping {
         let (read_at, asked_at) = (snapshot.revision(), now());
         let (conversation, history) = if named == NEW {
             if snapshot.pages(table::Conversations).all().await?.len() >= MAX_CONVERSATIONS {
-                let what =
-                    format!("the workspace keeps {MAX_CONVERSATIONS} conversations, which is the limit");
+                let what = format!("the workspace has {MAX_CONVERSATIONS} conversations, which is the limit");
                 return Err(Problem::conflict(what).remedy(Some("delete conversations that are not needed")));
             }
             let id = random::<12>().map_err(|error| Problem::internal(&error))?;
@@ -120,7 +119,7 @@ impl Keeping {
             }
         };
         if ordinal >= MAX_EXCHANGES {
-            let what = format!("the conversation holds {MAX_EXCHANGES} questions, which is the limit");
+            let what = format!("the conversation has {MAX_EXCHANGES} questions, which is the limit");
             return Err(Problem::conflict(what).remedy(Some("begin a new conversation")));
         }
         let exchange = Exchange {

@@ -8,12 +8,12 @@ const MAX_SHOWN: usize = 60;
 /// Rewords a `serde` error: `expected usize` becomes a whole number.
 ///
 /// Unknown messages are returned unchanged.
-pub(crate) fn in_plain_words(said: &str) -> String {
-    let said = without_place(said);
-    if let Some(words) = of_parameter(said) {
+pub(crate) fn in_plain_words(message: &str) -> String {
+    let message = without_place(message);
+    if let Some(words) = of_parameter(message) {
         return words.to_owned();
     }
-    let Some((found, expected)) = said.rsplit_once(", expected ") else { return said.to_owned() };
+    let Some((found, expected)) = message.rsplit_once(", expected ") else { return message.to_owned() };
     if let Some(found) =
         found.strip_prefix("invalid type: ").or_else(|| found.strip_prefix("invalid value: "))
     {
@@ -22,22 +22,22 @@ pub(crate) fn in_plain_words(said: &str) -> String {
     if let Some(found) = found.strip_prefix("invalid length ") {
         return format!("expected {}, got {found} values", kind(expected));
     }
-    said.to_owned()
+    message.to_owned()
 }
 
 /// Removes line and column, which are meaningless in a one-line body; the path names the field.
-fn without_place(said: &str) -> &str {
-    let Some((words, place)) = said.rsplit_once(" at line ") else { return said };
+fn without_place(message: &str) -> &str {
+    let Some((words, place)) = message.rsplit_once(" at line ") else { return message };
     let is_place = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
     match place.split_once(" column ") {
         Some((line, column)) if is_place(line) && is_place(column) => words,
-        Some(_) | None => said,
+        Some(_) | None => message,
     }
 }
 
 /// Rewords an error about a query parameter or form field.
-fn of_parameter(said: &str) -> Option<&'static str> {
-    Some(match said {
+fn of_parameter(message: &str) -> Option<&'static str> {
+    Some(match message {
         "invalid digit found in string" | "cannot parse integer from empty string" => {
             "expected a whole number from 0"
         }

@@ -112,7 +112,7 @@ fn refusals(route: &Route) -> Vec<u16> {
         Takes::Json(_) | Takes::Form(_) | Takes::File => true,
         Takes::Nothing | Takes::Query(_) => false,
     };
-    let is_asked = route.load == Load::Question;
+    let is_question = route.load == Load::Question;
     let is_change = route.load == Load::Change;
     // Ollama's clients send no content type, and logins are forms.
     let names_kind = has_body && route.protocol() != Some(Protocol::Ollama);
@@ -124,10 +124,10 @@ fn refusals(route: &Route) -> Vec<u16> {
         403 => is_guarded,
         404 => names_one || asks_model || (in_workspace && !route.makes),
         408 | 413 => has_body,
-        409 => is_change || is_asked,
+        409 => is_change || is_question,
         415 => names_kind,
         429 => !crate::guard::PROBES.contains(&route.path),
-        502 | 504 => is_asked,
+        502 | 504 => is_question,
         503 => in_workspace || asks_model,
         // A large body is buffered on disk too.
         507 => is_change || matches!(route.takes, Takes::File) || route.max_body > MAX_IN_MEMORY,

@@ -105,7 +105,7 @@ impl Origin {
             return Self { from, is_secure: None };
         }
         let ways: Vec<Way> =
-            [way_of_forwarded_for(headers), way_of_forwarded(headers)].into_iter().flatten().collect();
+            [chain_of_forwarded_for(headers), chain_of_forwarded(headers)].into_iter().flatten().collect();
         let clients: Vec<Option<From>> = ways.iter().map(|way| client_of(peer, way, &is_trusted)).collect();
         let from = match clients.as_slice() {
             [] if was_passed_on => From::Unknown(peer),
@@ -174,12 +174,12 @@ fn client_of(peer: IpAddr, way: &Way, is_trusted: &impl Fn(IpAddr) -> bool) -> O
     Some(if stays_here { From::Here } else { From::Client(farthest) })
 }
 
-fn way_of_forwarded_for(headers: &HeaderMap) -> Option<Way> {
+fn chain_of_forwarded_for(headers: &HeaderMap) -> Option<Way> {
     way(headers, "x-forwarded-for", |entry| Some(entry))
 }
 
 /// Source: RFC 7239, section 4.
-fn way_of_forwarded(headers: &HeaderMap) -> Option<Way> {
+fn chain_of_forwarded(headers: &HeaderMap) -> Option<Way> {
     way(headers, "forwarded", |entry| parameter(entry, "for"))
 }
 

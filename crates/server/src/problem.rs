@@ -129,7 +129,7 @@ impl Problem {
     }
 
     /// Turns an invalid value into a bad request.
-    pub(crate) fn bad_where_invalid(mut self) -> Self {
+    pub(crate) fn bad_request_if_invalid(mut self) -> Self {
         if self.status == StatusCode::UNPROCESSABLE_ENTITY {
             self.status = StatusCode::BAD_REQUEST;
         }
@@ -261,9 +261,9 @@ fn openai_kind(status: StatusCode) -> &'static str {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let said = ProblemCopy { body: self.body(), words: self.words() };
-        let mut response = (self.status, axum::Json(&said.body)).into_response();
-        response.extensions_mut().insert(said);
+        let copy = ProblemCopy { body: self.body(), words: self.words() };
+        let mut response = (self.status, axum::Json(&copy.body)).into_response();
+        response.extensions_mut().insert(copy);
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         if self.authenticate {
@@ -327,7 +327,7 @@ fn failed_model(role: Option<Role>, error: &ModelError) -> Problem {
             (StatusCode::SERVICE_UNAVAILABLE, model, "is at its rate limit")
         }
         ModelError::OverBudget { model, .. } => {
-            (StatusCode::SERVICE_UNAVAILABLE, model, "was not asked: its budget is used up")
+            (StatusCode::SERVICE_UNAVAILABLE, model, "was not called: its budget is used up")
         }
         ModelError::Unreachable { model, .. } => (StatusCode::BAD_GATEWAY, model, "could not be reached"),
         ModelError::Unauthorized { model, .. } => {

@@ -107,10 +107,10 @@ pub(crate) struct QueryRequest {
 #[allow(dead_code, reason = "describes what is read as the type of the engine")]
 #[schemars(rename = "ReportOptions", deny_unknown_fields)]
 struct ReportsItem {
-    /// The level of communities whose reports are read, 0 for the coarsest; `null` descends from level 0 into what is
-    /// relevant to the question.
+    /// The level of communities whose reports are read, 0 for the coarsest; `null` descends from level 0 into relevant
+    /// communities.
     level: Option<u32>,
-    /// Who says on the way down which reports are relevant: `search` (vectors and words) or `model`.
+    /// How the relevance of reports is rated during the descent: `search` (vectors and words) or `model`.
     #[schemars(default)]
     rate: Option<String>,
     /// Tokens of data that one call reads; in `community_local`, tokens of the whole context.

@@ -54,7 +54,7 @@ pub(crate) async fn watch(activity: Arc<Activity>, spaces: &Spaces, mut stop: wa
             let opened = spaces.opened();
             for space in opened {
                 if let Err(error) = space.store.maintain(Upkeep::Rest).await {
-                    tracing::warn!(%error, "memory is not given back");
+                    tracing::warn!(%error, "memory was not returned to the system");
                 }
             }
             tokio::time::sleep(KEPT).await;

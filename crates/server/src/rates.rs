@@ -50,7 +50,7 @@ pub(crate) struct Rates {
     strangers: Option<NonZeroU32>,
     buckets: Mutex<Buckets>,
     /// Notifies of a request that has a limit.
-    asked: Notify,
+    limited: Notify,
 }
 
 #[derive(Debug, Default)]
@@ -72,7 +72,7 @@ impl Rates {
     /// - `shares`: whether [`Self::share`] will be called.
     pub(crate) fn new(callers: Option<NonZeroU32>, strangers: Option<NonZeroU32>, shares: bool) -> Self {
         let buckets = Buckets { unshared: shares.then(HashMap::new), ..Buckets::default() };
-        Self { callers, strangers, buckets: Mutex::new(buckets), asked: Notify::new() }
+        Self { callers, strangers, buckets: Mutex::new(buckets), limited: Notify::new() }
     }
 
     /// Counts a request; the error is the time until the next one is accepted. Rejected requests are not counted.
@@ -86,7 +86,7 @@ impl Rates {
         let at_once = each * (limit.get() / AT_ONCE).max(1);
         let mut buckets = self.buckets();
         if buckets.unshared.is_some() {
-            self.asked.notify_one();
+            self.limited.notify_one();
         }
         let counted = buckets.place_of(counted, now);
         let shared = buckets.unshared.is_some().then(|| counted.clone());
@@ -105,8 +105,8 @@ impl Rates {
 
     /// Waits for a request that has a limit. Then it is time to [`share`](Self::share): if the request was accepted, other
     /// servers should know, and if not, they may have accepted more requests of the same caller.
-    pub(crate) async fn asked(&self) {
-        self.asked.notified().await;
+    pub(crate) async fn limited_request(&self) {
+        self.limited.notified().await;
     }
 
     /// Takes from the shared buckets what was taken from the buckets of this server since the last call, and learns what the
@@ -220,7 +220,7 @@ mod tests {
         let limit = NonZeroU32::new(6);
         let [one, other] = [(); 2].map(|()| Rates::new(limit, limit, true));
         assert_eq!(one.count(caller("ada"), Instant::now()), Ok(()));
-        one.asked().await;
+        one.limited_request().await;
         one.share(&counts[0]).await.expect("shared");
         assert_eq!(other.count(caller("ada"), Instant::now()), Ok(()), "the other does not know yet");
         other.share(&counts[1]).await.expect("shared");

@@ -32,7 +32,7 @@ impl Reasons {
     }
 
     /// Replaces the members `reason` and `service` of an event.
-    pub(crate) fn tell_event(self, mut data: Value) -> Value {
+    pub(crate) fn hide_in_event(self, mut data: Value) -> Value {
         if self == Self::Withheld
             && let Some(fields) = data.as_object_mut()
         {
@@ -53,13 +53,13 @@ mod tests {
     #[test]
     fn events_for_readers_omit_only_reasons_and_services() {
         let failed = json!({ "document": "doc-1", "ordinal": 3, "reason": "connecting to db7.corp.local" });
-        assert_eq!(Reasons::InFull.tell_event(failed.clone()), failed);
-        let told = Reasons::Withheld.tell_event(failed);
+        assert_eq!(Reasons::InFull.hide_in_event(failed.clone()), failed);
+        let told = Reasons::Withheld.hide_in_event(failed);
         assert_eq!(told, json!({ "document": "doc-1", "ordinal": 3, "reason": WITHHELD }));
-        let resumed = Reasons::Withheld.tell_event(json!({ "service": "db7.corp.local" }));
+        let resumed = Reasons::Withheld.hide_in_event(json!({ "service": "db7.corp.local" }));
         assert_eq!(resumed, json!({ "service": SOME_SERVICE }));
         assert_eq!(
-            Reasons::Withheld.tell_event(json!({ "document": "doc-1" })),
+            Reasons::Withheld.hide_in_event(json!({ "document": "doc-1" })),
             json!({ "document": "doc-1" })
         );
     }

@@ -239,7 +239,7 @@ async fn refresh_access(app: App, mut stop: watch::Receiver<bool>) {
             if let Err(error) = app.access.refresh().await {
                 tracing::warn!(
                     error = chain(&error),
-                    "reading keys and users failed; those known before are used"
+                    "reading keys and users failed; the previous ones are used"
                 );
             }
         }
@@ -255,13 +255,13 @@ async fn share_rates(app: App, mut stop: watch::Receiver<bool>) {
     let Some(counts) = app.counts.clone() else { return };
     let sharing = async {
         loop {
-            app.rates.asked().await;
+            app.rates.limited_request().await;
             let rest = match app.rates.share(&counts).await {
                 Ok(()) => SHARE_RATES,
                 Err(error) => {
                     tracing::warn!(
                         error = chain(&error),
-                        "requests at other servers are unknown; those at this server count"
+                        "request counts of other servers are unknown; only requests at this server count"
                     );
                     SHARE_RATES_AGAIN
                 }

@@ -260,7 +260,7 @@ impl Spaces {
     }
 
     /// Why a workspace could not be opened at its last request.
-    pub(crate) fn reason_unopened(&self, id: &WorkspaceId) -> Option<String> {
+    pub(crate) fn why_unopened(&self, id: &WorkspaceId) -> Option<String> {
         self.unopened().get(id).map(|unopened| unopened.reason.clone())
     }
 

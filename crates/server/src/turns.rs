@@ -133,7 +133,7 @@ impl Turns {
             let waiting_too = state.waiting.iter().filter(|waiter| waiter.holder == *holder).count();
             let is_full = state.waiting.len() >= shared.most.saturating_mul(WAITING_EACH);
             if is_full || (*holder != Holder::Machine && waiting_too >= shared.waiting_share) {
-                return Err(shared.worth_coming_back(&state));
+                return Err(shared.expected_wait(&state));
             }
             shared.line_up(&mut state, holder)
         };
@@ -141,7 +141,7 @@ impl Turns {
         drop(place);
         match turn {
             Ok(Ok(turn)) => Ok(turn),
-            Ok(Err(_)) | Err(_) => Err(shared.worth_coming_back(&shared.lock())),
+            Ok(Err(_)) | Err(_) => Err(shared.expected_wait(&shared.lock())),
         }
     }
 }
@@ -205,7 +205,7 @@ impl Shared {
     }
 
     /// The expected waiting time of a new request.
-    fn worth_coming_back(&self, state: &State) -> Duration {
+    fn expected_wait(&self, state: &State) -> Duration {
         let before = u32::try_from(state.waiting.len() + 1).unwrap_or(u32::MAX);
         let most = u32::try_from(self.most).unwrap_or(u32::MAX);
         (state.lasts.saturating_mul(before) / most).min(LONGEST_WAIT)

@@ -73,7 +73,7 @@ impl Throttle {
             match shared.change(SHARED, |attempts| change(attempts, shared.now_ms())).await {
                 Ok(output) => return output,
                 Err(error) => {
-                    tracing::warn!(%error, "login attempts at other servers are unknown; those at this server count");
+                    tracing::warn!(%error, "login attempts at other servers are unknown; only those at this server count");
                 }
             }
         }

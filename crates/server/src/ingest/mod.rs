@@ -1,7 +1,7 @@
 //! The worker of a workspace: indexes queued documents in the background.
 
-mod asked;
 mod pipeline;
+mod requested;
 mod worker;
 
 use std::collections::BTreeSet;
@@ -14,15 +14,15 @@ use graphloom_engine::derive::LayerKind;
 use graphloom_engine::money::Budget;
 use tokio::sync::{Notify, watch};
 
-pub(crate) use asked::{RE_EXTRACT, within};
 pub(crate) use pipeline::Pipeline;
+pub(crate) use requested::{RE_EXTRACT, within};
 
 use crate::events::EventLog;
 use crate::host::OpenWorkspace;
 use crate::index_turns::IndexTurns;
 use crate::limits::Limits;
 use crate::quiet::Activity;
-use asked::Layering;
+use requested::Layering;
 
 /// Limits that the workers of all workspaces share.
 #[derive(Debug)]

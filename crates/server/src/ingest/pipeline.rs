@@ -42,7 +42,7 @@ pub(crate) struct Message {
 
 impl Message {
     /// Returns the message as a caller may see it.
-    pub(crate) fn told(self, reasons: Reasons) -> String {
+    pub(crate) fn for_caller(self, reasons: Reasons) -> String {
         let Self { what, reason } = self;
         match reason {
             Some(reason) => format!("{what}: {}", reasons.tell(reason)),

@@ -114,15 +114,15 @@ impl Ingest {
         stop: &watch::Receiver<bool>,
     ) -> RunEnd {
         let request = StopRequest::default();
-        let mut asked = OpenWorkspace::clone(opened);
-        asked.indexing.index.stop = request.clone();
+        let mut stoppable = OpenWorkspace::clone(opened);
+        stoppable.indexing.index.stop = request.clone();
         let (workspace, stop) = (workspace.clone(), stop.clone());
         let (runtime, worker) = (Handle::current(), Arc::clone(&self));
         let run = in_background(move || {
             runtime.block_on(async {
                 // Dropping a run leaves nothing half-written.
                 tokio::select! {
-                    ended = worker.run(&workspace, &asked) => ended,
+                    ended = worker.run(&workspace, &stoppable) => ended,
                     () = worker.ask_to_stop(request, stop) => RunEnd::Well,
                 }
             })
@@ -206,16 +206,18 @@ impl Ingest {
                 RunEnd::Unfinished
             }
             Ok(report) => {
-                let (said, went_well) = (end_of(&report), !report.is_partial());
+                let (summary, went_well) = (end_of(&report), !report.is_partial());
                 if report.is_mostly_empty() {
                     let (empty, chunks) = (report.empty_chunks, report.extracted);
                     tracing::warn!(%workspace, empty, chunks, "most chunks produced no entities");
                 }
                 match went_well {
-                    true => tracing::info!(%workspace, said, "indexed"),
-                    false => tracing::warn!(%workspace, said, "indexing is incomplete and will be retried"),
+                    true => tracing::info!(%workspace, summary, "indexed"),
+                    false => {
+                        tracing::warn!(%workspace, summary, "indexing is incomplete and will be retried")
+                    }
                 }
-                self.lock().say(said);
+                self.lock().say(summary);
                 match report.over_budget {
                     Some(what) => {
                         let reason = format!("stopped by the budget: {what}");
@@ -254,11 +256,11 @@ impl Ingest {
         if snapshot.queue().await?.is_paused() {
             return Ok(Waiting::Later);
         }
-        let is_asked_for = !self.again().is_empty()
+        let has_requests = !self.again().is_empty()
             || !self.layers().wanted.is_empty()
             || !index::waiting_renewals(engine, RE_EXTRACT, opened.gone.as_ref()).await?.is_empty();
         let leaves_queue = self.limits.turns.leaves_queues();
-        if is_asked_for || !leaves_queue && !snapshot.claimable_jobs(engine.clock.now(), 1).await?.is_empty()
+        if has_requests || !leaves_queue && !snapshot.claimable_jobs(engine.clock.now(), 1).await?.is_empty()
         {
             return Ok(Waiting::Work);
         }
@@ -284,7 +286,7 @@ impl Ingest {
 }
 
 fn end_of(report: &RunReport) -> String {
-    let mut said = format!("indexing finished: {} documents in the graph", report.finished);
+    let mut summary = format!("indexing finished: {} documents in the graph", report.finished);
     for (count, what) in [
         (report.incomplete, "of them incomplete"),
         (report.empty_chunks, "chunks without entities"),
@@ -293,11 +295,11 @@ fn end_of(report: &RunReport) -> String {
         (report.stale, "descriptions without a summary"),
     ] {
         if count > 0 {
-            said.push_str(&format!(", {count} {what}"));
+            summary.push_str(&format!(", {count} {what}"));
         }
     }
     if let Some(reason) = &report.stale_reason {
-        said.push_str(&format!(" ({reason})"));
+        summary.push_str(&format!(" ({reason})"));
     }
-    said
+    summary
 }

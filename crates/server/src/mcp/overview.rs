@@ -64,7 +64,7 @@ struct OverviewOutput {
     topics: Vec<TopicItem>,
     /// The entities with the most relations.
     entities: Vec<CentralEntity>,
-    /// What is missing or out of date, and how an administrator changes that.
+    /// What is missing or out of date, and how an administrator can fix it.
     notes: Vec<String>,
 }
 
@@ -73,7 +73,7 @@ struct CommunityItem {
     id: String,
     title: String,
     summary: String,
-    /// From 0 to 10, how much it matters.
+    /// Importance, from 0 to 10.
     rating: f64,
     /// The author of the report: a model's name, or `rules`.
     by: String,

@@ -35,7 +35,7 @@ static ANSWERS_REMEMBERED: AtomicU64 = AtomicU64::new(0);
 static ANSWERS_NEW: AtomicU64 = AtomicU64::new(0);
 
 /// Counts a lookup of an answer in the cache.
-pub(crate) fn answer_looked_up(is_remembered: bool) {
+pub(crate) fn count_cache_lookup(is_remembered: bool) {
     let count = if is_remembered { &ANSWERS_REMEMBERED } else { &ANSWERS_NEW };
     count.fetch_add(1, Ordering::Relaxed);
 }

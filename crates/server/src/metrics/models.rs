@@ -97,9 +97,9 @@ impl ModelCounters {
 
 /// The engine with counted models.
 pub(crate) fn counted(mut engine: Engine, metrics: &Arc<Metrics>, prices: &Arc<Prices>) -> Engine {
-    let asked = |role| RoleMeter { metrics: Arc::clone(metrics), prices: Arc::clone(prices), role };
+    let meter = |role| RoleMeter { metrics: Arc::clone(metrics), prices: Arc::clone(prices), role };
     let chat = |role, inner: Arc<dyn LanguageModel>| -> Arc<dyn LanguageModel> {
-        Arc::new(CountedChat { inner, asked: asked(role) })
+        Arc::new(CountedChat { inner, meter: meter(role) })
     };
     let models = &mut engine.models;
     for (role, model) in [
@@ -114,9 +114,9 @@ pub(crate) fn counted(mut engine: Engine, metrics: &Arc<Metrics>, prices: &Arc<P
         models.context_writer = ContextWriter::Model(chat(Role::Context, Arc::clone(inner)));
     }
     let inner = Arc::clone(&models.embedder);
-    models.embedder = Arc::new(CountedEmbedder { inner, asked: asked(Role::Embed) });
+    models.embedder = Arc::new(CountedEmbedder { inner, meter: meter(Role::Embed) });
     models.reranker = models.reranker.take().map(|inner| -> Arc<dyn Reranker> {
-        Arc::new(CountedReranker { inner, asked: asked(Role::Rerank) })
+        Arc::new(CountedReranker { inner, meter: meter(Role::Rerank) })
     });
     engine
 }
@@ -192,7 +192,7 @@ impl Drop for Tally {
 
 struct CountedChat {
     inner: Arc<dyn LanguageModel>,
-    asked: RoleMeter,
+    meter: RoleMeter,
 }
 
 #[async_trait]
@@ -202,7 +202,7 @@ impl LanguageModel for CountedChat {
     }
 
     async fn chat(&self, request: ChatRequest) -> Result<ChatStream, ModelError> {
-        let tally = self.asked.begin(self.name());
+        let tally = self.meter.begin(self.name());
         match self.inner.chat(request).await {
             Ok(inner) => Ok(CountedStream { inner, tally: Some(tally) }.boxed()),
             Err(error) => {
@@ -240,7 +240,7 @@ impl Stream for CountedStream {
 
 struct CountedEmbedder {
     inner: Arc<dyn Embedder>,
-    asked: RoleMeter,
+    meter: RoleMeter,
 }
 
 #[async_trait]
@@ -258,7 +258,7 @@ impl Embedder for CountedEmbedder {
     }
 
     async fn embed(&self, purpose: Purpose, texts: &[String]) -> Result<Embeddings, ModelError> {
-        let tally = self.asked.begin(self.name());
+        let tally = self.meter.begin(self.name());
         let embedded = self.inner.embed(purpose, texts).await;
         match &embedded {
             Ok(embedded) => tally.end("ok", embedded.usage),
@@ -270,7 +270,7 @@ impl Embedder for CountedEmbedder {
 
 struct CountedReranker {
     inner: Arc<dyn Reranker>,
-    asked: RoleMeter,
+    meter: RoleMeter,
 }
 
 #[async_trait]
@@ -280,7 +280,7 @@ impl Reranker for CountedReranker {
     }
 
     async fn rerank(&self, query: &str, passages: &[String]) -> Result<Reranking, ModelError> {
-        let tally = self.asked.begin(self.name());
+        let tally = self.meter.begin(self.name());
         let reranked = self.inner.rerank(query, passages).await;
         match &reranked {
             Ok(reranked) => tally.end("ok", reranked.usage),

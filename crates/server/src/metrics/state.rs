@@ -24,7 +24,7 @@ pub(super) const MAX_WORKSPACES: usize = 100;
 /// How long counts of a store are reused even if it has changed: counting reads an index entry for each document.
 const COUNT_AGAIN: Duration = Duration::from_secs(10);
 /// Maximum documents whose chunks are counted.
-const MAX_ILL: usize = 10_000;
+const MAX_FAILING_DOCUMENTS: usize = 10_000;
 /// A time after every lease, so that all open jobs count as claimable.
 const LATER: Timestamp = Timestamp(1 << 60);
 
@@ -42,7 +42,7 @@ struct Counts {
     oldest: Option<Timestamp>,
     is_paused: bool,
     /// Chunks that are currently failed, damaged, or without context.
-    ill_chunks: [u64; 3],
+    failing_chunks: [u64; 3],
     /// Extractions without records.
     empty_extractions: u64,
 }
@@ -93,7 +93,7 @@ impl WorkspaceState {
                 documents,
                 oldest: Some(Timestamp(1_000)),
                 is_paused: false,
-                ill_chunks: [2, 0, 0],
+                failing_chunks: [2, 0, 0],
                 empty_extractions: 0,
             },
             is_busy: true,
@@ -119,15 +119,15 @@ async fn counts(space: &Space) -> Result<Counts, StoreError> {
         documents: snapshot.status_counts().await?,
         oldest: snapshot.claimable_jobs(LATER, 1).await?.first().map(|job| job.created_at),
         is_paused: snapshot.queue().await?.is_paused(),
-        ill_chunks: ill_chunks(snapshot.as_ref()).await?,
+        failing_chunks: failing_chunks(snapshot.as_ref()).await?,
         empty_extractions: snapshot.empty_extractions().await?,
     };
     *space.last_read() = Some(LastRead { revision, at: Instant::now(), counts: counts.clone() });
     Ok(counts)
 }
 
-/// Chunks that are failed, damaged or without context in the first [`MAX_ILL`] documents that have some.
-async fn ill_chunks(snapshot: &dyn Snapshot) -> Result<[u64; 3], StoreError> {
+/// Chunks that are failed, damaged or without context in the first [`MAX_FAILING_DOCUMENTS`] documents that have some.
+async fn failing_chunks(snapshot: &dyn Snapshot) -> Result<[u64; 3], StoreError> {
     let status = [StatusKind::Incomplete, StatusKind::Indexing, StatusKind::Failed, StatusKind::Cancelled];
     let counts = snapshot.status_counts().await?;
     // Usually there are none and nothing has to be scanned.
@@ -146,7 +146,7 @@ async fn ill_chunks(snapshot: &dyn Snapshot) -> Result<[u64; 3], StoreError> {
                 *sum += u64::from(count);
             }
         }
-        if seen >= MAX_ILL {
+        if seen >= MAX_FAILING_DOCUMENTS {
             break;
         }
     }
@@ -219,7 +219,7 @@ pub(super) fn register(registry: &mut Registry, workspaces: &[WorkspaceState]) {
         for (kind, chunks) in KINDS.into_iter().zip(state.chunk_failures) {
             failures.get_or_create(&FailuresIn { workspace: workspace.clone(), kind }).inc_by(chunks);
         }
-        for (kind, chunks) in KINDS.into_iter().zip(state.counts.ill_chunks) {
+        for (kind, chunks) in KINDS.into_iter().zip(state.counts.failing_chunks) {
             ill.get_or_create(&FailuresIn { workspace: workspace.clone(), kind }).inc_by(whole(chunks));
         }
     }

@@ -46,7 +46,7 @@ pub(super) const ROUTES: &[Route] = &[
 
 #[derive(Serialize, JsonSchema)]
 struct AccessList {
-    /// The oldest first, revoked ones included.
+    /// Oldest first, including revoked keys.
     keys: Vec<KeyItem>,
     /// By name.
     users: Vec<UserItem>,
@@ -276,6 +276,6 @@ fn needs_administrator() -> Problem {
 }
 
 fn own() -> Problem {
-    let what = "this is the credential that you use, and taking it back would lock you out";
+    let what = "this is the credential that you use; revoking it would lock you out";
     Problem::conflict(what).remedy(Some("use another one, or the command line of the server"))
 }

@@ -15,10 +15,10 @@ use crate::problem::Problem;
 use crate::route::{Gives, Load, Needs, Route, Takes, schema};
 
 pub(super) const ROUTES: &[Route] = &[
-    Route::get("/budget", "What the workspace may spend on model calls, and what is spent", || get(show))
+    Route::get("/budget", "The budget for model calls, and the amount spent", || get(show))
         .reads()
         .gives(Gives::Json(schema::<BudgetAnswer>)),
-    Route::post("/budget", "Sets what the workspace may spend on model calls", || post(set))
+    Route::post("/budget", "Sets the budget for model calls", || post(set))
         .needs(Needs::Workspace(Right::Admin))
         .load(Load::Change)
         .makes()
@@ -41,15 +41,15 @@ struct BudgetAnswer {
 #[derive(Serialize, JsonSchema)]
 pub(super) struct BudgetItem {
     unit: BudgetUnitName,
-    /// What may be spent.
+    /// The limit.
     amount: f64,
-    /// What is spent since `since`, with the most that calls in flight may cost.
+    /// The amount spent since `since`, including the maximum cost of calls in flight.
     spent: f64,
-    /// The part of it that is held for calls in flight.
+    /// Of this, the amount reserved for calls in flight.
     in_flight: f64,
-    /// What is left.
+    /// The amount left.
     left: f64,
-    /// The most that the latest call might have cost, if it was refused for that.
+    /// The maximum cost of the latest call, if it was refused because of the budget.
     refused: Option<f64>,
     /// When counting began, in milliseconds since 1970.
     since: u64,

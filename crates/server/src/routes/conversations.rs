@@ -87,7 +87,7 @@ struct ConversationItem {
     title: String,
     /// In milliseconds since 1970.
     created_at: u64,
-    /// When it was last asked in or renamed, in milliseconds since 1970.
+    /// When the last question was asked, or when it was last renamed, in milliseconds since 1970.
     updated_at: u64,
     /// Where the words of a search are, unless in the title.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -138,7 +138,7 @@ impl From<Exchange> for ExchangeItem {
     }
 }
 
-/// An answer that is kept: the events of its stream.
+/// A kept answer: the events of its stream.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct KeptAnswer {
     pub(super) context: ContextEvent,

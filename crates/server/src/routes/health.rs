@@ -148,7 +148,7 @@ async fn health(State(app): State<App>, admitted: Admission) -> Result<axum::Jso
     };
     let fault = match &space {
         Some(space) => space.fault().await,
-        None if may_read => app.spaces.reason_unopened(&admitted.workspace),
+        None if may_read => app.spaces.why_unopened(&admitted.workspace),
         None => None,
     };
     let busy = space.as_ref().is_some_and(|space| space.ingest.pipeline().busy);

@@ -72,7 +72,7 @@ async fn one(service: &Service, head: &Parts, body: Bytes) -> Result<Response, P
     if response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE && is_kind(&head.headers, "application/json") {
         return Ok(malformed(&body));
     }
-    Ok(in_our_words(response).await)
+    Ok(as_problems(response).await)
 }
 
 /// Maximum messages per batch; they are processed in order.
@@ -105,9 +105,9 @@ async fn batch(service: &Service, head: &Parts, body: &[u8]) -> Result<Response,
             if !is_kind(answer.headers(), "application/json") {
                 return Ok(answer);
             }
-            let said = answer.into_body().collect().await.map_err(|error| Problem::internal(&error))?;
+            let bytes = answer.into_body().collect().await.map_err(|error| Problem::internal(&error))?;
             answers.push(
-                serde_json::from_slice::<Value>(&said.to_bytes())
+                serde_json::from_slice::<Value>(&bytes.to_bytes())
                     .map_err(|error| Problem::internal(&error))?,
             );
         }
@@ -144,7 +144,7 @@ fn rpc_error(code: i32, id: &Value, what: &str) -> Response {
 }
 
 /// Turns errors that are not protocol messages into problems, as on every route.
-async fn in_our_words(
+async fn as_problems(
     response: axum::http::Response<http_body_util::combinators::BoxBody<Bytes, std::convert::Infallible>>,
 ) -> Response {
     let (parts, body) = response.into_parts();
@@ -155,9 +155,9 @@ async fn in_our_words(
     if is_message || parts.status.is_success() {
         return Response::from_parts(parts, Body::new(body));
     }
-    let said = match body.collect().await {
-        Ok(said) => String::from_utf8_lossy(&said.to_bytes()).into_owned(),
+    let message = match body.collect().await {
+        Ok(message) => String::from_utf8_lossy(&message.to_bytes()).into_owned(),
         Err(never) => match never {},
     };
-    Problem::new(parts.status, said).into_response()
+    Problem::new(parts.status, message).into_response()
 }

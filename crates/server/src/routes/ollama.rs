@@ -11,9 +11,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::answering::{QuestionOutcome, ask, check_answerable, write_answer};
-use crate::apart::asked_apart;
+use crate::apart::run_question;
 use crate::app::{App, now};
-use crate::chat::{Message, ModelChoice, Stop, Tokens, asked, below, limit, model_names, question_of};
+use crate::chat::{
+    Message, ModelChoice, Stop, Tokens, below, limit, model_names, question_of, resolve_model,
+};
 use crate::guard::Admission;
 use crate::input::AnyJson;
 use crate::lines::{Framing, Lines};
@@ -219,7 +221,7 @@ async fn show(
     admitted: Admission,
     AnyJson(ShowRequest { model }): AnyJson<ShowRequest>,
 ) -> Result<axum::Json<Value>, Problem> {
-    let ModelChoice { space, .. } = asked(&app, &admitted, &model).await?;
+    let ModelChoice { space, .. } = resolve_model(&app, &admitted, &model).await?;
     Ok(axum::Json(json!({
         "modelfile": "",
         "parameters": "",
@@ -241,7 +243,7 @@ async fn generate(
 ) -> Result<Response, Problem> {
     let GenerateRequest { model, prompt, system, format, images, stream, options } = request;
     check_options(format.as_ref(), images.as_deref())?;
-    let ModelChoice { space, .. } = asked(&app, &admitted, &model).await?;
+    let ModelChoice { space, .. } = resolve_model(&app, &admitted, &model).await?;
     let form = Form { model, generates: true };
     let Some(text) = prompt.filter(|prompt| !prompt.is_empty()) else { return Ok(form.loaded()) };
     let stream = stream.unwrap_or(true);
@@ -258,7 +260,7 @@ async fn chat(
 ) -> Result<Response, Problem> {
     let OllamaChatRequest { model, messages, system, format, stream, options } = request;
     check_options(format.as_ref(), None)?;
-    let ModelChoice { space, mode } = asked(&app, &admitted, &model).await?;
+    let ModelChoice { space, mode } = resolve_model(&app, &admitted, &model).await?;
     let form = Form { model, generates: false };
     let Some(messages) = messages.filter(|messages| !messages.is_empty()) else { return Ok(form.loaded()) };
     let mut question = question_of(messages, mode.unwrap_or(Mode::Mix))?;
@@ -381,7 +383,7 @@ async fn respond(
     question.prefix_user_prompt(&space.user_prompt_prefix);
     let started = Instant::now();
     if !question.stream {
-        return asked_apart(async move || {
+        return run_question(async move || {
             let answered = ask(&space.asking, &question, &mut |_| {}).await?;
             let text = format!("{}{}", answered.text, below(&question, &answered));
             Ok(axum::Json(form.end(&text, &answered, started)).into_response())
@@ -411,14 +413,14 @@ async fn embed(
     AnyJson(request): AnyJson<EmbedRequest>,
 ) -> Result<axum::Json<EmbedResponse>, Problem> {
     let EmbedRequest { model, input, dimensions } = request;
-    let ModelChoice { space, .. } = asked(&app, &admitted, &model).await?;
+    let ModelChoice { space, .. } = resolve_model(&app, &admitted, &model).await?;
     let started = Instant::now();
     let texts = input.map_or(Ok(Vec::new()), Input::texts)?;
     let is_nothing = texts.iter().all(String::is_empty) && texts.len() < 2;
     let (embeddings, prompt_eval_count) = match is_nothing {
         true => (Vec::new(), 0),
         false => {
-            let made = asked_apart(async move || vectors(&space, &texts, dimensions).await).await?;
+            let made = run_question(async move || vectors(&space, &texts, dimensions).await).await?;
             (made.vectors, made.usage.prompt_tokens)
         }
     };
@@ -431,10 +433,10 @@ async fn embed_one(
     admitted: Admission,
     AnyJson(request): AnyJson<EmbedOneRequest>,
 ) -> Result<axum::Json<EmbeddingResponse>, Problem> {
-    let ModelChoice { space, .. } = asked(&app, &admitted, &request.model).await?;
+    let ModelChoice { space, .. } = resolve_model(&app, &admitted, &request.model).await?;
     let embedding = match request.prompt.filter(|prompt| !prompt.is_empty()) {
         Some(prompt) => {
-            let made = asked_apart(async move || vectors(&space, &[prompt], None).await).await?;
+            let made = run_question(async move || vectors(&space, &[prompt], None).await).await?;
             made.vectors.into_iter().next().unwrap_or_default()
         }
         None => Vec::new(),

@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::query_data::RouteItem;
 use crate::answering::{QuestionOutcome, answer_from, check_answerable};
-use crate::apart::asked_apart;
+use crate::apart::run_question;
 use crate::guard::Admission;
 use crate::input::{Existing, Json};
 use crate::lines::{Framing, Lines};
@@ -130,7 +130,7 @@ async fn answer(
     let wants_citations = request.include_citations.unwrap_or(true);
     let mut question = request.question(&space.user_prompt_prefix, false)?;
     question.stream = false;
-    asked_apart(async move || {
+    run_question(async move || {
         let engine = &space.asking;
         let retrieval = query::retrieve(engine, &question).await?;
         let answered = answer_from(engine, &question, &retrieval, &mut |_| {}).await?;
@@ -162,12 +162,12 @@ async fn stream(
     check_answerable(&space.asking, &question)?;
     let (lines, response) = Lines::new(Framing::Lines, |text| json!({ "response": text }));
     // Continues if the client disconnects: the LLM call is paid for, and its answer is cached.
-    tokio::spawn(asked_apart(async move || {
+    tokio::spawn(run_question(async move || {
         let _turn = admitted.turn;
         let engine = &space.asking;
-        let asked =
+        let stream =
             LineStream { engine, question: &question, lines: &lines, wants_progress, wants_citations };
-        if let Err(problem) = asked.write().await {
+        if let Err(problem) = stream.write().await {
             lines.line(json!({ "error": problem.words() }));
         } else if wants_progress {
             lines.line(json!({ "response_time": seconds(started) }));

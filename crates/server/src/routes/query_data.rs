@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::query::{ReferenceItem, notes, references};
-use crate::apart::asked_apart;
+use crate::apart::run_question;
 use crate::behind::Behind;
 use crate::input::{Existing, Json};
 use crate::problem::Problem;
@@ -100,11 +100,11 @@ struct RetrievedChunk {
     found_by: query::Arm,
     /// Comparable only within one retrieval; `null` if its search has no scores. Graphloom only.
     score: Option<f32>,
-    /// The reranker's score; `null` if none was asked. Graphloom only.
+    /// The reranker's score; `null` if no reranker was called. Graphloom only.
     rerank_score: Option<f32>,
 }
 
-/// How the retrieval went.
+/// Details of the retrieval.
 #[derive(Default, Serialize, JsonSchema)]
 struct RetrievalMetadata {
     #[schemars(with = "Option<String>")]
@@ -168,7 +168,7 @@ pub(super) struct RouteItem {
     /// `whole`, `compared`, `steps`, or `documents` if it asks about the documents as a whole.
     #[schemars(with = "String")]
     form: QuestionForm,
-    /// What was searched for besides the whole question.
+    /// The parts of the question that were searched for in addition to the whole question.
     parts: Vec<String>,
     /// The model that split the question; `null` for rules.
     model: Option<String>,
@@ -230,9 +230,9 @@ async fn data(
         question.include_references = true;
         // Without an answer, no points are drawn from reports.
         question.only_need_context = true;
-        asked_apart(async move || find(&space.asking, &question).await).await
+        run_question(async move || find(&space.asking, &question).await).await
     };
-    found.await.map(|found| axum::Json(found).into_response()).map_err(Problem::bad_where_invalid)
+    found.await.map(|found| axum::Json(found).into_response()).map_err(Problem::bad_request_if_invalid)
 }
 
 async fn find(engine: &Engine, question: &Question) -> Result<QueryData, Problem> {

@@ -16,7 +16,7 @@ use super::conversations::{KeptAnswer, KeptPlace};
 use super::query::{ReferenceItem, citations, notes, references, seconds};
 use super::query_data::RouteItem;
 use crate::answering::{QuestionOutcome, answer_from, check_answerable};
-use crate::apart::asked_apart;
+use crate::apart::run_question;
 use crate::guard::Admission;
 use crate::input::{Existing, Json};
 use crate::keeping::Keeping;
@@ -158,13 +158,13 @@ async fn events(
     let lines = Arc::new(lines);
     let ending = Arc::clone(&lines);
     // Continues if the client disconnects: the LLM call is paid for, and its answer is cached.
-    let asked = asked_apart(async move || {
+    let answering = run_question(async move || {
         let _turn = admitted.turn;
         write(&space, &question, keeping, &lines, started).await
     });
     tokio::spawn(async move {
         // A panic becomes a problem too, so that there is always a last event.
-        if let Err(problem) = asked.await {
+        if let Err(problem) = answering.await {
             ending.event("error", json!(problem.body()));
         }
     });

@@ -6,7 +6,7 @@ use graphloom_engine::query::{self, EntityHit, MAX_QUESTION_CHARS, PassageHit, R
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::apart::asked_apart;
+use crate::apart::run_question;
 use crate::input::{Existing, Json};
 use crate::problem::Problem;
 use crate::query_request::FilterItem;
@@ -101,7 +101,7 @@ async fn search(
         let what = format!("query is too long: {} bytes, the limit is {MAX_TEXT}", query.len());
         return Err(Problem::invalid(what));
     }
-    asked_apart(async move || {
+    run_question(async move || {
         let hits = query::search(&space.asking, &query, top_k, filter.as_ref()).await?;
         Ok(axum::Json(hits.into()))
     })

@@ -5,7 +5,7 @@ use graphloom_engine::query::{self, MAX_ABOUT_CHARS, MAX_SUGGESTIONS, Suggestion
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::apart::asked_apart;
+use crate::apart::run_question;
 use crate::input::{Existing, Params};
 use crate::problem::Problem;
 use crate::route::{Gives, Load, Route, Takes, schema};
@@ -82,7 +82,7 @@ async fn list(
     if !(1..=MAX_SUGGESTIONS).contains(&limit) {
         return Err(Problem::invalid(format!("limit must be from 1 to {MAX_SUGGESTIONS}")));
     }
-    asked_apart(async move || suggested(&space.asking, about.as_deref(), limit).await.map(axum::Json)).await
+    run_question(async move || suggested(&space.asking, about.as_deref(), limit).await.map(axum::Json)).await
 }
 
 /// At most `limit` questions to ask next.

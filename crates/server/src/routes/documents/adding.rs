@@ -354,19 +354,19 @@ fn outcome_of(accepted: &[Acceptance]) -> (&'static str, String) {
             Acceptance::Refused { .. } => {}
         }
     }
-    let mut said = vec![format!("{new} accepted")];
+    let mut parts = vec![format!("{new} accepted")];
     for (count, what) in [
         (twice, "duplicates within the request"),
         (waiting, "already known with the same content and still waiting"),
         (known, "already known with the same content"),
     ] {
-        said.extend((count > 0).then(|| format!("{count} {what}")));
+        parts.extend((count > 0).then(|| format!("{count} {what}")));
     }
     if new + waiting > 0 {
-        said.push("indexing continues in the background".to_owned());
+        parts.push("indexing continues in the background".to_owned());
     }
     let status = if new > 0 && twice + waiting + known > 0 { "partial_success" } else { "success" };
-    (status, said.join("; "))
+    (status, parts.join("; "))
 }
 
 async fn is_known(space: &Space, name: &str) -> Result<bool, Problem> {

@@ -372,10 +372,10 @@ pub(super) async fn items(
 
 fn item(state: DocumentState, track_id: Option<String>, begin: &str, reasons: Reasons) -> DocumentItem {
     let DocumentState { document, status, failed_chunks, damaged_chunks, chunks_without_context, .. } = state;
-    let told = |(ordinal, reason): &(u32, String)| (*ordinal, reasons.tell(reason.clone()));
+    let visible = |(ordinal, reason): &(u32, String)| (*ordinal, reasons.tell(reason.clone()));
     // Lost records are not a message of a model service, so they need not be hidden.
-    let first = failed_chunks.first().map(told).or(damaged_chunks.first().cloned());
-    let first = first.or(chunks_without_context.first().map(told));
+    let first = failed_chunks.first().map(visible).or(damaged_chunks.first().cloned());
+    let first = first.or(chunks_without_context.first().map(visible));
     let first = first.map(|(ordinal, reason)| format!("chunk {ordinal}: {reason}")).unwrap_or_default();
     let (chunks_count, error_msg) = match &status {
         DocumentStatus::Waiting => (None, None),

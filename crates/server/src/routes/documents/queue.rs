@@ -107,7 +107,7 @@ struct PipelineStatus {
     recovery_message: Option<String>,
     /// Whether indexing is paused.
     paused: bool,
-    /// What has to happen before queued documents are indexed; `null` if nothing is queued or nothing is in the way.
+    /// What must happen before queued documents are indexed; `null` if nothing is queued or nothing holds it up.
     waits_for: Option<WaitsFor>,
     /// The budget of the workspace; `null` if model calls are not limited.
     budget: Option<BudgetItem>,
@@ -121,9 +121,9 @@ struct PipelineStatus {
 enum WaitsFor {
     /// Indexing is paused and must be resumed.
     Resume,
-    /// The budget has to be larger.
+    /// The budget must be raised.
     Budget,
-    /// A model service that is down has to answer again.
+    /// A model service that is down must become available again.
     Service,
 }
 
@@ -176,7 +176,7 @@ impl ReExtractDocuments {
     }
 }
 
-/// The documents whose removal is asked about.
+/// The documents whose removal is previewed.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct PreviewDocuments {
@@ -204,7 +204,7 @@ struct RemovedFromGraphItem {
     entities: u32,
     /// Relations that nothing else states.
     relations: u32,
-    /// Entities and relations that would read differently.
+    /// Entities and relations whose text would change.
     changed: u32,
 }
 
@@ -221,7 +221,8 @@ async fn pipeline_status(
     admitted: Admission,
 ) -> Result<axum::Json<PipelineStatus>, Problem> {
     let (pipeline, reasons) = (space.ingest.pipeline(), Reasons::for_caller(&admitted));
-    let messages: Vec<String> = pipeline.messages.into_iter().map(|message| message.told(reasons)).collect();
+    let messages: Vec<String> =
+        pipeline.messages.into_iter().map(|message| message.for_caller(reasons)).collect();
     let snapshot = space.indexing.store.snapshot().await?;
     let (paused, empty_extractions) =
         (snapshot.queue().await?.is_paused(), snapshot.empty_extractions().await?);

@@ -77,7 +77,7 @@ pub(crate) struct Claim {
     quotes: Vec<Quote>,
     /// What ended or contradicts it: `end_date`, `successor` or `denial`.
     retired: Option<ClaimEnd>,
-    /// When it ended by that.
+    /// When it ended.
     retired_at: Option<String>,
     /// The sentences that say so.
     retired_by: Vec<Quote>,

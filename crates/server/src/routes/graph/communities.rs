@@ -49,7 +49,7 @@ fn hundred() -> usize {
 struct Listed {
     /// Whether the communities are complete and the graph has not changed since.
     current: bool,
-    /// Number of communities on each level, from level 0 on.
+    /// Number of communities on each level, starting with level 0.
     levels: Vec<u64>,
     /// The communities of the level that have a report.
     communities: Vec<Entry>,
@@ -63,11 +63,11 @@ struct Entry {
     title: String,
     /// What the community is about.
     summary: String,
-    /// From 0 to 10, how much it matters.
+    /// Importance, from 0 to 10.
     rating: f64,
     /// The author of the report: a model's name, or `rules`.
     by: String,
-    /// Entities, those of its parts included.
+    /// Number of entities, including those of its parts.
     entities: u32,
     /// Relations between them.
     relations: u32,
@@ -85,13 +85,13 @@ impl From<CommunityEntry> for Entry {
 struct Report {
     #[serde(flatten)]
     entry: Entry,
-    /// Why it is rated so.
+    /// Reason for the rating.
     rating_reason: String,
     /// The most important first.
     findings: Vec<Finding>,
-    /// References of the author that lead nowhere.
+    /// Number of the author's references that could not be resolved.
     dropped_references: u32,
-    /// Relations that neither the author nor the author of a part's report was shown.
+    /// Number of relations that neither the author nor the author of a part's report saw.
     omitted_relations: u32,
     /// The community that it is a part of.
     parent: Option<TitledCommunity>,

@@ -94,9 +94,9 @@ struct ExistsParams {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct PathParams {
-    /// Where it begins: the name of an entity.
+    /// The first entity's name.
     from: String,
-    /// Where it ends: the name of an entity.
+    /// The last entity's name.
     to: String,
     /// Maximum relations, 1 to 8.
     #[serde(default = "eight")]
@@ -142,7 +142,7 @@ struct Graph {
 struct PathAnswer {
     /// Its entities from the first to the last, and its relations in the same order; `null` if there is none within the limits.
     path: Option<Graph>,
-    /// Entities that were looked at.
+    /// Number of entities visited.
     seen: u64,
     /// Whether a limit ended the search, so that a path may still exist.
     is_limited: bool,

@@ -22,7 +22,7 @@ const KEPT: usize = 4;
 
 pub(super) const ROUTES: &[Route] = &[Route::get(
     "/graph/picture",
-    "The neighbourhood of an entity with a place for each entity, to be drawn",
+    "The neighbourhood of an entity, with a position of each entity for drawing",
     || get(picture),
 )
 .reads()
@@ -53,19 +53,19 @@ fn hundred() -> usize {
     100
 }
 
-/// A part of the graph, as one list of each thing: a picture has many entities and relations.
+/// A part of the graph as parallel lists, because a picture has many entities and relations.
 #[derive(Debug, Serialize, JsonSchema)]
 struct GraphPicture {
-    /// The names of its entities; the one that it starts from is the first. None if no entity has the name.
+    /// The names of its entities, starting with the center; empty if no entity has the name.
     names: Vec<String>,
     /// The types that occur.
     kinds: Vec<String>,
-    /// The type of each entity, as its number in `kinds`, from 0.
+    /// The type of each entity, as an index in `kinds`.
     kind_of: Vec<u32>,
-    /// Where each entity is, around 0. The same part has the same places at every visit.
+    /// The position of each entity, around 0. The same part always has the same positions.
     x: Vec<f64>,
     y: Vec<f64>,
-    /// One end of each relation, as its number in `names`, from 0.
+    /// One end of each relation, as an index in `names`.
     source: Vec<u32>,
     /// The other end.
     target: Vec<u32>,

@@ -60,7 +60,7 @@ fn hundred() -> usize {
 struct TreeNodeList {
     /// Whether the tree is complete and no passage has changed since.
     current: bool,
-    /// Number of nodes on each level, from level 0, which has none, on.
+    /// Number of nodes on each level, starting with level 0, which has none.
     levels: Vec<u64>,
     /// The nodes of the level that have a summary.
     nodes: Vec<TreeEntryItem>,
@@ -92,7 +92,7 @@ struct TreeNodeItem {
     nodes: Vec<Part>,
     /// The passages that it joins.
     members: Vec<Passage>,
-    /// Where the sentences of the summary stand; empty if a model wrote it.
+    /// Where the sentences of the summary come from; empty if a model wrote it.
     quotes: Vec<Sentence>,
 }
 

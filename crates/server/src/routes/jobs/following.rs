@@ -179,8 +179,8 @@ impl Feed {
         self.followed = followed;
         match begin {
             Begin::Again => {}
-            Begin::Fresh => self.say_state().await,
-            Begin::Lost => self.say_missed().await,
+            Begin::Fresh => self.send_state().await,
+            Begin::Lost => self.send_missed().await,
         }
     }
 
@@ -202,7 +202,7 @@ impl Feed {
         let since = self.space.ingest.events.since(self.seen);
         if since.missed {
             self.seen = since.events.first().map_or(self.seen, |first| first.number - 1);
-            return self.say_missed().await;
+            return self.send_missed().await;
         }
         for event in &since.events {
             self.seen = event.number;
@@ -251,7 +251,7 @@ impl Feed {
             match self.space.indexing.store.snapshot().await {
                 Ok(snapshot) if snapshot.revision() != self.shown => {
                     self.look = true;
-                    self.say_state().await;
+                    self.send_state().await;
                 }
                 Ok(_) => {}
                 Err(error) => return self.broken(&error),
@@ -363,21 +363,21 @@ impl Feed {
         let data = match event.name.as_str() {
             // Lost records are not a message of a model service, so they need not be hidden.
             "chunk_damaged" => event.data.clone(),
-            _ => self.reasons.tell_event(event.data.clone()),
+            _ => self.reasons.hide_in_event(event.data.clone()),
         };
         self.ready.push_back(frame(&id, &event.name, &data));
     }
 
     /// Reports that some events were dropped, and sends the current state instead.
-    async fn say_missed(&mut self) {
+    async fn send_missed(&mut self) {
         let id = self.space.ingest.events.id(self.seen);
         let why = "some events are no longer available";
         self.ready.push_back(frame(&id, "missed", &json!({ "message": why })));
         self.look = true;
-        self.say_state().await;
+        self.send_state().await;
     }
 
-    async fn say_state(&mut self) {
+    async fn send_state(&mut self) {
         let state = match self.state().await {
             Ok((revision, state)) => {
                 self.shown = revision;

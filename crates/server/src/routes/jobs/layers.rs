@@ -58,7 +58,7 @@ pub(super) struct LayerItem {
     current: bool,
     /// Whether this server derives it now or is about to.
     deriving: bool,
-    /// Number of nodes on each level, from level 0 on.
+    /// Number of nodes on each level, starting with level 0.
     levels: Vec<u64>,
     /// Nodes without a text because a model failed; deriving again tries again.
     failed: u64,

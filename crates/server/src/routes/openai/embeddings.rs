@@ -8,9 +8,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::apart::asked_apart;
+use crate::apart::run_question;
 use crate::app::App;
-use crate::chat::{ModelChoice, Tokens, asked};
+use crate::chat::{ModelChoice, Tokens, resolve_model};
 use crate::guard::Admission;
 use crate::input::Json;
 use crate::problem::Problem;
@@ -60,7 +60,7 @@ async fn embeddings(
     admitted: Admission,
     Json(request): Json<EmbeddingRequest>,
 ) -> Result<axum::Json<Vectors>, Problem> {
-    let ModelChoice { space, .. } = asked(&app, &admitted, &request.model).await?;
+    let ModelChoice { space, .. } = resolve_model(&app, &admitted, &request.model).await?;
     let texts = request.input.texts()?;
     let as_bytes = match request.encoding_format.as_deref() {
         None | Some("float") => false,
@@ -69,7 +69,7 @@ async fn embeddings(
             return Err(Problem::invalid(format!("encoding_format {other:?} must be float or base64")));
         }
     };
-    let made = asked_apart(async move || vectors(&space, &texts, request.dimensions).await).await?;
+    let made = run_question(async move || vectors(&space, &texts, request.dimensions).await).await?;
     let EmbeddingResult { vectors, model, usage } = made;
     let item = |(index, vector): (usize, Vec<f32>)| {
         let embedding = match as_bytes {

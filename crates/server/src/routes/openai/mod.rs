@@ -16,9 +16,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::access::{hex, random};
 use crate::answering::{QuestionOutcome, ask, check_answerable};
-use crate::apart::asked_apart;
+use crate::apart::run_question;
 use crate::app::{App, now};
-use crate::chat::{Message, ModelChoice, Stop, asked, below, limit, model_names, question_of};
+use crate::chat::{Message, ModelChoice, Stop, below, limit, model_names, question_of, resolve_model};
 use crate::guard::Admission;
 use crate::input::PathName;
 use crate::problem::Problem;
@@ -68,7 +68,7 @@ async fn model(
     admitted: Admission,
     PathName(name): PathName,
 ) -> Result<axum::Json<ModelItem>, Problem> {
-    asked(&app, &admitted, &name).await?;
+    resolve_model(&app, &admitted, &name).await?;
     Ok(axum::Json(ModelItem::of(name)))
 }
 
@@ -125,7 +125,7 @@ impl ModelQuestion {
     /// the answer starts with `prefix`.
     async fn of(app: &App, admitted: &Admission, wish: Wish, prefix: &str) -> Result<Self, Problem> {
         let Wish { model, messages, max_tokens, stop, stream } = wish;
-        let ModelChoice { space, mode } = asked(app, admitted, &model).await?;
+        let ModelChoice { space, mode } = resolve_model(app, admitted, &model).await?;
         let mut question = question_of(messages, mode_of(mode))?;
         limit(&mut question, max_tokens, stop)?;
         question.stream = stream.unwrap_or(false);
@@ -142,7 +142,7 @@ impl ModelQuestion {
         form: impl FnOnce(Head, &QuestionOutcome, String) -> Whole + Send + 'static,
     ) -> Result<Response, Problem> {
         let Self { space, question, head } = self;
-        asked_apart(async move || {
+        run_question(async move || {
             let answered = ask(&space.asking, &question, &mut |_| {}).await?;
             let text = format!("{}{}", answered.text, below(&question, &answered));
             Ok(axum::Json(form(head, &answered, text)).into_response())

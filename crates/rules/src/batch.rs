@@ -26,8 +26,8 @@ pub fn check(batch: &Batch) -> Result<(), StoreError> {
     for new in &batch.put_documents {
         let id = &new.document.id;
         if new.document.text_bytes != new.text.len() as u64 {
-            let (said, is) = (new.document.text_bytes, new.text.len());
-            return Err(invalid(format!("{id} says {said} bytes of text and has {is}")));
+            let (declared, actual) = (new.document.text_bytes, new.text.len());
+            return Err(invalid(format!("{id} declares {declared} bytes of text but has {actual}")));
         }
         check_time(new.document.added_at)?;
     }
@@ -47,7 +47,7 @@ pub fn check(batch: &Batch) -> Result<(), StoreError> {
     }
     for extraction in &batch.put_extractions {
         if extraction.records.relations.iter().any(|record| !record.weight.is_finite()) {
-            return Err(invalid(format!("extraction {} has a weight that is no number", extraction.key)));
+            return Err(invalid(format!("extraction {} has a weight that is not a number", extraction.key)));
         }
     }
     for decision in &batch.put_decisions {
@@ -69,7 +69,7 @@ pub fn check(batch: &Batch) -> Result<(), StoreError> {
             | Action::Undo { .. } => None,
         };
         if weight.is_some_and(|weight| !weight.is_finite()) {
-            return Err(invalid(format!("{} sets a weight that is no number", decision.id)));
+            return Err(invalid(format!("{} sets a weight that is not a number", decision.id)));
         }
     }
     for mention in &batch.put_mentions {
@@ -104,13 +104,13 @@ pub fn check(batch: &Batch) -> Result<(), StoreError> {
             || !ordered
             || node.key != NodeKey::new(&node.layer, node.level, &node.members)
         {
-            return Err(invalid(format!("the key of node {} is not that of its members", node.key)));
+            return Err(invalid(format!("the key of node {} does not match its members", node.key)));
         }
     }
     for row in &batch.put_vectors {
         if row.vector.iter().any(|x| !x.is_finite()) {
             return Err(invalid(format!(
-                "the vector of {} holds a value that is no number",
+                "the vector of {} contains a value that is not a number",
                 row.entry.item.id()
             )));
         }
@@ -293,7 +293,11 @@ fn check_lease(lease: Option<&Lease>) -> Result<(), StoreError> {
 
 /// Rejects a key with a tab, because a printed relation key separates its ends by one tab.
 fn check_entity(key: &EntityKey) -> Result<(), StoreError> {
-    if key.as_str().contains('\t') { Err(invalid(format!("entity key {key:?} holds a tab"))) } else { Ok(()) }
+    if key.as_str().contains('\t') {
+        Err(invalid(format!("entity key {key:?} contains a tab")))
+    } else {
+        Ok(())
+    }
 }
 
 fn check_relation(key: &RelationKey) -> Result<(), StoreError> {
@@ -304,6 +308,6 @@ fn check_weight(key: &RelationKey, weight: f64) -> Result<(), StoreError> {
     if weight.is_finite() {
         Ok(())
     } else {
-        Err(invalid(format!("the weight of {} - {} is no number", key.a(), key.b())))
+        Err(invalid(format!("the weight of {} - {} is not a number", key.a(), key.b())))
     }
 }

@@ -47,7 +47,7 @@ pub async fn check(snapshot: &dyn Snapshot) -> Result<Vec<Finding>, StoreError> 
             findings.add(
                 "projection",
                 &projection.name,
-                "it is ahead of the store; it shows what was never committed",
+                "it is ahead of the store and contains uncommitted data",
             );
         }
     }
@@ -235,7 +235,7 @@ async fn check_chunk_contexts(snapshot: &dyn Snapshot, findings: &mut Findings) 
         for entry in &page {
             let id = entry.item.id();
             if contextualized.get(&*id).is_some_and(|expected| *expected != entry.inputs_hash) {
-                findings.add("chunk", &id, "its vector is not that of its context and its own");
+                findings.add("chunk", &id, "its vector is not that of its context and text");
             }
         }
     }
@@ -393,7 +393,7 @@ async fn check_entities(
                 findings.add(
                     "entity",
                     &entity.key,
-                    format!("its degree says {}, it is {degree}", entity.degree),
+                    format!("its degree is stored as {}, but is {degree}", entity.degree),
                 );
             }
         }
@@ -427,7 +427,7 @@ async fn check_relations(
                 findings.add(
                     "relation",
                     &relation.key,
-                    format!("it weighs {}, its facts {weight}", relation.weight),
+                    format!("its weight is {}, that of its facts {weight}", relation.weight),
                 );
             }
         }
@@ -480,7 +480,7 @@ async fn compare_vectors(
         for (item, vector) in items.iter().zip(snapshot.vectors(&items).await?) {
             let id = item.id().into_owned();
             if !known.contains(&id) {
-                findings.add(name, &id, "there is a vector of it, but it does not exist");
+                findings.add(name, &id, "it has a vector but does not exist");
             }
             if vector.is_none_or(|vector| Some(vector.len()) != dimensions) {
                 findings.add(name, &id, "its vector cannot be read or is of another dimension");
@@ -489,7 +489,7 @@ async fn compare_vectors(
         }
     }
     for id in due {
-        findings.add(name, id, "it has no vector, so no search by meaning finds it");
+        findings.add(name, id, "it has no vector, so vector search does not find it");
     }
     Ok(())
 }
@@ -505,7 +505,7 @@ async fn check_summaries(
     while let Some(page) = pages.next().await? {
         for (owner, summary) in &page {
             if !exists(evidence, &entities, owner) {
-                findings.add("summary", &summary.key, "what it summarises does not exist");
+                findings.add("summary", &summary.key, "the item that it summarizes does not exist");
             }
         }
     }
@@ -533,7 +533,7 @@ async fn check_stale(
                 GraphKey::Entity(key) => key.to_string(),
                 GraphKey::Relation(key) => key.to_string(),
             };
-            findings.add("stale mark", &id, "what is to be derived again does not exist");
+            findings.add("stale mark", &id, "the item to derive again does not exist");
         }
     }
     Ok(())

@@ -70,7 +70,7 @@ fn a_wrong_content_hash_is_found() {
 #[test]
 fn chunks_without_vectors_are_found_unless_staged() {
     let change = |batch: &mut Batch| drop(batch.put_vectors.remove(0));
-    assert_eq!(check_change(change), ["chunk it has no vector, so no search by meaning finds it"]);
+    assert_eq!(check_change(change), ["chunk it has no vector, so vector search does not find it"]);
     let new = sample::staged(sample::document("b", "next"));
     let (mut job, chunk) = (sample::job(&new.document.id, 1), sample::whole(&new));
     job.state = JobState::Chunked;
@@ -92,7 +92,7 @@ fn evidence_without_views_and_views_without_evidence_are_found() {
         check_broken(|_| {}, gone),
         [
             "entity it is mentioned but has no row",
-            "entity it has no vector, so no search by meaning finds it"
+            "entity it has no vector, so vector search does not find it"
         ]
     );
     let gone = Batch { remove_relations: vec![sample::pair("ADA", "BOB")], ..Batch::default() };
@@ -100,7 +100,7 @@ fn evidence_without_views_and_views_without_evidence_are_found() {
         check_broken(|_| {}, gone),
         [
             "relation it is stated but has no row",
-            "relation it has no vector, so no search by meaning finds it"
+            "relation it has no vector, so vector search does not find it"
         ]
     );
     let extra = |batch: &mut Batch| {
@@ -111,7 +111,7 @@ fn evidence_without_views_and_views_without_evidence_are_found() {
     };
     assert_eq!(
         check_change(extra),
-        ["entity nothing mentions it", "entity there is a vector of it, but it does not exist"]
+        ["entity nothing mentions it", "entity it has a vector but does not exist"]
     );
     let unstated = check_change(|batch| batch.put_facts.clear());
     assert!(unstated.contains(&"relation nothing states it".to_owned()), "{unstated:?}");
@@ -145,9 +145,9 @@ fn wrong_counts_and_weights_are_found() {
         check_change(change),
         [
             "entity it counts 7 mentions, there are 1",
-            "entity its degree says 8, it is 1",
+            "entity its degree is stored as 8, but is 1",
             "relation it counts 9 facts, there are 1",
-            "relation it weighs 2, its facts 1.5"
+            "relation its weight is 2, that of its facts 1.5"
         ]
     );
 }
@@ -158,8 +158,8 @@ fn missing_and_stray_vectors_and_summaries_are_found() {
     assert_eq!(
         check_change(missing),
         [
-            "entity it has no vector, so no search by meaning finds it",
-            "relation it has no vector, so no search by meaning finds it"
+            "entity it has no vector, so vector search does not find it",
+            "relation it has no vector, so vector search does not find it"
         ]
     );
     let stray = |batch: &mut Batch| {
@@ -170,9 +170,9 @@ fn missing_and_stray_vectors_and_summaries_are_found() {
     assert_eq!(
         check_change(stray),
         [
-            "chunk there is a vector of it, but it does not exist",
-            "relation there is a vector of it, but it does not exist",
-            "summary what it summarises does not exist"
+            "chunk it has a vector but does not exist",
+            "relation it has a vector but does not exist",
+            "summary the item that it summarizes does not exist"
         ]
     );
 }
@@ -195,7 +195,7 @@ fn nodes_without_members_or_vectors_are_found() {
         check_change(broken),
         [
             "layer it was derived from a revision that was never committed",
-            "node it has no vector, so no search by meaning finds it"
+            "node it has no vector, so vector search does not find it"
         ]
     );
     let folder = tempfile::tempdir().expect("a folder");
@@ -220,7 +220,7 @@ fn vectors_that_do_not_match_the_contextualized_text_are_found() {
         let id = batch.put_chunks[0].id.clone();
         batch.put_chunk_contexts.push(sample::chunk_context(&id, "s", Some("From the annual report")));
     };
-    assert_eq!(check_change(contextualize), ["chunk its vector is not that of its context and its own"]);
+    assert_eq!(check_change(contextualize), ["chunk its vector is not that of its context and text"]);
     let embedded = |batch: &mut Batch| {
         contextualize(batch);
         let text = "From the annual report\n\nAda met Bob";

@@ -209,7 +209,7 @@ fn put_literal(stored: &mut Vec<u8>, literal: &str) {
 }
 
 fn broken(what: &str) -> rusqlite::Error {
-    sums::damaged(format!("{what} repeats what is not there"))
+    sums::damaged(format!("{what} repeats missing records or text"))
 }
 
 /// Writes out the descriptions of these views in full, because some of their records are about to be removed.

@@ -136,7 +136,7 @@ enum Fault {
 }
 
 impl Fault {
-    fn told(self) -> StoreError {
+    fn into_store_error(self) -> StoreError {
         match self {
             Self::Locked => backend("searching text".to_owned(), "another process is creating the index"),
             Self::Unwritable(_) => backend(
@@ -216,10 +216,10 @@ impl FullText {
                 let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
                 // Another search may have found the same damage.
                 if open.as_ref().is_some_and(|open| Arc::ptr_eq(&open.identity, &ready.identity)) {
-                    match self.throw_away(&mut open, &error) {
+                    match self.discard(&mut open, &error) {
                         // The next index is in memory.
                         Ok(()) | Err(Fault::Unwritable(_)) => {}
-                        Err(fault) => return Err(fault.told()),
+                        Err(fault) => return Err(fault.into_store_error()),
                     }
                 }
                 drop(open);
@@ -228,7 +228,7 @@ impl FullText {
             }
             found => found,
         };
-        found.map_err(Fault::told)
+        found.map_err(Fault::into_store_error)
     }
 
     /// The folder of the index.
@@ -251,7 +251,7 @@ impl FullText {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         self.leave_memory(&mut open, now);
         let ready = match self.renewed(&mut open, reader, now) {
-            Err(Fault::Index(error)) => match self.throw_away(&mut open, &error) {
+            Err(Fault::Index(error)) => match self.discard(&mut open, &error) {
                 Ok(()) => self.renewed(&mut open, reader, now),
                 Err(fault) => Err(fault),
             },
@@ -268,7 +268,7 @@ impl FullText {
             }
             ready => ready,
         };
-        ready.map_err(Fault::told)
+        ready.map_err(Fault::into_store_error)
     }
 
     fn renewed(&self, open: &mut Option<Open>, reader: &Reader, now: Mark) -> Result<Ready, Fault> {
@@ -320,7 +320,7 @@ impl FullText {
         }
     }
 
-    fn throw_away(&self, open: &mut Option<Open>, error: &TantivyError) -> Result<(), Fault> {
+    fn discard(&self, open: &mut Option<Open>, error: &TantivyError) -> Result<(), Fault> {
         tracing::warn!(%error, "the full-text index is damaged and is rebuilt");
         if open.take().is_some_and(|open| open.files.are_in_memory()) {
             return Ok(());
@@ -475,7 +475,7 @@ impl Open {
             Some(state) => changes::reaches(conn, state.mark).during("reading the change log")?,
             None => false,
         };
-        let mut update = Update { fields: self.fields, writer, written: 0, told: false, before: None };
+        let mut update = Update { fields: self.fields, writer, written: 0, reported: false, before: None };
         match self.state {
             Some(state) if reached && state.mark.id <= now.id => {
                 update.before = Some(State { is_settled: false, ..state });
@@ -517,7 +517,7 @@ struct Update {
     /// Entries written since the last commit.
     written: usize,
     /// True if a log message has said that this takes a while.
-    told: bool,
+    reported: bool,
     /// The state that commits keep until the whole update is written. If the update is interrupted, everything after it
     /// is written again.
     before: Option<State>,
@@ -597,8 +597,8 @@ impl Update {
         if self.written < ENTRIES_A_COMMIT {
             return Ok(());
         }
-        if !std::mem::replace(&mut self.told, true) {
-            tracing::info!(target: crate::WAITING, "indexing many texts for searches by words, which wait for it");
+        if !std::mem::replace(&mut self.reported, true) {
+            tracing::info!(target: crate::WAITING, "indexing many texts for full-text search; searches wait for it");
         }
         self.commit(self.before)
     }

@@ -66,7 +66,7 @@ impl LockPatience {
     }
 
     /// Runs `work` so that it fails at once if a lock is in its way.
-    pub(super) fn never_during<T>(&self, work: impl FnOnce() -> T) -> T {
+    pub(super) fn failing_fast<T>(&self, work: impl FnOnce() -> T) -> T {
         self.never.store(true, Ordering::Relaxed);
         let done = work();
         self.never.store(false, Ordering::Relaxed);

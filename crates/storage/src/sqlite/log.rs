@@ -244,7 +244,7 @@ impl Log {
 
     /// Copies the log to the file and empties it unless a reader prevents that. Returns whether it is empty.
     fn is_empty_now(&self, conn: &Connection) -> bool {
-        let pages = self.waiting.never_during(|| checkpoint(conn, "TRUNCATE"));
+        let pages = self.waiting.failing_fast(|| checkpoint(conn, "TRUNCATE"));
         pages.is_some_and(|pages| !pages.is_hindered && pages.log <= 0)
     }
 }

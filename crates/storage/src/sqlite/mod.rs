@@ -178,7 +178,7 @@ impl SqliteStore {
     }
 
     async fn commit_once(&self, batch: Batch) -> Result<Revision, StoreError> {
-        self.writer()?.commit(batch).await.map_err(|error| self.shared.seen_by_all(error))
+        self.writer()?.commit(batch).await.map_err(|error| self.shared.noting_damage(error))
     }
 
     /// Returns the writer, and starts it if it is not running.
@@ -223,7 +223,7 @@ impl SqliteStore {
             let reader = Reader::begin(&self.shared, self.shared.gate.pass_now())?;
             self.shared.full_text.ready(&reader).map(drop)
         };
-        read().map_err(|error| self.shared.seen_by_all(error))
+        read().map_err(|error| self.shared.noting_damage(error))
     }
 
     /// Frees the memory that is kept for the next reads and writes: the page caches of the connections.
@@ -245,12 +245,12 @@ impl SqliteStore {
             let budget = budget::read(&reader.conn).during("reading the budget")?;
             reader.given(budget)
         };
-        read().map_err(|error| self.shared.seen_by_all(error))
+        read().map_err(|error| self.shared.noting_damage(error))
     }
 
     /// Changes the budget of the workspace.
     async fn apply_to_budget(&self, change: BudgetChange) -> Result<BudgetOutcome, StoreError> {
-        self.writer()?.change_budget(change).await.map_err(|error| self.shared.seen_by_all(error))
+        self.writer()?.change_budget(change).await.map_err(|error| self.shared.noting_damage(error))
     }
 
     /// Returns the damage in the store's files: pages, indexes, rows whose checksums do not match, and projections.
@@ -268,7 +268,8 @@ impl Store for SqliteStore {
 
     async fn snapshot(&self) -> Result<Box<dyn Snapshot>, StoreError> {
         let passage = self.shared.gate.pass().await;
-        let reader = Reader::begin(&self.shared, passage).map_err(|error| self.shared.seen_by_all(error))?;
+        let reader =
+            Reader::begin(&self.shared, passage).map_err(|error| self.shared.noting_damage(error))?;
         Ok(Box::new(snapshot::SqliteSnapshot::new(reader)))
     }
 
@@ -295,11 +296,11 @@ impl Store for SqliteStore {
     }
 
     async fn graph_turn(&self) -> Result<GraphTurn, StoreError> {
-        self.turns.take().await.map_err(|error| self.shared.seen_by_all(error))
+        self.turns.take().await.map_err(|error| self.shared.noting_damage(error))
     }
 
     async fn summaries_turn(&self) -> Result<Option<GraphTurn>, StoreError> {
-        self.turns.take_summaries().map_err(|error| self.shared.seen_by_all(error))
+        self.turns.take_summaries().map_err(|error| self.shared.noting_damage(error))
     }
 
     async fn workers(&self) -> Result<usize, StoreError> {
@@ -376,7 +377,7 @@ struct Shared {
 
 impl Shared {
     /// Returns the error for the caller. An error about damaged files is remembered.
-    fn seen_by_all(&self, error: StoreError) -> StoreError {
+    fn noting_damage(&self, error: StoreError) -> StoreError {
         let error = classified(error, &self.path);
         if let StoreError::Corrupt { .. } | StoreError::Lost { .. } = &error {
             tracing::error!(%error, "the store is damaged");
@@ -452,7 +453,7 @@ impl Shared {
     fn release_reserve(&self) {
         if reserve::release(&self.path) {
             let file = self.path.display();
-            tracing::warn!(%file, "the disk is full; the room that is kept for it is used to remove documents");
+            tracing::warn!(%file, "the disk is full; using the reserved space to remove documents");
         }
     }
 
@@ -462,7 +463,7 @@ impl Shared {
         if removed.contains(&true) {
             tracing::warn!(
                 file = %self.path.display(),
-                "the disk is full; the indexes beside the file were removed for documents to be removed, and are made again"
+                "the disk is full; the indexes beside the file were deleted to make room for the removal and will be rebuilt"
             );
         }
     }
@@ -484,7 +485,7 @@ impl Shared {
 /// Makes a connection free its page cache.
 fn forget_pages(conn: &Connection) {
     if let Err(error) = conn.execute_batch("PRAGMA shrink_memory") {
-        tracing::debug!(%error, "a connection keeps its memory");
+        tracing::debug!(%error, "a connection did not free its memory");
     }
 }
 

@@ -155,7 +155,7 @@ pub(super) fn read_mark(path: &Path) -> Option<CommitMark> {
     File::open(mark_of(path)).ok()?.take(MAX_MARK_BYTES).read_to_string(&mut text).ok()?;
     let (body, sum) = text.trim_end().rsplit_once(' ')?;
     if sum_of(body) != sum {
-        tracing::warn!(mark = %mark_of(path).display(), "the mark of the last revision is damaged and passed over");
+        tracing::warn!(mark = %mark_of(path).display(), "the mark of the last revision is damaged and ignored");
         return None;
     }
     let mut words = body.split(' ');

@@ -113,7 +113,7 @@ pub fn mend(data_dir: &Path, workspace: &WorkspaceId) -> Result<RepairReport, St
         Ok((mended, place::committed(&new)?))
     })();
     drop(new);
-    let (mended, committed) = match rebuilt.during("copying what is whole") {
+    let (mended, committed) = match rebuilt.during("copying intact rows") {
         Ok(rebuilt) => rebuilt,
         Err(error) => {
             remove_all(&copy, &["", "-wal", "-shm", "-mark"])?;

@@ -28,7 +28,7 @@ pub(super) fn keep(path: &Path) {
     if let Err(error) = write(&reserve) {
         // A partial reserve would take space that others may need.
         let _ = std::fs::remove_file(&reserve);
-        tracing::debug!(%error, reserve = %reserve.display(), "no room is kept for removals");
+        tracing::debug!(%error, reserve = %reserve.display(), "no space is reserved for removals");
     }
 }
 

@@ -267,7 +267,7 @@ fn bring_up_to_date(conn: &mut Connection, path: &Path, migrations: &[Migration]
     // Another process may have migrated it in the meantime, so check again under the lock.
     let transaction = conn.transaction_with_behavior(TransactionBehavior::Immediate).opening(path)?;
     let version = version_of(&transaction, path, supported)?;
-    sums::condemn(&transaction).opening(path)?;
+    sums::mark_damaged(&transaction).opening(path)?;
     for migration in &migrations[version as usize..] {
         migration(&transaction).map_err(|error| not_of_version(error, path, version))?;
     }
@@ -290,9 +290,7 @@ fn not_of_version(error: rusqlite::Error, path: &Path, version: u32) -> StoreErr
     match refused {
         Some(why) => StoreError::Corrupt {
             path: path.display().to_string(),
-            what: format!(
-                "its tables are not those of schema version {version}, which it says it has: {why}"
-            ),
+            what: format!("its tables do not match its schema version {version}: {why}"),
         },
         None => opening(error, path),
     }

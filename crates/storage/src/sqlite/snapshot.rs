@@ -45,14 +45,14 @@ impl SqliteSnapshot {
         };
         rules::check_query(&space, &query.vectors)?;
         let found = self.shared.vectors.search(&reader.conn, query).during("searching vectors");
-        reader.given(found.map_err(|error| self.shared.seen_by_all(error))?)
+        reader.given(found.map_err(|error| self.shared.noting_damage(error))?)
     }
 
     /// Returns the full-text index, ready for this snapshot.
     fn full_text(&self) -> Result<full_text::Ready, StoreError> {
         let reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
         let ready = self.shared.full_text.ready(&reader);
-        reader.given(ready.map_err(|error| self.shared.seen_by_all(error))?)
+        reader.given(ready.map_err(|error| self.shared.noting_damage(error))?)
     }
 
     fn read<T>(
@@ -62,7 +62,7 @@ impl SqliteSnapshot {
     ) -> Result<T, StoreError> {
         let reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
         let read = read(&reader.conn).during(operation);
-        reader.given(read.map_err(|error| self.shared.seen_by_all(error))?)
+        reader.given(read.map_err(|error| self.shared.noting_damage(error))?)
     }
 
     /// Returns one result per question.
@@ -242,7 +242,7 @@ impl Graph for SqliteSnapshot {
     async fn links(&self) -> Result<Links, StoreError> {
         let reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
         let links = self.shared.links.of(&reader.conn).during("reading the links of the graph");
-        reader.given(links.map_err(|error| self.shared.seen_by_all(error))?).map(Links::Whole)
+        reader.given(links.map_err(|error| self.shared.noting_damage(error))?).map(Links::Whole)
     }
 
     async fn layers(&self) -> Result<Vec<Layer>, StoreError> {

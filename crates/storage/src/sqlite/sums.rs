@@ -137,7 +137,7 @@ fn sum_of(values: &Arguments<'_>) -> i64 {
 }
 
 /// Runs before tables are changed: marks the rows whose sums do not match, so that they do not get new sums.
-pub(super) fn condemn(conn: &Connection) -> Result<()> {
+pub(super) fn mark_damaged(conn: &Connection) -> Result<()> {
     let tables = tables(conn)?;
     for table in tables.iter().filter(|table| table.has_sum) {
         let sum = table.sum();
@@ -187,7 +187,7 @@ pub(super) fn require(row: &Row<'_>, at: usize, table: &str) -> Result<()> {
         ValueRef::Integer(1) => Ok(()),
         _ => {
             let key = DamagedRow { table: table.to_owned(), key: vec![value(row.get_ref(0)?)] };
-            Err(damaged(format!("row {} of {table} does not have its checksum", key.id())))
+            Err(damaged(format!("row {} of {table} does not match its checksum", key.id())))
         }
     }
 }

@@ -96,10 +96,10 @@ fn schema_of(conn: &Connection) -> rusqlite::Result<BTreeMap<String, String>> {
 
 fn check_sums(conn: &Connection, _: &str) -> rusqlite::Result<Vec<Finding>> {
     let damaged = sums::damaged_rows(conn)?;
-    let said = |row: sums::DamagedRow| {
-        finding("row", &format!("{} {}", row.table, row.id()), "its values do not have its checksum")
+    let to_finding = |row: sums::DamagedRow| {
+        finding("row", &format!("{} {}", row.table, row.id()), "its values do not match its checksum")
     };
-    Ok(damaged.into_iter().map(said).collect())
+    Ok(damaged.into_iter().map(to_finding).collect())
 }
 
 fn check_trees(conn: &Connection, _: &str) -> rusqlite::Result<Vec<Finding>> {
@@ -116,11 +116,11 @@ fn check_projections(shared: &Shared) -> Vec<Finding> {
         findings.push(finding("projection", &path.display().to_string(), what));
     };
     match shared.full_text.damaged_files() {
-        Ok(damaged) => damaged.iter().for_each(|path| add(path, "it does not have its checksum")),
+        Ok(damaged) => damaged.iter().for_each(|path| add(path, "it does not match its checksum")),
         Err(error) => add(shared.full_text.folder(), &format!("it cannot be read: {error}")),
     }
     if links::is_damaged(shared.links.copy()) {
-        add(shared.links.copy(), "it does not have its checksum");
+        add(shared.links.copy(), "it does not match its checksum");
     }
     findings
 }

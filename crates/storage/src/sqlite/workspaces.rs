@@ -114,7 +114,7 @@ impl Workspaces for FileWorkspaces {
 impl Repairs for FileWorkspaces {
     async fn loss(&self, workspace: &WorkspaceId) -> Result<Option<Loss>, StoreError> {
         let (folder, workspace) = (self.folder.clone(), workspace.clone());
-        apart("looking for what is lost", move || repair::loss(&folder, &workspace)).await
+        apart("looking for lost commits", move || repair::loss(&folder, &workspace)).await
     }
 
     async fn accept_loss(&self, workspace: &WorkspaceId) -> Result<(), StoreError> {

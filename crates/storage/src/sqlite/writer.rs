@@ -139,7 +139,7 @@ impl Thread {
             let first = match first {
                 Ok(Work::Commit(first)) => first,
                 Ok(other) => {
-                    self.do_other(other, log);
+                    self.do_work(other, log);
                     continue;
                 }
                 Err(RecvTimeoutError::Disconnected) => return,
@@ -166,13 +166,13 @@ impl Thread {
             }
             log.after_commit(&self.conn);
             if let Some(next) = next {
-                self.do_other(next, log);
+                self.do_work(next, log);
             }
         }
     }
 
     /// Does work other than commits.
-    fn do_other(&self, work: Work, log: &mut Log) {
+    fn do_work(&self, work: Work, log: &mut Log) {
         match work {
             Work::Budget(change, reply) => {
                 // The change is made even if its caller no longer waits.

@@ -303,7 +303,7 @@ fn is_sound(file: &mut (impl Read + Seek)) -> io::Result<bool> {
 }
 
 fn damaged() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, "its bytes do not have its checksum")
+    io::Error::new(io::ErrorKind::InvalidData, "its bytes do not match its checksum")
 }
 
 fn sum_of(bytes: &[u8]) -> String {

@@ -19,7 +19,7 @@ const KEPT_LISTS: NonZeroUsize = NonZeroUsize::new(16 * 3 * 30).expect("more tha
 /// The entries that recent filters allow.
 pub(super) struct FilterCache(Mutex<LruCache<Place, Arc<[DocId]>>>);
 
-/// A filter, the code of a kind, and a segment. FilterCache a segment, entries never move.
+/// A filter, the code of a kind, and a segment. Within a segment, entries never move.
 type Place = (Filter, u8, SegmentId);
 
 /// A filter, identified by its address. No other filter gets the address while this is kept.

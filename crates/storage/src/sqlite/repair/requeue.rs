@@ -237,13 +237,13 @@ fn ask_again(conn: &Connection, mended: &mut RepairReport) -> Result<()> {
         &format!("UPDATE jobs SET state = 1 WHERE state = 2 AND document IN (SELECT document FROM chunks WHERE {LACKING})"),
         [],
     )?;
-    let asked = conn.execute(
+    let queued = conn.execute(
         &format!(
             "UPDATE chunks SET state = 0, extraction = NULL, reason = NULL, attempts = NULL WHERE {LACKING}"
         ),
         [],
     )?;
-    mended.chunks_to_ask_again = asked as u64;
+    mended.chunks_to_ask_again = queued as u64;
     Ok(())
 }
 

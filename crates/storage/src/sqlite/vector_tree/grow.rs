@@ -63,7 +63,7 @@ pub(super) fn go_on(
         }
         None => {
             end(conn, kind)?;
-            tracing::info!(?kind, "vectors are many and are searched by a tree from now on");
+            tracing::info!(?kind, "there are many vectors; a tree searches them from now on");
         }
     }
     Ok(root)

@@ -115,9 +115,11 @@ impl TreeSearch<'_> {
         let mut hits = vec![Vec::new(); units.len()];
         let mut short: Vec<usize> = (0..units.len()).collect();
         loop {
-            let asked: Vec<&Question> = short.iter().map(|&place| &questions[place]).collect();
+            let short_questions: Vec<&Question> = short.iter().map(|&place| &questions[place]).collect();
             let mut still = Vec::new();
-            for (place, Frontier { rows, edge }) in short.into_iter().zip(self.candidates(&asked, leaves)?) {
+            for (place, Frontier { rows, edge }) in
+                short.into_iter().zip(self.candidates(&short_questions, leaves)?)
+            {
                 hits[place] = best_of(conn, query, &units[place], rows)?;
                 if hits[place].len() < query.limit && edge > query.min_score {
                     still.push(place);

@@ -36,25 +36,25 @@ pub fn standalone(question: &str, history: &[ChatMessage]) -> Option<String> {
     let question = question.trim();
     let own = Words::of(question);
     let missing = own.missing()?;
-    let asked_before = history.iter().rev().find(|message| message.role == ChatRole::User).map(read)?;
-    let asked_before = asked_before.trim();
+    let previous = history.iter().rev().find(|message| message.role == ChatRole::User).map(read)?;
+    let previous = previous.trim();
     match missing {
         Missing::Referent => with_names(question, question, &own.names(), history),
         Missing::Theme => {
-            let (themes, _) = super::keywords(asked_before);
-            let names = Words::of(asked_before).keys();
+            let (themes, _) = super::keywords(previous);
+            let names = Words::of(previous).keys();
             let themes: Vec<String> = themes
                 .into_iter()
                 .filter(|theme| key(theme).is_none_or(|key| !names.contains(&key)))
                 .collect();
             (!themes.is_empty()).then(|| format!("{question} ({})", themes.join(", ")))
         }
-        Missing::Everything if asked_before.is_empty() => None,
+        Missing::Everything if previous.is_empty() => None,
         Missing::Everything => {
-            let both = format!("{asked_before} {question}");
-            let before = Words::of(asked_before);
+            let both = format!("{previous} {question}");
+            let before = Words::of(previous);
             match before.missing() {
-                Some(_) => with_names(&both, asked_before, &before.names(), history).or(Some(both)),
+                Some(_) => with_names(&both, previous, &before.names(), history).or(Some(both)),
                 None => Some(both),
             }
         }
@@ -126,7 +126,7 @@ impl<'a> Words<'a> {
         let before = at.checked_sub(1).map_or("", |at| self.tokens[at].lower.as_str());
         let next = self.tokens.get(at + 1);
         let inverted = is_auxiliary(before);
-        let has_noun = || self.tokens[..at].iter().any(is_telling_noun);
+        let has_noun = || self.tokens[..at].iter().any(may_be_antecedent);
         match token.lower.as_str() {
             "he" | "she" | "him" | "her" | "his" | "hers" | "himself" | "herself" => true,
             "it" => !self.is_expletive(at) && (inverted || !has_noun()),
@@ -208,7 +208,7 @@ fn is_name(phrase: &Phrase) -> bool {
 }
 
 /// True if a later word of the question may refer to this noun.
-fn is_telling_noun(token: &Token<'_>) -> bool {
+fn may_be_antecedent(token: &Token<'_>) -> bool {
     matches!(token.tag, UPOS::NOUN | UPOS::PROPN) && !is_generic(&token.lower)
 }
 

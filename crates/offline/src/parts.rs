@@ -121,16 +121,16 @@ impl<'a> Form<'a> {
         if self.names.windows(2).any(inside_list) {
             return None;
         }
-        let (asked, choice) = self.question.split_at(at);
+        let (stem, choice) = self.question.split_at(at);
         let is_there = |thing: &str| thing.chars().any(char::is_alphanumeric);
         let (before, other) = self.alternatives().iter().find_map(|or| choice.rsplit_once(or))?;
         let mut things: Vec<&str> = before.split(marks).filter(|thing| is_there(thing)).collect();
         things.truncate(MAX_PARTS - 1);
         things.push(other);
-        let is_choice = is_there(asked) && is_there(before) && is_there(other);
+        let is_choice = is_there(stem) && is_there(before) && is_there(other);
         let part = |thing: &str| {
-            let space = if has_no_spaces(thing) && !asked.contains(' ') { "" } else { " " };
-            format!("{asked},{space}{}", thing.trim())
+            let space = if has_no_spaces(thing) && !stem.contains(' ') { "" } else { " " };
+            format!("{stem},{space}{}", thing.trim())
         };
         is_choice.then(|| things.into_iter().map(part).collect())
     }

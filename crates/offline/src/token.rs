@@ -131,7 +131,7 @@ pub(super) fn tokens(text: &str, sentence: Range<usize>) -> Vec<Token<'_>> {
         });
         gap_start = at + bare.len();
     }
-    lower_shouted(&mut found);
+    lower_emphasized(&mut found);
     tag(&mut found);
     found
 }
@@ -167,7 +167,7 @@ fn addresses(text: &str) -> Vec<Range<usize>> {
 }
 
 /// Marks uppercase text as lowercase: whole sentences, and stretches that contain stop words.
-fn lower_shouted(tokens: &mut [Token<'_>]) {
+fn lower_emphasized(tokens: &mut [Token<'_>]) {
     let total = tokens.iter().filter(|token| token.shape != Shape::Digit).count();
     let is_upper = |token: &Token<'_>| token.shape == Shape::Upper || token.text == "I" || token.text == "A";
     for stretch in tokens.chunk_by_mut(|a, b| {

@@ -1,5 +1,5 @@
-//! Finds the lines that stand around an article rather than in it: bylines, dates of publication, credits of pictures, links to
-//! share it.
+//! Finds the lines around an article that are not part of it: bylines, dates of publication, credits of pictures, links to share
+//! it.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ const MAX_BYLINE_WORDS: usize = 8;
 /// Minimum words of a line that consists of links such as `Share Tweet Print`.
 const MIN_LINKS: usize = 3;
 
-/// What stands before the colon of such a line, in lower case.
+/// Words before the colon of such a line, in lower case.
 const LABELS: [&str; 33] = [
     "photo",
     "photos",
@@ -46,7 +46,7 @@ const LABELS: [&str; 33] = [
     "原文链接",
     "更新时间",
 ];
-/// Labels that stand together with others in such a line: `作者：王小明 来源：科技日报`.
+/// Labels that appear together in such a line: `作者：王小明 来源：科技日报`.
 const BYLINE_LABELS: [&str; 23] = [
     "author",
     "source",
@@ -120,7 +120,7 @@ const LINKS: [&str; 30] = [
     "关注",
     "阅读原文",
 ];
-/// Parts of such a line anywhere in it.
+/// Texts that mark such a line wherever they occur in it.
 const PARTS: [&str; 10] = [
     "all rights reserved",
     "alle rechte vorbehalten",
@@ -158,7 +158,7 @@ pub(super) fn around(text: &str) -> Vec<Range<usize>> {
 enum Line {
     Blank,
     Heading,
-    /// It may stand around an article.
+    /// The line may be around an article.
     Around,
     Text,
 }

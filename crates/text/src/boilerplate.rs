@@ -107,12 +107,12 @@ fn border(line: &str) -> Option<Border> {
     if inner.is_empty() || !fence(before) || !fence(&line[after.len()..]) {
         return None;
     }
-    let said = inner.trim().to_lowercase();
-    let begins = |marks: &[&str]| marks.iter().any(|mark| said.starts_with(mark));
+    let words = inner.trim().to_lowercase();
+    let begins = |marks: &[&str]| marks.iter().any(|mark| words.starts_with(mark));
     if begins(STARTS) {
         return Some(Border::Start);
     }
-    let names_edition = EDITIONS.iter().any(|edition| said.contains(edition));
+    let names_edition = EDITIONS.iter().any(|edition| words.contains(edition));
     begins(ENDS).then_some(Border::End { names_edition })
 }
 

@@ -74,7 +74,7 @@ impl Evidence<'_, '_> {
             && missing <= 1
             && present >= least
             && self.question.names.iter().all(|name| name.iter().any(is_own))
-            && (self.question.answer_type != AnswerType::Person || self.names_a_doer(line))
+            && (self.question.answer_type != AnswerType::Person || self.names_agent(line))
     }
 
     /// True if a name of the question only says something in a line: `Okafor said`.
@@ -89,7 +89,7 @@ impl Evidence<'_, '_> {
     }
 
     /// True if a line names the agent of an action: `carried out by Ada`.
-    fn names_a_doer(&self, line: &Line<'_>) -> bool {
+    fn names_agent(&self, line: &Line<'_>) -> bool {
         let names = self.places_of_names(line);
         let by = |at: &usize| {
             let mut before = line.words[..*at].iter().rev().map(|word| word.lower.as_str());

@@ -49,7 +49,7 @@ impl Evidence<'_, '_> {
     }
 
     /// True if a line mentions a birth or death but none of the people in the question: `where the sound is born`.
-    fn is_other_life(&self, at: usize) -> bool {
+    fn is_about_other_life(&self, at: usize) -> bool {
         const PERSONS: &str = "he she his her hers er sie sein seine ihr ihre ihren who wer der die";
         let line = &self.reading.lines[at];
         self.question.of_life
@@ -122,7 +122,7 @@ impl Evidence<'_, '_> {
         }
         let is_key = |word: &Word<'_>| word.root == key.root || key.is_related(word);
         self.is_owned_by_nearer_name(line, &is_key, &is_in_question)
-            || owns_only_others(line, &is_key, &is_in_question)
+            || names_subject_only_as_owner(line, &is_key, &is_in_question)
     }
 
     /// True if another name is nearer to each `his brother` of a line than the name in the question.
@@ -147,7 +147,7 @@ impl Evidence<'_, '_> {
     }
 
     /// True if others do in this line what the question asks of a name: `the voices died away` is not Ada's death.
-    pub(super) fn is_done_by_others(&self, at: usize) -> bool {
+    pub(super) fn is_action_of_others(&self, at: usize) -> bool {
         const HELPS: &str = "had has have was were is are be been will would can could did do does not never also then soon \
             later ever first finally only just already still";
         const ANYBODY: &str = "everybody everyone nobody somebody someone anyone others people men women";
@@ -229,17 +229,17 @@ impl Evidence<'_, '_> {
     pub(super) fn is_of_others(&self, at: usize) -> bool {
         self.is_far_from_names(at)
             || self.is_owned_by_others(at)
-            || self.is_done_by_others(at)
+            || self.is_action_of_others(at)
             || self.is_said_by_others(at)
             || self.is_not_said_by_speaker(at)
             || self.lacks_denial(at)
             || self.is_denied(at)
-            || self.is_other_life(at)
+            || self.is_about_other_life(at)
     }
 }
 
 /// True if a line names the subject only as the owner of something else: `Ada's sister` for a question about Ada's husband.
-fn owns_only_others(
+fn names_subject_only_as_owner(
     line: &Line<'_>,
     is_key: &dyn Fn(&Word<'_>) -> bool,
     is_in_question: &dyn Fn(&Word<'_>) -> bool,

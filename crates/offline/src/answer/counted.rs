@@ -25,7 +25,7 @@ pub(super) fn counted(question: &ParsedQuestion, line: &Line<'_>) -> Option<usiz
 }
 
 fn counted_spaced(question: &ParsedQuestion, line: &Line<'_>) -> Option<usize> {
-    let is_sort = |word: &Word<'_>| {
+    let matches_class = |word: &Word<'_>| {
         any_word(GENERAL_NOUNS, &word.lower)
             || question
                 .terms
@@ -37,7 +37,7 @@ fn counted_spaced(question: &ParsedQuestion, line: &Line<'_>) -> Option<usize> {
         let behind = || line.words.iter().skip(at + 1);
         let is_elliptic =
             at == 0 && behind().next().is_some_and(|next| any_word("were are have had", &next.lower));
-        (is_elliptic || behind().take(NEAR).any(is_sort)).then_some(count)
+        (is_elliptic || behind().take(NEAR).any(matches_class)).then_some(count)
     })
 }
 

@@ -292,7 +292,7 @@ impl<'r, 'a> Evidence<'r, 'a> {
     /// Returns, for each name in most passages, the passages that contain it.
     fn spread(&self) -> Vec<Vec<bool>> {
         let count = self.reading.passages.len();
-        let most = self.most_spread();
+        let most = self.most_widespread();
         let of_term = |term: usize| {
             let mut found = vec![false; count];
             for (line, direct) in self.reading.lines.iter().zip(&self.direct) {
@@ -314,7 +314,7 @@ impl<'r, 'a> Evidence<'r, 'a> {
     }
 
     /// Returns the number of passages with the most widespread name; 0 for languages other than English.
-    fn most_spread(&self) -> f32 {
+    fn most_widespread(&self) -> f32 {
         const FIRST: usize = 1;
         if self.reading.language != Language::English {
             return 0.0;
@@ -358,7 +358,7 @@ impl<'r, 'a> Evidence<'r, 'a> {
                 break;
             }
             // In `Ida said that she would`, Ida is she; in `She sent it to Ada. She was glad.`, Ada is not.
-            let is_other = refers && (names_first || go_on_with_pronoun(before, line));
+            let is_other = refers && (names_first || continue_with_pronoun(before, line));
             for (term, query_term) in self.question.terms.iter().enumerate() {
                 let factor = match (refers, back) {
                     (true, 1) if line.begins_with_pronoun => REFERRED_AT_ONCE,
@@ -492,7 +492,7 @@ fn parts_of_handle(name: &str) -> impl Iterator<Item = &str> {
 }
 
 /// True if a line and the previous line begin with the same pronoun: both are about something further above.
-fn go_on_with_pronoun(before: &Line<'_>, line: &Line<'_>) -> bool {
+fn continue_with_pronoun(before: &Line<'_>, line: &Line<'_>) -> bool {
     const SAME: [&str; 5] =
         ["he his him", "she her hers", "it its", "er ihn ihm sein seine", "sie ihr ihre ihren ihrem"];
     let first = before.words.first().map_or("", |word| word.lower.as_str());

@@ -247,7 +247,7 @@ impl Evidence<'_, '_> {
     }
 
     /// True if a line has a pronoun where the answer should be: `I'll send it to Ada`.
-    fn hides_the_thing(&self, at: usize) -> bool {
+    fn has_pronoun_as_answer(&self, at: usize) -> bool {
         let Some(key) = self.question.key.map(|key| &self.question.terms[key]) else { return false };
         let line = &self.reading.lines[at];
         self.question.answer_type == AnswerType::Thing
@@ -292,11 +292,11 @@ impl Evidence<'_, '_> {
             && !(self.question.many
                 && enumerates(line) >= MIN_ENUMERATED
                 && self.holds_names_itself(at)
-                && self.says_all_itself(at))
+                && self.contains_all_itself(at))
     }
 
     /// True if a line gives a value of another class: `Booking dates: 3 May` for the question which film was booked.
-    fn is_value_of_other_sort(&self, at: usize) -> bool {
+    fn gives_value_of_other_class(&self, at: usize) -> bool {
         const MAX_LABEL: usize = 4;
         let line = &self.reading.lines[at];
         let split = match line.form {
@@ -307,17 +307,17 @@ impl Evidence<'_, '_> {
         let of_label = || line.words.iter().take_while(|word| word.at < label.len());
         let is_short = (1..=MAX_LABEL).contains(&of_label().count());
         let is_in_question = |term: &&Term| of_label().any(|word| self.is_of(term, word));
-        let has_sort = self.question.terms.iter().any(|term| term.is_sort);
+        let has_class = self.question.terms.iter().any(|term| term.is_class);
         self.question.answer_type == AnswerType::Thing
             && is_short
-            && has_sort
+            && has_class
             && self
                 .question
                 .terms
                 .iter()
                 .filter(|term| term.role == Role::Relation)
                 .any(|term| is_in_question(&term))
-            && !line.words.iter().any(|word| self.is_sort(word))
+            && !line.words.iter().any(|word| self.matches_class(word))
     }
 
     /// True if a word of a line matches a term, in another form or as a synonym.
@@ -326,13 +326,13 @@ impl Evidence<'_, '_> {
     }
 
     /// True if a word of a line matches a class word.
-    fn is_sort(&self, word: &Word<'_>) -> bool {
-        self.question.terms.iter().filter(|term| term.is_sort).any(|term| self.is_of(term, word))
+    fn matches_class(&self, word: &Word<'_>) -> bool {
+        self.question.terms.iter().filter(|term| term.is_class).any(|term| self.is_of(term, word))
     }
 
     /// True if a table row contains the class word only inside a longer value: `Meaning: motor too hot` for the question which
     /// motors exist.
-    fn tells_of_sort_in_a_cell(&self, at: usize) -> bool {
+    fn has_class_inside_value(&self, at: usize) -> bool {
         let line = &self.reading.lines[at];
         if !self.question.many || self.question.answer_type != AnswerType::Thing || line.form != LineForm::Row
         {
@@ -344,12 +344,12 @@ impl Evidence<'_, '_> {
             let value = start + cell.find(": ").map_or(0, |label| label + 2);
             let end = start + cell.len();
             let mut of_label = line.words.iter().filter(|word| (start..value).contains(&word.at));
-            if of_label.any(|word| self.is_sort(word)) {
+            if of_label.any(|word| self.matches_class(word)) {
                 return false;
             }
             let of_value: Vec<&Word<'_>> =
                 line.words.iter().filter(|word| (value..end).contains(&word.at)).collect();
-            found_in_value |= of_value.len() > 1 && of_value.into_iter().any(|word| self.is_sort(word));
+            found_in_value |= of_value.len() > 1 && of_value.into_iter().any(|word| self.matches_class(word));
             start = end + 3;
         }
         let headings = &line.headings;
@@ -358,12 +358,12 @@ impl Evidence<'_, '_> {
                 || self.reading.is_in_title(line.passage, &self.question.terms[term])
         };
         found_in_value
-            && !(0..self.question.terms.len()).any(|term| self.question.terms[term].is_sort && above(term))
+            && !(0..self.question.terms.len()).any(|term| self.question.terms[term].is_class && above(term))
     }
 
     /// True if the question names only a class, and no line of the passage contains it: `Which colours does the bike have?`
     /// asked of a passage without colours.
-    pub(super) fn is_silent_about_sort(&self, at: usize) -> bool {
+    pub(super) fn lacks_class_in_passage(&self, at: usize) -> bool {
         let lines = &self.reading.lines;
         let passage = lines[at].passage;
         let is_mentioned = |term: usize| {
@@ -372,16 +372,16 @@ impl Evidence<'_, '_> {
                 || self.reading.is_in_title(passage, &self.question.terms[term])
         };
         let terms = &self.question.terms;
-        let is_sort = |term: &Term| term.role == Role::Class && !any_word(GENERAL_NOUNS, &term.word);
-        let mut sorts = (0..terms.len()).filter(|term| is_sort(&terms[*term])).peekable();
+        let is_class = |term: &Term| term.role == Role::Class && !any_word(GENERAL_NOUNS, &term.word);
+        let mut classes = (0..terms.len()).filter(|term| is_class(&terms[*term])).peekable();
         self.question.answer_type == AnswerType::Thing
             && self.question.key.is_none()
-            && sorts.peek().is_some()
-            && !sorts.any(is_mentioned)
+            && classes.peek().is_some()
+            && !classes.any(is_mentioned)
     }
 
     /// True if a line itself contains the key word and every other relation word.
-    fn says_all_itself(&self, at: usize) -> bool {
+    fn contains_all_itself(&self, at: usize) -> bool {
         if self.question.key.is_none() {
             return false;
         }
@@ -504,12 +504,12 @@ impl Evidence<'_, '_> {
             || !self.has_names(at)
             || !self.has_numbers(at)
             || self.is_of_others(at)
-            || self.hides_the_thing(at)
+            || self.has_pronoun_as_answer(at)
             || self.has_other_purpose(at)
             || self.lacks_the_class(at)
-            || self.is_value_of_other_sort(at)
-            || self.tells_of_sort_in_a_cell(at)
-            || self.is_silent_about_sort(at)
+            || self.gives_value_of_other_class(at)
+            || self.has_class_inside_value(at)
+            || self.lacks_class_in_passage(at)
         {
             return None;
         }

@@ -396,7 +396,7 @@ pub(super) fn new_numbers<'t>(
 }
 
 /// True if a line gives the years of a life, or the year of birth, in brackets: `Ada Byron (1815 - 1852)`.
-pub(super) fn gives_life(line: &Line<'_>, death: bool) -> bool {
+pub(super) fn gives_life_years(line: &Line<'_>, death: bool) -> bool {
     let Some((_, inside)) = line.text.split_once('(') else { return false };
     let inside = inside.split_once(')').map_or("", |(inside, _)| inside);
     let years = inside.split(|c: char| !c.is_ascii_digit()).filter(|number| is_year(number)).count();

@@ -112,10 +112,10 @@ impl Evidence<'_, '_> {
             self.own_share(at) >= MIN_OF_STEPS && passages_ahead[lines[at].passage] >= MIN_AHEAD_OF_STEPS
         };
         // A name may belong to the class. A row contains only the values of its columns.
-        let may_be_of_sort = |at: usize| {
+        let may_be_of_class = |at: usize| {
             lines[at].form != LineForm::Row && !kinds::names(self.question, &lines[at]).is_empty()
         };
-        let is_silent = |at: usize| self.is_silent_about_sort(at) && !may_be_of_sort(at);
+        let is_silent = |at: usize| self.lacks_class_in_passage(at) && !may_be_of_class(at);
         let fits =
             |at: usize| !is_silent(at) && !self.holds_other_date(at) && (!two_steps || holds_steps(at));
         eligible.map(|(_, at)| *at).filter(|at| fits(*at)).collect()

@@ -56,7 +56,7 @@ pub(super) fn list(evidence: &Evidence<'_, '_>) -> Option<Vec<usize>> {
         let own: f32 = evidence.direct[at].iter().sum();
         let may_announce =
             question.many || question.answer_type == AnswerType::Manner || counts_persons(evidence, at);
-        let is_other = || is_of_other_sort(evidence, at) || evidence.is_silent_about_sort(at);
+        let is_other = || is_of_other_class(evidence, at) || evidence.lacks_class_in_passage(at);
         if !holds || own == 0.0 || coverage < MIN_COVERAGE || !may_announce || is_other() {
             continue;
         }
@@ -168,7 +168,7 @@ fn entries(lines: &[Line<'_>], from: usize, above: &Line<'_>) -> Vec<usize> {
 }
 
 /// True if a line contains neither the class word nor a relation word of the question.
-fn is_of_other_sort(evidence: &Evidence<'_, '_>, at: usize) -> bool {
+fn is_of_other_class(evidence: &Evidence<'_, '_>, at: usize) -> bool {
     let mut terms = evidence.question.terms.iter().zip(&evidence.direct[at]);
     lacks_class(evidence, at) && !terms.any(|(term, strength)| term.role == Role::Relation && *strength > 0.0)
 }

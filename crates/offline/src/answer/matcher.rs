@@ -94,8 +94,8 @@ impl<'q> Matcher<'q> {
         self.is_limit(line)
             || self.is_price && measures::holds_money(line)
             || self.key.is_some() && !kinship::inverse_words(self.question, line).is_empty()
-            || self.is_birth && kinds::gives_life(line, false)
-            || self.is_death && kinds::gives_life(line, true)
+            || self.is_birth && kinds::gives_life_years(line, false)
+            || self.is_death && kinds::gives_life_years(line, true)
             || self.is_dying && is_killed()
             || self.is_writing && kinds::credits(line)
     }
@@ -109,7 +109,7 @@ impl<'q> Matcher<'q> {
         let like = match term.role {
             Role::Number => f32::from(u8::from(word.lower == term.word)),
             // `Bremsbeläge` are not `Bremsen`.
-            _ if term.is_sort && word.root.len() > term.root.len() && word.root.starts_with(&term.root) => {
+            _ if term.is_class && word.root.len() > term.root.len() && word.root.starts_with(&term.root) => {
                 0.0
             }
             // `meisten` in `die meisten` is not part of `Bürgermeister`.

@@ -116,7 +116,7 @@ pub fn reply(question: &str, passages: &[Passage<'_>]) -> Reply {
         };
     }
     let compares = several::compares(&reading, question);
-    let two_steps = several::goes_over_another(question);
+    let two_steps = several::describes_by_another(question);
     let answer = several::compared(&reading, question)
         .or_else(|| lists::list(&evidence))
         .or_else(|| lists::rows_of_all(&evidence));

@@ -116,7 +116,7 @@ impl Evidence<'_, '_> {
     }
 
     /// True if a line is about every name, by itself or by the text above and before it.
-    pub(super) fn speaks_of_names(&self, line: usize) -> bool {
+    pub(super) fn is_about_names(&self, line: usize) -> bool {
         let is_near = self.reading.lines[line].begins_with_pronoun || self.named_by[line].is_none();
         is_near
             && self

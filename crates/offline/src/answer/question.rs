@@ -102,7 +102,7 @@ pub(super) struct Term {
     /// True if it belongs to a script without spaces and is searched for verbatim.
     pub(super) unspaced: bool,
     /// True if it is a class word, whatever its role became: `brakes` in `which brakes does it have`.
-    pub(super) is_sort: bool,
+    pub(super) is_class: bool,
 }
 
 impl Term {
@@ -314,7 +314,7 @@ impl ParsedQuestion {
         let asking = unspaced::without_asking(question, self.language);
         // The key word is directly before or after the question word: `押金` in `需要交多少押金`.
         let asks = unspaced::asking_place(question);
-        let sort = unspaced::sort_place(question);
+        let class = unspaced::class_place(question);
         let mut nearest: Option<(usize, usize)> = None;
         let mut offset = 0;
         for run in asking.split(|c: char| !has_no_spaces(c.encode_utf8(&mut [0; 4]))) {
@@ -336,7 +336,7 @@ impl ParsedQuestion {
                 let role = match name {
                     Some(_) => Role::Name,
                     None if unspaced::is_common_unspaced(text) => Role::Common,
-                    None if sort == Some(place.start) => Role::Class,
+                    None if class == Some(place.start) => Role::Class,
                     None => Role::Relation,
                 };
                 let families = roots.families(text);
@@ -346,7 +346,7 @@ impl ParsedQuestion {
                     families,
                     role,
                     unspaced: true,
-                    is_sort: role == Role::Class,
+                    is_class: role == Role::Class,
                 });
                 if let Some(name) = name {
                     self.names[name].insert(at);
@@ -355,7 +355,7 @@ impl ParsedQuestion {
                     let far = match place.start >= asks.end {
                         true => place.start - asks.end,
                         // The key word follows the class word: `哪个机构掌管军队`.
-                        false if sort.is_some() => usize::MAX,
+                        false if class.is_some() => usize::MAX,
                         // In `价格是多少`, the key word is before the question word, but only if it is close.
                         false => asks.start.saturating_sub(place.end) * 2,
                     };
@@ -376,7 +376,7 @@ impl ParsedQuestion {
 fn term(word: &str, role: Role, roots: &Roots) -> Term {
     let root = roots.root(word);
     let families = roots.families(&root);
-    Term { word: word.to_owned(), root, families, role, unspaced: false, is_sort: role == Role::Class }
+    Term { word: word.to_owned(), root, families, role, unspaced: false, is_class: role == Role::Class }
 }
 
 /// Returns the names and quotations of a question, without the question word.

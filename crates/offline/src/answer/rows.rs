@@ -103,7 +103,7 @@ fn chosen(evidence: &Evidence<'_, '_>, table: &[Row]) -> Option<Rows> {
     let in_value = |row: &Row, term: &Term| row.cells.iter().any(|(_, value)| is_in(row, value, term));
     let in_label = |term: &Term| first.cells.iter().any(|(label, _)| is_in(first, label, term));
     // The question asks only for things of a class.
-    let is_whole_question = |term: &Term| term.is_sort && term.role == Role::Relation;
+    let is_whole_question = |term: &Term| term.is_class && term.role == Role::Relation;
     let is_alone = |term: &Term| {
         let count = |row: &Row, value: &Range<usize>| {
             line(row).words.iter().filter(|word| value.contains(&word.at)).count()

@@ -174,7 +174,7 @@ pub(super) fn steps(reading: &Passages<'_>, question: &str) -> Option<Vec<usize>
                 let next = of_name.answers().into_iter().find(|next| {
                     next.line != scored.line
                         && next.coverage >= MIN_SECOND
-                        && of_name.speaks_of_names(next.line)
+                        && of_name.is_about_names(next.line)
                 });
                 let Some(next) = next else { continue };
                 let score = scored.score + next.score;
@@ -191,7 +191,7 @@ pub(super) fn steps(reading: &Passages<'_>, question: &str) -> Option<Vec<usize>
 
 /// True if a question describes one thing by another, as in `the league that Ada played in` or `the colour of the shirt of Ada`.
 /// A single line rarely contains both steps. Only English and German are supported.
-pub(super) fn goes_over_another(question: &str) -> bool {
+pub(super) fn describes_by_another(question: &str) -> bool {
     const ASKING: usize = 2;
     const RELATIVES: &str = "that who whom which whose where dessen deren";
     let lower = question.to_lowercase();

@@ -238,7 +238,7 @@ pub(super) fn verb_beside(asking: &str, asks: &Range<usize>) -> Option<Range<usi
 }
 
 /// Returns the offset of the class word of a Chinese question: `部件` in `哪些部件`.
-pub(super) fn sort_place(question: &str) -> Option<usize> {
+pub(super) fn class_place(question: &str) -> Option<usize> {
     const COUNTERS: [char; 10] = ['种', '类', '个', '位', '家', '项', '条', '名', '所', '座'];
     let (at, asks) =
         ["哪些", "哪几", "哪两", "哪三", "哪四", "哪五", "哪个", "哪种", "哪款", "哪家", "哪所", "哪座"]

@@ -30,7 +30,7 @@ impl Reader<'_, '_> {
                 first += 1;
             }
             if self.is_company(first) {
-                return (offices, own.map(str::to_owned).or_else(|| memory.organisation_meant()));
+                return (offices, own.map(str::to_owned).or_else(|| memory.organisation_referred_to()));
             }
             if let Some((name, _)) = self.name(first, range.end).filter(|_| !article || first < range.end) {
                 return (offices, Some(name));
@@ -48,7 +48,7 @@ impl Reader<'_, '_> {
         memory: &Memory,
         own: Option<&str>,
     ) -> Option<String> {
-        let ours = || own.map(str::to_owned).or_else(|| memory.organisation_meant());
+        let ours = || own.map(str::to_owned).or_else(|| memory.organisation_referred_to());
         let mut at = office;
         while at > from {
             let item = &self.items[at - 1];
@@ -127,7 +127,7 @@ impl Reader<'_, '_> {
             if at > left.start && matches!(self.items[at - 1], Item::Possessive) {
                 return self.name_ending(at - 1, left.start);
             }
-            return memory.organisation_meant();
+            return memory.organisation_referred_to();
         }
         if left.clone().any(|at| matches!(self.items[at].lower(), "it" | "which" | "es")) {
             return memory.organisation.clone();

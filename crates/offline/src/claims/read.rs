@@ -23,7 +23,7 @@ pub(super) struct Memory {
 
 impl Memory {
     /// Returns what `its` and `the company` refer to: the last organisation, or the subject of the previous sentence.
-    pub(super) fn organisation_meant(&self) -> Option<String> {
+    pub(super) fn organisation_referred_to(&self) -> Option<String> {
         self.organisation.clone().or_else(|| self.person.clone())
     }
 }

@@ -164,9 +164,9 @@ fn write(message: &Message<'_>, level: u8, limits: &ParseLimits, draft: &mut Dra
     draft.heading(level, message.subject().unwrap_or("Message without subject"));
     let mut head = Vec::new();
     for (label, address) in [("From", message.from()), ("To", message.to()), ("Cc", message.cc())] {
-        let said = address.map(addresses).unwrap_or_default();
-        if !said.is_empty() {
-            head.push(format!("{label}: {said}"));
+        let people = address.map(addresses).unwrap_or_default();
+        if !people.is_empty() {
+            head.push(format!("{label}: {people}"));
         }
     }
     head.extend(message.date().map(|date| format!("Date: {}", date.to_rfc3339())));
@@ -224,11 +224,11 @@ fn paragraphs(text: &str, draft: &mut Draft) {
 }
 
 fn addresses(all: &Address<'_>) -> String {
-    let said = all.iter().map(|one| match (one.name(), one.address()) {
+    let formatted = all.iter().map(|one| match (one.name(), one.address()) {
         (Some(name), Some(address)) => format!("{name} <{address}>"),
         (name, address) => name.or(address).unwrap_or_default().to_owned(),
     });
-    words(&said.filter(|said| !said.is_empty()).collect::<Vec<_>>().join(", "))
+    words(&formatted.filter(|formatted| !formatted.is_empty()).collect::<Vec<_>>().join(", "))
 }
 
 fn is_encrypted(message: &Message<'_>) -> bool {

@@ -90,7 +90,7 @@ fn plausible(chars: impl Iterator<Item = char>) -> Result<(), ParseError> {
         odd += usize::from(c.is_control() && !matches!(c, '\t' | '\n' | '\r' | '\u{c}' | '\u{1b}'));
     }
     if odd * MIN_CHARS_PER_FAULT > all {
-        Err(ParseError::Binary { reason: "it is full of control characters" })
+        Err(ParseError::Binary { reason: "it has too many control characters" })
     } else {
         Ok(())
     }

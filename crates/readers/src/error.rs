@@ -111,18 +111,16 @@ impl ParseError {
         match self {
             Self::Empty | Self::Blank => "check that the file was written completely, or leave it out",
             Self::Unsupported { .. } | Self::Binary { .. } => {
-                "convert it to a format that is read, such as PDF, DOCX, HTML or text, and add that file"
+                "convert it to a supported format, such as PDF, DOCX, HTML or text, and add that file"
             }
             Self::Mislabelled { .. } => {
-                "check that it is the file you meant, and give it the extension of what it is"
+                "check that it is the right file, and give it the extension of its format"
             }
             Self::TooLarge { .. } | Self::TooMany { .. } => {
                 "split it into smaller files, or raise the size limit"
             }
-            Self::Bomb { .. } => "do not trust it if you do not know where it is from; else split it",
-            Self::TooDeep { .. } => {
-                "do not trust it if you do not know where it is from; else save it in a simpler form"
-            }
+            Self::Bomb { .. } => "split it into smaller files if you trust its origin, or leave it out",
+            Self::TooDeep { .. } => "save it in a simpler form if you trust its origin, or leave it out",
             Self::Encrypted { .. } => "save it without a password and add that file",
             Self::Broken { .. } => {
                 "check that it was copied completely and opens in its program; save it there again and add that file"

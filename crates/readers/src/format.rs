@@ -325,8 +325,8 @@ fn compound_kind(bytes: &[u8]) -> Kind {
     const STREAMS: [(&str, Kind); 6] = [
         ("__properties_version1.0", Kind::Known(Format::Eml)),
         ("EncryptedPackage", Kind::Encrypted),
-        ("WordDocument", Kind::Foreign("a document of an older Word (DOC)")),
-        ("PowerPoint Document", Kind::Foreign("a presentation of an older PowerPoint (PPT)")),
+        ("WordDocument", Kind::Foreign("an older Word document (DOC)")),
+        ("PowerPoint Document", Kind::Foreign("an older PowerPoint presentation (PPT)")),
         ("Workbook", Kind::Known(Format::Xls)),
         ("Book", Kind::Known(Format::Xls)),
     ];
@@ -416,7 +416,7 @@ mod tests {
         };
         check_identity("a.docx", &stream("EncryptedPackage"), "the source, a Word document, is encrypted");
         check_identity("a", &stream("Workbook"), "xls");
-        let old = "the source is a document of an older Word (DOC), which is not supported";
+        let old = "the source is an older Word document (DOC), which is not supported";
         check_identity("a.doc", &stream("WordDocument"), old);
     }
 

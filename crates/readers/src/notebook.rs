@@ -95,11 +95,11 @@ pub(super) fn parse(source: &str, limits: &ParseLimits) -> Result<Body, ParseErr
             _ => draft.paragraph(&text),
         }
         for output in cell.outputs {
-            let said = output.data.markdown.text();
-            if said.trim().is_empty() {
+            let markdown_text = output.data.markdown.text();
+            if markdown_text.trim().is_empty() {
                 draft.append(code(NO_LANGUAGE, &(output.text.text() + &output.data.plain.text())), 0);
             } else {
-                draft.append(markdown::parse(&said), 0);
+                draft.append(markdown::parse(&markdown_text), 0);
             }
         }
         if draft.is_full() {

@@ -68,7 +68,7 @@ struct Reader {
     page: Option<u32>,
     page_due: bool,
     in_notes: bool,
-    notes_said: bool,
+    notes_labelled: bool,
     in_title: bool,
 }
 
@@ -85,7 +85,7 @@ impl Reader {
             page: None,
             page_due: false,
             in_notes: false,
-            notes_said: false,
+            notes_labelled: false,
             in_title: false,
         }
     }
@@ -167,7 +167,7 @@ impl Reader {
                 limits.check_parts("slides", self.parts as usize)?;
                 self.draft.part(Part::Slide(self.parts));
             }
-            "notes" => (self.in_notes, self.notes_said) = (true, false),
+            "notes" => (self.in_notes, self.notes_labelled) = (true, false),
             "frame" => self.in_title = element.attr("class").as_deref() == Some("title"),
             _ => {}
         }
@@ -262,7 +262,7 @@ impl Reader {
             if let Some(level) = paragraph.level.or(self.in_title.then_some(1)) {
                 self.draft.heading(level, text);
             } else if self.in_notes {
-                let start = if std::mem::replace(&mut self.notes_said, true) { "" } else { "Notes: " };
+                let start = if std::mem::replace(&mut self.notes_labelled, true) { "" } else { "Notes: " };
                 self.draft.paragraph(&format!("{start}{text}"));
             } else if self.lists.is_empty() {
                 self.draft.paragraph(text);

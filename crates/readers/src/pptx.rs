@@ -137,20 +137,20 @@ impl Slide {
                         _ => {}
                     }
                 }
-                Node::Text(said) if in_text => text.push_str(&said),
+                Node::Text(piece) if in_text => text.push_str(&piece),
                 Node::Text(_) => {}
                 Node::Close(name) => {
                     in_text = false;
                     match name.as_str() {
                         "p" => {
-                            let said = std::mem::take(&mut text);
+                            let piece = std::mem::take(&mut text);
                             let cell = table.as_mut().and_then(|rows| rows.last_mut()?.last_mut());
                             match cell {
                                 Some(cell) => {
-                                    cell.push_str(&said);
+                                    cell.push_str(&piece);
                                     cell.push('\n');
                                 }
-                                None => blocks.push(Block::Paragraph(depth, said)),
+                                None => blocks.push(Block::Paragraph(depth, piece)),
                             }
                         }
                         "tbl" => blocks.extend(table.take().map(Block::Table)),

@@ -6,7 +6,7 @@ use super::aligned::AlignedText;
 /// Endings of a line after which the next one begins a sentence, apart from closing quotes.
 const STOPS: [char; 10] = ['.', '!', '?', '…', ':', '。', '！', '？', '♪', ']'];
 
-/// Returns the words of the cues. Each sentence stands on the line where it begins, also if it continues in later cues.
+/// Returns the words of the cues. Each sentence is on the line where it begins, even if it continues in later cues.
 ///
 /// - A line that repeats the one before it, as in automatic captions, is left out, and so are notes, styles and tags.
 /// - The speaker of a WebVTT cue precedes the words: `Ada: Hello`.
@@ -28,9 +28,9 @@ pub(super) fn parse(source: &str) -> Body {
         if words.is_empty() || words == last {
             continue;
         }
-        let said = out.text().trim_end_matches(['"', '”', '’', '\'', '»', '“', ')', ' ']);
+        let before = out.text().trim_end_matches(['"', '”', '’', '\'', '»', '“', ')', ' ']);
         if out.text().is_empty()
-            || said.ends_with(STOPS)
+            || before.ends_with(STOPS)
             || words.starts_with(['-', '–', '[', '(', '♪'])
             || is_spoken(&words)
         {

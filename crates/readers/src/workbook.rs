@@ -88,11 +88,11 @@ fn write_cells<R: Read + Seek>(
     let mut lines = Lines::default();
     while let Some(cell) = cells.next_cell().map_err(|error| broken(Format::Xlsx, &error))? {
         let (row, column) = cell.get_position();
-        let said = match cell.get_value() {
-            DataRef::SharedString(said) => (*said).to_owned(),
+        let value = match cell.get_value() {
+            DataRef::SharedString(value) => (*value).to_owned(),
             other => of_cell(&Data::from(other.clone())),
         };
-        lines.cell(draft, row, column as usize, said);
+        lines.cell(draft, row, column as usize, value);
         if draft.is_full() {
             break;
         }
@@ -113,7 +113,7 @@ struct Lines {
 }
 
 impl Lines {
-    fn cell(&mut self, draft: &mut Draft, row: u32, column: usize, said: String) {
+    fn cell(&mut self, draft: &mut Draft, row: u32, column: usize, value: String) {
         if row != self.at {
             self.end(draft);
             if row.saturating_sub(self.at) > ROWS_BETWEEN_TABLES {
@@ -123,12 +123,12 @@ impl Lines {
             }
             self.at = row;
         }
-        self.is_wide |= column >= MAX_COLUMNS && !said.is_empty();
-        if column < MAX_COLUMNS && !said.is_empty() {
+        self.is_wide |= column >= MAX_COLUMNS && !value.is_empty();
+        if column < MAX_COLUMNS && !value.is_empty() {
             if self.row.len() <= column {
                 self.row.resize(column + 1, String::new());
             }
-            self.row[column] = said;
+            self.row[column] = value;
         }
     }
 

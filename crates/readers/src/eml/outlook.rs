@@ -27,9 +27,9 @@ fn write(message: &Outlook, level: u8, limits: &ParseLimits, draft: &mut Draft, 
     let mut head = Vec::new();
     let sender = std::slice::from_ref(&message.sender);
     for (label, people) in [("From", sender), ("To", &message.to), ("Cc", &message.cc)] {
-        let said = addresses(people);
-        if !said.is_empty() {
-            head.push(format!("{label}: {said}"));
+        let formatted = addresses(people);
+        if !formatted.is_empty() {
+            head.push(format!("{label}: {formatted}"));
         }
     }
     let dates = [&message.client_submit_time, &message.message_delivery_time, &message.headers.date];
@@ -64,12 +64,12 @@ fn write(message: &Outlook, level: u8, limits: &ParseLimits, draft: &mut Draft, 
 }
 
 fn addresses(people: &[Person]) -> String {
-    let said = people.iter().map(|person| match (words(&person.name), words(&person.email)) {
+    let formatted = people.iter().map(|person| match (words(&person.name), words(&person.email)) {
         (name, email) if name.is_empty() || name == email => email,
         (name, email) if email.is_empty() => name,
         (name, email) => format!("{name} <{email}>"),
     });
-    said.filter(|said| !said.is_empty()).collect::<Vec<_>>().join(", ")
+    formatted.filter(|formatted| !formatted.is_empty()).collect::<Vec<_>>().join(", ")
 }
 
 fn name_of(attachment: &Attachment) -> String {

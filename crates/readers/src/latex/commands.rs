@@ -6,11 +6,11 @@ pub(super) enum Effect {
     LeaveOut,
     /// Its argument is a heading of this level.
     Heading(u8),
-    /// Its argument stands between these words.
+    /// Its argument is written between these words.
     Group(&'static str, &'static str),
-    /// So many arguments are not text; those after them are.
+    /// This many arguments are not text; later ones are.
     Skip(u8),
-    /// It stands for these words.
+    /// It is replaced by these words.
     Words(&'static str),
     /// It puts this accent on the next letter.
     Accent(char),

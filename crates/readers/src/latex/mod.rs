@@ -53,7 +53,7 @@ struct Reader<'a> {
     table: Option<(Rows, usize)>,
     /// Where headings begin in the text, with their levels and titles.
     headings: Vec<(usize, (u8, String))>,
-    /// Where lines that are only comments stand in the text.
+    /// Where lines with only comments are in the text.
     comments: Vec<usize>,
     title: Option<String>,
 }

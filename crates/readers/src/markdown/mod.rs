@@ -427,7 +427,7 @@ fn language(info: &str) -> String {
     if language.is_empty() { NO_LANGUAGE.to_owned() } else { language }
 }
 
-/// True if a line of code stands for the text of another file, as in mdBook.
+/// True if a line of code includes another file, as in mdBook.
 fn is_directive(line: &str) -> bool {
     let line = line.trim();
     line.starts_with("{{#") && line.ends_with("}}")

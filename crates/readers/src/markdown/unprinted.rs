@@ -10,9 +10,9 @@ use super::options;
 
 /// Maximum bytes of a directive or citation. Longer text between its marks is not one.
 const MAX_BYTES: usize = 1000;
-/// Stands for hidden text inside a line. Cleaning removes it, so the words around it keep their places.
+/// Replaces hidden text inside a line. Cleaning removes it, so the words around it keep their places.
 const HIDDEN: char = '\u{1}';
-/// Stands for hidden text in the target of a link, which has no control characters.
+/// Replaces hidden text in the target of a link, which has no control characters.
 const IN_TARGET: char = 'x';
 /// The marks of directives. Of two that begin alike, the longer one comes first.
 const DIRECTIVES: [(&str, &str); 4] = [("{{<", ">}}"), ("{{%", "%}}"), ("{{", "}}"), ("{%", "%}")];

@@ -6,7 +6,7 @@ use super::layout::{Line, Sizes, table_rows};
 
 /// Maximum lines at the top of a page, and at its bottom, that may be its head or foot.
 const MAX_EDGE_LINES: usize = 2;
-/// The head of a page is looked for on this many pages after it: left and right pages may have different heads.
+/// Number of following pages that are searched for the head of a page, because left and right pages may have different heads.
 const MAX_DISTANCE: usize = 2;
 /// Words beside a page number, in lower case.
 const PAGE_WORDS: [&str; 21] = [
@@ -33,7 +33,7 @@ const PAGE_WORDS: [&str; 21] = [
     "页",
 ];
 
-/// Takes page numbers, and heads and feet that stood on an earlier page, out of the pages, and marks those that stay.
+/// Removes page numbers, and heads and feet that an earlier page already had, and marks those that stay.
 ///
 /// A line at the edge is a head or foot if a page nearby has the same line at the same height. Numbers in it may differ by the
 /// distance of the pages. Lines in the size of headings, and rows of tables, are part of the text. No page loses all lines.

@@ -25,7 +25,7 @@ pub(super) fn write(mut pages: Vec<(u32, Vec<Line>)>, sizes: &Sizes, draft: &mut
         let next = pages.peek().map_or(&[][..], |(_, blocks)| blocks);
         let first = blocks.iter().position(|block| !matches!(block, Block::Aside(_)));
         let last = blocks.iter().rposition(|block| !matches!(block, Block::Aside(_)));
-        // What stands behind a paragraph that has begun on an earlier page cannot come before it.
+        // Text after a paragraph that began on an earlier page cannot come before it.
         let may_move =
             last.is_some_and(|last| !(continues && Some(last) == first && last + 1 < blocks.len()));
         let goes_on = may_move

@@ -242,17 +242,17 @@ fn paragraph(page: &[Line], range: Range<usize>, joiner: &LineJoiner) -> Paragra
     let end = lines.iter().map(Line::end).fold(f64::NEG_INFINITY, f64::max);
     let mut text = String::new();
     for (at, line) in lines.iter().enumerate() {
-        let said = line.text();
+        let line_text = line.text();
         let Some(before) = at.checked_sub(1).and_then(|before| lines.get(before)) else {
-            text.push_str(&said);
+            text.push_str(&line_text);
             continue;
         };
-        let is_full = before.end() - start >= (end - start) * FULL_LINE || is_cut(&text, &said);
-        if !is_full || begins_item(&said) || before.cells.len() > 1 || line.cells.len() > 1 {
+        let is_full = before.end() - start >= (end - start) * FULL_LINE || is_cut(&text, &line_text);
+        if !is_full || begins_item(&line_text) || before.cells.len() > 1 || line.cells.len() > 1 {
             text.push('\n');
-            text.push_str(&said);
+            text.push_str(&line_text);
         } else {
-            joiner.join(&mut text, &said);
+            joiner.join(&mut text, &line_text);
         }
     }
     let beside = page.iter().filter(|line| {
@@ -333,11 +333,11 @@ fn columns_of(lines: &[Line]) -> Vec<Vec<String>> {
         for cell in &line.cells {
             let columns = first.cells.iter().enumerate();
             let nearest = columns.min_by(|(_, a), (_, b)| distance(cell, a).total_cmp(&distance(cell, b)));
-            if let Some(said) = nearest.and_then(|(column, _)| row.get_mut(column)) {
-                if !said.is_empty() {
-                    said.push(' ');
+            if let Some(column_text) = nearest.and_then(|(column, _)| row.get_mut(column)) {
+                if !column_text.is_empty() {
+                    column_text.push(' ');
                 }
-                said.push_str(&cell.text);
+                column_text.push_str(&cell.text);
             }
         }
         row

@@ -102,11 +102,11 @@ fn broken(error: &impl ToString) -> ParseError {
 /// Lists page numbers: the first few of them.
 fn listed(pages: &[u32]) -> String {
     const MOST: usize = 10;
-    let mut said: Vec<String> = pages.iter().take(MOST).map(u32::to_string).collect();
+    let mut numbers: Vec<String> = pages.iter().take(MOST).map(u32::to_string).collect();
     if pages.len() > MOST {
-        said.push("...".to_owned());
+        numbers.push("...".to_owned());
     }
-    said.join(", ")
+    numbers.join(", ")
 }
 
 fn says_encrypted(bytes: &[u8]) -> bool {

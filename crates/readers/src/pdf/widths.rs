@@ -1,9 +1,8 @@
 //! Rewrites the widths of glyphs in the only form that the PDF library reads.
 //!
-//! A composite font lists them as `first [w w w]` or as `first last w` (ISO 32000-1, 9.7.4.3). The library
-//! assumes the default width for every glyph in the second form, so the words of a line overlap: "back. The"
-//! was read as "bacTk.h e". Browsers print such files.
-//! such files.
+//! A composite font lists them as `first [w w w]` or as `first last w` (ISO 32000-1, 9.7.4.3). The library assumes the default
+//! width for every glyph in the second form, so the words of a line overlap: "back. The" was read as "bacTk.h e". Browsers
+//! print such files.
 
 use std::collections::BTreeMap;
 

@@ -37,7 +37,7 @@ struct Reader<'a> {
     lines: Vec<&'a str>,
     /// The text so far, line by line.
     out: Vec<String>,
-    /// What stands for `|name|`.
+    /// The replacements of `|name|`.
     substitutions: BTreeMap<&'a str, &'a str>,
     /// The styles of headings, outermost first: the character, and whether a line above has it too.
     levels: Vec<(char, bool)>,
@@ -343,7 +343,7 @@ fn field(line: &str) -> String {
     }
 }
 
-/// Returns what the source defines to stand for `|name|`.
+/// Returns the replacement that the source defines for `|name|`.
 fn substitutions<'a>(lines: &[&'a str]) -> BTreeMap<&'a str, &'a str> {
     let defined = lines.iter().filter_map(|line| {
         let (name, directive) = line.trim().strip_prefix(".. |")?.split_once('|')?;

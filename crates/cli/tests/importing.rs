@@ -191,8 +191,8 @@ fn a_graphrag_project_is_imported_once_and_cited_at_its_passages() {
         .says("entity rows that are other spellings of an entity, merged with it: 1")
         .says("known by their relationships alone: 1")
         .says("4 claims (2 with a quote found in the text)")
-        .says("claims (covariates) whose source text does not stand in their text unit, left out: 1")
-        .says("claims (covariates) without a text unit that is there, left out: 1")
+        .says("claims (covariates) whose source text is not in their text unit, left out: 1")
+        .says("claims (covariates) without an existing text unit, left out: 1")
         .says("3 documents imported")
         .says("2 communities with reports and levels from GraphRAG")
         .says("reuses 1 of 2 reports");
@@ -580,8 +580,8 @@ fn chunks_without_a_cached_answer_use_lightrags_graph_and_early_layouts_are_read
         .exits(3)
         .says("2 extracted")
         .says("which chunk they are about, left out: 1")
-        .says("take what the graph file says of them: 1")
-        .says("in no answer and no chunk that is there, left out: 1");
+        .says("use the records of the graph file: 1")
+        .says("in no answer and no existing chunk, left out: 1");
     let clara = graphloom.json(&["graph", "show", "Clara Voss"]);
     let description = clara["entity"]["description"].as_str().expect("a description");
     assert!(description.contains("She taught chemistry & more in Kelm."), "{clara}");

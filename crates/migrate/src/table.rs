@@ -179,7 +179,7 @@ fn read_columns(path: &Path, columns: &[&str]) -> Result<Vec<Row>, MigrateError>
     let reader = SerializedFileReader::new(file).map_err(damaged)?;
     let mut chunks = reader.metadata().row_groups().iter().flat_map(|group| group.columns());
     if !chunks.all(|chunk| chunk.data_page_offset() >= 0 && chunk.compressed_size() >= 0) {
-        let what = "a column stands outside of it".to_owned();
+        let what = "a column lies outside the file".to_owned();
         return Err(MigrateError::Damaged { path: path.to_owned(), what });
     }
     let schema = reader.metadata().file_metadata().schema();

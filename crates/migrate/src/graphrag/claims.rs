@@ -50,8 +50,8 @@ pub(super) fn place(layout: &Layout, documents: &mut Documents, missing: &mut Ve
             missing.push(format!("claims (covariates) {what}, left out: {count}"));
         }
     };
-    note(unplaced, "without a text unit that is there");
-    note(unquoted, "whose source text does not stand in their text unit");
+    note(unplaced, "without an existing text unit");
+    note(unquoted, "whose source text is not in their text unit");
     note(unnamed, "without a subject or type");
     taken
 }

@@ -152,7 +152,7 @@ impl Layout {
             ["id", "human_readable_id", "text", "chunk", "document_id", "document_ids", "text_embedding"];
         let Some(rows) = tables.read("text_units", &columns)? else {
             self.missing.push(
-                "no table of text units; documents are split here, and what the folder says of them is left out"
+                "no table of text units; documents are split here, and the folder's records about them are left out"
                     .to_owned(),
             );
             return Ok(());

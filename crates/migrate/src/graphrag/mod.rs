@@ -49,7 +49,7 @@ pub fn read(folder: &Path, prefix: &str) -> Result<Import, MigrateError> {
     let elsewhere = documents.elsewhere;
     if elsewhere > 0 {
         missing.push(format!(
-            "text units that do not stand in the text of their document, kept as documents SOURCE#text-units: {elsewhere}"
+            "text units that are not in the text of their document, kept as documents SOURCE#text-units: {elsewhere}"
         ));
     }
     let graph = Graph::of(&layout, &mut missing);
@@ -57,13 +57,11 @@ pub fn read(folder: &Path, prefix: &str) -> Result<Import, MigrateError> {
     found.relations = graph.relations.len() as u64;
     let unplaced = graph.place(&mut documents);
     if unplaced.entities > 0 {
-        missing.push(format!("entities without a text unit that is there, left out: {}", unplaced.entities));
+        missing.push(format!("entities without an existing text unit, left out: {}", unplaced.entities));
     }
     if unplaced.relations > 0 {
-        missing.push(format!(
-            "relationships without a text unit that is there, left out: {}",
-            unplaced.relations
-        ));
+        missing
+            .push(format!("relationships without an existing text unit, left out: {}", unplaced.relations));
     }
     let reports = Reports::new(&layout, &graph, &documents, &mut missing);
     found.claims_taken = claims::place(&layout, &mut documents, &mut missing);

@@ -105,7 +105,7 @@ impl GraphFile {
                 _ => {}
             }
         }
-        if closed { Ok(graph) } else { Err(damaged("the file breaks off".to_owned())) }
+        if closed { Ok(graph) } else { Err(damaged("the file is truncated".to_owned())) }
     }
 
     fn take(&mut self, item: Item) {

@@ -140,11 +140,11 @@ pub fn read(folder: &Path, prefix: &str) -> Result<Import, MigrateError> {
             missing.push(format!("{what}: {count}"));
         }
     };
-    note(recorded_chunks, "chunks without a cached answer, which take what the graph file says of them");
+    note(recorded_chunks, "chunks without a cached answer, which use the records of the graph file");
     note(without, "chunks with neither an answer nor a place in the graph, left for a model");
     note(
         graph.nodes.keys().filter_map(|name| key_of(name)).filter(|key| !entities.contains(key)).count(),
-        "entities of the graph file that stand in no answer and no chunk that is there, left out",
+        "entities of the graph file that are in no answer and no existing chunk, left out",
     );
     found.entities = entities.len() as u64;
     found.relations = relations.len() as u64;
@@ -318,7 +318,7 @@ impl Files {
                 let sources = located(format!("{prefix}{name}"), &text, &chunks);
                 if let [_, apart] = sources.as_slice() {
                     missing.push(format!(
-                        "chunks that do not stand in the text of {name}, kept as the document {}: {}",
+                        "chunks that are not in the text of {name}, kept as the document {}: {}",
                         apart.source,
                         apart.chunks.len()
                     ));

@@ -24,7 +24,7 @@ pub(crate) use claims::ClaimsArgs;
 pub(crate) use cost::{BudgetArgs, CostArgs, WorkspaceLimit};
 pub(crate) use derive::{CommunitiesArgs, DeriveArgs, TreeArgs};
 pub(crate) use eval::{
-    AnswersArgs, AskedArgs, CompareArgs, EvalCommand, OWN_WORKSPACE, PairwiseArgs, RagcheckerArgs,
+    AnswersArgs, CompareArgs, EvalCommand, EvaluationArgs, OWN_WORKSPACE, PairwiseArgs, RagcheckerArgs,
     RetrievalArgs, SetIndexing, own_workspace,
 };
 pub(crate) use filter::{ConditionArgs, FilterArgs};

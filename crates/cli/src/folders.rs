@@ -39,20 +39,20 @@ impl Changes {
 /// The reported state of the files, and the changes that have not settled.
 #[derive(Debug, Default)]
 pub(crate) struct Folders {
-    told: Look,
+    reported: Look,
     /// Pending changes: the new state (`None` if deleted), and when it was first seen.
     moving: BTreeMap<String, (Option<Stamp>, Instant)>,
 }
 
 impl Folders {
-    /// - `told`: files that count as reported.
-    pub(crate) fn new(told: Look) -> Self {
-        Self { told, moving: BTreeMap::new() }
+    /// - `reported`: files that count as reported.
+    pub(crate) fn new(reported: Look) -> Self {
+        Self { reported, moving: BTreeMap::new() }
     }
 
     /// The number of files.
     pub(crate) fn len(&self) -> usize {
-        self.told.len()
+        self.reported.len()
     }
 
     /// Whether a change has not settled yet.
@@ -65,12 +65,12 @@ impl Folders {
     /// reported.
     pub(crate) fn look(&mut self, seen: &Look, now: Instant) -> Changes {
         let mut changes = Changes::default();
-        let sources: BTreeSet<&String> = seen.keys().chain(self.told.keys()).collect();
+        let sources: BTreeSet<&String> = seen.keys().chain(self.reported.keys()).collect();
         let sources: Vec<String> = sources.into_iter().cloned().collect();
-        self.moving.retain(|source, _| seen.contains_key(source) || self.told.contains_key(source));
+        self.moving.retain(|source, _| seen.contains_key(source) || self.reported.contains_key(source));
         for source in sources {
             let stamp = seen.get(&source);
-            if stamp == self.told.get(&source) {
+            if stamp == self.reported.get(&source) {
                 self.moving.remove(&source);
                 continue;
             }
@@ -87,11 +87,11 @@ impl Folders {
             self.moving.remove(&source);
             match stamp {
                 Some(stamp) => {
-                    self.told.insert(source.clone(), stamp.clone());
+                    self.reported.insert(source.clone(), stamp.clone());
                     changes.changed.push((source, stamp.path.clone()));
                 }
                 None => {
-                    self.told.remove(&source);
+                    self.reported.remove(&source);
                     changes.gone.push(source);
                 }
             }

@@ -119,7 +119,7 @@ fn note_absent_models(app: &App, asks: QueryModels) {
     };
     if let Some(llm) = llm {
         app.output.note(format_args!(
-            "the workspace is built with the model {llm}, which only its program has; rules take its place here"
+            "the workspace is built with the model {llm}, which only its program has; rules replace it here"
         ));
     }
     if let Some(embedder) = absent("embedder") {

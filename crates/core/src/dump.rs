@@ -155,11 +155,11 @@ fn chunk_line(chunk: &Chunk) -> Value {
 
 fn chunk_context_line(chunk_context: &ChunkContext) -> Value {
     let ChunkContext { chunk, key, by, outcome } = chunk_context;
-    let (said, failed) = match outcome {
+    let (text, failed) = match outcome {
         ChunkContextOutcome::Said { text } => (Some(text), None),
         ChunkContextOutcome::Failed { reason, attempts: _ } => (None, Some(reason)),
     };
-    json!({ "kind": "situation", "chunk": chunk, "key": key, "by": by, "text": said, "failed": failed })
+    json!({ "kind": "situation", "chunk": chunk, "key": key, "by": by, "text": text, "failed": failed })
 }
 
 async fn dump_evidence(snapshot: &dyn Snapshot, dump: &mut Dump<'_>) -> Result<(), DumpError> {

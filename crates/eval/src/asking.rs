@@ -124,10 +124,10 @@ pub async fn tasks<'a, R: Row>(
         options.release.clone(),
     ];
     let key = |arm: &Arm, question: &SetQuestion| {
-        let asked = arm.ask(&question.text, options.most);
+        let question_json = arm.ask(&question.text, options.most);
         // Serializing plain data cannot fail.
-        let asked = serde_json::to_string(&asked).unwrap_or_default();
-        let parts = on.iter().map(String::as_str).chain([arm.name.as_str(), &question.id, &asked]);
+        let question_json = serde_json::to_string(&question_json).unwrap_or_default();
+        let parts = on.iter().map(String::as_str).chain([arm.name.as_str(), &question.id, &question_json]);
         ContentHash::of_parts(&parts.collect::<Vec<_>>())
     };
     let pairs = arms.iter().flat_map(|arm| questions.iter().map(move |question| (arm, *question)));
@@ -143,7 +143,7 @@ async fn state(snapshot: &dyn Snapshot) -> Result<String, StoreError> {
     let mut parts = vec![format!("{} {counts:?} {contextualized:?}", snapshot.graph_revision())];
     let mut pages = snapshot.pages(table::Documents);
     while let Some(page) = pages.next().await? {
-        let told: Vec<String> = (page.iter())
+        let rows: Vec<String> = (page.iter())
             .map(|document| {
                 format!(
                     "{} {:?} {:?} {:?}",
@@ -151,7 +151,7 @@ async fn state(snapshot: &dyn Snapshot) -> Result<String, StoreError> {
                 )
             })
             .collect();
-        parts.push(ContentHash::of_parts(&told.iter().map(String::as_str).collect::<Vec<_>>()).to_string());
+        parts.push(ContentHash::of_parts(&rows.iter().map(String::as_str).collect::<Vec<_>>()).to_string());
     }
     Ok(parts.join(" "))
 }

@@ -23,10 +23,10 @@ pub async fn judge_answer(judge: &Judge, answer: &mut CheckedAnswer) -> Result<(
         (answer.response2answer, answer.retrieved2answer) = (None, None);
         answer.gt_answer_claims = Some(claims_of(judge, &question, &answer.gt_answer).await?);
     }
-    let said = answer.response_claims.clone().unwrap_or_default();
+    let claims = answer.response_claims.clone().unwrap_or_default();
     let right = answer.gt_answer_claims.clone().unwrap_or_default();
     if answer.answer2response.is_none() {
-        answer.answer2response = Some(check(judge, &question, &answer.gt_answer, &said).await?);
+        answer.answer2response = Some(check(judge, &question, &answer.gt_answer, &claims).await?);
     }
     if answer.response2answer.is_none() {
         answer.response2answer = Some(check(judge, &question, &answer.response, &right).await?);
@@ -35,7 +35,7 @@ pub async fn judge_answer(judge: &Judge, answer: &mut CheckedAnswer) -> Result<(
         answer.retrieved2answer = Some(check_passages(judge, answer, &right).await?);
     }
     if answer.retrieved2response.is_none() {
-        answer.retrieved2response = Some(check_passages(judge, answer, &said).await?);
+        answer.retrieved2response = Some(check_passages(judge, answer, &claims).await?);
     }
     Ok(())
 }
@@ -45,8 +45,8 @@ async fn claims_of(judge: &Judge, question: &str, text: &str) -> Result<Vec<Clai
     if text.trim().is_empty() {
         return Ok(Vec::new());
     }
-    let read = |said: &str| {
-        let claims: Vec<String> = json_in(said, '[')?;
+    let read = |answer: &str| {
+        let claims: Vec<String> = json_in(answer, '[')?;
         let claims: Vec<Claim> =
             claims.into_iter().filter(|claim| !claim.trim().is_empty()).map(Claim::Sentence).collect();
         match claims.len() {
@@ -79,12 +79,12 @@ async fn check(
                 format!("{}. {}", at + 1, claim.words().split_whitespace().collect::<Vec<_>>().join(" "))
             })
             .collect();
-        let read = |said: &str| {
-            let said: Vec<String> = json_in(said, '[')?;
-            if said.len() != count {
-                return Err(format!("got {} labels for {count} claims", said.len()));
+        let read = |answer: &str| {
+            let labels: Vec<String> = json_in(answer, '[')?;
+            if labels.len() != count {
+                return Err(format!("got {} labels for {count} claims", labels.len()));
             }
-            said.iter().map(|label| label_of(label)).collect::<Result<Vec<Label>, String>>()
+            labels.iter().map(|label| label_of(label)).collect::<Result<Vec<Label>, String>>()
         };
         let (claims, count) = (lines.join("\n"), count.to_string());
         let variables = [("question", question), ("text", text), ("claims", &claims), ("count", &count)];
@@ -109,11 +109,11 @@ async fn check_passages(
 }
 
 /// Parses a label. The judge must not abstain.
-fn label_of(said: &str) -> Result<Label, String> {
-    match said.parse() {
+fn label_of(text: &str) -> Result<Label, String> {
+    match text.parse() {
         Ok(label @ (Label::Entailment | Label::Neutral | Label::Contradiction)) => Ok(label),
         Ok(Label::Abstain) | Err(_) => {
-            Err(format!("{said:?} is not a label; use Entailment, Neutral or Contradiction"))
+            Err(format!("{text:?} is not a label; use Entailment, Neutral or Contradiction"))
         }
     }
 }

@@ -146,11 +146,11 @@ pub fn compare(
     pairs: &[(String, String)],
 ) -> Result<Comparison, CompareError> {
     if first.run.set_hash != second.run.set_hash {
-        let told = |report: &RetrievalReport| {
+        let set_of = |report: &RetrievalReport| {
             let hash: String = report.run.set_hash.to_string().chars().take(8).collect();
             format!("{} ({hash})", report.run.set)
         };
-        return Err(CompareError::OtherSet { first: told(first), second: told(second) });
+        return Err(CompareError::OtherSet { first: set_of(first), second: set_of(second) });
     }
     let names =
         |report: &RetrievalReport| report.arms.iter().map(|arm| arm.name.clone()).collect::<Vec<String>>();
@@ -210,8 +210,8 @@ fn compare_arms(
     let by_id: BTreeMap<&str, &RetrievalRow> = after.iter().map(|row| (row.id.as_str(), *row)).collect();
     let paired: Vec<(&RetrievalRow, &RetrievalRow)> =
         before.iter().filter_map(|row| Some((*row, *by_id.get(row.id.as_str())?))).collect();
-    let asked_before: BTreeSet<&str> = before.iter().map(|row| row.id.as_str()).collect();
-    let only_after = after.iter().filter(|row| !asked_before.contains(row.id.as_str())).count();
+    let ids_before: BTreeSet<&str> = before.iter().map(|row| row.id.as_str()).collect();
+    let only_after = after.iter().filter(|row| !ids_before.contains(row.id.as_str())).count();
     let mut changes: Vec<Change> = paired
         .iter()
         .map(|(before, after)| Change::of(before, after))

@@ -223,7 +223,7 @@ fn hardest(html: &mut String, report: &RetrievalReport) {
             let _ = write!(
                 html,
                 "<td>{}</td>",
-                of(&arm.name, &row.id).map_or_else(|| "-".to_owned(), told_ranks)
+                of(&arm.name, &row.id).map_or_else(|| "-".to_owned(), ranks_cell)
             );
         }
         html.push_str("</tr>\n");
@@ -231,7 +231,7 @@ fn hardest(html: &mut String, report: &RetrievalReport) {
     html.push_str("</table></div>\n");
 }
 
-fn told_ranks(row: &RetrievalRow) -> String {
+fn ranks_cell(row: &RetrievalRow) -> String {
     if row.failed.is_some() {
         return "failed".to_owned();
     }

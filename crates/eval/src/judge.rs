@@ -27,7 +27,7 @@ pub struct Judge {
 }
 
 struct Memory {
-    said: BTreeMap<ContentHash, String>,
+    answers: BTreeMap<ContentHash, String>,
     journal: Journal,
     spent: JudgeSpent,
 }
@@ -86,7 +86,7 @@ impl Judge {
         journal: Journal,
         kept: JournalContent<String>,
     ) -> Self {
-        let memory = Memory { said: kept.rows, journal, spent: JudgeSpent::default() };
+        let memory = Memory { answers: kept.rows, journal, spent: JudgeSpent::default() };
         Self { model, prompts, memory: Mutex::new(memory) }
     }
 
@@ -112,17 +112,17 @@ impl Judge {
     ) -> Result<T, JudgeError> {
         let mut messages = self.prompts.messages(prompt, variables);
         let key = self.key(&messages);
-        if let Some(verdict) = self.remembered(&key).and_then(|said| read(&said).ok()) {
+        if let Some(verdict) = self.remembered(&key).and_then(|answer| read(&answer).ok()) {
             self.memory().spent.remembered += 1;
             return Ok(verdict);
         }
         let mut attempt = 1;
         loop {
-            let said = self.said(&messages).await?;
-            match read(&said) {
+            let answer = self.ask_model(&messages).await?;
+            match read(&answer) {
                 // Saved under the first question, even after a second attempt, so that it is found without a call.
                 Ok(verdict) => {
-                    self.keep(key, said)?;
+                    self.keep(key, answer)?;
                     return Ok(verdict);
                 }
                 Err(what) if attempt == MAX_ATTEMPTS => {
@@ -130,12 +130,12 @@ impl Judge {
                     return Err(JudgeError::Unreadable {
                         judge,
                         what,
-                        said: said.chars().take(CLIP).collect(),
+                        said: answer.chars().take(CLIP).collect(),
                     });
                 }
                 Err(what) => {
                     attempt += 1;
-                    messages.push(ChatMessage::new(ChatRole::Assistant, said));
+                    messages.push(ChatMessage::new(ChatRole::Assistant, answer));
                     let again = format!(
                         "That could not be read: {what}. Answer again in the form asked for, and nothing else."
                     );
@@ -160,36 +160,36 @@ impl Judge {
     }
 
     fn remembered(&self, key: &ContentHash) -> Option<String> {
-        self.memory().said.get(key).cloned()
+        self.memory().answers.get(key).cloned()
     }
 
-    fn keep(&self, key: ContentHash, said: String) -> Result<(), JournalError> {
+    fn keep(&self, key: ContentHash, answer: String) -> Result<(), JournalError> {
         let mut memory = self.memory();
-        memory.journal.append(&key, &said)?;
-        memory.said.insert(key, said);
+        memory.journal.append(&key, &answer)?;
+        memory.answers.insert(key, answer);
         Ok(())
     }
 
-    async fn said(&self, messages: &[ChatMessage]) -> Result<String, ModelError> {
+    async fn ask_model(&self, messages: &[ChatMessage]) -> Result<String, ModelError> {
         let request = ChatRequest { messages: messages.to_vec(), ..ChatRequest::default() };
-        let (said, completion) = complete(self.model.as_ref(), request).await?;
+        let (answer, completion) = complete(self.model.as_ref(), request).await?;
         let spent = &mut self.memory().spent;
         spent.calls += 1;
         spent.prompt_tokens += completion.usage.prompt_tokens;
         spent.cached_prompt_tokens += completion.usage.cached_prompt_tokens;
         spent.completion_tokens += completion.usage.completion_tokens;
-        Ok(said)
+        Ok(answer)
     }
 }
 
 /// Returns the first JSON value of this type in an answer, after the model's thinking. Ignores text around it.
 ///
 /// - `opening`: the character the value starts with.
-pub(crate) fn json_in<T: DeserializeOwned>(said: &str, opening: char) -> Result<T, String> {
-    let said = said.rsplit_once("</think>").map_or(said, |(_, after)| after);
+pub(crate) fn json_in<T: DeserializeOwned>(answer: &str, opening: char) -> Result<T, String> {
+    let answer = answer.rsplit_once("</think>").map_or(answer, |(_, after)| after);
     let mut fault = None;
-    for (at, _) in said.match_indices(opening).take(MAX_BEGINNINGS) {
-        match serde_json::Deserializer::from_str(&said[at..]).into_iter::<T>().next() {
+    for (at, _) in answer.match_indices(opening).take(MAX_BEGINNINGS) {
+        match serde_json::Deserializer::from_str(&answer[at..]).into_iter::<T>().next() {
             Some(Ok(value)) => return Ok(value),
             Some(Err(error)) => fault = fault.or(Some(error.to_string())),
             None => {}

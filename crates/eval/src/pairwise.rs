@@ -250,7 +250,7 @@ struct CriterionVerdict {
 impl TryFrom<BTreeMap<String, Value>> for Verdicts4 {
     type Error = String;
 
-    fn try_from(said: BTreeMap<String, Value>) -> Result<Self, String> {
+    fn try_from(members: BTreeMap<String, Value>) -> Result<Self, String> {
         let one = |criterion: Criterion| {
             let name = criterion.to_string();
             let names = match criterion {
@@ -259,9 +259,10 @@ impl TryFrom<BTreeMap<String, Value>> for Verdicts4 {
                     vec![name.as_str()]
                 }
             };
-            let said = member(said.iter(), &names).ok_or_else(|| format!("{name} is missing"))?;
-            let said = said.as_object().ok_or_else(|| format!("{name} is not a JSON object"))?;
-            let text = |names: &[&str]| member(said.iter(), names).and_then(Value::as_str).map(str::to_owned);
+            let members = member(members.iter(), &names).ok_or_else(|| format!("{name} is missing"))?;
+            let members = members.as_object().ok_or_else(|| format!("{name} is not a JSON object"))?;
+            let text =
+                |names: &[&str]| member(members.iter(), names).and_then(Value::as_str).map(str::to_owned);
             let winner = text(&["winner"]).ok_or_else(|| format!("{name} has no winner"))?;
             Ok::<_, String>(CriterionVerdict {
                 reason: text(&["reason", "explanation"]).unwrap_or_default(),
@@ -288,20 +289,20 @@ async fn one_order(
     first: &str,
     second: &str,
 ) -> Result<[(Winner, String); 4], JudgeError> {
-    let read = |said: &str| {
-        let Verdicts4([comprehensiveness, diversity, empowerment, overall]) = json_in(said, '{')?;
-        let read = |said: CriterionVerdict| Ok::<_, String>((winner_of(&said.winner)?, said.reason));
+    let read = |answer: &str| {
+        let Verdicts4([comprehensiveness, diversity, empowerment, overall]) = json_in(answer, '{')?;
+        let read = |answer: CriterionVerdict| Ok::<_, String>((winner_of(&answer.winner)?, answer.reason));
         Ok([read(comprehensiveness)?, read(diversity)?, read(empowerment)?, read(overall)?])
     };
     judge.ask(JUDGE_PAIRWISE, &[("question", question), ("first", first), ("second", second)], read).await
 }
 
-fn winner_of(said: &str) -> Result<Winner, String> {
-    match said.trim().to_lowercase().as_str() {
+fn winner_of(text: &str) -> Result<Winner, String> {
+    match text.trim().to_lowercase().as_str() {
         "answer 1" => Ok(Winner::First),
         "answer 2" => Ok(Winner::Second),
         "tie" => Ok(Winner::Tie),
-        _ => Err(format!("{said:?} is not a winner; use Answer 1, Answer 2 or Tie")),
+        _ => Err(format!("{text:?} is not a winner; use Answer 1, Answer 2 or Tie")),
     }
 }
 

@@ -56,11 +56,11 @@ pub(crate) fn lines(label: &str, ks: &[usize], arms: &[(&str, Vec<Estimate>)]) -
             points.join(" ")
         );
         for (at, value) in values.iter().enumerate() {
-            let (x, told) =
-                (x(at) + shift, told(name, &format!("@{}", ks.get(at).copied().unwrap_or(0)), *value));
+            let (x, tooltip) =
+                (x(at) + shift, tooltip(name, &format!("@{}", ks.get(at).copied().unwrap_or(0)), *value));
             let _ = write!(
                 svg,
-                "<g><title>{told}</title><line x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{:.1}\" y2=\"{:.1}\" stroke=\"{color}\" \
+                "<g><title>{tooltip}</title><line x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{:.1}\" y2=\"{:.1}\" stroke=\"{color}\" \
                  stroke-opacity=\".55\" stroke-width=\"2\"/><circle cx=\"{x:.1}\" cy=\"{:.1}\" r=\"4\" fill=\"{color}\"/></g>",
                 y(value.low),
                 y(value.high),
@@ -92,7 +92,7 @@ pub(crate) fn intervals(label: &str, arms: &[(&str, Estimate)]) -> String {
             svg,
             "<g><title>{}</title><line x1=\"{:.1}\" x2=\"{:.1}\" y1=\"{y:.1}\" y2=\"{y:.1}\" stroke=\"{color}\" \
              stroke-opacity=\".55\" stroke-width=\"3\"/><circle cx=\"{:.1}\" cy=\"{y:.1}\" r=\"5\" fill=\"{color}\"/></g>",
-            told(name, label, *value),
+            tooltip(name, label, *value),
             x(value.low),
             x(value.high),
             x(value.mean)
@@ -159,7 +159,7 @@ pub(crate) fn ms(ms: f64) -> String {
     }
 }
 
-fn told(name: &str, what: &str, value: Estimate) -> String {
+fn tooltip(name: &str, what: &str, value: Estimate) -> String {
     format!("{} {}: {:.3} ({:.3} to {:.3})", escape(name), escape(what), value.mean, value.low, value.high)
 }
 

@@ -347,21 +347,28 @@ impl CheckedAnswer {
             true => Ok(()),
             false => Err(LabelError::Count { answer: self.query_id.clone(), what, labels, expected }),
         };
-        let said = self.response_claims.as_ref().ok_or_else(|| missing("response_claims"))?.len();
-        let right = self.gt_answer_claims.as_ref().ok_or_else(|| missing("gt_answer_claims"))?.len();
-        let said_right = entailed(self.answer2response.as_ref().ok_or_else(|| missing("answer2response"))?);
-        let right_said = entailed(self.response2answer.as_ref().ok_or_else(|| missing("response2answer"))?);
-        count("answer2response", said_right.len(), said)?;
-        count("response2answer", right_said.len(), right)?;
+        let answer_claims = self.response_claims.as_ref().ok_or_else(|| missing("response_claims"))?.len();
+        let gold_claims = self.gt_answer_claims.as_ref().ok_or_else(|| missing("gt_answer_claims"))?.len();
+        let right_claims = entailed(self.answer2response.as_ref().ok_or_else(|| missing("answer2response"))?);
+        let covered_claims =
+            entailed(self.response2answer.as_ref().ok_or_else(|| missing("response2answer"))?);
+        count("answer2response", right_claims.len(), answer_claims)?;
+        count("response2answer", covered_claims.len(), gold_claims)?;
         let table = |rows: &Option<Vec<Vec<Label>>>, what, claims| {
             let rows = rows.as_ref().ok_or_else(|| missing(what))?;
             count(what, rows.len(), claims)?;
             rows.iter().try_for_each(|row| count(what, row.len(), self.retrieved_context.len()))?;
             Ok::<Vec<Vec<bool>>, LabelError>(rows.iter().map(|row| entailed(row)).collect())
         };
-        let said_by = table(&self.retrieved2response, "retrieved2response", said)?;
-        let right_by = table(&self.retrieved2answer, "retrieved2answer", right)?;
-        Ok(metrics(&said_right, &right_said, &said_by, &right_by, self.retrieved_context.len()))
+        let answer_by_passage = table(&self.retrieved2response, "retrieved2response", answer_claims)?;
+        let gold_by_passage = table(&self.retrieved2answer, "retrieved2answer", gold_claims)?;
+        Ok(metrics(
+            &right_claims,
+            &covered_claims,
+            &answer_by_passage,
+            &gold_by_passage,
+            self.retrieved_context.len(),
+        ))
     }
 }
 
@@ -370,27 +377,35 @@ fn entailed(labels: &[Label]) -> Vec<bool> {
 }
 
 fn metrics(
-    said_right: &[bool],
-    right_said: &[bool],
-    said_by: &[Vec<bool>],
-    right_by: &[Vec<bool>],
+    right_claims: &[bool],
+    covered_claims: &[bool],
+    answer_by_passage: &[Vec<bool>],
+    gold_by_passage: &[Vec<bool>],
     passages: usize,
 ) -> Metrics {
     let any = |row: &Vec<bool>| row.contains(&true);
     let is_relevant: Vec<bool> =
-        (0..passages).map(|at| right_by.iter().any(|row| row.get(at) == Some(&true))).collect();
+        (0..passages).map(|at| gold_by_passage.iter().any(|row| row.get(at) == Some(&true))).collect();
     // True if a passage that is relevant, or irrelevant, contains the claim.
     let by = |row: &[bool], relevant: bool| {
         row.iter().zip(&is_relevant).any(|(says, is)| *says && *is == relevant)
     };
-    let said = |holds: &dyn Fn(bool, &Vec<bool>) -> bool| {
-        let count = said_right.iter().zip(said_by).filter(|(is_right, row)| holds(**is_right, row)).count();
-        part(count, said_right.len())
+    let answer_share = |holds: &dyn Fn(bool, &Vec<bool>) -> bool| {
+        let count = right_claims
+            .iter()
+            .zip(answer_by_passage)
+            .filter(|(is_right, row)| holds(**is_right, row))
+            .count();
+        part(count, right_claims.len())
     };
-    let precision = part(said_right.iter().filter(|is| **is).count(), said_right.len());
-    let recall = part(right_said.iter().filter(|is| **is).count(), right_said.len());
-    let found = right_by.iter().filter(|row| any(row)).count();
-    let used = right_by.iter().zip(right_said).filter(|(row, is_said)| any(row) && **is_said).count();
+    let precision = part(right_claims.iter().filter(|is| **is).count(), right_claims.len());
+    let recall = part(covered_claims.iter().filter(|is| **is).count(), covered_claims.len());
+    let found = gold_by_passage.iter().filter(|row| any(row)).count();
+    let used = gold_by_passage
+        .iter()
+        .zip(covered_claims)
+        .filter(|(row, is_covered)| any(row) && **is_covered)
+        .count();
     Metrics {
         precision,
         recall,
@@ -399,14 +414,16 @@ fn metrics(
         } else {
             0.0
         },
-        claim_recall: part(found, right_by.len()),
+        claim_recall: part(found, gold_by_passage.len()),
         context_precision: part(is_relevant.iter().filter(|is| **is).count(), passages),
         context_utilization: part(used, found),
-        noise_sensitivity_in_relevant: said(&|is_right, row| !is_right && by(row, true)),
-        noise_sensitivity_in_irrelevant: said(&|is_right, row| !is_right && by(row, false) && !by(row, true)),
-        hallucination: said(&|is_right, row| !is_right && !any(row)),
-        self_knowledge: said(&|is_right, row| is_right && !any(row)),
-        faithfulness: said(&|_, row| any(row)),
+        noise_sensitivity_in_relevant: answer_share(&|is_right, row| !is_right && by(row, true)),
+        noise_sensitivity_in_irrelevant: answer_share(&|is_right, row| {
+            !is_right && by(row, false) && !by(row, true)
+        }),
+        hallucination: answer_share(&|is_right, row| !is_right && !any(row)),
+        self_knowledge: answer_share(&|is_right, row| is_right && !any(row)),
+        faithfulness: answer_share(&|_, row| any(row)),
     }
 }
 

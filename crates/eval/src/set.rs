@@ -298,9 +298,9 @@ fn rows<T: DeserializeOwned>(path: &Path, text: &str) -> Result<Vec<(usize, T)>,
 
 /// Returns the error with the line number in the file instead of the one within the row, which is always 1.
 fn not_a_row(path: &Path, line: usize, error: &serde_json::Error) -> SetError {
-    let told = error.to_string();
+    let message = error.to_string();
     let place = format!(" at line {} column {}", error.line(), error.column());
-    let what = told.strip_suffix(&place).unwrap_or(&told).to_owned();
+    let what = message.strip_suffix(&place).unwrap_or(&message).to_owned();
     let column = Some(error.column()).filter(|column| *column > 0);
     SetError::Row { path: path.to_owned(), line, column, what }
 }

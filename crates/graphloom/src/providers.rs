@@ -304,7 +304,7 @@ fn shared_limits(config: &Config) -> OpenShared {
             Some((texts, clock))
         }
         Err(error) => {
-            tracing::warn!(%error, "limits of model services are those of this process alone");
+            tracing::warn!(%error, "limits of model services apply to this process only");
             None
         }
     })

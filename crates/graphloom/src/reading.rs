@@ -251,7 +251,7 @@ fn ask(
     let _ = writer.join();
     Ok(match answer {
         Ok(Ok(outcome)) => Ok(outcome),
-        Ok(Err(_)) if has_used_its_time(ended) => Err(ReaderFailure::TimedOut),
+        Ok(Err(_)) if exceeded_processor_time(ended) => Err(ReaderFailure::TimedOut),
         Ok(Err(_)) => Err(ReaderFailure::Crashed),
         Err(_) => Err(ReaderFailure::TimedOut),
     })
@@ -259,14 +259,14 @@ fn ask(
 
 /// True if the system ended the process because it used up its processor time.
 #[cfg(unix)]
-fn has_used_its_time(ended: ExitStatus) -> bool {
+fn exceeded_processor_time(ended: ExitStatus) -> bool {
     /// The number of SIGXCPU on Linux, macOS and the BSDs; MIPS uses a different one.
     const OUT_OF_TIME: i32 = 24;
     std::os::unix::process::ExitStatusExt::signal(&ended) == Some(OUT_OF_TIME)
 }
 
 #[cfg(not(unix))]
-fn has_used_its_time(_: ExitStatus) -> bool {
+fn exceeded_processor_time(_: ExitStatus) -> bool {
     false
 }
 

@@ -122,7 +122,7 @@ pub async fn configured(surroundings: &mut Surroundings) -> Result<(Config, Sett
             crate::config::load(surroundings)
         }
         Err(error) => {
-            tracing::debug!(%error, "what the workspace is built with could not be read");
+            tracing::debug!(%error, "the settings stored in the workspace could not be read");
             Ok((config, settings))
         }
     }

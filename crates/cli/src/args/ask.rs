@@ -113,7 +113,8 @@ pub(crate) struct AskArgs {
 impl AskArgs {
     /// Returns `base` with the values of the flags that were given.
     pub(crate) fn question(&self, base: Question) -> Question {
-        let said = |words: &[String], base: Vec<String>| if words.is_empty() { base } else { words.to_vec() };
+        let words_or_base =
+            |words: &[String], base: Vec<String>| if words.is_empty() { base } else { words.to_vec() };
         Question {
             text: if self.words.is_empty() { base.text } else { self.words.join(" ") },
             mode: self.mode.unwrap_or(base.mode),
@@ -129,8 +130,8 @@ impl AskArgs {
             cosine_threshold: self.threshold.unwrap_or(base.cosine_threshold),
             related_chunk_number: self.related_chunks.unwrap_or(base.related_chunk_number),
             chunk_pick: self.chunk_pick.map_or(base.chunk_pick, ChunkPick::from),
-            hl_keywords: said(&self.hl_keywords, base.hl_keywords),
-            ll_keywords: said(&self.ll_keywords, base.ll_keywords),
+            hl_keywords: words_or_base(&self.hl_keywords, base.hl_keywords),
+            ll_keywords: words_or_base(&self.ll_keywords, base.ll_keywords),
             user_prompt: self.user_prompt.clone().or(base.user_prompt),
             disable_user_prompt_prefix: base.disable_user_prompt_prefix || self.no_user_prompt_prefix,
             rerank: base.rerank && !self.no_rerank,

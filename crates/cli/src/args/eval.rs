@@ -27,7 +27,7 @@ pub(crate) enum EvalCommand {
 
 /// The questions, the workspace, and where to write results.
 #[derive(Debug, Args)]
-pub(crate) struct AskedArgs {
+pub(crate) struct EvaluationArgs {
     /// Folder of the question set
     #[arg(long, value_name = "DIR")]
     pub(crate) data: PathBuf,
@@ -60,7 +60,7 @@ pub(crate) struct AskedArgs {
 #[command(after_help = SET_HELP)]
 pub(crate) struct RetrievalArgs {
     #[command(flatten)]
-    pub(crate) asked: AskedArgs,
+    pub(crate) evaluation: EvaluationArgs,
     /// Ranks at which to compute recall, all-gold and nDCG
     #[arg(long, value_name = "K", value_delimiter = ',', default_values_t = [2, 5, 10, 20],
         value_parser = TrimSpaces(RangedU64ValueParser::<usize>::new().range(1..=1000)))]
@@ -78,7 +78,7 @@ pub(crate) struct RetrievalArgs {
 #[command(after_help = SET_HELP)]
 pub(crate) struct AnswersArgs {
     #[command(flatten)]
-    pub(crate) asked: AskedArgs,
+    pub(crate) evaluation: EvaluationArgs,
     /// Form of the answers, unless an arm sets its own [default: a few words, as in the gold answers of question
     /// sets]
     #[arg(long, value_name = "FORM")]
@@ -189,8 +189,8 @@ pub(crate) const OWN_WORKSPACE: &str = "--data";
 pub(crate) fn own_workspace(global: &Global, command: &Command) -> Option<(String, String)> {
     let Command::Eval(eval) = command else { return None };
     let data = match eval {
-        EvalCommand::Retrieval(args) => &args.asked.data,
-        EvalCommand::Answers(args) => &args.asked.data,
+        EvalCommand::Retrieval(args) => &args.evaluation.data,
+        EvalCommand::Answers(args) => &args.evaluation.data,
         EvalCommand::Compare(_) | EvalCommand::Ragchecker(_) | EvalCommand::Pairwise(_) => return None,
     };
     let named = global.workspace.is_some() || global.set.iter().any(|(key, _)| key == "workspace");

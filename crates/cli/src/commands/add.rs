@@ -59,7 +59,7 @@ pub(crate) async fn run(app: &App, args: &AddArgs) -> anyhow::Result<Exit> {
         Session::begin(app, args.building.budget, wire::build_on(args.building.switch)).await?;
     let interrupt = Interrupt::listen()?;
     let track = args.track.clone().unwrap_or_else(|| wire::track_of("add", worker.as_ref()));
-    indexing::say_track(app, &track)?;
+    indexing::print_track(app, &track)?;
     let watch = match args.watch {
         true => Some(Watch::begin(app, watched(args)?).await?),
         false => None,
@@ -83,7 +83,7 @@ pub(crate) async fn run(app: &App, args: &AddArgs) -> anyhow::Result<Exit> {
         }
     }
     summary.print(app)?;
-    summary.run.say_end(app);
+    summary.run.print_end(app);
     if !args.watch && summary.run.has_finished() && !app.output.json {
         app.output.note(format_args!("Next: graphloom{} ask \"YOUR QUESTION\"", app.place_flags()));
     }

@@ -50,7 +50,7 @@ pub(crate) async fn run(app: &App, args: &ContextualizeArgs) -> anyhow::Result<E
     } else {
         print(app, &summary)?;
     }
-    summary.run.say_end(app);
+    summary.run.print_end(app);
     Ok(match summary.run.exit() {
         Exit::Done if !summary.plan.busy.is_empty() => Exit::Partly,
         exit => exit,

@@ -47,16 +47,16 @@ pub(crate) async fn copy_opened(
     let bar = app.output.bars.then(ProgressBar::new_spinner);
     let last_line = Mutex::new(Instant::now());
     let show = |table: &'static str, rows: u64| {
-        let said = format!("copying {workspace}: {rows} {table}");
+        let message = format!("copying {workspace}: {rows} {table}");
         if let Some(bar) = &bar {
-            bar.set_message(said);
+            bar.set_message(message);
             bar.tick();
             return;
         }
         let mut last_line = last_line.lock().unwrap_or_else(PoisonError::into_inner);
         if last_line.elapsed() >= PLAIN_INTERVAL {
             *last_line = Instant::now();
-            app.output.note(said);
+            app.output.note(message);
         }
     };
     let report = copy(source, target, &show).await;
@@ -74,6 +74,6 @@ pub(crate) async fn copy_opened(
 pub(crate) async fn index_copy(workspace: &WorkspaceId, place: &dyn Workspaces) {
     let made = async { place.open(workspace, Patience::Endless).await?.maintain(Upkeep::CatchUp).await };
     if let Err(error) = made.await {
-        tracing::warn!(%workspace, %error, "the copy is complete; making its search indexes failed");
+        tracing::warn!(%workspace, %error, "the copy is complete, but building its search indexes failed");
     }
 }

@@ -91,7 +91,7 @@ pub(crate) async fn run(app: &App, command: &ImportCommand) -> anyhow::Result<Ex
     }
     store(app, args, import, &mut summary).await?;
     summary.print(app)?;
-    summary.run.say_end(app);
+    summary.run.print_end(app);
     let incomplete = summary.run.report.as_ref().is_some_and(|report| report.incomplete > 0);
     Ok(match summary.run.exit() {
         Exit::Done if incomplete || !summary.refused.is_empty() => Exit::Partly,
@@ -108,7 +108,7 @@ async fn store(
     let Session { worker, view, mut indexing } = Session::begin(app, None, BuildWith::Workspace).await?;
     let interrupt = Interrupt::listen()?;
     let track = args.track.clone().unwrap_or_else(|| wire::track_of("import", worker.as_ref()));
-    indexing::say_track(app, &track)?;
+    indexing::print_track(app, &track)?;
     summary.track = Some(track.clone());
     import.cover(&indexing.engine);
     let reports = import.reports();

@@ -86,7 +86,7 @@ pub(crate) fn after_budget(budget: Option<&BudgetUse>) -> &'static str {
 }
 
 /// Prints the name of the run.
-pub(crate) fn say_track(app: &App, track: &TrackId) -> anyhow::Result<()> {
+pub(crate) fn print_track(app: &App, track: &TrackId) -> anyhow::Result<()> {
     if app.output.json {
         return app.output.json(&serde_json::json!({ "event": "track", "track": track }));
     }
@@ -385,7 +385,7 @@ impl RunOutcome {
     }
 
     /// Prints why the run ended early and how to continue.
-    pub(crate) fn say_end(&self, app: &App) {
+    pub(crate) fn print_end(&self, app: &App) {
         if let Some(report) = self.report.as_ref().filter(|report| report.is_mostly_empty()) {
             app.output.warn(format_args!(
                 "warning: {}; {}",

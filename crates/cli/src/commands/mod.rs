@@ -146,12 +146,12 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
     }
     let serves = matches!(cli.command, Command::Serve(_) | Command::Mcp(_) | Command::Worker(_));
     #[cfg_attr(not(feature = "otel"), expect(unused_mut, reason = "traces add one"))]
-    let mut told = vec![log(&cli.global, layers::set(&environment, "GRAPHLOOM_LOG"), serves)];
+    let mut subscribers = vec![log(&cli.global, layers::set(&environment, "GRAPHLOOM_LOG"), serves)];
     #[cfg(feature = "otel")]
     let telemetry = crate::telemetry::Telemetry::start(&environment);
     #[cfg(feature = "otel")]
-    told.extend(telemetry.as_ref().map(|telemetry| telemetry.layer()));
-    tracing_subscriber::registry().with(told).init();
+    subscribers.extend(telemetry.as_ref().map(|telemetry| telemetry.layer()));
+    tracing_subscriber::registry().with(subscribers).init();
     let current_dir = std::env::current_dir().context("finding the current folder")?;
     let current_dir = current_dir.canonicalize().unwrap_or(current_dir);
     let (flags, unset) = flags(&cli.global, &cli.command);
@@ -356,21 +356,21 @@ type LogLayer = Box<dyn Layer<Registry> + Send + Sync>;
 ///
 /// - `serves`: whether this is a server. A server logs its requests by default, and with `--json` each event is a JSON value
 ///   on one line. Other commands print one plain line when they wait for another process, unless `--quiet` is set.
-fn log(asked: &Global, wanted: Option<&str>, serves: bool) -> LogLayer {
+fn log(options: &Global, wanted: Option<&str>, serves: bool) -> LogLayer {
     let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(false);
     // The MCP library warns about each invalid call, which is reported to the client anyway.
-    let filter = match (wanted, asked.verbose) {
+    let filter = match (wanted, options.verbose) {
         (Some(wanted), _) => EnvFilter::try_new(wanted).unwrap_or_else(|_| EnvFilter::new("warn")),
         (None, 0) if serves => EnvFilter::new("warn,rmcp=error,graphloom=info"),
         (None, 0) => {
             let waiting = Targets::new().with_target(graphloom_storage::WAITING, LevelFilter::INFO);
             let plain = lines.without_time().with_target(false).with_level(false);
-            return plain.with_filter(if asked.quiet { Targets::new() } else { waiting }).boxed();
+            return plain.with_filter(if options.quiet { Targets::new() } else { waiting }).boxed();
         }
         (None, 1) => EnvFilter::new("warn,rmcp=error,graphloom=debug"),
         (None, _) => EnvFilter::new("debug"),
     };
-    if serves && asked.json {
+    if serves && options.json {
         lines.json().with_filter(filter).boxed()
     } else {
         lines.with_filter(filter).boxed()

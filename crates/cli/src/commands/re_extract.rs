@@ -38,7 +38,7 @@ pub(crate) async fn run(app: &App, args: &ReExtractArgs) -> anyhow::Result<Exit>
         return Err(fault.help("`graphloom work` or `graphloom retry` indexes them").into());
     }
     if !plan.renewed.is_empty() {
-        indexing::say_track(app, &track)?;
+        indexing::print_track(app, &track)?;
     }
     let what = format_args!(
         "{} of {} to extract again",
@@ -54,7 +54,7 @@ pub(crate) async fn run(app: &App, args: &ReExtractArgs) -> anyhow::Result<Exit>
     } else {
         print(app, &summary)?;
     }
-    summary.run.say_end(app);
+    summary.run.print_end(app);
     Ok(match summary.run.exit() {
         Exit::Done if !(summary.plan.busy.is_empty() && summary.plan.not_ready.is_empty()) => Exit::Partly,
         exit => exit,

@@ -44,7 +44,7 @@ pub(crate) async fn run(app: &App, args: &RetryArgs) -> anyhow::Result<Exit> {
     let track = wire::track_of("retry", worker.as_ref());
     let queued = index::retry(&indexing.engine, &ids, Some(&track)).await?;
     if queued.documents > 0 {
-        indexing::say_track(app, &track)?;
+        indexing::print_track(app, &track)?;
     }
     app.output.note(format_args!(
         "{} of {} queued again",
@@ -87,7 +87,7 @@ pub(crate) async fn run(app: &App, args: &RetryArgs) -> anyhow::Result<Exit> {
         let summary =
             Summary { event: "summary", track, queued_documents, queued_chunks, run: ran, context, derived };
         app.output.json(&summary)?;
-        summary.context.as_ref().unwrap_or(&summary.run).say_end(app);
+        summary.context.as_ref().unwrap_or(&summary.run).print_end(app);
     } else {
         ran.print(app, "retry")?;
         if let Some(contextualized) = &context {
@@ -98,7 +98,7 @@ pub(crate) async fn run(app: &App, args: &RetryArgs) -> anyhow::Result<Exit> {
         for layer in &derived {
             super::derive::print_derived(app, layer)?;
         }
-        context.as_ref().unwrap_or(&ran).say_end(app);
+        context.as_ref().unwrap_or(&ran).print_end(app);
     }
     Ok(exit)
 }

@@ -27,8 +27,8 @@ pub(crate) async fn run(app: &App, args: &RmArgs) -> anyhow::Result<Exit> {
     let filter = args.conditions.resolve(&named, snapshot.as_ref(), &app.here).await?;
     let found = filter.unwrap_or_default().select(snapshot.as_ref()).await?;
     drop(snapshot);
-    let unsaid = !args.conditions.is_empty() && !args.yes;
-    if args.dry_run || (unsaid && !found.is_empty()) {
+    let is_unconfirmed = !args.conditions.is_empty() && !args.yes;
+    if args.dry_run || (is_unconfirmed && !found.is_empty()) {
         return only_list(app, args, found);
     }
     let ids: Vec<DocumentId> = found.iter().map(|document| document.id.clone()).collect();

@@ -154,7 +154,7 @@ impl Watch {
         }
         summary.run = indexing::run(app, watching.indexing, interrupt, view).await?;
         summary.print(app)?;
-        summary.run.say_end(app);
+        summary.run.print_end(app);
         let exit = summary.exit();
         if exit != Exit::Interrupted {
             // After new files, so that a renamed file reuses its extractions.

@@ -31,6 +31,6 @@ pub(crate) async fn run(app: &App, args: &WorkArgs) -> anyhow::Result<Exit> {
         }
         summary.run.print(app, "retry")?;
     }
-    summary.run.say_end(app);
+    summary.run.print_end(app);
     Ok(summary.run.exit())
 }

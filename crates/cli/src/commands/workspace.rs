@@ -62,17 +62,17 @@ async fn list(app: &App) -> anyhow::Result<Exit> {
         return Ok(Exit::Done);
     }
     for (workspace, counts, queued, paused, bytes) in &rows {
-        let mut said = format!("{workspace}: {}", count(counts.documents, "document"));
+        let mut line = format!("{workspace}: {}", count(counts.documents, "document"));
         if *queued > 0 {
-            said.push_str(&format!(", {queued} of them queued"));
+            line.push_str(&format!(", {queued} of them queued"));
         }
         if *paused {
-            said.push_str(", paused");
+            line.push_str(", paused");
         }
         if let Some(bytes) = bytes {
-            said.push_str(&format!(", {:.1} MiB", *bytes as f64 / f64::from(1 << 20)));
+            line.push_str(&format!(", {:.1} MiB", *bytes as f64 / f64::from(1 << 20)));
         }
-        app.output.line(said)?;
+        app.output.line(line)?;
     }
     if rows.is_empty() {
         app.output.note(format_args!("no workspaces in {}", workspaces(&app.config)?.place()));

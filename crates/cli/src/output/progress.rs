@@ -81,9 +81,9 @@ impl ProgressView {
     pub(crate) fn reading(&self, files: u64, source: &str) {
         let mut state = self.state();
         let line = |columns: usize| {
-            let told = format!("{} found", count(files, "file"));
-            let room = columns.saturating_sub(told.chars().count() + 2);
-            format!("{told}  {}", shortened_path(source, room))
+            let message = format!("{} found", count(files, "file"));
+            let room = columns.saturating_sub(message.chars().count() + 2);
+            format!("{message}  {}", shortened_path(source, room))
         };
         if self.output.bars {
             self.draw(&mut state, line, 0.0, 1);
@@ -120,7 +120,7 @@ impl ProgressView {
         if let Some((tally, _)) = &mut state.tally {
             tally.take(&progress);
         }
-        if self.is_told_at_once(&progress) {
+        if self.is_printed_at_once(&progress) {
             self.tell(&state, &describe(&progress));
         }
         self.show_line(&mut state);
@@ -148,7 +148,7 @@ impl ProgressView {
 
     /// True if an event is printed immediately: always when a run waits for a service, other events only with `--verbose`. The
     /// summary contains the rest.
-    fn is_told_at_once(&self, progress: &Progress) -> bool {
+    fn is_printed_at_once(&self, progress: &Progress) -> bool {
         match progress {
             Progress::Paused { .. } | Progress::Resumed { .. } => self.output.bars || !self.output.json,
             Progress::ChunkFailed { .. }

@@ -8,10 +8,10 @@ use textwrap::{Options, WordSplitter, WrapAlgorithm, wrap};
 /// Minimum and maximum width to wrap text to; longer lines are hard to read.
 const COLUMNS: std::ops::RangeInclusive<usize> = 20..=120;
 
-/// Returns the width of stdout: the value of the variable `COLUMNS` in `told`, otherwise that of the terminal; `None` if
+/// Returns the width of stdout: the value of the variable `COLUMNS` in `variable`, otherwise that of the terminal; `None` if
 /// unknown.
-pub(crate) fn columns_of_stdout(told: Option<&str>) -> Option<usize> {
-    let told = told.and_then(|columns| columns.parse::<usize>().ok());
+pub(crate) fn columns_of_stdout(variable: Option<&str>) -> Option<usize> {
+    let variable = variable.and_then(|columns| columns.parse::<usize>().ok());
     let width = || {
         io::stdout()
             .is_terminal()
@@ -19,12 +19,12 @@ pub(crate) fn columns_of_stdout(told: Option<&str>) -> Option<usize> {
             .flatten()
             .map(|(Width(w), _)| usize::from(w))
     };
-    told.or_else(width).map(|columns| columns.clamp(*COLUMNS.start(), *COLUMNS.end()))
+    variable.or_else(width).map(|columns| columns.clamp(*COLUMNS.start(), *COLUMNS.end()))
 }
 
-/// Returns the height of stdout: the value of the variable `LINES` in `told`, otherwise that of the terminal; `None` if unknown.
-pub(crate) fn lines_of_stdout(told: Option<&str>) -> Option<usize> {
-    let told = told.and_then(|lines| lines.parse::<usize>().ok());
+/// Returns the height of stdout: the value of the variable `LINES` in `variable`, otherwise that of the terminal; `None` if unknown.
+pub(crate) fn lines_of_stdout(variable: Option<&str>) -> Option<usize> {
+    let variable = variable.and_then(|lines| lines.parse::<usize>().ok());
     let height = || {
         io::stdout()
             .is_terminal()
@@ -32,7 +32,7 @@ pub(crate) fn lines_of_stdout(told: Option<&str>) -> Option<usize> {
             .flatten()
             .map(|(_, Height(h))| usize::from(h))
     };
-    told.or_else(height)
+    variable.or_else(height)
 }
 
 /// Returns the width of the terminal behind stderr.

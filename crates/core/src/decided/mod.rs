@@ -194,7 +194,7 @@ impl Decisions {
     /// Returns the relation that a fact counts for. If its two entities were merged, the fact is set aside
     /// under their original pair. Returns `None` for a fact about an entity and itself.
     pub fn place_fact(&self, source: &EntityKey, target: &EntityKey, chunk: &ChunkId) -> Option<FactPlace> {
-        let said = RelationKey::new(source.clone(), target.clone())?;
+        let original = RelationKey::new(source.clone(), target.clone())?;
         let mut trace = Trace::new(source, target, 0);
         while let Some(at) = trace.next(self) {
             trace.follow(&self.rules[at].act, Some(chunk));
@@ -202,7 +202,7 @@ impl Decisions {
         let set_aside = trace.is_aside();
         let (relation, source) = match trace.pair() {
             Some(pair) => (pair, trace.source.key),
-            None => (said, source.clone()),
+            None => (original, source.clone()),
         };
         let source_is_a = *relation.a() == source;
         Some(FactPlace { relation, source_is_a, set_aside })

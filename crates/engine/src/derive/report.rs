@@ -451,7 +451,7 @@ async fn extract(snapshot: &dyn Snapshot, material: &Material) -> Result<(String
     let names: Vec<&str> = material.leading.iter().map(|entity| entity.name.as_str()).collect();
     let mut described: Vec<String> = Vec::new();
     for entity in &material.leading {
-        let Some(sentence) = telling_sentence(&entity.description) else { continue };
+        let Some(sentence) = first_prose_sentence(&entity.description) else { continue };
         let text = match sentence.contains(&entity.name) {
             true => shortened(&sentence, MAX_DESCRIPTION_CHARS),
             false => format!("{}: {}", entity.name, shortened(&sentence, MAX_DESCRIPTION_CHARS)),
@@ -530,7 +530,7 @@ async fn sentences_about(
 
 /// Returns the first sentence of a description, preferring prose to table rows. The part from each passage is on lines of
 /// its own.
-fn telling_sentence(description: &str) -> Option<String> {
+fn first_prose_sentence(description: &str) -> Option<String> {
     let all = description.lines().flat_map(|line| sentences(line).into_iter().map(|range| &line[range]));
     let all: Vec<&str> = all.collect();
     let prose = all.iter().copied().find(|sentence| is_prose(sentence));
@@ -552,9 +552,12 @@ mod tests {
     #[test]
     fn a_summary_by_rules_prefers_sentences_to_table_rows_and_is_cut_at_a_word() {
         let description = "name: Ada | role: author\nAda wrote notes. She lived in London.";
-        assert_eq!(telling_sentence(description).as_deref(), Some("Ada wrote notes."));
-        assert_eq!(telling_sentence("name: Ada | role: author").as_deref(), Some("name: Ada | role: author"));
-        assert_eq!(telling_sentence(""), None);
+        assert_eq!(first_prose_sentence(description).as_deref(), Some("Ada wrote notes."));
+        assert_eq!(
+            first_prose_sentence("name: Ada | role: author").as_deref(),
+            Some("name: Ada | role: author")
+        );
+        assert_eq!(first_prose_sentence(""), None);
         assert_eq!(shortened("Ada wrote notes.", 11), "Ada wrote…");
         assert_eq!(shortened("Ada", 3), "Ada");
     }

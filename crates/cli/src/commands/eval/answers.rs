@@ -5,7 +5,7 @@ use graphloom_eval::arm::Arm;
 use graphloom_eval::asking::{self, AskOptions};
 use graphloom_eval::stats::Estimate;
 
-use super::asked::{self, Ready};
+use super::evaluation::{self, Ready};
 use super::{can_write, columns, write_json};
 use crate::args::AnswersArgs;
 use crate::commands::App;
@@ -29,11 +29,11 @@ pub(crate) async fn run(app: &App, args: &AnswersArgs) -> anyhow::Result<Exit> {
         let fault = Fault::usage(format!("--ragchecker needs exactly one arm, not {}", arms.len()));
         return Err(fault.help("name one mode or arm").into());
     }
-    let options: AskOptions = asked::options(&args.asked);
-    let set = asked::read_set(app, &args.asked)?;
+    let options: AskOptions = evaluation::options(&args.evaluation);
+    let set = evaluation::read_set(app, &args.evaluation)?;
     let questions = answering::asked(&set, &options);
-    can_write(&[("--out", args.asked.out.as_deref()), ("--ragchecker", args.ragchecker.as_deref())])?;
-    let ready = match asked::prepare(app, &args.asked, &set, QueryModels::Answer).await? {
+    can_write(&[("--out", args.evaluation.out.as_deref()), ("--ragchecker", args.ragchecker.as_deref())])?;
+    let ready = match evaluation::prepare(app, &args.evaluation, &set, QueryModels::Answer).await? {
         Ok(ready) => ready,
         Err(exit) => return Ok(exit),
     };
@@ -45,11 +45,11 @@ pub(crate) async fn run(app: &App, args: &AnswersArgs) -> anyhow::Result<Exit> {
         );
     }
     let tasks = asking::tasks::<AnswerRow>(engine, &set, &questions, &arms, &options).await?;
-    let rows = asked::ask_all::<AnswerRow>(app, &args.asked, &ready, &tasks, &options).await?;
+    let rows = evaluation::ask_all::<AnswerRow>(app, &args.evaluation, &ready, &tasks, &options).await?;
     let Some(rows) = rows else { return Ok(Exit::Interrupted) };
-    let info = asked::info(app, engine, &set, questions.len(), &options).await?;
+    let info = evaluation::info(app, engine, &set, questions.len(), &options).await?;
     let report = AnswersReport::of(info, answerer, &arms, rows);
-    if let Some(out) = &args.asked.out {
+    if let Some(out) = &args.evaluation.out {
         write_json(out, &report)?;
     }
     if let (Some(out), Some(arm)) = (&args.ragchecker, arms.first()) {
@@ -80,10 +80,10 @@ pub(crate) async fn run(app: &App, args: &AnswersArgs) -> anyhow::Result<Exit> {
 /// Returns the arms with the requested form of answer.
 fn arms(app: &App, args: &AnswersArgs) -> anyhow::Result<Vec<Arm>> {
     let form = args.response_type.as_deref().unwrap_or(SHORT_ANSWER);
-    let arms = asked::arms(&args.asked)?.into_iter().map(|arm| {
+    let arms = evaluation::arms(&args.evaluation)?.into_iter().map(|arm| {
         let mut arm = answering::with_form(arm, form);
         arm.question.prefix_user_prompt(&app.config.user_prompt_prefix);
-        arm.check().map_err(asked::wrong_arm)?;
+        arm.check().map_err(evaluation::wrong_arm)?;
         Ok(arm)
     });
     arms.collect()

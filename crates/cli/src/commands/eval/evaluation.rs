@@ -15,7 +15,7 @@ use graphloom_eval::set::{CORPUS_FILE, QuestionSet};
 
 use super::journal_beside;
 use super::passages::{self, IndexOutcome};
-use crate::args::{AskedArgs, OWN_WORKSPACE};
+use crate::args::{EvaluationArgs, OWN_WORKSPACE};
 use crate::commands::App;
 use crate::commands::indexing::until_stopped;
 use crate::fault::{Exit, Fault};
@@ -39,7 +39,7 @@ pub(super) struct Ready {
 }
 
 /// Returns the arms in command-line order, modes first.
-pub(super) fn arms(args: &AskedArgs) -> anyhow::Result<Vec<Arm>> {
+pub(super) fn arms(args: &EvaluationArgs) -> anyhow::Result<Vec<Arm>> {
     let mut arms: Vec<Arm> = args.modes.iter().map(|mode| Arm::of_mode(*mode)).collect();
     for (name, json) in &args.arm {
         arms.push(Arm::of_json(name, json).map_err(wrong_arm)?);
@@ -70,7 +70,7 @@ pub(super) fn wrong_arm(error: ArmError) -> anyhow::Error {
 }
 
 /// Returns the options that both commands share.
-pub(super) fn options(args: &AskedArgs) -> AskOptions {
+pub(super) fn options(args: &EvaluationArgs) -> AskOptions {
     AskOptions {
         concurrency: args.concurrency,
         timed: 0,
@@ -81,7 +81,7 @@ pub(super) fn options(args: &AskedArgs) -> AskOptions {
 }
 
 /// Reads the set and prints remarks about it.
-pub(super) fn read_set(app: &App, args: &AskedArgs) -> anyhow::Result<QuestionSet> {
+pub(super) fn read_set(app: &App, args: &EvaluationArgs) -> anyhow::Result<QuestionSet> {
     let is_own = app
         .settings
         .get("workspace")
@@ -96,7 +96,7 @@ pub(super) fn read_set(app: &App, args: &AskedArgs) -> anyhow::Result<QuestionSe
 /// Indexes missing passages and opens the workspace. Returns the exit code if indexing was stopped.
 pub(super) async fn prepare(
     app: &App,
-    args: &AskedArgs,
+    args: &EvaluationArgs,
     set: &QuestionSet,
     asks: QueryModels,
 ) -> anyhow::Result<Result<Ready, Exit>> {
@@ -121,7 +121,7 @@ pub(super) async fn prepare(
 }
 
 /// Rejects `--prune`, and notes other options that have no effect because the set has no passages of its own.
-fn nothing_to_index(app: &App, args: &AskedArgs) -> anyhow::Result<()> {
+fn nothing_to_index(app: &App, args: &EvaluationArgs) -> anyhow::Result<()> {
     let folder = args.data.display();
     if args.indexing.prune {
         let fault = Fault::usage(format!(
@@ -157,7 +157,7 @@ async fn warn_of_missing(app: &App, set: &QuestionSet, engine: &Engine) -> anyho
 /// Returns the rows of all tasks, new or saved. Each row is saved as it arrives. `None` after Ctrl-C.
 pub(super) async fn ask_all<R: Row>(
     app: &App,
-    args: &AskedArgs,
+    args: &EvaluationArgs,
     ready: &Ready,
     tasks: &[Task<'_>],
     options: &AskOptions,

@@ -85,7 +85,7 @@ pub(super) fn nothing_judged(nouns: &str, first: JudgeError) -> anyhow::Error {
 }
 
 /// Prints the cost of judging.
-pub(super) fn tell_spent(app: &App, judge: &Judge) {
+pub(super) fn print_judging_cost(app: &App, judge: &Judge) {
     let JudgeSpent { calls, remembered, prompt_tokens, completion_tokens, .. } = judge.spent();
     let price = app.config.prices.of(judge.name()).map(|price| {
         let usage = graphloom_core::Usage {

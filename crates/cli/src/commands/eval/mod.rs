@@ -1,8 +1,8 @@
 //! `graphloom eval`: evaluation on questions with known answers.
 
 mod answers;
-mod asked;
 mod compare;
+mod evaluation;
 mod judging;
 mod pairwise;
 mod passages;

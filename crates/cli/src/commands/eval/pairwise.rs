@@ -8,7 +8,7 @@ use graphloom_eval::answer;
 use graphloom_eval::answering::{AnswersReport, KIND};
 use graphloom_eval::pairwise::{self, CriterionSummary, Pair, PairVerdict, PairwiseReport};
 
-use super::judging::{judge, judge_all, nothing_judged, tell_spent};
+use super::judging::{judge, judge_all, nothing_judged, print_judging_cost};
 use super::{can_write, columns, not_a, read_json, write_json};
 use crate::args::PairwiseArgs;
 use crate::commands::App;
@@ -38,9 +38,9 @@ pub(crate) async fn run(app: &App, args: &PairwiseArgs) -> anyhow::Result<Exit> 
     }
     can_write(&[("--out", args.out.as_deref())])?;
     let judge = judge(app, args.out.as_deref())?;
-    let asked = &judge;
+    let shared_judge = &judge;
     let judge_one = |pair: Pair| async move {
-        match pairwise::judge_pair(asked, &pair).await {
+        match pairwise::judge_pair(shared_judge, &pair).await {
             Ok(verdict) => ((pair, Some(verdict)), None),
             Err(error) => ((pair, None), Some(error)),
         }
@@ -57,7 +57,7 @@ pub(crate) async fn run(app: &App, args: &PairwiseArgs) -> anyhow::Result<Exit> 
     }
     let report = PairwiseReport::of([&one, &other], &judge, rows);
     if let (0, Some(error)) = (report.pairs, first_error) {
-        tell_spent(app, &judge);
+        print_judging_cost(app, &judge);
         warn_failures(app, &report);
         return Err(nothing_judged(&count(report.failed as u64, "pair"), error));
     }
@@ -69,7 +69,7 @@ pub(crate) async fn run(app: &App, args: &PairwiseArgs) -> anyhow::Result<Exit> 
     } else {
         print(app, &report)?;
     }
-    tell_spent(app, &judge);
+    print_judging_cost(app, &judge);
     warn_failures(app, &report);
     if report.failed > 0 {
         let failed = count(report.failed as u64, "pair");
@@ -104,16 +104,16 @@ fn read(path: &Path) -> anyhow::Result<AnswersReport> {
 /// Returns the named arm, or the only one.
 fn arm_of(report: &AnswersReport, path: &Path, named: Option<&str>) -> anyhow::Result<String> {
     let arms: Vec<&str> = report.arms.iter().map(|arm| arm.name.as_str()).collect();
-    let told = || plain(&arms.join(", "));
+    let names = || plain(&arms.join(", "));
     match (named, arms.as_slice()) {
         (Some(name), arms) if arms.contains(&name) => Ok(name.to_owned()),
         (Some(name), _) => {
             let fault = Fault::usage(format!("{} has no arm {}", path.display(), plain(name)));
-            Err(fault.help(format!("it has {}", told())).into())
+            Err(fault.help(format!("it has {}", names())).into())
         }
         (None, [only]) => Ok((*only).to_owned()),
         (None, _) => {
-            let fault = Fault::usage(format!("{} has several arms: {}", path.display(), told()));
+            let fault = Fault::usage(format!("{} has several arms: {}", path.display(), names()));
             Err(fault.help("choose one per file, such as --arm auto=mix").into())
         }
     }

@@ -73,7 +73,7 @@ pub(super) async fn index(
     }
     accepted.tell(app, removed);
     let ran = indexing::run(app, &indexing, interrupt, &view).await?;
-    ran.say_end(app);
+    ran.print_end(app);
     let failures = ran.failures.total;
     if failures > 0 {
         let workspace = &app.config.workspace;

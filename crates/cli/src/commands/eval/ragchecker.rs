@@ -5,7 +5,7 @@ use graphloom_eval::ragchecker::{CheckedAnswer, CheckingFile, LabelError, Metric
 use graphloom_eval::{claims, stats};
 use serde::Serialize;
 
-use super::judging::{judge, judge_all, nothing_judged, tell_spent};
+use super::judging::{judge, judge_all, nothing_judged, print_judging_cost};
 use super::{can_write, columns, not_a, read_bytes, write_json};
 use crate::args::RagcheckerArgs;
 use crate::commands::App;
@@ -60,9 +60,9 @@ pub(crate) async fn run(app: &App, args: &RagcheckerArgs) -> anyhow::Result<Exit
     let (mut failures, mut first_error) = (Vec::new(), None);
     if !is_whole {
         let judge = judge(app, args.out.as_deref())?;
-        let asked = &judge;
+        let shared_judge = &judge;
         let one = |mut answer: CheckedAnswer| async move {
-            let error = claims::judge_answer(asked, &mut answer).await.err();
+            let error = claims::judge_answer(shared_judge, &mut answer).await.err();
             (answer, error)
         };
         let Some(judged) = judge_all(app, std::mem::take(&mut file.results), one).await? else {
@@ -75,7 +75,7 @@ pub(crate) async fn run(app: &App, args: &RagcheckerArgs) -> anyhow::Result<Exit
             }
             file.results.push(answer);
         }
-        tell_spent(app, &judge);
+        print_judging_cost(app, &judge);
     }
     let mut metrics: Vec<Metrics> = Vec::new();
     for answer in &mut file.results {

@@ -8,7 +8,7 @@ use graphloom_eval::report::{Group, RetrievalReport};
 use graphloom_eval::retrieval::{self, RetrievalRow};
 use graphloom_eval::{html, stats};
 
-use super::asked::{self, Ready};
+use super::evaluation::{self, Ready};
 use super::{can_write, columns, write_json, write_whole};
 use crate::args::RetrievalArgs;
 use crate::commands::App;
@@ -24,14 +24,14 @@ const MOST_NOTES: usize = 3;
 
 /// Indexes missing passages, asks the questions, and prints the scores.
 pub(crate) async fn run(app: &App, args: &RetrievalArgs) -> anyhow::Result<Exit> {
-    let arms = asked::arms(&args.asked)?;
+    let arms = evaluation::arms(&args.evaluation)?;
     let ks: Vec<usize> = args.k.iter().copied().collect::<BTreeSet<_>>().into_iter().collect();
     let options = AskOptions {
         timed: args.timed,
         most: ks.last().copied().unwrap_or(1),
-        ..asked::options(&args.asked)
+        ..evaluation::options(&args.evaluation)
     };
-    let set = asked::read_set(app, &args.asked)?;
+    let set = evaluation::read_set(app, &args.evaluation)?;
     let questions = retrieval::asked(&set, &options);
     if questions.is_empty() {
         let help = "list the ids of the needed passages as gold of each question";
@@ -41,18 +41,18 @@ pub(crate) async fn run(app: &App, args: &RetrievalArgs) -> anyhow::Result<Exit>
     if without > 0 {
         app.output.note(format_args!("{} without gold passages left out", count(without as u64, "question")));
     }
-    can_write(&[("--out", args.asked.out.as_deref()), ("--html", args.html.as_deref())])?;
-    let ready = match asked::prepare(app, &args.asked, &set, QueryModels::Keywords).await? {
+    can_write(&[("--out", args.evaluation.out.as_deref()), ("--html", args.html.as_deref())])?;
+    let ready = match evaluation::prepare(app, &args.evaluation, &set, QueryModels::Keywords).await? {
         Ok(ready) => ready,
         Err(exit) => return Ok(exit),
     };
     let Ready { engine, is_partial, .. } = &ready;
     let tasks = asking::tasks::<RetrievalRow>(engine, &set, &questions, &arms, &options).await?;
-    let rows = asked::ask_all::<RetrievalRow>(app, &args.asked, &ready, &tasks, &options).await?;
+    let rows = evaluation::ask_all::<RetrievalRow>(app, &args.evaluation, &ready, &tasks, &options).await?;
     let Some(rows) = rows else { return Ok(Exit::Interrupted) };
-    let info = asked::info(app, engine, &set, questions.len(), &options).await?;
+    let info = evaluation::info(app, engine, &set, questions.len(), &options).await?;
     let report = RetrievalReport::of(info, ks, &arms, rows);
-    if let Some(out) = &args.asked.out {
+    if let Some(out) = &args.evaluation.out {
         write_json(out, &report)?;
     }
     if let Some(out) = &args.html {
@@ -63,7 +63,7 @@ pub(crate) async fn run(app: &App, args: &RetrievalArgs) -> anyhow::Result<Exit>
     } else {
         print(app, &report)?;
     }
-    tell_notes(app, &report);
+    print_notes(app, &report);
     Ok(if *is_partial || report.failed() > 0 { Exit::Partly } else { Exit::Done })
 }
 
@@ -150,7 +150,7 @@ fn with_interval(value: stats::Estimate) -> String {
 }
 
 /// Prints failed questions and notes, a few of each kind.
-fn tell_notes(app: &App, report: &RetrievalReport) {
+fn print_notes(app: &App, report: &RetrievalReport) {
     let failed = report.rows.iter().filter_map(|row| Some((row, row.failed.as_ref()?)));
     for (row, reason) in failed.take(MOST_NOTES) {
         let (arm, id) = (plain(&row.arm), plain(&row.id));

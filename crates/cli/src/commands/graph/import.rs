@@ -60,7 +60,7 @@ pub(super) async fn run(
     } else {
         print(app, &summary)?;
     }
-    summary.run.say_end(app);
+    summary.run.print_end(app);
     let incomplete = summary.run.report.as_ref().is_some_and(|report| report.incomplete > 0);
     Ok(match summary.run.exit() {
         Exit::Done if incomplete => Exit::Partly,

@@ -41,7 +41,7 @@ impl Run<'_> {
         let mut retries = Retries::on_documents();
         loop {
             if self.engine.index.stop.is_made() {
-                self.asked_to_stop();
+                self.note_stop_request();
             }
             if self.is_stopping() {
                 return Ok(None);

@@ -126,7 +126,7 @@ impl Run<'_> {
                 Ok(())
             }
             Err(Stop::Requested) => {
-                self.asked_to_stop();
+                self.note_stop_request();
                 Ok(())
             }
             Err(Stop::Later(_) | Stop::Failed(_) | Stop::OverBudget(_) | Stop::Lost) => {

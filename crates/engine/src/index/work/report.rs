@@ -27,7 +27,7 @@ impl Run<'_> {
         self.count(|report| report.paused = true);
     }
 
-    pub(super) fn asked_to_stop(&self) {
+    pub(super) fn note_stop_request(&self) {
         self.count(|report| report.stopped = true);
     }
 

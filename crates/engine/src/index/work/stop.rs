@@ -60,7 +60,7 @@ impl Run<'_> {
         match stop {
             Stop::Lost => self.lost(document).await?,
             Stop::Paused => self.paused(),
-            Stop::Requested => self.asked_to_stop(),
+            Stop::Requested => self.note_stop_request(),
             Stop::Later(reason) => self.stopped(document, reason),
             Stop::Failed(reason) => self.fail(job, document, reason).await?,
             Stop::OverBudget(what) => self.over_budget(what),

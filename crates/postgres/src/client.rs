@@ -111,24 +111,24 @@ impl Client {
             Some(order) => Some(order.lock().await),
             None => None,
         };
-        let mut asked = pin!(ask(prepare.await?));
+        let mut pending = pin!(ask(prepare.await?));
         // The first poll sends it.
-        let first = poll_fn(|context| Poll::Ready(asked.as_mut().poll(context))).await;
+        let first = poll_fn(|context| Poll::Ready(pending.as_mut().poll(context))).await;
         drop(turn);
         match first {
             Poll::Ready(answer) => answer,
-            Poll::Pending => asked.await,
+            Poll::Pending => pending.await,
         }
     }
 
     /// Waits for an answer. Gives the connection up if none of its pending statements is answered. Boxed, because
     /// commits hold the futures of many statements.
-    async fn answer<T>(&self, mut asked: Answer<'_, T>) -> Result<T, Fault> {
+    async fn answer<T>(&self, mut pending: Answer<'_, T>) -> Result<T, Fault> {
         let mut since = Instant::now();
         loop {
             let timed = {
                 let _entered = self.runtime.enter();
-                timeout_at(since + self.patience, asked.as_mut())
+                timeout_at(since + self.patience, pending.as_mut())
             };
             if let Ok(answer) = timed.await {
                 *self.heard() = Instant::now();

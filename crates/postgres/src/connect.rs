@@ -123,9 +123,9 @@ impl Database {
     /// Returns the version of the tables in the database at an address. Changes nothing.
     pub fn schema_version(url: &str) -> Result<SchemaVersion, StoreError> {
         let shared = Self::prepare(url)?.shared;
-        let asked = Arc::clone(&shared);
+        let opened = Arc::clone(&shared);
         shared.wait("reading the schema version", async move {
-            asked.patiently("opening", OPENING_PATIENCE, || migrate::versions(&asked)).await
+            opened.patiently("opening", OPENING_PATIENCE, || migrate::versions(&opened)).await
         })
     }
 
@@ -461,7 +461,7 @@ impl Shared {
                     tracing::warn!(
                         operation,
                         ?waited,
-                        "the database answered nothing; trying another connection"
+                        "the database did not answer; trying another connection"
                     );
                 }
                 Err(fault) if fault.is_passing() && Instant::now() < until => {

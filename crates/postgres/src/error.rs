@@ -78,9 +78,8 @@ impl Fault {
             }
             Self::Silent(waited) => {
                 let waited = waited.as_secs();
-                let what = format!(
-                    "{operation}: the server accepted what was sent and answered nothing for {waited} s"
-                );
+                let what =
+                    format!("{operation}: the server accepted the request but did not answer for {waited} s");
                 return StoreError::Unavailable { database: path(), what };
             }
             Self::Database(error) => error,

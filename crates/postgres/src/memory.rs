@@ -168,7 +168,7 @@ impl Memory {
                 part.read(&memory.shared, &session, kind, state).await
             };
             if let Err(fault) = read.await {
-                tracing::debug!(?kind, ?fault, "what searches read could not be read into memory");
+                tracing::debug!(?kind, ?fault, "search data could not be read into memory");
             }
             part.is_read.store(false, Ordering::Release);
         });

@@ -27,7 +27,7 @@ pub(crate) fn number(row: &Row, column: usize) -> Result<u64, Fault> {
 /// Reads a number that is never negative from text.
 pub(crate) fn number_of_text(row: &SimpleQueryRow, column: usize) -> Result<u64, Fault> {
     let text = row.try_get(column)?.unwrap_or_default();
-    text.parse().map_err(|_| corrupt(format!("{text:?} is no number")))
+    text.parse().map_err(|_| corrupt(format!("{text:?} is not a number")))
 }
 
 /// Serializes a value as a body.
@@ -121,12 +121,12 @@ pub(crate) fn graph_key(row: &Row, from: usize) -> Result<GraphKey, Fault> {
         return Ok(GraphKey::Entity(entity(from + 1)?));
     }
     let pair = RelationKey::new(entity(from + 1)?, entity(from + 2)?);
-    pair.map(GraphKey::Relation).ok_or_else(|| corrupt("a relation has one end".to_owned()))
+    pair.map(GraphKey::Relation).ok_or_else(|| corrupt("a relation has only one end".to_owned()))
 }
 
 /// Returns the item of this kind with this id.
 pub(crate) fn item(kind: ItemKind, id: &str) -> Result<ItemKey, Fault> {
-    ItemKey::from_id(kind, id).ok_or_else(|| corrupt(format!("{id:?} is no key of a vector")))
+    ItemKey::from_id(kind, id).ok_or_else(|| corrupt(format!("{id:?} is not the key of a vector")))
 }
 
 pub(crate) fn kind_code(kind: ItemKind) -> i16 {

@@ -267,10 +267,10 @@ fn launch(release: Release, folder: &Path, settings: &[String], port: u16) -> (u
     let child = command.spawn().expect("the server starts");
     let until = Instant::now() + MAX_START;
     let is_ready = || {
-        let asked = program(release, "pg_isready", folder)
+        let ready = program(release, "pg_isready", folder)
             .args(["-h", "127.0.0.1", "-p", &port.to_string()])
             .status();
-        asked.is_ok_and(|status| status.success())
+        ready.is_ok_and(|status| status.success())
     };
     while !is_ready() {
         assert!(Instant::now() < until, "the server does not answer: see {}/log", folder.display());

@@ -122,7 +122,7 @@ async fn keep_beating(shared: Weak<Shared>, name: String, mut ended: oneshot::Re
             Ok::<_, Fault>(())
         };
         if let Err(fault) = beaten.await {
-            tracing::debug!(?fault, "the database does not learn that this worker lives");
+            tracing::debug!(?fault, "telling the database that this worker is alive failed");
         }
     }
 }

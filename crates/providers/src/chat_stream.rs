@@ -49,8 +49,8 @@ const SCHEMA_WORDS: [&str; 7] =
 pub(crate) fn of_shape(request: &ChatRequest, error: ModelError) -> ModelError {
     match error {
         ModelError::Refused { model, status, what } if request.shape.is_some() => {
-            let said = what.to_lowercase();
-            match SCHEMA_WORDS.iter().any(|word| said.contains(word)) {
+            let message = what.to_lowercase();
+            match SCHEMA_WORDS.iter().any(|word| message.contains(word)) {
                 true => ModelError::ShapeRefused { model, status, what },
                 false => ModelError::Refused { model, status, what },
             }

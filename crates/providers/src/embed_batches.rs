@@ -99,7 +99,7 @@ impl Batcher {
         if self.dimensions.get().is_none() {
             self.embed(protocol, Purpose::Document, &[PROBE.to_owned()]).await?;
         }
-        self.dimensions.get().copied().ok_or_else(|| self.malformed("it gave no vector".to_owned()))
+        self.dimensions.get().copied().ok_or_else(|| self.malformed("it returned no vector".to_owned()))
     }
 
     pub(crate) async fn embed(
@@ -234,7 +234,7 @@ impl Batcher {
             if protocol.body(purpose, texts)? == body {
                 break answer?;
             }
-            warn!(gen_ai.request.model = self.model, refusal = what, "asking for vectors differently");
+            warn!(gen_ai.request.model = self.model, refusal = what, "requesting vectors in another form");
         };
         let body = answer.chunk().await?.unwrap_or_default();
         let (vectors, usage) = protocol

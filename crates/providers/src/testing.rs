@@ -348,8 +348,8 @@ fn chat_reply(script: &OpenAiScript, request: &Value) -> Reply {
         .map(|message| message["content"].as_str().unwrap_or_default().to_owned())
         .collect();
     let text = (script.answer)(&contents);
-    let asked: usize = contents.iter().map(String::len).sum();
-    let usage = json!({"prompt_tokens": asked / 4, "completion_tokens": text.len() / 4});
+    let characters: usize = contents.iter().map(String::len).sum();
+    let usage = json!({"prompt_tokens": characters / 4, "completion_tokens": text.len() / 4});
     if request["stream"].as_bool() != Some(true) {
         let choice =
             json!({"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"});

@@ -341,7 +341,7 @@ fn a_server_that_never_responds_is_given_up() {
     proxy.freeze();
     let refused = block_on(snapshot.counts());
     let Err(StoreError::Unavailable { what, .. }) = &refused else { panic!("{refused:?}") };
-    assert_eq!(what, "reading: the server accepted what was sent and answered nothing for 2 s");
+    assert_eq!(what, "reading: the server accepted the request but did not answer for 2 s");
     drop(snapshot);
     // The commit is retried on another connection, and the statements sent on the silent one are not applied twice.
     block_on(store.commit(sample::indexed("b", "Ada met Cy", "ADA", "CY"))).expect("committed");

@@ -107,7 +107,7 @@ impl AnthropicChat {
                 })
                 .into_iter()
                 .collect(),
-            tool_choice: shape.map(|asked| ToolChoice::this(asked.name)),
+            tool_choice: shape.map(|shape| ToolChoice::this(shape.name)),
         }
     }
 }

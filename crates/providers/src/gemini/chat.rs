@@ -79,7 +79,7 @@ impl GeminiChat {
                 response_schema: request
                     .shape
                     .as_ref()
-                    .map(|asked| asked.shape.schema(SchemaDialect::OpenApi)),
+                    .map(|shape| shape.shape.schema(SchemaDialect::OpenApi)),
             },
         }
     }

@@ -158,7 +158,7 @@ impl SharedLimits {
                 Ok(Err(wait)) => wait,
                 Err(error) => {
                     *self.correction() += correction;
-                    tracing::warn!(%error, "limits that processes share could not be read; those of this process hold");
+                    tracing::warn!(%error, "shared limits could not be read; only those of this process apply");
                     break;
                 }
             };
@@ -177,7 +177,7 @@ impl SharedLimits {
                             retry_after_ms,
                         });
                     }
-                    self.tell_of_pause(service, wait);
+                    self.report_pause(service, wait);
                     wait
                 }
             };
@@ -204,7 +204,7 @@ impl SharedLimits {
             ((), is_longer)
         });
         if let Err(error) = paused.await {
-            tracing::warn!(%error, "other processes do not learn that the service asked for a pause");
+            tracing::warn!(%error, "telling other processes that the service asked for a pause failed");
         }
     }
 
@@ -240,7 +240,7 @@ impl SharedLimits {
         Err(StoreError::Busy { path: self.name.clone(), holder: Some("other processes".to_owned()) })
     }
 
-    fn tell_of_pause(&self, service: &str, wait: Duration) {
+    fn report_pause(&self, service: &str, wait: Duration) {
         if !self.notified.swap(true, Ordering::Relaxed)
             && let Some(listener) = &self.listener
         {

@@ -157,10 +157,10 @@ fn run(
     if output.status.success() {
         return Ok(());
     }
-    let said = String::from_utf8_lossy(&output.stderr);
+    let stderr = String::from_utf8_lossy(&output.stderr);
     // pip's last error line contains the reason. It omits the mirror's URL, which may contain a password.
-    let errors: Vec<&str> = said.lines().map(str::trim).filter(|line| line.starts_with("ERROR:")).collect();
-    let what = match errors.last().copied().or(said.lines().rev().find(|line| !line.trim().is_empty())) {
+    let errors: Vec<&str> = stderr.lines().map(str::trim).filter(|line| line.starts_with("ERROR:")).collect();
+    let what = match errors.last().copied().or(stderr.lines().rev().find(|line| !line.trim().is_empty())) {
         Some(line) => line.trim().trim_start_matches("ERROR: ").chars().take(MAX_OUTPUT_CHARS).collect(),
         None => format!("it exited with {}", output.status),
     };

@@ -66,7 +66,7 @@ impl LanguageModel for OllamaChat {
             messages: &request.messages,
             stream: true,
             format: match &request.shape {
-                Some(asked) => Some(Format::Schema(asked.shape.schema(SchemaDialect::JsonSchema))),
+                Some(shape) => Some(Format::Schema(shape.shape.schema(SchemaDialect::JsonSchema))),
                 None => request.json_object.then_some(Format::Word("json")),
             },
             think: self.config.think,

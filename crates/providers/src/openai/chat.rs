@@ -126,8 +126,8 @@ impl OpenAiChat {
                 false => &[],
             },
             response_format: match &request.shape {
-                Some(asked) => {
-                    let AnswerShape { name, shape } = asked.as_ref();
+                Some(answer_shape) => {
+                    let AnswerShape { name, shape } = answer_shape.as_ref();
                     let schema = shape.schema(SchemaDialect::JsonSchema);
                     Some(ResponseFormat::JsonSchema {
                         json_schema: NamedSchema { name, strict: true, schema },

@@ -82,8 +82,8 @@ def upload(name: str, content: bytes, key: str) -> bytes:
 
 async def answer(reader: asyncio.StreamReader) -> int:
     """Reads the next response to its end and returns its status."""
-    said = await reader.readuntil(b"\r\n\r\n")
-    lines = said.decode("latin-1").lower().split("\r\n")
+    response_head = await reader.readuntil(b"\r\n\r\n")
+    lines = response_head.decode("latin-1").lower().split("\r\n")
     fields = dict(line.split(": ", 1) for line in lines[1:] if ": " in line)
     if "content-length" in fields:
         await reader.readexactly(int(fields["content-length"]))
@@ -141,16 +141,16 @@ class Ordinary:
         return self.rows
 
 
-def ordinary(port: int, key: str, seed: int, rate: float, seconds: float, told) -> None:
-    told.put(asyncio.run(Ordinary(port, key, seed).run(rate, seconds)))
+def ordinary(port: int, key: str, seed: int, rate: float, seconds: float, results) -> None:
+    results.put(asyncio.run(Ordinary(port, key, seed).run(rate, seconds)))
 
 
 def measured(port: int, key: str, seed: int, rate: float, seconds: float) -> list:
     """Runs in a separate process, so that attackers and memory measurements do not slow it down."""
-    told = multiprocessing.Queue()
-    process = multiprocessing.Process(target=ordinary, args=(port, key, seed, rate, seconds, told))
+    results = multiprocessing.Queue()
+    process = multiprocessing.Process(target=ordinary, args=(port, key, seed, rate, seconds, results))
     process.start()
-    rows = told.get(timeout=seconds + 2 * REQUEST_LIMIT_S)
+    rows = results.get(timeout=seconds + 2 * REQUEST_LIMIT_S)
     process.join()
     return rows
 
@@ -290,9 +290,9 @@ async def attacked(name: str, port: int, keys: dict, files: list, seconds: float
     return dict(counter)
 
 
-def attack(name: str, port: int, keys: dict, files: list, seconds: float, told) -> None:
+def attack(name: str, port: int, keys: dict, files: list, seconds: float, results) -> None:
     os.nice(19)
-    told.put(asyncio.run(attacked(name, port, keys, files, seconds)))
+    results.put(asyncio.run(attacked(name, port, keys, files, seconds)))
 
 
 # -- the server -------------------------------------------------------------------------------------------------------------
@@ -403,7 +403,7 @@ class Machine:
         below = sum(cpu_ticks(child.pid) for child in multiprocessing.active_children())
         return mine + below + cpu_ticks(self.pid)
 
-    def told(self) -> tuple[float, float]:
+    def shares(self) -> tuple[float, float]:
         """Returns the shares of the processors that other programs used and that the host took."""
         total, busy, steal = (now - before for now, before in zip(self.all(), self.began))
         others = busy - (self.ours() - self.began[3])
@@ -430,16 +430,16 @@ def round_of(name: str, program: str, keys: dict, work: str, seed: int, seconds:
     measured(serving.port, keys["ours"], seed, rate, 2)
     machine = Machine(serving.process.pid)
     alone = measured(serving.port, keys["ours"], 1000 + seed, rate, seconds)
-    others_alone = machine.told()
+    others_alone = machine.shares()
     before, serving.peak = serving.peak, 0
-    told = multiprocessing.Queue()
-    process = multiprocessing.Process(target=attack, args=(name, serving.port, keys, files, seconds + 2, told))
+    results = multiprocessing.Queue()
+    process = multiprocessing.Process(target=attack, args=(name, serving.port, keys, files, seconds + 2, results))
     process.start()
     time.sleep(1)
     machine = Machine(serving.process.pid)
     rows = measured(serving.port, keys["ours"], 2000 + seed, rate, seconds)
-    others = machine.told()
-    statuses = told.get(timeout=seconds + READY_LIMIT_S)
+    others = machine.shares()
+    statuses = results.get(timeout=seconds + READY_LIMIT_S)
     process.join()
     peak, stop_s = serving.peak, serving.close()
     shutil.rmtree(f"{work}/{name}")

@@ -131,7 +131,7 @@ def resident_kinds(pid):
     return int(fields["VmRSS"].split()[0]) << 10, anonymous, of_files
 
 
-def told(kinds):
+def formatted(kinds):
     everything, anonymous, of_files = (kind / MIB for kind in kinds)
     return f"{everything:.0f} MiB (own {anonymous:.0f}, of files {of_files:.0f})"
 
@@ -159,13 +159,13 @@ def run(program, arguments, folder):
             time.sleep(0.05)
         seconds = time.monotonic() - began
         output.seek(0)
-        said = output.read()
-    return peak, seconds, process.returncode, said
+        text = output.read()
+    return peak, seconds, process.returncode, text
 
 
-def remarks(said):
+def remarks(text):
     found = []
-    for line in said.splitlines():
+    for line in text.splitlines():
         try:
             event = json.loads(line)
         except ValueError:
@@ -255,8 +255,8 @@ def idle(program, size, work, port):
         server.send_signal(signal.SIGTERM)
         began = time.monotonic()
         server.wait(timeout=120)
-    print(f"server: {told(before)} before, {peak / MIB:.0f} MiB at most, {told(done)} when {len(KINDS)} documents of "
-          f"{size / MIB:.1f} MiB were done, {told(after)} {REST_S} s later; {idle_s:.2f} s of processor time in the next {REST_S} s; "
+    print(f"server: {formatted(before)} before, {peak / MIB:.0f} MiB at most, {formatted(done)} when {len(KINDS)} documents of "
+          f"{size / MIB:.1f} MiB were done, {formatted(after)} {REST_S} s later; {idle_s:.2f} s of processor time in the next {REST_S} s; "
           f"ended {time.monotonic() - began:.1f} s after SIGTERM", flush=True)
 
 

@@ -154,7 +154,7 @@ def p99(phase: dict) -> float:
     return phase["latency_ms"].get("200", {}).get("p99", float("inf"))
 
 
-def told(phase: dict) -> str:
+def formatted(phase: dict) -> str:
     if "200" not in phase["latency_ms"]:
         return "none answered"
     of = phase["latency_ms"]["200"]
@@ -250,7 +250,7 @@ def steady(load: Load, chunks: int, mode: str, rows: Rows) -> dict:
     is_whole = rate == RATE
     rows.add(
         f"{chunks:,} chunks, {mode}: {rate:.0f} a second for {STEADY_S} s ({CONNECTIONS} connections carry {carried['per_second']:.0f})",
-        f"{told(phase)}, {sum(bad.values())} errors",
+        f"{formatted(phase)}, {sum(bad.values())} errors",
         f"p99 <= {MAX_P99_MS} ms, 0 errors" if is_whole else "",
         p99(phase) <= MAX_P99_MS and not bad if is_whole else None,
     )
@@ -274,7 +274,7 @@ def overload(load: Load, serving: Serving, chunks: int, mode: str, measured: dic
     rows.add(
         f"{chunks:,} chunks, {mode}: {too_much:.0f} a second for {OVERLOAD_S} s",
         ", ".join(f"{status} {100 * share[status]:.1f}%" for status in sorted(share))
-        + f"; {during['statuses'].get('200', 0) / OVERLOAD_S:.0f} a second answered, {told(during)};"
+        + f"; {during['statuses'].get('200', 0) / OVERLOAD_S:.0f} a second answered, {formatted(during)};"
         + f" {during['without_retry_after']} of 429 without Retry-After; {serving.peak_mb():.0f} MB",
         "200 and 429 alone, with Retry-After",
         not others and not during["without_retry_after"],

@@ -23,17 +23,17 @@ only graphloom-cluster 'none' "$io" 'clustering is pure functions of its argumen
 only graphloom-minilm 'none' "$io" 'a model is texts to vectors, without a runtime'
 only graphloom-core 'none' "$io" 'core has no I/O and no runtime'
 only graphloom-rules 'core' "$io" 'the rules of stores are pure functions of their arguments'
-only graphloom-text 'core|tokens' "$io" 'what is done with texts is pure functions of them'
-only graphloom-readers 'core|tokens|text' "$io" 'readers turn bytes into text, whatever becomes of it'
+only graphloom-text 'core|tokens' "$io" 'functions over texts depend only on their arguments'
+only graphloom-readers 'core|tokens|text' "$io" 'readers only turn bytes into text'
 only graphloom-offline 'core|tokens|text' "$io" 'rules over words know neither pipelines nor stores'
 only graphloom-engine "$pipelines" 'rusqlite|reqwest|tantivy' 'the engine knows ports, not adapters'
 only graphloom-eval "$pipelines" 'rusqlite|reqwest|tantivy' 'evaluation consumes the engine, not adapters'
 only graphloom-migrate "$pipelines" "$io" 'imports are read from files into documents, whatever the store'
-only graphloom-storage 'core|rules' 'reqwest' 'storage knows core and the rules alone'
-only graphloom-postgres 'core|rules' 'rusqlite|reqwest|tantivy' 'the database store knows core and the rules alone'
-only graphloom-providers 'core|tokens|minilm' 'rusqlite|tantivy' 'providers know core alone'
+only graphloom-storage 'core|rules' 'reqwest' 'storage knows only core and the rules'
+only graphloom-postgres 'core|rules' 'rusqlite|reqwest|tantivy' 'the database store knows only core and the rules'
+only graphloom-providers 'core|tokens|minilm' 'rusqlite|tantivy' 'providers know only core'
 only graphloom-server "$pipelines" 'rusqlite|reqwest' 'the server knows the engine and its own port, not adapters'
-only graphloom "$pipelines|rules|minilm|storage|postgres|providers" 'none' 'the library knows no surface'
+only graphloom "$pipelines|rules|minilm|storage|postgres|providers" 'none' 'the library knows no user interface'
 
 # Only one file chooses the store of a workspace; all other code uses the port.
 chosen=$(grep -rnE 'graphloom_postgres|sqlite::|SqliteStore|FileWorkspaces|\.graphloom-wal' crates/graphloom/src crates/cli/src crates/server/src --include='*.rs' | grep -v '^crates/graphloom/src/stores.rs:' || true)
@@ -67,4 +67,4 @@ if ((failures > 0)); then
     echo "check-arrows: $failures checks failed" >&2
     exit 1
 fi
-echo "check-arrows: dependencies point down, and core and engine reach the world through ports alone"
+echo "check-arrows: dependencies point down, and core and engine reach the world only through ports"

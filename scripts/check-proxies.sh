@@ -134,5 +134,5 @@ check 'without keys: this machine' 200 "$(status "$direct")"
 for header in 'X-Forwarded-For: 127.0.0.1' 'Forwarded: for=127.0.0.1' 'X-Real-IP: 127.0.0.1'; do
     check "without keys: passed on ($header)" 403 "$(status -H "$header" "$direct")"
 done
-echo "said: $(curl -s "http://127.0.0.1:$plain_port/documents/status_counts")"
+echo "answer: $(curl -s "http://127.0.0.1:$plain_port/documents/status_counts")"
 exit "$failed"

@@ -61,7 +61,7 @@ pub(crate) struct Control {
 /// Compiles the shim into `folder`; returns the reason if that fails.
 pub(crate) fn compile(folder: &Path) -> Result<PathBuf, String> {
     if !cfg!(target_os = "linux") {
-        return Err("faults of the disk and the clock are injected on Linux alone".to_owned());
+        return Err("faults of the disk and the clock are injected only on Linux".to_owned());
     }
     let (source, library) = (folder.join("faults.c"), folder.join("faults.so"));
     fs::write(&source, SOURCE).map_err(|error| format!("writing {}: {error}", source.display()))?;

@@ -26,8 +26,7 @@ pub(crate) struct Settings {
     pub(crate) remote_vectors: bool,
     /// How the texts of versions are made.
     pub(crate) shape: Shape,
-    /// Whether nothing else writes while a document is removed, so that the room kept for removals is there on a full
-    /// disk.
+    /// Whether nothing else writes while a document is removed, so that the reserved space is available on a full disk.
     #[serde(default)]
     pub(crate) removes_alone: bool,
     /// Whether to add the document with all entities before the first step.

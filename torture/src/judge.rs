@@ -57,7 +57,7 @@ pub(crate) enum Operation {
     Remove {
         /// Whether it may be missing according to the model.
         may_be_missing: bool,
-        /// Whether room is kept for it on a full disk.
+        /// Whether space is reserved for it on a full disk.
         has_room: bool,
     },
     /// Edits the graph; an invalid edit is rejected.
@@ -82,8 +82,8 @@ pub(crate) type Fault = (Kind, String);
 
 /// How a command ended, or the fault.
 pub(crate) fn command(operation: Operation, ran: &ProcessEnd, weather: &Weather) -> Result<WriteEnd, Fault> {
-    let said = format!("{}\n{}", ran.stdout, ran.stderr);
-    if let Some(words) = FORBIDDEN.into_iter().find(|words| said.contains(words)) {
+    let output = format!("{}\n{}", ran.stdout, ran.stderr);
+    if let Some(words) = FORBIDDEN.into_iter().find(|words| output.contains(words)) {
         let kind = if words == "panicked at" { Kind::Crash } else { Kind::Message };
         return Err((kind, format!("says {words:?}: {}", quoted(ran))));
     }
@@ -98,7 +98,7 @@ pub(crate) fn command(operation: Operation, ran: &ProcessEnd, weather: &Weather)
         (Some(3), _) if matches!(operation, Operation::Add | Operation::Work) => {
             let model = weather.was(Spell::Model, ran.started, Duration::from_secs(60));
             // Failures are listed separately; accepted documents are reported one by one.
-            if model || disk || said.contains(OVERTAKEN) {
+            if model || disk || output.contains(OVERTAKEN) {
                 Ok(WriteEnd::Unknown)
             } else {
                 Err((Kind::Exit, quoted(ran)))

@@ -5,7 +5,7 @@ use graphloom_torture::main as run;
 
 #[cfg(not(unix))]
 fn run() -> std::process::ExitCode {
-    eprintln!("error: the torture suite sends signals, so it runs on Unix alone");
+    eprintln!("error: the torture suite sends signals, so it runs only on Unix");
     std::process::ExitCode::from(2)
 }
 

@@ -103,12 +103,12 @@ impl Model {
                 // present.
                 let has_one = versions.iter().any(|version| allowed.contains(&Some(*version)));
                 let kind = if has_one || allowed.contains(&None) { Wrong::Ghost } else { Wrong::Lost };
-                wrong.push((*source, kind, format!("there is {versions:?}, allowed is {allowed:?}")));
+                wrong.push((*source, kind, format!("found {versions:?}, allowed {allowed:?}")));
             }
         }
         for (source, versions) in there {
             if !self.sources.contains_key(source) {
-                wrong.push((*source, Wrong::Ghost, format!("there is {versions:?}, nothing was written")));
+                wrong.push((*source, Wrong::Ghost, format!("found {versions:?}, but nothing was written")));
             }
         }
         wrong

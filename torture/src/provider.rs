@@ -149,7 +149,7 @@ impl Provider {
         fault: Option<ModelFault>,
     ) -> std::io::Result<()> {
         let prompt = prompt(body);
-        let asked = messages(body).last().unwrap_or_default();
+        let last_message = messages(body).last().unwrap_or_default();
         let model = body["model"].as_str().unwrap_or_default();
         let (status, kind, text) = match fault {
             Some(ModelFault::TooMany) => (
@@ -168,7 +168,9 @@ impl Provider {
             Some(ModelFault::Cut) | None if path.ends_with("/embeddings") => {
                 ("200 OK", "application/json", embeddings(body))
             }
-            Some(ModelFault::Cut) | None => reply(model, &prompt, asked, body["stream"] == json!(true)),
+            Some(ModelFault::Cut) | None => {
+                reply(model, &prompt, last_message, body["stream"] == json!(true))
+            }
         };
         let sent = if fault == Some(ModelFault::Cut) { &text[..text.len() / 2] } else { &text[..] };
         write!(
@@ -177,7 +179,7 @@ impl Provider {
             text.len()
         )?;
         stream.flush()?;
-        if fault.is_none() && is_extraction(&prompt) && !canaries(asked).is_empty() {
+        if fault.is_none() && is_extraction(&prompt) && !canaries(last_message).is_empty() {
             *self.state().answered.entry((model.to_owned(), hash(&prompt))).or_default() += 1;
         }
         Ok(())
@@ -236,9 +238,14 @@ fn is_extraction(prompt: &str) -> bool {
     prompt.contains("<|#|>")
 }
 
-fn reply(model: &str, prompt: &str, asked: &str, stream: bool) -> (&'static str, &'static str, String) {
+fn reply(
+    model: &str,
+    prompt: &str,
+    last_message: &str,
+    stream: bool,
+) -> (&'static str, &'static str, String) {
     let answer = if is_extraction(prompt) {
-        extract(model, asked)
+        extract(model, last_message)
     } else if prompt.contains("high_level_keywords") {
         json!({ "high_level_keywords": ["work"], "low_level_keywords": [NAMES[0]] }).to_string()
     } else {

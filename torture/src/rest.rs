@@ -113,7 +113,7 @@ fn look_for_cancelled(world: &World) -> io::Result<()> {
         let of_source = status["documents"].as_array().into_iter().flatten();
         let mut of_source = of_source.filter(|document| document["source"] == *file);
         if !of_source.any(|document| document["status"] == "cancelled") {
-            world.find(Kind::Lost, None, format!("{file} was cancelled, and nothing of it is"));
+            world.find(Kind::Lost, None, format!("{file} was cancelled, but is not listed as cancelled"));
         }
     }
     Ok(())
@@ -169,7 +169,7 @@ fn settle(world: &World, history: &History) -> io::Result<()> {
         }
         if changed.elapsed() > UNTIL_STUCK {
             let servers = world.running();
-            let what = format!("documents wait for ever: {:?}\n{}", now.0, stacks::of(&servers));
+            let what = format!("documents wait forever: {:?}\n{}", now.0, stacks::of(&servers));
             world.find(Kind::Standstill, None, what);
             world.over.store(true, Ordering::Relaxed);
             return Ok(());
@@ -234,8 +234,8 @@ fn read_state(world: &World) -> io::Result<BTreeMap<u32, BTreeSet<u32>>> {
     let export = run(world, &["export"])?;
     judge_and_note(world, Operation::Read, &export);
     let mut ghosts = BTreeSet::new();
-    for (what, said) in [("dump", &dump.stdout), ("export", &export.stdout)] {
-        for (source, version) in text::canaries(said) {
+    for (what, output) in [("dump", &dump.stdout), ("export", &export.stdout)] {
+        for (source, version) in text::canaries(output) {
             if !there.get(&source).is_some_and(|versions| versions.contains(&version)) {
                 ghosts.insert((source, version, what));
             }
@@ -244,7 +244,7 @@ fn read_state(world: &World) -> io::Result<BTreeMap<u32, BTreeSet<u32>>> {
     for (source, version, what) in ghosts {
         world.tally().ghosts += 1;
         let canary = text::canary(source, version);
-        world.find(Kind::Ghost, None, format!("the {what} shows {canary}, whose document is not there"));
+        world.find(Kind::Ghost, None, format!("the {what} shows {canary}, whose document does not exist"));
     }
     Ok(there)
 }
@@ -272,8 +272,8 @@ fn compare_with_plain_build(world: &World, there: &BTreeMap<u32, BTreeSet<u32>>)
             ["--quiet", "add"].into_iter().chain(some.iter().map(String::as_str)).collect();
         let added = command(&arguments)?;
         if !added.status.success() {
-            let said = String::from_utf8_lossy(&added.stderr).into_owned();
-            world.find(Kind::Suite, None, format!("the plain build failed: {said}"));
+            let stderr = String::from_utf8_lossy(&added.stderr).into_owned();
+            world.find(Kind::Suite, None, format!("the plain build failed: {stderr}"));
             return Ok(());
         }
     }
@@ -286,7 +286,7 @@ fn compare_with_plain_build(world: &World, there: &BTreeMap<u32, BTreeSet<u32>>)
         world.model().decisions.iter().filter(|id| !known.contains(id.as_str())).cloned().collect();
     if !lost.is_empty() {
         world.tally().lost += lost.len() as u64;
-        world.find(Kind::Lost, None, format!("acknowledged decisions are not there: {}", lost.join(", ")));
+        world.find(Kind::Lost, None, format!("acknowledged decisions are missing: {}", lost.join(", ")));
     }
     for decision in &decisions {
         let Some(arguments) = edit::of_decision(decision) else {
@@ -296,8 +296,8 @@ fn compare_with_plain_build(world: &World, there: &BTreeMap<u32, BTreeSet<u32>>)
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
         let edited = command(&arguments)?;
         if !edited.status.success() {
-            let said = String::from_utf8_lossy(&edited.stderr).into_owned();
-            world.find(Kind::Suite, None, format!("repeating {arguments:?} failed: {said}"));
+            let stderr = String::from_utf8_lossy(&edited.stderr).into_owned();
+            world.find(Kind::Suite, None, format!("repeating {arguments:?} failed: {stderr}"));
             return Ok(());
         }
     }

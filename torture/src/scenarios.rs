@@ -40,7 +40,7 @@ pub(crate) const SCENARIOS: [Scenario; 16] = [
     },
     Scenario {
         name: "worker-resumes",
-        about: "one worker goes on with 400 passages after another was killed, with a model",
+        about: "one worker continues with 400 passages after another was killed, with a model",
         seconds: 40,
         make: worker_resumes,
     },
@@ -94,7 +94,7 @@ pub(crate) const SCENARIOS: [Scenario; 16] = [
     },
     Scenario {
         name: "paused-queue",
-        about: "the queue is paused, cancelled and resumed while a server and a worker are at it, with a model",
+        about: "the queue is paused, cancelled and resumed while a server and a worker run, with a model",
         seconds: 25,
         make: paused_queue,
     },

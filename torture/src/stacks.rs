@@ -56,9 +56,9 @@ pub(crate) fn of(processes: &[Arc<Process>]) -> String {
             .arg(process.pid.to_string())
             .output();
         if let Ok(output) = gdb {
-            let said = String::from_utf8_lossy(&output.stdout);
+            let stdout = String::from_utf8_lossy(&output.stdout);
             let frames: Vec<&str> =
-                said.lines().filter(|line| line.starts_with('#') || line.starts_with("Thread")).collect();
+                stdout.lines().filter(|line| line.starts_with('#') || line.starts_with("Thread")).collect();
             let mut frames = frames.join("\n");
             frames.truncate(frames.floor_char_boundary(MAX_STACKS));
             text.push_str(&frames);

@@ -297,16 +297,16 @@ impl Run<'_> {
         }
         fs::create_dir_all(&place)?;
         write_history(&place.join("history.json"), history)?;
-        let said: Vec<String> =
+        let descriptions: Vec<String> =
             findings.iter().map(|it| format!("{:?} (step {:?})\n{}\n", it.kind, it.step, it.what)).collect();
-        fs::write(place.join("findings.txt"), said.join("\n"))?;
+        fs::write(place.join("findings.txt"), descriptions.join("\n"))?;
         fs::write(place.join("repeat.sh"), script::script(history, findings))?;
         fs::rename(self.setup.folder.join("history"), place.join("folder"))?;
         let Some(kind) = findings.first().map(|finding| finding.kind) else { return Ok(place) };
         if !shorten || self.arguments.reduce <= 0.0 || kind == Kind::Suite {
             return Ok(place);
         }
-        eprintln!("\n{} with seed {} fails ({kind:?}); making it shorter", history.name, history.seed);
+        eprintln!("\n{} with seed {} fails ({kind:?}); shortening it", history.name, history.seed);
         let limit = Duration::from_secs_f64(self.arguments.reduce * 60.0);
         let (short, failed) = reduce::reduce(history, kind, limit, |history| {
             let ran = self.one(history).map(|outcome| outcome.findings).unwrap_or_default();

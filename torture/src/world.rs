@@ -19,11 +19,11 @@ use crate::report::{Finding, Kind, Tally};
 use crate::stacks;
 use crate::weather::{Spell, Weather};
 
-/// How long a command may take before it counts as standing still, without the time in which others had the processors.
+/// How long a command may take before it counts as hanging, not counting time in which other programs had the processors.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(150);
-/// The file that is deleted where a removal needs room.
+/// The file that is deleted if a removal needs space.
 const RESERVE: &str = ".graphloom/default.graphloom-reserve";
-/// How long a server may take until it listens.
+/// Time for a server to start listening.
 const UNTIL_LISTENING: Duration = Duration::from_secs(60);
 /// The configuration that all processes share.
 const ENVIRONMENT: [(&str, &str); 6] = [
@@ -35,20 +35,20 @@ const ENVIRONMENT: [(&str, &str); 6] = [
     ("GRAPHLOOM_MAX_PAUSE_S", "20"),
 ];
 
-/// What a program is run with.
+/// How programs are run.
 #[derive(Clone)]
 pub(crate) struct Setup {
     /// The built program.
     pub(crate) binary: PathBuf,
-    /// The shim that injects faults, where there is one.
+    /// The shim that injects faults, if there is one.
     pub(crate) shim: Option<PathBuf>,
-    /// Where folders of histories are made.
+    /// Where folders of histories are created.
     pub(crate) folder: PathBuf,
     /// The model of all histories.
     pub(crate) provider: Provider,
 }
 
-/// One history under way.
+/// One running history.
 pub(crate) struct World {
     /// Its folder: sources, the data folder, logs.
     pub(crate) root: PathBuf,
@@ -56,14 +56,14 @@ pub(crate) struct World {
     pub(crate) settings: Settings,
     pub(crate) control: Option<Control>,
     pub(crate) weather: Weather,
-    /// Whether everything is to end now.
+    /// Whether everything must end now.
     pub(crate) over: AtomicBool,
-    /// Operations that ended, which is progress.
+    /// Number of operations that ended, as a sign of progress.
     pub(crate) ended: AtomicU64,
     /// Processes that are stopped now.
     pub(crate) stopped: AtomicU32,
     model: Mutex<Model>,
-    /// Since when the queue is paused, as was acknowledged.
+    /// Since when the queue has been paused, if the pause was acknowledged.
     paused_at: Mutex<Option<Instant>>,
     tally: Mutex<Tally>,
     findings: Mutex<Vec<Finding>>,
@@ -79,7 +79,7 @@ pub(crate) struct Server {
     pub(crate) address: String,
 }
 
-/// What a process is, for kills and stops.
+/// The role of a process, for kills and stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
     Server,
@@ -125,13 +125,13 @@ impl Process {
         locked(&self.child).try_wait().ok().flatten()
     }
 
-    /// Whether it has run for longer, without the time in which it waited for a processor.
+    /// Whether it has run for longer than this, not counting time in which it waited for a processor.
     fn took_longer_than(&self, limit: Duration) -> bool {
         let took = self.started.elapsed();
         took > limit && took.saturating_sub(stacks::starved(self.pid)) > limit
     }
 
-    /// Sends a signal, unless the process has ended; whether it was sent.
+    /// Sends a signal unless the process has ended; returns whether it was sent.
     pub(crate) fn signal(&self, name: &str) -> bool {
         // The lock keeps the process from being reaped meanwhile, so its number cannot be another's.
         let mut child = locked(&self.child);
@@ -151,7 +151,7 @@ impl Process {
 }
 
 impl World {
-    /// A new folder below `setup.folder`, with a control file where there is a shim.
+    /// Creates a folder below `setup.folder`, with a control file if there is a shim.
     pub(crate) fn create(setup: &Setup, name: &str, settings: &Settings) -> io::Result<Self> {
         let root = setup.folder.join(name);
         if root.exists() {
@@ -186,27 +186,27 @@ impl World {
         locked(&self.model)
     }
 
-    /// Since when the queue is paused, as was acknowledged.
+    /// Since when the queue has been paused, if the pause was acknowledged.
     pub(crate) fn paused_at(&self) -> MutexGuard<'_, Option<Instant>> {
         locked(&self.paused_at)
     }
 
-    /// What was counted.
+    /// The counters.
     pub(crate) fn tally(&self) -> MutexGuard<'_, Tally> {
         locked(&self.tally)
     }
 
-    /// What was found to be wrong so far.
+    /// The findings so far.
     pub(crate) fn findings(&self) -> MutexGuard<'_, Vec<Finding>> {
         locked(&self.findings)
     }
 
-    /// Notes a fault of the program.
+    /// Records a fault of the program.
     pub(crate) fn find(&self, kind: Kind, step: Option<u32>, what: impl Into<String>) {
         self.findings().push(Finding { kind, step, what: what.into() });
     }
 
-    /// Whether the history is to end before its last step.
+    /// Whether the history must end before its last step.
     pub(crate) fn is_over(&self) -> bool {
         self.over.load(Ordering::Relaxed)
     }
@@ -240,7 +240,7 @@ impl World {
         self.start_with(role, step, arguments, place("out"), place("err"), None)
     }
 
-    /// Starts the program with standard output going somewhere else than into its log.
+    /// Starts the program with its standard output redirected to somewhere other than its log.
     pub(crate) fn start_into(
         &self,
         step: u32,
@@ -289,19 +289,19 @@ impl World {
         Ok(process)
     }
 
-    /// Whether the workspace keeps room on the disk for removals.
+    /// Whether the workspace has space reserved for removals.
     pub(crate) fn has_reserve(&self) -> bool {
         self.root.join(RESERVE).metadata().is_ok_and(|file| file.len() > 0)
     }
 
-    /// Processes that run.
+    /// Running processes.
     pub(crate) fn running(&self) -> Vec<Arc<Process>> {
         let mut running = locked(&self.running);
         running.retain(|process| process.poll().is_none());
         running.clone()
     }
 
-    /// Waits for the end of a process; one that stands still is a finding, and is killed.
+    /// Waits until a process ends; a hanging process is a finding and is killed.
     pub(crate) fn wait(&self, process: &Process) -> ProcessEnd {
         let mut rest = Duration::from_millis(1);
         let status = loop {
@@ -345,22 +345,22 @@ impl World {
         Ok(self.wait(&process))
     }
 
-    /// The server of a slot, if it runs.
+    /// The server of a slot, if it is running.
     pub(crate) fn server(&self, slot: u32) -> Option<Server> {
         locked(&self.servers).get(&slot).filter(|server| server.process.poll().is_none()).cloned()
     }
 
-    /// Servers that run.
+    /// Running servers.
     pub(crate) fn all_servers(&self) -> Vec<Server> {
         locked(&self.servers).values().filter(|server| server.process.poll().is_none()).cloned().collect()
     }
 
-    /// Starts a server; the way it ended where it ended before it listened.
+    /// Starts a server; returns how it ended if it ended before it listened.
     pub(crate) fn serve(&self, slot: u32, step: u32) -> io::Result<Option<ProcessEnd>> {
         let process = self.start(Role::Server, step, &["--json", "serve", "--port", "0"])?;
         let address = loop {
-            let said = fs::read_to_string(&process.stdout).unwrap_or_default();
-            let line = said.lines().next().filter(|_| said.contains('\n'));
+            let stdout = fs::read_to_string(&process.stdout).unwrap_or_default();
+            let line = stdout.lines().next().filter(|_| stdout.contains('\n'));
             let value = line.and_then(|line| serde_json::from_str::<serde_json::Value>(line).ok());
             let url = value.as_ref().and_then(|value| value["url"].as_str());
             if let Some(address) = url.and_then(|url| url.strip_prefix("http://")) {
@@ -405,14 +405,14 @@ impl World {
             thread::sleep(Duration::from_millis(10));
         }
         process.signal("CONT");
-        // Others may be stopped still; what is tolerated a moment longer than needed does no harm.
+        // Others may still be stopped; tolerating them a moment too long does no harm.
         if self.stopped.load(Ordering::Relaxed) == 1 {
             self.weather.end(Spell::Stopped);
         }
         self.stopped.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Faults end, and what they did is counted.
+    /// Ends the faults and counts what they did.
     pub(crate) fn heal(&self) {
         self.count_hits();
         if let Some(control) = &self.control
@@ -440,12 +440,12 @@ impl World {
             };
             *tally.faults.entry(name.to_owned()).or_default() += count;
             tally.kills += if hit == Hit::Kill { count } else { 0 };
-            // What was paid for and could not be stored is asked for again.
+            // Paid answers that could not be stored are requested again.
             tally.calls_lost += if matches!(hit, Hit::Delay | Hit::Stop) { 0 } else { count };
         }
     }
 
-    /// Ends every process that still runs.
+    /// Ends every running process.
     pub(crate) fn end(&self) {
         self.over.store(true, Ordering::Relaxed);
         for process in self.running() {

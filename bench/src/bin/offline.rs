@@ -229,7 +229,7 @@ fn recall(questions: &[QuestionRow], ranked: &[Vec<usize>], ids: &BTreeMap<&str,
 }
 
 fn answer_ms(questions: &[QuestionRow], ranked: &[Vec<usize>], passages: &[Passage]) -> Option<f64> {
-    let asked: Vec<(&str, Vec<graphloom_offline::Passage<'_>>)> = questions
+    let answerable: Vec<(&str, Vec<graphloom_offline::Passage<'_>>)> = questions
         .iter()
         .zip(ranked)
         .map(|(row, ranked)| {
@@ -243,7 +243,7 @@ fn answer_ms(questions: &[QuestionRow], ranked: &[Vec<usize>], passages: &[Passa
         .collect();
     // Word lists load on first use.
     graphloom_offline::reply("Who warms up?", &[]);
-    let (_, ms) = timed(&asked, |(question, passages)| graphloom_offline::reply(question, passages));
+    let (_, ms) = timed(&answerable, |(question, passages)| graphloom_offline::reply(question, passages));
     (!questions.is_empty()).then_some(ms)
 }
 

@@ -337,8 +337,8 @@ fn list(text: &str) -> Vec<String> {
 /// Returns the fields of a record whose words do not occur in its piece of the answer. Ignores white space, quotes, full width,
 /// character references, emphasis, and the type `Other` of an entity without a type.
 fn invented(found: &ParsedPiece, piece: &str) -> Vec<String> {
-    let said = fold(piece);
-    let stands = |field: &str| said.contains(&fold(field));
+    let folded = fold(piece);
+    let stands = |field: &str| folded.contains(&fold(field));
     let fields: Vec<&str> = match &found.record {
         ParsedRecord::Entity(entity) => {
             let kind = if entity.kind == "Other" { "" } else { entity.kind.as_str() };

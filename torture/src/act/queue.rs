@@ -37,8 +37,8 @@ impl Lane<'_> {
         let operation = Operation::Cancel { may_be_missing: world.model().may_be_missing(source) };
         let ran = world.run(step, &["--json", "cancel", &text::file(source)])?;
         let ended = judge_and_note(world, operation, &ran);
-        let told: Value = serde_json::from_str(&ran.stdout).unwrap_or_default();
-        let is_out = told["cancelled"].as_array().is_some_and(|list| !list.is_empty());
+        let output: Value = serde_json::from_str(&ran.stdout).unwrap_or_default();
+        let is_out = output["cancelled"].as_array().is_some_and(|list| !list.is_empty());
         if ended == WriteEnd::Done && is_out {
             world.model().cancelled(source);
         }

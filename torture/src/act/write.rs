@@ -47,9 +47,9 @@ impl Lane<'_> {
         } else if ended == WriteEnd::Done {
             world.tally().acknowledged += sources.len() as u64;
         }
-        let told = acknowledged(&ran);
+        let accepted = acknowledged(&ran);
         for (source, file) in sources.iter().zip(&files) {
-            let of_source = if told.contains(file) { WriteEnd::Done } else { ended };
+            let of_source = if accepted.contains(file) { WriteEnd::Done } else { ended };
             self.wrote(*source, version, of_source);
         }
         Ok(())

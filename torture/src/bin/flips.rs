@@ -152,7 +152,7 @@ fn run(arguments: &Arguments) -> io::Result<u64> {
         copy_folder(&master.folder, &data)?;
         let files = files_of(target, &data)?;
         let (file, byte, bit) = flip(&files, &mut random)?;
-        let (fate, said) = match target {
+        let (fate, output) = match target {
             Target::Projections => fate_of_projection(&program, &data, master)?,
             Target::Store | Target::Log => fate_of_store(&program, &data, master)?,
         };
@@ -160,14 +160,14 @@ fn run(arguments: &Arguments) -> io::Result<u64> {
         let at = format!("{} byte {byte} bit {bit}", file.display());
         if matches!(fate, Fate::Unseen | Fate::Crashed) {
             faults += 1;
-            println!("{fate:?}: {at}: {said}");
+            println!("{fate:?}: {at}: {output}");
         }
         if target == Target::Store && !matches!(fate, Fate::Harmless | Fate::Unseen | Fate::Crashed) {
-            let (repair, said) = repaired(&program, &data, master)?;
+            let (repair, output) = repaired(&program, &data, master)?;
             *repairs.entry(repair).or_insert(0u64) += 1;
             if matches!(repair, Repair::Wrong | Repair::NeedsABackup) {
                 faults += u64::from(repair == Repair::Wrong);
-                println!("{repair:?}: {at}: {said}");
+                println!("{repair:?}: {at}: {output}");
             }
         }
     }
@@ -286,14 +286,14 @@ fn flip(files: &[PathBuf], random: &mut Random) -> io::Result<(PathBuf, u64, u64
 
 fn fate_of_store(program: &Program<'_>, data: &Path, master: &Master) -> io::Result<(Fate, String)> {
     let read = program.hash(data)?;
-    let said = String::from_utf8_lossy(&read.stderr).into_owned();
+    let stderr = String::from_utf8_lossy(&read.stderr).into_owned();
     if has_crashed(&read) {
-        return Ok((Fate::Crashed, said));
+        return Ok((Fate::Crashed, stderr));
     }
     if !read.status.success() {
         let fate =
-            if said.contains("opening workspace") { Fate::RefusedAtOpening } else { Fate::RefusedByRead };
-        return Ok((if said.contains("help:") { fate } else { Fate::Unseen }, said));
+            if stderr.contains("opening workspace") { Fate::RefusedAtOpening } else { Fate::RefusedByRead };
+        return Ok((if stderr.contains("help:") { fate } else { Fate::Unseen }, stderr));
     }
     let check = program.run(data, &["check"])?;
     if has_crashed(&check) {
@@ -312,31 +312,33 @@ fn fate_of_store(program: &Program<'_>, data: &Path, master: &Master) -> io::Res
 fn fate_of_projection(program: &Program<'_>, data: &Path, master: &Master) -> io::Result<(Fate, String)> {
     let check = program.run(data, &["check"])?;
     let search = program.run(data, &["--json", "search", QUESTION])?;
-    let said = String::from_utf8_lossy(&search.stderr).into_owned();
+    let stderr = String::from_utf8_lossy(&search.stderr).into_owned();
     if has_crashed(&check) || has_crashed(&search) {
-        return Ok((Fate::Crashed, said));
+        return Ok((Fate::Crashed, stderr));
     }
     let is_same = search.status.success() && String::from_utf8_lossy(&search.stdout) == master.hits;
     let is_clean = program.run(data, &["check"])?.status.success();
     Ok(match (is_same && is_clean, check.status.success()) {
-        (true, true) => (Fate::Harmless, said),
-        (true, false) => (Fate::Rebuilt, said),
-        (false, _) => (Fate::Unseen, said),
+        (true, true) => (Fate::Harmless, stderr),
+        (true, false) => (Fate::Rebuilt, stderr),
+        (false, _) => (Fate::Unseen, stderr),
     })
 }
 
 fn repaired(program: &Program<'_>, data: &Path, master: &Master) -> io::Result<(Repair, String)> {
     let repair = program.run(data, &["repair"])?;
-    let said =
+    let output =
         format!("{}{}", String::from_utf8_lossy(&repair.stdout), String::from_utf8_lossy(&repair.stderr));
     let is_clean = program.run(data, &["check"])?.status.success();
     let hash = program.hash(data)?;
     let is_same = String::from_utf8_lossy(&hash.stdout) == master.hash;
     Ok(match repair.status.code() {
-        Some(0) if is_clean && is_same => (Repair::AsBefore, said),
-        Some(3) if is_clean && said.contains("lost ") => (Repair::LossNamed, said),
-        Some(1) if said.contains("restore a backup") => (Repair::NeedsABackup, said),
-        _ => (Repair::Wrong, format!("clean {is_clean}, same {is_same}, {:?}: {said}", repair.status.code())),
+        Some(0) if is_clean && is_same => (Repair::AsBefore, output),
+        Some(3) if is_clean && output.contains("lost ") => (Repair::LossNamed, output),
+        Some(1) if output.contains("restore a backup") => (Repair::NeedsABackup, output),
+        _ => {
+            (Repair::Wrong, format!("clean {is_clean}, same {is_same}, {:?}: {output}", repair.status.code()))
+        }
     })
 }
 

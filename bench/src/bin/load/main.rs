@@ -162,7 +162,7 @@ async fn over_connections(
                     break;
                 }
                 let (outcome, kept) = sender.send(number, connection, started, None).await;
-                if matches!(outcome.said, ResponseOutcome::Nothing(Fault::Refused | Fault::Broken)) {
+                if matches!(outcome.response, ResponseOutcome::Nothing(Fault::Refused | Fault::Broken)) {
                     tokio::time::sleep(REST).await;
                 }
                 outcomes.push(outcome);
@@ -184,7 +184,7 @@ fn address_of(url: &Uri) -> anyhow::Result<SocketAddr> {
     let address: IpAddr =
         host.trim_matches(['[', ']']).parse().context("the URL's host is not an address")?;
     ensure!(address.is_loopback(), "{address} is not this machine");
-    ensure!(url.scheme_str() == Some("http"), "only http is spoken");
+    ensure!(url.scheme_str() == Some("http"), "only http is supported");
     Ok(SocketAddr::new(address, url.port_u16().unwrap_or(80)))
 }
 

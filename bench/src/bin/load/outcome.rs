@@ -13,7 +13,7 @@ pub(crate) struct Outcome {
     pub(crate) late: Duration,
     /// Time from when it was due to the last byte of the response.
     pub(crate) latency: Duration,
-    pub(crate) said: ResponseOutcome,
+    pub(crate) response: ResponseOutcome,
 }
 
 /// The response of the server.
@@ -47,7 +47,7 @@ impl Outcome {
             due,
             late: Duration::ZERO,
             latency: Duration::ZERO,
-            said: ResponseOutcome::Nothing(Fault::NotSent),
+            response: ResponseOutcome::Nothing(Fault::NotSent),
         }
     }
 }
@@ -95,7 +95,7 @@ impl Report {
         let well = || {
             outcomes
                 .iter()
-                .filter(|outcome| matches!(outcome.said, ResponseOutcome::Status { status: 200, .. }))
+                .filter(|outcome| matches!(outcome.response, ResponseOutcome::Status { status: 200, .. }))
         };
         let last = well().map(|outcome| outcome.due + outcome.latency).max();
         Self {
@@ -122,7 +122,7 @@ impl Sum {
         let mut latencies: BTreeMap<u16, Vec<Duration>> = BTreeMap::new();
         let mut late = Vec::new();
         for outcome in outcomes {
-            match outcome.said {
+            match outcome.response {
                 ResponseOutcome::Status { status, retry_after } => {
                     *sum.statuses.entry(status).or_default() += 1;
                     latencies.entry(status).or_default().push(outcome.latency);
@@ -130,7 +130,7 @@ impl Sum {
                 }
                 ResponseOutcome::Nothing(fault) => *sum.errors.entry(fault).or_default() += 1,
             }
-            if !matches!(outcome.said, ResponseOutcome::Nothing(Fault::NotSent)) {
+            if !matches!(outcome.response, ResponseOutcome::Nothing(Fault::NotSent)) {
                 late.push(outcome.late);
             }
         }
@@ -176,7 +176,7 @@ mod tests {
     fn unsent_requests_are_counted_in_their_phase_and_have_no_latency() {
         let (second, status) =
             (Duration::from_secs(1), |status| ResponseOutcome::Status { status, retry_after: None });
-        let answered = |due, said| Outcome { due, late: Duration::ZERO, latency: second, said };
+        let answered = |due, response| Outcome { due, late: Duration::ZERO, latency: second, response };
         let outcomes = [
             answered(Duration::ZERO, status(200)),
             answered(second, status(429)),

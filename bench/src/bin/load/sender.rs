@@ -46,11 +46,11 @@ impl Sender {
             Err(_) => Err(Fault::Slow),
         };
         let latency = started.elapsed().saturating_sub(due);
-        let (said, connection) = match answered {
-            Ok((said, connection)) => (said, Some(connection)),
+        let (response, connection) = match answered {
+            Ok((response, connection)) => (response, Some(connection)),
             Err(fault) => (ResponseOutcome::Nothing(fault), None),
         };
-        (Outcome { due, late, latency, said }, connection)
+        (Outcome { due, late, latency, response }, connection)
     }
 
     async fn exchange(

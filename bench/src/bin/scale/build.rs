@@ -200,7 +200,7 @@ fn put_document(world: &World, number: usize, graph: bool, batch: &mut Batch) ->
         if graph {
             put_records(chunk_id.clone(), &facts, batch)?;
         }
-        batch.put_extractions.push(said(extraction.clone(), if graph { &facts } else { &[] }));
+        batch.put_extractions.push(stated_extraction(extraction.clone(), if graph { &facts } else { &[] }));
         batch.put_vectors.push(vector(world, ItemKey::Chunk(chunk_id.clone()), world.topic(chunk), &text));
         batch.put_chunks.push(Chunk {
             id: chunk_id,
@@ -267,7 +267,7 @@ fn put_records(chunk: ChunkId, facts: &[StatedRelation], batch: &mut Batch) -> a
     Ok(())
 }
 
-fn said(key: ExtractionKey, facts: &[StatedRelation]) -> Extraction {
+fn stated_extraction(key: ExtractionKey, facts: &[StatedRelation]) -> Extraction {
     let entities = mentioned(facts).into_iter().map(|entity| EntityRecord {
         name: name(entity),
         kind: "UNKNOWN".to_owned(),

@@ -72,7 +72,7 @@ fn main() -> anyhow::Result<()> {
     if !arguments.folder.join(BUILT).exists() {
         let status =
             Command::new(std::env::current_exe()?).args(std::env::args().skip(1)).arg("--builds").status()?;
-        ensure!(status.success(), "building failed; run again to go on");
+        ensure!(status.success(), "building failed; run again to continue");
     }
     if arguments.build_only {
         return Ok(());

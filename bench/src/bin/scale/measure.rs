@@ -94,7 +94,7 @@ struct Row {
 }
 
 impl Row {
-    fn told(&self) -> String {
+    fn formatted(&self) -> String {
         let Self { times, cpu_ms, .. } = self;
         format!("{:.2} / {:.2} ms, {cpu_ms:.2} ms of CPU", times.p50_ms, times.p99_ms)
     }
@@ -151,7 +151,7 @@ pub(crate) async fn measure(
             let cpu_ms = (thread_cpu_ms()? - before) / taken.len() as f64;
             let (asked, times) = (taken.len(), times(taken));
             let row = Row { mode: name, filter: condition.unwrap_or(NO_FILTER), asked, times, cpu_ms };
-            eprintln!("  {name}, filter {}: {}", row.filter, row.told());
+            eprintln!("  {name}, filter {}: {}", row.filter, row.formatted());
             questions.push(row);
         }
         after_questions.get_or_insert(memory()?);
@@ -330,7 +330,7 @@ impl Report {
             );
         }
         for row in &self.questions {
-            line(&format!("{}, filter {}, p50 / p99", row.mode, row.filter), row.told());
+            line(&format!("{}, filter {}, p50 / p99", row.mode, row.filter), row.formatted());
         }
         let changes = [
             ("add a document", &self.add_document),

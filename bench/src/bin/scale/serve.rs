@@ -31,8 +31,8 @@ struct Texts {
 /// Prints its address and the questions to ask as one line of JSON, and serves until standard input closes.
 pub(crate) async fn serve(world: Arc<World>, questions: usize) -> anyhow::Result<()> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
-    let asked = (0..questions).map(|number| Dice::new(&("question", number)).below(world.chunks));
-    let questions: Vec<String> = asked.map(|chunk| world.question(chunk)).collect();
+    let numbers = (0..questions).map(|number| Dice::new(&("question", number)).below(world.chunks));
+    let questions: Vec<String> = numbers.map(|chunk| world.question(chunk)).collect();
     let url = format!("http://{}/v1", listener.local_addr()?);
     println!("{}", json!({ "url": url, "questions": questions }));
     let (end, mut ended) = oneshot::channel();

@@ -93,12 +93,12 @@ impl World {
 
     /// Returns the text of a chunk: a sentence for each fact.
     pub(crate) fn text(&self, chunk: usize) -> String {
-        told(chunk, self.facts(chunk))
+        sentences(chunk, self.facts(chunk))
     }
 
     /// Returns the text of a chunk that mentions only entities of its topic.
     pub(crate) fn text_of_own(&self, chunk: usize) -> String {
-        told(chunk, self.stated(chunk, 1.0))
+        sentences(chunk, self.stated(chunk, 1.0))
     }
 
     /// Returns a question about the facts of a chunk.
@@ -140,7 +140,7 @@ impl Embedder for World {
 }
 
 /// Returns a sentence for each fact.
-fn told(chunk: usize, facts: Vec<StatedRelation>) -> String {
+fn sentences(chunk: usize, facts: Vec<StatedRelation>) -> String {
     let mut dice = Dice::new(&("words", chunk));
     let sentences = facts.into_iter().map(|(from, verb, to)| {
         // Zipf's law: the word of rank r has a frequency of about 1/r.

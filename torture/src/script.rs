@@ -99,7 +99,7 @@ fault heal
 wait $(ls [0-9]*.pid | xargs -r cat) 2>/dev/null
 kill $(cat server*.pid 2>/dev/null) 2>/dev/null; sleep 2
 "$GRAPHLOOM" resume; "$GRAPHLOOM" retry --cancelled; "$GRAPHLOOM" work
-"$GRAPHLOOM" check && echo "check is clean: compare what is there with what was acknowledged"
+"$GRAPHLOOM" check && echo "check is clean: compare the documents with those that were acknowledged"
 "$GRAPHLOOM" status; "$GRAPHLOOM" dump --hash
 "#;
 

@@ -64,7 +64,7 @@ async fn make_answer(
     let (citations, gone) = cite::verify(engine, &cite::cited(retrieval), &picks).await?;
     let dropped_citations = gone.saturating_add(u32::try_from(unresolved).unwrap_or(u32::MAX));
     if dropped_citations > 0 {
-        tracing::warn!(dropped_citations, "the answer cites what is not there");
+        tracing::warn!(dropped_citations, "the answer cites sources that do not exist");
     }
     let model = Some(model.name().to_owned());
     let kind = AnswerKind::Answer;

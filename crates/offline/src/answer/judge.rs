@@ -278,12 +278,12 @@ impl Evidence<'_, '_> {
     /// True if a line contains neither the class of the answer nor a name that could belong to it.
     fn lacks_the_class(&self, at: usize) -> bool {
         let terms = self.question.terms.iter().zip(&self.strength[at]);
-        let mut classes = terms.filter(|(term, _)| term.role == Role::Class).peekable();
+        // In `which IRC network`, a network is the class.
+        let class = terms.rev().find(|(term, _)| term.role == Role::Class);
         let line = &self.reading.lines[at];
         self.question.answer_type == AnswerType::Thing
-            && classes.peek().is_some()
             && !has_no_spaces(line.text)
-            && !classes.any(|(_, strength)| *strength >= IS_THERE)
+            && class.is_some_and(|(_, strength)| *strength < IS_THERE)
             && !(line.form != LineForm::Row
                 && !self.question.many
                 && self.holds_names_itself(at)
@@ -400,8 +400,9 @@ impl Evidence<'_, '_> {
             kinds::names(self.question, line).into_iter().filter(|name| !is_in_question(name)).collect();
         let is_code = |word: &Word<'_>| {
             let before = line.text[..word.at].chars().next_back();
-            before.is_some_and(|c| matches!(c, '`' | '"' | '“' | '„' | '«' | '-'))
-                || word.text.chars().skip(1).any(|c| c.is_uppercase() || c.is_ascii_digit())
+            kinds::is_new(self.question, word)
+                && (before.is_some_and(|c| matches!(c, '`' | '"' | '“' | '„' | '«' | '-'))
+                    || word.text.chars().skip(1).any(|c| c.is_uppercase() || c.is_ascii_digit()))
         };
         let is_name = |word: &Word<'_>| {
             names.iter().any(|name| name.split(|c: char| !c.is_alphanumeric()).any(|part| part == word.text))

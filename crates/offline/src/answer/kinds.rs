@@ -259,6 +259,10 @@ fn holds_time(question: &ParsedQuestion, line: &Line<'_>) -> bool {
     const BEFORE: &str = "after before within until till by every nach vor bis alle binnen";
     const NEXT: &str = "next last this nächste nächsten nächstes letzte letzten letztes diese dieses";
     const PERIODS: &str = "week weekend month year night woche wochenende monat jahr";
+    const UNITS: &str = "days weeks months years hours minutes tage tagen wochen monaten jahren";
+    const COUNTING: &str = "all couple every few following last many next previous several some within einige einigen letzten \
+        mehrere mehreren nächsten paar wenige wenigen";
+    const BEHIND: &str = "after ago before earlier later früher nach später vor";
     line.words.iter().enumerate().skip(line.label_words).any(|(at, word)| {
         let capital_month = !is_month(&word.lower) || word.is_capital();
         let day = line
@@ -267,8 +271,18 @@ fn holds_time(question: &ParsedQuestion, line: &Line<'_>) -> bool {
             .is_some_and(|next| is_month(&next.lower) || any_word(words::TIMES, &next.lower));
         let is_ordinal = word.has_digit() && word.lower.ends_with("th");
         let is_weekdays = word.lower.strip_suffix("days").is_some_and(|day| !day.is_empty());
-        let is_time =
-            capital_month && word.lower != "uhr" && (is_weekdays || any_word(words::TIMES, &word.lower));
+        // `They count days and weeks` tells no time, `two days later` does.
+        let is_bare_unit = any_word(UNITS, &word.lower)
+            && !line.words[at.saturating_sub(2)..at].iter().any(|before| {
+                before.has_digit()
+                    || any_word(words::NUMBERS, &before.lower)
+                    || any_word(COUNTING, &before.lower)
+            })
+            && !line.words.get(at + 1).is_some_and(|next| any_word(BEHIND, &next.lower));
+        let is_time = capital_month
+            && word.lower != "uhr"
+            && !is_bare_unit
+            && (is_weekdays || any_word(words::TIMES, &word.lower));
         // `next week`
         let is_next = any_word(PERIODS, &word.lower)
             && at.checked_sub(1).is_some_and(|at| any_word(NEXT, &line.words[at].lower));

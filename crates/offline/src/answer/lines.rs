@@ -100,6 +100,11 @@ impl Word<'_> {
     pub(super) fn has_digit(&self) -> bool {
         self.text.contains(|c: char| c.is_ascii_digit())
     }
+
+    /// True if it begins with a digit: `16`, `5th` or `3kg`, but not `uint64`.
+    pub(super) fn is_number(&self) -> bool {
+        self.text.starts_with(|c: char| c.is_ascii_digit())
+    }
 }
 
 /// Returns the lines of the passages, in order, without empty lines and table rules.

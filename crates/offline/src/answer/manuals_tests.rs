@@ -80,3 +80,34 @@ fn dates_can_have_spaces_between_digits_and_chinese_characters() {
 fn a_chinese_question_can_end_with_what_is() {
     check(&["前端：lamp、tessel", "tessel 是灯塔的控制程序。"], "tessel 是什么？", "控制程序");
 }
+
+#[test]
+fn a_digit_inside_a_word_is_no_amount() {
+    let table = "| field | meaning | type |\n|---|---|---|\n| used | Size of a ferry crate | uint64 |";
+    let (reply, quotes) = reply_from(&[table, "Ferries are painted."], "How large is a ferry crate?");
+    assert!(matches!(reply, Reply::Closest(_) | Reply::Nothing), "{reply:?}: {quotes:?}");
+    let measured = "| field | meaning | value |\n|---|---|---|\n| used | Size of a ferry crate | 16 MB |";
+    check(&[measured, "Ferries are painted."], "How large is a ferry crate?", "16 MB");
+}
+
+#[test]
+fn units_of_time_without_a_number_are_no_time() {
+    let question = "Which day does the count of ferries begin with?";
+    let (reply, quotes) = reply_from(&["The count of ferries begins with days or weeks."], question);
+    assert!(!matches!(reply, Reply::Answer(_)), "{reply:?}: {quotes:?}");
+    check(&["The count of ferries begins with Monday."], question, "Monday");
+    check(
+        &["The ferry of Osten sank two days later."],
+        "When did the ferry of Osten sink?",
+        "two days later",
+    );
+}
+
+#[test]
+fn a_line_with_only_a_part_of_the_class_is_no_answer() {
+    let question = "Which WXR network carries the ferry channel?";
+    let text = "If you are unsure, then ask in the ferry channel on WXR.";
+    let (reply, quotes) = reply_from(&[text, "Ferries are painted."], question);
+    assert!(!matches!(reply, Reply::Answer(_)), "{reply:?}: {quotes:?}");
+    check(&["The WXR network Lantern carries the ferry channel."], question, "Lantern");
+}

@@ -160,7 +160,7 @@ pub(super) fn holds_amount(question: &ParsedQuestion, line: &Line<'_>, measured:
                     || counts_people && any_word(words::PEOPLE, &next.lower)
             };
             let before = line.words[..at].iter().rev().take(2).any(is_counted);
-            let is_number = word.has_digit() || any_word(words::NUMBERS, &word.lower);
+            let is_number = word.is_number() || any_word(words::NUMBERS, &word.lower);
             let is_counted = |next: &Word<'_>| {
                 is_counted(next) || likeness(question.language, &counted.root, &next.root) > 0.0
             };
@@ -175,7 +175,7 @@ pub(super) fn holds_amount(question: &ParsedQuestion, line: &Line<'_>, measured:
                     || (line.form == LineForm::Row && !is_year(&word.lower)));
         }
         if let Some(measure) = &question.measure {
-            let is_number = word.has_digit() || any_word(words::NUMBERS, &word.lower);
+            let is_number = word.is_number() || any_word(words::NUMBERS, &word.lower);
             return is_number && measures(measure, line, at);
         }
         if word.has_digit() {
@@ -297,7 +297,7 @@ pub(super) fn holds_money(line: &Line<'_>) -> bool {
 
 /// Returns the positions of the numbers in a line that `measure` asks for.
 pub(super) fn measured_places(measure: &str, line: &Line<'_>) -> Vec<usize> {
-    let is_number = |word: &Word<'_>| word.has_digit() || any_word(words::NUMBERS, &word.lower);
+    let is_number = |word: &Word<'_>| word.is_number() || any_word(words::NUMBERS, &word.lower);
     (0..line.words.len()).filter(|at| is_number(&line.words[*at]) && measures(measure, line, *at)).collect()
 }
 

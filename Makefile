@@ -19,12 +19,10 @@ test: export RUSTC_WORKSPACE_WRAPPER = $(CURDIR)/scripts/rustc-with-lints.sh
 test: check docs nextest web-test torture-slice ## Everything that continuous integration runs
 
 check: web ## Formatting, lints and the shape of the workspace
-	npm --prefix web run check
 	scripts/check-arrows.sh
 	cargo fmt --all --check
-	scripts/lint.sh --workspace --all-targets
+	scripts/with-checks.sh scripts/lint.sh --workspace --all-targets
 	scripts/check-features.sh
-	scripts/check-deploy.sh
 	cargo package --quiet --package graphloom-server --list --allow-dirty | grep '^ui/dist/index.html$$' >/dev/null
 	cargo package --quiet --workspace --exclude graphloom-bench --exclude graphloom-torture --locked --offline --no-verify --allow-dirty
 
@@ -62,7 +60,7 @@ torture: ## Random histories under kills, stops and faults, for TORTURE_MINUTES 
 
 torture-slice:
 	cargo build --locked --workspace --all-targets
-	$(TORTURE) --minutes 2 --seed 1 --reduce 1
+	$(TORTURE) --minutes 1 --seed 1 --reduce 1
 
 proxies: ## Runs nginx and Caddy as documented in front of the server; installs them where they are missing (root, Debian)
 	cargo build --locked --workspace --all-targets

@@ -6,6 +6,9 @@ use graphloom_postgres::{Database, PostgresStore, SearchMemory};
 use graphloom_storage::conformance::{block_on, sample};
 use graphloom_storage::sqlite::SqliteStore;
 
+/// Random histories per kind of database. Each commit is a round trip, so the kinds share the default number.
+const HISTORIES: u32 = 16;
+
 /// Deletes the test's workspace when dropped.
 struct Guard {
     database: Database,
@@ -30,7 +33,7 @@ fn open_on(release: Release) -> (PostgresStore, Guard) {
     (store, Guard { database, workspace, _server: server })
 }
 
-graphloom_storage::conformance_tests!(open);
+graphloom_storage::conformance_tests!(open, histories: HISTORIES);
 
 mod on_the_oldest_release {
     use super::*;
@@ -39,7 +42,7 @@ mod on_the_oldest_release {
         open_on(Release::Oldest)
     }
 
-    graphloom_storage::conformance_tests!(open);
+    graphloom_storage::conformance_tests!(open, histories: HISTORIES);
 }
 
 mod with_what_searches_read_in_memory {
@@ -51,7 +54,7 @@ mod with_what_searches_read_in_memory {
         (store, guard)
     }
 
-    graphloom_storage::conformance_tests!(open);
+    graphloom_storage::conformance_tests!(open, histories: HISTORIES);
 }
 
 mod as_workspaces {

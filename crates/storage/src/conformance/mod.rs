@@ -43,9 +43,14 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
 }
 
 /// Defines one test per case for the store that `open` creates: `open()` returns `(store, guard)`.
+///
+/// - `histories`: number of random histories to compare with the reference; 48 by default.
 #[macro_export]
 macro_rules! conformance_tests {
     ($open:expr) => {
+        $crate::conformance_tests!($open, histories: 48);
+    };
+    ($open:expr, histories: $histories:expr) => {
         $crate::conformance_tests!(
             $open;
             a_new_store_is_empty,
@@ -124,7 +129,7 @@ macro_rules! conformance_tests {
 
         #[test]
         fn equals_the_reference_under_random_batches() {
-            $crate::conformance::random::compare_with_memory($open);
+            $crate::conformance::random::compare_with_memory($open, $histories);
         }
     };
     ($open:expr; $($case:ident),* $(,)?) => {

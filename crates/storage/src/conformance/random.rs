@@ -17,8 +17,6 @@ use super::conversations::{conversation, exchange};
 use super::{block_on, sample};
 use crate::memory::MemoryStore;
 
-/// Number of random histories to compare.
-const HISTORIES: u32 = 48;
 /// Rows per page of a scan. Small, so that pages end in the middle of groups.
 const PAGE: usize = 2;
 /// Documents, extractions and summaries are named by number, entities by name.
@@ -82,13 +80,13 @@ enum Change {
 /// A layer and one of its nodes. The nodes have an entity, a chunk, or both of these nodes and another entity as members.
 type Numbered = (usize, u8);
 
-/// Applies random histories to the store that `open` creates and to the reference.
+/// Applies this many random histories to the store that `open` creates and to the reference.
 ///
 /// # Panics
 ///
 /// If the two stores differ.
-pub fn compare_with_memory<S: Store, G>(open: impl Fn() -> (S, G)) {
-    let config = Config { cases: HISTORIES, failure_persistence: None, ..Config::default() };
+pub fn compare_with_memory<S: Store, G>(open: impl Fn() -> (S, G), histories: u32) {
+    let config = Config { cases: histories, failure_persistence: None, ..Config::default() };
     let history = prop::collection::vec(prop::collection::vec(change(), 1..12), 1..8);
     let result = TestRunner::new(config).run(&history, |history| {
         let (store, _guard) = open();

@@ -176,7 +176,7 @@ fn a_not_same_decision_undoes_a_merge_and_prevents_it() {
     graphloom.ok(&["graph", "merge", "ACME Inc", "--into", "Acme Corp"]);
     graphloom.ok(&["graph", "not-same", "ACME Inc", "Acme Corp"]);
     assert_eq!(graphloom.json(&["graph", "ACME Inc"])["entity"]["key"], "ACME_INC");
-    graphloom.run(&["graph", "merge", "ACME Inc", "--into", "Acme Corp"]).exits(1).says("are not the same");
+    graphloom.run(&["graph", "merge", "ACME Inc", "--into", "Acme Corp"]).exits(1).says("keeps them apart");
     graphloom.run(&["graph", "not-same", "Acme Corp", "ACME Inc"]).exits(1).says("already does this");
     check_sound(&graphloom);
 }

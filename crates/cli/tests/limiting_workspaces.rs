@@ -67,7 +67,7 @@ fn a_workspace_at_its_size_limit_refuses_documents_and_still_answers() {
     let refused = (0..50).map(|n| add(&format!("{n}.txt"))).find(|(status, _)| *status != 200);
     let (status, said) = refused.expect("it becomes full");
     assert_eq!(status, 413, "{said}");
-    assert!(said.contains("may take 1.0 MiB") && said.contains("max_workspace_mb"), "{said}");
+    assert!(said.contains("the limit is 1.0 MiB") && said.contains("max_workspace_mb"), "{said}");
     let found = serving.ok("POST", "/w/heavy/search", "", &json!({ "query": "Station 17" }));
     assert!(!found["passages"].as_array().expect("a list").is_empty(), "{found}");
     serving.stop();

@@ -569,7 +569,7 @@ mod tests {
         let in_flight = block_on(model.chat(request())).expect("fits");
         let texts = ["one two three".to_owned()];
         let refused = block_on(embedder.embed(Purpose::Document, &texts)).expect_err("is held back");
-        assert!(refused.to_string().contains("100 are held for calls in flight"), "{refused}");
+        assert!(refused.to_string().contains("100 are reserved for calls in flight"), "{refused}");
         drop(in_flight);
         assert!(block_on(embedder.embed(Purpose::Document, &texts)).is_ok());
     }

@@ -80,7 +80,7 @@ async fn only_the_route_that_stores_answers_accepts_a_conversation() {
         assert!(server.post(path, question(QUESTION, "new")).await.problem(status).contains("/query/events"));
     }
     let stray = json!({ "query": QUESTION, "exchange": 3 });
-    assert!(server.post("/query/events", stray).await.problem(422).contains("without its conversation"));
+    assert!(server.post("/query/events", stray).await.problem(422).contains("without conversation"));
     server.get("/conversations?limit=0").await.problem(422);
 }
 

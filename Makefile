@@ -33,8 +33,8 @@ docs: ## Runs the command blocks of the documents and follows their links
 nextest: ## All tests, offline
 	@scripts/install-postgres.sh
 	@cargo nextest --version >/dev/null 2>&1 || env -u RUSTC_WORKSPACE_WRAPPER cargo install cargo-nextest --locked
-	@# Many tests wait for a moment: one more than there are processors.
-	cargo nextest run --workspace --locked --test-threads $$(($$(nproc) + 1))
+	@# Many tests wait for a moment: two more than there are processors.
+	cargo nextest run --workspace --locked --test-threads $$(($$(nproc) + 2))
 	cargo test --doc --workspace --locked --quiet
 
 .PHONY: web-test

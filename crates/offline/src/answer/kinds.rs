@@ -273,11 +273,9 @@ fn holds_time(question: &ParsedQuestion, line: &Line<'_>) -> bool {
         let is_weekdays = word.lower.strip_suffix("days").is_some_and(|day| !day.is_empty());
         // `They count days and weeks` tells no time, `two days later` does.
         let is_bare_unit = any_word(UNITS, &word.lower)
-            && !line.words[at.saturating_sub(2)..at].iter().any(|before| {
-                before.has_digit()
-                    || any_word(words::NUMBERS, &before.lower)
-                    || any_word(COUNTING, &before.lower)
-            })
+            && !line.words[at.saturating_sub(2)..at]
+                .iter()
+                .any(|before| before.is_number() || any_word(COUNTING, &before.lower))
             && !line.words.get(at + 1).is_some_and(|next| any_word(BEHIND, &next.lower));
         let is_time = capital_month
             && word.lower != "uhr"
@@ -286,7 +284,6 @@ fn holds_time(question: &ParsedQuestion, line: &Line<'_>) -> bool {
         // `next week`
         let is_next = any_word(PERIODS, &word.lower)
             && at.checked_sub(1).is_some_and(|at| any_word(NEXT, &line.words[at].lower));
-        let is_number = || word.has_digit() || any_word(words::NUMBERS, &word.lower);
         // `15 v. Chr.`
         let is_era = word.has_digit()
             && line
@@ -296,7 +293,7 @@ fn holds_time(question: &ParsedQuestion, line: &Line<'_>) -> bool {
                 .take(2)
                 .any(|next| any_word("chr bc ad bce ce bp", &next.lower));
         let is_since =
-            at.checked_sub(1).is_some_and(|at| any_word(BEFORE, &line.words[at].lower)) && is_number();
+            at.checked_sub(1).is_some_and(|at| any_word(BEFORE, &line.words[at].lower)) && word.is_number();
         is_new(question, word)
             && (is_year(&word.lower)
                 || is_clock(line, at, question.language)

@@ -7,7 +7,7 @@ use unicode_segmentation::UnicodeSegmentation;
 
 use super::Passage;
 use super::roots::Roots;
-use super::words::{PRONOUNS, SPEAKERS, any_word};
+use super::words::{NUMBERS, PRONOUNS, SPEAKERS, any_word};
 use crate::scripts::has_no_spaces;
 use graphloom_text::{is_list_item, sentences, turn_label};
 
@@ -101,9 +101,9 @@ impl Word<'_> {
         self.text.contains(|c: char| c.is_ascii_digit())
     }
 
-    /// True if it begins with a digit: `16`, `5th` or `3kg`, but not `uint64`.
+    /// True if it is a number in digits or in words: `16`, `5th`, `3kg` or `twelve`, but not `uint64`.
     pub(super) fn is_number(&self) -> bool {
-        self.text.starts_with(|c: char| c.is_ascii_digit())
+        self.text.starts_with(|c: char| c.is_ascii_digit()) || any_word(NUMBERS, &self.lower)
     }
 }
 

@@ -7,7 +7,6 @@ use super::kinds;
 use super::lines::{Line, LineForm, Word};
 use super::question::{AnswerType, Role};
 use super::rows::rows;
-use super::words::{self, any_word};
 use crate::lexicon::is_stop_word;
 
 /// Maximum number of list entries.
@@ -128,11 +127,12 @@ pub(super) fn announced(evidence: &Evidence<'_, '_>, at: usize) -> Vec<usize> {
 fn announces_inside(evidence: &Evidence<'_, '_>, line: &Line<'_>) -> bool {
     let colons = || line.text.match_indices([':', '：']).map(|(at, _)| at);
     line.words.windows(2).any(|pair| {
-        let is_number = pair[0].has_digit() || any_word(words::NUMBERS, &pair[0].lower);
         let is_in_question =
             evidence.question.terms.iter().any(|term| term.root == pair[1].root && term.role != Role::Name);
         let end = pair[1].at + pair[1].text.len();
-        is_number && is_in_question && colons().any(|colon| colon >= end && colon - end <= NEAR_COLON)
+        pair[0].is_number()
+            && is_in_question
+            && colons().any(|colon| colon >= end && colon - end <= NEAR_COLON)
     })
 }
 

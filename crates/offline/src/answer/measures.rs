@@ -160,7 +160,6 @@ pub(super) fn holds_amount(question: &ParsedQuestion, line: &Line<'_>, measured:
                     || counts_people && any_word(words::PEOPLE, &next.lower)
             };
             let before = line.words[..at].iter().rev().take(2).any(is_counted);
-            let is_number = word.is_number() || any_word(words::NUMBERS, &word.lower);
             let is_counted = |next: &Word<'_>| {
                 is_counted(next) || likeness(question.language, &counted.root, &next.root) > 0.0
             };
@@ -168,15 +167,14 @@ pub(super) fn holds_amount(question: &ParsedQuestion, line: &Line<'_>, measured:
             let of_other =
                 behind().next().is_some_and(|next| !is_counted(next) && any_word(UNITS, &next.lower))
                     || is_year(word.lower.trim_end_matches("er")) && !behind().next().is_some_and(is_counted);
-            return is_number
+            return word.is_number()
                 && !(of_other && line.form != LineForm::Row)
                 && (behind().any(|next| is_counted(next) && is_one_phrase(next))
                     || before
                     || (line.form == LineForm::Row && !is_year(&word.lower)));
         }
         if let Some(measure) = &question.measure {
-            let is_number = word.is_number() || any_word(words::NUMBERS, &word.lower);
-            return is_number && measures(measure, line, at);
+            return word.is_number() && measures(measure, line, at);
         }
         if word.has_digit() {
             // `icinga2` and `Icinga 2` are names.
@@ -297,8 +295,7 @@ pub(super) fn holds_money(line: &Line<'_>) -> bool {
 
 /// Returns the positions of the numbers in a line that `measure` asks for.
 pub(super) fn measured_places(measure: &str, line: &Line<'_>) -> Vec<usize> {
-    let is_number = |word: &Word<'_>| word.is_number() || any_word(words::NUMBERS, &word.lower);
-    (0..line.words.len()).filter(|at| is_number(&line.words[*at]) && measures(measure, line, *at)).collect()
+    (0..line.words.len()).filter(|at| line.words[*at].is_number() && measures(measure, line, *at)).collect()
 }
 
 /// True if a line gives a value after a label for the requested measure: `Weight: 3 kg`.

@@ -104,7 +104,10 @@ pub(crate) async fn query_engine(app: &App, asks: QueryModels) -> anyhow::Result
         QueryModels::Keywords => RoleModels { keywords: models.keywords, ..none },
         QueryModels::Answer => RoleModels { keywords: models.keywords, answer: models.answer, ..none },
     };
-    let engine = existing(app, &roles).await?;
+    let mut engine = existing(app, &roles).await?;
+    if matches!(asks, QueryModels::Answer) {
+        engine.models.sentence_scorer = graphloom::setup::sentence_scorer(&app.config)?;
+    }
     note_absent_models(app, asks);
     Ok(engine)
 }

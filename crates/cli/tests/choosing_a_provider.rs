@@ -118,3 +118,16 @@ fn a_folder_that_would_send_the_users_key_elsewhere_causes_a_warning_even_if_qui
     let chosen = graphloom.with("GRAPHLOOM_BASE_URL", "https://elsewhere.example/v1");
     assert!(!chosen.run(&["config", "show"]).exits(0).stderr.contains("elsewhere.example"));
 }
+
+#[test]
+fn a_sentence_scorer_that_is_not_downloaded_is_an_error_with_a_remedy() {
+    let graphloom = Graphloom::new();
+    with_a_document(&graphloom);
+    let scorer = ["--set", "sentence_scorer=local:all-minilm-l6-v2"];
+    graphloom
+        .run(&[&scorer[..], &["ask", "Who wrote the first program?"]].concat())
+        .exits(1)
+        .says("setting up sentence scorer local:all-minilm-l6-v2: no model all-minilm-l6-v2 in ")
+        .says("`graphloom model pull NAME`");
+    graphloom.run(&[&scorer[..], &["doctor"]].concat()).exits(1).says("sentence scorer");
+}

@@ -71,7 +71,7 @@ pub use ledger::{Call, CallOutcome, Role};
 pub use links::{LinkFileError, LinkGraph, LinkGraphBuilder, Links, Node, NodeNumber};
 pub use model::{
     ChatEvent, ChatMessage, ChatRequest, ChatRole, ChatStream, Completion, Embedder, Embeddings,
-    FinishReason, LanguageModel, ModelError, Purpose, Reranker, Reranking, Usage, complete,
+    FinishReason, LanguageModel, ModelError, Purpose, Reranker, Reranking, SentenceScorer, Usage, complete,
 };
 pub use original::{OriginalStamp, SetOriginal};
 pub use place::{Part, PartMark, Place};

@@ -195,6 +195,18 @@ pub trait Reranker: Send + Sync {
     async fn rerank(&self, query: &str, passages: &[String]) -> Result<Reranking, ModelError>;
 }
 
+/// A model that scores how well sentences answer a question, for answers without an LLM.
+#[async_trait]
+pub trait SentenceScorer: Send + Sync {
+    /// Returns the model's identity in labels, such as `local:all-minilm-l6-v2`.
+    fn name(&self) -> &str;
+
+    /// Returns the log odds that each sentence answers the question, in order.
+    ///
+    /// - `windows`: each contains consecutive sentences of one text.
+    async fn score(&self, question: &str, windows: &[Vec<String>]) -> Result<Vec<Vec<f32>>, ModelError>;
+}
+
 /// Why a model call failed.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum ModelError {

@@ -28,7 +28,7 @@ mod vector_bytes;
 use std::sync::Arc;
 
 pub use chain::chain;
-use graphloom_core::{Clock, Embedder, LanguageModel, Reranker, Store};
+use graphloom_core::{Clock, Embedder, LanguageModel, Reranker, SentenceScorer, Store};
 use graphloom_text::Tokenizer;
 
 /// Everything that a pipeline needs: the store of one workspace, the model of each role, the clock.
@@ -67,6 +67,8 @@ pub struct Models {
     pub embedder: Arc<dyn Embedder>,
     /// Reorders passages; `None`: the order of the search.
     pub reranker: Option<Arc<dyn Reranker>>,
+    /// Scores sentences for answers without an LLM; `None`: rules alone.
+    pub sentence_scorer: Option<Arc<dyn SentenceScorer>>,
 }
 
 impl Engine {
@@ -95,6 +97,7 @@ impl Models {
             answer: None,
             embedder,
             reranker: None,
+            sentence_scorer: None,
         }
     }
 }

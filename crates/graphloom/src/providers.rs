@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use graphloom_core::{
-    ContentHash, Embedder, EmbeddingSpec, Embeddings, LanguageModel, ModelError, Purpose, Reranker, Usage,
+    ContentHash, Embedder, EmbeddingSpec, Embeddings, LanguageModel, ModelError, Purpose, Reranker,
+    SentenceScorer, Usage,
 };
 use graphloom_providers::anthropic::{ANTHROPIC_BASE_URL, AnthropicChat, AnthropicChatConfig};
 use graphloom_providers::builtin::BuiltinEmbedder;
@@ -15,7 +16,7 @@ use graphloom_providers::gemini::{
 };
 use graphloom_providers::http::{HttpClient, HttpConfig, OpenShared, ServiceListener};
 #[cfg(feature = "local")]
-use graphloom_providers::local::{LocalEmbedder, StaticEmbedder};
+use graphloom_providers::local::{LocalEmbedder, LocalScorer, StaticEmbedder};
 use graphloom_providers::ollama::{
     DEFAULT_CONTEXT_TOKENS, OllamaChat, OllamaChatConfig, OllamaEmbedder, OllamaEmbedderConfig,
     base_url_from_host,
@@ -29,7 +30,9 @@ use graphloom_providers::rerank::{
 use graphloom_providers::{Endpoint, Secret};
 
 use crate::clock::SystemClock;
-use crate::config::{Config, EmbedderChoice, ModelChoice, RerankerChoice, RoleModels, Service, keys};
+use crate::config::{
+    Config, EmbedderChoice, ModelChoice, RerankerChoice, RoleModels, ScorerChoice, Service, keys,
+};
 use crate::error::{DescribeError, Fault, Result};
 #[cfg(feature = "local")]
 use crate::setup::model_store;
@@ -162,10 +165,7 @@ impl<'a> Providers<'a> {
             }
             #[cfg(not(feature = "local"))]
             EmbedderChoice::Local(_) | EmbedderChoice::Static(_) => {
-                let fault = Fault::usage(format!(
-                    "{choice} is a local model, but this program was built without local models"
-                ));
-                return Err(fault.help("choose another embedder, or build with the feature `local`").into());
+                return Err(without_local_models(choice, "choose another embedder"));
             }
             EmbedderChoice::OpenAi(model) => {
                 let config = OpenAiEmbedderConfig {
@@ -189,6 +189,18 @@ impl<'a> Providers<'a> {
                 Arc::new(OllamaEmbedder::new(http(Service::Ollama), config).doing(setting_up)?)
             }
         })
+    }
+
+    /// Creates a model that scores sentences. Fails if it is not in the model store, or is another model than supported.
+    pub fn sentence_scorer(&self, choice: &ScorerChoice) -> Result<Arc<dyn SentenceScorer>> {
+        #[cfg(feature = "local")]
+        {
+            let setting_up = || format!("setting up sentence scorer {choice}");
+            let model = model_store(self.config).open(&choice.0).doing(setting_up)?;
+            Ok(Arc::new(LocalScorer::open(model.config()).doing(setting_up)?))
+        }
+        #[cfg(not(feature = "local"))]
+        Err(without_local_models(choice, "remove sentence_scorer from the configuration"))
     }
 
     /// Creates a reranker. Fails if its configuration is invalid.
@@ -321,6 +333,14 @@ fn is_same_host(address: &str, official: &str) -> bool {
     let origin = official.splitn(4, '/').take(3).collect::<Vec<_>>().join("/");
     let rest = address.trim().strip_prefix(&origin);
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', ':', '?']))
+}
+
+/// Returns the error for a local model in a program without local models.
+#[cfg(not(feature = "local"))]
+fn without_local_models(choice: impl std::fmt::Display, remedy: &str) -> crate::error::Error {
+    let fault =
+        Fault::usage(format!("{choice} is a local model, but this program was built without local models"));
+    fault.help(format!("{remedy}, or build with the feature `local`")).into()
 }
 
 #[cfg(test)]

@@ -9,8 +9,8 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
 use graphloom_core::{
-    Clock, Embedder, EmbeddingSpec, LanguageModel, Patience, Registration, Reranker, Store, Timestamp,
-    Upkeep, Worker, WorkspaceStore,
+    Clock, Embedder, EmbeddingSpec, LanguageModel, Patience, Registration, Reranker, SentenceScorer, Store,
+    Timestamp, Upkeep, Worker, WorkspaceStore,
 };
 use graphloom_engine::chunk_context::ContextWriter;
 use graphloom_engine::index::{self, IndexConfig, OtherSetting, Quota};
@@ -355,6 +355,12 @@ pub fn reranker(config: &Config, store: &Arc<dyn WorkspaceStore>) -> Result<Opti
     Ok(reranker.map(|reranker| paid_reranker(reranker, &account(config, store))))
 }
 
+/// Returns the configured model that scores sentences.
+pub fn sentence_scorer(config: &Config) -> Result<Option<Arc<dyn SentenceScorer>>> {
+    let providers = Providers::new(config);
+    config.sentence_scorer.as_ref().map(|choice| providers.sentence_scorer(choice)).transpose()
+}
+
 fn unpaid_reranker(config: &Config) -> Result<Option<Arc<dyn Reranker>>> {
     let providers = Providers::new(config);
     config.reranker.as_ref().map(|choice| providers.reranker(choice)).transpose()
@@ -431,7 +437,7 @@ pub async fn engines(
     let asking = RoleModels { context: None, extract: None, summarize: None, ..models.clone() };
     let indexing = RoleModels { keywords: None, answer: None, ..models };
     let (asking, indexing) = (impatient.chat_models(&asking)?, patient.chat_models(&indexing)?);
-    let reranker = unpaid_reranker(config)?;
+    let (reranker, sentence_scorer) = (unpaid_reranker(config)?, sentence_scorer(config)?);
     let chosen = match (&own.embedder, &config.embedder) {
         (Some(embedder), _) => Some(embedder.clone()),
         (None, Some(choice)) => Some(impatient.embedder(choice)?),
@@ -459,6 +465,7 @@ pub async fn engines(
     };
     let mut asking = part(asking, embedding).engine(config, settings);
     asking.models.reranker = reranker.map(|reranker| paid_reranker(reranker, &account(config, &store)));
+    asking.models.sentence_scorer = sentence_scorer;
     let mut indexing = part(indexing, indexing_embedding).engine(config, settings);
     works_as(&mut indexing, worker, config);
     Ok(Engines { asking, indexing, store })
@@ -562,8 +569,16 @@ impl Parts<'_> {
             // Only indexing writes contexts, and it always has a model here.
             (Contextual::Off, _) | (Contextual::Model, None) => ContextWriter::Off,
         };
-        let models =
-            Models { extract, context_writer, keywords, summarize, answer, embedder, reranker: None };
+        let models = Models {
+            extract,
+            context_writer,
+            keywords,
+            summarize,
+            answer,
+            embedder,
+            reranker: None,
+            sentence_scorer: None,
+        };
         let caches = if config.query_cache { QueryCaches::default() } else { QueryCaches::off() };
         Engine { prompts: wording.prompts, index, caches, ..Engine::new(store.store, models, store.clock) }
     }

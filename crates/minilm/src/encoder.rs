@@ -74,11 +74,28 @@ impl Encoder {
         Ok(Self { hidden, heads, activation, words, places, norm, layers })
     }
 
-    /// Returns the vector of each text, before normalization.
+    /// Returns the vector of each text, before normalization. A vector depends only on its text.
+    ///
+    /// - `texts`: as in [`states`](Self::states).
+    pub(crate) fn encode(&self, texts: &[&[u32]], pooling: Pooling, space: &mut Space) -> Vec<Vec<f32>> {
+        let hidden = self.hidden;
+        let mut rows = self.states(texts, space).chunks_exact(hidden);
+        let pool = |text: &&[u32]| {
+            let mut pooled = vec![0.0; hidden];
+            for (place, row) in rows.by_ref().take(text.len()).enumerate() {
+                if pooling == Pooling::Mean || place == 0 {
+                    pooled.iter_mut().zip(row).for_each(|(sum, x)| *sum += x);
+                }
+            }
+            pooled
+        };
+        texts.iter().map(pool).collect()
+    }
+
+    /// Returns the last layer's vectors of all tokens of all texts, one after another.
     ///
     /// - `texts`: token ids below the vocabulary's size, at least one and at most as many as there are positions.
-    /// - A vector depends only on its text.
-    pub(crate) fn encode(&self, texts: &[&[u32]], pooling: Pooling, space: &mut Space) -> Vec<Vec<f32>> {
+    pub(crate) fn states<'s>(&self, texts: &[&[u32]], space: &'s mut Space) -> &'s [f32] {
         let hidden = self.hidden;
         space.hidden.clear();
         space.change.clear();
@@ -92,17 +109,7 @@ impl Encoder {
         for layer in &self.layers {
             self.apply(layer, texts, space);
         }
-        let mut rows = space.hidden.chunks_exact(hidden);
-        let pool = |text: &&[u32]| {
-            let mut pooled = vec![0.0; hidden];
-            for (place, row) in rows.by_ref().take(text.len()).enumerate() {
-                if pooling == Pooling::Mean || place == 0 {
-                    pooled.iter_mut().zip(row).for_each(|(sum, x)| *sum += x);
-                }
-            }
-            pooled
-        };
-        texts.iter().map(pool).collect()
+        &space.hidden
     }
 
     fn apply(&self, layer: &Layer, texts: &[&[u32]], space: &mut Space) {

@@ -72,28 +72,47 @@ impl Model {
 
     fn embed_parts(&self, texts: &[&[u32]], threads: usize) -> Vec<Vec<f32>> {
         let passes = passes(texts);
-        let next = AtomicUsize::new(0);
-        let vectors = Mutex::new(vec![Vec::new(); texts.len()]);
-        let work = || {
-            let mut space = Space::default();
-            while let Some(pass) = passes.get(next.fetch_add(1, Ordering::Relaxed)) {
-                let tokens: Vec<&[u32]> = pass.iter().map(|place| texts[*place]).collect();
-                let found = self.encoder.encode(&tokens, self.pooling, &mut space);
-                let mut vectors = vectors.lock().unwrap_or_else(PoisonError::into_inner);
-                for (place, mut vector) in pass.iter().zip(found) {
-                    normalize(&mut vector);
-                    vectors[*place] = vector;
-                }
-            }
-        };
-        std::thread::scope(|scope| {
-            for _ in 1..threads.min(passes.len()) {
-                scope.spawn(work);
-            }
-            work();
+        let of_passes = share(passes.len(), threads, |pass, space| {
+            let tokens: Vec<&[u32]> = passes[pass].iter().map(|place| texts[*place]).collect();
+            self.encoder.encode(&tokens, self.pooling, space)
         });
-        vectors.into_inner().unwrap_or_else(PoisonError::into_inner)
+        let mut vectors = vec![Vec::new(); texts.len()];
+        for (place, mut vector) in passes.iter().flatten().zip(of_passes.into_iter().flatten()) {
+            normalize(&mut vector);
+            vectors[*place] = vector;
+        }
+        vectors
     }
+}
+
+/// Returns the results of `work` for the numbers from 0 to `count`, in order. The threads share the work.
+pub(crate) fn share<T: Send>(
+    count: usize,
+    threads: usize,
+    work: impl Fn(usize, &mut Space) -> T + Sync,
+) -> Vec<T> {
+    let next = AtomicUsize::new(0);
+    let results = Mutex::new(Vec::new());
+    let run = || {
+        let mut space = Space::default();
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            if at >= count {
+                break;
+            }
+            let result = work(at, &mut space);
+            results.lock().unwrap_or_else(PoisonError::into_inner).push((at, result));
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..threads.min(count) {
+            scope.spawn(run);
+        }
+        run();
+    });
+    let mut results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
+    results.sort_unstable_by_key(|(at, _)| *at);
+    results.into_iter().map(|(_, result)| result).collect()
 }
 
 /// Returns the indices of the texts of each pass, longest texts first.

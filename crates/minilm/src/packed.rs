@@ -253,6 +253,11 @@ fn numbers(bytes: &[u8]) -> Vec<f32> {
     numbers.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect()
 }
 
+/// Returns the number of bytes of the blocks with this many values.
+pub(crate) fn packed_bytes(values: usize) -> usize {
+    values.div_ceil(BLOCK) * BLOCK_BYTES
+}
+
 /// Appends the values of blocks.
 pub(crate) fn unpack(blocks: &[u8], out: &mut Vec<f32>) {
     let (blocks, _) = blocks.as_chunks::<BLOCK_BYTES>();

@@ -23,7 +23,10 @@ mod scripts;
 mod text_statistics;
 mod token;
 
-pub use answer::{MAX_PASSAGES, Passage, Quote, Reply, looked_for, reply, sentence_about};
+pub use answer::{
+    MAX_PASSAGES, Passage, Quote, Reply, Window, looked_for, reply, reply_with_scores, sentence_about,
+    windows,
+};
 pub use claims::claims;
 pub use claims::{HEAD, date_in, has_one_holder, office_named, offices_of};
 pub use extract::{MAX_DESCRIPTION_SENTENCES, MAX_RELATIONS_PER_SENTENCE, RULES, extract};

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::Context;
-use graphloom::config::{ModelChoice, RerankerChoice};
+use graphloom::config::{ModelChoice, RerankerChoice, ScorerChoice};
 use graphloom_core::{ChatMessage, ChatRequest, ChatRole, EmbeddingSpec, Role, complete};
 use graphloom_engine::index::EMBEDDER;
 use serde::Serialize;
@@ -66,6 +66,9 @@ pub(crate) async fn run(app: &App) -> anyhow::Result<Exit> {
         None => Finding::of("embedder", embedder(&providers, space.as_ref()).await),
     });
     findings.extend(models(app, &providers).await);
+    if let Some(choice) = &app.config.sentence_scorer {
+        findings.push(Finding::of("sentence scorer", sentence_scorer(&providers, choice).await));
+    }
     if let Some(choice) = &app.config.reranker {
         findings.push(Finding::of("reranker", reranker(&providers, choice).await));
     }
@@ -201,6 +204,18 @@ async fn trial(providers: &Providers<'_>, choice: &ModelChoice) -> anyhow::Resul
     let (_, completion) = complete(model.as_ref(), request).await?;
     let tokens = completion.usage.prompt_tokens + completion.usage.completion_tokens;
     Ok(format!("{choice} answers (the test used {tokens} tokens)"))
+}
+
+/// Scores two sentences: the one with the answer must score higher.
+async fn sentence_scorer(providers: &Providers<'_>, choice: &ScorerChoice) -> anyhow::Result<String> {
+    let scorer = providers.sentence_scorer(choice)?;
+    let sentences = ["Bread is baked from flour and water.", "Radium was discovered in 1898."];
+    let scores =
+        scorer.score("When was radium discovered?", &[sentences.map(str::to_owned).to_vec()]).await?;
+    match scores.concat().as_slice() {
+        [bread, radium] if radium > bread => Ok(format!("{choice} works")),
+        scores => anyhow::bail!("{choice} does not score the sentence with the answer highest: {scores:?}"),
+    }
 }
 
 /// Makes one small call: of two passages, the one with the answer must score higher.

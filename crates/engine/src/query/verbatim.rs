@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use graphloom_core::Span;
+use graphloom_core::{SentenceScorer, Span};
 use serde::{Deserialize, Serialize};
 
 use super::calls::QueryCost;
@@ -15,7 +15,7 @@ use super::stops::{self, CutText};
 use super::wording::Language;
 use super::{Answer, QueryError, QueryNote, Question, Retrieval, overview, reports};
 use crate::Engine;
-use graphloom_offline::{Intent, Passage, Quote, Reply};
+use graphloom_offline::{Intent, Passage, Quote, Reply, Window};
 use graphloom_text::{Joint, is_list_item, joint};
 
 /// Maximum number of claims in an answer as of a date, and of sentences that state each.
@@ -105,7 +105,11 @@ pub(super) async fn answer(
             headings: &found.chunk.breadcrumb,
         })
         .collect();
-    match graphloom_offline::reply(text, &passages) {
+    let scores = match &engine.models.sentence_scorer {
+        Some(scorer) => score(scorer.as_ref(), text, &passages).await?,
+        None => Vec::new(),
+    };
+    match graphloom_offline::reply_with_scores(text, &passages, &scores) {
         Reply::Answer(quotes) => {
             let mut draft = Draft::default();
             quotes.iter().for_each(|quote| draft.quote("", &cited, quote));
@@ -129,6 +133,21 @@ pub(super) async fn answer(
         }
         Reply::Nothing => not_found(engine, question, retrieval, on_delta).await,
     }
+}
+
+/// Returns the windows of the passages that may answer, with the scores of their sentences.
+async fn score(
+    scorer: &dyn SentenceScorer,
+    question: &str,
+    passages: &[Passage<'_>],
+) -> Result<Vec<(Window, Vec<f32>)>, QueryError> {
+    let windows = graphloom_offline::windows(question, passages);
+    let sentences: Vec<Vec<String>> = windows.iter().map(|window| window.sentences.clone()).collect();
+    if sentences.is_empty() {
+        return Ok(Vec::new());
+    }
+    let scores = scorer.score(question, &sentences).await?;
+    Ok(windows.into_iter().zip(scores).collect())
 }
 
 /// Drafts the claims that held at the date of the question, with the sentences that state them. Returns `None` if no claim

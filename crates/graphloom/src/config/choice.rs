@@ -240,6 +240,27 @@ impl fmt::Display for RerankerChoice {
     }
 }
 
+/// The name of a local model that scores sentences.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScorerChoice(pub String);
+
+impl ScorerChoice {
+    /// The accepted forms, for error messages.
+    pub const EXPECTED: &str = "none or local:all-minilm-l6-v2";
+
+    /// Parses `local:NAME`.
+    pub fn parse(text: &str) -> Option<Self> {
+        let name = text.strip_prefix("local:").filter(|name| !name.is_empty())?;
+        Some(Self(name.to_owned()))
+    }
+}
+
+impl fmt::Display for ScorerChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "local:{}", self.0)
+    }
+}
+
 fn named(text: &str) -> Option<(Service, String)> {
     let (service, name) = text.split_once(':').filter(|(_, name)| !name.is_empty())?;
     Some((Service::of_name(service)?, name.to_owned()))

@@ -88,6 +88,11 @@ pub const KEYS: &[Key] = &[
         Some("builtin"),
         "builtin, static:NAME, local:NAME, openai:MODEL, gemini:MODEL or ollama:MODEL; default: the one the workspace was built with, or builtin",
     ),
+    key(
+        "sentence_scorer",
+        Some("none"),
+        "model that scores sentences for answers without an LLM: none or local:all-minilm-l6-v2",
+    ),
     key("reranker", Some("none"), "reranker for the passages of an answer: none, cohere:MODEL or jina:MODEL"),
     key(
         "cohere_base_url",

@@ -19,7 +19,7 @@ use graphloom_engine::derive::{EdgeWeights, LayerKind, TreeClustering};
 use graphloom_engine::extract::{Gleaning, RecordForm};
 use graphloom_engine::money::Prices;
 
-pub use self::choice::{EmbedderChoice, ModelChoice, RerankerChoice, Service};
+pub use self::choice::{EmbedderChoice, ModelChoice, RerankerChoice, ScorerChoice, Service};
 pub use self::latest::Latest;
 pub use self::layers::{Origin, Setting, Settings, Surroundings};
 pub use self::per_minute::PerMinute;
@@ -51,6 +51,8 @@ pub struct Config {
     api_keys: BTreeMap<Service, Secret>,
     /// The embedder; `None` if none is configured, so that the workspace's own is used.
     pub embedder: Option<EmbedderChoice>,
+    /// The model that scores sentences for answers without an LLM, if configured.
+    pub sentence_scorer: Option<ScorerChoice>,
     /// The reranker, if configured.
     pub reranker: Option<RerankerChoice>,
     /// Folder with local models.
@@ -331,6 +333,13 @@ fn check(settings: &Settings, surroundings: &Surroundings) -> Result<Config> {
         ),
         None => None,
     };
+    let sentence_scorer = match settings.get("sentence_scorer").filter(|setting| setting.value != "none") {
+        Some(setting) => Some(
+            ScorerChoice::parse(&setting.value)
+                .ok_or_else(|| invalid("sentence_scorer", setting, ScorerChoice::EXPECTED))?,
+        ),
+        None => None,
+    };
     let services = Service::ALL.into_iter();
     let addresses = services.clone().map(|service| (service, text(service.address_key()))).collect();
     let api_keys = services.filter_map(|service| {
@@ -369,6 +378,7 @@ fn check(settings: &Settings, surroundings: &Surroundings) -> Result<Config> {
         addresses,
         api_keys: api_keys.collect(),
         embedder,
+        sentence_scorer,
         reranker,
         models_dir: models_dir(settings, surroundings)?,
         chunk: ChunkConfig { strategy: strategy(settings)?, max_chunk_tokens, overlap_tokens },
@@ -624,6 +634,17 @@ mod tests {
         assert_eq!(config.reranker, RerankerChoice::parse("jina:r"));
         assert_eq!(config.api_key(Service::Jina).map(Secret::reveal), Some("k"));
         assert!(check_flags(&[("reranker", "openai:r")]).is_err_and(|error| error.contains("cohere:MODEL")));
+    }
+
+    #[test]
+    fn a_sentence_scorer_is_a_local_model() {
+        let config = check_flags(&[("sentence_scorer", "local:all-minilm-l6-v2")]).expect("valid");
+        assert_eq!(config.sentence_scorer, Some(ScorerChoice("all-minilm-l6-v2".to_owned())));
+        assert_eq!(check_flags(&[("sentence_scorer", "none")]).expect("valid").sentence_scorer, None);
+        for other in ["openai:m", "local:", "all-minilm-l6-v2"] {
+            let error = check_flags(&[("sentence_scorer", other)]).err();
+            assert!(error.is_some_and(|error| error.contains("local:all-minilm-l6-v2")), "{other}");
+        }
     }
 
     #[test]

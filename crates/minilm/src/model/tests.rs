@@ -16,7 +16,7 @@ const WORDS: [&str; 12] =
 type Tensors = BTreeMap<String, (Vec<usize>, Vec<f32>)>;
 
 /// Writes a model with two layers, whose weights follow from a counter.
-fn write_folder(folder: &Path, pooling: &str) -> Tensors {
+pub(crate) fn write_folder(folder: &Path, pooling: &str) -> Tensors {
     let config = serde_json::json!({"model_type": "bert", "vocab_size": WORDS.len(), "hidden_size": HIDDEN,
         "num_hidden_layers": 2, "num_attention_heads": HEADS, "intermediate_size": WIDE,
         "max_position_embeddings": POSITIONS, "type_vocab_size": 2, "layer_norm_eps": 1e-12});

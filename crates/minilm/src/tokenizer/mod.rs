@@ -105,6 +105,11 @@ impl Tokenizer {
         ids
     }
 
+    /// Returns the special tokens before and after every text.
+    pub(crate) fn around(&self) -> (&[u32], &[u32]) {
+        (&self.around.0, &self.around.1)
+    }
+
     /// Returns one id with the special tokens around it.
     pub(crate) fn mark(&self, id: u32) -> Vec<u32> {
         self.around.0.iter().chain(&[id]).chain(&self.around.1).copied().collect()

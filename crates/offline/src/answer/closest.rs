@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::Quote;
 use super::evidence::Evidence;
+use super::likely::probability;
 use super::lines::{Line, LineForm};
 use super::question::Role;
 
@@ -13,6 +14,8 @@ const MAX_SHOWN: usize = 3;
 const MAX_BYTES: usize = 420;
 /// Minimum share of the question in a near line and its surroundings.
 const MIN_SHARE: f32 = 0.34;
+/// Minimum probability of a near line that a model scored, whatever its share.
+const MIN_RECOGNIZED: f32 = 0.1;
 /// Minimum share of the best passage's score for another passage to be shown.
 const MIN_OF_BEST: f32 = 0.5;
 
@@ -24,13 +27,19 @@ pub(super) fn closest(evidence: &Evidence<'_, '_>) -> Vec<Quote> {
         pairs.into_iter().any(|(strength, term)| *strength > 0.0 && term.role != Role::Common)
     };
     let mut near: Vec<(f32, usize)> = (0..lines.len())
-        .filter(|at| !matches!(lines[*at].form, LineForm::Heading(_) | LineForm::Cell) && telling(*at))
+        .filter(|at| !matches!(lines[*at].form, LineForm::Heading(_) | LineForm::Cell))
+        .filter(|at| telling(*at) || evidence.scores[*at].is_some())
         .map(|at| {
             let direct: f32 =
                 evidence.direct[at].iter().sum::<f32>() / evidence.question.terms.len().max(1) as f32;
-            (evidence.share(at) + 0.25 * direct, at)
+            let recognized = match evidence.scores[at] {
+                Some(_) => probability(evidence.odds(at)),
+                None => 0.0,
+            };
+            (evidence.share(at) + 0.25 * direct + recognized, recognized, at)
         })
-        .filter(|(_, at)| evidence.share(*at) >= MIN_SHARE)
+        .filter(|(_, recognized, at)| evidence.share(*at) >= MIN_SHARE || *recognized >= MIN_RECOGNIZED)
+        .map(|(score, _, at)| (score, at))
         .collect();
     near.sort_by(|one, other| other.0.total_cmp(&one.0).then(one.1.cmp(&other.1)));
     let best = near.first().map_or(0.0, |(score, _)| *score);

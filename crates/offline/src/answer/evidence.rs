@@ -77,6 +77,8 @@ pub(super) struct Evidence<'r, 'a> {
     pub(super) known: Vec<bool>,
     /// For each line, the earlier line that names its subject.
     pub(super) named_by: Vec<Option<usize>>,
+    /// For each line, its score by a model.
+    pub(super) scores: Vec<Option<f32>>,
     /// Matches by parts of words, computed on first use.
     pub(super) grams: OnceCell<Grams>,
     /// The conversation turns in the passages, computed on first use.
@@ -156,6 +158,7 @@ impl<'r, 'a> Evidence<'r, 'a> {
                 .map(|term| reading.is_known(&question.terms[term], &direct, term))
                 .collect(),
             named_by: vec![None; direct.len()],
+            scores: vec![None; direct.len()],
             grams: OnceCell::new(),
             turns: OnceCell::new(),
             candidates: OnceCell::new(),

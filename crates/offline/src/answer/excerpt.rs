@@ -54,10 +54,13 @@ impl Evidence<'_, '_> {
     }
 
     /// Returns the shortest excerpt that is sure to contain the answer or, if there is none, the likeliest.
-    fn best_excerpt(&self, anchors: &[usize]) -> Option<Excerpt> {
+    pub(super) fn best_excerpt(&self, anchors: &[usize]) -> Option<Excerpt> {
         // A text without a person does not answer who, and one without a measure does not answer how long.
-        let must_be_of_kind =
-            matches!(self.question.answer_type, AnswerType::Person | AnswerType::Amount { measured: true });
+        let must_be_of_kind = !self.is_scored()
+            && matches!(
+                self.question.answer_type,
+                AnswerType::Person | AnswerType::Amount { measured: true }
+            );
         let lines = &self.reading.lines;
         let holds_kind = |at: usize| kinds::holds(self.question, &lines[at], lines.get(at + 1));
         let mut known: HashMap<usize, f32> = HashMap::new();

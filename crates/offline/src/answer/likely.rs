@@ -41,6 +41,8 @@ const NAMES_INSTANCE: f32 = 0.8;
 const FAR: usize = 12;
 /// Number of terms above which the length of a question no longer matters.
 const MANY: usize = 10;
+/// Minimum score by a model of a line with little of the question that may answer.
+const MIN_SCORE: f32 = -1.0;
 /// Log odds if all features are 0.
 const BASE: f32 = -7.14;
 
@@ -105,7 +107,12 @@ impl Evidence<'_, '_> {
     ///
     /// - `two_steps`: true for a two-step question; a line must then contain both steps, and its passage must stand out.
     fn anchors(&self, two_steps: bool) -> Vec<usize> {
-        let eligible = self.candidates().iter().take(MAX_LINES).take_while(|(share, _)| *share >= MIN_SHARE);
+        let has_much = |(rank, (share, _)): &(usize, &(f32, usize))| *rank < MAX_LINES && *share >= MIN_SHARE;
+        // A model also recognizes lines with little of the question.
+        let is_recognized = |at: usize| self.scores[at].is_some_and(|score| score >= MIN_SCORE);
+        let eligible = self.candidates().iter().enumerate();
+        let eligible =
+            eligible.filter(|found| has_much(found) || is_recognized(found.1.1)).map(|(_, found)| found);
         let lines = &self.reading.lines;
         let passages_ahead = if two_steps { self.passages_ahead() } else { Vec::new() };
         let holds_steps = |at: usize| {
@@ -158,8 +165,8 @@ impl Evidence<'_, '_> {
         share(at) - others.map(share).fold(0.0, f32::max)
     }
 
-    /// Returns the log odds that a line outside of conversations answers.
-    pub(super) fn odds(&self, at: usize) -> f32 {
+    /// Returns the log odds that a line outside of conversations answers, by the rules alone.
+    pub(super) fn odds_by_rules(&self, at: usize) -> f32 {
         let (lines, terms) = (&self.reading.lines, &self.question.terms);
         let line = &lines[at];
         let of_passage = |other: &usize| lines[*other].passage == line.passage;

@@ -29,6 +29,7 @@ mod question;
 mod roots;
 mod rows;
 mod score;
+mod scored;
 mod several;
 mod turns;
 mod unspaced;
@@ -42,6 +43,7 @@ use how_to::Section;
 use judge::LineScore;
 use lines::LineForm;
 use question::{AnswerType, ParsedQuestion, Role};
+pub use scored::{Window, windows};
 
 /// Maximum number of passages read; callers pass the best first.
 pub const MAX_PASSAGES: usize = 64;
@@ -96,13 +98,21 @@ pub struct Quote {
 /// - The reply includes what a pronoun refers to, the list that a sentence announces, both sides of a comparison and both steps
 ///   of a two-step question.
 pub fn reply(question: &str, passages: &[Passage<'_>]) -> Reply {
+    reply_with_scores(question, passages, &[])
+}
+
+/// Like [`reply`], with the log odds by a model that lines answer.
+///
+/// - `scores`: the [`windows`] of the same question and passages, each with a number for each of its sentences.
+pub fn reply_with_scores(question: &str, passages: &[Passage<'_>], scores: &[(Window, Vec<f32>)]) -> Reply {
     let passages = &passages[..passages.len().min(MAX_PASSAGES)];
     let reading = Passages::read(question, passages);
     let parsed = reading.parse_question(question);
     if parsed.terms.is_empty() {
         return Reply::Nothing;
     }
-    let evidence = Evidence::of(&reading, &parsed);
+    let evidence =
+        Evidence { scores: scored::of_lines(reading.lines.len(), scores), ..Evidence::of(&reading, &parsed) };
     if let Some(surnames) = first_names::requested_surnames(question) {
         return match first_names::line(&reading, &surnames) {
             Some(line) => Reply::Answer(quotes(&evidence, &[line])),
@@ -119,7 +129,8 @@ pub fn reply(question: &str, passages: &[Passage<'_>]) -> Reply {
     let two_steps = several::describes_by_another(question);
     let answer = several::compared(&reading, question)
         .or_else(|| lists::list(&evidence))
-        .or_else(|| lists::rows_of_all(&evidence));
+        .or_else(|| lists::rows_of_all(&evidence))
+        .filter(|lines| !evidence.is_refuted(lines));
     if answer.is_none()
         && let Some(section) = how_to::section(&evidence)
     {
@@ -128,13 +139,19 @@ pub fn reply(question: &str, passages: &[Passage<'_>]) -> Reply {
             Section::Start(lines) => Reply::Likely(quotes(&evidence, &lines)),
         };
     }
+    let is_whole = answer.is_some();
     let answer = answer
         .or_else(|| single(&evidence, compares, two_steps))
-        .or_else(|| several::steps(&reading, question));
-    if let Some(lines) = answer.filter(|lines| evidence.may_answer_together(lines)) {
+        .or_else(|| several::steps(&reading, question))
+        .filter(|lines| evidence.may_answer_together(lines) && !evidence.is_refuted(lines));
+    let scored_instead_of = |lines: &[usize]| evidence.scored_instead_of(lines, two_steps, compares);
+    if let Some(lines) = answer.as_deref().filter(|_| !is_whole).and_then(scored_instead_of) {
+        return Reply::Likely(quotes(&evidence, &lines));
+    }
+    if let Some(lines) = answer {
         return Reply::Answer(quotes(&evidence, &lines));
     }
-    if let Some(lines) = evidence.likeliest(two_steps, compares) {
+    if let Some(lines) = evidence.likeliest(two_steps, compares).or_else(|| scored_instead_of(&[])) {
         return Reply::Likely(quotes(&evidence, &lines));
     }
     nearest(&evidence)

@@ -189,8 +189,8 @@ impl Evidence<'_, '_> {
         turn.share - others.map(|other| other.share).fold(0.0, f32::max)
     }
 
-    /// Returns the log odds that a turn answers.
-    pub(super) fn odds_of_turn(&self, turn: &Turn) -> f32 {
+    /// Returns the log odds that a turn answers, by the rules alone.
+    pub(super) fn turn_odds_by_rules(&self, turn: &Turn) -> f32 {
         let (lines, terms) = (&self.reading.lines, &self.question.terms);
         // The topic of the question, without names and verbs of saying.
         let is_topic = |term: &usize| {

@@ -1,5 +1,6 @@
 //! Sentence embeddings computed in this process, from a folder with a BERT model.
 
+mod scorer;
 mod table;
 
 use std::fs::File;
@@ -12,6 +13,7 @@ pub use graphloom_minilm::FolderError;
 use graphloom_minilm::{Model, Settings};
 use tokio::sync::{Mutex, OnceCell};
 
+pub use self::scorer::LocalScorer;
 pub use self::table::StaticEmbedder;
 use crate::embed_batches::prefixed_name;
 
@@ -130,8 +132,7 @@ impl Embedder for LocalEmbedder {
 fn embed(model: &Model, prefix: &str, texts: &[String]) -> Result<(Vec<Vec<f32>>, u64), String> {
     let tokens: Vec<Vec<Vec<u32>>> =
         texts.iter().map(|text| model.tokens(&format!("{prefix}{text}"))).collect();
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let vectors = model.embed(&tokens, threads);
+    let vectors = model.embed(&tokens, threads());
     let directed = |vector: &Vec<f32>| vector.iter().any(|x| *x != 0.0);
     if !vectors.iter().all(directed) {
         return Err("a zero vector".to_owned());
@@ -139,7 +140,12 @@ fn embed(model: &Model, prefix: &str, texts: &[String]) -> Result<(Vec<Vec<f32>>
     Ok((vectors, tokens.iter().flatten().map(|part| part.len() as u64).sum()))
 }
 
-/// Runs blocking work of the embedder `name`.
+/// Returns the number of threads of a model.
+fn threads() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// Runs blocking work of the model `name`.
 async fn blocking<T: Send + 'static>(
     name: &str,
     work: impl FnOnce() -> Result<T, String> + Send + 'static,

@@ -1,5 +1,10 @@
 //! Tests of answers and of the sentences that their numbers point to.
 
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use graphloom_core::{ModelError, SentenceScorer};
+
 use super::super::{AnswerKind, Mode, QueryError, Question, answer, references};
 use super::world::{LONDON, World};
 use super::{answered, found, question};
@@ -118,6 +123,48 @@ async fn an_unknown_fact_about_a_known_name_gives_the_closest_passages() {
     assert!(!answer.citations.is_empty() && answer.citations.len() <= 3, "{:?}", answer.citations);
     let words: Vec<&str> = answer.matches.iter().filter_map(|span| span.slice(&answer.text)).collect();
     assert!(words.contains(&"Ada") && words.contains(&"Lovelace"), "{words:?}");
+}
+
+/// Gives sentences with a word a high score, and all others a low one.
+struct Likes(&'static str);
+
+#[async_trait]
+impl SentenceScorer for Likes {
+    fn name(&self) -> &str {
+        "test:likes"
+    }
+
+    async fn score(&self, _: &str, windows: &[Vec<String>]) -> Result<Vec<Vec<f32>>, ModelError> {
+        if self.0.is_empty() {
+            return Err(ModelError::Local { model: "test:likes".to_owned(), what: "no weights".to_owned() });
+        }
+        let score = |sentence: &String| if sentence.contains(self.0) { 6.0 } else { -6.0 };
+        Ok(windows.iter().map(|window| window.iter().map(score).collect()).collect())
+    }
+}
+
+#[tokio::test]
+async fn a_sentence_scorer_decides_whether_a_sentence_answers() {
+    let mut world = World::library().await;
+    let asked = question(Mode::Mix, "How many people saw the Great Exhibition?", &["education"], &["London"]);
+    let retrieval = found(&world, &asked).await;
+    world.engine.models.sentence_scorer = Some(Arc::new(Likes("Six million")));
+    let (answer, _) = answered(&world, &asked, &retrieval).await;
+    assert_eq!(answer.kind, AnswerKind::Answer, "{}", answer.text);
+    assert!(answer.text.contains("Six million visitors came. ["), "{}", answer.text);
+    world.engine.models.sentence_scorer = Some(Arc::new(Likes("no such word")));
+    let (answer, _) = answered(&world, &asked, &retrieval).await;
+    assert_eq!(answer.kind, AnswerKind::Closest, "{}", answer.text);
+}
+
+#[tokio::test]
+async fn a_sentence_scorer_that_fails_is_an_error() {
+    let mut world = World::library().await;
+    world.engine.models.sentence_scorer = Some(Arc::new(Likes("")));
+    let asked = question(Mode::Mix, "How many people saw the Great Exhibition?", &["education"], &["London"]);
+    let retrieval = found(&world, &asked).await;
+    let error = answer(&world.engine, &asked, &retrieval, &mut |_| ()).await.expect_err("fails");
+    assert!(format!("{error:?}").contains("no weights"), "{error:?}");
 }
 
 #[tokio::test]

@@ -1,0 +1,245 @@
+//! Windows of consecutive lines, for a model that scores how well each line answers.
+//!
+//! Rules find the lines with most of the question. The model reads windows around them together with the question, so that it
+//! also recognizes an answer in other words. Its scores and the estimate of the rules together give the odds of a line.
+
+use super::evidence::{Evidence, Passages};
+use super::likely::probability;
+use super::lines::LineForm;
+use super::turns::Turn;
+use super::{BOTH_STEPS, MAX_PASSAGES, Passage};
+use crate::languages::Language;
+
+/// Maximum number of windows.
+const MAX_WINDOWS: usize = 16;
+/// Maximum number of bytes of a window, about 160 tokens. A longer line is a window of its own.
+const MAX_BYTES: usize = 640;
+
+/// Weights of the log odds by the rules and of the score, and the log odds if both are 0. With a ratio of 1 to 2 and any ratio near
+/// it, the likeliest line is the right one most often, both for 320 questions of XQuAD and for questions about manuals. The base was
+/// chosen so that about one question in ten gets a wrong answer.
+const BASE: f32 = -0.5;
+const OF_RULES: f32 = 0.5;
+const OF_SCORE: f32 = 1.0;
+/// Maximum of the log odds by the rules and of the score, and of their negatives.
+const MAX_ODDS: f32 = 8.0;
+/// Score below which a line is no answer, whatever the rules find.
+const REFUTED: f32 = -3.0;
+
+/// Maximum number of lines around which excerpts are made.
+const MAX_ANCHORS: usize = 16;
+/// Minimum expected number of answering lines in an excerpt that answers by its scores.
+const MIN_EXPECTED: f32 = 0.7;
+/// Minimum lead of such an excerpt over the lines that answer by the rules.
+const MIN_AHEAD: f32 = 0.3;
+
+/// Consecutive lines of a passage, which a model scores.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Window {
+    /// The heading above the lines, if there is one, and the lines.
+    pub sentences: Vec<String>,
+    /// The index of each line among all lines; `None` for the heading.
+    lines: Vec<Option<usize>>,
+}
+
+/// Returns the windows of `passages` that may answer `question`, for [`reply_with_scores`](super::reply_with_scores). None for
+/// questions in other languages than English, which the model has not learned.
+///
+/// - `passages`: best first; only the first [`MAX_PASSAGES`] are read.
+pub fn windows(question: &str, passages: &[Passage<'_>]) -> Vec<Window> {
+    let passages = &passages[..passages.len().min(MAX_PASSAGES)];
+    let reading = Passages::read(question, passages);
+    if reading.language != Language::English {
+        return Vec::new();
+    }
+    let parsed = reading.parse_question(question);
+    let evidence = Evidence::of(&reading, &parsed);
+    let mut found: Vec<Window> = Vec::new();
+    let mut is_taken: Vec<bool> =
+        reading.lines.iter().map(|line| matches!(line.form, LineForm::Cell | LineForm::Heading(_))).collect();
+    let mut order: Vec<usize> = (0..reading.lines.len()).collect();
+    order.sort_by(|one, other| evidence.share(*other).total_cmp(&evidence.share(*one)).then(one.cmp(other)));
+    for at in order {
+        if found.len() == MAX_WINDOWS {
+            break;
+        }
+        if !is_taken[at] {
+            found.push(window(&reading, at, &mut is_taken));
+        }
+    }
+    found
+}
+
+/// Returns the window around a line, from lines of its passage that are in no other window.
+fn window(reading: &Passages<'_>, at: usize, is_taken: &mut [bool]) -> Window {
+    let lines = &reading.lines;
+    let (mut start, mut end) = (at, at + 1);
+    loop {
+        let fits =
+            |start: usize, end: usize| lines[end - 1].range.end - lines[start].range.start <= MAX_BYTES;
+        let is_free = |other: usize| {
+            lines.get(other).is_some_and(|line| {
+                line.passage == lines[at].passage && line.headings == lines[at].headings && !is_taken[other]
+            })
+        };
+        let before = start > 0 && is_free(start - 1) && fits(start - 1, end);
+        let after = is_free(end) && fits(start, end + 1);
+        match (before, after) {
+            (true, true) if at - start < end - at => start -= 1,
+            (true, false) => start -= 1,
+            (_, true) => end += 1,
+            (false, false) => break,
+        }
+    }
+    is_taken[start..end].iter_mut().for_each(|taken| *taken = true);
+    let heading = lines[at].headings.last().map(|heading| lines[*heading].text);
+    let text_of = |line: &usize| lines[*line].text.to_owned();
+    Window {
+        sentences: heading
+            .map(str::to_owned)
+            .into_iter()
+            .chain((start..end).map(|line| text_of(&line)))
+            .collect(),
+        lines: heading.map(|_| None).into_iter().chain((start..end).map(Some)).collect(),
+    }
+}
+
+/// Combines the log odds by the rules with the score of a model, if there is one.
+fn with_score(by_rules: f32, score: Option<f32>) -> f32 {
+    let Some(score) = score else { return by_rules };
+    BASE + OF_RULES * by_rules.clamp(-MAX_ODDS, MAX_ODDS) + OF_SCORE * score.clamp(-MAX_ODDS, MAX_ODDS)
+}
+
+/// Returns the score of each line; `None` for a line in no window.
+///
+/// - `scores`: windows with the scores of their sentences.
+pub(super) fn of_lines(count: usize, scores: &[(Window, Vec<f32>)]) -> Vec<Option<f32>> {
+    let mut found = vec![None; count];
+    for (line, score) in scores.iter().flat_map(|(window, scores)| window.lines.iter().zip(scores)) {
+        if let Some(place) = line.and_then(|line| found.get_mut(line)) {
+            *place = Some(*score);
+        }
+    }
+    found
+}
+
+impl Evidence<'_, '_> {
+    /// True if a model scored lines.
+    pub(super) fn is_scored(&self) -> bool {
+        self.scores.iter().any(Option::is_some)
+    }
+
+    /// Returns the log odds that a line answers: by the model that scored it and the rules, or by the rules alone.
+    pub(super) fn odds(&self, at: usize) -> f32 {
+        with_score(self.odds_by_rules(at), self.scores[at])
+    }
+
+    /// Returns the log odds that a conversation turn answers: by its best score and the rules, or by the rules alone.
+    pub(super) fn odds_of_turn(&self, turn: &Turn) -> f32 {
+        let best = turn.lines.clone().filter_map(|at| self.scores[at]).max_by(f32::total_cmp);
+        with_score(self.turn_odds_by_rules(turn), best)
+    }
+
+    /// True if a model scored some of the lines, and none of them as a possible answer.
+    pub(super) fn is_refuted(&self, lines: &[usize]) -> bool {
+        let mut scores = lines.iter().filter_map(|at| self.scores[*at]).peekable();
+        scores.peek().is_some() && scores.all(|score| score < REFUTED)
+    }
+
+    /// Returns the excerpt that most likely contains the answer by its scores. `None` if it is not likely enough, or hardly likelier than
+    /// the lines that answer by the rules.
+    ///
+    /// - `answer`: the lines that answer by the rules, if there are any.
+    /// - `two_steps`, `compares`: as in [`likeliest`](Self::likeliest); a line must then contain nearly all of the question, or all
+    ///   compared things.
+    pub(super) fn scored_instead_of(
+        &self,
+        answer: &[usize],
+        two_steps: bool,
+        compares: bool,
+    ) -> Option<Vec<usize>> {
+        let fits = |at: &usize| {
+            self.scores[*at].is_some()
+                && !self.holds_other_date(*at)
+                && (!two_steps || self.share(*at) >= BOTH_STEPS)
+                && (!compares || self.holds_names_itself(*at))
+        };
+        let mut anchors: Vec<usize> = (0..self.scores.len()).filter(fits).collect();
+        anchors.sort_by(|one, other| self.odds(*other).total_cmp(&self.odds(*one)).then(one.cmp(other)));
+        anchors.truncate(MAX_ANCHORS);
+        let excerpt = self.best_excerpt(&anchors)?;
+        let by_rules: f32 = answer.iter().map(|at| probability(self.odds(*at))).sum();
+        (excerpt.expected >= MIN_EXPECTED && excerpt.expected >= by_rules + MIN_AHEAD)
+            .then(|| excerpt.whole(self))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::super::{Reply, reply_with_scores};
+    use super::*;
+
+    const DEPOT: &str = "# Parcels\n\nThe depot of Arnbury opens at seven. Whatever nobody fetches stays on the shelf for nine days. \
+        Then the clerk sends it back. A parcel must not weigh more than twenty kilograms.";
+    const QUESTION: &str = "How long does the depot keep uncollected parcels?";
+
+    fn passages<'a>(texts: &[&'a str]) -> Vec<Passage<'a>> {
+        texts.iter().map(|text| Passage { text, title: "", headings: &[] }).collect()
+    }
+
+    /// Returns the reply if a model gives this score to sentences with `word`, and -6 to all others.
+    fn reply_if(word: &str, score: f32) -> (Reply, String) {
+        let passages = passages(&[DEPOT]);
+        let score_of = |sentence: &String| if sentence.contains(word) { score } else { -6.0 };
+        let scores: Vec<(Window, Vec<f32>)> = windows(QUESTION, &passages)
+            .into_iter()
+            .map(|window| (window.clone(), window.sentences.iter().map(score_of).collect()))
+            .collect();
+        let reply = reply_with_scores(QUESTION, &passages, &scores);
+        let quotes = match &reply {
+            Reply::Answer(quotes) | Reply::Likely(quotes) | Reply::Closest(quotes) => quotes.as_slice(),
+            Reply::Nothing => &[],
+        };
+        let text = quotes.iter().map(|quote| &DEPOT[quote.range.clone()]).collect();
+        (reply, text)
+    }
+
+    #[test]
+    fn a_sentence_that_a_model_recognizes_answers_in_other_words() {
+        let (reply, text) = reply_if("nine days", 5.0);
+        assert!(matches!(reply, Reply::Answer(_) | Reply::Likely(_)), "{reply:?}");
+        assert!(text.contains("nine days"), "{text}");
+    }
+
+    #[test]
+    fn no_sentence_answers_if_a_model_recognizes_none() {
+        let (reply, _) = reply_if("no such word", 5.0);
+        assert!(matches!(reply, Reply::Closest(_) | Reply::Nothing), "{reply:?}");
+    }
+
+    #[test]
+    fn each_line_is_in_one_window_and_comes_with_its_heading() {
+        let sentences: Vec<String> = (0..60)
+            .map(|at| format!("The depot of Arnbury keeps parcel number {at} on shelf {at}."))
+            .collect();
+        let text = format!("# Shelves\n\n{}", sentences.join(" "));
+        let found = windows("Which shelf has parcel 7 of the depot?", &passages(&[&text]));
+        let lines = found.iter().flat_map(|window| &window.sentences).filter(|line| !line.contains('#'));
+        let lines: Vec<&String> = lines.collect();
+        assert_eq!(lines.len(), sentences.len());
+        assert_eq!(lines.iter().collect::<BTreeSet<_>>().len(), sentences.len());
+        for window in &found {
+            assert_eq!(window.sentences[0], "# Shelves");
+            assert!(window.sentences[1..].iter().map(String::len).sum::<usize>() <= MAX_BYTES);
+        }
+    }
+
+    #[test]
+    fn only_questions_in_english_have_windows() {
+        let text = "Das Lager in Arnbury öffnet um sieben. Pakete bleiben neun Tage im Regal.";
+        assert_eq!(windows("Wie lange bleiben Pakete im Regal?", &passages(&[text])), []);
+        assert_eq!(windows("包裹在货架上放多久？", &passages(&["包裹在货架上放九天。"])), []);
+    }
+}

@@ -21,7 +21,7 @@ const ADAPTER: &[u8] = include_bytes!("scorer.bin");
 const MAX_QUESTION_TOKENS: usize = 40;
 
 /// Maximum number of tokens of the sentences of a window; the rest is not read.
-pub const MAX_SENTENCE_TOKENS: usize = 220;
+const MAX_SENTENCE_TOKENS: usize = 220;
 
 /// A model that scores sentences.
 #[derive(Debug)]
@@ -50,7 +50,7 @@ impl SentenceScorer {
 
     /// Returns the log odds that each sentence of each window answers the question. Blocks.
     ///
-    /// - `windows`: consecutive sentences of a text. Sentences after [`MAX_SENTENCE_TOKENS`] get negative infinity.
+    /// - `windows`: consecutive sentences of a text. Sentences after the first 220 tokens get negative infinity.
     /// - `threads`: number of threads; 0 counts as 1.
     pub fn odds(&self, question: &str, windows: &[Vec<String>], threads: usize) -> Vec<Vec<f32>> {
         let (before, after) = self.tokenizer.around();

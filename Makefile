@@ -16,12 +16,13 @@ web: ## Builds the web UI, which the next cargo build embeds; needs Node.js 20.1
 	scripts/build-web.sh
 
 test: export RUSTC_WORKSPACE_WRAPPER = $(CURDIR)/scripts/rustc-with-lints.sh
-test: check docs nextest web-test torture-slice ## Everything that continuous integration runs
+test: check nextest ## Everything that continuous integration runs
+	scripts/beside.sh '$(MAKE) torture-slice' $(MAKE) docs web-test
 
 check: web ## Formatting, lints and the shape of the workspace
 	scripts/check-arrows.sh
 	cargo fmt --all --check
-	scripts/with-checks.sh scripts/lint.sh --workspace --all-targets
+	scripts/beside.sh 'npm --prefix web run check; scripts/check-deploy.sh' scripts/lint.sh --workspace --all-targets
 	scripts/check-features.sh
 	cargo package --quiet --package graphloom-server --list --allow-dirty | grep '^ui/dist/index.html$$' >/dev/null
 	cargo package --quiet --workspace --exclude graphloom-bench --exclude graphloom-torture --locked --offline --no-verify --allow-dirty

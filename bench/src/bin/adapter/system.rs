@@ -195,6 +195,7 @@ fn replayed(server: &str) -> anyhow::Result<Models> {
         answer: Some(chat),
         embedder: Arc::new(embedder),
         reranker: None,
+        sentence_scorer: None,
     })
 }
 

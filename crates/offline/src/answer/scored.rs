@@ -92,14 +92,9 @@ fn window(reading: &Passages<'_>, at: usize, is_taken: &mut [bool]) -> Window {
         }
     }
     is_taken[start..end].iter_mut().for_each(|taken| *taken = true);
-    let heading = lines[at].headings.last().map(|heading| lines[*heading].text);
-    let text_of = |line: &usize| lines[*line].text.to_owned();
+    let heading = lines[at].headings.last().copied();
     Window {
-        sentences: heading
-            .map(str::to_owned)
-            .into_iter()
-            .chain((start..end).map(|line| text_of(&line)))
-            .collect(),
+        sentences: heading.into_iter().chain(start..end).map(|line| lines[line].text.to_owned()).collect(),
         lines: heading.map(|_| None).into_iter().chain((start..end).map(Some)).collect(),
     }
 }

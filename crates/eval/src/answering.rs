@@ -84,7 +84,7 @@ pub struct AnswersReport {
     pub kind: String,
     /// Description of the run.
     pub run: RunInfo,
-    /// The configured answer model, or `verbatim sentences`.
+    /// The configured answer model, or `verbatim sentences` with the model that scored them.
     pub answerer: String,
     /// The arms.
     pub arms: Vec<ArmInfo>,

@@ -118,6 +118,7 @@ pub async fn tasks<'a, R: Row>(
         name(models.keywords.as_ref().map(|model| model.name())),
         name(models.reranker.as_ref().map(|model| model.name())),
         name(models.answer.as_ref().map(|model| model.name())),
+        name(models.sentence_scorer.as_ref().map(|scorer| scorer.name())),
         wording(&engine.prompts, R::PROMPTS).to_string(),
         // Latency is part of a result, so the key includes repetitions, concurrency and whether the cache is on.
         format!("{} {} {}", options.timed, options.concurrency, engine.caches.is_on()),

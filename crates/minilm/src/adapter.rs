@@ -13,19 +13,16 @@ use crate::folder::BertConfig;
 use crate::packed::{packed_bytes, unpack};
 use crate::weights::{Rows, Tensors};
 
+/// A row with a number for each input, and one with a number for each output.
+type Pair = (Vec<f32>, Vec<f32>);
+
 /// The changes of a model.
 #[derive(Debug)]
 pub(crate) struct Adapter {
-    changes: HashMap<String, Change>,
+    /// The pairs of each changed matrix. The change is the sum of their outer products.
+    changes: HashMap<String, Vec<Pair>>,
     /// The vector that turns the model's output into a number.
     pub(crate) head: Vec<f32>,
-}
-
-/// The change of one matrix: the sum of the outer products of its rows.
-#[derive(Debug)]
-struct Change {
-    /// A row with a number for each input, and one with a number for each output.
-    pairs: Vec<(Vec<f32>, Vec<f32>)>,
 }
 
 impl Adapter {
@@ -55,7 +52,7 @@ impl Adapter {
                 let from = (0..rank).map(|_| row(inputs)).collect::<Option<Vec<_>>>()?;
                 let to = (0..rank).map(|_| row(outputs)).collect::<Option<Vec<_>>>()?;
                 let name = format!("encoder.layer.{layer}.{name}.weight");
-                changes.insert(name, Change { pairs: from.into_iter().zip(to).collect() });
+                changes.insert(name, from.into_iter().zip(to).collect());
             }
         }
         let (head, left) = rest.as_chunks::<4>();
@@ -81,7 +78,7 @@ impl Tensors for Adapted<'_> {
 
     fn read(&mut self, name: &str, shape: &[usize]) -> Result<Vec<f32>, String> {
         let mut values = self.weights.read(name, shape)?;
-        for (from, to) in self.adapter.changes.get(name).iter().flat_map(|change| &change.pairs) {
+        for (from, to) in self.adapter.changes.get(name).into_iter().flatten() {
             for (row, output) in values.chunks_exact_mut(from.len()).zip(to) {
                 row.iter_mut().zip(from).for_each(|(value, input)| *value += output * input);
             }

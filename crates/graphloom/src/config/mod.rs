@@ -326,20 +326,9 @@ fn check(settings: &Settings, surroundings: &Surroundings) -> Result<Config> {
         }
         _ => None,
     };
-    let reranker = match settings.get("reranker").filter(|setting| setting.value != "none") {
-        Some(setting) => Some(
-            RerankerChoice::parse(&setting.value)
-                .ok_or_else(|| invalid("reranker", setting, RerankerChoice::EXPECTED))?,
-        ),
-        None => None,
-    };
-    let sentence_scorer = match settings.get("sentence_scorer").filter(|setting| setting.value != "none") {
-        Some(setting) => Some(
-            ScorerChoice::parse(&setting.value)
-                .ok_or_else(|| invalid("sentence_scorer", setting, ScorerChoice::EXPECTED))?,
-        ),
-        None => None,
-    };
+    let reranker = chosen(settings, "reranker", RerankerChoice::parse, RerankerChoice::EXPECTED)?.flatten();
+    let sentence_scorer =
+        chosen(settings, "sentence_scorer", ScorerChoice::parse, ScorerChoice::EXPECTED)?.flatten();
     let services = Service::ALL.into_iter();
     let addresses = services.clone().map(|service| (service, text(service.address_key()))).collect();
     let api_keys = services.filter_map(|service| {
@@ -418,16 +407,23 @@ pub fn invalid(key: &str, setting: &Setting, expected: &str) -> Error {
     Fault::usage(format!("{key} is {value:?} ({origin}) but must be {expected}")).into()
 }
 
-/// Returns a role's model: `None` if the key is unset, `Some(None)` for `none`.
-fn model(settings: &Settings, key: &str) -> Result<Option<Option<ModelChoice>>> {
+/// Returns a model that a key selects: `None` if the key is unset, `Some(None)` for `none`.
+fn chosen<T>(
+    settings: &Settings,
+    key: &str,
+    parse: fn(&str) -> Option<T>,
+    expected: &str,
+) -> Result<Option<Option<T>>> {
     let Some(setting) = settings.get(key) else { return Ok(None) };
     if setting.value == "none" {
         return Ok(Some(None));
     }
-    match ModelChoice::parse(&setting.value) {
-        Some(choice) => Ok(Some(Some(choice))),
-        None => Err(invalid(key, setting, ModelChoice::EXPECTED)),
-    }
+    parse(&setting.value).map(|choice| Some(Some(choice))).ok_or_else(|| invalid(key, setting, expected))
+}
+
+/// Returns a role's model, as [`chosen`].
+fn model(settings: &Settings, key: &str) -> Result<Option<Option<ModelChoice>>> {
+    chosen(settings, key, ModelChoice::parse, ModelChoice::EXPECTED)
 }
 
 fn gleaning(settings: &Settings) -> Result<Gleaning> {

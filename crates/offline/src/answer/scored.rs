@@ -57,9 +57,7 @@ pub fn windows(question: &str, passages: &[Passage<'_>]) -> Vec<Window> {
     let mut found: Vec<Window> = Vec::new();
     let mut is_taken: Vec<bool> =
         reading.lines.iter().map(|line| matches!(line.form, LineForm::Cell | LineForm::Heading(_))).collect();
-    let mut order: Vec<usize> = (0..reading.lines.len()).collect();
-    order.sort_by(|one, other| evidence.share(*other).total_cmp(&evidence.share(*one)).then(one.cmp(other)));
-    for at in order {
+    for at in by_value(0..reading.lines.len(), |at| evidence.share(at)) {
         if found.len() == MAX_WINDOWS {
             break;
         }
@@ -97,6 +95,13 @@ fn window(reading: &Passages<'_>, at: usize, is_taken: &mut [bool]) -> Window {
         sentences: heading.into_iter().chain(start..end).map(|line| lines[line].text.to_owned()).collect(),
         lines: heading.map(|_| None).into_iter().chain((start..end).map(Some)).collect(),
     }
+}
+
+/// Returns lines in order of a value, highest first.
+fn by_value(lines: impl Iterator<Item = usize>, value: impl Fn(usize) -> f32) -> impl Iterator<Item = usize> {
+    let mut valued: Vec<(f32, usize)> = lines.map(|at| (value(at), at)).collect();
+    valued.sort_by(|one, other| other.0.total_cmp(&one.0).then(one.1.cmp(&other.1)));
+    valued.into_iter().map(|(_, at)| at)
 }
 
 /// Combines the log odds by the rules with the score of a model, if there is one.
@@ -159,9 +164,8 @@ impl Evidence<'_, '_> {
                 && (!two_steps || self.share(*at) >= BOTH_STEPS)
                 && (!compares || self.holds_names_itself(*at))
         };
-        let mut anchors: Vec<usize> = (0..self.scores.len()).filter(fits).collect();
-        anchors.sort_by(|one, other| self.odds(*other).total_cmp(&self.odds(*one)).then(one.cmp(other)));
-        anchors.truncate(MAX_ANCHORS);
+        let anchors: Vec<usize> =
+            by_value((0..self.scores.len()).filter(fits), |at| self.odds(at)).take(MAX_ANCHORS).collect();
         let excerpt = self.best_excerpt(&anchors)?;
         let by_rules: f32 = answer.iter().map(|at| probability(self.odds(*at))).sum();
         (excerpt.expected >= MIN_EXPECTED && excerpt.expected >= by_rules + MIN_AHEAD)

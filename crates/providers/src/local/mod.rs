@@ -92,12 +92,7 @@ impl LocalEmbedder {
     }
 
     async fn model(&self) -> Result<Arc<Model>, ModelError> {
-        let load = async || {
-            let (folder, settings) = (self.folder.clone(), self.settings.clone());
-            let read = move || Model::read(&folder, &settings).map_err(|error| error.to_string());
-            blocking(&self.name, read).await.map(Arc::new)
-        };
-        self.model.get_or_try_init(load).await.cloned()
+        loaded(&self.model, &self.name, &self.folder, &self.settings, Model::read).await
     }
 }
 
@@ -138,6 +133,23 @@ fn embed(model: &Model, prefix: &str, texts: &[String]) -> Result<(Vec<Vec<f32>>
         return Err("a zero vector".to_owned());
     }
     Ok((vectors, tokens.iter().flatten().map(|part| part.len() as u64).sum()))
+}
+
+/// Returns what `read` reads from the folder of the model `name`, which it does once.
+async fn loaded<T: Send + Sync + 'static>(
+    cell: &OnceCell<Arc<T>>,
+    name: &str,
+    folder: &Path,
+    settings: &Settings,
+    read: fn(&Path, &Settings) -> Result<T, FolderError>,
+) -> Result<Arc<T>, ModelError> {
+    let load = async || {
+        let (folder, settings) = (folder.to_owned(), settings.clone());
+        blocking(name, move || read(&folder, &settings).map_err(|error| error.to_string()))
+            .await
+            .map(Arc::new)
+    };
+    cell.get_or_try_init(load).await.cloned()
 }
 
 /// Returns the number of threads of a model.

@@ -8,7 +8,7 @@ use graphloom_core::{ModelError, SentenceScorer};
 use graphloom_minilm::{FolderError, SentenceScorer as Scorer, Settings};
 use tokio::sync::OnceCell;
 
-use super::{LocalConfig, blocking, digest_of, threads};
+use super::{LocalConfig, blocking, digest_of, loaded, threads};
 
 /// BLAKE3 checksum of the weights that the adapter was trained with.
 const WEIGHTS: &str = "8087e9bf97c265f8435ed268733ecf3791825ad24850fd5d84d89e32ee3a589a";
@@ -39,12 +39,7 @@ impl LocalScorer {
     }
 
     async fn scorer(&self) -> Result<Arc<Scorer>, ModelError> {
-        let load = async || {
-            let (folder, settings) = (self.folder.clone(), self.settings.clone());
-            let read = move || Scorer::read(&folder, &settings).map_err(|error| error.to_string());
-            blocking(&self.name, read).await.map(Arc::new)
-        };
-        self.scorer.get_or_try_init(load).await.cloned()
+        loaded(&self.scorer, &self.name, &self.folder, &self.settings, Scorer::read).await
     }
 }
 

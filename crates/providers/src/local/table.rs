@@ -8,7 +8,7 @@ use graphloom_core::{Embedder, Embeddings, ModelError, Purpose, Usage};
 use graphloom_minilm::{FolderError, Settings, TABLE_FILE, TokenTable, table_dimensions};
 use tokio::sync::OnceCell;
 
-use super::{LocalConfig, blocking, short_digest};
+use super::{LocalConfig, loaded, short_digest};
 use crate::builtin::BuiltinEmbedder;
 
 /// Share of the table in the squared length of a vector; the rest is the built-in embedder's. With 0.3,
@@ -40,12 +40,7 @@ impl StaticEmbedder {
     }
 
     async fn table(&self) -> Result<Arc<TokenTable>, ModelError> {
-        let load = async || {
-            let (folder, settings) = (self.folder.clone(), self.settings.clone());
-            let read = move || TokenTable::read(&folder, &settings).map_err(|error| error.to_string());
-            blocking(&self.name, read).await.map(Arc::new)
-        };
-        self.table.get_or_try_init(load).await.cloned()
+        loaded(&self.table, &self.name, &self.folder, &self.settings, TokenTable::read).await
     }
 }
 

@@ -1,5 +1,6 @@
 //! `graphloom eval answers`: answers every question with every arm and compares with the gold answers.
 
+use graphloom_engine::Models;
 use graphloom_eval::answering::{self, AnswerGroup, AnswerRow, AnswersReport, SHORT_ANSWER};
 use graphloom_eval::arm::Arm;
 use graphloom_eval::asking::{self, AskOptions};
@@ -38,7 +39,7 @@ pub(crate) async fn run(app: &App, args: &AnswersArgs) -> anyhow::Result<Exit> {
         Err(exit) => return Ok(exit),
     };
     let Ready { engine, is_partial, .. } = &ready;
-    let answerer = engine.models.answer.as_ref().map_or(BY_RULES, |model| model.name()).to_owned();
+    let answerer = answerer(&engine.models);
     if engine.models.answer.is_none() {
         app.output.note(
             "no LLM is configured: scoring verbatim sentences; choose an LLM with --set answer_llm=openai:MODEL",
@@ -87,6 +88,15 @@ fn arms(app: &App, args: &AnswersArgs) -> anyhow::Result<Vec<Arm>> {
         Ok(arm)
     });
     arms.collect()
+}
+
+/// Returns the name of the answer model or, without one, how sentences are chosen.
+fn answerer(models: &Models) -> String {
+    match (&models.answer, &models.sentence_scorer) {
+        (Some(model), _) => model.name().to_owned(),
+        (None, Some(scorer)) => format!("{BY_RULES}, scored by {}", scorer.name()),
+        (None, None) => BY_RULES.to_owned(),
+    }
 }
 
 fn print(app: &App, report: &AnswersReport) -> anyhow::Result<()> {

@@ -1,9 +1,8 @@
 //! A loaded model, which converts texts to tokens and tokens to vectors.
 
 use std::path::Path;
-use std::sync::Mutex;
-use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::encoder::{Encoder, Space};
 use crate::folder::{FolderError, LongTexts, Pooling, Settings};
@@ -20,6 +19,7 @@ pub struct Model {
     pooling: Pooling,
     max_tokens: usize,
     long_texts: LongTexts,
+    spaces: Spaces,
 }
 
 impl Model {
@@ -29,7 +29,7 @@ impl Model {
         let tokenizer = settings.tokenizer(folder)?;
         let encoder = Encoder::read(&settings.bert, settings.weights(folder)?.as_mut()).map_err(unusable)?;
         let Settings { pooling, max_tokens, long_texts, .. } = *settings;
-        Ok(Self { tokenizer, encoder, pooling, max_tokens, long_texts })
+        Ok(Self { tokenizer, encoder, pooling, max_tokens, long_texts, spaces: Spaces::default() })
     }
 
     pub(crate) fn tokenizer(&self) -> &Tokenizer {
@@ -72,7 +72,7 @@ impl Model {
 
     fn embed_parts(&self, texts: &[&[u32]], threads: usize) -> Vec<Vec<f32>> {
         let passes = passes(texts);
-        let of_passes = share(passes.len(), threads, |pass, space| {
+        let of_passes = self.spaces.share(passes.len(), threads, |pass, space| {
             let tokens: Vec<&[u32]> = passes[pass].iter().map(|place| texts[*place]).collect();
             self.encoder.encode(&tokens, self.pooling, space)
         });
@@ -85,34 +85,47 @@ impl Model {
     }
 }
 
-/// Returns the results of `work` for the numbers from 0 to `count`, in order. The threads share the work.
-pub(crate) fn share<T: Send>(
-    count: usize,
-    threads: usize,
-    work: impl Fn(usize, &mut Space) -> T + Sync,
-) -> Vec<T> {
-    let next = AtomicUsize::new(0);
-    let results = Mutex::new(Vec::new());
-    let run = || {
-        let mut space = Space::default();
-        loop {
-            let at = next.fetch_add(1, Ordering::Relaxed);
-            if at >= count {
-                break;
+/// The buffers of a model's threads, kept from call to call. An allocator may keep freed memory for a while, so that calls in
+/// quick succession would each take new memory.
+#[derive(Debug, Default)]
+pub(crate) struct Spaces(Mutex<Vec<Space>>);
+
+impl Spaces {
+    /// Returns the results of `work` for the numbers from 0 to `count`, in order. The threads share the work.
+    pub(crate) fn share<T: Send>(
+        &self,
+        count: usize,
+        threads: usize,
+        work: impl Fn(usize, &mut Space) -> T + Sync,
+    ) -> Vec<T> {
+        let next = AtomicUsize::new(0);
+        let results = Mutex::new(Vec::new());
+        let run = || {
+            let mut space = locked(&self.0).pop().unwrap_or_default();
+            loop {
+                let at = next.fetch_add(1, Ordering::Relaxed);
+                if at >= count {
+                    break;
+                }
+                let result = work(at, &mut space);
+                locked(&results).push((at, result));
             }
-            let result = work(at, &mut space);
-            results.lock().unwrap_or_else(PoisonError::into_inner).push((at, result));
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 1..threads.min(count) {
-            scope.spawn(run);
-        }
-        run();
-    });
-    let mut results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
-    results.sort_unstable_by_key(|(at, _)| *at);
-    results.into_iter().map(|(_, result)| result).collect()
+            locked(&self.0).push(space);
+        };
+        std::thread::scope(|scope| {
+            for _ in 1..threads.min(count) {
+                scope.spawn(run);
+            }
+            run();
+        });
+        let mut results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
+        results.sort_unstable_by_key(|(at, _)| *at);
+        results.into_iter().map(|(_, result)| result).collect()
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Returns the indices of the texts of each pass, longest texts first.

@@ -8,9 +8,11 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
 
+use half::f16;
+
 use crate::folder::{Activation, BertConfig};
 use crate::tokenizer::{Tokenizer, Unigram};
-use crate::weights::{Rows, Tensors, widen_half};
+use crate::weights::{Rows, Tensors};
 
 /// Name of the file, which also contains the tokenizer.
 pub const PACKED_FILE: &str = "e5-small-q4.bin";
@@ -234,7 +236,10 @@ impl Tensors for Packed {
     fn rows(&mut self, name: &str, shape: [usize; 2]) -> Result<Rows, String> {
         match self.tensor(name, &shape)? {
             (blocks, true) => Ok(Rows::Packed { blocks, row_bytes: shape[1] / BLOCK * BLOCK_BYTES }),
-            (bytes, false) => Ok(Rows::Full { values: numbers(&bytes), columns: shape[1] }),
+            (bytes, false) => {
+                let values = numbers(&bytes).into_iter().map(f16::from_f32).collect();
+                Ok(Rows::Half { values, columns: shape[1] })
+            }
         }
     }
 }
@@ -262,7 +267,7 @@ pub(crate) fn packed_bytes(values: usize) -> usize {
 pub(crate) fn unpack(blocks: &[u8], out: &mut Vec<f32>) {
     let (blocks, _) = blocks.as_chunks::<BLOCK_BYTES>();
     for block in blocks {
-        let scale = widen_half(u16::from_le_bytes([block[0], block[1]]));
+        let scale = f16::from_le_bytes([block[0], block[1]]).to_f32();
         let value = |bits: u8| (f32::from(bits) - 8.0) * scale;
         out.extend(block[2..].iter().map(|byte| value(byte & 15)));
         out.extend(block[2..].iter().map(|byte| value(byte >> 4)));

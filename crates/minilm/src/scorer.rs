@@ -11,7 +11,7 @@ use std::path::Path;
 use crate::adapter::{Adapted, Adapter};
 use crate::encoder::{Encoder, Space};
 use crate::folder::{FolderError, Settings};
-use crate::model::share;
+use crate::model::Spaces;
 use crate::tokenizer::Tokenizer;
 
 /// The changes that make all-MiniLM-L6-v2 a scorer. `bench/scorer.py` trains them.
@@ -29,6 +29,7 @@ pub struct SentenceScorer {
     tokenizer: Tokenizer,
     encoder: Encoder,
     head: Vec<f32>,
+    spaces: Spaces,
 }
 
 impl SentenceScorer {
@@ -45,7 +46,7 @@ impl SentenceScorer {
         let mut weights = settings.weights(folder)?;
         let mut adapted = Adapted { weights: weights.as_mut(), adapter: &adapter };
         let encoder = Encoder::read(&settings.bert, &mut adapted).map_err(unusable)?;
-        Ok(Self { tokenizer, encoder, head: adapter.head })
+        Ok(Self { tokenizer, encoder, head: adapter.head, spaces: Spaces::default() })
     }
 
     /// Returns the log odds that each sentence of each window answers the question. Blocks.
@@ -57,7 +58,8 @@ impl SentenceScorer {
         let mut question = self.tokenizer.plain(question);
         question.truncate(MAX_QUESTION_TOKENS);
         let start = [before, &question, after].concat();
-        share(windows.len(), threads, |window, space| self.odds_of(&start, &windows[window], space))
+        self.spaces
+            .share(windows.len(), threads, |window, space| self.odds_of(&start, &windows[window], space))
     }
 
     fn odds_of(&self, start: &[u32], sentences: &[String], space: &mut Space) -> Vec<f32> {

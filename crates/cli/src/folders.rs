@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-use graphloom::files::{Files, Found};
+use graphloom::files::{Files, WalkEntry};
 use graphloom::project::Here;
 
 /// How long a file must stay unchanged before it is read; another program may still be writing it.
@@ -111,15 +111,15 @@ pub(crate) fn look(
     let mut seen = Look::new();
     for found in Files::new(paths, here, left_out, is_supported) {
         match found {
-            Found::File { source, path } => {
+            WalkEntry::File { source, path } => {
                 // A file that was deleted in the meantime counts as absent.
                 if let Ok(metadata) = std::fs::metadata(&path) {
                     let (bytes, modified) = (metadata.len(), metadata.modified().ok());
                     seen.insert(source, Stamp { path, bytes, modified });
                 }
             }
-            Found::Skipped { .. } => {}
-            Found::Refused { source, reason } => return Err(format!("{source} {reason}")),
+            WalkEntry::Skipped { .. } => {}
+            WalkEntry::Refused { source, reason } => return Err(format!("{source} {reason}")),
         }
     }
     Ok(seen)

@@ -24,8 +24,8 @@ pub struct ChunkContext {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "outcome")]
 pub enum ChunkContextOutcome {
-    /// Done.
-    Said {
+    /// The context was written.
+    Written {
         /// The context; empty if there is nothing to add.
         text: String,
     },
@@ -42,7 +42,7 @@ impl ChunkContext {
     /// Returns the context; `None` if it failed.
     pub fn text(&self) -> Option<&str> {
         match &self.outcome {
-            ChunkContextOutcome::Said { text } => Some(text),
+            ChunkContextOutcome::Written { text } => Some(text),
             ChunkContextOutcome::Failed { .. } => None,
         }
     }
@@ -50,7 +50,7 @@ impl ChunkContext {
     /// Returns the reason of a failure; `None` if it did not fail.
     pub fn failure(&self) -> Option<&str> {
         match &self.outcome {
-            ChunkContextOutcome::Said { .. } => None,
+            ChunkContextOutcome::Written { .. } => None,
             ChunkContextOutcome::Failed { reason, .. } => Some(reason),
         }
     }

@@ -156,7 +156,7 @@ fn chunk_line(chunk: &Chunk) -> Value {
 fn chunk_context_line(chunk_context: &ChunkContext) -> Value {
     let ChunkContext { chunk, key, by, outcome } = chunk_context;
     let (text, failed) = match outcome {
-        ChunkContextOutcome::Said { text } => (Some(text), None),
+        ChunkContextOutcome::Written { text } => (Some(text), None),
         ChunkContextOutcome::Failed { reason, attempts: _ } => (None, Some(reason)),
     };
     json!({ "kind": "situation", "chunk": chunk, "key": key, "by": by, "text": text, "failed": failed })

@@ -131,7 +131,7 @@ pub struct AnswerGroup {
 }
 
 /// Returns the questions to answer: all in order, up to the limit in the options.
-pub fn asked<'a>(set: &'a QuestionSet, options: &AskOptions) -> Vec<&'a SetQuestion> {
+pub fn selected_questions<'a>(set: &'a QuestionSet, options: &AskOptions) -> Vec<&'a SetQuestion> {
     set.questions.iter().take(options.limit.unwrap_or(usize::MAX)).collect()
 }
 
@@ -313,7 +313,7 @@ mod tests {
     use graphloom_engine::query::Mode;
 
     use crate::report::tests::run_info;
-    use crate::set::Expected;
+    use crate::set::ExpectedAnswer;
 
     use super::*;
 
@@ -324,7 +324,7 @@ mod tests {
             answers: answers.iter().map(|answer| (*answer).to_owned()).collect(),
             kind: String::new(),
             gold: Vec::new(),
-            expected: Expected::default(),
+            expected: ExpectedAnswer::default(),
         };
         let task = Task { arm, question: &question, key: ContentHash::of(b"") };
         let row = AnswerRow::without(&task, failed.map(str::to_owned));

@@ -54,14 +54,14 @@ pub enum JudgeError {
     #[error("asking the judge")]
     Model(#[from] ModelError),
     /// Its answer has the wrong form.
-    #[error("invalid verdict from judge {judge}: {what}; the answer was {said:?}")]
+    #[error("invalid verdict from judge {judge}: {what}; the answer was {answer:?}")]
     Unreadable {
         /// The judge.
         judge: String,
         /// The error.
         what: String,
         /// The start of the answer.
-        said: String,
+        answer: String,
     },
     /// Its answer could not be saved.
     #[error("saving a verdict")]
@@ -130,7 +130,7 @@ impl Judge {
                     return Err(JudgeError::Unreadable {
                         judge,
                         what,
-                        said: answer.chars().take(CLIP).collect(),
+                        answer: answer.chars().take(CLIP).collect(),
                     });
                 }
                 Err(what) => {

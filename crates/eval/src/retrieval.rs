@@ -53,7 +53,7 @@ pub struct RetrievalRow {
 }
 
 /// Returns the questions to ask: all with gold passages, in order, up to the limit in the options.
-pub fn asked<'a>(set: &'a QuestionSet, options: &AskOptions) -> Vec<&'a SetQuestion> {
+pub fn selected_questions<'a>(set: &'a QuestionSet, options: &AskOptions) -> Vec<&'a SetQuestion> {
     let with_gold = set.questions.iter().filter(|question| !question.gold.is_empty());
     with_gold.take(options.limit.unwrap_or(usize::MAX)).collect()
 }

@@ -63,12 +63,12 @@ pub struct SetQuestion {
     /// The passages needed for the answer, without duplicates; may be empty.
     pub gold: Vec<String>,
     /// The expected answer.
-    pub expected: Expected,
+    pub expected: ExpectedAnswer,
 }
 
 /// Defines which answers to a question are right.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Expected {
+pub struct ExpectedAnswer {
     /// The expected kind of answer.
     pub kind: ExpectedKind,
     /// Parts of a right answer, each with alternative wordings, one of which must occur. If empty, one of the gold
@@ -343,7 +343,7 @@ fn questions(path: &Path, text: &str) -> Result<Vec<SetQuestion>, SetError> {
             }
         }
         let (answers, kind) = (row.answers.unwrap_or_default(), row.kind.unwrap_or_default());
-        let expected = Expected {
+        let expected = ExpectedAnswer {
             kind: row.expect.unwrap_or_default(),
             parts: row.parts.unwrap_or_default(),
             never: row.never.unwrap_or_default(),
@@ -369,7 +369,7 @@ fn hash(passages: &[Passage], questions: &[SetQuestion]) -> ContentHash {
         };
         let (answers, gold) = (of_list(answers), of_list(gold));
         parts.push(ContentHash::of_parts(&[id, text, &answers, kind, &gold]).to_string());
-        if *expected != Expected::default() {
+        if *expected != ExpectedAnswer::default() {
             parts.push(ContentHash::of_parts(&[&format!("{expected:?}")]).to_string());
         }
     }

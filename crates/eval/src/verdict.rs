@@ -126,7 +126,7 @@ impl VerdictCounts {
 
 #[cfg(test)]
 mod tests {
-    use crate::set::Expected;
+    use crate::set::ExpectedAnswer;
 
     use super::*;
 
@@ -138,7 +138,7 @@ mod tests {
             answers: Vec::new(),
             kind: String::new(),
             gold: Vec::new(),
-            expected: Expected {
+            expected: ExpectedAnswer {
                 kind,
                 parts: parts.iter().map(|part| owned(part)).collect(),
                 never: owned(never),

@@ -10,7 +10,7 @@ use graphloom_engine::index::{self, Acceptance, RunReport, Source};
 
 use crate::Graphloom;
 use crate::error::Result;
-use crate::files::{self, Files, Found};
+use crate::files::{self, Files, WalkEntry};
 use crate::setup;
 
 /// Maximum bytes of sources that are read before they are stored.
@@ -119,16 +119,16 @@ impl Graphloom {
         let (mut sources, mut bytes) = (Vec::new(), 0);
         for found in Files::new(&paths, &self.here, &self.config.data_dir, files::is_supported) {
             match found {
-                Found::File { source, path } => match files::read(&path, most) {
+                WalkEntry::File { source, path } => match files::read(&path, most) {
                     Ok(read) => {
                         bytes += read.len();
                         sources.push(Source { name: source, bytes: read, format: None, meta: meta.clone() });
                     }
                     Err(error) => added.refuse(source, files::reason(&error), None),
                 },
-                Found::Refused { source, reason } => added.refuse(source, reason, None),
+                WalkEntry::Refused { source, reason } => added.refuse(source, reason, None),
                 // Files beside the documents, such as pictures.
-                Found::Skipped { .. } => {}
+                WalkEntry::Skipped { .. } => {}
             }
             if bytes >= BATCH_BYTES || sources.len() >= BATCH_SOURCES {
                 self.accept(std::mem::take(&mut sources), added).await?;

@@ -18,7 +18,7 @@ pub const UNSUPPORTED_KIND: &str = "files of kind ";
 
 /// One result of a walk.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Found {
+pub enum WalkEntry {
     /// A file to add.
     File {
         /// The source name.
@@ -68,7 +68,7 @@ impl<'a> Files<'a> {
     }
 
     /// Enters a given path: a folder is walked, anything else is a file.
-    fn enter(&mut self, path: &Path) -> Option<Found> {
+    fn enter(&mut self, path: &Path) -> Option<WalkEntry> {
         let real = match resolve(path) {
             Ok(real) => real,
             Err(error) => return Some(refused(path, &error)),
@@ -93,7 +93,7 @@ impl<'a> Files<'a> {
     }
 
     /// Handles an entry of a folder.
-    fn entry(&mut self, entry: Result<DirEntry, ignore::Error>) -> Option<Found> {
+    fn entry(&mut self, entry: Result<DirEntry, ignore::Error>) -> Option<WalkEntry> {
         let entry = match entry {
             Ok(entry) => entry,
             Err(error) => return Some(unreadable(&error)),
@@ -117,13 +117,13 @@ impl<'a> Files<'a> {
             return self.file(path);
         };
         let source = source_name(path, self.here).unwrap_or_else(|_| path.display().to_string());
-        Some(Found::Skipped { source, reason })
+        Some(WalkEntry::Skipped { source, reason })
     }
 
-    fn file(&mut self, path: &Path) -> Option<Found> {
+    fn file(&mut self, path: &Path) -> Option<WalkEntry> {
         match source_name(path, self.here) {
             Ok(source) => {
-                self.seen.insert(source.clone()).then(|| Found::File { source, path: path.to_owned() })
+                self.seen.insert(source.clone()).then(|| WalkEntry::File { source, path: path.to_owned() })
             }
             Err(error) => Some(refused(path, &error)),
         }
@@ -131,9 +131,9 @@ impl<'a> Files<'a> {
 }
 
 impl Iterator for Files<'_> {
-    type Item = Found;
+    type Item = WalkEntry;
 
-    fn next(&mut self) -> Option<Found> {
+    fn next(&mut self) -> Option<WalkEntry> {
         loop {
             let found = match self.folder.as_mut().map(Iterator::next) {
                 Some(Some(entry)) => self.entry(entry),
@@ -241,8 +241,8 @@ fn tidy(path: &Path) -> PathBuf {
     })
 }
 
-fn refused(path: &Path, error: &io::Error) -> Found {
-    Found::Refused { source: path.display().to_string(), reason: reason(error) }
+fn refused(path: &Path, error: &io::Error) -> WalkEntry {
+    WalkEntry::Refused { source: path.display().to_string(), reason: reason(error) }
 }
 
 /// Describes an I/O error without the operating system's error number.
@@ -254,7 +254,7 @@ pub fn reason(error: &io::Error) -> String {
     }
 }
 
-fn unreadable(error: &ignore::Error) -> Found {
+fn unreadable(error: &ignore::Error) -> WalkEntry {
     let mut source = "folder".to_owned();
     let mut cause = error;
     loop {
@@ -268,7 +268,7 @@ fn unreadable(error: &ignore::Error) -> Found {
         };
     }
     let reason = cause.io_error().map_or_else(|| cause.to_string(), reason);
-    Found::Refused { source, reason }
+    WalkEntry::Refused { source, reason }
 }
 
 #[cfg(test)]
@@ -289,9 +289,9 @@ mod tests {
         let here = Here { folder: root.clone(), root };
         Files::new(&paths, &here, Path::new("store"), markdown)
             .map(|found| match found {
-                Found::File { source, .. } => source,
-                Found::Skipped { source, reason } => format!("{source}: {reason}"),
-                Found::Refused { source, reason } => panic!("{source}: {reason}"),
+                WalkEntry::File { source, .. } => source,
+                WalkEntry::Skipped { source, reason } => format!("{source}: {reason}"),
+                WalkEntry::Refused { source, reason } => panic!("{source}: {reason}"),
             })
             .collect()
     }

@@ -183,7 +183,7 @@ pub async fn indexing(
         budget.as_ref().map(|budget| budgeted_embedder(embedder, budget)).transpose()?;
     }
     let store = open_or_create(config, Patience::Endless).await?;
-    let mut engine = engine(config, settings, Opened::of(&store), chat, &providers, wording).await?;
+    let mut engine = engine(config, settings, SizedStore::of(&store), chat, &providers, wording).await?;
     if let Some(budget) = &budget {
         engine.models.embedder = budgeted_embedder(engine.models.embedder, budget)?;
     }
@@ -223,7 +223,7 @@ pub async fn re_embedding(
     if let Some(budget) = &budget {
         embedder = budgeted_embedder(embedder, budget)?;
     }
-    let store = Opened::of(&open_store(config).await?);
+    let store = SizedStore::of(&open_store(config).await?);
     let (own, chat, wording) = (&OwnModels::default(), ChatModels::default(), Wording::read(config)?);
     Ok((Parts { store, chat, embedder, own, wording }.engine(config, settings), budget))
 }
@@ -244,8 +244,8 @@ pub async fn estimating(config: &Config, settings: &Settings) -> Result<Engine> 
     let providers = Providers::new(config);
     let chat = providers.chat_models(&roles)?;
     let store = match exists(config).await? {
-        true => Opened::of(&open_or_create(config, Patience::Endless).await?),
-        false => Opened {
+        true => SizedStore::of(&open_or_create(config, Patience::Endless).await?),
+        false => SizedStore {
             store: Arc::new(MemoryStore::new(config.workspace.clone())),
             bytes: None,
             clock: Arc::new(SystemClock),
@@ -346,7 +346,7 @@ pub async fn existing(config: &Config, settings: &Settings, roles: &RoleModels) 
     let providers = Providers::new(config);
     let chat = providers.chat_models(roles)?;
     let store = open_store(config).await?;
-    engine(config, settings, Opened::of(&store), chat, &providers, Wording::read(config)?).await
+    engine(config, settings, SizedStore::of(&store), chat, &providers, Wording::read(config)?).await
 }
 
 /// Returns the configured reranker, whose calls count against the workspace's budget.
@@ -457,7 +457,7 @@ pub async fn engines(
         _ => embedding.clone(),
     };
     let part = |chat, embedder| Parts {
-        store: Opened::of(&store),
+        store: SizedStore::of(&store),
         chat: own.fill(chat, settings),
         embedder,
         own,
@@ -488,7 +488,7 @@ pub(crate) fn of_space(
 async fn engine(
     config: &Config,
     settings: &Settings,
-    store: Opened,
+    store: SizedStore,
     chat: ChatModels,
     providers: &Providers<'_>,
     wording: Wording,
@@ -500,7 +500,7 @@ async fn engine(
 }
 
 /// A store, with its size and clock.
-struct Opened {
+struct SizedStore {
     store: Arc<dyn Store>,
     /// Bytes in use; `None` if the size is not limited.
     bytes: Option<Arc<dyn Fn() -> u64 + Send + Sync>>,
@@ -509,7 +509,7 @@ struct Opened {
     budgeted: Option<Arc<dyn WorkspaceStore>>,
 }
 
-impl Opened {
+impl SizedStore {
     fn of(store: &Arc<dyn WorkspaceStore>) -> Self {
         let bytes = store.size().map(|_| {
             let store = Arc::clone(store);
@@ -525,7 +525,7 @@ impl Opened {
 
 /// The parts of an engine besides its configuration.
 struct Parts<'a> {
-    store: Opened,
+    store: SizedStore,
     chat: ChatModels,
     embedder: Arc<dyn Embedder>,
     own: &'a OwnModels,

@@ -38,7 +38,7 @@ pub struct Import {
     /// Summaries that a model wrote from several descriptions.
     pub descriptions: KnownDescriptions,
     /// Counts of what was found.
-    pub found: Found,
+    pub found: FolderContents,
     /// Remarks for people about what the folder lacks or what could not be taken over.
     pub missing: Vec<String>,
 }
@@ -63,7 +63,7 @@ impl Import {
 
 /// Counts of what a folder contains and of what is taken over.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Found {
+pub struct FolderContents {
     /// Documents.
     pub documents: u64,
     /// Chunks (text units).

@@ -16,7 +16,7 @@ pub(crate) struct ChunkPlace {
 /// A text to search for chunks.
 pub(crate) struct Text<'a> {
     text: &'a str,
-    squeezed: Option<Squeezed>,
+    squeezed: Option<SqueezedText>,
 }
 
 impl<'a> Text<'a> {
@@ -47,7 +47,7 @@ impl<'a> Text<'a> {
                 return Some(verbatim(span));
             }
         }
-        let squeezed = self.squeezed.get_or_insert_with(|| Squeezed::new(self.text));
+        let squeezed = self.squeezed.get_or_insert_with(|| SqueezedText::new(self.text));
         squeezed.find(trimmed).map(|span| ChunkPlace { span, verbatim: false })
     }
 
@@ -63,13 +63,13 @@ impl<'a> Text<'a> {
 }
 
 /// A text with single blanks between words, and a mapping back to the original text.
-struct Squeezed {
+struct SqueezedText {
     text: String,
     /// For each byte, the byte in the original text, and the end of its character there.
     origin: Vec<(u32, u32)>,
 }
 
-impl Squeezed {
+impl SqueezedText {
     fn new(text: &str) -> Self {
         let mut squeezed = Self { text: String::new(), origin: Vec::new() };
         for (at, c) in text.char_indices() {

@@ -62,12 +62,12 @@ impl Adapter {
 }
 
 /// The weights of a model with the changes of an adapter.
-pub(crate) struct Adapted<'a> {
+pub(crate) struct AdaptedWeights<'a> {
     pub(crate) weights: &'a mut dyn Tensors,
     pub(crate) adapter: &'a Adapter,
 }
 
-impl Tensors for Adapted<'_> {
+impl Tensors for AdaptedWeights<'_> {
     fn contains(&self, name: &str) -> bool {
         self.weights.contains(name)
     }
@@ -145,7 +145,7 @@ pub(crate) mod tests {
     fn the_products_of_its_rows_are_added_to_the_dense_layers_alone() {
         let config = config(4, 40, 2);
         let adapter = Adapter::read(&file(&config, 1.0), &config).unwrap();
-        let mut adapted = Adapted { weights: &mut Halves, adapter: &adapter };
+        let mut adapted = AdaptedWeights { weights: &mut Halves, adapter: &adapter };
         assert_eq!(adapted.read("encoder.layer.1.intermediate.dense.weight", &[40, 4]).unwrap(), [1.5; 160]);
         assert_eq!(adapted.read("encoder.layer.1.output.dense.weight", &[4, 40]).unwrap(), [1.5; 160]);
         assert_eq!(adapted.read("encoder.layer.1.output.dense.bias", &[4]).unwrap(), [0.5; 4]);

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use crate::packed::{PACKED_FILE, PROMPTS, Packed};
+use crate::packed::{PACKED_FILE, PROMPTS, PackedFile};
 use crate::tokenizer::Tokenizer;
 use crate::weights::{Tensors, Weights};
 
@@ -268,9 +268,9 @@ impl Settings {
     }
 }
 
-fn open_packed(folder: &Path) -> Result<Packed, FolderError> {
+fn open_packed(folder: &Path) -> Result<PackedFile, FolderError> {
     let unusable = |what: String| FolderError::Unusable { folder: folder.to_owned(), what };
-    Packed::open(open_file(folder, PACKED_FILE)?).map_err(unusable)
+    PackedFile::open(open_file(folder, PACKED_FILE)?).map_err(unusable)
 }
 
 fn open_file(folder: &Path, file: &str) -> Result<File, FolderError> {

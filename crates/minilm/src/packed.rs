@@ -30,7 +30,7 @@ const BLOCK_BYTES: usize = 18;
 
 /// An open file of packed weights.
 #[derive(Debug)]
-pub(crate) struct Packed {
+pub(crate) struct PackedFile {
     file: BufReader<File>,
     end: u64,
     pub(crate) bert: BertConfig,
@@ -50,7 +50,7 @@ struct Tensor {
     start: u64,
 }
 
-impl Packed {
+impl PackedFile {
     /// Reads everything except the vocabulary and the weights. An error is part of a sentence that says what is wrong.
     pub(crate) fn open(file: File) -> Result<Self, String> {
         let end = file.metadata().map_err(|error| error.to_string())?.len();
@@ -218,7 +218,7 @@ impl Packed {
     }
 }
 
-impl Tensors for Packed {
+impl Tensors for PackedFile {
     fn contains(&self, name: &str) -> bool {
         self.tensors.contains_key(&short_name(name))
     }

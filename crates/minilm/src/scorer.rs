@@ -8,7 +8,7 @@
 
 use std::path::Path;
 
-use crate::adapter::{Adapted, Adapter};
+use crate::adapter::{AdaptedWeights, Adapter};
 use crate::encoder::{Encoder, Space};
 use crate::folder::{FolderError, Settings};
 use crate::model::Spaces;
@@ -44,7 +44,7 @@ impl SentenceScorer {
         let tokenizer = settings.tokenizer(folder)?;
         let adapter = Adapter::read(adapter, &settings.bert).ok_or_else(other_shape)?;
         let mut weights = settings.weights(folder)?;
-        let mut adapted = Adapted { weights: weights.as_mut(), adapter: &adapter };
+        let mut adapted = AdaptedWeights { weights: weights.as_mut(), adapter: &adapter };
         let encoder = Encoder::read(&settings.bert, &mut adapted).map_err(unusable)?;
         Ok(Self { tokenizer, encoder, head: adapter.head, spaces: Spaces::default() })
     }

@@ -76,7 +76,7 @@ struct Form<'a> {
 
 /// What connects two neighbouring names.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Between {
+enum Connector {
     Comma,
     Coordinator,
     /// Compares the two names, as in `larger than`. The words before the last one say by what.
@@ -117,7 +117,7 @@ impl<'a> Form<'a> {
         let at = self.question.find(marks)?;
         let is_listed = |pair: &[Range<usize>]| pair[0].end <= at && at < pair[1].start;
         let inside_list =
-            |pair: &[Range<usize>]| is_listed(pair) && self.between(&pair[0], &pair[1]) == Between::Comma;
+            |pair: &[Range<usize>]| is_listed(pair) && self.between(&pair[0], &pair[1]) == Connector::Comma;
         if self.names.windows(2).any(inside_list) {
             return None;
         }
@@ -193,7 +193,7 @@ impl<'a> Form<'a> {
     }
 
     /// Classifies the text between two neighbouring names.
-    fn between(&self, one: &Range<usize>, other: &Range<usize>) -> Between {
+    fn between(&self, one: &Range<usize>, other: &Range<usize>) -> Connector {
         let gap = &self.question[one.end..other.start];
         let words: Vec<String> = gap
             .split(|c: char| !c.is_alphanumeric())
@@ -203,29 +203,29 @@ impl<'a> Form<'a> {
         if words.is_empty() {
             let is_comma =
                 gap.trim().chars().all(|c| matches!(c, ',' | '、' | '，' | '،')) && !gap.trim().is_empty();
-            return if is_comma { Between::Comma } else { Between::Other };
+            return if is_comma { Connector::Comma } else { Connector::Other };
         }
         if gap.contains([';', '.', '?', '!', '。']) && !gap.contains("vs.") {
-            return Between::Other;
+            return Connector::Other;
         }
         let coordinators = self.coordinators();
         let at = words.iter().position(|word| coordinators.contains(&word.as_str()));
         if let Some(at) = at {
             let rest = words[..at].iter().chain(&words[at + 1..]);
             if rest.into_iter().all(|word| self.is_small(word)) {
-                return Between::Coordinator;
+                return Connector::Coordinator;
             }
             // `director of film A and director of film B`
             if at == 0 && self.follows_words(one, &words[1..]) {
-                return Between::Coordinator;
+                return Connector::Coordinator;
             }
         }
         let measured = words.last().is_some_and(|word| self.measures().contains(&word.as_str()));
         let tells = words.iter().any(|word| !self.is_small(word));
         if measured && tells && words.len() <= MAX_MEASURE_WORDS + 1 {
-            Between::Measure
+            Connector::Measure
         } else {
-            Between::Other
+            Connector::Other
         }
     }
 
@@ -239,7 +239,7 @@ impl<'a> Form<'a> {
 
     /// Returns one question for each name in a comparison.
     fn compared(&self) -> Vec<String> {
-        let between: Vec<Between> =
+        let between: Vec<Connector> =
             self.names.windows(2).map(|pair| self.between(&pair[0], &pair[1])).collect();
         let question = self.question;
         // `Schülerinnen und Schüler` are one group.
@@ -247,13 +247,13 @@ impl<'a> Form<'a> {
             let [one, other] = [&self.names[at], &self.names[at + 1]].map(|name| &question[name.clone()]);
             one.starts_with(other) || other.starts_with(one)
         };
-        let joins = |(at, between): (usize, &Between)| {
-            let is_pair = matches!(between, Between::Coordinator | Between::Measure);
+        let joins = |(at, between): (usize, &Connector)| {
+            let is_pair = matches!(between, Connector::Coordinator | Connector::Measure);
             (is_pair && !are_forms(at)).then_some(at)
         };
         let Some(at) = between.iter().enumerate().find_map(joins) else { return Vec::new() };
         let (one, other) = (&self.names[at], &self.names[at + 1]);
-        if between[at] == Between::Measure {
+        if between[at] == Connector::Measure {
             let gap = &question[one.end..other.start];
             let how = gap.trim_end().rsplit_once(' ').map_or("", |(how, _)| how);
             let of = |thing: &Range<usize>| {
@@ -266,8 +266,9 @@ impl<'a> Form<'a> {
             };
             return vec![of(one), of(other)];
         }
-        let is_listed = |between: &Between| matches!(between, Between::Comma | Between::Coordinator);
-        let first = at - between[..at].iter().rev().take_while(|between| **between == Between::Comma).count();
+        let is_listed = |between: &Connector| matches!(between, Connector::Comma | Connector::Coordinator);
+        let first =
+            at - between[..at].iter().rev().take_while(|between| **between == Connector::Comma).count();
         let last = at + 1 + between[at + 1..].iter().take_while(|between| is_listed(between)).count();
         let (start, end) = (self.names[first].start, self.names[last].end);
         let listed = self.names[first..=last].iter().take(MAX_PARTS);

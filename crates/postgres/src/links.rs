@@ -35,7 +35,7 @@ macro_rules! links_sql {
 /// The latest link graph that was read.
 pub(crate) struct KeptLinks {
     most: AtomicU64,
-    kept: Mutex<Option<Kept>>,
+    kept: Mutex<Option<LinkState>>,
 }
 
 impl Default for KeptLinks {
@@ -45,7 +45,7 @@ impl Default for KeptLinks {
 }
 
 #[derive(Clone)]
-enum Kept {
+enum LinkState {
     /// The revision of its last change, the number of its links, and the graph.
     Graph(u64, u64, Arc<LinkGraph>),
     /// There are too many links. They were counted at this time.
@@ -63,29 +63,29 @@ impl KeptLinks {
     pub(crate) async fn get(&self, session: &Session, revision: u64) -> Result<Links, Fault> {
         let most = self.most.load(Ordering::Relaxed);
         let are_few = match self.kept().clone() {
-            Some(Kept::Graph(of, _, graph)) if of == revision => return Ok(Links::Whole(graph)),
-            Some(Kept::TooMany(counted, links)) if counted.elapsed() < COUNT_AGAIN => return Ok(links),
+            Some(LinkState::Graph(of, _, graph)) if of == revision => return Ok(Links::Whole(graph)),
+            Some(LinkState::TooMany(counted, links)) if counted.elapsed() < COUNT_AGAIN => return Ok(links),
             // The number of links does not double in one change.
-            Some(Kept::Graph(_, links, _)) => links < most / 2,
-            Some(Kept::TooMany(..)) | None => false,
+            Some(LinkState::Graph(_, links, _)) => links < most / 2,
+            Some(LinkState::TooMany(..)) | None => false,
         };
         // A mention is at most one link, a fact at most three.
         if !are_few && count(session, [("mentions", 1), ("facts", 3)]).await? > most {
             let nodes = count(session, [("chunks", 1), ("entities", 1), ("relations", 1)]).await?;
             let links = Links::TooMany { nodes: usize::try_from(nodes).unwrap_or(usize::MAX) };
-            *self.kept() = Some(Kept::TooMany(Instant::now(), links.clone()));
+            *self.kept() = Some(LinkState::TooMany(Instant::now(), links.clone()));
             return Ok(links);
         }
         let (links, graph) = read(session).await?;
         let graph = Arc::new(graph);
         let mut kept = self.kept();
-        if !matches!(&*kept, Some(Kept::Graph(of, ..)) if *of >= revision) {
-            *kept = Some(Kept::Graph(revision, links, Arc::clone(&graph)));
+        if !matches!(&*kept, Some(LinkState::Graph(of, ..)) if *of >= revision) {
+            *kept = Some(LinkState::Graph(revision, links, Arc::clone(&graph)));
         }
         Ok(Links::Whole(graph))
     }
 
-    fn kept(&self) -> MutexGuard<'_, Option<Kept>> {
+    fn kept(&self) -> MutexGuard<'_, Option<LinkState>> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -18,7 +18,7 @@ use graphloom_core::ItemKind;
 use graphloom_rules::search::{ScoredId, TextQuery, VectorQuery};
 use tokio_postgres::Row;
 
-use self::admitted::Admitted;
+use self::admitted::AdmittedVectors;
 use self::vectors::Vectors;
 use self::words::Words;
 use crate::connect::Shared;
@@ -80,7 +80,7 @@ pub(crate) struct Memory {
     workspace: i64,
     vectors: [Part<Vectors>; ItemKind::ALL.len()],
     words: [Part<Words>; ItemKind::ALL.len()],
-    admitted: Admitted,
+    admitted: AdmittedVectors,
     comes: Mutex<SearchMemory>,
 }
 
@@ -205,18 +205,18 @@ trait Table: Sized + Send + Sync + 'static {
 
 /// The place of a table in memory.
 struct Part<T> {
-    held: RwLock<Option<Held<T>>>,
+    held: RwLock<Option<LoadedTable<T>>>,
     /// True while a task reads the table.
     is_read: AtomicBool,
     /// When the table was found to be too large.
     too_large: Mutex<Option<Instant>>,
 }
 
-struct Held<T> {
+struct LoadedTable<T> {
     /// The revision of its [`SearchState`].
     revision: i64,
     table: T,
-    reserved: Reserved,
+    reserved: Reservation,
 }
 
 impl<T> Default for Part<T> {
@@ -230,7 +230,7 @@ impl<T> Part<T> {
         self.held.read().unwrap_or_else(PoisonError::into_inner).as_ref().map(|held| held.revision)
     }
 
-    fn set(&self, held: Option<Held<T>>) {
+    fn set(&self, held: Option<LoadedTable<T>>) {
         *self.held.write().unwrap_or_else(PoisonError::into_inner) = held;
     }
 
@@ -254,7 +254,7 @@ impl<T: Table> Part<T> {
         state: SearchState,
     ) -> Result<(), Fault> {
         let reserved = match T::bytes(session, kind).await? {
-            Some(bytes) => Reserved::of(&shared.memory, bytes),
+            Some(bytes) => Reservation::of(&shared.memory, bytes),
             None => None,
         };
         let Some(reserved) = reserved else {
@@ -262,7 +262,7 @@ impl<T: Table> Part<T> {
             return Ok(());
         };
         match T::read(session, kind).await? {
-            Some(table) => self.set(Some(Held { revision: state.revision, table, reserved })),
+            Some(table) => self.set(Some(LoadedTable { revision: state.revision, table, reserved })),
             None => self.refuse(),
         }
         Ok(())
@@ -338,12 +338,12 @@ impl MemoryLimit {
 }
 
 /// Bytes that count as taken until this is dropped.
-struct Reserved {
+struct Reservation {
     of: Arc<MemoryLimit>,
     bytes: usize,
 }
 
-impl Reserved {
+impl Reservation {
     /// Reserves `bytes`. `None` if that would exceed the limit.
     fn of(of: &Arc<MemoryLimit>, bytes: usize) -> Option<Self> {
         let reserved = Self { of: Arc::clone(of), bytes };
@@ -352,7 +352,7 @@ impl Reserved {
     }
 }
 
-impl Drop for Reserved {
+impl Drop for Reservation {
     fn drop(&mut self) {
         self.of.taken.fetch_sub(self.bytes, Ordering::Relaxed);
     }
@@ -365,9 +365,9 @@ mod tests {
     #[test]
     fn reserved_memory_stays_within_the_limit_and_is_released() {
         let all = Arc::new(MemoryLimit::default());
-        let most = Reserved::of(&all, MAX_BYTES - 10).expect("there is room");
-        assert!(Reserved::of(&all, 11).is_none());
-        assert!(Reserved::of(&all, 10).is_some());
+        let most = Reservation::of(&all, MAX_BYTES - 10).expect("there is room");
+        assert!(Reservation::of(&all, 11).is_none());
+        assert!(Reservation::of(&all, 10).is_some());
         drop(most);
         assert_eq!(all.taken(), 0);
     }

@@ -231,7 +231,7 @@ fn read(
         )
         | None => format,
     };
-    let Decoded { text: source, encoding, original } = decoded(bytes)?;
+    let DecodedText { text: source, encoding, original } = decoded(bytes)?;
     if source.trim().is_empty() {
         return Err(ParseError::Blank);
     }
@@ -276,7 +276,7 @@ fn read(
 }
 
 /// A decoded document.
-struct Decoded<'a> {
+struct DecodedText<'a> {
     /// Its text, with a line feed at the end of every line.
     text: Cow<'a, str>,
     encoding: String,
@@ -285,7 +285,7 @@ struct Decoded<'a> {
 }
 
 /// Decodes `bytes`. Makes no copy if they already are the text.
-fn decoded(bytes: Cow<'_, [u8]>) -> Result<Decoded<'_>, ParseError> {
+fn decoded(bytes: Cow<'_, [u8]>) -> Result<DecodedText<'_>, ParseError> {
     let (other_text, encoding) = {
         let (decoded, encoding) = encoding::decode(&bytes)?;
         let tidied = match with_unix_line_ends(sanitize(&decoded)) {
@@ -302,7 +302,7 @@ fn decoded(bytes: Cow<'_, [u8]>) -> Result<Decoded<'_>, ParseError> {
             (Cow::Owned(String::from_utf8(bytes).expect("it was decoded as UTF-8 without a change")), None)
         }
     };
-    Ok(Decoded { text, encoding, original })
+    Ok(DecodedText { text, encoding, original })
 }
 
 /// Returns `text` with a line feed at the end of every line, so that documents from all systems read the same.

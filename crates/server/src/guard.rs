@@ -59,12 +59,12 @@ pub(crate) struct Admission {
 pub(crate) struct RefusedCaller(pub(crate) String);
 
 /// A rejection, with the caller if known.
-struct Refused {
+struct Rejection {
     problem: Problem,
     caller: Option<String>,
 }
 
-impl From<Problem> for Refused {
+impl From<Problem> for Rejection {
     fn from(problem: Problem) -> Self {
         Self { problem, caller: None }
     }
@@ -72,7 +72,7 @@ impl From<Problem> for Refused {
 
 /// The workspace named by the path.
 #[derive(Debug, Clone)]
-struct Prefixed(String);
+struct PathWorkspace(String);
 
 /// Removes `/w/NAME` from the path before routing.
 pub(crate) fn take_prefix<B>(mut request: axum::http::Request<B>) -> axum::http::Request<B> {
@@ -87,7 +87,7 @@ pub(crate) fn take_prefix<B>(mut request: axum::http::Request<B>) -> axum::http:
     };
     let (name, Ok(rest)) = (name.to_owned(), rest.parse::<Uri>()) else { return request };
     *request.uri_mut() = rest;
-    request.extensions_mut().insert(Prefixed(name));
+    request.extensions_mut().insert(PathWorkspace(name));
     request
 }
 
@@ -108,7 +108,7 @@ pub(crate) async fn guard(
 async fn answer(app: &App, route: &'static Route, request: Request, next: Next) -> Response {
     let admitted = match check_request(app, route, &request) {
         Ok(admitted) => admitted,
-        Err(Refused { problem, caller }) => {
+        Err(Rejection { problem, caller }) => {
             drain(request.into_body()).await;
             let mut response = problem.into_response();
             if let Some(caller) = caller {
@@ -166,7 +166,7 @@ fn renewed(app: &App, route: &'static Route, request: &Request) -> Option<String
 }
 
 /// Checks caller, workspace, permission and size.
-fn check_request(app: &App, route: &'static Route, request: &Request) -> Result<Admission, Refused> {
+fn check_request(app: &App, route: &'static Route, request: &Request) -> Result<Admission, Rejection> {
     let access = app.access.read().map_err(|error| {
         tracing::error!(error = chain(&error), "reading keys and users failed; rejecting all requests");
         let what = "the server cannot read its keys and users and rejects all requests; see the server's log";
@@ -174,7 +174,7 @@ fn check_request(app: &App, route: &'static Route, request: &Request) -> Result<
     })?;
     let caller = identify(app, &access, route, request);
     let name = caller.as_ref().ok().map(|caller| caller.name.clone());
-    admitted(app, route, request, caller).map_err(|problem| Refused { problem, caller: name })
+    admitted(app, route, request, caller).map_err(|problem| Rejection { problem, caller: name })
 }
 
 /// Checks the permissions of the caller; `caller` holds the reason if it is not authenticated.
@@ -406,7 +406,7 @@ fn check_single(headers: &HeaderMap) -> Result<(), Problem> {
 
 /// The workspace that a request names in its path or header.
 fn workspace_of(request: &Request) -> Result<Option<WorkspaceId>, Problem> {
-    let prefixed = request.extensions().get::<Prefixed>().map(|Prefixed(name)| name.as_str());
+    let prefixed = request.extensions().get::<PathWorkspace>().map(|PathWorkspace(name)| name.as_str());
     let header = match request.headers().get(WORKSPACE_HEADER) {
         Some(value) => Some(
             value.to_str().map_err(|_| Problem::invalid("the workspace header is not valid text"))?.trim(),
@@ -466,7 +466,7 @@ mod tests {
         let check = |uri: &str| {
             let request = axum::http::Request::builder().uri(uri).body(()).expect("a request");
             let request = take_prefix(request);
-            let name = request.extensions().get::<Prefixed>().map(|Prefixed(name)| name.clone());
+            let name = request.extensions().get::<PathWorkspace>().map(|PathWorkspace(name)| name.clone());
             (request.uri().to_string(), name)
         };
         assert_eq!(check("/w/alpha/query?a=/w/b"), ("/query?a=/w/b".to_owned(), Some("alpha".to_owned())));

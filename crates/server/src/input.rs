@@ -104,9 +104,9 @@ impl FromRequestParts<App> for PathName {
 }
 
 /// The workspace of the request, which must exist.
-pub(crate) struct Existing(pub(crate) Arc<Space>);
+pub(crate) struct ExistingWorkspace(pub(crate) Arc<Space>);
 
-impl FromRequestParts<App> for Existing {
+impl FromRequestParts<App> for ExistingWorkspace {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {

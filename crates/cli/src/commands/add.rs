@@ -1,6 +1,6 @@
 //! `graphloom add`: files, folders and web pages in, graph out.
 
-use graphloom::files::{self, Files, Found};
+use graphloom::files::{self, Files, WalkEntry};
 use graphloom_core::{DocumentStatus, Format, TrackId};
 use graphloom_engine::Engine;
 use graphloom_engine::index::{self, Acceptance, Estimator, IndexError, Source, SourceText};
@@ -110,16 +110,16 @@ pub(crate) async fn run(app: &App, args: &AddArgs) -> anyhow::Result<Exit> {
 fn nothing_to_add(app: &App, args: &AddArgs) -> anyhow::Result<Option<Summary>> {
     let files = || Files::new(&args.paths, &app.here, &app.config.data_dir, files::is_supported);
     if !args.paths.iter().all(|path| is_file(path))
-        || files().any(|found| matches!(found, Found::File { .. }))
+        || files().any(|found| matches!(found, WalkEntry::File { .. }))
     {
         return Ok(None);
     }
     let mut summary = Summary::default();
     for found in files() {
         match found {
-            Found::File { .. } => return Ok(None),
-            Found::Skipped { source, reason } => summary.skip(app, source, reason)?,
-            Found::Refused { source, reason } => summary.refuse(app, source, reason, None)?,
+            WalkEntry::File { .. } => return Ok(None),
+            WalkEntry::Skipped { source, reason } => summary.skip(app, source, reason)?,
+            WalkEntry::Refused { source, reason } => summary.refuse(app, source, reason, None)?,
         }
     }
     Ok(Some(summary))
@@ -267,7 +267,7 @@ async fn accept_all(
             return Ok(());
         }
         match found {
-            Found::File { source, path } => {
+            WalkEntry::File { source, path } => {
                 files_found += 1;
                 view.reading(files_found, &source);
                 match files::read(&path, most) {
@@ -275,8 +275,8 @@ async fn accept_all(
                     Err(error) => summary.refuse(app, source, files::reason(&error), None)?,
                 }
             }
-            Found::Skipped { source, reason } => summary.skip(app, source, reason)?,
-            Found::Refused { source, reason } => summary.refuse(app, source, reason, None)?,
+            WalkEntry::Skipped { source, reason } => summary.skip(app, source, reason)?,
+            WalkEntry::Refused { source, reason } => summary.refuse(app, source, reason, None)?,
         }
         if batch.is_full() {
             batch.accept(app, sink, summary).await?;

@@ -6,7 +6,7 @@ use graphloom_core::TrackId;
 use graphloom_engine::Engine;
 use graphloom_engine::derive::{self, ImportedCommunities, ImportedReport, keep_reports, reports_in_use};
 use graphloom_engine::index::{self, Acceptance, ImportedDocument};
-use graphloom_migrate::{Found, Import, KnownVectors, graphrag, lightrag};
+use graphloom_migrate::{FolderContents, Import, KnownVectors, graphrag, lightrag};
 use serde::Serialize;
 use std::sync::Arc;
 
@@ -29,14 +29,14 @@ struct Summary {
     event: &'static str,
     from: &'static str,
     dry_run: bool,
-    found: Found,
+    found: FolderContents,
     /// What the folder lacks and what could not be taken over.
     missing: Vec<String>,
     track: Option<TrackId>,
     accepted: u64,
     replaced: u64,
     unchanged: u64,
-    refused: Vec<Refused>,
+    refused: Vec<RefusedDocument>,
     /// Number of the folder's communities that are stored with their reports.
     communities: u64,
     /// Why not all communities were stored.
@@ -51,7 +51,7 @@ struct Summary {
 }
 
 #[derive(Debug, Serialize)]
-struct Refused {
+struct RefusedDocument {
     source: String,
     reason: String,
 }
@@ -200,7 +200,7 @@ async fn accept(
                 summary.replaced += u64::from(replaces.is_some());
             }
             Acceptance::Unchanged { .. } => summary.unchanged += 1,
-            Acceptance::Refused { reason, .. } => summary.refused.push(Refused { source, reason }),
+            Acceptance::Refused { reason, .. } => summary.refused.push(RefusedDocument { source, reason }),
         }
     }
     Ok(())
@@ -212,7 +212,7 @@ impl Summary {
         if output.json {
             return output.json(self);
         }
-        let Found {
+        let FolderContents {
             documents,
             chunks,
             verbatim,
@@ -253,7 +253,7 @@ impl Summary {
             parts.push(format!("{} already there, left unchanged", self.unchanged));
         }
         output.line(parts.join(", "))?;
-        for Refused { source, reason } in &self.refused {
+        for RefusedDocument { source, reason } in &self.refused {
             output.trouble(format_args!("refused: {}: {reason}", plain(source)))?;
         }
         let reports = count(self.found.reports, "report");

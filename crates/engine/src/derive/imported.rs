@@ -79,7 +79,7 @@ pub enum About {
 
 /// A report as it is stored in the cache.
 #[derive(Serialize, Deserialize)]
-struct Kept {
+struct CachedReport {
     evidence: ContentHash,
     report: ImportedReport,
 }
@@ -93,7 +93,7 @@ pub async fn keep_reports(store: &dyn Store, reports: &[ImportedReport]) -> Resu
                 let chunks = report.evidence.get(member).into_iter().flatten().take(MAX_CHUNKS).cloned();
                 (member, chunks.collect())
             });
-            let kept = Kept { evidence: evidence_hash(evidence), report: report.clone() };
+            let kept = CachedReport { evidence: evidence_hash(evidence), report: report.clone() };
             // Plain data, which JSON can always represent.
             let value = serde_json::to_vec(&kept).unwrap_or_default();
             let key = members_key(&report.members.iter().collect::<Vec<_>>());
@@ -145,7 +145,9 @@ pub(super) async fn write(
     if stored.is_some_and(|stored| stored.inputs_hash == inputs(&material.members, &evidence)) {
         return Ok(Some(NodeOutcome::Kept));
     }
-    let Some(Kept { report, .. }) = kept.filter(|kept| kept.evidence == evidence) else { return Ok(None) };
+    let Some(CachedReport { report, .. }) = kept.filter(|kept| kept.evidence == evidence) else {
+        return Ok(None);
+    };
     let node = with_report(snapshot, node, material, report).await?;
     Ok(Some(NodeOutcome::New { node, paid: None, calls: Vec::new() }))
 }
@@ -168,7 +170,10 @@ fn inputs(members: &[EntityKey], evidence: &ContentHash) -> ContentHash {
     ContentHash::of_parts(&[key.as_str(), evidence.as_str()])
 }
 
-async fn kept_for(snapshot: &dyn Snapshot, members: &[EntityKey]) -> Result<Option<Kept>, StoreError> {
+async fn kept_for(
+    snapshot: &dyn Snapshot,
+    members: &[EntityKey],
+) -> Result<Option<CachedReport>, StoreError> {
     let key = members_key(&members.iter().collect::<Vec<_>>());
     let value = snapshot.cached(&[(CacheKind::Node, key)]).await?.pop().flatten();
     Ok(value.and_then(|value| serde_json::from_slice(&value).ok()))

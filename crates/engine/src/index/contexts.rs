@@ -10,7 +10,7 @@ use graphloom_core::{
     Chunk, ChunkId, Document, DocumentId, Job, Progress, ProgressSink, Require, Snapshot, StoreError,
 };
 
-use super::redo::{Indexed, released};
+use super::redo::{IndexedDocument, released};
 use super::work::{Run, chunk_texts, release_leases};
 use super::{IndexError, RunReport};
 use crate::Engine;
@@ -49,7 +49,7 @@ pub fn plan_contexts<'a>(
         for page in documents.chunks(PAGE) {
             let snapshot = engine.store.snapshot().await?;
             for id in page {
-                let Some(target) = Indexed::read(snapshot.as_ref(), id).await? else {
+                let Some(target) = IndexedDocument::read(snapshot.as_ref(), id).await? else {
                     plan.not_ready.push(id.clone());
                     continue;
                 };
@@ -112,7 +112,7 @@ pub fn without_context<'a>(
         let snapshot = engine.store.snapshot().await?;
         let mut found = MissingContexts::default();
         for (id, failed) in documents.iter().zip(snapshot.failed_contexts_of(documents).await?) {
-            if failed.is_empty() || Indexed::read(snapshot.as_ref(), id).await?.is_none() {
+            if failed.is_empty() || IndexedDocument::read(snapshot.as_ref(), id).await?.is_none() {
                 continue;
             }
             let chunks = snapshot.chunk_ids_of(std::slice::from_ref(id)).await?.concat();
@@ -134,7 +134,7 @@ pub fn without_context<'a>(
     })
 }
 
-impl Indexed {
+impl IndexedDocument {
     /// Returns the chunks that are not contextualized as `engine` would do it.
     pub(super) async fn to_contextualize(
         &self,
@@ -176,7 +176,7 @@ pub(super) async fn wanted_of(
 
 impl Run<'_> {
     async fn contextualize_again(&self, id: DocumentId) -> Result<(), IndexError> {
-        let Some(Indexed { mut job, document, chunks }) = self.claim_indexed(&id).await? else {
+        let Some(IndexedDocument { mut job, document, chunks }) = self.claim_indexed(&id).await? else {
             return Ok(());
         };
         let contextualized = async {
@@ -213,18 +213,18 @@ impl Run<'_> {
     }
 
     /// Claims a document in the graph; `None` if it is not in the graph or another process holds it.
-    async fn claim_indexed(&self, id: &DocumentId) -> Result<Option<Indexed>, IndexError> {
+    async fn claim_indexed(&self, id: &DocumentId) -> Result<Option<IndexedDocument>, IndexError> {
         if self.is_stopping() {
             return Ok(None);
         }
         let mut retries = Retries::on_documents();
         loop {
             let snapshot = self.engine.store.snapshot().await?;
-            let target = Indexed::read(snapshot.as_ref(), id).await?;
+            let target = IndexedDocument::read(snapshot.as_ref(), id).await?;
             drop(snapshot);
             let Some(target) = target.filter(|target| target.job.lease.is_none()) else { return Ok(None) };
             if let Some(job) = self.claim_again(&mut retries, &target.job).await? {
-                return Ok(Some(Indexed { job, ..target }));
+                return Ok(Some(IndexedDocument { job, ..target }));
             }
         }
     }

@@ -13,7 +13,7 @@ use graphloom_core::{
 use serde::Serialize;
 
 use super::accept::preview;
-use super::redo::Indexed;
+use super::redo::IndexedDocument;
 use super::renew::Target;
 use super::{Acceptance, IndexError, SourceText};
 use crate::Engine;
@@ -384,7 +384,7 @@ impl<'a> Estimator<'a> {
         Box::pin(async move {
             let snapshot = self.engine.store.snapshot().await?;
             for id in documents {
-                let Some(target) = Indexed::read(snapshot.as_ref(), id).await? else { continue };
+                let Some(target) = IndexedDocument::read(snapshot.as_ref(), id).await? else { continue };
                 let chunks = target.to_contextualize(self.engine, snapshot.as_ref()).await?;
                 if chunks.is_empty() {
                     self.estimate.unchanged += 1;

@@ -12,13 +12,13 @@ use crate::Engine;
 use crate::commit::Retries;
 
 /// A document in the graph.
-pub(super) struct Indexed {
+pub(super) struct IndexedDocument {
     pub(super) job: Job,
     pub(super) document: Document,
     pub(super) chunks: Vec<Chunk>,
 }
 
-impl Indexed {
+impl IndexedDocument {
     /// Returns `None` if the document is unknown or not in the graph.
     pub(super) async fn read(snapshot: &dyn Snapshot, id: &DocumentId) -> Result<Option<Self>, StoreError> {
         let ids = std::slice::from_ref(id);

@@ -9,8 +9,8 @@ use graphloom_core::{
     Snapshot, StoreError, TrackId, table,
 };
 
-use super::redo::{Indexed, released};
-use super::work::{Ready, Run};
+use super::redo::{IndexedDocument, released};
+use super::work::{ExtractedDocument, Run};
 use super::{IndexError, RunReport};
 use crate::Engine;
 use crate::commit::Retries;
@@ -114,7 +114,7 @@ async fn plan_page(
         let (mut plan, mut batch) = (RenewalPlan::default(), Batch::default());
         let renewals = snapshot.renewals_of(documents).await?;
         for (id, renewals) in documents.iter().zip(renewals) {
-            let Some(Target { indexed: Indexed { job, .. }, wanted }) =
+            let Some(Target { indexed: IndexedDocument { job, .. }, wanted }) =
                 Target::read(engine, snapshot.as_ref(), id).await?
             else {
                 plan.not_ready.push(id.clone());
@@ -184,7 +184,7 @@ fn model_name(engine: &Engine) -> &str {
 
 /// A document in the graph, and its chunks to re-extract.
 pub(super) struct Target {
-    indexed: Indexed,
+    indexed: IndexedDocument,
     /// Chunks whose extraction is not the one that the engine would make, each with the key of that extraction.
     pub(super) wanted: Vec<(Chunk, ExtractionKey)>,
 }
@@ -196,7 +196,7 @@ impl Target {
         snapshot: &dyn Snapshot,
         id: &DocumentId,
     ) -> Result<Option<Self>, StoreError> {
-        let Some(indexed) = Indexed::read(snapshot, id).await? else { return Ok(None) };
+        let Some(indexed) = IndexedDocument::read(snapshot, id).await? else { return Ok(None) };
         let model = engine.models.extract.as_deref().map(|model| model.name());
         let of_text = indexed.chunks.iter().filter(|chunk| !is_boilerplate(chunk));
         let wanted = of_text.filter_map(|chunk| {
@@ -213,9 +213,9 @@ impl Target {
 
 impl Run<'_> {
     /// Extracts a document until its new extractions can be merged; `None` if it is lost or waits.
-    async fn prepare_renewal(&self, id: DocumentId) -> Result<Option<Ready>, IndexError> {
+    async fn prepare_renewal(&self, id: DocumentId) -> Result<Option<ExtractedDocument>, IndexError> {
         let Some(Target { indexed, wanted }) = self.claim_renewal(&id).await? else { return Ok(None) };
-        let Indexed { mut job, document, mut chunks } = indexed;
+        let IndexedDocument { mut job, document, mut chunks } = indexed;
         let wanted: BTreeSet<ChunkId> = wanted.into_iter().map(|(chunk, _)| chunk.id).collect();
         for chunk in chunks.iter_mut().filter(|chunk| wanted.contains(&chunk.id)) {
             chunk.extraction = ChunkExtraction::Pending;
@@ -229,9 +229,9 @@ impl Run<'_> {
         match extracted.await {
             Ok(()) => {
                 let without_context = self.without_context(&document.id).await?;
-                Ok(Some(Ready {
+                Ok(Some(ExtractedDocument {
                     renewed: Some(wanted),
-                    ..Ready::new(job, document, chunks, without_context)
+                    ..ExtractedDocument::new(job, document, chunks, without_context)
                 }))
             }
             Err(stop) => self.stop(&job, &document, stop).await,

@@ -365,7 +365,7 @@ impl ContentWords {
         let text = &found.chunk.text;
         let sentences = found.evidence.iter().filter_map(|evidence| {
             let range = reports::within(found.chunk.span, evidence.span, text)?;
-            let mut words = self.of(&evidence.said);
+            let mut words = self.of(&evidence.statement);
             words.extend(self.of(&text[range.clone()]));
             Some(Sentence { range, words })
         });

@@ -199,7 +199,7 @@ pub struct Evidence {
     /// Byte range in the document's text.
     pub span: Span,
     /// Text of the finding or point that rests on the sentence.
-    pub said: String,
+    pub statement: String,
     /// The community whose report has the finding; `None` for points from passages.
     pub report: Option<NodeKey>,
 }

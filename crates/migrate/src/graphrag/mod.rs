@@ -19,7 +19,7 @@ use graphloom_text::{clean_name, entity_key, sanitize};
 
 use crate::locate::Text;
 use crate::share::share;
-use crate::{Found, Import, MigrateError, Vectors};
+use crate::{FolderContents, Import, MigrateError, Vectors};
 use layout::{EntityRow, Layout, RelationRow};
 pub use reports::Reports;
 pub use write::{ExportCounts, TABLES, write};
@@ -37,11 +37,11 @@ const WEIGHT_STEP: f64 = 1.0 / 1024.0;
 pub fn read(folder: &Path, prefix: &str) -> Result<Import, MigrateError> {
     let layout = Layout::read(folder)?;
     let mut missing = layout.missing.clone();
-    let mut found = Found {
+    let mut found = FolderContents {
         chunks: layout.units.len() as u64,
         reports: layout.reports.len() as u64,
         claims: layout.claims.len() as u64,
-        ..Found::default()
+        ..FolderContents::default()
     };
     let mut documents = Documents::of(&layout, prefix);
     found.documents = documents.read;
@@ -292,7 +292,7 @@ struct Graph {
 }
 
 /// Items without a place in any document.
-struct Unplaced {
+struct UnplacedItems {
     entities: usize,
     relations: usize,
 }
@@ -363,8 +363,8 @@ impl Graph {
     }
 
     /// Assigns the records to their text units; returns the number of items without a place.
-    fn place(&self, documents: &mut Documents) -> Unplaced {
-        let mut unplaced = Unplaced { entities: 0, relations: 0 };
+    fn place(&self, documents: &mut Documents) -> UnplacedItems {
+        let mut unplaced = UnplacedItems { entities: 0, relations: 0 };
         for (key, entity) in &self.entities {
             let places = documents.places_of(&entity.units);
             let kind = heaviest(entity.kinds.clone()).filter(|kind| !kind.is_empty());
@@ -526,7 +526,7 @@ mod tests {
         let import = read(folder.path(), "docs/").expect("a project");
         let document = &import.documents[0];
         assert_eq!((document.source.as_str(), import.documents.len()), ("docs/a.txt", 1));
-        let found = Found {
+        let found = FolderContents {
             documents: 1,
             chunks: 2,
             verbatim: 2,

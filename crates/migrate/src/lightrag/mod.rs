@@ -21,7 +21,7 @@ use serde_json::{Map, Value};
 
 use crate::locate::Text;
 use crate::share::share;
-use crate::{Found, Import, MigrateError, Vectors};
+use crate::{FolderContents, Import, MigrateError, Vectors};
 use cache::Answers;
 use graph::GraphFile;
 
@@ -80,9 +80,12 @@ pub fn read(folder: &Path, prefix: &str) -> Result<Import, MigrateError> {
             vdb::add(&rows, &mut vectors);
         }
     }
-    let mut found =
-        Found { documents: documents.len() as u64, chunks: chunks.len() as u64, ..Found::default() };
-    let mut from_graph = Recorded::of(&graph, &chunks, &answers);
+    let mut found = FolderContents {
+        documents: documents.len() as u64,
+        chunks: chunks.len() as u64,
+        ..FolderContents::default()
+    };
+    let mut from_graph = GraphRecords::of(&graph, &chunks, &answers);
     let (mut entities, mut relations) = (BTreeSet::new(), BTreeSet::new());
     let mut fragments: BTreeMap<GraphKey, BTreeSet<String>> = BTreeMap::new();
     let (mut recorded_chunks, mut without) = (0, 0);
@@ -372,11 +375,11 @@ fn located(source: String, text: &str, chunks: &[(&str, &Chunk)]) -> Vec<Documen
 
 /// Records from the graph file for chunks that have no answer.
 #[derive(Default)]
-struct Recorded {
+struct GraphRecords {
     by_chunk: BTreeMap<String, Records>,
 }
 
-impl Recorded {
+impl GraphRecords {
     fn of(graph: &GraphFile, chunks: &BTreeMap<String, Chunk>, answers: &Answers) -> Self {
         let mut recorded = Self::default();
         for (name, node) in &graph.nodes {

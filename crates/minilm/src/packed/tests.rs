@@ -124,7 +124,7 @@ fn quantized_blocks_are_unpacked_to_their_values() {
 #[test]
 fn tensors_are_found_by_name() {
     let small = small_folder();
-    let packed = Packed::open(File::open(small.path().join(PACKED_FILE)).unwrap()).unwrap();
+    let packed = PackedFile::open(File::open(small.path().join(PACKED_FILE)).unwrap()).unwrap();
     let layer = "encoder.layer.0.";
     let parts = [
         "attention.self.query",

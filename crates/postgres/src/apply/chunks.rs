@@ -14,7 +14,7 @@ use crate::session::{Arguments, Session};
 
 /// Stored data about the chunks that a batch puts.
 #[derive(Default)]
-pub(super) struct Known {
+pub(super) struct StoredChunks {
     /// Texts of their documents, with the visibility of each.
     texts: BTreeMap<String, (String, bool)>,
     /// Documents of the chunks that already exist.
@@ -22,9 +22,9 @@ pub(super) struct Known {
 }
 
 /// Reads what the database knows about the chunks that a batch puts. Runs after the batch's documents are put.
-pub(super) async fn known(session: &Session, batch: &Batch) -> Result<Known, Fault> {
+pub(super) async fn known(session: &Session, batch: &Batch) -> Result<StoredChunks, Fault> {
     if batch.put_chunks.is_empty() {
-        return Ok(Known::default());
+        return Ok(StoredChunks::default());
     }
     let of: BTreeSet<&str> = batch.put_chunks.iter().map(|chunk| chunk.document.as_str()).collect();
     let ids: Vec<&str> = batch.put_chunks.iter().map(|chunk| chunk.id.as_str()).collect();
@@ -33,11 +33,15 @@ pub(super) async fn known(session: &Session, batch: &Batch) -> Result<Known, Fau
     let (texts, found) =
         try_join!(biased; documents::texts_of(session, batch, of), session.rows(sql, of_ids))?;
     let documents = found.iter().map(|row| Ok((get(row, 0)?, get(row, 1)?))).collect::<Result<_, Fault>>()?;
-    Ok(Known { texts, documents })
+    Ok(StoredChunks { texts, documents })
 }
 
 /// Puts chunks and extractions and ends renewals. Returns the extractions that chunks and renewals named before.
-pub(super) async fn put(session: &Session, batch: &Batch, known: Known) -> Result<BTreeSet<String>, Fault> {
+pub(super) async fn put(
+    session: &Session,
+    batch: &Batch,
+    known: StoredChunks,
+) -> Result<BTreeSet<String>, Fault> {
     let ((), (), mut released, ended) = try_join!(biased;
         put_chunks(session, batch, known),
         put_extractions(session, batch),
@@ -67,11 +71,11 @@ fn key_of(extraction: &ChunkExtraction) -> Option<&str> {
     extraction.key().map(ExtractionKey::as_str)
 }
 
-async fn put_chunks(session: &Session, batch: &Batch, known: Known) -> Result<(), Fault> {
+async fn put_chunks(session: &Session, batch: &Batch, known: StoredChunks) -> Result<(), Fault> {
     if batch.put_chunks.is_empty() {
         return Ok(());
     }
-    let Known { texts, mut documents } = known;
+    let StoredChunks { texts, mut documents } = known;
     for chunk in &batch.put_chunks {
         let (start, end) = (chunk.span.start, chunk.span.end);
         let text = texts.get(chunk.document.as_str()).and_then(|(text, _)| chunk.span.slice(text));

@@ -7,7 +7,7 @@ use graphloom_core::{FilteredIds, ItemKind};
 use graphloom_rules::search::{Only, ScoredId, VectorQuery};
 
 use super::vectors::{BYTES_A_NUMBER, BYTES_A_VECTOR, Vectors};
-use super::{Memory, Reserved, SearchMemory, SearchState};
+use super::{Memory, Reservation, SearchMemory, SearchState};
 use crate::error::Fault;
 use crate::search;
 use crate::session::Session;
@@ -19,27 +19,32 @@ const MAX_KEPT: usize = 16;
 
 /// The vectors kept for each filter and kind, in the order of their last searches.
 #[derive(Default)]
-pub(super) struct Admitted(Mutex<VecDeque<Arc<Kept>>>);
+pub(super) struct AdmittedVectors(Mutex<VecDeque<Arc<FilterVectors>>>);
 
-struct Kept {
+struct FilterVectors {
     filtered: Weak<FilteredIds>,
     kind: ItemKind,
     /// The revision of the [`SearchState`] in which they were read.
     revision: i64,
     vectors: Vectors,
-    _reserved: Reserved,
+    _reserved: Reservation,
 }
 
-impl Admitted {
+impl AdmittedVectors {
     pub(super) fn forget(&self) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
     /// Returns the vectors of this kind in this state, and drops those that can no longer be searched.
-    fn find(&self, filtered: &Arc<FilteredIds>, kind: ItemKind, state: SearchState) -> Option<Arc<Kept>> {
+    fn find(
+        &self,
+        filtered: &Arc<FilteredIds>,
+        kind: ItemKind,
+        state: SearchState,
+    ) -> Option<Arc<FilterVectors>> {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.retain(|kept| kept.filtered.strong_count() > 0 && kept.revision >= state.revision);
-        let is_it = |kept: &Arc<Kept>| {
+        let is_it = |kept: &Arc<FilterVectors>| {
             (kept.kind, kept.revision, kept.filtered.as_ptr())
                 == (kind, state.revision, Arc::as_ptr(filtered))
         };
@@ -49,7 +54,7 @@ impl Admitted {
         Some(found)
     }
 
-    fn keep(&self, new: Kept) {
+    fn keep(&self, new: FilterVectors) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         // Another search may have read the same vectors already.
         kept.retain(|kept| kept.kind != new.kind || !kept.filtered.ptr_eq(&new.filtered));
@@ -82,10 +87,10 @@ impl Memory {
             return Ok(Some(kept.vectors.nearest(&all)));
         }
         let bytes = count * (numbers * BYTES_A_NUMBER + BYTES_A_VECTOR);
-        let Some(reserved) = Reserved::of(&self.shared.memory, bytes) else { return Ok(None) };
+        let Some(reserved) = Reservation::of(&self.shared.memory, bytes) else { return Ok(None) };
         let Some(vectors) = Vectors::of(&search::admitted(session, query).await?)? else { return Ok(None) };
         let hits = vectors.nearest(&all);
-        self.admitted.keep(Kept {
+        self.admitted.keep(FilterVectors {
             filtered: Arc::downgrade(filtered),
             kind: query.kind,
             revision: state.revision,

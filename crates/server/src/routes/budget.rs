@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::access::Right;
 use crate::app::App;
 use crate::host::IfMissing;
-use crate::input::{Existing, Json, ToMake};
+use crate::input::{ExistingWorkspace, Json, ToMake};
 use crate::problem::Problem;
 use crate::route::{Gives, Load, Needs, Route, Takes, schema};
 
@@ -100,7 +100,7 @@ struct SetBudget {
     restart: bool,
 }
 
-async fn show(Existing(space): Existing) -> Result<axum::Json<BudgetAnswer>, Problem> {
+async fn show(ExistingWorkspace(space): ExistingWorkspace) -> Result<axum::Json<BudgetAnswer>, Problem> {
     Ok(axum::Json(space.store.budget().await?.into()))
 }
 
@@ -130,7 +130,7 @@ async fn set(
     Ok(axum::Json(outcome.budget.into()))
 }
 
-async fn remove(Existing(space): Existing) -> Result<axum::Json<BudgetAnswer>, Problem> {
+async fn remove(ExistingWorkspace(space): ExistingWorkspace) -> Result<axum::Json<BudgetAnswer>, Problem> {
     let outcome = space.store.change_budget(BudgetChange::Put(None)).await?;
     space.ingest.wake();
     Ok(axum::Json(outcome.budget.into()))

@@ -11,7 +11,7 @@ use super::query_events::{ContextEvent, Done, UsageEvent};
 use crate::apart::apart;
 use crate::app::now;
 use crate::guard::Admission;
-use crate::input::{Existing, Json, Params, PathName};
+use crate::input::{ExistingWorkspace, Json, Params, PathName};
 use crate::keeping::{exchanges, owned};
 use crate::place::CitationItem;
 use crate::problem::Problem;
@@ -35,7 +35,7 @@ pub(super) const ROUTES: &[Route] = &[
     Route::delete("/conversations", "Deletes all conversations of the caller", || delete(clear))
         .reads()
         .load(Load::Change)
-        .gives(Gives::Json(schema::<Deleted>)),
+        .gives(Gives::Json(schema::<DeletedConversations>)),
     Route::get("/conversations/{conversation_id}", "A conversation with its questions and answers", || {
         get(one)
     })
@@ -49,7 +49,7 @@ pub(super) const ROUTES: &[Route] = &[
     Route::delete("/conversations/{conversation_id}", "Deletes a conversation", || delete(remove))
         .reads()
         .load(Load::Change)
-        .gives(Gives::Json(schema::<Deleted>)),
+        .gives(Gives::Json(schema::<DeletedConversations>)),
 ];
 
 #[derive(Deserialize, JsonSchema)]
@@ -169,8 +169,7 @@ struct Rename {
 }
 
 #[derive(Serialize, JsonSchema)]
-#[schemars(rename = "DeletedConversations")]
-struct Deleted {
+struct DeletedConversations {
     /// Number of deleted conversations.
     deleted: usize,
 }
@@ -188,7 +187,7 @@ async fn all_of(snapshot: &dyn Snapshot, owner: &str) -> Result<Vec<Conversation
 }
 
 async fn list(
-    Existing(space): Existing,
+    ExistingWorkspace(space): ExistingWorkspace,
     Extension(admitted): Extension<Admission>,
     Params(params): Params<ListParams>,
 ) -> Result<axum::Json<ConversationPage>, Problem> {
@@ -250,7 +249,7 @@ fn excerpt(text: &str, words: &str) -> Option<String> {
 }
 
 async fn one(
-    Existing(space): Existing,
+    ExistingWorkspace(space): ExistingWorkspace,
     Extension(admitted): Extension<Admission>,
     PathName(id): PathName,
 ) -> Result<axum::Json<ConversationDetail>, Problem> {
@@ -265,7 +264,7 @@ async fn one(
 }
 
 async fn rename(
-    Existing(space): Existing,
+    ExistingWorkspace(space): ExistingWorkspace,
     Extension(admitted): Extension<Admission>,
     PathName(id): PathName,
     Json(request): Json<Rename>,
@@ -284,29 +283,29 @@ async fn rename(
 }
 
 async fn remove(
-    Existing(space): Existing,
+    ExistingWorkspace(space): ExistingWorkspace,
     Extension(admitted): Extension<Admission>,
     PathName(id): PathName,
-) -> Result<axum::Json<Deleted>, Problem> {
+) -> Result<axum::Json<DeletedConversations>, Problem> {
     let snapshot = space.store.snapshot().await?;
     let conversation = owned(snapshot.as_ref(), &id, &admitted.caller.name).await?;
     drop(snapshot);
     let remove_conversations = vec![conversation.id];
     space.store.commit(Batch { remove_conversations, ..Batch::default() }).await?;
-    Ok(axum::Json(Deleted { deleted: 1 }))
+    Ok(axum::Json(DeletedConversations { deleted: 1 }))
 }
 
 async fn clear(
-    Existing(space): Existing,
+    ExistingWorkspace(space): ExistingWorkspace,
     Extension(admitted): Extension<Admission>,
-) -> Result<axum::Json<Deleted>, Problem> {
+) -> Result<axum::Json<DeletedConversations>, Problem> {
     let snapshot = space.store.snapshot().await?;
     let all = all_of(snapshot.as_ref(), &admitted.caller.name).await?;
     drop(snapshot);
     let remove_conversations: Vec<_> = all.into_iter().map(|conversation| conversation.id).collect();
     let deleted = remove_conversations.len();
     space.store.commit(Batch { remove_conversations, ..Batch::default() }).await?;
-    Ok(axum::Json(Deleted { deleted }))
+    Ok(axum::Json(DeletedConversations { deleted }))
 }
 
 #[cfg(test)]

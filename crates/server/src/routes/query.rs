@@ -14,7 +14,7 @@ use super::query_data::RouteItem;
 use crate::answering::{QuestionOutcome, answer_from, check_answerable};
 use crate::apart::run_question;
 use crate::guard::Admission;
-use crate::input::{Existing, Json};
+use crate::input::{ExistingWorkspace, Json};
 use crate::lines::{Framing, Lines};
 use crate::place::CitationItem;
 use crate::problem::Problem;
@@ -122,7 +122,7 @@ impl From<ListedDocument> for ReferenceItem {
 }
 
 async fn answer(
-    Existing(space): Existing,
+    ExistingWorkspace(space): ExistingWorkspace,
     Json(request): Json<QueryRequest>,
 ) -> Result<axum::Json<QueryResponse>, Problem> {
     let started = Instant::now();
@@ -150,7 +150,7 @@ async fn answer(
 }
 
 async fn stream(
-    Existing(space): Existing,
+    ExistingWorkspace(space): ExistingWorkspace,
     admitted: Admission,
     Json(request): Json<QueryRequest>,
 ) -> Result<Response, Problem> {

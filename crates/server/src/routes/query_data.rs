@@ -13,7 +13,7 @@ use serde::Serialize;
 use super::query::{ReferenceItem, notes, references};
 use crate::apart::run_question;
 use crate::behind::Behind;
-use crate::input::{Existing, Json};
+use crate::input::{ExistingWorkspace, Json};
 use crate::problem::Problem;
 use crate::query_request::QueryRequest;
 use crate::route::{Gives, Load, Route, Takes, schema};
@@ -220,7 +220,7 @@ struct RelationEnds {
 
 /// As in LightRAG, an invalid question is a bad request on this route.
 async fn data(
-    Existing(space): Existing,
+    ExistingWorkspace(space): ExistingWorkspace,
     request: Result<Json<QueryRequest>, Problem>,
 ) -> Result<Response, Problem> {
     let found = async {

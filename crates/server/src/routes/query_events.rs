@@ -18,7 +18,7 @@ use super::query_data::RouteItem;
 use crate::answering::{QuestionOutcome, answer_from, check_answerable};
 use crate::apart::run_question;
 use crate::guard::Admission;
-use crate::input::{Existing, Json};
+use crate::input::{ExistingWorkspace, Json};
 use crate::keeping::Keeping;
 use crate::lines::{Framing, HEARTBEAT, Lines};
 use crate::place::CitationItem;
@@ -141,7 +141,7 @@ struct MarkItem {
 }
 
 async fn events(
-    Existing(space): Existing,
+    ExistingWorkspace(space): ExistingWorkspace,
     admitted: Admission,
     Json(request): Json<QueryRequest>,
 ) -> Result<Response, Problem> {

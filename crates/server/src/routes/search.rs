@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::apart::run_question;
-use crate::input::{Existing, Json};
+use crate::input::{ExistingWorkspace, Json};
 use crate::problem::Problem;
 use crate::query_request::FilterItem;
 use crate::route::{Gives, Load, Route, Takes, schema};
@@ -91,7 +91,7 @@ struct FoundRelation {
 }
 
 async fn search(
-    Existing(space): Existing,
+    ExistingWorkspace(space): ExistingWorkspace,
     Json(SearchRequest { query, top_k, filter }): Json<SearchRequest>,
 ) -> Result<axum::Json<SearchResponse>, Problem> {
     if !(1..=MAX_HITS).contains(&top_k) {

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::apart::run_question;
-use crate::input::{Existing, Params};
+use crate::input::{ExistingWorkspace, Params};
 use crate::problem::Problem;
 use crate::route::{Gives, Load, Route, Takes, schema};
 
@@ -76,7 +76,7 @@ impl From<Suggestion> for SuggestedQuestion {
 }
 
 async fn list(
-    Existing(space): Existing,
+    ExistingWorkspace(space): ExistingWorkspace,
     Params(SuggestParams { about, limit }): Params<SuggestParams>,
 ) -> Result<axum::Json<Suggestions>, Problem> {
     if !(1..=MAX_SUGGESTIONS).contains(&limit) {

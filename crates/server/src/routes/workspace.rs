@@ -16,7 +16,7 @@ use tokio::sync::oneshot;
 
 use crate::apart::apart;
 use crate::guard::Admission;
-use crate::input::{Existing, Params};
+use crate::input::{ExistingWorkspace, Params};
 use crate::pipe::pipe;
 use crate::problem::{Problem, chain};
 use crate::route::{Gives, Load, Route, Takes, schema};
@@ -148,7 +148,7 @@ struct StateHash {
 }
 
 async fn cost(
-    Existing(space): Existing,
+    ExistingWorkspace(space): ExistingWorkspace,
     Params(CostParams { by }): Params<CostParams>,
 ) -> Result<axum::Json<Cost>, Problem> {
     let by = chosen("by", &by, CostBy::ALL.map(|by| (by.name(), by)))?.into_iter().collect();
@@ -165,7 +165,7 @@ async fn cost(
 }
 
 async fn export_graph(
-    Existing(space): Existing,
+    ExistingWorkspace(space): ExistingWorkspace,
     admitted: Admission,
     Params(ExportParams { format, only }): Params<ExportParams>,
 ) -> Result<Response, Problem> {
@@ -233,7 +233,7 @@ fn answer(body: Body, kind: &'static str, file: &str) -> Response {
     response
 }
 
-async fn hash(Existing(space): Existing) -> Result<axum::Json<StateHash>, Problem> {
+async fn hash(ExistingWorkspace(space): ExistingWorkspace) -> Result<axum::Json<StateHash>, Problem> {
     apart(async move || {
         let snapshot = space.indexing.store.snapshot().await?;
         let DumpHash { hash, lines } =

@@ -123,7 +123,7 @@ pub fn renewal(chunk: &ChunkId, extraction: ChunkExtraction) -> Renewal {
 /// Returns a chunk context with this text under the key `name`, or a failed one if there is no text.
 pub fn chunk_context(chunk: &ChunkId, name: &str, text: Option<&str>) -> ChunkContext {
     let outcome = match text {
-        Some(text) => ChunkContextOutcome::Said { text: text.to_owned() },
+        Some(text) => ChunkContextOutcome::Written { text: text.to_owned() },
         None => ChunkContextOutcome::Failed { reason: "timeout".to_owned(), attempts: 2 },
     };
     ChunkContext {

@@ -75,7 +75,7 @@ pub(super) struct FullText {
 }
 
 /// The index as a search sees it.
-pub(super) struct Ready {
+pub(super) struct IndexView {
     searcher: Searcher,
     statistics: Arc<Statistics>,
     within: Arc<FilterCache>,
@@ -202,7 +202,7 @@ impl FullText {
     pub(super) fn search(
         &self,
         reader: &Mutex<Reader>,
-        ready: &Ready,
+        ready: &IndexView,
         query: &TextQuery,
     ) -> Result<Vec<ScoredId>, StoreError> {
         let words = query.weighted_words(MAX_QUERY_WORDS);
@@ -246,7 +246,7 @@ impl FullText {
     }
 
     /// Returns the index updated to the snapshot, or as close to it as possible. A damaged index is removed and rebuilt once.
-    pub(super) fn ready(&self, reader: &Reader) -> Result<Ready, StoreError> {
+    pub(super) fn ready(&self, reader: &Reader) -> Result<IndexView, StoreError> {
         let now = changes::newest(&reader.conn).during("reading the change log")?;
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         self.leave_memory(&mut open, now);
@@ -271,7 +271,7 @@ impl FullText {
         ready.map_err(Fault::into_store_error)
     }
 
-    fn renewed(&self, open: &mut Option<Open>, reader: &Reader, now: Mark) -> Result<Ready, Fault> {
+    fn renewed(&self, open: &mut Option<Open>, reader: &Reader, now: Mark) -> Result<IndexView, Fault> {
         let index = match open {
             Some(index) => index,
             None if self.is_folder_useless.load(Ordering::Relaxed) => {
@@ -283,7 +283,12 @@ impl FullText {
     }
 
     /// Does the same in memory, on top of the files in the folder, or from the store alone if the files are unusable.
-    fn renewed_in_memory(&self, open: &mut Option<Open>, reader: &Reader, now: Mark) -> Result<Ready, Fault> {
+    fn renewed_in_memory(
+        &self,
+        open: &mut Option<Open>,
+        reader: &Reader,
+        now: Mark,
+    ) -> Result<IndexView, Fault> {
         if !self.is_folder_useless.load(Ordering::Relaxed)
             && let Ok(over) = Open::existing(Files::in_memory(Some(&self.folder)))
         {
@@ -412,7 +417,7 @@ impl Open {
     }
 
     /// Returns the index for a snapshot, updated to it unless another process is writing.
-    fn caught_up(&mut self, reader: &Reader, now: Mark) -> Result<Ready, Fault> {
+    fn caught_up(&mut self, reader: &Reader, now: Mark) -> Result<IndexView, Fault> {
         self.files.forget_refusal();
         let caught_up = guarded(|| self.catch_up(&reader.conn, now, reader.revisions.latest));
         match (caught_up, self.files.refused()) {
@@ -432,8 +437,8 @@ impl Open {
         }
     }
 
-    fn ready(&self, now: Mark) -> Ready {
-        Ready {
+    fn ready(&self, now: Mark) -> IndexView {
+        IndexView {
             searcher: self.reader.searcher(),
             statistics: Arc::clone(&self.statistics),
             within: Arc::clone(&self.within),

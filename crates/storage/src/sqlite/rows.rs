@@ -165,7 +165,7 @@ pub(super) fn chunk_context(row: &Row<'_>) -> Result<ChunkContext> {
         key: ChunkContextKey::from_stored(row.get::<_, String>(1)?),
         by: row.get(2)?,
         outcome: match text {
-            Some(text) => ChunkContextOutcome::Said { text },
+            Some(text) => ChunkContextOutcome::Written { text },
             None => ChunkContextOutcome::Failed { reason: row.get(4)?, attempts: row.get(5)? },
         },
     })

@@ -49,7 +49,7 @@ impl SqliteSnapshot {
     }
 
     /// Returns the full-text index, ready for this snapshot.
-    fn full_text(&self) -> Result<full_text::Ready, StoreError> {
+    fn full_text(&self) -> Result<full_text::IndexView, StoreError> {
         let reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
         let ready = self.shared.full_text.ready(&reader);
         reader.given(ready.map_err(|error| self.shared.noting_damage(error))?)

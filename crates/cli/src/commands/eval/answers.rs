@@ -6,7 +6,7 @@ use graphloom_eval::arm::Arm;
 use graphloom_eval::asking::{self, AskOptions};
 use graphloom_eval::stats::Estimate;
 
-use super::evaluation::{self, Ready};
+use super::evaluation::{self, OpenWorkspace};
 use super::{can_write, columns, write_json};
 use crate::args::AnswersArgs;
 use crate::commands::App;
@@ -32,13 +32,13 @@ pub(crate) async fn run(app: &App, args: &AnswersArgs) -> anyhow::Result<Exit> {
     }
     let options: AskOptions = evaluation::options(&args.evaluation);
     let set = evaluation::read_set(app, &args.evaluation)?;
-    let questions = answering::asked(&set, &options);
+    let questions = answering::selected_questions(&set, &options);
     can_write(&[("--out", args.evaluation.out.as_deref()), ("--ragchecker", args.ragchecker.as_deref())])?;
     let ready = match evaluation::prepare(app, &args.evaluation, &set, QueryModels::Answer).await? {
         Ok(ready) => ready,
         Err(exit) => return Ok(exit),
     };
-    let Ready { engine, is_partial, .. } = &ready;
+    let OpenWorkspace { engine, is_partial, .. } = &ready;
     let answerer = answerer(&engine.models);
     if engine.models.answer.is_none() {
         app.output.note(

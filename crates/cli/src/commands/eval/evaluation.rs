@@ -31,7 +31,7 @@ const SOURCES_AT_ONCE: usize = 500;
 const MAX_ARMS: usize = 100;
 
 /// A workspace ready for questions.
-pub(super) struct Ready {
+pub(super) struct OpenWorkspace {
     pub(super) engine: Engine,
     /// Whether some passages are missing or incomplete.
     pub(super) is_partial: bool,
@@ -99,7 +99,7 @@ pub(super) async fn prepare(
     args: &EvaluationArgs,
     set: &QuestionSet,
     asks: QueryModels,
-) -> anyhow::Result<Result<Ready, Exit>> {
+) -> anyhow::Result<Result<OpenWorkspace, Exit>> {
     let interrupt = Interrupt::listen()?;
     let is_partial = match &set.passages {
         None => {
@@ -117,7 +117,7 @@ pub(super) async fn prepare(
     if set.passages.is_none() {
         warn_of_missing(app, set, &engine).await?;
     }
-    Ok(Ok(Ready { engine, is_partial, interrupt }))
+    Ok(Ok(OpenWorkspace { engine, is_partial, interrupt }))
 }
 
 /// Rejects `--prune`, and notes other options that have no effect because the set has no passages of its own.
@@ -158,7 +158,7 @@ async fn warn_of_missing(app: &App, set: &QuestionSet, engine: &Engine) -> anyho
 pub(super) async fn ask_all<R: Row>(
     app: &App,
     args: &EvaluationArgs,
-    ready: &Ready,
+    ready: &OpenWorkspace,
     tasks: &[Task<'_>],
     options: &AskOptions,
 ) -> anyhow::Result<Option<Vec<R>>> {

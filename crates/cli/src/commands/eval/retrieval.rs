@@ -8,7 +8,7 @@ use graphloom_eval::report::{Group, RetrievalReport};
 use graphloom_eval::retrieval::{self, RetrievalRow};
 use graphloom_eval::{html, stats};
 
-use super::evaluation::{self, Ready};
+use super::evaluation::{self, OpenWorkspace};
 use super::{can_write, columns, write_json, write_whole};
 use crate::args::RetrievalArgs;
 use crate::commands::App;
@@ -32,7 +32,7 @@ pub(crate) async fn run(app: &App, args: &RetrievalArgs) -> anyhow::Result<Exit>
         ..evaluation::options(&args.evaluation)
     };
     let set = evaluation::read_set(app, &args.evaluation)?;
-    let questions = retrieval::asked(&set, &options);
+    let questions = retrieval::selected_questions(&set, &options);
     if questions.is_empty() {
         let help = "list the ids of the needed passages as gold of each question";
         return Err(Fault::failed("no question of the set has gold passages").help(help).into());
@@ -46,7 +46,7 @@ pub(crate) async fn run(app: &App, args: &RetrievalArgs) -> anyhow::Result<Exit>
         Ok(ready) => ready,
         Err(exit) => return Ok(exit),
     };
-    let Ready { engine, is_partial, .. } = &ready;
+    let OpenWorkspace { engine, is_partial, .. } = &ready;
     let tasks = asking::tasks::<RetrievalRow>(engine, &set, &questions, &arms, &options).await?;
     let rows = evaluation::ask_all::<RetrievalRow>(app, &args.evaluation, &ready, &tasks, &options).await?;
     let Some(rows) = rows else { return Ok(Exit::Interrupted) };

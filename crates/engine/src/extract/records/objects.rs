@@ -37,7 +37,7 @@ const THEMES: [&str; 4] = ["contentkeywords", "themes", "highlevelkeywords", "to
 
 /// What the items of a list are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Expected {
+enum ListItems {
     Anything,
     Entities,
     Relations,
@@ -56,12 +56,12 @@ struct Collector<'r> {
 
 impl Collector<'_> {
     fn run(mut self, root: &Node) -> bool {
-        self.node(root, Expected::Anything, None);
+        self.node(root, ListItems::Anything, None);
         self.meant
     }
 
     /// `name`: the key of the node, in a list that is written as an object.
-    fn node(&mut self, node: &Node, expected: Expected, name: Option<&str>) {
+    fn node(&mut self, node: &Node, expected: ListItems, name: Option<&str>) {
         match &node.value {
             Json::Array(items) => {
                 if self.tuple(node, items, expected) {
@@ -72,7 +72,7 @@ impl Collector<'_> {
                 }
             }
             Json::Object(members) => self.object(node, members, expected, name),
-            Json::Text(text) if expected == Expected::Entities && name.is_none() => {
+            Json::Text(text) if expected == ListItems::Entities && name.is_none() => {
                 // A list of names.
                 self.add(
                     node,
@@ -84,7 +84,7 @@ impl Collector<'_> {
         }
     }
 
-    fn object(&mut self, node: &Node, members: &[(String, Node)], expected: Expected, name: Option<&str>) {
+    fn object(&mut self, node: &Node, members: &[(String, Node)], expected: ListItems, name: Option<&str>) {
         let folded: Vec<(String, &Node)> = members.iter().map(|(key, value)| (fold(key), value)).collect();
         let field = |keys: &[&str]| {
             keys.iter().find_map(|key| folded.iter().find(|(known, _)| known == key)).map(|(_, value)| *value)
@@ -98,14 +98,14 @@ impl Collector<'_> {
         let declared =
             text(&["recordtype", "record"]).or_else(|| text(&["type"])).map(|declared| fold(&declared));
         let tag = declared.as_deref().and_then(super::marks::tag_of);
-        if !listed && (ends.0 || ends.1) && (ends == (true, true) || expected == Expected::Relations) {
+        if !listed && (ends.0 || ends.1) && (ends == (true, true) || expected == ListItems::Relations) {
             return self.relation(node, &text, field(&KEYWORDS), field(&WEIGHTS), tag.is_some());
         }
-        let mention = || if expected == Expected::Entities { text(&MENTIONS) } else { None };
+        let mention = || if expected == ListItems::Entities { text(&MENTIONS) } else { None };
         let named = text(&NAMES).or_else(|| name.map(str::to_owned)).or_else(mention);
         if !listed && let Some(named) = named {
             let described = field(&KINDS).is_some() || field(&DESCRIPTIONS).is_some();
-            if described || expected == Expected::Entities {
+            if described || expected == ListItems::Entities {
                 let kind = if tag.is_some() { text(&KINDS[1..]) } else { text(&KINDS) };
                 let mut damage = BTreeSet::new();
                 let kind = kind.filter(|kind| !kind.trim().is_empty()).unwrap_or_else(|| {
@@ -131,34 +131,34 @@ impl Collector<'_> {
                 continue;
             }
             let within = match key {
-                key if ENTITY_LISTS.contains(&key) => Expected::Entities,
-                key if RELATION_LISTS.contains(&key) => Expected::Relations,
-                _ => Expected::Anything,
+                key if ENTITY_LISTS.contains(&key) => ListItems::Entities,
+                key if RELATION_LISTS.contains(&key) => ListItems::Relations,
+                _ => ListItems::Anything,
             };
             match &value.value {
                 Json::Array(_) => {
-                    self.meant |= within != Expected::Anything;
+                    self.meant |= within != ListItems::Anything;
                     inside = true;
-                    self.node(value, if within == Expected::Anything { expected } else { within }, None);
+                    self.node(value, if within == ListItems::Anything { expected } else { within }, None);
                 }
                 Json::Object(inner) => {
-                    self.meant |= within != Expected::Anything;
+                    self.meant |= within != ListItems::Anything;
                     inside = true;
                     // `{"entities": {"Ada": {...}}}`
-                    let by_name = within == Expected::Entities
+                    let by_name = within == ListItems::Entities
                         && inner.iter().all(|(_, value)| matches!(value.value, Json::Object(_)));
                     if by_name {
                         for (name, value) in inner {
                             self.node(value, within, Some(name));
                         }
                     } else {
-                        self.node(value, if within == Expected::Anything { expected } else { within }, None);
+                        self.node(value, if within == ListItems::Anything { expected } else { within }, None);
                     }
                 }
                 Json::Text(_) | Json::Number(_) | Json::Bool(_) | Json::Null => {}
             }
         }
-        if !inside && expected != Expected::Anything {
+        if !inside && expected != ListItems::Anything {
             self.add(node, Err(RejectReason::FieldCount), []);
         }
     }
@@ -190,7 +190,7 @@ impl Collector<'_> {
     }
 
     /// Reads `["entity", name, type, description]`, and `[source, keywords, target]` where relations are expected.
-    fn tuple(&mut self, node: &Node, items: &[Node], expected: Expected) -> bool {
+    fn tuple(&mut self, node: &Node, items: &[Node], expected: ListItems) -> bool {
         let fields: Option<Vec<String>> = items
             .iter()
             .map(|item| match &item.value {
@@ -208,7 +208,7 @@ impl Collector<'_> {
                 record::relation(source, target, record::keywords(keywords), description, 1.0)
                     .map(ParsedRecord::Relation)
             }
-            (None, [source, keywords, target]) if expected == Expected::Relations => {
+            (None, [source, keywords, target]) if expected == ListItems::Relations => {
                 record::relation(source, target, record::keywords(keywords), "", 1.0)
                     .map(ParsedRecord::Relation)
             }

@@ -268,6 +268,6 @@ impl IndexedTexts {
 }
 
 fn chunk_context(chunk: &Chunk, key: ChunkContextKey, by: &str, text: String) -> ChunkContext {
-    let outcome = ChunkContextOutcome::Said { text };
+    let outcome = ChunkContextOutcome::Written { text };
     ChunkContext { chunk: chunk.id.clone(), key, by: by.to_owned(), outcome }
 }

@@ -9,7 +9,7 @@ use graphloom_core::{
 
 use super::prepare::{chunk_texts, context_texts};
 use super::stop::Stop;
-use super::{Ready, Run};
+use super::{ExtractedDocument, Run};
 use crate::commit::GraphChanges;
 use crate::extract::{rules_key, run_rules};
 use crate::graph::{Derivation, GraphChange, Summaries};
@@ -21,7 +21,7 @@ const READ_CHUNKS: usize = 16;
 
 /// The next chunks of a prepared document, which enter the graph in one commit.
 struct Slice {
-    ready: Ready,
+    ready: ExtractedDocument,
     /// End of the slice, as a chunk index; it starts where the last slice ended.
     end: usize,
     chunk_records: Vec<ChunkRecords>,
@@ -86,8 +86,8 @@ impl Run<'_> {
     /// larger document enters in slices; those after the first are left to [`Run::merge_slice`], in `large`.
     pub(super) async fn merge(
         &self,
-        documents: Vec<Ready>,
-        large: &mut VecDeque<Ready>,
+        documents: Vec<ExtractedDocument>,
+        large: &mut VecDeque<ExtractedDocument>,
     ) -> Result<(), IndexError> {
         let index = &self.engine.index;
         let mut together: Vec<Slice> = Vec::new();
@@ -117,7 +117,7 @@ impl Run<'_> {
         match self.merge_slices(&documents).await {
             Ok(_) => Ok(()),
             Err(stop) if documents.len() == 1 => {
-                let Ready { job, document, .. } = &documents[0].ready;
+                let ExtractedDocument { job, document, .. } = &documents[0].ready;
                 self.stop(job, document, stop).await.map(drop)
             }
             Err(Stop::Fatal(error)) => Err(error),
@@ -142,7 +142,10 @@ impl Run<'_> {
     ///
     /// Each slice is a complete change of the graph, so questions find what has entered so far. A run that starts over merges the
     /// same slices again, which changes nothing. A new version replaces the old one with its first slice.
-    pub(super) async fn merge_slice(&self, ready: Ready) -> Result<Option<Ready>, IndexError> {
+    pub(super) async fn merge_slice(
+        &self,
+        ready: ExtractedDocument,
+    ) -> Result<Option<ExtractedDocument>, IndexError> {
         match self.next_slice(ready).await? {
             Some(slice) => self.enter(slice).await,
             None => Ok(None),
@@ -150,7 +153,7 @@ impl Run<'_> {
     }
 
     /// Merges a slice; returns the document if more slices follow.
-    async fn enter(&self, slice: Slice) -> Result<Option<Ready>, IndexError> {
+    async fn enter(&self, slice: Slice) -> Result<Option<ExtractedDocument>, IndexError> {
         let merged = self.merge_slices(std::slice::from_ref(&slice)).await;
         let is_last = slice.is_last();
         let Slice { mut ready, end, .. } = slice;
@@ -260,7 +263,7 @@ impl Run<'_> {
     }
 
     /// Returns the next slice of a document; `None` if the document stopped.
-    async fn next_slice(&self, ready: Ready) -> Result<Option<Slice>, IndexError> {
+    async fn next_slice(&self, ready: ExtractedDocument) -> Result<Option<Slice>, IndexError> {
         let mut slice = Slice { end: ready.entered, ready, chunk_records: Vec::new(), records: 0 };
         match self.fill_slice(&mut slice).await {
             Ok(()) => Ok(Some(slice)),
@@ -300,7 +303,7 @@ impl Run<'_> {
     /// - `stored`: the chunk with its text.
     async fn chunk_records(
         &self,
-        ready: &Ready,
+        ready: &ExtractedDocument,
         at: usize,
         stored: Option<Chunk>,
     ) -> Result<Option<ChunkRecords>, Stop> {

@@ -26,7 +26,7 @@ use graphloom_core::{Batch, ProgressSink};
 
 pub use extract::MAX_DAMAGED_ATTEMPTS;
 pub(super) use lease::release_leases;
-pub(super) use prepare::{Ready, chunk_texts};
+pub(super) use prepare::{ExtractedDocument, chunk_texts};
 pub(crate) use stop::needs_a_person;
 
 use super::settle::settle;
@@ -139,7 +139,7 @@ impl<'a> Run<'a> {
         prepare: impl Fn(Task) -> Prepared,
     ) -> Result<RunReport, IndexError>
     where
-        Prepared: Future<Output = Result<Option<Ready>, IndexError>>,
+        Prepared: Future<Output = Result<Option<ExtractedDocument>, IndexError>>,
     {
         let engine = self.engine;
         let documents = engine.index.max_concurrent_documents.max(1);
@@ -163,7 +163,7 @@ impl<'a> Run<'a> {
             let mut batches = merged.ready_chunks(MERGE_DOCUMENTS);
             let mut unsettled = 0;
             // Slices of large documents alternate with other documents that become ready.
-            let mut large: VecDeque<Ready> = VecDeque::new();
+            let mut large: VecDeque<ExtractedDocument> = VecDeque::new();
             loop {
                 let documents = match large.is_empty() {
                     true => batches.next().await,

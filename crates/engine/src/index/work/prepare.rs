@@ -15,7 +15,7 @@ use crate::graph::embed;
 use crate::index::IndexError;
 
 /// A document whose chunks have all been extracted by the LLM. Without an LLM, the rules extract them during the merge.
-pub(in super::super) struct Ready {
+pub(in super::super) struct ExtractedDocument {
     pub(in super::super) job: Job,
     pub(in super::super) document: Document,
     /// Without their texts, which the merge reads when it needs them.
@@ -28,7 +28,7 @@ pub(in super::super) struct Ready {
     pub(in super::super) without_context: u32,
 }
 
-impl Ready {
+impl ExtractedDocument {
     pub(in super::super) fn new(
         job: Job,
         document: Document,
@@ -49,7 +49,7 @@ impl Ready {
 
 impl Run<'_> {
     /// Prepares a document for merging; `None` if it is lost or waits for the next run.
-    pub(super) async fn prepare(&self, mut job: Job) -> Result<Option<Ready>, IndexError> {
+    pub(super) async fn prepare(&self, mut job: Job) -> Result<Option<ExtractedDocument>, IndexError> {
         let snapshot = self.engine.store.snapshot().await?;
         let document =
             snapshot.documents(std::slice::from_ref(&job.document)).await?.into_iter().next().flatten();
@@ -69,7 +69,7 @@ impl Run<'_> {
         match prepared.await {
             Ok(()) => {
                 let without_context = self.without_context(&document.id).await?;
-                Ok(Some(Ready::new(job, document, chunks, without_context)))
+                Ok(Some(ExtractedDocument::new(job, document, chunks, without_context)))
             }
             Err(stop) => self.stop(&job, &document, stop).await,
         }

@@ -2,7 +2,7 @@
 
 use graphloom_core::{ChunkExtraction, Document, Extraction, Progress, Stage};
 
-use super::{Ready, Run};
+use super::{ExtractedDocument, Run};
 use crate::extract::LEFT_OUT;
 use crate::index::RunReport;
 
@@ -47,7 +47,7 @@ impl Run<'_> {
         });
     }
 
-    pub(super) fn finished(&self, ready: &Ready) {
+    pub(super) fn finished(&self, ready: &ExtractedDocument) {
         let count = |of: fn(&ChunkExtraction) -> bool| {
             ready.chunks.iter().filter(|chunk| of(&chunk.extraction)).count() as u32
         };

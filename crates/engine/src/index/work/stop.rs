@@ -3,7 +3,7 @@
 use graphloom_core::{Batch, Document, Job, JobState, ModelError, Progress, Require, StoreError};
 
 use super::step::is_renewal;
-use super::{Ready, Run};
+use super::{ExtractedDocument, Run};
 use crate::chain;
 use crate::index::IndexError;
 
@@ -56,7 +56,7 @@ impl Run<'_> {
         job: &Job,
         document: &Document,
         stop: Stop,
-    ) -> Result<Option<Ready>, IndexError> {
+    ) -> Result<Option<ExtractedDocument>, IndexError> {
         match stop {
             Stop::Lost => self.lost(document).await?,
             Stop::Paused => self.paused(),

@@ -119,14 +119,18 @@ struct Sentences {
 impl Sentences {
     fn add(&mut self, reference: &Reference, statement: &str, report: Option<&graphloom_core::NodeKey>) {
         let of_chunk = self.by_chunk.entry(reference.chunk.clone()).or_default();
-        let known = of_chunk.iter().any(|known| known.span == reference.span && known.said == statement);
+        let known = of_chunk.iter().any(|known| known.span == reference.span && known.statement == statement);
         if known || self.count == MAX_SENTENCES {
             return;
         }
         if of_chunk.is_empty() {
             self.order.push(reference.chunk.clone());
         }
-        of_chunk.push(Evidence { span: reference.span, said: statement.to_owned(), report: report.cloned() });
+        of_chunk.push(Evidence {
+            span: reference.span,
+            statement: statement.to_owned(),
+            report: report.cloned(),
+        });
         self.count += 1;
     }
 

@@ -90,7 +90,7 @@ fn best_sentence<'a>(
                 .is_none_or(|(known, ..)| score.0.cmp(&known.0).then(score.1.total_cmp(&known.1)).is_gt());
             if is_better && !quoted.contains(&(passage, range.start)) {
                 let quote = Quote { passage, range, matches: Vec::new() };
-                best = Some((score, evidence.said.as_str(), quote));
+                best = Some((score, evidence.statement.as_str(), quote));
             }
         }
     }

@@ -16,7 +16,7 @@ use super::adding::{InsertTexts, receive_file, sources_of};
 use super::queue::ReExtractDocuments;
 use crate::apart::apart_in_background;
 use crate::app::App;
-use crate::input::{Existing, Json, Params};
+use crate::input::{ExistingWorkspace, Json, Params};
 use crate::limits::{MAX_TEXTS_BODY, MAX_UPLOAD_BODY};
 use crate::problem::Problem;
 use crate::route::{Gives, Route, Takes, schema};
@@ -120,7 +120,7 @@ pub(in crate::routes) struct PriceItem {
 
 async fn of_file(
     State(app): State<App>,
-    Existing(space): Existing,
+    ExistingWorkspace(space): ExistingWorkspace,
     Params(EstimateParams { alone }): Params<EstimateParams>,
     request: Request,
 ) -> Result<axum::Json<EstimateAnswer>, Problem> {
@@ -131,7 +131,7 @@ async fn of_file(
 
 async fn of_texts(
     State(app): State<App>,
-    Existing(space): Existing,
+    ExistingWorkspace(space): ExistingWorkspace,
     Json(texts): Json<InsertTexts>,
 ) -> Result<axum::Json<EstimateAnswer>, Problem> {
     let (sources, _) = sources_of(texts)?;
@@ -140,7 +140,7 @@ async fn of_texts(
 }
 
 async fn of_re_extraction(
-    Existing(space): Existing,
+    ExistingWorkspace(space): ExistingWorkspace,
     Json(request): Json<ReExtractDocuments>,
 ) -> Result<axum::Json<EstimateAnswer>, Problem> {
     let ids = request.ids()?;

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::apart::apart;
 use crate::guard::Admission;
-use crate::input::{Existing, Json, PathName};
+use crate::input::{ExistingWorkspace, Json, PathName};
 use crate::limits::MAX_IDS;
 use crate::problem::Problem;
 use crate::reasons::Reasons;
@@ -236,7 +236,7 @@ struct TrackStatus {
 }
 
 async fn paginated(
-    Existing(space): Existing,
+    ExistingWorkspace(space): ExistingWorkspace,
     admitted: Admission,
     Json(request): Json<DocumentsRequest>,
 ) -> Result<axum::Json<PaginatedDocuments>, Problem> {
@@ -267,7 +267,7 @@ async fn paginated(
 }
 
 async fn select(
-    Existing(space): Existing,
+    ExistingWorkspace(space): ExistingWorkspace,
     Json(SelectDocuments { status_filters, search }): Json<SelectDocuments>,
 ) -> Result<axum::Json<SelectedDocuments>, Problem> {
     let name = name_of(&search)?;
@@ -294,13 +294,15 @@ fn kinds_of(wanted: Option<Vec<DocStatus>>) -> Option<BTreeSet<StatusKind>> {
     wanted.map(|wanted| wanted.into_iter().flat_map(DocStatus::kinds).collect())
 }
 
-async fn status_counts(Existing(space): Existing) -> Result<axum::Json<StatusCounts>, Problem> {
+async fn status_counts(
+    ExistingWorkspace(space): ExistingWorkspace,
+) -> Result<axum::Json<StatusCounts>, Problem> {
     let counts = space.indexing.store.snapshot().await?.status_counts().await?;
     Ok(axum::Json(StatusCounts { status_counts: by_name(&counts) }))
 }
 
 async fn track_status(
-    Existing(space): Existing,
+    ExistingWorkspace(space): ExistingWorkspace,
     admitted: Admission,
     PathName(track_id): PathName,
 ) -> Result<axum::Json<TrackStatus>, Problem> {

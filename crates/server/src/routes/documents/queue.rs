@@ -16,7 +16,7 @@ use crate::apart::apart;
 use crate::app::now;
 use crate::guard::Admission;
 use crate::ingest::{RE_EXTRACT, named};
-use crate::input::{Existing, Json};
+use crate::input::{ExistingWorkspace, Json};
 use crate::limits::MAX_IDS;
 use crate::problem::Problem;
 use crate::reasons::Reasons;
@@ -217,7 +217,7 @@ struct DeleteAnswer {
 }
 
 async fn pipeline_status(
-    Existing(space): Existing,
+    ExistingWorkspace(space): ExistingWorkspace,
     admitted: Admission,
 ) -> Result<axum::Json<PipelineStatus>, Problem> {
     let (pipeline, reasons) = (space.ingest.pipeline(), Reasons::for_caller(&admitted));
@@ -260,7 +260,7 @@ async fn pipeline_status(
     }))
 }
 
-async fn cancel(Existing(space): Existing) -> Result<axum::Json<StatusMessage>, Problem> {
+async fn cancel(ExistingWorkspace(space): ExistingWorkspace) -> Result<axum::Json<StatusMessage>, Problem> {
     apart(async move || {
         let store = space.indexing.store.as_ref();
         let queued = index::queued(store.snapshot().await?.as_ref()).await?;
@@ -280,13 +280,13 @@ async fn cancel(Existing(space): Existing) -> Result<axum::Json<StatusMessage>, 
     .await
 }
 
-async fn reprocess(Existing(space): Existing) -> Result<axum::Json<Reprocessing>, Problem> {
+async fn reprocess(ExistingWorkspace(space): ExistingWorkspace) -> Result<axum::Json<Reprocessing>, Problem> {
     let queued = retry(space, None).await?;
     let message = format!("{} documents and {} chunks queued again", queued.documents, queued.chunks);
     Ok(axum::Json(Reprocessing { status: "reprocessing_started", message, track_id: String::new() }))
 }
 
-async fn scan(Existing(space): Existing) -> Result<axum::Json<Reprocessing>, Problem> {
+async fn scan(ExistingWorkspace(space): ExistingWorkspace) -> Result<axum::Json<Reprocessing>, Problem> {
     let unique = random::<8>().map_err(|error| Problem::internal(&error))?;
     let track = TrackId::of_run("scan", now(), &hex(&unique));
     let queued = retry(space, Some(track.clone())).await?;
@@ -313,7 +313,7 @@ async fn retry(space: Arc<Space>, track: Option<TrackId>) -> Result<RequeueRepor
 }
 
 async fn re_extract(
-    Existing(space): Existing,
+    ExistingWorkspace(space): ExistingWorkspace,
     Json(request): Json<ReExtractDocuments>,
 ) -> Result<axum::Json<StatusMessage>, Problem> {
     let ids = request.ids()?;
@@ -345,7 +345,9 @@ async fn re_extract(
     .await
 }
 
-async fn clear_cache(Existing(space): Existing) -> Result<axum::Json<StatusMessage>, Problem> {
+async fn clear_cache(
+    ExistingWorkspace(space): ExistingWorkspace,
+) -> Result<axum::Json<StatusMessage>, Problem> {
     let store = &space.indexing.store;
     let clear_caches: Vec<CacheKind> = CacheKind::ALL.into_iter().filter(|kind| kind.is_bounded()).collect();
     store.commit(Batch { clear_caches, ..Batch::default() }).await?;
@@ -354,7 +356,7 @@ async fn clear_cache(Existing(space): Existing) -> Result<axum::Json<StatusMessa
 }
 
 async fn delete_documents(
-    Existing(space): Existing,
+    ExistingWorkspace(space): ExistingWorkspace,
     Json(request): Json<DeleteDocuments>,
 ) -> Result<axum::Json<DeleteAnswer>, Problem> {
     let ids: Vec<String> = request.doc_ids.iter().map(|id| id.trim().to_owned()).collect();
@@ -383,7 +385,7 @@ async fn delete_documents(
 }
 
 async fn preview(
-    Existing(space): Existing,
+    ExistingWorkspace(space): ExistingWorkspace,
     Json(PreviewDocuments { doc_ids }): Json<PreviewDocuments>,
 ) -> Result<axum::Json<RemovalPreviewItem>, Problem> {
     if doc_ids.is_empty() || doc_ids.len() > MAX_IDS {
@@ -403,7 +405,7 @@ async fn preview(
     .await
 }
 
-async fn clear(Existing(space): Existing) -> Result<axum::Json<StatusMessage>, Problem> {
+async fn clear(ExistingWorkspace(space): ExistingWorkspace) -> Result<axum::Json<StatusMessage>, Problem> {
     apart(async move || {
         let snapshot = space.indexing.store.snapshot().await?;
         let known = all(snapshot.as_ref()).await?;

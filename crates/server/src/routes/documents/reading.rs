@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::listing::{DocumentItem, items};
 use crate::apart::apart;
 use crate::guard::Admission;
-use crate::input::{Existing, Params, PathName};
+use crate::input::{ExistingWorkspace, Params, PathName};
 use crate::place::PlaceItem;
 use crate::problem::Problem;
 use crate::reasons::Reasons;
@@ -206,7 +206,7 @@ struct PassageParams {
 }
 
 async fn document(
-    Existing(space): Existing,
+    ExistingWorkspace(space): ExistingWorkspace,
     admitted: Admission,
     PathName(id): PathName,
 ) -> Result<axum::Json<DocumentDetail>, Problem> {
@@ -245,7 +245,10 @@ async fn document(
     .await
 }
 
-async fn text(Existing(space): Existing, PathName(id): PathName) -> Result<Response, Problem> {
+async fn text(
+    ExistingWorkspace(space): ExistingWorkspace,
+    PathName(id): PathName,
+) -> Result<Response, Problem> {
     apart(async move || {
         let snapshot = space.indexing.store.snapshot().await?;
         let (_, text) = document_of(snapshot.as_ref(), &id).await?;
@@ -257,7 +260,10 @@ async fn text(Existing(space): Existing, PathName(id): PathName) -> Result<Respo
 /// If a browser opens the file itself, it runs nothing and loads nothing.
 const ORIGINAL_POLICY: &str = "default-src 'none'; sandbox; frame-ancestors 'none'";
 
-async fn original(Existing(space): Existing, PathName(id): PathName) -> Result<Response, Problem> {
+async fn original(
+    ExistingWorkspace(space): ExistingWorkspace,
+    PathName(id): PathName,
+) -> Result<Response, Problem> {
     apart(async move || {
         let snapshot = space.indexing.store.snapshot().await?;
         let ids = [DocumentId::from_stored(id.as_str())];
@@ -293,7 +299,7 @@ fn attachment_of(source: &str) -> HeaderValue {
 }
 
 async fn chunks(
-    Existing(space): Existing,
+    ExistingWorkspace(space): ExistingWorkspace,
     admitted: Admission,
     PathName(id): PathName,
     Params(ChunksParams { from, limit }): Params<ChunksParams>,
@@ -318,7 +324,7 @@ async fn chunks(
 }
 
 async fn passage(
-    Existing(space): Existing,
+    ExistingWorkspace(space): ExistingWorkspace,
     PathName(id): PathName,
     Params(PassageParams { start, end }): Params<PassageParams>,
 ) -> Result<axum::Json<PlaceItem>, Problem> {
@@ -342,7 +348,7 @@ async fn passage(
 }
 
 async fn chunk(
-    Existing(space): Existing,
+    ExistingWorkspace(space): ExistingWorkspace,
     admitted: Admission,
     PathName(id): PathName,
 ) -> Result<axum::Json<ChunkDetail>, Problem> {
@@ -406,7 +412,7 @@ impl ChunkItem {
             ChunkExtraction::Failed { reason, .. } => (Extraction::Failed, Some(reasons.tell(reason))),
         };
         let chunk_context = chunk_context.and_then(|chunk_context| match chunk_context.outcome {
-            ChunkContextOutcome::Said { text } => Some(text),
+            ChunkContextOutcome::Written { text } => Some(text),
             ChunkContextOutcome::Failed { .. } => None,
         });
         Some(Self {

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::apart::apart;
-use crate::input::{Existing, Params};
+use crate::input::{ExistingWorkspace, Params};
 use crate::problem::Problem;
 use crate::route::{Gives, Route, Takes, schema};
 
@@ -21,7 +21,7 @@ pub(super) const ROUTES: &[Route] = &[Route::get(
 )
 .reads()
 .takes(Takes::Query(schema::<ListParams>))
-.gives(Gives::Json(schema::<Listed>))];
+.gives(Gives::Json(schema::<ClaimList>))];
 
 #[derive(Deserialize, JsonSchema)]
 #[schemars(rename = "ClaimListParams")]
@@ -49,8 +49,7 @@ fn hundred() -> usize {
 }
 
 #[derive(Serialize, JsonSchema)]
-#[schemars(rename = "ClaimList")]
-struct Listed {
+struct ClaimList {
     /// Claims that match.
     total: usize,
     claims: Vec<Claim>,
@@ -135,9 +134,9 @@ impl From<ListedClaim> for Claim {
 }
 
 async fn list(
-    Existing(space): Existing,
+    ExistingWorkspace(space): ExistingWorkspace,
     Params(params): Params<ListParams>,
-) -> Result<axum::Json<Listed>, Problem> {
+) -> Result<axum::Json<ClaimList>, Problem> {
     if !(1..=MAX_LISTED_CLAIMS).contains(&params.limit) {
         return Err(Problem::invalid(format!("limit must be from 1 to {MAX_LISTED_CLAIMS}")));
     }
@@ -175,7 +174,7 @@ async fn list(
             status,
         };
         let (claims, total) = list_claims(snapshot, &filter, params.limit).await?;
-        Ok(axum::Json(Listed { total, claims: claims.into_iter().map(Claim::from).collect() }))
+        Ok(axum::Json(ClaimList { total, claims: claims.into_iter().map(Claim::from).collect() }))
     })
     .await
 }

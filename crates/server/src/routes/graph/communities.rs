@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::apart::apart;
-use crate::input::{Existing, Params};
+use crate::input::{ExistingWorkspace, Params};
 use crate::problem::Problem;
 use crate::route::{Gives, Route, Takes, schema};
 
@@ -20,7 +20,7 @@ pub(super) const ROUTES: &[Route] = &[
     Route::get("/communities", "The communities of a level of the graph, best rated first", || get(list))
         .reads()
         .takes(Takes::Query(schema::<ListParams>))
-        .gives(Gives::Json(schema::<Listed>)),
+        .gives(Gives::Json(schema::<CommunityList>)),
     Route::get("/communities/{id}", "A community with its report and the sentences that support it", || {
         get(one)
     })
@@ -45,8 +45,7 @@ fn hundred() -> usize {
 }
 
 #[derive(Serialize, JsonSchema)]
-#[schemars(rename = "CommunityList")]
-struct Listed {
+struct CommunityList {
     /// Whether the communities are complete and the graph has not changed since.
     current: bool,
     /// Number of communities on each level, starting with level 0.
@@ -166,9 +165,9 @@ impl From<CommunityReport> for Report {
 }
 
 async fn list(
-    Existing(space): Existing,
+    ExistingWorkspace(space): ExistingWorkspace,
     Params(ListParams { level, limit }): Params<ListParams>,
-) -> Result<axum::Json<Listed>, Problem> {
+) -> Result<axum::Json<CommunityList>, Problem> {
     if !(1..=MAX_COMMUNITIES).contains(&limit) {
         return Err(Problem::invalid(format!("limit must be from 1 to {MAX_COMMUNITIES}")));
     }
@@ -180,12 +179,15 @@ async fn list(
         let mut found = communities(snapshot.as_ref(), level).await?;
         found.truncate(limit);
         let communities = found.into_iter().map(Entry::from).collect();
-        Ok(axum::Json(Listed { current, levels, communities }))
+        Ok(axum::Json(CommunityList { current, levels, communities }))
     })
     .await
 }
 
-async fn one(Existing(space): Existing, Path(id): Path<String>) -> Result<axum::Json<Report>, Problem> {
+async fn one(
+    ExistingWorkspace(space): ExistingWorkspace,
+    Path(id): Path<String>,
+) -> Result<axum::Json<Report>, Problem> {
     apart(async move || {
         let snapshot = space.asking.store.snapshot().await?;
         let found = find_communities(snapshot.as_ref(), &id).await?;

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::apart::apart;
-use crate::input::{Existing, Json, Params};
+use crate::input::{ExistingWorkspace, Json, Params};
 use crate::problem::Problem;
 use crate::route::{Gives, Load, Route, Takes, schema};
 
@@ -107,7 +107,7 @@ struct UndoResponse {
 }
 
 async fn list(
-    Existing(space): Existing,
+    ExistingWorkspace(space): ExistingWorkspace,
     Params(DecisionsParams { skip, limit }): Params<DecisionsParams>,
 ) -> Result<axum::Json<DecisionPage>, Problem> {
     if !(1..=MAX_DECISIONS).contains(&limit) {
@@ -131,7 +131,7 @@ async fn list(
 }
 
 async fn undo(
-    Existing(space): Existing,
+    ExistingWorkspace(space): ExistingWorkspace,
     Json(undo): Json<Undo>,
 ) -> Result<axum::Json<UndoResponse>, Problem> {
     let decision = undo.wanted()?;

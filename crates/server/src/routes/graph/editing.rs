@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use crate::apart::apart;
 use crate::behind::Behind;
-use crate::input::{Existing, Json};
+use crate::input::{ExistingWorkspace, Json};
 use crate::problem::Problem;
 use crate::route::{Gives, Route, Takes, schema};
 
@@ -150,7 +150,7 @@ struct Deletion {
 }
 
 async fn create_entity(
-    Existing(space): Existing,
+    ExistingWorkspace(space): ExistingWorkspace,
     Json(CreateEntity { entity_name, entity_data }): Json<CreateEntity>,
 ) -> Result<axum::Json<EditAnswer>, Problem> {
     let mut fields = Fields::new("entity_data", entity_data);
@@ -169,7 +169,7 @@ async fn create_entity(
 }
 
 async fn edit_entity(
-    Existing(space): Existing,
+    ExistingWorkspace(space): ExistingWorkspace,
     Json(request): Json<EditEntity>,
 ) -> Result<axum::Json<EditAnswer>, Problem> {
     let EditEntity { entity_name, updated_data, allow_rename, allow_merge } = request;
@@ -218,7 +218,7 @@ async fn edit_entity(
 }
 
 async fn delete_entity(
-    Existing(space): Existing,
+    ExistingWorkspace(space): ExistingWorkspace,
     Json(DeleteEntity { entity_name }): Json<DeleteEntity>,
 ) -> Result<axum::Json<Deletion>, Problem> {
     let name = named(&entity_name)?;
@@ -235,7 +235,7 @@ async fn delete_entity(
 }
 
 async fn merge(
-    Existing(space): Existing,
+    ExistingWorkspace(space): ExistingWorkspace,
     Json(MergeEntities { entities_to_change, entity_to_change_into }): Json<MergeEntities>,
 ) -> Result<axum::Json<EditAnswer>, Problem> {
     if entities_to_change.is_empty() || entities_to_change.len() > MAX_MERGED {
@@ -257,7 +257,7 @@ async fn merge(
 }
 
 async fn create_relation(
-    Existing(space): Existing,
+    ExistingWorkspace(space): ExistingWorkspace,
     Json(CreateRelation { source_entity, target_entity, relation_data }): Json<CreateRelation>,
 ) -> Result<axum::Json<EditAnswer>, Problem> {
     let mut fields = Fields::new("relation_data", relation_data);
@@ -282,7 +282,7 @@ async fn create_relation(
 }
 
 async fn edit_relation(
-    Existing(space): Existing,
+    ExistingWorkspace(space): ExistingWorkspace,
     Json(EditRelation { source_id, target_id, updated_data }): Json<EditRelation>,
 ) -> Result<axum::Json<EditAnswer>, Problem> {
     let mut fields = Fields::new("updated_data", updated_data);
@@ -301,7 +301,7 @@ async fn edit_relation(
 }
 
 async fn delete_relation(
-    Existing(space): Existing,
+    ExistingWorkspace(space): ExistingWorkspace,
     Json(DeleteRelation { source_entity, target_entity }): Json<DeleteRelation>,
 ) -> Result<axum::Json<Deletion>, Problem> {
     let (source, target) = (named(&source_entity)?, named(&target_entity)?);

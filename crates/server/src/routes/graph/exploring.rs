@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::apart::apart;
 use crate::behind::Behind;
-use crate::input::{Existing, Params};
+use crate::input::{ExistingWorkspace, Params};
 use crate::problem::Problem;
 use crate::route::{Gives, Load, Route, Takes, schema};
 
@@ -168,7 +168,7 @@ struct Edge {
     properties: Value,
 }
 
-async fn list(Existing(space): Existing) -> Result<axum::Json<Vec<String>>, Problem> {
+async fn list(ExistingWorkspace(space): ExistingWorkspace) -> Result<axum::Json<Vec<String>>, Problem> {
     apart(async move || {
         let snapshot = space.asking.store.snapshot().await?;
         let labels = explore::all_labels(snapshot.as_ref()).await?;
@@ -178,7 +178,7 @@ async fn list(Existing(space): Existing) -> Result<axum::Json<Vec<String>>, Prob
 }
 
 async fn popular(
-    Existing(space): Existing,
+    ExistingWorkspace(space): ExistingWorkspace,
     Params(PopularParams { limit }): Params<PopularParams>,
 ) -> Result<axum::Json<Vec<String>>, Problem> {
     within("limit", limit, MAX_LABELS)?;
@@ -191,7 +191,7 @@ async fn popular(
 }
 
 async fn search(
-    Existing(space): Existing,
+    ExistingWorkspace(space): ExistingWorkspace,
     Params(SearchParams { q, limit }): Params<SearchParams>,
 ) -> Result<axum::Json<Vec<String>>, Problem> {
     within("limit", limit, MAX_MATCHES)?;
@@ -204,7 +204,7 @@ async fn search(
 }
 
 async fn exists(
-    Existing(space): Existing,
+    ExistingWorkspace(space): ExistingWorkspace,
     Params(ExistsParams { name }): Params<ExistsParams>,
 ) -> Result<axum::Json<Exists>, Problem> {
     let snapshot = space.asking.store.snapshot().await?;
@@ -212,7 +212,7 @@ async fn exists(
 }
 
 async fn graphs(
-    Existing(space): Existing,
+    ExistingWorkspace(space): ExistingWorkspace,
     Params(GraphParams { label, max_depth, max_nodes }): Params<GraphParams>,
 ) -> Result<axum::Json<Graph>, Problem> {
     within("max_depth", max_depth as usize, usize::MAX)?;
@@ -235,7 +235,7 @@ async fn graphs(
 }
 
 async fn path(
-    Existing(space): Existing,
+    ExistingWorkspace(space): ExistingWorkspace,
     Params(PathParams { from, to, max_length }): Params<PathParams>,
 ) -> Result<axum::Json<PathAnswer>, Problem> {
     within("max_length", max_length as usize, MAX_PATH_LENGTH as usize)?;

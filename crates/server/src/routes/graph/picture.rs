@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::apart::apart;
-use crate::input::{Existing, Params};
+use crate::input::{ExistingWorkspace, Params};
 use crate::problem::Problem;
 use crate::route::{Gives, Load, Route, Takes, schema};
 
@@ -127,7 +127,7 @@ impl Pictures {
 }
 
 async fn picture(
-    Existing(space): Existing,
+    ExistingWorkspace(space): ExistingWorkspace,
     Params(params): Params<PictureParams>,
 ) -> Result<impl IntoResponse, Problem> {
     super::exploring::within("max_depth", params.max_depth as usize, MAX_DEPTH as usize)?;

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::apart::apart;
-use crate::input::{Existing, Params};
+use crate::input::{ExistingWorkspace, Params};
 use crate::problem::Problem;
 use crate::route::{Gives, Route, Takes, schema};
 
@@ -167,7 +167,7 @@ impl From<TreeNodeView> for TreeNodeItem {
 }
 
 async fn list(
-    Existing(space): Existing,
+    ExistingWorkspace(space): ExistingWorkspace,
     Params(ListParams { level, limit }): Params<ListParams>,
 ) -> Result<axum::Json<TreeNodeList>, Problem> {
     if !(1..=MAX_NODES).contains(&limit) {
@@ -186,7 +186,10 @@ async fn list(
     .await
 }
 
-async fn one(Existing(space): Existing, Path(id): Path<String>) -> Result<axum::Json<TreeNodeItem>, Problem> {
+async fn one(
+    ExistingWorkspace(space): ExistingWorkspace,
+    Path(id): Path<String>,
+) -> Result<axum::Json<TreeNodeItem>, Problem> {
     apart(async move || {
         let snapshot = space.asking.store.snapshot().await?;
         let found = find_tree_nodes(snapshot.as_ref(), &id).await?;

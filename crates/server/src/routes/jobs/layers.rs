@@ -16,7 +16,7 @@ use super::following::{Feed, JobEvent, Target};
 use crate::apart::{apart, apart_in_background};
 use crate::guard::Admission;
 use crate::ingest::within;
-use crate::input::{Existing, Params, PathName};
+use crate::input::{ExistingWorkspace, Params, PathName};
 use crate::problem::Problem;
 use crate::route::{Gives, Load, Route, Takes, schema};
 use crate::routes::documents::{StepItem, TotalItem};
@@ -84,7 +84,7 @@ struct LayerEstimate {
     unpriced: BTreeSet<String>,
 }
 
-async fn list(Existing(space): Existing) -> Result<axum::Json<Layers>, Problem> {
+async fn list(ExistingWorkspace(space): ExistingWorkspace) -> Result<axum::Json<Layers>, Problem> {
     apart(async move || {
         let snapshot = space.indexing.store.snapshot().await?;
         let states = layer_states(snapshot.as_ref()).await?;
@@ -95,7 +95,7 @@ async fn list(Existing(space): Existing) -> Result<axum::Json<Layers>, Problem> 
 }
 
 async fn estimate(
-    Existing(space): Existing,
+    ExistingWorkspace(space): ExistingWorkspace,
     PathName(layer): PathName,
 ) -> Result<axum::Json<LayerEstimate>, Problem> {
     let kind = kind_of(&layer)?;
@@ -116,7 +116,7 @@ async fn estimate(
 }
 
 async fn start(
-    Existing(space): Existing,
+    ExistingWorkspace(space): ExistingWorkspace,
     PathName(layer): PathName,
     Params(DeriveParams { budget }): Params<DeriveParams>,
 ) -> Result<axum::Json<LayerItem>, Problem> {
@@ -142,7 +142,7 @@ fn budget_of(space: &Space, text: &str) -> Result<Arc<Budget>, Problem> {
 }
 
 async fn events(
-    Existing(space): Existing,
+    ExistingWorkspace(space): ExistingWorkspace,
     PathName(layer): PathName,
     admitted: Admission,
     headers: HeaderMap,

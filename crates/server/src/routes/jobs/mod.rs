@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use self::following::{Feed, JobEvent, Target};
 use crate::apart::apart;
 use crate::guard::Admission;
-use crate::input::{Existing, Params, PathName};
+use crate::input::{ExistingWorkspace, Params, PathName};
 use crate::problem::Problem;
 use crate::reasons::Reasons;
 use crate::route::{Gives, Load, Route, Takes, schema};
@@ -121,7 +121,7 @@ struct EventsParams {
 }
 
 async fn list(
-    Existing(space): Existing,
+    ExistingWorkspace(space): ExistingWorkspace,
     admitted: Admission,
     Params(JobsParams { status, track_id, after, limit }): Params<JobsParams>,
 ) -> Result<axum::Json<JobPage>, Problem> {
@@ -160,7 +160,7 @@ async fn list(
 }
 
 async fn one(
-    Existing(space): Existing,
+    ExistingWorkspace(space): ExistingWorkspace,
     admitted: Admission,
     PathName(id): PathName,
 ) -> Result<axum::Json<JobItem>, Problem> {
@@ -173,7 +173,7 @@ async fn one(
 }
 
 async fn events(
-    Existing(space): Existing,
+    ExistingWorkspace(space): ExistingWorkspace,
     admitted: Admission,
     Params(EventsParams { track_id }): Params<EventsParams>,
     headers: HeaderMap,
@@ -193,7 +193,7 @@ async fn events(
 }
 
 async fn events_of_one(
-    Existing(space): Existing,
+    ExistingWorkspace(space): ExistingWorkspace,
     PathName(id): PathName,
     admitted: Admission,
     headers: HeaderMap,
@@ -206,7 +206,10 @@ async fn events_of_one(
     Ok(Feed::response(space, Target::One(id), &headers, admitted))
 }
 
-async fn cancel(Existing(space): Existing, PathName(id): PathName) -> Result<axum::Json<JobItem>, Problem> {
+async fn cancel(
+    ExistingWorkspace(space): ExistingWorkspace,
+    PathName(id): PathName,
+) -> Result<axum::Json<JobItem>, Problem> {
     apart(async move || {
         let id = DocumentId::from_stored(id);
         let store = space.indexing.store.as_ref();
@@ -222,7 +225,10 @@ async fn cancel(Existing(space): Existing, PathName(id): PathName) -> Result<axu
     .await
 }
 
-async fn retry(Existing(space): Existing, PathName(id): PathName) -> Result<axum::Json<JobItem>, Problem> {
+async fn retry(
+    ExistingWorkspace(space): ExistingWorkspace,
+    PathName(id): PathName,
+) -> Result<axum::Json<JobItem>, Problem> {
     apart(async move || {
         let id = DocumentId::from_stored(id);
         let store = space.indexing.store.as_ref();

@@ -104,7 +104,7 @@ pub(super) fn put_chunk_contexts(
 
 fn put_chunk_context(conn: &Connection, chunk: i64, chunk_context: &ChunkContext) -> rusqlite::Result<()> {
     let (text, reason, attempts) = match &chunk_context.outcome {
-        ChunkContextOutcome::Said { text } => (Some(text), None, None),
+        ChunkContextOutcome::Written { text } => (Some(text), None, None),
         ChunkContextOutcome::Failed { reason, attempts } => (None, Some(reason), Some(*attempts)),
     };
     conn.prepare_cached(

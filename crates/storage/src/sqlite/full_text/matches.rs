@@ -19,7 +19,7 @@ use tantivy::{DocId, DocSet, TERMINATED, TantivyError, Term};
 
 use super::super::rows;
 use super::within::Entries;
-use super::{Fault, KEY, Ready};
+use super::{Fault, IndexView, KEY};
 use crate::vector;
 
 /// Most allowed entries that are visited one by one. With more, each possible hit is checked against the filter.
@@ -29,12 +29,12 @@ const SLACK: f32 = 1e-4;
 
 /// Returns the best matches of the words, each with its weight, that are in the snapshot, in the order of [`vector::rank`].
 pub(super) fn find(
-    ready: &Ready,
+    ready: &IndexView,
     query: &TextQuery,
     words: &BTreeMap<String, f32>,
     holds: &impl Fn(&str) -> Result<bool, StoreError>,
 ) -> Result<Vec<ScoredId>, Fault> {
-    let Ready { searcher, fields, holds_all, statistics, within: recent, .. } = ready;
+    let IndexView { searcher, fields, holds_all, statistics, within: recent, .. } = ready;
     let code = rows::kind_code(query.kind);
     let field = fields.words[usize::from(code)];
     let kind = statistics.of_kind(searcher, fields, code)?;

@@ -59,12 +59,12 @@ impl PartialEq for ScoredRow {
 impl Eq for ScoredRow {}
 
 /// The entries that a restricted query allows.
-enum Allowed<'a> {
+enum AllowedEntries<'a> {
     Filtered(&'a FilteredIds, ItemKind),
     Listed(Vec<String>),
 }
 
-impl Allowed<'_> {
+impl AllowedEntries<'_> {
     fn count(&self) -> usize {
         match self {
             Self::Filtered(ids, kind) => ids.count(*kind),
@@ -134,10 +134,10 @@ impl TreeSearch<'_> {
     }
 
     /// Returns the entries that a restricted query allows. `None` for all entries.
-    fn allowed<'q>(&self, query: &'q VectorQuery) -> Result<Option<Allowed<'q>>> {
+    fn allowed<'q>(&self, query: &'q VectorQuery) -> Result<Option<AllowedEntries<'q>>> {
         match (&query.only.filtered, &query.only.layer) {
             (None, None) => Ok(None),
-            (Some(filtered), None) => Ok(Some(Allowed::Filtered(filtered, query.kind))),
+            (Some(filtered), None) => Ok(Some(AllowedEntries::Filtered(filtered, query.kind))),
             (_, Some(layer)) => {
                 // The prefix of a key ends with `-`, and the next character is `.`.
                 let mut keys = self.conn.prepare_cached(
@@ -147,7 +147,7 @@ impl TreeSearch<'_> {
                     keys.query_map(params![rows::kind_code(query.kind), layer.as_str()], |row| row.get(0))?;
                 let mut keys: Vec<String> = keys.collect::<Result<_>>()?;
                 keys.retain(|key| query.only.admits(query.kind, key));
-                Ok(Some(Allowed::Listed(keys)))
+                Ok(Some(AllowedEntries::Listed(keys)))
             }
         }
     }

@@ -41,6 +41,20 @@ fn every_searching_mode_gives_an_answer() {
 }
 
 #[test]
+fn a_definition_is_found_among_many_documents_that_name_the_same_thing() {
+    let graphloom = Graphloom::new();
+    for number in 0..30 {
+        let text = format!("It is late. What a day! It is time: close Tessel {number}, open Tessel again.");
+        graphloom.write(&format!("step{number}.md"), text);
+    }
+    let history = "In the mills of the valley, every loom had a clock, and no two clocks agreed. ".repeat(8);
+    graphloom.write("history.md", format!("{history}Tessel is a program that keeps looms in step."));
+    graphloom.ok(&["add", "."]);
+    let asked = graphloom.run(&["ask", "What is Tessel?"]).exits(0);
+    assert!(asked.stdout.starts_with("Tessel is a program that keeps looms in step."), "{}", asked.stdout);
+}
+
+#[test]
 fn an_unanswered_question_exits_with_4() {
     let graphloom = Graphloom::new();
     graphloom.write("b.md", "Bread is baked at dawn.");

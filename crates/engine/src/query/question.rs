@@ -185,6 +185,11 @@ impl Default for Question {
 }
 
 impl Question {
+    /// Returns how many chunks are wanted.
+    pub(super) fn wanted_chunks(&self) -> usize {
+        if self.chunk_top_k == 0 { self.top_k } else { self.chunk_top_k }
+    }
+
     /// Returns what the question asks for. If it asks for both prompt and context, this is the prompt, which contains the
     /// context.
     pub fn wanted(&self) -> QuestionOutput {

@@ -30,6 +30,63 @@ const USES: &[&str] = &[
     " helps ",
 ];
 
+/// What follows a word if a sentence says what the word means, clearest first.
+const COPULAS: &[&str] = &[
+    " is a ",
+    " is an ",
+    " is the ",
+    " is any ",
+    " is one ",
+    " is when ",
+    " is where ",
+    " are ",
+    " was a ",
+    " was an ",
+    " was the ",
+    " were ",
+    " means ",
+    " mean ",
+    " refers to ",
+    " denotes ",
+    " stands for ",
+    " occurs when ",
+    " occurs if ",
+    " happens when ",
+    " happens if ",
+    " describes ",
+    ": ",
+    " – ",
+    " — ",
+    " - ",
+    " ist ein",
+    " ist der ",
+    " ist die ",
+    " ist das ",
+    " sind ",
+    " war ein",
+    " war der ",
+    " war die ",
+    " bezeichnet ",
+    " bedeutet ",
+    " heißt ",
+    " nennt man ",
+    " versteht man ",
+    " est un",
+    " est le ",
+    " est la ",
+    " es un",
+    " es el ",
+    " es la ",
+    " è un",
+    " is ",
+    " ist ",
+    " was ",
+    " war ",
+];
+
+/// What follows a word in a text without spaces if a sentence says what the word means.
+const UNSPACED_COPULAS: &[&str] = &["是指", "指的是", "是一", "即", "とは", "是"];
+
 /// True if a line says what a word of the question is for.
 pub(super) fn says_use(question: &ParsedQuestion, line: &Line<'_>) -> bool {
     let is_subject = |word: &&Word<'_>| question.terms.iter().any(|term| term.root == word.root);
@@ -37,6 +94,20 @@ pub(super) fn says_use(question: &ParsedQuestion, line: &Line<'_>) -> bool {
         let behind = line.text.get(word.at + word.text.len()..).unwrap_or_default();
         USES.iter().any(|mark| behind.starts_with(mark))
     })
+}
+
+/// Returns how clearly `text` seems to say what `word` means, 0 for most clearly, by what follows the word. `None` if nothing in the
+/// text seems to.
+///
+/// - `word`: in lowercase.
+pub(super) fn first_mark(text: &str, word: &str) -> Option<usize> {
+    let lower = text.to_lowercase();
+    let marks = if has_no_spaces(word) { UNSPACED_COPULAS } else { COPULAS };
+    let mark_behind = |(at, found): (usize, &str)| {
+        let behind = lower[at + found.len()..].trim_start_matches(['_', '*', '`', '"', '”', '’']);
+        marks.iter().position(|mark| behind.starts_with(mark))
+    };
+    lower.match_indices(word).filter_map(mark_behind).min()
 }
 
 /// True if a line says what the terms of the question mean, or who or what they name.
@@ -125,64 +196,30 @@ fn means_at(question: &ParsedQuestion, line: &Line<'_>, lower: &str, first: usiz
         term.role == Role::Name && line.words[first..=end].iter().any(|word| word.root == term.root)
     };
     let is_name = question.terms.iter().any(is_of_name);
+    const ARTICLES: &str = "a an the ein eine der die das un une le la les el il";
+    // `If a trait is`, `Note: It is`
+    const CONDITIONS: &str =
+        "if unless once when whenever until while because since whether wenn falls sobald weil ob";
+    const LABELS: &str =
+        "note notes tip hint warning caution important example hinweis achtung wichtig beispiel tipp";
+    let is_condition = before
+        .rsplit(|c: char| !c.is_alphabetic())
+        .filter(|word| !any_word(ARTICLES, word))
+        .find(|word| !word.is_empty())
+        .is_some_and(|word| any_word(CONDITIONS, word));
+    let is_label = behind.starts_with(": ") && first == 0 && any_word(LABELS, &word.lower);
+    if is_condition || is_label {
+        return false;
+    }
     // `Generic traits are` says nothing about all traits.
     let is_narrowed = !is_name
         && first.checked_sub(1).map(|at| &line.words[at]).is_some_and(|word| {
             let gap = line.text.get(word.at + word.text.len()..line.words[first].at).unwrap_or_default();
-            gap == " " && !is_stop_word(&word.lower) && word.lower.chars().all(char::is_alphabetic)
+            matches!(gap, " " | ") ")
+                && !is_stop_word(&word.lower)
+                && !any_word(ARTICLES, &word.lower)
+                && word.lower.chars().all(char::is_alphabetic)
         });
-    const COPULAS: &[&str] = &[
-        " is a ",
-        " is an ",
-        " is the ",
-        " is any ",
-        " is one ",
-        " is when ",
-        " is where ",
-        " are ",
-        " was a ",
-        " was an ",
-        " was the ",
-        " were ",
-        " means ",
-        " mean ",
-        " refers to ",
-        " denotes ",
-        " stands for ",
-        " occurs when ",
-        " occurs if ",
-        " happens when ",
-        " happens if ",
-        " describes ",
-        ": ",
-        " – ",
-        " — ",
-        " - ",
-        " ist ein",
-        " ist der ",
-        " ist die ",
-        " ist das ",
-        " sind ",
-        " war ein",
-        " war der ",
-        " war die ",
-        " bezeichnet ",
-        " bedeutet ",
-        " heißt ",
-        " nennt man ",
-        " versteht man ",
-        " est un",
-        " est le ",
-        " est la ",
-        " es un",
-        " es el ",
-        " es la ",
-        " è un",
-        " is ",
-        " ist ",
-        " was ",
-        " war ",
-    ];
     const NAMED: &[&str] = &[
         "called",
         "called the",
@@ -220,11 +257,15 @@ fn means_at(question: &ParsedQuestion, line: &Line<'_>, lower: &str, first: usiz
         any_word("of by from about von", &word.lower) && !between.contains([',', ';', ':', '('])
     });
     const NO_DEFINITION: &str = "not nicht außer for für in im at on auch also only nur very sehr still noch already schon now jetzt here hier there dort \
-        used called to zu by von with mit often oft always immer never nie just even so too";
+        used called able likely unlikely available possible ready to zu by von with mit often oft always immer never nie just even so too";
     let says_more = || {
-        let copula = behind.split_whitespace().next().unwrap_or_default();
-        let next = behind.split_whitespace().nth(1).unwrap_or_default();
-        any_word("is ist was war are sind were waren", copula) && any_word(NO_DEFINITION, next)
+        let mut words = behind.split_whitespace();
+        let copula = words.next().unwrap_or_default();
+        let next = words.next().unwrap_or_default().trim_end_matches(|c: char| !c.is_alphanumeric());
+        let is_english = any_word("is was are were", copula);
+        (is_english || any_word("ist war sind waren", copula))
+            && (any_word(NO_DEFINITION, next)
+                || is_english && is_participle(line, word.at + word.text.len(), next))
     };
     let defines = |behind: &str| COPULAS.iter().any(|mark| behind.starts_with(mark));
     // `A fork, in the field of software, means`
@@ -250,6 +291,15 @@ fn means_at(question: &ParsedQuestion, line: &Line<'_>, lower: &str, first: usiz
                 || behind.starts_with(", who ")
                 || behind.starts_with(", de")
                 || behind.starts_with(", di")
-                || before.ends_with(','));
+                || before.ends_with(',') && !behind.starts_with(' '));
     is_row || copula || german || named || described
+}
+
+/// True if `word`, the first one of its kind behind `from`, is a participle, as in `is found`.
+fn is_participle(line: &Line<'_>, from: usize, word: &str) -> bool {
+    let words = || line.words.iter().filter(|other| other.at >= from && other.lower == word);
+    words().next().is_some_and(|found| {
+        let all = tokens(line.text, 0..line.text.len());
+        all.iter().any(|token| token.start == found.at && token.tag == UPOS::VERB)
+    })
 }

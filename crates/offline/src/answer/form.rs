@@ -307,8 +307,9 @@ impl Form {
                 return;
             }
         }
-        // `What was decided?`, `What is in the case?`
-        if first.tag == UPOS::VERB && first.lower.ends_with("ed") {
+        // `What was decided?`, `What is in the case?`, but `What is spaced repetition?`
+        let is_modifier = rest.get(1).is_some_and(|next| rest.len() == 2 && next.tag == UPOS::NOUN);
+        if first.tag == UPOS::VERB && first.lower.ends_with("ed") && !is_modifier {
             return;
         }
         if any_word("in inside", &first.lower) {
@@ -634,6 +635,7 @@ mod tests {
             ("What is meant by a berth?", AnswerType::Meaning, false),
             ("What counts as a delay?", AnswerType::Meaning, false),
             ("What is ownership?", AnswerType::Meaning, false),
+            ("What is spaced repetition?", AnswerType::Meaning, false),
             ("What is a list?", AnswerType::Meaning, false),
             ("What was in the leather case?", AnswerType::Thing, false),
             ("Which operating systems does it run on?", AnswerType::Thing, true),

@@ -8,6 +8,7 @@ mod all_but_one;
 mod attribution;
 mod closest;
 mod counted;
+mod defining;
 mod definitions;
 mod evidence;
 mod excerpt;
@@ -38,6 +39,7 @@ mod words;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
+pub use defining::{asked_definition, defining};
 use evidence::{Evidence, Passages};
 use how_to::Section;
 use judge::LineScore;

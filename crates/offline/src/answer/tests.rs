@@ -134,6 +134,46 @@ fn a_definition_covers_the_whole_term_and_all_its_instances() {
 }
 
 #[test]
+fn a_sentence_that_only_names_a_thing_does_not_define_it() {
+    let named = [
+        "This setting is hidden unless Tessel is turned on.",
+        "Once Tessel is found, there are two ways to go on.",
+        "See the topics Looms, Lapses, Tessel and Yarn.",
+        "Tessel is marked, as are all other programs.",
+    ];
+    for text in named {
+        check_no_answer_in(text, "What is Tessel?");
+        check_of(
+            &[text, "Tessel is a program that keeps looms in step."],
+            "What is Tessel?",
+            &["Tessel is a program that keeps looms in step."],
+        );
+    }
+    check_no_answer_in("Note: It is not possible to undo this.", "What is a note?");
+}
+
+#[test]
+fn a_participle_before_the_noun_is_part_of_the_term_to_define() {
+    check_of(
+        &[
+            "Our mended yarn system is based on an older one.",
+            "Mended yarn is a yarn that was knotted again.",
+        ],
+        "What is mended yarn?",
+        &["Mended yarn is a yarn that was knotted again."],
+    );
+}
+
+#[test]
+fn a_german_definition_can_begin_with_an_article() {
+    check_of(
+        &["Der Furtkuchen kostet vier Mark.", "Ein Furtkuchen ist ein flaches Gebäck mit Kümmel."],
+        "Was ist ein Furtkuchen?",
+        &["Ein Furtkuchen ist ein flaches Gebäck mit Kümmel."],
+    );
+}
+
+#[test]
 fn question_characters_stay_if_they_are_part_of_a_word() {
     check_of(&["所有权是一组规则，用于管理内存。"], "什么是所有权？", &["所有权是一组规则，用于管理内存。"]);
     let reply = reply(

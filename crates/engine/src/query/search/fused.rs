@@ -20,7 +20,7 @@ pub(super) async fn search(
     question: &Question,
     vector: &[f32],
 ) -> Result<Vec<(ChunkId, f32)>, QueryError> {
-    let shown = if question.chunk_top_k == 0 { question.top_k } else { question.chunk_top_k };
+    let shown = question.wanted_chunks();
     let limit = shown.max(CANDIDATES);
     let requests = [
         scope.by_vector(ItemKind::Chunk, vector.to_vec(), limit, question.cosine_threshold),

@@ -1,5 +1,6 @@
 //! The searches of a plan over one snapshot under a filter, and the fusion of their hits.
 
+mod definitions;
 mod fused;
 mod global;
 mod local;
@@ -13,7 +14,7 @@ use graphloom_core::{ChunkId, LayerNode, Relation, RelationKey};
 use super::chunks::Candidate;
 use super::embed::QueryVectors;
 use super::fuse::round_robin;
-use super::plan::{Fusion, Operator, Plan};
+use super::plan::{Fusion, Operator, Plan, Prior};
 use super::trust::PageRankTrust;
 use super::{Arm, ChunkPath, FoundEntity, QueryError, Question};
 use crate::filtered::FilteredSnapshot;
@@ -50,7 +51,17 @@ pub(super) async fn search(
     for operator in plan.operators {
         found.push(match (operator, vectors) {
             (Operator::PageRank(prior), _) => {
-                pagerank::search(scope, question, *prior, vectors, facts.take()).await?
+                let mut hits = pagerank::search(scope, question, *prior, vectors, facts.take()).await?;
+                if *prior == Prior::VectorAndWords {
+                    definitions::put_first(
+                        scope,
+                        question.text.trim(),
+                        question.wanted_chunks(),
+                        &mut hits.chunks,
+                    )
+                    .await?;
+                }
+                hits
             }
             (Operator::Fused, QueryVectors { question: Some(vector), .. }) => {
                 of_chunks(Arm::Fused, fused::search(scope, question, vector).await?)

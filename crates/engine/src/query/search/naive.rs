@@ -11,7 +11,7 @@ pub(super) async fn search(
     question: &Question,
     vector: &[f32],
 ) -> Result<Vec<(ChunkId, f32)>, QueryError> {
-    let limit = if question.chunk_top_k == 0 { question.top_k } else { question.chunk_top_k };
+    let limit = question.wanted_chunks();
     nearest(scope, question, vector, limit).await
 }
 

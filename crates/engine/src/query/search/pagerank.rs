@@ -71,7 +71,7 @@ pub(super) async fn search(
     let how = PageRank { damping: options.damping, precision: options.precision, hub_links };
     let view = GraphView { graph, also: synonyms.as_ref(), admits: scope.is_filtered().then_some(&holds) };
     let reach = pagerank(view, &seeds.linked, how);
-    let shown = if question.chunk_top_k == 0 { question.top_k } else { question.chunk_top_k };
+    let shown = question.wanted_chunks();
     let limit = shown.max(MIN_CHUNKS);
     let reached = ranked(graph, &reach, &seeds, limit);
     let chunks = match &trust {

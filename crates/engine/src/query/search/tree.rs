@@ -31,7 +31,7 @@ pub(super) async fn search(
     order: TreeOrder,
     vector: &[f32],
 ) -> Result<Hits, QueryError> {
-    let shown = if question.chunk_top_k == 0 { question.top_k } else { question.chunk_top_k };
+    let shown = question.wanted_chunks();
     let limit = shown.max(MIN_CHUNKS);
     let near = naive::nearest(scope, question, vector, limit).await?;
     let found = match order {

@@ -8,7 +8,7 @@ use crate::support::{Request, Running};
 /// - `key`: a revoked key, from parts of which others are made.
 pub(super) fn table(key: &str) -> Vec<Attack> {
     let asked = || Request::get("/graph/label/list");
-    let secret = key.rsplit('_').next().unwrap_or_default();
+    let secret = key.splitn(3, '_').nth(2).expect("a secret");
     let (almost, longer) = (&key[..key.len() - 1], format!("{key}x"));
     let (upper, spaced) = (key.to_uppercase(), format!("{key} {key}"));
     let keys = [

@@ -1,13 +1,23 @@
-"""Trains the adapter with which all-MiniLM-L6-v2 scores how well sentences answer a question (crates/minilm/src/scorer.bin).
+#!/usr/bin/env python3
+"""Trains the adapter with which a local model scores how well sentences answer a question (crates/minilm/src/scorer/NAME.bin).
 
-    python3 bench/scorer.py --model FOLDER --out scorer.bin FILE...
+    python3 bench/scorer.py --model FOLDER --out NAME.bin FILE...
 
-FOLDER contains the model; each FILE has questions about paragraphs in the form of SQuAD. The adapter in the repository was trained
-on the sets new_wiki, reddit and amazon_reviews of SQuADShifts (Miller et al., "The Effect of Natural Distribution Shift on Question
-Answering Models", ICML 2020). Each question is trained with its own paragraph and, in six of ten cases, with a similar
-paragraph that does not answer it. The changes have rank 16 (LoRA, Hu et al., ICLR 2022) and are stored in 4 bits.
+FOLDER contains the model, as `graphloom model pull` downloads it. Each FILE has questions about paragraphs: in the form of SQuAD
+(.json), of FriendsQA (.json, with utterances), or of QED (.jsonlines). `FILE=.5` takes half of its questions. The adapters in the
+repository were trained on
 
-Needs torch, tokenizers, safetensors and numpy; half an hour on two processors with bfloat16 units.
+- all-minilm-l6-v2: new_wiki, reddit and amazon_reviews of SQuADShifts (Miller et al., "The Effect of Natural Distribution Shift on
+  Question Answering Models", ICML 2020);
+- multilingual-e5-small: the same, of reddit .6 and of amazon_reviews .4; QED (Lamm et al., TACL 2021), whose questions people typed
+  into a search engine; FriendsQA (Yang and Choi, SIGDIAL 2019), about chats; the development part of CMRC 2018 (Cui et al., EMNLP
+  2019), in Chinese; PolicyQA (Ahmad et al., 2020), .25.
+
+Each question is trained with its own paragraph and, in six of ten cases, with a similar paragraph of the same file that does not
+answer it. The changes have rank 16 (LoRA, Hu et al., ICLR 2022) and are stored in 4 bits.
+
+Needs torch, tokenizers, safetensors and numpy. On two processors with bfloat16 units, it takes about half an hour for MiniLM and
+an hour for e5.
 """
 
 import argparse
@@ -23,156 +33,211 @@ import numpy as np
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
-from safetensors.torch import load_file
-from tokenizers import Tokenizer
+
+from scorer_models import Model
 
 RANK = 16
 SCALE = 2.0
-HIDDEN, HEADS, LAYERS = 384, 12, 6
-MAX_QUESTION, MAX_TOKENS = 40, 224
+HIDDEN = 384
+MAX_QUESTION, MAX_TEXT = 40, 200
 BATCH = 32
 RATE = 1e-3
 UNANSWERABLE = 0.6
-HELD_OUT = 1 / 18
+HELD_OUT = 1 / 20
 DENSE = ["attention.self.query", "attention.self.key", "attention.self.value", "attention.output.dense",
          "intermediate.dense", "output.dense"]
+HALF = torch.bfloat16
 
 
 class Dense(nn.Module):
     def __init__(self, weights, name):
         super().__init__()
-        self.weight, self.bias = frozen(weights[name + ".weight"]), frozen(weights[name + ".bias"])
+        self.weight, self.bias = weights[name + ".weight"].to(HALF), weights[name + ".bias"].to(HALF)
         outputs, inputs = self.weight.shape
         self.A = nn.Parameter(torch.randn(RANK, inputs) / math.sqrt(inputs))
         self.B = nn.Parameter(torch.zeros(outputs, RANK))
 
     def forward(self, x):
-        return F.linear(x, self.weight + self.B @ self.A * SCALE, self.bias)
+        return F.linear(x, self.weight + (self.B @ self.A * SCALE).to(HALF), self.bias)
 
 
 class Norm(nn.Module):
     def __init__(self, weights, name):
         super().__init__()
-        self.weight, self.bias = frozen(weights[name + ".weight"]), frozen(weights[name + ".bias"])
+        self.weight, self.bias = weights[name + ".weight"].to(HALF), weights[name + ".bias"].to(HALF)
 
     def forward(self, x):
         return F.layer_norm(x, (HIDDEN,), self.weight, self.bias, 1e-12)
 
 
 class Layer(nn.Module):
-    def __init__(self, weights, at):
+    def __init__(self, model, at):
         super().__init__()
         name = f"encoder.layer.{at}."
-        self.dense = nn.ModuleList(Dense(weights, name + part) for part in DENSE)
-        self.after_attention = Norm(weights, name + "attention.output.LayerNorm")
-        self.after = Norm(weights, name + "output.LayerNorm")
+        self.heads = model.heads
+        self.dense = nn.ModuleList(Dense(model.weights, name + part) for part in DENSE)
+        self.after_attention = Norm(model.weights, name + "attention.output.LayerNorm")
+        self.after = Norm(model.weights, name + "output.LayerNorm")
 
     def forward(self, x, mask):
         query, key, value, out, widen, narrow = self.dense
         texts, tokens, _ = x.shape
-        heads = lambda y: y.view(texts, tokens, HEADS, HIDDEN // HEADS).transpose(1, 2)
-        scores = heads(query(x)) @ heads(key(x)).transpose(-1, -2) * (HIDDEN // HEADS) ** -0.5 + mask
+        heads = lambda y: y.view(texts, tokens, self.heads, HIDDEN // self.heads).transpose(1, 2)
+        scores = heads(query(x)) @ heads(key(x)).transpose(-1, -2) * (HIDDEN // self.heads) ** -0.5 + mask
         attended = (torch.softmax(scores, -1) @ heads(value(x))).transpose(1, 2).reshape(texts, tokens, HIDDEN)
         x = self.after_attention(x + out(attended))
-        return self.after(x + narrow(F.gelu(widen(x))))
+        return self.after(x + narrow(F.gelu(widen(x), approximate="tanh")))
 
 
 class Scorer(nn.Module):
-    def __init__(self, weights):
+    def __init__(self, model):
         super().__init__()
-        self.words = frozen(weights["embeddings.word_embeddings.weight"])
-        self.places = frozen(weights["embeddings.position_embeddings.weight"]
-                             + weights["embeddings.token_type_embeddings.weight"][0])
+        weights = model.weights
+        self.words = weights["embeddings.word_embeddings.weight"].to(HALF)
+        places = weights["embeddings.position_embeddings.weight"] + weights["embeddings.token_type_embeddings.weight"][0]
+        self.places = places.to(HALF)
         self.norm = Norm(weights, "embeddings.LayerNorm")
-        self.layers = nn.ModuleList(Layer(weights, at) for at in range(LAYERS))
+        self.layers = nn.ModuleList(Layer(model, at) for at in range(model.layers))
         self.head = nn.Parameter(torch.randn(HIDDEN) * 0.02)
 
     def forward(self, ids, present):
         x = self.norm(self.words[ids] + self.places[: ids.shape[1]])
-        mask = torch.zeros(present.shape).masked_fill(~present, -1e4)[:, None, None, :].to(torch.bfloat16)
-        with torch.autocast("cpu", torch.bfloat16):
-            for layer in self.layers:
-                x = layer(x, mask)
+        mask = torch.zeros(present.shape, dtype=HALF).masked_fill(~present, -1e4)[:, None, None, :]
+        for layer in self.layers:
+            x = layer(x, mask)
         return x.float() @ self.head
 
 
-def frozen(tensor):
-    return nn.Parameter(tensor, requires_grad=False)
+def paragraphs(file):
+    """Yields the sentences of each paragraph, and its questions with answers: the index of a sentence, the place in it, the text."""
+    with open(file, encoding="utf-8") as lines:
+        if file.endswith(".jsonlines"):
+            yield from of_qed(map(json.loads, lines))
+            return
+        for article in json.load(lines)["data"]:
+            for paragraph in article["paragraphs"]:
+                yield of_chat(paragraph) if "utterances:" in paragraph else of_squad(paragraph)
+
+
+def of_squad(paragraph):
+    text = paragraph["context"]
+    ends = [end.end() for end in re.finditer(r"(?<=[.!?])[\"')\]]*\s+(?=[A-Z0-9\"'(\[])|[。！？；]+[”』」）]*|\n+", text)]
+    bounds = sorted({0, len(text), *ends})
+    sentences = [text[start:end] for start, end in zip(bounds, bounds[1:])]
+    place = lambda at: next((i, at - start) for i, start in reversed(list(enumerate(bounds[:-1]))) if start <= at)
+    asked = []
+    for entry in paragraph["qas"]:
+        answers = [(answer["answer_start"], answer["text"]) for answer in entry["answers"]]
+        asked.append((entry["question"], [(*place(at), words) for at, words in answers if text[at:].startswith(words)]))
+    return sentences, asked
+
+
+def of_qed(rows):
+    for row in rows:
+        text = row["paragraph_text"]
+        bounds = row["sentence_starts"] + [len(text)]
+        sentences = [joined(text[start:end].strip()) + " " for start, end in zip(bounds, bounds[1:])]
+        answers = []
+        for (start, _), words in zip(row["answer_spans"], row["answer_text"]):
+            for i, (first, end) in enumerate(zip(bounds, bounds[1:])):
+                if first <= start < end:
+                    answers.append((i, len(joined(text[first:start].lstrip())), joined(words)))
+        yield sentences, [(row["question_text"], answers)]
+
+
+def of_chat(paragraph):
+    turns = paragraph["utterances:"]
+    speakers = [", ".join(turn["speakers"]) + ": " for turn in turns]
+    sentences = [speaker + joined(turn["utterance"]) + "\n" for speaker, turn in zip(speakers, turns)]
+    asked = []
+    for entry in paragraph["qas"]:
+        answers = []
+        for answer in entry["answers"]:
+            i, words = answer["utterance_id"], joined(answer["answer_text"])
+            at = 0 if answer["is_speaker"] else sentences[i].find(words, len(speakers[i]))
+            answers += [(i, at, words)] if at >= 0 else []
+        asked.append((entry["question"], answers))
+    return sentences, asked
+
+
+def joined(words):
+    """Returns text whose punctuation was separated from the words as it is usually written."""
+    words = words.replace("`` ", '"').replace(" ''", '"').replace(" -- ", " - ")
+    words = re.sub(r" ([,.;:?!)\]%]|'s\b|n't\b|'re\b|'ll\b|'ve\b|'d\b|'m\b)", r"\1", words)
+    return re.sub(r"([(\[$]) ", r"\1", words)
 
 
 class Questions:
-    """Questions with their paragraphs, and for each question similar paragraphs without its answer."""
+    """Questions with their paragraphs, and for each question similar paragraphs of its file without its answer."""
 
-    def __init__(self, files, tokenizer):
-        self.paragraphs, questions = [], []
+    def __init__(self, files, model):
+        self.marks = (model.before, model.after)
+        self.tokens, self.train, self.test = [], [], []
         for file in files:
-            for article in json.load(open(file, encoding="utf-8"))["data"]:
-                for paragraph in article["paragraphs"]:
-                    for entry in paragraph["qas"]:
-                        answers = [(answer["answer_start"], answer["text"]) for answer in entry["answers"]]
-                        questions.append((len(self.paragraphs), entry["question"], answers))
-                    self.paragraphs.append(paragraph["context"])
-        encode = lambda text: tokenizer.encode(text, add_special_tokens=False)
-        self.tokens = [(encoded.ids, encoded.offsets) for encoded in map(encode, self.paragraphs)]
-        self.sentences = [sentences(text) for text in self.paragraphs]
-        similar = self.similar()
-        held_out = set(random.sample(range(len(self.paragraphs)), int(len(self.paragraphs) * HELD_OUT)))
-        self.train, self.test = [], []
-        for at, question, answers in questions:
-            has_answer = lambda other: any(text.lower() in self.paragraphs[other].lower() for _, text in answers)
-            others = [other for other in similar(question, at) if not has_answer(other)][:3]
-            item = (encode(question).ids[:MAX_QUESTION], at, [start for start, _ in answers], others)
-            (self.test if at in held_out else self.train).append(item)
+            file, _, share = file.partition("=")
+            first, texts, asked = len(self.tokens), [], []
+            for sentences, questions in paragraphs(file):
+                asked += [(len(self.tokens), question, answers) for question, answers in questions if answers]
+                self.tokens.append([model.tokens(sentence) for sentence in sentences])
+                texts.append(sentences)
+            similar = similar_to(["".join(sentences) for sentences in texts])
+            held_out = set(random.sample(range(len(texts)), int(len(texts) * HELD_OUT)))
+            for at, question, answers in asked:
+                has_answer = lambda other: any(words.lower() in "".join(texts[other]).lower() for *_, words in answers)
+                others = [first + other for other in similar(question, at - first) if not has_answer(other)][:3]
+                gold = [(i, len(model.tokens(texts[at - first][i][:place]))) for i, place, _ in answers]
+                item = (model.tokens(question)[:MAX_QUESTION], at, gold, others)
+                if at - first in held_out:
+                    self.test.append(item)
+                elif random.random() < float(share or 1):
+                    self.train.append(item)
 
-    def similar(self):
-        """Returns a function from a question to the paragraphs that BM25 finds for it."""
-        words = lambda text: re.findall(r"\w+", text.lower())
-        counts = [collections.Counter(words(text)) for text in self.paragraphs]
-        spread = collections.Counter(word for count in counts for word in count)
-        total, mean = len(counts), sum(sum(count.values()) for count in counts) / len(counts)
-        places = collections.defaultdict(list)
-        for at, count in enumerate(counts):
-            length = 0.25 + 0.75 * sum(count.values()) / mean
-            for word, times in count.items():
-                rarity = math.log(1 + (total - spread[word] + 0.5) / (spread[word] + 0.5))
-                places[word].append((at, rarity * times * 2.2 / (times + 1.2 * length)))
-
-        def find(question, own):
-            scores = collections.Counter()
-            for word in set(words(question)):
-                if spread[word] <= total * 0.2:
-                    for at, score in places[word]:
-                        scores[at] += score
-            return [at for at, _ in scores.most_common(5) if at != own][:4]
-
-        return find
-
-    def example(self, question, at, starts):
-        """Returns token ids, the place of the first token of the text, and the places of answers' first tokens and sentences."""
-        ids, offsets = self.tokens[at]
-        room = MAX_TOKENS - 3 - len(question)
-        first = 0
-        if len(ids) > room:
-            answer = next((i for i, (_, end) in enumerate(offsets) if starts and end > starts[0]), None)
-            low, high = (0, len(ids) - room) if answer is None else (answer - room + 8, answer)
-            low, high = max(low, 0), min(max(high, 0), len(ids) - room)
-            first = random.randint(min(low, high), max(low, high))
-        base, offsets = 2 + len(question), offsets[first : first + room]
+    def example(self, question, at, gold):
+        """Returns token ids, the place of the text's first token, and the places of answers' first tokens and sentences."""
+        sentences = self.tokens[at]
+        lengths = list(map(len, sentences))
+        first = gold[0][0] if gold else random.randrange(len(sentences))
+        end, room = first + 1, MAX_TEXT - lengths[first]
+        while options := [i for i in (first - 1, end) if 0 <= i < len(sentences) and lengths[i] <= room]:
+            chosen = random.choice(options)
+            first, end, room = min(first, chosen), max(end, chosen + 1), room - lengths[chosen]
+        before, after = self.marks
+        ids = [before] + question + [after]
+        base, starts = len(ids), {}
+        for i in range(first, end):
+            starts[i] = len(ids)
+            ids = ids + sentences[i]
+        ids = ids[: base + MAX_TEXT] + [after]
         tokens, spans = set(), set()
-        for start in starts:
-            tokens.update(base + i for i, (begin, end) in enumerate(offsets) if begin <= start < end)
-            for begin, end in self.sentences[at]:
-                if begin <= start < end:
-                    spans.update(base + i for i, (token, _) in enumerate(offsets) if begin <= token < end)
-        return [101] + question + [102] + ids[first : first + room] + [102], base, tokens or {0}, spans or {0}
+        for i, place in gold:
+            if starts.get(i, len(ids)) < len(ids) - 1:
+                tokens.add(min(starts[i] + min(place, lengths[i] - 1), len(ids) - 2))
+                spans.update(range(starts[i], min(starts[i] + lengths[i], len(ids) - 1)))
+        return ids, base, tokens or {0}, spans or {0}
 
 
-def sentences(text):
-    found, start = [], 0
-    for end in re.finditer(r"[.!?][\"')]*\s+(?=[A-Z0-9\"'(])|\n+", text):
-        found.append((start, end.end()))
-        start = end.end()
-    return found + [(start, len(text))] if start < len(text) else found
+def similar_to(texts):
+    """Returns a function from a question to the texts that BM25 finds for it, without its own."""
+    words = lambda text: re.findall(r"[一-鿿]|[^\W一-鿿]+", text.lower())
+    counts = [collections.Counter(words(text)) for text in texts]
+    spread = collections.Counter(word for count in counts for word in count)
+    total, mean = len(counts), sum(sum(count.values()) for count in counts) / len(counts)
+    places = collections.defaultdict(list)
+    for at, count in enumerate(counts):
+        length = 0.25 + 0.75 * sum(count.values()) / mean
+        for word, times in count.items():
+            rarity = math.log(1 + (total - spread[word] + 0.5) / (spread[word] + 0.5))
+            places[word].append((at, rarity * times * 2.2 / (times + 1.2 * length)))
+
+    def find(question, own):
+        scores = collections.Counter()
+        for word in set(words(question)):
+            if spread[word] <= total * 0.2:
+                for at, score in places[word]:
+                    scores[at] += score
+        return [at for at, _ in scores.most_common(5) if at != own][:4]
+
+    return find
 
 
 def batch(examples):
@@ -198,8 +263,8 @@ def loss_of(scores, of_text, tokens, spans):
 
 def batches(questions):
     examples = []
-    for question, at, starts, others in questions.train:
-        examples.append((question, at, starts))
+    for question, at, gold, others in questions.train:
+        examples.append((question, at, gold))
         if others and random.random() < UNANSWERABLE:
             examples.append((question, random.choice(others), []))
     random.shuffle(examples)
@@ -212,27 +277,28 @@ def batches(questions):
 
 
 def evaluate(model, questions):
-    """Prints how often the best sentence of a paragraph answers, and how many answers are right if some may be wrong."""
+    """Prints how often the best sentence of a paragraph answers, and how many answers are right, and from which odds, if some may be wrong."""
     model.eval()
     results = []
     with torch.no_grad():
-        for question, at, starts, others in questions.test:
-            for place, gold in [(at, starts)] + [(other, []) for other in others[:1]]:
-                example = questions.example(question, place, gold)
+        for question, at, gold, others in questions.test:
+            for place, answers in [(at, gold)] + [(other, []) for other in others[:1]]:
+                example = questions.example(question, place, answers)
                 scores = model(*batch([example])[:2])[0]
                 text = scores[example[1] : len(example[0]) - 1]
-                right = example[1] + int(text.argmax()) in example[3] if gold else None
+                right = example[1] + int(text.argmax()) in example[3] if answers else None
                 results.append((float(torch.logsumexp(text, 0) - scores[0]), right))
     model.train()
     answerable = sum(right is not None for _, right in results)
     print(f"right sentence {sum(right is True for _, right in results) / answerable:.3f}", end="")
     results.sort(key=lambda result: -result[0])
     for limit in (0.05, 0.1, 0.2):
-        right = wrong = best = 0
-        for _, is_right in results:
+        right = wrong = best = least = 0
+        for odds, is_right in results:
             right, wrong = right + (is_right is True), wrong + (is_right is not True)
-            best = max(best, right if wrong <= limit * answerable else 0)
-        print(f"; {best / answerable:.3f} right with {limit:.0%} wrong", end="")
+            if wrong <= limit * answerable and right > best:
+                best, least = right, odds
+        print(f"; {best / answerable:.3f} right with {limit:.0%} wrong, from {least:.2f}", end="")
     print(flush=True)
 
 
@@ -263,19 +329,17 @@ def write(model, file):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--model", required=True, help="folder of all-MiniLM-L6-v2")
+    parser.add_argument("--model", required=True, help="folder of the model")
     parser.add_argument("--out", required=True, help="file for the adapter")
     parser.add_argument("--epochs", type=float, default=1)
-    parser.add_argument("files", nargs="+", metavar="FILE", help="questions in the form of SQuAD")
+    parser.add_argument("files", nargs="+", metavar="FILE", help="questions about paragraphs")
     options = parser.parse_args()
     torch.manual_seed(1)
     random.seed(7)
-    tokenizer = Tokenizer.from_file(f"{options.model}/tokenizer.json")
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
-    questions = Questions(options.files, tokenizer)
-    model = Scorer(load_file(f"{options.model}/model.safetensors"))
-    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    base = Model(options.model)
+    questions = Questions(options.files, base)
+    model = Scorer(base)
+    trained = list(model.parameters())
     steps = int(options.epochs * (1 + UNANSWERABLE) * len(questions.train) / BATCH)
     optimizer = torch.optim.AdamW(trained, lr=RATE, weight_decay=0.01, betas=(0.9, 0.98))
     rate = lambda step: min(1, (step + 1) / 100) * max(0.02, 1 - step / steps)

@@ -201,6 +201,9 @@ pub trait SentenceScorer: Send + Sync {
     /// Returns the model's identity in labels, such as `local:all-minilm-l6-v2`.
     fn name(&self) -> &str;
 
+    /// True if it also scores sentences in other languages than English.
+    fn is_multilingual(&self) -> bool;
+
     /// Returns the log odds that each sentence answers the question, in order.
     ///
     /// - `windows`: each contains consecutive sentences of one text.

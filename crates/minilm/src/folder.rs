@@ -42,7 +42,7 @@ pub enum FolderError {
         /// The folder.
         folder: PathBuf,
     },
-    /// The model is not the one that can score sentences.
+    /// The model is not one that can score sentences.
     #[error("the model in {folder} cannot score sentences", folder = folder.display())]
     NoScorer {
         /// The folder.
@@ -83,7 +83,7 @@ impl FolderError {
             Self::NoTable { .. } => {
                 "use the model itself; adding or downloading a model again makes its table if its weights are in safetensors format"
             }
-            Self::NoScorer { .. } => "use all-minilm-l6-v2, the only model that can",
+            Self::NoScorer { .. } => "use all-minilm-l6-v2 or multilingual-e5-small",
             Self::Write { .. } => "check that the folder can be written to and has room",
             Self::Settings { .. } => "download the model again; the file may be incomplete",
             Self::Unusable { .. } => {

@@ -22,5 +22,5 @@ mod weights;
 pub use folder::{FolderError, Settings, WEIGHTS_FILE};
 pub use model::Model;
 pub use packed::PACKED_FILE;
-pub use scorer::SentenceScorer;
+pub use scorer::{ScorerModel, SentenceScorer};
 pub use table::{TABLE_FILE, TokenTable, distil, table_dimensions};

@@ -14,8 +14,21 @@ use crate::folder::{FolderError, Settings};
 use crate::model::Spaces;
 use crate::tokenizer::Tokenizer;
 
-/// The changes that make all-MiniLM-L6-v2 a scorer. `bench/scorer.py` trains them.
-const ADAPTER: &[u8] = include_bytes!("scorer.bin");
+/// The models that can score sentences. `bench/scorer.py` trains their adapters.
+static MODELS: [ScorerModel; 2] = [
+    ScorerModel {
+        weights: "8087e9bf97c265f8435ed268733ecf3791825ad24850fd5d84d89e32ee3a589a",
+        adapter: include_bytes!("scorer/all-minilm-l6-v2.bin"),
+        bias: 0.0,
+        is_multilingual: false,
+    },
+    ScorerModel {
+        weights: "a575c954aa93ea5cc856074a74b830af7c69d97996553ea5587df832dfd813d4",
+        adapter: include_bytes!("scorer/multilingual-e5-small.bin"),
+        bias: 0.9,
+        is_multilingual: true,
+    },
+];
 
 /// Maximum number of tokens of a question.
 const MAX_QUESTION_TOKENS: usize = 40;
@@ -23,22 +36,46 @@ const MAX_QUESTION_TOKENS: usize = 40;
 /// Maximum number of tokens of the sentences of a window; the rest is not read.
 const MAX_SENTENCE_TOKENS: usize = 220;
 
-/// A model that scores sentences.
+/// A model that can score sentences.
+#[derive(Debug)]
+pub struct ScorerModel {
+    /// BLAKE3 checksum of its weights file, in hex.
+    weights: &'static str,
+    /// The changes that make it a scorer.
+    adapter: &'static [u8],
+    /// Subtracted from the odds, so that the odds of all models mean the same: from 1.8 on, wrong sentences are one in ten of the
+    /// held-out questions. `bench/scorer.py` prints from which odds on they are.
+    bias: f32,
+    /// Whether it also scores sentences in other languages than English.
+    pub is_multilingual: bool,
+}
+
+impl ScorerModel {
+    /// Returns the model with these weights; `None` if they cannot score sentences.
+    ///
+    /// - `digest`: BLAKE3 checksum of the weights file, in hex.
+    pub fn of_weights(digest: &str) -> Option<&'static Self> {
+        MODELS.iter().find(|model| model.weights == digest)
+    }
+}
+
+/// A loaded model that scores sentences.
 #[derive(Debug)]
 pub struct SentenceScorer {
     tokenizer: Tokenizer,
     encoder: Encoder,
     head: Vec<f32>,
+    bias: f32,
     spaces: Spaces,
 }
 
 impl SentenceScorer {
-    /// Loads the model in `folder`, which must be all-MiniLM-L6-v2. Blocks.
-    pub fn read(folder: &Path, settings: &Settings) -> Result<Self, FolderError> {
-        Self::adapted(folder, settings, ADAPTER)
+    /// Loads the model in `folder`, which must be `model`. Blocks.
+    pub fn read(folder: &Path, settings: &Settings, model: &ScorerModel) -> Result<Self, FolderError> {
+        Self::adapted(folder, settings, model.adapter, model.bias)
     }
 
-    fn adapted(folder: &Path, settings: &Settings, adapter: &[u8]) -> Result<Self, FolderError> {
+    fn adapted(folder: &Path, settings: &Settings, adapter: &[u8], bias: f32) -> Result<Self, FolderError> {
         let unusable = |what: String| FolderError::Unusable { folder: folder.to_owned(), what };
         let other_shape = || FolderError::NoScorer { folder: folder.to_owned() };
         let tokenizer = settings.tokenizer(folder)?;
@@ -46,7 +83,7 @@ impl SentenceScorer {
         let mut weights = settings.weights(folder)?;
         let mut adapted = AdaptedWeights { weights: weights.as_mut(), adapter: &adapter };
         let encoder = Encoder::read(&settings.bert, &mut adapted).map_err(unusable)?;
-        Ok(Self { tokenizer, encoder, head: adapter.head, spaces: Spaces::default() })
+        Ok(Self { tokenizer, encoder, head: adapter.head, bias, spaces: Spaces::default() })
     }
 
     /// Returns the log odds that each sentence of each window answers the question. Blocks.
@@ -79,7 +116,7 @@ impl SentenceScorer {
         let odds = |length: usize| {
             let (own, after) = rest.split_at(length);
             rest = after;
-            log_of_sum(own) - scores[0]
+            log_of_sum(own) - scores[0] - self.bias
         };
         lengths.into_iter().map(odds).collect()
     }
@@ -103,7 +140,7 @@ mod tests {
         let settings = Settings::read(folder.path()).unwrap();
         let (hidden, wide) = (settings.bert.hidden_size, settings.bert.intermediate_size);
         let adapter = file(&config(hidden, wide, settings.bert.num_hidden_layers), 0.0);
-        SentenceScorer::adapted(folder.path(), &settings, &adapter).unwrap()
+        SentenceScorer::adapted(folder.path(), &settings, &adapter, 0.5).unwrap()
     }
 
     fn window(sentences: &[&str]) -> Vec<String> {
@@ -119,7 +156,7 @@ mod tests {
         let scores: Vec<f32> =
             states.chunks_exact(scorer.head.len()).map(|state| state.iter().sum()).collect();
         let odds = scorer.odds("a man", &[window(&["eating,", "bread"])], 1);
-        let expected = [log_of_sum(&scores[4..7]) - scores[0], scores[7] - scores[0]];
+        let expected = [log_of_sum(&scores[4..7]) - scores[0] - 0.5, scores[7] - scores[0] - 0.5];
         assert_eq!(ids.len(), 9);
         assert!(
             odds[0].iter().zip(expected).all(|(odds, expected)| (odds - expected).abs() < 1e-4),
@@ -143,7 +180,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         write_folder(folder.path(), "mean_tokens");
         let settings = Settings::read(folder.path()).unwrap();
-        let error = SentenceScorer::read(folder.path(), &settings).unwrap_err();
-        assert!(matches!(error, FolderError::NoScorer { .. }), "{error}");
+        for model in &MODELS {
+            let error = SentenceScorer::read(folder.path(), &settings, model).unwrap_err();
+            assert!(matches!(error, FolderError::NoScorer { .. }), "{error}");
+        }
     }
 }

@@ -141,7 +141,7 @@ async fn score(
     question: &str,
     passages: &[Passage<'_>],
 ) -> Result<Vec<(Window, Vec<f32>)>, QueryError> {
-    let windows = graphloom_offline::windows(question, passages);
+    let windows = graphloom_offline::windows(question, passages, scorer.is_multilingual());
     let sentences: Vec<Vec<String>> = windows.iter().map(|window| window.sentences.clone()).collect();
     if sentences.is_empty() {
         return Ok(Vec::new());

@@ -246,7 +246,7 @@ pub struct ScorerChoice(pub String);
 
 impl ScorerChoice {
     /// The accepted forms, for error messages.
-    pub const EXPECTED: &str = "none or local:all-minilm-l6-v2";
+    pub const EXPECTED: &str = "none, local:all-minilm-l6-v2 or local:multilingual-e5-small";
 
     /// Parses `local:NAME`.
     pub fn parse(text: &str) -> Option<Self> {

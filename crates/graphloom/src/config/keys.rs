@@ -91,7 +91,7 @@ pub const KEYS: &[Key] = &[
     key(
         "sentence_scorer",
         Some("none"),
-        "model that scores sentences for answers without an LLM: none or local:all-minilm-l6-v2",
+        "model that scores sentences for answers without an LLM: none, local:all-minilm-l6-v2 or local:multilingual-e5-small",
     ),
     key("reranker", Some("none"), "reranker for the passages of an answer: none, cohere:MODEL or jina:MODEL"),
     key(

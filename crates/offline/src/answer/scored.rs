@@ -42,14 +42,15 @@ pub struct Window {
     lines: Vec<Option<usize>>,
 }
 
-/// Returns the windows of `passages` that may answer `question`, for [`reply_with_scores`](super::reply_with_scores). None for
-/// questions in other languages than English, which the model has not learned.
+/// Returns the windows of `passages` that may answer `question`, for [`reply_with_scores`](super::reply_with_scores).
 ///
 /// - `passages`: best first; only the first [`MAX_PASSAGES`] are read.
-pub fn windows(question: &str, passages: &[Passage<'_>]) -> Vec<Window> {
+/// - `is_multilingual`: whether the model has learned other languages than English. If not, a question in another language has no
+///   windows.
+pub fn windows(question: &str, passages: &[Passage<'_>], is_multilingual: bool) -> Vec<Window> {
     let passages = &passages[..passages.len().min(MAX_PASSAGES)];
     let reading = Passages::read(question, passages);
-    if reading.language != Language::English {
+    if reading.language != Language::English && !is_multilingual {
         return Vec::new();
     }
     let parsed = reading.parse_question(question);
@@ -192,7 +193,7 @@ mod tests {
     fn reply_if(word: &str, score: f32) -> (Reply, String) {
         let passages = passages(&[DEPOT]);
         let score_of = |sentence: &String| if sentence.contains(word) { score } else { -6.0 };
-        let scores: Vec<(Window, Vec<f32>)> = windows(QUESTION, &passages)
+        let scores: Vec<(Window, Vec<f32>)> = windows(QUESTION, &passages, false)
             .into_iter()
             .map(|window| (window.clone(), window.sentences.iter().map(score_of).collect()))
             .collect();
@@ -224,7 +225,7 @@ mod tests {
             .map(|at| format!("The depot of Arnbury keeps parcel number {at} on shelf {at}."))
             .collect();
         let text = format!("# Shelves\n\n{}", sentences.join(" "));
-        let found = windows("Which shelf has parcel 7 of the depot?", &passages(&[&text]));
+        let found = windows("Which shelf has parcel 7 of the depot?", &passages(&[&text]), false);
         let lines = found.iter().flat_map(|window| &window.sentences).filter(|line| !line.contains('#'));
         let lines: Vec<&String> = lines.collect();
         assert_eq!(lines.len(), sentences.len());
@@ -236,9 +237,16 @@ mod tests {
     }
 
     #[test]
-    fn only_questions_in_english_have_windows() {
-        let text = "Das Lager in Arnbury öffnet um sieben. Pakete bleiben neun Tage im Regal.";
-        assert_eq!(windows("Wie lange bleiben Pakete im Regal?", &passages(&[text])), []);
-        assert_eq!(windows("包裹在货架上放多久？", &passages(&["包裹在货架上放九天。"])), []);
+    fn questions_in_other_languages_have_windows_if_the_model_has_learned_them() {
+        for (question, text) in [
+            (
+                "Wie lange bleiben Pakete im Regal?",
+                "Das Lager öffnet um sieben. Pakete bleiben neun Tage im Regal.",
+            ),
+            ("包裹在货架上放多久？", "包裹在货架上放九天。"),
+        ] {
+            assert_eq!(windows(question, &passages(&[text]), false), []);
+            assert_eq!(windows(question, &passages(&[text]), true).len(), 1);
+        }
     }
 }

@@ -141,7 +141,7 @@ async fn loaded<T: Send + Sync + 'static>(
     name: &str,
     folder: &Path,
     settings: &Settings,
-    read: fn(&Path, &Settings) -> Result<T, FolderError>,
+    read: impl FnOnce(&Path, &Settings) -> Result<T, FolderError> + Send + 'static,
 ) -> Result<Arc<T>, ModelError> {
     let load = async || {
         let (folder, settings) = (folder.to_owned(), settings.clone());

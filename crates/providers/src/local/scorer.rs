@@ -1,17 +1,14 @@
-//! Scores sentences with the local model all-MiniLM-L6-v2 and an adapter that is part of the program.
+//! Scores sentences with a local model and an adapter that is part of the program.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use graphloom_core::{ModelError, SentenceScorer};
-use graphloom_minilm::{FolderError, SentenceScorer as Scorer, Settings};
+use graphloom_minilm::{FolderError, ScorerModel, SentenceScorer as Scorer, Settings};
 use tokio::sync::OnceCell;
 
 use super::{LocalConfig, blocking, digest_of, loaded, threads};
-
-/// BLAKE3 checksum of the weights that the adapter was trained with.
-const WEIGHTS: &str = "8087e9bf97c265f8435ed268733ecf3791825ad24850fd5d84d89e32ee3a589a";
 
 /// A scorer that runs in this process, on all cores.
 #[derive(Debug)]
@@ -19,12 +16,13 @@ pub struct LocalScorer {
     name: String,
     folder: PathBuf,
     settings: Settings,
+    model: &'static ScorerModel,
     /// Loaded with the first question.
     scorer: OnceCell<Arc<Scorer>>,
 }
 
 impl LocalScorer {
-    /// Checks that the folder contains all-MiniLM-L6-v2. The weights are loaded on demand.
+    /// Checks that the folder contains a model that can score sentences. The weights are loaded on demand.
     pub fn open(config: LocalConfig) -> Result<Self, FolderError> {
         let settings = Settings::read(&config.folder)?;
         let LocalConfig { folder, name, weights_digest, .. } = config;
@@ -32,14 +30,16 @@ impl LocalScorer {
             Some(digest) => digest,
             None => digest_of(&folder.join(settings.weights_file()))?,
         };
-        if digest != WEIGHTS {
+        let Some(model) = ScorerModel::of_weights(&digest) else {
             return Err(FolderError::NoScorer { folder });
-        }
-        Ok(Self { name: format!("local:{name}"), folder, settings, scorer: OnceCell::new() })
+        };
+        Ok(Self { name: format!("local:{name}"), folder, settings, model, scorer: OnceCell::new() })
     }
 
     async fn scorer(&self) -> Result<Arc<Scorer>, ModelError> {
-        loaded(&self.scorer, &self.name, &self.folder, &self.settings, Scorer::read).await
+        let model = self.model;
+        let read = move |folder: &Path, settings: &Settings| Scorer::read(folder, settings, model);
+        loaded(&self.scorer, &self.name, &self.folder, &self.settings, read).await
     }
 }
 
@@ -47,6 +47,10 @@ impl LocalScorer {
 impl SentenceScorer for LocalScorer {
     fn name(&self) -> &str {
         &self.name
+    }
+
+    fn is_multilingual(&self) -> bool {
+        self.model.is_multilingual
     }
 
     async fn score(&self, question: &str, windows: &[Vec<String>]) -> Result<Vec<Vec<f32>>, ModelError> {

@@ -134,6 +134,10 @@ impl SentenceScorer for Likes {
         "test:likes"
     }
 
+    fn is_multilingual(&self) -> bool {
+        false
+    }
+
     async fn score(&self, _: &str, windows: &[Vec<String>]) -> Result<Vec<Vec<f32>>, ModelError> {
         if self.0.is_empty() {
             return Err(ModelError::Local { model: "test:likes".to_owned(), what: "no weights".to_owned() });

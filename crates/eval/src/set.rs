@@ -370,7 +370,12 @@ fn hash(passages: &[Passage], questions: &[SetQuestion]) -> ContentHash {
         let (answers, gold) = (of_list(answers), of_list(gold));
         parts.push(ContentHash::of_parts(&[id, text, &answers, kind, &gold]).to_string());
         if *expected != ExpectedAnswer::default() {
-            parts.push(ContentHash::of_parts(&[&format!("{expected:?}")]).to_string());
+            let ExpectedAnswer { kind, parts: of_answer, never, language } = expected;
+            // Hashes are in reports, so this text stays as it is if the type changes its name.
+            let text = format!(
+                "Expected {{ kind: {kind:?}, parts: {of_answer:?}, never: {never:?}, language: {language:?} }}"
+            );
+            parts.push(ContentHash::of_parts(&[&text]).to_string());
         }
     }
     ContentHash::of_parts(&parts.iter().map(String::as_str).collect::<Vec<_>>())

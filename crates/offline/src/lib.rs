@@ -24,8 +24,8 @@ mod text_statistics;
 mod token;
 
 pub use answer::{
-    MAX_PASSAGES, Passage, Quote, Reply, Window, asked_definition, defining, looked_for, reply,
-    reply_with_scores, sentence_about, windows,
+    DefinitionQuestion, MAX_PASSAGES, Passage, Quote, Reply, Window, looked_for, reply, reply_with_scores,
+    sentence_about, windows,
 };
 pub use claims::claims;
 pub use claims::{HEAD, date_in, has_one_holder, office_named, offices_of};

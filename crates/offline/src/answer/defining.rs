@@ -1,55 +1,65 @@
 //! Finds texts that define what a question asks for, among many that only name it.
 
 use super::evidence::Passages;
-use super::question::{AnswerType, ParsedQuestion, Role};
+use super::question::{AnswerType, Role};
 use super::{Passage, definitions};
 
 /// Maximum number of texts that are read as sentences.
 const MAX_READ: usize = 12;
 
-/// Returns the words to define if `question` asks for a definition: `anki` for *What is Anki?*. `None` if it asks for something
-/// else.
-pub fn asked_definition(question: &str) -> Option<String> {
-    let words = subject(&parsed(question))?;
-    Some(words.join(" "))
+/// A question that asks what something means, or who or what a name is.
+#[derive(Debug)]
+pub struct DefinitionQuestion<'a> {
+    question: &'a str,
+    /// What to define, in lowercase; at least one word.
+    words: Vec<String>,
 }
 
-/// Returns the indices of the texts with a line that defines what `question` asks for, likely ones first.
-///
-/// - `texts`: best first; of those that may define it, 12 are read.
-pub fn defining(question: &str, texts: &[&str]) -> Vec<usize> {
-    let Some(last) = subject(&parsed(question)).and_then(|mut words| words.pop()) else { return Vec::new() };
-    let mut likely: Vec<(usize, usize)> =
-        (0..texts.len()).filter_map(|at| Some((definitions::first_mark(texts[at], &last)?, at))).collect();
-    likely.sort_unstable();
-    likely.truncate(MAX_READ);
-    let passages: Vec<Passage<'_>> =
-        likely.iter().map(|(_, at)| Passage { text: texts[*at], title: "", headings: &[] }).collect();
-    let reading = Passages::read(question, &passages);
-    let question = reading.parse_question(question);
-    let defines = |passage: &usize| {
-        reading.lines.iter().any(|line| line.passage == *passage && definitions::means(&question, line))
-    };
-    (0..passages.len()).filter(defines).map(|passage| likely[passage].1).collect()
-}
+impl<'a> DefinitionQuestion<'a> {
+    /// Returns `None` if `question` asks for something else.
+    pub fn of(question: &'a str) -> Option<Self> {
+        // Text without spaces is split into words that occur in the passages. In the question itself, all of it does.
+        let itself = [Passage { text: question, title: "", headings: &[] }];
+        let parsed = Passages::read(question, &itself).parse_question(question);
+        let is_asked = parsed.answer_type == AnswerType::Meaning && !parsed.acts && !parsed.possessive;
+        let terms = parsed.terms.into_iter().filter(|term| term.role != Role::Common);
+        let words: Vec<String> = terms.map(|term| term.word).collect();
+        (is_asked && !words.is_empty()).then_some(Self { question, words })
+    }
 
-/// Parses a question without passages. Text without spaces is split into words that occur; here, all of the question does.
-fn parsed(question: &str) -> ParsedQuestion {
-    let itself = [Passage { text: question, title: "", headings: &[] }];
-    Passages::read(question, &itself).parse_question(question)
-}
+    /// Returns the words to define: `anki` for *What is Anki?*
+    pub fn words(&self) -> String {
+        self.words.join(" ")
+    }
 
-/// Returns the words to define, in lowercase.
-fn subject(question: &ParsedQuestion) -> Option<Vec<String>> {
-    let is_asked = question.answer_type == AnswerType::Meaning && !question.acts && !question.possessive;
-    let terms = question.terms.iter().filter(|term| term.role != Role::Common);
-    let words: Vec<String> = terms.map(|term| term.word.clone()).collect();
-    (is_asked && !words.is_empty()).then_some(words)
+    /// Returns the indices of the texts with a line that defines the words, likely ones first.
+    ///
+    /// - `texts`: best first; of those that may define them, 12 are read.
+    pub fn defined_in(&self, texts: &[&str]) -> Vec<usize> {
+        let Some(last) = self.words.last() else { return Vec::new() };
+        let mut likely: Vec<(usize, usize)> =
+            (0..texts.len()).filter_map(|at| Some((definitions::first_mark(texts[at], last)?, at))).collect();
+        likely.sort_unstable();
+        likely.truncate(MAX_READ);
+        let passages: Vec<Passage<'_>> =
+            likely.iter().map(|(_, at)| Passage { text: texts[*at], title: "", headings: &[] }).collect();
+        let reading = Passages::read(self.question, &passages);
+        let parsed = reading.parse_question(self.question);
+        let defines = |passage: &usize| {
+            reading.lines.iter().any(|line| line.passage == *passage && definitions::means(&parsed, line))
+        };
+        (0..passages.len()).filter(defines).map(|passage| likely[passage].1).collect()
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn check_defined(question: &str, texts: &[&str], expected: &[usize]) {
+        let asked = DefinitionQuestion::of(question).expect("a question for a definition");
+        assert_eq!(asked.defined_in(texts), expected, "{question}");
+    }
 
     #[test]
     fn a_question_for_a_definition_names_what_to_define() {
@@ -62,8 +72,10 @@ mod tests {
             ("When was Tessel written?", None),
             ("What is Tessel used for?", None),
             ("How many pack files are there?", None),
+            ("", None),
         ] {
-            assert_eq!(asked_definition(question).as_deref(), words, "{question}");
+            let asked = DefinitionQuestion::of(question).map(|asked| asked.words());
+            assert_eq!(asked.as_deref(), words, "{question}");
         }
     }
 
@@ -72,17 +84,15 @@ mod tests {
         let named =
             "Start Tessel from the menu. If Tessel is running, close it. Tessel is able to read pack files.";
         let defined = "Many people use it. Tessel is a program that keeps looms in step.";
-        let question = "What is Tessel?";
-        assert_eq!(defining(question, &[named, named, defined, named]), [2]);
-        assert_eq!(defining(question, &[named]), [0usize; 0]);
-        assert_eq!(defining("When was Tessel written?", &[defined]), [0usize; 0]);
+        check_defined("What is Tessel?", &[named, named, defined, named], &[2]);
+        check_defined("What is Tessel?", &[named], &[]);
     }
 
     #[test]
     fn a_definition_in_another_language_is_found() {
         let text = "反渗透是一种净水技术。";
-        assert_eq!(defining("什么是反渗透？", &["我们使用反渗透。", text]), [1]);
+        check_defined("什么是反渗透？", &["我们使用反渗透。", text], &[1]);
         let text = "Ein Furtkuchen ist ein flaches Gebäck mit Kümmel.";
-        assert_eq!(defining("Was ist ein Furtkuchen?", &["Der Furtkuchen kostet vier Mark.", text]), [1]);
+        check_defined("Was ist ein Furtkuchen?", &["Der Furtkuchen kostet vier Mark.", text], &[1]);
     }
 }

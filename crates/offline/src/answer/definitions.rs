@@ -84,8 +84,8 @@ const COPULAS: &[&str] = &[
     " war ",
 ];
 
-/// What follows a word in a text without spaces if a sentence says what the word means.
-const UNSPACED_COPULAS: &[&str] = &["是指", "指的是", "是一", "即", "とは", "是"];
+/// The same in a text without spaces.
+const UNSPACED_COPULAS: &[&str] = &["是指", "指的是", "是一", "即", "指", "：", ":", "是", "，是", "（"];
 
 /// True if a line says what a word of the question is for.
 pub(super) fn says_use(question: &ParsedQuestion, line: &Line<'_>) -> bool {
@@ -123,9 +123,7 @@ pub(super) fn means(question: &ParsedQuestion, line: &Line<'_>) -> bool {
             lower.match_indices(term.word.as_str()).any(|(at, word)| {
                 let behind = bare(&lower[at + word.len()..]);
                 let before = &lower[..at];
-                ["是指", "指的是", "指", "是一", "即", "：", ":", "是", "，是", "（"]
-                    .iter()
-                    .any(|mark| behind.starts_with(mark))
+                UNSPACED_COPULAS.iter().any(|mark| behind.starts_with(mark))
                     && !["指定", "指向", "指出", "指令"].iter().any(|other| behind.starts_with(other))
                     && before.chars().count() <= 8
                     || ["称为", "叫做", "称作", "所谓", "就是"]
@@ -242,11 +240,7 @@ fn means_at(question: &ParsedQuestion, line: &Line<'_>, lower: &str, first: usiz
     if question.acts {
         let subject_first = line.words[..first].iter().all(|word| is_stop_word(&word.lower));
         let next = line.words.get(end + 1).filter(|_| subject_first);
-        let all = tokens(line.text, 0..line.text.len());
-        let is_verb = |at: usize| {
-            all.iter().any(|token| token.start == at && matches!(token.tag, UPOS::VERB | UPOS::AUX))
-        };
-        if next.is_some_and(|next| is_verb(next.at)) {
+        if next.is_some_and(|next| is_tagged(line, next, &[UPOS::VERB, UPOS::AUX])) {
             return true;
         }
     }
@@ -259,13 +253,12 @@ fn means_at(question: &ParsedQuestion, line: &Line<'_>, lower: &str, first: usiz
     const NO_DEFINITION: &str = "not nicht außer for für in im at on auch also only nur very sehr still noch already schon now jetzt here hier there dort \
         used called able likely unlikely available possible ready to zu by von with mit often oft always immer never nie just even so too";
     let says_more = || {
-        let mut words = behind.split_whitespace();
-        let copula = words.next().unwrap_or_default();
-        let next = words.next().unwrap_or_default().trim_end_matches(|c: char| !c.is_alphanumeric());
-        let is_english = any_word("is was are were", copula);
-        (is_english || any_word("ist war sind waren", copula))
-            && (any_word(NO_DEFINITION, next)
-                || is_english && is_participle(line, word.at + word.text.len(), next))
+        let [copula, next] = [1, 2].map(|ahead| line.words.get(end + ahead));
+        let (Some(copula), Some(next)) = (copula, next) else { return false };
+        // The tags are those of English.
+        let is_english = any_word("is was are were", &copula.lower);
+        (is_english || any_word("ist war sind waren", &copula.lower))
+            && (any_word(NO_DEFINITION, &next.lower) || is_english && is_tagged(line, next, &[UPOS::VERB]))
     };
     let defines = |behind: &str| COPULAS.iter().any(|mark| behind.starts_with(mark));
     // `A fork, in the field of software, means`
@@ -295,11 +288,9 @@ fn means_at(question: &ParsedQuestion, line: &Line<'_>, lower: &str, first: usiz
     is_row || copula || german || named || described
 }
 
-/// True if `word`, the first one of its kind behind `from`, is a participle, as in `is found`.
-fn is_participle(line: &Line<'_>, from: usize, word: &str) -> bool {
-    let words = || line.words.iter().filter(|other| other.at >= from && other.lower == word);
-    words().next().is_some_and(|found| {
-        let all = tokens(line.text, 0..line.text.len());
-        all.iter().any(|token| token.start == found.at && token.tag == UPOS::VERB)
-    })
+/// True if a word has one of these parts of speech.
+fn is_tagged(line: &Line<'_>, word: &Word<'_>, tags: &[UPOS]) -> bool {
+    tokens(line.text, 0..line.text.len())
+        .iter()
+        .any(|token| token.start == word.at && tags.contains(&token.tag))
 }

@@ -39,7 +39,7 @@ mod words;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-pub use defining::{asked_definition, defining};
+pub use defining::DefinitionQuestion;
 use evidence::{Evidence, Passages};
 use how_to::Section;
 use judge::LineScore;

@@ -5,7 +5,7 @@ use graphloom_core::{ChunkId, ItemKind};
 use crate::filtered::FilteredSnapshot;
 use crate::query::chunks::Candidate;
 use crate::query::{Arm, QueryError};
-use graphloom_offline::{asked_definition, defining};
+use graphloom_offline::DefinitionQuestion;
 
 /// Maximum number of passages in which a definition is looked for.
 const MAX_PASSAGES: usize = 300;
@@ -20,8 +20,8 @@ pub(super) async fn put_first(
     shown: usize,
     chunks: &mut Vec<Candidate>,
 ) -> Result<(), QueryError> {
-    let Some(words) = asked_definition(question) else { return Ok(()) };
-    let request = scope.by_words(ItemKind::Chunk, &words, MAX_PASSAGES);
+    let Some(asked) = DefinitionQuestion::of(question) else { return Ok(()) };
+    let request = scope.by_words(ItemKind::Chunk, &asked.words(), MAX_PASSAGES);
     let hits = scope.snapshot.search(&[request]).await?.into_iter().flatten();
     let ids: Vec<ChunkId> = hits.filter_map(|hit| hit.item.into_chunk()).collect();
     if ids.len() <= shown {
@@ -31,7 +31,7 @@ pub(super) async fn put_first(
     let texts: Vec<&str> =
         read.iter().map(|chunk| chunk.as_ref().map_or("", |chunk| chunk.text.as_str())).collect();
     let first: Vec<&ChunkId> =
-        defining(question, &texts).into_iter().take(MAX_DEFINITIONS).map(|at| &ids[at]).collect();
+        asked.defined_in(&texts).into_iter().take(MAX_DEFINITIONS).map(|at| &ids[at]).collect();
     let score = chunks.first().and_then(|best| best.score);
     chunks.retain(|candidate| !first.contains(&&candidate.id));
     let candidate = |id: &&ChunkId| Candidate { id: (*id).clone(), arm: Arm::Fused, score };

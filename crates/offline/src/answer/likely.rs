@@ -41,8 +41,6 @@ const NAMES_INSTANCE: f32 = 0.8;
 const FAR: usize = 12;
 /// Number of terms above which the length of a question no longer matters.
 const MANY: usize = 10;
-/// Minimum score by a model of a line with little of the question that may answer.
-const MIN_SCORE: f32 = -1.0;
 /// Log odds if all features are 0.
 const BASE: f32 = -7.14;
 
@@ -58,9 +56,7 @@ impl Evidence<'_, '_> {
     /// - `two_steps`: true for a two-step question, which a single line rarely answers.
     /// - `compares`: true for a comparison; a line must then contain all compared things.
     pub(super) fn likeliest(&self, two_steps: bool, compares: bool) -> Option<Vec<usize>> {
-        let mut anchors = self.anchors(two_steps);
-        anchors.retain(|at| !compares || self.holds_names_itself(*at));
-        match (self.likeliest_excerpt(&anchors), self.likeliest_turn()) {
+        match (self.likeliest_excerpt(&self.anchors(two_steps, compares)), self.likeliest_turn()) {
             (Some(excerpt), turn)
                 if turn.as_ref().is_none_or(|turn| probability(turn.0) < excerpt.expected) =>
             {
@@ -103,16 +99,21 @@ impl Evidence<'_, '_> {
         self.turn_with(at).map_or_else(|| self.odds(at), |turn| self.odds_of_turn(turn))
     }
 
-    /// Returns the lines outside of conversations that may answer.
+    /// Returns the lines that may answer: by their scores if a model scored lines, otherwise by the rules.
+    ///
+    /// - `two_steps`, `compares`: as in [`likeliest`](Self::likeliest).
+    pub(super) fn anchors(&self, two_steps: bool, compares: bool) -> Vec<usize> {
+        let mut found =
+            if self.is_scored() { self.scored_anchors(two_steps) } else { self.anchors_by_rules(two_steps) };
+        found.retain(|at| !compares || self.holds_names_itself(*at));
+        found
+    }
+
+    /// Returns the lines outside of conversations that may answer by the rules.
     ///
     /// - `two_steps`: true for a two-step question; a line must then contain both steps, and its passage must stand out.
-    fn anchors(&self, two_steps: bool) -> Vec<usize> {
-        let has_much = |(rank, (share, _)): &(usize, &(f32, usize))| *rank < MAX_LINES && *share >= MIN_SHARE;
-        // A model also recognizes lines with little of the question.
-        let is_recognized = |at: usize| self.scores[at].is_some_and(|score| score >= MIN_SCORE);
-        let eligible = self.candidates().iter().enumerate();
-        let eligible =
-            eligible.filter(|found| has_much(found) || is_recognized(found.1.1)).map(|(_, found)| found);
+    fn anchors_by_rules(&self, two_steps: bool) -> Vec<usize> {
+        let eligible = self.candidates().iter().take(MAX_LINES).filter(|(share, _)| *share >= MIN_SHARE);
         let lines = &self.reading.lines;
         let passages_ahead = if two_steps { self.passages_ahead() } else { Vec::new() };
         let holds_steps = |at: usize| {

@@ -153,7 +153,7 @@ pub fn reply_with_scores(question: &str, passages: &[Passage<'_>], scores: &[(Wi
     if let Some(lines) = answer {
         return Reply::Answer(quotes(&evidence, &lines));
     }
-    if let Some(lines) = evidence.likeliest(two_steps, compares).or_else(|| scored_instead_of(&[])) {
+    if let Some(lines) = evidence.likeliest(two_steps, compares) {
         return Reply::Likely(quotes(&evidence, &lines));
     }
     nearest(&evidence)

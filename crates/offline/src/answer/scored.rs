@@ -15,11 +15,11 @@ const MAX_WINDOWS: usize = 16;
 /// Maximum number of bytes of a window, about 160 tokens. A longer line is a window of its own.
 const MAX_BYTES: usize = 640;
 
-/// Weights of the log odds by the rules and of the score, and the log odds if both are 0. With a ratio of 1 to 2 and any ratio near
-/// it, the likeliest line is the right one most often, both for 320 questions of XQuAD and for questions about manuals. The base was
-/// chosen so that about one question in ten gets a wrong answer.
+/// Weights of the log odds by the rules and of the score, and the log odds if both are 0. With a ratio of 2 to 5 and any ratio near
+/// it, the likeliest line is the right one most often for questions about manuals. The base was chosen so that about one question in
+/// ten gets a wrong answer.
 const BASE: f32 = -0.5;
-const OF_RULES: f32 = 0.5;
+const OF_RULES: f32 = 0.4;
 const OF_SCORE: f32 = 1.0;
 /// Maximum of the log odds by the rules and of the score, and of their negatives.
 const MAX_ODDS: f32 = 8.0;
@@ -147,27 +147,33 @@ impl Evidence<'_, '_> {
         scores.peek().is_some() && scores.all(|score| score < REFUTED)
     }
 
-    /// Returns the excerpt that most likely contains the answer by its scores. `None` if it is not likely enough, or hardly likelier than
-    /// the lines that answer by the rules.
+    /// Returns the lines that may answer by their scores, likeliest first.
     ///
-    /// - `answer`: the lines that answer by the rules, if there are any.
-    /// - `two_steps`, `compares`: as in [`likeliest`](Self::likeliest); a line must then contain nearly all of the question, or all
-    ///   compared things.
+    /// - `two_steps`: true for a two-step question; a line must then contain nearly all of it.
+    pub(super) fn scored_anchors(&self, two_steps: bool) -> Vec<usize> {
+        let fits = |at: &usize| {
+            self.scores[*at].is_some()
+                && !self.holds_other_date(*at)
+                && (!two_steps || self.share(*at) >= BOTH_STEPS)
+        };
+        by_value((0..self.scores.len()).filter(fits), |at| self.odds(at)).take(MAX_ANCHORS).collect()
+    }
+
+    /// Returns the excerpt that most likely contains the answer by its scores. `None` if it is hardly likelier than the lines that
+    /// answer by the rules.
+    ///
+    /// - `answer`: the lines that answer by the rules.
+    /// - `two_steps`, `compares`: as in [`likeliest`](Self::likeliest).
     pub(super) fn scored_instead_of(
         &self,
         answer: &[usize],
         two_steps: bool,
         compares: bool,
     ) -> Option<Vec<usize>> {
-        let fits = |at: &usize| {
-            self.scores[*at].is_some()
-                && !self.holds_other_date(*at)
-                && (!two_steps || self.share(*at) >= BOTH_STEPS)
-                && (!compares || self.holds_names_itself(*at))
-        };
-        let anchors: Vec<usize> =
-            by_value((0..self.scores.len()).filter(fits), |at| self.odds(at)).take(MAX_ANCHORS).collect();
-        let excerpt = self.best_excerpt(&anchors)?;
+        if !self.is_scored() {
+            return None;
+        }
+        let excerpt = self.best_excerpt(&self.anchors(two_steps, compares))?;
         let by_rules: f32 = answer.iter().map(|at| probability(self.odds(*at))).sum();
         (excerpt.expected >= MIN_EXPECTED && excerpt.expected >= by_rules + MIN_AHEAD)
             .then(|| excerpt.whole(self))

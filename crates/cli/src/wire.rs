@@ -106,7 +106,8 @@ pub(crate) async fn query_engine(app: &App, asks: QueryModels) -> anyhow::Result
     };
     let mut engine = existing(app, &roles).await?;
     if matches!(asks, QueryModels::Answer) {
-        engine.models.sentence_scorer = graphloom::setup::sentence_scorer(&app.config)?;
+        engine.models.sentence_scorer =
+            Providers::new(&app.config).sentence_scorer(engine.models.embedder.name())?;
     }
     note_absent_models(app, asks);
     Ok(engine)

@@ -191,16 +191,30 @@ impl<'a> Providers<'a> {
         })
     }
 
-    /// Creates a model that scores sentences. Fails if it is not in the model store, or is another model than supported.
-    pub fn sentence_scorer(&self, choice: &ScorerChoice) -> Result<Arc<dyn SentenceScorer>> {
+    /// Creates the model that scores sentences; `None` if there is none. Fails if the configured model is not in the model store or
+    /// cannot score sentences.
+    ///
+    /// - `embedder`: the name of the workspace's embedder. If the configuration names no model, the embedder's own scores sentences,
+    ///   if it can.
+    pub fn sentence_scorer(&self, embedder: &str) -> Result<Option<Arc<dyn SentenceScorer>>> {
+        let scorer = match (&self.config.sentence_scorer, EmbedderChoice::of_space(embedder)) {
+            (Some(ScorerChoice::Local(name)), _) => Some(self.local_scorer(name)?),
+            (Some(ScorerChoice::Auto), Some(EmbedderChoice::Local(name))) => self.local_scorer(&name).ok(),
+            _ => None,
+        };
+        Ok(scorer)
+    }
+
+    fn local_scorer(&self, name: &str) -> Result<Arc<dyn SentenceScorer>> {
+        let choice = ScorerChoice::Local(name.to_owned());
         #[cfg(feature = "local")]
         {
             let setting_up = || format!("setting up sentence scorer {choice}");
-            let model = model_store(self.config).open(&choice.0).doing(setting_up)?;
+            let model = model_store(self.config).open(name).doing(setting_up)?;
             Ok(Arc::new(LocalScorer::open(model.config()).doing(setting_up)?))
         }
         #[cfg(not(feature = "local"))]
-        Err(without_local_models(choice, "remove sentence_scorer from the configuration"))
+        Err(without_local_models(&choice, "remove sentence_scorer from the configuration"))
     }
 
     /// Creates a reranker. Fails if its configuration is invalid.
@@ -368,6 +382,26 @@ mod tests {
         assert!(check_shared(&[("requests_per_minute", "500,gemini=5")]));
         assert!(!check_shared(&[("requests_per_minute", "500,embed=3000")]));
         assert!(!check_shared(&[("tokens_per_minute", "embed=1000000")]));
+    }
+
+    #[test]
+    fn sentences_are_scored_by_the_configured_model_or_by_an_embedder_that_can() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let check = |scorer: &str| {
+            let flag = |key: &str, value: &str| (key.to_owned(), value.to_owned(), format!("--{key}"));
+            let models_dir = folder.path().display().to_string();
+            let flags = vec![flag("sentence_scorer", scorer), flag("models_dir", &models_dir)];
+            let around =
+                Surroundings { flags, current_dir: folder.path().to_owned(), ..Surroundings::default() };
+            let config = load(&around).expect("valid").0;
+            ["builtin-3", "local:absent@0a1b"].map(|embedder| {
+                Providers::new(&config).sentence_scorer(embedder).map(|scorer| scorer.is_some())
+            })
+        };
+        // An embedder that is not downloaded fails by itself.
+        assert!(matches!(check("auto"), [Ok(false), Ok(false)]));
+        assert!(matches!(check("none"), [Ok(false), Ok(false)]));
+        assert!(matches!(check("local:absent"), [Err(_), Err(_)]));
     }
 
     #[test]

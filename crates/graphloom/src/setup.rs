@@ -9,8 +9,8 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
 use graphloom_core::{
-    Clock, Embedder, EmbeddingSpec, LanguageModel, Patience, Registration, Reranker, SentenceScorer, Store,
-    Timestamp, Upkeep, Worker, WorkspaceStore,
+    Clock, Embedder, EmbeddingSpec, LanguageModel, Patience, Registration, Reranker, Store, Timestamp,
+    Upkeep, Worker, WorkspaceStore,
 };
 use graphloom_engine::chunk_context::ContextWriter;
 use graphloom_engine::index::{self, IndexConfig, OtherSetting, Quota};
@@ -355,12 +355,6 @@ pub fn reranker(config: &Config, store: &Arc<dyn WorkspaceStore>) -> Result<Opti
     Ok(reranker.map(|reranker| paid_reranker(reranker, &account(config, store))))
 }
 
-/// Returns the configured model that scores sentences.
-pub fn sentence_scorer(config: &Config) -> Result<Option<Arc<dyn SentenceScorer>>> {
-    let providers = Providers::new(config);
-    config.sentence_scorer.as_ref().map(|choice| providers.sentence_scorer(choice)).transpose()
-}
-
 fn unpaid_reranker(config: &Config) -> Result<Option<Arc<dyn Reranker>>> {
     let providers = Providers::new(config);
     config.reranker.as_ref().map(|choice| providers.reranker(choice)).transpose()
@@ -437,7 +431,9 @@ pub async fn engines(
     let asking = RoleModels { context: None, extract: None, summarize: None, ..models.clone() };
     let indexing = RoleModels { keywords: None, answer: None, ..models };
     let (asking, indexing) = (impatient.chat_models(&asking)?, patient.chat_models(&indexing)?);
-    let (reranker, sentence_scorer) = (unpaid_reranker(config)?, sentence_scorer(config)?);
+    let reranker = unpaid_reranker(config)?;
+    // An error if the configured model is missing; which model "auto" is depends on the workspace.
+    impatient.sentence_scorer("")?;
     let chosen = match (&own.embedder, &config.embedder) {
         (Some(embedder), _) => Some(embedder.clone()),
         (None, Some(choice)) => Some(impatient.embedder(choice)?),
@@ -449,6 +445,7 @@ pub async fn engines(
         Some(embedder) => of_space(embedder, space.as_ref())?,
         None => impatient.embedder_of(space.as_ref())?,
     };
+    let sentence_scorer = impatient.sentence_scorer(embedding.name())?;
     // Both engines share a model in this process, so that it is in memory only once.
     let indexing_embedding = match EmbedderChoice::of_space(embedding.name()) {
         Some(choice) if !choice.is_in_process() && own.embedder.is_none() => {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::Context;
-use graphloom::config::{ModelChoice, RerankerChoice, ScorerChoice};
+use graphloom::config::{Config, ModelChoice, RerankerChoice};
 use graphloom_core::{ChatMessage, ChatRequest, ChatRole, EmbeddingSpec, Role, complete};
 use graphloom_engine::index::EMBEDDER;
 use serde::Serialize;
@@ -66,8 +66,8 @@ pub(crate) async fn run(app: &App) -> anyhow::Result<Exit> {
         None => Finding::of("embedder", embedder(&providers, space.as_ref()).await),
     });
     findings.extend(models(app, &providers).await);
-    if let Some(choice) = &app.config.sentence_scorer {
-        findings.push(Finding::of("sentence scorer", sentence_scorer(&providers, choice).await));
+    if let Some(works) = sentence_scorer(&app.config, &providers, space.as_ref()).await.transpose() {
+        findings.push(Finding::of("sentence scorer", works));
     }
     if let Some(choice) = &app.config.reranker {
         findings.push(Finding::of("reranker", reranker(&providers, choice).await));
@@ -206,15 +206,22 @@ async fn trial(providers: &Providers<'_>, choice: &ModelChoice) -> anyhow::Resul
     Ok(format!("{choice} answers (the test used {tokens} tokens)"))
 }
 
-/// Scores two sentences: the one with the answer must score higher.
-async fn sentence_scorer(providers: &Providers<'_>, choice: &ScorerChoice) -> anyhow::Result<String> {
-    let scorer = providers.sentence_scorer(choice)?;
+/// Scores two sentences: the one with the answer must score higher. Returns `None` if no model scores sentences.
+async fn sentence_scorer(
+    config: &Config,
+    providers: &Providers<'_>,
+    space: Option<&EmbeddingSpec>,
+) -> anyhow::Result<Option<String>> {
+    let configured = config.embedder.as_ref().map(ToString::to_string);
+    let embedder = configured.or(space.map(|space| space.model.clone())).unwrap_or_default();
+    let Some(scorer) = providers.sentence_scorer(&embedder)? else { return Ok(None) };
+    let name = scorer.name();
     let sentences = ["Bread is baked from flour and water.", "Radium was discovered in 1898."];
     let scores =
         scorer.score("When was radium discovered?", &[sentences.map(str::to_owned).to_vec()]).await?;
     match scores.concat().as_slice() {
-        [bread, radium] if radium > bread => Ok(format!("{choice} works")),
-        scores => anyhow::bail!("{choice} does not score the sentence with the answer highest: {scores:?}"),
+        [bread, radium] if radium > bread => Ok(Some(format!("{name} works"))),
+        scores => anyhow::bail!("{name} does not score the sentence with the answer highest: {scores:?}"),
     }
 }
 

@@ -240,24 +240,35 @@ impl fmt::Display for RerankerChoice {
     }
 }
 
-/// The name of a local model that scores sentences.
+/// The model that scores sentences.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ScorerChoice(pub String);
+pub enum ScorerChoice {
+    /// The embedder's model, if it is a local one that can score sentences; otherwise none.
+    Auto,
+    /// The local model with this name.
+    Local(String),
+}
 
 impl ScorerChoice {
     /// The accepted forms, for error messages.
-    pub const EXPECTED: &str = "none, local:all-minilm-l6-v2 or local:multilingual-e5-small";
+    pub const EXPECTED: &str = "auto, none, local:all-minilm-l6-v2 or local:multilingual-e5-small";
 
-    /// Parses `local:NAME`.
+    /// Parses `auto` or `local:NAME`.
     pub fn parse(text: &str) -> Option<Self> {
+        if text == "auto" {
+            return Some(Self::Auto);
+        }
         let name = text.strip_prefix("local:").filter(|name| !name.is_empty())?;
-        Some(Self(name.to_owned()))
+        Some(Self::Local(name.to_owned()))
     }
 }
 
 impl fmt::Display for ScorerChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "local:{}", self.0)
+        match self {
+            Self::Auto => f.write_str("auto"),
+            Self::Local(name) => write!(f, "local:{name}"),
+        }
     }
 }
 

@@ -90,8 +90,8 @@ pub const KEYS: &[Key] = &[
     ),
     key(
         "sentence_scorer",
-        Some("none"),
-        "model that scores sentences for answers without an LLM: none, local:all-minilm-l6-v2 or local:multilingual-e5-small",
+        Some("auto"),
+        "model that scores sentences for answers without an LLM: none, local:all-minilm-l6-v2, local:multilingual-e5-small, or auto for the embedder's model if it can",
     ),
     key("reranker", Some("none"), "reranker for the passages of an answer: none, cohere:MODEL or jina:MODEL"),
     key(

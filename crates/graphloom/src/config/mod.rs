@@ -51,7 +51,7 @@ pub struct Config {
     api_keys: BTreeMap<Service, Secret>,
     /// The embedder; `None` if none is configured, so that the workspace's own is used.
     pub embedder: Option<EmbedderChoice>,
-    /// The model that scores sentences for answers without an LLM, if configured.
+    /// The model that scores sentences for answers without an LLM; `None` for none.
     pub sentence_scorer: Option<ScorerChoice>,
     /// The reranker, if configured.
     pub reranker: Option<RerankerChoice>,
@@ -633,9 +633,10 @@ mod tests {
     }
 
     #[test]
-    fn a_sentence_scorer_is_a_local_model() {
+    fn a_sentence_scorer_is_a_local_model_or_that_of_the_embedder() {
         let config = check_flags(&[("sentence_scorer", "local:all-minilm-l6-v2")]).expect("valid");
-        assert_eq!(config.sentence_scorer, Some(ScorerChoice("all-minilm-l6-v2".to_owned())));
+        assert_eq!(config.sentence_scorer, Some(ScorerChoice::Local("all-minilm-l6-v2".to_owned())));
+        assert_eq!(check_flags(&[]).expect("valid").sentence_scorer, Some(ScorerChoice::Auto));
         assert_eq!(check_flags(&[("sentence_scorer", "none")]).expect("valid").sentence_scorer, None);
         for other in ["openai:m", "local:", "all-minilm-l6-v2"] {
             let error = check_flags(&[("sentence_scorer", other)]).err();

@@ -19,7 +19,7 @@ static MODELS: [ScorerModel; 2] = [
     ScorerModel {
         weights: "8087e9bf97c265f8435ed268733ecf3791825ad24850fd5d84d89e32ee3a589a",
         adapter: include_bytes!("scorer/all-minilm-l6-v2.bin"),
-        bias: 0.0,
+        bias: 0.5,
         is_multilingual: false,
     },
     ScorerModel {
@@ -43,8 +43,8 @@ pub struct ScorerModel {
     weights: &'static str,
     /// The changes that make it a scorer.
     adapter: &'static [u8],
-    /// Subtracted from the odds, so that the odds of all models mean the same: from 1.8 on, wrong sentences are one in ten of the
-    /// held-out questions. `bench/scorer.py` prints from which odds on they are.
+    /// Subtracted from the odds, so that the odds of all models mean the same. It was chosen with the limits that `bench/scorer.py`
+    /// prints for held-out questions, and with questions about manuals.
     bias: f32,
     /// Whether it also scores sentences in other languages than English.
     pub is_multilingual: bool,

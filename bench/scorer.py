@@ -19,8 +19,7 @@ repository were trained on
 Each question is trained with its own paragraph and, in six of ten cases, with a similar paragraph of the same file that does not
 answer it. The changes have rank 16 (LoRA, Hu et al., ICLR 2022) and are stored in 4 bits.
 
-Needs torch, tokenizers, safetensors and numpy. On two processors with bfloat16 units, it takes about half an hour for MiniLM and
-an hour for e5.
+Needs torch, tokenizers, safetensors and numpy. On two processors, the adapter of MiniLM took about an hour and that of e5 two.
 """
 
 import argparse

@@ -107,7 +107,7 @@ pub(crate) async fn query_engine(app: &App, asks: QueryModels) -> anyhow::Result
     let mut engine = existing(app, &roles).await?;
     if matches!(asks, QueryModels::Answer) {
         engine.models.sentence_scorer =
-            Providers::new(&app.config).sentence_scorer(engine.models.embedder.name())?;
+            Providers::new(&app.config).sentence_scorer(Some(engine.models.embedder.name()))?;
     }
     note_absent_models(app, asks);
     Ok(engine)

@@ -128,6 +128,16 @@ impl Error {
         }
     }
 
+    /// True if a local model was to score sentences but cannot.
+    #[cfg(feature = "local")]
+    pub(crate) fn is_no_scorer(&self) -> bool {
+        match self {
+            Self::LocalModel(error) => matches!(error, FolderError::NoScorer { .. }),
+            Self::While { source, .. } => source.is_no_scorer(),
+            _ => false,
+        }
+    }
+
     /// True if a setting, an argument or a file is wrong; false if an operation failed.
     pub fn is_usage(&self) -> bool {
         match self {

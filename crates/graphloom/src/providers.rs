@@ -194,15 +194,18 @@ impl<'a> Providers<'a> {
     /// Creates the model that scores sentences; `None` if there is none. Fails if the configured model is not in the model store or
     /// cannot score sentences.
     ///
-    /// - `embedder`: the name of the workspace's embedder. If the configuration names no model, the embedder's own scores sentences,
-    ///   if it can.
-    pub fn sentence_scorer(&self, embedder: &str) -> Result<Option<Arc<dyn SentenceScorer>>> {
-        let scorer = match (&self.config.sentence_scorer, EmbedderChoice::of_space(embedder)) {
-            (Some(ScorerChoice::Local(name)), _) => Some(self.local_scorer(name)?),
-            (Some(ScorerChoice::Auto), Some(EmbedderChoice::Local(name))) => self.local_scorer(&name).ok(),
-            _ => None,
-        };
-        Ok(scorer)
+    /// - `embedder`: the name of the workspace's embedder, if it is one of this crate. If the configuration names no model, the
+    ///   embedder's own scores sentences, if it can.
+    pub fn sentence_scorer(&self, embedder: Option<&str>) -> Result<Option<Arc<dyn SentenceScorer>>> {
+        match (&self.config.sentence_scorer, embedder.and_then(EmbedderChoice::of_space)) {
+            (Some(ScorerChoice::Local(name)), _) => self.local_scorer(name).map(Some),
+            #[cfg(feature = "local")]
+            (Some(ScorerChoice::Auto), Some(EmbedderChoice::Local(name))) => match self.local_scorer(&name) {
+                Err(error) if error.is_no_scorer() => Ok(None),
+                scorer => scorer.map(Some),
+            },
+            _ => Ok(None),
+        }
     }
 
     fn local_scorer(&self, name: &str) -> Result<Arc<dyn SentenceScorer>> {
@@ -394,14 +397,15 @@ mod tests {
             let around =
                 Surroundings { flags, current_dir: folder.path().to_owned(), ..Surroundings::default() };
             let config = load(&around).expect("valid").0;
-            ["builtin-3", "local:absent@0a1b"].map(|embedder| {
+            [None, Some("builtin-3"), Some("local:absent@0a1b")].map(|embedder| {
                 Providers::new(&config).sentence_scorer(embedder).map(|scorer| scorer.is_some())
             })
         };
-        // An embedder that is not downloaded fails by itself.
-        assert!(matches!(check("auto"), [Ok(false), Ok(false)]));
-        assert!(matches!(check("none"), [Ok(false), Ok(false)]));
-        assert!(matches!(check("local:absent"), [Err(_), Err(_)]));
+        // A model that is not downloaded is an error only if it is to score.
+        assert!(matches!(check("none"), [Ok(false), Ok(false), Ok(false)]));
+        #[cfg(feature = "local")]
+        assert!(matches!(check("auto"), [Ok(false), Ok(false), Err(_)]));
+        assert!(matches!(check("local:absent"), [Err(_), Err(_), Err(_)]));
     }
 
     #[test]

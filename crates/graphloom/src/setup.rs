@@ -433,7 +433,7 @@ pub async fn engines(
     let (asking, indexing) = (impatient.chat_models(&asking)?, patient.chat_models(&indexing)?);
     let reranker = unpaid_reranker(config)?;
     // An error if the configured model is missing; which model "auto" is depends on the workspace.
-    impatient.sentence_scorer("")?;
+    impatient.sentence_scorer(None)?;
     let chosen = match (&own.embedder, &config.embedder) {
         (Some(embedder), _) => Some(embedder.clone()),
         (None, Some(choice)) => Some(impatient.embedder(choice)?),
@@ -445,7 +445,7 @@ pub async fn engines(
         Some(embedder) => of_space(embedder, space.as_ref())?,
         None => impatient.embedder_of(space.as_ref())?,
     };
-    let sentence_scorer = impatient.sentence_scorer(embedding.name())?;
+    let sentence_scorer = impatient.sentence_scorer(own.embedder.is_none().then(|| embedding.name()))?;
     // Both engines share a model in this process, so that it is in memory only once.
     let indexing_embedding = match EmbedderChoice::of_space(embedding.name()) {
         Some(choice) if !choice.is_in_process() && own.embedder.is_none() => {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::Context;
-use graphloom::config::{Config, ModelChoice, RerankerChoice};
+use graphloom::config::{ModelChoice, RerankerChoice};
 use graphloom_core::{ChatMessage, ChatRequest, ChatRole, EmbeddingSpec, Role, complete};
 use graphloom_engine::index::EMBEDDER;
 use serde::Serialize;
@@ -66,7 +66,7 @@ pub(crate) async fn run(app: &App) -> anyhow::Result<Exit> {
         None => Finding::of("embedder", embedder(&providers, space.as_ref()).await),
     });
     findings.extend(models(app, &providers).await);
-    if let Some(works) = sentence_scorer(&app.config, &providers, space.as_ref()).await.transpose() {
+    if let Some(works) = sentence_scorer(&providers, space.as_ref()).await.transpose() {
         findings.push(Finding::of("sentence scorer", works));
     }
     if let Some(choice) = &app.config.reranker {
@@ -208,13 +208,13 @@ async fn trial(providers: &Providers<'_>, choice: &ModelChoice) -> anyhow::Resul
 
 /// Scores two sentences: the one with the answer must score higher. Returns `None` if no model scores sentences.
 async fn sentence_scorer(
-    config: &Config,
     providers: &Providers<'_>,
     space: Option<&EmbeddingSpec>,
 ) -> anyhow::Result<Option<String>> {
-    let configured = config.embedder.as_ref().map(ToString::to_string);
-    let embedder = configured.or(space.map(|space| space.model.clone())).unwrap_or_default();
-    let Some(scorer) = providers.sentence_scorer(&embedder)? else { return Ok(None) };
+    // An embedder that fails has a finding of its own.
+    let embedder = providers.embedder_of(space).ok();
+    let embedder = embedder.as_ref().map(|embedder| embedder.name());
+    let Some(scorer) = providers.sentence_scorer(embedder)? else { return Ok(None) };
     let name = scorer.name();
     let sentences = ["Bread is baked from flour and water.", "Radium was discovered in 1898."];
     let scores =

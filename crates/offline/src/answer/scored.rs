@@ -159,8 +159,8 @@ impl Evidence<'_, '_> {
         by_value((0..self.scores.len()).filter(fits), |at| self.odds(at)).take(MAX_ANCHORS).collect()
     }
 
-    /// Returns the excerpt that most likely contains the answer by its scores. `None` if it is hardly likelier than the lines that
-    /// answer by the rules.
+    /// Returns the excerpt that most likely contains the answer by its scores. `None` if no model scored lines, or if it is not
+    /// likely enough, or hardly likelier than the lines that answer by the rules.
     ///
     /// - `answer`: the lines that answer by the rules.
     /// - `two_steps`, `compares`: as in [`likeliest`](Self::likeliest).

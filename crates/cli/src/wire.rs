@@ -105,7 +105,7 @@ pub(crate) async fn query_engine(app: &App, asks: QueryModels) -> anyhow::Result
         QueryModels::Answer => RoleModels { keywords: models.keywords, answer: models.answer, ..none },
     };
     let mut engine = existing(app, &roles).await?;
-    if matches!(asks, QueryModels::Answer) {
+    if matches!(asks, QueryModels::Answer) && engine.models.answer.is_none() {
         engine.models.sentence_scorer =
             Providers::new(&app.config).sentence_scorer(Some(engine.models.embedder.name()))?;
     }

@@ -88,6 +88,8 @@ fn an_answer_says_whether_it_answers_the_question() {
         closest.stdout
     );
     assert!(!closest.stderr.contains("verbatim sentences"), "{}", closest.stderr);
+    #[cfg(feature = "local")]
+    closest.says("`graphloom model pull multilingual-e5-small`");
 }
 
 #[test]

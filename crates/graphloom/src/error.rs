@@ -138,6 +138,16 @@ impl Error {
         }
     }
 
+    /// True if a local model is not in the model store.
+    #[cfg(feature = "local")]
+    pub(crate) fn is_unknown_model(&self) -> bool {
+        match self {
+            Self::ModelStore(error) => matches!(error, ModelStoreError::Unknown { .. }),
+            Self::While { source, .. } => source.is_unknown_model(),
+            _ => false,
+        }
+    }
+
     /// True if a setting, an argument or a file is wrong; false if an operation failed.
     pub fn is_usage(&self) -> bool {
         match self {

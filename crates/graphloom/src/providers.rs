@@ -39,6 +39,9 @@ use crate::setup::model_store;
 use crate::setup::of_space;
 use crate::stores::workspaces;
 
+/// The local model that scores sentences if the configuration names none and the embedder cannot: it reads many languages.
+pub const DEFAULT_SCORER: &str = "multilingual-e5-small";
+
 /// The chat model of each role.
 #[derive(Default)]
 pub struct ChatModels {
@@ -195,17 +198,31 @@ impl<'a> Providers<'a> {
     /// cannot score sentences.
     ///
     /// - `embedder`: the name of the workspace's embedder, if it is one of this crate. If the configuration names no model, the
-    ///   embedder's own scores sentences, if it can.
+    ///   embedder's own scores sentences, if it can, otherwise [`DEFAULT_SCORER`], if it is in the model store.
     pub fn sentence_scorer(&self, embedder: Option<&str>) -> Result<Option<Arc<dyn SentenceScorer>>> {
-        match (&self.config.sentence_scorer, embedder.and_then(EmbedderChoice::of_space)) {
-            (Some(ScorerChoice::Local(name)), _) => self.local_scorer(name).map(Some),
+        match &self.config.sentence_scorer {
+            Some(ScorerChoice::Local(name)) => self.local_scorer(name).map(Some),
             #[cfg(feature = "local")]
-            (Some(ScorerChoice::Auto), Some(EmbedderChoice::Local(name))) => match self.local_scorer(&name) {
-                Err(error) if error.is_no_scorer() => Ok(None),
-                scorer => scorer.map(Some),
-            },
+            Some(ScorerChoice::Auto) => self.scorer_beside(embedder),
             _ => Ok(None),
         }
+    }
+
+    /// Creates the model that scores sentences if the configuration names none.
+    #[cfg(feature = "local")]
+    fn scorer_beside(&self, embedder: Option<&str>) -> Result<Option<Arc<dyn SentenceScorer>>> {
+        let of_embedder = match embedder.and_then(EmbedderChoice::of_space) {
+            Some(EmbedderChoice::Local(name)) => Some(name),
+            _ => None,
+        };
+        for name in of_embedder.as_deref().into_iter().chain([DEFAULT_SCORER]) {
+            match self.local_scorer(name) {
+                Err(error) if error.is_no_scorer() => {}
+                Err(error) if error.is_unknown_model() && name == DEFAULT_SCORER => {}
+                scorer => return scorer.map(Some),
+            }
+        }
+        Ok(None)
     }
 
     fn local_scorer(&self, name: &str) -> Result<Arc<dyn SentenceScorer>> {
@@ -401,7 +418,7 @@ mod tests {
                 Providers::new(&config).sentence_scorer(embedder).map(|scorer| scorer.is_some())
             })
         };
-        // A model that is not downloaded is an error only if it is to score.
+        // A model that is not downloaded is an error only if it is chosen, or is the embedder.
         assert!(matches!(check("none"), [Ok(false), Ok(false), Ok(false)]));
         #[cfg(feature = "local")]
         assert!(matches!(check("auto"), [Ok(false), Ok(false), Err(_)]));

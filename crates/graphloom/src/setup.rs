@@ -24,7 +24,9 @@ use graphloom_storage::memory::MemoryStore;
 use graphloom_storage::private;
 
 use crate::clock::SystemClock;
-use crate::config::{Config, Contextual, EmbedderChoice, RoleModels, Settings, Surroundings, remembered};
+use crate::config::{
+    Config, Contextual, EmbedderChoice, RoleModels, ScorerChoice, Settings, Surroundings, remembered,
+};
 use crate::error::{DescribeError, Error, Fault, Result};
 use crate::project::DATA_DIR;
 use crate::providers::{ChatModels, Providers};
@@ -432,8 +434,9 @@ pub async fn engines(
     let indexing = RoleModels { keywords: None, answer: None, ..models };
     let (asking, indexing) = (impatient.chat_models(&asking)?, patient.chat_models(&indexing)?);
     let reranker = unpaid_reranker(config)?;
-    // An error if the configured model is missing; which model "auto" is depends on the workspace.
-    impatient.sentence_scorer(None)?;
+    if matches!(config.sentence_scorer, Some(ScorerChoice::Local(_))) {
+        impatient.sentence_scorer(None)?;
+    }
     let chosen = match (&own.embedder, &config.embedder) {
         (Some(embedder), _) => Some(embedder.clone()),
         (None, Some(choice)) => Some(impatient.embedder(choice)?),
@@ -445,7 +448,6 @@ pub async fn engines(
         Some(embedder) => of_space(embedder, space.as_ref())?,
         None => impatient.embedder_of(space.as_ref())?,
     };
-    let sentence_scorer = impatient.sentence_scorer(own.embedder.is_none().then(|| embedding.name()))?;
     // Both engines share a model in this process, so that it is in memory only once.
     let indexing_embedding = match EmbedderChoice::of_space(embedding.name()) {
         Some(choice) if !choice.is_in_process() && own.embedder.is_none() => {
@@ -461,8 +463,11 @@ pub async fn engines(
         wording: wording.clone(),
     };
     let mut asking = part(asking, embedding).engine(config, settings);
+    if asking.models.answer.is_none() {
+        let embedder = own.embedder.is_none().then(|| asking.models.embedder.name());
+        asking.models.sentence_scorer = impatient.sentence_scorer(embedder)?;
+    }
     asking.models.reranker = reranker.map(|reranker| paid_reranker(reranker, &account(config, &store)));
-    asking.models.sentence_scorer = sentence_scorer;
     let mut indexing = part(indexing, indexing_embedding).engine(config, settings);
     works_as(&mut indexing, worker, config);
     Ok(Engines { asking, indexing, store })

@@ -7,6 +7,8 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use anyhow::Context;
+use graphloom::config::ScorerChoice;
+use graphloom::providers::DEFAULT_SCORER;
 use graphloom_core::{CacheKind, Call, ChatMessage, DocumentId, Span};
 use graphloom_engine::Engine;
 use graphloom_engine::query::{
@@ -214,10 +216,23 @@ async fn answer(
     };
     wire::warn_if_unstored(app, &[&retrieval.cost, &answer.cost]);
     printed?;
+    note_missing_scorer(app, engine, &answer);
     Ok(match answer.found || answer.kind == AnswerKind::Greeting {
         true => Exit::Done,
         false => Exit::NothingFound,
     })
+}
+
+/// Notes how to get more answers, if rules alone found none.
+fn note_missing_scorer(app: &App, engine: &Engine, answer: &Answer) {
+    let by_rules = engine.models.answer.is_none() && engine.models.sentence_scorer.is_none();
+    let may_score = cfg!(feature = "local") && app.config.sentence_scorer == Some(ScorerChoice::Auto);
+    if answer.kind == AnswerKind::Closest && by_rules && may_score {
+        app.output.note(format_args!(
+            "a local model finds answers in other words than the question's: `graphloom model pull {DEFAULT_SCORER}` downloads it, \
+             later questions use it"
+        ));
+    }
 }
 
 /// Returns the URLs of the documents in the context that can be opened: web pages and existing files.

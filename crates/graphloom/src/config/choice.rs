@@ -243,7 +243,7 @@ impl fmt::Display for RerankerChoice {
 /// The model that scores sentences.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ScorerChoice {
-    /// The embedder's model, if it is a local one that can score sentences; otherwise none.
+    /// The embedder's model, if it is a local one that can score sentences; otherwise the default scorer, if it is downloaded.
     Auto,
     /// The local model with this name.
     Local(String),

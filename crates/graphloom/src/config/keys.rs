@@ -91,7 +91,7 @@ pub const KEYS: &[Key] = &[
     key(
         "sentence_scorer",
         Some("auto"),
-        "model that scores sentences for answers without an LLM: none, local:all-minilm-l6-v2, local:multilingual-e5-small, or auto for the embedder's model if it can",
+        "model that scores sentences for answers without an LLM: none, local:all-minilm-l6-v2, local:multilingual-e5-small, or auto: the embedder's model if it can, otherwise multilingual-e5-small if it is downloaded",
     ),
     key("reranker", Some("none"), "reranker for the passages of an answer: none, cohere:MODEL or jina:MODEL"),
     key(

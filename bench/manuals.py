@@ -3,8 +3,8 @@
 
     bench/manuals.py --graphloom BINARY [--sets NAME,NAME] [--keep FOLDER] [--out FILE]
 
-The texts are the Debian Administrator's Handbook in English, German and Chinese, the Live Systems Manual, the Rust book, and the guide for
-new maintainers in German and Chinese, from Debian packages that `apt-get download` fetches. Each set in bench/manuals has a question per
+The texts are the Debian Administrator's Handbook in English, German and Chinese, the Live Systems Manual, the Rust book, the guide for
+new maintainers in German and Chinese, the guide of GnuCash, and Debian's installation guide in German, from Debian packages that `apt-get download` fetches. Each set in bench/manuals has a question per
 line and, after a tab, a regular expression that a right answer matches, or `-` if the manual does not answer. An answer that matches is
 right, any other is wrong. If Graphloom shows the closest passages or found nothing, it refused; `shown` counts refusals whose passages
 contain the answer.
@@ -31,6 +31,8 @@ TEXTS = {
     "rust-book": ("rust-doc", "usr/share/doc/rust-doc/html/book/ch*.html"),
     "maint-guide-de": ("maint-guide-de", "usr/share/doc/maint-guide-de/html/*.html"),
     "maint-guide-zh": ("maint-guide-zh-cn", "usr/share/doc/maint-guide-zh-cn/html/*.html"),
+    "gnucash-en": ("gnucash-docs", "usr/share/doc/gnucash-docs/gnucash-guide-en/*.html"),
+    "install-de": ("installation-guide-amd64", "usr/share/doc/installation-guide-amd64/de/*.html"),
 }
 
 

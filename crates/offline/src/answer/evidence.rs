@@ -83,6 +83,8 @@ pub(super) struct Evidence<'r, 'a> {
     pub(super) grams: OnceCell<Grams>,
     /// The conversation turns in the passages, computed on first use.
     pub(super) turns: OnceCell<Vec<Turn>>,
+    /// The lead of each passage, computed on first use.
+    pub(super) passages_ahead: OnceCell<Vec<f32>>,
     /// The lines outside of conversations with their share of the question, computed on first use.
     pub(super) candidates: OnceCell<Vec<(f32, usize)>>,
 }
@@ -161,6 +163,7 @@ impl<'r, 'a> Evidence<'r, 'a> {
             scores: vec![None; direct.len()],
             grams: OnceCell::new(),
             turns: OnceCell::new(),
+            passages_ahead: OnceCell::new(),
             candidates: OnceCell::new(),
             direct,
         };
@@ -465,7 +468,11 @@ impl<'r, 'a> Evidence<'r, 'a> {
     }
 
     /// Returns how much more of the question each passage contains than the best other passage.
-    pub(super) fn passages_ahead(&self) -> Vec<f32> {
+    pub(super) fn passages_ahead(&self) -> &[f32] {
+        self.passages_ahead.get_or_init(|| self.measure_passages())
+    }
+
+    fn measure_passages(&self) -> Vec<f32> {
         let count = self.reading.passages.len();
         let mut strongest = vec![vec![0.0_f32; self.question.terms.len()]; count];
         for (line, direct) in self.reading.lines.iter().zip(&self.direct) {

@@ -20,8 +20,10 @@ pub(super) const MAX_LINES: usize = 4;
 pub(super) const MAX_BYTES: usize = 600;
 /// Expected number of answering lines from which an excerpt is not extended.
 const SURE: f32 = 0.9;
-/// Minimum expected number of answering lines.
-const MIN_EXPECTED: f32 = 0.5;
+/// Minimum expected number of answering lines, and minimum probability of the likeliest line: several lines that are all unlikely
+/// are no answer.
+const MIN_EXPECTED: f32 = 0.32;
+const MIN_LIKELIEST: f32 = 0.18;
 /// Probability from which a line that meets all conditions for an answer is quoted alone.
 const MIN_OF_ANSWER: f32 = 0.5;
 
@@ -50,7 +52,9 @@ impl Evidence<'_, '_> {
     ///
     /// - `anchors`: the lines that may answer; an excerpt contains at least one of them.
     pub(super) fn likeliest_excerpt(&self, anchors: &[usize]) -> Option<Excerpt> {
-        self.best_excerpt(anchors).filter(|best| best.expected >= MIN_EXPECTED)
+        self.best_excerpt(anchors).filter(|best| {
+            best.expected >= MIN_EXPECTED && probability(self.odds(best.likeliest)) >= MIN_LIKELIEST
+        })
     }
 
     /// Returns the shortest excerpt that is sure to contain the answer or, if there is none, the likeliest.

@@ -15,12 +15,9 @@ const MAX_WINDOWS: usize = 16;
 /// Maximum number of bytes of a window, about 160 tokens. A longer line is a window of its own.
 const MAX_BYTES: usize = 640;
 
-/// Weights of the log odds by the rules and of the score, and the log odds if both are 0. With a ratio of 2 to 5 and any ratio near
-/// it, the likeliest line is the right one most often for questions about manuals. The base was chosen so that about one question in
-/// ten gets a wrong answer.
-const BASE: f32 = -0.5;
-const OF_RULES: f32 = 0.4;
-const OF_SCORE: f32 = 1.0;
+/// Weight of the log odds by the rules beside the score. It was chosen with questions about manuals and other texts, so that most
+/// are answered right and about one in ten wrong.
+const OF_RULES: f32 = 0.7;
 /// Maximum of the log odds by the rules and of the score, and of their negatives.
 const MAX_ODDS: f32 = 8.0;
 /// Score below which a line is no answer, whatever the rules find.
@@ -108,7 +105,7 @@ fn by_value(lines: impl Iterator<Item = usize>, value: impl Fn(usize) -> f32) ->
 /// Combines the log odds by the rules with the score of a model, if there is one.
 fn with_score(by_rules: f32, score: Option<f32>) -> f32 {
     let Some(score) = score else { return by_rules };
-    BASE + OF_RULES * by_rules.clamp(-MAX_ODDS, MAX_ODDS) + OF_SCORE * score.clamp(-MAX_ODDS, MAX_ODDS)
+    OF_RULES * by_rules.clamp(-MAX_ODDS, MAX_ODDS) + score.clamp(-MAX_ODDS, MAX_ODDS)
 }
 
 /// Returns the score of each line; `None` for a line in no window.

@@ -202,9 +202,8 @@ impl<'a> Providers<'a> {
     pub fn sentence_scorer(&self, embedder: Option<&str>) -> Result<Option<Arc<dyn SentenceScorer>>> {
         match &self.config.sentence_scorer {
             Some(ScorerChoice::Local(name)) => self.local_scorer(name).map(Some),
-            #[cfg(feature = "local")]
             Some(ScorerChoice::Auto) => self.scorer_beside(embedder),
-            _ => Ok(None),
+            None => Ok(None),
         }
     }
 
@@ -222,6 +221,11 @@ impl<'a> Providers<'a> {
                 scorer => return scorer.map(Some),
             }
         }
+        Ok(None)
+    }
+
+    #[cfg(not(feature = "local"))]
+    fn scorer_beside(&self, _embedder: Option<&str>) -> Result<Option<Arc<dyn SentenceScorer>>> {
         Ok(None)
     }
 

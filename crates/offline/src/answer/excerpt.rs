@@ -161,6 +161,16 @@ mod tests {
     }
 
     #[test]
+    fn several_lines_that_are_all_unlikely_are_no_answer() {
+        let text = "The museum of print has used its halls since 1991. It is led by Ines Okafor and has 38,000 visitors a year. \
+            The new bridge was designed by Selma Aydin. The old one carried trams.";
+        for question in ["When was Selma Aydin born?", "What is the name of the dog of Ines Okafor?"] {
+            let (reply, _) = reply_from(&[text, BAKERY], question);
+            assert!(matches!(reply, Reply::Closest(_) | Reply::Nothing), "{question}: {reply:?}");
+        }
+    }
+
+    #[test]
     fn the_paragraph_after_a_list_is_not_part_of_its_excerpt() {
         let text = "# Visitors\n\n- Pay at the office.\n- Leave the ferry of Osten before noon.\n\nThe harbour was dredged.";
         let (_, texts) = reply_from(&[text, BAKERY], "When must visitors leave the Osten ferry?");

@@ -2,7 +2,7 @@
 //!
 //! Texts often answer in other words than the question. The estimate uses the share of the question, in words and in parts of
 //! words, in a line and its surroundings, the lead of the line and its passage over others, the length of the line and the rank of
-//! the passage. The weights come from a logistic regression on 5,500 questions in ten languages about manuals, handbooks, laws,
+//! the passage. The weights come from a logistic regression on 5,500 questions in eleven languages about manuals, handbooks, laws,
 //! recipes, minutes, chats and novels, and from `bench/honesty/development`. One in six has no answer in its texts.
 
 use std::collections::HashSet;

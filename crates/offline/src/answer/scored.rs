@@ -15,8 +15,8 @@ const MAX_WINDOWS: usize = 16;
 /// Maximum number of bytes of a window, about 160 tokens. A longer line is a window of its own.
 const MAX_BYTES: usize = 640;
 
-/// Weight of the log odds by the rules beside the score. It was chosen with questions about manuals and other texts, so that most
-/// are answered right and about one in ten wrong.
+/// Weight of the log odds by the rules beside the score. It was chosen with questions about manuals, handbooks, blogs and stories, of
+/// which about one in ten gets a wrong answer.
 const OF_RULES: f32 = 0.7;
 /// Maximum of the log odds by the rules and of the score, and of their negatives.
 const MAX_ODDS: f32 = 8.0;

@@ -4,10 +4,10 @@
     bench/manuals.py --graphloom BINARY [--sets NAME,NAME] [--keep FOLDER] [--out FILE]
 
 The texts are the Debian Administrator's Handbook in English, German and Chinese, the Live Systems Manual, the Rust book, the guide for
-new maintainers in German and Chinese, the guide of GnuCash, and Debian's installation guide in German, from Debian packages that `apt-get download` fetches. Each set in bench/manuals has a question per
-line and, after a tab, a regular expression that a right answer matches, or `-` if the manual does not answer. An answer that matches is
-right, any other is wrong. If Graphloom shows the closest passages or found nothing, it refused; `shown` counts refusals whose passages
-contain the answer.
+new maintainers in German and Chinese, the guide of GnuCash, and Debian's installation guide in German, from Debian packages that
+`apt-get download` fetches. Each set in bench/manuals has a question per line and, after a tab, a regular expression that a right answer
+matches, or `-` if the manual does not answer. An answer that matches is right, any other is wrong. If Graphloom shows the closest
+passages or found nothing, it refused; `shown` counts refusals whose passages contain the answer.
 """
 import argparse
 import collections

@@ -81,12 +81,12 @@
 # BENCH_NICE               niceness of everything measured (default: 0)
 set -eu
 
+# Rules choose the sentences of answers, even if this machine has a model for that.
+export GRAPHLOOM_SENTENCE_SCORER=${GRAPHLOOM_SENTENCE_SCORER:-none}
 root=$(dirname "$(dirname "$(readlink -f "$0")")")
 harness=${GRAPHLOOM_BENCH_HARNESS:-$root/../shared/bench}
 questions=${GRAPHLOOM_BENCH_QUESTIONS:-$root/../shared/data/questions}
 ragchecker=${GRAPHLOOM_BENCH_RAGCHECKER:-$root/../shared/data/ragchecker}
-# Rules choose the sentences of answers, even if this machine has a model for that.
-export GRAPHLOOM_SENTENCE_SCORER=${GRAPHLOOM_SENTENCE_SCORER:-none}
 successions=${GRAPHLOOM_BENCH_SUCCESSIONS:-$root/../shared/data/er/wikidata_ceo_temporal_v1.json}
 graphrag=${GRAPHLOOM_BENCH_GRAPHRAG:-$root/../shared/data/graphrag}
 corpus=musique_train100

@@ -119,43 +119,41 @@ impl From<FilterError> for Error {
 impl Error {
     /// Returns the store's error, if this is one.
     pub fn store(&self) -> Option<&StoreError> {
-        match self {
+        match self.cause() {
             Self::Store(error)
             | Self::Index(IndexError::Store(error))
             | Self::Derive(DeriveError::Store { source: error, .. }) => Some(error),
-            Self::While { source, .. } => source.store(),
             _ => None,
+        }
+    }
+
+    /// Returns this error without what was being done when it occurred.
+    fn cause(&self) -> &Self {
+        match self {
+            Self::While { source, .. } => source.cause(),
+            cause => cause,
         }
     }
 
     /// True if a local model was to score sentences but cannot.
     #[cfg(feature = "local")]
     pub(crate) fn is_no_scorer(&self) -> bool {
-        match self {
-            Self::LocalModel(error) => matches!(error, FolderError::NoScorer { .. }),
-            Self::While { source, .. } => source.is_no_scorer(),
-            _ => false,
-        }
+        matches!(self.cause(), Self::LocalModel(FolderError::NoScorer { .. }))
     }
 
     /// True if a local model is not in the model store.
     #[cfg(feature = "local")]
     pub(crate) fn is_unknown_model(&self) -> bool {
-        match self {
-            Self::ModelStore(error) => matches!(error, ModelStoreError::Unknown { .. }),
-            Self::While { source, .. } => source.is_unknown_model(),
-            _ => false,
-        }
+        matches!(self.cause(), Self::ModelStore(ModelStoreError::Unknown { .. }))
     }
 
     /// True if a setting, an argument or a file is wrong; false if an operation failed.
     pub fn is_usage(&self) -> bool {
-        match self {
+        match self.cause() {
             Self::Fault(fault) => fault.is_usage,
             Self::UnknownKey { .. } | Self::UnknownPrompt { .. } | Self::NoPromptsFolder { .. } => true,
             Self::Index(IndexError::OtherSettings(_) | IndexError::AbsentModels(_)) => true,
             Self::AbsentEmbedder { .. } => true,
-            Self::While { source, .. } => source.is_usage(),
             _ => false,
         }
     }

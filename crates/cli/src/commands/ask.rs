@@ -227,7 +227,7 @@ async fn answer(
 fn note_missing_scorer(app: &App, engine: &Engine, answer: &Answer) {
     let by_rules = engine.models.answer.is_none() && engine.models.sentence_scorer.is_none();
     let may_score = cfg!(feature = "local") && app.config.sentence_scorer == Some(ScorerChoice::Auto);
-    if answer.kind == AnswerKind::Closest && by_rules && may_score {
+    if answer.kind == AnswerKind::Closest && by_rules && may_score && !app.output.json {
         app.output
             .note(format_args!("a local model finds more answers: `graphloom model pull {DEFAULT_SCORER}`"));
     }

@@ -4,8 +4,11 @@ use std::collections::BTreeMap;
 
 use graphloom_core::{Format, Part};
 
-use super::archive::Archive;
+use super::archive::{Archive, relative};
 use super::draft::Draft;
+use super::numerals::Numerals;
+use super::package::{diagram_lines, links_of, main_part};
+use super::superscript::superscript;
 use super::xml_events::{Element, Node, Nodes};
 use super::{Body, ParseError, ParseLimits};
 
@@ -13,37 +16,48 @@ use super::{Body, ParseError, ParseLimits};
 const MAX_SPAN: usize = 100;
 /// Maximum styles to follow from a style to the style it is based on.
 const MAX_STYLE_CHAIN: usize = 20;
+/// Number of levels that a list may have.
+const LIST_LEVELS: usize = 9;
+/// Maximum characters around the numbers of list items.
+const MAX_MARK_CHARS: usize = 40;
 
 /// Returns the document's text as last saved, with changes accepted. Headings are paragraphs with a heading style or an outline
 /// level. Pages are those of Word's last layout, if the file contains them. Headers and footers are left out.
 pub(super) fn parse(bytes: &[u8], limits: &ParseLimits) -> Result<Body, ParseError> {
     let mut archive = Archive::open(bytes, Format::Docx, limits)?;
-    let document = archive.required("word/document.xml")?;
-    let styles = match archive.text("word/styles.xml")? {
+    let (main, document) = main_part(&mut archive, "word/document.xml", Format::Docx, limits)?;
+    let links = links_of(&mut archive, &main, Format::Docx, limits)?;
+    let part = |kind: &str| match links.values().find(|link| link.is(kind)) {
+        Some(link) => link.target.clone(),
+        None => relative(&main, &format!("{kind}.xml")),
+    };
+    let styles = match archive.text(&part("styles"))? {
         Some(xml) => styles(&xml, limits)?,
         None => BTreeMap::new(),
     };
-    let lists = match archive.text("word/numbering.xml")? {
+    let lists = match archive.text(&part("numbering"))? {
         Some(xml) => Lists::read(&xml, limits)?,
         None => Lists::default(),
     };
+    let mut diagrams = BTreeMap::new();
+    for (id, link) in links.iter().filter(|(_, link)| link.is("diagramData")) {
+        if let Some(xml) = archive.text(&link.target)? {
+            diagrams.insert(id.clone(), diagram_lines(&xml, Format::Docx, limits)?.join("\n"));
+        }
+    }
     let mut draft = Draft::new(limits.max_bytes);
     if let Some(xml) = archive.text("docProps/core.xml")? {
         draft.title(&super::xml::text_of_first(&xml, "title", Format::Docx, limits)?);
     }
-    let mut reader = Reader { draft, styles, lists, ..Reader::default() };
+    let mut reader = Reader { draft, styles, lists, diagrams, ..Reader::default() };
     if document.contains("lastRenderedPageBreak") {
         reader.page = Some(1);
         reader.draft.part(Part::Page(1));
     }
     reader.read(&document, limits)?;
     reader.page = None;
-    for (part, heading) in [
-        ("word/footnotes.xml", "Footnotes"),
-        ("word/endnotes.xml", "Endnotes"),
-        ("word/comments.xml", "Comments"),
-    ] {
-        if let Some(xml) = archive.text(part)? {
+    for (kind, heading) in [("footnotes", "Footnotes"), ("endnotes", "Endnotes"), ("comments", "Comments")] {
+        if let Some(xml) = archive.text(&part(kind))? {
             reader.heading_due = Some(heading);
             reader.read(&xml, limits)?;
             reader.heading_due = None;
@@ -87,6 +101,8 @@ struct Reader {
     draft: Draft,
     styles: BTreeMap<String, Style>,
     lists: Lists,
+    /// The text of the diagrams that were not reached yet, by the id of their link.
+    diagrams: BTreeMap<String, String>,
     /// Open paragraphs. They can be nested, because text boxes are inside paragraphs.
     paragraphs: Vec<Paragraph>,
     tables: Vec<Table>,
@@ -97,6 +113,10 @@ struct Reader {
     heading_due: Option<&'static str>,
     /// The author of the comment that is being read.
     author: Option<String>,
+    /// Whether the open run is raised.
+    is_raised: bool,
+    /// Number of open exponents of formulas.
+    exponents: usize,
 }
 
 impl Reader {
@@ -107,9 +127,9 @@ impl Reader {
             match node {
                 Node::Open(element) => {
                     let name = element.name();
-                    // A fallback repeats the content of the choice before it in an older form, and the reading of ruby
-                    // text repeats its base.
-                    if matches!(name.as_str(), "Fallback" | "rt")
+                    // A fallback repeats the content of the choice before it in an older form, moved text is repeated where it
+                    // is now, and the reading of ruby text repeats its base.
+                    if matches!(name.as_str(), "Fallback" | "moveFrom" | "rt")
                         || (name == "footnote" || name == "endnote") && is_separator(&element)
                     {
                         nodes.skip()?;
@@ -121,6 +141,9 @@ impl Reader {
                 Node::Close(name) => {
                     in_text = false;
                     self.close(&name);
+                }
+                Node::Text(text) if in_text && (self.is_raised || self.exponents > 0) => {
+                    self.write(&superscript(&text));
                 }
                 Node::Text(text) if in_text => self.write(&text),
                 Node::Text(_) => {}
@@ -154,6 +177,14 @@ impl Reader {
             "noBreakHyphen" => self.write("-"),
             "lastRenderedPageBreak" => self.break_page(),
             "comment" => self.author = element.attr("author"),
+            "r" => self.is_raised = false,
+            "vertAlign" => self.is_raised = value().as_deref() == Some("superscript"),
+            "sup" => self.exponents += 1,
+            "relIds" => {
+                if let Some(text) = element.attr("dm").and_then(|id| self.diagrams.remove(&id)) {
+                    self.write(&format!("\n{text}\n"));
+                }
+            }
             _ => {}
         }
         let Some(paragraph) = self.paragraphs.last_mut() else { return };
@@ -171,6 +202,7 @@ impl Reader {
 
     fn close(&mut self, name: &str) {
         match name {
+            "sup" => self.exponents = self.exponents.saturating_sub(1),
             "p" => {
                 if let Some(paragraph) = self.paragraphs.pop() {
                     self.put(paragraph);
@@ -326,35 +358,65 @@ fn styles(xml: &str, limits: &ParseLimits) -> Result<BTreeMap<String, Style>, Pa
     Ok(styles)
 }
 
-/// Lists: which levels are numbered, and the current numbers.
+/// A level of a list.
+#[derive(Default)]
+struct Level {
+    /// `None` if its items have bullets.
+    numerals: Option<Numerals>,
+    /// The first number; 1 if it is not given.
+    start: Option<u32>,
+    /// The numbers with the text around them: `%1.%2)` has the numbers of the first two levels.
+    text: Option<String>,
+}
+
+/// Lists: how their levels are numbered, and the current numbers.
 #[derive(Default)]
 struct Lists {
     /// The definition of each list.
     definitions: BTreeMap<String, String>,
-    /// Whether a level of a definition has bullets.
-    bullets: BTreeMap<(String, usize), bool>,
+    /// The levels of each definition.
+    levels: BTreeMap<(String, usize), Level>,
+    /// The levels that a list has in place of those of its definition.
+    own_levels: BTreeMap<(String, usize), Level>,
+    /// The first numbers of levels that a list begins anew. A number is removed where it is used.
+    restarts: BTreeMap<(String, usize), u32>,
     /// For each definition, the number of the last item on each open level.
-    counted: BTreeMap<String, Vec<u32>>,
+    counted: BTreeMap<String, Vec<Option<u32>>>,
 }
 
 impl Lists {
     fn read(xml: &str, limits: &ParseLimits) -> Result<Self, ParseError> {
         let mut nodes = Nodes::new(xml, Format::Docx, limits.max_depth);
         let mut lists = Self::default();
-        let (mut definition, mut list, mut level) = (String::new(), String::new(), 0);
+        // The definition or the list that is being read, and its level.
+        let (mut of, mut depth, mut in_list) = (String::new(), 0, false);
         while let Some(node) = nodes.next()? {
             let Node::Open(element) = node else { continue };
-            match element.name().as_str() {
-                "abstractNum" => definition = element.attr("abstractNumId").unwrap_or_default(),
-                "lvl" => level = element.attr("ilvl").and_then(|level| level.parse().ok()).unwrap_or(0),
-                "numFmt" => {
-                    let bullet = element.attr("val").is_none_or(|kind| kind == "bullet" || kind == "none");
-                    lists.bullets.insert((definition.clone(), level), bullet);
+            let name = element.name();
+            let value = element.attr("val");
+            let number = || value.as_ref().and_then(|value| value.parse().ok());
+            match name.as_str() {
+                "abstractNum" => {
+                    (of, in_list) = (element.attr("abstractNumId").unwrap_or_default(), false);
                 }
-                "num" => list = element.attr("numId").unwrap_or_default(),
+                "num" => (of, in_list) = (element.attr("numId").unwrap_or_default(), true),
                 "abstractNumId" => {
-                    let of = element.attr("val").unwrap_or_default();
-                    lists.definitions.insert(list.clone(), of);
+                    lists.definitions.insert(of.clone(), value.unwrap_or_default());
+                }
+                "lvl" | "lvlOverride" => {
+                    depth = element.attr("ilvl").and_then(|depth| depth.parse().ok()).unwrap_or(0);
+                }
+                "startOverride" => {
+                    lists.restarts.extend(number().map(|start| ((of.clone(), depth), start)));
+                }
+                "start" | "numFmt" | "lvlText" => {
+                    let levels = if in_list { &mut lists.own_levels } else { &mut lists.levels };
+                    let level = levels.entry((of.clone(), depth)).or_default();
+                    match name.as_str() {
+                        "start" => level.start = number(),
+                        "numFmt" => level.numerals = numerals(value.as_deref()),
+                        _ => level.text = value.map(|text| text.chars().take(MAX_MARK_CHARS).collect()),
+                    }
                 }
                 _ => {}
             }
@@ -364,18 +426,40 @@ impl Lists {
 
     /// Returns the mark of the next item of a list at `depth`.
     fn mark(&mut self, list: &str, depth: usize) -> String {
+        let depth = depth.min(LIST_LEVELS - 1);
         let definition = self.definitions.get(list).cloned().unwrap_or_default();
-        if self.bullets.get(&(definition.clone(), depth)).copied().unwrap_or(true) {
+        let level_at = |depth: usize| {
+            let own = self.own_levels.get(&(list.to_owned(), depth));
+            own.or_else(|| self.levels.get(&(definition.clone(), depth)))
+        };
+        let Some(level) = level_at(depth).filter(|level| level.numerals.is_some()) else {
             return "-".to_owned();
-        }
+        };
         // Lists with the same definition share their numbers.
-        let counted = self.counted.entry(definition).or_default();
-        counted.resize(depth.min(MAX_SPAN) + 1, 0);
-        let number = counted.last_mut().map_or(1, |number| {
-            *number = number.saturating_add(1);
-            *number
-        });
-        format!("{number}.")
+        let counted = self.counted.entry(definition.clone()).or_default();
+        counted.resize(depth + 1, None);
+        let next = counted[depth].map_or(level.start.unwrap_or(1), |number| number.saturating_add(1));
+        counted[depth] = Some(self.restarts.remove(&(list.to_owned(), depth)).unwrap_or(next));
+        let mut mark = level.text.clone().unwrap_or_else(|| format!("%{}.", depth + 1));
+        for (at, number) in counted.iter().enumerate() {
+            let Some(level) = level_at(at) else { continue };
+            let number = number.or(level.start).unwrap_or(1);
+            let written = level.numerals.map_or_else(String::new, |numerals| numerals.write(number));
+            mark = mark.replace(&format!("%{}", at + 1), &written);
+        }
+        if mark.trim().is_empty() { "-".to_owned() } else { mark.trim().to_owned() }
+    }
+}
+
+/// Returns how a level with this format is numbered; `None` if it has bullets.
+fn numerals(format: Option<&str>) -> Option<Numerals> {
+    match format {
+        None | Some("bullet" | "none") => None,
+        Some("lowerLetter") => Some(Numerals::LowerLetter),
+        Some("upperLetter") => Some(Numerals::UpperLetter),
+        Some("lowerRoman") => Some(Numerals::LowerRoman),
+        Some("upperRoman") => Some(Numerals::UpperRoman),
+        Some(_) => Some(Numerals::Decimal),
     }
 }
 
@@ -392,9 +476,12 @@ mod tests {
         w:numId='3'><w:abstractNumId w:val='7'/></w:num></w:numbering>";
 
     fn check_docx(body: &str, more: &[(&str, &str)]) -> Body {
+        check_parts(body, &[&[("word/numbering.xml", NUMBERING)], more].concat())
+    }
+
+    fn check_parts(body: &str, more: &[(&str, &str)]) -> Body {
         let document = format!("<w:document><w:body>{body}</w:body></w:document>");
         let mut members = vec![("word/document.xml", document.as_str()), ("word/styles.xml", STYLES)];
-        members.extend([("word/numbering.xml", NUMBERING)]);
         members.extend(more);
         parse(&pack(&members), &ParseLimits::default()).expect("a document")
     }
@@ -425,6 +512,81 @@ mod tests {
             "# Radium\n\nFound by\nCurie\n\n## Uses & more\n\n1. one\n  - inner\n2. two\n\n漢字\n"
         );
         assert_eq!(body.headings.len(), 2);
+    }
+
+    #[test]
+    fn list_items_have_the_numbers_that_word_shows() {
+        let numbering = "<w:numbering><w:abstractNum w:abstractNumId='7'><w:lvl w:ilvl='0'><w:start w:val='3'/>\
+            <w:numFmt w:val='decimal'/><w:lvlText w:val='%1.'/></w:lvl><w:lvl w:ilvl='1'><w:numFmt \
+            w:val='lowerLetter'/><w:lvlText w:val='(%2)'/></w:lvl><w:lvl w:ilvl='2'><w:numFmt w:val='upperRoman'/>\
+            <w:lvlText w:val='%1.%2.%3'/></w:lvl></w:abstractNum><w:num w:numId='3'><w:abstractNumId w:val='7'/></w:num>\
+            <w:num w:numId='4'><w:abstractNumId w:val='7'/><w:lvlOverride w:ilvl='0'><w:startOverride w:val='1'/>\
+            </w:lvlOverride></w:num></w:numbering>";
+        let item = |(list, depth, text): &(u8, u8, &str)| {
+            p(&format!("<w:numPr><w:ilvl w:val='{depth}'/><w:numId w:val='{list}'/></w:numPr>"), text)
+        };
+        let items = [
+            (3, 0, "Open the valve"),
+            (3, 0, "Press a button"),
+            (3, 1, "the left one"),
+            (3, 1, "the right one"),
+            (3, 2, "gently"),
+            (3, 0, "Wait"),
+            (4, 0, "Close the tap"),
+            (4, 1, "slowly"),
+            (4, 0, "Leave"),
+        ];
+        let body = items.iter().map(item).collect::<String>();
+        assert_eq!(
+            check_parts(&body, &[("word/numbering.xml", numbering)]).text,
+            "3. Open the valve\n4. Press a button\n  (a) the left one\n  (b) the right one\n    4.b.I gently\n5. Wait\n\
+             1. Close the tap\n  (a) slowly\n2. Leave\n"
+        );
+    }
+
+    #[test]
+    fn raised_digits_and_exponents_stay_apart_from_their_numbers() {
+        let run = |style: &str, text: &str| format!("<w:r><w:rPr>{style}</w:rPr><w:t>{text}</w:t></w:r>");
+        let body = format!(
+            "<w:p>{}{}{}<m:oMath><m:sSup><m:e><m:r><m:t>10</m:t></m:r></m:e><m:sup><m:r><m:t>-4</m:t></m:r></m:sup></m:sSup>\
+             </m:oMath>{}</w:p>",
+            run("", "From 10"),
+            run("<w:vertAlign w:val='superscript'/>", "5"),
+            run("<w:vertAlign w:val='subscript'/>", " to 2×"),
+            run("", " pascal.")
+        );
+        assert_eq!(check_docx(&body, &[]).text, "From 10⁵ to 2×10⁻⁴ pascal.\n");
+    }
+
+    #[test]
+    fn moved_text_is_read_where_it_is_now() {
+        let moved =
+            |tag: &str, text: &str| format!("<w:p><w:{tag}><w:r><w:t>{text}</w:t></w:r></w:{tag}></w:p>");
+        let body = moved("moveFrom", "The deposit is 900.")
+            + &p("", "Middle.")
+            + &moved("moveTo", "The deposit is 750.");
+        assert_eq!(check_docx(&body, &[]).text, "Middle.\n\nThe deposit is 750.\n");
+    }
+
+    #[test]
+    fn parts_are_found_by_their_links() {
+        let root = "<Relationships><Relationship Id='a' Type='x/officeDocument' Target='word/document2.xml'/></Relationships>";
+        let links = "<Relationships><Relationship Id='a' Type='x/styles' Target='styles2.xml'/><Relationship Id='b' \
+            Type='x/diagramData' Target='diagrams/data1.xml'/></Relationships>";
+        let diagram = "<dgm:dataModel><dgm:pt><dgm:t><a:p><a:r><a:t>Inspect</a:t></a:r><a:r><a:t> it</a:t></a:r></a:p>\
+            </dgm:t></dgm:pt><dgm:pt><dgm:t><a:p><a:r><a:t>Repair it</a:t></a:r></a:p></dgm:t></dgm:pt></dgm:dataModel>";
+        let drawing = "<w:p><w:r><w:drawing><dgm:relIds r:dm='b'/></w:drawing></w:r></w:p>";
+        let body = p("<w:pStyle w:val='H1'/>", "Pumps") + drawing + drawing;
+        let document = format!("<w:document><w:body>{body}</w:body></w:document>");
+        let bytes = pack(&[
+            ("_rels/.rels", root),
+            ("word/document2.xml", &document),
+            ("word/_rels/document2.xml.rels", links),
+            ("word/styles2.xml", STYLES),
+            ("word/diagrams/data1.xml", diagram),
+        ]);
+        let body = parse(&bytes, &ParseLimits::default()).expect("a document");
+        assert_eq!(body.text, "# Pumps\n\nInspect it\nRepair it\n");
     }
 
     #[test]

@@ -1,8 +1,10 @@
 //! Reads e-mail messages and mailboxes: sender, recipients, subject, text, and the names of attachments.
 
+mod mailbox;
 mod outlook;
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use graphloom_core::{Format, Part};
 use mail_parser::mailbox::mbox::MessageIterator;
@@ -10,6 +12,7 @@ use mail_parser::{Address, Message, MessageParser, MimeHeaders, PartType};
 
 use super::draft::{Draft, words};
 use super::{Body, ParseError, ParseLimits, html};
+use mailbox::with_quoted_text;
 
 /// Maximum nesting of forwarded messages.
 const MAX_MESSAGE_DEPTH: usize = 5;
@@ -21,17 +24,24 @@ const MAX_BOUNDARIES: usize = 50;
 /// Maximum bytes of a boundary. RFC 2046 allows 70.
 const MAX_BOUNDARY_BYTES: usize = 200;
 
+/// Minimum share of the characters of a page that its plain form has.
+const MIN_PLAIN_SHARE: f64 = 0.25;
+/// Minimum share of the words of a shorter plain form that its page has too.
+const MIN_COMMON_WORDS: f64 = 0.5;
+
 /// Returns the message as people see it: subject, sender, recipients, date and text. If the text exists in
-/// two forms, the plain one is read. Forwarded messages follow; other attachments are listed but not read.
+/// two forms, the plain one is read, unless it only stands in for the other. Forwarded messages follow; other
+/// attachments are listed but not read.
 /// Every message of a mailbox is a part. If there is only one message, it provides the document's title.
 pub(super) fn parse(bytes: &[u8], limits: &ParseLimits) -> Result<Body, ParseError> {
     if bytes.starts_with(COMPOUND_FILE) {
         return outlook::parse(bytes, limits);
     }
+    let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes).trim_ascii_start();
     let mut draft = Draft::new(limits.max_bytes);
     let mut unread = 0;
     if bytes.starts_with(b"From ") {
-        mailbox(bytes, limits, &mut draft, &mut unread)?;
+        read_mailbox(bytes, limits, &mut draft, &mut unread)?;
     } else {
         let whole = with_closed_parts(bytes);
         let message = message(&whole)?;
@@ -44,8 +54,10 @@ pub(super) fn parse(bytes: &[u8], limits: &ParseLimits) -> Result<Body, ParseErr
 /// The first bytes of messages saved by Outlook.
 const COMPOUND_FILE: &[u8] = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1";
 
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// Reads the messages of a mailbox, each as a part. Counts the messages that cannot be read; an error if none can be read.
-fn mailbox(
+fn read_mailbox(
     bytes: &[u8],
     limits: &ParseLimits,
     draft: &mut Draft,
@@ -54,7 +66,7 @@ fn mailbox(
     let (mut number, mut lost) = (0, 0);
     let mut first_error = None;
     // Reading from memory cannot fail.
-    for raw in MessageIterator::new(bytes).flatten() {
+    for raw in MessageIterator::new(&*with_quoted_text(bytes)).flatten() {
         number += 1;
         limits.check_parts("messages", number as usize)?;
         match message(&with_closed_parts(raw.contents())) {
@@ -171,18 +183,10 @@ fn write(message: &Message<'_>, level: u8, limits: &ParseLimits, draft: &mut Dra
     }
     head.extend(message.date().map(|date| format!("Date: {}", date.to_rfc3339())));
     draft.paragraph(&head.join("\n"));
-    for at in 0..message.text_body_count() {
-        let part = message.text_body.get(at).and_then(|part| message.parts.get(*part as usize));
-        match part.map(|part| &part.body) {
-            Some(PartType::Text(text)) => paragraphs(text, draft),
-            Some(PartType::Html(page)) => draft.append(html::parse(page, limits), level),
-            Some(
-                PartType::Binary(_)
-                | PartType::InlineBinary(_)
-                | PartType::Message(_)
-                | PartType::Multipart(_),
-            )
-            | None => {}
+    for part in body_of(message, limits) {
+        match part {
+            Form::Plain(text) => paragraphs(text, draft),
+            Form::Page(page) => draft.append(page, level),
         }
     }
     for attachment in message.attachments().take(MAX_ATTACHMENTS) {
@@ -207,6 +211,62 @@ fn write(message: &Message<'_>, level: u8, limits: &ParseLimits, draft: &mut Dra
             return;
         }
     }
+}
+
+/// A part of the text of a message.
+enum Form<'a> {
+    Plain(&'a str),
+    Page(Body),
+}
+
+impl Form<'_> {
+    fn text(&self) -> &str {
+        match self {
+            Self::Plain(text) => text,
+            Self::Page(page) => &page.text,
+        }
+    }
+}
+
+/// Returns the text of a message: in its plain form, or as a page if the plain form is blank or only stands in for the page.
+fn body_of<'a>(message: &'a Message<'_>, limits: &ParseLimits) -> Vec<Form<'a>> {
+    let read = |ids: &[u32]| {
+        let parts = ids.iter().filter_map(|id| message.parts.get(*id as usize));
+        let forms = parts.filter_map(|part| match &part.body {
+            PartType::Text(text) => Some(Form::Plain(text)),
+            PartType::Html(page) => Some(Form::Page(html::parse(page, limits))),
+            PartType::Binary(_)
+            | PartType::InlineBinary(_)
+            | PartType::Message(_)
+            | PartType::Multipart(_) => None,
+        });
+        forms.collect::<Vec<_>>()
+    };
+    let plain = read(&message.text_body);
+    if message.text_body == message.html_body {
+        return plain;
+    }
+    let page = read(&message.html_body);
+    let all = |forms: &[Form<'_>]| forms.iter().map(Form::text).collect::<Vec<_>>().join("\n");
+    if stands_in_for(&all(&plain), &all(&page)) { page } else { plain }
+}
+
+/// True if a plain text says much less than the page of the same message, or something else, as in "Your program cannot show
+/// this message."
+fn stands_in_for(plain: &str, page: &str) -> bool {
+    let length = |text: &str| text.chars().filter(|c| c.is_alphanumeric()).count();
+    let words = |text: &str| -> HashSet<String> {
+        let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+        words.map(str::to_lowercase).collect()
+    };
+    let (plain_length, page_length) = (length(plain), length(page));
+    if plain_length >= page_length {
+        return false;
+    }
+    let (plain_words, page_words) = (words(plain), words(page));
+    let common = plain_words.intersection(&page_words).count();
+    (plain_length as f64) < MIN_PLAIN_SHARE * page_length as f64
+        || (common as f64) < MIN_COMMON_WORDS * plain_words.len() as f64
 }
 
 /// Writes the blocks between blank lines as paragraphs.
@@ -276,6 +336,40 @@ mod tests {
             "From: a@example.org\nSubject: Hi\nContent-Type: text/html\n\n<h1>News</h1><p>The <b>pipes</b>.\n",
             "# Hi\n\nFrom: a@example.org\n\n# News\n\nThe pipes.\n",
         );
+    }
+
+    #[test]
+    fn a_page_is_read_if_its_plain_form_only_stands_in_for_it() {
+        let check = |plain: &str, expected: &str| {
+            check_mail(
+                &format!(
+                    "From: a@example.org\nSubject: Hi\nMIME-Version: 1.0\nContent-Type: multipart/alternative; boundary=y\n\n\
+                     --y\nContent-Type: text/plain\n\n{plain}\n--y\nContent-Type: text/html\n\n\
+                     <p>The bill of Kranz Ltd amounts to <b>480 euros</b>.</p>\n--y--\n"
+                ),
+                &format!("# Hi\n\nFrom: a@example.org\n\n{expected}\n"),
+            )
+        };
+        let page = "The bill of Kranz Ltd amounts to 480 euros.";
+        check(" ", page);
+        check("The bill.", page);
+        check("Your program cannot show this.", page);
+        check("The bill of Kranz Ltd: 480 euros", "The bill of Kranz Ltd: 480 euros");
+        let longer = "Our long letter says something else than the page does.";
+        check(longer, longer);
+    }
+
+    #[test]
+    fn a_line_of_a_message_that_begins_with_from_stays_in_it() {
+        let text = "# Pipes\n\nFrom: ada@example.org\n\nThey leak.\n\nFrom Monday on, Karl repairs them.\nAt noon.\n\n\
+                    # Re: Pipes\n\nFrom: bo@example.org\n\nNo more.\n";
+        let mailbox = "From ada@example.org Fri May 17 10:00:00 2024\nFrom: ada@example.org\nSubject: Pipes\n\nThey leak.\n\n\
+                       From Monday on, Karl repairs them.\nAt noon.\n\n\
+                       From bo@example.org Sat May 18 10:00:00 2024\nFrom: bo@example.org\nSubject: Re: Pipes\n\nNo more.\n";
+        let body = check_mail(mailbox, text);
+        assert_eq!((body.parts.len(), body.remarks.len()), (2, 0));
+        check_mail(&format!("\u{feff}{mailbox}"), text);
+        check_mail(&format!("\n \n{mailbox}"), text);
     }
 
     #[test]

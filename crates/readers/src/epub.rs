@@ -32,6 +32,7 @@ pub(super) fn parse(bytes: &[u8], limits: &ParseLimits) -> Result<Body, ParseErr
     limits.check_parts("chapters", package.chapters.len())?;
     let mut draft = Draft::new(limits.max_bytes);
     draft.title(&package.title);
+    let (total, mut missing) = (package.chapters.len(), 0);
     for chapter in package.chapters {
         let path = relative(&package_path, &chapter);
         let page = match archive.text(&path)? {
@@ -39,7 +40,10 @@ pub(super) fn parse(bytes: &[u8], limits: &ParseLimits) -> Result<Body, ParseErr
             // Addresses may be percent-encoded although the names in the archive are not.
             None => match archive.text(&unescape(&path))? {
                 Some(page) => page,
-                None => continue,
+                None => {
+                    missing += 1;
+                    continue;
+                }
             },
         };
         let body = html::parse(&html::with_closed_elements(&page), limits);
@@ -51,6 +55,9 @@ pub(super) fn parse(bytes: &[u8], limits: &ParseLimits) -> Result<Body, ParseErr
         if draft.is_full() {
             break;
         }
+    }
+    if missing > 0 {
+        draft.remark(format!("{missing} of {total} chapters are missing in the file"));
     }
     draft.finish()
 }
@@ -230,6 +237,15 @@ mod tests {
         assert_eq!(body.text, "# One\n\nFirst.\n\n## Two\n\nLast.\n");
         assert_eq!(body.title.as_deref(), Some("A & B"));
         assert_eq!(body.headings.iter().map(|heading| heading.offset).collect::<Vec<_>>(), [0, 15]);
+    }
+
+    #[test]
+    fn missing_chapters_are_counted() {
+        let package = PACKAGE.replace("text/two.xhtml", "text/lost.xhtml");
+        let body = check_epub(&[("OEBPS/book.opf", &package)]).expect("a book");
+        assert_eq!(body.text, "# One\n\nFirst.\n");
+        assert_eq!(body.remarks, ["1 of 2 chapters are missing in the file"]);
+        assert_eq!(check_epub(&[]).map(|body| body.remarks), Ok(Vec::new()));
     }
 
     #[test]

@@ -1,6 +1,9 @@
 //! Detects the format of bytes by magic numbers, file extension or content.
 
+use std::io::{Cursor, Read};
+
 use graphloom_core::Format;
+use zip::ZipArchive;
 
 use super::{ParseError, encoding, json, markdown, notebook, subtitles, table};
 
@@ -13,7 +16,7 @@ const SNIFF_BYTES: usize = 256 * 1024;
 pub fn format_of(name: &str, bytes: &[u8]) -> Format {
     let by_bytes = || match kind_of(bytes) {
         Some(Kind::Known(format)) => Some(format),
-        Some(Kind::Encrypted | Kind::Foreign(_)) | None => None,
+        Some(Kind::Encrypted | Kind::DamagedArchive | Kind::Foreign(_)) | None => None,
     };
     format_by_name(name)
         .or_else(by_bytes)
@@ -140,6 +143,8 @@ pub(super) enum Kind {
     Known(Format),
     /// A document in a supported format, protected by a password.
     Encrypted,
+    /// A ZIP archive whose list of members cannot be read.
+    DamagedArchive,
     /// An unsupported format, with its article.
     Foreign(&'static str),
 }
@@ -163,6 +168,12 @@ pub(super) fn identify(
         (Some(Kind::Encrypted), named) => Err(ParseError::Encrypted {
             format: named.filter(|named| is_container(*named)).unwrap_or(Format::Docx),
         }),
+        // The reader says what is wrong with it.
+        (Some(Kind::DamagedArchive), Some(named)) if is_container(named) => Ok(Some(named)),
+        (Some(Kind::DamagedArchive), Some(named)) => {
+            Err(ParseError::Mislabelled { named, kind: "a ZIP archive" })
+        }
+        (Some(Kind::DamagedArchive), None) => Err(ParseError::Unsupported { kind: "a ZIP archive" }),
         (Some(Kind::Foreign(kind)), Some(named)) => Err(ParseError::Mislabelled { named, kind }),
         (Some(Kind::Foreign(kind)), None) => Err(ParseError::Unsupported { kind }),
         (None, Some(named)) if has_magic(named) => Err(match encoding::decode(bytes) {
@@ -242,6 +253,9 @@ fn is_mail(start: &str) -> bool {
 /// Number of bytes within which the PDF signature must start: some programs write before it.
 const PDF_MARK_BYTES: usize = 1024;
 
+/// Maximum bytes of the media type that an archive declares.
+const MAX_MEDIA_TYPE_BYTES: u64 = 256;
+
 /// Returns the kind of a binary file by its first bytes; `None` if the bytes may be text.
 pub(super) fn kind_of(bytes: &[u8]) -> Option<Kind> {
     const MAGIC: [(&[u8], &str); 22] = [
@@ -298,23 +312,31 @@ pub(super) fn kind_of(bytes: &[u8]) -> Option<Kind> {
     MAGIC.iter().find(|(magic, _)| bytes.starts_with(magic)).map(|&(_, kind)| Kind::Foreign(kind))
 }
 
-/// Returns the kind of a ZIP archive. Office documents are ZIP archives that list their parts by name.
+/// Returns the kind of a ZIP archive by its list of members and by the media type that it declares.
 fn zip_kind(bytes: &[u8]) -> Kind {
-    const PARTS: [(&[u8], Kind); 8] = [
-        (b"mimetypeapplication/epub", Kind::Known(Format::Epub)),
-        (b"mimetypeapplication/vnd.oasis.opendocument.text", Kind::Known(Format::Odt)),
-        (b"mimetypeapplication/vnd.oasis.opendocument.spreadsheet", Kind::Known(Format::Ods)),
-        (b"mimetypeapplication/vnd.oasis.opendocument.presentation", Kind::Known(Format::Odp)),
-        (b"xl/workbook.bin", Kind::Foreign("an Excel workbook in its binary form (XLSB)")),
-        (b"word/", Kind::Known(Format::Docx)),
-        (b"xl/", Kind::Known(Format::Xlsx)),
-        (b"ppt/", Kind::Known(Format::Pptx)),
+    const MEDIA_TYPES: [(&str, Format); 4] = [
+        ("application/epub", Format::Epub),
+        ("application/vnd.oasis.opendocument.text", Format::Odt),
+        ("application/vnd.oasis.opendocument.spreadsheet", Format::Ods),
+        ("application/vnd.oasis.opendocument.presentation", Format::Odp),
     ];
-    // Names precede each part, and are repeated in the list at the end.
-    let tail = &bytes[bytes.len().saturating_sub(SNIFF_BYTES)..];
-    let head = &bytes[..bytes.len().min(SNIFF_BYTES)];
-    let has =
-        |part: &[u8]| [head, tail].iter().any(|side| side.windows(part.len()).any(|window| window == part));
+    const PARTS: [(&str, Kind); 4] = [
+        ("xl/workbook.bin", Kind::Foreign("an Excel workbook in its binary form (XLSB)")),
+        ("word/", Kind::Known(Format::Docx)),
+        ("xl/", Kind::Known(Format::Xlsx)),
+        ("ppt/", Kind::Known(Format::Pptx)),
+    ];
+    let Ok(mut zip) = ZipArchive::new(Cursor::new(bytes)) else { return Kind::DamagedArchive };
+    let mut declared = String::new();
+    if let Ok(member) = zip.by_name("mimetype") {
+        // A media type that cannot be read is none.
+        let _ = member.take(MAX_MEDIA_TYPE_BYTES).read_to_string(&mut declared);
+    }
+    let by_type = MEDIA_TYPES.iter().find(|(start, _)| declared.starts_with(start));
+    if let Some((_, format)) = by_type {
+        return Kind::Known(*format);
+    }
+    let has = |part: &str| zip.file_names().flatten().any(|name| name.starts_with(part));
     PARTS.iter().find(|(part, _)| has(part)).map_or(Kind::Foreign("a ZIP archive"), |&(_, kind)| kind)
 }
 
@@ -340,6 +362,7 @@ fn compound_kind(bytes: &[u8]) -> Kind {
 
 #[cfg(test)]
 mod tests {
+    use super::super::archive::pack;
     use super::*;
 
     #[test]
@@ -390,7 +413,7 @@ mod tests {
         );
         check_identity(
             "a.pdf",
-            b"PK\x03\x04..word/x",
+            &pack(&[("word/x", "")]),
             "the source is named like a PDF document but is a Word document",
         );
         check_identity("a.txt", b"\x89PNG\r\n", "the source is named like plain text but is a PNG image");
@@ -404,9 +427,9 @@ mod tests {
 
     #[test]
     fn containers_are_recognized_without_a_name() {
-        check_identity("a", b"PK\x03\x04..mimetypeapplication/epub+zip", "epub");
-        check_identity("a", b"PK\x03\x04..ppt/presentation.xml", "pptx");
-        check_identity("a.zip", b"PK\x03\x04..x", "the source is a ZIP archive, which is not supported");
+        check_identity("a", &pack(&[("mimetype", "application/epub+zip")]), "epub");
+        check_identity("a", &pack(&[("ppt/presentation.xml", "")]), "pptx");
+        check_identity("a.zip", &pack(&[("x", "")]), "the source is a ZIP archive, which is not supported");
         check_identity("a", b"{\\rtf1 x}", "rtf");
         check_identity("a", b"\xff\n%PDF-1.4", "pdf");
         check_identity("notes", b"The mark %PDF- begins a file.", "unknown");
@@ -418,6 +441,21 @@ mod tests {
         check_identity("a", &stream("Workbook"), "xls");
         let old = "the source is an older Word document (DOC), which is not supported";
         check_identity("a.doc", &stream("WordDocument"), old);
+    }
+
+    #[test]
+    fn bytes_inside_the_members_of_an_archive_do_not_determine_its_format() {
+        let photo = ("ppt/media/photo.jpg", "\u{1}xl/\u{2}word/\u{3}mimetypeapplication/epub+zip");
+        check_identity("a.pptx", &pack(&[photo, ("ppt/presentation.xml", "")]), "pptx");
+        let photos = pack(&[("photo.jpg", photo.1)]);
+        check_identity("a.zip", &photos, "the source is a ZIP archive, which is not supported");
+    }
+
+    #[test]
+    fn a_damaged_archive_is_not_called_another_format() {
+        check_identity("a.pptx", b"PK\x03\x04..xl/workbook.xml", "pptx");
+        check_identity("a.txt", b"PK\x03\x04..", "the source is named like plain text but is a ZIP archive");
+        check_identity("a.zip", b"PK\x03\x04..", "the source is a ZIP archive, which is not supported");
     }
 
     #[test]

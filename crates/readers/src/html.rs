@@ -1,6 +1,7 @@
 //! Converts HTML to readable text that keeps headings, paragraphs, lists and tables recognizable.
 
 mod content;
+mod hidden;
 mod table;
 mod tags;
 
@@ -11,9 +12,11 @@ use ego_tree::{NodeId, NodeRef};
 use scraper::node::Element;
 use scraper::{Html, Node};
 
+use super::superscript::superscript;
 use super::{Body, Heading, ParseLimits};
 use content::{Content, main_content};
 use graphloom_text::sanitize;
+use hidden::unread;
 use table::{Cell, Table};
 pub(super) use tags::with_closed_elements;
 
@@ -28,13 +31,14 @@ const TEXT: &str = "text";
 /// Returns the page's visible text, with headings as `## Title`, list items as `- item` and table rows as
 /// `column: value | ...`.
 ///
-/// Scripts, styles, navigation, form controls and hidden elements are removed. The title is that of the head, or else the first
-/// level 1 heading. Column names are no longer repeated once the text has `max_bytes`. Of elements nested deeper than
+/// Scripts, styles, navigation, form controls and elements that stay hidden are removed. The title is that of the head, or else
+/// the first level 1 heading. Column names are no longer repeated once the text has `max_bytes`. Of elements nested deeper than
 /// `max_depth`, only the text is kept, because building the page takes time proportional to the square of its depth.
 pub(super) fn parse(source: &str, limits: &ParseLimits) -> Body {
     let html = Html::parse_document(&tags::flattened(source, limits.max_depth));
-    let all = Content { roots: vec![html.tree.root()], left_out: HashSet::new() };
-    write(&html, &all, limits.max_bytes)
+    let unread = unread(&html);
+    let all = Content { roots: vec![html.tree.root()], left_out: unread.clone() };
+    write(&html, &unread, &all, limits.max_bytes)
 }
 
 /// Like [`parse`], for a web page: only its main content, without the content beside it. `source` is freed
@@ -42,12 +46,13 @@ pub(super) fn parse(source: &str, limits: &ParseLimits) -> Body {
 pub(super) fn parse_page(source: Cow<'_, str>, limits: &ParseLimits) -> Body {
     let html = Html::parse_document(&tags::flattened(&source, limits.max_depth));
     drop(source);
-    write(&html, &main_content(&html), limits.max_bytes)
+    let unread = unread(&html);
+    write(&html, &unread, &main_content(&html, &unread), limits.max_bytes)
 }
 
-fn write(html: &Html, content: &Content<'_>, max_bytes: usize) -> Body {
+fn write(html: &Html, unread: &HashSet<NodeId>, content: &Content<'_>, max_bytes: usize) -> Body {
     let mut titles = Survey::default();
-    walk(html.tree.root(), &HashSet::new(), &mut titles);
+    walk(html.tree.root(), unread, &mut titles);
     let mut survey = Survey::default();
     for root in &content.roots {
         walk(*root, &content.left_out, &mut survey);
@@ -110,28 +115,6 @@ fn walk(root: NodeRef<'_, Node>, left_out: &HashSet<NodeId>, visitor: &mut impl 
     }
 }
 
-fn is_skipped(element: &Element) -> bool {
-    matches!(
-        element.name(),
-        "script"
-            | "style"
-            | "noscript"
-            | "template"
-            | "svg"
-            | "iframe"
-            | "object"
-            | "nav"
-            | "select"
-            | "button"
-            | "textarea"
-            // The reading of ruby text repeats its base.
-            | "rp"
-            | "rt"
-            | "rtc"
-    ) || element.attr("hidden").is_some()
-        || element.attr("role") == Some("navigation")
-}
-
 /// First pass: finds the title, and the tables that contain other tables and therefore only lay out the page.
 #[derive(Default)]
 struct Survey {
@@ -149,9 +132,6 @@ impl Visit for Survey {
     }
 
     fn open(&mut self, element: &Element) -> bool {
-        if is_skipped(element) {
-            return false;
-        }
         match element.name() {
             "title" => self.in_title = self.title.is_empty(),
             "table" => {
@@ -195,6 +175,8 @@ struct Writer {
     /// Open lists. Numbered lists have the number of the last item.
     lists: Vec<Option<usize>>,
     preformatted: usize,
+    /// Number of open elements with raised text.
+    raised: usize,
     /// White space to write before the next text of a preformatted line.
     blank: String,
     /// Languages of the open elements that contain code, outermost first.
@@ -212,6 +194,7 @@ struct Writer {
 impl Visit for Writer {
     fn text(&mut self, text: &str) {
         let text = sanitize(text);
+        let text = if self.raised > 0 { superscript(&text).into() } else { text };
         if self.preformatted > 0 && !self.in_cell() {
             for (i, line) in text.split('\n').enumerate() {
                 if i > 0 {
@@ -244,7 +227,7 @@ impl Visit for Writer {
 
     fn open(&mut self, element: &Element) -> bool {
         let name = element.name();
-        if is_skipped(element) || name == "head" {
+        if name == "head" {
             return false;
         }
         self.break_lines(breaks_around(name, self.lists.len()));
@@ -272,6 +255,11 @@ impl Visit for Writer {
                 }
             }
             "code" if self.preformatted > 0 => self.open_fence(&language(element)),
+            "sup" => self.raised += 1,
+            // A lowered number is not part of the number before it.
+            "sub" if self.out.ends_with(|c: char| c.is_ascii_digit()) && !self.space && self.breaks == 0 => {
+                self.out.push('_');
+            }
             "ul" | "menu" => self.lists.push(None),
             "ol" => {
                 let start = element.attr("start").and_then(|start| start.parse::<usize>().ok()).unwrap_or(1);
@@ -318,6 +306,7 @@ impl Visit for Writer {
                 self.lists.pop();
             }
             "li" => self.mark = None,
+            "sup" => self.raised = self.raised.saturating_sub(1),
             "h1" | "h2" | "h3" | "h4" | "h5" | "h6" => self.close_heading(),
             "td" | "th" => self.close_cell(element),
             "tr" => self.close_row(),
@@ -459,7 +448,7 @@ fn breaks_around(name: &str, list_depth: usize) -> usize {
         | "blockquote" | "figure" | "section" | "article" | "main" | "header" | "footer" | "aside" | "hr"
         | "details" => 2,
         "div" | "li" | "dt" | "dd" | "tr" | "caption" | "figcaption" | "address" | "form" | "fieldset"
-        | "legend" | "summary" | "center" | "body" => 1,
+        | "legend" | "summary" | "center" | "body" | "button" => 1,
         _ => 0,
     }
 }
@@ -563,6 +552,59 @@ mod tests {
         assert!(body.text.contains("Few.") && body.text.contains("stands outside"));
         check_page("<header>Only a header</header>", "Only a header\n");
         check_page("<article>One.</article><article>Two.</article>", "One.\n\nTwo.\n");
+    }
+
+    #[test]
+    fn a_button_that_is_a_title_is_read() {
+        check_html(
+            "<h2><button>How long?</button></h2><p>Nine days.<dl><dt><button>By whom?</button><dd hidden>By Nordfrakt.</dl>\
+             <button class=accordion>How dear?</button><div>Five euros.</div><h3>Returns <button>Copy</button></h3><p>Free.\
+             <button>Send</button>",
+            "## How long?\n\nNine days.\n\nBy whom?\nBy Nordfrakt.\n\nHow dear?\nFive euros.\n\n### Returns\n\nFree.\n",
+        );
+    }
+
+    #[test]
+    fn hidden_text_is_read_if_a_control_opens_it() {
+        check_html(
+            "<div role=tabpanel hidden>400 volts.</div><div hidden=until-found>14 days.</div>\
+             <a data-bs-target='#more'>More</a><p id=more hidden>It floats.<p hidden>A draft.",
+            "400 volts.\n14 days.\nMore\n\nIt floats.\n",
+        );
+        check_html(
+            "<p>Pipes.</p><button aria-controls='a b'>Menu</button><ul id=a hidden><li>Home</ul><div id=b role=dialog hidden>Log in</div>",
+            "Pipes.\n",
+        );
+        check_page(
+            "<p>Pipes.</p><button aria-expanded=false aria-controls=m>Menu</button><div id=m hidden><a href=/>Home</a></div>",
+            "Pipes.\n\nMenu\n",
+        );
+    }
+
+    #[test]
+    fn raised_and_lowered_numbers_do_not_join_the_number_before() {
+        check_html(
+            "<p>10<sup>5</sup> Pa, 25 million<sup><a href=#3>3</a></sup> kroner, 1<sup>st</sup>, H<sub>2</sub>O, 101<sub>2</sub>.",
+            "10⁵ Pa, 25 million³ kroner, 1st, H2O, 101_2.\n",
+        );
+    }
+
+    #[test]
+    fn boxes_that_ask_for_consent_are_dropped_and_articles_about_cookies_are_not() {
+        let page = "<p>The bridge was opened on Friday.";
+        for named in
+            ["id=onetrust-consent-sdk", "class='x cc-window'", "id=cookieBanner", "class=gdpr-notice"]
+        {
+            check_page(
+                &format!("<div {named}><div>We use cookies.</div></div>{page}"),
+                "The bridge was opened on Friday.\n",
+            );
+        }
+        for kept in ["<article class=cookie-banner>", "<main><div class=cookie-notice>", "<div id=cookies>"] {
+            check_page(&format!("{kept}They are baked.</div>"), "They are baked.\n");
+        }
+        let long = format!("<div class=cookie-message>{}</div>", "They are baked. ".repeat(300));
+        assert!(parse_page((long + page).into(), &ParseLimits::default()).text.contains("baked"));
     }
 
     #[test]

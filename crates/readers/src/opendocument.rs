@@ -1,15 +1,20 @@
 //! Reads OpenDocument texts, spreadsheets and presentations.
 
+use std::collections::BTreeMap;
+
 use graphloom_core::{Format, Part};
 
 use super::archive::Archive;
 use super::draft::Draft;
+use super::numerals::Numerals;
 use super::rows::Rows;
 use super::xml_events::{Element, Node, Nodes};
 use super::{Body, MAX_COLUMNS, ParseError, ParseLimits, columns_left_out};
 
 /// Maximum copies that are written of a row with a repeat count.
 const MAX_REPEATED_ROWS: usize = 1000;
+/// Maximum characters before and after the numbers of list items.
+const MAX_MARK_CHARS: usize = 20;
 /// Maximum spaces that one element may stand for.
 const MAX_BLANKS: usize = 100;
 
@@ -25,7 +30,11 @@ pub(super) fn parse(bytes: &[u8], format: Format, limits: &ParseLimits) -> Resul
     if let Some(xml) = archive.text("meta.xml")? {
         draft.title(&super::xml::text_of_first(&xml, "title", format, limits)?);
     }
-    let mut reader = Reader { draft, format, ..Reader::default_of(format) };
+    let mut levels = list_levels(&content, "automatic-styles", format, limits)?;
+    if let Some(xml) = archive.text("styles.xml")? {
+        levels.extend(list_levels(&xml, "styles", format, limits)?);
+    }
+    let mut reader = Reader { draft, list_levels: levels, ..Reader::default_of(format) };
     if content.contains("soft-page-break") && format == Format::Odt {
         reader.page = Some(1);
         reader.draft.part(Part::Page(1));
@@ -55,12 +64,35 @@ struct Table {
     repeats: usize,
 }
 
+/// A list that is being read.
+struct List {
+    style: String,
+    /// The number of the last item; `None` before the first one.
+    number: Option<u32>,
+    /// The number of the next item, if it does not follow the last one.
+    next: Option<u32>,
+}
+
+/// A numbered level of a list style.
+struct Level {
+    numerals: Numerals,
+    before: String,
+    after: String,
+    start: u32,
+    /// Number of levels whose numbers are shown.
+    shown: usize,
+}
+
 struct Reader {
     draft: Draft,
     format: Format,
     paragraphs: Vec<Paragraph>,
-    /// Open lists, with the number of the last item.
-    lists: Vec<usize>,
+    /// The numbered levels of each list style.
+    list_levels: BTreeMap<(String, usize), Level>,
+    /// Open lists, outermost first.
+    lists: Vec<List>,
+    /// The number of the last item on each level of each list style, for lists that continue another.
+    counted: BTreeMap<(String, usize), u32>,
     /// Whether the open list item has no text yet.
     item_due: bool,
     tables: Vec<Table>,
@@ -78,7 +110,9 @@ impl Reader {
             draft: Draft::default(),
             format,
             paragraphs: Vec::new(),
+            list_levels: BTreeMap::new(),
             lists: Vec::new(),
+            counted: BTreeMap::new(),
             item_due: false,
             tables: Vec::new(),
             parts: 0,
@@ -141,8 +175,13 @@ impl Reader {
             "line-break" => self.write("\n"),
             "s" => self.write(&" ".repeat(number("c").unwrap_or(1).min(MAX_BLANKS))),
             "soft-page-break" => self.break_page(),
-            "list" => self.lists.push(number("start-value").unwrap_or(1).saturating_sub(1)),
-            "list-item" => self.item_due = true,
+            "list" => self.open_list(element),
+            "list-item" => {
+                self.item_due = true;
+                if let (Some(list), Some(start)) = (self.lists.last_mut(), element.attr("start-value")) {
+                    list.next = start.parse().ok();
+                }
+            }
             "table" => {
                 if self.format == Format::Ods {
                     self.parts += 1;
@@ -181,7 +220,12 @@ impl Reader {
                     self.put(paragraph);
                 }
             }
-            "list" => drop(self.lists.pop()),
+            "list" => {
+                let depth = self.lists.len().saturating_sub(1);
+                if let Some(List { style, number: Some(number), .. }) = self.lists.pop() {
+                    self.counted.insert((style, depth), number);
+                }
+            }
             "table-cell" | "covered-table-cell" => {
                 if let Some(table) = self.tables.last_mut() {
                     let cell = std::mem::take(&mut table.cell);
@@ -204,6 +248,33 @@ impl Reader {
             "frame" => self.in_title = false,
             _ => {}
         }
+    }
+
+    /// Opens a list. A list without a style has that of the list around it.
+    fn open_list(&mut self, element: &Element<'_>) {
+        let outer = || self.lists.last().map(|list| list.style.clone());
+        let style = element.attr("style-name").or_else(outer).unwrap_or_default();
+        let continues = element.attr("continue-numbering").as_deref() == Some("true")
+            || element.attr("continue-list").is_some();
+        let counted = self.counted.get(&(style.clone(), self.lists.len()));
+        let number = counted.copied().filter(|_| continues);
+        self.lists.push(List { style, number, next: None });
+    }
+
+    /// Returns the mark of the next item of the innermost list.
+    fn mark(&mut self) -> String {
+        let depth = self.lists.len().saturating_sub(1);
+        let level_of = |list: &List, depth| self.list_levels.get(&(list.style.clone(), depth));
+        let Some(list) = self.lists.last_mut() else { return "-".to_owned() };
+        let Some(level) = level_of(list, depth) else { return "-".to_owned() };
+        let next = list.number.map_or(level.start, |number| number.saturating_add(1));
+        list.number = Some(list.next.take().unwrap_or(next));
+        let first = (depth + 1).saturating_sub(level.shown);
+        let numbers = self.lists.iter().enumerate().skip(first).filter_map(|(depth, list)| {
+            let level = level_of(list, depth)?;
+            Some(level.numerals.write(list.number.unwrap_or(level.start)))
+        });
+        format!("{}{}{}", level.before, numbers.collect::<Vec<_>>().join("."), level.after).trim().to_owned()
     }
 
     fn close_row(&mut self) {
@@ -267,11 +338,65 @@ impl Reader {
             } else if self.lists.is_empty() {
                 self.draft.paragraph(text);
             } else {
-                let mark = if std::mem::take(&mut self.item_due) { "-" } else { " " };
-                self.draft.item(depth, mark, text);
+                let mark = if std::mem::take(&mut self.item_due) { self.mark() } else { " ".to_owned() };
+                self.draft.item(depth, &mark, text);
             }
         }
         self.turn_page();
+    }
+}
+
+/// Returns the numbered levels of the list styles in the element `within` of a file. Levels count from 0.
+fn list_levels(
+    xml: &str,
+    within: &str,
+    format: Format,
+    limits: &ParseLimits,
+) -> Result<BTreeMap<(String, usize), Level>, ParseError> {
+    let mut nodes = Nodes::new(xml, format, limits.max_depth);
+    let mut levels = BTreeMap::new();
+    let mut style = String::new();
+    while let Some(node) = nodes.next()? {
+        let Node::Open(element) = node else { continue };
+        match element.name().as_str() {
+            // Those of headers and footers may have the same names.
+            other @ ("styles" | "automatic-styles") if other != within => nodes.skip()?,
+            "list-style" => style = element.attr("name").unwrap_or_default(),
+            "list-level-style-number" => {
+                let number = |name: &str| element.attr(name).and_then(|number| number.parse::<u32>().ok());
+                let around = |name: &str| {
+                    element.attr(name).unwrap_or_default().chars().take(MAX_MARK_CHARS).collect::<String>()
+                };
+                if let (Some(level), Some(numerals)) =
+                    (number("level"), numerals(element.attr("num-format").as_deref()))
+                {
+                    let level_style = Level {
+                        numerals,
+                        before: around("num-prefix"),
+                        after: around("num-suffix"),
+                        start: number("start-value").unwrap_or(1),
+                        shown: number("display-levels").unwrap_or(1).max(1) as usize,
+                    };
+                    let depth = level.saturating_sub(1) as usize;
+                    levels.insert((style.clone(), depth), level_style);
+                }
+            }
+            "body" => break,
+            _ => {}
+        }
+    }
+    Ok(levels)
+}
+
+/// Returns how a level with this format is numbered; `None` if it shows no numbers.
+fn numerals(format: Option<&str>) -> Option<Numerals> {
+    match format {
+        None | Some("") => None,
+        Some("a") => Some(Numerals::LowerLetter),
+        Some("A") => Some(Numerals::UpperLetter),
+        Some("i") => Some(Numerals::LowerRoman),
+        Some("I") => Some(Numerals::UpperRoman),
+        Some(_) => Some(Numerals::Decimal),
     }
 }
 
@@ -281,8 +406,13 @@ mod tests {
     use super::*;
 
     fn check_odf(format: Format, body: &str) -> Body {
-        let content =
-            format!("<office:document-content><office:body>{body}</office:body></office:document-content>");
+        check_styled(format, "", body)
+    }
+
+    fn check_styled(format: Format, styles: &str, body: &str) -> Body {
+        let content = format!(
+            "<office:document-content>{styles}<office:body>{body}</office:body></office:document-content>"
+        );
         let meta = "<office:meta><dc:title>The title</dc:title></office:meta>";
         let bytes = pack(&[("mimetype", "x"), ("content.xml", &content), ("meta.xml", meta)]);
         parse(&bytes, format, &ParseLimits::default()).expect("a document")
@@ -313,6 +443,42 @@ mod tests {
         assert_eq!(body.title.as_deref(), Some("The title"));
         assert_eq!(body.parts.last().map(|mark| &mark.part), Some(&Part::Page(2)));
         assert!(body.text[body.parts[1].offset as usize..].starts_with("next"));
+    }
+
+    #[test]
+    fn items_of_numbered_lists_have_their_numbers() {
+        let styles = "<office:automatic-styles><text:list-style style:name='L1'><text:list-level-style-number text:level='1' \
+            style:num-format='1' style:num-suffix='.'/><text:list-level-style-number text:level='2' style:num-format='a' \
+            style:num-prefix='(' style:num-suffix=')'/><text:list-level-style-number text:level='3' style:num-format='i' \
+            text:display-levels='2'/></text:list-style><text:list-style style:name='L2'><text:list-level-style-bullet \
+            text:level='1'/></text:list-style></office:automatic-styles>";
+        let list = |attributes: &str, items: &str| format!("<text:list {attributes}>{items}</text:list>");
+        let item = |content: &str| format!("<text:list-item>{content}</text:list-item>");
+        let p = |text: &str| format!("<text:p>{text}</text:p>");
+        let inner = list("", &(item(&(p("left") + &list("", &item(&p("slowly"))))) + &item(&p("right"))));
+        let first = list(
+            "text:style-name='L1'",
+            &(item(&(p("Open") + &p("the valve"))) + &item(&(p("Press") + &inner))),
+        );
+        let second = list(
+            "text:style-name='L1' text:continue-numbering='true'",
+            &(item(&p("Wait")) + &item(&p("Leave"))),
+        );
+        let third = list(
+            "text:style-name='L1'",
+            &format!(
+                "{}<text:list-item text:start-value='7'>{}</text:list-item>",
+                item(&p("Close")),
+                p("Lock")
+            ),
+        );
+        let bullets = list("text:style-name='L2'", &item(&p("a key")));
+        let body = [first, p("Then:"), second, p("At last:"), third, bullets].concat();
+        assert_eq!(
+            check_styled(Format::Odt, styles, &body).text,
+            "1. Open\n  the valve\n2. Press\n  (a) left\n    a.i slowly\n  (b) right\n\nThen:\n\n3. Wait\n4. Leave\n\n\
+             At last:\n\n1. Close\n7. Lock\n- a key\n"
+        );
     }
 
     #[test]

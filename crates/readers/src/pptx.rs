@@ -1,37 +1,49 @@
 //! Reads PowerPoint presentations slide by slide: titles, text, tables and notes.
 
-use std::collections::BTreeMap;
-
 use graphloom_core::{Format, Part};
 
-use super::archive::{Archive, relative};
+use super::archive::Archive;
 use super::draft::Draft;
+use super::package::{diagram_lines, links_of, main_part};
+use super::superscript::superscript;
 use super::xml_events::{Node, Nodes};
 use super::{Body, ParseError, ParseLimits};
 
-/// The presentation's main part.
+/// The presentation's main part, unless it names another.
 const PRESENTATION: &str = "ppt/presentation.xml";
 
 /// Returns the slides in the order of the presentation, each with its title as heading, then its text, tables and notes.
 pub(super) fn parse(bytes: &[u8], limits: &ParseLimits) -> Result<Body, ParseError> {
     let mut archive = Archive::open(bytes, Format::Pptx, limits)?;
-    let presentation = archive.required(PRESENTATION)?;
-    let links = links_of(&mut archive, PRESENTATION, limits)?;
+    let (main, presentation) = main_part(&mut archive, PRESENTATION, Format::Pptx, limits)?;
+    let links = links_of(&mut archive, &main, Format::Pptx, limits)?;
     let mut draft = Draft::new(limits.max_bytes);
     if let Some(xml) = archive.text("docProps/core.xml")? {
         draft.title(&super::xml::text_of_first(&xml, "title", Format::Pptx, limits)?);
     }
     let slides = slide_ids(&presentation, limits)?;
     limits.check_parts("slides", slides.len())?;
+    let (total, mut missing) = (slides.len(), 0);
     for (number, id) in (1u32..).zip(slides) {
-        let Some(path) = links.get(&id).map(|link| link.target.clone()) else { continue };
-        let Some(xml) = archive.text(&path)? else { continue };
+        let xml = match links.get(&id) {
+            Some(link) => archive.text(&link.target)?.map(|xml| (link.target.as_str(), xml)),
+            None => None,
+        };
+        let Some((path, xml)) = xml else {
+            missing += 1;
+            continue;
+        };
         draft.part(Part::Slide(number));
         Slide::read(&xml, limits)?.write(&mut draft);
-        let notes = links_of(&mut archive, &path, limits)?
-            .into_values()
-            .find(|link| link.kind.ends_with("/notesSlide"));
-        if let Some(notes) = notes
+        let links = links_of(&mut archive, path, Format::Pptx, limits)?;
+        for diagram in links.values().filter(|link| link.is("diagramData")) {
+            if let Some(xml) = archive.text(&diagram.target)? {
+                for line in diagram_lines(&xml, Format::Pptx, limits)? {
+                    draft.item(0, "-", &line);
+                }
+            }
+        }
+        if let Some(notes) = links.values().find(|link| link.is("notesSlide"))
             && let Some(xml) = archive.text(&notes.target)?
         {
             Slide::read(&xml, limits)?.write_notes(&mut draft);
@@ -39,6 +51,9 @@ pub(super) fn parse(bytes: &[u8], limits: &ParseLimits) -> Result<Body, ParseErr
         if draft.is_full() {
             break;
         }
+    }
+    if missing > 0 {
+        draft.remark(format!("{missing} of {total} slides are missing in the file"));
     }
     draft.finish()
 }
@@ -56,32 +71,6 @@ fn slide_ids(xml: &str, limits: &ParseLimits) -> Result<Vec<String>, ParseError>
         }
     }
     Ok(ids)
-}
-
-/// A reference from one part to another.
-struct Link {
-    kind: String,
-    target: String,
-}
-
-/// Returns the links of a part by id.
-fn links_of(
-    archive: &mut Archive<'_>,
-    part: &str,
-    limits: &ParseLimits,
-) -> Result<BTreeMap<String, Link>, ParseError> {
-    let (folder, name) = part.rsplit_once('/').unwrap_or(("", part));
-    let mut links = BTreeMap::new();
-    let Some(xml) = archive.text(&format!("{folder}/_rels/{name}.rels"))? else { return Ok(links) };
-    let mut nodes = Nodes::new(&xml, Format::Pptx, limits.max_depth);
-    while let Some(node) = nodes.next()? {
-        let Node::Open(element) = node else { continue };
-        if let (Some(id), Some(target)) = (element.attr("Id"), element.attr("Target")) {
-            let kind = element.attr("Type").unwrap_or_default();
-            links.insert(id, Link { kind, target: relative(part, &target) });
-        }
-    }
-    Ok(links)
 }
 
 /// The purpose of a shape.
@@ -115,6 +104,7 @@ impl Slide {
         let mut purpose = Purpose::Free;
         let mut blocks: Vec<Block> = Vec::new();
         let (mut text, mut depth, mut in_text) = (String::new(), 0, false);
+        let mut is_raised = false;
         let mut table: Option<Vec<Vec<String>>> = None;
         while let Some(node) = nodes.next()? {
             match node {
@@ -134,9 +124,12 @@ impl Slide {
                         "p" => (text, depth) = (String::new(), 0),
                         "pPr" => depth = element.attr("lvl").and_then(|lvl| lvl.parse().ok()).unwrap_or(0),
                         "br" => text.push('\n'),
+                        "r" => is_raised = false,
+                        "rPr" => is_raised = element.attr("baseline").is_some_and(|rise| is_above(&rise)),
                         _ => {}
                     }
                 }
+                Node::Text(piece) if in_text && is_raised => text.push_str(&superscript(&piece)),
                 Node::Text(piece) if in_text => text.push_str(&piece),
                 Node::Text(_) => {}
                 Node::Close(name) => {
@@ -204,6 +197,11 @@ impl Slide {
     }
 }
 
+/// True if a distance from the base line, in thousandths of a percent or with a percent sign, is upwards.
+fn is_above(rise: &str) -> bool {
+    rise.trim_end_matches('%').parse().is_ok_and(|rise: f32| rise > 0.0)
+}
+
 fn purpose_of(placeholder: Option<&str>) -> Purpose {
     match placeholder {
         Some("title" | "ctrTitle") => Purpose::Title,
@@ -224,6 +222,45 @@ mod tests {
             .map(|(depth, text)| format!("<a:p><a:pPr lvl='{depth}'/><a:r><a:t>{text}</a:t></a:r></a:p>"))
             .collect();
         format!("<p:sp><p:nvPr>{placeholder}</p:nvPr><p:txBody>{paragraphs}</p:txBody></p:sp>")
+    }
+
+    /// A presentation with links to slides 1 and 2 in this order.
+    fn check_slides(parts: &[(&str, &str)]) -> Body {
+        let presentation = "<p:presentation><p:sldId r:id='rId1'/><p:sldId r:id='rId2'/></p:presentation>";
+        let links = "<Relationships><Relationship Id='rId1' Type='x/slide' Target='slides/slide1.xml'/>\
+            <Relationship Id='rId2' Type='x/slide' Target='slides/slide2.xml'/></Relationships>";
+        let main = [(PRESENTATION, presentation), ("ppt/_rels/presentation.xml.rels", links)];
+        parse(&pack(&[&main, parts].concat()), &ParseLimits::default()).expect("a presentation")
+    }
+
+    #[test]
+    fn diagrams_are_read_and_missing_slides_are_counted() {
+        let slide = format!("<p:sld>{}</p:sld>", shape("<p:ph type='title'/>", &[(0, "Pumps")]));
+        let body = check_slides(&[
+            ("ppt/slides/slide2.xml", &slide),
+            (
+                "ppt/slides/_rels/slide2.xml.rels",
+                "<Relationships><Relationship Id='r' Type='x/diagramData' Target='../diagrams/data1.xml'/></Relationships>",
+            ),
+            (
+                "ppt/diagrams/data1.xml",
+                "<dgm:dataModel><dgm:pt><dgm:t><a:p><a:r><a:t>Inspect</a:t></a:r></a:p></dgm:t></dgm:pt><dgm:pt/>\
+                 </dgm:dataModel>",
+            ),
+        ]);
+        assert_eq!(body.text, "# Pumps\n\n- Inspect\n");
+        assert_eq!(body.parts[0].part, Part::Slide(2));
+        assert_eq!(body.remarks, ["1 of 2 slides are missing in the file"]);
+    }
+
+    #[test]
+    fn raised_digits_stay_apart_from_their_numbers() {
+        let power = shape(
+            "",
+            &[(0, "10</a:t></a:r><a:r><a:rPr baseline='30000'/><a:t>5</a:t></a:r><a:r><a:t> pascal")],
+        );
+        let body = check_slides(&[("ppt/slides/slide1.xml", &format!("<p:sld>{power}</p:sld>"))]);
+        assert_eq!(body.text, "10⁵ pascal\n");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use super::draft::Draft;
 use super::{Body, ParseError, ParseLimits};
 
 /// Groups that contain no text of the document.
-const SKIPPED: [&str; 22] = [
+const SKIPPED: [&str; 23] = [
     "fonttbl",
     "colortbl",
     "stylesheet",
@@ -30,9 +30,12 @@ const SKIPPED: [&str; 22] = [
     "xmlnstbl",
     "fldinst",
     "filetbl",
+    // Repeats the text of a shape for old readers.
+    "shprslt",
 ];
 
-/// Returns the document's text. Images, headers and footers are left out.
+/// Returns the document's text. Footnotes stand in parentheses at their marks, text boxes after their paragraphs. Images,
+/// headers and footers are left out.
 pub(super) fn parse(bytes: &[u8], limits: &ParseLimits) -> Result<Body, ParseError> {
     let mut reader = Reader {
         draft: Draft::new(limits.max_bytes),
@@ -47,6 +50,8 @@ pub(super) fn parse(bytes: &[u8], limits: &ParseLimits) -> Result<Body, ParseErr
         rows: Vec::new(),
         level: None,
         in_row: false,
+        outer: Vec::new(),
+        boxes: Vec::new(),
     };
     let mut at = 0;
     while let Some(&byte) = bytes.get(at) {
@@ -56,11 +61,13 @@ pub(super) fn parse(bytes: &[u8], limits: &ParseLimits) -> Result<Body, ParseErr
                 if reader.groups.len() > limits.max_depth {
                     return Err(ParseError::TooDeep { format: Format::Rtf, max_depth: limits.max_depth });
                 }
+                reader.flush();
                 let group = reader.group().clone();
-                reader.groups.push(Group { begins: true, ..group });
+                reader.groups.push(Group { begins: true, aside: None, ..group });
             }
             b'}' => {
                 reader.flush();
+                reader.end_aside();
                 reader.groups.pop();
                 if reader.groups.len() <= 1 {
                     break;
@@ -74,8 +81,14 @@ pub(super) fn parse(bytes: &[u8], limits: &ParseLimits) -> Result<Body, ParseErr
             break;
         }
     }
+    reader.flush();
+    while !reader.outer.is_empty() {
+        reader.end_aside();
+        reader.groups.pop();
+    }
     reader.end_paragraph();
     reader.end_table();
+    reader.write_boxes();
     reader.draft.title(&reader.info_title);
     reader.draft.finish()
 }
@@ -89,6 +102,17 @@ struct Group {
     begins: bool,
     /// Number of bytes that represent a numbered character for old readers.
     fallback_bytes: Option<usize>,
+    /// Whether the group is a shape of the document, whose text is read.
+    is_shape: bool,
+    /// The text beside the paragraph that the group is.
+    aside: Option<Aside>,
+}
+
+/// Text beside the paragraph that it is written in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Aside {
+    Note,
+    Box,
 }
 
 struct Reader {
@@ -106,6 +130,10 @@ struct Reader {
     rows: Vec<Vec<String>>,
     level: Option<u8>,
     in_row: bool,
+    /// The texts around the open notes and boxes, outermost first.
+    outer: Vec<String>,
+    /// The boxes of the open paragraph.
+    boxes: Vec<String>,
 }
 
 impl Reader {
@@ -172,6 +200,9 @@ impl Reader {
         if word == "bin" {
             return end.saturating_add(number.unwrap_or(0).max(0) as usize).min(bytes.len());
         }
+        if begins && self.begins_aside(&word) {
+            return end;
+        }
         if begins && (SKIPPED.contains(&word.as_str()) || word == "info") {
             self.group().is_skipped = true;
         } else if begins && word == "title" {
@@ -194,7 +225,7 @@ impl Reader {
                 }
             }
             // Readers must skip destinations that they do not know; most of them are not text.
-            b'*' if begins => self.group().is_skipped = true,
+            b'*' if begins => (self.group().is_skipped, self.group().begins) = (true, true),
             b'\\' | b'{' | b'}' => self.byte(first),
             b'~' => self.push("\u{a0}"),
             b'_' => self.push("-"),
@@ -204,7 +235,51 @@ impl Reader {
         at + 1
     }
 
+    /// Begins a note or a box if the first word of a group says so.
+    fn begins_aside(&mut self, word: &str) -> bool {
+        let around = self.groups.iter().rev().nth(1);
+        let is_read = around.is_some_and(|around| !around.is_skipped);
+        let aside = match word {
+            "shpinst" => {
+                self.group().is_shape = is_read;
+                return false;
+            }
+            "footnote" if is_read => Aside::Note,
+            "shptxt" if self.group().is_shape => Aside::Box,
+            _ => return false,
+        };
+        self.flush();
+        self.outer.push(std::mem::take(&mut self.text));
+        (self.group().is_skipped, self.group().aside) = (false, Some(aside));
+        true
+    }
+
+    /// Goes on with the paragraph if the group that ends is a note or a box.
+    fn end_aside(&mut self) {
+        let Some(aside) = self.group().aside else { return };
+        let text = std::mem::replace(&mut self.text, self.outer.pop().unwrap_or_default());
+        let text = text.trim();
+        match aside {
+            _ if text.is_empty() => {}
+            Aside::Note => {
+                self.text.truncate(self.text.trim_end().len());
+                self.text.push_str(" (");
+                self.text.push_str(&text.split_whitespace().collect::<Vec<_>>().join(" "));
+                self.text.push(')');
+            }
+            Aside::Box => self.boxes.push(text.to_owned()),
+        }
+    }
+
     fn word(&mut self, word: &str, number: Option<i64>) {
+        // Notes and boxes neither end the paragraph around them nor change its format.
+        let word = match word {
+            _ if self.outer.is_empty() => word,
+            "par" | "sect" | "page" | "row" | "nestrow" => "line",
+            "cell" | "nestcell" => "tab",
+            "pard" | "outlinelevel" | "trowd" | "intbl" => return,
+            _ => word,
+        };
         match (word, number) {
             ("ansicpg", Some(page)) => self.encoding = code_page(page).unwrap_or(self.encoding),
             ("mac", _) => self.encoding = encoding_rs::MACINTOSH,
@@ -270,6 +345,13 @@ impl Reader {
             Some(level) => self.draft.heading(level, &text),
             None => self.draft.paragraph(&text),
         }
+        self.write_boxes();
+    }
+
+    fn write_boxes(&mut self) {
+        for text in std::mem::take(&mut self.boxes) {
+            self.draft.paragraph(&text);
+        }
     }
 
     fn end_table(&mut self) {
@@ -323,6 +405,18 @@ mod tests {
             "Пр €😀 {x} y\n",
         );
         check_rtf("{\\rtf1\\uc2\\u233 xx{\\*\\hidden gone}\\bin3 \\}}kept}", "ékept\n");
+    }
+
+    #[test]
+    fn footnotes_stand_in_parentheses_and_text_boxes_after_their_paragraph() {
+        check_rtf(
+            "{\\rtf1 {\\header x{\\shp{\\*\\shpinst{\\shptxt gone}}}{\\footnote gone}}\\pard\\outlinelevel0 Sold by Ada\
+             {\\super\\chftn}{\\footnote\\pard{\\super\\chftn} In Hamar.\\par At noon.} \
+             to Bo{\\*\\footnote\\ftnalt In 1950.}{\\shp{\\*\\shpinst{\\sp{\\sn a}{\\sv 1}}{\\shptxt\\pard A box.\\par Two.\\par}}\
+             {\\shprslt A box.\\par}} today.\\par\\pard End.}",
+            "# Sold by Ada (In Hamar. At noon.) to Bo (In 1950.) today.\n\nA box.\nTwo.\n\nEnd.\n",
+        );
+        check_rtf("{\\rtf1 Sold{\\footnote In {Hamar", "Sold (In Hamar)\n");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use csv::{ReaderBuilder, StringRecord};
 
+use super::rows::{are_years_over_values, names_years};
 use super::{Body, MAX_COLUMNS, columns_left_out, format, label};
 
 /// Separators in order of preference.
@@ -13,11 +14,15 @@ const SAMPLE_BYTES: usize = 64 * 1024;
 
 /// Returns one line per row, `name: Curie | field: physics`, on the line where the row starts in the source.
 ///
-/// The first line lists the columns. Empty cells are left out. Cells beyond the header are kept as `column 5: x`. Cells after
-/// the first [`MAX_COLUMNS`] columns are left out. Line ends inside a cell become spaces, and blank lines follow so that line
-/// numbers stay correct. Without a header row, cells have no names. `None` if the text would be longer than `max_bytes`.
+/// The first line, or the first one below a title, lists the columns. Empty cells are left out. Cells beyond the header are kept
+/// as `column 5: x`. Cells after the first [`MAX_COLUMNS`] columns are left out. Line ends inside a cell become spaces, and blank
+/// lines follow so that line numbers stay correct. Without a header row, cells have no names. A first line such as `sep=;`, which
+/// names the separator, is left out. `None` if the text would be longer than `max_bytes`.
 pub(super) fn parse(source: &str, delimiter: Option<u8>, max_bytes: usize) -> Option<Body> {
-    let delimiter = delimiter.unwrap_or_else(|| sniff(source));
+    let named = named_separator(source);
+    let delimiter = named.or(delimiter).unwrap_or_else(|| sniff(source));
+    let top = sample(source, delimiter);
+    let has_columns = top.iter().any(|row| filled(row) > 1);
     let mut reader = reader(source, delimiter);
     let mut record = StringRecord::new();
     let mut lines = LineCounter { source, offset: 0, line: 0 };
@@ -26,6 +31,10 @@ pub(super) fn parse(source: &str, delimiter: Option<u8>, max_bytes: usize) -> Op
     let mut in_step = true;
     let mut header: Option<Vec<String>> = None;
     let mut is_wide = false;
+    if named.is_some() {
+        // The line that names the separator is no row. The source is valid UTF-8, so reading cannot fail.
+        reader.read_record(&mut record).unwrap_or(false);
+    }
     // The source is valid UTF-8 and rows may have any length, so reading cannot fail.
     while reader.read_record(&mut record).unwrap_or(false) {
         let start = record.position().map_or(0, |position| position.byte() as usize);
@@ -37,10 +46,14 @@ pub(super) fn parse(source: &str, delimiter: Option<u8>, max_bytes: usize) -> Op
         in_step &= written == line;
         is_wide |= record.len() > MAX_COLUMNS;
         match &header {
-            None if is_header(&record) => {
+            // A title.
+            None if has_columns && filled(&record) == 1 => write_row(&mut text, &record, &[]),
+            None if is_header(&record) || is_header_of_years(&record, &top) => {
                 let names: Vec<String> = record.iter().take(MAX_COLUMNS).map(label).collect();
                 text.push_str("Columns: ");
-                text.push_str(&names.join(" | "));
+                let filled: Vec<&str> =
+                    names.iter().map(String::as_str).filter(|name| !name.is_empty()).collect();
+                text.push_str(&filled.join(" | "));
                 header = Some(names);
             }
             None => {
@@ -108,13 +121,38 @@ fn sniff(source: &str) -> u8 {
     best.0
 }
 
-/// True if a first row names columns: every cell is filled, differs from the others, and is not a number.
+/// Returns the separator that a first line such as `sep=;` names. Excel reads and writes such lines.
+fn named_separator(source: &str) -> Option<u8> {
+    let line = source.lines().next()?.trim_end_matches('\r').trim_matches('"');
+    match *line.strip_prefix("sep=")?.as_bytes() {
+        [separator] => Some(separator),
+        _ => None,
+    }
+}
+
+/// Number of cells that are not blank.
+fn filled(row: &StringRecord) -> usize {
+    row.iter().filter(|cell| !cell.trim().is_empty()).count()
+}
+
+/// True if a first row names columns: every cell differs from the others and is not a number. Blank cells may be at both ends.
 fn is_header(row: &StringRecord) -> bool {
-    let mut names: Vec<&str> = row.iter().map(str::trim).collect();
+    let cells: Vec<&str> = row.iter().map(str::trim).collect();
+    let first = cells.iter().position(|name| !name.is_empty()).unwrap_or(cells.len());
+    let end = cells.iter().rposition(|name| !name.is_empty()).map_or(first, |last| last + 1);
+    let mut names = cells[first..end].to_vec();
     let words = names.iter().all(|name| !name.is_empty() && name.parse::<f64>().is_err());
     names.sort_unstable();
     names.dedup();
-    words && names.len() == row.len()
+    words && !names.is_empty() && names.len() == end - first
+}
+
+/// True if a row names columns after years. `top` are the first rows of the table.
+fn is_header_of_years(row: &StringRecord, top: &[StringRecord]) -> bool {
+    let cells = |row: &StringRecord| row.iter().map(str::to_owned).collect::<Vec<_>>();
+    let years = cells(row);
+    let next = top.iter().skip_while(|other| *other != row).skip(1).find(|row| filled(row) > 1);
+    names_years(&years) && next.is_some_and(|next| are_years_over_values(&years, &cells(next)))
 }
 
 fn write_row(text: &mut String, row: &StringRecord, header: &[String]) {
@@ -129,6 +167,7 @@ fn write_row(text: &mut String, row: &StringRecord, header: &[String]) {
         }
         first = false;
         match header.get(column) {
+            Some(name) if name.is_empty() => {}
             Some(name) => {
                 text.push_str(name);
                 text.push_str(": ");
@@ -197,6 +236,40 @@ mod tests {
     fn ragged_rows_and_tables_without_header_are_kept() {
         check_table("a,b\n1,2,3\n4\n", "Columns: a | b\na: 1 | b: 2 | column 3: 3\na: 4\n");
         check_table("1,2\n3,4\n", "1 | 2\n3 | 4\n");
+    }
+
+    #[test]
+    fn years_may_name_columns() {
+        check_table(
+            "Clinic,2020,2021\nHarbor,120,135\n",
+            "Columns: Clinic | 2020 | 2021\nClinic: Harbor | 2020: 120 | 2021: 135\n",
+        );
+        check_table("Curie,1867,1934\nBohr,1885,1962\n", "Curie | 1867 | 1934\nBohr | 1885 | 1962\n");
+    }
+
+    #[test]
+    fn columns_at_the_ends_need_no_name() {
+        check_table(
+            ",name,born,\n1,Curie,1867,x\n2,Bohr,,\n",
+            "Columns: name | born\n1 | name: Curie | born: 1867 | x\n2 | name: Bohr\n",
+        );
+    }
+
+    #[test]
+    fn a_title_above_the_header_is_no_header() {
+        check_table(
+            "Staff of the clinic,,\n\nname,role,\nWeber,nurse,\n",
+            "Staff of the clinic\n\nColumns: name | role\nname: Weber | role: nurse\n",
+        );
+        check_table("name\nWeber\nBerg\n", "Columns: name\nname: Weber\nname: Berg\n");
+    }
+
+    #[test]
+    fn a_line_that_names_the_separator_is_no_row() {
+        check_table(
+            "sep=;\nname;born\nCurie, M.;1867\n",
+            "\nColumns: name | born\nname: Curie, M. | born: 1867\n",
+        );
     }
 
     #[test]

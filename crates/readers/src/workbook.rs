@@ -35,12 +35,16 @@ pub(super) fn parse_xlsx(bytes: &[u8], limits: &ParseLimits) -> Result<Body, Par
     draft.title(&title);
     let sheets = workbook.sheet_names();
     limits.check_parts("sheets", sheets.len())?;
+    let mut without_value = 0;
     for sheet in sheets {
         begin_sheet(&mut draft, &sheet);
-        write_cells(&mut workbook, &sheet, &mut draft)?;
+        without_value += write_cells(&mut workbook, &sheet, &mut draft)?;
         if draft.is_full() {
             break;
         }
+    }
+    if without_value > 0 {
+        draft.remark(format!("{without_value} formulas have no stored value"));
     }
     draft.finish()
 }
@@ -72,25 +76,29 @@ fn begin_sheet(draft: &mut Draft, sheet: &str) {
     draft.heading(1, sheet);
 }
 
-/// Writes a sheet cell by cell. A sheet with a cell in its last row and one in its last column has few cells;
-/// memory must not be allocated for all cells in between.
+/// Writes a sheet cell by cell and returns the number of formulas without a value. A sheet with a cell in its
+/// last row and one in its last column has few cells; memory must not be allocated for all cells in between.
 fn write_cells<R: Read + Seek>(
     workbook: &mut Xlsx<R>,
     sheet: &str,
     draft: &mut Draft,
-) -> Result<(), ParseError> {
+) -> Result<usize, ParseError> {
     let mut cells = match workbook.worksheet_cells_reader(sheet) {
         Ok(cells) => cells,
         // Chart and macro sheets have no cells.
-        Err(XlsxError::NotAWorksheet(_) | XlsxError::WorksheetNotFound(_)) => return Ok(()),
+        Err(XlsxError::NotAWorksheet(_) | XlsxError::WorksheetNotFound(_)) => return Ok(0),
         Err(error) => return Err(broken(Format::Xlsx, &error)),
     };
     let mut lines = Lines::default();
-    while let Some(cell) = cells.next_cell().map_err(|error| broken(Format::Xlsx, &error))? {
-        let (row, column) = cell.get_position();
-        let value = match cell.get_value() {
-            DataRef::SharedString(value) => (*value).to_owned(),
-            other => of_cell(&Data::from(other.clone())),
+    let mut without_value = 0;
+    while let Some(cell) =
+        cells.next_cell_with_formula_metadata().map_err(|error| broken(Format::Xlsx, &error))?
+    {
+        let (row, column) = cell.pos;
+        without_value += usize::from(cell.formula.is_some() && cell.value == DataRef::Empty);
+        let value = match cell.value {
+            DataRef::SharedString(value) => value.to_owned(),
+            other => of_cell(&Data::from(other)),
         };
         lines.cell(draft, row, column as usize, value);
         if draft.is_full() {
@@ -98,7 +106,7 @@ fn write_cells<R: Read + Seek>(
         }
     }
     lines.end(draft);
-    Ok(())
+    Ok(without_value)
 }
 
 /// The rows of a sheet, collected from their cells.
@@ -221,6 +229,16 @@ mod tests {
         );
         let sheets: Vec<_> = body.parts.iter().map(|mark| mark.part.to_string()).collect();
         assert_eq!(sheets, ["sheet Budget", "sheet Far"]);
+    }
+
+    #[test]
+    fn formulas_without_a_value_are_counted() {
+        let rows = "<row r='1'><c r='A1'><f>1+1</f></c><c r='B1'><f>1+2</f><v></v></c><c r='C1'><f>1+3</f><v>4</v></c>\
+            <c r='D1' t='str'><f>\"\"</f><v></v></c><c r='E1' s='1'/></row>";
+        let body = check_xlsx(rows, &ParseLimits::default()).expect("a workbook");
+        // The other remark is about the second sheet.
+        assert_eq!(body.remarks[1..], ["2 formulas have no stored value"]);
+        assert!(check_xlsx(ROWS, &ParseLimits::default()).is_ok_and(|body| body.remarks.len() == 1));
     }
 
     #[test]

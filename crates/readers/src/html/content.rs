@@ -7,8 +7,6 @@ use ego_tree::{NodeId, NodeRef};
 use scraper::node::Element;
 use scraper::{Html, Node};
 
-use super::is_skipped;
-
 /// Minimum share of the page's words in its main content. If there are fewer, the page's markup is wrong.
 const MIN_SHARE: f64 = 0.25;
 
@@ -61,6 +59,27 @@ const BESIDE: [&str; 39] = [
     "wp-block-navigation",
 ];
 
+/// Beginnings of ids and classes of boxes that ask for consent, by the tools that add them to pages.
+const CONSENT_TOOLS: [&str; 9] = [
+    "cc-banner",
+    "cc-window",
+    "cmplz-",
+    "cybotcookiebot",
+    "didomi",
+    "onetrust",
+    "qc-cmp",
+    "truste-",
+    "usercentrics",
+];
+/// Parts of ids and classes of other boxes that ask for consent.
+const CONSENT: [&str; 3] = ["consent", "cookie", "gdpr"];
+/// Parts of ids and classes that say that an element is a box over the page.
+const BOXES: [&str; 11] = [
+    "alert", "banner", "bar", "bottom", "dialog", "message", "modal", "notice", "overlay", "popup", "prompt",
+];
+/// Maximum characters of a box that asks for consent. A longer one may be what the page is about.
+const MAX_CONSENT: usize = 2000;
+
 /// Parts of ids and classes of elements that are menus if they consist of links. Manuals put digressions into sidebars.
 const MENUS: [&str; 2] = ["nav", "sidebar"];
 
@@ -74,12 +93,14 @@ pub(super) struct Content<'a> {
 
 /// Returns the main content: the element that the page marks as such, the only article, or an element with a known id. Pages
 /// without such an element, or with nearly all of their words outside it, are read as a whole. The page's headers, footers and
-/// asides, menus, tables of contents and lists of languages are left out.
-pub(super) fn main_content(html: &Html) -> Content<'_> {
+/// asides, menus, tables of contents, lists of languages and boxes that ask for consent are left out.
+/// `unread` are the elements that are not read on any page.
+pub(super) fn main_content<'a>(html: &'a Html, unread: &HashSet<NodeId>) -> Content<'a> {
     let root = html.tree.root();
-    let mut left_out: HashSet<NodeId> =
-        root.descendants().filter(|node| is_beside(node)).map(|node| node.id()).collect();
-    left_out.extend(menus(root));
+    let mut left_out = unread.clone();
+    let is_beside = |node: &NodeRef<'_, Node>| is_beside(node) || asks_consent(node, unread);
+    left_out.extend(root.descendants().filter(is_beside).map(|node| node.id()));
+    left_out.extend(menus(root, unread));
     let all = words(root, &left_out);
     let is_article = |node: &NodeRef<'_, Node>| has(node, |e| e.name() == "article");
     let outermost = |node: &NodeRef<'_, Node>| !node.ancestors().any(|above| is_article(&above));
@@ -100,7 +121,7 @@ pub(super) fn main_content(html: &Html) -> Content<'_> {
     };
     let Some(main) = candidates.into_iter().find(holds_enough) else {
         // The page consists only of headers and asides.
-        let left_out = if all == 0 { HashSet::new() } else { left_out };
+        let left_out = if all == 0 { unread.clone() } else { left_out };
         return Content { roots: vec![root], left_out };
     };
     let is_title = |node: &NodeRef<'_, Node>| has(node, |e| e.name() == "h1");
@@ -114,7 +135,7 @@ pub(super) fn main_content(html: &Html) -> Content<'_> {
     Content { roots, left_out }
 }
 
-fn has(node: &NodeRef<'_, Node>, test: impl FnOnce(&Element) -> bool) -> bool {
+pub(super) fn has(node: &NodeRef<'_, Node>, test: impl FnOnce(&Element) -> bool) -> bool {
     node.value().as_element().is_some_and(test)
 }
 
@@ -164,11 +185,32 @@ fn is_beside(node: &NodeRef<'_, Node>) -> bool {
         }
 }
 
-/// Returns the elements named menus or sidebars that consist of links.
-fn menus(root: NodeRef<'_, Node>) -> Vec<NodeId> {
+/// True if an element beside the main content is a box that asks whether the page may keep cookies.
+fn asks_consent(node: &NodeRef<'_, Node>, unread: &HashSet<NodeId>) -> bool {
+    let contains = |name: &str, parts: &[&str]| parts.iter().any(|part| name.contains(part));
+    let is_box = |name: String| {
+        CONSENT_TOOLS.iter().any(|tool| name.starts_with(tool))
+            || contains(&name, &CONSENT)
+                && (contains(&name, &BOXES) || name.contains("cookie") && name.contains("consent"))
+    };
+    let is_named = has(node, |element| !is_body(element) && names(element).any(is_box));
+    let in_content = || {
+        let mut around = node.ancestors().chain(node.descendants());
+        around.any(|other| has(&other, |e| e.name() == "article" || e.name() == "h1" || is_main(e)))
+    };
+    is_named && !in_content() && words(*node, unread) <= MAX_CONSENT
+}
+
+/// Returns the id and the classes of an element, in lower case.
+fn names(element: &Element) -> impl Iterator<Item = String> {
+    element.attr("id").into_iter().chain(element.classes()).map(str::to_ascii_lowercase)
+}
+
+/// Returns the elements named menus or sidebars, and the panels to unfold, that consist of links.
+fn menus(root: NodeRef<'_, Node>, unread: &HashSet<NodeId>) -> Vec<NodeId> {
     let is_named = |element: &Element| {
-        let mut names = element.attr("id").into_iter().chain(element.classes()).map(str::to_ascii_lowercase);
-        names.any(|name| MENUS.iter().any(|menu| name.contains(menu)))
+        let is_menu = |name: String| MENUS.iter().any(|menu| name.contains(menu));
+        element.attr("hidden").is_some() || names(element).any(is_menu)
     };
     let mut found = Vec::new();
     // Characters so far, and those inside links; the same counts at the start of each open menu.
@@ -185,7 +227,7 @@ fn menus(root: NodeRef<'_, Node>) -> Vec<NodeId> {
                 }
                 Node::Element(element) => {
                     links += usize::from(element.name() == "a");
-                    skipped += usize::from(is_skipped(element));
+                    skipped += usize::from(unread.contains(&node.id()));
                     if is_named(element) {
                         began.push((all, linked));
                     }
@@ -195,7 +237,7 @@ fn menus(root: NodeRef<'_, Node>) -> Vec<NodeId> {
             Edge::Close(node) => {
                 let Some(element) = node.value().as_element() else { continue };
                 links -= usize::from(element.name() == "a");
-                skipped -= usize::from(is_skipped(element));
+                skipped -= usize::from(unread.contains(&node.id()));
                 if is_named(element)
                     && let Some((all_before, linked_before)) = began.pop()
                     && (linked - linked_before) as f64 >= MIN_LINKS * (all - all_before) as f64
@@ -219,9 +261,7 @@ fn words(root: NodeRef<'_, Node>, left_out: &HashSet<NodeId>) -> usize {
                 count += text.chars().filter(|c| !c.is_whitespace()).count();
                 false
             }
-            Node::Element(element) => {
-                !is_skipped(element) && element.name() != "head" && !left_out.contains(&node.id())
-            }
+            Node::Element(element) => element.name() != "head" && !left_out.contains(&node.id()),
             Node::Document | Node::Fragment => true,
             Node::Comment(_) | Node::Doctype(_) | Node::ProcessingInstruction(_) => false,
         };

@@ -1,6 +1,7 @@
 //! Reads LaTeX into readable text. Every line stays on its line of the source.
 
 mod commands;
+mod macros;
 
 use std::ops::Range;
 
@@ -9,6 +10,7 @@ use unicode_normalization::UnicodeNormalization;
 use super::rows::Rows;
 use super::{Body, Heading};
 use commands::{Effect, effect_of};
+use macros::expanded;
 
 /// Maximum bytes of a formula inside a line. A lone `$` is a sign.
 const MAX_FORMULA_BYTES: usize = 1000;
@@ -17,15 +19,20 @@ const MAX_ARGUMENT_BYTES: usize = 20_000;
 
 /// The language of displayed formulas.
 const MATH: &str = "math";
+/// Environments whose content is code.
+const CODE: [&str; 8] =
+    ["Verbatim", "algorithmic", "alltt", "filecontents", "lstlisting", "minted", "tikzpicture", "verbatim"];
 /// Environments whose rows have cells.
 const TABLES: [&str; 5] = ["array", "longtable", "tabular", "tabularx", "tabulary"];
 
 /// Returns the words of LaTeX, each on its line of the source, with headings as `## Title`. The title is that of the document.
 ///
-/// - Commands give the words of their arguments. Comments, definitions, references, citations and lengths are left out, and of
-///   what precedes the document only title, authors and date are read.
+/// - Commands that the document defines are replaced by their words; others give the words of their arguments. Comments,
+///   definitions, references, citations and lengths are left out, and of what precedes the document only title, authors and
+///   date are read.
 /// - Formulas in lines stay; displayed formulas and listings become code between fences. Rows of tables name their columns.
 pub(super) fn parse(source: &str) -> Body {
+    let source = &*expanded(source);
     let mut reader = Reader {
         source,
         at: 0,
@@ -202,25 +209,7 @@ impl Reader<'_> {
 
     /// Returns the end of the group in brackets that begins at the current byte, after its bracket.
     fn group_end(&self, open: char, close: char) -> Option<usize> {
-        let limit = self.source.floor_char_boundary(self.at + MAX_ARGUMENT_BYTES);
-        let (mut depth, mut braces, mut escaped) = (0, 0, false);
-        for (at, c) in self.source[self.at..limit].char_indices() {
-            match c {
-                _ if escaped => escaped = false,
-                '\\' => escaped = true,
-                c if c == open => depth += 1,
-                c if c == close && braces <= 0 => {
-                    depth -= 1;
-                    if depth == 0 {
-                        return Some(self.at + at + 1);
-                    }
-                }
-                '{' => braces += 1,
-                '}' => braces -= 1,
-                _ => {}
-            }
-        }
-        None
+        group_end(self.source, self.at, open, close)
     }
 
     /// Skips a group in brackets. A group that never ends is not one.
@@ -454,8 +443,7 @@ impl Reader<'_> {
         let language = match name.trim_end_matches('*') {
             "equation" | "align" | "gather" | "multline" | "eqnarray" | "displaymath" | "math"
             | "flalign" | "alignat" => MATH,
-            "verbatim" | "Verbatim" | "lstlisting" | "minted" | "alltt" | "tikzpicture" | "algorithmic"
-            | "filecontents" => "text",
+            code if CODE.contains(&code) => "text",
             "comment" => "",
             table if TABLES.contains(&table) => {
                 self.skip_arguments();
@@ -535,6 +523,29 @@ impl Reader<'_> {
     }
 }
 
+/// Returns the end of the group in brackets that begins at byte `from`, after its bracket.
+fn group_end(source: &str, from: usize, open: char, close: char) -> Option<usize> {
+    let limit = source.floor_char_boundary(from + MAX_ARGUMENT_BYTES);
+    let (mut depth, mut braces, mut escaped) = (0, 0, false);
+    for (at, c) in source[from..limit].char_indices() {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            c if c == open => depth += 1,
+            c if c == close && braces <= 0 => {
+                depth -= 1;
+                if depth == 0 {
+                    return Some(from + at + 1);
+                }
+            }
+            '{' => braces += 1,
+            '}' => braces -= 1,
+            _ => {}
+        }
+    }
+    None
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -598,6 +609,14 @@ mod tests {
         check_latex(
             "\\begin{tabular}{l|r}\n\\hline\nItem & Cost \\\\\n\\hline\nOld\npipes & 12 \\\\ Taps & 3\n\\end{tabular}\nEnd",
             "\n\nItem | Cost\n\nItem: Old pipes | Cost: 12\nItem: Taps | Cost: 3\n\nEnd",
+        );
+    }
+
+    #[test]
+    fn commands_that_the_document_defines_are_replaced_by_their_words() {
+        check_latex(
+            "\\newcommand{\\operator}{Statnett}\n\\def\\city{Oslo}\n\\begin{document}\nRun by \\operator{} and \\operator\\ in \\city. The \\gls{pump}, \\ac{nve}.\n\\end{document}",
+            "\n\n\nRun by Statnett and Statnett in Oslo. The pump, nve.\n",
         );
     }
 

@@ -8,7 +8,7 @@ use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, MetadataBlockKind, Opti
 use super::aligned::AlignedText;
 use super::{Body, Heading, label};
 use graphloom_text::sanitize;
-use markup::without_tags;
+use markup::{separator_of, without_tags};
 use unprinted::without_unprinted;
 
 /// Maximum indentation of a list.
@@ -133,7 +133,7 @@ impl<'a> Writer<'a> {
                 let tag = tag.to_ascii_lowercase();
                 let name = tag.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '<' | '/'))).next();
                 match name {
-                    Some("<br") => self.inline(" ", range.start),
+                    Some(name) if separator_of(name).is_some() => self.inline(" ", range.start),
                     Some("<rt" | "<rp") => self.reading = true,
                     Some("</rt" | "</rp" | "</ruby") => self.reading = false,
                     Some(_) | None => {}

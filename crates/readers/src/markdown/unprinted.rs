@@ -131,9 +131,25 @@ fn citation(source: &str, at: usize) -> Option<Range<usize>> {
             && key.is_some_and(|c| c.is_alphanumeric() || matches!(c, '_' | '{'))
     };
     let is_link = behind.starts_with(['(', '[', ':']);
+    let is_speaker = speaks(source, at, inner, behind);
     let cites =
         !source[..at].ends_with('\\') && !inner.contains("\n\n") && inner.match_indices('@').any(names);
-    (cites && !is_link).then_some(at..at + end + 1)
+    (cites && !is_link && !is_speaker).then_some(at..at + end + 1)
+}
+
+/// True if a bracket names who says the rest of its line, as in logs of chats: `[09:15 @ada] It leaks.` It begins a line, and has
+/// the time of a clock, or what precedes it is no text that a citation could belong to.
+fn speaks(source: &str, at: usize, inner: &str, behind: &str) -> bool {
+    let before = &source[source.floor_char_boundary(at.saturating_sub(MAX_BYTES))..at];
+    let (above, line) = before.rsplit_once('\n').unwrap_or(("", before));
+    let above = above.rsplit('\n').next().unwrap_or_default().trim();
+    let begins_line = line.trim_matches([' ', '-', '*', '>']).is_empty();
+    let is_number =
+        |part: &str| (1..=2).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit());
+    let is_time = |word: &str| word.contains(':') && word.split(':').all(is_number);
+    let has_time = inner.split([' ', ',', '|']).any(is_time);
+    let says = behind.starts_with(' ') && (above.is_empty() || above.starts_with('['));
+    begins_line && (has_time || says)
 }
 
 /// Returns the ranges of code, formulas and front matter, ascending.
@@ -184,6 +200,19 @@ mod tests {
         for kept in ["[@ada](x.md)", "[@ada][x]", "[a@b.org] [ @ ]", "[@ada]\n\n[@ada]: x", "[ ] @ada"] {
             check_plain(kept, kept);
         }
+    }
+
+    #[test]
+    fn speakers_in_logs_of_chats_are_not_citations() {
+        for kept in [
+            "# Log\n\n[09:15 @ada] It leaks.\n[09:20:05, @bo] No more.",
+            "Log:\n- [@ada 9:15] It leaks.",
+            "Log\n\n[@ada] It leaks.\n[@bo] No more.",
+            "@ada It leaks.\n@bo No more.",
+        ] {
+            check_plain(kept, kept);
+        }
+        check_plain("Pipes leak\n[@ada, p. 3] often [@ada 9:15].", "Pipes leak\n often.");
     }
 
     #[test]

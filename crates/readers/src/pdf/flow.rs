@@ -1,5 +1,7 @@
 //! Writes the pieces of pages, with paragraphs that continue in the next column or on the next page.
 
+use std::collections::BTreeMap;
+
 use graphloom_core::Part;
 use graphloom_text::LineJoiner;
 
@@ -10,15 +12,26 @@ use super::layout::{Block, Line, Paragraph, Sizes, blocks, is_cut};
 /// Minimum lines of a paragraph that may continue with a capital. Fewer may be a line of a title page.
 const MIN_FULL_LINES: usize = 2;
 
-/// Writes pages, each with its number and its lines in the order in which they were drawn.
+/// Writes pages, each with its number and its lines in the order in which they were drawn. What was `written` on a page follows.
 ///
 /// A paragraph that continues on the next page is written as one. The notes and the foot of its first page come before it, and
 /// the head of the next page after it, so each piece is still on its page.
-pub(super) fn write(mut pages: Vec<(u32, Vec<Line>)>, sizes: &Sizes, draft: &mut Draft) {
+pub(super) fn write(
+    mut pages: Vec<(u32, Vec<Line>)>,
+    written: &BTreeMap<u32, Vec<String>>,
+    sizes: &Sizes,
+    draft: &mut Draft,
+) {
     mark_edges(&mut pages, sizes);
     let texts: Vec<String> = pages.iter().flat_map(|(_, lines)| lines.iter().map(Line::text)).collect();
     let joiner = LineJoiner::of(texts.iter().map(String::as_str));
-    let mut pages = pages.into_iter().map(|(page, lines)| (page, blocks(&lines, sizes, &joiner))).peekable();
+    let blocks_of = |(page, lines): (u32, Vec<Line>)| {
+        let written = written.get(&page).into_iter().flatten();
+        let mut blocks = blocks(&lines, sizes, &joiner);
+        blocks.extend(written.map(|text| Block::Aside(text.clone())));
+        (page, blocks)
+    };
+    let mut pages = pages.into_iter().map(blocks_of).peekable();
     // Whether the last paragraph written continues on this page.
     let mut continues = false;
     while let Some((page, blocks)) = pages.next() {

@@ -477,7 +477,7 @@ mod tests {
     fn check_text(glyphs: Vec<Glyph>, expected: &str) {
         let sizes = Sizes::of(glyphs.iter());
         let mut draft = Draft::new(1000);
-        write(vec![(1, lines_of(glyphs))], &sizes, &mut draft);
+        write(vec![(1, lines_of(glyphs))], &BTreeMap::new(), &sizes, &mut draft);
         assert_eq!(draft.finish().expect("a short text").text, expected);
     }
 

@@ -4,7 +4,9 @@ mod edges;
 mod flow;
 mod layout;
 mod widths;
+mod written;
 
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use graphloom_core::Format;
@@ -13,6 +15,7 @@ use pdf_extract::{Document, MediaBox, Object, OutputDev, OutputError, Transform,
 use super::draft::{Draft, words};
 use super::{Body, ParseError, ParseLimits};
 use layout::{Glyph, Sizes};
+use written::written_on;
 
 /// Maximum glyphs of one page. A page in small print has some ten thousand.
 const MAX_GLYPHS: usize = 500_000;
@@ -23,7 +26,7 @@ const MAX_FORMS: usize = 100_000;
 
 /// Returns the pages' text in the order in which it was drawn: lines joined to paragraphs, larger lines as headings, and the
 /// columns of tables separated. Paragraphs continue over columns and pages. Heads and feet that repeat are written once, page
-/// numbers not at all. Pages that cannot be read and pages without text are left out, with a remark.
+/// numbers not at all. Filled form fields and notes follow the text of their page. Pages that cannot be read and pages without text are left out, with a remark.
 pub(super) fn parse(bytes: &[u8], limits: &ParseLimits) -> Result<Body, ParseError> {
     let mut document = match Document::load_mem(bytes) {
         Ok(document) => document,
@@ -37,7 +40,7 @@ pub(super) fn parse(bytes: &[u8], limits: &ParseLimits) -> Result<Body, ParseErr
     if document.is_encrypted() && document.decrypt("").is_err() {
         return Err(ParseError::Encrypted { format: Format::Pdf });
     }
-    let pages: Vec<u32> = document.get_pages().into_keys().collect();
+    let pages = document.get_pages();
     // If a password is needed, the pages are missing entirely.
     if pages.is_empty() && says_encrypted(bytes) {
         return Err(ParseError::Encrypted { format: Format::Pdf });
@@ -51,23 +54,27 @@ pub(super) fn parse(bytes: &[u8], limits: &ParseLimits) -> Result<Body, ParseErr
     check_forms(&document)?;
 
     let mut read: Vec<(u32, Vec<Glyph>)> = Vec::with_capacity(pages.len());
+    let mut written = BTreeMap::new();
     let (mut unreadable, mut blank) = (Vec::new(), Vec::new());
     let mut bytes = 0;
-    for &page in &pages {
+    for (&page, &id) in &pages {
         let mut glyphs = Glyphs::default();
         // The library panics on unexpected content.
         let outcome = catch_unwind(AssertUnwindSafe(|| output_doc_page(&document, &mut glyphs, page)));
         let Glyphs { found, .. } = glyphs;
+        let texts = written_on(&document, id, limits.max_bytes);
         if !matches!(outcome, Ok(Ok(()))) {
             unreadable.push(page);
-        } else if !found.iter().any(|glyph| glyph.text.contains(char::is_alphanumeric)) {
+        } else if texts.is_empty() && !found.iter().any(|glyph| glyph.text.contains(char::is_alphanumeric)) {
             blank.push(page);
         }
         bytes += found.iter().map(|glyph| glyph.text.len()).sum::<usize>();
+        bytes += texts.iter().map(String::len).sum::<usize>();
         if bytes > limits.max_bytes {
             return Err(ParseError::TooLarge { bytes, max_bytes: limits.max_bytes });
         }
         read.push((page, found));
+        written.insert(page, texts);
     }
     if unreadable.len() == pages.len() {
         return Err(broken(&"none of its pages can be read"));
@@ -79,7 +86,7 @@ pub(super) fn parse(bytes: &[u8], limits: &ParseLimits) -> Result<Body, ParseErr
     draft.title(&title_of(&document));
     let sizes = Sizes::of(read.iter().flat_map(|(_, glyphs)| glyphs));
     let pages_read = read.into_iter().map(|(page, glyphs)| (page, layout::lines_of(glyphs))).collect();
-    flow::write(pages_read, &sizes, &mut draft);
+    flow::write(pages_read, &written, &sizes, &mut draft);
     let mut body = draft.finish()?;
     let total = pages.len();
     if !unreadable.is_empty() {

@@ -14,6 +14,8 @@ const ADORNMENTS: &str = "=-~^\"'`#*+.:_<>!$%&(),/;?@[]{}|\\";
 const MIN_ADORNMENT: usize = 4;
 /// The language of code that names none.
 const NO_LANGUAGE: &str = "text";
+/// The language of formulas.
+const MATH: &str = "math";
 
 /// Returns the words of reStructuredText, each on its line of the source, with headings as `## Title`.
 ///
@@ -55,6 +57,8 @@ enum Kind {
     Content,
     /// A picture: its `:alt:` says what it shows. The content, a caption, is text.
     Picture,
+    /// Its argument is the title of a table, whose rows are a list or separated values.
+    Table,
     /// Its argument is code, such as the signature of a function; the content is text.
     Signature,
     /// Its argument and content are text.
@@ -68,7 +72,8 @@ fn kind_of(directive: &str) -> Kind {
         | "testsetup" | "testcleanup" | "doctest" | "ipython" | "jupyter-execute" => {
             Kind::Code(Some(NO_LANGUAGE))
         }
-        "math" => Kind::Code(Some("math")),
+        "math" => Kind::Code(Some(MATH)),
+        "csv-table" | "list-table" => Kind::Table,
         "graphviz" | "digraph" | "graph" | "mermaid" | "uml" | "plantuml" | "plot" => {
             Kind::Code(Some("text"))
         }
@@ -204,6 +209,25 @@ impl Reader<'_> {
         let name = name.rsplit(':').next().unwrap_or(name);
         match kind_of(name) {
             Kind::LeftOut => return self.block_end(at),
+            Kind::Code(Some(MATH)) if !argument.is_empty() => {
+                self.out[at] = format!("{indent}$${argument}$$");
+                let (options, end) = (self.options_end(at), self.block_end(at));
+                if let Some(first) = (options..end).find(|&line| !self.is_blank(line)) {
+                    self.fence(first, end, MATH);
+                }
+                return end;
+            }
+            Kind::Table => {
+                let (options, end) = (self.options_end(at), self.block_end(at));
+                let words = |cell: &str| plain(cell, &self.substitutions);
+                self.out[at] = indent + &words(argument);
+                if name == "list-table" {
+                    table::read_list(&self.lines, options..end, &mut self.out, words);
+                } else {
+                    table::read_values(&self.lines, at + 1..options, options..end, &mut self.out, words);
+                }
+                return end.max(options);
+            }
             Kind::Code(language) => {
                 let language = language.unwrap_or(if is_name(argument) { argument } else { NO_LANGUAGE });
                 let end = self.block_end(at);
@@ -391,6 +415,14 @@ mod tests {
         check_rst(
             "Call\nit::\n\n    let a = *b*\n\n    go\n\nThen ::\n\n  x\n\n.. code-block:: python\n   :linenos:\n\n   a = b\n\nEnd.\n\n>>> a\n1\n",
             "Call\nit:\n```text\n    let a = *b*\n\n    go\n```\nThen\n```text\n  x\n```\n```python\n\n\n   a = b\n```\nEnd.\n```python\n>>> a\n1\n```\n",
+        );
+    }
+
+    #[test]
+    fn formulas_behind_their_directive_and_below_it_are_kept() {
+        check_rst(
+            ".. math:: F = m a\n\nso\n\n.. math:: a\n\n   b\n\n.. math::\n\n   c\n",
+            "$$F = m a$$\n\nso\n\n$$a$$\n```math\n   b\n```\n```math\n\n   c\n```\n",
         );
     }
 

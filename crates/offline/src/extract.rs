@@ -15,11 +15,14 @@ use super::languages::Language;
 use super::lexicon::{is_generic, is_opener, is_plain_heading, is_unnamed};
 use super::phrase::{Phrase, PhraseKind, phrases};
 use super::scripts::{has_no_spaces, is_ideograph};
-use super::token::{Token, tokens};
-use graphloom_text::{Tokenizer, entity_key, one_line, sentences, without_boilerplate};
+use super::text_statistics::Sentence;
+use super::token::Token;
+use graphloom_text::{
+    Tokenizer, entity_key, front_matter, is_list_item, one_line, sentences, without_boilerplate,
+};
 
 /// Version of these rules, stored with their records. It must change when the rules change.
-pub const RULES: &str = "rules-v9";
+pub const RULES: &str = "rules-v10";
 /// Maximum number of sentences in an entity's description.
 pub const MAX_DESCRIPTION_SENTENCES: usize = 4;
 /// Maximum number of relations from one sentence; those between names come first.
@@ -42,16 +45,16 @@ const MAX_COMMON_OBJECTS: usize = 2;
 
 /// Returns the records of `text`: its best phrases as entities, and what sentences say about their subjects as relations.
 ///
-/// - Copyright and licence paragraphs are ignored, and so are lines around an article, such as its byline.
+/// - Copyright and licence paragraphs are ignored, and so are front matter and lines around an article, such as its byline.
 /// - Entities are in order of rank. Their number is limited by the length of the text.
 /// - The description of an entity is the first four sentences that name it, verbatim. That of a relation is its sentence.
 /// - The keywords of a relation are the verbs and nouns between the two names if few words are between them, and otherwise the
 ///   content words of the sentence. The weight is 1. A pair is related once per text, by its first sentence.
-/// - The subject of a sentence is its first name. A sentence that begins with a pronoun keeps the subject of the previous
-///   sentence. In languages other than English, so does a sentence with at most one name that does not begin with it.
+/// - The subject of a sentence is its first name. Within a paragraph, a sentence that begins with a pronoun keeps the subject of
+///   the previous sentence. In languages that drop subjects, so does a sentence that begins with the verb of a life story.
 pub fn extract(text: &str) -> Records {
     let plain = without_boilerplate(text);
-    let text = plain.as_ref();
+    let text = &*without_properties(&plain);
     let tokens = Tokenizer.count(text) as usize;
     let language = Language::of(text);
     let mut kept = phrases(text);
@@ -65,7 +68,7 @@ pub fn extract(text: &str) -> Records {
     let names: Vec<String> = kept.iter().map(|phrase| fold(&phrase.text)).collect();
     let mentions: Vec<Vec<Mention>> =
         folded.iter().zip(&cased).map(|(folded, cased)| mentions(folded, cased, &names, &kept)).collect();
-    let relations = relations(text, language, &sentences, &folded, &mentions, &kept);
+    let relations = relations(text, language, &sentences, &mentions, &kept);
     let related: BTreeSet<&str> =
         relations.iter().flat_map(|relation| [relation.source.as_str(), relation.target.as_str()]).collect();
     let entities = kept
@@ -74,11 +77,23 @@ pub fn extract(text: &str) -> Records {
         .filter(|(_, phrase)| phrase.kind <= PhraseKind::Quoted || related.contains(phrase.text.as_str()))
         .map(|(i, phrase)| EntityRecord {
             name: phrase.text.clone(),
-            kind: entity_type(text, phrase).to_owned(),
+            kind: entity_type(text, phrase, language).to_owned(),
             description: description(text, &sentences, &mentions, i, phrase),
         })
         .collect();
     Records { entities, relations, claims: claims(text), themes: Vec::new() }
+}
+
+/// Removes the front matter. A title stays if the text does not contain it.
+fn without_properties(text: &str) -> Cow<'_, str> {
+    let (properties, body) = text.split_at(front_matter(text));
+    let title =
+        properties.lines().find_map(|line| line.strip_prefix("title:").or(line.strip_prefix("Title:")));
+    let title = title.map(|title| title.trim().trim_matches(['"', '\'']));
+    match title.filter(|title| !body.contains(title)) {
+        Some(title) => format!("{title}\n\n{}", body.trim_start()).into(),
+        None => body.into(),
+    }
 }
 
 /// True if someone would look up this phrase. Excludes common nouns such as `time` and, in a long text, nouns that occur once.
@@ -220,7 +235,6 @@ fn relations(
     text: &str,
     language: Language,
     sentences: &[Range<usize>],
-    folded: &[String],
     mentions: &[Vec<Mention>],
     kept: &[Phrase],
 ) -> Vec<RelationRecord> {
@@ -229,17 +243,15 @@ fn relations(
     let mut related = BTreeSet::new();
     let mut records = Vec::new();
     let mut subject = None;
-    for ((range, folded), named) in sentences.iter().zip(folded).zip(mentions) {
+    let mut before: Option<Sentence<'_>> = None;
+    for (range, named) in sentences.iter().zip(mentions) {
         let named = outermost(named);
-        let words = tokens(text, range.clone());
+        let this = Sentence::read(text, range.clone(), language);
         let is_name = |mention: &&&Mention| kept[mention.entity].kind <= PhraseKind::Quoted;
         let own = named.iter().find(is_name).or(named.first()).map(|mention| mention.entity);
-        let about_other = || {
-            let mut names = named.iter().filter(is_name);
-            let begins = names.next().is_some_and(|first| begins_with(folded, first));
-            language != Language::English && !begins && names.next().is_none()
-        };
-        let goes_on = words.first().is_some_and(|word| language.is_pronoun(&word.lower)) || about_other();
+        let continues = before.as_ref().is_some_and(|before| continues_paragraph(text, before, &this));
+        let goes_on = continues && language.refers_back(&text[range.clone()]);
+        let words = &before.insert(this).tokens;
         subject = subject.filter(|_| goes_on).or(own);
         let Some(subject) = subject else { continue };
         let sentence = without_marks(&text[range.clone()]);
@@ -253,7 +265,7 @@ fn relations(
             records.push(RelationRecord {
                 source: source.clone(),
                 target: target.clone(),
-                keywords: keywords(&words, source, target),
+                keywords: keywords(words, source, target),
                 description: sentence[..end].to_owned(),
                 weight: 1.0,
             });
@@ -262,11 +274,11 @@ fn relations(
     records
 }
 
-/// True if a folded sentence begins with a name, apart from an article or similar word.
-fn begins_with(sentence: &str, mention: &Mention) -> bool {
-    const MAX_LETTERS_BEFORE: usize = 3;
-    let before = sentence[..mention.range.start].chars();
-    before.filter(|c| c.is_alphanumeric()).count() <= MAX_LETTERS_BEFORE
+/// True if a sentence continues the paragraph of the sentence before it. Headings, list items and table rows stand alone.
+fn continues_paragraph(text: &str, before: &Sentence<'_>, sentence: &Sentence<'_>) -> bool {
+    let line = &text[sentence.range.clone()];
+    let is_apart = text[before.range.end..sentence.range.start].matches('\n').count() > 1;
+    !is_apart && !before.heading && !sentence.heading && !is_list_item(line) && !line.contains(" | ")
 }
 
 /// Returns the mentions that are not inside another one, in text order.
@@ -379,6 +391,16 @@ mod tests {
     }
 
     #[test]
+    fn front_matter_contains_no_entity_but_the_title() {
+        let matter = "title: Old Weir\nlayout: page\nclass: Guide\ntags:\n  - Water\n\n";
+        check_names(
+            &format!("{matter}Olga Finn opened it in Halden.\n"),
+            &["Halden", "Old Weir", "Olga Finn"],
+        );
+        check_names(&format!("{matter}# The Old Weir\n\nIt is wet.\n"), &["The Old Weir"]);
+    }
+
+    #[test]
     fn entities_are_described_by_the_sentences_that_name_them() {
         let records = extract(TEXT);
         let babbage =
@@ -429,6 +451,46 @@ mod tests {
             "Clara Voss met Otto Brandt. She taught Lise Amann. Her school stood in Basel.",
             &[("Clara Voss", "Otto Brandt"), ("Clara Voss", "Lise Amann"), ("Clara Voss", "Basel")],
         );
+    }
+
+    #[test]
+    fn a_sentence_with_its_own_subject_is_not_about_the_subject_before_it() {
+        for text in [
+            "Klara Voss gründete die Brauerei in Lindau. Der Bürgermeister schloss die Brücke. Die Polizei verhaftete Otto Brandt.",
+            "Klara Voss fonda la brasserie de Lindau. Le maire ferma le pont. La police arrêta Otto Brandt dans la rue.",
+            "Klara Voss fundó la cervecería de Lindau. El alcalde cerró el puente. La policía arrestó a Otto Brandt.",
+            "Klara Voss创办了酒厂。警察逮捕了Otto Brandt。",
+        ] {
+            let related = related(text);
+            let is_false =
+                |(subject, object): &(String, String)| subject == "Klara Voss" && object == "Otto Brandt";
+            assert!(!related.iter().any(is_false), "{related:?}");
+        }
+    }
+
+    #[test]
+    fn a_pronoun_or_a_dropped_subject_stands_for_the_subject_before_it_in_other_languages() {
+        for text in [
+            "Klara Voss lehrte in Lindau. Sie traf Otto Brandt.",
+            "Klara Voss enseigna à Lindau. Elle rencontra Otto Brandt dans la ville.",
+            "Klara Voss enseñó en Lindau con los maestros. Conoció a Otto Brandt en el puente.",
+            "Klara Voss insegnò a Lindau. Incontrò poi Otto Brandt nella scuola.",
+        ] {
+            check_related(text, &[("Klara Voss", "Lindau"), ("Klara Voss", "Otto Brandt")]);
+        }
+        let chinese = "刘晓梅执导了《夜航》。1975年毕业于东华理工大学。她来自深圳。";
+        check_related(
+            chinese,
+            &[("刘晓梅", "夜航"), ("刘晓梅", "1975"), ("刘晓梅", "东华理工大学"), ("刘晓梅", "深圳")],
+        );
+    }
+
+    #[test]
+    fn a_subject_ends_with_its_paragraph_or_list_item() {
+        let first = "Klara Voss lehrte in Lindau.";
+        for apart in ["\n\n", "\n\n## Anhang\n\n", "\n- "] {
+            check_related(&format!("{first}{apart}Sie traf Otto Brandt."), &[("Klara Voss", "Lindau")]);
+        }
     }
 
     #[test]

@@ -53,7 +53,8 @@ const MARKERS: &str = "的 了 在 是 和 与 及 也 有 为 以 于 等 不 �
     设计者 工程师 建筑师 律师 医生 记者 编辑 制片人 监制 摄影师 作曲家 音乐家 科学家 物理学家 化学家 数学家 \
     历史学家 经济学家 政治家 企业家 商人 艺术家 小说家 文学家 哲学家 思想家 军事家 飞行员 运动员 教练 队长 \
     顾问 员工 职员 先生 女士 小姐 夫人 皇帝 国王 女王 将军 上将 中将 少将 专家 学者 教师 讲师 主任 主编 \
-    主教 牧师 法官 检察官 大臣 议员 代表 不断 不再 不得 不会 不能 不要 不同 不少 不足 不论 不管 未能 无法 重新";
+    主教 牧师 法官 检察官 大臣 议员 代表 不断 不再 不得 不会 不能 不要 不同 不少 不足 不论 不管 未能 无法 重新 \
+    任何 也许 或许 有些 容易 常常 经常 时常 每周 本周 上周 下周 一周 一张 两张 几张 第三方 官方";
 
 /// Markers before a verb or adjective: the piece behind them is no noun, as in `不断演进` and `可以清洗滤芯`.
 const BEFORE_VERBS: &str = "不 也 就 都 很 更 已 仍 再 均 又 还 却 便 即 亦 曾 可以 可能 能够 应该 必须 正在 仍然 一直 往往 通常 曾经 已经 逐渐 逐步 \
@@ -93,7 +94,7 @@ const OF_BODIES: &str = "公集银学大中局所院社室站馆部厂会区师�
 /// Words that contain a marker but are not split.
 const WHOLE: &str = "有限 有机 有色 有轨 和平 共和 和谐 饱和 温和 中和 大和 和田 仁和 泰和 雍和 颐和 调和 缓和 总和 和歌山 埃及 普及 涉及 波及 \
     也门 华为 行为 以色列 难以 得以 加以 予以 高等 平等 等级 中等 初等 同等 甲等 优等 头等 特等 不丹 不列颠 不锈钢 不动产 不莱梅 那不勒斯 刹那 \
-    吉他 王羲之 王献之 顾恺之 祖冲之 张之洞 土耳其 成就 就业 首都 成都 京都 都市 古都 新都 都柏林 都灵 丰都 都会 都督 帝都 故都 都江堰 于都 \
+    吉他 王羲之 王献之 顾恺之 祖冲之 张之洞 土耳其 成就 就业 首都 成都 京都 都市 古都 新都 都柏林 都灵 丰都 都督 帝都 故都 都江堰 于都 \
     宜都 花都 从化 到底 对手 对外 对象 对联 对策 对抗 将领 大将 名将 主将 将士 自由 理由 由来 于谦 曾国藩 曾荫权 曾巩 曾母 现存 内在 潜在 实在 \
     的里雅斯特 目的 标的 了解 为难 人为 人才 因素 原因 基因 因特网 便利 即时 即将 着陆 过程 过去 过渡 通过 超过 不过 向量 方向 走向 导向 向往 \
     往来 天使 大使 使馆 使命 使徒 让步 更新 变更 最高 条约 公约 合约 预约 约翰 约克 纽约 约旦 约瑟 共产 共青 公共 共同 共享 共振 获利 \
@@ -106,9 +107,21 @@ const WHOLE: &str = "有限 有机 有色 有轨 和平 共和 和谐 饱和 温
 
 /// Endings of names of places, organizations and events.
 const ENDINGS: &str = "市 省 县 区 州 国 镇 乡 村 山 河 江 湖 海 岛 港 湾 桥 路 街 寺 庙 宫 塔 楼 城 峡 洲 洋 站 厂 矿 局 社 奖 节 赛 杯 党 军 \
-    院 馆 校 会 园 堂 府 部 署 厅 所 店 号 教 派 族 朝 语 报 法 线 机场 大学 学院 中学 小学 学校 公司 集团 银行 战争 战役 事件 运动 条约 协定 王朝 \
+    院 馆 校 园 堂 府 部 署 厅 所 店 号 教 派 族 朝 语 报 法 线 机场 大学 学院 中学 小学 学校 公司 集团 银行 战争 战役 事件 运动 条约 协定 王朝 \
     帝国 王国 铁路 公路 大桥 大厦 广场 公园 乐队 剧团 科技 实业 酒业 股份 联盟 组织 计划 工程 中心 草原 高原 平原 盆地 沙漠 半岛 群岛 山脉 运河 \
-    水库 隧道 车站 车队 球队 球会 杂志 日报 晚报 出版社 电视台 电台";
+    水库 隧道 车站 车队 球队 球会 杂志 日报 晚报 出版社 电视台 电台 \
+    协会 学会 商会 工会 议会 国会 董事会 理事会 监事会 委员会 组委会 基金会 联合会 大会 教会 研讨会 音乐会 读书会 运动会 奥运会 博览会 世博会";
+
+/// Common nouns that end like such a name.
+const COMMON_NOUNS: &str = "方法 办法 做法 想法 看法 说法 写法 用法 语法 算法 玩法 没法 信号 符号 序号 编号 账号 账户 逗号 分区 时区 社区 地区 网站 内部 外部 底部 \
+    顶部 全部 局部 社会 机会 任务 路线 曲线 防线 上线 离线 布局 全局 场所 字节 环节 章节 细节 情节";
+
+/// Common words that begin with a surname.
+const COMMON_BEGINNINGS: &str = "项目 任务 容器 文件 文档 文章 安全 安装 程序 申请 边框 边界 边缘 金属 谷歌 高级 许多 关键 解决 解析 方法 方式 方便 方案 方向 \
+    周围 周刊 左右 简单 明显 成功 支付 管理 路由 单元 游戏 应用 计算 时间";
+
+/// Verbs and adverbs that are in no given name.
+const NOT_IN_NAMES: &str = "会都要想去看做放没说才搞到至给读玩越另旨些";
 
 /// Endings of common words that begin like a personal name.
 const COMMON_ENDINGS: &str = "性 业 式 率 度 力 化 品 型 类 量 值 层 界 期 代 人 者 员 师 家 学 术 物 地 片 剧 书 系 级 制 权 费 价 额 数 点 面 \
@@ -150,6 +163,8 @@ static LEXICON: LazyLock<Lexicon> = LazyLock::new(|| Lexicon {
     whole: WHOLE.split_whitespace().collect(),
     endings: ENDINGS.split_whitespace().collect(),
     common_endings: COMMON_ENDINGS.split_whitespace().collect(),
+    common_nouns: COMMON_NOUNS.split_whitespace().collect(),
+    common_beginnings: COMMON_BEGINNINGS.split_whitespace().collect(),
     surnames: SURNAMES.chars().filter(|c| !c.is_whitespace()).collect(),
     long_surnames: LONG_SURNAMES.split_whitespace().collect(),
     units: UNITS.split_whitespace().collect(),
@@ -164,6 +179,8 @@ struct Lexicon {
     whole: HashSet<&'static str>,
     endings: HashSet<&'static str>,
     common_endings: HashSet<&'static str>,
+    common_nouns: HashSet<&'static str>,
+    common_beginnings: HashSet<&'static str>,
     surnames: HashSet<char>,
     long_surnames: HashSet<&'static str>,
     units: HashSet<&'static str>,
@@ -366,8 +383,12 @@ impl<'a> Text<'a> {
         let long =
             range.len() >= 3 && LEXICON.long_surnames.contains(self.slice(range.start..range.start + 2));
         let short = LEXICON.surnames.contains(&self.chars[range.start]);
-        (long && range.len() <= 4)
-            || (short && range.len() == 3 && !self.ends_with_any(range, &LEXICON.common_endings))
+        let is_common = || {
+            self.ends_with_any(range, &LEXICON.common_endings)
+                || LEXICON.common_beginnings.contains(self.slice(range.start..range.start + 2))
+                || self.chars[range.clone()].iter().any(|c| NOT_IN_NAMES.contains(*c))
+        };
+        (long && range.len() <= 4) || (short && range.len() == 3 && !is_common())
     }
 
     fn push(&self, range: Range<usize>, behind: Option<&str>, found: &mut Vec<Piece>) {
@@ -390,7 +411,9 @@ impl<'a> Text<'a> {
         if range.len() < 2 || LEXICON.generic.contains(self.slice(range.clone())) {
             return;
         }
-        let ends = range.len() >= 3 && self.ends_with_any(&range, &LEXICON.endings);
+        let ends = range.len() >= 3
+            && self.ends_with_any(&range, &LEXICON.endings)
+            && !self.ends_with_any(&range, &LEXICON.common_nouns);
         let is_place = behind.is_some_and(|word| LEXICON.before_places.contains(word)) && range.len() <= 4;
         let is_foreign = self.chars[range.clone()].iter().any(|c| !is_ideograph(*c));
         let is_name = ends || is_place || is_foreign || self.is_person(&range);
@@ -433,6 +456,17 @@ mod tests {
         check_pieces("全长三千二百米", &[], &[]);
         check_pieces("由工程师林书豪设计", &["林书豪"], &[]);
         check_pieces("陈国栋在建筑设计院工作", &["陈国栋", "建筑设计院"], &[]);
+    }
+
+    #[test]
+    fn common_words_that_look_like_names_are_none() {
+        check_pieces("程序都会停止", &[], &["程序"]);
+        check_pieces("有些方法", &[], &["方法"]);
+        check_pieces("也许想要", &[], &["想要"]);
+        check_pieces("他让项目搞大", &[], &["项目搞大"]);
+        check_pieces("项目搞", &[], &["项目搞"]);
+        check_pieces("任何好处", &[], &["好处"]);
+        check_pieces("联合国儿童基金会", &["联合国儿童基金会"], &[]);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::languages::Language;
 use super::phrase::{Phrase, PhraseKind};
 
 /// Bytes before and after a phrase that are searched for cues.
@@ -10,7 +11,7 @@ const CUE_BYTES: usize = 60;
 const MAX_PLACES: usize = 4;
 
 /// Returns the type of `phrase`, one of the engine's default entity types; `Other` if there is no evidence.
-pub(super) fn entity_type(text: &str, phrase: &Phrase) -> &'static str {
+pub(super) fn entity_type(text: &str, phrase: &Phrase, language: Language) -> &'static str {
     match phrase.kind {
         PhraseKind::Date | PhraseKind::Quantity => return "Data",
         PhraseKind::NounPhrase => return noun_type(&phrase.text),
@@ -18,7 +19,7 @@ pub(super) fn entity_type(text: &str, phrase: &Phrase) -> &'static str {
     }
     let words: Vec<String> = phrase.text.split([' ', '-']).map(str::to_lowercase).collect();
     by_words(&words)
-        .or_else(|| by_surroundings(text, phrase))
+        .or_else(|| by_surroundings(text, phrase, language))
         .or(match phrase.kind {
             PhraseKind::Quoted => Some("Content"),
             _ => None,
@@ -56,10 +57,33 @@ fn by_words(words: &[String]) -> Option<&'static str> {
 }
 
 /// Returns the type suggested by the text around the first occurrences of the phrase.
-fn by_surroundings(text: &str, phrase: &Phrase) -> Option<&'static str> {
+fn by_surroundings(text: &str, phrase: &Phrase, language: Language) -> Option<&'static str> {
     let written = &text[phrase.range.clone()];
     let places = text[phrase.range.start..].match_indices(written).take(MAX_PLACES);
-    places.map(|(at, _)| phrase.range.start + at).find_map(|at| by_place(text, at..at + written.len()))
+    let may_be_place = language == Language::English && phrase.kind == PhraseKind::Name;
+    places.map(|(at, _)| phrase.range.start + at).find_map(|at| {
+        let is_place = || may_be_place && is_located(&text[..at]);
+        by_place(text, at..at + written.len()).or_else(|| is_place().then_some("Location"))
+    })
+}
+
+/// True if a text ends with words that locate what follows: `was born in`. `In` alone also precedes products and languages.
+fn is_located(before: &str) -> bool {
+    const LOCATED: &str = "born died lived lives live living located situated based settled arrived raised buried stationed stayed \
+        resides headquartered";
+    const MOVED: &str = "moved emigrated travelled traveled sailed migrated fled";
+    const REGIONS: &str = "city town village capital streets north south east west coast outskirts suburb";
+    let before = &before[before.floor_char_boundary(before.len().saturating_sub(CUE_BYTES))..];
+    let lower = before.to_lowercase();
+    let mut words = lower.split_whitespace().rev();
+    let (preposition, cue) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    let cues = match preposition {
+        "in" | "at" | "near" => LOCATED,
+        "to" => MOVED,
+        "of" => REGIONS,
+        _ => return false,
+    };
+    cues.split_whitespace().any(|word| word == cue)
 }
 
 fn by_place(text: &str, range: Range<usize>) -> Option<&'static str> {
@@ -84,7 +108,7 @@ fn by_place(text: &str, range: Range<usize>) -> Option<&'static str> {
             return Some(kind);
         }
     }
-    matches!(previous, "in" | "near" | "at" | "from" | "across" | "throughout").then_some("Location")
+    None
 }
 
 /// Returns the predicate after a copula: `is an old city` gives `an old city`; empty if there is no copula.
@@ -436,3 +460,28 @@ const HEADS: [(&str, &[&str]); 8] = [
         &["mineral", "planet", "star", "asteroid", "comet", "element", "plant", "tree", "flower", "volcano"],
     ),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::super::extract::extract;
+
+    #[track_caller]
+    fn check_type(text: &str, name: &str, expected: &str) {
+        let entities = extract(text).entities;
+        let found = entities.iter().find(|entity| entity.name == name).map(|entity| entity.kind.as_str());
+        assert_eq!(found, Some(expected), "{text}: {entities:?}");
+    }
+
+    #[test]
+    fn a_preposition_makes_a_place_only_of_a_name_where_someone_or_something_is() {
+        check_type("Ada Voss was born in Kelm.", "Kelm", "Location");
+        check_type("Ada Voss moved to Kelm.", "Kelm", "Location");
+        check_type("Ada Voss wrote it in Velora with Bo Lind.", "Velora", "Other");
+        check_type("Ada Voss heard it from Bo Lind.", "Bo Lind", "Other");
+        check_type(
+            "Die Regeln von Ada Voss treten in Kraft, wenn der Rat sie in Kelm liest.",
+            "Kraft",
+            "Other",
+        );
+    }
+}

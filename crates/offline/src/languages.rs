@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use super::lexicon::is_stop_word;
+use super::lexicon::{is_month, is_stop_word};
 use super::scripts::{is_hangul, is_hiragana, is_ideograph};
 
 /// Minimum number of a language's function words in a text of that language.
@@ -270,8 +270,45 @@ impl Language {
         ASKING.iter().find(|(_, list)| asks(list)).map_or(language, |(language, _)| *language)
     }
 
+    /// True if a sentence is about the subject of the previous one: it begins with a pronoun or drops its subject.
+    pub(super) fn refers_back(self, sentence: &str) -> bool {
+        let sentence = sentence.trim_start_matches(|c: char| !c.is_alphanumeric());
+        let mut words = sentence.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+        let first = words.next().unwrap_or_default().to_lowercase();
+        let begins_with = |list: &str| list.split(' ').any(|start| sentence.starts_with(start));
+        match self {
+            Self::Chinese => begins_with("他 她 它 该 該") || drops_chinese_subject(sentence),
+            Self::Japanese => begins_with("彼 同社 同氏") || drops_japanese_subject(sentence),
+            _ => {
+                let next = words.next().unwrap_or_default();
+                // `Es gibt`, `il y a` and `il s'agit` have no subject, that of `Murió Otto Brandt` follows.
+                let is_impersonal = ["gibt", "handelt", "y", "s", "faut"].contains(&next);
+                (self.is_pronoun(&first) && !is_impersonal)
+                    || (self.is_verb_of_story(&first) && !next.starts_with(char::is_uppercase))
+            }
+        }
+    }
+
+    /// True if a lowercase word is a verb about a third person in the past, in a language that drops subjects.
+    pub(super) fn is_verb_of_story(self, word: &str) -> bool {
+        let (endings, verbs): (&[&str], _) = match self {
+            Self::Spanish => (&["ó"], "fue tuvo hizo"),
+            Self::Italian => (&["ò"], "fu nacque morì visse divenne scrisse"),
+            Self::Portuguese => (&["ou"], "foi nasceu morreu viveu escreveu recebeu serviu"),
+            Self::Polish => (
+                &[],
+                "urodził urodziła studiował studiowała założył założyła zmarł zmarła został została był była",
+            ),
+            Self::Russian => {
+                (&["лся", "лась"], "умер умерла окончил окончила основал основала работал работала")
+            }
+            _ => return false,
+        };
+        endings.iter().any(|ending| word.ends_with(ending)) || verbs.split(' ').any(|verb| verb == word)
+    }
+
     /// True if a lowercase word at the beginning of a sentence refers to the subject of the previous sentence.
-    pub(super) fn is_pronoun(self, word: &str) -> bool {
+    fn is_pronoun(self, word: &str) -> bool {
         let pronouns = match self {
             Self::English => "he she it they his her its their him this these",
             Self::German => "er sie es sein seine ihr ihre ihm ihn dieser diese dieses",
@@ -285,15 +322,55 @@ impl Language {
             Self::Ukrainian => "він вона воно вони його її їх цей ця це",
             Self::Arabic => "هو هي هم هذا هذه وهو وهي",
             Self::Persian => "او وی آنها این",
-            Self::Chinese | Self::Japanese | Self::Korean => "",
+            Self::Korean => "그는 그녀는 그의 그녀의 그들은",
+            Self::Chinese | Self::Japanese => "",
         };
         pronouns.split(' ').any(|pronoun| pronoun == word)
+    }
+
+    /// True if a lowercase word is a month in this language or in English.
+    pub(super) fn is_month(self, word: &str) -> bool {
+        let months = match self {
+            Self::German => {
+                "januar jänner februar feber märz april mai juni juli august september oktober november dezember"
+            }
+            Self::French => {
+                "janvier février mars avril mai juin juillet août septembre octobre novembre décembre"
+            }
+            Self::Spanish => {
+                "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre"
+            }
+            Self::Italian => {
+                "gennaio febbraio marzo aprile maggio giugno luglio agosto settembre ottobre novembre dicembre"
+            }
+            Self::Portuguese => {
+                "janeiro fevereiro março abril maio junho julho agosto setembro outubro novembro dezembro"
+            }
+            Self::Dutch => {
+                "januari februari maart april mei juni juli augustus september oktober november december"
+            }
+            _ => "",
+        };
+        is_month(word) || months.split(' ').any(|month| month == word)
     }
 
     /// True if the language capitalizes all nouns, so that a capital does not indicate a name.
     pub(super) fn capitalises_nouns(self) -> bool {
         self == Self::German
     }
+}
+
+/// True if a Chinese sentence begins with a verb of a life story, apart from a date: `1975年毕业于…`.
+fn drops_chinese_subject(sentence: &str) -> bool {
+    const OF_TIME: &str = "年月日，、于於在同次后後曾随隨先又";
+    const VERBS: &str = "出生 生于 生於 毕业 畢業 就读 就讀 考入 担任 擔任 出任 历任 歷任 现任 任职 当选 當選 荣获 榮獲 创办 創辦 执导 執導 移居 定居 去世 逝世";
+    let verb = sentence.trim_start_matches(|c: char| c.is_numeric() || OF_TIME.contains(c));
+    VERBS.split(' ').any(|start| verb.starts_with(start))
+}
+
+/// True if a Japanese sentence tells what happened without a word that is marked as its subject: `1931年に酒造を設立した。`
+fn drops_japanese_subject(sentence: &str) -> bool {
+    !sentence.contains(['は', 'が', 'も']) && sentence.ends_with("た。")
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use super::common_nouns::noun_phrases;
 use super::dates::dates_and_quantities;
+use super::languages::Language;
 use super::proper_names::names;
 use super::scripts;
 use super::text_statistics::{Sentence, TextStatistics, heading_range, quoted};
@@ -49,9 +50,10 @@ pub enum PhraseKind {
 /// - Function words and contractions are not names and do not begin one. A capital at the start of a sentence or of direct
 ///   speech, or in an English heading, makes a word a name only if the word is capitalized elsewhere or unknown to the tagger.
 pub fn phrases(text: &str) -> Vec<Phrase> {
+    let language = Language::of(text);
     let sentences: Vec<Sentence<'_>> =
-        sentences(text).into_iter().map(|range| Sentence::read(text, range)).collect();
-    let statistics = TextStatistics::of(text, &sentences);
+        sentences(text).into_iter().map(|range| Sentence::read(text, range, language)).collect();
+    let statistics = TextStatistics::of(text, &sentences, language);
     let mut runs = scripts::runs(text, statistics.language, &statistics.known).into_iter().peekable();
     let mut found = PhraseTable { text, by_key: BTreeMap::new(), words: 0 };
     for sentence in &sentences {
@@ -63,7 +65,7 @@ pub fn phrases(text: &str) -> Vec<Phrase> {
         let mut inside = statistics.inside(text, sentence, &quoted);
         inside.extend(labels(text, &sentence.range));
         let is_inside = |range: &Range<usize>| inside.iter().any(|known| holds(known, range));
-        if sentence.heading {
+        if sentence.topic {
             found.add(heading_range(text, &sentence.range), PhraseKind::Heading);
         }
         for (range, kind) in
@@ -354,6 +356,89 @@ mod tests {
             let found = phrases(&format!("{line}\n\nThey met Ada."));
             assert!(found.iter().all(|phrase| phrase.kind != PhraseKind::Heading), "{found:?}");
         }
+    }
+
+    #[test]
+    fn a_capital_after_a_colon_a_cell_border_or_a_list_mark_makes_no_name() {
+        check_names("Level: Never late | Task: Provides help | Place: Velora", &["Velora"]);
+        check_names("1. Remove the lid. [x] Able to swim: Works well with Ada.", &["Ada"]);
+        check_names("They remove it and never see Ada: Lead Mason of Oslo.", &["Ada", "Lead Mason of Oslo"]);
+    }
+
+    #[test]
+    fn a_wide_colon_divides_names() {
+        let found = phrases("24、Ditto：Windows 的剪贴板工具。它支持 Linux 和 Windows 系统。");
+        let names: Vec<&str> = found.iter().map(|phrase| phrase.text.as_str()).collect();
+        assert!(names.contains(&"Ditto") && names.contains(&"Windows"), "{names:?}");
+        assert!(names.iter().all(|name| !name.contains('：')), "{names:?}");
+    }
+
+    #[test]
+    fn only_the_possessive_of_a_name_divides_a_name() {
+        check_names("They trust Let's Encrypt with it.", &["Let's Encrypt"]);
+        check_names("They met Oslo's Ada Voss.", &["Oslo", "Oslo's Ada Voss", "Ada Voss"]);
+    }
+
+    #[test]
+    fn articles_and_months_are_no_part_of_names_in_other_languages() {
+        let text =
+            "Le nom est dans l'ASN et dans le guide de l'ASN. Il vit à L'Aquila en Janvier avec des amis.";
+        check_names(text, &["ASN", "L'Aquila"]);
+        let text = "(1) Der Prüfling soll im Dezember bei der Kammer sein. Absatz 2: Das Bundesamt ist nicht da. Sie war mit dem Spiegel und La Strada bei ihm.";
+        let found = phrases(text);
+        let names: Vec<&str> = found.iter().map(|phrase| phrase.text.as_str()).collect();
+        assert!(names.contains(&"La Strada") && names.contains(&"Bundesamt"), "{names:?}");
+        assert!(
+            ["Dezember", "Der Prüfling", "Das Bundesamt"].iter().all(|name| !names.contains(name)),
+            "{names:?}"
+        );
+    }
+
+    #[test]
+    fn an_inch_mark_opens_no_quotation() {
+        let found = phrases("The board is 5\" wide and the pipe is 3\" thick. They sang \"a song of rain\".");
+        let quoted: Vec<&str> = found
+            .iter()
+            .filter(|phrase| phrase.kind == PhraseKind::Quoted)
+            .map(|phrase| phrase.text.as_str())
+            .collect();
+        assert_eq!(quoted, ["a song of rain"]);
+    }
+
+    #[test]
+    fn half_sentences_images_and_sentences_in_lists_are_not_topics() {
+        for line in [
+            "- Add a new option for the parser",
+            "- @ada, keeper of the weir",
+            "2. call Ada before noon",
+            "which was built by masons",
+            "The masons came from the",
+            "[A weir in winter]",
+            "XII",
+        ] {
+            let found = phrases(&format!("{line}\n\nThey met Ada."));
+            assert!(found.iter().all(|phrase| phrase.kind != PhraseKind::Heading), "{line}: {found:?}");
+        }
+        for line in
+            ["d) Wartungspläne umsetzen und", "(3) Der Prüfling hat", "- Pläne für die Wartung umsetzen"]
+        {
+            let found = phrases(&format!("{line}\n\nSie war mit der Wartung bei Ada und nicht bei Bo."));
+            assert!(found.iter().all(|phrase| phrase.kind != PhraseKind::Heading), "{line}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn names_and_short_noun_phrases_in_lists_are_topics() {
+        for (line, topic) in [
+            ("- Sourdough starter", "Sourdough starter"),
+            ("2. Lead Mason", "Lead Mason"),
+            ("- Bank of Oslo", "Bank of Oslo"),
+            ("# Add a new option for the parser", "Add a new option for the parser"),
+            ("The old weir", "The old weir"),
+        ] {
+            check_phrases(&format!("{line}\n\nIt was cold."), &[(topic, PhraseKind::Heading)]);
+        }
+        check_phrases("- 滤芯\n\n天气很冷。", &[("滤芯", PhraseKind::Heading)]);
     }
 
     #[test]

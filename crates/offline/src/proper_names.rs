@@ -9,7 +9,7 @@ use super::languages::Language;
 use super::lexicon::{is_connector, is_month, is_name_abbreviation, is_opener};
 use super::phrase::PhraseKind;
 use super::text_statistics::{Sentence, TextStatistics};
-use super::token::{Shape, Token, opens};
+use super::token::{Shape, Token, is_elided_article, opens};
 
 /// Maximum number of words in a name.
 const MAX_NAME_WORDS: usize = 12;
@@ -40,9 +40,9 @@ pub(super) fn names(
             }
         }
         let end = end.min(tokens.len());
-        match kind_of_name(tokens, at..end, counted, sentence.heading, statistics) {
-            Some(PhraseKind::Name) => push_name(text, &tokens[at..end], &mut found),
-            Some(kind) => found.push((tokens[at].start..tokens[end - 1].end, kind)),
+        match kind_of_name(tokens, at..end, counted, sentence.topic, statistics) {
+            Some(PhraseKind::Name) => push_name(text, &tokens[at..end], statistics, &mut found),
+            Some(kind) => found.push((without_article(&tokens[at], statistics)..tokens[end - 1].end, kind)),
             None => {}
         }
         at = end;
@@ -55,14 +55,14 @@ fn kind_of_name(
     tokens: &[Token<'_>],
     run: Range<usize>,
     counted: bool,
-    heading: bool,
+    topic: bool,
     statistics: &TextStatistics<'_>,
 ) -> Option<PhraseKind> {
     let first = &tokens[run.start];
-    if statistics.language == Language::English || heading || run.len() > 1 || first.shape != Shape::Capital {
+    if statistics.language == Language::English || topic || run.len() > 1 || first.shape != Shape::Capital {
         return Some(PhraseKind::Name);
     }
-    let opens = opens(tokens, run.start) || first.gap.contains(':');
+    let opens = opens(tokens, run.start);
     let may_be_common = opens || statistics.language.capitalises_nouns();
     if may_be_common && statistics.small.contains(first.lower.as_str()) {
         return None;
@@ -114,17 +114,24 @@ fn starts_name(text: &str, sentence: &Sentence<'_>, at: usize, statistics: &Text
     }
     let next =
         tokens.get(at + 1).filter(|next| next.is_capital() && joins(next.gap) && !next.is_contraction());
-    let opener = statistics.is_opener(&token.lower) && !is_acronym(tokens, at, is_english);
-    // `die Regie von La Strada`
-    let titled = !is_english && at > 0 && next.is_some() && is_connector(&token.lower);
-    if !token.is_capital() || token.is_contraction() || (opener && !titled) || is_part_of_date(tokens, at) {
+    let opener = (statistics.is_opener(&token.lower) && !is_acronym(tokens, at, is_english))
+        || (at == 0 && statistics.language.is_verb_of_story(&token.lower));
+    // `die Regie von La Strada`, but not `Absatz 2: Der Prüfling`.
+    let titled = !is_english && !opens(tokens, at) && next.is_some() && is_connector(&token.lower);
+    if !token.is_capital()
+        || token.is_contraction()
+        || (opener && !titled)
+        || is_part_of_date(tokens, at, statistics.language)
+    {
         return false;
     }
     if !is_english || token.shape != Shape::Capital || statistics.capitals.contains(token.lower.as_str()) {
         return true;
     }
-    let head = matches!(token.tag, UPOS::NOUN | UPOS::ADJ | UPOS::PROPN);
-    let compound = next.is_some_and(|_| head && !is_part_of_date(tokens, at + 1));
+    // `Provides Velora Pipes` in a table cell is no name, `Lead Programmer` is.
+    let head = matches!(token.tag, UPOS::NOUN | UPOS::ADJ | UPOS::PROPN)
+        || (at > 0 && token.tag == UPOS::VERB && !token.lower.ends_with('s'));
+    let compound = next.is_some_and(|_| head && !is_part_of_date(tokens, at + 1, statistics.language));
     if sentence.heading {
         // `How to Build a Bridge` capitalizes every word; `Notes on velora and Ada Byron` only names.
         let has_small = tokens.iter().any(|token| token.shape == Shape::Lower && token.is_content());
@@ -161,9 +168,9 @@ fn is_acronym(tokens: &[Token<'_>], at: usize, is_english: bool) -> bool {
 }
 
 /// True if a capitalized word is a month; `Jan Hus` and `April March` are names.
-fn is_part_of_date(tokens: &[Token<'_>], at: usize) -> bool {
+fn is_part_of_date(tokens: &[Token<'_>], at: usize, language: Language) -> bool {
     let token = &tokens[at];
-    if token.shape != Shape::Capital || !is_month(&token.lower) {
+    if token.shape != Shape::Capital || !language.is_month(&token.lower) {
         return false;
     }
     let before = at > 0 && tokens[at - 1].shape == Shape::Digit;
@@ -184,7 +191,7 @@ fn name_goes_on(tokens: &[Token<'_>], at: usize, statistics: &TextStatistics<'_>
         return 0;
     }
     if token.is_capital() {
-        return usize::from(!is_part_of_date(tokens, at) && !token.is_contraction());
+        return usize::from(!is_part_of_date(tokens, at, statistics.language) && !token.is_contraction());
     }
     if token.shape == Shape::Digit {
         let dated = statistics.language != Language::English && is_year(token.text);
@@ -201,7 +208,7 @@ fn name_goes_on(tokens: &[Token<'_>], at: usize, statistics: &TextStatistics<'_>
     for small in 1..=2 {
         let Some(next) = tokens.get(at + small).filter(|next| next.gap == " ") else { return 0 };
         let year = next.shape == Shape::Digit && next.text.len() == 4 && token.lower == "of";
-        if year || (next.is_capital() && !is_part_of_date(tokens, at + small)) {
+        if year || (next.is_capital() && !is_part_of_date(tokens, at + small, statistics.language)) {
             return small + 1;
         }
         if next.lower != "the" && !statistics.joins(tokens, at + small) {
@@ -216,23 +223,40 @@ fn joins(gap: &str) -> bool {
     matches!(gap, " " | "! " | "&" | "-" | "–" | " - " | "'" | "’" | "." | "/" | "'s " | "’s ")
 }
 
-fn push_name(text: &str, tokens: &[Token<'_>], found: &mut Vec<(Range<usize>, PhraseKind)>) {
+fn push_name(
+    text: &str,
+    tokens: &[Token<'_>],
+    statistics: &TextStatistics<'_>,
+    found: &mut Vec<(Range<usize>, PhraseKind)>,
+) {
     let (Some(first), Some(last)) = (tokens.first(), tokens.last()) else { return };
     if tokens.len() == 1 && first.text.chars().count() == 1 {
         return;
     }
-    found.push((first.start..with_stop(text, last), PhraseKind::Name));
-    // Names joined by a possessive are also two names: `Germany's Angela Merkel`.
+    let begin = without_article(first, statistics);
+    found.push((begin..with_stop(text, last), PhraseKind::Name));
+    // Names joined by a possessive are also two names: `Germany's Angela Merkel`, but not `Let's Encrypt`.
     let mut start = 0;
     for at in 1..tokens.len() {
-        if tokens[at].gap.len() > 1 && tokens[at].gap.ends_with("s ") {
-            found.push((tokens[start].start..tokens[at - 1].end, PhraseKind::Name));
+        let owner = &tokens[at - 1];
+        let owns = tokens[at].gap.len() > 1 && tokens[at].gap.ends_with("s ");
+        if owns && !statistics.is_opener(&format!("{}'s", owner.lower)) {
+            found.push((tokens[start].start..owner.end, PhraseKind::Name));
             start = at;
         }
     }
     if start > 0 {
         found.push((tokens[start].start..last.end, PhraseKind::Name));
     }
+}
+
+/// Returns the start of a name without an elided article: `l'ASN` is `ASN`, `L'Aquila` stays.
+fn without_article(token: &Token<'_>, statistics: &TextStatistics<'_>) -> usize {
+    let Some((article, name)) = token.text.split_once(['\'', '’']) else { return token.start };
+    let is_elided = is_elided_article(&article.to_lowercase()) && name.starts_with(char::is_uppercase);
+    let is_small =
+        article.starts_with(char::is_lowercase) || statistics.capitals.contains(name.to_lowercase().as_str());
+    if is_elided && is_small { token.end - name.len() } else { token.start }
 }
 
 /// Returns the end of a word, including the full stop of an abbreviation.

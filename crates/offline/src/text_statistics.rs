@@ -3,10 +3,14 @@
 use std::collections::{BTreeSet, HashSet};
 use std::ops::Range;
 
+use harper_brill::UPOS;
+
 use super::han::MAX_KNOWN_CHARS;
 use super::languages::Language;
 use super::lexicon::{is_connector, is_opener};
+use super::scripts::{has_no_spaces, is_hiragana};
 use super::token::{Shape, Token, is_foreign, opens, tokens};
+use graphloom_text::is_list_item;
 
 /// Maximum number of headings, and of quotations, whose words are not separate names.
 const MAX_KNOWN: usize = 16;
@@ -49,8 +53,7 @@ pub(super) enum Common {
 }
 
 impl<'a> TextStatistics<'a> {
-    pub(super) fn of(text: &'a str, sentences: &'a [Sentence<'a>]) -> Self {
-        let language = Language::of(text);
+    pub(super) fn of(text: &'a str, sentences: &'a [Sentence<'a>], language: Language) -> Self {
         let words: Vec<&[Token<'_>]> = sentences.iter().map(|sentence| sentence.tokens.as_slice()).collect();
         let has_capitals = words.iter().copied().flatten().any(Token::is_capital);
         let common = match language {
@@ -70,7 +73,7 @@ impl<'a> TextStatistics<'a> {
         }
         let mut known = HashSet::new();
         if language != Language::English {
-            let headings = sentences.iter().filter(|sentence| sentence.heading);
+            let headings = sentences.iter().filter(|sentence| sentence.topic);
             let headings = headings.map(|sentence| heading_range(text, &sentence.range));
             let quotations = sentences.iter().flat_map(|sentence| quoted(text, &sentence.range));
             let fits = |name: &&str| (2..=MAX_KNOWN_CHARS).contains(&name.chars().count());
@@ -120,13 +123,16 @@ impl<'a> TextStatistics<'a> {
 pub(super) struct Sentence<'a> {
     pub(super) range: Range<usize>,
     pub(super) tokens: Vec<Token<'a>>,
+    /// True if it is a short line without a full stop. Its capitals may be those of a title.
     pub(super) heading: bool,
+    /// True if it is such a line and may name a topic.
+    pub(super) topic: bool,
     /// True if the line gives the path of a file or page, as above a listing.
     pub(super) caption: bool,
 }
 
 impl<'a> Sentence<'a> {
-    pub(super) fn read(text: &'a str, range: Range<usize>) -> Self {
+    pub(super) fn read(text: &'a str, range: Range<usize>, language: Language) -> Self {
         let tokens = tokens(text, range.clone());
         let alone =
             text[range.end..].starts_with(['\n', '\r']) || text[..range.start].ends_with(['\n', '\r']);
@@ -140,8 +146,70 @@ impl<'a> Sentence<'a> {
             && !text[range.clone()].contains(['\n', '\r', '|'])
             && (1..=MAX_HEADING_WORDS).contains(&tokens.len());
         let caption = short && holds_path(bare);
-        Self { range, tokens, heading: short && !stopped && !caption, caption }
+        let heading = short && !stopped && !caption;
+        let topic = heading && names_topic(text, &range, &tokens, language);
+        Self { range, tokens, heading, topic, caption }
     }
+}
+
+/// True if a short line without a full stop may name a topic: it is marked as a heading, or it is neither half a sentence nor the
+/// description of an image. A list item must be a name or a short noun phrase.
+fn names_topic(text: &str, range: &Range<usize>, tokens: &[Token<'_>], language: Language) -> bool {
+    const MAX_MARK_BYTES: usize = 3;
+    let line = &text[range.clone()];
+    let is_number = |token: &Token<'_>| {
+        token.shape == Shape::Digit || token.text.chars().all(|c| matches!(c, 'I' | 'V' | 'X'))
+    };
+    let name = heading_range(text, range);
+    let words = &tokens[tokens.partition_point(|token| token.start < name.start)
+        ..tokens.partition_point(|token| token.start < name.end)];
+    // Laws count with `(1)` and `a)`.
+    let is_item = is_list_item(line)
+        || line.find(") ").is_some_and(|at| at <= MAX_MARK_BYTES && !line[..at].contains(' '));
+    let words = match words {
+        [mark, words @ ..] if is_item && is_number(mark) => words,
+        words => words,
+    };
+    let (Some(first), Some(last)) = (words.first(), words.last()) else { return false };
+    if words.iter().all(is_number) {
+        return false;
+    }
+    let is_image = line.starts_with('[') && line.ends_with(']');
+    let begins_small = first.shape == Shape::Lower && first.text.starts_with(char::is_lowercase);
+    let is_whole = !is_image && !begins_small && !is_small(last, language);
+    line.starts_with('#') || (is_whole && (!is_item || is_noun_phrase(&text[name], words, language)))
+}
+
+/// True if a word is a lowercase function word.
+fn is_small(token: &Token<'_>, language: Language) -> bool {
+    token.shape == Shape::Lower && (language.is_function_word(&token.lower) || !token.is_content())
+}
+
+/// True if a list item looks like a name or a short noun phrase.
+fn is_noun_phrase(item: &str, tokens: &[Token<'_>], language: Language) -> bool {
+    const MAX_WORDS: usize = 5;
+    const MAX_UNSPACED_CHARS: usize = 10;
+    if item.contains([',', ';', ':', '，', '：', '、']) {
+        return false;
+    }
+    if has_no_spaces(item) && language != Language::Korean {
+        let is_particle = |c: char| (is_hiragana(c) && c != 'の') || "的了是在把被".contains(c);
+        return item.chars().count() <= MAX_UNSPACED_CHARS && !item.contains(is_particle);
+    }
+    if tokens.len() > MAX_WORDS || tokens.first().is_none_or(|first| is_small(first, language)) {
+        return false;
+    }
+    if language != Language::English {
+        let ends_small = tokens.last().is_some_and(|last| last.shape == Shape::Lower);
+        return !language.capitalises_nouns() || !ends_small;
+    }
+    let is_title = tokens.iter().all(|token| token.shape != Shape::Lower || !token.is_content());
+    let is_nominal = |token: &Token<'_>| {
+        matches!(token.tag, UPOS::NOUN | UPOS::PROPN | UPOS::ADJ | UPOS::NUM)
+            || token.lower.ends_with("ing")
+            || is_connector(&token.lower)
+    };
+    (is_title && tokens.len() > 1) || tokens.iter().all(is_nominal)
 }
 
 /// True if a line contains a path or URL, or only a file name after a colon: `Filename: Cargo.toml`.
@@ -170,7 +238,7 @@ fn is_file_name(text: &str) -> bool {
 pub(super) fn heading_range(text: &str, range: &Range<usize>) -> Range<usize> {
     let line = &text[range.clone()];
     let bare =
-        line.trim_start_matches(|c: char| c == '#' || c == '*' || c == '-' || c == '>' || c.is_whitespace());
+        line.trim_start_matches(|c: char| matches!(c, '#' | '*' | '-' | '•' | '>') || c.is_whitespace());
     // `1. FC Köln` is a name if the text has it elsewhere.
     let numbered = number_length(bare);
     let is_repeated = || text.matches(bare.trim_end()).nth(1).is_some();
@@ -180,8 +248,8 @@ pub(super) fn heading_range(text: &str, range: &Range<usize>) -> Range<usize> {
     start..start + bare[..end].trim_end_matches(['*', '#', ' ']).len()
 }
 
-/// Returns the length of the number that begins a heading, with the space behind it: `1. `, `5.9.4 `, `三、`, `（二）`, `第一章 `.
-/// 0 if there is none, or nothing else.
+/// Returns the length of the number or letter that begins a heading, with the space behind it: `1. `, `5.9.4 `, `a) `, `三、`,
+/// `（二）`, `第一章 `. 0 if there is none, or nothing else.
 fn number_length(heading: &str) -> usize {
     const MAX_DIGITS: usize = 2;
     const HAN: &str = "一二三四五六七八九十百〇零";
@@ -206,7 +274,8 @@ fn number_length(heading: &str) -> usize {
     let mark = |length: usize, marks: &[char]| {
         heading[length..].strip_prefix(marks).map(|rest| heading.len() - rest.len())
     };
-    let length = if let Some(length) = in_brackets.or(chapter) {
+    let letter = heading.strip_prefix(|c: char| c.is_ascii_lowercase()).filter(|rest| rest.starts_with(") "));
+    let length = if let Some(length) = in_brackets.or(chapter).or(letter.map(|_| "a)".len())) {
         length
     } else if levels > 0 && parts.clone().all(is_level) {
         let is_marked = parts.count() > 1 || heading[..levels].ends_with('.');
@@ -284,6 +353,13 @@ pub(super) fn quoted(text: &str, sentence: &Range<usize>) -> Vec<Range<usize>> {
     for (open, close) in QUOTES {
         let mut from = 0;
         while let Some(start) = slice[from..].find(open).map(|at| from + at + open.len()) {
+            // `5" wide`
+            let is_inch =
+                open == close && slice[..start - open.len()].ends_with(|c: char| c.is_ascii_digit());
+            if is_inch {
+                from = start;
+                continue;
+            }
             let Some(length) = slice[start..].find(close) else { break };
             let inner = &slice[start..start + length];
             let bare = inner.trim_matches(|c: char| c.is_whitespace() || c == ',' || c == '.');
@@ -311,6 +387,7 @@ mod tests {
             ("## 1. Washing", "Washing"),
             ("5.9.4 Old pipes (cold)", "Old pipes"),
             ("2) Taps", "Taps"),
+            ("b) Taps", "Taps"),
             ("# 三、滤芯与更换", "滤芯与更换"),
             ("（二）安装", "安装"),
             ("第一章 总则", "总则"),

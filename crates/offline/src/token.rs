@@ -72,21 +72,25 @@ impl Token<'_> {
             "do", "does", "did", "is", "are", "was", "were", "has", "have", "had", "ca", "wo", "could",
             "would", "should", "might", "must", "may", "need", "ought", "dare", "sha", "ai", "a",
         ];
-        const ELIDED: [&str; 16] = [
-            "l", "d", "j", "c", "n", "m", "t", "s", "qu", "un", "dell", "all", "nell", "sull", "dall",
-            "quell",
-        ];
         const APOSTROPHES: [char; 2] = ['\'', '’'];
         let Some((before, behind)) = self.lower.rsplit_once(APOSTROPHES) else { return false };
         let negates = behind == "t" && before.strip_suffix('n').is_some_and(|verb| NEGATED.contains(&verb));
         let elides = matches!(self.shape, Shape::Lower | Shape::Capital)
-            && self.lower.split_once(APOSTROPHES).is_some_and(|(article, _)| ELIDED.contains(&article))
+            && self.lower.split_once(APOSTROPHES).is_some_and(|(article, _)| is_elided_article(article))
             && self.text.rsplit(APOSTROPHES).next().is_some_and(|word| word.starts_with(char::is_lowercase));
         SHORTENED.contains(&behind) || negates || elides
     }
 }
 
-/// True if a capital means nothing because the word begins a sentence or direct speech.
+/// True if a lowercase word before an apostrophe is a French or Italian function word without its last letter.
+pub(super) fn is_elided_article(word: &str) -> bool {
+    const ELIDED: [&str; 16] =
+        ["l", "d", "j", "c", "n", "m", "t", "s", "qu", "un", "dell", "all", "nell", "sull", "dall", "quell"];
+    ELIDED.contains(&word)
+}
+
+/// True if a capital means nothing because the word begins a sentence, direct speech, a list item, a table cell or the text after
+/// a colon.
 pub(super) fn opens(tokens: &[Token<'_>], at: usize) -> bool {
     const QUOTES: [char; 9] = ['"', '“', '„', '«', '‘', '‚', '「', '『', '\''];
     if at == 0 {
@@ -102,7 +106,12 @@ pub(super) fn opens(tokens: &[Token<'_>], at: usize) -> bool {
     let quotes = before
         .strip_suffix(QUOTES)
         .is_some_and(|rest| rest.is_empty() || !rest.ends_with(char::is_alphanumeric));
-    ends || (quotes && before.len() > 1)
+    // `name: Text | name: Text`
+    let marks = before.ends_with('：')
+        || (before.ends_with(char::is_whitespace) && before.trim_end().ends_with([':', '|', '•']));
+    // `1. Text`, `2) Text` or `[x] Text`
+    let begins_item = at == 1 && before.starts_with(['.', ')', ']', '、']) && previous.text.len() <= 2;
+    ends || marks || begins_item || (quotes && before.len() > 1)
 }
 
 /// Tags the words of one sentence. Stretches written entirely in capitals are read as lowercase. The parts of an address, such as
@@ -117,7 +126,16 @@ pub(super) fn tokens(text: &str, sentence: Range<usize>) -> Vec<Token<'_>> {
         let next = addresses.partition_point(|address| address.end <= at);
         addresses.get(next).is_some_and(|address| address.start <= at)
     };
-    for (at, word) in slice.unicode_word_indices().filter(|(at, _)| !is_address(*at)) {
+    let words = slice.unicode_word_indices().filter(|(at, _)| !is_address(*at));
+    // Unicode puts a wide colon inside words, as it does a colon.
+    let parts = words.flat_map(|(mut at, word)| {
+        word.split('：').map(move |part| {
+            let start = at;
+            at += part.len() + '：'.len_utf8();
+            (start, part)
+        })
+    });
+    for (at, word) in parts.filter(|(_, word)| !word.is_empty()) {
         let bare = without_possessive(word);
         found.push(Token {
             start: offset + at,
@@ -199,6 +217,12 @@ pub(super) fn is_foreign(sentences: &[&[Token<'_>]]) -> bool {
 
 /// Loads the tagger on first use: its model is parsed once, in some tens of milliseconds.
 static TAGGER: LazyLock<Arc<BrillTagger<FreqDict>>> = LazyLock::new(brill_tagger);
+
+/// True if a lowercase word by itself is a verb for the English tagger, except for `works`. `sells` is one because `sell` is.
+pub(super) fn is_verb(word: &str) -> bool {
+    let is_tagged = |word: &str| TAGGER.tag_sentence(&[word.to_owned()]) == [Some(UPOS::VERB)];
+    word == "works" || is_tagged(word) || word.strip_suffix('s').is_some_and(is_tagged)
+}
 
 /// True if the English tagger knows a lowercase word.
 pub(super) fn is_known(word: &str) -> bool {

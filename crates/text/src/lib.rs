@@ -2,6 +2,7 @@
 
 mod around;
 mod boilerplate;
+mod front_matter;
 mod key;
 mod lines;
 mod marked_names;
@@ -9,13 +10,16 @@ mod names;
 mod sanitize;
 mod sentences;
 mod tokens;
+mod turns;
 mod wrapped;
 
 pub use boilerplate::{behind_end_marks, without_boilerplate};
+pub use front_matter::front_matter;
 pub use key::entity_key;
-pub use lines::{is_list_item, turn_label};
+pub use lines::is_list_item;
 pub use names::{MAX_NAME_BYTES, MAX_NAME_CHARS, clean_name};
 pub use sanitize::{sanitize, unescape};
 pub use sentences::{is_prose, sentences, sentences_and_code};
 pub use tokens::{MIN_WINDOW_TOKENS, TokenMap, Tokenizer};
+pub use turns::{TurnLabel, turn_label};
 pub use wrapped::{Joint, LineJoiner, joint, one_line, with_whole_words};

@@ -1,5 +1,6 @@
 //! Classifies the lines of a text: whether they end a sentence, and whether they are code.
 
+use super::turns::{begins_turn, is_label};
 use super::wrapped::{is_ideograph, without_quotation_marks};
 
 /// A line of at most this many bytes that is followed by a capital counts as a heading or verse, unless its paragraph is
@@ -85,6 +86,10 @@ fn ends_sentence(
     if depth != next_depth {
         return true;
     }
+    // `Ada 17:02`: the message is below.
+    if is_label(this) && !is_named_value(next) {
+        return begins_turn(next) || stands_alone(next);
+    }
     // In a script without capitals, the beginning of a line shows nothing.
     let has_no_case = |c: char| c.is_alphabetic() && !c.is_lowercase() && !c.is_uppercase();
     let starts = |c: char| c.is_uppercase() || c.is_ascii_digit() || has_no_case(c) || "《「『“".contains(c);
@@ -92,7 +97,7 @@ fn ends_sentence(
     let short =
         this.len() <= SHORT_LINE && next.starts_with(starts) && !(goes_on && next.starts_with(has_no_case));
     (short && !continues && !is_wrapped(chars, next, others))
-        || turn_label(next).is_some()
+        || begins_turn(next)
         || stands_alone(this)
         || stands_alone(next)
         || is_row(this)
@@ -112,16 +117,6 @@ fn is_wrapped(chars: usize, next: &str, others: usize) -> bool {
 /// True if a line starts like a heading, table row, fence or JSON record.
 fn stands_alone(line: &str) -> bool {
     ["#", "|", "```", "~~~", "---", "===", "***", "{\""].iter().any(|mark| line.starts_with(mark))
-}
-
-/// Returns the label of a message in a chat log, with the space after it: `<ada> `, or `[17:02] <ada> `; `None` if `line` has none.
-pub fn turn_label(line: &str) -> Option<&str> {
-    const MAX_NICK_CHARS: usize = 32;
-    let start = line.find(|c: char| c.is_alphabetic() || c == '<')?;
-    let (nick, _) = line[start..].strip_prefix('<')?.split_once("> ")?;
-    let is_part = |c: char| !c.is_whitespace() && !matches!(c, '<' | '>' | '/' | '=');
-    let is_nick = (1..=MAX_NICK_CHARS).contains(&nick.chars().count()) && nick.chars().all(is_part);
-    is_nick.then(|| &line[..start + nick.len() + "<> ".len()])
 }
 
 /// True if a line is a row of named cells, as readers write tables of values.

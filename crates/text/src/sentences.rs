@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
-use super::lines::{Line, lines, turn_label};
+use super::lines::{Line, lines};
 use super::marked_names::MarkedNames;
+use super::turns::turn_label;
 use super::wrapped::is_ideograph;
 
 /// Maximum length of the word before a full stop that is examined, in characters.
@@ -13,7 +14,8 @@ const MAX_WORD_CHARS: usize = 24;
 ///
 /// - A full stop ends a sentence if white space follows and the next letter is not lower case, unless it belongs to an
 ///   abbreviation, an initial, an ordinal, a list number or a decimal. So do `!`, `?` and `…`, unless they belong to a
-///   name, such as `Yum! Brands`. `。！？` and the like always end a sentence.
+///   name, such as `Yum! Brands`. `?`, and `!` in a message, may also end one before a lowercase word. `。！？` and the like
+///   always end a sentence.
 /// - Closing quotes and brackets stay with the sentence they close.
 /// - Blank lines end sentences. A single line end (`\n`, `\r\n` or `\r`) does so before and after headings, table rows and
 ///   records, before list items and the messages of a chat log, where a quotation begins or ends, and after a short line that
@@ -79,9 +81,8 @@ fn end_sentences(
             '.' | '!' | '?' | '…' => {
                 let run_start = at;
                 end = skip_while(text, end, |c| matches!(c, '.' | '!' | '?' | '…'));
-                let alone = c == '.' && end == run_start + 1;
                 let after_closers = skip_closers(text, end);
-                let ends = stop_ends_sentence(text, start, run_start, after_closers, alone)
+                let ends = stop_ends_sentence(text, start, run_start..end, after_closers)
                     && !names.hold(text, run_start);
                 end = after_closers;
                 ends
@@ -131,14 +132,13 @@ fn skip_closers(text: &str, from: usize) -> usize {
     })
 }
 
-/// True if the stop at `at` ends the sentence that began at `start`; `after` is the position after the stop and its closing
-/// quotes.
-fn stop_ends_sentence(text: &str, start: usize, at: usize, after: usize, alone: bool) -> bool {
+/// True if the marks at `stop` end the sentence that began at `start`; `after` is the position after them and the closing quotes.
+fn stop_ends_sentence(text: &str, start: usize, stop: Range<usize>, after: usize) -> bool {
     let rest = &text[after..];
     let Some(first) = rest.chars().next() else { return true };
     if !first.is_whitespace() {
         // CJK text has no space after a Western full stop.
-        return is_ideograph(first) && text[..at].chars().next_back().is_some_and(is_ideograph);
+        return is_ideograph(first) && text[..stop.start].chars().next_back().is_some_and(is_ideograph);
     }
     let next = if rest.trim_start_matches([' ', '\t']).starts_with(['\n', '\r']) {
         rest.trim_start_matches(|c: char| c.is_whitespace() || c == '>')
@@ -146,9 +146,32 @@ fn stop_ends_sentence(text: &str, start: usize, at: usize, after: usize, alone: 
         rest.trim_start()
     };
     if next.starts_with(char::is_lowercase) {
-        return false;
+        return after == stop.end && ends_before_lowercase(text, start, stop);
     }
-    !alone || !is_abbreviation(text, start, at, next)
+    &text[stop.clone()] != "." || !is_abbreviation(text, start, stop.start, next)
+}
+
+/// True if the marks at `stop` end a sentence although a lowercase word follows, as in `who has the key? mine is broken.`
+///
+/// They do not inside a quotation or brackets, which the sentence may continue, nor after a capital: `Who Knows?` may be a title. An exclamation
+/// mark ends only a sentence of a message; elsewhere it may belong to a word, as in `println!`.
+fn ends_before_lowercase(text: &str, start: usize, stop: Range<usize>) -> bool {
+    let (before, marks) = (&text[start..stop.start], &text[stop]);
+    let last = before.rsplit(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+    let is_question = marks.contains('?') && last.starts_with(|c: char| !c.is_uppercase());
+    marks.chars().all(|c| matches!(c, '?' | '!'))
+        && (is_question || turn_label(before).is_some())
+        && !is_in_quotation(&text[..start + before.len()])
+}
+
+/// True if the last quotation mark or bracket in `before` opens a quotation or remark, as far as these may be long.
+fn is_in_quotation(before: &str) -> bool {
+    const MAX_QUOTATION_CHARS: usize = 400;
+    let is_mark = |c: &char| "\"“„”«»‹›()".contains(*c);
+    let mut back = before.chars().rev().take(MAX_QUOTATION_CHARS).skip_while(|c| !is_mark(c));
+    back.next().is_some_and(|mark| {
+        matches!(mark, '„' | '(') || back.next().is_none_or(|c| c.is_whitespace() || "([-–—:".contains(c))
+    })
 }
 
 /// True if the full stop at `at` only abbreviates the word before it.
@@ -166,7 +189,7 @@ fn is_abbreviation(text: &str, start: usize, at: usize, next: &str) -> bool {
     let is_of_digits = |part: &str| !part.is_empty() && part.chars().all(|c| c.is_ascii_digit());
     if word.split('.').all(is_of_digits) {
         let begins = before.trim_start_matches('#').is_empty()
-            || turn_label(sentence).is_some_and(|label| label.trim_end() == before);
+            || turn_label(sentence).is_some_and(|label| label.text.trim() == before);
         return begins || is_ordinal(word, before, next);
     }
     let lower = word.to_lowercase();
@@ -332,6 +355,45 @@ mod tests {
         ];
         check_sentences(&messages.join("\n"), &messages);
         check_sentences("The mark <b> is bold\nand <i> is not.", &["The mark <b> is bold\nand <i> is not."]);
+    }
+
+    #[test]
+    fn messages_with_a_time_or_date_are_their_own_sentences_with_their_wrapped_lines() {
+        for (first, second) in [
+            ("[09:02] Mira: ", "[09:11] Tobias: "),
+            ("[2024-09-03 09:02] Mira: ", "[2024-09-03 09:11] Tobias: "),
+            ("12.03.24, 18:22 - Mira: ", "12.03.24, 18:23 - Tobias: "),
+            ("[12.03.24, 18:22:01] Mira: ", "[12.03.24, 18:22:40] Tobias: "),
+            ("2024-09-03T09:02 Mira: ", "2024-09-03T09:11 Tobias: "),
+            ("Mira [09:02]: ", "Tobias [09:11]: "),
+            ("Mira 09:02\n", "Tobias 09:11\n"),
+            ("Mira  9:02 AM\n", "Tobias  9:11 AM\n"),
+        ] {
+            let messages = [
+                format!("{first}staging is down and nobody knows why, it answers to no\nrequest"),
+                format!("{second}The certificate expired"),
+                format!("{first}send that to Rafael, he decides on discounts"),
+                format!("{second}the coffee is empty"),
+            ];
+            check_sentences(&messages.join("\n"), &messages.each_ref().map(String::as_str));
+        }
+    }
+
+    #[test]
+    fn a_question_may_end_before_a_lowercase_word() {
+        check_sentences("who has the key? mine is broken.", &["who has the key?", "mine is broken."]);
+        check_sentences("Mira: Thanks! see you", &["Mira: Thanks!", "see you"]);
+        for one in [
+            "\"Why?\" he asked.",
+            "\"and why? tell me\", he asked.",
+            "»und warum? sag es«, fragte er.",
+            "It (isn’t it new? perhaps) fell.",
+            "The film Who Knows? is old.",
+            "The macro println! prints.",
+            "It is x ? y : z.",
+        ] {
+            check_sentences(one, &[one]);
+        }
     }
 
     #[test]

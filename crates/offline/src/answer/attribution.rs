@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::evidence::{EVERYWHERE, Evidence};
 use super::kinds;
 use super::lines::{Line, LineForm, Word};
-use super::question::{AnswerType, Role};
+use super::question::{AnswerType, Role, Term};
 use super::words::{self, any_word};
 use crate::lexicon::is_stop_word;
 use crate::scripts::has_no_spaces;
@@ -60,20 +60,39 @@ impl Evidence<'_, '_> {
             && !line.words.iter().any(|word| any_word(PERSONS, &word.lower))
     }
 
-    /// True if a line negates the key word and the question does not: `has never owned a patent`.
-    fn is_denied(&self, at: usize) -> bool {
-        const NEAR: usize = 2;
-        let is_open = self.question.answer_type.is_typed() && !self.question.denies;
-        let Some(key) = self.question.key.filter(|_| is_open) else { return false };
+    /// True if a line negates what the question asks about and the question does not: `has never owned a patent`.
+    ///
+    /// How to do something, why, and whether may also be answered by a negation.
+    pub(super) fn is_denied(&self, at: usize) -> bool {
+        const NEAR: usize = 3;
+        // `not only`, `not before nine`
+        const LIMITS: &str = "only until before just nur vor bis erst";
+        let question = self.question;
+        let is_open = question.answer_type.is_typed() || question.answer_type == AnswerType::Thing;
+        if !is_open || question.denies {
+            return false;
+        }
         let words = &self.reading.lines[at].words;
-        let mut keys =
-            (0..words.len()).filter(|at| self.is_of(&self.question.terms[key], &words[*at])).peekable();
-        let is_denied = |at: usize| {
-            words[at.saturating_sub(NEAR)..at]
-                .iter()
-                .any(|word| any_word("never not nicht nie niemals", &word.lower))
+        let negates = |word: &Word<'_>| {
+            any_word("never not cannot nicht nie niemals", &word.lower)
+                || word.lower.ends_with("n't")
+                || word.lower.ends_with("n’t")
         };
-        keys.peek().is_some() && keys.all(is_denied)
+        let is_denied = |at: usize| {
+            let before = words[at.saturating_sub(NEAR)..at].iter().rev();
+            let limited = words[at.saturating_sub(NEAR)..words.len().min(at + 2)].iter();
+            before.take_while(|word| !self.is_in_question(word)).any(negates)
+                && !limited.into_iter().any(|word| any_word(LIMITS, &word.lower))
+        };
+        let denies = |term: &Term| {
+            let mut places = (0..words.len()).filter(|at| self.is_of(term, &words[*at])).peekable();
+            places.peek().is_some() && places.all(is_denied)
+        };
+        question.terms.iter().any(|term| term.role == Role::Relation && denies(term))
+    }
+
+    fn is_in_question(&self, word: &Word<'_>) -> bool {
+        self.question.terms.iter().any(|term| self.is_of(term, word))
     }
 
     /// True if a line without the subject of the question is about another person: its speaker, its reader, or another name if the

@@ -26,6 +26,13 @@ pub(super) fn closest(evidence: &Evidence<'_, '_>) -> Vec<Quote> {
         let pairs = evidence.direct[at].iter().zip(&evidence.question.terms);
         pairs.into_iter().any(|(strength, term)| *strength > 0.0 && term.role != Role::Common)
     };
+    // A name, number or code of the question.
+    let is_specific = |at: usize| {
+        let pairs = evidence.direct[at].iter().zip(&evidence.question.terms);
+        pairs.into_iter().any(|(strength, term)| {
+            *strength >= 1.0 && matches!(term.role, Role::Name | Role::Number)
+        })
+    };
     let mut near: Vec<(f32, usize)> = (0..lines.len())
         .filter(|at| !matches!(lines[*at].form, LineForm::Heading(_) | LineForm::Cell))
         .filter(|at| telling(*at) || evidence.scores[*at].is_some())
@@ -38,7 +45,9 @@ pub(super) fn closest(evidence: &Evidence<'_, '_>) -> Vec<Quote> {
             };
             (evidence.share(at) + 0.25 * direct + recognized, recognized, at)
         })
-        .filter(|(_, recognized, at)| evidence.share(*at) >= MIN_SHARE || *recognized >= MIN_RECOGNIZED)
+        .filter(|(_, recognized, at)| {
+            evidence.share(*at) >= MIN_SHARE || *recognized >= MIN_RECOGNIZED || is_specific(*at)
+        })
         .map(|(score, _, at)| (score, at))
         .collect();
     near.sort_by(|one, other| other.0.total_cmp(&one.0).then(one.1.cmp(&other.1)));

@@ -209,6 +209,11 @@ impl Form {
                 self.measure = costs.then(|| "expensive".to_owned());
                 return;
             }
+            // `What should I do if it rings?`
+            if any_word("i we you one", word(at + 2)) && word(at + 3) == "do" {
+                (self.answer_type, self.key) = (AnswerType::Manner, None);
+                return;
+            }
             if last == "do" && words.len() > at + 3 {
                 (self.answer_type, self.acts) = (AnswerType::Meaning, true);
                 return;
@@ -437,6 +442,13 @@ impl Form {
                 }
             }
             "wie" => form.answer_type = AnswerType::Manner,
+            // `Was tun, wenn es klingelt?`, `Was muss ich tun?`
+            "was" if any_word("tun machen", next)
+                || any_word("ich wir man", word(at + 2))
+                    && words.iter().any(|word| any_word("tun machen", &word.lower)) =>
+            {
+                form.answer_type = AnswerType::Manner;
+            }
             "was" if any_word("kostet kosten kostete kosteten", next) => {
                 form.answer_type = AnswerType::Amount { measured: true };
                 form.measure = Some("teuer".to_owned());

@@ -39,7 +39,11 @@ pub(super) fn section(evidence: &Evidence<'_, '_>) -> Option<Section> {
     };
     // The steps before the best line come first.
     let before = start.iter().position(|line| *line == best.line).unwrap_or_default();
-    Some(Section::Answer(start[..before].iter().copied().chain(whole(evidence, best.line)).collect()))
+    let mut found: Vec<usize> = start[..before].iter().copied().chain(whole(evidence, best.line)).collect();
+    // A task without all of its steps would be wrong.
+    let first_step = text.iter().position(|at| lines[*at].form == LineForm::Item).unwrap_or(text.len());
+    found.extend(&text[first_step..]);
+    Some(Section::Answer(found))
 }
 
 /// True if a heading names the task of the question, and nothing else.

@@ -453,6 +453,7 @@ impl Evidence<'_, '_> {
         if is_heading
             || line.text.len() > MAX_ANSWER_BYTES
             || matches!(line.form, LineForm::Code | LineForm::Question | LineForm::Cell)
+            || (line.form == LineForm::Property && !kinds::is_label(self.question, line))
             || is_note(line.text)
             || self.question.terms.is_empty()
         {

@@ -102,14 +102,17 @@ impl Evidence<'_, '_> {
     pub(super) fn anchors(&self, two_steps: bool, compares: bool) -> Vec<usize> {
         let mut found =
             if self.is_scored() { self.scored_anchors(two_steps) } else { self.anchors_by_rules(two_steps) };
-        found.retain(|at| !compares || self.holds_names_itself(*at));
+        found.retain(|at| !self.is_denied(*at) && (!compares || self.holds_names_itself(*at)));
         found
     }
 
-    /// Returns the lines outside of conversations that may answer by the rules.
+    /// Returns the lines outside of conversations that may answer by the rules: none if no passage contains a name of the question.
     ///
     /// - `two_steps`: true for a two-step question; a line must then contain both steps, and its passage must stand out.
     fn anchors_by_rules(&self, two_steps: bool) -> Vec<usize> {
+        if self.question.names.iter().any(|name| name.iter().all(|term| !self.known[*term])) {
+            return Vec::new();
+        }
         let eligible = self.candidates().iter().take(MAX_LINES).filter(|(share, _)| *share >= MIN_SHARE);
         let lines = &self.reading.lines;
         let passages_ahead = self.passages_ahead();

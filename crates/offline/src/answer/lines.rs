@@ -9,7 +9,7 @@ use super::Passage;
 use super::roots::Roots;
 use super::words::{NUMBERS, PRONOUNS, SPEAKERS, any_word};
 use crate::scripts::has_no_spaces;
-use graphloom_text::{is_list_item, sentences, turn_label};
+use graphloom_text::{front_matter, is_list_item, sentences, turn_label};
 
 /// Maximum number of sentences read from one passage.
 const MAX_LINES: usize = 400;
@@ -74,6 +74,8 @@ pub(super) enum LineForm {
     Code,
     /// A question, as in a dialogue.
     Question,
+    /// A property of the document, above its text: `date: 2031-05-02`.
+    Property,
     Prose,
 }
 
@@ -260,34 +262,15 @@ fn take_senders(lines: &mut [Line<'_>], first: usize) -> bool {
 
 /// Returns the speaker of a line and the number of words before the speech: `[2031-05-02 09:14] Ada Byron: Hello`.
 fn speaker<'a>(line: &Line<'a>) -> Option<(&'a str, usize)> {
-    const MAX_NAME_WORDS: usize = 3;
-    let is_time = |c: char| {
-        c.is_ascii_digit()
-            || matches!(c, '[' | ']' | '(' | ')' | ':' | '-' | '/' | '.' | ',' | ' ' | 'T' | '*')
-    };
-    let text = line.text;
-    let words_before = |end: usize| line.words.iter().take_while(|word| word.at < end).count();
-    if let Some(label) = turn_label(text) {
-        let name = label.split(['<', '>']).nth(1).unwrap_or_default();
-        return Some((name, words_before(label.len())));
-    }
-    let bare = text.trim_start_matches(is_time);
-    let (name, _) = bare.split_once([':', '：'])?;
-    let name = name.trim_end_matches(|c: char| is_time(c));
-    let parts: Vec<&str> = name.split_whitespace().collect();
-    let is_name = |part: &&str| {
-        part.starts_with(|c: char| c.is_uppercase() || has_no_spaces(c.encode_utf8(&mut [0; 4])))
-            && part.chars().all(|c| c.is_alphabetic() || matches!(c, '.' | '-' | '\''))
-    };
-    let fits = (1..=MAX_NAME_WORDS).contains(&parts.len()) && parts.iter().all(is_name);
-    let end = text.len() - bare.len() + name.len();
-    fits.then(|| (name, words_before(end)))
+    let label = turn_label(line.text)?;
+    Some((label.name, line.words.iter().take_while(|word| word.at < label.text.len()).count()))
 }
 
 fn read<'a>(passage: usize, text: &'a str, roots: &Roots, found: &mut Vec<Line<'a>>) {
     let mut trail: Vec<(u8, usize)> = Vec::new();
     let mut fenced = false;
     let mut end_before = 0;
+    let front_matter = front_matter(text);
     for range in sentences(text).into_iter().take(MAX_LINES) {
         let line = &text[range.clone()];
         let gap = &text[end_before..range.start];
@@ -304,6 +287,7 @@ fn read<'a>(passage: usize, text: &'a str, roots: &Roots, found: &mut Vec<Line<'
         let ends_line = text[range.end..].starts_with(['\n', '\r']) || range.end == text.len();
         let form = match fenced || line.starts_with("$ ") {
             true => LineForm::Code,
+            false if range.start < front_matter => LineForm::Property,
             false => {
                 let below_title = found.last().is_some_and(|before: &Line<'_>| {
                     before.passage == passage && matches!(before.form, LineForm::Heading(_))
@@ -438,6 +422,7 @@ fn words<'a>(line: &'a str, roots: &Roots) -> Vec<Word<'a>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::answer::test_support::check_in;
     use crate::languages::Language;
 
     #[test]
@@ -463,5 +448,24 @@ mod tests {
                 ("It was late.", LineForm::Prose, 2),
             ]
         );
+    }
+
+    #[test]
+    fn a_message_without_a_full_stop_answers_alone() {
+        let at = |mira: &str, tobias: &str, eleni: &str| {
+            format!(
+                "{mira}staging is down\n{tobias}the certificate expired\n{mira}send that to Rafael, he decides on discounts\n\
+                 {tobias}the coffee is empty\n{eleni}I will buy some"
+            )
+        };
+        for (mira, tobias, eleni) in [
+            ("[09:02] Mira: ", "[09:11] Tobias: ", "[16:07] Eleni: "),
+            ("12.03.24, 18:22 - Mira: ", "12.03.24, 18:22 - Tobias: ", "12.03.24, 18:40 - Eleni: "),
+            ("Mira [09:02]: ", "Tobias [09:11]: ", "Eleni [16:07]: "),
+            ("Mira 09:02\n", "Tobias 09:11\n", "Eleni 16:07\n"),
+        ] {
+            let answer = format!("{mira}send that to Rafael, he decides on discounts");
+            check_in("", &at(mira, tobias, eleni), "Who decides on discounts?", &[&answer]);
+        }
     }
 }

@@ -61,7 +61,7 @@ pub(super) fn list(evidence: &Evidence<'_, '_>) -> Option<Vec<usize>> {
         }
         let entries = match line.form {
             LineForm::Heading(_) => section(evidence, at),
-            LineForm::Item | LineForm::Row | LineForm::Cell | LineForm::Code => Vec::new(),
+            LineForm::Item | LineForm::Row | LineForm::Cell | LineForm::Code | LineForm::Property => Vec::new(),
             LineForm::Question | LineForm::Prose => {
                 let entries = announced(evidence, at);
                 if entries.is_empty() { members(evidence, at) } else { entries }
@@ -107,6 +107,16 @@ pub(super) fn announced(evidence: &Evidence<'_, '_>, at: usize) -> Vec<usize> {
         return Vec::new();
     }
     let announces = ends_with_colon(line.text);
+    // A further sentence of a list item announces no other items.
+    let is_of_item = lines[..at]
+        .iter()
+        .rev()
+        .zip(lines[..=at].iter().rev())
+        .take_while(|(before, line)| line.goes_on && before.passage == line.passage)
+        .any(|(before, _)| before.form == LineForm::Item);
+    if is_of_item && !announces {
+        return Vec::new();
+    }
     let entries = entries(lines, at + 1, line);
     match (announces, entries.is_empty()) {
         (_, false) => entries,
@@ -153,7 +163,7 @@ fn entries(lines: &[Line<'_>], from: usize, above: &Line<'_>) -> Vec<usize> {
             LineForm::Prose | LineForm::Question | LineForm::Code => {
                 !found.is_empty() && line.goes_on && line.headings == above.headings
             }
-            LineForm::Heading(_) | LineForm::Cell => false,
+            LineForm::Heading(_) | LineForm::Cell | LineForm::Property => false,
         };
         if !belongs || (line.form == LineForm::Row && !ends_with_colon(above.text)) {
             break;

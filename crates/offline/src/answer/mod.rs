@@ -210,8 +210,9 @@ fn single(evidence: &Evidence<'_, '_>, compares: bool, two_steps: bool) -> Optio
 /// Returns a line with the lines needed to understand it: the line that names its subject, the list that it announces, the
 /// following step of an instruction.
 fn whole(evidence: &Evidence<'_, '_>, line: usize) -> Vec<usize> {
-    let mut found: Vec<usize> =
-        evidence.named_by[line].or_else(|| evidence.described_by(line)).into_iter().collect();
+    let named_by = evidence.named_by[line].or_else(|| evidence.described_by(line));
+    let is_text = |at: &usize| !matches!(evidence.reading.lines[*at].form, LineForm::Heading(_));
+    let mut found: Vec<usize> = named_by.into_iter().filter(is_text).collect();
     found.extend(introduced_by(evidence, line).filter(|before| !found.contains(before)));
     // The line that names the speaker.
     let spoken = &evidence.reading.lines[line];

@@ -121,6 +121,8 @@ fn chosen(evidence: &Evidence<'_, '_>, table: &[Row]) -> Option<Rows> {
         let is_value = table.iter().any(|row| in_value(row, term));
         let names = matches!(term.role, Role::Name | Role::Number);
         match () {
+            // `September` of `the meeting on 12 September` selects no rows below a heading with that date.
+            () if term.role == Role::Number && is_above(at) => Place::Above,
             () if names && is_value => Place::Value,
             () if term.role == Role::Class && is_above(at) => Place::Above,
             () if in_label(term) => Place::Label,

@@ -1,6 +1,6 @@
 //! Answers from lists, tables, sections, conversations and letters.
 
-use super::test_support::{check_in, check_of, check_reply_of};
+use super::test_support::{check_in, check_of, check_reply_of, reply_from};
 use super::*;
 
 #[test]
@@ -13,6 +13,16 @@ fn a_value_below_its_label_answers() {
         "Where is the headquarters?",
         &["Headquarters: Mill Lane, Redwick"],
     );
+}
+
+#[test]
+fn front_matter_answers_only_questions_for_its_properties() {
+    let text = "title: Furtkuchen\ndate: 2031-05-02\nauthor: Ines Okafor\n\nThe Furtkuchen is a flat cake from Halden.\n";
+    check_in("Furtkuchen", text, "What is a Furtkuchen?", &["The Furtkuchen is a flat cake from Halden."]);
+    check_in("Furtkuchen", text, "Who is the author of the Furtkuchen?", &["author: Ines Okafor"]);
+    let unsaid = "title: Furtkuchen\ndate: 2031-05-02\nauthor: Ines Okafor\n\nMix everything well. Bake it.\n";
+    let (reply, _) = reply_from(&[unsaid], "What is a Furtkuchen?");
+    assert!(!matches!(reply, Reply::Answer(_)), "{reply:?}");
 }
 
 #[test]
@@ -242,4 +252,60 @@ fn text_that_only_mentions_a_kind_is_not_a_list_of_it() {
     let bike = "# Lastenrad\n\nVon der Garantie ausgenommen sind Reifen, Bremsbeläge und Kette.\n\nAnzeige: F1 | Bedeutung: Akku leer\nAnzeige: F4 | Bedeutung: Motor zu heiß\n";
     check_reply_of(bike, "Welche Bremsen hat das Lastenrad?", None);
     check_reply_of(bike, "Welche Motoren gibt es?", None);
+}
+
+#[test]
+fn a_negated_sentence_does_not_say_what_is_or_who_does() {
+    for (text, question) in [
+        ("Damage by limescale is not covered by the warranty.", "What is covered by the warranty?"),
+        ("Breakfast isn't included in the price.", "What is included in the price?"),
+        ("The office is not open on Mondays.", "Which days is the office open?"),
+        ("Der Wasserfilter ist nicht im Lieferumfang enthalten.", "Was ist im Lieferumfang enthalten?"),
+        ("Nora Blum did not attend the meeting.", "Who attended the meeting?"),
+    ] {
+        let (reply, texts) = reply_from(&[text], question);
+        assert!(!matches!(reply, Reply::Answer(_) | Reply::Likely(_)), "{question}: {texts:?}");
+    }
+    check_of(
+        &["The kiosk does not open before nine."],
+        "When does the kiosk open?",
+        &["The kiosk does not open before nine."],
+    );
+}
+
+#[test]
+fn a_passage_with_a_name_of_the_question_is_close_even_if_all_else_is_unknown() {
+    let text = "Halden Logistics reported a slow export on Monday.";
+    let (reply, texts) = reply_from(&[text], "Why did Halden cancel their subscription?");
+    assert!(matches!(reply, Reply::Closest(_)), "{reply:?}");
+    assert_eq!(texts, [text]);
+}
+
+#[test]
+fn what_to_do_is_answered_by_all_steps_of_the_section() {
+    let text = "# Alarms\n\n## What to do when the alarm rings\n\n1. Stay calm.\n2. Leave the hall.\n3. Close the doors.\n4. Wait at the gate.\n\n## Tests\n\nThe alarm is tested on Mondays.\n";
+    let (reply, texts) = reply_from(&[text], "What should I do when the alarm rings?");
+    assert!(matches!(reply, Reply::Answer(_)), "{reply:?}");
+    assert!(texts.join("\n").contains("4. Wait at the gate."), "{texts:?}");
+}
+
+#[test]
+fn a_further_sentence_of_a_list_item_announces_no_other_items() {
+    let text = "# Safety\n\n- The gas burns easily. Do not use the cooler in rooms smaller than 10 square metres.\n- Keep the walls at a distance.\n- Pull the plug before cleaning.\n";
+    let (_, texts) = reply_from(&[text], "How small may the room of the cooler be?");
+    assert!(texts.join(" ").contains("10 square metres") && !texts.join(" ").contains("plug"), "{texts:?}");
+}
+
+#[test]
+fn a_date_in_the_heading_of_a_table_selects_no_rows() {
+    let text = "# Meeting on 12 September\n\nWho: Ada | What: order tiles | Until: 20 September\nWho: Ben | What: ask the council | Until: 15 October\n";
+    let (_, texts) = reply_from(&[text], "What are the action items of the meeting on 12 September?");
+    assert!(texts.join(" ").contains("council") || texts.is_empty(), "{texts:?}");
+}
+
+#[test]
+fn nothing_is_likely_without_a_name_of_the_question() {
+    let text = "Service partners: Great Britain: Hollis Care, Reading. Ireland: Corrib Electric, Galway.";
+    let (reply, _) = reply_from(&[text], "Who is the service partner in France?");
+    assert!(!matches!(reply, Reply::Answer(_) | Reply::Likely(_)), "{reply:?}");
 }

@@ -14,7 +14,10 @@ repository were trained on
   CMRC 2018 (Cui et al., EMNLP 2019), in Chinese; PolicyQA (Ahmad et al., 2020), .22; every third file of JaQuAD (So et al., 2022),
   in Japanese, .35; and, of the articles that `bench/squad.py --half 0` takes, the development questions of SQuAD 2.0 (Rajpurkar
   et al., ACL 2018), half of them without an answer, and XQuAD (Artetxe et al., ACL 2020) in German, Chinese, Spanish and Russian,
-  and half of it in Romanian and Turkish. It was trained with all of these after a first training without the last three.
+  and half of it in Romanian and Turkish. It was trained with all of these after a first training without the last three, and
+  then, for 640 steps at a rate of 1.7e-4, with 6% of them and 3,982 questions in eleven languages about 52 collections of manuals,
+  handbooks, laws, recipes, minutes and chats, each with the windows that Graphloom reads for it. One in six has no answer. These
+  questions are not in the repository, because each comes with the sentence that answers it, and these are others' words.
 
 Each question is trained with its own paragraph and, in six of ten cases, with a similar paragraph of the same file that does not
 answer it. The changes have rank 16 (LoRA, Hu et al., ICLR 2022) and are stored in 4 bits.

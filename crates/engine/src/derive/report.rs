@@ -528,11 +528,9 @@ async fn sentences_about(
     Ok(findings)
 }
 
-/// Returns the first sentence of a description, preferring prose to table rows. The part from each passage is on lines of
-/// its own.
+/// Returns the first sentence of a description, preferring prose to table rows.
 fn first_prose_sentence(description: &str) -> Option<String> {
-    let all = description.lines().flat_map(|line| sentences(line).into_iter().map(|range| &line[range]));
-    let all: Vec<&str> = all.collect();
+    let all: Vec<&str> = sentences(description).into_iter().map(|range| &description[range]).collect();
     let prose = all.iter().copied().find(|sentence| is_prose(sentence));
     prose.or(all.first().copied()).map(one_line)
 }
@@ -556,6 +554,11 @@ mod tests {
         assert_eq!(
             first_prose_sentence("name: Ada | role: author").as_deref(),
             Some("name: Ada | role: author")
+        );
+        let wrapped = "The Larkfen society lets plots to people who\nlive in Harwick. It has\na shed.";
+        assert_eq!(
+            first_prose_sentence(wrapped).as_deref(),
+            Some("The Larkfen society lets plots to people who live in Harwick.")
         );
         assert_eq!(first_prose_sentence(""), None);
         assert_eq!(shortened("Ada wrote notes.", 11), "Ada wrote…");

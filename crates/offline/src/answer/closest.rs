@@ -29,9 +29,9 @@ pub(super) fn closest(evidence: &Evidence<'_, '_>) -> Vec<Quote> {
     // A name, number or code of the question.
     let is_specific = |at: usize| {
         let pairs = evidence.direct[at].iter().zip(&evidence.question.terms);
-        pairs.into_iter().any(|(strength, term)| {
-            *strength >= 1.0 && matches!(term.role, Role::Name | Role::Number)
-        })
+        pairs
+            .into_iter()
+            .any(|(strength, term)| *strength >= 1.0 && matches!(term.role, Role::Name | Role::Number))
     };
     let mut near: Vec<(f32, usize)> = (0..lines.len())
         .filter(|at| !matches!(lines[*at].form, LineForm::Heading(_) | LineForm::Cell))

@@ -443,9 +443,10 @@ impl Form {
             }
             "wie" => form.answer_type = AnswerType::Manner,
             // `Was tun, wenn es klingelt?`, `Was muss ich tun?`
-            "was" if any_word("tun machen", next)
-                || any_word("ich wir man", word(at + 2))
-                    && words.iter().any(|word| any_word("tun machen", &word.lower)) =>
+            "was"
+                if any_word("tun machen", next)
+                    || any_word("ich wir man", word(at + 2))
+                        && words.iter().any(|word| any_word("tun machen", &word.lower)) =>
             {
                 form.answer_type = AnswerType::Manner;
             }

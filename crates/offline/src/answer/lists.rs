@@ -61,7 +61,9 @@ pub(super) fn list(evidence: &Evidence<'_, '_>) -> Option<Vec<usize>> {
         }
         let entries = match line.form {
             LineForm::Heading(_) => section(evidence, at),
-            LineForm::Item | LineForm::Row | LineForm::Cell | LineForm::Code | LineForm::Property => Vec::new(),
+            LineForm::Item | LineForm::Row | LineForm::Cell | LineForm::Code | LineForm::Property => {
+                Vec::new()
+            }
             LineForm::Question | LineForm::Prose => {
                 let entries = announced(evidence, at);
                 if entries.is_empty() { members(evidence, at) } else { entries }

@@ -20,7 +20,8 @@ fn front_matter_answers_only_questions_for_its_properties() {
     let text = "title: Furtkuchen\ndate: 2031-05-02\nauthor: Ines Okafor\n\nThe Furtkuchen is a flat cake from Halden.\n";
     check_in("Furtkuchen", text, "What is a Furtkuchen?", &["The Furtkuchen is a flat cake from Halden."]);
     check_in("Furtkuchen", text, "Who is the author of the Furtkuchen?", &["author: Ines Okafor"]);
-    let unsaid = "title: Furtkuchen\ndate: 2031-05-02\nauthor: Ines Okafor\n\nMix everything well. Bake it.\n";
+    let unsaid =
+        "title: Furtkuchen\ndate: 2031-05-02\nauthor: Ines Okafor\n\nMix everything well. Bake it.\n";
     let (reply, _) = reply_from(&[unsaid], "What is a Furtkuchen?");
     assert!(!matches!(reply, Reply::Answer(_)), "{reply:?}");
 }

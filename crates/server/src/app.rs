@@ -156,6 +156,15 @@ impl App {
             cut,
         }))
     }
+
+    /// Completes when running requests must end.
+    pub(crate) fn must_end(&self) -> impl Future<Output = ()> + Send + use<> {
+        let mut cut = self.cut.clone();
+        async move {
+            // If there is no sender, the server is gone.
+            let _ = cut.wait_for(|cut| *cut).await;
+        }
+    }
 }
 
 impl std::ops::Deref for App {

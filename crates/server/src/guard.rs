@@ -97,7 +97,12 @@ pub(crate) async fn guard(
     request: Request,
     next: Next,
 ) -> Response {
-    let response = answer(&app, route, request, next).await;
+    let response = tokio::select! {
+        // What is finished is sent, even if the server stops.
+        biased;
+        response = answer(&app, route, request, next) => response,
+        () = app.must_end() => Problem::stopping().into_response(),
+    };
     let response = match route.protocol() {
         Some(protocol) => in_words_of(protocol, response),
         None => response,

@@ -54,6 +54,11 @@ impl Keeping {
         let question = request.query.trim().to_owned();
         let (read_at, asked_at) = (snapshot.revision(), now());
         let (conversation, history) = if named == NEW {
+            if request.exchange.is_some() {
+                let what =
+                    "exchange is the place of a question to ask again, and a new conversation has none";
+                return Err(Problem::invalid(what).remedy(Some("leave it out")));
+            }
             if snapshot.pages(table::Conversations).all().await?.len() >= MAX_CONVERSATIONS {
                 let what = format!("the workspace has {MAX_CONVERSATIONS} conversations, which is the limit");
                 return Err(Problem::conflict(what).remedy(Some("delete conversations that are not needed")));
@@ -69,7 +74,16 @@ impl Keeping {
             (conversation, Vec::new())
         } else {
             let conversation = owned(snapshot.as_ref(), named, owner).await?;
-            let history = history(snapshot.as_ref(), &conversation.id, request.exchange).await?;
+            let all = exchanges(snapshot.as_ref(), &conversation.id).await?;
+            if let Some(place) = request.exchange
+                && !all.iter().any(|exchange| exchange.ordinal == place)
+            {
+                let what = format!("the conversation has no question at place {place}");
+                let remedy = "leave exchange out to ask the next question; GET /conversations/{conversation_id} lists \
+                              the questions with their places";
+                return Err(Problem::not_found(what).remedy(Some(remedy)));
+            }
+            let history = history(all, request.exchange);
             (Conversation { updated_at: asked_at, ..conversation }, history)
         };
         let settings = request.settings();
@@ -158,13 +172,8 @@ pub(crate) async fn exchanges(
     snapshot.pages(table::Exchanges { conversation: Some(id.clone()) }).all().await
 }
 
-/// Returns the latest questions before this place with their answers, oldest first.
-async fn history(
-    snapshot: &dyn Snapshot,
-    id: &ConversationId,
-    before: Option<u32>,
-) -> Result<Vec<ChatMessage>, StoreError> {
-    let all = exchanges(snapshot, id).await?;
+/// Returns the latest of these questions before this place with their answers, oldest first.
+fn history(all: Vec<Exchange>, before: Option<u32>) -> Vec<ChatMessage> {
     let mut kept = BTreeMap::new();
     for exchange in all.into_iter().filter(|exchange| before.is_none_or(|before| exchange.ordinal < before)) {
         let Some(answer) = &exchange.answer else { continue };
@@ -180,7 +189,7 @@ async fn history(
     let messages = kept.into_values().skip(skipped).flat_map(|(question, answer)| {
         [ChatMessage::new(ChatRole::User, question), ChatMessage::new(ChatRole::Assistant, answer)]
     });
-    Ok(messages.collect())
+    messages.collect()
 }
 
 /// Returns the beginning of a question.

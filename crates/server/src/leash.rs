@@ -20,6 +20,8 @@ use tokio::time::{Instant, Interval, MissedTickBehavior};
 use crate::access::Caller;
 use crate::app::{App, now};
 use crate::guard::{LOCAL, shown};
+use crate::lines::EarlyEnd;
+use crate::problem::STOPPING;
 use crate::route::{Load, Route};
 use crate::wrapped::{Beside, BodyWith, Next};
 
@@ -56,21 +58,19 @@ impl Reader {
 }
 
 /// Wraps the response so that its body ends when it must.
-pub(crate) fn hold(app: &App, route: &Route, reader: Reader, response: Response) -> Response {
+pub(crate) fn hold(app: &App, route: &Route, reader: Reader, mut response: Response) -> Response {
+    let own = response.extensions_mut().remove::<EarlyEnd>();
     let kind = response.headers().get(header::CONTENT_TYPE).map_or(&b""[..], HeaderValue::as_bytes);
-    let form = match (kind, route.protocol(), route.load) {
-        (EVENTS, Some(_), _) => Form::OpenAi,
-        (EVENTS, None, Load::Stream) => Form::JobEvents,
-        (EVENTS, None, Load::Question) => Form::AnswerEvents,
-        (LINES, _, Load::Question) => Form::Lines,
-        (_, _, Load::Whole) => Form::Other,
+    let form = match (own, kind, route.protocol(), route.load) {
+        (Some(end), ..) => Form::Own(end),
+        (None, EVENTS, Some(_), _) => Form::OpenAi,
+        (None, EVENTS, None, Load::Stream) => Form::JobEvents,
+        (None, EVENTS, None, Load::Question) => Form::AnswerEvents,
+        (None, LINES, _, Load::Question) => Form::Lines,
+        (None, _, _, Load::Whole) => Form::Other,
         _ => return response,
     };
-    let mut cut = app.cut.clone();
-    let time_is_over = Box::pin(async move {
-        // If there is no sender, the server is gone.
-        let _ = cut.wait_for(|cut| *cut).await;
-    });
+    let time_is_over = Box::pin(app.must_end());
     let mut look = tokio::time::interval_at(Instant::now() + LOOK, LOOK);
     look.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let hold = Hold { app: app.clone(), reader, form, time_is_over, look, has_ended: false };
@@ -78,8 +78,9 @@ pub(crate) fn hold(app: &App, route: &Route, reader: Reader, response: Response)
 }
 
 /// The form of a final value that reports an early end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
+    /// That of the response itself.
+    Own(EarlyEnd),
     /// Events of the OpenAI protocol.
     OpenAi,
     /// Events of an answer.
@@ -102,7 +103,7 @@ enum Why {
 impl Why {
     fn words(self) -> &'static str {
         match self {
-            Self::Stopping => "the server is stopping; try again in a moment",
+            Self::Stopping => STOPPING,
             Self::NotAllowed => "the credential is no longer valid",
         }
     }
@@ -110,34 +111,36 @@ impl Why {
 
 impl Form {
     /// The last bytes of the response.
-    fn end(self, why: Why) -> Option<String> {
+    fn end(&self, why: Why) -> Option<Bytes> {
         let (words, status) = match why {
             Why::Stopping => (why.words(), 503),
             Why::NotAllowed => (why.words(), 401),
         };
-        match self {
+        let end = match self {
+            Self::Own(EarlyEnd(end)) => return Some(end(words)),
             Self::OpenAi => {
                 let kind = if status == 503 { "server_error" } else { "authentication_error" };
-                Some(format!(
+                format!(
                     "data: {}\n\ndata: [DONE]\n\n",
                     json!({ "error": { "message": words, "type": kind } })
-                ))
+                )
             }
             Self::AnswerEvents => {
                 let title = if status == 503 { "Service Unavailable" } else { "Unauthorized" };
                 let problem =
                     json!({ "type": "about:blank", "title": title, "status": status, "detail": words });
-                Some(format!("event: error\ndata: {problem}\n\n"))
+                format!("event: error\ndata: {problem}\n\n")
             }
             Self::JobEvents => {
                 let reason = if status == 503 { "stopped" } else { "error" };
                 let end =
                     json!({ "reason": reason, "will_retry": false, "status_counts": {}, "message": words });
-                Some(format!("event: end\ndata: {end}\n\n"))
+                format!("event: end\ndata: {end}\n\n")
             }
-            Self::Lines => Some(format!("{}\n", json!({ "error": words }))),
-            Self::Other => None,
-        }
+            Self::Lines => format!("{}\n", json!({ "error": words })),
+            Self::Other => return None,
+        };
+        Some(end.into())
     }
 }
 
@@ -156,7 +159,7 @@ impl Hold {
         self.has_ended = true;
         // Drops unsent data, and the turn with it.
         *body = Body::empty();
-        let end = self.form.end(why).map(|end| Ok(Frame::data(Bytes::from(end))));
+        let end = self.form.end(why).map(|end| Ok(Frame::data(end)));
         Poll::Ready(Some(end.unwrap_or_else(|| Err(axum::Error::new(io::Error::other(why.words()))))))
     }
 }

@@ -46,7 +46,7 @@ pub struct Limits {
     pub finish: Duration,
     /// How long the server keeps serving after a stop request while it reports not ready.
     pub drain: Duration,
-    /// How long running requests may take after that. Unfinished streams then end with an error.
+    /// How long running requests may take after that. Then they are answered with an error, and streams end with one.
     pub stop: Duration,
 }
 

@@ -78,6 +78,10 @@ pub(crate) struct Lines {
     shared: Arc<Shared>,
 }
 
+/// Makes the last bytes of a response that ends before everything is written, from the reason.
+#[derive(Clone)]
+pub(crate) struct EarlyEnd(pub(crate) Arc<dyn Fn(&'static str) -> Bytes + Send + Sync>);
+
 struct Shared {
     queue: Mutex<Queue>,
     changed: Notify,
@@ -148,6 +152,18 @@ impl Lines {
         self.push(|waiting| waiting.push_back(Item::Done));
     }
 
+    /// Sets the last event of a response that ends before everything is written: its name, and its value for the reason.
+    pub(crate) fn end_early_with(
+        &self,
+        response: &mut Response,
+        name: &'static str,
+        value: impl Fn(&'static str) -> Value + Send + Sync + 'static,
+    ) {
+        let shared = Arc::clone(&self.shared);
+        let end = move |why| shared.framed(&mut shared.lock(), Item::Event(name, value(why)));
+        response.extensions_mut().insert(EarlyEnd(Arc::new(end)));
+    }
+
     fn push(&self, add: impl FnOnce(&mut VecDeque<Item>)) {
         add(&mut self.shared.lock().waiting);
         self.shared.changed.notify_one();
@@ -166,25 +182,30 @@ impl Shared {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The item as the next line, terminated.
+    fn framed(&self, queue: &mut Queue, item: Item) -> Bytes {
+        let number = queue.taken;
+        queue.taken += 1;
+        let (name, mut value) = match item {
+            Item::Line(value) => (None, value),
+            Item::Event(name, value) => (Some(name), value),
+            Item::Text(text) => (self.framing.of_text(), (self.text_value)(&text)),
+            Item::Done => return self.framing.frame(None, DONE),
+        };
+        if let (Framing::Numbered { .. }, Some(name)) = (self.framing, name) {
+            value["type"] = Value::from(name);
+            value["sequence_number"] = Value::from(number);
+        }
+        self.framing.frame(name, &value.to_string())
+    }
+
     /// The next line, terminated; `None` after the last.
     async fn next(&self) -> Option<Bytes> {
         loop {
             {
                 let mut queue = self.lock();
                 if let Some(item) = queue.waiting.pop_front() {
-                    let number = queue.taken;
-                    queue.taken += 1;
-                    let (name, mut value) = match item {
-                        Item::Line(value) => (None, value),
-                        Item::Event(name, value) => (Some(name), value),
-                        Item::Text(text) => (self.framing.of_text(), (self.text_value)(&text)),
-                        Item::Done => return Some(self.framing.frame(None, DONE)),
-                    };
-                    if let (Framing::Numbered { .. }, Some(name)) = (self.framing, name) {
-                        value["type"] = Value::from(name);
-                        value["sequence_number"] = Value::from(number);
-                    }
-                    return Some(self.framing.frame(name, &value.to_string()));
+                    return Some(self.framed(&mut queue, item));
                 }
                 if queue.ended {
                     return None;

@@ -19,6 +19,10 @@ use crate::route::Protocol;
 
 /// When to retry a change that another process blocked.
 const BUSY_RETRY_AFTER: Duration = Duration::from_secs(5);
+/// When to retry a request that ended because the server stops.
+const STOPPING_RETRY_AFTER: Duration = Duration::from_secs(1);
+/// Why a request ends when the server stops.
+pub(crate) const STOPPING: &str = "the server is stopping; try again in a moment";
 
 /// Why a request failed.
 #[derive(Debug)]
@@ -176,6 +180,11 @@ impl Problem {
     pub(crate) fn unavailable(detail: impl Into<String>, retry_after: Duration) -> Self {
         let retry_after = Some(retry_after);
         Self { retry_after, ..Self::new(StatusCode::SERVICE_UNAVAILABLE, detail) }
+    }
+
+    /// The server stops before the request is finished.
+    pub(crate) fn stopping() -> Self {
+        Self::unavailable(STOPPING, STOPPING_RETRY_AFTER)
     }
 
     /// An internal error; details go to the log, not to the client.
@@ -353,7 +362,10 @@ fn failed_model(role: Option<Role>, error: &ModelError) -> Problem {
 
 impl From<QueryError> for Problem {
     fn from(error: QueryError) -> Self {
-        let remedy = error.remedy();
+        let remedy = match &error {
+            QueryError::NoLayer { layer } => Some(format!("POST /layers/{layer}/derive derives them")),
+            other => other.remedy(),
+        };
         match error {
             QueryError::Empty
             | QueryError::TooMuch { .. }

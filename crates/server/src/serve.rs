@@ -170,7 +170,7 @@ impl Server {
 
     /// Serves until `stop` completes. Then the server reports not ready and keeps serving for the drain time.
     /// After that it accepts nothing new, gives running requests time to finish, and stops the workers between two
-    /// commits. Streams that are unfinished by then end with an error.
+    /// commits. What is unfinished by then is answered with an error; a stream ends with one.
     pub async fn run(self, stop: impl Future<Output = ()>) {
         let Self { listener, app, routes, phases, .. } = self;
         let router = match routes {

@@ -39,6 +39,9 @@ const CHUNKS_BEHIND: usize = 4;
 const REPORTS: usize = 20;
 /// Findings read per report.
 const FINDINGS: usize = 3;
+/// Maximum number of questions of the rules that are tried on their passage, which takes milliseconds each time. It is enough for
+/// [`MAX_SUGGESTIONS`], which take one or two tries each.
+const MAX_TRIES: usize = 150;
 /// Excerpts for an LLM, and tokens of each.
 const EXCERPTS: usize = 24;
 const EXCERPT_TOKENS: u32 = 300;
@@ -369,14 +372,18 @@ async fn names_in(
 /// Suggests questions about the names in each sentence by filling in question forms, if the passage answers them.
 fn by_rules(excerpts: &Excerpts, count: usize) -> Suggestions {
     let mut suggestions = Suggestions::default();
-    let (mut suggested, mut quoted) = (BTreeSet::new(), BTreeSet::new());
+    let (mut suggested, mut quoted, mut tried) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     for excerpt in &excerpts.list {
         let Some(chunk) = excerpts.chunks.get(&excerpt.chunk) else { continue };
+        let lower = chunk.text.to_lowercase();
         for form in forms_of(&chunk.text[excerpt.range.clone()], &excerpt.names) {
-            if suggestions.questions.len() == count {
+            if suggestions.questions.len() == count || tried.len() == MAX_TRIES {
                 return suggestions;
             }
-            if suggested.contains(&form.question) {
+            if suggested.contains(&form.question) || !form.may_be_answered_by(&chunk.text, &lower) {
+                continue;
+            }
+            if !tried.insert((chunk.id.clone(), form.question.clone())) {
                 continue;
             }
             let Some(range) = form.answered_by(chunk) else { continue };
@@ -430,23 +437,33 @@ impl Form {
     fn answered_by(&self, chunk: &Chunk) -> Option<Range<usize>> {
         let range = answered_by(&self.question, chunk)?;
         let sentence = &chunk.text[range.clone()];
-        let lower = sentence.to_lowercase();
+        let fits = self.fits(sentence, &sentence.to_lowercase(), begins_with);
+        (is_prose(sentence) && fits).then_some(range)
+    }
+
+    /// False if no sentence of a text has everything that the form needs. This takes much less time than to look for the answer.
+    fn may_be_answered_by(&self, text: &str, lower: &str) -> bool {
+        self.fits(text, lower, begins_sentence)
+    }
+
+    /// True if a text has everything that the form needs.
+    ///
+    /// - `lower`: the text in lower case.
+    /// - `is_subject_of`: whether a name in lower case is the subject of the text.
+    fn fits(&self, text: &str, lower: &str, is_subject_of: impl Fn(&str, &str) -> bool) -> bool {
         let has_any = |words: &[&str]| words.iter().any(|word| lower.contains(word));
         let name = self.names.first().map_or_else(String::new, |name| name.to_lowercase());
-        let is_subject = begins_with(&lower, &name);
-        let fits = match self.needs {
+        let is_subject = || is_subject_of(lower, &name);
+        let has_needs = || match self.needs {
             Needs::Names => true,
-            Needs::Word(words) => is_subject && has_any(words),
+            Needs::Word(words) => has_any(words) && is_subject(),
             Needs::ObjectOf(words) => words.iter().any(|word| {
-                let is_passive = is_subject && lower.contains(&format!("{word} by "));
-                is_passive || is_followed_by(&lower, word, &name)
+                let is_passive = lower.contains(&format!("{word} by ")) && is_subject();
+                is_passive || is_followed_by(lower, word, &name)
             }),
-            Needs::WordAndNumber(words) => {
-                is_subject && has_any(words) && sentence.contains(|c: char| c.is_numeric())
-            }
+            Needs::WordAndNumber(words) => has_any(words) && text.contains(char::is_numeric) && is_subject(),
         };
-        let has_names = self.names.iter().all(|name| sentence.contains(name.as_str()));
-        (is_prose(sentence) && fits && has_names).then_some(range)
+        self.names.iter().all(|name| text.contains(name.as_str())) && has_needs()
     }
 }
 
@@ -461,6 +478,22 @@ fn is_followed_by(sentence: &str, word: &str, name: &str) -> bool {
 /// True if a sentence begins with a name, or with an article and the name.
 fn begins_with(sentence: &str, name: &str) -> bool {
     sentence.find(name).is_some_and(|start| ARTICLES.contains(&sentence[..start].trim()))
+}
+
+/// True if a sentence of a text may begin with a name, or with an article and the name: a line, a mark such as a full stop, or
+/// nothing is before it.
+fn begins_sentence(text: &str, name: &str) -> bool {
+    let may_begin = |before: &str| {
+        let bare = before.trim_end();
+        before[bare.len()..].contains(['\n', '\r']) || !bare.ends_with(char::is_alphanumeric)
+    };
+    text.match_indices(name).any(|(at, _)| {
+        let before = text[..at].trim_end();
+        ARTICLES.iter().any(|article| match article.is_empty() {
+            true => may_begin(&text[..at]),
+            false => before.strip_suffix(article).is_some_and(may_begin),
+        })
+    })
 }
 
 /// Words allowed between a verb and its object, and before a subject.
@@ -640,6 +673,28 @@ fn read(response: &str) -> Option<Vec<(String, usize)>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Checks which question forms are tried about a name on a text.
+    #[track_caller]
+    fn check_tried(name: &str, text: &str, expected: &[&str]) {
+        let named = NamedEntity { name: name.to_owned(), kind: "work".to_owned() };
+        let forms = forms_of(text, &[named]);
+        let lower = text.to_lowercase();
+        let tried = forms.iter().filter(|form| form.may_be_answered_by(text, &lower));
+        let tried: Vec<&str> = tried.map(|form| form.question.as_str()).collect();
+        assert_eq!(tried, expected, "{text}");
+    }
+
+    #[test]
+    fn only_questions_whose_words_are_in_the_passage_are_tried_on_it() {
+        check_tried("Notes", "In 1843 Ada wrote the Notes.", &["Who wrote the Notes?"]);
+        check_tried("Notes", "A library. The Notes were written by Ada.", &["Who wrote Notes?"]);
+        let of_year = ["When was Hall founded?", "What is Hall?"];
+        check_tried("Hall", "# Hall\nHall was founded in 1906. It is a school.", &of_year);
+        check_tried("Hall", "Hall was founded long ago.", &[]);
+        check_tried("Hall", "In 1906 they built near Hall. It is old and was founded twice.", &[]);
+        check_tried("Hall", "The hall was founded in 1906.", &[]);
+    }
 
     #[test]
     fn proposals_are_read_with_the_numbers_of_their_excerpts() {

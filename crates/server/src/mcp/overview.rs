@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use graphloom_engine::derive::{
-    Communities, LayerStatus, Tree, communities, community, layer_states, tree_nodes,
-};
+use graphloom_core::LayerName;
+use graphloom_engine::derive::{Communities, Tree, communities, community, layer_states, tree_nodes};
 use graphloom_engine::explore;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,7 +11,6 @@ use serde::{Deserialize, Serialize};
 use super::reading::within;
 use super::row::{Row, ToolCall, schema_of};
 use crate::access::Right;
-use crate::host::IfMissing;
 use crate::problem::Problem;
 use crate::route::Load;
 
@@ -48,7 +46,7 @@ fn ten() -> usize {
     10
 }
 
-#[derive(Serialize, JsonSchema)]
+#[derive(Default, Serialize, JsonSchema)]
 struct OverviewOutput {
     /// Number of documents.
     documents: u64,
@@ -120,22 +118,28 @@ async fn overview(
     OverviewInput { limit }: OverviewInput,
 ) -> Result<OverviewOutput, Problem> {
     within("limit", limit, MAX_ITEMS)?;
-    let space = calling.space(IfMissing::Leave).await?;
+    let Some(space) = calling.space_if_any().await? else {
+        return Ok(OverviewOutput { notes: vec![calling.adds_documents()], ..OverviewOutput::default() });
+    };
     let snapshot = space.asking.store.snapshot().await?;
     let snapshot = snapshot.as_ref();
     let counts = snapshot.counts().await?;
     let layers = layer_states(snapshot).await?;
-    let state = |name| layers.iter().find(|layer| layer.layer == name);
+    let state = |name: &LayerName| layers.iter().find(|layer| layer.layer == *name);
     let mut notes = Vec::new();
-    let mut note = |what: &str, state: Option<&LayerStatus>, layer: &str| match state {
-        None => notes.push(format!("there are no {what} yet: POST /layers/{layer}/derive makes them")),
+    let mut note = |what: &str, layer: &LayerName| match state(layer) {
+        None => notes.push(format!("there are no {what} yet: {} makes them", calling.derives(layer))),
         Some(state) if !state.current => {
-            notes.push(format!("the {what} are out of date: POST /layers/{layer}/derive updates them"));
+            notes.push(format!("the {what} are out of date: {} updates them", calling.derives(layer)));
         }
         Some(_) => {}
     };
-    note("communities", state(Communities::name()), "communities");
-    note("topics", state(Tree::name()), "tree");
+    if counts.documents == 0 {
+        notes.push(calling.adds_documents());
+    } else {
+        note("communities", &Communities::name());
+        note("topics", &Tree::name());
+    }
     let mut items = Vec::new();
     for entry in communities(snapshot, 0).await?.into_iter().take(limit) {
         let Some(report) = community(snapshot, &entry.id).await? else { continue };
@@ -159,7 +163,7 @@ async fn overview(
         });
     }
     // A single node over everything says less than its parts.
-    let levels = state(Tree::name()).map_or(&[][..], |state| &state.levels);
+    let levels = state(&Tree::name()).map_or(&[][..], |state| &state.levels);
     let several = levels.iter().rposition(|nodes| *nodes > 1);
     let level = several.or_else(|| levels.iter().rposition(|nodes| *nodes > 0));
     let nodes = match level {

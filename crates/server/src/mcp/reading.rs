@@ -9,7 +9,7 @@ use graphloom_core::{
 use graphloom_engine::claims::claims_of_entity;
 use graphloom_engine::explore::{self, SubgraphQuery};
 use graphloom_engine::index;
-use graphloom_engine::query::{self, Mode, QueryNote, Question};
+use graphloom_engine::query::{self, AnswerKind, Mode, QueryNote, Question};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -77,7 +77,7 @@ pub(super) const ROWS: &[Row] = &[
         load: Load::Question,
         destroys: false,
         takes: schema_of::<SuggestInput>,
-        gives: schema_of::<Suggestions>,
+        gives: schema_of::<SuggestOutput>,
         call: |calling, arguments| calling.answer(arguments, suggest_questions),
     },
     Row {
@@ -124,7 +124,7 @@ fn ten() -> usize {
     10
 }
 
-#[derive(Serialize, JsonSchema)]
+#[derive(Default, Serialize, JsonSchema)]
 struct SearchOutput {
     /// Parts of documents, best first.
     passages: Vec<Passage>,
@@ -132,6 +132,8 @@ struct SearchOutput {
     entities: Vec<EntityItem>,
     /// Relations of the graph, best first.
     relations: Vec<RelationItem>,
+    /// Why there is nothing to search.
+    notes: Vec<String>,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -185,7 +187,9 @@ async fn search(
     SearchInput { query, limit, filter }: SearchInput,
 ) -> Result<SearchOutput, Problem> {
     within("limit", limit, MAX_HITS)?;
-    let space = calling.space(IfMissing::Leave).await?;
+    let Some(space) = calling.space_if_any().await? else {
+        return Ok(SearchOutput { notes: vec![calling.adds_documents()], ..SearchOutput::default() });
+    };
     let hits = query::search(&space.asking, &query, limit, filter.as_ref()).await?;
     let passages = hits.passages.into_iter().map(|hit| Passage {
         document: hit.chunk.document.to_string(),
@@ -214,6 +218,7 @@ async fn search(
         passages: passages.collect(),
         entities: entities.collect(),
         relations: relations.collect(),
+        notes: calling.notes_if_empty(&space).await?,
     })
 }
 
@@ -235,7 +240,10 @@ fn auto() -> Mode {
     Mode::Auto
 }
 
-#[derive(Serialize, JsonSchema)]
+/// The answer in a workspace that does not exist yet.
+const EMPTY: &str = "There are no documents to search yet.";
+
+#[derive(Default, Serialize, JsonSchema)]
 struct AskOutput {
     /// The answer; numbers in brackets refer to citations.
     answer: String,
@@ -266,14 +274,23 @@ async fn ask(
     calling: Arc<ToolCall>,
     AskInput { question, mode, filter }: AskInput,
 ) -> Result<AskOutput, Problem> {
-    let space = calling.space(IfMissing::Leave).await?;
     let text = question.trim().to_owned();
     let mut question = Question { text, mode, filter, stream: false, ..Question::default() };
     question.check()?;
+    let Some(space) = calling.space_if_any().await? else {
+        return Ok(AskOutput {
+            answer: EMPTY.to_owned(),
+            answer_kind: Some(AnswerKind::Empty.to_string()),
+            notes: vec![calling.adds_documents()],
+            ..AskOutput::default()
+        });
+    };
     question.prefix_user_prompt(&space.user_prompt_prefix);
     let engine = &space.asking;
-    let retrieval = query::retrieve(engine, &question).await?;
+    let retrieval = query::retrieve(engine, &question).await.map_err(|error| calling.problem_of(error))?;
     let answered = answer_from(engine, &question, &retrieval, &mut |_| {}).await?;
+    let mut notes: Vec<String> = retrieval.notes.iter().map(QueryNote::to_string).collect();
+    notes.extend(calling.notes_if_empty(&space).await?);
     let documents = retrieval.references.iter().map(|reference| ConsultedDocument {
         number: reference.number,
         document: reference.document.to_string(),
@@ -282,7 +299,7 @@ async fn ask(
     Ok(AskOutput {
         citations: citations(&answered),
         documents: documents.collect(),
-        notes: retrieval.notes.iter().map(QueryNote::to_string).collect(),
+        notes,
         llm_generated: answered.by_model,
         answer_kind: answered.kind_name(),
         answer: answered.text,
@@ -305,13 +322,24 @@ fn five() -> usize {
     5
 }
 
+#[derive(Default, Serialize, JsonSchema)]
+struct SuggestOutput {
+    #[serde(flatten)]
+    suggestions: Suggestions,
+    /// Why there is nothing to ask.
+    notes: Vec<String>,
+}
+
 async fn suggest_questions(
     calling: Arc<ToolCall>,
     SuggestInput { about, limit }: SuggestInput,
-) -> Result<Suggestions, Problem> {
+) -> Result<SuggestOutput, Problem> {
     within("limit", limit, MAX_HITS)?;
-    let space = calling.space(IfMissing::Leave).await?;
-    suggested(&space.asking, about.as_deref(), limit).await
+    let Some(space) = calling.space_if_any().await? else {
+        return Ok(SuggestOutput { notes: vec![calling.adds_documents()], ..SuggestOutput::default() });
+    };
+    let notes = calling.notes_if_empty(&space).await?;
+    Ok(SuggestOutput { suggestions: suggested(&space.asking, about.as_deref(), limit).await?, notes })
 }
 
 #[derive(Deserialize, JsonSchema)]

@@ -4,7 +4,8 @@ use std::future::Future;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
-use graphloom_core::WorkspaceId;
+use graphloom_core::{LayerName, WorkspaceId};
+use graphloom_engine::query::QueryError;
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use schemars::generate::SchemaSettings;
 use schemars::transform::RecursiveTransform;
@@ -13,6 +14,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use super::Transport;
 use crate::access::Right;
 use crate::apart::apart;
 use crate::app::App;
@@ -84,6 +86,9 @@ pub(super) struct ToolCall {
     pub(super) app: App,
     /// The workspace of the call.
     pub(super) workspace: WorkspaceId,
+    pub(super) transport: Transport,
+    /// The right of the caller.
+    pub(super) right: Right,
     /// Held until the work is done, even if the client disconnects.
     pub(super) _turns: Vec<Arc<Turn>>,
 }
@@ -92,6 +97,54 @@ impl ToolCall {
     /// Opens the workspace.
     pub(super) async fn space(&self, missing: IfMissing) -> Result<Arc<Space>, Problem> {
         self.app.spaces.get(&self.workspace, missing).await
+    }
+
+    /// Opens the workspace; `None` if it does not exist, so that it has no documents either.
+    pub(super) async fn space_if_any(&self) -> Result<Option<Arc<Space>>, Problem> {
+        match self.space(IfMissing::Leave).await {
+            Ok(space) => Ok(Some(space)),
+            Err(problem) if problem.is_not_found() => Ok(None),
+            Err(problem) => Err(problem),
+        }
+    }
+
+    /// Says that the workspace has no documents, and how to add some.
+    pub(super) fn adds_documents(&self) -> String {
+        let how = match (self.right >= Right::Write, self.transport) {
+            (true, _) => "`add_document` adds one".to_owned(),
+            (false, Transport::Stdio) => format!("`graphloom add PATH{}` adds them", self.named()),
+            (false, Transport::Http) => "a credential with the right write can add them".to_owned(),
+        };
+        format!("workspace {} has no documents yet: {how}", self.workspace)
+    }
+
+    /// The same as a note if the workspace has no documents.
+    pub(super) async fn notes_if_empty(&self, space: &Space) -> Result<Vec<String>, Problem> {
+        let counts = space.asking.store.snapshot().await?.counts().await?;
+        Ok(Vec::from_iter((counts.documents == 0).then(|| self.adds_documents())))
+    }
+
+    /// The problem of a question that failed, with a remedy for this transport.
+    pub(super) fn problem_of(&self, error: QueryError) -> Problem {
+        let QueryError::NoLayer { layer } = &error else { return error.into() };
+        let remedy = format!("{} derives them", self.derives(layer));
+        Problem::from(error).remedy(Some(remedy))
+    }
+
+    /// How an administrator derives a layer.
+    pub(super) fn derives(&self, layer: &LayerName) -> String {
+        match self.transport {
+            Transport::Http => format!("POST /layers/{layer}/derive"),
+            Transport::Stdio => format!("`graphloom derive {layer}{}`", self.named()),
+        }
+    }
+
+    /// The option that selects the workspace on the command line.
+    fn named(&self) -> String {
+        match self.workspace == WorkspaceId::default() {
+            true => String::new(),
+            false => format!(" --workspace {}", self.workspace),
+        }
     }
 
     /// Parses the arguments and runs `work`.

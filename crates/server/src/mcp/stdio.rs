@@ -5,17 +5,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use graphloom_core::WorkspaceId;
-use rmcp::RoleServer;
 use rmcp::service::{ServerInitializeError, serve_server};
-use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::stdio;
 use tokio::sync::watch;
 
-use super::Tools;
+use super::stdio_messages::messages;
+use super::{Tools, Transport};
 use crate::access::{AccessError, Caller, Grant, Right, random};
 use crate::app::{App, Indexing, Parts};
 use crate::host::{Host, IfMissing};
-use crate::limits::{Limits, MAX_MCP_BODY};
+use crate::limits::Limits;
 use crate::turns::Holder;
 
 /// Settings for serving one client.
@@ -74,12 +73,10 @@ pub async fn serve_mcp(
     });
     let right = if read_only { Right::Read } else { Right::Write };
     let caller = Caller { name: "standard input".to_owned(), grant: Grant { workspaces: None, right } };
-    let tools = Tools::new(app.clone(), caller, workspace, Holder::Machine, None);
+    let tools = Tools::new(app.clone(), caller, workspace, Transport::Stdio, Holder::Machine, None);
     let (input, output) = stdio();
-    let transport =
-        AsyncRwTransport::<RoleServer, _, _>::new(input, output).with_max_line_length(MAX_MCP_BODY);
     let serving = async {
-        match serve_server(tools, transport).await {
+        match serve_server(tools, messages(input, output)).await {
             Ok(running) => {
                 if let Err(error) = running.waiting().await {
                     tracing::error!(%error, "serving the tools panicked");

@@ -12,14 +12,14 @@ use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::app::App;
 use crate::guard::{Admission, check_origin};
 use crate::input::{is_kind, read};
 use crate::limits::MAX_MCP_BODY;
-use crate::mcp::Tools;
-use crate::problem::Problem;
+use crate::mcp::{Tools, Transport, rpc_error as error};
+use crate::problem::{Problem, STOPPING};
 use crate::route::{Gives, Load, Route, Takes, schema};
 
 pub(super) const ROUTES: &[Route] = &[Route::post(
@@ -39,7 +39,7 @@ async fn message(State(app): State<App>, admitted: Admission, request: Request) 
     let (head, body) = request.into_parts();
     let body = read(Request::new(body)).await?;
     let Admission { caller, workspace, holder, turn, .. } = admitted;
-    let tools = Tools::new(app, caller, workspace, holder, turn);
+    let tools = Tools::new(app.clone(), caller, workspace, Transport::Http, holder, turn);
     // The guard has checked the host already. Sessions would have to be limited and could be guessed.
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
@@ -53,24 +53,30 @@ async fn message(State(app): State<App>, admitted: Admission, request: Request) 
     );
     let is_list = body.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[');
     match is_list && is_kind(&head.headers, "application/json") {
-        true => batch(&service, &head, &body).await,
-        false => one(&service, &head, body).await,
+        true => batch(&app, &service, &head, &body).await,
+        false => one(&app, &service, &head, body).await,
     }
 }
 
 type Service = StreamableHttpService<Tools, NeverSessionManager>;
 
 /// The response to one message.
-async fn one(service: &Service, head: &Parts, body: Bytes) -> Result<Response, Problem> {
+async fn one(app: &App, service: &Service, head: &Parts, body: Bytes) -> Result<Response, Problem> {
     let mut forwarded = Request::builder().method(&head.method).uri(&head.uri);
     if let Some(headers) = forwarded.headers_mut() {
         headers.extend(head.headers.clone());
     }
     let forwarded =
         forwarded.body(Full::new(body.clone())).map_err(|error| Problem::bad(error.to_string()))?;
-    let response = service.handle(forwarded).await;
+    let response = tokio::select! {
+        biased;
+        response = service.handle(forwarded) => response,
+        () = app.must_end() => {
+            return Ok(rpc_error(StatusCode::SERVICE_UNAVAILABLE, error::unanswered(&body, STOPPING)));
+        }
+    };
     if response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE && is_kind(&head.headers, "application/json") {
-        return Ok(malformed(&body));
+        return Ok(rpc_error(StatusCode::BAD_REQUEST, error::misread(&body)));
     }
     Ok(as_problems(response).await)
 }
@@ -82,8 +88,10 @@ const BATCHES: &str = "2025-03-26";
 const REVISION: &str = "mcp-protocol-version";
 
 /// The responses to a list of messages in order; notifications have none.
-async fn batch(service: &Service, head: &Parts, body: &[u8]) -> Result<Response, Problem> {
-    let Ok(messages) = serde_json::from_slice::<Vec<Value>>(body) else { return Ok(malformed(body)) };
+async fn batch(app: &App, service: &Service, head: &Parts, body: &[u8]) -> Result<Response, Problem> {
+    let Ok(messages) = serde_json::from_slice::<Vec<Value>>(body) else {
+        return Ok(rpc_error(StatusCode::BAD_REQUEST, error::misread(body)));
+    };
     let revision = head.headers.get(REVISION).and_then(|value| value.to_str().ok());
     let refused = if let Some(revision) = revision.filter(|revision| *revision != BATCHES) {
         let shown: String = revision.chars().take(20).collect();
@@ -97,7 +105,7 @@ async fn batch(service: &Service, head: &Parts, body: &[u8]) -> Result<Response,
     } else {
         let mut answers = Vec::new();
         for message in messages {
-            let answer = one(service, head, Bytes::from(message.to_string())).await?;
+            let answer = one(app, service, head, Bytes::from(message.to_string())).await?;
             if answer.status() == StatusCode::ACCEPTED {
                 continue;
             }
@@ -116,31 +124,12 @@ async fn batch(service: &Service, head: &Parts, body: &[u8]) -> Result<Response,
             false => axum::Json(answers).into_response(),
         });
     };
-    Ok(rpc_error(INVALID_REQUEST, &Value::Null, &refused))
+    Ok(rpc_error(StatusCode::BAD_REQUEST, error::refused(&refused)))
 }
 
-/// Codes of JSON-RPC.
-const PARSE_ERROR: i32 = -32700;
-const INVALID_REQUEST: i32 = -32600;
-
-/// The protocol's error for a body that is not a message.
-fn malformed(body: &[u8]) -> Response {
-    match serde_json::from_slice::<Value>(body) {
-        Err(error) => {
-            rpc_error(PARSE_ERROR, &Value::Null, &format!("the message is not valid JSON: {error}"))
-        }
-        Ok(message) => {
-            let id =
-                Some(&message["id"]).filter(|id| id.is_string() || id.is_number()).unwrap_or(&Value::Null);
-            let what = "the message is not a request, notification or response of JSON-RPC 2.0";
-            rpc_error(INVALID_REQUEST, id, what)
-        }
-    }
-}
-
-fn rpc_error(code: i32, id: &Value, what: &str) -> Response {
-    let error = json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": what } });
-    (StatusCode::BAD_REQUEST, axum::Json(error)).into_response()
+/// The response with an error of the protocol.
+fn rpc_error(status: StatusCode, error: Value) -> Response {
+    (status, axum::Json(error)).into_response()
 }
 
 /// Turns errors that are not protocol messages into problems, as on every route.

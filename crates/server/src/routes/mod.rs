@@ -28,6 +28,7 @@ pub(crate) use query::citations;
 pub(crate) use suggestions::{Suggestions, suggested};
 
 use std::sync::LazyLock;
+use std::time::Duration;
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
@@ -116,27 +117,19 @@ fn unmatched(uri: &Uri, problem: Problem) -> Response {
     }
 }
 
+/// How long a browser need not ask again whether it may send a request.
+const PREFLIGHT_AGE: Duration = Duration::from_secs(600);
+
 /// Allows web pages of the configured origins to send requests; none by default.
 fn cors(app: &App) -> Option<tower_http::cors::CorsLayer> {
     use axum::http::{HeaderName, HeaderValue, Method, header};
-    use tower_http::cors::{AllowOrigin, CorsLayer};
+    use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 
     let origins: Vec<HeaderValue> =
         app.cors_origins.iter().filter_map(|origin| HeaderValue::from_str(origin).ok()).collect();
     if origins.is_empty() {
         return None;
     }
-    let headers = [
-        header::AUTHORIZATION,
-        header::CONTENT_TYPE,
-        HeaderName::from_static("x-api-key"),
-        HeaderName::from_static("x-request-id"),
-        HeaderName::from_static("last-event-id"),
-        HeaderName::from_static(crate::guard::WORKSPACE_HEADER),
-        HeaderName::from_static("mcp-protocol-version"),
-        HeaderName::from_static("mcp-method"),
-        HeaderName::from_static("mcp-name"),
-    ];
     let exposed = [
         HeaderName::from_static("x-request-id"),
         HeaderName::from_static(crate::guard::NEW_TOKEN),
@@ -146,8 +139,10 @@ fn cors(app: &App) -> Option<tower_http::cors::CorsLayer> {
         CorsLayer::new()
             .allow_origin(AllowOrigin::list(origins))
             .allow_methods([Method::GET, Method::POST, Method::DELETE])
-            .allow_headers(headers)
-            .expose_headers(exposed),
+            // Clients add headers of their own, such as `x-stainless-os` of OpenAI's.
+            .allow_headers(AllowHeaders::mirror_request())
+            .expose_headers(exposed)
+            .max_age(PREFLIGHT_AGE),
     )
 }
 

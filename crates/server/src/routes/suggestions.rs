@@ -36,7 +36,7 @@ fn five() -> usize {
 }
 
 /// Questions to ask next.
-#[derive(Serialize, JsonSchema)]
+#[derive(Default, Serialize, JsonSchema)]
 pub(crate) struct Suggestions {
     /// The most interesting first.
     questions: Vec<SuggestedQuestion>,

@@ -42,6 +42,11 @@ async fn conversations_keep_their_order_and_can_be_found_renamed_and_deleted() {
     assert_eq!(second["kept"]["exchange"], 1);
     let again = json!({ "query": QUESTION, "mode": "mix", "conversation": id, "exchange": 0 });
     assert_eq!(ask(&server, again, None).await["kept"]["exchange"], 0);
+    for (place, conversation, status) in [(2, id.as_str(), 404), (199, id.as_str(), 404), (0, "new", 422)] {
+        let nowhere = json!({ "query": QUESTION, "conversation": conversation, "exchange": place });
+        let why = server.post("/query/events", nowhere).await.problem(status);
+        assert!(why.contains("exchange") || why.contains(&format!("at place {place}")), "{why}");
+    }
 
     let kept = server.get(&format!("/conversations/{id}")).await.ok();
     assert_eq!((&kept["title"], &kept["exchanges"][0]["mode"]), (&json!(QUESTION), &json!("mix")));

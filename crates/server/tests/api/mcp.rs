@@ -101,6 +101,38 @@ async fn a_client_can_search_ask_read_and_explore_with_citations() {
 }
 
 #[tokio::test]
+async fn questions_before_the_first_document_get_empty_answers_that_say_how_to_add_one() {
+    let server = Running::start().await;
+    let client = client(&server, "/w/alpha/mcp", None, newest()).await;
+    let asked = [
+        ("search", json!({ "query": "anything" })),
+        ("ask", json!({ "question": "Who directs Weir Station?" })),
+        ("suggest_questions", json!({})),
+        ("corpus_overview", json!({})),
+    ];
+    let notes = json!(["workspace alpha has no documents yet: `add_document` adds one"]);
+    for (tool, arguments) in &asked {
+        let answer = ok(&client, tool, arguments.clone()).await;
+        assert_eq!(answer["notes"], notes, "{tool}: {answer}");
+        if *tool == "ask" {
+            assert_eq!(answer["answer"], "There are no documents to search yet.");
+            assert_eq!(answer["answer_kind"], "empty");
+        }
+    }
+    // The same holds for a workspace whose documents are all removed.
+    server.add("/w/alpha", "station.md", STATION).await;
+    for (tool, arguments) in &asked {
+        let answer = ok(&client, tool, arguments.clone()).await;
+        assert!(!answer["notes"].to_string().contains("no documents yet"), "{tool}: {answer}");
+    }
+    ok(&client, "forget_document", json!({ "document": "station.md" })).await;
+    for (tool, arguments) in asked {
+        let answer = ok(&client, tool, arguments).await;
+        assert!(answer["notes"].as_array().expect("notes").contains(&notes[0]), "{tool}: {answer}");
+    }
+}
+
+#[tokio::test]
 async fn documents_that_a_client_adds_are_stored_and_those_it_forgets_are_removed() {
     let server = Running::start().await;
     let client = client(&server, "/w/alpha/mcp", None, newest()).await;
@@ -156,8 +188,9 @@ async fn a_key_with_the_right_to_read_can_list_and_call_only_the_reading_tools()
         assert!(output["properties"].as_object().is_some_and(|fields| !fields.is_empty()), "{tool:?}");
     }
     // Nothing was added, so no workspace was created; another workspace cannot be reached at all.
-    let said = refused(&reading, "search", json!({ "query": "anything" })).await;
-    assert!(said.contains("alpha"), "{said}");
+    let found = ok(&reading, "search", json!({ "query": "anything" })).await;
+    let add = "workspace alpha has no documents yet: a credential with the right write can add them";
+    assert_eq!(found, json!({ "passages": [], "entities": [], "relations": [], "notes": [add] }));
     let elsewhere = Request::post("/w/beta/mcp", json!({})).header("x-api-key", &writer);
     server.send(elsewhere).await.problem(403);
     server.post("/mcp", json!({})).await.problem(401);
@@ -205,6 +238,11 @@ async fn wrong_tool_calls_return_results_that_explain_the_error() {
         ("search", json!({ "query": "x", "filter": { "name": "a" } }), "unknown field `name`"),
         ("ask", json!({ "question": 7 }), "question: expected text, got the number 7"),
         ("ask", json!({ "question": "Who?", "mode": "best" }), "unknown variant `best`"),
+        (
+            "ask",
+            json!({ "question": "What are the themes?", "mode": "drift" }),
+            "no communities to answer from; POST /layers/communities/derive derives them",
+        ),
         ("get_source", json!({ "document": "../etc/passwd" }), "no document"),
         ("get_source", json!({ "document": "station.md", "start": 9999 }), "beyond the end"),
         (

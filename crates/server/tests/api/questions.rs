@@ -239,6 +239,14 @@ async fn an_invalid_question_is_an_error_with_its_reason() {
 }
 
 #[tokio::test]
+async fn a_question_without_the_communities_it_needs_names_the_route_that_derives_them() {
+    let server = station().await;
+    let answer = server.post("/query", json!({ "query": "What are the themes?", "mode": "drift" })).await;
+    assert_eq!(answer.problem(409), "there are no communities to answer from");
+    assert_eq!(answer.json()["remedy"], "POST /layers/communities/derive derives them");
+}
+
+#[tokio::test]
 async fn if_no_passage_fits_the_context_the_answer_does_not_claim_that_none_exists() {
     let server = Running::start().await;
     server.add("", "town.md", "Tobias Renn lives in Weirholm.").await;

@@ -69,9 +69,13 @@ async fn a_configured_origin_is_allowed() {
     let server = Running::start_as(config, folder).await;
     let preflight = Request::new("OPTIONS", "/query")
         .header("origin", "https://app.example")
-        .header("access-control-request-method", "POST");
-    let answer = server.send(preflight).await;
+        .header("access-control-request-method", "POST")
+        .header("access-control-request-headers", "authorization,mcp-session-id,x-stainless-os");
+    let answer = server.send(preflight.clone()).await;
     assert_eq!(answer.headers["access-control-allow-origin"], "https://app.example");
+    let allowed = &answer.headers["access-control-allow-headers"];
+    assert_eq!(allowed, "authorization,mcp-session-id,x-stainless-os", "clients send headers of their own");
+    assert_eq!(answer.headers["access-control-max-age"], "600");
     let change = Request::post("/documents/clear_cache", json!({})).header("origin", "https://app.example");
     assert_eq!(server.send(change).await.status, 200);
 }

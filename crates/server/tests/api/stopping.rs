@@ -87,11 +87,13 @@ async fn streams_cut_by_a_stop_end_with_an_error_in_their_own_format() {
         Request::post(path, json!({ "model": "default:naive", "stream": true, "messages": messages }))
     };
     let mut streams = Vec::new();
+    let response = json!({ "model": "default:naive", "stream": true, "input": HELD });
     for request in [
         question("/query/events"),
         question("/query/stream"),
         chat("/v1/chat/completions"),
         chat("/api/chat"),
+        Request::post("/v1/responses", response),
     ] {
         let mut stream = server.begin(&request.bytes(server.address)).await;
         let head = read_head(&mut stream).await;
@@ -104,10 +106,62 @@ async fn streams_cut_by_a_stop_end_with_an_error_in_their_own_format() {
         let ends = match path {
             "/query/events" => text.contains("event: error\ndata: {") && text.contains("\"status\":503"),
             "/v1/chat/completions" => text.contains("\"server_error\"") && text.contains("data: [DONE]"),
+            "/v1/responses" => text.contains("event: response.failed\ndata: {\"response\":{"),
             _ => text.contains("{\"error\":\"the server is stopping"),
         };
+        if path == "/v1/responses" {
+            let numbers = text.matches("\"sequence_number\":").count();
+            assert!(text.contains(&format!("\"sequence_number\":{}", numbers - 1)), "{text}");
+            assert!(!text.contains("[DONE]") && text.contains("the server is stopping"), "{text}");
+        }
         assert!(ends && text.trim_end().ends_with('0'), "{path}: {text}");
     }
+}
+
+const WHY: &str = "the server is stopping; try again in a moment";
+
+#[tokio::test]
+async fn requests_cut_by_a_stop_get_an_error_in_their_own_format_before_the_connection_closes() {
+    let limits = Limits { stop: Duration::from_millis(50), ..Limits::default() };
+    let mut server = Running::start_with(limits).await;
+    server.add("", "a.md", "Radium glows.").await;
+    let messages = json!([{ "role": "user", "content": HELD }]);
+    let arguments = json!({ "question": HELD, "mode": "naive" });
+    let call = json!({ "jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": { "name": "ask", "arguments": arguments } });
+    let requests = [
+        Request::post("/query", json!({ "query": HELD, "mode": "naive" })),
+        Request::post("/v1/chat/completions", json!({ "model": "default:naive", "messages": messages })),
+        Request::post(
+            "/api/chat",
+            json!({ "model": "default:naive", "stream": false, "messages": messages }),
+        ),
+        Request::post("/mcp", call).header("accept", "application/json, text/event-stream"),
+    ];
+    let mut streams = Vec::new();
+    for request in &requests {
+        streams.push(server.begin(&request.bytes(server.address)).await);
+    }
+    server.wait_until_in_progress(None, requests.len()).await;
+    server.ask_to_stop();
+    for (request, mut stream) in requests.iter().zip(streams) {
+        let answer = read_one(&mut stream).await;
+        assert_eq!((answer.status, answer.headers["connection"].as_str()), (503, "close"), "{answer:?}");
+        let (path, body) = (request.path(), answer.json());
+        match path {
+            "/mcp" => {
+                assert_eq!((&body["id"], &body["error"]["message"]), (&json!(7), &json!(WHY)), "{answer:?}");
+            }
+            _ => assert_eq!((answer.problem(503).as_str(), &answer.headers["retry-after"][..]), (WHY, "1")),
+        }
+        match path {
+            "/v1/chat/completions" => assert_eq!(body["error"]["type"], "server_error", "{answer:?}"),
+            "/api/chat" => assert_eq!(body["error"], WHY, "{answer:?}"),
+            _ => {}
+        }
+    }
+    // A thread of the test answers the tool call.
+    server.release();
+    server.stop().await;
 }
 
 #[tokio::test]

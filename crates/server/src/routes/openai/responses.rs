@@ -1,5 +1,7 @@
 //! Responses, OpenAI's successor to chat completions.
 
+use std::sync::Arc;
+
 use axum::extract::State;
 use axum::response::Response as HttpResponse;
 use axum::routing::post;
@@ -19,6 +21,8 @@ use crate::route::{Gives, Load, Needs, Route, Takes, schema};
 
 /// Event name of pieces of text.
 const DELTA: &str = "response.output_text.delta";
+/// Event name of a failure.
+const FAILED: &str = "response.failed";
 
 pub(super) const ROUTES: &[Route] = &[Route::post(
     "/v1/responses",
@@ -184,13 +188,13 @@ async fn respond(
         stream: request.stream,
     };
     let prepared = ModelQuestion::of(&app, &admitted, wish, "resp_").await?;
-    let form = Form {
+    let form = Arc::new(Form {
         head: prepared.head.clone(),
         item: new_id("msg_")?,
         instructions: request.instructions,
         max_output_tokens: request.max_output_tokens,
         metadata: request.metadata.unwrap_or_default(),
-    };
+    });
     if !prepared.question.stream {
         let whole = move |_, answered: &QuestionOutcome, text: String| {
             form.response(&Stage::Over { answered, text: &text })
@@ -199,21 +203,20 @@ async fn respond(
     }
     let ModelQuestion { space, question, .. } = prepared;
     let item = form.item.clone();
-    let (events, response) = Lines::new(
+    let (events, mut response) = Lines::new(
         Framing::Numbered { text: DELTA },
         move |text| json!({ "item_id": item, "output_index": 0, "content_index": 0, "delta": text, "logprobs": [] }),
     );
     form.begin(&events);
+    let cut_form = Arc::clone(&form);
+    events.end_early_with(&mut response, FAILED, move |why| cut_form.failed(why));
     write_answer(admitted, space, question, events, move |events, question, answered| match answered {
         Ok(answered) => {
             let below = below(question, &answered);
             events.text(&below);
             form.end(events, &answered, &format!("{}{below}", answered.text));
         }
-        Err(problem) => {
-            let response = form.response(&Stage::Failed(&problem));
-            events.event("response.failed", json!({ "response": response }));
-        }
+        Err(problem) => events.event(FAILED, form.failed(&problem.words())),
     });
     Ok(response)
 }
@@ -236,7 +239,8 @@ enum Stage<'a> {
         /// The answer followed by its sources.
         text: &'a str,
     },
-    Failed(&'a Problem),
+    /// Why there is no answer.
+    Failed(&'a str),
 }
 
 impl Form {
@@ -265,6 +269,11 @@ impl Form {
         let response = self.response(&Stage::Over { answered, text });
         let name = if answered.cut { "response.incomplete" } else { "response.completed" };
         events.event(name, json!({ "response": response }));
+    }
+
+    /// The last event's value if there is no answer.
+    fn failed(&self, why: &str) -> Value {
+        json!({ "response": self.response(&Stage::Failed(why)) })
     }
 
     /// Adds the position of the message's text to an event.
@@ -320,9 +329,9 @@ impl Form {
                 response["usage"] = usage(answered);
                 response["answer_kind"] = json!(answered.kind_name());
             }
-            Stage::Failed(problem) => {
+            Stage::Failed(why) => {
                 response["status"] = json!("failed");
-                response["error"] = json!({ "code": "server_error", "message": problem.words() });
+                response["error"] = json!({ "code": "server_error", "message": why });
             }
         }
         response

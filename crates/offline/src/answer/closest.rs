@@ -33,6 +33,14 @@ pub(super) fn closest(evidence: &Evidence<'_, '_>) -> Vec<Quote> {
             .into_iter()
             .any(|(strength, term)| *strength >= 1.0 && matches!(term.role, Role::Name | Role::Number))
     };
+    // The title among the properties of a document stands for its text.
+    let text_of = |at: usize| match lines[at].form {
+        LineForm::Property => (at..lines.len())
+            .take_while(|below| lines[*below].passage == lines[at].passage)
+            .find(|below| !matches!(lines[*below].form, LineForm::Property | LineForm::Heading(_)))
+            .unwrap_or(at),
+        _ => at,
+    };
     let mut near: Vec<(f32, usize)> = (0..lines.len())
         .filter(|at| !matches!(lines[*at].form, LineForm::Heading(_) | LineForm::Cell))
         .filter(|at| telling(*at) || evidence.scores[*at].is_some())
@@ -48,7 +56,7 @@ pub(super) fn closest(evidence: &Evidence<'_, '_>) -> Vec<Quote> {
         .filter(|(_, recognized, at)| {
             evidence.share(*at) >= MIN_SHARE || *recognized >= MIN_RECOGNIZED || is_specific(*at)
         })
-        .map(|(score, _, at)| (score, at))
+        .map(|(score, _, at)| (score, text_of(at)))
         .collect();
     near.sort_by(|one, other| other.0.total_cmp(&one.0).then(one.1.cmp(&other.1)));
     let best = near.first().map_or(0.0, |(score, _)| *score);
@@ -91,6 +99,7 @@ fn window(evidence: &Evidence<'_, '_>, at: usize, is_shown: &dyn Fn(usize) -> bo
             line.passage == lines[at].passage
                 && line.headings == lines[at].headings
                 && !matches!(line.form, LineForm::Heading(_) | LineForm::Cell)
+                && (line.form == LineForm::Property) == (lines[at].form == LineForm::Property)
                 && !is_shown(other)
         })
     };

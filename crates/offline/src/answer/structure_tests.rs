@@ -1,6 +1,6 @@
 //! Answers from lists, tables, sections, conversations and letters.
 
-use super::test_support::{check_in, check_of, check_reply_of, reply_from};
+use super::test_support::{check_in, check_of, check_reply_of, joined, reply_from};
 use super::*;
 
 #[test]
@@ -22,8 +22,9 @@ fn front_matter_answers_only_questions_for_its_properties() {
     check_in("Furtkuchen", text, "Who is the author of the Furtkuchen?", &["author: Ines Okafor"]);
     let unsaid =
         "title: Furtkuchen\ndate: 2031-05-02\nauthor: Ines Okafor\n\nMix everything well. Bake it.\n";
-    let (reply, _) = reply_from(&[unsaid], "What is a Furtkuchen?");
+    let (reply, texts) = reply_from(&[unsaid], "What is a Furtkuchen?");
     assert!(!matches!(reply, Reply::Answer(_)), "{reply:?}");
+    assert_eq!(joined(&texts), "Mix everything well. Bake it.");
 }
 
 #[test]

@@ -9,6 +9,7 @@ mod filter;
 mod graph;
 mod help;
 mod import;
+mod place;
 mod queue;
 mod server;
 
@@ -31,6 +32,7 @@ pub(crate) use filter::{ConditionArgs, FilterArgs};
 pub(crate) use graph::{ExportArgs, ExportTo, GraphArgs, GraphCommand, HowArgs};
 pub(crate) use help::{command, parse};
 pub(crate) use import::{ImportArgs, ImportCommand};
+pub(crate) use place::PlaceOptions;
 pub(crate) use queue::{CancelArgs, ContextualizeArgs, ReEmbedArgs, ReExtractArgs, WorkArgs, WorkerArgs};
 pub(crate) use server::{KeyCommand, McpArgs, ServeArgs, UserCommand};
 
@@ -161,7 +163,7 @@ pub(crate) enum Command {
     Work(WorkArgs),
     /// Index the queued documents of all workspaces until Ctrl-C
     Worker(WorkerArgs),
-    /// Serve the HTTP API and index added documents until Ctrl-C
+    /// Serve the web UI and the HTTP API, and index added documents until Ctrl-C
     Serve(ServeArgs),
     /// Serve one client over the Model Context Protocol (MCP) on standard input and output
     Mcp(McpArgs),
@@ -249,8 +251,8 @@ pub(crate) struct AddArgs {
     /// Keep running and add new and changed files until Ctrl-C
     #[arg(long, conflicts_with = "no_wait")]
     pub(crate) watch: bool,
-    /// With --watch: remove documents whose file was deleted
-    #[arg(long, requires = "watch")]
+    /// Remove documents below the given folders whose file was deleted
+    #[arg(long, conflicts_with_all = ["estimate", "no_wait"])]
     pub(crate) prune: bool,
     /// Print an estimate of the cost; send nothing and store nothing
     #[arg(long, conflicts_with_all = ["budget", "no_wait", "track", "watch"])]
@@ -346,7 +348,8 @@ pub(crate) struct RepairArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct RmArgs {
-    /// Sources, ids, or starts of ids; with conditions, only those that meet all conditions
+    /// Sources, ids, or starts of ids; with conditions, only those that meet all conditions. For a folder, such as docs, use
+    /// --source 'docs/**'
     #[arg(
         required_unless_present_any = ["track", "source", "meta", "after", "before", "status"],
         value_name = "DOC"
@@ -424,9 +427,9 @@ pub(crate) struct CopyArgs {
 #[command(after_help = "\
 Copies every workspace of the data folder or of --store, and the keys and users of the server. Each copy is a consistent snapshot, \
 even while other processes write. Cached answers are not copied. The copies are workspace files, even if the source is a database. \
-Run the command again to continue after an interruption.")]
+Workspaces that cannot be read are named, and the others are copied. Run the command again to continue after an interruption.")]
 pub(crate) struct BackupArgs {
-    /// New folder for the backup
+    /// New or empty folder for the backup, outside the data folder
     #[arg(value_name = "FOLDER")]
     pub(crate) folder: PathBuf,
     /// Copy only workspaces that changed since this backup; restoring needs its folder too

@@ -2,11 +2,13 @@
 
 use std::process::ExitCode;
 
+use clap::error::ErrorKind;
 pub(crate) use graphloom::Fault;
 use graphloom_core::{ModelError, StoreError};
 use graphloom_engine::index::IndexError;
 use graphloom_engine::query::QueryError;
 
+use crate::args::PlaceOptions;
 use crate::output::tell;
 use crate::remedies;
 
@@ -41,7 +43,12 @@ impl From<Exit> for ExitCode {
 pub(crate) fn of_command_line(error: &clap::Error) -> Fault {
     let text = error.render().to_string();
     let (message, help) = text.split_once("\n\n").unwrap_or((text.as_str(), ""));
-    let fault = Fault::usage(message.strip_prefix("error: ").unwrap_or(message).trim());
+    // Without a subcommand the text is the help, which begins with what the command does.
+    let message = match error.kind() {
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => "a subcommand is missing",
+        _ => message.strip_prefix("error: ").unwrap_or(message).trim(),
+    };
+    let fault = Fault::usage(message);
     if help.trim().is_empty() { fault } else { fault.help(help.trim()) }
 }
 
@@ -50,12 +57,14 @@ pub(crate) fn of_command_line(error: &clap::Error) -> Fault {
 /// A closed pipe (`graphloom dump | head`) is not an error.
 ///
 /// - `json`: print the error as a JSON object on one line.
-pub(crate) fn report(error: &anyhow::Error, json: bool) -> Exit {
+/// - `place`: options that the commands of the remedy repeat.
+pub(crate) fn report(error: &anyhow::Error, json: bool, place: &PlaceOptions) -> Exit {
     if is_broken_pipe(error) {
         return Exit::Done;
     }
     let exit = error.chain().find_map(exit_of).unwrap_or(Exit::Failed);
-    print(&format!("{error:#}"), remedy(error).as_deref(), exit, json);
+    let help = remedy(error).map(|help| place.in_hint(&help));
+    print(&format!("{error:#}"), help.as_deref(), exit, json);
     exit
 }
 
@@ -132,7 +141,7 @@ mod tests {
     fn a_call_beyond_the_budget_ends_the_command_with_the_budget_exit_code() {
         let cause = ModelError::OverBudget { model: "openai:x".to_owned(), what: "9 of 10".to_owned() };
         let error = anyhow::Error::from(IndexError::Model(cause));
-        assert_eq!(report(&error, false), Exit::OverBudget);
+        assert_eq!(report(&error, false, &PlaceOptions::default()), Exit::OverBudget);
         assert!(remedy(&error).is_some_and(|help| help.contains("--budget")));
     }
 
@@ -140,6 +149,6 @@ mod tests {
     fn a_closed_output_pipe_is_no_error() {
         let error =
             anyhow::Error::from(std::io::Error::from(std::io::ErrorKind::BrokenPipe)).context("writing");
-        assert_eq!(report(&error, false), Exit::Done);
+        assert_eq!(report(&error, false, &PlaceOptions::default()), Exit::Done);
     }
 }

@@ -15,9 +15,16 @@ mod wire;
 
 use std::process::ExitCode;
 
+use args::PlaceOptions;
+
 /// Runs the command in this process's arguments, prints its errors, and returns its exit code.
 pub fn run() -> ExitCode {
     // Errors in the command line itself are reported in JSON too.
     let json = std::env::args_os().take_while(|word| word != "--").any(|word| word == "--json");
-    args::parse(json).and_then(commands::run).unwrap_or_else(|error| fault::report(&error, json)).into()
+    let cli = match args::parse(json) {
+        Ok(cli) => cli,
+        Err(error) => return fault::report(&error, json, &PlaceOptions::default()).into(),
+    };
+    let place = PlaceOptions::of(&cli.global);
+    commands::run(cli).unwrap_or_else(|error| fault::report(&error, json, &place)).into()
 }

@@ -301,6 +301,10 @@ pub(crate) fn of_note(note: &QueryNote) -> Option<String> {
         QueryNote::NoLayer { layer } => Some(format!("`graphloom derive {layer}` derives them")),
         QueryNote::LayerMissing { layer } => Some(format!("`graphloom derive {layer}` derives it")),
         QueryNote::LayerOutdated { layer } => Some(format!("`graphloom derive {layer}` updates it")),
+        QueryNote::ReportOptionsUnused { .. } => Some(
+            "leave them out, or choose a --mode that uses them; `graphloom help ask` lists the modes"
+                .to_owned(),
+        ),
         QueryNote::ReportsLeftOut { .. } => Some("use a larger --max-calls or a smaller --level".to_owned()),
         QueryNote::FollowUpsLeftOut { .. } => Some("use a larger --max-calls".to_owned()),
         note => note.remedy().map(str::to_owned),

@@ -31,6 +31,17 @@ fn files_of_unsupported_formats_are_reported_on_one_line() {
 }
 
 #[test]
+fn hints_repeat_the_options_for_the_workspace() {
+    let graphloom = Graphloom::new();
+    graphloom.write("a.md", "Ada Lovelace wrote the first program.\n");
+    let run = |arguments: &[&str]| graphloom.run(&[&["--workspace", "notes"], arguments].concat()).exits(0);
+    let work = "`graphloom --workspace notes work` indexes the queued documents";
+    run(&["add", "a.md", "--no-wait"]).says(work);
+    run(&["pause"]).says("`graphloom --workspace notes resume` resumes indexing");
+    run(&["resume"]).says(work);
+}
+
+#[test]
 fn a_finished_run_names_the_next_step_and_its_run_name_only_if_verbose() {
     let graphloom = Graphloom::new();
     graphloom.write("a b/one.md", "Ada Lovelace wrote the first program.\n");
@@ -41,6 +52,56 @@ fn a_finished_run_names_the_next_step_and_its_run_name_only_if_verbose() {
     elsewhere.says("Next: graphloom --data-dir 'my data' --workspace notes ask");
     let unchanged = graphloom.run(&["add", "a b"]).exits(0);
     assert!(!unchanged.stderr.contains("Next:"), "nothing is new: {}", unchanged.stderr);
+}
+
+#[test]
+fn documents_whose_files_are_gone_are_counted_and_removed_with_prune() {
+    let graphloom = Graphloom::new();
+    graphloom.write("d/old.md", "Ada Lovelace wrote the first program.\n");
+    graphloom.write("d/kept.md", "Grace Hopper found a moth.\n");
+    graphloom.write("other/far.md", "Edda Corrin runs the mill.\n");
+    graphloom.ok(&["add", "d", "other"]);
+    std::fs::rename(graphloom.path("d/old.md"), graphloom.path("d/new.md")).expect("renamed");
+    std::fs::remove_file(graphloom.path("other/far.md")).expect("removed");
+    let ran = graphloom.run(&["add", "d"]).exits(0);
+    ran.says("1 document below d has no file any more; `--prune` removes it");
+    let told = graphloom.ok(&["--json", "add", "d"]);
+    let summary = told.lines().last().expect("a summary");
+    assert!(summary.contains(r#""gone":["d/old.md"],"pruned":false"#), "{summary}");
+
+    let refused = graphloom.run(&["add", "d", "missing", "--prune"]).exits(3);
+    refused.says("nothing was removed: a path could not be read");
+    graphloom.run(&["add", "https://example.org/", "--prune"]).exits(2).says("--prune needs a folder");
+    assert_eq!(graphloom.json(&["status"])["counts"]["documents"], 4);
+
+    let pruned = graphloom.run(&["add", "d", "--prune"]).exits(0);
+    pruned.says("removed 1 document below d that has no file any more");
+    graphloom.run(&["show", "d/old.md"]).exits(1);
+    graphloom.run(&["show", "other/far.md"]).exits(0);
+    let again = graphloom.ok(&["add", "d", "--prune"]);
+    assert!(!again.contains("no file any more"), "{again}");
+}
+
+#[cfg(unix)]
+#[test]
+fn nothing_is_pruned_if_a_folder_cannot_be_read() {
+    use std::fs::{Permissions, set_permissions};
+    use std::os::unix::fs::PermissionsExt;
+    let graphloom = Graphloom::new();
+    graphloom.write("d/a.md", "Ada Lovelace wrote the first program.\n");
+    graphloom.write("d/closed/b.md", "Grace Hopper found a moth.\n");
+    graphloom.ok(&["add", "d"]);
+    std::fs::remove_file(graphloom.path("d/a.md")).expect("removed");
+    let closed = graphloom.path("d/closed");
+    set_permissions(&closed, Permissions::from_mode(0o000)).expect("closed");
+    // The administrator can read every folder.
+    let is_readable = std::fs::read_dir(&closed).is_ok();
+    let ran = graphloom.run(&["add", "d", "--prune"]);
+    set_permissions(&closed, Permissions::from_mode(0o700)).expect("opened");
+    if !is_readable {
+        ran.exits(3).says("nothing was removed");
+        assert_eq!(graphloom.json(&["status"])["counts"]["documents"], 2);
+    }
 }
 
 #[test]

@@ -54,7 +54,7 @@ fn a_question_about_everything_is_answered_from_reports_and_says_why() {
     graphloom
         .run(&["ask", "Who is Ada Lovelace?", "--mode", "naive", "--level", "1"])
         .exits(0)
-        .says("reports.level");
+        .says("no effect in this mode with these models: --level");
     graphloom.write("docs/new.md", "Grace Hopper wrote a compiler.\n");
     graphloom.ok(&["add", "docs"]);
     graphloom.run(&["ask", THEMES]).exits(0).says("out of date").says("graphloom derive communities");

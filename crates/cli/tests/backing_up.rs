@@ -57,6 +57,58 @@ fn a_backup_is_verified_and_restored_with_keys() {
 }
 
 #[test]
+fn a_backup_into_the_data_folder_or_among_other_files_is_refused() {
+    let graphloom = Graphloom::new();
+    graphloom.write("a.md", "Ada Lovelace wrote the first program.\n");
+    graphloom.run(&["backup", "saved"]).exits(2).says("there are no workspaces in");
+    assert!(!graphloom.path("saved").exists());
+    graphloom.ok(&["add", "a.md"]);
+    for folder in [".graphloom", ".graphloom/saved", "./.graphloom/more/saved"] {
+        graphloom.run(&["backup", folder]).exits(2).says("is the data folder or inside it");
+    }
+    graphloom.write("full/notes.txt", "mine");
+    graphloom
+        .run(&["backup", "full"])
+        .exits(2)
+        .says("contains other files")
+        .says("name a new or empty folder");
+    std::fs::create_dir(graphloom.path("empty")).expect("made");
+    graphloom.run(&["backup", "empty"]).exits(0).says("backed up default");
+    // As an interrupted backup leaves it.
+    std::fs::rename(graphloom.path("empty/backup.json"), graphloom.path("empty/backup.json.new"))
+        .expect("renamed");
+    graphloom.run(&["backup", "empty"]).exits(0);
+    graphloom.run(&["restore", "empty", "--verify"]).exits(0);
+}
+
+#[test]
+fn a_damaged_workspace_is_named_and_the_others_are_listed_and_backed_up() {
+    let graphloom = Graphloom::new();
+    graphloom.write("a.md", "Ada Lovelace wrote the first program.\n");
+    for workspace in ["one", "two"] {
+        graphloom.ok(&["--workspace", workspace, "add", "a.md"]);
+    }
+    std::fs::write(graphloom.path(".graphloom/one.graphloom"), "no database".repeat(1000)).expect("written");
+    let repair = "help: `graphloom --workspace one check` lists the damage";
+    graphloom
+        .run(&["workspace", "list"])
+        .exits(3)
+        .says("one: cannot be read")
+        .says(repair)
+        .says("two: 1 document");
+    graphloom
+        .run(&["backup", "saved"])
+        .exits(3)
+        .says("not backed up: one")
+        .says(repair)
+        .says("backed up two");
+    graphloom.run(&["restore", "saved", "--verify"]).exits(0).says("verified two");
+    graphloom.run(&["--workspace", "one", "status"]).exits(1).says(repair);
+    graphloom.ok(&["workspace", "delete", "two", "--yes"]);
+    graphloom.run(&["backup", "none"]).exits(1).says("no workspace was backed up");
+}
+
+#[test]
 fn an_incremental_backup_copies_only_changes_and_is_restored_with_the_older_ones() {
     let graphloom = origin();
     let other = ["--workspace", "other"];

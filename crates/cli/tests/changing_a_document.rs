@@ -9,7 +9,7 @@ fn a_changed_file_replaces_its_old_version() {
     graphloom.write("docs/b.md", "Grace Hopper found a moth in Harvard.\n");
     graphloom.ok(&["add", "docs"]);
     graphloom.write("docs/a.md", "Alan Turing broke a cipher in Bletchley.\n");
-    graphloom.run(&["add", "docs"]).exits(0).says("1 document accepted, 1 of them new versions, 1 unchanged");
+    graphloom.run(&["add", "docs"]).exits(0).says("1 document accepted, 1 as a new version, 1 unchanged");
     assert_eq!(graphloom.json(&["status"])["counts"]["documents"], 2);
     graphloom.run(&["graph", "Ada Lovelace"]).exits(1).says("no entity");
     assert!(graphloom.ok(&["graph", "Alan Turing"]).contains("docs/a.md:1"));

@@ -72,4 +72,9 @@ fn all_workspaces_are_copied_at_once() {
         .exits(0)
         .says("one: 1 document")
         .says("two: 1 document");
+    graphloom
+        .run(&["copy", "--all", "nowhere", "elsewhere"])
+        .exits(2)
+        .says("there are no workspaces in nowhere")
+        .says("such as PROJECT/.graphloom");
 }

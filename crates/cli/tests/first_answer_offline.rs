@@ -55,6 +55,25 @@ fn a_definition_is_found_among_many_documents_that_name_the_same_thing() {
 }
 
 #[test]
+fn questions_find_documents_that_still_wait_by_their_words() {
+    let graphloom = Graphloom::new();
+    copy_lab(&graphloom);
+    graphloom.ok(&["add", "docs", "--no-wait"]);
+    for mode in ["auto", "naive", "mix"] {
+        let asked =
+            graphloom.run(&["ask", "Who was the first customer of Braidline?", "--mode", mode]).exits(0);
+        assert!(asked.stdout.contains("docs/braidline-product-sheet.md:35"), "{mode}: {}", asked.stdout);
+    }
+    let unknown = ["ask", "Zyzzyva quokka?"];
+    let waits = "12 of 12 documents are not indexed yet; `graphloom work` indexes them";
+    graphloom.run(&unknown).exits(4).says(waits);
+    let told = graphloom.run(&["--json", "ask", "Zyzzyva quokka?"]).exits(4);
+    told.says(r#""notes":[{"note":"not_indexed","waiting":12,"documents":12}]"#);
+    graphloom.ok(&["work"]);
+    assert!(!graphloom.run(&unknown).exits(4).stderr.contains("not indexed yet"));
+}
+
+#[test]
 fn an_unanswered_question_exits_with_4() {
     let graphloom = Graphloom::new();
     graphloom.write("b.md", "Bread is baked at dawn.");

@@ -248,7 +248,7 @@ fn imported_documents_are_updated_and_deleted_without_a_trace() {
     );
     graphloom.run(&["graph", "show", "Otto Kern"]).exits(1);
     graphloom.write("school.txt", "Otto Kern built the school of Kelm.\n");
-    graphloom.run(&["add", "school.txt"]).exits(0).says("1 of them new versions");
+    graphloom.run(&["add", "school.txt"]).exits(0).says("1 as a new version");
     graphloom.run(&["graph", "show", "Clara Voss"]).exits(1);
     graphloom.ok(&["graph", "show", "Otto Kern"]);
     graphloom.ok(&["rm", "school.txt", "club.txt"]);

@@ -137,13 +137,13 @@ fn the_budget_of_a_workspace_limits_every_command_and_is_copied_with_it() {
     let graphloom = with_model(&model).with("GRAPHLOOM_PRICES", PRICES);
     write_things(&graphloom, &["ThingA", "ThingB", "ThingC"]);
     graphloom.run(&["budget"]).exits(1).says("no workspace");
-    assert!(graphloom.ok(&["budget", "0.0120"]).starts_with("0.0000 of 0.0120 of money spent since "));
+    assert!(graphloom.ok(&["budget", "0.0120"]).starts_with("0.0000 of 0.0120 spent since "));
     graphloom.run(&["add", "docs"]).exits(5).says("the workspace has spent 0.0050 of its budget of 0.0120");
     graphloom.run(&["work"]).exits(5).says("raise the budget of the workspace");
     let status = graphloom.json(&["status"]);
     assert_eq!((&status["waits_for"], &status["budget"]["spent"]), (&json!("budget"), &json!(0.005)));
     let status = graphloom.ok(&["status"]);
-    assert!(status.contains("budget      0.0050 of 0.0120 of money spent since "), "{status}");
+    assert!(status.contains("budget      0.0050 of 0.0120 spent since "), "{status}");
     assert!(status.contains("waits       for a larger budget"), "{status}");
     assert_eq!(asked(&model), 2);
     let budget = graphloom.json(&["budget"])["budget"].clone();

@@ -50,6 +50,22 @@ fn a_server_serves_even_if_nobody_reads_its_first_line() {
 }
 
 #[test]
+fn work_goes_on_if_nobody_reads_its_output_any_more() {
+    let graphloom = Graphloom::new();
+    for number in 0..20 {
+        graphloom
+            .write(&format!("docs/{number}.md"), format!("Person{number} Oskoldt runs Harbour{number}.\n"));
+    }
+    let mut command = graphloom.command(&["--json", "add", "docs"]);
+    let mut child = command.stdout(Stdio::piped()).spawn().expect("it runs");
+    let mut lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
+    lines.next().expect("a line").expect("readable");
+    drop(lines);
+    assert_eq!(child.wait().expect("it ends").code(), Some(0));
+    assert_eq!(graphloom.json(&["status"])["by_status"], json!({ "ready": 20 }));
+}
+
+#[test]
 fn no_command_panics_if_its_output_is_closed() {
     let graphloom = Graphloom::new();
     graphloom.write("station.md", "Tobias Renn succeeded Maren Oskoldt as director of Weir Station in 1995.");

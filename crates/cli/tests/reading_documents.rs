@@ -143,6 +143,21 @@ fn text_of_markup_keeps_the_line_numbers_of_the_file() {
 }
 
 #[test]
+fn suggestions_and_answers_say_whether_their_lines_are_those_of_the_file() {
+    let graphloom = Graphloom::new();
+    let text = "Tobias Renn succeeded Maren Oskoldt as director of Weir Station in 1995.";
+    graphloom.write("a.html", format!("<html><body>\n\n<h1>Weir</h1>\n<p>{text}</p></body></html>"));
+    graphloom.ok(&["add", "a.html"]);
+    for arguments in [&["suggest"][..], &["ask", "Who succeeded Maren Oskoldt?"]] {
+        graphloom.run(arguments).exits(0).says("a.html (text line 3)");
+    }
+    graphloom.write("empty/b.md", "Bread.");
+    graphloom.ok(&["--workspace", "other", "add", "empty"]);
+    let nothing = graphloom.run(&["--workspace", "other", "suggest"]).exits(4);
+    assert!(!nothing.says("help: with --llm").stderr.contains("add PATH"));
+}
+
+#[test]
 fn answers_from_nested_quotations_have_no_quotation_marks() {
     let graphloom = Graphloom::new();
     let quoted = "> > The turbine of the mill was repaired by Tobias Finn in the\n> > spring of 1921, after the flood.\n";
@@ -177,6 +192,6 @@ fn a_web_page_is_a_document_named_by_its_address() {
     let ran = graphloom.run(&["add", "--allow-private-addresses", &format!("{page}#top"), &missing]).exits(3);
     ran.says("1 document accepted, 1 refused").says("the server returned 404");
     let asked = graphloom.run(&["ask", "Who feeds the herons?"]).exits(0);
-    assert!(asked.stdout.contains(&format!("[1] {page} (text lines 1)")), "{}", asked.stdout);
+    assert!(asked.stdout.contains(&format!("[1] {page} (text line 1)")), "{}", asked.stdout);
     graphloom.run(&["rm", &page]).exits(0);
 }

@@ -44,6 +44,14 @@ fn common_synonyms_of_commands_work_or_get_a_hint() {
     graphloom.run(&["list"]).exits(0).says("a.md: ready");
     graphloom.run(&["chat"]).exits(2).says("unknown command \"chat\"").says("help: `graphloom ask");
     graphloom.run(&["init"]).exits(2).says("graphloom add PATH");
+    graphloom.run(&["watch"]).exits(2).says("graphloom add PATH --watch");
+    graphloom.run(&["ui"]).exits(2).says("serves the web UI");
+    graphloom
+        .run(&["add", "-r", "."])
+        .exits(2)
+        .says("help: leave it out: folders are read with everything below");
+    let missing = graphloom.run(&["--json", "config"]).exits(2);
+    missing.says("\"error\":\"a subcommand is missing\"").says("Usage: graphloom config");
     graphloom.run(&["delete", "a.md"]).exits(0).says("removed a.md");
 }
 

@@ -61,6 +61,9 @@ async fn documents_added_by_a_client_are_indexed_and_visible_on_the_command_line
     let answer = call(&client, "ask", question).await;
     assert!(answer["answer"].as_str().expect("text").contains("Tobias Renn"), "{answer}");
     assert_eq!(answer["citations"][0]["quote"], STATION);
+    let overview = call(&client, "corpus_overview", json!({})).await;
+    let note = "there are no communities yet: `graphloom derive communities` makes them";
+    assert_eq!(overview["notes"][0], note, "{overview}");
     client.cancel().await.expect("it ends");
     assert!(graphloom.ok(&["ask", "Who succeeded Maren Oskoldt as director?"]).contains("Tobias Renn"));
     graphloom.ok(&["check"]);
@@ -116,6 +119,9 @@ fn only_the_protocol_is_printed_and_the_end_of_input_stops_the_server() {
         .collect();
     assert!(lines.iter().all(|line| line["jsonrpc"] == "2.0"), "{lines:?}");
     let answer = lines.iter().find(|line| line["id"] == 2).expect("an answer");
-    assert_eq!(answer["result"]["isError"], true, "there is no workspace: {answer}");
+    let notes = &answer["result"]["structuredContent"]["notes"];
+    assert_eq!(notes[0], "workspace default has no documents yet: `add_document` adds one", "{answer}");
+    let refused = lines.iter().find(|line| line["error"]["code"] == -32700).expect("an error");
+    assert_eq!(refused.get("id"), Some(&Value::Null), "{refused}");
     assert!(!output.stderr.is_empty(), "the log is on standard error");
 }

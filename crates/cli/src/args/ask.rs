@@ -148,6 +148,18 @@ impl AskArgs {
             ..base
         }
     }
+
+    /// Returns a message about the question in which options that were given are named as they were typed, not as in JSON.
+    pub(crate) fn in_options(&self, message: &str) -> String {
+        let given = [
+            ("reports.max_calls", "--max-calls", self.max_calls.is_some()),
+            ("reports.level", "--level", self.level.is_some()),
+            ("cosine_threshold", "--threshold", self.threshold.is_some()),
+            ("min_rerank_score", "--min-rerank-score", self.min_rerank_score.is_some()),
+        ];
+        let given = given.iter().filter(|(.., is_given)| *is_given);
+        given.fold(message.to_owned(), |message, (name, option, _)| message.replace(name, option))
+    }
 }
 
 #[derive(Debug, Args)]
@@ -223,5 +235,13 @@ mod tests {
         assert_eq!(ask.question(Question::default()), expected);
         let base = Question { mode: Mode::Naive, max_total_tokens: 9, ..Question::default() };
         assert_eq!(ask.question(base), Question { max_total_tokens: 9, ..expected });
+    }
+
+    #[test]
+    fn messages_name_the_options_that_were_typed() {
+        let cli = Cli::try_parse_from(["graphloom", "ask", "who?", "--max-calls", "1"]);
+        let Ok(Cli { command: Command::Ask(ask), .. }) = cli else { panic!("an ask: {cli:?}") };
+        let message = "reports.max_calls: 1 is not between 2 and 200; reports.level: 1";
+        assert_eq!(ask.in_options(message), "--max-calls: 1 is not between 2 and 200; reports.level: 1");
     }
 }

@@ -58,7 +58,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
 ];
 
 /// Words that people type by mistake, with a hint to the right command.
-const HINTS: [(&[&str], &str); 6] = [
+const HINTS: [(&[&str], &str); 9] = [
     (
         &["chat", "talk"],
         "`graphloom ask \"QUESTION\"` answers a question; `ask --history FILE` continues a conversation",
@@ -68,7 +68,13 @@ const HINTS: [(&[&str], &str); 6] = [
         &["update", "sync", "refresh", "reindex"],
         "run `graphloom add PATH` again to add what changed; `--watch` keeps doing so",
     ),
-    (&["start", "run", "server", "web", "ui"], "`graphloom serve` serves the HTTP API until Ctrl-C"),
+    (
+        &["start", "run", "server", "web", "ui"],
+        "`graphloom serve` serves the web UI and the HTTP API until Ctrl-C",
+    ),
+    (&["watch"], "`graphloom add PATH --watch` keeps adding what changes until Ctrl-C"),
+    (&["verify"], "`graphloom check` checks the store; `graphloom restore FOLDER --verify` checks a backup"),
+    (&["documents"], "`graphloom status` lists the documents"),
     (
         &["save", "archive"],
         "`graphloom backup FOLDER` copies all workspaces while they are in use; `graphloom restore` brings them back",
@@ -78,6 +84,9 @@ const HINTS: [(&[&str], &str); 6] = [
         "`graphloom rm DOC` removes documents, `graphloom workspace delete NAME` a whole workspace",
     ),
 ];
+
+/// Options that people type for `add` by mistake.
+const RECURSIVE: [&str; 3] = ["-r", "-R", "--recursive"];
 
 /// Help template of a command; global options are only referred to.
 const OF_A_COMMAND: &str = "\
@@ -105,7 +114,7 @@ pub(crate) fn command() -> Command {
 
 /// Parses the command line. Help and version exit the process as in clap, and so do usage errors unless `json` is set.
 ///
-/// Returns an error for the words in [`HINTS`], which are not commands.
+/// Returns an error for the words in [`HINTS`], which are not commands, and for [`RECURSIVE`].
 pub(crate) fn parse(json: bool) -> anyhow::Result<Cli> {
     match command().try_get_matches() {
         Ok(matches) => {
@@ -114,7 +123,7 @@ pub(crate) fn parse(json: bool) -> anyhow::Result<Cli> {
             Ok(cli)
         }
         Err(error) => match hint(&error) {
-            Some((word, help)) => Err(Fault::usage(format!("unknown command \"{word}\"")).help(help).into()),
+            Some(fault) => Err(fault.into()),
             None if json && error.use_stderr() => Err(of_command_line(&error).into()),
             None => error.exit(),
         },
@@ -128,13 +137,28 @@ fn settings(matches: &ArgMatches) -> Vec<(String, String)> {
     own.chain(of_command.into_iter().flatten()).collect()
 }
 
-fn hint(error: &clap::Error) -> Option<(String, &'static str)> {
-    if error.kind() != ErrorKind::InvalidSubcommand {
-        return None;
+/// Returns the error with a hint, if there is a hint for the word that is wrong.
+fn hint(error: &clap::Error) -> Option<Fault> {
+    match (error.kind(), error.get(ContextKind::InvalidSubcommand), error.get(ContextKind::InvalidArg)) {
+        (ErrorKind::InvalidSubcommand, Some(ContextValue::String(word)), _) => {
+            let (_, help) = HINTS.iter().find(|(words, _)| words.contains(&word.as_str()))?;
+            Some(Fault::usage(format!("unknown command \"{word}\"")).help(*help))
+        }
+        (ErrorKind::UnknownArgument, _, Some(ContextValue::String(option)))
+            if RECURSIVE.contains(&option.as_str()) && is_of_add(error) =>
+        {
+            let fault = Fault::usage(format!("`add` has no option {option}"));
+            Some(fault.help("leave it out: folders are read with everything below them"))
+        }
+        _ => None,
     }
-    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else { return None };
-    let (_, help) = HINTS.iter().find(|(words, _)| words.contains(&word.as_str()))?;
-    Some((word.clone(), help))
+}
+
+/// True if the usage line of an error, `Usage: graphloom add …`, is that of `add`.
+fn is_of_add(error: &clap::Error) -> bool {
+    let text = error.to_string();
+    let mut usage = text.lines().filter_map(|line| line.strip_prefix("Usage: "));
+    usage.any(|usage| usage.split(' ').nth(1) == Some("add"))
 }
 
 /// Adds the hidden global options to a command and its subcommands.

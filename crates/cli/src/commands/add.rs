@@ -12,13 +12,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::indexing::{RunOutcome, Session};
-use super::watch::{Watch, Watching};
+use super::watch::{self, Watch, Watching};
 use super::{App, estimate, indexing};
 use crate::args::AddArgs;
 use crate::fault::{Exit, Fault};
 use crate::interrupt::Interrupt;
 use crate::output::progress::ProgressView;
-use crate::output::render::{count, one_line, plain};
+use crate::output::render::{as_new_versions, count, one_line, plain};
 use crate::{remedies, wire};
 
 /// Bytes to read before committing; one larger file may exceed it.
@@ -47,6 +47,9 @@ pub(crate) async fn run(app: &App, args: &AddArgs) -> anyhow::Result<Exit> {
     if args.estimate {
         return estimate(app, args).await;
     }
+    if args.prune {
+        on_disk(args, "--prune")?;
+    }
     if !args.watch
         && !wire::exists(&app.config).await?
         && let Some(summary) = nothing_to_add(app, args)?
@@ -61,7 +64,7 @@ pub(crate) async fn run(app: &App, args: &AddArgs) -> anyhow::Result<Exit> {
     let track = args.track.clone().unwrap_or_else(|| wire::track_of("add", worker.as_ref()));
     indexing::print_track(app, &track)?;
     let watch = match args.watch {
-        true => Some(Watch::begin(app, watched(args)?).await?),
+        true => Some(Watch::begin(app, on_disk(args, "--watch")?).await?),
         false => None,
     };
     let mut sink = Sink::Store(&indexing.engine, &track);
@@ -82,18 +85,20 @@ pub(crate) async fn run(app: &App, args: &AddArgs) -> anyhow::Result<Exit> {
             }
         }
     }
+    let is_done = matches!(summary.exit(), Exit::Done | Exit::Partly);
+    if is_done && !args.watch && !summary.has_unread_paths {
+        leave(app, args, &indexing.engine, &mut summary).await?;
+    }
     summary.print(app)?;
+    print_gone(app, args, &summary)?;
     summary.run.print_end(app);
     if !args.watch && summary.run.has_finished() && !app.output.json {
-        app.output.note(format_args!("Next: graphloom{} ask \"YOUR QUESTION\"", app.place_flags()));
+        app.output.note(format_args!("Next: graphloom{} ask \"YOUR QUESTION\"", app.place));
     }
     if summary.left_waiting {
         let paused = indexing.engine.store.snapshot().await?.queue().await?.is_paused();
-        app.output.note(if paused {
-            indexing::PAUSED
-        } else {
-            "`graphloom work` indexes the queued documents"
-        });
+        let next = if paused { indexing::PAUSED } else { "`graphloom work` indexes the queued documents" };
+        app.output.note(app.hint(next));
     }
     let exit = summary.exit();
     match (watch, exit) {
@@ -125,14 +130,40 @@ fn nothing_to_add(app: &App, args: &AddArgs) -> anyhow::Result<Option<Summary>> 
     Ok(Some(summary))
 }
 
-/// Returns the folders and files to watch. Standard input and URLs are read only once.
-fn watched(args: &AddArgs) -> anyhow::Result<Vec<PathBuf>> {
-    let watched: Vec<PathBuf> = args.paths.iter().filter(|path| is_file(path)).cloned().collect();
-    if watched.is_empty() {
-        let fault = Fault::usage("--watch needs a folder or file to watch");
+/// Returns the given folders and files. Standard input and URLs are read only once.
+///
+/// - `option`: the option that needs a folder or file.
+fn on_disk(args: &AddArgs, option: &str) -> anyhow::Result<Vec<PathBuf>> {
+    let paths: Vec<PathBuf> = args.paths.iter().filter(|path| is_file(path)).cloned().collect();
+    if paths.is_empty() {
+        let fault = Fault::usage(format!("{option} needs a folder or file"));
         return Err(fault.help("name a folder; URLs and standard input are read only once").into());
     }
-    Ok(watched)
+    Ok(paths)
+}
+
+/// Finds documents below the given folders whose file is gone, and removes them with `--prune`.
+async fn leave(app: &App, args: &AddArgs, engine: &Engine, summary: &mut Summary) -> anyhow::Result<()> {
+    let folders: Vec<PathBuf> = folders(app, args).cloned().collect();
+    if folders.is_empty() {
+        return Ok(());
+    }
+    let snapshot = engine.store.snapshot().await?;
+    summary.gone = watch::missing(app, snapshot.as_ref(), &folders).await?;
+    if args.prune && !summary.gone.is_empty() {
+        let documents = snapshot.documents_of_sources(&summary.gone).await?;
+        drop(snapshot);
+        let ids: Vec<_> = documents.into_iter().flatten().map(|document| document.id).collect();
+        index::delete(engine, &ids).await?;
+        summary.pruned = true;
+    }
+    Ok(())
+}
+
+/// Returns the given folders.
+fn folders<'a>(app: &App, args: &'a AddArgs) -> impl Iterator<Item = &'a PathBuf> {
+    let here = app.here.folder.clone();
+    args.paths.iter().filter(move |path| is_file(path) && here.join(path).is_dir())
 }
 
 /// Prints the estimated cost of adding. Sends nothing and stores nothing.
@@ -202,6 +233,13 @@ pub(super) struct Summary {
     same_content: Vec<Remark>,
     other_encodings: Vec<Remark>,
     partly_read: Vec<Remark>,
+    /// Documents below the given folders whose file is gone.
+    gone: Vec<String>,
+    /// Whether these were removed.
+    pruned: bool,
+    /// Whether a path does not exist or a part of a folder could not be read. Its files would look deleted.
+    #[serde(skip)]
+    has_unread_paths: bool,
     pub(super) run: RunOutcome,
     /// Whether this is an estimate; single sources are not reported then.
     #[serde(skip)]
@@ -276,7 +314,10 @@ async fn accept_all(
                 }
             }
             WalkEntry::Skipped { source, reason } => summary.skip(app, source, reason)?,
-            WalkEntry::Refused { source, reason } => summary.refuse(app, source, reason, None)?,
+            WalkEntry::Refused { source, reason } => {
+                summary.has_unread_paths = true;
+                summary.refuse(app, source, reason, None)?;
+            }
         }
         if batch.is_full() {
             batch.accept(app, sink, summary).await?;
@@ -448,8 +489,8 @@ impl Summary {
             return Ok(());
         }
         let mut parts = vec![format!("{} accepted", count(self.accepted, "document"))];
+        parts.extend(as_new_versions(self.replaced));
         for (number, what) in [
-            (self.replaced, "of them new versions"),
             (self.unchanged, "unchanged"),
             (self.refused.len() as u64, "refused"),
             (self.skipped.len() as u64, "skipped"),
@@ -474,17 +515,35 @@ impl Summary {
         self.run.print(app, "retry")?;
         if !self.unchanged_with_failures.is_empty() && self.run.failures.total == 0 {
             let number = count(self.unchanged_with_failures.len() as u64, "unchanged document");
-            app.output
-                .summary(format_args!("{number} with earlier failures: `graphloom retry` retries them"))?;
+            let again = app.hint("`graphloom retry` retries them");
+            app.output.summary(format_args!("{number} with earlier failures: {again}"))?;
         }
         if !self.unchanged_cancelled.is_empty() {
             let number = count(self.unchanged_cancelled.len() as u64, "unchanged document");
-            app.output.summary(format_args!(
-                "{number} cancelled earlier: `graphloom retry --cancelled` queues them again"
-            ))?;
+            let again = app.hint("`graphloom retry --cancelled` queues them again");
+            app.output.summary(format_args!("{number} cancelled earlier: {again}"))?;
         }
         Ok(())
     }
+}
+
+/// Prints how many documents have no file any more, and whether they were removed.
+fn print_gone(app: &App, args: &AddArgs, summary: &Summary) -> anyhow::Result<()> {
+    if args.prune && !args.watch && summary.has_unread_paths {
+        app.output.warn("nothing was removed: a path could not be read, so its files may still exist");
+    }
+    if app.output.json || summary.gone.is_empty() {
+        return Ok(());
+    }
+    let folders: Vec<String> = folders(app, args).map(|folder| folder.display().to_string()).collect();
+    let number = count(summary.gone.len() as u64, "document");
+    let documents = format!("{number} below {}", one_line(&folders.join(", "), 200));
+    let (have, them) = if summary.gone.len() == 1 { ("has", "it") } else { ("have", "them") };
+    app.output.summary(match summary.pruned {
+        true => format!("removed {documents} that {have} no file any more"),
+        false => format!("{documents} {have} no file any more; `--prune` removes {them}"),
+    })?;
+    Ok(())
 }
 
 /// Prints skipped files: one per line, but all unsupported kinds in one line.

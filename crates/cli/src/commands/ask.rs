@@ -9,7 +9,7 @@ use std::path::Path;
 use anyhow::Context;
 use graphloom::config::ScorerChoice;
 use graphloom::providers::DEFAULT_SCORER;
-use graphloom_core::{CacheKind, Call, ChatMessage, DocumentId, Span};
+use graphloom_core::{CacheKind, Call, ChatMessage, DocumentId, Span, table};
 use graphloom_engine::Engine;
 use graphloom_engine::query::{
     self, Answer, AnswerKind, Citation, ListedDocument, Mode, QueryNote, Question, QuestionOutput, Reference,
@@ -22,7 +22,7 @@ use super::App;
 use crate::args::AskArgs;
 use crate::fault::{Exit, Fault};
 use crate::output::answer::AnswerWriter;
-use crate::output::render::{one_line, place, plain};
+use crate::output::render::{count, one_line, place, plain};
 use crate::output::terminal::wrapped;
 use crate::remedies;
 use crate::wire::{self, QueryModels};
@@ -61,14 +61,53 @@ struct AnswerOutput<'a> {
     /// The documents of the context, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     references: Option<Vec<ListedDocument>>,
-    /// What could not be done as requested.
-    notes: &'a [QueryNote],
+    /// What could not be done as requested, and why nothing was found.
+    notes: Vec<AnswerNote<'a>>,
     /// The retrieval, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     retrieval: Option<&'a Retrieval>,
     calls: Vec<&'a Call>,
     /// The kinds of results that came from the cache.
     cached: Vec<CacheKind>,
+}
+
+/// A note about the search, or about documents that it did not find because they wait to be indexed.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum AnswerNote<'a> {
+    Query(&'a QueryNote),
+    NotIndexed(NotIndexed),
+}
+
+/// Documents that wait to be indexed.
+#[derive(Clone, Copy, Serialize)]
+#[serde(tag = "note", rename = "not_indexed")]
+struct NotIndexed {
+    waiting: u64,
+    documents: u64,
+}
+
+impl NotIndexed {
+    /// Returns the documents that wait; `None` if none does.
+    async fn read(engine: &Engine) -> anyhow::Result<Option<Self>> {
+        let snapshot = engine.store.snapshot().await?;
+        let documents = snapshot.counts().await?.documents;
+        let mut waiting = 0;
+        let mut pages = snapshot.pages(table::Jobs);
+        while let Some(page) = pages.next().await? {
+            waiting += page.iter().filter(|job| job.state.is_open()).count() as u64;
+        }
+        Ok((waiting > 0).then_some(Self { waiting, documents }))
+    }
+
+    fn print(self, app: &App) {
+        let Self { waiting, documents } = self;
+        let are = if waiting == 1 { "is" } else { "are" };
+        app.output.note(app.hint(&format!(
+            "{waiting} of {} {are} not indexed yet; `graphloom work` indexes them",
+            count(documents, "document")
+        )));
+    }
 }
 
 /// Answers, or prints the context or prompt.
@@ -102,9 +141,9 @@ pub(crate) async fn run(app: &App, args: &AskArgs) -> anyhow::Result<Exit> {
     }
     let retrieval = query::retrieve(&engine, &question).await?;
     for note in &retrieval.notes {
-        app.output.warn(format_args!("warning: {note}"));
+        app.output.warn(format_args!("warning: {}", args.in_options(&note.to_string())));
         if let Some(remedy) = remedies::of_note(note) {
-            app.output.warn(format_args!("help: {remedy}"));
+            app.output.warn(format_args!("help: {}", app.hint(&remedy)));
         }
     }
     match question.wanted() {
@@ -134,7 +173,7 @@ fn question(app: &App, args: &AskArgs) -> anyhow::Result<Question> {
     }
     question.prefix_user_prompt(&app.config.user_prompt_prefix);
     if let Err(error) = question.check() {
-        let fault = Fault::usage(error.to_string());
+        let fault = Fault::usage(args.in_options(&error.to_string()));
         let remedy = remedies::of_query(&error);
         return Err(match remedy {
             Some(remedy) => fault.help(remedy),
@@ -209,18 +248,20 @@ async fn answer(
         }
     };
     let answer = query::answer(engine, question, retrieval, &mut show).await?;
+    let found = answer.found || answer.kind == AnswerKind::Greeting;
+    let not_indexed = if found { None } else { NotIndexed::read(engine).await? };
     let printed = match broken {
         Some(error) => Err(error.into()),
-        None if app.output.json => print_json(app, args, question, retrieval, &answer),
+        None if app.output.json => print_json(app, args, question, retrieval, &answer, not_indexed),
         None => print_answer(app, args, question, retrieval, &answer, writer),
     };
     wire::warn_if_unstored(app, &[&retrieval.cost, &answer.cost]);
     printed?;
     note_missing_scorer(app, engine, &answer);
-    Ok(match answer.found || answer.kind == AnswerKind::Greeting {
-        true => Exit::Done,
-        false => Exit::NothingFound,
-    })
+    if let Some(not_indexed) = not_indexed.filter(|_| !app.output.json) {
+        not_indexed.print(app);
+    }
+    Ok(if found { Exit::Done } else { Exit::NothingFound })
 }
 
 /// Notes how to get more answers, if rules alone found none.
@@ -247,7 +288,9 @@ fn print_json(
     question: &Question,
     retrieval: &Retrieval,
     answer: &Answer,
+    not_indexed: Option<NotIndexed>,
 ) -> anyhow::Result<()> {
+    let notes = retrieval.notes.iter().map(AnswerNote::Query);
     app.output.json(&AnswerOutput {
         question: &question.text,
         standalone_question: retrieval.standalone_question.as_deref(),
@@ -261,7 +304,7 @@ fn print_json(
         dropped_citations: answer.dropped_citations,
         matches: &answer.matches,
         references: query::references(question, retrieval),
-        notes: &retrieval.notes,
+        notes: notes.chain(not_indexed.map(AnswerNote::NotIndexed)).collect(),
         retrieval: args.full.then_some(retrieval),
         calls: retrieval.cost.calls.iter().chain(&answer.cost.calls).collect(),
         cached: retrieval.cost.cached.iter().chain(&answer.cost.cached).copied().collect(),
@@ -346,7 +389,7 @@ fn print_sources(
         output.note("cached answer to the same prompt; --no-cache asks the LLM again");
     }
     if answer.kind == AnswerKind::Empty {
-        output.note("help: `graphloom add PATH` adds documents");
+        output.note(app.hint("help: `graphloom add PATH` adds documents"));
     }
     if answer.kind == AnswerKind::Answer && answer.model.is_none() {
         output.note("answered without an LLM: verbatim sentences from your documents");

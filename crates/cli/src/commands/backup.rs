@@ -7,6 +7,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use graphloom::stores::{self, workspaces, workspaces_at};
 use graphloom_core::{PartsHasher, Patience, WorkspaceId, WorkspaceStore, Workspaces, table, write_dump};
+use graphloom_engine::copy::CopyError;
 use graphloom_server::AccessStore;
 use graphloom_storage::check::check;
 use graphloom_storage::private;
@@ -14,7 +15,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::App;
-use super::copying::{copy_one, index_copy};
+use super::copying::{copy_one, index_copy, no_workspaces};
+use super::unreadable::Unreadable;
 use crate::args::{BackupArgs, RestoreArgs};
 use crate::fault::{Exit, Fault};
 use crate::interrupt::Interrupt;
@@ -23,6 +25,8 @@ use crate::wire;
 
 /// Describes a complete backup; written last.
 const MANIFEST: &str = "backup.json";
+/// Marks a folder as a backup that is not complete; becomes [`MANIFEST`].
+const UNFINISHED: &str = "backup.json.new";
 /// Keys and users of the server.
 const ACCESS: &str = "access.json";
 /// Forms of a backup: 1 contains all its workspaces, 2 leaves some to older backups.
@@ -54,26 +58,34 @@ struct BackupEntry {
     folder: Option<PathBuf>,
 }
 
-/// Copies all workspaces into a new folder. Each copy is a snapshot of its workspace, even while others write.
+/// Copies all workspaces into a new folder. Each copy is a snapshot of its workspace, even while others write. Workspaces that cannot
+/// be read are named and left out.
 pub(crate) async fn backup(app: &App, args: &BackupArgs) -> anyhow::Result<Exit> {
     let folder = args.folder.as_path();
-    if folder.join(MANIFEST).exists() {
-        let fault = Fault::usage(format!("{} already contains a complete backup", folder.display()));
-        return Err(fault.help("name a new folder").into());
-    }
+    check_folder(app, folder)?;
     let base =
         args.incremental.as_deref().map(|base| Ok::<_, anyhow::Error>((base, read(base)?))).transpose()?;
-    private::create_folder(folder).with_context(|| format!("creating {}", folder.display()))?;
-    let (from, to) = (workspaces(&app.config)?, place_of(app, folder)?);
-    let names = stores::list(&app.config).await?;
+    let (from, names) = (workspaces(&app.config)?, stores::list(&app.config).await?);
     if names.is_empty() {
-        return Err(Fault::usage(format!("there are no workspaces in {}", from.place())).into());
+        return Err(no_workspaces(from.as_ref()).into());
     }
+    let create = || {
+        private::create_folder(folder)?;
+        fs::write(folder.join(UNFINISHED), "")
+    };
+    create().with_context(|| format!("creating {}", folder.display()))?;
+    let to = place_of(app, folder)?;
     let interrupt = Interrupt::listen()?;
-    let mut kept = Vec::new();
+    let (mut kept, mut unreadable) = (Vec::new(), 0);
     for workspace in names {
-        let place = stores::place_of(&app.config, &workspace)?;
-        let stamp = stamp_of(place.open(&workspace, Patience::Endless).await?.as_ref()).await?;
+        let (place, stamp) = match read_stamp(app, &workspace).await {
+            Ok(read) => read,
+            Err(error) => {
+                print_unreadable(app, &workspace, &error)?;
+                unreadable += 1;
+                continue;
+            }
+        };
         if let Some((base, manifest)) = &base
             && let Some(same) = manifest.workspaces.iter().find(|kept| kept.workspace == workspace)
             && same.stamp.as_ref() == Some(&stamp)
@@ -86,18 +98,33 @@ pub(crate) async fn backup(app: &App, args: &BackupArgs) -> anyhow::Result<Exit>
                 continue;
             }
         }
-        let report = tokio::select! {
-            report = copy_one(app, &workspace, place.as_ref(), to.as_ref()) => report
-                .with_context(|| format!("backing up {workspace}; an incomplete backup folder can be deleted"))?,
+        let copied = tokio::select! {
+            copied = copy_one(app, &workspace, place.as_ref(), to.as_ref()) => copied,
             () = interrupt.wait() => {
                 app.output.note("stopped; run the same command to continue");
                 return Ok(Exit::Interrupted);
+            }
+        };
+        let report = match copied {
+            Ok(report) => report,
+            Err(error) if is_of_source(&error) => {
+                to.delete(&workspace).await?;
+                print_unreadable(app, &workspace, &error)?;
+                unreadable += 1;
+                continue;
+            }
+            Err(error) => {
+                let what = format!("backing up {workspace}; an incomplete backup folder can be deleted");
+                return Err(error.context(what));
             }
         };
         let (documents, hash) = (report.documents, report.hash);
         let copied = BackupEntry { workspace, documents, hash, stamp: Some(stamp), folder: None };
         print(app, "backed up", &copied)?;
         kept.push(copied);
+    }
+    if kept.is_empty() {
+        return Err(Fault::failed("no workspace was backed up").into());
     }
     let access = AccessStore::of(from.shared_texts(), &app.config.data_dir);
     access.refresh().await?;
@@ -108,7 +135,63 @@ pub(crate) async fn backup(app: &App, args: &BackupArgs) -> anyhow::Result<Exit>
     let form = FORMS[usize::from(kept.iter().any(|kept| kept.folder.is_some()))];
     let manifest = Manifest { form, release, taken_at, from: from.place(), workspaces: kept };
     write_own(&folder.join(MANIFEST), &serde_json::to_string_pretty(&manifest)?)?;
-    Ok(Exit::Done)
+    Ok(if unreadable > 0 { Exit::Partly } else { Exit::Done })
+}
+
+/// Rejects a folder that cannot become a backup: it holds a complete one or other files, or belongs to the data folder.
+fn check_folder(app: &App, folder: &Path) -> anyhow::Result<()> {
+    let refuse =
+        |what: &str, help: &str| Err(Fault::usage(format!("{} {what}", folder.display())).help(help).into());
+    if folder.join(MANIFEST).exists() {
+        return refuse("already contains a complete backup", "name a new folder");
+    }
+    if resolved(app, folder).starts_with(resolved(app, &app.config.data_dir)) {
+        return refuse("is the data folder or inside it", "name a folder outside of it");
+    }
+    let has_files = match fs::read_dir(folder) {
+        Ok(mut entries) => entries.next().is_some(),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => false,
+        Err(error) => return Err(error).with_context(|| format!("reading {}", folder.display())),
+    };
+    if has_files && !folder.join(UNFINISHED).exists() {
+        return refuse("contains other files", "name a new or empty folder");
+    }
+    Ok(())
+}
+
+/// Returns a path without symbolic links, as far as it exists.
+fn resolved(app: &App, path: &Path) -> PathBuf {
+    let path = app.here.folder.join(path);
+    let existing = path.ancestors().find_map(|folder| Some((folder, folder.canonicalize().ok()?)));
+    match existing {
+        Some((folder, real)) => path.strip_prefix(folder).map(|rest| real.join(rest)).unwrap_or(real),
+        None => path,
+    }
+}
+
+/// Returns the place of a workspace and its stamp.
+async fn read_stamp(app: &App, workspace: &WorkspaceId) -> anyhow::Result<(Arc<dyn Workspaces>, String)> {
+    let place = stores::place_of(&app.config, workspace)?;
+    let stamp = stamp_of(place.open(workspace, Patience::Endless).await?.as_ref()).await?;
+    Ok((place, stamp))
+}
+
+/// True if a copy failed because its source cannot be read.
+fn is_of_source(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(CopyError::Store { at: "source", .. }))
+}
+
+fn print_unreadable(app: &App, workspace: &WorkspaceId, error: &anyhow::Error) -> anyhow::Result<()> {
+    let unreadable = Unreadable::new(app, workspace, error);
+    if app.output.json {
+        let Unreadable { error, help } = &unreadable;
+        return app.output.json(
+            &json!({ "event": "not backed up", "workspace": workspace, "error": error, "help": help }),
+        );
+    }
+    app.output.warn(format_args!("not backed up: {workspace}: {}", plain(&unreadable.error)));
+    unreadable.print_help(app);
+    Ok(())
 }
 
 /// Verifies a backup and, unless `--verify` is set, copies its workspaces to the configured place.

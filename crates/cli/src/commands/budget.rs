@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use graphloom_core::{BudgetChange, BudgetUnit, WorkspaceBudget};
+use graphloom_core::{BudgetChange, WorkspaceBudget};
 use graphloom_engine::money::{Limit, MAX_WORKSPACE_MONEY, limit_of, limiting, number, shown};
 use serde_json::json;
 
@@ -74,9 +74,7 @@ pub(super) fn words(budget: Option<&WorkspaceBudget>) -> String {
         0 => 100,
         amount => u128::from(budget.spent) * 100 / u128::from(amount),
     };
-    let unit = match budget.unit {
-        BudgetUnit::Tokens => "",
-        BudgetUnit::Money => " of money",
-    };
-    format!("{spent} of {}{unit} spent since {} ({share}%)", limit_of(budget), &budget.since.to_iso()[..19])
+    let since = budget.since.to_iso();
+    let (day, time) = (&since[..10], &since[11..16]);
+    format!("{spent} of {} spent since {day} {time} UTC ({share}%)", limit_of(budget))
 }

@@ -6,7 +6,7 @@ use graphloom_engine::copy::CopyReport;
 use serde::Serialize;
 
 use super::App;
-use super::copying::{copy_one, index_copy};
+use super::copying::{copy_one, index_copy, no_workspaces};
 use crate::args::CopyArgs;
 use crate::fault::Exit;
 use crate::interrupt::Interrupt;
@@ -33,6 +33,9 @@ pub(crate) async fn run(app: &App, args: &CopyArgs) -> anyhow::Result<Exit> {
         true => from.list().await?,
         false => vec![app.config.workspace.clone()],
     };
+    if names.is_empty() {
+        return Err(no_workspaces(from.as_ref()).into());
+    }
     let interrupt = Interrupt::listen()?;
     for workspace in &names {
         let report = tokio::select! {

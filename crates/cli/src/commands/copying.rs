@@ -8,9 +8,16 @@ use graphloom_engine::copy::{CopyReport, copy};
 use indicatif::ProgressBar;
 
 use super::App;
+use crate::fault::Fault;
 
 /// Minimum interval between progress lines if there is no terminal.
 const PLAIN_INTERVAL: Duration = Duration::from_secs(10);
+
+/// Returns the error for a place that has nothing to copy.
+pub(crate) fn no_workspaces(from: &dyn Workspaces) -> Fault {
+    let fault = Fault::usage(format!("there are no workspaces in {}", from.place()));
+    fault.help("name the data folder that contains them, such as PROJECT/.graphloom, or a database")
+}
 
 /// Copies a workspace and shows progress.
 pub(crate) async fn copy_one(

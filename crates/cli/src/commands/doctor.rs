@@ -72,6 +72,9 @@ pub(crate) async fn run(app: &App) -> anyhow::Result<Exit> {
     if let Some(choice) = &app.config.reranker {
         findings.push(Finding::of("reranker", reranker(&providers, choice).await));
     }
+    for finding in &mut findings {
+        finding.remedy = finding.remedy.take().map(|remedy| app.hint(&remedy));
+    }
     let failed = findings.iter().any(|finding| finding.verdict == Verdict::Fail);
     if app.output.json {
         app.output.json(&findings)?;

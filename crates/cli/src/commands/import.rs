@@ -15,7 +15,7 @@ use super::indexing::{self, RunOutcome, Session};
 use crate::args::{ImportArgs, ImportCommand};
 use crate::fault::Exit;
 use crate::interrupt::Interrupt;
-use crate::output::render::{count, plain};
+use crate::output::render::{as_new_versions, count, plain};
 use crate::wire;
 
 /// Bytes of text to store in one commit; one larger document may exceed it.
@@ -246,9 +246,7 @@ impl Summary {
             return Ok(());
         }
         let mut parts = vec![format!("{} imported", count(self.accepted, "document"))];
-        if self.replaced > 0 {
-            parts.push(format!("{} of them new versions", self.replaced));
-        }
+        parts.extend(as_new_versions(self.replaced));
         if self.unchanged > 0 {
             parts.push(format!("{} already there, left unchanged", self.unchanged));
         }

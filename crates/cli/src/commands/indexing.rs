@@ -406,7 +406,7 @@ impl RunOutcome {
                 .warn(format_args!("stopped by the budget: {what}; {}", after_budget(self.budget.as_ref())));
         }
         if self.report.as_ref().is_some_and(|report| report.paused) {
-            app.output.warn(PAUSED);
+            app.output.warn(app.hint(PAUSED));
         }
     }
 

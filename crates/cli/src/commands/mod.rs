@@ -45,6 +45,7 @@ mod status;
 mod suggest;
 mod track;
 mod tree;
+mod unreadable;
 mod watch;
 mod work;
 mod worker;
@@ -60,10 +61,9 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer, Registry};
 
-use crate::args::{self, BuildArgs, Cli, Command, Global};
+use crate::args::{self, BuildArgs, Cli, Command, Global, PlaceOptions};
 use crate::fault::Exit;
 use crate::output::Output;
-use crate::output::render::plain;
 use crate::serve_config::ServeConfig;
 use graphloom::project::Here;
 use graphloom::{ReaderProgram, Readers};
@@ -82,6 +82,8 @@ pub(crate) struct App {
     pub(crate) output: Output,
     /// The folders that paths and source names are relative to.
     pub(crate) here: Here,
+    /// The options for data folder, database and workspace that were typed.
+    pub(crate) place: PlaceOptions,
     /// Reads documents into text, within a shared memory limit.
     pub(crate) readers: Readers,
 }
@@ -101,12 +103,9 @@ impl App {
         Some(format!("file://{rooted}{}", percent_encoded(&path)))
     }
 
-    /// Returns the flags for data folder and workspace as they were typed, each preceded by a space, for suggested
-    /// commands.
-    pub(crate) fn place_flags(&self) -> String {
-        let flags = self.surroundings.flags.iter();
-        let places = flags.filter(|(_, _, flag)| matches!(flag.as_str(), "--data-dir" | "--workspace"));
-        places.map(|(_, value, flag)| format!(" {flag} {}", shell_word(&plain(value)))).collect()
+    /// Adds the options that select the workspace to the commands of a hint.
+    pub(crate) fn hint(&self, hint: &str) -> String {
+        self.place.in_hint(hint)
     }
 }
 
@@ -118,22 +117,12 @@ fn percent_encoded(path: &str) -> String {
     path.bytes().map(encode).collect()
 }
 
-/// Quotes a word for a shell.
-fn shell_word(text: &str) -> String {
-    let is_plain = |c: char| c.is_alphanumeric() || "-_./:=+,@%".contains(c);
-    if !text.is_empty() && text.chars().all(is_plain) {
-        text.to_owned()
-    } else {
-        format!("'{}'", text.replace('\'', "'\\''"))
-    }
-}
-
 /// Runs the command to its end.
 pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
     let environment: BTreeMap<String, String> = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .collect();
-    let output = Output::new(&cli.global, &environment);
+    let output = Output::new(&cli.global, &environment, does_work(&cli.command));
     if let Command::Completions(args) = &cli.command {
         return completions::run(args);
     }
@@ -180,7 +169,8 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
     let program = std::env::current_exe().context("finding this program")?;
     let readers = Readers::new(config.memory_mb, ReaderProgram::Graphloom(program));
     let here = settings.here(&surroundings.current_dir);
-    let app = App { config, serve, settings, surroundings, output, here, readers };
+    let place = PlaceOptions::of(&cli.global);
+    let app = App { config, serve, settings, surroundings, output, here, place, readers };
     let outcome = runtime.block_on(dispatch(&app, &cli.command));
     // Abandoned blocking work must not keep the process alive.
     runtime.shutdown_background();
@@ -189,6 +179,31 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
         telemetry.end();
     }
     outcome
+}
+
+/// True for commands that change something or pay for something while they print. They go on when nobody reads their output.
+fn does_work(command: &Command) -> bool {
+    matches!(
+        command,
+        Command::Add(_)
+            | Command::Import(_)
+            | Command::Retry(_)
+            | Command::Work(_)
+            | Command::Worker(_)
+            | Command::ReExtract(_)
+            | Command::Contextualize(_)
+            | Command::ReEmbed(_)
+            | Command::Derive(_)
+            | Command::Rm(_)
+            | Command::Cancel(_)
+            | Command::Eval(_)
+            | Command::Copy(_)
+            | Command::Workspace(_)
+            | Command::Backup(_)
+            | Command::Restore(_)
+            | Command::Repair(_)
+            | Command::Migrate(_)
+    )
 }
 
 async fn dispatch(app: &App, command: &Command) -> anyhow::Result<Exit> {

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::App;
 use crate::args::ShowArgs;
 use crate::fault::{Exit, Fault};
-use crate::output::render::{one_line, place, plain, status};
+use crate::output::render::{count, one_line, place, plain, status};
 use crate::{documents, wire};
 
 #[derive(Serialize)]
@@ -104,7 +104,8 @@ fn print(app: &App, shown: &DocumentOutput) -> anyhow::Result<()> {
     for (key, value) in &document.meta {
         output.line(format_args!("meta        {}={}", plain(key), plain(value)))?;
     }
-    output.line(format_args!("names       {entities} entities, {relations} relations"))?;
+    let (entities, relations) = (count(*entities as u64, "entity"), count(*relations as u64, "relation"));
+    output.line(format_args!("names       {entities}, {relations}"))?;
     for chunk in chunks {
         let section = chunk.breadcrumb.join(" > ");
         output.line(format_args!(

@@ -347,14 +347,15 @@ fn print(app: &App, args: &StatusArgs, shown: &Status) -> anyhow::Result<()> {
         !(it.failed_chunks.is_empty() && it.damaged_chunks.is_empty() && it.chunks_without_context.is_empty())
     };
     if shown.documents.iter().any(ill) {
-        output.note("`graphloom retry` retries failed and damaged chunks and those without context");
+        output
+            .note(app.hint("`graphloom retry` retries failed and damaged chunks and those without context"));
     }
     if shown.by_status.contains_key("cancelled") {
-        output.note("`graphloom retry --cancelled` queues cancelled documents again");
+        output.note(app.hint("`graphloom retry --cancelled` queues cancelled documents again"));
     }
     let unfinished = ["indexing", "waiting"].iter().any(|name| shown.by_status.contains_key(name));
     if unfinished {
-        output.note("some documents are not finished: run `graphloom work` to continue");
+        output.note(app.hint("some documents are not finished: run `graphloom work` to continue"));
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use graphloom_engine::query::suggest;
 use super::App;
 use crate::args::SuggestArgs;
 use crate::fault::Exit;
-use crate::output::render::{count, one_line, plain};
+use crate::output::render::{count, one_line, place};
 use crate::wire::{self, QueryModels};
 
 /// Maximum characters of a printed quote; `--json` prints all.
@@ -17,23 +17,27 @@ pub(crate) async fn run(app: &App, args: &SuggestArgs) -> anyhow::Result<Exit> {
     let suggested = suggest(&engine, args.about.as_deref(), args.limit).await?;
     wire::warn_if_unstored(app, &[&suggested.cost]);
     let found = !suggested.questions.is_empty();
+    let snapshot = engine.store.snapshot().await?;
     if app.output.json {
         app.output.json(&suggested)?;
     } else {
-        for (number, suggestion) in (1..).zip(&suggested.questions) {
+        let ids: Vec<_> = suggested.questions.iter().map(|suggestion| suggestion.document.clone()).collect();
+        let documents = snapshot.documents(&ids).await?;
+        for (number, (suggestion, document)) in (1..).zip(suggested.questions.iter().zip(&documents)) {
             let question = one_line(&suggestion.question, 1000);
             app.output.line(format_args!("{number}. {}", app.output.heading(&question)))?;
-            let (first, last) = suggestion.lines;
-            let lines = if first == last { format!("{first}") } else { format!("{first}-{last}") };
-            let place = format!("{}:{lines}", plain(&suggestion.source));
+            let matches_source = document.as_ref().is_some_and(|document| document.lines_match_source);
+            let part = document.as_ref().and_then(|document| document.place_of(suggestion.span));
+            let place = place(&suggestion.source, suggestion.lines, matches_source, part.as_ref());
             let quote = one_line(&suggestion.quote, QUOTE_CHARACTERS);
             app.output.line(format_args!("   {} \"{quote}\"", app.output.faint(&place)))?;
         }
         if !found {
             app.output.note("no questions to suggest");
-            if suggested.model.is_none() {
-                app.output
-                    .note("help: `graphloom add PATH` adds documents; with --llm, an LLM proposes questions");
+            if snapshot.counts().await?.documents == 0 {
+                app.output.note(app.hint("help: `graphloom add PATH` adds documents"));
+            } else if suggested.model.is_none() {
+                app.output.note("help: with --llm, an LLM proposes questions");
             }
         }
         if suggested.dropped > 0 {

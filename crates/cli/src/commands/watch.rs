@@ -280,7 +280,11 @@ async fn waits(indexing: &Indexing) -> anyhow::Result<bool> {
 }
 
 /// Returns the sources of stored documents in `paths` whose file does not exist.
-async fn missing(app: &App, snapshot: &dyn Snapshot, paths: &[PathBuf]) -> anyhow::Result<Vec<String>> {
+pub(super) async fn missing(
+    app: &App,
+    snapshot: &dyn Snapshot,
+    paths: &[PathBuf],
+) -> anyhow::Result<Vec<String>> {
     let roots: Vec<PathBuf> =
         paths.iter().filter_map(|path| app.here.folder.join(path).canonicalize().ok()).collect();
     let is_missing = |document: &Document| {

@@ -6,14 +6,16 @@ use graphloom::stores::{self, place_of, workspaces, workspaces_at};
 use graphloom_core::{Patience, QueueState, Store, WorkspaceId, Workspaces};
 use graphloom_engine::copy::{CopyError, CopyReport};
 use graphloom_engine::index;
+use serde::Serialize;
 use serde_json::json;
 
 use super::App;
 use super::copying::{copy_one, copy_opened, index_copy};
+use super::unreadable::Unreadable;
 use crate::args::WorkspaceCommand;
 use crate::fault::{Exit, Fault};
 use crate::interrupt::Interrupt;
-use crate::output::render::count;
+use crate::output::render::{count, plain};
 use crate::wire;
 
 /// How long a move waits for workers to stop.
@@ -34,50 +36,85 @@ pub(crate) async fn run(app: &App, command: &WorkspaceCommand) -> anyhow::Result
     }
 }
 
+/// A workspace of the list.
+#[derive(Serialize)]
+struct ListedWorkspace {
+    workspace: WorkspaceId,
+    #[serde(flatten)]
+    content: WorkspaceContent,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum WorkspaceContent {
+    Read {
+        documents: u64,
+        chunks: u64,
+        queued: usize,
+        paused: bool,
+        /// `None` in a database.
+        bytes: Option<u64>,
+    },
+    Unreadable(Unreadable),
+}
+
+/// Lists all workspaces; exits with 3 if some cannot be read.
 async fn list(app: &App) -> anyhow::Result<Exit> {
-    let mut rows = Vec::new();
+    let mut listed = Vec::new();
     for workspace in stores::list(&app.config).await? {
-        let store = place_of(&app.config, &workspace)?.open(&workspace, Patience::Endless).await?;
-        let snapshot = store.snapshot().await?;
-        let (counts, paused) = (snapshot.counts().await?, snapshot.queue().await?.is_paused());
-        let queued = index::queued(snapshot.as_ref()).await?.len();
-        let bytes = store.size().map(|size| size.data + size.log);
-        rows.push((workspace, counts, queued, paused, bytes));
+        let content = content(app, &workspace)
+            .await
+            .unwrap_or_else(|error| WorkspaceContent::Unreadable(Unreadable::new(app, &workspace, &error)));
+        listed.push(ListedWorkspace { workspace, content });
     }
     if app.output.json {
-        let rows: Vec<_> = rows
-            .iter()
-            .map(|(workspace, counts, queued, paused, bytes)| {
-                json!({
-                    "workspace": workspace,
-                    "documents": counts.documents,
-                    "chunks": counts.chunks,
-                    "queued": queued,
-                    "paused": paused,
-                    "bytes": bytes,
-                })
-            })
-            .collect();
-        app.output.json(&rows)?;
-        return Ok(Exit::Done);
+        app.output.json(&listed)?;
+    } else {
+        print_list(app, &listed)?;
     }
-    for (workspace, counts, queued, paused, bytes) in &rows {
-        let mut line = format!("{workspace}: {}", count(counts.documents, "document"));
-        if *queued > 0 {
-            line.push_str(&format!(", {queued} of them queued"));
+    let unreadable = |listed: &ListedWorkspace| matches!(listed.content, WorkspaceContent::Unreadable(_));
+    Ok(if listed.iter().any(unreadable) { Exit::Partly } else { Exit::Done })
+}
+
+async fn content(app: &App, workspace: &WorkspaceId) -> anyhow::Result<WorkspaceContent> {
+    let store = place_of(&app.config, workspace)?.open(workspace, Patience::Endless).await?;
+    let snapshot = store.snapshot().await?;
+    let counts = snapshot.counts().await?;
+    Ok(WorkspaceContent::Read {
+        documents: counts.documents,
+        chunks: counts.chunks,
+        queued: index::queued(snapshot.as_ref()).await?.len(),
+        paused: snapshot.queue().await?.is_paused(),
+        bytes: store.size().map(|size| size.data + size.log),
+    })
+}
+
+fn print_list(app: &App, listed: &[ListedWorkspace]) -> anyhow::Result<()> {
+    for ListedWorkspace { workspace, content } in listed {
+        match content {
+            WorkspaceContent::Read { documents, queued, paused, bytes, .. } => {
+                let mut line = format!("{workspace}: {}", count(*documents, "document"));
+                if *queued > 0 {
+                    line.push_str(&format!(", {queued} of them queued"));
+                }
+                if *paused {
+                    line.push_str(", paused");
+                }
+                if let Some(bytes) = bytes {
+                    line.push_str(&format!(", {:.1} MiB", *bytes as f64 / f64::from(1 << 20)));
+                }
+                app.output.line(line)?;
+            }
+            WorkspaceContent::Unreadable(unreadable) => {
+                app.output.line(format_args!("{workspace}: cannot be read: {}", plain(&unreadable.error)))?;
+                unreadable.print_help(app);
+            }
         }
-        if *paused {
-            line.push_str(", paused");
-        }
-        if let Some(bytes) = bytes {
-            line.push_str(&format!(", {:.1} MiB", *bytes as f64 / f64::from(1 << 20)));
-        }
-        app.output.line(line)?;
     }
-    if rows.is_empty() {
+    if listed.is_empty() {
         app.output.note(format_args!("no workspaces in {}", workspaces(&app.config)?.place()));
     }
-    Ok(Exit::Done)
+    Ok(())
 }
 
 async fn delete(app: &App, name: &WorkspaceId, yes: bool) -> anyhow::Result<Exit> {

@@ -31,6 +31,8 @@ pub(crate) struct Output {
     pub(crate) quiet: bool,
     /// Print remarks about what was done.
     pub(crate) verbose: bool,
+    /// Whether to drop the output and go on if nobody reads stdout any more.
+    outlives_reader: bool,
     /// Color stdout.
     color: bool,
     /// Whether stdout is a terminal that supports hyperlinks.
@@ -46,7 +48,9 @@ pub(crate) struct Output {
 impl Output {
     /// Derives the settings from the flags, `NO_COLOR` (set and not empty), `COLUMNS`, `LINES` and the
     /// terminals.
-    pub(crate) fn new(global: &Global, environment: &BTreeMap<String, String>) -> Self {
+    ///
+    /// - `does_work`: whether the command does more than print, and so goes on if nobody reads stdout any more.
+    pub(crate) fn new(global: &Global, environment: &BTreeMap<String, String>, does_work: bool) -> Self {
         let no_color = layers::set(environment, "NO_COLOR").is_some();
         let color = match global.color {
             ColorChoice::Always => true,
@@ -58,7 +62,8 @@ impl Output {
         let links = !json && supports_hyperlinks::on(supports_hyperlinks::Stream::Stdout);
         let columns = terminal::columns_of_stdout(layers::set(environment, "COLUMNS"));
         let lines = terminal::lines_of_stdout(layers::set(environment, "LINES"));
-        Self { json, quiet, verbose, color: color && !json, links, columns, lines, bars }
+        let color = color && !json;
+        Self { json, quiet, verbose, outlives_reader: does_work, color, links, columns, lines, bars }
     }
 
     /// Returns settings for messages while a single JSON value is produced: without `json`, so that messages are text.
@@ -68,21 +73,21 @@ impl Output {
 
     /// Prints a line to stdout.
     pub(crate) fn line(&self, text: impl Display) -> io::Result<()> {
-        writeln!(io::stdout().lock(), "{text}")
+        self.stream(&format!("{text}\n"))
     }
 
     /// Prints text to stdout without a line end, and flushes.
     pub(crate) fn stream(&self, text: &str) -> io::Result<()> {
         let mut stdout = io::stdout().lock();
-        stdout.write_all(text.as_bytes())?;
-        stdout.flush()
+        match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+            Err(error) if self.outlives_reader && error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            written => written,
+        }
     }
 
     /// Prints a JSON value on one line of stdout.
     pub(crate) fn json(&self, value: &impl Serialize) -> anyhow::Result<()> {
-        let mut line = serde_json::to_vec(value)?;
-        line.push(b'\n');
-        Ok(io::stdout().lock().write_all(&line)?)
+        Ok(self.line(serde_json::to_string(value)?)?)
     }
 
     /// Prints a line to stdout about what was done; silent with `--quiet`.

@@ -71,8 +71,11 @@ pub(crate) fn place(
     if let Some(place) = place {
         return format!("{source}, {}", one_line(&place.to_string(), MAX_PLACE_CHARS));
     }
-    let range = if lines.0 == lines.1 { lines.0.to_string() } else { format!("{}-{}", lines.0, lines.1) };
-    if lines_match_source { format!("{source}:{range}") } else { format!("{source} (text lines {range})") }
+    let (range, noun) = match lines {
+        (first, last) if first == last => (first.to_string(), "line"),
+        (first, last) => (format!("{first}-{last}"), "lines"),
+    };
+    if lines_match_source { format!("{source}:{range}") } else { format!("{source} (text {noun} {range})") }
 }
 
 /// Describes a document's status.
@@ -115,6 +118,15 @@ pub(crate) fn count(number: impl Into<u64>, noun: &str) -> String {
     }
 }
 
+/// Says how many of the accepted documents are new versions of known ones; `None` if there are none.
+pub(crate) fn as_new_versions(number: u64) -> Option<String> {
+    match number {
+        0 => None,
+        1 => Some("1 as a new version".to_owned()),
+        _ => Some(format!("{number} as new versions")),
+    }
+}
+
 /// Formats a number with a unit: `950`, `12.3k`, `4.0M`.
 pub(crate) fn thousands(number: u64) -> String {
     match number {
@@ -153,6 +165,13 @@ mod tests {
         assert_eq!(shortened_path("/abs/olute/ch17.md", 13), "/…/ch17.md");
         assert_eq!(shortened_path("src/a-long-name.md", 9), "a-lo…e.md");
         assert_eq!(shortened_path("src/ch17.md", 0), "");
+    }
+
+    #[test]
+    fn a_place_says_whether_its_lines_are_those_of_the_file() {
+        assert_eq!(place("a.md", (3, 3), true, None), "a.md:3");
+        assert_eq!(place("a.html", (3, 3), false, None), "a.html (text line 3)");
+        assert_eq!(place("a.html", (3, 5), false, None), "a.html (text lines 3-5)");
     }
 
     #[test]

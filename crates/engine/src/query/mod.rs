@@ -54,7 +54,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use futures::future::BoxFuture;
-use graphloom_core::ChunkId;
+use graphloom_core::{ChunkId, ItemKind};
 
 pub use answer::{Answer, Citation, answer, prompt_of};
 pub use cache::QueryCaches;
@@ -86,16 +86,19 @@ pub use verbatim::AnswerKind;
 
 use crate::Engine;
 use crate::filtered::FilteredSnapshot;
+use chunks::Candidate;
 use context::LineCounter;
+use embed::QueryVectors;
 use plan::Plan;
+use search::Hits;
 use selection::Workspace;
 
 /// Returns what a search for `question` finds: entities, relations and passages within their budgets, and the context built
 /// from them.
 ///
 /// If nothing is found, the retrieval is empty; this is not an error. The same holds for an empty workspace and for mode
-/// bypass. A follow-up is searched for as its standalone question. The model calls are stored in the ledger even if a later
-/// step fails.
+/// bypass. A workspace that has no vectors yet is searched by words. A follow-up is searched for as its standalone question.
+/// The model calls are stored in the ledger even if a later step fails.
 #[tracing::instrument(skip_all, fields(mode = ?question.mode))]
 pub fn retrieve<'a>(
     engine: &'a Engine,
@@ -133,13 +136,17 @@ async fn find(engine: &Engine, question: &Question, cost: &mut QueryCost) -> Res
     if !options.is_empty() {
         retrieval.notes.push(QueryNote::ReportOptionsUnused { options });
     }
-    let Some(space) = space.filter(|_| plan.searches()) else {
-        if question.as_of.is_some() && !plan.searches() {
+    if !plan.searches() {
+        if question.as_of.is_some() {
             retrieval.notes.push(QueryNote::AsOfUnused);
         }
         return Ok(retrieval);
-    };
-    embed::check_space(engine, &space)?;
+    }
+    match &space {
+        Some(space) => embed::check_space(engine, space)?,
+        None if engine.store.snapshot().await?.counts().await?.chunks == 0 => return Ok(retrieval),
+        None => {}
+    }
 
     let understood = keywords::find(engine, question, plan, cost).await?;
     retrieval.keywords = understood.keywords;
@@ -165,11 +172,16 @@ async fn find(engine: &Engine, question: &Question, cost: &mut QueryCost) -> Res
         if question.as_of.is_some() {
             retrieval.notes.push(QueryNote::AsOfUnused);
         }
-        return reports::find(engine, &search_question, plan, &space, retrieval, cost).await;
+        let Some(space) = &space else { return Ok(retrieval) };
+        return reports::find(engine, &search_question, plan, space, retrieval, cost).await;
     }
     let parts = retrieval.route.as_ref().map_or(&[][..], |route| &route.parts);
-    let vectors =
-        embed::embed(engine, &search_question, plan, &retrieval.keywords, parts, &space, cost).await?;
+    let vectors = match &space {
+        Some(space) => {
+            embed::embed(engine, &search_question, plan, &retrieval.keywords, parts, space, cost).await?
+        }
+        None => QueryVectors::default(),
+    };
     let facts =
         facts::chosen(engine, &search_question, plan, &vectors, &mut selection, cost, &mut retrieval.notes)
             .await?;
@@ -179,7 +191,10 @@ async fn find(engine: &Engine, question: &Question, cost: &mut QueryCost) -> Res
     let counter = LineCounter { tokenizer: engine.tokenizer, caches: &engine.caches };
     selection.renew(snapshot).await?;
     let scope = &FilteredSnapshot::new(snapshot, selection.allowed, engine.tokenizer).await?;
-    let mut hits = search::search(scope, &search_question, plan, &vectors, facts).await?;
+    let mut hits = match space {
+        Some(_) => search::search(scope, &search_question, plan, &vectors, facts).await?,
+        None => by_words(scope, &search_question).await?,
+    };
     if let Some(route) = &mut retrieval.route {
         route.pagerank = hits.trust.take();
     }
@@ -241,4 +256,14 @@ async fn find(engine: &Engine, question: &Question, cost: &mut QueryCost) -> Res
     retrieval.chunks = chunks;
     retrieval.references = references;
     Ok(retrieval)
+}
+
+/// Returns the chunks that share words with the question. While a workspace has no vectors, because its documents still wait to be
+/// indexed, every mode finds these.
+async fn by_words(scope: &FilteredSnapshot<'_>, question: &Question) -> Result<Hits, QueryError> {
+    let request = scope.by_words(ItemKind::Chunk, question.text.trim(), question.wanted_chunks());
+    let found = scope.snapshot.search(&[request]).await?;
+    let ids = found.into_iter().flatten().filter_map(|hit| hit.item.into_chunk());
+    let chunks = ids.map(|id| Candidate { id, arm: Arm::Fused, score: None }).collect();
+    Ok(Hits { chunks, ..Hits::default() })
 }

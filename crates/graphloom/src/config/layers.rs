@@ -339,20 +339,57 @@ fn read_variables(
     }
 }
 
+/// Returns the variables of a `.env` file. Other programs read this file too, so a malformed line is ignored unless it sets a variable
+/// that Graphloom reads.
 fn dot_env(folder: &Path) -> Result<BTreeMap<String, String>> {
     let path = folder.join(DOT_ENV);
     if !path.is_file() {
         return Ok(BTreeMap::new());
     }
-    let read = || -> Result<_, dotenvy::Error> { dotenvy::from_path_iter(&path)?.collect() };
-    read().map_err(|error| {
-        // The parser's message repeats the line, which may contain an API key.
-        let what = match error {
-            dotenvy::Error::LineParse(_, at) => format!("a line is malformed at byte {at}"),
-            other => other.to_string(),
-        };
-        Fault::usage(format!("reading {}: {what}", path.display())).into()
-    })
+    let bytes =
+        std::fs::read(&path).map_err(|error| Fault::usage(format!("reading {}: {error}", path.display())))?;
+    let text = String::from_utf8_lossy(&bytes);
+    let lines: Vec<&str> = text.trim_start_matches('\u{feff}').lines().collect();
+    let mut well_formed: Vec<&str> = Vec::new();
+    let mut at = 0;
+    while at < lines.len() {
+        let count = assignment_lines(&lines[at..]);
+        if let (None, Some(name)) = (count, variable_of_ours(lines[at])) {
+            // Without the line, which may contain an API key.
+            let what = format!("reading {}: line {}: {name} has a malformed value", path.display(), at + 1);
+            return Err(Fault::usage(what).help(format!("put the value in quotes: {name}=\"...\"")).into());
+        }
+        well_formed.extend(&lines[at..at + count.unwrap_or_default()]);
+        at += count.unwrap_or(1);
+    }
+    Ok(parse_dot_env(&well_formed).filter_map(std::result::Result::ok).collect())
+}
+
+/// Returns how many lines the assignment at the start of `lines` has; `None` if its first line is malformed.
+fn assignment_lines(lines: &[&str]) -> Option<usize> {
+    let is_well_formed = |count: usize| parse_dot_env(&lines[..count]).all(|variable| variable.is_ok());
+    if is_well_formed(1) {
+        return Some(1);
+    }
+    // Only a value that begins with a quote can have several lines: the apostrophe in `it's` opens no quote.
+    let quote = lines[0].split_once('=')?.1.trim_start().chars().next().filter(|c| "\"'".contains(*c))?;
+    let escaped = format!("\\{quote}");
+    let closing = lines[1..].iter().position(|line| line.replace(&escaped, "").contains(quote))?;
+    let count = closing + 2;
+    is_well_formed(count).then_some(count)
+}
+
+fn parse_dot_env(lines: &[&str]) -> impl Iterator<Item = dotenvy::Result<(String, String)>> {
+    let text: String = lines.iter().flat_map(|line| [line, "\n"]).collect();
+    dotenvy::from_read_iter(std::io::Cursor::new(text))
+}
+
+/// Returns the variable that a line of a `.env` file names, if Graphloom reads it.
+fn variable_of_ours(line: &str) -> Option<&str> {
+    let line = line.trim_start();
+    let line = line.strip_prefix("export ").unwrap_or(line);
+    let name = line.split(|c: char| c == '=' || c.is_whitespace()).find(|word| !word.is_empty())?;
+    KEYS.iter().any(|key| key.variable() == name || key.foreign.contains(&name)).then_some(name)
 }
 
 fn user_config(environment: &BTreeMap<String, String>) -> Option<PathBuf> {
@@ -394,8 +431,14 @@ fn read_file(path: &Path) -> Result<FileValues> {
         .map_err(|error| Fault::usage(format!("reading configuration {}: {error}", path.display())))?;
     let mut table: toml::Table = toml::from_str(&text).map_err(|error| {
         // Only the position and the reason: the parser's full message repeats the line, which may contain an API key.
-        let line = error.span().map_or(1, |span| 1 + text[..span.start].matches('\n').count());
-        Fault::usage(format!("reading configuration {}: line {line}: {}", path.display(), error.message()))
+        let before = error.span().map_or("", |span| &text[..span.start]);
+        let line = 1 + before.matches('\n').count();
+        let what = format!("reading configuration {}: line {line}: {}", path.display(), error.message());
+        let fault = Fault::usage(what);
+        match text.lines().nth(line - 1).and_then(unquoted) {
+            Some((key, value)) => fault.help(format!("put text in quotes: {key} = \"{value}\"")),
+            None => fault,
+        }
     })?;
     let place = path.display().to_string();
     let mut workspaces = BTreeMap::new();
@@ -426,6 +469,15 @@ fn read_file(path: &Path) -> Result<FileValues> {
     }
     let stores = stores_of(table.remove(STORES), &place)?;
     Ok(FileValues { values: values_of(table, &place)?, workspaces, stores })
+}
+
+/// Returns the key and value of a line whose value is text without quotes; `...` for a secret.
+fn unquoted(line: &str) -> Option<(&'static str, &str)> {
+    let (name, value) = line.split_once('=')?;
+    let value = value.split('#').next()?.trim();
+    let is_text = value.starts_with(|c: char| !c.is_ascii_digit() && !"\"'[{+-".contains(c));
+    let key = keys::find(name.trim()).filter(|_| is_text)?;
+    Some((key.name, if key.secret { "..." } else { value }))
 }
 
 /// Reads the table of databases of single workspaces.
@@ -654,6 +706,38 @@ mod tests {
         let settings = read(&around).expect("readable");
         assert_eq!(settings.warnings.len(), 1);
         assert!(settings.warnings[0].contains("GRAPHLOOM_WORKSPACE"), "{:?}", settings.warnings);
+    }
+
+    #[test]
+    fn lines_of_other_programs_in_a_dot_env_file_may_be_malformed() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let text = "APP_NAME=My App\nDB_PASSWORD=it's\nGRAPHLOOM_LLM=ollama:one\nPATH_WIN=C:\\Users\\x\nFOO-BAR=1\nFOO\n\
+                    KEY=\"first\nGRAPHLOOM_LLM=ollama:quoted\nlast\"\nOPEN='no end\n# it's\nexport GRAPHLOOM_EMBEDDER=\"ollama:two\"";
+        std::fs::write(folder.path().join(DOT_ENV), text).expect("written");
+        let around = surroundings(folder.path());
+        assert_eq!(check_origin(&around, "llm").0, "ollama:one");
+        assert_eq!(check_origin(&around, "embedder").0, "ollama:two");
+    }
+
+    #[test]
+    fn a_malformed_variable_of_ours_is_reported_with_its_line_and_without_its_value() {
+        let folder = tempfile::tempdir().expect("a folder");
+        for line in ["OPENAI_API_KEY=very secret", "export OPENAI_API_KEY=very's", "OPENAI_API_KEY"] {
+            std::fs::write(folder.path().join(DOT_ENV), format!("FOO\n{line}\n")).expect("written");
+            let error = read(&surroundings(folder.path())).expect_err("malformed");
+            let text = error.to_string();
+            assert!(text.ends_with("line 2: OPENAI_API_KEY has a malformed value"), "{text}");
+            assert_eq!(error.remedy().as_deref(), Some("put the value in quotes: OPENAI_API_KEY=\"...\""));
+        }
+    }
+
+    #[test]
+    fn text_without_quotes_in_a_file_is_an_error_that_says_so() {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::write(folder.path().join(PROJECT_FILE), "# models\nllm = none # no LLM\n").expect("written");
+        let error = read(&surroundings(folder.path())).expect_err("malformed");
+        assert!(error.to_string().contains("line 2"), "{error}");
+        assert_eq!(error.remedy().as_deref(), Some("put text in quotes: llm = \"none\""));
     }
 
     #[test]

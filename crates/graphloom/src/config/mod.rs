@@ -508,6 +508,8 @@ fn per_minute(settings: &Settings, key: &str) -> Result<PerMinute> {
 }
 
 /// Returns the value of a key as a whole number of at least `least`; `None` if the key is unset.
+///
+/// - `N`: an unsigned number.
 pub fn number<N: FromStr + PartialOrd + fmt::Display>(
     settings: &Settings,
     key: &str,
@@ -516,6 +518,10 @@ pub fn number<N: FromStr + PartialOrd + fmt::Display>(
     let Some(setting) = settings.get(key) else { return Ok(None) };
     match setting.value.trim().parse::<N>() {
         Ok(value) if value >= least => Ok(Some(value)),
+        Err(_) if setting.value.trim().parse::<u128>().is_ok() => {
+            let most = u128::MAX >> (128 - 8 * size_of::<N>());
+            Err(invalid(key, setting, &format!("a whole number of at most {most}")))
+        }
         _ => Err(invalid(key, setting, &format!("a whole number of at least {least}"))),
     }
 }

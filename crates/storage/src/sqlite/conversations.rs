@@ -1,6 +1,4 @@
 //! Stored conversations and their answers. An answer is removed with any document that it rests on.
-//!
-//! Rows removed from these tables are overwritten in the file, so that no free page contains them.
 
 use std::collections::BTreeMap;
 
@@ -89,24 +87,20 @@ pub(super) fn remove_answers(conn: &Connection, documents: &[DocumentId], revisi
     if first.is_empty() {
         return Ok(());
     }
-    overwriting(conn, || {
-        for (conversation, ordinal) in &first {
-            let from = "exchanges WHERE conversation = ?1 AND ordinal >= ?2 AND rests_on IS NOT NULL";
-            let kept = select(conn, &query(EXCHANGE, from), params![conversation, ordinal], exchange_of)?;
-            kept.into_iter().try_for_each(|exchange| write(conn, &Exchange { answer: None, ..exchange }))?;
-        }
-        Ok(())
-    })
+    for (conversation, ordinal) in &first {
+        let from = "exchanges WHERE conversation = ?1 AND ordinal >= ?2 AND rests_on IS NOT NULL";
+        let kept = select(conn, &query(EXCHANGE, from), params![conversation, ordinal], exchange_of)?;
+        kept.into_iter().try_for_each(|exchange| write(conn, &Exchange { answer: None, ..exchange }))?;
+    }
+    Ok(())
 }
 
 /// Removes and puts conversations and exchanges.
 pub(super) fn apply(conn: &Connection, batch: &Batch) -> Result<(), StoreError> {
-    if !batch.remove_conversations.is_empty() {
-        overwriting(conn, || {
-            let mut delete = conn.prepare_cached("DELETE FROM conversations WHERE id = ?1")?;
-            batch.remove_conversations.iter().try_for_each(|id| delete.execute([id.as_str()]).map(drop))
-        })
-        .during("removing conversations")?;
+    for id in &batch.remove_conversations {
+        conn.prepare_cached("DELETE FROM conversations WHERE id = ?1")
+            .and_then(|mut delete| delete.execute([id.as_str()]))
+            .during("removing conversations")?;
     }
     for conversation in &batch.put_conversations {
         let body = rows::to_json(conversation).during("writing a conversation")?;
@@ -137,7 +131,7 @@ fn put_exchange(conn: &Connection, new: &NewExchange) -> Result<()> {
         .optional()?
         .map_or(Revision(0), Revision);
     let exchange = new.lawful(last_removal);
-    overwriting(conn, || write(conn, &exchange))
+    write(conn, &exchange)
 }
 
 fn write(conn: &Connection, exchange: &Exchange) -> Result<()> {
@@ -162,12 +156,4 @@ fn write(conn: &Connection, exchange: &Exchange) -> Result<()> {
     documents
         .iter()
         .try_for_each(|document| insert.execute(params![document.as_str(), conversation, ordinal]).map(drop))
-}
-
-/// Runs `work` so that everything it removes is overwritten with zeros.
-fn overwriting(conn: &Connection, work: impl FnOnce() -> Result<()>) -> Result<()> {
-    conn.pragma_update(None, "secure_delete", true)?;
-    let done = work();
-    conn.pragma_update(None, "secure_delete", false)?;
-    done
 }

@@ -72,6 +72,8 @@ pub(super) fn open_writer(
     // The writer copies the log itself, after it has answered.
     conn.pragma_update(None, "wal_autocheckpoint", 0).opening(path)?;
     conn.pragma_update(None, "synchronous", "FULL").opening(path)?;
+    // What a user removes must not stay readable in free pages of the file.
+    conn.pragma_update(None, "secure_delete", true).opening(path)?;
     conn.pragma_update(None, "foreign_keys", true).opening(path)?;
     conn.pragma_update(None, "journal_size_limit", WAL_LIMIT_BYTES).opening(path)?;
     sums::keep(&conn).opening(path)?;

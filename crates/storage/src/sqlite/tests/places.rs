@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use graphloom_core::{Revision, Store, StoreError, WorkspaceId};
+use graphloom_core::{Batch, Revision, Store, StoreError, WorkspaceId};
 use tempfile::TempDir;
 
 use super::{commit, reopen};
@@ -203,5 +203,23 @@ fn copies_of_a_damaged_store_do_not_overwrite_each_other() {
         let copies = repair::keep_copy(folder.path(), &WorkspaceId::default()).expect("copied");
         let expected = ["", "-wal", "-mark"].map(|suffix| format!("{FILE}.damaged-{number}{suffix}"));
         assert_eq!(names(copies), expected);
+    }
+}
+
+#[test]
+fn no_page_of_the_file_holds_what_was_removed() {
+    const SECRET: &str = "The salary of Xaverina Quelltropf is known to nobody. ";
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = reopen(&folder);
+    let text = SECRET.repeat(400);
+    let new = sample::document("secret", &text);
+    let (id, chunk) = (new.document.id.clone(), sample::whole(&new));
+    commit(&store, Batch { put_documents: vec![new], put_chunks: vec![chunk], ..Batch::default() });
+    commit(&store, Batch { remove_documents: vec![id], ..Batch::default() });
+    drop(store);
+    for suffix in ["", "-wal"] {
+        let bytes = std::fs::read(part(&folder, suffix)).unwrap_or_default();
+        let holds = |words: &str| bytes.windows(words.len()).any(|window| window == words.as_bytes());
+        assert!(!holds("Quelltropf"), "{suffix}");
     }
 }

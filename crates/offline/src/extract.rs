@@ -391,6 +391,18 @@ mod tests {
     }
 
     #[test]
+    fn verbs_and_pronouns_of_german_requests_are_no_entities() {
+        let text = "Leeren Sie die Tropfschale jeden Tag. Stellen Sie den Mahlgrad am Regler ein. Verwenden Sie kein Salz. \
+            Stellen Sie eine Schale unter den Auslauf. Fragen Sie Ihren Lieferanten Otto Brandt.";
+        let names: Vec<String> = extract(text).entities.into_iter().map(|entity| entity.name).collect();
+        let is_wrong = |name: &String| {
+            ["Sie", "Ihren", "Leeren", "Stellen", "Verwenden"].iter().any(|word| name.contains(word))
+        };
+        assert!(!names.iter().any(is_wrong), "{names:?}");
+        assert!(names.iter().any(|name| name.contains("Otto Brandt")), "{names:?}");
+    }
+
+    #[test]
     fn front_matter_contains_no_entity_but_the_title() {
         let matter = "title: Old Weir\nlayout: page\nclass: Guide\ntags:\n  - Water\n\n";
         check_names(

@@ -118,8 +118,13 @@ fn starts_name(text: &str, sentence: &Sentence<'_>, at: usize, statistics: &Text
         || (at == 0 && statistics.language.is_verb_of_story(&token.lower));
     // `die Regie von La Strada`, but not `Absatz 2: Der Prüfling`.
     let titled = !is_english && !opens(tokens, at) && next.is_some() && is_connector(&token.lower);
+    // `Stellen Sie die Uhr.`
+    let is_request = is_polite(token, statistics)
+        || opens(tokens, at)
+            && tokens.get(at + 1).is_some_and(|next| next.text == "Sie" && is_polite(next, statistics));
     if !token.is_capital()
         || token.is_contraction()
+        || is_request
         || (opener && !titled)
         || is_part_of_date(tokens, at, statistics.language)
     {
@@ -144,6 +149,12 @@ fn starts_name(text: &str, sentence: &Sentence<'_>, at: usize, statistics: &Text
     let exclaimed = text[token.end..].starts_with('!');
     let proper = if token.known { token.tag == UPOS::PROPN } else { !exclaimed };
     (proper && !statistics.small.contains(token.lower.as_str())) || compound
+}
+
+/// True if a word is the capitalized pronoun with which German addresses a reader.
+fn is_polite(token: &Token<'_>, statistics: &TextStatistics<'_>) -> bool {
+    statistics.language == Language::German
+        && matches!(token.text, "Sie" | "Ihnen" | "Ihr" | "Ihre" | "Ihren" | "Ihrem" | "Ihrer")
 }
 
 /// True if an uppercase function word is an acronym rather than emphasis: `the US`, `WHO guidelines`.
@@ -191,7 +202,10 @@ fn name_goes_on(tokens: &[Token<'_>], at: usize, statistics: &TextStatistics<'_>
         return 0;
     }
     if token.is_capital() {
-        return usize::from(!is_part_of_date(tokens, at, statistics.language) && !token.is_contraction());
+        let joins = !is_part_of_date(tokens, at, statistics.language)
+            && !token.is_contraction()
+            && !is_polite(token, statistics);
+        return usize::from(joins);
     }
     if token.shape == Shape::Digit {
         let dated = statistics.language != Language::English && is_year(token.text);

@@ -224,6 +224,12 @@ impl Form {
             }
             return;
         }
+        // `What comes in the box?`
+        if any_word("comes come", next) && any_word("in with", word(at + 2)) {
+            self.implied = Some("contain");
+            self.skipped.push(at + 1);
+            return;
+        }
         // `What counts as a delay?`
         if any_word("counts qualifies passes", next) && word(at + 2) == "as" {
             self.answer_type = AnswerType::Meaning;

@@ -23,7 +23,7 @@ pub(super) fn section(evidence: &Evidence<'_, '_>) -> Option<Section> {
         return None;
     }
     let lines = &evidence.reading.lines;
-    let heading = (0..lines.len()).find(|at| names_task(evidence, *at))?;
+    let heading = (0..lines.len()).find(|at| names_topic(evidence, *at))?;
     let is_text = |at: &usize| matches!(lines[*at].form, LineForm::Prose | LineForm::Item);
     let belongs = |at: &usize| {
         lines[*at].passage == lines[heading].passage && lines[*at].headings.last() == Some(&heading)
@@ -46,21 +46,23 @@ pub(super) fn section(evidence: &Evidence<'_, '_>) -> Option<Section> {
     Some(Section::Answer(found))
 }
 
-/// True if a heading names the task of the question, and nothing else.
-fn names_task(evidence: &Evidence<'_, '_>, at: usize) -> bool {
+/// True if a heading names the task or topic of the question, and nothing else.
+pub(super) fn names_topic(evidence: &Evidence<'_, '_>, at: usize) -> bool {
     let (line, terms) = (&evidence.reading.lines[at], &evidence.question.terms);
     let is_given = |term: usize| {
         evidence.direct[at][term] > 0.0
             || terms[term].role == Role::Common
+            // `contain` for `What is in the box?`
+            || !evidence.question.lower.contains(&terms[term].word)
             || terms[term].role == Role::Name && evidence.reading.is_in_title(line.passage, &terms[term])
     };
     let is_in_question = |word: &Word<'_>| terms.iter().any(|term: &Term| evidence.is_of(term, word));
     let says_little = |word: &Word<'_>| {
         word.has_digit() || is_stop_word(&word.lower) || any_word(COMMON_ENGLISH, &word.lower)
     };
-    let has_task = |term: usize| terms[term].role == Role::Relation && evidence.direct[at][term] > 0.0;
+    let has_topic = |term: usize| terms[term].role == Role::Relation && evidence.direct[at][term] > 0.0;
     matches!(line.form, LineForm::Heading(_))
-        && (0..terms.len()).any(has_task)
+        && (0..terms.len()).any(has_topic)
         && (0..terms.len()).all(is_given)
         && line.words.iter().all(|word| is_in_question(word) || says_little(word))
 }

@@ -2,6 +2,7 @@
 
 use super::counted::{counts_persons, members};
 use super::evidence::{Evidence, IS_THERE};
+use super::how_to::names_topic;
 use super::judge::LineScore;
 use super::kinds;
 use super::lines::{Line, LineForm, Word};
@@ -96,6 +97,35 @@ pub(super) fn list(evidence: &Evidence<'_, '_>) -> Option<Vec<usize>> {
         }
     }
     best.map(|(_, found)| found)
+}
+
+/// Returns the list below a heading that names exactly what a question asks for: `What is in the box?`.
+pub(super) fn titled(evidence: &Evidence<'_, '_>) -> Option<Vec<usize>> {
+    if evidence.question.answer_type != AnswerType::Thing {
+        return None;
+    }
+    let lines = &evidence.reading.lines;
+    let lists = (0..lines.len()).filter(|at| names_topic(evidence, *at));
+    lists.map(|heading| below_heading(lines, heading)).find(|list| !list.is_empty())
+}
+
+/// Returns the numbered steps that a list item belongs to, if the question asks how to do something.
+pub(super) fn steps_with(evidence: &Evidence<'_, '_>, at: usize) -> Option<Vec<usize>> {
+    let lines = &evidence.reading.lines;
+    let is_step = |other: &usize| {
+        let line = &lines[*other];
+        let belongs = line.passage == lines[at].passage && line.headings == lines[at].headings;
+        belongs && (line.form == LineForm::Item || line.form == LineForm::Prose && line.goes_on)
+    };
+    let is_numbered =
+        lines[at].form == LineForm::Item && lines[at].text.starts_with(|c: char| c.is_ascii_digit());
+    if evidence.question.answer_type != AnswerType::Manner || !is_numbered {
+        return None;
+    }
+    let mut steps: Vec<usize> = (0..at).rev().take_while(is_step).take(MAX_ENTRIES).collect();
+    steps.reverse();
+    steps.extend((at..lines.len()).take_while(is_step).take(MAX_ENTRIES));
+    (steps.len() > 1).then_some(steps)
 }
 
 /// Returns what a line announces: the entries of the following list, or the line after a colon.

@@ -34,7 +34,7 @@ const MEASURES: &[(&str, &str, &str)] = &[
     (
         "large big small groß klein",
         "large big size area small groß größe fläche klein",
-        "length time weight money data area",
+        "length volume weight money data area",
     ),
     ("far weit", "far distance away weit entfernt entfernung off", "length time"),
     ("deep tief wide breit thick dick", "deep depth tief tiefe wide width breit breite thick", "length"),
@@ -71,6 +71,7 @@ const DIMENSIONS: &[(&str, &str)] = &[
         "euro euros dollar dollars crown crowns pounds pence cents taler mark franken francs shilling shillings yuan yen rupees eur usd gbp chf",
     ),
     ("data", "mb gb kb tb bytes"),
+    ("volume", "litre litres liter liters l ml gallon gallons"),
     ("area", "hectares acres square hektar quadratmeter percent prozent"),
     ("heat", "degrees grad celsius"),
     ("pressure", "bar hpa psi pascal"),
@@ -243,6 +244,12 @@ fn measures(measure: &str, line: &Line<'_>, at: usize) -> bool {
         return true;
     }
     let unit = (at + 1..line.words.len().min(at + 3)).find(|at| is_unit(&line.words[*at]));
+    // `every eight weeks` is no duration.
+    let is_frequency =
+        || at.checked_sub(1).is_some_and(|at| any_word("every each alle", &line.words[at].lower));
+    if any_word("lasting lange", measure) && is_frequency() {
+        return false;
+    }
     // In `three feet of snow`, the snow is measured.
     let of_other = |unit: usize| {
         line.words.get(unit + 1).is_some_and(|of| any_word("of", &of.lower)) && !has_cue(cues, line)

@@ -132,6 +132,7 @@ pub fn reply_with_scores(question: &str, passages: &[Passage<'_>], scores: &[(Wi
     let answer = several::compared(&reading, question)
         .or_else(|| lists::list(&evidence))
         .or_else(|| lists::rows_of_all(&evidence))
+        .or_else(|| lists::titled(&evidence))
         .filter(|lines| !evidence.is_refuted(lines));
     if answer.is_none()
         && let Some(section) = how_to::section(&evidence)
@@ -217,7 +218,10 @@ fn whole(evidence: &Evidence<'_, '_>, line: usize) -> Vec<usize> {
     // The line that names the speaker.
     let spoken = &evidence.reading.lines[line];
     found.extend(spoken.turn.filter(|turn| spoken.of_speaker && *turn < line && !found.contains(turn)));
-    found.push(line);
+    match lists::steps_with(evidence, line) {
+        Some(steps) => found.extend(steps),
+        None => found.push(line),
+    }
     let announced = lists::announced(evidence, line);
     let announced = match announced.is_empty() && evidence.question.many {
         true => counted::members(evidence, line),

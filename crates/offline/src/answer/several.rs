@@ -171,6 +171,10 @@ pub(super) fn steps(reading: &Passages<'_>, question: &str) -> Option<Vec<usize>
             for name in kinds::names(&whole_question, line).into_iter().take(MAX_NAMES) {
                 let parsed = about(reading, &second, &name);
                 let of_name = Evidence::of(reading, &parsed);
+                let mut asked = parsed.terms.iter().zip(&of_name.known);
+                if !asked.all(|(term, known)| *known || term.role == Role::Common) {
+                    continue;
+                }
                 let next = of_name.answers().into_iter().find(|next| {
                     next.line != scored.line
                         && next.coverage >= MIN_SECOND

@@ -378,7 +378,7 @@ struct Lists {
     levels: BTreeMap<(String, usize), Level>,
     /// The levels that a list has in place of those of its definition.
     own_levels: BTreeMap<(String, usize), Level>,
-    /// The first numbers of levels that a list begins anew. A number is removed where it is used.
+    /// The first numbers of levels at which a list begins again. A number is removed where it is used.
     restarts: BTreeMap<(String, usize), u32>,
     /// For each definition, the number of the last item on each open level.
     counted: BTreeMap<String, Vec<Option<u32>>>,

@@ -344,6 +344,8 @@ pub fn looked_for(question: &str) -> Vec<String> {
 }
 
 #[cfg(test)]
+mod any_text_tests;
+#[cfg(test)]
 mod chinese_tests;
 #[cfg(test)]
 mod manuals_tests;

@@ -99,7 +99,8 @@ fn differing(question: &str, language: Language) -> Option<[String; 2]> {
         }
         Language::German => pair(bare.split_once("nterschied zwischen ")?.1, " und "),
         _ => {
-            let lower = bare.to_lowercase();
+            // Only ASCII letters keep their length, and offsets in `lower` are used in `bare`.
+            let lower = bare.to_ascii_lowercase();
             if let Some(at) =
                 lower.find("between ").filter(|_| lower.contains("difference") || lower.contains("compare"))
             {

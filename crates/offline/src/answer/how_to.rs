@@ -3,6 +3,7 @@
 use super::evidence::Evidence;
 use super::excerpt::{MAX_BYTES, MAX_LINES};
 use super::lines::{LineForm, Word};
+use super::lists::steps_of;
 use super::question::{AnswerType, Role, Term};
 use super::whole;
 use super::words::{COMMON_ENGLISH, any_word};
@@ -10,7 +11,7 @@ use crate::lexicon::is_stop_word;
 
 /// What a section says about its task.
 pub(super) enum Section {
-    /// A line of it that meets all conditions for an answer, with the steps before it and the lines needed to understand it.
+    /// A line of it that meets all conditions for an answer, with all steps and the lines needed to understand it.
     Answer(Vec<usize>),
     /// Its first lines, as many as an excerpt has.
     Start(Vec<usize>),
@@ -37,12 +38,14 @@ pub(super) fn section(evidence: &Evidence<'_, '_>) -> Option<Section> {
     let Some(best) = best.filter(|best| evidence.may_answer(best.line)) else {
         return Some(Section::Start(start));
     };
-    // The steps before the best line come first.
+    let mut found = whole(evidence, best.line);
     let before = start.iter().position(|line| *line == best.line).unwrap_or_default();
-    let mut found: Vec<usize> = start[..before].iter().copied().chain(whole(evidence, best.line)).collect();
+    found.extend(&start[..before]);
     // A task without all of its steps would be wrong.
-    let first_step = text.iter().position(|at| lines[*at].form == LineForm::Item).unwrap_or(text.len());
-    found.extend(&text[first_step..]);
+    let lists = steps_of(lines, best.line);
+    if let (Some(first), Some(last)) = (lists.first(), lists.last()) {
+        found.extend(first.start..last.end);
+    }
     Some(Section::Answer(found))
 }
 

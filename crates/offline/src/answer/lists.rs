@@ -1,5 +1,7 @@
 //! Finds the lists that a question asks for, and the lists and answers that a line announces.
 
+use std::ops::Range;
+
 use super::counted::{counts_persons, members};
 use super::evidence::{Evidence, IS_THERE};
 use super::how_to::names_topic;
@@ -10,8 +12,6 @@ use super::question::{AnswerType, Role};
 use super::rows::rows;
 use crate::lexicon::is_stop_word;
 
-/// Maximum number of list entries.
-const MAX_ENTRIES: usize = 20;
 /// Maximum number of lines between a heading and its list.
 const MAX_LINES_BETWEEN: usize = 4;
 /// Minimum coverage of a line that announces the requested list.
@@ -109,23 +109,47 @@ pub(super) fn titled(evidence: &Evidence<'_, '_>) -> Option<Vec<usize>> {
     lists.map(|heading| below_heading(lines, heading)).find(|list| !list.is_empty())
 }
 
-/// Returns the numbered steps that a list item belongs to, if the question asks how to do something.
-pub(super) fn steps_with(evidence: &Evidence<'_, '_>, at: usize) -> Option<Vec<usize>> {
+/// Returns the steps that a numbered list item belongs to, if the question asks how to do something; otherwise the line alone.
+pub(super) fn steps_with(evidence: &Evidence<'_, '_>, at: usize) -> Range<usize> {
     let lines = &evidence.reading.lines;
-    let is_step = |other: &usize| {
+    let is_step = evidence.question.answer_type == AnswerType::Manner && number(&lines[at]).is_some();
+    let mut lists = steps_of(lines, at).into_iter().filter(|_| is_step);
+    lists.find(|list| list.contains(&at)).unwrap_or(at..at + 1)
+}
+
+/// Returns the lists among the lines below the same heading as a line: all items with what continues them, in reading order.
+///
+/// A paragraph ends a list, unless the numbers go on after it.
+pub(super) fn steps_of(lines: &[Line<'_>], at: usize) -> Vec<Range<usize>> {
+    let belongs = |other: &usize| {
         let line = &lines[*other];
-        let belongs = line.passage == lines[at].passage && line.headings == lines[at].headings;
-        belongs && (line.form == LineForm::Item || line.form == LineForm::Prose && line.goes_on)
+        line.passage == lines[at].passage
+            && line.headings == lines[at].headings
+            && !matches!(line.form, LineForm::Heading(_) | LineForm::Cell)
     };
-    let is_numbered =
-        lines[at].form == LineForm::Item && lines[at].text.starts_with(|c: char| c.is_ascii_digit());
-    if evidence.question.answer_type != AnswerType::Manner || !is_numbered {
-        return None;
+    let first = (0..at).rev().take_while(belongs).last().unwrap_or(at);
+    let mut found: Vec<Range<usize>> = Vec::new();
+    let mut last_number = None;
+    for at in (first..lines.len()).take_while(belongs) {
+        let line = &lines[at];
+        let is_item = line.form == LineForm::Item;
+        let number = number(line);
+        let counts_on = number.is_some_and(|number| number.checked_sub(1) == last_number);
+        let adjoins = is_item || line.goes_on || line.form == LineForm::Code;
+        match found.last_mut() {
+            Some(list) if counts_on || adjoins && list.end == at => list.end = at + 1,
+            _ if is_item => found.push(at..at + 1),
+            _ => {}
+        }
+        last_number = number.or(last_number);
     }
-    let mut steps: Vec<usize> = (0..at).rev().take_while(is_step).take(MAX_ENTRIES).collect();
-    steps.reverse();
-    steps.extend((at..lines.len()).take_while(is_step).take(MAX_ENTRIES));
-    (steps.len() > 1).then_some(steps)
+    found
+}
+
+/// Returns the number of a numbered list item.
+fn number(item: &Line<'_>) -> Option<u32> {
+    let digits = item.text.split(|c: char| !c.is_ascii_digit()).next();
+    digits.filter(|_| item.form == LineForm::Item)?.parse().ok()
 }
 
 /// Returns what a line announces: the entries of the following list, or the line after a colon.
@@ -186,9 +210,7 @@ fn ends_with_colon(text: &str) -> bool {
 fn entries(lines: &[Line<'_>], from: usize, above: &Line<'_>) -> Vec<usize> {
     let mut found = Vec::new();
     let mut at = from;
-    while let Some(line) =
-        lines.get(at).filter(|line| line.passage == above.passage && found.len() < MAX_ENTRIES)
-    {
+    while let Some(line) = lines.get(at).filter(|line| line.passage == above.passage) {
         let belongs = match line.form {
             LineForm::Item => true,
             LineForm::Row => found.is_empty() || lines[at - 1].is_of_table(),

@@ -74,7 +74,8 @@ pub struct Passage<'a> {
 pub enum Reply {
     /// Sentences that answer the question, in reading order.
     Answer(Vec<Quote>),
-    /// No sentence meets all conditions for an answer, but these most likely contain it.
+    /// No sentence meets all conditions for an answer, but these most likely contain it; or these are a part of an answer that is
+    /// too long to be quoted whole.
     Likely(Vec<Quote>),
     /// No sentence answers the question; the nearest passages, best first.
     Closest(Vec<Quote>),
@@ -138,7 +139,7 @@ pub fn reply_with_scores(question: &str, passages: &[Passage<'_>], scores: &[(Wi
         && let Some(section) = how_to::section(&evidence)
     {
         return match section {
-            Section::Answer(lines) => Reply::Answer(quotes(&evidence, &lines)),
+            Section::Answer(lines) => answer_of(&evidence, &lines),
             Section::Start(lines) => Reply::Likely(quotes(&evidence, &lines)),
         };
     }
@@ -152,12 +153,19 @@ pub fn reply_with_scores(question: &str, passages: &[Passage<'_>], scores: &[(Wi
         return Reply::Likely(quotes(&evidence, &lines));
     }
     if let Some(lines) = answer {
-        return Reply::Answer(quotes(&evidence, &lines));
+        return answer_of(&evidence, &lines);
     }
     if let Some(lines) = evidence.likeliest(two_steps, compares) {
         return Reply::Likely(quotes(&evidence, &lines));
     }
     nearest(&evidence)
+}
+
+/// Returns lines that answer as a reply; only as a likely one if they are more than an answer may contain.
+fn answer_of(evidence: &Evidence<'_, '_>, lines: &[usize]) -> Reply {
+    let is_complete = lines.iter().collect::<BTreeSet<_>>().len() <= MAX_SENTENCES;
+    let quotes = quotes(evidence, lines);
+    if is_complete { Reply::Answer(quotes) } else { Reply::Likely(quotes) }
 }
 
 /// Returns the passages nearest to a question without an answer.
@@ -218,10 +226,8 @@ fn whole(evidence: &Evidence<'_, '_>, line: usize) -> Vec<usize> {
     // The line that names the speaker.
     let spoken = &evidence.reading.lines[line];
     found.extend(spoken.turn.filter(|turn| spoken.of_speaker && *turn < line && !found.contains(turn)));
-    match lists::steps_with(evidence, line) {
-        Some(steps) => found.extend(steps),
-        None => found.push(line),
-    }
+    found.push(line);
+    found.extend(lists::steps_with(evidence, line).filter(|step| *step != line));
     let announced = lists::announced(evidence, line);
     let announced = match announced.is_empty() && evidence.question.many {
         true => counted::members(evidence, line),
@@ -265,7 +271,7 @@ fn introduced_by(evidence: &Evidence<'_, '_>, at: usize) -> Option<usize> {
     before.into_iter().find(|before| kinds::names(evidence.question, &lines[*before]).iter().any(is_whole))
 }
 
-/// Returns the lines as quotes, each line once. Lines that follow each other in a passage, in the same turn of a conversation, form
+/// Returns the lines as quotes in reading order, each line once, and only the first [`MAX_SENTENCES`] given. Lines that follow each other in a passage, in the same turn of a conversation, form
 /// one quote.
 fn quotes(evidence: &Evidence<'_, '_>, found: &[usize]) -> Vec<Quote> {
     let lines = &evidence.reading.lines;
@@ -275,8 +281,9 @@ fn quotes(evidence: &Evidence<'_, '_>, found: &[usize]) -> Vec<Quote> {
         follows && line.passage == next.passage && line.turn == next.turn
     };
     let mut seen = BTreeSet::new();
-    let fresh: Vec<usize> =
+    let mut fresh: Vec<usize> =
         found.iter().copied().filter(|line| seen.insert(*line)).take(MAX_SENTENCES).collect();
+    fresh.sort_by_key(|at| (lines[*at].passage, lines[*at].range.start, *at));
     let quote = |part: &[usize]| {
         let (first, last) = (part[0], part[part.len() - 1]);
         Quote {

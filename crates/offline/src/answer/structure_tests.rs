@@ -344,3 +344,22 @@ fn two_steps_do_not_answer_what_no_text_names() {
     let (reply, texts) = reply_from(&[text], "What is Kendra Wills's salary as coach?");
     assert!(!matches!(reply, Reply::Answer(_)), "{texts:?}");
 }
+
+#[test]
+fn steps_are_quoted_in_reading_order_with_all_that_continues_them() {
+    let steps = "1. Open the hood.\n2. Run this command:\n\n```\nlampctl off\n```\n\nThe light goes out.\n\n\
+        3. Replace the old lamp. It may be hot.\n4. Close the hood.";
+    let text = format!("# Lamp\n\n## Replacing the lamp\n\n{steps}\n\nLamps are sold in pairs.\n");
+    let (reply, texts) = reply_from(&[&text], "How do I replace the lamp?");
+    assert!(matches!(reply, Reply::Answer(_)), "{reply:?}");
+    assert_eq!(joined(&texts).replace("``` ", ""), joined(&[steps]).replace("``` ", ""));
+}
+
+#[test]
+fn more_steps_than_an_answer_may_contain_are_only_likely() {
+    let steps: String = (1..=60).map(|at| format!("{at}. Turn screw {at} of the lamp.\n")).collect();
+    let text = format!("# Lamp\n\n## Replacing the lamp\n\n{steps}");
+    let (reply, texts) = reply_from(&[&text], "How do I replace the lamp?");
+    assert!(matches!(reply, Reply::Likely(_)), "{reply:?}");
+    assert!(texts[0].starts_with("1. Turn screw 1 ") && !texts.join(" ").contains("screw 60"), "{texts:?}");
+}

@@ -12,7 +12,7 @@ use super::text_statistics::QUOTES;
 /// Maximum number of parts of one question.
 pub const MAX_PARTS: usize = 4;
 /// Longest question that is split, in bytes; longer ones tell a story.
-const MAX_QUESTION_BYTES: usize = 2000;
+pub(super) const MAX_QUESTION_BYTES: usize = 2000;
 /// Maximum number of words between two compared names, as in `larger than`.
 const MAX_MEASURE_WORDS: usize = 3;
 /// Possessive particles of scripts without spaces: the owner is before the particle, the property after it.

@@ -7,8 +7,10 @@ use super::question::{AnswerType, ParsedQuestion, Role, Term};
 use super::whole;
 use super::words::any_word;
 use crate::languages::Language;
-use crate::parts::{Parts, parts};
+use crate::parts::{MAX_PARTS, MAX_QUESTION_BYTES, Parts, parts};
 
+/// Maximum number of readings of one question as two steps; the first ones are tried.
+const MAX_READINGS: usize = 16;
 /// Maximum number of lines that may answer the first step.
 const MAX_FIRST: usize = 4;
 /// Maximum number of names taken from one of them.
@@ -51,14 +53,15 @@ pub(super) fn compared(reading: &Passages<'_>, question: &str) -> Option<Vec<usi
     Some(found)
 }
 
-/// Returns the lines about each year in a question; `None` if it contains fewer than two years or one is not found.
+/// Returns the lines about each year in a question; `None` if it contains fewer than two years or more than [`MAX_PARTS`], or if one
+/// is not found.
 fn by_year(reading: &Passages<'_>, question: &str) -> Option<Vec<usize>> {
     let parsed = reading.parse_question(question);
     let is_year = |term: &&Term| {
         term.role == Role::Number && term.word.len() == 4 && term.word.chars().all(|c| c.is_ascii_digit())
     };
     let years: Vec<&Term> = parsed.terms.iter().filter(is_year).collect();
-    if years.len() < 2 {
+    if !(2..=MAX_PARTS).contains(&years.len()) {
         return None;
     }
     let mut found = Vec::new();
@@ -154,6 +157,7 @@ struct TwoSteps {
 
 /// Returns the lines that answer a two-step question.
 pub(super) fn steps(reading: &Passages<'_>, question: &str) -> Option<Vec<usize>> {
+    let whole_question = reading.parse_question(question);
     let mut best: Option<(f32, Vec<usize>)> = None;
     for TwoSteps { first, second } in two_steps(reading, question) {
         let mut first = reading.parse_question(&first);
@@ -168,7 +172,6 @@ pub(super) fn steps(reading: &Passages<'_>, question: &str) -> Option<Vec<usize>
             evidence.answers().into_iter().filter(|scored| scored.coverage >= MIN_FIRST).take(MAX_FIRST)
         {
             let line = &reading.lines[scored.line];
-            let whole_question = reading.parse_question(question);
             for name in kinds::names(&whole_question, line).into_iter().take(MAX_NAMES) {
                 let parsed = about(reading, &second, &name);
                 let of_name = Evidence::of(reading, &parsed);
@@ -223,10 +226,13 @@ fn about(reading: &Passages<'_>, second: &ParsedQuestion, name: &str) -> ParsedQ
     parsed
 }
 
-/// Returns the possible readings of a question as two steps.
+/// Returns the possible readings of a question as two steps, at most [`MAX_READINGS`]; none if it is too long to be split.
 fn two_steps(reading: &Passages<'_>, question: &str) -> Vec<TwoSteps> {
     let bare = question.trim().trim_end_matches(['?', '？', '.', ' ']);
-    match reading.language {
+    if bare.len() > MAX_QUESTION_BYTES {
+        return Vec::new();
+    }
+    let mut found = match reading.language {
         Language::Chinese | Language::Japanese => unspaced_steps(bare),
         Language::German => steps_at(
             bare,
@@ -234,7 +240,9 @@ fn two_steps(reading: &Passages<'_>, question: &str) -> Vec<TwoSteps> {
             &["die", "der", "das", "den", "dem"],
         ),
         _ => steps_at(bare, &["of", "behind"], &["that", "which", "who", "whom", "where"]),
-    }
+    };
+    found.truncate(MAX_READINGS);
+    found
 }
 
 /// Splits at each linking word: the words directly before and after it are the first step.

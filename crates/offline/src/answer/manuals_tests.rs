@@ -111,3 +111,13 @@ fn a_line_with_only_a_part_of_the_class_is_no_answer() {
     assert!(!matches!(reply, Reply::Answer(_)), "{reply:?}: {quotes:?}");
     check(&["The WXR network Lantern carries the ferry channel."], question, "Lantern");
 }
+
+#[test]
+fn every_unit_of_a_dimension_rules_out_other_measures() {
+    // A volume in litres is no age, whatever the spelling of the unit.
+    for unit in ["litres", "l", "ml", "gallons"] {
+        let text = format!("The ferry tank, old as it is, holds 40 {unit} of oil.");
+        let (reply, quotes) = reply_from(&[&text, "Ferries are painted."], "How old is the ferry tank?");
+        assert!(!matches!(reply, Reply::Answer(_)), "{unit}: {reply:?}: {quotes:?}");
+    }
+}

@@ -56,24 +56,24 @@ const FREQUENCIES: &str = "hourly daily nightly weekly fortnightly monthly quart
 const DIMENSIONS: &[(&str, &str)] = &[
     (
         "length",
-        "feet foot ft metre metres meter meters m km kilometre kilometres kilometer kilometers mile miles inch inches cm centimetres mm millimetre millimetres yard yards metern zentimeter millimeter meilen",
+        "feet foot ft metre metres meter meters m km kilometre kilometres kilometer kilometers mile miles inch inches cm centimetre centimetres centimeter centimeters mm millimetre millimetres millimeter millimeters yard yards metern zentimeter meile meilen",
     ),
     (
         "time",
-        "second seconds minute minutes hour hours day days week weeks month months year years sekunden minuten stunde stunden tag tage tagen woche wochen monat monate monaten jahr jahre jahren times old",
+        "second seconds minute minutes hour hours day days week weeks month months year years sekunde sekunden minute minuten stunde stunden tag tage tagen woche wochen monat monate monaten jahr jahre jahren times old",
     ),
     (
         "weight",
-        "kg kilogram kilograms kilo kilos g gram grams pound pounds tonne tonnes ton tons ounces gramm tonnen pfund kilogramm",
+        "kg kilogram kilograms kilo kilos g gram grams pound pounds tonne tonnes ton tons ounce ounces gramm tonnen pfund kilogramm",
     ),
     (
         "money",
-        "euro euros dollar dollars crown crowns pounds pence cents taler mark franken francs shilling shillings yuan yen rupees eur usd gbp chf",
+        "euro euros dollar dollars crown crowns pounds pence cent cents taler mark franken francs shilling shillings yuan yen rupees eur usd gbp chf",
     ),
     ("data", "mb gb kb tb bytes"),
     ("volume", "litre litres liter liters l ml gallon gallons"),
     ("area", "hectares acres square hektar quadratmeter percent prozent"),
-    ("heat", "degrees grad celsius"),
+    ("heat", "degree degrees grad celsius"),
     ("pressure", "bar hpa psi pascal"),
     ("share", "percent prozent"),
     ("sound", "db decibel decibels dezibel"),
@@ -92,13 +92,13 @@ const DIMENSIONS_CHINESE: &[(&str, &[&str])] = &[
     ("age", &["岁", "周岁"]),
 ];
 
-/// Units after a number, of any dimension.
-const UNITS: &str = "feet foot ft metre metres meter meters m km kilometre kilometres kilometer kilometers mile miles inch inches cm centimetres \
-    centimeters mm millimetre millimetres millimeters yard yards second seconds minute minutes hour hours day days week weeks month months year years \
-    kg kilogram kilograms kilo kilos g gram grams pound pounds tonne tonnes ton tons ounce ounces litre litres liter liters percent per degrees \
-    times mb gb kb tb watt watts volt volts old age acres hectares square cubic knots mph euro euros dollar dollars crown crowns \
-    metern kilometer sekunde sekunden minute minuten stunde stunden tag tage tagen woche wochen monat monate monaten jahr jahre \
-    jahren gramm tonnen liter zentimeter millimeter grad prozent mal pfund quadratmeter hektar cent taler mark meile meilen windstärke";
+/// Units of no dimension above, and words that follow a number as units do.
+const OTHER_UNITS: &str = "volt volts cubic knots mph windstärke per age mal";
+
+/// True if a lowercase word is a unit, of any dimension.
+fn is_unit(word: &str) -> bool {
+    DIMENSIONS.iter().any(|(_, units)| any_word(units, word)) || any_word(OTHER_UNITS, word)
+}
 
 pub(super) fn holds_amount(question: &ParsedQuestion, line: &Line<'_>, measured: bool) -> bool {
     if let Some(measure) = question.measure.as_deref().filter(|_| has_no_spaces(line.text)) {
@@ -137,7 +137,7 @@ pub(super) fn holds_amount(question: &ParsedQuestion, line: &Line<'_>, measured:
         }
         let behind = || line.words.iter().skip(at + 1).take(COUNTED_WORDS);
         let has_unit = || {
-            behind().take(2).any(|next| any_word(UNITS, &next.lower))
+            behind().take(2).any(|next| is_unit(&next.lower))
                 || line.text[word.at + word.text.len()..].trim_start().starts_with(['%', '€', '$', '£', '°'])
         };
         // `Two young Cratchits` counts nothing that a question about Bob Cratchit asks for.
@@ -165,9 +165,8 @@ pub(super) fn holds_amount(question: &ParsedQuestion, line: &Line<'_>, measured:
                 is_counted(next) || likeness(question.language, &counted.root, &next.root) > 0.0
             };
             // `the 1990s in libraries` and `30 days in libraries` count no libraries.
-            let of_other =
-                behind().next().is_some_and(|next| !is_counted(next) && any_word(UNITS, &next.lower))
-                    || is_year(word.lower.trim_end_matches("er")) && !behind().next().is_some_and(is_counted);
+            let of_other = behind().next().is_some_and(|next| !is_counted(next) && is_unit(&next.lower))
+                || is_year(word.lower.trim_end_matches("er")) && !behind().next().is_some_and(is_counted);
             return word.is_number()
                 && !(of_other && line.form != LineForm::Row)
                 && (behind().any(|next| is_counted(next) && is_one_phrase(next))
@@ -239,11 +238,11 @@ fn measures(measure: &str, line: &Line<'_>, at: usize) -> bool {
         return true;
     };
     let units = || DIMENSIONS.iter().filter(|(dimension, _)| any_word(dimensions, dimension));
-    let is_unit = |word: &Word<'_>| units().any(|(_, units)| any_word(units, &word.lower));
+    let is_unit_of_measure = |word: &Word<'_>| units().any(|(_, units)| any_word(units, &word.lower));
     if any_word(dimensions, "money") && has_currency(line, at) {
         return true;
     }
-    let unit = (at + 1..line.words.len().min(at + 3)).find(|at| is_unit(&line.words[*at]));
+    let unit = (at + 1..line.words.len().min(at + 3)).find(|at| is_unit_of_measure(&line.words[*at]));
     // `every eight weeks` is no duration.
     let is_frequency =
         || at.checked_sub(1).is_some_and(|at| any_word("every each alle", &line.words[at].lower));
@@ -271,12 +270,12 @@ fn measures(measure: &str, line: &Line<'_>, at: usize) -> bool {
         return true;
     }
     // `two inches taller` is not an age, and a distant cue word belongs to something else.
-    let has_other_unit = line.words.iter().skip(at + 1).take(2).any(|next| any_word(UNITS, &next.lower))
-        && !dimensions.is_empty();
+    let has_other_unit =
+        line.words.iter().skip(at + 1).take(2).any(|next| is_unit(&next.lower)) && !dimensions.is_empty();
     let near = &line.words[at.saturating_sub(NEAR)..line.words.len().min(at + 1 + NEAR)];
     // `32 years old` is an age, `one old ghost` is not.
     let next = line.words.get(at + 1).filter(|next| next.lower != measure);
-    let has_unit = next.is_some_and(|next| any_word(UNITS, &next.lower));
+    let has_unit = next.is_some_and(|next| is_unit(&next.lower));
     let tells = |word: &Word<'_>| any_word(cues, &word.lower) && (word.lower != measure || has_unit);
     let is_cued = match line.form {
         LineForm::Prose if dimensions.is_empty() => near.iter().any(tells),

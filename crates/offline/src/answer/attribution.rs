@@ -91,10 +91,6 @@ impl Evidence<'_, '_> {
         question.terms.iter().any(|term| term.role == Role::Relation && denies(term))
     }
 
-    fn is_in_question(&self, word: &Word<'_>) -> bool {
-        self.question.terms.iter().any(|term| self.is_of(term, word))
-    }
-
     /// True if a line without the subject of the question is about another person: its speaker, its reader, or another name if the
     /// question does not ask for one.
     fn is_about_others(&self, line: usize) -> bool {
@@ -139,7 +135,7 @@ impl Evidence<'_, '_> {
         if owners.peek().is_some() && owners.all(|owner| !is_in_question(owner)) {
             return true;
         }
-        let is_key = |word: &Word<'_>| word.root == key.root || key.is_related(word);
+        let is_key = |word: &Word<'_>| key.is_word(word);
         self.is_owned_by_nearer_name(line, &is_key, &is_in_question)
             || names_subject_only_as_owner(line, &is_key, &is_in_question)
     }
@@ -177,7 +173,7 @@ impl Evidence<'_, '_> {
         };
         let line = &self.reading.lines[at];
         let words = &line.words;
-        let is_key = |at: &usize| words[*at].root == key.root || key.is_related(&words[*at]);
+        let is_key = |at: &usize| key.is_word(&words[*at]);
         let mut verbs = (1..words.len()).filter(is_key).peekable();
         // `in their lives` does not say where a person lives.
         let is_thing = |verb: usize| {
@@ -196,11 +192,9 @@ impl Evidence<'_, '_> {
                     let end = words[at].at + words[at].text.len();
                     line.text.get(end..words[at + 1].at) == Some(" ")
                 };
-                let is_in_question =
-                    |word: &Word<'_>| self.question.terms.iter().any(|term| self.is_of(term, word));
                 // `the Okafor family`
                 let is_part = subject.checked_sub(1).is_some_and(|before| {
-                    adjoins(before) && (is_in_question(&words[before]) || words[before].is_capital())
+                    adjoins(before) && (self.is_in_question(&words[before]) || words[before].is_capital())
                 });
                 let is_noun = !is_stop_word(&word.lower)
                     && !word.is_capital()
@@ -209,7 +203,7 @@ impl Evidence<'_, '_> {
                     && !any_word(words::TIMES, &word.lower)
                     && !any_word(words::GENERIC_NOUNS, &word.lower)
                     && !is_part;
-                adjoins(subject) && !is_in_question(word) && (is_noun || any_word(ANYBODY, &word.lower))
+                adjoins(subject) && !self.is_in_question(word) && (is_noun || any_word(ANYBODY, &word.lower))
             })
         };
         verbs.peek().is_some() && verbs.all(is_of_other)

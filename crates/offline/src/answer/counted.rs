@@ -25,13 +25,8 @@ pub(super) fn counted(question: &ParsedQuestion, line: &Line<'_>) -> Option<usiz
 }
 
 fn counted_spaced(question: &ParsedQuestion, line: &Line<'_>) -> Option<usize> {
-    let matches_class = |word: &Word<'_>| {
-        any_word(GENERAL_NOUNS, &word.lower)
-            || question
-                .terms
-                .iter()
-                .any(|term| term.role != Role::Name && (term.root == word.root || term.is_related(word)))
-    };
+    let matches_class =
+        |word: &Word<'_>| any_word(GENERAL_NOUNS, &word.lower) || question.has_besides_names(word);
     line.words.iter().enumerate().find_map(|(at, word)| {
         let count = count(&word.lower).filter(|_| question.many || at < FIRST)?;
         let behind = || line.words.iter().skip(at + 1);

@@ -4,7 +4,7 @@ use super::evidence::Evidence;
 use super::excerpt::{MAX_BYTES, MAX_LINES};
 use super::lines::{LineForm, Word};
 use super::lists::steps_of;
-use super::question::{AnswerType, Role, Term};
+use super::question::{AnswerType, Role};
 use super::whole;
 use super::words::{COMMON_ENGLISH, any_word};
 use crate::lexicon::is_stop_word;
@@ -59,7 +59,6 @@ pub(super) fn names_topic(evidence: &Evidence<'_, '_>, at: usize) -> bool {
             || !evidence.question.lower.contains(&terms[term].word)
             || terms[term].role == Role::Name && evidence.reading.is_in_title(line.passage, &terms[term])
     };
-    let is_in_question = |word: &Word<'_>| terms.iter().any(|term: &Term| evidence.is_of(term, word));
     let says_little = |word: &Word<'_>| {
         word.has_digit() || is_stop_word(&word.lower) || any_word(COMMON_ENGLISH, &word.lower)
     };
@@ -67,7 +66,7 @@ pub(super) fn names_topic(evidence: &Evidence<'_, '_>, at: usize) -> bool {
     matches!(line.form, LineForm::Heading(_))
         && (0..terms.len()).any(has_topic)
         && (0..terms.len()).all(is_given)
-        && line.words.iter().all(|word| is_in_question(word) || says_little(word))
+        && line.words.iter().all(|word| evidence.is_in_question(word) || says_little(word))
 }
 
 #[cfg(test)]

@@ -76,11 +76,8 @@ impl Evidence<'_, '_> {
         if line.form == LineForm::Row || key.unspaced {
             return true;
         }
-        let is_key = |word: &Word<'_>| {
-            self.reading.roots.likeness(&key.root, &word.root) > 0.0 || key.is_related(word)
-        };
         let inverse = kinship::inverse_words(self.question, line);
-        let is_key = |(place, word): &(usize, &Word<'_>)| is_key(word) || inverse.contains(place);
+        let is_key = |(place, word): &(usize, &Word<'_>)| self.is_of(key, word) || inverse.contains(place);
         let keys: Vec<usize> = line.words.iter().enumerate().filter(is_key).map(|(place, _)| place).collect();
         if keys.is_empty() && self.question.naming {
             return false;
@@ -162,10 +159,7 @@ impl Evidence<'_, '_> {
         let Some(key) = self.question.key.map(|key| &self.question.terms[key]) else {
             return selves().next().is_some();
         };
-        let is_key = |word: &Word<'_>| {
-            self.reading.roots.likeness(&key.root, &word.root) > 0.0 || key.is_related(word)
-        };
-        selves().any(|own| line.words.iter().skip(own + 1).take(NEAR).any(is_key))
+        selves().any(|own| line.words.iter().skip(own + 1).take(NEAR).any(|word| self.is_of(key, word)))
     }
 
     /// Returns the words of a line that belong to names outside the question.
@@ -253,8 +247,7 @@ impl Evidence<'_, '_> {
         self.question.answer_type == AnswerType::Thing
             && !self.question.by_noun
             && line.words.windows(2).any(|pair| {
-                (pair[0].root == key.root || key.is_related(&pair[0]))
-                    && any_word("it them this that these those", &pair[1].lower)
+                key.is_word(&pair[0]) && any_word("it them this that these those", &pair[1].lower)
             })
     }
 
@@ -270,9 +263,8 @@ impl Evidence<'_, '_> {
             }
             _ => None,
         };
-        let is_in_question = |word: &Word<'_>| self.question.terms.iter().any(|term| self.is_of(term, word));
         self.question.answer_type == AnswerType::Manner
-            && purpose.is_some_and(|purpose| !is_in_question(purpose))
+            && purpose.is_some_and(|purpose| !self.is_in_question(purpose))
     }
 
     /// True if a line contains neither the class of the answer nor a name that could belong to it.
@@ -323,6 +315,11 @@ impl Evidence<'_, '_> {
     /// True if a word of a line matches a term, in another form or as a synonym.
     pub(super) fn is_of(&self, term: &Term, word: &Word<'_>) -> bool {
         self.reading.roots.likeness(&term.root, &word.root) > 0.0 || term.is_related(word)
+    }
+
+    /// True if a word of a line matches any term of the question.
+    pub(super) fn is_in_question(&self, word: &Word<'_>) -> bool {
+        self.question.terms.iter().any(|term| self.is_of(term, word))
     }
 
     /// True if a word of a line matches a class word.

@@ -53,12 +53,7 @@ pub(super) fn is_label(question: &ParsedQuestion, line: &Line<'_>) -> bool {
     const MAX_WORDS: usize = 4;
     let Some((label, value)) = line.text.split_once([':', '：']) else { return false };
     let of_label = || line.words.iter().take_while(|word| word.at < label.len());
-    let is_in_question = |word: &Word<'_>| {
-        question
-            .terms
-            .iter()
-            .any(|term| term.role != Role::Name && (term.root == word.root || term.is_related(word)))
-    };
+    let is_in_question = |word: &Word<'_>| question.has_besides_names(word);
     let tells = |word: &&Word<'_>| !is_stop_word(&word.lower) && !any_word(words::QUANTITIES, &word.lower);
     (1..=MAX_WORDS).contains(&of_label().count())
         && !value.trim().is_empty()
@@ -157,7 +152,7 @@ pub(super) fn names_instance(question: &ParsedQuestion, line: &Line<'_>) -> bool
     let words = &line.words;
     let is_class = |word: &Word<'_>| {
         let mut classes = question.terms.iter().filter(|term| term.role == Role::Class);
-        classes.any(|term| term.root == word.root || term.is_related(word))
+        classes.any(|term| term.is_word(word))
     };
     let gap = |at: usize| {
         let end = words[at].at + words[at].text.len();

@@ -257,9 +257,7 @@ fn section(evidence: &Evidence<'_, '_>, heading: usize) -> Vec<usize> {
         return listed;
     }
     let tells = |word: &Word<'_>| !is_stop_word(&word.lower);
-    let is_in_question = |word: &Word<'_>| {
-        evidence.question.terms.iter().any(|term| term.root == word.root || term.is_related(word))
-    };
+    let is_in_question = |word: &Word<'_>| evidence.question.terms.iter().any(|term| term.is_word(word));
     let names_only_that = lines[heading].words.iter().filter(|word| tells(word)).all(is_in_question);
     let within: Vec<usize> = (heading + 1..lines.len())
         .take_while(|at| {

@@ -2,7 +2,7 @@
 
 use super::kinds::{is_new, is_year, new_numbers};
 use super::lines::{Line, LineForm, Word};
-use super::question::{ParsedQuestion, Role};
+use super::question::ParsedQuestion;
 use super::roots::likeness;
 use super::words::{self, any_word};
 use crate::languages::Language;
@@ -141,13 +141,7 @@ pub(super) fn holds_amount(question: &ParsedQuestion, line: &Line<'_>, measured:
                 || line.text[word.at + word.text.len()..].trim_start().starts_with(['%', '€', '$', '£', '°'])
         };
         // `Two young Cratchits` counts nothing that a question about Bob Cratchit asks for.
-        let is_in_question = |next: &Word<'_>| {
-            question
-                .terms
-                .iter()
-                .any(|term| term.role != Role::Name && (term.root == next.root || term.is_related(next)))
-        };
-        let counts = || behind().any(is_in_question);
+        let counts = || behind().any(|next| question.has_besides_names(next));
         // In `Chapter 3, a mast with sails`, nothing is counted.
         let is_one_phrase = |next: &Word<'_>| {
             let between = line.text.get(word.at + word.text.len()..next.at).unwrap_or_default();
@@ -156,9 +150,7 @@ pub(super) fn holds_amount(question: &ParsedQuestion, line: &Line<'_>, measured:
         if let Some(counted) = question.counted.and_then(|counted| question.terms.get(counted)) {
             let counts_people = any_word(words::COUNTED_PEOPLE, &counted.word);
             let is_counted = |next: &Word<'_>| {
-                counted.root == next.root
-                    || counted.is_related(next)
-                    || counts_people && any_word(words::PEOPLE, &next.lower)
+                counted.is_word(next) || counts_people && any_word(words::PEOPLE, &next.lower)
             };
             let before = line.words[..at].iter().rev().take(2).any(is_counted);
             let is_counted = |next: &Word<'_>| {

@@ -106,6 +106,11 @@ pub(super) struct Term {
 }
 
 impl Term {
+    /// True if a word of the documents is this term, in another form or as a synonym.
+    pub(super) fn is_word(&self, word: &Word<'_>) -> bool {
+        self.root == word.root || self.is_related(word)
+    }
+
     /// True if a word of the documents is a synonym or another form of this term.
     pub(super) fn is_related(&self, word: &Word<'_>) -> bool {
         self.families.iter().any(|family| word.families.contains(family))
@@ -128,6 +133,11 @@ pub(super) enum Role {
 }
 
 impl ParsedQuestion {
+    /// True if a word of the documents is a term of the question besides its names.
+    pub(super) fn has_besides_names(&self, word: &Word<'_>) -> bool {
+        self.terms.iter().any(|term| term.role != Role::Name && term.is_word(word))
+    }
+
     /// - `occurs`: returns true if a text occurs in the passages; used to find the ends of words in scripts without spaces.
     pub(super) fn read(question: &str, roots: &Roots, occurs: &dyn Fn(&str) -> bool) -> Self {
         let language = Language::of_question(question);

@@ -97,10 +97,7 @@ impl Evidence<'_, '_> {
     pub(super) fn nearness(&self, at: usize) -> f32 {
         let line = &self.reading.lines[at];
         let is_in_question = |word: &Word<'_>| {
-            self.question
-                .terms
-                .iter()
-                .any(|term| term.role != Role::Common && (term.root == word.root || term.is_related(word)))
+            self.question.terms.iter().any(|term| term.role != Role::Common && term.is_word(word))
         };
         let mut places =
             line.words.iter().enumerate().filter(|(_, word)| is_in_question(word)).map(|(place, _)| place);

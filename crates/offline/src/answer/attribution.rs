@@ -73,15 +73,10 @@ impl Evidence<'_, '_> {
             return false;
         }
         let words = &self.reading.lines[at].words;
-        let negates = |word: &Word<'_>| {
-            any_word("never not cannot nicht nie niemals", &word.lower)
-                || word.lower.ends_with("n't")
-                || word.lower.ends_with("n’t")
-        };
         let is_denied = |at: usize| {
             let before = words[at.saturating_sub(NEAR)..at].iter().rev();
             let limited = words[at.saturating_sub(NEAR)..words.len().min(at + 2)].iter();
-            before.take_while(|word| !self.is_in_question(word)).any(negates)
+            before.take_while(|word| !self.is_in_question(word)).any(|word| words::is_negation(&word.lower))
                 && !limited.into_iter().any(|word| any_word(LIMITS, &word.lower))
         };
         let denies = |term: &Term| {

@@ -187,10 +187,16 @@ pub(super) fn is_report(word: &str) -> bool {
     any_word(SPEECH, word) || any_word(REPORTS, word)
 }
 
-/// True if a word is a negation.
+/// True if a word negates the verb of its sentence.
+pub(super) fn is_negation(word: &str) -> bool {
+    any_word("not never cannot nicht nie niemals", word) || word.ends_with("n't") || word.ends_with("n’t")
+}
+
+/// True if a word negates anything, or says that something is missing.
 pub(super) fn is_denial(word: &str) -> bool {
-    const DENIALS: &str = "off unavailable no not none never nobody nothing neither nor without except cannot nicht nie niemals niemand nichts ohne außer";
-    any_word(DENIALS, word) || word.ends_with("n't") || word.ends_with("n’t") || word.starts_with("kein")
+    const DENIALS: &str =
+        "off unavailable no none nobody nothing neither nor without except niemand nichts ohne außer";
+    is_negation(word) || any_word(DENIALS, word) || word.starts_with("kein")
 }
 
 /// Words that express a time.

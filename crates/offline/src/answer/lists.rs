@@ -206,29 +206,32 @@ fn ends_with_colon(text: &str) -> bool {
     text.trim_end_matches(['*', '_', ' ']).ends_with([':', '：'])
 }
 
-/// Returns the entries of a list that begins at `from`, with the lines that belong to them.
+/// Returns the entries of a list or an announced table that begins at `from`, with the lines that belong to them.
 fn entries(lines: &[Line<'_>], from: usize, above: &Line<'_>) -> Vec<usize> {
-    let mut found = Vec::new();
-    let mut at = from;
-    while let Some(line) = lines.get(at).filter(|line| line.passage == above.passage) {
-        let belongs = match line.form {
-            LineForm::Item => true,
-            LineForm::Row => found.is_empty() || lines[at - 1].is_of_table(),
-            LineForm::Prose | LineForm::Question | LineForm::Code => {
-                !found.is_empty() && line.goes_on && line.headings == above.headings
-            }
-            LineForm::Heading(_) | LineForm::Cell | LineForm::Property => false,
-        };
-        if !belongs || (line.form == LineForm::Row && !ends_with_colon(above.text)) {
-            break;
-        }
-        // The row also contains the first sentence of its cells.
-        if lines[at - 1].range.end < line.range.end {
-            found.push(at);
-        }
-        at += 1;
+    let Some(first) = lines.get(from).filter(|line| line.passage == above.passage) else { return Vec::new() };
+    if first.form == LineForm::Item {
+        let mut lists = steps_of(lines, from).into_iter();
+        return lists
+            .find(|list| list.contains(&from))
+            .map_or_else(Vec::new, |list| (from..list.end).collect());
     }
-    found
+    if first.form != LineForm::Row || !ends_with_colon(above.text) {
+        return Vec::new();
+    }
+    let belongs = |at: &usize| {
+        let line = &lines[*at];
+        line.passage == above.passage
+            && match line.form {
+                LineForm::Row => *at == from || lines[at - 1].is_of_table(),
+                LineForm::Prose | LineForm::Question | LineForm::Code => {
+                    line.goes_on && line.headings == above.headings
+                }
+                LineForm::Item | LineForm::Heading(_) | LineForm::Cell | LineForm::Property => false,
+            }
+    };
+    // A row also contains the first sentence of its cells.
+    let adds = |at: &usize| lines[at - 1].range.end < lines[*at].range.end;
+    (from..lines.len()).take_while(belongs).filter(adds).collect()
 }
 
 /// True if a line contains neither the class word nor a relation word of the question.

@@ -184,7 +184,7 @@ fn a_sentence_in_a_cell_is_quoted_without_its_row() {
         "instruments",
         RECORDS,
         "Who built the instrument that the Hearthmoth grew out of?",
-        &["The Hearthmoth grew out of the Brass Ear.", built],
+        &[built, "The Hearthmoth grew out of the Brass Ear."],
     );
 }
 

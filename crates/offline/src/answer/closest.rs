@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::Quote;
 use super::evidence::Evidence;
 use super::likely::probability;
-use super::lines::{Line, LineForm};
+use super::lines::{Line, LineForm, window_around};
 use super::question::Role;
 
 /// Maximum number of passages shown.
@@ -22,17 +22,13 @@ const MIN_OF_BEST: f32 = 0.5;
 /// Returns the passages nearest to the question, best first; empty if no line contains enough of it.
 pub(super) fn closest(evidence: &Evidence<'_, '_>) -> Vec<Quote> {
     let lines = &evidence.reading.lines;
-    let telling = |at: usize| {
-        let pairs = evidence.direct[at].iter().zip(&evidence.question.terms);
-        pairs.into_iter().any(|(strength, term)| *strength > 0.0 && term.role != Role::Common)
+    let has = |at: usize, fits: fn(f32, Role) -> bool| {
+        let mut pairs = evidence.direct[at].iter().zip(&evidence.question.terms);
+        pairs.any(|(strength, term)| fits(*strength, term.role))
     };
-    // A name, number or code of the question.
-    let is_specific = |at: usize| {
-        let pairs = evidence.direct[at].iter().zip(&evidence.question.terms);
-        pairs
-            .into_iter()
-            .any(|(strength, term)| *strength >= 1.0 && matches!(term.role, Role::Name | Role::Number))
-    };
+    let has_content_word = |at: usize| has(at, |strength, role| strength > 0.0 && role != Role::Common);
+    let has_name_or_number =
+        |at: usize| has(at, |strength, role| strength >= 1.0 && matches!(role, Role::Name | Role::Number));
     // The title among the properties of a document stands for its text.
     let text_of = |at: usize| match lines[at].form {
         LineForm::Property => (at..lines.len())
@@ -43,7 +39,7 @@ pub(super) fn closest(evidence: &Evidence<'_, '_>) -> Vec<Quote> {
     };
     let mut near: Vec<(f32, usize)> = (0..lines.len())
         .filter(|at| !matches!(lines[*at].form, LineForm::Heading(_) | LineForm::Cell))
-        .filter(|at| telling(*at) || evidence.scores[*at].is_some())
+        .filter(|at| has_content_word(*at) || evidence.scores[*at].is_some())
         .map(|at| {
             let direct: f32 =
                 evidence.direct[at].iter().sum::<f32>() / evidence.question.terms.len().max(1) as f32;
@@ -54,7 +50,7 @@ pub(super) fn closest(evidence: &Evidence<'_, '_>) -> Vec<Quote> {
             (evidence.share(at) + 0.25 * direct + recognized, recognized, at)
         })
         .filter(|(_, recognized, at)| {
-            evidence.share(*at) >= MIN_SHARE || *recognized >= MIN_RECOGNIZED || is_specific(*at)
+            evidence.share(*at) >= MIN_SHARE || *recognized >= MIN_RECOGNIZED || has_name_or_number(*at)
         })
         .map(|(score, _, at)| (score, text_of(at)))
         .collect();
@@ -95,29 +91,13 @@ fn is_same(one: &Line<'_>, other: &Line<'_>) -> bool {
 fn window(evidence: &Evidence<'_, '_>, at: usize, is_shown: &dyn Fn(usize) -> bool) -> Range<usize> {
     let lines = &evidence.reading.lines;
     let belongs = |other: usize| {
-        lines.get(other).is_some_and(|line| {
-            line.passage == lines[at].passage
-                && line.headings == lines[at].headings
-                && !matches!(line.form, LineForm::Heading(_) | LineForm::Cell)
-                && (line.form == LineForm::Property) == (lines[at].form == LineForm::Property)
-                && !is_shown(other)
-        })
+        !matches!(lines[other].form, LineForm::Heading(_) | LineForm::Cell)
+            && (lines[other].form == LineForm::Property) == (lines[at].form == LineForm::Property)
+            && !is_shown(other)
     };
-    let (mut start, mut end) = (at, at + 1);
-    let size = |start: usize, end: usize| lines[end - 1].range.end - lines[start].range.start;
-    loop {
-        let longer = (belongs(end)
-            && (lines[end].goes_on || lines[end].form != LineForm::Prose)
-            && size(start, end + 1) <= MAX_BYTES)
-            .then(|| (start, end + 1));
-        let earlier =
-            (start > 0 && lines[start].goes_on && belongs(start - 1) && size(start - 1, end) <= MAX_BYTES)
-                .then(|| (start - 1, end));
-        match longer.or(earlier) {
-            Some(window) => (start, end) = window,
-            None => return start..end,
-        }
-    }
+    let precedes = |before: usize| lines[before + 1].goes_on && belongs(before);
+    let follows = |next: usize| (lines[next].goes_on || lines[next].form != LineForm::Prose) && belongs(next);
+    window_around(lines, at, MAX_BYTES, &precedes, &follows, false)
 }
 
 /// Returns the byte ranges, in their passage, where the lines match words of the question.

@@ -2,12 +2,10 @@
 
 use super::evidence::Evidence;
 use super::excerpt::{MAX_BYTES, MAX_LINES};
-use super::lines::{LineForm, Word};
+use super::lines::LineForm;
 use super::lists::steps_of;
-use super::question::{AnswerType, Role};
+use super::question::AnswerType;
 use super::whole;
-use super::words::{COMMON_ENGLISH, any_word};
-use crate::lexicon::is_stop_word;
 
 /// What a section says about its task.
 pub(super) enum Section {
@@ -24,7 +22,7 @@ pub(super) fn section(evidence: &Evidence<'_, '_>) -> Option<Section> {
         return None;
     }
     let lines = &evidence.reading.lines;
-    let heading = (0..lines.len()).find(|at| names_topic(evidence, *at))?;
+    let heading = (0..lines.len()).find(|at| evidence.names_topic(*at))?;
     let is_text = |at: &usize| matches!(lines[*at].form, LineForm::Prose | LineForm::Item);
     let belongs = |at: &usize| {
         lines[*at].passage == lines[heading].passage && lines[*at].headings.last() == Some(&heading)
@@ -47,26 +45,6 @@ pub(super) fn section(evidence: &Evidence<'_, '_>) -> Option<Section> {
         found.extend(first.start..last.end);
     }
     Some(Section::Answer(found))
-}
-
-/// True if a heading names the task or topic of the question, and nothing else.
-pub(super) fn names_topic(evidence: &Evidence<'_, '_>, at: usize) -> bool {
-    let (line, terms) = (&evidence.reading.lines[at], &evidence.question.terms);
-    let is_given = |term: usize| {
-        evidence.direct[at][term] > 0.0
-            || terms[term].role == Role::Common
-            // `contain` for `What is in the box?`
-            || !evidence.question.lower.contains(&terms[term].word)
-            || terms[term].role == Role::Name && evidence.reading.is_in_title(line.passage, &terms[term])
-    };
-    let says_little = |word: &Word<'_>| {
-        word.has_digit() || is_stop_word(&word.lower) || any_word(COMMON_ENGLISH, &word.lower)
-    };
-    let has_topic = |term: usize| terms[term].role == Role::Relation && evidence.direct[at][term] > 0.0;
-    matches!(line.form, LineForm::Heading(_))
-        && (0..terms.len()).any(has_topic)
-        && (0..terms.len()).all(is_given)
-        && line.words.iter().all(|word| evidence.is_in_question(word) || says_little(word))
 }
 
 #[cfg(test)]

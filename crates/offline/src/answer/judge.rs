@@ -129,17 +129,6 @@ impl Evidence<'_, '_> {
         found.any(|place| keys.iter().any(|key| key.abs_diff(place) <= most && !is_parted(*key, place)))
     }
 
-    /// True if a line is one of the first below a heading that contains a relation or class word of the question.
-    pub(super) fn is_below_matching_heading(&self, at: usize) -> bool {
-        const FIRST: usize = 2;
-        let lines = &self.reading.lines;
-        let Some(&heading) = lines[at].headings.last() else { return false };
-        let tells = |(strength, term): (&f32, &Term)| {
-            *strength > 0.0 && matches!(term.role, Role::Relation | Role::Class)
-        };
-        at - heading <= FIRST && self.direct[heading].iter().zip(&self.question.terms).any(tells)
-    }
-
     /// True if a speaker whom the question does not name says the line about themselves: `I cleared the logs`.
     fn is_own_speaker(&self, at: usize) -> bool {
         const NEAR: usize = 3;

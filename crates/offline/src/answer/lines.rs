@@ -362,6 +362,37 @@ impl<'a> Line<'a> {
     }
 }
 
+/// Returns the lines around a line, of its passage and below the same headings: one line after the other is added while all fit.
+///
+/// - `precedes`, `follows`: whether a line may be added before or after the others.
+/// - `is_centred`: whether lines are added on both sides in turn; otherwise, those after the line come first.
+pub(super) fn window_around(
+    lines: &[Line<'_>],
+    at: usize,
+    max_bytes: usize,
+    precedes: &dyn Fn(usize) -> bool,
+    follows: &dyn Fn(usize) -> bool,
+    is_centred: bool,
+) -> Range<usize> {
+    let (mut start, mut end) = (at, at + 1);
+    let belongs = |other: usize| {
+        lines
+            .get(other)
+            .is_some_and(|line| line.passage == lines[at].passage && line.headings == lines[at].headings)
+    };
+    let fits = |start: usize, end: usize| lines[end - 1].range.end - lines[start].range.start <= max_bytes;
+    loop {
+        let before = start > 0 && belongs(start - 1) && precedes(start - 1) && fits(start - 1, end);
+        let after = belongs(end) && follows(end) && fits(start, end + 1);
+        match (before, after) {
+            (true, true) if is_centred && at - start < end - at => start -= 1,
+            (true, false) => start -= 1,
+            (_, true) => end += 1,
+            (false, false) => return start..end,
+        }
+    }
+}
+
 /// True if one of the first words refers to a thing named before, as in `A new one costs more`.
 fn begins_with_one(words: &[Word<'_>]) -> bool {
     const FIRST: usize = 4;

@@ -4,13 +4,11 @@ use std::ops::Range;
 
 use super::counted::{counts_persons, members};
 use super::evidence::{Evidence, IS_THERE};
-use super::how_to::names_topic;
 use super::judge::LineScore;
 use super::kinds;
-use super::lines::{Line, LineForm, Word};
+use super::lines::{Line, LineForm};
 use super::question::{AnswerType, Role};
 use super::rows::rows;
-use crate::lexicon::is_stop_word;
 
 /// Maximum number of lines between a heading and its list.
 const MAX_LINES_BETWEEN: usize = 4;
@@ -105,7 +103,7 @@ pub(super) fn titled(evidence: &Evidence<'_, '_>) -> Option<Vec<usize>> {
         return None;
     }
     let lines = &evidence.reading.lines;
-    let lists = (0..lines.len()).filter(|at| names_topic(evidence, *at));
+    let lists = (0..lines.len()).filter(|at| evidence.names_topic(*at));
     lists.map(|heading| below_heading(lines, heading)).find(|list| !list.is_empty())
 }
 
@@ -259,16 +257,14 @@ fn section(evidence: &Evidence<'_, '_>, heading: usize) -> Vec<usize> {
     if !listed.is_empty() || !evidence.question.many || evidence.coverage(heading) < MIN_SECTION_COVERAGE {
         return listed;
     }
-    let tells = |word: &Word<'_>| !is_stop_word(&word.lower);
-    let is_in_question = |word: &Word<'_>| evidence.question.terms.iter().any(|term| term.is_word(word));
-    let names_only_that = lines[heading].words.iter().filter(|word| tells(word)).all(is_in_question);
     let within: Vec<usize> = (heading + 1..lines.len())
         .take_while(|at| {
             lines[*at].passage == lines[heading].passage && lines[*at].headings.contains(&heading)
         })
         .collect();
     let is_prose = within.iter().all(|at| lines[*at].form == LineForm::Prose);
-    let is_section = names_only_that && is_prose && SECTION_LINES.contains(&within.len());
+    let is_section =
+        evidence.names_nothing_else(heading) && is_prose && SECTION_LINES.contains(&within.len());
     if is_section { within } else { Vec::new() }
 }
 

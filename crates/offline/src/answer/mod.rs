@@ -16,6 +16,7 @@ mod families;
 mod first_names;
 mod form;
 mod grams;
+mod headings;
 mod how_to;
 mod judge;
 mod kinds;

@@ -5,7 +5,7 @@
 
 use super::evidence::{Evidence, Passages};
 use super::likely::probability;
-use super::lines::LineForm;
+use super::lines::{LineForm, window_around};
 use super::turns::Turn;
 use super::{BOTH_STEPS, MAX_PASSAGES, Passage};
 use crate::languages::Language;
@@ -69,29 +69,13 @@ pub fn windows(question: &str, passages: &[Passage<'_>], is_multilingual: bool) 
 /// Returns the window around a line, from lines of its passage that are in no other window.
 fn window(reading: &Passages<'_>, at: usize, is_taken: &mut [bool]) -> Window {
     let lines = &reading.lines;
-    let (mut start, mut end) = (at, at + 1);
-    loop {
-        let fits =
-            |start: usize, end: usize| lines[end - 1].range.end - lines[start].range.start <= MAX_BYTES;
-        let is_free = |other: usize| {
-            lines.get(other).is_some_and(|line| {
-                line.passage == lines[at].passage && line.headings == lines[at].headings && !is_taken[other]
-            })
-        };
-        let before = start > 0 && is_free(start - 1) && fits(start - 1, end);
-        let after = is_free(end) && fits(start, end + 1);
-        match (before, after) {
-            (true, true) if at - start < end - at => start -= 1,
-            (true, false) => start -= 1,
-            (_, true) => end += 1,
-            (false, false) => break,
-        }
-    }
-    is_taken[start..end].iter_mut().for_each(|taken| *taken = true);
+    let is_free = |other: usize| !is_taken[other];
+    let taken = window_around(lines, at, MAX_BYTES, &is_free, &is_free, true);
+    is_taken[taken.clone()].fill(true);
     let heading = lines[at].headings.last().copied();
     Window {
-        sentences: heading.into_iter().chain(start..end).map(|line| lines[line].text.to_owned()).collect(),
-        lines: heading.map(|_| None).into_iter().chain((start..end).map(Some)).collect(),
+        sentences: heading.into_iter().chain(taken.clone()).map(|line| lines[line].text.to_owned()).collect(),
+        lines: heading.map(|_| None).into_iter().chain(taken.map(Some)).collect(),
     }
 }
 
